@@ -1,0 +1,47 @@
+/** A commune as a property document embeds it (specification, section 2.6), and how an advert may name one. */
+
+export interface CodedPlace {
+  readonly code: string;
+  readonly id: number;
+  readonly name: string;
+}
+
+export interface City {
+  readonly id: number;
+  /** Id of the commune that this arrondissement belongs to (Paris, Lyon, Marseille), else null. */
+  readonly cityParentId: number | null;
+  readonly insee: string;
+  readonly name: string;
+  readonly originalName: string;
+  readonly zipcode: string;
+  readonly country: CodedPlace;
+  readonly department: CodedPlace;
+  readonly region: CodedPlace;
+  readonly groupedCityNames: readonly string[];
+  readonly groupedCityZipcodes: readonly string[];
+  readonly hasGroupedByName: boolean;
+  readonly hasGroupedByZipcode: boolean;
+  readonly open: boolean;
+  readonly location: { readonly lat: number; readonly lon: number } | null;
+}
+
+/** What an intake message says of the place of a property. */
+export interface StatedPlace {
+  readonly insee: string | null;
+  readonly zipcode: string | null;
+  readonly name: string | null;
+  readonly lat: number | null;
+  readonly lon: number | null;
+}
+
+/** A commune as matching sees it. */
+export interface ResolvedPlace {
+  readonly city: City;
+  /** INSEE codes that a search may name to include this place: its own and, for an arrondissement, its commune's. */
+  readonly inseeCodes: readonly string[];
+  /** The zip code the advert stated, else every zip code of the commune. */
+  readonly zipcodes: readonly string[];
+}
+
+/** INSEE, else zip code and name, else nearest commune centre (decisions, section 5); null when nothing fits. */
+export type ResolvePlace = (place: StatedPlace) => ResolvedPlace | null;

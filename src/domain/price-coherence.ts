@@ -1,0 +1,51 @@
+/** When a price is incoherent (decisions, section 3, `withCoherentPrice`). Euros per m². */
+
+import { LAND, RENT } from './codes.ts';
+
+/** Priced properties that must be known in a market before its median judges anybody. */
+export const MARKET_SIZE_MIN = 50;
+const MEDIAN_FACTOR = 5;
+
+const BOUNDS = {
+  sale: { min: 100, max: 100_000 },
+  rent: { min: 1, max: 300 },
+} as const;
+const LAND_MIN = 0.1;
+
+export interface PricedProperty {
+  readonly transactionType: number | null;
+  readonly propertyType: number | null;
+  readonly departmentCode: string | null;
+  readonly price: number | null;
+  readonly surface: number | null;
+  readonly landSurface: number | null;
+}
+
+/** Properties whose prices are comparable: one department and transaction, land apart from the rest. */
+export interface Market {
+  readonly departmentCode: string;
+  readonly transactionType: number;
+  readonly isLand: boolean;
+}
+
+/** Price over the surface that judges it (land surface for land); null when either is unknown or the surface is 0. */
+export function comparablePrice(property: PricedProperty): number | null {
+  const surface = property.propertyType === LAND ? property.landSurface : property.surface;
+  return property.price === null || surface === null || surface === 0 ? null : property.price / surface;
+}
+
+export function marketOf(property: PricedProperty): Market | null {
+  const { departmentCode, transactionType } = property;
+  if (departmentCode === null || transactionType === null) return null;
+  return { departmentCode, transactionType, isLand: property.propertyType === LAND };
+}
+
+/** `median`: of the property's market, or null while fewer than `MARKET_SIZE_MIN` prices are known there. */
+export function isPriceCoherent(property: PricedProperty, median: number | null): boolean {
+  const price = comparablePrice(property);
+  if (price === null) return true;
+  const bounds = property.transactionType === RENT ? BOUNDS.rent : BOUNDS.sale;
+  const min = property.propertyType === LAND ? LAND_MIN : bounds.min;
+  if (price < min || price > bounds.max) return false;
+  return median === null || (price >= median / MEDIAN_FACTOR && price <= median * MEDIAN_FACTOR);
+}

@@ -1,0 +1,91 @@
+/**
+ * The state held of a property: what its adverts said last. Everything a client sees of a property is derived from
+ * it (property-document.ts), so there is one truth and nothing to keep in step.
+ */
+
+import type { AdvertContent, AdvertEvent } from './advert.ts';
+import type { Uuid } from './ids.ts';
+
+/** Property-level values that an intake message may state; a null falls back to the advert where it has the member. */
+export interface StatedProperty {
+  readonly title: string | null;
+  readonly description: string | null;
+  readonly transactionType: number | null;
+  readonly propertyType: number | null;
+  readonly price: number | null;
+  readonly surface: number | null;
+  readonly landSurface: number | null;
+  readonly room: number | null;
+  readonly bedroom: number | null;
+  readonly floor: number | null;
+  readonly elevator: boolean | null;
+  readonly furnished: boolean | null;
+  readonly createdAt: string | null;
+  readonly pictures: readonly string[] | null;
+  readonly stations: readonly Station[] | null;
+  readonly locations: { readonly lat: number; readonly lon: number } | null;
+  readonly city: {
+    readonly insee: string | null;
+    readonly zipcode: string | null;
+    readonly name: string | null;
+  } | null;
+}
+
+export interface Station {
+  readonly id: number | null;
+  readonly name: string | null;
+  readonly lines: readonly StationLine[];
+}
+
+export interface StationLine {
+  readonly id: number | null;
+  readonly name: string | null;
+  readonly number: string | null;
+  readonly color: string | null;
+  readonly routeName: string | null;
+}
+
+export interface HeldAdvert {
+  readonly uuid: Uuid;
+  readonly content: AdvertContent;
+  /** The `property` object of the message that stated `content`. */
+  readonly property: StatedProperty;
+  /** First crawl and last change, by the crawler's clock. */
+  readonly firstCrawledAt: string;
+  readonly changedAt: string;
+  readonly expiredAt: string | null;
+  /** Newest last, at most `EVENTS_KEPT`. */
+  readonly events: readonly AdvertEvent[];
+}
+
+export interface PropertyState {
+  readonly uuid: Uuid;
+  /** In order of first appearance. Never empty. */
+  readonly adverts: readonly HeldAdvert[];
+}
+
+/** When each advert of a property was crawled last, by advert UUID. Kept apart: it changes with every crawl. */
+export type Crawls = Readonly<Record<Uuid, string>>;
+
+/** Events kept in `advert.events` of the property document (decisions, section 4). */
+export const EVENTS_KEPT = 50;
+
+export function isLive(advert: HeldAdvert): boolean {
+  return advert.expiredAt === null;
+}
+
+/**
+ * The advert that speaks for the property: the most recently crawled live one, or the last crawled of all when none
+ * is live (decisions, section 5). Ties go to the advert that appeared first.
+ */
+export function speakingAdvert(state: PropertyState, crawls: Crawls): HeldAdvert {
+  const live = state.adverts.filter(isLive);
+  const [first, ...rest] = live.length > 0 ? live : state.adverts;
+  if (first === undefined) throw new Error(`property ${state.uuid} has no advert`);
+  return rest.reduce((best, advert) => (crawledAt(advert, crawls) > crawledAt(best, crawls) ? advert : best), first);
+}
+
+/** Instants are kept as `Date.prototype.toISOString` writes them, so text order is time order. */
+export function crawledAt(advert: HeldAdvert, crawls: Crawls): string {
+  return crawls[advert.uuid] ?? advert.changedAt;
+}

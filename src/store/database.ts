@@ -1,0 +1,61 @@
+/** The PostgreSQL connection pool, transactions and migrations. */
+
+import { fileURLToPath } from 'node:url';
+import { runner } from 'node-pg-migrate';
+import pg from 'pg';
+
+export type Database = pg.Pool;
+/** A pool or one connection of it: whatever runs a single statement. */
+export type Queryable = Pick<pg.PoolClient, 'query'>;
+
+export interface DatabaseOptions {
+  readonly url: string;
+  readonly connectionsMax: number;
+  /** Told of an idle connection that broke; the pool has dropped it and opens another when asked. */
+  readonly onConnectionLost: (error: Error) => void;
+}
+
+export function openDatabase(options: DatabaseOptions): Database {
+  const pool = new pg.Pool({
+    connectionString: options.url,
+    max: options.connectionsMax,
+    connectionTimeoutMillis: 10_000,
+    application_name: 'vigie',
+  });
+  pool.on('error', options.onConnectionLost);
+  return pool;
+}
+
+const MIGRATIONS = fileURLToPath(new URL('migrations', import.meta.url));
+
+/** Brings the schema up to date; instances that start together wait for each other. */
+export async function migrate(url: string): Promise<void> {
+  await runner({
+    databaseUrl: url,
+    dir: MIGRATIONS,
+    direction: 'up',
+    migrationsTable: 'schema_migrations',
+    advisoryLockMode: 'wait',
+    checkOrder: true,
+    log: () => undefined,
+  });
+}
+
+/** Runs `work` in one transaction: committed when it resolves, rolled back when it throws. */
+export async function transaction<T>(database: Database, work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
+  const client = await database.connect();
+  let broken: Error | undefined;
+  try {
+    await client.query('begin');
+    const result = await work(client);
+    await client.query('commit');
+    return result;
+  } catch (error) {
+    await client.query('rollback').catch((cause: Error) => {
+      broken = cause;
+    });
+    throw error;
+  } finally {
+    client.release(broken);
+  }
+}
