@@ -54,6 +54,8 @@ export interface HeldAdvert {
   readonly firstCrawledAt: string;
   readonly changedAt: string;
   readonly expiredAt: string | null;
+  /** The last crawl that saw the advert live, once it has expired; null while it is live (`Crawls` has it then). */
+  readonly lastLiveCrawledAt: string | null;
   /** Newest last, at most `EVENTS_KEPT`. */
   readonly events: readonly AdvertEvent[];
 }
@@ -74,18 +76,23 @@ export function isLive(advert: HeldAdvert): boolean {
   return advert.expiredAt === null;
 }
 
+/** The last crawl that saw the advert live. Instants are kept as `Date.prototype.toISOString` writes them, so text order is time order. */
+export function lastLiveCrawl(advert: HeldAdvert, crawls: Crawls): string {
+  return advert.lastLiveCrawledAt ?? crawls[advert.uuid] ?? advert.changedAt;
+}
+
+/** The advert crawled last; ties go to the one that appeared first. */
+export function lastCrawledAdvert(adverts: readonly HeldAdvert[], crawls: Crawls): HeldAdvert {
+  const [first, ...rest] = adverts;
+  if (first === undefined) throw new Error('a property has at least one advert');
+  return rest.reduce((last, advert) => (lastLiveCrawl(advert, crawls) > lastLiveCrawl(last, crawls) ? advert : last), first);
+}
+
 /**
  * The advert that speaks for the property: the most recently crawled live one, or the last crawled of all when none
- * is live (decisions, section 5). Ties go to the advert that appeared first.
+ * is live (decisions, section 5).
  */
 export function speakingAdvert(state: PropertyState, crawls: Crawls): HeldAdvert {
   const live = state.adverts.filter(isLive);
-  const [first, ...rest] = live.length > 0 ? live : state.adverts;
-  if (first === undefined) throw new Error(`property ${state.uuid} has no advert`);
-  return rest.reduce((best, advert) => (crawledAt(advert, crawls) > crawledAt(best, crawls) ? advert : best), first);
-}
-
-/** Instants are kept as `Date.prototype.toISOString` writes them, so text order is time order. */
-export function crawledAt(advert: HeldAdvert, crawls: Crawls): string {
-  return crawls[advert.uuid] ?? advert.changedAt;
+  return lastCrawledAdvert(live.length > 0 ? live : state.adverts, crawls);
 }

@@ -1,0 +1,115 @@
+/**
+ * Environment → one frozen `Config`. `config/default.env` names every setting and its default; the environment wins.
+ * This is the only reader of `process.env`, and it reports every problem at once, before anything opens.
+ */
+
+import { readFileSync } from 'node:fs';
+import { parseEnv } from 'node:util';
+import { z } from 'zod';
+
+export const ROLES = ['intake', 'deliver', 'api'] as const;
+export type Role = (typeof ROLES)[number];
+
+const DEFAULTS_FILE = new URL('../config/default.env', import.meta.url);
+
+export class ConfigError extends Error {
+  readonly code = 'CONFIG_INVALID';
+}
+
+const optional = <T extends z.ZodType>(schema: T) =>
+  z.union([z.literal('').transform(() => null), schema]) as z.ZodType<z.output<T> | null>;
+const boolean = z.enum(['true', 'false'], 'must be true or false').transform((value) => value === 'true');
+const path = optional(z.string());
+
+function integer(min: number, max: number) {
+  const message = `must be a whole number from ${min} to ${max}`;
+  return z
+    .string()
+    .regex(/^\d{1,15}$/, message)
+    .transform(Number)
+    .refine((value) => value >= min && value <= max, message);
+}
+
+function url(...protocols: string[]) {
+  const message = `must be a URL that starts with ${protocols.map((protocol) => `${protocol}//`).join(' or ')}`;
+  return z.string().refine((value) => URL.canParse(value) && protocols.includes(new URL(value).protocol), message);
+}
+
+const roles = z.string().transform((value, context): readonly Role[] => {
+  const names = value.split(',').map((name) => name.trim());
+  const unknown = names.filter((name) => !ROLES.includes(name as Role));
+  if (unknown.length > 0) context.addIssue(`has unknown roles ${unknown.join(', ')}; known are ${ROLES.join(', ')}`);
+  return names as Role[];
+});
+
+const HOUR_MS = 3_600_000;
+
+const settings = z.object({
+  DATABASE_URL: optional(url('postgres:', 'postgresql:')),
+  NATS_URL: optional(url('nats:', 'tls:')),
+  NATS_SERVER_BIN: path,
+  VIGIE_DATA_DIR: path,
+  VIGIE_CACHE_DIR: path,
+  VIGIE_ROLES: roles,
+  VIGIE_API_HOST: z.string().min(1, 'must be an address'),
+  VIGIE_API_PORT: integer(0, 65_535),
+  VIGIE_PUBLIC_URL: optional(url('http:', 'https:')),
+  VIGIE_OPERATIONS_HOST: z.string().min(1, 'must be an address'),
+  VIGIE_OPERATIONS_PORT: integer(0, 65_535),
+  VIGIE_RATE_LIMIT_PER_SECOND: integer(1, 1_000_000),
+  VIGIE_RATE_LIMIT_BURST: integer(1, 1_000_000),
+  VIGIE_ALLOW_PRIVATE_ENDPOINTS: boolean,
+  VIGIE_RETRY_DELAY_MS: integer(1, 168 * HOUR_MS),
+  VIGIE_CONNECT_TIMEOUT_MS: integer(1, HOUR_MS),
+  VIGIE_ATTEMPT_TIMEOUT_MS: integer(1, HOUR_MS),
+  VIGIE_ATTEMPTS_IN_FLIGHT_MAX: integer(1, 10_000),
+  VIGIE_DATABASE_CONNECTIONS_MAX: integer(4, 1_000),
+  VIGIE_RECORD_BATCH_MAX: integer(1, 10_000),
+  VIGIE_DRAIN_TIMEOUT_MS: integer(1, HOUR_MS),
+  VIGIE_LOG_LEVEL: z.enum(
+    ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'],
+    'must be fatal, error, warn, info, debug, trace or silent',
+  ),
+});
+
+export type Config = ReturnType<typeof readConfig>;
+
+/** Throws `ConfigError` that names every setting at fault. Values are not repeated: some are secrets. */
+export function readConfig(environment: Readonly<Record<string, string | undefined>> = process.env) {
+  const values = { ...parseEnv(readFileSync(DEFAULTS_FILE, 'utf8')), ...definedOnly(environment) };
+  const parsed = settings.safeParse(values);
+  if (!parsed.success) {
+    const problems = parsed.error.issues.map((issue) => `${issue.path.join('.')} ${issue.message}`);
+    throw new ConfigError(`configuration:\n${problems.map((problem) => `  ${problem}`).join('\n')}`);
+  }
+  const setting = parsed.data;
+  return Object.freeze({
+    databaseUrl: setting.DATABASE_URL,
+    natsUrl: setting.NATS_URL,
+    natsServerBin: setting.NATS_SERVER_BIN,
+    dataDir: setting.VIGIE_DATA_DIR,
+    cacheDir: setting.VIGIE_CACHE_DIR,
+    roles: setting.VIGIE_ROLES,
+    api: { host: setting.VIGIE_API_HOST, port: setting.VIGIE_API_PORT, publicUrl: setting.VIGIE_PUBLIC_URL },
+    operations: { host: setting.VIGIE_OPERATIONS_HOST, port: setting.VIGIE_OPERATIONS_PORT },
+    rateLimit: { perSecond: setting.VIGIE_RATE_LIMIT_PER_SECOND, burst: setting.VIGIE_RATE_LIMIT_BURST },
+    allowPrivateEndpoints: setting.VIGIE_ALLOW_PRIVATE_ENDPOINTS,
+    retryDelayMs: setting.VIGIE_RETRY_DELAY_MS,
+    connectTimeoutMs: setting.VIGIE_CONNECT_TIMEOUT_MS,
+    attemptTimeoutMs: setting.VIGIE_ATTEMPT_TIMEOUT_MS,
+    attemptsInFlightMax: setting.VIGIE_ATTEMPTS_IN_FLIGHT_MAX,
+    databaseConnectionsMax: setting.VIGIE_DATABASE_CONNECTIONS_MAX,
+    recordBatchMax: setting.VIGIE_RECORD_BATCH_MAX,
+    drainTimeoutMs: setting.VIGIE_DRAIN_TIMEOUT_MS,
+    logLevel: setting.VIGIE_LOG_LEVEL,
+    /** Names with our prefix that no setting has: misspelt, or put there by an orchestrator. Worth a warning. */
+    unknownNames: Object.keys(environment).filter((name) => name.startsWith('VIGIE_') && !(name in settings.shape)),
+  });
+}
+
+function definedOnly(environment: Readonly<Record<string, string | undefined>>): Record<string, string> {
+  const known = Object.keys(settings.shape);
+  return Object.fromEntries(
+    known.flatMap((name) => (environment[name] === undefined ? [] : [[name, environment[name].trim()]])),
+  );
+}

@@ -1,0 +1,211 @@
+/**
+ * The property document that clients read and receive (specification, sections 2.6 and 2.7), derived from the held
+ * state by the rules of decisions, section 5. The same values feed matching, through `propertyFacts`.
+ */
+
+import type { AdvertEvent } from './advert.ts';
+import type { City, ResolvedPlace, ResolvePlace } from './city.ts';
+import { isPriceCoherent, type Market, marketOf, type PricedProperty } from './price-coherence.ts';
+import {
+  type Crawls,
+  type HeldAdvert,
+  isLive,
+  lastCrawledAdvert,
+  lastLiveCrawl,
+  type PropertyState,
+  type StatedProperty,
+  speakingAdvert,
+} from './property.ts';
+import type { PropertyFacts } from './property-facts.ts';
+
+/** JSON-ready. */
+export type PropertyDocument = Readonly<Record<string, unknown>>;
+
+export interface DocumentOptions {
+  /** False leaves `contact` out of every advert (a search's `hidePropertyContact`). */
+  readonly withContacts: boolean;
+}
+
+export function propertyIri(uuid: string): string {
+  return `/documents/properties/${uuid}`;
+}
+
+export function propertyDocument(
+  state: PropertyState,
+  crawls: Crawls,
+  resolvePlace: ResolvePlace,
+  options: DocumentOptions,
+): PropertyDocument {
+  const values = propertyValues(state, crawls);
+  const last = lastCrawledAdvert(state.adverts, crawls);
+  const expiries = state.adverts.flatMap((advert) => advert.expiredAt ?? []);
+  const isExpired = expiries.length === state.adverts.length;
+  return {
+    '@context': '/contexts/PropertyDocument',
+    '@id': propertyIri(state.uuid),
+    '@type': 'PropertyDocument',
+    uuid: state.uuid,
+    property: propertyIri(state.uuid),
+    title: values.title,
+    description: values.description,
+    transactionType: values.transactionType,
+    propertyType: values.propertyType,
+    publisherTypes: publisherTypes(state),
+    price: values.price,
+    pricePerMeter: values.pricePerMeter,
+    surface: values.surface,
+    landSurface: values.landSurface,
+    room: values.room,
+    bedroom: values.bedroom,
+    floor: values.floor,
+    elevator: values.elevator,
+    furnished: values.furnished,
+    expired: isExpired,
+    expiredAt: isExpired ? latest(expiries) : null,
+    createdAt: values.createdAt ?? earliest(state.adverts.map((advert) => advert.firstCrawledAt)),
+    updatedAt: latest(state.adverts.map((advert) => advert.changedAt)),
+    lastCrawledAt: lastLiveCrawl(last, crawls),
+    lastCrawledAdvert: last.uuid,
+    locations: values.locations,
+    pictures: values.pictures,
+    city: documentCity(resolvePlace(statedPlace(values))),
+    stations: values.stations ?? [],
+    adverts: state.adverts.map((advert) => advertDocument(advert, crawls, options)),
+  };
+}
+
+/** `median`: of the comparable prices known in a market (price-coherence.ts), null while too few are known. */
+export function propertyFacts(
+  state: PropertyState,
+  crawls: Crawls,
+  resolvePlace: ResolvePlace,
+  median: (market: Market) => number | null,
+): PropertyFacts {
+  const values = propertyValues(state, crawls);
+  const place = resolvePlace(statedPlace(values));
+  const priced = pricedProperty(values, place);
+  const market = marketOf(priced);
+  return {
+    transactionType: values.transactionType,
+    propertyType: values.propertyType,
+    price: values.price,
+    pricePerMeter: values.pricePerMeter,
+    surface: values.surface,
+    landSurface: values.landSurface,
+    room: values.room,
+    bedroom: values.bedroom,
+    furnished: values.furnished,
+    lat: values.locations?.lat ?? null,
+    lon: values.locations?.lon ?? null,
+    inseeCodes: place?.inseeCodes ?? [],
+    departmentCode: priced.departmentCode,
+    zipcodes: place?.zipcodes ?? (values.city?.zipcode ? [values.city.zipcode] : []),
+    texts: texts(values),
+    adverts: state.adverts.filter(isLive).map(({ content }) => ({
+      siteCategory: content.publisher?.category ?? null,
+      publisherType: content.publisher?.type ?? null,
+      price: content.price,
+      hasVirtualTour: Boolean(content.virtualTour),
+      texts: texts(content),
+    })),
+    isPriceCoherent: isPriceCoherent(priced, market === null ? null : median(market)),
+  };
+}
+
+/** What price coherence judges the property by, and what its market learns from it. */
+export function pricedPropertyOf(state: PropertyState, crawls: Crawls, resolvePlace: ResolvePlace): PricedProperty {
+  const values = propertyValues(state, crawls);
+  return pricedProperty(values, resolvePlace(statedPlace(values)));
+}
+
+type PropertyValues = Omit<StatedProperty, 'pictures'> & {
+  readonly pricePerMeter: number | null;
+  readonly pictures: readonly string[];
+};
+
+/** The stated value, else the speaking advert's own (decisions, section 5). */
+function propertyValues(state: PropertyState, crawls: Crawls): PropertyValues {
+  const { property, content } = speakingAdvert(state, crawls);
+  const price = property.price ?? content.price;
+  const surface = property.surface ?? content.surface;
+  return {
+    ...property,
+    title: property.title ?? content.title,
+    description: property.description ?? content.description,
+    price,
+    surface,
+    pricePerMeter: price === null || surface === null || surface === 0 ? null : Math.round((price / surface) * 100) / 100,
+    landSurface: property.landSurface ?? content.landSurface,
+    floor: property.floor ?? content.floor,
+    elevator: property.elevator ?? content.elevator,
+    furnished: property.furnished ?? content.furnished,
+    pictures: property.pictures ?? content.pictures,
+  };
+}
+
+function statedPlace(values: PropertyValues): Parameters<ResolvePlace>[0] {
+  return {
+    insee: values.city?.insee ?? null,
+    zipcode: values.city?.zipcode ?? null,
+    name: values.city?.name ?? null,
+    lat: values.locations?.lat ?? null,
+    lon: values.locations?.lon ?? null,
+  };
+}
+
+function pricedProperty(values: PropertyValues, place: ResolvedPlace | null): PricedProperty {
+  return {
+    transactionType: values.transactionType,
+    propertyType: values.propertyType,
+    departmentCode: place?.city.department.code ?? null,
+    price: values.price,
+    surface: values.surface,
+    landSurface: values.landSurface,
+  };
+}
+
+/** The commune, with the zip code that the advert stated where it has several. */
+function documentCity(place: ResolvedPlace | null): City | null {
+  return place === null ? null : { ...place.city, zipcode: place.zipcodes[0] ?? place.city.zipcode };
+}
+
+function publisherTypes(state: PropertyState): number[] {
+  const types = state.adverts.filter(isLive).flatMap((advert) => advert.content.publisher?.type ?? []);
+  return [...new Set(types)].sort((a, b) => a - b);
+}
+
+function texts(source: { readonly title: string | null; readonly description: string | null }): string[] {
+  return [source.title, source.description].filter((text) => text !== null);
+}
+
+function advertDocument(advert: HeldAdvert, crawls: Crawls, options: DocumentOptions): Record<string, unknown> {
+  const { contact, ...content } = advert.content;
+  return {
+    uuid: advert.uuid,
+    ...content,
+    ...(options.withContacts ? { contact } : {}),
+    createdAt: content.createdAt ?? advert.firstCrawledAt,
+    updatedAt: content.updatedAt ?? advert.changedAt,
+    lastCrawledAt: lastLiveCrawl(advert, crawls),
+    events: advert.events.map(eventDocument),
+  };
+}
+
+function eventDocument(event: AdvertEvent): Record<string, unknown> {
+  return {
+    event: event.kind,
+    createdAt: event.createdAt,
+    fieldName: event.field?.fieldName ?? null,
+    fieldOldValue: event.field?.fieldOldValue ?? null,
+    fieldNewValue: event.field?.fieldNewValue ?? null,
+    percentVariation: event.field?.percentVariation ?? null,
+  };
+}
+
+function latest(instants: readonly string[]): string | null {
+  return instants.reduce<string | null>((best, instant) => (best === null || instant > best ? instant : best), null);
+}
+
+function earliest(instants: readonly string[]): string | null {
+  return instants.reduce<string | null>((best, instant) => (best === null || instant < best ? instant : best), null);
+}

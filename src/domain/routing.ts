@@ -1,0 +1,90 @@
+/**
+ * Who is told of a change (specification, section 6.1; decisions, section 4): a match that begins goes to
+ * `endpointRecipient`, every event to the `eventEndpoint` of searches that subscribed to its kind.
+ */
+
+import type { AdvertEvent, FieldChange } from './advert.ts';
+import type { EventKind } from './codes.ts';
+import type { DeliveryChannel } from './delivery.ts';
+import type { SearchNumber, Uuid } from './ids.ts';
+import { propertyIri } from './property-document.ts';
+
+/** What routing needs to know of a search; it is read in the transaction that records the change. */
+export interface SearchRoute {
+  readonly number: SearchNumber;
+  readonly id: Uuid;
+  readonly notificationEnabled: boolean;
+  readonly endpointRecipient: string | null;
+  readonly eventEndpoint: string | null;
+  readonly subscribedEvents: readonly EventKind[];
+  readonly hidePropertyContact: boolean;
+}
+
+export interface MatchRecord {
+  readonly id: Uuid;
+  /** Null while the pair only stands (see table `matches`). */
+  readonly beganAt: string | null;
+  readonly updatedAt: string;
+}
+
+export interface Notice {
+  readonly channel: DeliveryChannel;
+  readonly kind: EventKind;
+  readonly endpoint: string;
+  /** `adEvent` of the body; null leaves the member out. */
+  readonly field: (FieldChange & { readonly createdAt: string }) | null;
+}
+
+/** `hasBegun`: this change made the property satisfy the search for the first time. */
+export function noticesOf(route: SearchRoute, events: readonly AdvertEvent[], hasBegun: boolean): readonly Notice[] {
+  if (!route.notificationEnabled) return [];
+  const notices: Notice[] = [];
+  if (hasBegun && route.endpointRecipient !== null) {
+    const isNewAdvert = events.some((event) => event.kind === 'property.ad.create');
+    const kind = isNewAdvert ? 'property.ad.create' : 'property.ad.update';
+    notices.push({ channel: 'match', kind, endpoint: route.endpointRecipient, field: null });
+  }
+  if (route.eventEndpoint !== null) {
+    for (const event of events) {
+      if (!route.subscribedEvents.includes(event.kind)) continue;
+      const field = event.field === null ? null : { ...event.field, createdAt: event.createdAt };
+      notices.push({ channel: 'event', kind: event.kind, endpoint: route.eventEndpoint, field });
+    }
+  }
+  return notices;
+}
+
+/**
+ * The delivery body (specification, section 6.2) up to the property document. `bodyOf` completes it: the document is
+ * serialised once per change, however many searches receive it.
+ */
+export function bodyHead(notice: Pick<Notice, 'kind' | 'field'>, searchId: Uuid, propertyUuid: Uuid, match: MatchRecord): string {
+  const envelope = JSON.stringify({
+    event: notice.kind,
+    ...(notice.field === null ? {} : { adEvent: adEventOf(notice.field) }),
+    match: {
+      '@context': '/contexts/Match',
+      '@id': `/matches/${match.id}`,
+      '@type': 'Match',
+      property: propertyIri(propertyUuid),
+      search: `/searches/${searchId}`,
+      createdAt: match.beganAt ?? match.updatedAt,
+      updatedAt: match.updatedAt,
+    },
+  });
+  return `${envelope.slice(0, -'}}'.length)},"propertyDocument":`;
+}
+
+export function bodyOf(head: string, document: string): string {
+  return `${head}${document}}}`;
+}
+
+function adEventOf(field: FieldChange & { readonly createdAt: string }): Record<string, string | null> {
+  return {
+    fieldName: field.fieldName,
+    fieldOldValue: field.fieldOldValue,
+    fieldNewValue: field.fieldNewValue,
+    percentVariation: field.percentVariation === null ? null : field.percentVariation.toFixed(2),
+    createdAt: field.createdAt,
+  };
+}
