@@ -1,0 +1,116 @@
+/**
+ * The official list of communes, departments and regions (INSEE's Code officiel géographique, as the package
+ * `@etalab/decoupage-administratif` ships it) read into small records. Its main entry cannot be imported and would
+ * parse every file; the three files that matter are read directly.
+ */
+
+import { readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import type { CodedPlace } from '../domain/city.ts';
+import { departmentIdOf } from './reference-ids.ts';
+
+/** A commune of today, or an arrondissement of Paris, Lyon or Marseille. */
+export interface CommuneRecord {
+  readonly insee: string;
+  /** With its article: `L'Abergement-Clémenciat`, `Paris 15e Arrondissement`. */
+  readonly officialName: string;
+  readonly departmentCode: string;
+  /** In the order of the source; empty for five uninhabited territories. */
+  readonly zipcodes: readonly string[];
+  /** Inhabitants; 0 when unknown. */
+  readonly population: number;
+  /** INSEE code of the commune that an arrondissement belongs to. */
+  readonly parentInsee: string | null;
+  /** Names of the delegated and associated communes inside it, which adverts still use. */
+  readonly formerNames: readonly string[];
+}
+
+export interface Department {
+  readonly code: string;
+  readonly id: number;
+  readonly name: string;
+  /** INSEE code of its prefecture. */
+  readonly chefLieu: string;
+  readonly region: CodedPlace;
+}
+
+export interface CommuneRecords {
+  readonly communes: readonly CommuneRecord[];
+  /** INSEE code of a commune that was merged away, to the code of the commune it is part of now. */
+  readonly mergedInto: ReadonlyMap<string, string>;
+  readonly departments: readonly Department[];
+}
+
+interface SourceCommune {
+  readonly code: string;
+  readonly nom: string;
+  readonly type: 'commune-actuelle' | 'arrondissement-municipal' | 'commune-deleguee' | 'commune-associee';
+  readonly departement: string;
+  readonly commune?: string;
+  readonly chefLieu?: string;
+  readonly codesPostaux?: readonly string[];
+  readonly population?: number;
+}
+
+interface SourceArea {
+  readonly code: string;
+  readonly nom: string;
+  readonly chefLieu: string;
+  readonly region?: string;
+}
+
+/** Throws when a file of the package is missing or no JSON: the installation is broken. */
+export async function readCommuneRecords(): Promise<CommuneRecords> {
+  const [communes, departments, regions] = await Promise.all([
+    readPackageFile<readonly SourceCommune[]>('communes.json'),
+    readPackageFile<readonly SourceArea[]>('departements.json'),
+    readPackageFile<readonly SourceArea[]>('regions.json'),
+  ]);
+  return { ...joinCommunes(communes), departments: joinDepartments(departments, regions) };
+}
+
+async function readPackageFile<T>(name: string): Promise<T> {
+  const path = createRequire(import.meta.url).resolve(`@etalab/decoupage-administratif/data/${name}`);
+  return JSON.parse(await readFile(path, 'utf8')) as T;
+}
+
+const NONE: readonly string[] = [];
+
+function joinCommunes(source: readonly SourceCommune[]): Pick<CommuneRecords, 'communes' | 'mergedInto'> {
+  const mergedInto = new Map<string, string>();
+  const formerNames = new Map<string, string[]>();
+  for (const { type, code, nom, chefLieu } of source) {
+    if (chefLieu === undefined || (type !== 'commune-deleguee' && type !== 'commune-associee')) continue;
+    // The delegated commune round the new town hall kept its code, and the new commune bears it too.
+    if (code !== chefLieu) mergedInto.set(code, chefLieu);
+    const names = formerNames.get(chefLieu);
+    if (names === undefined) formerNames.set(chefLieu, [nom]);
+    else names.push(nom);
+  }
+  const communes: CommuneRecord[] = [];
+  for (const commune of source) {
+    if (commune.type !== 'commune-actuelle' && commune.type !== 'arrondissement-municipal') continue;
+    communes.push({
+      insee: commune.code,
+      officialName: commune.nom,
+      departmentCode: commune.departement,
+      zipcodes: commune.codesPostaux ?? NONE,
+      population: commune.population ?? 0,
+      parentInsee: commune.commune ?? null,
+      formerNames: formerNames.get(commune.code) ?? NONE,
+    });
+  }
+  return { communes, mergedInto };
+}
+
+/** Overseas collectivities stand in the lists as departments and as regions with the same code. */
+function joinDepartments(departments: readonly SourceArea[], regions: readonly SourceArea[]): readonly Department[] {
+  const regionOf = new Map(regions.map(({ code, nom }) => [code, { code, id: Number(code), name: nom }]));
+  return departments.map(({ code, nom, chefLieu, region = code }) => ({
+    code,
+    id: departmentIdOf(code),
+    name: nom,
+    chefLieu,
+    region: regionOf.get(region) ?? { code: region, id: Number(region), name: nom },
+  }));
+}

@@ -1,0 +1,186 @@
+import assert from 'node:assert/strict';
+import { before, describe, it } from 'node:test';
+import type { StatedPlace } from '../src/domain/city.ts';
+import { createCommuneLocator } from '../src/matching/commune-locator.ts';
+import { loadReference, type Reference } from '../src/reference/communes.ts';
+import { cityReference, departmentReference } from '../src/reference/embedded-references.ts';
+import { cityIdOf, inseeOf } from '../src/reference/reference-ids.ts';
+
+const NOWHERE: StatedPlace = { insee: null, zipcode: null, name: null, lat: null, lon: null };
+
+describe('communes of France', () => {
+  let reference: Reference;
+  before(async () => {
+    reference = await loadReference({ nearest: createCommuneLocator });
+  });
+
+  it('holds every commune and arrondissement under a stable, reversible id', () => {
+    const ids = new Set<number>();
+    for (const city of reference.cities()) {
+      ids.add(city.id);
+      assert.equal(inseeOf(city.id), city.insee);
+      assert.equal(reference.cityById(city.id), city);
+      assert.equal(reference.city(city.insee), city);
+    }
+    assert.equal(ids.size, 34_969 + 45);
+    assert.equal(cityIdOf('2A004'), 120_004);
+    assert.equal(cityIdOf('2B033'), 220_033);
+    assert.equal(cityIdOf('01001'), 1001);
+  });
+
+  it('gives a commune all the members of a property document', () => {
+    assert.deepEqual(reference.city('83137'), {
+      id: 83_137,
+      cityParentId: null,
+      insee: '83137',
+      name: 'Toulon',
+      originalName: 'Toulon',
+      zipcode: '83000',
+      country: { code: 'FR', id: 250, name: 'France' },
+      department: { code: '83', id: 83, name: 'Var' },
+      region: { code: '93', id: 93, name: "Provence-Alpes-Côte d'Azur" },
+      groupedCityNames: ['Toulon'],
+      groupedCityZipcodes: ['83000', '83100', '83200'],
+      hasGroupedByName: false,
+      hasGroupedByZipcode: true,
+      open: true,
+      location: { lat: 43.12442, lon: 5.92836 },
+    });
+  });
+
+  it('ties arrondissements to their commune', () => {
+    const fifteenth = reference.city('75115');
+    assert.equal(fifteenth?.name, 'Paris 15e');
+    assert.equal(fifteenth?.originalName, 'Paris 15e Arrondissement');
+    assert.equal(fifteenth?.cityParentId, 75_056);
+    assert.equal(reference.city('75056')?.groupedCityZipcodes.length, 21);
+    assert.equal(reference.city('75056')?.groupedCityNames.length, 20);
+  });
+
+  it('leads the code of a merged commune to the commune of today', () => {
+    assert.equal(reference.city('49162')?.insee, '49023');
+    assert.equal(reference.cityById(49_162), null);
+    const place = reference.resolvePlace({ ...NOWHERE, insee: '49162' });
+    assert.deepEqual(place?.inseeCodes, ['49023', '49162']);
+  });
+
+  it('knows departments and regions, Corsica and the overseas collectivities among them', () => {
+    assert.equal(reference.departments().length, 109);
+    assert.equal(reference.department('2A')?.id, 201);
+    assert.equal(reference.departmentById(202)?.name, 'Haute-Corse');
+    assert.equal(reference.department('988')?.region.name, 'Nouvelle-Calédonie');
+    assert.equal(reference.department('00'), null);
+    const gold = reference.department('21');
+    assert.ok(gold);
+    assert.deepEqual(departmentReference(gold), {
+      chefLieu: '21231',
+      departmentCode: '21',
+      name: "Côte-d'Or",
+      nameClean: 'cote-d-or',
+    });
+  });
+
+  it('embeds a commune with its article', () => {
+    const embedded = (insee: string) => {
+      const city = reference.city(insee);
+      assert.ok(city);
+      return cityReference(city);
+    };
+    assert.deepEqual(embedded('01001'), {
+      article: "L'",
+      insee: '01001',
+      libelle: "L'Abergement-Clémenciat",
+      name: "L'Abergement-Clémenciat",
+      zipcode: '01400',
+    });
+    assert.equal(embedded('72181').article, 'Le');
+    assert.equal(embedded('17300').article, 'La');
+    assert.equal(embedded('83137').article, '');
+    assert.equal(embedded('75115').libelle, 'Paris 15e Arrondissement');
+  });
+
+  it('gives a centre to communes of more than a thousand inhabitants, the right one of several places', () => {
+    const located = [...reference.cities()].filter(({ location }) => location !== null);
+    assert.ok(located.length > 8500, String(located.length));
+    assert.deepEqual(reference.city('69123')?.location, { lat: 45.74846, lon: 4.84671 });
+    assert.deepEqual(reference.city('75056')?.location, { lat: 48.85341, lon: 2.3488 });
+    assert.equal(reference.city('75115')?.location, null);
+  });
+
+  it('lets imported coordinates go before those of the package', async () => {
+    const centre = { lat: 48.84, lon: 2.29 };
+    const imported = await loadReference({ coordinates: new Map([['75115', centre]]), nearest: createCommuneLocator });
+    assert.deepEqual(imported.city('75115')?.location, centre);
+    const place = imported.resolvePlace({ ...NOWHERE, lat: 48.8401, lon: 2.2902 });
+    assert.equal(place?.city.insee, '75115');
+  });
+
+  describe('the place an advert states', () => {
+    const cases: readonly (readonly [string, Partial<StatedPlace>, string | null])[] = [
+      ['INSEE code', { insee: '83137' }, '83137'],
+      ['INSEE code without its leading zero', { insee: '1001' }, '01001'],
+      ['INSEE code of Corsica in lower case', { insee: '2a004' }, '2A004'],
+      ['INSEE code before a contradicting zip code', { insee: '83137', zipcode: '75015' }, '83137'],
+      ['Paris with the zip code of an arrondissement', { insee: '75056', zipcode: '75015' }, '75115'],
+      ['Paris alone', { insee: '75056' }, '75056'],
+      ['unknown INSEE code, then zip code', { insee: '99999', zipcode: '75116' }, '75116'],
+      ['zip code of one commune', { zipcode: '83000' }, '83137'],
+      ['zip code of one commune, name unknown', { zipcode: '83000', name: 'La Seyne' }, '83137'],
+      ['zip code of several and no name', { zipcode: '01400' }, null],
+      ['zip code of several and an unknown name', { zipcode: '01400', name: 'Nowhere' }, null],
+      ['case and accents', { zipcode: '01400', name: 'CHATILLON SUR CHALARONNE' }, '01093'],
+      ['article and apostrophe', { zipcode: '01400', name: 'l’abergement clemenciat' }, '01001'],
+      ['St and CEDEX', { zipcode: '01400', name: 'St Georges s/ Renon CEDEX 2' }, '01356'],
+      ['s/ for sur', { zipcode: '01400', name: 'Châtillon s/ Chalaronne' }, '01093'],
+      ['beginning of a name', { zipcode: '01400', name: 'Châtillon' }, '01093'],
+      ['Paris 15e', { zipcode: '75015', name: 'Paris 15e' }, '75115'],
+      ['PARIS', { zipcode: '75015', name: 'PARIS' }, '75115'],
+      ['former commune by name', { zipcode: '49510', name: 'Jallais' }, '49023'],
+      ['nearest centre', { lat: 43.12, lon: 5.93 }, '83137'],
+      ['ambiguous zip code, then the nearest centre', { zipcode: '01400', lat: 43.12, lon: 5.93 }, '83137'],
+      ['at sea', { lat: 42, lon: 6 }, null],
+      ['nothing', {}, null],
+      ['prototype names', { insee: '__proto__', zipcode: 'constructor', name: 'toString' }, null],
+    ];
+    for (const [title, place, insee] of cases) {
+      it(`${title} is ${insee ?? 'no commune'}`, () => {
+        assert.equal(reference.resolvePlace({ ...NOWHERE, ...place })?.city.insee ?? null, insee);
+      });
+    }
+
+    it('carries the codes a search may name and the zip code it stated', () => {
+      const stated = reference.resolvePlace({ ...NOWHERE, insee: '75115', zipcode: '75015' });
+      assert.deepEqual(stated?.inseeCodes, ['75115', '75056']);
+      assert.deepEqual(stated?.zipcodes, ['75015']);
+      const unstated = reference.resolvePlace({ ...NOWHERE, insee: '83137' });
+      assert.deepEqual(unstated?.zipcodes, ['83000', '83100', '83200']);
+      const cedex = reference.resolvePlace({ ...NOWHERE, insee: '83137', zipcode: '83056' });
+      assert.deepEqual(cedex?.zipcodes, ['83000', '83100', '83200']);
+    });
+  });
+
+  describe('search of communes', () => {
+    it('finds by folded beginning, with or without the article, in order of name', () => {
+      const names = (namePrefix: string) => reference.findCities({ namePrefix }).cities.map(({ name }) => name);
+      assert.deepEqual(names('chatillon sur c'), [
+        'Châtillon-sur-Chalaronne',
+        'Châtillon-sur-Cher',
+        'Châtillon-sur-Cluses',
+        'Châtillon-sur-Colmont',
+      ]);
+      assert.ok(names('havre').includes('Le Havre'));
+      assert.ok(names('Le Havre').includes('Le Havre'));
+      assert.deepEqual(names('zzz'), []);
+    });
+
+    it('pages, and counts all pages', () => {
+      const first = reference.findCities({ zipcode: '01400' }, { offset: 0, limit: 2 });
+      const second = reference.findCities({ zipcode: '01400' }, { offset: 2, limit: 2 });
+      assert.ok(first.total > 5);
+      assert.equal(first.cities.length, 2);
+      assert.notDeepEqual(first.cities, second.cities);
+      assert.equal(reference.findCities({ insee: '83137' }).total, 1);
+      assert.equal(reference.findCities({}).total, 35_014);
+    });
+  });
+});
