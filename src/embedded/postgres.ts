@@ -1,0 +1,161 @@
+/**
+ * A real PostgreSQL for a start without one: the cluster lives in `<data directory>/postgres` (`cluster`, `password`,
+ * `server.log`), the server listens on the loopback interface alone and asks for the password. It is the truth of the
+ * engine, so every commit is on disk before it is acknowledged.
+ */
+
+import { access, open, readFile, rm } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import {
+  type ChildServer,
+  type EmbeddedServer,
+  ServerStartError,
+  startChildServer,
+  waitUntilReady,
+} from './child-server.ts';
+import { cacheDirectory } from './data-directory.ts';
+import { endFormerServer } from './former-server.ts';
+import { findPostgresBinaries, type PostgresBinaries } from './postgres-binaries.ts';
+import {
+  ensureCluster,
+  POSTGRES_DATABASE,
+  POSTGRES_ENVIRONMENT,
+  POSTGRES_USER,
+  type PostgresHome,
+  pathFromChild,
+  postgresHome,
+  readPassword,
+  stagingPath,
+} from './postgres-cluster.ts';
+
+export interface PostgresOptions {
+  /** Held by the caller: a server found running in it is taken for a leftover and stopped. */
+  readonly dataDir: string;
+  /** For a copy of the binaries, where one is needed; the default cache directory when absent. */
+  readonly cacheDir?: string;
+  readonly onLog?: (line: string) => void;
+  /** A free one when absent. */
+  readonly port?: number;
+  /** Added to `SETTINGS`, and stronger. */
+  readonly settings?: Readonly<Record<string, string>>;
+}
+
+/** For two cores and a few gigabytes shared with the matcher. */
+const SETTINGS: Readonly<Record<string, string>> = {
+  listen_addresses: '127.0.0.1',
+  unix_socket_directories: '',
+  cluster_name: 'vigie',
+  max_connections: '100',
+  fsync: 'on',
+  full_page_writes: 'on',
+  synchronous_commit: 'on',
+  shared_buffers: '256MB',
+  effective_cache_size: '1GB',
+  work_mem: '16MB',
+  maintenance_work_mem: '128MB',
+  // Solid state assumed; the default of 4 is for spinning disks.
+  random_page_cost: '1.1',
+  wal_compression: 'on',
+  max_wal_size: '2GB',
+  checkpoint_timeout: '15min',
+  jit: 'off',
+  // Parallel queries would take the matcher's core, and a container's /dev/shm of 64 MB.
+  max_parallel_workers_per_gather: '0',
+  max_parallel_maintenance_workers: '0',
+  log_checkpoints: 'off',
+};
+
+/** Recovery after a crash replays at most `max_wal_size`, in seconds; this is for a very slow disk. */
+const READY_TIMEOUT_MS = 300_000;
+/** A fast shutdown writes one checkpoint. */
+const STOP_TIMEOUT_MS = 30_000;
+/** Another process may take the free port between the look and the start. */
+const PORT_ATTEMPTS = 5;
+
+/**
+ * Starts the server, creating the cluster on first use. Resolves when it accepts connections.
+ * Throws `ServerMissingError` without binaries and `ServerStartError` with the end of the log when it does not start.
+ */
+export async function startPostgres(options: PostgresOptions): Promise<EmbeddedServer> {
+  const home = postgresHome(join(options.dataDir, 'postgres'));
+  const binaries = await findPostgresBinaries(options.cacheDir ?? cacheDirectory(null), home.userId);
+  const homes = [`${home.path}/`, `${stagingPath(home)}/`];
+  await endFormerServer('SIGINT', ({ directory, command }) => {
+    return ['postgres', 'initdb'].includes(command) && homes.some((path) => `${directory}/`.startsWith(path));
+  });
+  await ensureCluster(home, binaries);
+  await removeMisleadingPidFile(home);
+  for (let attempt = 1; ; attempt += 1) {
+    const port = options.port ?? (await freePort());
+    try {
+      return await startOn(port, home, binaries, options);
+    } catch (error) {
+      const isPortTaken = error instanceof ServerStartError && error.message.includes('Address already in use');
+      if (!isPortTaken || options.port !== undefined || attempt === PORT_ATTEMPTS) throw error;
+    }
+  }
+}
+
+async function startOn(
+  port: number,
+  home: PostgresHome,
+  binaries: PostgresBinaries,
+  options: PostgresOptions,
+): Promise<EmbeddedServer> {
+  const settings = { ...SETTINGS, ...options.settings, port: String(port) };
+  const handle = await open(home.path, 'r');
+  const server = await startChildServer({
+    name: 'embedded PostgreSQL',
+    command: binaries.postgres,
+    args: [
+      '-D',
+      pathFromChild(home, 'cluster'),
+      ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]),
+    ],
+    directory: home.path,
+    environment: POSTGRES_ENVIRONMENT,
+    logFile: join(home.path, 'server.log'),
+    onLog: options.onLog,
+    stopSignal: 'SIGINT',
+    stopTimeoutMs: STOP_TIMEOUT_MS,
+    userId: home.userId,
+    handle: handle.fd,
+  }).finally(() => handle.close());
+  await waitUntilReady(server, READY_TIMEOUT_MS, () => readyState(home, server));
+  const password = await readPassword(home);
+  const url = `postgres://${POSTGRES_USER}:${password}@127.0.0.1:${port}/${POSTGRES_DATABASE}`;
+  return { url, pid: server.pid, exited: server.exited, stop: server.stop };
+}
+
+/** The postmaster keeps its state in the eighth line of its pid file, for `pg_ctl --wait`. */
+async function readyState(home: PostgresHome, server: ChildServer): Promise<'ready' | null> {
+  const lines = (await readFile(pidFile(home), 'utf8').catch(() => '')).split('\n');
+  return lines[0] === String(server.pid) && lines[7]?.trim() === 'ready' ? 'ready' : null;
+}
+
+/**
+ * PostgreSQL overwrites the pid file of a crash unless some process has that number by now: a container that restarts
+ * gives out the same few numbers, and one without an init keeps the dead as zombies. Only called once no PostgreSQL
+ * works in the home any more; a file that names no process stays, for PostgreSQL's own check of its shared memory.
+ */
+async function removeMisleadingPidFile(home: PostgresHome): Promise<void> {
+  const pid = (await readFile(pidFile(home), 'utf8').catch(() => '')).split('\n')[0] ?? '';
+  const names = /^\d+$/.test(pid) ? await access(`/proc/${pid}`).then(Boolean.bind(null, true), () => false) : false;
+  if (names) await rm(pidFile(home));
+}
+
+function pidFile(home: PostgresHome): string {
+  return join(home.path, 'cluster', 'postmaster.pid');
+}
+
+function freePort(): Promise<number> {
+  return new Promise((settle, reject) => {
+    const server = createServer().once('error', reject);
+    server.listen(0, '127.0.0.1', () => {
+      const address = server.address();
+      const port = typeof address === 'object' && address !== null ? address.port : 0;
+      server.close(() => settle(port));
+    });
+  });
+}

@@ -1,0 +1,66 @@
+/** The log file of an embedded server: one older file is kept, its last lines explain a failure. */
+
+import { type FileHandle, open, rename, stat } from 'node:fs/promises';
+
+/** A file larger than this at a start is set aside; a quiet server writes some kilobytes a day. */
+const ROTATE_BYTES = 8 * 1024 * 1024;
+const TAIL_BYTES = 4_096;
+const TAIL_LINES = 12;
+const FOLLOW_INTERVAL_MS = 500;
+const FOLLOW_BYTES_MAX = 64 * 1024;
+
+/** The server writes to the file itself: a pipe would break under it when the daemon is killed. */
+export async function openServerLog(path: string): Promise<FileHandle> {
+  const size = await sizeOf(path);
+  if (size > ROTATE_BYTES) await rename(path, `${path}.1`);
+  return open(path, 'a', 0o600);
+}
+
+/** The last lines, or a word for an empty log. */
+export async function tailOf(path: string): Promise<string> {
+  const size = await sizeOf(path);
+  const lines = (await readFrom(path, Math.max(0, size - TAIL_BYTES), TAIL_BYTES)).trim().split('\n');
+  return lines.slice(-TAIL_LINES).join('\n') || '(its log is empty)';
+}
+
+/** Hands over the lines written from now on, within half a second; the function returned stops it. */
+export async function followServerLog(path: string, onLine: (line: string) => void): Promise<() => Promise<void>> {
+  let offset = await sizeOf(path);
+  let reading: Promise<void> = Promise.resolve();
+
+  async function readOn(): Promise<void> {
+    const text = await readFrom(path, offset, FOLLOW_BYTES_MAX);
+    const complete = text.slice(0, text.lastIndexOf('\n') + 1);
+    offset += Buffer.byteLength(complete);
+    for (const line of complete.split('\n')) if (line !== '') onLine(line);
+  }
+
+  const next = () => {
+    reading = reading.then(readOn);
+    return reading;
+  };
+  const timer = setInterval(next, FOLLOW_INTERVAL_MS).unref();
+  return () => {
+    clearInterval(timer);
+    return next();
+  };
+}
+
+async function sizeOf(path: string): Promise<number> {
+  return stat(path).then(
+    (file) => file.size,
+    () => 0,
+  );
+}
+
+/** Empty when the file cannot be read: a log is never the reason for a failure. */
+async function readFrom(path: string, position: number, bytesMax: number): Promise<string> {
+  const file = await open(path, 'r').catch(() => null);
+  if (file === null) return '';
+  try {
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(bytesMax), 0, bytesMax, position);
+    return buffer.toString('utf8', 0, bytesRead);
+  } finally {
+    await file.close();
+  }
+}
