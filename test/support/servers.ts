@@ -1,0 +1,129 @@
+/**
+ * Real servers for integration tests: a fresh PostgreSQL and nats-server each, on free loopback ports, gone with the
+ * test, or with its process. The cluster is initialised once per machine and version, then copied.
+ *
+ * Tests that crash a server get what a crash leaves: fsync is off (nothing here survives a power cut), but what was
+ * written before a kill -9 is in the kernel's hands all the same.
+ */
+
+import { execFile } from 'node:child_process';
+import { access, mkdir, mkdtemp, rename, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import type { EmbeddedServer } from '../../src/embedded/child-server.ts';
+import { cacheDirectory } from '../../src/embedded/data-directory.ts';
+import { startNatsServer } from '../../src/embedded/nats-server.ts';
+import { startPostgres } from '../../src/embedded/postgres.ts';
+import { findPostgresBinaries } from '../../src/embedded/postgres-binaries.ts';
+import { ensureCluster, postgresHome } from '../../src/embedded/postgres-cluster.ts';
+
+const run = promisify(execFile);
+
+/** A `TestContext`, or `{ after }` of `node:test` for servers that a whole file shares. */
+export interface Cleanup {
+  after(work: () => Promise<void>): void;
+}
+
+export interface TestServer {
+  /** Stays the same over a restart. */
+  readonly url: string;
+  /** SIGKILL; resolves when the process is gone. */
+  kill(): Promise<void>;
+  /** Graceful; resolves when the process is gone. */
+  stop(): Promise<void>;
+  /** Starts again on the same data and port, after `kill` or `stop`. */
+  restart(): Promise<void>;
+}
+
+export interface TestServers {
+  readonly postgres: TestServer;
+  readonly nats: TestServer;
+}
+
+/** `fsync` costs a test run seconds and proves nothing short of a power cut. */
+const TEST_SETTINGS = { fsync: 'off', full_page_writes: 'off', shared_buffers: '64MB' };
+const CACHE = cacheDirectory(process.env.VIGIE_CACHE_DIR || null);
+
+export async function startTestServers(cleanup: Cleanup): Promise<TestServers> {
+  const [postgres, nats] = await Promise.all([startTestPostgres(cleanup), startTestNats(cleanup)]);
+  return { postgres, nats };
+}
+
+/** The database is empty: `migrate(url)` is the test's. `settings` win over the relaxed ones. */
+export async function startTestPostgres(
+  cleanup: Cleanup,
+  settings: Readonly<Record<string, string>> = {},
+): Promise<TestServer> {
+  const template = await postgresTemplate();
+  const dataDir = await temporaryDirectory('postgres');
+  // `cp -a`: the owner and the modes are those PostgreSQL insists on.
+  await run('cp', ['-a', '--reflink=auto', template, join(dataDir, 'postgres')]);
+  return testServer(cleanup, dataDir, (port) =>
+    startPostgres({ dataDir, cacheDir: CACHE, settings: { ...TEST_SETTINGS, ...settings }, ...port }),
+  );
+}
+
+/** Takes `NATS_SERVER_BIN` when set: the tests hold for old servers and new. */
+export async function startTestNats(cleanup: Cleanup): Promise<TestServer> {
+  const dataDir = await temporaryDirectory('nats');
+  const serverBin = process.env.NATS_SERVER_BIN || null;
+  return testServer(cleanup, dataDir, (port) => startNatsServer({ dataDir, serverBin, cacheDir: CACHE, ...port }));
+}
+
+async function testServer(
+  cleanup: Cleanup,
+  dataDir: string,
+  start: (options: { port?: number }) => Promise<EmbeddedServer>,
+): Promise<TestServer> {
+  let server: EmbeddedServer | null = null;
+  cleanup.after(async () => {
+    await server?.stop();
+    await rm(dataDir, { recursive: true, force: true });
+  });
+  server = await start({});
+  const { url } = server;
+  const port = Number(new URL(url).port);
+  return {
+    url,
+    async kill() {
+      if (server !== null) process.kill(server.pid, 'SIGKILL');
+      await server?.exited;
+      server = null;
+    },
+    async stop() {
+      await server?.stop();
+      server = null;
+    },
+    async restart() {
+      server ??= await start({ port });
+    },
+  };
+}
+
+/** Made by whichever test process comes first; the others throw theirs away. */
+async function postgresTemplate(): Promise<string> {
+  const binaries = await findPostgresBinaries(CACHE, postgresHome('').userId);
+  const template = join(CACHE, `test-cluster-${binaries.version}-${process.arch}`);
+  if (await exists(template)) return template;
+  await mkdir(CACHE, { recursive: true });
+  const staging = await mkdtemp(join(CACHE, 'test-cluster-'));
+  try {
+    await ensureCluster(postgresHome(join(staging, 'postgres')), binaries, false);
+    await rename(join(staging, 'postgres'), template).catch(() => access(template));
+    return template;
+  } finally {
+    await rm(staging, { recursive: true, force: true });
+  }
+}
+
+function temporaryDirectory(name: string): Promise<string> {
+  return mkdtemp(join(tmpdir(), `vigie-test-${name}-`));
+}
+
+function exists(path: string): Promise<boolean> {
+  return access(path).then(
+    () => true,
+    () => false,
+  );
+}
