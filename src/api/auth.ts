@@ -1,0 +1,47 @@
+/** Who asks, and how often: API keys and the rate limit of each (decisions, section 7). */
+
+import type { Context, Middleware } from 'koa';
+import type { Principal, VerifyApiKey } from '../store/clients.ts';
+import type { ApiSettings } from './dependencies.ts';
+import { Problem } from './problem.ts';
+import { createRateLimiter } from './rate-limit.ts';
+
+const PUBLIC_PATH = /^\/(|docs([./].*)?|contexts\/.*|openapi\.json|favicon\.ico)$/;
+
+export function principalOf(ctx: Context): Principal {
+  return ctx.state.principal as Principal;
+}
+
+/** Everything but the documentation needs a key, paths that do not exist included. */
+export function authenticate(verify: VerifyApiKey): Middleware {
+  return async (ctx, next) => {
+    if (!PUBLIC_PATH.test(ctx.path)) ctx.state.principal = await principalOfKey(verify, ctx.get('X-API-KEY'));
+    return next();
+  };
+}
+
+async function principalOfKey(verify: VerifyApiKey, key: string): Promise<Principal> {
+  const principal = key === '' ? null : await verify(key);
+  if (principal !== null) return principal;
+  const detail = key === '' ? 'send your API key in the header X-API-KEY' : 'this API key is unknown or revoked';
+  throw new Problem(401, detail, { headers: { 'WWW-Authenticate': 'ApiKey realm="vigie", header="X-API-KEY"' } });
+}
+
+/** Per key and process. Answers 429 with `Retry-After`; `RateLimit-*` (IETF draft, third version) on every answer. */
+export function limitRate(settings: ApiSettings, nowMs: () => number): Middleware {
+  const take = createRateLimiter(nowMs);
+  return async (ctx, next) => {
+    const principal = ctx.state.principal as Principal | undefined;
+    if (principal === undefined) return next();
+    const perSecond = principal.rateLimitPerSecond ?? settings.rateLimitPerSecond;
+    const burst = principal.rateLimitBurst ?? Math.max(settings.rateLimitBurst, perSecond);
+    const { isAllowed, remaining, fullAfterSeconds, retryAfterSeconds } = take(principal.keyId, perSecond, burst);
+    ctx.set('RateLimit-Limit', String(burst));
+    ctx.set('RateLimit-Remaining', String(remaining));
+    ctx.set('RateLimit-Reset', String(fullAfterSeconds));
+    if (isAllowed) return next();
+    throw new Problem(429, `at most ${perSecond} requests a second`, {
+      headers: { 'Retry-After': String(retryAfterSeconds) },
+    });
+  };
+}

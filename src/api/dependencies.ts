@@ -1,0 +1,31 @@
+/** What the API needs from the rest of the program. Everything is an argument, so that each part can be tested apart. */
+
+import type { Reference } from '../reference/communes.ts';
+import type { Database } from '../store/database.ts';
+
+/** Pino's shape. */
+export interface ApiLogger {
+  info(fields: Readonly<Record<string, unknown>>, message: string): void;
+  error(fields: Readonly<Record<string, unknown>>, message: string): void;
+}
+
+export interface ApiSettings {
+  /** Where clients reach the API, for absolute links; null: the protocol and host of the request. */
+  readonly publicUrl: string | null;
+  /** True where plain `http` and private hosts may be endpoints, as in the demo. */
+  readonly allowPrivateEndpoints: boolean;
+  /** Per API key, unless its client has its own. */
+  readonly rateLimitPerSecond: number;
+  readonly rateLimitBurst: number;
+  readonly version: string;
+}
+
+export interface ApiDependencies {
+  readonly database: Database;
+  readonly reference: Reference;
+  readonly settings: ApiSettings;
+  readonly logger: ApiLogger;
+  readonly now: () => Date;
+  /** Awaited after each committed write of a search: the matcher has it before the client hears of it. */
+  readonly searchChanged: () => Promise<void>;
+}

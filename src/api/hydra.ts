@@ -1,0 +1,77 @@
+/** The collection envelope as API Platform 2.7 writes it (specification, section 2.3). */
+
+import type { Context } from 'koa';
+import type { ParameterRule } from './query.ts';
+
+export interface Paging {
+  readonly page: number;
+  readonly itemsPerPage: number;
+}
+
+export interface CollectionPage {
+  readonly context: string;
+  readonly members: readonly unknown[];
+  readonly totalItems: number;
+  readonly paging: Paging;
+  /** The filters of the collection: property that each parameter filters or orders by. */
+  readonly search: Readonly<Record<string, string>>;
+}
+
+export function offsetOf({ page, itemsPerPage }: Paging): { readonly offset: number; readonly limit: number } {
+  return { offset: (page - 1) * itemsPerPage, limit: itemsPerPage };
+}
+
+export function collection(ctx: Context, { context, members, totalItems, paging, search }: CollectionPage): object {
+  return {
+    '@context': `/contexts/${context}`,
+    '@id': ctx.path,
+    '@type': 'hydra:Collection',
+    'hydra:member': members,
+    'hydra:totalItems': totalItems,
+    'hydra:view': view(ctx, paging, totalItems),
+    ...(Object.keys(search).length > 0 ? { 'hydra:search': searchTemplate(ctx.path, search) } : {}),
+  };
+}
+
+/** Links only when there is more than one page; next and previous only where there is one. */
+function view(ctx: Context, { page, itemsPerPage }: Paging, totalItems: number): object {
+  const last = Math.max(1, Math.ceil(totalItems / itemsPerPage));
+  const link = (number: number): string => {
+    const parameters = new URLSearchParams(ctx.querystring);
+    parameters.set('page', String(number));
+    return `${ctx.path}?${parameters}`;
+  };
+  const identity = { '@id': viewId(ctx), '@type': 'hydra:PartialCollectionView' };
+  if (last === 1) return identity;
+  return {
+    ...identity,
+    'hydra:first': link(1),
+    'hydra:last': link(last),
+    ...(page > 1 ? { 'hydra:previous': link(Math.min(page - 1, last)) } : {}),
+    ...(page < last ? { 'hydra:next': link(page + 1) } : {}),
+  };
+}
+
+/** The request path with its query. */
+export function viewId(ctx: Context): string {
+  return ctx.querystring === '' ? ctx.path : `${ctx.path}?${ctx.querystring}`;
+}
+
+function searchTemplate(path: string, search: Readonly<Record<string, string>>): object {
+  return {
+    '@type': 'hydra:IriTemplate',
+    'hydra:template': `${path}{?${Object.keys(search).join(',')}}`,
+    'hydra:variableRepresentation': 'BasicRepresentation',
+    'hydra:mapping': Object.entries(search).map(([variable, property]) => ({
+      '@type': 'IriTemplateMapping',
+      variable,
+      property,
+      required: false,
+    })),
+  };
+}
+
+/** The parameters that filter or order: paging has its own links. */
+export function filtersOf(rules: Readonly<Record<string, ParameterRule<unknown>>>): readonly string[] {
+  return Object.keys(rules).filter((name) => name !== 'page' && name !== 'itemsPerPage');
+}

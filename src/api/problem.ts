@@ -1,0 +1,106 @@
+/**
+ * Errors as clients see them (decisions, section 7): one body for all, `application/problem+json` (RFC 9457) that is
+ * a Hydra error as well. Handlers throw `Problem`; `reportProblems` is the one place that turns anything thrown into
+ * an answer. What is no client's fault is logged whole and answered without a word of its inside.
+ */
+
+import { STATUS_CODES } from 'node:http';
+import type { Context, Middleware, Next } from 'koa';
+import type { ApiLogger } from './dependencies.ts';
+
+export interface Violation {
+  /** `budgetMin`, `includedCities[2]`; empty for the body as a whole. */
+  readonly propertyPath: string;
+  readonly message: string;
+  /** Stable, for programs. */
+  readonly code: string;
+}
+
+/** An expected outcome of a request, with everything its answer needs. */
+export class Problem extends Error {
+  readonly code = 'PROBLEM';
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly violations: readonly Violation[];
+
+  constructor(
+    status: number,
+    detail: string,
+    extra: { readonly headers?: Readonly<Record<string, string>>; readonly violations?: readonly Violation[] } = {},
+  ) {
+    super(detail);
+    this.status = status;
+    this.headers = extra.headers ?? {};
+    this.violations = extra.violations ?? [];
+  }
+}
+
+export function notFound(what: string): Problem {
+  return new Problem(404, `${what} was not found`);
+}
+
+/** 422 with every violation at once. */
+export function violationsProblem(violations: readonly Violation[]): Problem {
+  const detail = violations.map((one) => (one.propertyPath ? `${one.propertyPath}: ${one.message}` : one.message));
+  return new Problem(422, detail.join('\n'), { violations });
+}
+
+export function problemBody(problem: Problem, requestId: string): Record<string, unknown> {
+  const title = STATUS_CODES[problem.status] ?? 'Error';
+  const isViolationList = problem.violations.length > 0;
+  return {
+    '@context': isViolationList ? '/contexts/ConstraintViolationList' : '/contexts/Error',
+    '@id': `/errors/${requestId}`,
+    '@type': isViolationList ? ['ConstraintViolationList', 'hydra:Error'] : 'hydra:Error',
+    'hydra:title': title,
+    'hydra:description': problem.message,
+    title,
+    detail: problem.message,
+    status: problem.status,
+    // RFC 9457: `about:blank` says that the status is all there is to say.
+    type: isViolationList ? '/docs.jsonld#ConstraintViolationList' : 'about:blank',
+    ...(isViolationList ? { violations: problem.violations } : {}),
+  };
+}
+
+/** The funnel: outermost but for the access log, so that nothing thrown gets past it. */
+export function reportProblems(logger: ApiLogger): Middleware {
+  return async (ctx: Context, next: Next) => {
+    try {
+      await next();
+    } catch (error) {
+      const problem = problemOf(error);
+      if (problem.status >= 500) logger.error({ err: error, requestId: ctx.state.requestId }, 'request failed');
+      ctx.status = problem.status;
+      ctx.set(problem.headers);
+      ctx.remove('ETag');
+      ctx.type = 'application/problem+json';
+      ctx.body = JSON.stringify(problemBody(problem, String(ctx.state.requestId)));
+    }
+  };
+}
+
+/** PostgreSQL out of reach or shutting down: SQLSTATE classes 08, 53 and 57, and what sockets and the pool say. */
+const UNAVAILABLE = /^(08|53|57)|^(ECONNREFUSED|ECONNRESET|ENOTFOUND|EPIPE|ETIMEDOUT)$/;
+
+function problemOf(error: unknown): Problem {
+  if (error instanceof Problem) return error;
+  const { status, code, message, expose } = readError(error);
+  if (typeof status === 'number' && status >= 400 && status < 500) {
+    return new Problem(status, expose === false ? (STATUS_CODES[status] ?? 'bad request') : message);
+  }
+  // zlib: the body is not in the Content-Encoding it claims.
+  if (code.startsWith('Z_') || code === 'ERR_BUFFER_TOO_LARGE') {
+    return new Problem(400, 'the body cannot be decompressed');
+  }
+  if (UNAVAILABLE.test(code) || message.includes('timeout exceeded when trying to connect')) {
+    return new Problem(503, 'the store is not reachable, try again', { headers: { 'Retry-After': '5' } });
+  }
+  return new Problem(500, 'an error of the service, logged under the request id');
+}
+
+function readError(error: unknown): { status: unknown; code: string; message: string; expose: unknown } {
+  if (!(error instanceof Error)) return { status: null, code: '', message: '', expose: null };
+  const { status, code, expose } = error as Error & Record<'status' | 'code' | 'expose', unknown>;
+  return { status, code: typeof code === 'string' ? code : '', message: error.message, expose };
+}

@@ -1,0 +1,147 @@
+/**
+ * Query parameters, strictly: what is not known, sent twice or malformed is a 400 that says what is known. Names are
+ * compared as they stand, brackets included (`order[title]`, `facilities[]`): nothing is nested, so nothing can be
+ * nested too deeply.
+ */
+
+import type { Context } from 'koa';
+import { Problem } from './problem.ts';
+
+export interface ParameterRule<Value> {
+  readonly description: string;
+  /** JSON Schema of the value, for OpenAPI. */
+  readonly schema: Readonly<Record<string, unknown>>;
+  readonly isRequired?: boolean;
+  /** The parsed value, or a `Problem`'s words. */
+  readonly parse: (values: readonly string[]) => Value | BadParameter;
+  /** `facilities[]` and `facilities[0]` say the same. */
+  readonly isList?: boolean;
+}
+
+export class BadParameter {
+  readonly message: string;
+  constructor(message: string) {
+    this.message = message;
+  }
+}
+
+type Rules = Readonly<Record<string, ParameterRule<unknown>>>;
+export type ParsedQuery<R extends Rules> = {
+  readonly [Name in keyof R]: Exclude<ReturnType<R[Name]['parse']>, BadParameter>;
+};
+
+/** An absent parameter is parsed from no values. Throws a 400 `Problem` that names every fault. */
+export function readQuery<R extends Rules>(ctx: Context, rules: R): ParsedQuery<R> {
+  const found = new Map<string, string[]>();
+  const faults: string[] = [];
+  for (const [sent, value] of new URLSearchParams(ctx.querystring)) {
+    const name = ruleNameOf(sent, rules);
+    if (name === null) {
+      faults.push(`unknown parameter ${JSON.stringify(sent.slice(0, 64))}, known are ${Object.keys(rules).join(', ')}`);
+      break;
+    }
+    found.set(name, [...(found.get(name) ?? []), value]);
+  }
+  const entries = Object.entries(rules).map(([name, rule]) => {
+    const values = found.get(name) ?? [];
+    const parsed = readParameter(rule, values);
+    if (parsed instanceof BadParameter) faults.push(`${name} ${parsed.message}`);
+    return [name, parsed];
+  });
+  if (faults.length > 0) throw new Problem(400, faults.join('; '));
+  return Object.fromEntries(entries) as ParsedQuery<R>;
+}
+
+function readParameter(rule: ParameterRule<unknown>, values: readonly string[]): unknown {
+  if (values.length === 0 && rule.isRequired) return new BadParameter('is required');
+  if (values.length > 1 && !rule.isList) return new BadParameter('was sent more than once');
+  return rule.parse(values);
+}
+
+function ruleNameOf(sent: string, rules: Rules): string | null {
+  if (Object.hasOwn(rules, sent)) return sent;
+  const listName = `${sent.replace(/\[\d*\]$/, '')}[]`;
+  return Object.hasOwn(rules, listName) ? listName : null;
+}
+
+export function textParameter(description: string, lengthMax = 255): ParameterRule<string | null> {
+  return {
+    description,
+    schema: { type: 'string', maxLength: lengthMax },
+    parse: ([value]) => {
+      if (value === undefined || value === '') return null;
+      if (value.length > lengthMax) return new BadParameter(`must have at most ${lengthMax} characters`);
+      return value.includes('\0') ? new BadParameter('must not contain U+0000') : value;
+    },
+  };
+}
+
+export function booleanParameter(description: string): ParameterRule<boolean | null> {
+  return {
+    description,
+    schema: { type: 'boolean' },
+    parse: ([value]) => {
+      if (value === undefined || value === '') return null;
+      if (/^(true|1)$/i.test(value)) return true;
+      return /^(false|0)$/i.test(value) ? false : new BadParameter('must be true or false');
+    },
+  };
+}
+
+/** One of `choices`, in any case; null when absent. */
+export function choiceParameter<const Choice extends string>(
+  description: string,
+  choices: readonly Choice[],
+): ParameterRule<Choice | null> {
+  return {
+    description,
+    schema: { type: 'string', enum: choices },
+    parse: ([value]) => {
+      if (value === undefined || value === '') return null;
+      const choice = choices.find((one) => one === value.toLowerCase());
+      return choice ?? new BadParameter(`must be one of ${choices.join(', ')}`);
+    },
+  };
+}
+
+export interface NumberBounds {
+  readonly min: number;
+  readonly max: number;
+  readonly isInteger?: boolean;
+}
+
+/** A decimal without exponent. `fallback` when absent; without one the parameter is required. */
+export function numberParameter(description: string, bounds: NumberBounds, fallback?: number): ParameterRule<number> {
+  const { min, max, isInteger = false } = bounds;
+  const pattern = isInteger ? /^-?\d{1,15}$/ : /^-?\d{1,15}(\.\d{1,20})?$/;
+  const kind = isInteger ? 'an integer' : 'a number';
+  return {
+    description,
+    schema: {
+      type: isInteger ? 'integer' : 'number',
+      minimum: min,
+      maximum: max,
+      ...(fallback === undefined ? {} : { default: fallback }),
+    },
+    isRequired: fallback === undefined,
+    parse: ([value]) => {
+      if (value === undefined) return fallback ?? new BadParameter('is required');
+      const number = pattern.test(value) ? Number(value) : Number.NaN;
+      return number >= min && number <= max ? number : new BadParameter(`must be ${kind} from ${min} to ${max}`);
+    },
+  };
+}
+
+export const ITEMS_PER_PAGE_DEFAULT = 30;
+export const ITEMS_PER_PAGE_MAX = 100;
+/** Offsets stay far inside 32 bits. */
+const PAGE_MAX = 10_000_000;
+
+export const PAGING = {
+  page: numberParameter('Page of the collection, from 1.', { min: 1, max: PAGE_MAX, isInteger: true }, 1),
+  itemsPerPage: numberParameter(
+    'Members on a page.',
+    { min: 1, max: ITEMS_PER_PAGE_MAX, isInteger: true },
+    ITEMS_PER_PAGE_DEFAULT,
+  ),
+} as const;

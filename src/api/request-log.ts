@@ -1,0 +1,39 @@
+/**
+ * One structured line per request, without its query, body or key: endpoints, contacts and secrets stay out of the
+ * logs by never being read here. The request id goes to the client too, in `X-Request-Id` and in problem bodies.
+ */
+
+import { randomUUID } from 'node:crypto';
+import type { Middleware } from 'koa';
+import type { Principal } from '../store/clients.ts';
+import type { ApiLogger } from './dependencies.ts';
+
+const REQUEST_ID = /^[\w.-]{1,64}$/;
+const PATH_LENGTH_MAX = 200;
+/** A key that someone put into the path. */
+const KEY = /vigie_[0-9a-f]{8}_[\w-]*/gi;
+
+export function logRequests(logger: ApiLogger, nowMs: () => number): Middleware {
+  return async (ctx, next) => {
+    const startedAtMs = nowMs();
+    const sent = ctx.get('X-Request-Id');
+    const requestId = REQUEST_ID.test(sent) ? sent : randomUUID();
+    ctx.state.requestId = requestId;
+    ctx.set('X-Request-Id', requestId);
+    await next();
+    const principal = ctx.state.principal as Principal | undefined;
+    logger.info(
+      {
+        requestId,
+        method: ctx.method,
+        path: ctx.path.slice(0, PATH_LENGTH_MAX).replace(KEY, 'vigie_…'),
+        status: ctx.status,
+        bytes: ctx.length ?? null,
+        durationMs: Math.round((nowMs() - startedAtMs) * 100) / 100,
+        clientId: principal?.clientId ?? null,
+        keyPrefix: principal?.keyPrefix ?? null,
+      },
+      'request',
+    );
+  };
+}

@@ -1,0 +1,70 @@
+/** A search as its owner reads it (specification, sections 2.1 and 2.2): keys become embedded references, numbers text. */
+
+import type { Search } from '../domain/search.ts';
+import type { Reference } from '../reference/communes.ts';
+import { cityReference, departmentReference } from '../reference/embedded-references.ts';
+import type { SiteCategory } from '../store/site-categories.ts';
+
+export interface Lookups {
+  readonly reference: Pick<Reference, 'city' | 'department'>;
+  readonly siteCategories: ReadonlyMap<number, SiteCategory>;
+}
+
+export function searchIri(id: string): string {
+  return `/searches/${id}`;
+}
+
+export function searchDocument(search: Search, { reference, siteCategories }: Lookups): Record<string, unknown> {
+  const { members } = search;
+  const cities = (codes: readonly string[]) => codes.flatMap((insee) => embeddedCity(insee, reference) ?? []);
+  const categories = (ids: readonly number[]) => {
+    return ids.flatMap((id) => siteCategories.get(id) ?? []).map((category) => siteCategoryDocument(category));
+  };
+  return {
+    '@context': '/contexts/Search',
+    '@id': searchIri(search.id),
+    '@type': 'Search',
+    title: members.title,
+    token: search.token,
+    user: `/users/${search.clientId}`,
+    createdAt: search.createdAt.toISOString(),
+    updatedAt: search.updatedAt.toISOString(),
+    lastAlertAt: search.lastAlertAt?.toISOString() ?? null,
+    ...members,
+    transactionType: members.transactionType === null ? null : String(members.transactionType),
+    includedCities: cities(members.includedCities),
+    excludedCities: cities(members.excludedCities),
+    includedDepartments: members.includedDepartments.flatMap((code) => embeddedDepartment(code, reference) ?? []),
+    includedSiteCategories: categories(members.includedSiteCategories),
+    excludedSiteCategories: categories(members.excludedSiteCategories),
+  };
+}
+
+function embeddedCity(insee: string, reference: Lookups['reference']): object | null {
+  const city = reference.city(insee);
+  if (city === null) return null;
+  return { '@context': '/contexts/City', '@id': `/cities/${city.id}`, '@type': 'City', ...cityReference(city) };
+}
+
+function embeddedDepartment(code: string, reference: Lookups['reference']): object | null {
+  const department = reference.department(code);
+  return department === null ? null : departmentDocument(department);
+}
+
+export function departmentDocument(department: NonNullable<ReturnType<Reference['department']>>): object {
+  return {
+    '@context': '/contexts/Department',
+    '@id': `/departments/${department.id}`,
+    '@type': 'Department',
+    ...departmentReference(department),
+  };
+}
+
+export function siteCategoryDocument(category: SiteCategory): object {
+  return {
+    '@context': '/contexts/SiteCategory',
+    '@id': `/site_categories/${category.id}`,
+    '@type': 'SiteCategory',
+    name: category.name,
+  };
+}

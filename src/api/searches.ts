@@ -1,0 +1,115 @@
+/** `/searches`: create, read, list, change and delete (specification, section 4; decisions, sections 2 and 7). */
+
+import type Router from '@koa/router';
+import type { Context } from 'koa';
+import { parseUuid, type Uuid } from '../domain/ids.ts';
+import type { Search } from '../domain/search.ts';
+import { createSearch, deleteSearch, listSearches, readSearch, updateSearch } from '../store/searches.ts';
+import { listSiteCategories } from '../store/site-categories.ts';
+import { principalOf } from './auth.ts';
+import { acceptable, answer, jsonBody } from './content.ts';
+import type { ApiDependencies } from './dependencies.ts';
+import { collection, offsetOf } from './hydra.ts';
+import { notFound } from './problem.ts';
+import { booleanParameter, choiceParameter, PAGING, readQuery, textParameter } from './query.ts';
+import { searchDocument, searchIri } from './search-document.ts';
+import { type InputRules, readNewSearch, readSearchChange } from './search-input.ts';
+
+export const SEARCH_LIST_PARAMETERS = {
+  title: textParameter('Part of the title; case, accents and punctuation are ignored.'),
+  notificationEnabled: booleanParameter('Whether notifications are enabled.'),
+  'order[title]': choiceParameter('Order by title.', ['asc', 'desc']),
+  ...PAGING,
+} as const;
+
+const SEARCH_FILTERS = { title: 'title', notificationEnabled: 'notificationEnabled', 'order[title]': 'title' };
+
+export function searchRoutes(router: Router, dependencies: ApiDependencies): void {
+  const { database, searchChanged } = dependencies;
+  const rules = inputRules(dependencies);
+
+  router.get('/searches', acceptable, async (ctx) => {
+    const query = readQuery(ctx, SEARCH_LIST_PARAMETERS);
+    const { searches, total } = await listSearches(database, principalOf(ctx).clientId, {
+      title: query.title,
+      notificationEnabled: query.notificationEnabled,
+      titleOrder: query['order[title]'],
+      ...offsetOf(query),
+    });
+    const members = await searchDocuments(searches, dependencies);
+    const page = { context: 'Search', members, totalItems: total, paging: query, search: SEARCH_FILTERS };
+    answer(ctx, collection(ctx, page));
+  });
+
+  router.post('/searches', acceptable, jsonBody, async (ctx) => {
+    const members = await readNewSearch(ctx.request.body, rules);
+    const search = await createSearch(database, principalOf(ctx).clientId, members);
+    await searchChanged();
+    ctx.set('Location', searchIri(search.id));
+    await answerSearch(ctx, search, dependencies, 201);
+  });
+
+  router.get('/searches/:id', acceptable, async (ctx) => {
+    await answerSearch(ctx, await ownSearch(ctx, dependencies), dependencies);
+  });
+
+  const change = async (ctx: Context): Promise<void> => {
+    const id = searchIdOf(ctx);
+    // Whose search it is comes before what is wrong with the body.
+    await ownSearch(ctx, dependencies);
+    const merge = await readSearchChange(ctx.request.body, rules);
+    const search = await updateSearch(database, principalOf(ctx).clientId, id, merge);
+    if (search === null) throw notFound('this search');
+    await searchChanged();
+    await answerSearch(ctx, search, dependencies);
+  };
+  router.put('/searches/:id', acceptable, jsonBody, change);
+  router.patch('/searches/:id', acceptable, jsonBody, change);
+
+  router.delete('/searches/:id', async (ctx) => {
+    const isDeleted = await deleteSearch(database, principalOf(ctx).clientId, searchIdOf(ctx));
+    if (!isDeleted) throw notFound('this search');
+    await searchChanged();
+    ctx.status = 204;
+  });
+}
+
+/** The search of the path, when it is the client's. Throws a 404 `Problem`. */
+export async function ownSearch(ctx: Context, { database }: Pick<ApiDependencies, 'database'>): Promise<Search> {
+  const search = await readSearch(database, principalOf(ctx).clientId, searchIdOf(ctx));
+  if (search === null) throw notFound('this search');
+  return search;
+}
+
+function searchIdOf(ctx: Context): Uuid {
+  return idOf(ctx, 'this search');
+}
+
+/** The UUID of the path. A malformed one is a 404: there is no such resource. */
+export function idOf(ctx: Context, what: string): Uuid {
+  const id = parseUuid(String(ctx.params.id));
+  if (id === null) throw notFound(what);
+  return id;
+}
+
+async function answerSearch(ctx: Context, search: Search, dependencies: ApiDependencies, status = 200): Promise<void> {
+  const [document] = await searchDocuments([search], dependencies);
+  answer(ctx, document as object, status);
+}
+
+async function searchDocuments(searches: readonly Search[], { database, reference }: ApiDependencies) {
+  const needsCategories = searches.some(
+    ({ members }) => members.includedSiteCategories.length + members.excludedSiteCategories.length > 0,
+  );
+  const categories = needsCategories ? await listSiteCategories(database) : [];
+  const siteCategories = new Map(categories.map((category) => [category.id, category]));
+  return searches.map((search) => searchDocument(search, { reference, siteCategories }));
+}
+
+function inputRules({ database, reference, settings }: ApiDependencies): InputRules {
+  return {
+    reference,
+    allowPrivateEndpoints: settings.allowPrivateEndpoints,
+    siteCategoryIds: async () => new Set((await listSiteCategories(database)).map(({ id }) => id)),
+  };
+}

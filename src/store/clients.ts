@@ -1,0 +1,170 @@
+/**
+ * Clients and their API keys. A key is shown once, when it is created; PostgreSQL holds its SHA-256 only, which is
+ * enough for 256 random bits. A verified key is remembered for a few seconds, so that a busy client does not cost a
+ * query per request and a revoked key still stops working everywhere within `KEY_STALENESS_MAX_MS`.
+ */
+
+import { createHash, randomBytes, randomUUID, timingSafeEqual } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
+import pg from 'pg';
+import type { Uuid } from '../domain/ids.ts';
+import type { Queryable } from './database.ts';
+
+export interface Client {
+  readonly id: Uuid;
+  readonly name: string;
+  /** Null: the configured default. */
+  readonly rateLimitPerSecond: number | null;
+  readonly rateLimitBurst: number | null;
+  readonly createdAt: Date;
+}
+
+export interface ApiKey {
+  readonly id: Uuid;
+  readonly clientId: Uuid;
+  readonly name: string;
+  /** The public part, by which people and logs tell keys apart. */
+  readonly prefix: string;
+  readonly createdAt: Date;
+  readonly revokedAt: Date | null;
+}
+
+/** Who a request acts for. */
+export interface Principal {
+  readonly keyId: Uuid;
+  readonly keyPrefix: string;
+  readonly clientId: Uuid;
+  readonly clientName: string;
+  readonly rateLimitPerSecond: number | null;
+  readonly rateLimitBurst: number | null;
+}
+
+export class ClientNameTakenError extends Error {
+  readonly code = 'CLIENT_NAME_TAKEN';
+}
+
+export class ClientUnknownError extends Error {
+  readonly code = 'CLIENT_UNKNOWN';
+}
+
+const CLIENT_COLUMNS = `id, name, rate_limit_per_second as "rateLimitPerSecond", rate_limit_burst as "rateLimitBurst",
+  created_at as "createdAt"`;
+const KEY_COLUMNS = `id, client_id as "clientId", name, prefix, created_at as "createdAt", revoked_at as "revokedAt"`;
+
+export interface NewClient {
+  readonly name: string;
+  readonly rateLimitPerSecond?: number | null;
+  readonly rateLimitBurst?: number | null;
+}
+
+/** Throws `ClientNameTakenError`. */
+export async function createClient(database: Queryable, client: NewClient): Promise<Client> {
+  const { name, rateLimitPerSecond = null, rateLimitBurst = null } = client;
+  // Served by the unique index on name.
+  const { rows } = await database.query<Client>(
+    `insert into clients (id, name, rate_limit_per_second, rate_limit_burst) values ($1, $2, $3, $4)
+     on conflict (name) do nothing returning ${CLIENT_COLUMNS}`,
+    [randomUUID(), name, rateLimitPerSecond, rateLimitBurst],
+  );
+  const [created] = rows;
+  if (created === undefined) throw new ClientNameTakenError(`a client named ${JSON.stringify(name)} exists`);
+  return created;
+}
+
+/** By name. A sequential scan: clients are counted in hundreds. */
+export async function listClients(database: Queryable): Promise<readonly Client[]> {
+  const { rows } = await database.query<Client>(`select ${CLIENT_COLUMNS} from clients order by name`);
+  return rows;
+}
+
+/** Served by the unique index on name; null when there is none. */
+export async function findClientByName(database: Queryable, name: string): Promise<Client | null> {
+  const { rows } = await database.query<Client>(`select ${CLIENT_COLUMNS} from clients where name = $1`, [name]);
+  return rows[0] ?? null;
+}
+
+/** The only moment the key itself exists outside its owner's hands. Throws `ClientUnknownError`. */
+export async function createApiKey(
+  database: Queryable,
+  clientId: Uuid,
+  name: string,
+): Promise<{ readonly key: string; readonly apiKey: ApiKey }> {
+  const prefix = randomBytes(4).toString('hex');
+  const key = `vigie_${prefix}_${randomBytes(32).toString('base64url')}`;
+  try {
+    const { rows } = await database.query<ApiKey>(
+      `insert into api_keys (id, client_id, name, prefix, hash) values ($1, $2, $3, $4, $5) returning ${KEY_COLUMNS}`,
+      [randomUUID(), clientId, name, prefix, hashOf(key)],
+    );
+    return { key, apiKey: rows[0] as ApiKey };
+  } catch (cause) {
+    const isForeignKeyViolation = cause instanceof pg.DatabaseError && cause.code === '23503';
+    if (isForeignKeyViolation) throw new ClientUnknownError(`no client ${clientId}`, { cause });
+    throw cause;
+  }
+}
+
+/** Newest first, revoked ones included. Served by api_keys_client. */
+export async function listApiKeys(database: Queryable, clientId: Uuid): Promise<readonly ApiKey[]> {
+  const { rows } = await database.query<ApiKey>(
+    `select ${KEY_COLUMNS} from api_keys where client_id = $1 order by created_at desc, id`,
+    [clientId],
+  );
+  return rows;
+}
+
+/** False when there is no such key or it was revoked before. Served by the primary key. */
+export async function revokeApiKey(database: Queryable, id: Uuid): Promise<boolean> {
+  const { rowCount } = await database.query(
+    'update api_keys set revoked_at = now() where id = $1 and revoked_at is null',
+    [id],
+  );
+  return rowCount === 1;
+}
+
+/** How long a revoked key may still be accepted by a process that verified it just before. */
+export const KEY_STALENESS_MAX_MS = 5_000;
+const KEYS_REMEMBERED_MAX = 10_000;
+const KEY_PATTERN = /^vigie_[0-9a-f]{8}_[A-Za-z0-9_-]{43}$/;
+
+/** Null when the key is malformed, unknown or revoked. */
+export type VerifyApiKey = (key: string) => Promise<Principal | null>;
+
+/** A verifier with a memory of its own; one per process. `nowMs` is any clock that never goes backwards. */
+export function apiKeyVerifier(database: Queryable, nowMs: () => number = () => performance.now()): VerifyApiKey {
+  const verified = new LRUCache<string, { readonly principal: Principal; readonly atMs: number }>({
+    max: KEYS_REMEMBERED_MAX,
+  });
+  return async (key) => {
+    if (!KEY_PATTERN.test(key)) return null;
+    const hash = hashOf(key);
+    // Kept under the hash: the memory of the process holds no usable key.
+    const cacheKey = hash.toString('base64');
+    const known = verified.get(cacheKey);
+    const askedAtMs = nowMs();
+    if (known !== undefined && askedAtMs - known.atMs < KEY_STALENESS_MAX_MS) return known.principal;
+    const principal = await findPrincipal(database, hash);
+    if (principal === null) verified.delete(cacheKey);
+    else verified.set(cacheKey, { principal, atMs: askedAtMs });
+    return principal;
+  };
+}
+
+/** Served by the unique index on hash; the comparison that decides takes the same time wherever the bytes differ. */
+async function findPrincipal(database: Queryable, hash: Buffer): Promise<Principal | null> {
+  const { rows } = await database.query<Principal & { hash: Buffer }>(
+    `select k.hash, k.id as "keyId", k.prefix as "keyPrefix", c.id as "clientId", c.name as "clientName",
+       c.rate_limit_per_second as "rateLimitPerSecond", c.rate_limit_burst as "rateLimitBurst"
+     from api_keys k join clients c on c.id = k.client_id
+     where k.hash = $1 and k.revoked_at is null`,
+    [hash],
+  );
+  const [row] = rows;
+  if (row === undefined || !timingSafeEqual(row.hash, hash)) return null;
+  const { hash: _, ...principal } = row;
+  return principal;
+}
+
+function hashOf(key: string): Buffer {
+  return createHash('sha256').update(key).digest();
+}

@@ -1,0 +1,60 @@
+/**
+ * What the matcher polls to know every search. A poll answers the rows written since the last one and a new horizon:
+ * the oldest transaction that was still running in the poll's own snapshot. A write that commits late carries a
+ * revision at or above that horizon, so the next poll finds it; some rows are answered twice, none is skipped.
+ */
+
+import type { SearchNumber } from '../domain/ids.ts';
+import type { SearchMembers } from '../domain/search.ts';
+import { type Database, transaction } from './database.ts';
+import { membersOfStored, type StoredMembers } from './searches.ts';
+
+export interface SearchChange {
+  readonly number: SearchNumber;
+  /** Null: deleted. */
+  readonly members: SearchMembers | null;
+}
+
+/** Opaque: hand it to the next poll. Null asks for everything. */
+export type SearchHorizon = string;
+
+const PAGE_ROWS = 10_000;
+
+/**
+ * Calls `onSearch` for every search written since `horizon`, in bounded memory. All pages and the new horizon are one
+ * snapshot. What `onSearch` throws ends the poll; the old horizon then still holds.
+ */
+export async function changedSince(
+  database: Database,
+  horizon: SearchHorizon | null,
+  onSearch: (change: SearchChange) => void,
+): Promise<SearchHorizon> {
+  return transaction(database, async (connection) => {
+    await connection.query('set transaction isolation level repeatable read, read only');
+    const { rows: taken } = await connection.query<{ horizon: string }>(
+      'select pg_snapshot_xmin(pg_current_snapshot())::text as horizon',
+    );
+    // Everything: one sequential scan of the live rows. Since a horizon: served by searches_revision.
+    await connection.query({
+      text: `declare feed no scroll cursor for
+        select number, case when deleted_at is null then members end as members from searches
+        where ${horizon === null ? 'deleted_at is null' : `revision >= '${xid8(horizon)}'`}`,
+    });
+    for (;;) {
+      const { rows } = await connection.query<{ number: SearchNumber; members: StoredMembers | null }>(
+        `fetch ${PAGE_ROWS} from feed`,
+      );
+      for (const { number, members } of rows) {
+        onSearch({ number, members: members === null ? null : membersOfStored(members) });
+      }
+      if (rows.length < PAGE_ROWS) break;
+    }
+    return (taken[0] as { horizon: string }).horizon;
+  });
+}
+
+/** DECLARE takes no parameters: only digits may get into its text. */
+function xid8(horizon: SearchHorizon): string {
+  if (!/^\d{1,20}$/.test(horizon)) throw new TypeError(`not a search horizon: ${JSON.stringify(horizon)}`);
+  return horizon;
+}

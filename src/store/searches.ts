@@ -1,0 +1,176 @@
+/**
+ * Saved searches as their owner reads and writes them. Every statement names the client, so one client can neither
+ * see nor touch another's search. `members` holds what differs from the defaults: a third of the bytes, which is
+ * what loading a million of them into the matcher costs. A default may therefore never change its meaning without a
+ * migration that writes the old one down.
+ */
+
+import { randomBytes, randomUUID } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
+import type { Uuid } from '../domain/ids.ts';
+import { SEARCH_DEFAULTS, type Search, type SearchMembers } from '../domain/search.ts';
+import { foldText } from '../domain/text.ts';
+import { type Database, type Queryable, transaction } from './database.ts';
+
+interface SearchRow extends Omit<Search, 'members'> {
+  readonly members: StoredMembers;
+}
+
+/** What a row holds: the title and the members that differ from `SEARCH_DEFAULTS`. */
+export type StoredMembers = Partial<SearchMembers> & Pick<SearchMembers, 'title'>;
+
+const COLUMNS = `number, id, client_id as "clientId", members, token, created_at as "createdAt",
+  updated_at as "updatedAt", last_alert_at as "lastAlertAt"`;
+
+export function membersOfStored(stored: StoredMembers): SearchMembers {
+  return { ...SEARCH_DEFAULTS, ...stored };
+}
+
+function storedOfMembers(members: SearchMembers): StoredMembers {
+  const defaults: Readonly<Record<string, unknown>> = SEARCH_DEFAULTS;
+  const differing = Object.entries(members).filter(([name, value]) => !isDeepStrictEqual(value, defaults[name]));
+  return { ...Object.fromEntries(differing), title: members.title };
+}
+
+export async function createSearch(database: Queryable, clientId: Uuid, members: SearchMembers): Promise<Search> {
+  const token = `whsec_${randomBytes(32).toString('base64')}`;
+  const { rows } = await database.query<SearchRow>(
+    `insert into searches (id, client_id, token, title, title_folded, members, notification_enabled,
+       endpoint_recipient, event_endpoint, subscribed_events, hide_property_contact)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) returning ${COLUMNS}`,
+    [randomUUID(), clientId, token, ...columnsOf(members)],
+  );
+  return searchOfRow(rows[0] as SearchRow);
+}
+
+/** Null when there is none, it was deleted, or it is another client's. Served by the unique index on id. */
+export async function readSearch(database: Queryable, clientId: Uuid, id: Uuid): Promise<Search | null> {
+  const { rows } = await database.query<SearchRow>(
+    `select ${COLUMNS} from searches where id = $1 and client_id = $2 and deleted_at is null`,
+    [id, clientId],
+  );
+  return rows[0] === undefined ? null : searchOfRow(rows[0]);
+}
+
+/**
+ * Replaces the members by what `change` makes of the present ones, under a row lock, so that two partial updates at
+ * once keep each other's members. What `change` throws leaves the search as it was. Null when there is none.
+ */
+export async function updateSearch(
+  database: Database,
+  clientId: Uuid,
+  id: Uuid,
+  change: (present: SearchMembers) => SearchMembers | Promise<SearchMembers>,
+): Promise<Search | null> {
+  return transaction(database, async (connection) => {
+    const { rows: found } = await connection.query<SearchRow>(
+      `select ${COLUMNS} from searches where id = $1 and client_id = $2 and deleted_at is null for update`,
+      [id, clientId],
+    );
+    if (found[0] === undefined) return null;
+    const present = searchOfRow(found[0]);
+    const members = await change(present.members);
+    // Served by the primary key. `revision` is this transaction's: see search-feed.ts.
+    const { rows } = await connection.query<SearchRow>(
+      `update searches set title = $2, title_folded = $3, members = $4, notification_enabled = $5,
+         endpoint_recipient = $6, event_endpoint = $7, subscribed_events = $8, hide_property_contact = $9,
+         updated_at = now(), revision = pg_current_xact_id()
+       where number = $1 returning ${COLUMNS}`,
+      [present.number, ...columnsOf(members)],
+    );
+    if (present.members.notificationEnabled && !members.notificationEnabled) {
+      await cancelOpenDeliveries(connection, present.number);
+    }
+    return searchOfRow(rows[0] as SearchRow);
+  });
+}
+
+/** The row stays, marked, until its deliveries are gone. False when there is none. */
+export async function deleteSearch(database: Database, clientId: Uuid, id: Uuid): Promise<boolean> {
+  return transaction(database, async (connection) => {
+    const { rows } = await connection.query<{ number: number }>(
+      `update searches set deleted_at = now(), notification_enabled = false, revision = pg_current_xact_id()
+       where id = $1 and client_id = $2 and deleted_at is null returning number`,
+      [id, clientId],
+    );
+    const [deleted] = rows;
+    if (deleted === undefined) return false;
+    await cancelOpenDeliveries(connection, deleted.number);
+    return true;
+  });
+}
+
+/** Served by deliveries_search. A delivery that is being sent at this moment finishes; its outcome finds no open row. */
+async function cancelOpenDeliveries(connection: Queryable, searchNumber: number): Promise<void> {
+  await connection.query(
+    `update deliveries set state = 'cancelled', finished_at = now()
+     where search_number = $1 and state in ('queued', 'sending', 'retry_wait', 'parked')`,
+    [searchNumber],
+  );
+}
+
+export interface SearchListQuery {
+  /** Part of the title; case, accents and punctuation are ignored. */
+  readonly title: string | null;
+  readonly notificationEnabled: boolean | null;
+  /** By title as French sorts it; null: in order of creation. */
+  readonly titleOrder: 'asc' | 'desc' | null;
+  readonly offset: number;
+  readonly limit: number;
+}
+
+/** One page of a client's searches, and how many the filters let through. */
+export async function listSearches(
+  database: Queryable,
+  clientId: Uuid,
+  query: SearchListQuery,
+): Promise<{ readonly searches: readonly Search[]; readonly total: number }> {
+  const parameters: unknown[] = [clientId];
+  const conditions = ['client_id = $1', 'deleted_at is null'];
+  if (query.title !== null) {
+    parameters.push(`%${foldText(query.title)}%`);
+    conditions.push(`title_folded like $${parameters.length}`);
+  }
+  if (query.notificationEnabled !== null) {
+    parameters.push(query.notificationEnabled);
+    conditions.push(`notification_enabled = $${parameters.length}`);
+  }
+  const where = conditions.join(' and ');
+  const order = query.titleOrder === null ? 'number' : titleOrder(query.titleOrder);
+  // searches_client or searches_client_title gives the order; the filters are checked on the rows walked.
+  const page = database.query<SearchRow>(
+    `select ${COLUMNS} from searches where ${where} order by ${order}
+     limit $${parameters.length + 1} offset $${parameters.length + 2}`,
+    [...parameters, query.limit, query.offset],
+  );
+  // Without filters an index-only scan of searches_client.
+  const count = database.query<{ total: number }>(
+    `select count(*)::integer as total from searches where ${where}`,
+    parameters,
+  );
+  const [{ rows }, { rows: counted }] = await Promise.all([page, count]);
+  return { searches: rows.map(searchOfRow), total: counted[0]?.total ?? 0 };
+}
+
+function titleOrder(direction: 'asc' | 'desc'): string {
+  return direction === 'asc'
+    ? 'title collate "fr-x-icu" asc, number asc'
+    : 'title collate "fr-x-icu" desc, number desc';
+}
+
+function columnsOf(members: SearchMembers): unknown[] {
+  return [
+    members.title,
+    foldText(members.title),
+    JSON.stringify(storedOfMembers(members)),
+    members.notificationEnabled,
+    members.endpointRecipient,
+    members.eventEndpoint,
+    members.subscribedEvents,
+    members.hidePropertyContact,
+  ];
+}
+
+function searchOfRow(row: SearchRow): Search {
+  return { ...row, members: membersOfStored(row.members) };
+}
