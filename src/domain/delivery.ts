@@ -9,6 +9,7 @@
  * - `delivered`, `failed`, `cancelled`                    final (an operator's replay re-queues `failed`)
  */
 
+import { createHash } from 'node:crypto';
 import type { EventKind } from './codes.ts';
 import type { SearchNumber, Uuid } from './ids.ts';
 
@@ -71,4 +72,12 @@ export function afterAttempt(attemptCount: number, outcome: AttemptOutcome, retr
   if (attemptCount >= ATTEMPTS_MAX) return { state: 'failed', dueAt: null };
   const endedAt = outcome.startedAt.getTime() + outcome.durationMs;
   return { state: 'retry_wait', dueAt: new Date(endedAt + retryDelayMs) };
+}
+
+/**
+ * What fairness and pausing treat as one endpoint: the whole URL, because one host may serve the hooks of many owners.
+ * Sixteen hexadecimal digits, so that it can stand in a NATS subject.
+ */
+export function endpointKeyOf(endpoint: string): string {
+  return createHash('sha256').update(endpoint).digest('hex').slice(0, 16);
 }

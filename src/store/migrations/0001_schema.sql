@@ -114,6 +114,8 @@ create table deliveries (
   snapshot_id uuid not null,
   state text not null default 'queued',
   attempt_count smallint not null default 0,
+  -- When the current attempt was claimed; while `sending`, `due_at` is the end of its lease.
+  attempt_started_at timestamptz,
   due_at timestamptz not null default now(),
   created_at timestamptz not null default now(),
   finished_at timestamptz
@@ -130,6 +132,7 @@ create table attempts (
   duration_ms integer,
   status_code smallint,
   error text,
+  reason text,
   response_head text,
   primary key (delivery_id, number)
 );
@@ -148,7 +151,9 @@ create table dead_letters (
   subject text not null,
   headers jsonb not null,
   body bytea not null,
+  -- A stream that was created anew counts its sequences from 1 again.
+  body_hash bytea generated always as (sha256(body)) stored,
   reason text not null,
   received_at timestamptz not null default now(),
-  unique (stream, sequence, received_at)
+  unique (stream, sequence, body_hash)
 );

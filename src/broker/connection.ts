@@ -1,0 +1,67 @@
+/** The connection to NATS. This folder is the only importer of `nats`; the rest of the service sees its own words. */
+
+import { connect, Events, type JetStreamClient, type JetStreamManager, type NatsConnection } from 'nats';
+
+/** Publishes made while disconnected are lost, so each waits this long for its acknowledgement. */
+const REQUEST_TIMEOUT_MS = 5_000;
+
+export interface Broker {
+  readonly connection: NatsConnection;
+  readonly jetStream: JetStreamClient;
+  readonly manager: JetStreamManager;
+  /** For example `2.10.27`. Fields that a server does not know are ignored silently, so ask before sending them. */
+  readonly serverVersion: string;
+  isConnected(): boolean;
+  close(): Promise<void>;
+}
+
+export interface BrokerOptions {
+  readonly url: string;
+  readonly name: string;
+  /** Told of disconnections and reconnections; the client reconnects by itself, for ever. */
+  readonly onStatus: (status: 'disconnected' | 'reconnected' | 'error', detail: string) => void;
+}
+
+/** Rejects when the server cannot be reached, refuses the credentials or has no JetStream. */
+export async function connectBroker(options: BrokerOptions): Promise<Broker> {
+  const connection = await connect({
+    ...serverOf(options.url),
+    name: options.name,
+    maxReconnectAttempts: -1,
+    reconnectTimeWait: 250,
+    reconnectJitter: 100,
+    pingInterval: 5_000,
+    maxPingOut: 2,
+  });
+  const manager = await connection.jetstreamManager({ timeout: REQUEST_TIMEOUT_MS });
+  let isConnected = true;
+  void followStatus(connection, (status, detail) => {
+    if (status !== 'error') isConnected = status === 'reconnected';
+    options.onStatus(status, detail);
+  });
+  return {
+    connection,
+    manager,
+    jetStream: connection.jetstream({ timeout: REQUEST_TIMEOUT_MS }),
+    serverVersion: connection.info?.version ?? 'unknown',
+    isConnected: () => isConnected && !connection.isClosed(),
+    close: () => connection.close(),
+  };
+}
+
+/** The client takes credentials apart from the address. */
+function serverOf(url: string): { servers: string; user?: string; pass?: string; token?: string } {
+  const { username, password, host, protocol } = new URL(url);
+  const servers = protocol === 'tls:' ? `tls://${host}` : host;
+  if (username === '') return { servers };
+  if (password === '') return { servers, token: decodeURIComponent(username) };
+  return { servers, user: decodeURIComponent(username), pass: decodeURIComponent(password) };
+}
+
+async function followStatus(connection: NatsConnection, onStatus: BrokerOptions['onStatus']): Promise<void> {
+  for await (const status of connection.status()) {
+    if (status.type === Events.Disconnect) onStatus('disconnected', String(status.data));
+    if (status.type === Events.Reconnect) onStatus('reconnected', String(status.data));
+    if (status.type === Events.Error) onStatus('error', String(status.data));
+  }
+}

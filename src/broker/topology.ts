@@ -1,0 +1,110 @@
+/**
+ * Streams and consumers, created when missing and never altered: an operator's settings win, and changing `ack_wait`
+ * would move every retry that waits under it.
+ *
+ * `ADVERTS` holds what crawlers say, `DELIVERIES` the deliveries to look at. A delivery's subject is
+ * `deliveries.<partition>.<endpoint key>`: one consumer per partition, because a burst of due retries costs a consumer
+ * the square of its length, and one filter subject each, because nats-server 2.9 knows no more.
+ */
+
+import { AckPolicy, DiscardPolicy, NatsError, nanos, RetentionPolicy, StorageType } from 'nats';
+import type { Broker } from './connection.ts';
+
+export const ADVERTS_STREAM = 'ADVERTS';
+export const INTAKE_CONSUMER = 'intake';
+export const DELIVERIES_STREAM = 'DELIVERIES';
+export const DELIVERY_PARTITIONS = 8;
+
+/** Adverts in flight to all instances together. Also bounds what a restart replays. */
+const INTAKE_ACK_PENDING_MAX = 2_048;
+const INTAKE_ACK_WAIT_MS = 60_000;
+const DELIVERY_ACK_WAIT_MS = 90_000;
+const ADVERTS_KEPT_MS = 7 * 24 * 3_600_000;
+const DUPLICATE_WINDOW_MS = 2 * 60_000;
+
+export function advertSubject(propertyUuid: string): string {
+  return `adverts.${propertyUuid}`;
+}
+
+export function deliveryConsumer(partition: number): string {
+  return `courier-${partition}`;
+}
+
+/** `endpointKey`: hexadecimal; its first eight digits choose the partition. */
+export function deliverySubject(endpointKey: string): string {
+  return `deliveries.${Number.parseInt(endpointKey.slice(0, 8), 16) % DELIVERY_PARTITIONS}.${endpointKey}`;
+}
+
+export async function ensureAdvertsStream(broker: Broker): Promise<void> {
+  await createIfMissing(
+    () => broker.manager.streams.info(ADVERTS_STREAM),
+    () =>
+      broker.manager.streams.add({
+        name: ADVERTS_STREAM,
+        subjects: ['adverts.>'],
+        storage: StorageType.File,
+        retention: RetentionPolicy.Limits,
+        discard: DiscardPolicy.Old,
+        max_age: nanos(ADVERTS_KEPT_MS),
+        duplicate_window: nanos(DUPLICATE_WINDOW_MS),
+      }),
+  );
+}
+
+export async function ensureIntake(broker: Broker): Promise<void> {
+  await ensureAdvertsStream(broker);
+  await createIfMissing(
+    () => broker.manager.consumers.info(ADVERTS_STREAM, INTAKE_CONSUMER),
+    () =>
+      broker.manager.consumers.add(ADVERTS_STREAM, {
+        durable_name: INTAKE_CONSUMER,
+        ack_policy: AckPolicy.Explicit,
+        ack_wait: nanos(INTAKE_ACK_WAIT_MS),
+        max_ack_pending: INTAKE_ACK_PENDING_MAX,
+        max_deliver: -1,
+      }),
+  );
+}
+
+export async function ensureDeliveries(broker: Broker): Promise<void> {
+  await createIfMissing(
+    () => broker.manager.streams.info(DELIVERIES_STREAM),
+    () =>
+      broker.manager.streams.add({
+        name: DELIVERIES_STREAM,
+        subjects: ['deliveries.*.*'],
+        storage: StorageType.File,
+        retention: RetentionPolicy.Workqueue,
+        duplicate_window: nanos(DUPLICATE_WINDOW_MS),
+      }),
+  );
+  for (let partition = 0; partition < DELIVERY_PARTITIONS; partition++) {
+    const durable = deliveryConsumer(partition);
+    await createIfMissing(
+      () => broker.manager.consumers.info(DELIVERIES_STREAM, durable),
+      () =>
+        broker.manager.consumers.add(DELIVERIES_STREAM, {
+          durable_name: durable,
+          filter_subject: `deliveries.${partition}.*`,
+          ack_policy: AckPolicy.Explicit,
+          ack_wait: nanos(DELIVERY_ACK_WAIT_MS),
+          max_ack_pending: -1,
+          max_deliver: -1,
+        }),
+    );
+  }
+}
+
+async function createIfMissing(info: () => Promise<unknown>, create: () => Promise<unknown>): Promise<void> {
+  try {
+    await info();
+  } catch (error) {
+    if (!isMissing(error)) throw error;
+    await create();
+  }
+}
+
+/** JetStream answers 404 for a stream or consumer that does not exist. */
+export function isMissing(error: unknown): boolean {
+  return error instanceof NatsError && error.api_error?.code === 404;
+}

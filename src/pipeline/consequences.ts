@@ -1,0 +1,143 @@
+/**
+ * What a batch of judged changes leads to: matches that begin, matches that hear of an event, and deliveries with the
+ * property document as it was at each change. Pure, but for fresh identifiers.
+ */
+
+import type { AdvertEvent } from '../domain/advert.ts';
+import type { HeldProperty } from '../domain/change.ts';
+import type { ResolvePlace } from '../domain/city.ts';
+import { endpointKeyOf, type NewDelivery } from '../domain/delivery.ts';
+import { type SearchNumber, timeOrderedUuid, type Uuid } from '../domain/ids.ts';
+import { propertyDocument } from '../domain/property-document.ts';
+import { bodyHead, noticesOf, type SearchRoute } from '../domain/routing.ts';
+import type { Match } from '../store/matches.ts';
+import type { Snapshot } from '../store/snapshots.ts';
+
+/** A change with the searches that the property satisfied before and after it. */
+export interface JudgedChange {
+  readonly propertyUuid: Uuid;
+  readonly held: HeldProperty;
+  readonly events: readonly AdvertEvent[];
+  readonly before: readonly SearchNumber[];
+  readonly after: readonly SearchNumber[];
+}
+
+export interface Consequences {
+  readonly newMatches: readonly Match[];
+  readonly changedMatches: readonly Match[];
+  readonly snapshots: readonly Snapshot[];
+  readonly deliveries: readonly (NewDelivery & { readonly endpointKey: string })[];
+  /** Pairs that began, known or not before. */
+  readonly beganCount: number;
+}
+
+/** The pairs that `changes` may touch: `propertyUuids[i]` with `searchNumbers[i]`, each once. */
+export function pairsOf(changes: readonly JudgedChange[]): {
+  readonly propertyUuids: readonly Uuid[];
+  readonly searchNumbers: readonly SearchNumber[];
+} {
+  const numbersOf = new Map<Uuid, Set<SearchNumber>>();
+  for (const change of changes) {
+    const numbers = numbersOf.get(change.propertyUuid) ?? new Set();
+    numbersOf.set(change.propertyUuid, numbers);
+    for (const number of touchedBy(change)) numbers.add(number);
+  }
+  const propertyUuids: Uuid[] = [];
+  const searchNumbers: SearchNumber[] = [];
+  for (const [uuid, numbers] of numbersOf) {
+    for (const number of numbers) {
+      propertyUuids.push(uuid);
+      searchNumbers.push(number);
+    }
+  }
+  return { propertyUuids, searchNumbers };
+}
+
+export function consequencesOf(
+  changes: readonly JudgedChange[],
+  routes: ReadonlyMap<SearchNumber, SearchRoute>,
+  known: readonly Match[],
+  resolvePlace: ResolvePlace,
+  now: Date,
+): Consequences {
+  const keyOf = (propertyUuid: Uuid, number: SearchNumber): string => `${propertyUuid}/${number}`;
+  const knownKeys = new Set(known.map((match) => keyOf(match.propertyUuid, match.searchNumber)));
+  const matches = new Map(known.map((match) => [keyOf(match.propertyUuid, match.searchNumber), match]));
+  const written = new Set<string>();
+  const snapshots: Snapshot[] = [];
+  const deliveries: (NewDelivery & { endpointKey: string })[] = [];
+  let beganCount = 0;
+
+  for (const change of changes) {
+    const { propertyUuid, events } = change;
+    const before = new Set(change.before);
+    const snapshotOf = snapshotter(change.held, resolvePlace, now, snapshots);
+    for (const number of touchedBy(change)) {
+      const route = routes.get(number);
+      if (route === undefined) continue;
+      const key = keyOf(propertyUuid, number);
+      const match = matches.get(key);
+      const startsNow = !before.has(number) && (match?.beganAt ?? null) === null;
+      const notices = noticesOf(route, events, startsNow);
+      if (match === undefined && !startsNow && notices.length === 0) continue;
+      const next: Match = {
+        id: match?.id ?? timeOrderedUuid(now),
+        searchNumber: number,
+        propertyUuid,
+        beganAt: startsNow ? now : (match?.beganAt ?? null),
+        updatedAt: now,
+      };
+      matches.set(key, next);
+      written.add(key);
+      beganCount += Number(startsNow);
+      const record = { id: next.id, beganAt: next.beganAt?.toISOString() ?? null, updatedAt: now.toISOString() };
+      for (const notice of notices) {
+        deliveries.push({
+          id: timeOrderedUuid(now),
+          searchNumber: number,
+          matchId: next.id,
+          channel: notice.channel,
+          kind: notice.kind,
+          endpoint: notice.endpoint,
+          endpointKey: endpointKeyOf(notice.endpoint),
+          head: bodyHead(notice, route.id, propertyUuid, record),
+          snapshotId: snapshotOf(!route.hidePropertyContact),
+        });
+      }
+    }
+  }
+  const touched = [...written].map((key) => ({ key, match: matches.get(key) as Match }));
+  return {
+    newMatches: touched.filter(({ key }) => !knownKeys.has(key)).map(({ match }) => match),
+    changedMatches: touched.filter(({ key }) => knownKeys.has(key)).map(({ match }) => match),
+    snapshots,
+    deliveries,
+    beganCount,
+  };
+}
+
+/** Searches that the property starts to satisfy and, when there is an event, those that hear of it. */
+function touchedBy({ before, after, events }: JudgedChange): ReadonlySet<SearchNumber> {
+  if (events.length > 0) return new Set([...before, ...after]);
+  const satisfied = new Set(before);
+  return new Set(after.filter((number) => !satisfied.has(number)));
+}
+
+/** Serialises the document of one change at most once per variant. */
+function snapshotter(
+  held: HeldProperty,
+  resolvePlace: ResolvePlace,
+  now: Date,
+  snapshots: Snapshot[],
+): (withContacts: boolean) => Uuid {
+  const ids = new Map<boolean, Uuid>();
+  return (withContacts) => {
+    const known = ids.get(withContacts);
+    if (known !== undefined) return known;
+    const document = propertyDocument(held.state, held.crawls, resolvePlace, { withContacts });
+    const snapshot = { id: timeOrderedUuid(now), document: JSON.stringify(document) };
+    ids.set(withContacts, snapshot.id);
+    snapshots.push(snapshot);
+    return snapshot.id;
+  };
+}

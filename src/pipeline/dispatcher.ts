@@ -1,0 +1,61 @@
+/**
+ * After the commit: publishes the deliveries of a recorded batch, forgets its outbox entry, and only then acknowledges
+ * the intake messages. A crash at any point repeats work that the rows recognise as done.
+ */
+
+import type { Broker } from '../broker/connection.ts';
+import { type Publication, publishAll } from '../broker/publish.ts';
+import type { PulledMessage } from '../broker/pull.ts';
+import { deliverySubject } from '../broker/topology.ts';
+import type { Uuid } from '../domain/ids.ts';
+import type { Database } from '../store/database.ts';
+import { type DeliveryAddress, readOpenAddresses } from '../store/deliveries.ts';
+import { deleteOutboxEntry, type OutboxEntry, readAbandonedEntries } from '../store/outbox.ts';
+
+export interface RecordedBatch {
+  readonly outbox: OutboxEntry | null;
+  readonly deliveries: readonly DeliveryAddress[];
+  readonly understood: readonly PulledMessage[];
+  readonly poison: readonly PulledMessage[];
+}
+
+export async function dispatch(broker: Broker, database: Database, batch: RecordedBatch): Promise<void> {
+  if (batch.outbox !== null) await publishEntry(broker, database, batch.outbox, batch.deliveries);
+  await Promise.all([
+    ...batch.understood.map((message) => message.settle({ type: 'ack' })),
+    ...batch.poison.map((message) => message.settle({ type: 'term' })),
+  ]);
+}
+
+/** Publishes what a crash left in the outbox for longer than `ageMs`; resolves with the number of deliveries. */
+export async function dispatchAbandoned(broker: Broker, database: Database, ageMs: number): Promise<number> {
+  let published = 0;
+  for (const entry of await readAbandonedEntries(database, ageMs)) {
+    const addresses = await readOpenAddresses(database, entry.deliveryIds);
+    await publishEntry(broker, database, entry, addresses);
+    published += addresses.length;
+  }
+  return published;
+}
+
+async function publishEntry(
+  broker: Broker,
+  database: Database,
+  entry: OutboxEntry,
+  addresses: readonly DeliveryAddress[],
+): Promise<void> {
+  await publishAll(broker, addresses.map((address) => publicationOf(address)));
+  await deleteOutboxEntry(database, entry.id);
+}
+
+/**
+ * The message is only a hint to look at the row, so its body is the delivery's id. `messageId` differs from the id
+ * when a lost message is put back: the duplicate window would swallow it.
+ */
+export function publicationOf(address: DeliveryAddress, messageId: string = address.id): Publication {
+  return { subject: deliverySubject(address.endpointKey), messageId, bytes: Buffer.from(address.id) };
+}
+
+export function deliveryIdOf(message: PulledMessage): Uuid {
+  return Buffer.from(message.bytes).toString('utf8');
+}

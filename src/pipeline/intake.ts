@@ -1,0 +1,111 @@
+/**
+ * From the stream to the recorder. One recorder takes the messages in stream order, so a property's changes keep
+ * theirs; a slow recorder fills its mailbox, which stops the pulling, and JetStream holds the rest.
+ */
+
+import { type Actor, type ActorFailure, spawn } from '../actor/actor.ts';
+import type { Broker } from '../broker/connection.ts';
+import { type PulledMessage, startPull } from '../broker/pull.ts';
+import { replayInFlight } from '../broker/replay.ts';
+import { ADVERTS_STREAM, ensureIntake, INTAKE_CONSUMER } from '../broker/topology.ts';
+import { decodeIntakeMessage, type IntakeMessage, PoisonError } from '../domain/intake-message.ts';
+import type { Database } from '../store/database.ts';
+import { dispatch, type RecordedBatch } from './dispatcher.ts';
+import type { Recorded, RecordBatch } from './recorder.ts';
+
+export interface IntakeDependencies {
+  readonly broker: Broker;
+  readonly database: Database;
+  readonly recordBatch: RecordBatch;
+  readonly recordBatchMax: number;
+  readonly onRecorded: (recorded: Recorded, batch: RecordedBatch) => void;
+  readonly onFailure: (failure: ActorFailure) => void;
+  readonly onTrouble: (what: string, error: Error) => void;
+}
+
+export interface Intake {
+  /** Messages admitted and not yet recorded. */
+  readonly depth: number;
+  /** Stops pulling, then finishes what was pulled. */
+  drain(): Promise<void>;
+}
+
+interface Decoded {
+  readonly pulled: PulledMessage;
+  readonly message: IntakeMessage | PoisonError;
+}
+
+/** Recorded batches that wait for their publication at most. */
+const DISPATCH_MAILBOX_MAX = 4;
+
+export async function startIntake(dependencies: IntakeDependencies): Promise<Intake> {
+  const { broker, database, recordBatchMax, onFailure, onTrouble } = dependencies;
+  await ensureIntake(broker);
+  const dispatcher = spawn<RecordedBatch>({
+    name: 'dispatcher',
+    mailboxMax: DISPATCH_MAILBOX_MAX,
+    supervision: 'retry',
+    onFailure,
+    receive: async ([batch]) => dispatch(broker, database, batch as RecordedBatch),
+  });
+  const recorder = spawn<Decoded>({
+    name: 'recorder',
+    mailboxMax: recordBatchMax,
+    batchMax: recordBatchMax,
+    supervision: 'retry',
+    onFailure,
+    receive: (decoded) => record(decoded, dispatcher, dependencies),
+  });
+  const admit = (pulled: PulledMessage): Promise<void> => recorder.tell({ pulled, message: decode(pulled) });
+
+  await replayInFlight(broker, ADVERTS_STREAM, INTAKE_CONSUMER, admit);
+  const pull = startPull(broker, {
+    stream: ADVERTS_STREAM,
+    consumer: INTAKE_CONSUMER,
+    batchMax: recordBatchMax,
+    onMessage: admit,
+    onTrouble,
+    ensure: () => ensureIntake(broker),
+  });
+  return {
+    get depth() {
+      return recorder.depth;
+    },
+    async drain() {
+      await pull.stop();
+      await recorder.drain();
+      await dispatcher.drain();
+    },
+  };
+}
+
+function decode(pulled: PulledMessage): IntakeMessage | PoisonError {
+  try {
+    return decodeIntakeMessage(pulled.bytes);
+  } catch (error) {
+    if (error instanceof PoisonError) return error;
+    throw error;
+  }
+}
+
+async function record(
+  decoded: readonly Decoded[],
+  dispatcher: Actor<RecordedBatch>,
+  { recordBatch, onRecorded }: IntakeDependencies,
+): Promise<void> {
+  const understood: PulledMessage[] = [];
+  const messages: IntakeMessage[] = [];
+  const poison: (PulledMessage & { readonly reason: string })[] = [];
+  for (const { pulled, message } of decoded) {
+    if (message instanceof PoisonError) {
+      poison.push({ ...pulled, reason: message.message });
+    } else {
+      understood.push(pulled);
+      messages.push(message);
+    }
+  }
+  const recorded = await recordBatch(messages, poison);
+  const batch = { outbox: recorded.outbox, deliveries: recorded.deliveries, understood, poison };
+  onRecorded(recorded, batch);
+  await dispatcher.tell(batch);
+}

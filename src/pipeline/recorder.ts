@@ -1,0 +1,209 @@
+/**
+ * Records a batch of intake messages in one transaction: lock the properties, compare, match, and write the new state
+ * with its events, matches and deliveries. Nothing is signalled before the commit. A batch that fails leaves no trace,
+ * in memory included, and can simply be recorded again.
+ */
+
+import { setImmediate as yieldToOthers } from 'node:timers/promises';
+import { applyMessage, type Change, type ChangeOutcome, type HeldProperty } from '../domain/change.ts';
+import type { ResolvePlace } from '../domain/city.ts';
+import type { SearchNumber, Uuid } from '../domain/ids.ts';
+import type { IntakeMessage } from '../domain/intake-message.ts';
+import { comparablePrice, marketOf, type PricedProperty } from '../domain/price-coherence.ts';
+import { isLive } from '../domain/property.ts';
+import { pricedPropertyOf, propertyFacts } from '../domain/property-document.ts';
+import type { MarketMedians } from '../matching/market-medians.ts';
+import { type Database, type Queryable, transaction } from '../store/database.ts';
+import { type DeadLetter, insertDeadLetters } from '../store/dead-letters.ts';
+import { insertDeliveries } from '../store/deliveries.ts';
+import { insertEvents } from '../store/events.ts';
+import { insertMatches, readMatches, updateMatches } from '../store/matches.ts';
+import { insertOutboxEntry, type OutboxEntry } from '../store/outbox.ts';
+import { insertProperties, lockProperties, updateCrawls, updateProperties } from '../store/properties.ts';
+import { readRoutes } from '../store/search-routes.ts';
+import { insertSnapshots } from '../store/snapshots.ts';
+import type { Matcher } from './matcher.ts';
+import { type Consequences, consequencesOf, type JudgedChange, pairsOf } from './consequences.ts';
+
+export interface RecorderDependencies {
+  readonly database: Database;
+  readonly matcher: Pick<Matcher, 'match' | 'medians'>;
+  readonly resolvePlace: ResolvePlace;
+  readonly clock: () => Date;
+}
+
+export interface Recorded {
+  /** Null when the batch led to no delivery. */
+  readonly outbox: OutboxEntry | null;
+  readonly deliveries: readonly { readonly id: Uuid; readonly endpointKey: string }[];
+  readonly outcomes: Readonly<Record<ChangeOutcome, number>>;
+  readonly eventCount: number;
+  readonly beganCount: number;
+}
+
+/** Changes judged before timers and sockets get their turn. */
+const CHANGES_PER_TURN = 16;
+
+export type RecordBatch = (messages: readonly IntakeMessage[], poison: readonly DeadLetter[]) => Promise<Recorded>;
+
+export function createRecorder(dependencies: RecorderDependencies): RecordBatch {
+  return async (messages, poison) => {
+    const medians = undoable(dependencies.matcher.medians);
+    try {
+      return await transaction(dependencies.database, async (client) => {
+        await insertDeadLetters(client, poison);
+        return recordMessages(client, messages, medians, dependencies);
+      });
+    } catch (error) {
+      medians.undo();
+      throw error;
+    }
+  };
+}
+
+async function recordMessages(
+  client: Queryable,
+  messages: readonly IntakeMessage[],
+  medians: MarketLedger,
+  dependencies: RecorderDependencies,
+): Promise<Recorded> {
+  const uuids = [...new Set(messages.map((message) => message.propertyUuid))];
+  const known = await lockProperties(client, uuids);
+  const batch = await judgeBatch(known, messages, medians, dependencies);
+  const pairs = pairsOf(batch.changes);
+  const routes = await readRoutes(client, [...new Set(pairs.searchNumbers)]);
+  const matches = await readMatches(client, pairs.propertyUuids, pairs.searchNumbers);
+  const consequences = consequencesOf(batch.changes, routes, matches, dependencies.resolvePlace, dependencies.clock());
+  await writeProperties(client, known, batch, dependencies);
+  await insertEvents(
+    client,
+    batch.changes.flatMap(({ propertyUuid, events }) => events.map((event) => ({ propertyUuid, event }))),
+  );
+  const outbox = await writeConsequences(client, consequences);
+  return {
+    outbox,
+    deliveries: consequences.deliveries,
+    outcomes: batch.outcomes,
+    eventCount: batch.changes.reduce((count, { events }) => count + events.length, 0),
+    beganCount: consequences.beganCount,
+  };
+}
+
+interface JudgedBatch {
+  /** The last state of every property that a message touched. */
+  readonly latest: ReadonlyMap<Uuid, HeldProperty>;
+  /** Properties whose state changed; the other touched ones were only seen again. */
+  readonly changed: ReadonlySet<Uuid>;
+  readonly changes: readonly JudgedChange[];
+  readonly outcomes: Record<ChangeOutcome, number>;
+}
+
+async function judgeBatch(
+  known: ReadonlyMap<Uuid, HeldProperty>,
+  messages: readonly IntakeMessage[],
+  medians: MarketLedger,
+  dependencies: RecorderDependencies,
+): Promise<JudgedBatch> {
+  const latest = new Map<Uuid, HeldProperty>();
+  const changed = new Set<Uuid>();
+  const changes: JudgedChange[] = [];
+  const outcomes = { created: 0, changed: 0, recrawled: 0, stale: 0, unknown: 0 };
+  for (const [position, message] of messages.entries()) {
+    if (position % CHANGES_PER_TURN === CHANGES_PER_TURN - 1) await yieldToOthers();
+    const uuid = message.propertyUuid;
+    const held = latest.get(uuid) ?? known.get(uuid) ?? null;
+    const change = applyMessage(held, message);
+    outcomes[change.outcome] += 1;
+    if (change.held === null || change.outcome === 'stale' || change.outcome === 'unknown') continue;
+    latest.set(uuid, change.held);
+    if (change.events.length > 0) changed.add(uuid);
+    if (change.mayAffectMatches) changes.push(judge(held, change, change.held, medians, dependencies));
+  }
+  return { latest, changed, changes, outcomes };
+}
+
+/** The medians that judge a change are those of the properties known before it. */
+function judge(
+  before: HeldProperty | null,
+  change: Change,
+  after: HeldProperty,
+  medians: MarketLedger,
+  { matcher, resolvePlace }: RecorderDependencies,
+): JudgedChange {
+  const matchesOf = (held: HeldProperty): readonly SearchNumber[] =>
+    held.state.adverts.some(isLive)
+      ? matcher.match(propertyFacts(held.state, held.crawls, resolvePlace, medians.median))
+      : [];
+  const judged = {
+    propertyUuid: after.state.uuid,
+    held: after,
+    events: change.events,
+    before: before === null ? [] : matchesOf(before),
+    after: matchesOf(after),
+  };
+  medians.replace(before && pricedOf(before, resolvePlace), pricedOf(after, resolvePlace));
+  return judged;
+}
+
+function pricedOf(held: HeldProperty, resolvePlace: ResolvePlace): PricedProperty {
+  return pricedPropertyOf(held.state, held.crawls, resolvePlace);
+}
+
+async function writeProperties(
+  client: Queryable,
+  known: ReadonlyMap<Uuid, HeldProperty>,
+  { latest, changed }: JudgedBatch,
+  { resolvePlace }: RecorderDependencies,
+): Promise<void> {
+  const written = [...latest.values()].filter(({ state }) => changed.has(state.uuid));
+  const writes = written.map((held) => ({ held, priced: pricedOf(held, resolvePlace), expiredAt: expiredAtOf(held) }));
+  await insertProperties(client, writes.filter(({ held }) => !known.has(held.state.uuid)));
+  await updateProperties(client, writes.filter(({ held }) => known.has(held.state.uuid)));
+  await updateCrawls(client, [...latest.values()].filter(({ state }) => !changed.has(state.uuid)));
+}
+
+function expiredAtOf({ state }: HeldProperty): string | null {
+  if (state.adverts.some(isLive)) return null;
+  return state.adverts.flatMap((advert) => advert.expiredAt ?? []).sort().at(-1) ?? null;
+}
+
+async function writeConsequences(client: Queryable, consequences: Consequences): Promise<OutboxEntry | null> {
+  await insertMatches(client, consequences.newMatches);
+  await updateMatches(client, consequences.changedMatches);
+  if (consequences.deliveries.length === 0) return null;
+  await insertSnapshots(client, consequences.snapshots);
+  await insertDeliveries(client, consequences.deliveries);
+  return insertOutboxEntry(client, consequences.deliveries.map(({ id }) => id));
+}
+
+interface MarketLedger {
+  median: MarketMedians['median'];
+  replace(before: PricedProperty | null, after: PricedProperty): void;
+  undo(): void;
+}
+
+/** Medians move with each change of a batch, so that the batch's size makes no difference; `undo` takes it all back. */
+function undoable(medians: MarketMedians): MarketLedger {
+  const undo: (() => void)[] = [];
+  const move = (property: PricedProperty, isKnown: boolean): void => {
+    const market = marketOf(property);
+    const price = comparablePrice(property);
+    if (market === null || price === null) return;
+    if (isKnown) {
+      medians.add(market, price);
+      undo.push(() => void medians.remove(market, price));
+    } else if (medians.remove(market, price)) {
+      undo.push(() => medians.add(market, price));
+    }
+  };
+  return {
+    median: (market) => medians.median(market),
+    replace(before, after) {
+      if (before !== null) move(before, false);
+      move(after, true);
+    },
+    undo() {
+      for (const step of undo.reverse()) step();
+    },
+  };
+}

@@ -1,0 +1,33 @@
+/** Messages that cannot be understood, with everything needed to look into them and to send them again. */
+
+import type { Queryable } from './database.ts';
+
+export interface DeadLetter {
+  readonly stream: string;
+  readonly sequence: number;
+  readonly subject: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly bytes: Uint8Array;
+  readonly reason: string;
+}
+
+/** A redelivered message is kept once. Served by the unique index. */
+export async function insertDeadLetters(client: Queryable, letters: readonly DeadLetter[]): Promise<void> {
+  for (const letter of letters) {
+    await client.query({
+      name: 'insert-dead-letter',
+      text: `
+        insert into dead_letters (stream, sequence, subject, headers, body, reason)
+        values ($1, $2, $3, $4, $5, $6)
+        on conflict (stream, sequence, body_hash) do nothing`,
+      values: [
+        letter.stream,
+        letter.sequence,
+        letter.subject,
+        JSON.stringify(letter.headers),
+        Buffer.from(letter.bytes),
+        letter.reason,
+      ],
+    });
+  }
+}

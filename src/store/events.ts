@@ -1,0 +1,33 @@
+/** Every recorded change of an advert; the document shows the newest ones, this table keeps them all. */
+
+import type { AdvertEvent } from '../domain/advert.ts';
+import type { Uuid } from '../domain/ids.ts';
+import type { Queryable } from './database.ts';
+
+export interface PropertyEvent {
+  readonly propertyUuid: Uuid;
+  readonly event: AdvertEvent;
+}
+
+export async function insertEvents(client: Queryable, events: readonly PropertyEvent[]): Promise<void> {
+  if (events.length === 0) return;
+  const rows = events.map(({ propertyUuid, event }) => ({
+    property_uuid: propertyUuid,
+    advert_uuid: event.advertUuid,
+    kind: event.kind,
+    field_name: event.field?.fieldName,
+    field_old_value: event.field?.fieldOldValue,
+    field_new_value: event.field?.fieldNewValue,
+    percent_variation: event.field?.percentVariation,
+    created_at: event.createdAt,
+  }));
+  await client.query({
+    name: 'insert-events',
+    text: `
+      insert into events (property_uuid, advert_uuid, kind, field_name, field_old_value, field_new_value,
+        percent_variation, created_at)
+      select * from json_to_recordset($1) as written(property_uuid uuid, advert_uuid uuid, kind text, field_name text,
+        field_old_value text, field_new_value text, percent_variation double precision, created_at timestamptz)`,
+    values: [JSON.stringify(rows)],
+  });
+}

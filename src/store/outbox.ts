@@ -1,0 +1,36 @@
+/**
+ * Deliveries that are committed and not yet known to be published. One row per recorded batch, deleted once JetStream
+ * has acknowledged every message of it; what a crash leaves behind is published again.
+ */
+
+import type { Uuid } from '../domain/ids.ts';
+import type { Queryable } from './database.ts';
+
+export interface OutboxEntry {
+  readonly id: string;
+  readonly deliveryIds: readonly Uuid[];
+}
+
+export async function insertOutboxEntry(client: Queryable, deliveryIds: readonly Uuid[]): Promise<OutboxEntry> {
+  const { rows } = await client.query<{ id: string }>({
+    name: 'insert-outbox',
+    text: 'insert into outbox (delivery_ids) values ($1::uuid[]) returning id',
+    values: [deliveryIds],
+  });
+  return { id: (rows[0] as { id: string }).id, deliveryIds };
+}
+
+/** Served by the primary key. */
+export async function deleteOutboxEntry(client: Queryable, id: string): Promise<void> {
+  await client.query({ name: 'delete-outbox', text: 'delete from outbox where id = $1', values: [id] });
+}
+
+/** Entries written more than `ageMs` ago, oldest first: their publisher has died. The table holds a few rows at most. */
+export async function readAbandonedEntries(client: Queryable, ageMs: number): Promise<readonly OutboxEntry[]> {
+  const { rows } = await client.query<{ id: string; delivery_ids: Uuid[] }>(
+    `select id, delivery_ids from outbox
+     where created_at <= now() - $1 * interval '1 millisecond' order by id limit 100`,
+    [ageMs],
+  );
+  return rows.map(({ id, delivery_ids }) => ({ id, deliveryIds: delivery_ids }));
+}

@@ -1,0 +1,119 @@
+/** The held state of properties. Rows are locked while a change is recorded, so a property has one writer at a time. */
+
+import type { HeldProperty } from '../domain/change.ts';
+import type { Uuid } from '../domain/ids.ts';
+import { comparablePrice, type Market, marketOf, type PricedProperty } from '../domain/price-coherence.ts';
+import type { Database, Queryable } from './database.ts';
+
+export interface PropertyWrite {
+  readonly held: HeldProperty;
+  readonly priced: PricedProperty;
+  /** When the last advert expired; null while one is live. */
+  readonly expiredAt: string | null;
+}
+
+/** Another instance created the same property meanwhile: the whole batch must start over. */
+export class PropertyConflictError extends Error {
+  readonly code = 'PROPERTY_CONFLICT';
+}
+
+/** Locks and reads the known ones among `uuids`; in key order, so that two batches cannot lock each other out. Served by the primary key. */
+export async function lockProperties(client: Queryable, uuids: readonly Uuid[]): Promise<Map<Uuid, HeldProperty>> {
+  const { rows } = await client.query<{ uuid: Uuid; state: HeldProperty['state']; crawls: HeldProperty['crawls'] }>({
+    name: 'lock-properties',
+    text: 'select uuid, state, crawls from properties where uuid = any($1::uuid[]) order by uuid for update',
+    values: [uuids],
+  });
+  return new Map(rows.map(({ uuid, state, crawls }) => [uuid, { state, crawls }]));
+}
+
+/** Served by the primary key. */
+export async function readProperty(database: Queryable, uuid: Uuid): Promise<HeldProperty | null> {
+  const { rows } = await database.query<HeldProperty>('select state, crawls from properties where uuid = $1', [uuid]);
+  return rows[0] ?? null;
+}
+
+/** Throws `PropertyConflictError`. */
+export async function insertProperties(client: Queryable, writes: readonly PropertyWrite[]): Promise<void> {
+  if (writes.length === 0) return;
+  const { rowCount } = await client.query({
+    name: 'insert-properties',
+    text: `
+      insert into properties (uuid, state, crawls, department_code, transaction_type, is_land, comparable_price, expired_at)
+      select * from json_to_recordset($1) as written(
+        uuid uuid, state jsonb, crawls jsonb, department_code text, transaction_type smallint, is_land boolean,
+        comparable_price double precision, expired_at timestamptz)
+      on conflict (uuid) do nothing`,
+    values: [JSON.stringify(writes.map(rowOf))],
+  });
+  if (rowCount !== writes.length) throw new PropertyConflictError('a property was created by another instance');
+}
+
+/** The rows are locked by `lockProperties`. Served by the primary key. */
+export async function updateProperties(client: Queryable, writes: readonly PropertyWrite[]): Promise<void> {
+  if (writes.length === 0) return;
+  await client.query({
+    name: 'update-properties',
+    text: `
+      update properties
+      set state = written.state, crawls = written.crawls, department_code = written.department_code,
+        transaction_type = written.transaction_type, is_land = written.is_land,
+        comparable_price = written.comparable_price, expired_at = written.expired_at, updated_at = now()
+      from json_to_recordset($1) as written(
+        uuid uuid, state jsonb, crawls jsonb, department_code text, transaction_type smallint, is_land boolean,
+        comparable_price double precision, expired_at timestamptz)
+      where properties.uuid = written.uuid`,
+    values: [JSON.stringify(writes.map(rowOf))],
+  });
+}
+
+/** For re-crawls without change: leaves the state alone. Served by the primary key. */
+export async function updateCrawls(client: Queryable, held: readonly HeldProperty[]): Promise<void> {
+  if (held.length === 0) return;
+  await client.query({
+    name: 'update-crawls',
+    text: `
+      update properties set crawls = written.crawls
+      from json_to_recordset($1) as written(uuid uuid, crawls jsonb)
+      where properties.uuid = written.uuid`,
+    values: [JSON.stringify(held.map(({ state, crawls }) => ({ uuid: state.uuid, crawls })))],
+  });
+}
+
+/** Every comparable price known, for the medians at start-up: one sequential scan. */
+export async function readMarketPrices(
+  database: Database,
+  onPrice: (market: Market, price: number) => void,
+): Promise<void> {
+  const { rows } = await database.query<{
+    department_code: string;
+    transaction_type: number;
+    is_land: boolean;
+    prices: number[];
+  }>(`
+    select department_code, transaction_type, is_land, array_agg(comparable_price) as prices
+    from properties
+    where comparable_price is not null and department_code is not null and transaction_type is not null
+    group by department_code, transaction_type, is_land`);
+  for (const row of rows) {
+    const market = {
+      departmentCode: row.department_code,
+      transactionType: row.transaction_type,
+      isLand: row.is_land,
+    };
+    for (const price of row.prices) onPrice(market, price);
+  }
+}
+
+function rowOf({ held, priced, expiredAt }: PropertyWrite): Record<string, unknown> {
+  return {
+    uuid: held.state.uuid,
+    state: held.state,
+    crawls: held.crawls,
+    department_code: priced.departmentCode,
+    transaction_type: priced.transactionType,
+    is_land: marketOf(priced)?.isLand ?? false,
+    comparable_price: comparablePrice(priced),
+    expired_at: expiredAt,
+  };
+}

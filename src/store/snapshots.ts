@@ -1,0 +1,21 @@
+/** Property documents as they were at a change: a retry five hours later sends the same bytes. */
+
+import type { Uuid } from '../domain/ids.ts';
+import type { Queryable } from './database.ts';
+
+export interface Snapshot {
+  readonly id: Uuid;
+  /** JSON text. */
+  readonly document: string;
+}
+
+export async function insertSnapshots(client: Queryable, snapshots: readonly Snapshot[]): Promise<void> {
+  if (snapshots.length === 0) return;
+  await client.query({
+    name: 'insert-snapshots',
+    text: `
+      insert into snapshots (id, document)
+      select * from unnest($1::uuid[], $2::text[])`,
+    values: [snapshots.map(({ id }) => id), snapshots.map(({ document }) => document)],
+  });
+}
