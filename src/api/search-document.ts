@@ -16,6 +16,7 @@ export function searchIri(id: string): string {
 
 export function searchDocument(search: Search, { reference, siteCategories }: Lookups): Record<string, unknown> {
   const { members } = search;
+  const { title, ...criteria } = members;
   const cities = (codes: readonly string[]) => codes.flatMap((insee) => embeddedCity(insee, reference) ?? []);
   const categories = (ids: readonly number[]) => {
     return ids.flatMap((id) => siteCategories.get(id) ?? []).map((category) => siteCategoryDocument(category));
@@ -24,13 +25,13 @@ export function searchDocument(search: Search, { reference, siteCategories }: Lo
     '@context': '/contexts/Search',
     '@id': searchIri(search.id),
     '@type': 'Search',
-    title: members.title,
+    title,
     token: search.token,
     user: `/users/${search.clientId}`,
     createdAt: search.createdAt.toISOString(),
     updatedAt: search.updatedAt.toISOString(),
     lastAlertAt: search.lastAlertAt?.toISOString() ?? null,
-    ...members,
+    ...criteria,
     transactionType: members.transactionType === null ? null : String(members.transactionType),
     includedCities: cities(members.includedCities),
     excludedCities: cities(members.excludedCities),
