@@ -1,0 +1,140 @@
+/** One sample advert and its property, in the members and forms of the intake contract (decisions, section 8). */
+
+import type { AdvertContent } from '../domain/advert.ts';
+import { RENT, SALE } from '../domain/codes.ts';
+import type { Uuid } from '../domain/ids.ts';
+import type { StatedProperty } from '../domain/property.ts';
+import type { Reference } from '../reference/communes.ts';
+import type { SampleEstate } from './sample-market.ts';
+import { type SamplePlace, scatterPoint } from './sample-places.ts';
+import { drawContact, type SamplePublisher } from './sample-publishers.ts';
+import { writeAdvertText } from './sample-texts.ts';
+import type { Random } from './seeded-random.ts';
+
+export type PropertyJson = Partial<StatedProperty> & { readonly uuid: Uuid };
+export type AdvertJson = Partial<AdvertContent> & { readonly uuid: Uuid };
+
+const COASTAL: ReadonlySet<string> = new Set(
+  '06 11 13 14 17 22 29 2A 2B 30 33 34 35 40 44 50 56 59 62 64 66 76 80 83 85 971 972 974'.split(' '),
+);
+
+/** What the crawler knows of the property whoever advertises it. Prices and surfaces come from the adverts. */
+export function describeProperty(
+  estate: SampleEstate,
+  place: SamplePlace,
+  reference: Reference,
+  createdAt: string,
+  random: Random,
+): PropertyJson {
+  const { insee, zipcode, originalName } = place.city;
+  const locations = scatterPoint(place, reference, random);
+  return {
+    uuid: random.uuid(),
+    transactionType: estate.transactionType,
+    propertyType: estate.propertyType,
+    room: estate.room,
+    bedroom: estate.bedroom,
+    floor: estate.floor,
+    elevator: estate.elevator,
+    furnished: estate.furnished,
+    createdAt,
+    city:
+      zipcode === '' || random.chance(0.7)
+        ? { insee, zipcode: null, name: null }
+        : { insee: null, zipcode, name: random.chance(0.3) ? originalName.toUpperCase() : originalName },
+    ...(locations === null ? {} : { locations }),
+  };
+}
+
+export function describeAdvert(
+  estate: SampleEstate,
+  place: SamplePlace,
+  by: SamplePublisher,
+  crawledAt: string,
+  random: Random,
+): AdvertJson {
+  const { price, elevator, furnished, surface, landSurface } = estate;
+  const text = writeAdvertText(
+    {
+      ...estate,
+      place: place.city.name,
+      isCoastal: COASTAL.has(place.city.department.code),
+      hasElevator: elevator,
+      isFurnished: furnished,
+    },
+    random,
+  );
+  const url = advertUrl(by, random);
+  return {
+    uuid: random.uuid(),
+    ...text,
+    url,
+    virtualTour: random.chance(0.12) ? `${url}/visite` : null,
+    contact: drawContact(by, random),
+    publisher: by.publisher,
+    createdAt: crawledAt,
+    updatedAt: crawledAt,
+    energy: estate.energy,
+    greenHouseGas: estate.greenHouseGas,
+    constructionYear: estate.constructionYear,
+    floorQuantity: estate.floorQuantity,
+    floor: estate.floor,
+    price,
+    ...(estate.transactionType === SALE ? drawSaleTerms(estate, by, random) : drawRentTerms(estate, random)),
+    surface,
+    landSurface,
+    elevator,
+    furnished,
+    pictures: drawPictures(random),
+  };
+}
+
+/** Euros, but for the percentage. */
+function drawSaleTerms(
+  { price, propertyType }: SampleEstate,
+  by: SamplePublisher,
+  random: Random,
+): Partial<AdvertContent> {
+  const lotCount = propertyType === 0 && random.chance(0.5) ? random.integer(4, 180) : null;
+  const condominiumFees = lotCount === null ? null : random.integer(40, 350) * 10;
+  if (by.publisher.type === 0 || random.chance(0.4)) return { lotCount, condominiumFees };
+  const feesPercentage = random.integer(30, 70) / 10;
+  return {
+    lotCount,
+    condominiumFees,
+    feesPercentage,
+    feesResponsibility: random.chance(0.3) ? 0 : 1,
+    priceExcludingFees: excludeFees(price, feesPercentage),
+  };
+}
+
+export function excludeFees(price: number | null, feesPercentage: number | null): number | null {
+  return price === null || feesPercentage === null ? null : Math.round(price / (1 + feesPercentage / 100));
+}
+
+/** Euros. Fees are bounded by law per m² (decree 2014-890): 8 to 12 for the tenant, 3 for the inventory. */
+function drawRentTerms(
+  { price, surface, transactionType, furnished }: SampleEstate,
+  random: Random,
+): Partial<AdvertContent> {
+  if (transactionType !== RENT || price === null) return {};
+  const extent = surface ?? 12;
+  return {
+    rentalPledge: furnished === true ? 2 * price : price,
+    rentalCharges: random.chance(0.8) ? Math.round(price * 0.08) : null,
+    renterFees: random.chance(0.7) ? Math.round(extent * random.integer(8, 12)) : null,
+    inventoryPrice: random.chance(0.7) ? Math.round(extent * 3) : null,
+  };
+}
+
+export function pictureUrl(random: Random): string {
+  return `https://images.example/${random.uuid()}.jpg`;
+}
+
+export function drawPictures(random: Random): readonly string[] {
+  return Array.from({ length: random.chance(0.06) ? 0 : random.integer(1, 9) }, () => pictureUrl(random));
+}
+
+export function advertUrl({ host }: SamplePublisher, random: Random): string {
+  return `https://www.${host}/annonces/${random.integer(1_000_000, 99_999_999)}`;
+}

@@ -1,0 +1,155 @@
+import assert from 'node:assert/strict';
+import { before, describe, it } from 'node:test';
+import { createSampleCrawler, type IntakeMessageJson, SAMPLE_CHANGES } from '../src/cli/sample-adverts.ts';
+import { samplePointsOfInterest } from '../src/cli/sample-points-of-interest.ts';
+import { createRandom } from '../src/cli/seeded-random.ts';
+import { decodeIntakeMessage, type IntakeMessage } from '../src/domain/intake-message.ts';
+import { loadReference, type Reference } from '../src/reference/communes.ts';
+
+const START = new Date('2026-03-10T07:15:00Z');
+const decode = (message: IntakeMessageJson): IntakeMessage => decodeIntakeMessage(Buffer.from(JSON.stringify(message)));
+
+describe('seeded random numbers', () => {
+  it('are the same for a seed, now and in later versions', () => {
+    const random = createRandom(42);
+    const drawn = [random.integer(0, 999), random.integer(0, 999), random.integer(0, 999), random.uuid()];
+    assert.deepEqual(drawn, [456, 564, 574, 'f7067866-d4c2-4cd0-aba2-50266965ce61']);
+  });
+
+  it('are spread evenly, and normal ones have mean 0 and deviation 1', () => {
+    const random = createRandom(7);
+    const tenths = Array.from({ length: 10 }, () => 0);
+    let sum = 0;
+    let squares = 0;
+    for (let i = 0; i < 100_000; i++) {
+      const tenth = Math.floor(random.uniform() * 10);
+      tenths[tenth] = (tenths[tenth] ?? 0) + 1;
+      const value = random.normal();
+      sum += value;
+      squares += value * value;
+    }
+    for (const count of tenths) assert.ok(Math.abs(count - 10_000) < 500, String(tenths));
+    assert.ok(Math.abs(sum / 100_000) < 0.02);
+    assert.ok(Math.abs(squares / 100_000 - 1) < 0.02);
+  });
+
+  it('make UUIDs of version 4, all different', () => {
+    const random = createRandom(1);
+    const uuids = Array.from({ length: 10_000 }, () => random.uuid());
+    for (const uuid of uuids) {
+      assert.match(uuid, /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+    }
+    assert.equal(new Set(uuids).size, uuids.length);
+  });
+
+  it('draw by weight, and refuse to pick from nothing', () => {
+    const random = createRandom(3);
+    const drawn = Array.from({ length: 10_000 }, () =>
+      random.weighted([
+        ['a', 3],
+        ['b', 1],
+        ['never', 0],
+      ] as const),
+    );
+    assert.ok(Math.abs(drawn.filter((choice) => choice === 'a').length - 7_500) < 300);
+    assert.ok(!drawn.includes('never'));
+    assert.throws(() => random.pick([]), /nothing to pick from/);
+  });
+});
+
+describe('the sample crawler', () => {
+  let reference: Reference;
+  before(async () => {
+    reference = await loadReference();
+  });
+
+  const messages = (count: number, seed = 1) => {
+    const crawler = createSampleCrawler({ seed, reference, startAt: START });
+    return Array.from({ length: count }, () => crawler.next());
+  };
+
+  it('says the same for a seed and otherwise for another', () => {
+    assert.deepEqual(messages(2_000), messages(2_000));
+    assert.notDeepEqual(messages(10, 1), messages(10, 2));
+  });
+
+  it('writes only messages the intake understands, in order of crawl', () => {
+    let last = START.toISOString();
+    for (const message of messages(5_000)) {
+      const { crawledAt } = decode(message);
+      assert.ok(crawledAt > last);
+      last = crawledAt;
+    }
+  });
+
+  it('states places that resolve, populous ones more often', () => {
+    const departments = new Map<string, number>();
+    let adverts = 0;
+    for (const message of messages(5_000)) {
+      if (message.kind !== 'upsert') continue;
+      const { city, locations } = message.property;
+      const unstated = { insee: null, zipcode: null, name: null };
+      const place = reference.resolvePlace({ ...unstated, ...city, lat: null, lon: null });
+      assert.ok(place, JSON.stringify(city));
+      adverts++;
+      departments.set(place.city.department.code, (departments.get(place.city.department.code) ?? 0) + 1);
+      assert.ok(locations === undefined || locations !== null);
+    }
+    assert.ok((departments.get('59') ?? 0) > (departments.get('48') ?? 0));
+    assert.ok((departments.get('75') ?? 0) / adverts > 0.015);
+    assert.ok(departments.size > 90);
+  });
+
+  it('covers every code, some several adverts of one property, and texts to search in', () => {
+    const upserts = messages(20_000).flatMap((message) => (message.kind === 'upsert' ? [message] : []));
+    const types = new Set(upserts.map(({ property }) => `${property.transactionType}/${property.propertyType}`));
+    for (let type = 0; type <= 6; type++) assert.ok(types.has(`0/${type}`), `sale of type ${type}`);
+    assert.deepEqual(new Set(upserts.map(({ advert }) => advert.publisher?.type)), new Set([0, 1]));
+    const advertsOf = new Map<string, Set<string>>();
+    for (const { property, advert } of upserts) {
+      const adverts = advertsOf.get(property.uuid) ?? new Set();
+      advertsOf.set(property.uuid, adverts.add(advert.uuid));
+    }
+    assert.ok([...advertsOf.values()].filter(({ size }) => size > 1).length > 500);
+    const texts = upserts.map(({ advert }) => `${advert.title} ${advert.description}`.toLowerCase());
+    for (const words of ['vue mer', 'viager', 'ascenseur', 'terrasse', 'rénové']) {
+      assert.ok(
+        texts.some((text) => text.includes(words)),
+        words,
+      );
+    }
+  });
+
+  it('makes the change it is asked for', () => {
+    const crawler = createSampleCrawler({ seed: 5, reference, startAt: START });
+    const latest = new Map<string, IntakeMessageJson>();
+    for (let i = 0; i < 200; i++) {
+      const message = crawler.newAdvert();
+      latest.set(message.advert.uuid, message);
+    }
+    for (const kind of SAMPLE_CHANGES) {
+      for (let i = 0; i < 50; i++) {
+        const message = crawler.change(kind);
+        const before = latest.get(message.advert.uuid);
+        assert.ok(before, 'a change is of a known advert');
+        assert.equal(before.property.uuid, message.property.uuid);
+        if (kind === 'expiry') assert.equal(message.kind, 'expire');
+        if (kind === 'none') assert.deepEqual(message.advert, before.advert);
+        if (kind === 'comeback') assert.equal(before.kind, 'expire');
+        if (kind === 'pictures') assert.notDeepEqual(message.advert, before.advert);
+        latest.set(message.advert.uuid, message);
+      }
+    }
+  });
+});
+
+describe('sample points of interest', () => {
+  it('are the same for a seed, of every facility, in or near France', async () => {
+    const reference = await loadReference();
+    const points = [...samplePointsOfInterest({ seed: 9, reference, count: 5_000 })];
+    assert.deepEqual(points, [...samplePointsOfInterest({ seed: 9, reference, count: 5_000 })]);
+    assert.equal(points.length, 5_000);
+    assert.deepEqual(new Set(points.map(({ facility }) => facility)), new Set(FACILITIES));
+    assert.ok(points.every(({ lat, lon }) => Math.abs(lat) < 60 && Math.abs(lon) < 180));
+  });
+});
