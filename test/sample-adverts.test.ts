@@ -4,6 +4,7 @@ import { createSampleCrawler, type IntakeMessageJson, SAMPLE_CHANGES } from '../
 import { samplePointsOfInterest } from '../src/cli/sample-points-of-interest.ts';
 import { createRandom } from '../src/cli/seeded-random.ts';
 import { decodeIntakeMessage, type IntakeMessage } from '../src/domain/intake-message.ts';
+import { FACILITIES } from '../src/domain/point-of-interest.ts';
 import { loadReference, type Reference } from '../src/reference/communes.ts';
 
 const START = new Date('2026-03-10T07:15:00Z');
