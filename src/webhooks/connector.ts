@@ -1,0 +1,116 @@
+/**
+ * Opens connections to endpoints: resolves the name, refuses addresses that are not public, verifies TLS, and says in
+ * which of these steps it failed. Names are resolved once per connection and the connection goes to the addresses that
+ * were checked, so a name that changes its answer between check and use (DNS rebinding) gains nothing.
+ */
+
+import { lookup, Resolver } from 'node:dns/promises';
+import { isIP, type LookupFunction, type Socket } from 'node:net';
+import { buildConnector } from 'undici';
+import { isPublicAddress } from './address-guard.ts';
+import { AttemptFailure, codeOf, describe } from './attempt-failure.ts';
+
+export interface ResolvedAddress {
+  readonly address: string;
+  readonly family: 4 | 6;
+}
+
+export type ResolveName = (name: string) => Promise<readonly ResolvedAddress[]>;
+
+export interface ConnectorOptions {
+  /** Name, TCP and TLS together. */
+  readonly connectTimeoutMs: number;
+  /** Also lets plain http through. */
+  readonly allowPrivateNetworks: boolean;
+  readonly resolveName?: ResolveName | undefined;
+  /** PEM certificates to trust instead of the system's. */
+  readonly authorities?: string | undefined;
+}
+
+/** Every failure that it reports is an `AttemptFailure`. */
+export function createConnector(options: ConnectorOptions): buildConnector.connector {
+  const { connectTimeoutMs, allowPrivateNetworks, authorities } = options;
+  const isAllowed = (address: string): boolean => allowPrivateNetworks || isPublicAddress(address);
+  const resolveName = options.resolveName ?? (allowPrivateNetworks ? resolveBySystem : resolveByDns());
+  const open = buildConnector({
+    timeout: 0,
+    lookup: guardedLookup(resolveName, isAllowed),
+    rejectUnauthorized: true,
+    ...(authorities === undefined ? {} : { ca: authorities }),
+  }) as (...parameters: Parameters<buildConnector.connector>) => Socket;
+
+  return (target, callback) => {
+    const refuse = (reason: string): void =>
+      queueMicrotask(() => callback(new AttemptFailure('blocked', reason), null));
+    if (target.protocol !== 'https:' && !allowPrivateNetworks) return refuse('plain http is not allowed');
+    if (isIP(target.hostname) !== 0 && !isAllowed(target.hostname)) return refuse(notPublic(target.hostname));
+
+    let isConnected = false;
+    const socket = open(target, (error, opened) => {
+      clearTimeout(timer);
+      if (error === null) callback(null, opened);
+      else callback(connectFailure(error, isConnected), null);
+    });
+    const timer = setTimeout(() => {
+      const step = isConnected ? 'no TLS handshake' : 'no connection';
+      socket.destroy(new AttemptFailure('timeout', `${step} within ${connectTimeoutMs} ms`));
+    }, connectTimeoutMs);
+    socket.once('connect', () => {
+      isConnected = true;
+      const address = socket.remoteAddress ?? '';
+      if (!isAllowed(address)) socket.destroy(new AttemptFailure('blocked', notPublic(address)));
+    });
+  };
+}
+
+/** undici asks it for names only; literals are checked in the connector. */
+function guardedLookup(resolveName: ResolveName, isAllowed: (address: string) => boolean): LookupFunction {
+  return (name, options, callback) => {
+    const fail = (failure: AttemptFailure): void => callback(failure, '', 0);
+    resolveName(name).then(
+      (addresses) => {
+        const allowed = addresses.filter(({ address }) => isAllowed(address));
+        const [first] = allowed;
+        if (addresses[0] === undefined) fail(new AttemptFailure('dns', `${name} has no address`));
+        else if (first === undefined) fail(new AttemptFailure('blocked', notPublic(addresses[0].address)));
+        else if (options.all) callback(null, [...allowed]);
+        else callback(null, first.address, first.family);
+      },
+      (error: Error) => fail(new AttemptFailure('dns', `${name}: ${describe(error)}`, { cause: error })),
+    );
+  };
+}
+
+function connectFailure(error: Error, isConnected: boolean): AttemptFailure {
+  if (error instanceof AttemptFailure) return error;
+  const code = codeOf(error);
+  if (code === 'ETIMEDOUT') return new AttemptFailure('timeout', describe(error), { cause: error });
+  if (!isConnected) return new AttemptFailure('connect', describe(error), { cause: error });
+  return new AttemptFailure(code === 'ECONNRESET' ? 'reset' : 'tls', describe(error), { cause: error });
+}
+
+function notPublic(address: string): string {
+  return `${address} is not a public address`;
+}
+
+/** Follows the hosts file and container networks, as closed networks need. */
+async function resolveBySystem(name: string): Promise<readonly ResolvedAddress[]> {
+  const addresses = await lookup(name, { all: true });
+  return addresses.map(({ address, family }) => ({ address, family: family === 6 ? 6 : 4 }));
+}
+
+/**
+ * Asks the DNS servers directly. The system's resolver runs on two threads for the whole process, so two names whose
+ * servers never answer would hold up every other endpoint; it would also try search domains and the hosts file.
+ */
+function resolveByDns(): ResolveName {
+  const resolver = new Resolver({ timeout: 2_000, tries: 2 });
+  return async (name) => {
+    const [four, six] = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)]);
+    if (four.status === 'rejected' && six.status === 'rejected') throw four.reason;
+    return [
+      ...(four.status === 'fulfilled' ? four.value : []).map((address) => ({ address, family: 4 as const })),
+      ...(six.status === 'fulfilled' ? six.value : []).map((address) => ({ address, family: 6 as const })),
+    ];
+  };
+}

@@ -1,0 +1,200 @@
+/**
+ * One attempt: POST a signed body to an endpoint and say how it ended. An endpoint is hostile until proven otherwise,
+ * so everything it can do is bounded: connecting, the whole attempt, the bytes read; redirects are not followed.
+ *
+ * The status line decides. Once 200 has been received the delivery is delivered, also when the rest of the answer
+ * never ends, breaks off or is too long: the receiver has said that it has the data, and a retry would be a duplicate.
+ */
+
+import { Agent, type Dispatcher } from 'undici';
+import type { AttemptError, AttemptOutcome } from '../domain/delivery.ts';
+import { AttemptFailure, failureOf } from './attempt-failure.ts';
+import { type ConnectorOptions, createConnector } from './connector.ts';
+import { signatureHeaders } from './signature.ts';
+
+export interface SendRequest {
+  /** The delivery's identifier, equal on every retry. */
+  readonly id: string;
+  readonly endpoint: string;
+  readonly body: string | Buffer;
+  /** `whsec_` and the key in base64. */
+  readonly token: string;
+  readonly startedAt: Date;
+}
+
+export interface Sender {
+  /** Never rejects for anything that an endpoint does. */
+  send(request: SendRequest): Promise<AttemptOutcome>;
+  /** Resolves when the attempts under way have ended, which takes no longer than an attempt may. */
+  close(): Promise<void>;
+}
+
+export interface SenderOptions extends ConnectorOptions {
+  /** From the call of `send` to the end of the answer. */
+  readonly attemptTimeoutMs: number;
+  readonly userAgent: string;
+}
+
+/** Of an answer; then the connection is dropped. */
+const RESPONSE_BYTES_MAX = 64 * 1_024;
+const RESPONSE_HEAD_BYTES = 2 * 1_024;
+const REASON_LENGTH_MAX = 300;
+/** Below the five seconds after which common servers close an idle connection: a POST that meets the close is lost. */
+const IDLE_CONNECTION_MS = 4_000;
+/** An endpoint's hint may keep a connection longer. */
+const IDLE_CONNECTION_MAX_MS = 60_000;
+/** Then its name is resolved anew. */
+const CONNECTION_LIFE_MS = 5 * 60_000;
+
+export function createSender(options: SenderOptions): Sender {
+  const agent = new Agent({
+    connect: createConnector(options),
+    pipelining: 1,
+    keepAliveTimeout: IDLE_CONNECTION_MS,
+    keepAliveMaxTimeout: IDLE_CONNECTION_MAX_MS,
+    clientTtl: CONNECTION_LIFE_MS,
+    // The attempt's own deadline bounds both.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+  });
+  const underWay = new Set<Promise<AttemptOutcome>>();
+
+  return {
+    send(request) {
+      const attempt = new Promise<AttemptOutcome>((settle) => new Attempt(request, options, settle).start(agent));
+      underWay.add(attempt);
+      void attempt.then(() => underWay.delete(attempt));
+      return attempt;
+    },
+    async close() {
+      await Promise.all(underWay);
+      await agent.destroy();
+    },
+  };
+}
+
+/** The state of one request while undici reports on it; it settles once and ignores what comes later. */
+class Attempt implements Dispatcher.DispatchHandler {
+  readonly #request: SendRequest;
+  readonly #options: SenderOptions;
+  readonly #settle: (outcome: AttemptOutcome) => void;
+  readonly #beganAt = performance.now();
+  readonly #deadline: NodeJS.Timeout;
+  #controller: Dispatcher.DispatchController | null = null;
+  #isSettled = false;
+  #statusCode: number | null = null;
+  #head: Buffer[] = [];
+  #bytesRead = 0;
+
+  constructor(request: SendRequest, options: SenderOptions, settle: (outcome: AttemptOutcome) => void) {
+    this.#request = request;
+    this.#options = options;
+    this.#settle = settle;
+    this.#deadline = setTimeout(() => {
+      this.#stop(new AttemptFailure('timeout', `no answer within ${options.attemptTimeoutMs} ms`));
+    }, options.attemptTimeoutMs);
+  }
+
+  start(agent: Agent): void {
+    const { id, endpoint, body, token, startedAt } = this.#request;
+    try {
+      const url = new URL(endpoint);
+      agent.dispatch(
+        {
+          origin: url.origin,
+          path: `${url.pathname}${url.search}`,
+          method: 'POST',
+          headers: {
+            'content-type': 'application/json',
+            'user-agent': this.#options.userAgent,
+            ...signatureHeaders(id, startedAt, body, token),
+          },
+          body,
+        },
+        this,
+      );
+    } catch (error) {
+      this.#fail(failureOf(error as Error));
+    }
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller;
+    // The deadline may have passed while connecting.
+    if (this.#isSettled) controller.abort(new AttemptFailure('timeout', 'the attempt is over'));
+  }
+
+  onRequestUpgrade(
+    _controller: Dispatcher.DispatchController,
+    _statusCode: number,
+    _headers: unknown,
+    socket: { destroy(): void },
+  ): void {
+    socket.destroy();
+    this.#fail(new AttemptFailure('protocol', 'the endpoint switched protocols'));
+  }
+
+  onResponseStart(_controller: Dispatcher.DispatchController, statusCode: number): void {
+    if (statusCode >= 200) this.#statusCode = statusCode;
+  }
+
+  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    const missing = RESPONSE_HEAD_BYTES - this.#bytesRead;
+    // Copied, because the chunk is a window on the connection's buffer.
+    if (missing > 0) this.#head.push(Buffer.from(chunk.subarray(0, missing)));
+    this.#bytesRead += chunk.length;
+    if (this.#bytesRead > RESPONSE_BYTES_MAX) {
+      this.#stop(new AttemptFailure('protocol', `the answer is longer than ${RESPONSE_BYTES_MAX} bytes`));
+    }
+  }
+
+  onResponseEnd(): void {
+    this.#finish(null);
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+    this.#fail(failureOf(error));
+  }
+
+  /** Drops the connection. */
+  #stop(failure: AttemptFailure): void {
+    this.#fail(failure);
+    this.#controller?.abort(failure);
+  }
+
+  #fail(failure: AttemptFailure): void {
+    this.#finish(failure);
+  }
+
+  #finish(failure: AttemptFailure | null): void {
+    if (this.#isSettled) return;
+    this.#isSettled = true;
+    clearTimeout(this.#deadline);
+    const [error, reason] = this.#verdict(failure);
+    this.#settle({
+      startedAt: this.#request.startedAt,
+      durationMs: performance.now() - this.#beganAt,
+      statusCode: this.#statusCode,
+      error,
+      reason: reason === null ? null : storable(reason).slice(0, REASON_LENGTH_MAX),
+      responseHead: this.#statusCode === null ? null : textOf(this.#head),
+    });
+  }
+
+  #verdict(failure: AttemptFailure | null): [AttemptError | null, string | null] {
+    if (this.#statusCode === 200) return [null, null];
+    if (this.#statusCode !== null) return ['status', `HTTP status ${this.#statusCode}`];
+    if (failure === null) return ['protocol', 'the answer has no status'];
+    return [failure.kind, failure.message];
+  }
+}
+
+/** A character cut in two at the end is left out. */
+function textOf(chunks: readonly Buffer[]): string {
+  return storable(new TextDecoder().decode(Buffer.concat(chunks), { stream: true }));
+}
+
+/** PostgreSQL's `text` holds every character but NUL. */
+function storable(text: string): string {
+  return text.replaceAll('\0', '\ufffd');
+}
