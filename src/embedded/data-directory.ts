@@ -45,13 +45,19 @@ export async function openDataDirectory(
   configured: string | null,
   environment: Environment = process.env,
 ): Promise<DataDirectory> {
-  const wanted = configured ?? defaultDirectory('/var/lib', environment.XDG_DATA_HOME, '.local/share');
-  if (wanted === null) throw unusable('there is no home directory to put the data in');
-  const path = await writableDirectory(resolve(wanted)).catch((cause: Error) => {
+  const wanted = dataDirectoryPath(configured, environment);
+  const path = await writableDirectory(wanted).catch((cause: Error) => {
     throw unusable(`${wanted} is not a directory this user can write to (${cause.message})`, cause);
   });
   const server = await hold(path);
   return { path, close: () => new Promise((closed) => void server.close(() => closed())) };
+}
+
+/** Where `openDataDirectory` looks. Throws `DataDirectoryError` for a user without a home. */
+export function dataDirectoryPath(configured: string | null, environment: Environment = process.env): string {
+  const wanted = configured ?? defaultDirectory('/var/lib', environment.XDG_DATA_HOME, '.local/share');
+  if (wanted === null) throw unusable('there is no home directory to put the data in');
+  return resolve(wanted);
 }
 
 /**
@@ -68,8 +74,17 @@ export function cacheDirectory(configured: string | null, environment: Environme
 function defaultDirectory(ofRoot: string, xdgHome: string | undefined, underHome: string): string | null {
   if (process.getuid?.() === 0) return join(ofRoot, 'vigie');
   if (xdgHome !== undefined && isAbsolute(xdgHome)) return join(xdgHome, 'vigie');
-  const home = homedir();
-  return isAbsolute(home) ? join(home, underHome, 'vigie') : null;
+  const home = homeDirectory();
+  return home !== null && isAbsolute(home) ? join(home, underHome, 'vigie') : null;
+}
+
+/** Null for a user that neither HOME nor the machine's list of users gives one. */
+function homeDirectory(): string | null {
+  try {
+    return homedir();
+  } catch {
+    return null;
+  }
 }
 
 async function writableDirectory(path: string): Promise<string> {
@@ -89,12 +104,12 @@ function unusable(reason: string, cause?: Error): DataDirectoryError {
 /** A holder answers with its process id; one that is dying refuses or says nothing, and is waited for. */
 async function hold(path: string): Promise<Server> {
   const name = `\0vigie-data-${createHash('sha256').update(path).digest('hex').slice(0, 32)}`;
-  const deadline = Date.now() + HOLDER_DYING_MS;
+  const deadline = performance.now() + HOLDER_DYING_MS;
   for (;;) {
     const server = await listen(name);
     if (server !== null) return server;
     const holder = await askHolder(name);
-    if (holder !== null || Date.now() > deadline) {
+    if (holder !== null || performance.now() > deadline) {
       throw new DataDirectoryError(
         'DATA_DIRECTORY_IN_USE',
         `data directory: ${path} is in use by another vigie${holder === null ? '' : ` (process ${holder})`}. ` +

@@ -62,7 +62,12 @@ export async function startCourier(dependencies: CourierDependencies): Promise<C
     supervision: 'retry',
     onFailure,
     async receive(ended) {
-      await transaction(database, (client) => recordAttempts(client, ended.map(({ settled }) => settled)));
+      await transaction(database, (client) =>
+        recordAttempts(
+          client,
+          ended.map(({ settled }) => settled),
+        ),
+      );
       for (const { settled } of ended) dependencies.onAttempt(settled);
       await Promise.all(ended.map(({ settled, message }) => message.settle(dispositionOf(settled, dependencies))));
     },

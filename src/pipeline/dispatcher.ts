@@ -16,7 +16,7 @@ export interface RecordedBatch {
   readonly outbox: OutboxEntry | null;
   readonly deliveries: readonly DeliveryAddress[];
   readonly understood: readonly PulledMessage[];
-  readonly poison: readonly PulledMessage[];
+  readonly poison: readonly (PulledMessage & { readonly reason: string })[];
 }
 
 export async function dispatch(broker: Broker, database: Database, batch: RecordedBatch): Promise<void> {
@@ -44,7 +44,10 @@ async function publishEntry(
   entry: OutboxEntry,
   addresses: readonly DeliveryAddress[],
 ): Promise<void> {
-  await publishAll(broker, addresses.map((address) => publicationOf(address)));
+  await publishAll(
+    broker,
+    addresses.map((address) => publicationOf(address)),
+  );
   await deleteOutboxEntry(database, entry.id);
 }
 

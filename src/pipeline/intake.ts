@@ -11,7 +11,7 @@ import { ADVERTS_STREAM, ensureIntake, INTAKE_CONSUMER } from '../broker/topolog
 import { decodeIntakeMessage, type IntakeMessage, PoisonError } from '../domain/intake-message.ts';
 import type { Database } from '../store/database.ts';
 import { dispatch, type RecordedBatch } from './dispatcher.ts';
-import type { Recorded, RecordBatch } from './recorder.ts';
+import type { RecordBatch, Recorded } from './recorder.ts';
 
 export interface IntakeDependencies {
   readonly broker: Broker;

@@ -22,8 +22,8 @@ import { insertOutboxEntry, type OutboxEntry } from '../store/outbox.ts';
 import { insertProperties, lockProperties, updateCrawls, updateProperties } from '../store/properties.ts';
 import { readRoutes } from '../store/search-routes.ts';
 import { insertSnapshots } from '../store/snapshots.ts';
-import type { Matcher } from './matcher.ts';
 import { type Consequences, consequencesOf, type JudgedChange, pairsOf } from './consequences.ts';
+import type { Matcher } from './matcher.ts';
 
 export interface RecorderDependencies {
   readonly database: Database;
@@ -157,14 +157,28 @@ async function writeProperties(
 ): Promise<void> {
   const written = [...latest.values()].filter(({ state }) => changed.has(state.uuid));
   const writes = written.map((held) => ({ held, priced: pricedOf(held, resolvePlace), expiredAt: expiredAtOf(held) }));
-  await insertProperties(client, writes.filter(({ held }) => !known.has(held.state.uuid)));
-  await updateProperties(client, writes.filter(({ held }) => known.has(held.state.uuid)));
-  await updateCrawls(client, [...latest.values()].filter(({ state }) => !changed.has(state.uuid)));
+  await insertProperties(
+    client,
+    writes.filter(({ held }) => !known.has(held.state.uuid)),
+  );
+  await updateProperties(
+    client,
+    writes.filter(({ held }) => known.has(held.state.uuid)),
+  );
+  await updateCrawls(
+    client,
+    [...latest.values()].filter(({ state }) => !changed.has(state.uuid)),
+  );
 }
 
 function expiredAtOf({ state }: HeldProperty): string | null {
   if (state.adverts.some(isLive)) return null;
-  return state.adverts.flatMap((advert) => advert.expiredAt ?? []).sort().at(-1) ?? null;
+  return (
+    state.adverts
+      .flatMap((advert) => advert.expiredAt ?? [])
+      .sort()
+      .at(-1) ?? null
+  );
 }
 
 async function writeConsequences(client: Queryable, consequences: Consequences): Promise<OutboxEntry | null> {
@@ -173,7 +187,10 @@ async function writeConsequences(client: Queryable, consequences: Consequences):
   if (consequences.deliveries.length === 0) return null;
   await insertSnapshots(client, consequences.snapshots);
   await insertDeliveries(client, consequences.deliveries);
-  return insertOutboxEntry(client, consequences.deliveries.map(({ id }) => id));
+  return insertOutboxEntry(
+    client,
+    consequences.deliveries.map(({ id }) => id),
+  );
 }
 
 interface MarketLedger {

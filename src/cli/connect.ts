@@ -1,0 +1,39 @@
+/**
+ * How commands reach the servers of a daemon: by the configured URLs, else through the daemon that runs on the data
+ * directory, else (for PostgreSQL alone) by starting the embedded server for as long as the command takes.
+ */
+
+import type { Config } from '../config.ts';
+import { dataDirectoryPath } from '../embedded/data-directory.ts';
+import { openServers, readRunning } from '../embedded/servers.ts';
+import { type Database, migrate, openDatabase } from '../store/database.ts';
+import { CommandError } from './terminal.ts';
+
+/** Throws `CommandError` when no NATS is configured and no daemon runs. */
+export async function natsUrlOf(config: Config): Promise<string> {
+  const url = config.natsUrl ?? (await readRunning(dataDirectoryPath(config.dataDir)))?.natsUrl;
+  if (url !== undefined) return url;
+  throw new CommandError('no daemon runs here: start one with `npm start`, or set NATS_URL to the NATS of another');
+}
+
+/** Runs `work` on the migrated database and closes what it opened. */
+export async function withDatabase<T>(config: Config, work: (database: Database) => Promise<T>): Promise<T> {
+  const runningUrl = config.databaseUrl ?? (await readRunning(dataDirectoryPath(config.dataDir)))?.databaseUrl;
+  if (runningUrl !== undefined) return onDatabase(runningUrl, work);
+  const servers = await openServers({ ...config, natsUrl: 'nats://unused' }, () => undefined);
+  try {
+    return await onDatabase(servers.databaseUrl, work);
+  } finally {
+    await servers.stop();
+  }
+}
+
+async function onDatabase<T>(url: string, work: (database: Database) => Promise<T>): Promise<T> {
+  await migrate(url);
+  const database = openDatabase({ url, connectionsMax: 2, onConnectionLost: () => undefined });
+  try {
+    return await work(database);
+  } finally {
+    await database.end();
+  }
+}

@@ -1,0 +1,219 @@
+/**
+ * `vigie demo`: the whole journey on one screen. A daemon on its embedded servers, a few saved searches, a crawler that
+ * never was, and a client's endpoint that shows what reaches it. Its data lie apart from those of `vigie serve`.
+ */
+
+import { createServer } from 'node:net';
+import { setTimeout as wait } from 'node:timers/promises';
+import { type Broker, connectBroker } from '../broker/connection.ts';
+import { publish } from '../broker/publish.ts';
+import { advertSubject } from '../broker/topology.ts';
+import { type Config, readConfig } from '../config.ts';
+import { dataDirectoryPath } from '../embedded/data-directory.ts';
+import { createLog } from '../log.ts';
+import { createCommuneLocator } from '../matching/commune-locator.ts';
+import { loadReference } from '../reference/communes.ts';
+import { type Service, startService } from '../service.ts';
+import { createApiKey, createClient, findClientByName } from '../store/clients.ts';
+import { openDatabase } from '../store/database.ts';
+import { type DemoReceiver, type ReceivedDelivery, startDemoReceiver } from './demo-receiver.ts';
+import { DEMO_SEARCHES } from './demo-searches.ts';
+import { createSampleCrawler, type IntakeMessageJson } from './sample-adverts.ts';
+import { CommandError, formatEuros, print, styled } from './terminal.ts';
+
+export interface DemoOptions {
+  /** Null: until Ctrl-C. */
+  readonly seconds: number | null;
+  /** Null: another one each time. The same seed twice on the same data publishes what is known already. */
+  readonly seed: number | null;
+}
+
+const PUBLISH_EVERY_MS = 200;
+/** Before the crawler starts to change adverts it needs some. */
+const FIRST_ADVERTS = 40;
+const SHOWN_PER_SECOND = 12;
+
+/** Throws `CommandError` when nothing was delivered, or a signature did not verify. */
+export async function runDemo({ seconds, seed }: DemoOptions): Promise<void> {
+  const tally = { published: 0, matches: 0, events: 0, refused: 0 };
+  const ended = endOf(seconds);
+  print(styled('bold', 'Vigie demonstration: starting PostgreSQL, nats-server and the daemon …'));
+  const config = await demoConfig();
+  const service = await startService(config, createLog(config.logLevel));
+  const show = throttledPrint();
+  const receiver = await startDemoReceiver({
+    onDelivery(path, delivery) {
+      if (path === '/matches') tally.matches += 1;
+      else tally.events += 1;
+      show(describeDelivery(path, delivery));
+    },
+    onRefused(reason) {
+      tally.refused += 1;
+      print(styled('red', `  ✗ refused: ${reason}`));
+    },
+  });
+  const broker = await connectBroker({ url: service.natsUrl, name: 'vigie demo', onStatus: () => undefined });
+  try {
+    const key = await demoKey(service);
+    await replaceSearches(service, key, receiver);
+    showWhereToLook(service, key);
+    const crawl = crawlUntil(ended, broker, seed ?? Date.now() % 1_000_000_000, (message) => {
+      tally.published += 1;
+      show(describeAdvert(message));
+    });
+    await Promise.race([crawl, service.failed.then((reason) => Promise.reject(new CommandError(reason)))]);
+  } finally {
+    await broker.close();
+    await service.stop();
+    await receiver.close();
+  }
+  summarise(tally);
+}
+
+/** The default configuration with private endpoints allowed, data of its own, and free ports where the usual are taken. */
+async function demoConfig(): Promise<Config> {
+  const config = readConfig({ VIGIE_LOG_LEVEL: 'warn', VIGIE_ALLOW_PRIVATE_ENDPOINTS: 'true', ...process.env });
+  return {
+    ...config,
+    dataDir: config.dataDir ?? `${dataDirectoryPath(null)}-demo`,
+    api: { ...config.api, port: await freePort(config.api) },
+    operations: { ...config.operations, port: await freePort(config.operations) },
+  };
+}
+
+function freePort({ host, port }: { readonly host: string; readonly port: number }): Promise<number> {
+  return new Promise((resolve) => {
+    const probe = createServer();
+    probe.once('error', () => resolve(0));
+    probe.listen(port, host, () => probe.close(() => resolve(port)));
+  });
+}
+
+async function demoKey(service: Service): Promise<string> {
+  const database = openDatabase({ url: service.databaseUrl, connectionsMax: 1, onConnectionLost: () => undefined });
+  try {
+    const client = (await findClientByName(database, 'demo')) ?? (await createClient(database, { name: 'demo' }));
+    return (await createApiKey(database, client.id, 'demonstration')).key;
+  } finally {
+    await database.end();
+  }
+}
+
+/** Searches of an earlier demonstration name a receiver that is gone. */
+async function replaceSearches(service: Service, key: string, receiver: DemoReceiver): Promise<void> {
+  const { 'hydra:member': former } = await call<{ 'hydra:member': { '@id': string }[] }>(
+    service,
+    key,
+    'GET',
+    '/searches',
+  );
+  for (const { '@id': iri } of former) await call(service, key, 'DELETE', iri);
+  for (const search of DEMO_SEARCHES) {
+    const created = await call<{ '@id': string; token: string }>(service, key, 'POST', '/searches', {
+      ...search,
+      notificationEnabled: true,
+      endpointRecipient: `${receiver.url}/matches`,
+      eventEndpoint: `${receiver.url}/events`,
+    });
+    receiver.remember(created['@id'], created.token);
+  }
+}
+
+async function call<T>(service: Service, key: string, method: string, path: string, body?: unknown): Promise<T> {
+  const response = await fetch(`${service.apiUrl}${path}`, {
+    method,
+    headers: { 'X-API-KEY': key, 'Content-Type': 'application/json' },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  if (!response.ok) throw new Error(`${method} ${path} answered ${response.status}: ${await response.text()}`);
+  return (response.status === 204 ? null : await response.json()) as T;
+}
+
+function showWhereToLook(service: Service, key: string): void {
+  print(`  API         ${service.apiUrl}`);
+  print(`  health      ${service.operationsUrl}/readyz    metrics ${service.operationsUrl}/metrics`);
+  print(`  NATS        ${service.natsUrl}`);
+  print(`  PostgreSQL  ${service.databaseUrl}`);
+  print(`  API key     ${key}`);
+  print(`  try         curl -H 'X-API-KEY: ${key}' ${service.apiUrl}/searches`);
+  print();
+  for (const { title } of DEMO_SEARCHES) print(`  search      ${title}`);
+  print();
+}
+
+async function crawlUntil(
+  ended: AbortSignal,
+  broker: Broker,
+  seed: number,
+  onPublished: (message: IntakeMessageJson) => void,
+): Promise<void> {
+  const reference = await loadReference({ nearest: createCommuneLocator });
+  const crawler = createSampleCrawler({ seed, reference, startAt: new Date() });
+  for (let count = 0; !ended.aborted; count++) {
+    const message = count < FIRST_ADVERTS ? crawler.newAdvert() : crawler.next();
+    const bytes = Buffer.from(JSON.stringify(message));
+    await publish(broker, {
+      subject: advertSubject(message.property.uuid),
+      messageId: `${message.advert.uuid}/${message.crawledAt}`,
+      bytes,
+    });
+    onPublished(message);
+    await wait(PUBLISH_EVERY_MS, undefined, { signal: ended }).catch(() => undefined);
+  }
+}
+
+function endOf(seconds: number | null): AbortSignal {
+  const controller = new AbortController();
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => controller.abort());
+  if (seconds !== null) setTimeout(() => controller.abort(), seconds * 1_000).unref();
+  return controller.signal;
+}
+
+function describeAdvert(message: IntakeMessageJson): string {
+  if (message.kind === 'expire') return styled('dim', `→ expired     ${message.advert.uuid}`);
+  const { title, price } = message.advert;
+  return styled('dim', `→ advert      ${title ?? 'untitled'}, ${formatEuros(price)}`);
+}
+
+function describeDelivery(path: string, { event, adEvent, match }: ReceivedDelivery): string {
+  const { title, price, city } = match.propertyDocument;
+  const what = `${title ?? 'untitled'}${city === null ? '' : ` (${city.name})`}`;
+  if (path === '/matches') return styled('green', `  ← match     ${what}, ${formatEuros(price)}   signature verified`);
+  const values = adEvent && `${adEvent.fieldName} ${adEvent.fieldOldValue ?? '–'} → ${adEvent.fieldNewValue ?? '–'}`;
+  const percent = adEvent?.percentVariation ? ` (${adEvent.percentVariation} %)` : '';
+  return styled(
+    'yellow',
+    `  ← event     ${event}: ${what}${values ? `, ${values}${percent}` : ''}   signature verified`,
+  );
+}
+
+/** A burst would scroll away what matters: it is counted, not shown. */
+function throttledPrint(): (line: string) => void {
+  let second = 0;
+  let shown = 0;
+  let hidden = 0;
+  return (line) => {
+    const now = Math.floor(Date.now() / 1_000);
+    if (now !== second) {
+      if (hidden > 0) print(styled('dim', `  … and ${hidden} more`));
+      second = now;
+      shown = 0;
+      hidden = 0;
+    }
+    if (shown < SHOWN_PER_SECOND) print(line);
+    else hidden += 1;
+    shown += 1;
+  };
+}
+
+function summarise(tally: { published: number; matches: number; events: number; refused: number }): void {
+  print();
+  print(
+    styled(
+      'bold',
+      `${tally.published} adverts and changes in; ${tally.matches} matches and ${tally.events} events out`,
+    ) + `, ${tally.refused} signatures refused`,
+  );
+  if (tally.matches === 0) throw new CommandError('nothing was delivered');
+  if (tally.refused > 0) throw new CommandError(`${tally.refused} deliveries did not verify`);
+}

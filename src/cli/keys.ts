@@ -1,0 +1,39 @@
+/** `vigie keys`: clients and their API keys. */
+
+import { parseUuid } from '../domain/ids.ts';
+import {
+  createApiKey,
+  createClient,
+  findClientByName,
+  listApiKeys,
+  listClients,
+  revokeApiKey,
+} from '../store/clients.ts';
+import type { Database } from '../store/database.ts';
+import { CommandError, print } from './terminal.ts';
+
+/** Creates the client when it is new; prints the key alone on standard output, so that scripts can take it. */
+export async function createKey(database: Database, clientName: string, keyName: string): Promise<void> {
+  const client = (await findClientByName(database, clientName)) ?? (await createClient(database, { name: clientName }));
+  const { key } = await createApiKey(database, client.id, keyName);
+  process.stderr.write(`API key of client ${client.name}; it is shown this once:\n`);
+  print(key);
+}
+
+export async function listKeys(database: Database): Promise<void> {
+  for (const client of await listClients(database)) {
+    print(`${client.name}  (client ${client.id})`);
+    for (const key of await listApiKeys(database, client.id)) {
+      const state = key.revokedAt === null ? 'active' : `revoked ${key.revokedAt.toISOString()}`;
+      print(`  ${key.id}  vigie_${key.prefix}_…  ${key.name}  created ${key.createdAt.toISOString()}  ${state}`);
+    }
+  }
+}
+
+/** Takes effect within five seconds on every instance. */
+export async function revokeKey(database: Database, id: string): Promise<void> {
+  const keyId = parseUuid(id);
+  const isRevoked = keyId !== null && (await revokeApiKey(database, keyId));
+  if (!isRevoked) throw new CommandError(`no active key has the id ${id}; \`vigie keys list\` shows them`);
+  print('revoked');
+}

@@ -1,0 +1,123 @@
+/** What the command line asks for, and nothing else. */
+
+import { parseArgs } from 'node:util';
+import { natsUrlOf, withDatabase } from './cli/connect.ts';
+import { runDemo } from './cli/demo.ts';
+import { createKey, listKeys, revokeKey } from './cli/keys.ts';
+import { publishLines } from './cli/publish.ts';
+import { serve } from './cli/serve.ts';
+import { CommandError, print } from './cli/terminal.ts';
+import { ConfigError, readConfig } from './config.ts';
+import { VERSION } from './version.ts';
+
+const USAGE = `Vigie ${VERSION}: saved-search alerts for real-estate adverts
+
+  vigie serve                                   run the daemon
+  vigie demo [--seconds N] [--seed N]           run it on sample adverts, with a webhook receiver that shows what arrives
+  vigie publish [FILE]                          send intake messages, one JSON object a line, from FILE or standard input
+  vigie keys create --client NAME [--name NAME] create an API key, and its client when it is new
+  vigie keys list                               list clients and keys
+  vigie keys revoke ID                          revoke a key
+
+Settings come from the environment; config/default.env lists them.`;
+
+const USAGE_EXIT = 2;
+
+async function main([command = 'help', ...args]: readonly string[]): Promise<void> {
+  switch (command) {
+    case 'serve':
+      parse(args, {}, 0);
+      return serve(readConfig());
+    case 'demo': {
+      const { values } = parse(args, { seconds: { type: 'string' }, seed: { type: 'string' } }, 0);
+      return runDemo({ seconds: wholeNumber('seconds', values.seconds), seed: wholeNumber('seed', values.seed) });
+    }
+    case 'publish': {
+      const { positionals } = parse(args, {}, 1);
+      return publishCommand(positionals[0] ?? null);
+    }
+    case 'keys':
+      return keysCommand(args);
+    case 'help':
+    case '--help':
+    case '-h':
+      return print(USAGE);
+    case '--version':
+      return print(VERSION);
+    default:
+      throw new UsageError(`unknown command ${command}`);
+  }
+}
+
+async function publishCommand(file: string | null): Promise<void> {
+  const summary = await publishLines({
+    natsUrl: await natsUrlOf(readConfig()),
+    file,
+    onProgress: ({ published, refused }) => process.stderr.write(`${published} published, ${refused} refused\n`),
+    onRefusal: (lineNumber, reason) => process.stderr.write(`line ${lineNumber} refused: ${reason}\n`),
+  });
+  print(`${summary.published} published, ${summary.duplicates} already there, ${summary.refused} refused`);
+  if (summary.refused > 0) process.exitCode = 1;
+}
+
+async function keysCommand([action = '', ...args]: readonly string[]): Promise<void> {
+  if (action === 'create') {
+    const { values } = parse(args, { client: { type: 'string' }, name: { type: 'string', default: 'default' } }, 0);
+    const { client, name } = values;
+    if (client === undefined || client.trim() === '') throw new UsageError('keys create needs --client NAME');
+    return withDatabase(readConfig(), (database) => createKey(database, client, String(name)));
+  }
+  if (action === 'list') return withDatabase(readConfig(), listKeys);
+  if (action === 'revoke') {
+    const { positionals } = parse(args, {}, 1);
+    const [id] = positionals;
+    if (id === undefined) throw new UsageError('keys revoke needs the ID of a key');
+    return withDatabase(readConfig(), (database) => revokeKey(database, id));
+  }
+  throw new UsageError('keys takes create, list or revoke');
+}
+
+class UsageError extends Error {}
+
+function parse<const O extends Record<string, { type: 'string'; default?: string }>>(
+  args: readonly string[],
+  options: O,
+  positionalsMax: number,
+) {
+  try {
+    const parsed = parseArgs({ args: [...args], options, allowPositionals: positionalsMax > 0, strict: true });
+    if (parsed.positionals.length > positionalsMax) throw new Error(`unexpected ${parsed.positionals[positionalsMax]}`);
+    return parsed;
+  } catch (error) {
+    throw new UsageError((error as Error).message);
+  }
+}
+
+function wholeNumber(name: string, value: string | undefined): number | null {
+  if (value === undefined) return null;
+  if (!/^\d{1,9}$/.test(value)) throw new UsageError(`--${name} takes a whole number`);
+  return Number(value);
+}
+
+try {
+  await main(process.argv.slice(2));
+} catch (error) {
+  if (error instanceof UsageError) {
+    process.stderr.write(`vigie: ${error.message}\n\n${USAGE}\n`);
+    process.exitCode = USAGE_EXIT;
+  } else if (isExpected(error)) {
+    process.stderr.write(`vigie: ${error.message}\n`);
+    process.exitCode = 1;
+  } else {
+    throw error;
+  }
+}
+
+/** Failures with words for the person at the keyboard; anything else is a bug and shows its stack. */
+function isExpected(error: unknown): error is Error {
+  return (
+    error instanceof ConfigError ||
+    error instanceof CommandError ||
+    (error instanceof Error && 'code' in error && typeof error.code === 'string')
+  );
+}
