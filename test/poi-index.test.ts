@@ -1,0 +1,103 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { createRandom } from '../src/cli/seeded-random.ts';
+import { distanceKm } from '../src/domain/geo.ts';
+import { FACILITIES, type Facility, type PointOfInterest } from '../src/domain/point-of-interest.ts';
+import { buildPointIndex, createPointsOfInterest, type PointQuery } from '../src/matching/poi-index.ts';
+
+function samplePoints(count: number, seed: number, lat: readonly [number, number], lon: readonly [number, number]) {
+  const random = createRandom(seed);
+  const between = ([min, max]: readonly [number, number]) => min + (max - min) * random.uniform();
+  return Array.from({ length: count }, (_, i): PointOfInterest => {
+    return { facility: random.pick(FACILITIES), lat: between(lat), lon: between(lon), name: String(i), attributes: {} };
+  });
+}
+
+function scan(points: readonly PointOfInterest[], query: PointQuery): readonly number[] {
+  return points
+    .filter(({ facility }) => query.facilities.length === 0 || query.facilities.includes(facility))
+    .map((point) => distanceKm(query.lat, query.lon, point.lat, point.lon))
+    .filter((apart) => apart <= query.radiusKm)
+    .sort((a, b) => a - b)
+    .slice(0, query.limit);
+}
+
+const facilities = fc.subarray([...FACILITIES]) as fc.Arbitrary<Facility[]>;
+
+describe('points within a radius', () => {
+  it('are those a scan of all points finds, nearest first, in France', async () => {
+    const points = samplePoints(5_000, 1, [43, 45], [4, 7]);
+    const index = await buildPointIndex(points);
+    const query = fc.record({
+      lat: fc.double({ min: 42.9, max: 45.1, noNaN: true }),
+      lon: fc.double({ min: 3.9, max: 7.1, noNaN: true }),
+      radiusKm: fc.oneof(fc.double({ min: 0.01, max: 6, noNaN: true }), fc.double({ min: 5, max: 50, noNaN: true })),
+      facilities,
+      limit: fc.constantFrom(1, 10, 1_000),
+    });
+    fc.assert(
+      fc.property(query, (asked) => {
+        const found = index.within(asked).map(({ lat, lon }) => distanceKm(asked.lat, asked.lon, lat, lon));
+        assert.deepEqual(found, scan(points, asked));
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  it('are right at the poles and across the antimeridian', async () => {
+    const points = samplePoints(2_000, 2, [-90, 90], [-180, 180]);
+    points.push(...samplePoints(500, 6, [-17.02, -16.98], [179.97, 180]));
+    points.push(...samplePoints(500, 7, [-17.02, -16.98], [-180, -179.97]));
+    points.push(...samplePoints(500, 8, [89.95, 90], [-180, 180]));
+    const index = await buildPointIndex(points);
+    for (const radiusKm of [0.001, 4.9, 1_500])
+      for (const [lat, lon] of [
+        [89.9, 10],
+        [-90, 0],
+        [0, 179.99],
+        [-17, -180],
+        [0, 0],
+      ] as const) {
+        const query = { lat, lon, radiusKm, facilities: [], limit: 1_000 };
+        const found = index.within(query);
+        assert.deepEqual(
+          found.map((point) => distanceKm(lat, lon, point.lat, point.lon)),
+          scan(points, query),
+        );
+      }
+  });
+
+  it('include the border and leave out what is a millimetre beyond', async () => {
+    const school: PointOfInterest = { facility: 'school', lat: 43.13, lon: 5.93, name: null, attributes: {} };
+    const index = await buildPointIndex([school]);
+    const apart = distanceKm(43.12, 5.93, 43.13, 5.93);
+    const query = { lat: 43.12, lon: 5.93, radiusKm: apart, facilities: [], limit: 10 };
+    assert.deepEqual(index.within(query), [school]);
+    assert.deepEqual(index.within({ ...query, radiusKm: apart - 1e-6 }), []);
+  });
+
+  it('are of the facilities asked for, each once however often it is named', async () => {
+    const points = samplePoints(200, 3, [43, 43.01], [5, 5.01]);
+    const index = await buildPointIndex(points);
+    const query = { lat: 43, lon: 5, radiusKm: 10, limit: 1_000 };
+    const found = index.within({ ...query, facilities: ['school', 'school', 'parking'] });
+    assert.equal(found.length, points.filter(({ facility }) => facility === 'school' || facility === 'parking').length);
+    assert.equal(index.within({ ...query, facilities: [] }).length, 200);
+  });
+});
+
+describe('the current points', () => {
+  it('are none at first, and replaced as a whole', async () => {
+    const current = createPointsOfInterest();
+    const query = { lat: 43, lon: 5, radiusKm: 50, facilities: [], limit: 1_000 };
+    assert.deepEqual(current.within(query), []);
+    const old = samplePoints(100, 4, [43, 43.01], [5, 5.01]);
+    await current.replace(old);
+    assert.equal(current.size, 100);
+    const replacing = current.replace(samplePoints(50, 5, [43, 43.01], [5, 5.01]));
+    assert.equal(current.within(query).length, 100);
+    await replacing;
+    assert.equal(current.within(query).length, 50);
+  });
+});
