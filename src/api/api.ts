@@ -7,11 +7,16 @@ import Router from '@koa/router';
 import Koa, { type Context, type Middleware } from 'koa';
 import { apiKeyVerifier } from '../store/clients.ts';
 import { authenticate, limitRate } from './auth.ts';
+import { deliveryRoutes } from './deliveries.ts';
 import type { ApiDependencies } from './dependencies.ts';
 import { matchRoutes } from './matches.ts';
+import { pointRoutes } from './points-of-interest.ts';
 import { Problem, reportProblems } from './problem.ts';
+import { propertyRoutes } from './properties.ts';
+import { referenceRoutes } from './reference.ts';
 import { logRequests } from './request-log.ts';
 import { searchRoutes } from './searches.ts';
+import { webhookTestRoutes } from './webhook-tester.ts';
 
 export function createApi(dependencies: ApiDependencies): Koa {
   const { database, logger, settings } = dependencies;
@@ -36,6 +41,11 @@ function createRouter(dependencies: ApiDependencies): Router {
   const router = new Router();
   searchRoutes(router, dependencies);
   matchRoutes(router, dependencies);
+  deliveryRoutes(router, dependencies);
+  propertyRoutes(router, dependencies);
+  referenceRoutes(router, dependencies);
+  pointRoutes(router, dependencies);
+  webhookTestRoutes(router, dependencies);
   return router;
 }
 

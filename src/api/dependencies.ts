@@ -1,5 +1,7 @@
 /** What the API needs from the rest of the program. Everything is an argument, so that each part can be tested apart. */
 
+import type { AttemptOutcome } from '../domain/delivery.ts';
+import type { Uuid } from '../domain/ids.ts';
 import type { Reference } from '../reference/communes.ts';
 import type { Database } from '../store/database.ts';
 
@@ -20,6 +22,38 @@ export interface ApiSettings {
   readonly version: string;
 }
 
+export interface PointOfInterest {
+  readonly lat: number;
+  readonly lon: number;
+  readonly name: string | null;
+  /** One of `FACILITIES`. */
+  readonly type: string;
+  readonly attributes: Readonly<Record<string, string>>;
+}
+
+export interface PointsQuery {
+  readonly facilities: readonly string[];
+  readonly lat: number;
+  readonly lon: number;
+  readonly radiusKm: number;
+  readonly limit: number;
+}
+
+/** Nearest first. */
+export type FindPointsOfInterest = (query: PointsQuery) => readonly PointOfInterest[];
+
+export interface SingleDelivery {
+  readonly id: Uuid;
+  readonly endpoint: string;
+  readonly body: string;
+  /** `whsec_` and the key in base64. */
+  readonly token: string;
+  readonly startedAt: Date;
+}
+
+/** One signed attempt without retry; the real sender's `send`. Never rejects for anything an endpoint does. */
+export type DeliverOnce = (delivery: SingleDelivery) => Promise<AttemptOutcome>;
+
 export interface ApiDependencies {
   readonly database: Database;
   readonly reference: Reference;
@@ -28,4 +62,8 @@ export interface ApiDependencies {
   readonly now: () => Date;
   /** Awaited after each committed write of a search: the matcher has it before the client hears of it. */
   readonly searchChanged: () => Promise<void>;
+  /** Without it no points are known. */
+  readonly pointsOfInterest?: FindPointsOfInterest;
+  /** Without it the webhook tester answers 503. */
+  readonly deliverOnce?: DeliverOnce;
 }

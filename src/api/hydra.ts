@@ -1,7 +1,7 @@
 /** The collection envelope as API Platform 2.7 writes it (specification, section 2.3). */
 
 import type { Context } from 'koa';
-import type { ParameterRule } from './query.ts';
+import { type Rules, searchTemplate } from './query.ts';
 
 export interface Paging {
   readonly page: number;
@@ -13,15 +13,15 @@ export interface CollectionPage {
   readonly members: readonly unknown[];
   readonly totalItems: number;
   readonly paging: Paging;
-  /** The filters of the collection: property that each parameter filters or orders by. */
-  readonly search: Readonly<Record<string, string>>;
+  /** Every parameter that the collection knows. */
+  readonly parameters: Rules;
 }
 
 export function offsetOf({ page, itemsPerPage }: Paging): { readonly offset: number; readonly limit: number } {
   return { offset: (page - 1) * itemsPerPage, limit: itemsPerPage };
 }
 
-export function collection(ctx: Context, { context, members, totalItems, paging, search }: CollectionPage): object {
+export function collection(ctx: Context, { context, members, totalItems, paging, parameters }: CollectionPage): object {
   return {
     '@context': `/contexts/${context}`,
     '@id': ctx.path,
@@ -29,7 +29,7 @@ export function collection(ctx: Context, { context, members, totalItems, paging,
     'hydra:member': members,
     'hydra:totalItems': totalItems,
     'hydra:view': view(ctx, paging, totalItems),
-    ...(Object.keys(search).length > 0 ? { 'hydra:search': searchTemplate(ctx.path, search) } : {}),
+    'hydra:search': searchTemplate(ctx.path, parameters),
   };
 }
 
@@ -55,23 +55,4 @@ function view(ctx: Context, { page, itemsPerPage }: Paging, totalItems: number):
 /** The request path with its query. */
 export function viewId(ctx: Context): string {
   return ctx.querystring === '' ? ctx.path : `${ctx.path}?${ctx.querystring}`;
-}
-
-function searchTemplate(path: string, search: Readonly<Record<string, string>>): object {
-  return {
-    '@type': 'hydra:IriTemplate',
-    'hydra:template': `${path}{?${Object.keys(search).join(',')}}`,
-    'hydra:variableRepresentation': 'BasicRepresentation',
-    'hydra:mapping': Object.entries(search).map(([variable, property]) => ({
-      '@type': 'IriTemplateMapping',
-      variable,
-      property,
-      required: false,
-    })),
-  };
-}
-
-/** The parameters that filter or order: paging has its own links. */
-export function filtersOf(rules: Readonly<Record<string, ParameterRule<unknown>>>): readonly string[] {
-  return Object.keys(rules).filter((name) => name !== 'page' && name !== 'itemsPerPage');
 }

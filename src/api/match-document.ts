@@ -12,7 +12,7 @@ export function matchDocument(match: MatchRead, { resolvePlace }: Pick<Reference
     '@type': 'Match',
     property: propertyIri(match.propertyUuid),
     search: searchIri(match.searchId),
-    createdAt: match.beganAt?.toISOString() ?? null,
+    createdAt: (match.beganAt ?? match.updatedAt).toISOString(),
     updatedAt: match.updatedAt.toISOString(),
     propertyDocument: documentOf(match, resolvePlace),
   };

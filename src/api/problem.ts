@@ -16,22 +16,27 @@ export interface Violation {
   readonly code: string;
 }
 
+export interface ProblemExtra {
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly violations?: readonly Violation[];
+  readonly members?: Readonly<Record<string, unknown>>;
+}
+
 /** An expected outcome of a request, with everything its answer needs. */
 export class Problem extends Error {
   readonly code = 'PROBLEM';
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly violations: readonly Violation[];
+  /** Further members of the body. */
+  readonly members: Readonly<Record<string, unknown>>;
 
-  constructor(
-    status: number,
-    detail: string,
-    extra: { readonly headers?: Readonly<Record<string, string>>; readonly violations?: readonly Violation[] } = {},
-  ) {
+  constructor(status: number, detail: string, extra: ProblemExtra = {}) {
     super(detail);
     this.status = status;
     this.headers = extra.headers ?? {};
     this.violations = extra.violations ?? [];
+    this.members = extra.members ?? {};
   }
 }
 
@@ -60,6 +65,7 @@ export function problemBody(problem: Problem, requestId: string): Record<string,
     // RFC 9457: `about:blank` says that the status is all there is to say.
     type: isViolationList ? '/docs.jsonld#ConstraintViolationList' : 'about:blank',
     ...(isViolationList ? { violations: problem.violations } : {}),
+    ...problem.members,
   };
 }
 

@@ -5,6 +5,7 @@
  */
 
 import type { Context } from 'koa';
+import { parseUuid, type Uuid } from '../domain/ids.ts';
 import { Problem } from './problem.ts';
 
 export interface ParameterRule<Value> {
@@ -16,6 +17,8 @@ export interface ParameterRule<Value> {
   readonly parse: (values: readonly string[]) => Value | BadParameter;
   /** `facilities[]` and `facilities[0]` say the same. */
   readonly isList?: boolean;
+  /** What the parameter filters or orders by; null when it is neither. */
+  readonly property?: string | null;
 }
 
 export class BadParameter {
@@ -25,12 +28,15 @@ export class BadParameter {
   }
 }
 
-type Rules = Readonly<Record<string, ParameterRule<unknown>>>;
+export type Rules = Readonly<Record<string, ParameterRule<unknown>>>;
 export type ParsedQuery<R extends Rules> = {
   readonly [Name in keyof R]: Exclude<ReturnType<R[Name]['parse']>, BadParameter>;
 };
 
-/** An absent parameter is parsed from no values. Throws a 400 `Problem` that names every fault. */
+/**
+ * An absent parameter is parsed from no values. Throws a 400 `Problem` that names every fault, and carries the
+ * template of the collection, by which programs find out what is known.
+ */
 export function readQuery<R extends Rules>(ctx: Context, rules: R): ParsedQuery<R> {
   const found = new Map<string, string[]>();
   const faults: string[] = [];
@@ -48,7 +54,9 @@ export function readQuery<R extends Rules>(ctx: Context, rules: R): ParsedQuery<
     if (parsed instanceof BadParameter) faults.push(`${name} ${parsed.message}`);
     return [name, parsed];
   });
-  if (faults.length > 0) throw new Problem(400, faults.join('; '));
+  if (faults.length > 0) {
+    throw new Problem(400, faults.join('; '), { members: { 'hydra:search': searchTemplate(ctx.path, rules) } });
+  }
   return Object.fromEntries(entries) as ParsedQuery<R>;
 }
 
@@ -104,6 +112,36 @@ export function choiceParameter<const Choice extends string>(
   };
 }
 
+/** A UUID, alone or as the last segment of an IRI such as `/searches/{uuid}`. Required. */
+export function referenceParameter(description: string, collection: string): ParameterRule<Uuid> {
+  const pattern = new RegExp(`^(?:(?:https?://[^/?#]+)?/?${collection}/)?([^/]+)$`);
+  return {
+    description,
+    schema: { type: 'string', format: 'iri-reference' },
+    isRequired: true,
+    parse: ([value = '']) =>
+      parseUuid(pattern.exec(value)?.[1] ?? '') ?? new BadParameter(`must be an IRI of /${collection}`),
+  };
+}
+
+/** Any of `choices`, repeatable; none means all of them. */
+export function choicesParameter<const Choice extends string>(
+  description: string,
+  choices: readonly Choice[],
+): ParameterRule<readonly Choice[]> {
+  return {
+    description,
+    schema: { type: 'array', items: { type: 'string', enum: choices } },
+    isList: true,
+    parse: (values) => {
+      const chosen = choices.filter((choice) => values.includes(choice));
+      const isKnown = values.every((value) => (choices as readonly string[]).includes(value));
+      if (!isKnown) return new BadParameter(`must be one of ${choices.join(', ')}`);
+      return chosen.length === 0 ? choices : chosen;
+    },
+  };
+}
+
 export interface NumberBounds {
   readonly min: number;
   readonly max: number;
@@ -138,10 +176,32 @@ export const ITEMS_PER_PAGE_MAX = 100;
 const PAGE_MAX = 10_000_000;
 
 export const PAGING = {
-  page: numberParameter('Page of the collection, from 1.', { min: 1, max: PAGE_MAX, isInteger: true }, 1),
-  itemsPerPage: numberParameter(
-    'Members on a page.',
-    { min: 1, max: ITEMS_PER_PAGE_MAX, isInteger: true },
-    ITEMS_PER_PAGE_DEFAULT,
-  ),
+  page: {
+    ...numberParameter('Page of the collection, from 1.', { min: 1, max: PAGE_MAX, isInteger: true }, 1),
+    property: null,
+  },
+  itemsPerPage: {
+    ...numberParameter(
+      'Members on a page.',
+      { min: 1, max: ITEMS_PER_PAGE_MAX, isInteger: true },
+      ITEMS_PER_PAGE_DEFAULT,
+    ),
+    property: null,
+  },
 } as const;
+
+/** Hydra's description of the parameters that filter or order: paging has its own links. */
+export function searchTemplate(path: string, rules: Rules): object {
+  const filters = Object.entries(rules).filter(([, { property }]) => property !== null);
+  return {
+    '@type': 'hydra:IriTemplate',
+    'hydra:template': `${path}{?${filters.map(([variable]) => variable).join(',')}}`,
+    'hydra:variableRepresentation': 'BasicRepresentation',
+    'hydra:mapping': filters.map(([variable, { property = variable, isRequired = false }]) => ({
+      '@type': 'IriTemplateMapping',
+      variable,
+      property,
+      required: isRequired,
+    })),
+  };
+}

@@ -18,11 +18,9 @@ import { type InputRules, readNewSearch, readSearchChange } from './search-input
 export const SEARCH_LIST_PARAMETERS = {
   title: textParameter('Part of the title; case, accents and punctuation are ignored.'),
   notificationEnabled: booleanParameter('Whether notifications are enabled.'),
-  'order[title]': choiceParameter('Order by title.', ['asc', 'desc']),
+  'order[title]': { ...choiceParameter('Order by title.', ['asc', 'desc']), property: 'title' },
   ...PAGING,
 } as const;
-
-const SEARCH_FILTERS = { title: 'title', notificationEnabled: 'notificationEnabled', 'order[title]': 'title' };
 
 export function searchRoutes(router: Router, dependencies: ApiDependencies): void {
   const { database, searchChanged } = dependencies;
@@ -37,8 +35,8 @@ export function searchRoutes(router: Router, dependencies: ApiDependencies): voi
       ...offsetOf(query),
     });
     const members = await searchDocuments(searches, dependencies);
-    const page = { context: 'Search', members, totalItems: total, paging: query, search: SEARCH_FILTERS };
-    answer(ctx, collection(ctx, page));
+    const page = { context: 'Search', members, totalItems: total, paging: query };
+    answer(ctx, collection(ctx, { ...page, parameters: SEARCH_LIST_PARAMETERS }));
   });
 
   router.post('/searches', acceptable, jsonBody, async (ctx) => {
@@ -57,8 +55,8 @@ export function searchRoutes(router: Router, dependencies: ApiDependencies): voi
     const id = searchIdOf(ctx);
     // Whose search it is comes before what is wrong with the body.
     await ownSearch(ctx, dependencies);
-    const merge = await readSearchChange(ctx.request.body, rules);
-    const search = await updateSearch(database, principalOf(ctx).clientId, id, merge);
+    const update = await readSearchChange(ctx.request.body, rules);
+    const search = await updateSearch(database, principalOf(ctx).clientId, id, update);
     if (search === null) throw notFound('this search');
     await searchChanged();
     await answerSearch(ctx, search, dependencies);
@@ -74,9 +72,13 @@ export function searchRoutes(router: Router, dependencies: ApiDependencies): voi
   });
 }
 
-/** The search of the path, when it is the client's. Throws a 404 `Problem`. */
-export async function ownSearch(ctx: Context, { database }: Pick<ApiDependencies, 'database'>): Promise<Search> {
-  const search = await readSearch(database, principalOf(ctx).clientId, searchIdOf(ctx));
+/** The search with this id (default: the path's), when it is the client's. Throws a 404 `Problem`. */
+export async function ownSearch(
+  ctx: Context,
+  { database }: Pick<ApiDependencies, 'database'>,
+  id: Uuid = searchIdOf(ctx),
+): Promise<Search> {
+  const search = await readSearch(database, principalOf(ctx).clientId, id);
   if (search === null) throw notFound('this search');
   return search;
 }

@@ -52,35 +52,39 @@ export async function readSearch(database: Queryable, clientId: Uuid, id: Uuid):
   return rows[0] === undefined ? null : searchOfRow(rows[0]);
 }
 
+export interface SearchUpdate {
+  /** Makes the new members of the present ones; what it throws leaves the search as it was. */
+  readonly merge: (present: SearchMembers) => SearchMembers;
+  /** True when the result has notifications off: open deliveries are cancelled. */
+  readonly silences: boolean;
+}
+
 /**
- * Replaces the members by what `change` makes of the present ones, under a row lock, so that two partial updates at
- * once keep each other's members. What `change` throws leaves the search as it was. Null when there is none.
+ * Merges under a row lock, so that two partial updates at once keep each other's members. Null when there is none.
+ * Deliveries are locked before the search, as the courier does when it settles them: no deadlock.
  */
 export async function updateSearch(
   database: Database,
   clientId: Uuid,
   id: Uuid,
-  change: (present: SearchMembers) => SearchMembers | Promise<SearchMembers>,
+  { merge, silences }: SearchUpdate,
 ): Promise<Search | null> {
   return transaction(database, async (connection) => {
+    if (silences) await cancelOpenDeliveries(connection, clientId, id);
     const { rows: found } = await connection.query<SearchRow>(
       `select ${COLUMNS} from searches where id = $1 and client_id = $2 and deleted_at is null for update`,
       [id, clientId],
     );
     if (found[0] === undefined) return null;
     const present = searchOfRow(found[0]);
-    const members = await change(present.members);
     // Served by the primary key. `revision` is this transaction's: see search-feed.ts.
     const { rows } = await connection.query<SearchRow>(
       `update searches set title = $2, title_folded = $3, members = $4, notification_enabled = $5,
          endpoint_recipient = $6, event_endpoint = $7, subscribed_events = $8, hide_property_contact = $9,
          updated_at = now(), revision = pg_current_xact_id()
        where number = $1 returning ${COLUMNS}`,
-      [present.number, ...columnsOf(members)],
+      [present.number, ...columnsOf(merge(present.members))],
     );
-    if (present.members.notificationEnabled && !members.notificationEnabled) {
-      await cancelOpenDeliveries(connection, present.number);
-    }
     return searchOfRow(rows[0] as SearchRow);
   });
 }
@@ -88,24 +92,30 @@ export async function updateSearch(
 /** The row stays, marked, until its deliveries are gone. False when there is none. */
 export async function deleteSearch(database: Database, clientId: Uuid, id: Uuid): Promise<boolean> {
   return transaction(database, async (connection) => {
-    const { rows } = await connection.query<{ number: number }>(
+    await cancelOpenDeliveries(connection, clientId, id);
+    const { rowCount } = await connection.query(
       `update searches set deleted_at = now(), notification_enabled = false, revision = pg_current_xact_id()
-       where id = $1 and client_id = $2 and deleted_at is null returning number`,
+       where id = $1 and client_id = $2 and deleted_at is null`,
       [id, clientId],
     );
-    const [deleted] = rows;
-    if (deleted === undefined) return false;
-    await cancelOpenDeliveries(connection, deleted.number);
-    return true;
+    return rowCount === 1;
   });
 }
 
-/** Served by deliveries_search. A delivery that is being sent at this moment finishes; its outcome finds no open row. */
-async function cancelOpenDeliveries(connection: Queryable, searchNumber: number): Promise<void> {
+/**
+ * In key order, as deliveries are claimed. One that is being sent at this moment finishes, and its outcome finds no
+ * open row; one that is recorded at this moment is cancelled when it is claimed. Served by deliveries_search.
+ */
+async function cancelOpenDeliveries(connection: Queryable, clientId: Uuid, searchId: Uuid): Promise<void> {
   await connection.query(
-    `update deliveries set state = 'cancelled', finished_at = now()
-     where search_number = $1 and state in ('queued', 'sending', 'retry_wait', 'parked')`,
-    [searchNumber],
+    `with open as (
+       select id from deliveries
+       where search_number = (select number from searches where id = $1 and client_id = $2)
+         and state in ('queued', 'sending', 'retry_wait', 'parked')
+       order by id for update
+     )
+     update deliveries set state = 'cancelled', finished_at = now() from open where deliveries.id = open.id`,
+    [searchId, clientId],
   );
 }
 

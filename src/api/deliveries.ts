@@ -1,0 +1,78 @@
+/** `/searches/{id}/deliveries`, the same as `/deliveries?search=`, and `/deliveries/{id}` (decisions, sections 6, 7). */
+
+import type Router from '@koa/router';
+import type { Context } from 'koa';
+import { DELIVERY_STATES, type DeliveryState } from '../domain/delivery.ts';
+import type { Search } from '../domain/search.ts';
+import { type DeliveryRead, listDeliveries, readDelivery } from '../store/delivery-reads.ts';
+import { principalOf } from './auth.ts';
+import { acceptable, answer } from './content.ts';
+import type { ApiDependencies } from './dependencies.ts';
+import { collection, offsetOf, type Paging } from './hydra.ts';
+import { notFound } from './problem.ts';
+import { choiceParameter, PAGING, type Rules, readQuery, referenceParameter } from './query.ts';
+import { searchIri } from './search-document.ts';
+import { idOf, ownSearch } from './searches.ts';
+
+export const SEARCH_DELIVERY_PARAMETERS = {
+  status: choiceParameter('State of the delivery; failed: all retries are exhausted.', DELIVERY_STATES),
+  ...PAGING,
+} as const;
+
+export const DELIVERY_LIST_PARAMETERS = {
+  search: referenceParameter('The search whose deliveries are listed.', 'searches'),
+  ...SEARCH_DELIVERY_PARAMETERS,
+} as const;
+
+type DeliveryQuery = Paging & { readonly status: DeliveryState | null };
+
+export function deliveryRoutes(router: Router, dependencies: ApiDependencies): void {
+  const { database } = dependencies;
+
+  const answerPage = async (ctx: Context, search: Search, query: DeliveryQuery, parameters: Rules): Promise<void> => {
+    const page = { state: query.status, ...offsetOf(query) };
+    const { deliveries, total } = await listDeliveries(database, search.number, page);
+    const members = deliveries.map(deliveryDocument);
+    answer(ctx, collection(ctx, { context: 'Delivery', members, totalItems: total, paging: query, parameters }));
+  };
+
+  router.get('/searches/:id/deliveries', acceptable, async (ctx) => {
+    const query = readQuery(ctx, SEARCH_DELIVERY_PARAMETERS);
+    await answerPage(ctx, await ownSearch(ctx, dependencies), query, SEARCH_DELIVERY_PARAMETERS);
+  });
+
+  router.get('/deliveries', acceptable, async (ctx) => {
+    const query = readQuery(ctx, DELIVERY_LIST_PARAMETERS);
+    await answerPage(ctx, await ownSearch(ctx, dependencies, query.search), query, DELIVERY_LIST_PARAMETERS);
+  });
+
+  router.get('/deliveries/:id', acceptable, async (ctx) => {
+    const delivery = await readDelivery(database, principalOf(ctx).clientId, idOf(ctx, 'this delivery'));
+    if (delivery === null) throw notFound('this delivery');
+    answer(ctx, deliveryDocument(delivery));
+  });
+}
+
+function deliveryDocument(delivery: DeliveryRead): object {
+  const isWaiting = delivery.state === 'queued' || delivery.state === 'retry_wait';
+  return {
+    '@context': '/contexts/Delivery',
+    '@id': `/deliveries/${delivery.id}`,
+    '@type': 'Delivery',
+    search: searchIri(delivery.searchId),
+    match: `/matches/${delivery.matchId}`,
+    channel: delivery.channel,
+    event: delivery.kind,
+    endpoint: delivery.endpoint,
+    status: delivery.state,
+    exhausted: delivery.state === 'failed',
+    attemptCount: delivery.attemptCount,
+    dueAt: isWaiting ? delivery.dueAt.toISOString() : null,
+    createdAt: delivery.createdAt.toISOString(),
+    finishedAt: delivery.finishedAt?.toISOString() ?? null,
+    attempts: delivery.attempts.map(({ startedAt, ...attempt }) => ({
+      ...attempt,
+      startedAt: startedAt.toISOString(),
+    })),
+  };
+}

@@ -1,0 +1,31 @@
+/** The kinds of member that answers are made of, with the description that OpenAPI and Hydra publish. */
+
+import { z } from 'zod';
+
+export const text = (description: string) => z.string().meta({ description });
+export const textOrNull = (description: string) => z.string().nullable().meta({ description });
+export const number = (description: string) => z.number().nullable().meta({ description });
+export const integer = (description: string) => z.int().nullable().meta({ description });
+export const flag = (description: string) => z.boolean().nullable().meta({ description });
+export const dateTime = (description: string) => z.iso.datetime({ offset: true }).meta({ description });
+export const dateTimeOrNull = (description: string) =>
+  z.iso.datetime({ offset: true }).nullable().meta({ description });
+export const uuid = (description: string) => z.guid().meta({ description });
+
+/** An IRI of another resource: `class` is its Hydra class. */
+export function link(className: string, description: string) {
+  return z.string().meta({ description, format: 'iri-reference', 'x-class': className });
+}
+
+/** The JSON-LD members that every resource starts with. */
+export function identity(className: string) {
+  return {
+    '@context': z.literal(`/contexts/${className}`),
+    '@id': z.string().meta({ format: 'iri-reference' }),
+    '@type': z.literal(className),
+  };
+}
+
+export function list<Item extends z.ZodType>(item: Item, description: string) {
+  return z.array(item).meta({ description });
+}

@@ -1,0 +1,170 @@
+/**
+ * Every resource the API answers, as zod schemas: the tests check answers against them, OpenAPI publishes them, and
+ * the Hydra documentation and the JSON-LD contexts are read off the same tables. Objects are strict, so a member that
+ * is answered and not listed here is a failing test.
+ */
+
+import { z } from 'zod';
+import { EVENT_KINDS } from '../domain/codes.ts';
+import { ATTEMPT_ERRORS, DELIVERY_STATES } from '../domain/delivery.ts';
+import { dateTime, dateTimeOrNull, flag, identity, integer, link, list, text, textOrNull } from './field-schemas.ts';
+import { AdEvent, PROPERTY_PARTS, PropertyCity, PropertyDocument } from './property-schemas.ts';
+import { TITLE_LENGTH_MAX } from './search-schema.ts';
+
+/** As a search embeds it; a city on its own adds what a property document says of it (specification, 2.2 and 2.6). */
+const CityReference = z.strictObject({
+  ...identity('City'),
+  article: text('Le, La, Les, L’ or empty.'),
+  insee: text('INSEE code.'),
+  libelle: text('Official name in full.'),
+  name: text('Name in everyday use.'),
+  zipcode: text('First zip code.'),
+});
+
+const City = z.strictObject({ ...CityReference.shape, ...PropertyCity.shape });
+
+const Department = z.strictObject({
+  ...identity('Department'),
+  chefLieu: text('INSEE code of the prefecture.'),
+  departmentCode: text('Code, such as 83 or 2A.'),
+  name: text('Name.'),
+  nameClean: text('Name in lower case without accents, hyphenated.'),
+});
+
+const SiteCategory = z.strictObject({
+  ...identity('SiteCategory'),
+  name: text('Name, as publisher.category states it.'),
+});
+
+const User = z.strictObject({ ...identity('User'), name: text('Name of the API client.') });
+
+const codes = z.union([z.int(), z.array(z.int())]).nullable();
+const bound = integer;
+
+const Search = z.strictObject({
+  ...identity('Search'),
+  title: z.string().max(TITLE_LENGTH_MAX).meta({ description: 'Title of the search.' }),
+  token: text('Signing secret of its deliveries (Standard Webhooks).'),
+  user: link('User', 'Owner.'),
+  createdAt: dateTime('When it was created.'),
+  updatedAt: dateTime('When it was changed last.'),
+  lastAlertAt: dateTimeOrNull('Its last successful delivery.'),
+  transactionType: z.enum(['0', '1']).nullable().meta({ description: '0 sale, 1 rent.' }),
+  propertyTypes: codes.meta({ description: '0 apartment, 1 house, 2 building, 3 parking, 4 office, 5 land, 6 shop.' }),
+  publisherTypes: codes.meta({ description: '0 individual, 1 professional.' }),
+  budgetMin: bound('Euros.'),
+  budgetMax: bound('Euros.'),
+  advertPriceMin: bound('Euros, of any live advert.'),
+  advertPriceMax: bound('Euros, of any live advert.'),
+  pricePerMeterMin: bound('Euros per m².'),
+  pricePerMeterMax: bound('Euros per m².'),
+  surfaceMin: bound('m².'),
+  surfaceMax: bound('m².'),
+  landSurfaceMin: bound('m².'),
+  landSurfaceMax: bound('m².'),
+  roomMin: bound('Rooms.'),
+  roomMax: bound('Rooms.'),
+  bedroomMin: bound('Bedrooms.'),
+  bedroomMax: bound('Bedrooms.'),
+  furnished: flag('Furnished or not.'),
+  withCoherentPrice: flag('Leaves out incoherent prices.'),
+  withVirtualTour: flag('Has a virtual tour.'),
+  hidePropertyContact: z.boolean().meta({ description: 'Leaves contacts out of what it receives.' }),
+  lat: textOrNull('Latitude of the centre.'),
+  lon: textOrNull('Longitude of the centre.'),
+  radius: textOrNull('Kilometres round the centre.'),
+  includedCities: list(CityReference, 'Cities to look in.'),
+  excludedCities: list(CityReference, 'Cities to leave out.'),
+  includedDepartments: list(Department, 'Departments to look in.'),
+  includedZipcodes: list(z.string(), 'Zip codes to look in.'),
+  includedInseeCodes: list(z.string(), 'INSEE codes to look in.'),
+  includedSiteCategories: list(SiteCategory, 'Site categories that count.'),
+  excludedSiteCategories: list(SiteCategory, 'Site categories that do not count.'),
+  geoShapes: list(z.array(z.array(z.tuple([z.number(), z.number()]))), 'Polygons to look in, longitude first.'),
+  expressions: textOrNull('Text conditions, as a bracketed query string.'),
+  notificationEnabled: z.boolean().meta({ description: 'True: matches and events are delivered.' }),
+  notificationRecipient: textOrNull('E-mail address.'),
+  endpointRecipient: textOrNull('URL that receives matches.'),
+  eventEndpoint: textOrNull('URL that receives events.'),
+  subscribedEvents: list(z.enum(EVENT_KINDS), 'Event kinds that go to eventEndpoint.'),
+});
+
+const PointOfInterest = z.strictObject({
+  '@type': z.literal('PointOfInterest'),
+  lat: z.number().meta({ description: 'Latitude.' }),
+  lon: z.number().meta({ description: 'Longitude.' }),
+  name: textOrNull('Name.'),
+  type: text('Category, such as school.'),
+  attributes: z.union([z.record(z.string(), z.string()), z.tuple([])]).meta({
+    description: 'What else is known; an empty list when nothing is. School: schoolType, operatorType.',
+  }),
+});
+
+const Match = z.strictObject({
+  ...identity('Match'),
+  property: link('PropertyDocument', 'The property.'),
+  search: link('Search', 'The search.'),
+  createdAt: dateTime('When the match began.'),
+  updatedAt: dateTime('Its last event.'),
+  propertyDocument: PropertyDocument.nullable(),
+});
+
+const Attempt = z.strictObject({
+  number: z.int().meta({ description: 'From 1; at most 6.' }),
+  startedAt: dateTime('When it started.'),
+  durationMs: integer('Milliseconds.'),
+  statusCode: integer('HTTP status of the answer.'),
+  error: z.enum(ATTEMPT_ERRORS).nullable().meta({ description: 'Null when delivered.' }),
+  reason: textOrNull('What went wrong.'),
+  responseHead: textOrNull('First 2 KiB of the answer.'),
+});
+
+const Delivery = z.strictObject({
+  ...identity('Delivery'),
+  search: link('Search', 'The search.'),
+  match: link('Match', 'The match.'),
+  channel: z.enum(['match', 'event']).meta({ description: 'match: to endpointRecipient; event: to eventEndpoint.' }),
+  event: z.enum(EVENT_KINDS).meta({ description: 'Event kind.' }),
+  endpoint: text('Where it goes.'),
+  status: z.enum(DELIVERY_STATES).meta({ description: 'State of the delivery.' }),
+  exhausted: z.boolean().meta({ description: 'True: all retries failed.' }),
+  attemptCount: z.int().meta({ description: 'Attempts so far.' }),
+  dueAt: dateTimeOrNull('When the next attempt is due; null when there is none.'),
+  createdAt: dateTime('When the change was recorded.'),
+  finishedAt: dateTimeOrNull('When it was delivered, failed or cancelled.'),
+  attempts: list(Attempt, 'Oldest first.'),
+});
+
+const WebhookTest = z.strictObject({
+  ...identity('WebhookTest'),
+  event: z.enum(EVENT_KINDS),
+  adEvent: AdEvent.optional(),
+  match: Match,
+  delivery: z.strictObject({
+    delivered: z.boolean().meta({ description: 'True: the endpoint answered 200.' }),
+    statusCode: z.int().nullable(),
+    durationMs: z.number(),
+    error: z.string().nullable(),
+    responseBody: z.string().nullable(),
+    token: z.string().nullable().meta({ description: 'What it was signed with, when no search was named.' }),
+  }),
+});
+
+/** By class name. The order is that of the documentation. */
+export const RESOURCES = {
+  Search,
+  Match,
+  PropertyDocument,
+  Delivery,
+  City,
+  Department,
+  SiteCategory,
+  PointOfInterest,
+  WebhookTest,
+  User,
+} as const;
+
+/** Objects inside resources that are no resources of their own. */
+export const PARTS = { CityReference, ...PROPERTY_PARTS, Attempt } as const;
+
+export type ResourceName = keyof typeof RESOURCES;

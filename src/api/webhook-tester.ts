@@ -1,0 +1,93 @@
+/**
+ * `/webhook-tester` (specification, section 4.6; decisions, section 7): one signed delivery of a made-up match through
+ * the real sender, at once and without retry. With `search` it is signed by that search's token; without, by a token
+ * made for this test and answered with it, so that a receiver's verification can be tried either way.
+ */
+
+import { randomBytes, randomUUID } from 'node:crypto';
+import type Router from '@koa/router';
+import type { Context } from 'koa';
+import { EVENT_KINDS, type EventKind } from '../domain/codes.ts';
+import type { AttemptOutcome } from '../domain/delivery.ts';
+import { propertyDocument } from '../domain/property-document.ts';
+import { bodyHead, bodyOf } from '../domain/routing.ts';
+import { acceptable, answer } from './content.ts';
+import type { ApiDependencies } from './dependencies.ts';
+import { endpointFault } from './endpoint-url.ts';
+import { Problem } from './problem.ts';
+import { BadParameter, choiceParameter, type ParameterRule, readQuery, referenceParameter } from './query.ts';
+import { ownSearch } from './searches.ts';
+import { sampleChange } from './webhook-sample.ts';
+
+const { parse: parseSearch, ...searchRule } = referenceParameter('Signs with the token of this search.', 'searches');
+
+/** `endpoint` is checked by the handler, which knows what is allowed. */
+const endpoint: ParameterRule<string> = {
+  description: 'Absolute https URL that receives the delivery.',
+  schema: { type: 'string', format: 'uri', maxLength: 2048 },
+  isRequired: true,
+  parse: ([value = '']) => (value.length > 2048 ? new BadParameter('must have at most 2048 characters') : value),
+};
+
+export const WEBHOOK_TEST_PARAMETERS = {
+  endpoint,
+  eventType: choiceParameter('Kind of event to deliver.', EVENT_KINDS),
+  type: choiceParameter('The same as eventType.', EVENT_KINDS),
+  search: {
+    ...searchRule,
+    isRequired: false,
+    parse: (values: readonly string[]) => (values.length === 0 ? null : parseSearch(values)),
+  },
+} as const;
+
+export function webhookTestRoutes(router: Router, dependencies: ApiDependencies): void {
+  const { deliverOnce, settings, now } = dependencies;
+
+  router.get('/webhook-tester', acceptable, async (ctx) => {
+    const query = readQuery(ctx, WEBHOOK_TEST_PARAMETERS);
+    const kind = kindOf(query.eventType, query.type);
+    const fault = endpointFault(query.endpoint, settings.allowPrivateEndpoints);
+    if (fault !== null) throw new Problem(400, `endpoint ${fault}`);
+    const search = query.search === null ? null : await ownSearch(ctx, dependencies, query.search);
+    if (deliverOnce === undefined) throw new Problem(503, 'this process does not deliver');
+    const token = search?.token ?? `whsec_${randomBytes(32).toString('base64')}`;
+    const body = sampleBody(kind, search?.id ?? randomUUID(), dependencies);
+    const id = randomUUID();
+    const outcome = await deliverOnce({ id, endpoint: query.endpoint, body, token, startedAt: now() });
+    answerTest(ctx, id, body, outcome, search === null ? token : null);
+  });
+}
+
+function kindOf(eventType: EventKind | null, type: EventKind | null): EventKind {
+  const kind = eventType ?? type;
+  if (kind === null) throw new Problem(400, `eventType is required: one of ${EVENT_KINDS.join(', ')}`);
+  if (type !== null && type !== kind) throw new Problem(400, 'eventType and type contradict each other');
+  return kind;
+}
+
+function sampleBody(kind: EventKind, searchId: string, { reference, now }: ApiDependencies): string {
+  const at = now();
+  const { held, event } = sampleChange(kind, at);
+  const { state, crawls } = held;
+  const document = propertyDocument(state, crawls, reference.resolvePlace, { withContacts: true });
+  const match = { id: randomUUID(), beganAt: at.toISOString(), updatedAt: at.toISOString() };
+  const field = event.field === null ? null : { ...event.field, createdAt: event.createdAt };
+  return bodyOf(bodyHead({ kind, field }, searchId, state.uuid, match), JSON.stringify(document));
+}
+
+function answerTest(ctx: Context, id: string, body: string, outcome: AttemptOutcome, token: string | null): void {
+  answer(ctx, {
+    '@context': '/contexts/WebhookTest',
+    '@id': `/webhook-tester/${id}`,
+    '@type': 'WebhookTest',
+    ...JSON.parse(body),
+    delivery: {
+      delivered: outcome.error === null,
+      statusCode: outcome.statusCode,
+      durationMs: Math.round(outcome.durationMs),
+      error: outcome.reason ?? outcome.error,
+      responseBody: outcome.responseHead,
+      token,
+    },
+  });
+}
