@@ -1,10 +1,15 @@
 /** Site categories: what `publisher.category` of an advert may be called, named by the operators. */
 
-import type { Queryable } from './database.ts';
+import { type Database, type Queryable, transaction } from './database.ts';
 
 export interface SiteCategory {
   readonly id: number;
   readonly name: string;
+}
+
+/** A search names the category: without it, an inclusion would be dropped and the search would match everything. */
+export class SiteCategoryInUseError extends Error {
+  readonly code = 'SITE_CATEGORY_IN_USE';
 }
 
 /** In order of name, as French sorts it. A sequential scan: there are some ten. */
@@ -13,4 +18,43 @@ export async function listSiteCategories(database: Queryable): Promise<readonly 
     'select id, name from site_categories order by name collate "fr-x-icu"',
   );
   return rows;
+}
+
+/**
+ * Makes `names` the only site categories; those that stay keep their ids. Throws `SiteCategoryInUseError`, and changes
+ * nothing, when a search names one that would go.
+ */
+export async function setSiteCategories(
+  database: Database,
+  names: readonly string[],
+): Promise<readonly SiteCategory[]> {
+  return transaction(database, async (client) => {
+    // The table is tiny; the delete scans it.
+    const { rows: gone } = await client.query<SiteCategory>(
+      'delete from site_categories where name <> all ($1::text[]) returning id, name',
+      [names],
+    );
+    const [used] = gone.length === 0 ? [] : await findUsed(client, gone);
+    if (used !== undefined) throw new SiteCategoryInUseError(`searches name the site category ${used.name}`);
+    // Served by the unique index on `name`.
+    await client.query('insert into site_categories (name) select unnest($1::text[]) on conflict (name) do nothing', [
+      names,
+    ]);
+    return listSiteCategories(client);
+  });
+}
+
+/** Scans every search: an operator's rare request, not worth an index that each write would maintain. */
+async function findUsed(client: Queryable, categories: readonly SiteCategory[]): Promise<readonly SiteCategory[]> {
+  const { rows } = await client.query<{ readonly id: number }>(
+    `select category.id from unnest($1::int[]) as category (id)
+     where exists (
+       select from searches
+       where deleted_at is null
+         and (members -> 'includedSiteCategories' @> to_jsonb(category.id)
+           or members -> 'excludedSiteCategories' @> to_jsonb(category.id)))`,
+    [categories.map(({ id }) => id)],
+  );
+  const used = new Set(rows.map(({ id }) => id));
+  return categories.filter(({ id }) => used.has(id));
 }

@@ -1,0 +1,134 @@
+/**
+ * Points of interest by source. A source is replaced as a whole in one transaction, so whoever reads sees its old or
+ * its new points and never a mixture; `pointsRevision` tells a process that its copy in memory has become old.
+ */
+
+import type { PoolClient } from 'pg';
+import type { PointOfInterest } from '../domain/point-of-interest.ts';
+import { type Database, type Queryable, transaction } from './database.ts';
+
+export interface PointSource {
+  readonly name: string;
+  readonly pointCount: number;
+  readonly importedAt: Date;
+}
+
+/** In order of name. A sequential scan: there are some ten. */
+export async function listPointSources(database: Queryable): Promise<readonly PointSource[]> {
+  const { rows } = await database.query<PointSource>(
+    `select name, point_count as "pointCount", imported_at as "importedAt"
+     from points_of_interest_sources order by name`,
+  );
+  return rows;
+}
+
+/** Changes with every import and removal that has been committed. A sequential scan of some ten rows. */
+export async function pointsRevision(database: Queryable): Promise<string> {
+  const { rows } = await database.query<{ revision: string | null }>(
+    `select string_agg(id || ':' || revision, ',' order by id) as revision from points_of_interest_sources`,
+  );
+  return rows[0]?.revision ?? '';
+}
+
+/**
+ * Makes `batches` the points of `source` and returns how many they are. When they throw, the source stays as it was.
+ * A second import of the same source waits for the first.
+ */
+export async function replacePointSource(
+  database: Database,
+  source: string,
+  batches: AsyncIterable<readonly PointOfInterest[]>,
+): Promise<number> {
+  return transaction(database, async (client) => {
+    const sourceId = await claimSource(client, source);
+    // Served by points_of_interest_source.
+    await client.query('delete from points_of_interest where source_id = $1', [sourceId]);
+    let count = 0;
+    for await (const batch of batches) {
+      await insertPoints(client, sourceId, batch);
+      count += batch.length;
+    }
+    await client.query('update points_of_interest_sources set point_count = $2 where id = $1', [sourceId, count]);
+    return count;
+  });
+}
+
+/** False when there is no such source. Served by the unique index on `name`; the points go with it. */
+export async function removePointSource(database: Queryable, source: string): Promise<boolean> {
+  const { rowCount } = await database.query('delete from points_of_interest_sources where name = $1', [source]);
+  return rowCount === 1;
+}
+
+/** Inserts or updates the row, which locks it until the transaction ends. Served by the unique index on `name`. */
+async function claimSource(client: PoolClient, source: string): Promise<number> {
+  const { rows } = await client.query<{ id: number }>(
+    `insert into points_of_interest_sources (name, point_count, imported_at, revision)
+     values ($1, 0, now(), pg_current_xact_id())
+     on conflict (name) do update set imported_at = excluded.imported_at, revision = excluded.revision
+     returning id`,
+    [source],
+  );
+  const [row] = rows;
+  if (row === undefined) throw new Error(`source ${source} was not claimed`);
+  return row.id;
+}
+
+async function insertPoints(client: PoolClient, sourceId: number, points: readonly PointOfInterest[]): Promise<void> {
+  await client.query(
+    `insert into points_of_interest (source_id, facility, lat, lon, name, attributes)
+     select $1, * from unnest($2::text[], $3::float8[], $4::float8[], $5::text[], $6::jsonb[])`,
+    [
+      sourceId,
+      points.map(({ facility }) => facility),
+      points.map(({ lat }) => lat),
+      points.map(({ lon }) => lon),
+      points.map(({ name }) => name),
+      points.map(({ attributes }) => JSON.stringify(attributes)),
+    ],
+  );
+}
+
+export interface StoredPoints {
+  /** What `pointsRevision` said when they were read. */
+  readonly revision: string;
+  readonly points: readonly PointOfInterest[];
+}
+
+const ROWS_PER_FETCH = 10_000;
+
+/** All points of all sources at one moment, read through a cursor. Equal attributes share one object. */
+export async function readPoints(database: Database): Promise<StoredPoints> {
+  return transaction(database, async (client) => {
+    await client.query('set transaction isolation level repeatable read, read only');
+    const revision = await pointsRevision(client);
+    // Everything is wanted: a sequential scan.
+    await client.query(
+      `declare all_points cursor for
+       select facility, lat, lon, name, attributes::text as attributes from points_of_interest`,
+    );
+    const points: PointOfInterest[] = [];
+    const shared = new Map<string, PointOfInterest['attributes']>();
+    for (;;) {
+      const { rows } = await client.query<PointRow>(`fetch ${ROWS_PER_FETCH} from all_points`);
+      for (const row of rows) points.push(pointOf(row, shared));
+      if (rows.length < ROWS_PER_FETCH) return { revision, points };
+    }
+  });
+}
+
+interface PointRow {
+  readonly facility: PointOfInterest['facility'];
+  readonly lat: number;
+  readonly lon: number;
+  readonly name: string | null;
+  readonly attributes: string;
+}
+
+function pointOf(row: PointRow, shared: Map<string, PointOfInterest['attributes']>): PointOfInterest {
+  let attributes = shared.get(row.attributes);
+  if (attributes === undefined) {
+    attributes = JSON.parse(row.attributes) as PointOfInterest['attributes'];
+    shared.set(row.attributes, attributes);
+  }
+  return { facility: row.facility, lat: row.lat, lon: row.lon, name: row.name, attributes };
+}

@@ -1,0 +1,146 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { after, describe, it } from 'node:test';
+import type { PointOfInterest } from '../../src/domain/point-of-interest.ts';
+import { readCommuneCoordinates, replaceCommuneCoordinates } from '../../src/store/commune-coordinates.ts';
+import { migrate, openDatabase } from '../../src/store/database.ts';
+import {
+  listPointSources,
+  pointsRevision,
+  readPoints,
+  removePointSource,
+  replacePointSource,
+} from '../../src/store/points-of-interest.ts';
+import { listSiteCategories, SiteCategoryInUseError, setSiteCategories } from '../../src/store/site-categories.ts';
+import { startTestPostgres } from '../support/servers.ts';
+
+const postgres = await startTestPostgres({ after });
+await migrate(postgres.url);
+const database = openDatabase({ url: postgres.url, connectionsMax: 5, onConnectionLost: () => undefined });
+after(() => database.end());
+
+function point(name: string): PointOfInterest {
+  return {
+    facility: 'school',
+    lat: 43.1,
+    lon: 5.9,
+    name,
+    attributes: { schoolType: 'collège', operatorType: 'public' },
+  };
+}
+
+async function* batches(...names: readonly (readonly string[])[]): AsyncGenerator<readonly PointOfInterest[]> {
+  for (const batch of names) yield batch.map(point);
+}
+
+async function names(): Promise<readonly (string | null)[]> {
+  return (await readPoints(database)).points.map(({ name }) => name).sort();
+}
+
+describe('points of interest by source', () => {
+  it('come back as they went in', async () => {
+    const nameless: PointOfInterest = { facility: 'parking', lat: -12.5, lon: 45.25, name: null, attributes: {} };
+    await replacePointSource(
+      database,
+      'odd',
+      (async function* () {
+        yield [nameless, point('é"\\,{}')];
+      })(),
+    );
+    const { points } = await readPoints(database);
+    assert.deepEqual(points, [nameless, point('é"\\,{}')]);
+    assert.equal(await removePointSource(database, 'odd'), true);
+    assert.equal(await removePointSource(database, 'odd'), false);
+    assert.deepEqual(await names(), []);
+  });
+
+  it('are replaced source by source, and every change shows in the revision', async () => {
+    const revisions = new Set([await pointsRevision(database)]);
+    assert.equal(await replacePointSource(database, 'a', batches(['a1', 'a2'], ['a3'])), 3);
+    revisions.add(await pointsRevision(database));
+    await replacePointSource(database, 'b', batches(['b1']));
+    revisions.add(await pointsRevision(database));
+    await replacePointSource(database, 'a', batches(['a4']));
+    revisions.add(await pointsRevision(database));
+    assert.deepEqual(await names(), ['a4', 'b1']);
+    assert.equal(revisions.size, 4);
+    assert.equal((await readPoints(database)).revision, await pointsRevision(database));
+    const sources = await listPointSources(database);
+    assert.deepEqual(
+      sources.map(({ name, pointCount }) => [name, pointCount]),
+      [
+        ['a', 1],
+        ['b', 1],
+      ],
+    );
+  });
+
+  it('stay as they were when an import fails half-way', async () => {
+    const broken = (async function* () {
+      yield* batches(['lost']);
+      throw new Error('broken file');
+    })();
+    const revision = await pointsRevision(database);
+    await assert.rejects(replacePointSource(database, 'a', broken), /broken file/);
+    assert.deepEqual(await names(), ['a4', 'b1']);
+    assert.equal(await pointsRevision(database), revision);
+  });
+
+  it('are the old ones until the import commits', async () => {
+    const observed: (readonly (string | null)[])[] = [];
+    const watching = (async function* () {
+      yield* batches(['a5']);
+      observed.push(await names());
+      yield* batches(['a6']);
+    })();
+    await replacePointSource(database, 'a', watching);
+    assert.deepEqual(observed, [['a4', 'b1']]);
+    assert.deepEqual(await names(), ['a5', 'a6', 'b1']);
+  });
+
+  it('of two imports of a source at once are those of one of them', async () => {
+    const left = Array.from({ length: 500 }, (_, i) => `left ${i}`);
+    const right = Array.from({ length: 500 }, (_, i) => `right ${i}`);
+    await Promise.all([
+      replacePointSource(database, 'a', batches(left)),
+      replacePointSource(database, 'a', batches(right)),
+    ]);
+    const sides = new Set((await names()).filter((name) => name !== 'b1').map((name) => name?.split(' ')[0]));
+    assert.equal(sides.size, 1);
+  });
+});
+
+describe('imported commune centres', () => {
+  it('replace those imported before', async () => {
+    await replaceCommuneCoordinates(database, new Map([['83137', { lat: 43.1, lon: 5.9 }]]));
+    await replaceCommuneCoordinates(database, new Map([['2A004', { lat: 41.9, lon: 8.7 }]]));
+    assert.deepEqual([...(await readCommuneCoordinates(database))], [['2A004', { lat: 41.9, lon: 8.7 }]]);
+  });
+});
+
+describe('site categories', () => {
+  it('are set as a whole, and those that stay keep their id', async () => {
+    const before = await listSiteCategories(database);
+    const agency = before.find(({ name }) => name === 'Agence');
+    const after = await setSiteCategories(database, ['Agence', 'Étude']);
+    assert.deepEqual(
+      after.map(({ name }) => name),
+      ['Agence', 'Étude'],
+    );
+    assert.equal(after[0]?.id, agency?.id);
+  });
+
+  it('stay while a search names one that would go', async () => {
+    const [agency] = await listSiteCategories(database);
+    const clientId = randomUUID();
+    await database.query('insert into clients (id, name) values ($1, $2)', [clientId, 'test']);
+    await database.query(
+      `insert into searches (id, client_id, title, title_folded, members, notification_enabled, subscribed_events,
+         hide_property_contact, token)
+       values ($1, $2, 't', 't', $3, false, '{}', false, 'whsec_')`,
+      [randomUUID(), clientId, JSON.stringify({ includedSiteCategories: [agency?.id], excludedSiteCategories: [] })],
+    );
+    await assert.rejects(setSiteCategories(database, ['Notaire']), SiteCategoryInUseError);
+    assert.equal((await listSiteCategories(database)).length, 2);
+  });
+});
