@@ -40,6 +40,11 @@ export interface ChildServerOptions {
   readonly handle?: number;
 }
 
+/** There is no program to start. */
+export class ServerMissingError extends Error {
+  readonly code = 'EMBEDDED_SERVER_MISSING';
+}
+
 export class ServerStartError extends Error {
   readonly code = 'EMBEDDED_SERVER_FAILED';
 }
@@ -49,6 +54,7 @@ const POLL_MS = 20;
 export async function startChildServer(options: ChildServerOptions): Promise<ChildServer> {
   const { name, directory, logFile, onLog, environment } = options;
   const log = await openServerLog(logFile);
+  const logStart = (await log.stat()).size;
   const stopFollowing = onLog === undefined ? () => Promise.resolve() : await followServerLog(logFile, onLog);
   const child = spawn('setpriv', setprivArguments(options), {
     cwd: directory,
@@ -60,7 +66,7 @@ export async function startChildServer(options: ChildServerOptions): Promise<Chi
     child.once('exit', async (code, signal) => {
       await stopFollowing();
       const how = signal === null ? `with exit code ${code}` : `by ${signal}`;
-      ended(`${name} ended ${how}; the end of its log, ${logFile}:\n${await tailOf(logFile)}`);
+      ended(`${name} ended ${how}; the end of its log, ${logFile}:\n${await tailOf(logFile, logStart)}`);
     });
   });
   await spawned(child, name).finally(() => log.close());
@@ -87,7 +93,7 @@ export async function waitUntilReady<T>(
   void server.exited.then((description) => {
     ended = description;
   });
-  for (const deadline = Date.now() + timeoutMs; Date.now() < deadline; await wait(POLL_MS)) {
+  for (const deadline = performance.now() + timeoutMs; performance.now() < deadline; await wait(POLL_MS)) {
     const found = await probe();
     if (found !== null) return found;
     if (ended !== null) throw new ServerStartError(ended);

@@ -4,15 +4,16 @@
  */
 
 import { execFile } from 'node:child_process';
-import { access, mkdir, mkdtemp, readdir, rename, rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { mkdir, readdir, rm } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
-import { ServerMissingError } from './postgres-binaries.ts';
+import { cacheEntry } from './cache-entry.ts';
+import { ServerMissingError } from './child-server.ts';
 
 const run = promisify(execFile);
 
 export interface NatsServerBinary {
-  /** A path, or a name on the PATH. */
+  /** An absolute path, or a name on the PATH. */
   readonly path: string;
   /** As the server states it, such as `2.10.27`. */
   readonly version: string;
@@ -22,71 +23,80 @@ export interface NatsServerBinary {
 
 /** Debian installs it where the PATH of a plain user does not look. */
 const INSTALLED = ['nats-server', '/usr/sbin/nats-server', '/usr/local/sbin/nats-server'];
-/** A full update of the lists on a slow line. */
-const APT_TIMEOUT_MS = 180_000;
+const PACKAGED = 'usr/sbin/nats-server';
+/** One step of apt on a slow line: a full update is some 15 MB. */
+const APT_TIMEOUT_MS = 120_000;
 
-/** Throws `ServerMissingError`, which names the ways to provide one. */
-export async function findNatsServer(configured: string | null, cacheDir: string): Promise<NatsServerBinary> {
-  if (configured !== null) {
-    const binary = await inspect(configured).catch((cause: Error) => {
-      throw new ServerMissingError(`NATS_SERVER_BIN: ${configured} does not run (${firstLine(cause)})`, { cause });
-    });
-    return binary;
-  }
-  const cached = join(cacheDir, `nats-server-${process.arch}`);
-  const program = join(cached, 'usr/sbin/nats-server');
-  for (const path of [...INSTALLED, program]) {
+/** `onLog` is told before the package is fetched: it may take a minute. Throws `ServerMissingError`. */
+export async function findNatsServer(
+  configured: string | null,
+  cacheDir: string,
+  onLog: (line: string) => void = () => undefined,
+): Promise<NatsServerBinary> {
+  if (configured !== null) return inspectConfigured(configured);
+  for (const path of INSTALLED) {
     const binary = await inspect(path).catch(() => null);
     if (binary !== null) return binary;
   }
+  const isUsable = (path: string) => succeeds(inspect(join(path, PACKAGED)));
   try {
-    await fetchPackage(cacheDir, cached);
-    return await inspect(program);
+    const unpacked = await cacheEntry(cacheDir, `nats-server-${process.arch}`, isUsable, (path) => {
+      onLog('no nats-server on the PATH: fetching the package of the distribution');
+      return fetchPackage(path);
+    });
+    return await inspect(join(unpacked, PACKAGED));
   } catch (cause) {
     throw new ServerMissingError(
-      `embedded NATS: no nats-server found, and the distribution's package cannot be fetched ` +
-        `(${firstLine(cause as Error)}). Either put nats-server on the PATH, or name it in NATS_SERVER_BIN, ` +
+      'embedded NATS: no nats-server is installed, and the package of the distribution cannot be fetched into ' +
+        `${cacheDir} (${lastLine(cause as Error)}). Put nats-server on the PATH, or name it in NATS_SERVER_BIN, ` +
         'or give the URL of a NATS server with JetStream in NATS_URL.',
       { cause },
     );
   }
 }
 
-/** Runs it: a file of another processor or a broken download is no server. */
+async function inspectConfigured(configured: string): Promise<NatsServerBinary> {
+  // The server runs in another directory than we do.
+  const path = configured.includes('/') ? resolve(configured) : configured;
+  return inspect(path).catch((cause: Error) => {
+    throw new ServerMissingError(`NATS_SERVER_BIN: ${configured} is no nats-server (${lastLine(cause)})`, { cause });
+  });
+}
+
+/** Runs it: a file for another processor is no server, and its version decides what its configuration may say. */
 async function inspect(path: string): Promise<NatsServerBinary> {
   const { stdout } = await run(path, ['--version']);
-  const [, version, major, minor] = /v?((\d+)\.(\d+)\.\d+\S*)/.exec(stdout) ?? [];
-  if (version === undefined) throw new Error(`it answers --version with ${stdout.trim().slice(0, 80)}`);
+  const [, version, major, minor] = /nats-server: v?((\d+)\.(\d+)\.\d+\S*)/.exec(stdout) ?? [];
+  if (version === undefined) throw new Error(`it answers --version with «${stdout.trim().slice(0, 80)}»`);
   const canSyncAlways = Number(major) > 2 || (Number(major) === 2 && Number(minor) >= 10);
   return { path, version, canSyncAlways };
 }
 
-/** Complete or absent: unpacked beside, then renamed. When a parallel start was faster, its copy stands. */
-async function fetchPackage(cacheDir: string, target: string): Promise<void> {
-  await mkdir(cacheDir, { recursive: true });
-  const work = await mkdtemp(join(cacheDir, 'apt-'));
-  try {
-    await download(work);
-    const archive = (await readdir(work)).find((name) => name.endsWith('.deb'));
-    if (archive === undefined) throw new Error('apt-get download left no package');
-    await run('dpkg-deb', ['-x', join(work, archive), join(work, 'unpacked')]);
-    await rename(join(work, 'unpacked'), target).catch(() => access(target));
-  } finally {
-    await rm(work, { recursive: true, force: true });
-  }
+async function fetchPackage(target: string): Promise<void> {
+  const work = join(target, 'apt');
+  await download(work);
+  const archive = (await readdir(work)).find((name) => name.endsWith('.deb'));
+  if (archive === undefined) throw new Error('apt-get download left no package');
+  await run('dpkg-deb', ['--extract', join(work, archive), target]);
+  await rm(work, { recursive: true });
 }
 
-/** First with the machine's own package lists; where it has none, or old ones, with lists of our own. */
+/** With the machine's package lists first; where it has none, or old ones, with lists of our own. */
 async function download(work: string): Promise<void> {
   await mkdir(join(work, 'cache/archives/partial'), { recursive: true });
   await mkdir(join(work, 'state/lists/partial'), { recursive: true });
-  const cache = ['-o', `Dir::Cache=${join(work, 'cache')}`, '-o', 'APT::Sandbox::User='];
-  const own = [...cache, '-o', `Dir::State=${join(work, 'state')}`];
-  const apt = (...args: readonly string[]) => run('apt-get', ['-qq', ...args], { cwd: work, timeout: APT_TIMEOUT_MS });
-  if (await succeeds(apt(...cache, 'download', 'nats-server'))) return;
-  // One source out of reach fails an update that brought the lists we need; the download tells.
-  await succeeds(apt(...own, '-o', 'Acquire::Languages=none', '-o', 'Acquire::Retries=2', 'update'));
-  await apt(...own, 'download', 'nats-server');
+  // No change of user, when root: it could not write here.
+  const options = [`Dir::Cache=${join(work, 'cache')}`, 'APT::Sandbox::User=', 'Acquire::Retries=1'];
+  const ownLists = [...options, `Dir::State=${join(work, 'state')}`, 'Acquire::Languages=none'];
+  const apt = (settings: readonly string[], ...args: readonly string[]) =>
+    run('apt-get', ['-qq', ...settings.flatMap((setting) => ['-o', setting]), ...args], {
+      cwd: work,
+      timeout: APT_TIMEOUT_MS,
+    });
+  if (await succeeds(apt(options, 'download', 'nats-server'))) return;
+  // An update fails when one of many sources is out of reach: whether it brought our package, the download tells.
+  await succeeds(apt(ownLists, 'update'));
+  await apt(ownLists, 'download', 'nats-server');
 }
 
 function succeeds(attempt: Promise<unknown>): Promise<boolean> {
@@ -96,6 +106,6 @@ function succeeds(attempt: Promise<unknown>): Promise<boolean> {
   );
 }
 
-function firstLine(error: Error & { readonly stderr?: string }): string {
-  return (error.stderr?.trim() || error.message).split('\n')[0] ?? '';
+function lastLine(error: Error & { readonly stderr?: string }): string {
+  return (error.stderr?.trim() || error.message).split('\n').at(-1) ?? '';
 }

@@ -26,10 +26,10 @@ const STOP_TIMEOUT_MS = 15_000;
 
 /** Resolves when it accepts connections. Throws `ServerMissingError` without a binary, `ServerStartError` on failure. */
 export async function startNatsServer(options: NatsServerOptions): Promise<EmbeddedServer> {
-  const binary = await findNatsServer(options.serverBin, options.cacheDir);
+  const binary = await findNatsServer(options.serverBin, options.cacheDir, options.onLog);
   const home = join(options.dataDir, 'nats');
   const configFile = join(home, 'nats-server.conf');
-  await endFormerServer('SIGTERM', ({ args }) => args.includes(configFile));
+  await endFormerServer('SIGTERM', (args) => args[args.indexOf('--config') + 1] === configFile);
   await mkdir(home, { recursive: true, mode: 0o700 });
   // Files of servers that were killed would be read as this one's.
   await rm(join(home, 'ports'), { recursive: true, force: true });

@@ -5,11 +5,12 @@
  */
 
 import { execFile } from 'node:child_process';
-import { chmod, cp, mkdir, readdir, readFile, realpath, rename, rm, symlink } from 'node:fs/promises';
+import { chmod, cp, readdir, readFile, realpath, symlink } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { setprivArguments } from './child-server.ts';
+import { cacheEntry } from './cache-entry.ts';
+import { ServerMissingError, setprivArguments } from './child-server.ts';
 
 const run = promisify(execFile);
 
@@ -20,21 +21,18 @@ export interface PostgresBinaries {
   readonly version: string;
 }
 
-export class ServerMissingError extends Error {
-  readonly code = 'EMBEDDED_SERVER_MISSING';
-}
-
 /** `userId`: the user PostgreSQL will run as, when not the daemon's. Throws `ServerMissingError`. */
 export async function findPostgresBinaries(cacheDir: string, userId: number | undefined): Promise<PostgresBinaries> {
   const { root, version } = await locatePackage();
-  if ((await completeLinks(root)) && (await isUsable(root, userId))) return binariesIn(root, version);
-  const copy = join(cacheDir, `postgres-${version}-${process.arch}`);
-  if (await isUsable(copy, userId)) return binariesIn(copy, version);
-  await copyTo(copy, root, userId).catch((cause: Error) => {
-    throw missing(`its binaries cannot be copied to ${copy} (${cause.message}); set VIGIE_CACHE_DIR`, cause);
+  if ((await completeLinks(root)) && (await reasonUnusable(root, userId)) === null) return binariesIn(root, version);
+  const isUsable = async (path: string) => (await reasonUnusable(path, userId)) === null;
+  const name = `postgres-${version}-${process.arch}`;
+  const copy = await cacheEntry(cacheDir, name, isUsable, (path) => copyTo(path, root)).catch((cause: Error) => {
+    throw missing(`its binaries cannot be copied to ${cacheDir} (${cause.message}); VIGIE_CACHE_DIR names it`, cause);
   });
-  if (await isUsable(copy, userId)) return binariesIn(copy, version);
-  throw missing(`user ${userId ?? process.getuid?.()} cannot run the binaries in ${copy}; set VIGIE_CACHE_DIR`);
+  const reason = await reasonUnusable(copy, userId);
+  if (reason === null) return binariesIn(copy, version);
+  throw missing(`${copy} does not run as user ${userId ?? process.getuid?.()} (${reason}); VIGIE_CACHE_DIR moves it`);
 }
 
 async function locatePackage(): Promise<{ root: string; version: string }> {
@@ -49,25 +47,26 @@ async function locatePackage(): Promise<{ root: string; version: string }> {
 }
 
 function missing(reason: string, cause?: Error): ServerMissingError {
-  return new ServerMissingError(
-    `embedded PostgreSQL: ${reason}. Or give the URL of a PostgreSQL server in DATABASE_URL.`,
-    { cause },
-  );
+  const remedy = 'Or give the URL of a PostgreSQL server in DATABASE_URL.';
+  return new ServerMissingError(`embedded PostgreSQL: ${reason}. ${remedy}`, { cause });
 }
 
 function binariesIn(root: string, version: string): PostgresBinaries {
   return { postgres: join(root, 'native/bin/postgres'), initdb: join(root, 'native/bin/initdb'), version };
 }
 
-/** The test that matters: both programs start as that user. It covers modes, mounts and libraries alike. */
-async function isUsable(root: string, userId: number | undefined): Promise<boolean> {
+/** Null when both programs start as that user: the test that covers modes, mounts and libraries alike. */
+async function reasonUnusable(root: string, userId: number | undefined): Promise<string | null> {
   const { postgres, initdb } = binariesIn(root, '');
   const attempts = [postgres, initdb].map((command) =>
-    run('setpriv', setprivArguments({ command, args: ['--version'], stopSignal: 'SIGTERM', userId }), { env: {} }),
+    run('setpriv', setprivArguments({ command, args: ['--version'], stopSignal: 'SIGTERM', userId }), { cwd: '/' }),
   );
   return Promise.all(attempts).then(
-    () => true,
-    () => false,
+    () => null,
+    (error: NodeJS.ErrnoException & { readonly stderr?: string }) => {
+      if (error.code === 'ENOENT') throw missing('the command setpriv (package util-linux) is missing', error);
+      return (error.stderr || error.message).trim().split('\n')[0] ?? '';
+    },
   );
 }
 
@@ -95,27 +94,11 @@ function ignoreExisting(error: NodeJS.ErrnoException): void {
   if (error.code !== 'EEXIST') throw error;
 }
 
-/** Complete or absent: copied under another name first. When a parallel start was faster, its copy stands. */
-async function copyTo(copy: string, root: string, userId: number | undefined): Promise<void> {
-  const staging = `${copy}.${process.pid}`;
-  await mkdir(dirname(copy), { recursive: true });
-  await rm(staging, { recursive: true, force: true });
-  await cp(join(root, 'native'), join(staging, 'native'), {
-    recursive: true,
-    verbatimSymlinks: true,
-    filter: (source) => !source.endsWith('.a'),
-  });
-  await completeLinks(staging);
-  await openToAll(staging);
-  const isTaken = await rename(staging, copy).then(
-    () => false,
-    () => true,
-  );
-  if (!isTaken) return;
-  // Taken by a parallel start, or by a copy that was damaged since.
-  const surplus = (await isUsable(copy, userId)) ? staging : copy;
-  await rm(surplus, { recursive: true, force: true });
-  if (surplus === copy) await rename(staging, copy);
+async function copyTo(path: string, root: string): Promise<void> {
+  const filter = (source: string) => !source.endsWith('.a');
+  await cp(join(root, 'native'), join(path, 'native'), { recursive: true, verbatimSymlinks: true, filter });
+  await completeLinks(path);
+  await openToAll(join(path, 'native'));
 }
 
 async function openToAll(directory: string): Promise<void> {

@@ -47,18 +47,15 @@ export async function ensureCluster(home: PostgresHome, binaries: PostgresBinari
     () => false,
   );
   if (exists) return;
-  const staging = { ...home, path: stagingPath(home) };
-  await rm(staging.path, { recursive: true, force: true });
+  const staging = { ...home, path: `${home.path}.new` };
+  // A program of the interrupted attempt may write its last files meanwhile.
+  await rm(staging.path, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
   await mkdir(staging.path, { mode: 0o700 });
   await writePassword(staging);
   if (staging.userId !== undefined) await chown(staging.path, staging.userId, staging.userId);
   await initialise(staging, binaries, isDurable);
   await rename(staging.path, home.path);
   if (isDurable) await syncDirectory(dirname(home.path));
-}
-
-export function stagingPath(home: PostgresHome): string {
-  return `${home.path}.new`;
 }
 
 async function initialise(home: PostgresHome, binaries: PostgresBinaries, isDurable: boolean): Promise<void> {
@@ -96,6 +93,7 @@ async function writePassword(home: PostgresHome): Promise<void> {
 async function runTool(home: PostgresHome, command: string, args: readonly string[], input = ''): Promise<void> {
   const logFile = join(home.path, 'server.log');
   const log = await openServerLog(logFile);
+  const logStart = (await log.stat()).size;
   const handle = await open(home.path, 'r');
   const tool = spawn('setpriv', setprivArguments({ command, args, stopSignal: 'SIGKILL', userId: home.userId }), {
     cwd: home.path,
@@ -109,7 +107,8 @@ async function runTool(home: PostgresHome, command: string, args: readonly strin
     tool.stdin?.on('error', () => undefined).end(input);
   }).finally(() => closeAll(log, handle));
   if (exitCode === 0) return;
-  throw new ServerStartError(`embedded PostgreSQL: ${command} ended with code ${exitCode}:\n${await tailOf(logFile)}`);
+  const said = await tailOf(logFile, logStart);
+  throw new ServerStartError(`embedded PostgreSQL: ${command} ended with code ${exitCode}:\n${said}`);
 }
 
 /** Nothing of the caller's: PGDATA, LC_ALL and the like would change what the programs do. */

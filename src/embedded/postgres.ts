@@ -4,6 +4,7 @@
  * engine, so every commit is on disk before it is acknowledged.
  */
 
+import { createHash } from 'node:crypto';
 import { access, open, readFile, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
@@ -26,7 +27,6 @@ import {
   pathFromChild,
   postgresHome,
   readPassword,
-  stagingPath,
 } from './postgres-cluster.ts';
 
 export interface PostgresOptions {
@@ -45,7 +45,6 @@ export interface PostgresOptions {
 const SETTINGS: Readonly<Record<string, string>> = {
   listen_addresses: '127.0.0.1',
   unix_socket_directories: '',
-  cluster_name: 'vigie',
   max_connections: '100',
   fsync: 'on',
   full_page_writes: 'on',
@@ -80,9 +79,9 @@ const PORT_ATTEMPTS = 5;
 export async function startPostgres(options: PostgresOptions): Promise<EmbeddedServer> {
   const home = postgresHome(join(options.dataDir, 'postgres'));
   const binaries = await findPostgresBinaries(options.cacheDir ?? cacheDirectory(null), home.userId);
-  const homes = [`${home.path}/`, `${stagingPath(home)}/`];
-  await endFormerServer('SIGINT', ({ directory, command }) => {
-    return ['postgres', 'initdb'].includes(command) && homes.some((path) => `${directory}/`.startsWith(path));
+  const name = clusterName(home);
+  await endFormerServer('SIGINT', (args) => {
+    return args.includes(`cluster_name=${name}`) || args[0]?.startsWith(`postgres: ${name}: `) === true;
   });
   await ensureCluster(home, binaries);
   await removeMisleadingPidFile(home);
@@ -103,7 +102,7 @@ async function startOn(
   binaries: PostgresBinaries,
   options: PostgresOptions,
 ): Promise<EmbeddedServer> {
-  const settings = { ...SETTINGS, ...options.settings, port: String(port) };
+  const settings = { ...SETTINGS, ...options.settings, cluster_name: clusterName(home), port: String(port) };
   const handle = await open(home.path, 'r');
   const server = await startChildServer({
     name: 'embedded PostgreSQL',
@@ -140,9 +139,17 @@ async function readyState(home: PostgresHome, server: ChildServer): Promise<'rea
  * works in the home any more; a file that names no process stays, for PostgreSQL's own check of its shared memory.
  */
 async function removeMisleadingPidFile(home: PostgresHome): Promise<void> {
-  const pid = (await readFile(pidFile(home), 'utf8').catch(() => '')).split('\n')[0] ?? '';
-  const names = /^\d+$/.test(pid) ? await access(`/proc/${pid}`).then(Boolean.bind(null, true), () => false) : false;
-  if (names) await rm(pidFile(home));
+  const [pid] = (await readFile(pidFile(home), 'utf8').catch(() => '')).split('\n');
+  const isAlive = await access(`/proc/${pid || 'none'}`).then(
+    () => true,
+    () => false,
+  );
+  if (isAlive) await rm(pidFile(home));
+}
+
+/** In the command line of the server, and in the title of each of its processes. */
+function clusterName(home: PostgresHome): string {
+  return `vigie-${createHash('sha256').update(home.path).digest('hex').slice(0, 16)}`;
 }
 
 function pidFile(home: PostgresHome): string {

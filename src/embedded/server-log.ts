@@ -16,11 +16,11 @@ export async function openServerLog(path: string): Promise<FileHandle> {
   return open(path, 'a', 0o600);
 }
 
-/** The last lines, or a word for an empty log. */
-export async function tailOf(path: string): Promise<string> {
+/** The last lines after the byte `start`, where this run of the server began. */
+export async function tailOf(path: string, start: number): Promise<string> {
   const size = await sizeOf(path);
-  const lines = (await readFrom(path, Math.max(0, size - TAIL_BYTES), TAIL_BYTES)).trim().split('\n');
-  return lines.slice(-TAIL_LINES).join('\n') || '(its log is empty)';
+  const lines = (await readFrom(path, Math.max(start, size - TAIL_BYTES), TAIL_BYTES)).trim().split('\n');
+  return lines.slice(-TAIL_LINES).join('\n') || '(it wrote nothing)';
 }
 
 /** Hands over the lines written from now on, within half a second; the function returned stops it. */

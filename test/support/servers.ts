@@ -7,10 +7,11 @@
  */
 
 import { execFile } from 'node:child_process';
-import { access, mkdir, mkdtemp, rename, rm } from 'node:fs/promises';
+import { access, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { cacheEntry } from '../../src/embedded/cache-entry.ts';
 import type { EmbeddedServer } from '../../src/embedded/child-server.ts';
 import { cacheDirectory } from '../../src/embedded/data-directory.ts';
 import { startNatsServer } from '../../src/embedded/nats-server.ts';
@@ -101,20 +102,13 @@ async function testServer(
   };
 }
 
-/** Made by whichever test process comes first; the others throw theirs away. */
 async function postgresTemplate(): Promise<string> {
   const binaries = await findPostgresBinaries(CACHE, postgresHome('').userId);
-  const template = join(CACHE, `test-cluster-${binaries.version}-${process.arch}`);
-  if (await exists(template)) return template;
-  await mkdir(CACHE, { recursive: true });
-  const staging = await mkdtemp(join(CACHE, 'test-cluster-'));
-  try {
-    await ensureCluster(postgresHome(join(staging, 'postgres')), binaries, false);
-    await rename(join(staging, 'postgres'), template).catch(() => access(template));
-    return template;
-  } finally {
-    await rm(staging, { recursive: true, force: true });
-  }
+  const name = `test-cluster-${binaries.version}-${process.arch}`;
+  const entry = await cacheEntry(CACHE, name, exists, (path) =>
+    ensureCluster(postgresHome(join(path, 'postgres')), binaries, false),
+  );
+  return join(entry, 'postgres');
 }
 
 function temporaryDirectory(name: string): Promise<string> {

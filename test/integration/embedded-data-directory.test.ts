@@ -1,0 +1,74 @@
+/** The data directory is held by one daemon at a time, and never by a dead one. */
+
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { cacheDirectory, openDataDirectory } from '../../src/embedded/data-directory.ts';
+
+const isRoot = process.getuid?.() === 0;
+const module = new URL('../../src/embedded/data-directory.ts', import.meta.url).href;
+
+test('a missing directory is created, for its owner alone', async (t) => {
+  const directory = await openDataDirectory(join(await temporaryDirectory(t), 'à la volée', 'vigie'));
+  t.after(() => directory.close());
+  assert.equal((await stat(directory.path)).mode & 0o777, 0o700);
+});
+
+test('a second hold is refused, by whatever path, and says who holds it', async (t) => {
+  const path = await temporaryDirectory(t);
+  const other = join(await temporaryDirectory(t), 'link');
+  await symlink(path, other);
+  const directory = await openDataDirectory(path);
+  await assert.rejects(openDataDirectory(other), (error: Error & { code: string }) => {
+    assert.equal(error.code, 'DATA_DIRECTORY_IN_USE');
+    assert.match(error.message, new RegExp(`in use by another vigie \\(process ${process.pid}\\)`));
+    assert.match(error.message, /VIGIE_DATA_DIR/);
+    return true;
+  });
+  await directory.close();
+  await (await openDataDirectory(other)).close();
+});
+
+test('a directory is free at once when its daemon is killed', async (t) => {
+  const path = await temporaryDirectory(t);
+  const holder = spawn(process.execPath, [
+    '--import=tsx',
+    '--input-type=module',
+    `--eval=import { openDataDirectory } from ${JSON.stringify(module)};
+    await openDataDirectory(${JSON.stringify(path)});
+    process.stdout.write('held');
+    setInterval(() => undefined, 60_000);`,
+  ]);
+  await once(holder.stdout, 'data');
+  await assert.rejects(openDataDirectory(path), { code: 'DATA_DIRECTORY_IN_USE' });
+  holder.kill('SIGKILL');
+  await (await openDataDirectory(path)).close();
+});
+
+test('a path that cannot be a directory is refused with the name of the setting', async (t) => {
+  const file = join(await temporaryDirectory(t), 'file');
+  await writeFile(file, '');
+  for (const path of [file, join(file, 'below')]) {
+    await assert.rejects(openDataDirectory(path), (error: Error & { code: string }) => {
+      assert.equal(error.code, 'DATA_DIRECTORY_UNUSABLE', path);
+      assert.match(error.message, /Set VIGIE_DATA_DIR/);
+      return true;
+    });
+  }
+});
+
+test('root caches under /var/cache, others where XDG says', () => {
+  assert.equal(cacheDirectory('/a/b', {}), '/a/b');
+  const expected = isRoot ? '/var/cache/vigie' : '/somewhere/vigie';
+  assert.equal(cacheDirectory(null, { XDG_CACHE_HOME: '/somewhere' }), expected);
+});
+
+async function temporaryDirectory(t: TestContext): Promise<string> {
+  const path = await mkdtemp(join(tmpdir(), 'vigie-test-directory-'));
+  t.after(() => rm(path, { recursive: true, force: true }));
+  return path;
+}

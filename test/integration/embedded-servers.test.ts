@@ -1,0 +1,271 @@
+/** The servers of a start without DATABASE_URL and NATS_URL: they keep what they acknowledged, and never outlive us. */
+
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { access, chmod, chown, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { connect } from 'nats';
+import pg from 'pg';
+import { cacheDirectory } from '../../src/embedded/data-directory.ts';
+import { startNatsServer } from '../../src/embedded/nats-server.ts';
+import { startPostgres } from '../../src/embedded/postgres.ts';
+import { startTestServers } from '../support/servers.ts';
+import { until } from '../support/until.ts';
+
+const isRoot = process.getuid?.() === 0;
+const NOBODY = 65_534;
+const cacheDir = cacheDirectory(process.env.VIGIE_CACHE_DIR || null);
+const serverBin = process.env.NATS_SERVER_BIN || null;
+
+test('a restart keeps the rows and the messages', async (t) => {
+  const dataDir = await dataDirectory(t);
+  const first = await startBoth(dataDir);
+  await query(first.postgres.url, 'create table kept (word text)');
+  await query(first.postgres.url, "insert into kept values ('été')");
+  await publish(first.nats.url, 'kept');
+  await Promise.all([first.postgres.stop(), first.nats.stop()]);
+  assert.match(await first.postgres.exited, /^embedded PostgreSQL ended with exit code 0/);
+
+  const second = await startBoth(dataDir);
+  t.after(() => Promise.all([second.postgres.stop(), second.nats.stop()]));
+  assert.deepEqual(await query(second.postgres.url, 'select word from kept'), [{ word: 'été' }]);
+  assert.equal(await messageCount(second.nats.url), 1);
+});
+
+test('the truth is durable, and reachable from this machine alone', async (t) => {
+  const dataDir = await dataDirectory(t);
+  const postgres = await startPostgres({ dataDir, cacheDir });
+  t.after(() => postgres.stop());
+  for (const name of ['fsync', 'full_page_writes', 'synchronous_commit', 'data_checksums']) {
+    assert.deepEqual(await query(postgres.url, `select current_setting('${name}') as value`), [{ value: 'on' }], name);
+  }
+  assert.deepEqual(await query(postgres.url, "select current_setting('listen_addresses') as value"), [
+    { value: '127.0.0.1' },
+  ]);
+  const wrong = new URL(postgres.url);
+  wrong.password = 'wrong';
+  await assert.rejects(query(wrong.href, 'select 1'), /password authentication failed/);
+  // French order, and letters outside ASCII.
+  assert.deepEqual(await query(postgres.url, `select 'é' < 'f' collate "fr-x-icu" as sorted, upper('é') as folded`), [
+    { sorted: true, folded: 'É' },
+  ]);
+});
+
+test('kill -9 of the daemon takes its servers along, and the next start works at once', async (t) => {
+  const dataDir = await dataDirectory(t);
+  const { daemon, pids, urls } = await startDaemon(dataDir);
+  await query(urls.postgres, 'create table kept ()');
+  daemon.kill('SIGKILL');
+  const next = await startBoth(dataDir);
+  t.after(() => Promise.all([next.postgres.stop(), next.nats.stop()]));
+  for (const pid of pids) assert.equal(await isRunning(pid), false, `process ${pid} is left`);
+  await query(next.postgres.url, 'select * from kept');
+});
+
+test('a server that missed the death of its daemon is stopped by the next start', async (t) => {
+  const dataDir = await dataDirectory(t);
+  const orphans = await startBoth(dataDir);
+  const next = await startBoth(dataDir);
+  t.after(() => Promise.all([next.postgres.stop(), next.nats.stop()]));
+  assert.equal(await isRunning(orphans.postgres.pid), false);
+  assert.equal(await isRunning(orphans.nats.pid), false);
+});
+
+test('a pid file that names a living stranger does not prevent a start', async (t) => {
+  const dataDir = await dataDirectory(t);
+  const pidFile = join(dataDir, 'postgres/cluster/postmaster.pid');
+  await (await startPostgres({ dataDir, cacheDir })).stop();
+  const stranger = spawn('sleep', ['60'], isRoot ? { uid: NOBODY, gid: NOBODY } : {});
+  t.after(() => stranger.kill());
+  await writeFile(pidFile, `${stranger.pid}\n${dataDir}\n0\n5432\n\n127.0.0.1\n0 0\nready\n`);
+  if (isRoot) await chown(pidFile, NOBODY, NOBODY);
+  const server = await startPostgres({ dataDir, cacheDir });
+  await server.stop();
+});
+
+test('an interrupted first start is begun again', async (t) => {
+  const dataDir = await dataDirectory(t);
+  const { daemon } = spawnDaemon(dataDir);
+  const begun = join(dataDir, 'postgres.new/cluster/global');
+  await until(() => exists(begun), Boolean);
+  daemon.kill('SIGKILL');
+  assert.equal(await exists(join(dataDir, 'postgres')), false);
+  const server = await startPostgres({ dataDir, cacheDir });
+  t.after(() => server.stop());
+  await query(server.url, 'select 1');
+  assert.equal(await exists(join(dataDir, 'postgres.new')), false);
+});
+
+test('a plain user without a home or a locale starts both', async (t) => {
+  if (!isRoot) return t.skip('the other tests run as a plain user already');
+  const dataDir = await dataDirectory(t);
+  await chown(dataDir, NOBODY, NOBODY);
+  const reach = spawn('setpriv', [...AS_NOBODY, 'test', '-r', new URL(import.meta.url).pathname]);
+  const [unreachable] = await once(reach, 'exit');
+  if (unreachable !== 0) return t.skip('this clone is out of reach for nobody');
+  const { daemon, urls } = await startDaemon(dataDir, AS_NOBODY);
+  t.after(() => daemon.kill('SIGKILL'));
+  assert.deepEqual(await query(urls.postgres, 'select 1 as one'), [{ one: 1 }]);
+  await publish(urls.nats, 'hello');
+});
+
+test('a server that does not start says why', async (t) => {
+  const dataDir = await dataDirectory(t);
+  await assert.rejects(startPostgres({ dataDir, cacheDir, settings: { shared_buffers: 'many' } }), (error: Error) => {
+    assert.match(error.message, /embedded PostgreSQL ended with exit code 1.*invalid value for parameter/s);
+    return true;
+  });
+  const taken = createServer().listen(0, '127.0.0.1');
+  await once(taken, 'listening');
+  t.after(() => taken.close());
+  const { port } = taken.address() as { port: number };
+  await assert.rejects(startPostgres({ dataDir, cacheDir, port }), /Address already in use/);
+  await assert.rejects(startNatsServer({ dataDir, serverBin, cacheDir, port }), /address already in use/);
+});
+
+test('a server that dies is noticed', async (t) => {
+  const dataDir = await dataDirectory(t);
+  const { postgres, nats } = await startBoth(dataDir);
+  process.kill(postgres.pid, 'SIGKILL');
+  process.kill(nats.pid, 'SIGKILL');
+  assert.match(await postgres.exited, /^embedded PostgreSQL ended by SIGKILL/);
+  assert.match(await nats.exited, /^embedded nats-server ended by SIGKILL/);
+  await Promise.all([postgres.stop(), nats.stop()]);
+});
+
+test('nats-server syncs every write from 2.10 on, and is not told so before', async (t) => {
+  const dataDir = await dataDirectory(t);
+  const fake = join(dataDir, 'nats-server');
+  for (const [version, isWritten] of [
+    ['2.9.10', false],
+    ['2.10.0', true],
+    ['3.0.1', true],
+  ] as const) {
+    // Says its version, and refuses to run.
+    await writeFile(
+      fake,
+      `#!/bin/sh\n[ "$1" = --version ] && echo 'nats-server: v${version}' && exit\necho no; exit 3\n`,
+    );
+    await chmod(fake, 0o755);
+    await assert.rejects(startNatsServer({ dataDir, serverBin: fake, cacheDir }), /ended with exit code 3.*\nno$/s);
+    const configuration = await readFile(join(dataDir, 'nats/nats-server.conf'), 'utf8');
+    assert.equal(configuration.includes('sync_interval: always'), isWritten, version);
+  }
+});
+
+test('a NATS_SERVER_BIN that is no nats-server is refused by name', async (t) => {
+  const dataDir = await dataDirectory(t);
+  for (const bin of ['/no/such/file', '/bin/true']) {
+    await assert.rejects(startNatsServer({ dataDir, serverBin: bin, cacheDir }), (error: Error & { code: string }) => {
+      assert.equal(error.code, 'EMBEDDED_SERVER_MISSING');
+      assert.match(error.message, new RegExp(`NATS_SERVER_BIN: ${bin}`));
+      return true;
+    });
+  }
+});
+
+test('log lines of the servers are handed over', async (t) => {
+  const dataDir = await dataDirectory(t);
+  const lines: string[] = [];
+  const server = await startPostgres({ dataDir, cacheDir, onLog: (line) => lines.push(line) });
+  await server.stop();
+  assert.match(lines.join('\n'), /ready to accept connections\n.*database system is shut down$/s);
+});
+
+test('test servers come back on the same address with what they had', async (t) => {
+  const { postgres, nats } = await startTestServers(t);
+  await query(postgres.url, 'create table kept ()');
+  await publish(nats.url, 'kept');
+  await Promise.all([postgres.kill(), nats.kill()]);
+  await Promise.all([postgres.restart(), nats.restart()]);
+  await query(postgres.url, 'select * from kept');
+  assert.equal(await messageCount(nats.url), 1);
+});
+
+const AS_NOBODY = [`--reuid=${NOBODY}`, `--regid=${NOBODY}`, '--clear-groups', '--'];
+
+/** A name that shells, URLs and configuration files might trip over. */
+async function dataDirectory(t: TestContext): Promise<string> {
+  const path = await mkdtemp(join(tmpdir(), `vigie-test-donnée d'été "1" $HOME-`));
+  t.after(() => rm(path, { recursive: true, force: true, maxRetries: 10 }));
+  return path;
+}
+
+async function startBoth(dataDir: string) {
+  const [postgres, nats] = await Promise.all([
+    startPostgres({ dataDir, cacheDir }),
+    startNatsServer({ dataDir, serverBin, cacheDir }),
+  ]);
+  return { postgres, nats };
+}
+
+/** A daemon in a process of its own that starts both servers and tells their addresses. */
+function spawnDaemon(dataDir: string, setpriv: readonly string[] = ['--']): { daemon: ChildProcess } {
+  const source = (name: string) => JSON.stringify(new URL(`../../src/embedded/${name}.ts`, import.meta.url).href);
+  const script = `
+    import { openDataDirectory, cacheDirectory } from ${source('data-directory')};
+    import { startPostgres } from ${source('postgres')};
+    import { startNatsServer } from ${source('nats-server')};
+    const { path: dataDir } = await openDataDirectory(process.argv[1]);
+    const cacheDir = dataDir + '/cache';
+    const postgres = await startPostgres({ dataDir, cacheDir });
+    const nats = await startNatsServer({ dataDir, serverBin: process.argv[2] || null, cacheDir });
+    const urls = { postgres: postgres.url, nats: nats.url };
+    process.stdout.write(JSON.stringify({ pids: [postgres.pid, nats.pid], urls }));`;
+  const node = [process.execPath, '--import=tsx', '--input-type=module', `--eval=${script}`, dataDir, serverBin ?? ''];
+  const daemon = spawn('setpriv', [...setpriv, ...node], {
+    env: { PATH: '/usr/local/bin:/usr/bin:/bin' },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  return { daemon };
+}
+
+async function startDaemon(dataDir: string, setpriv?: readonly string[]) {
+  const { daemon } = spawnDaemon(dataDir, setpriv);
+  const [text] = await once(daemon.stdout as NodeJS.ReadableStream, 'data');
+  const told = JSON.parse(String(text)) as { pids: number[]; urls: { postgres: string; nats: string } };
+  return { daemon, ...told };
+}
+
+async function query(url: string, text: string): Promise<readonly unknown[]> {
+  const client = new pg.Client(url);
+  // A test may kill the server under it.
+  client.on('error', () => undefined);
+  await client.connect();
+  try {
+    return (await client.query(text)).rows;
+  } finally {
+    await client.end();
+  }
+}
+
+async function publish(url: string, text: string): Promise<void> {
+  const connection = await connect({ servers: url });
+  const manager = await connection.jetstreamManager();
+  await manager.streams.add({ name: 'KEPT', subjects: ['kept'] });
+  await connection.jetstream().publish('kept', Buffer.from(text));
+  await connection.close();
+}
+
+async function messageCount(url: string): Promise<number> {
+  const connection = await connect({ servers: url });
+  const { state } = await (await connection.jetstreamManager()).streams.info('KEPT');
+  await connection.close();
+  return state.messages;
+}
+
+/** A zombie, which only its parent can remove, does not run. */
+async function isRunning(pid: number): Promise<boolean> {
+  return (await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')) !== '';
+}
+
+function exists(path: string): Promise<boolean> {
+  return access(path).then(
+    () => true,
+    () => false,
+  );
+}
