@@ -3,12 +3,17 @@
  * the order in which a request meets them; handlers throw, and one funnel answers.
  */
 
+import cors from '@koa/cors';
+import etag from '@koa/etag';
 import Router from '@koa/router';
 import Koa, { type Context, type Middleware } from 'koa';
+import compress from 'koa-compress';
 import { apiKeyVerifier } from '../store/clients.ts';
 import { authenticate, limitRate } from './auth.ts';
+import { baseUrlOf } from './base-url.ts';
 import { deliveryRoutes } from './deliveries.ts';
 import type { ApiDependencies } from './dependencies.ts';
+import { documentationRoutes } from './documentation.ts';
 import { matchRoutes } from './matches.ts';
 import { pointRoutes } from './points-of-interest.ts';
 import { Problem, reportProblems } from './problem.ts';
@@ -16,6 +21,7 @@ import { propertyRoutes } from './properties.ts';
 import { referenceRoutes } from './reference.ts';
 import { logRequests } from './request-log.ts';
 import { searchRoutes } from './searches.ts';
+import { secureHeaders } from './secure-headers.ts';
 import { webhookTestRoutes } from './webhook-tester.ts';
 
 export function createApi(dependencies: ApiDependencies): Koa {
@@ -23,6 +29,11 @@ export function createApi(dependencies: ApiDependencies): Koa {
   const nowMs = () => performance.now();
   const app = new Koa();
   app.use(logRequests(logger, nowMs));
+  app.use(cors({ allowHeaders: REQUEST_HEADERS, exposeHeaders: ANSWER_HEADERS, maxAge: 86_400 }));
+  app.use(secureHeaders);
+  app.use(compress({ zstd: false }));
+  app.use(answerUnchanged);
+  app.use(etag());
   app.use(reportProblems(logger));
   app.use(linkToDocumentation(settings.publicUrl));
   app.use(authenticate(apiKeyVerifier(database, nowMs)));
@@ -37,8 +48,15 @@ export function createApi(dependencies: ApiDependencies): Koa {
   return app;
 }
 
+const REQUEST_HEADERS = ['Accept', 'Content-Type', 'If-None-Match', 'X-API-KEY', 'X-Request-Id'];
+const ANSWER_HEADERS = [
+  ...['ETag', 'Link', 'Location', 'Retry-After', 'X-Request-Id', 'Allow'],
+  ...['RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset'],
+];
+
 function createRouter(dependencies: ApiDependencies): Router {
   const router = new Router();
+  documentationRoutes(router, dependencies);
   searchRoutes(router, dependencies);
   matchRoutes(router, dependencies);
   deliveryRoutes(router, dependencies);
@@ -49,12 +67,13 @@ function createRouter(dependencies: ApiDependencies): Router {
   return router;
 }
 
-/** The protocol and host that clients use: the configured ones, else those of the request. */
-export function baseUrlOf(ctx: Context, publicUrl: string | null): string {
-  if (publicUrl !== null) return publicUrl.replace(/\/+$/, '');
-  // Koa's `ctx.origin` is the Origin header, a page's address and not ours.
-  return /^[\w.:[\]-]+$/.test(ctx.host) ? `${ctx.protocol}://${ctx.host}` : '';
-}
+/** 304 when the client has what would be answered. */
+const answerUnchanged: Middleware = async (ctx, next) => {
+  await next();
+  if (!ctx.fresh) return;
+  ctx.status = 304;
+  ctx.body = null;
+};
 
 const API_DOCUMENTATION = 'http://www.w3.org/ns/hydra/core#apiDocumentation';
 

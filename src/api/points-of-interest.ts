@@ -46,5 +46,5 @@ export function pointRoutes(router: Router, { pointsOfInterest = () => [] }: Api
 /** `attributes` is an object, or an empty list when nothing is known, as the specification has it. */
 function pointDocument({ lat, lon, name, type, attributes }: PointOfInterest): object {
   const isBlank = Object.keys(attributes).length === 0;
-  return { '@type': 'PointOfInterest', lat, lon, name, type, attributes: isBlank ? [] : attributes };
+  return { lat, lon, name, type, attributes: isBlank ? [] : attributes };
 }

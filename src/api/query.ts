@@ -195,7 +195,7 @@ export function searchTemplate(path: string, rules: Rules): object {
   const filters = Object.entries(rules).filter(([, { property }]) => property !== null);
   return {
     '@type': 'hydra:IriTemplate',
-    'hydra:template': `${path}{?${filters.map(([variable]) => variable).join(',')}}`,
+    'hydra:template': filters.length === 0 ? path : `${path}{?${filters.map(([variable]) => variable).join(',')}}`,
     'hydra:variableRepresentation': 'BasicRepresentation',
     'hydra:mapping': filters.map(([variable, { property = variable, isRequired = false }]) => ({
       '@type': 'IriTemplateMapping',

@@ -27,11 +27,22 @@ export function referenceRoutes(router: Router, dependencies: ApiDependencies): 
   siteCategoryRoutes(router, dependencies);
 
   // Only the client itself: `user` of a search leads to it.
-  router.get('/users/:id', acceptable, (ctx) => {
-    const { clientId, clientName } = principalOf(ctx);
-    if (parseUuid(String(ctx.params.id)) !== clientId) throw notFound('this user');
-    answer(ctx, { '@context': '/contexts/User', '@id': `/users/${clientId}`, '@type': 'User', name: clientName });
+  router.get('/users', acceptable, (ctx) => {
+    readQuery(ctx, {});
+    const paging = { page: 1, itemsPerPage: 1 };
+    const members = [userDocument(ctx)];
+    answer(ctx, collection(ctx, { context: 'User', members, totalItems: 1, paging, parameters: {} }));
   });
+
+  router.get('/users/:id', acceptable, (ctx) => {
+    if (parseUuid(String(ctx.params.id)) !== principalOf(ctx).clientId) throw notFound('this user');
+    answer(ctx, userDocument(ctx));
+  });
+}
+
+function userDocument(ctx: Context): object {
+  const { clientId, clientName } = principalOf(ctx);
+  return { '@context': '/contexts/User', '@id': `/users/${clientId}`, '@type': 'User', name: clientName };
 }
 
 function cityRoutes(router: Router, { reference }: ApiDependencies): void {

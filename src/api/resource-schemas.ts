@@ -90,12 +90,11 @@ const Search = z.strictObject({
 });
 
 const PointOfInterest = z.strictObject({
-  '@type': z.literal('PointOfInterest'),
   lat: z.number().meta({ description: 'Latitude.' }),
   lon: z.number().meta({ description: 'Longitude.' }),
   name: textOrNull('Name.'),
   type: text('Category, such as school.'),
-  attributes: z.union([z.record(z.string(), z.string()), z.tuple([])]).meta({
+  attributes: z.union([z.record(z.string(), z.string()), z.array(z.never()).max(0)]).meta({
     description: 'What else is known; an empty list when nothing is. School: schoolType, operatorType.',
   }),
 });

@@ -1,0 +1,104 @@
+/**
+ * What needs no key: the Hydra entrypoint, documentation and contexts, the OpenAPI document and the page that shows
+ * it. The page's scripts come from this server, under a policy that allows no other.
+ */
+
+import { readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import type Router from '@koa/router';
+import type { Context } from 'koa';
+import { baseUrlOf } from './base-url.ts';
+import { acceptable, answer } from './content.ts';
+import type { ApiDependencies } from './dependencies.ts';
+import { ENTRYPOINT_MEMBERS } from './entrypoint-members.ts';
+import { hydraDocumentation } from './hydra-documentation.ts';
+import { jsonLdContext } from './json-ld-contexts.ts';
+import { openApiDocument } from './openapi.ts';
+import { notFound } from './problem.ts';
+
+export function documentationRoutes(router: Router, { settings }: ApiDependencies): void {
+  const baseUrl = (ctx: Context): string => baseUrlOf(ctx, settings.publicUrl);
+
+  router.get('/', acceptable, (ctx) => {
+    answer(ctx, { '@context': '/contexts/Entrypoint', '@id': '/', '@type': 'Entrypoint', ...ENTRYPOINT_MEMBERS });
+  });
+
+  router.get('/docs.jsonld', acceptable, (ctx) => answer(ctx, hydraDocumentation(baseUrl(ctx))));
+
+  router.get('/contexts/:name', acceptable, (ctx) => {
+    const context = jsonLdContext(String(ctx.params.name), baseUrl(ctx));
+    if (context === null) throw notFound('this context');
+    answer(ctx, context);
+  });
+
+  router.get('/openapi.json', (ctx) => {
+    ctx.type = 'application/json';
+    ctx.body = JSON.stringify(openApiDocument(baseUrl(ctx), settings.version));
+  });
+
+  pageRoutes(router);
+}
+
+const PAGE = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Vigie API</title>
+<link rel="icon" href="data:,">
+<link rel="stylesheet" href="/docs/swagger-ui.css">
+</head>
+<body>
+<div id="swagger-ui"></div>
+<script src="/docs/swagger-ui-bundle.js"></script>
+<script src="/docs/init.js"></script>
+</body>
+</html>
+`;
+
+/** No remote resource: the validator badge would be one. */
+const INIT = `SwaggerUIBundle({
+  url: '/openapi.json',
+  dom_id: '#swagger-ui',
+  validatorUrl: null,
+  deepLinking: true,
+  persistAuthorization: false,
+});
+`;
+
+/** Swagger UI draws its icons from data: URLs and sets widths in style attributes. */
+const PAGE_POLICY =
+  "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; " +
+  "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+const ASSETS: Readonly<Record<string, string>> = {
+  'swagger-ui.css': 'text/css; charset=utf-8',
+  'swagger-ui-bundle.js': 'text/javascript; charset=utf-8',
+};
+
+function pageRoutes(router: Router): void {
+  const directory = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'));
+  const read = new Map<string, Promise<Buffer>>();
+
+  router.get(['/docs', '/docs/'], (ctx) => {
+    ctx.set('Content-Security-Policy', PAGE_POLICY);
+    ctx.type = 'text/html; charset=utf-8';
+    ctx.body = PAGE;
+  });
+
+  router.get('/docs/init.js', (ctx) => {
+    ctx.type = 'text/javascript; charset=utf-8';
+    ctx.body = INIT;
+  });
+
+  router.get('/docs/:asset', async (ctx) => {
+    const asset = String(ctx.params.asset);
+    const type = Object.hasOwn(ASSETS, asset) ? ASSETS[asset] : undefined;
+    if (type === undefined) throw notFound('this page');
+    const content = read.get(asset) ?? readFile(join(directory, asset));
+    read.set(asset, content);
+    ctx.set('Content-Type', type);
+    ctx.body = await content;
+  });
+}

@@ -1,0 +1,218 @@
+/**
+ * `/docs.jsonld`: the Hydra ApiDocumentation as API Platform 2.7 writes it, read off the table of endpoints and the
+ * JSON Schemas.
+ */
+
+import { ENDPOINTS, type Endpoint } from './endpoints.ts';
+import { memberOf } from './entrypoint-members.ts';
+import { JSON_SCHEMAS, type JsonSchema, nameOfReference, withoutNull } from './json-schemas.ts';
+import { PARTS, RESOURCES, type ResourceName } from './resource-schemas.ts';
+
+const CONTEXT = {
+  hydra: 'http://www.w3.org/ns/hydra/core#',
+  rdf: 'http://www.w3.org/1999/02/22-rdf-syntax-ns#',
+  rdfs: 'http://www.w3.org/2000/01/rdf-schema#',
+  xmls: 'http://www.w3.org/2001/XMLSchema#',
+  owl: 'http://www.w3.org/2002/07/owl#',
+  schema: 'https://schema.org/',
+  domain: { '@id': 'rdfs:domain', '@type': '@id' },
+  range: { '@id': 'rdfs:range', '@type': '@id' },
+  subClassOf: { '@id': 'rdfs:subClassOf', '@type': '@id' },
+  expects: { '@id': 'hydra:expects', '@type': '@id' },
+  returns: { '@id': 'hydra:returns', '@type': '@id' },
+} as const;
+
+/** Answered only, or known by the resource's own `@` members. */
+const READ_ONLY: Readonly<Partial<Record<ResourceName, readonly string[]>>> = {
+  Search: ['token', 'user', 'createdAt', 'updatedAt', 'lastAlertAt'],
+};
+const REQUIRED: Readonly<Partial<Record<ResourceName, readonly string[]>>> = { Search: ['title'] };
+
+export function hydraDocumentation(baseUrl: string): object {
+  const resources = Object.keys(RESOURCES) as ResourceName[];
+  return {
+    '@context': { '@vocab': `${baseUrl}/docs.jsonld#`, ...CONTEXT },
+    '@id': '/docs.jsonld',
+    '@type': 'hydra:ApiDocumentation',
+    'hydra:title': 'Vigie',
+    'hydra:description': 'Saved real-estate searches, the alerts they raise and where they went.',
+    'hydra:entrypoint': { '@id': '/' },
+    'hydra:supportedClass': [
+      ...resources.map(resourceClass),
+      ...Object.keys(PARTS)
+        .filter((name) => name !== 'CityReference')
+        .map((name) => partClass(name)),
+      entrypointClass(resources),
+      ...errorClasses(),
+    ],
+  };
+}
+
+function resourceClass(name: ResourceName): object {
+  const isWritable = ENDPOINTS.some((one) => one.resource === name && one.body !== null);
+  const readOnly = READ_ONLY[name] ?? [];
+  return {
+    '@id': `#${name}`,
+    '@type': 'hydra:Class',
+    'rdfs:label': name,
+    'hydra:title': name,
+    'hydra:supportedProperty': membersOf(name).map(([member, schema]) =>
+      supportedProperty(name, member, schema, {
+        isWritable: isWritable && !readOnly.includes(member),
+        isRequired: REQUIRED[name]?.includes(member) ?? false,
+      }),
+    ),
+    'hydra:supportedOperation': ENDPOINTS.filter((one) => one.resource === name && one.path.endsWith('}')).map(
+      operation,
+    ),
+  };
+}
+
+function partClass(name: string): object {
+  return {
+    '@id': `#${name}`,
+    '@type': 'hydra:Class',
+    'rdfs:label': name,
+    'hydra:title': name,
+    'hydra:supportedProperty': membersOf(name).map(([member, schema]) =>
+      supportedProperty(name, member, schema, { isWritable: false, isRequired: false }),
+    ),
+  };
+}
+
+function membersOf(name: string): [string, JsonSchema][] {
+  return Object.entries((JSON_SCHEMAS[name] as JsonSchema).properties ?? {}).filter(
+    ([member]) => !member.startsWith('@'),
+  );
+}
+
+interface Access {
+  readonly isWritable: boolean;
+  readonly isRequired: boolean;
+}
+
+function supportedProperty(
+  name: string,
+  member: string,
+  schema: JsonSchema,
+  { isWritable, isRequired }: Access,
+): object {
+  const linked = withoutNull(schema)['x-class'];
+  return {
+    '@type': 'hydra:SupportedProperty',
+    'hydra:property': {
+      '@id': `#${name}/${member}`,
+      '@type': linked === undefined ? 'rdf:Property' : 'hydra:Link',
+      'rdfs:label': member,
+      domain: `#${name}`,
+      range: linked === undefined ? rangeOf(schema) : `#${linked}`,
+    },
+    'hydra:title': member,
+    'hydra:required': isRequired,
+    'hydra:readable': true,
+    'hydra:writeable': isWritable,
+    ...(schema.description === undefined ? {} : { 'hydra:description': schema.description }),
+  };
+}
+
+const RANGES: Readonly<Record<string, string>> = {
+  boolean: 'xmls:boolean',
+  integer: 'xmls:integer',
+  number: 'xmls:double',
+  string: 'xmls:string',
+};
+
+/** Of an array, that of its items; of alternatives, that of the first. */
+function rangeOf(schema: JsonSchema): string {
+  const value = withoutNull(schema);
+  const name = nameOfReference(value);
+  if (name !== null) return `#${name === 'CityReference' ? 'City' : name}`;
+  if (value.format === 'date-time') return 'xmls:dateTime';
+  if (value.items !== undefined) return rangeOf(value.items);
+  const [variant] = value.anyOf ?? [];
+  if (variant !== undefined) return rangeOf(variant);
+  const types = Array.isArray(value.type) ? value.type : [value.type];
+  return RANGES[String(types.find((type) => type !== 'null'))] ?? 'rdfs:Resource';
+}
+
+function operation({ method, summary, resource, answers, body }: Endpoint): object {
+  const returns = { item: `#${resource}`, collection: 'hydra:Collection', nothing: 'owl:Nothing' }[answers];
+  return {
+    '@type': 'hydra:Operation',
+    'hydra:method': method.toUpperCase(),
+    'hydra:title': summary,
+    'rdfs:label': summary,
+    ...(body === null ? {} : { expects: `#${resource}` }),
+    returns,
+  };
+}
+
+function entrypointClass(resources: readonly ResourceName[]): object {
+  return {
+    '@id': '#Entrypoint',
+    '@type': 'hydra:Class',
+    'hydra:title': 'The API entrypoint',
+    'hydra:supportedProperty': resources.map((resource) => ({
+      '@type': 'hydra:SupportedProperty',
+      'hydra:property': {
+        '@id': `#Entrypoint/${memberOf(resource)}`,
+        '@type': 'hydra:Link',
+        domain: '#Entrypoint',
+        'rdfs:label': `The collection of ${resource} resources`,
+        'rdfs:range': [
+          { '@id': 'hydra:Collection' },
+          {
+            'owl:equivalentClass': {
+              'owl:onProperty': { '@id': 'hydra:member' },
+              'owl:allValuesFrom': { '@id': `#${resource}` },
+            },
+          },
+        ],
+        'hydra:supportedOperation': ENDPOINTS.filter((one) => one.resource === resource && !one.path.includes('{')).map(
+          operation,
+        ),
+      },
+      'hydra:title': `The collection of ${resource} resources`,
+      'hydra:readable': true,
+      'hydra:writeable': false,
+    })),
+    'hydra:supportedOperation': {
+      '@type': 'hydra:Operation',
+      'hydra:method': 'GET',
+      'rdfs:label': 'The API entrypoint',
+      returns: '#Entrypoint',
+    },
+  };
+}
+
+function errorClasses(): object[] {
+  const property = (name: string, member: string, range: string) => ({
+    '@type': 'hydra:SupportedProperty',
+    'hydra:property': {
+      '@id': `#${name}/${member}`,
+      '@type': 'rdf:Property',
+      'rdfs:label': member,
+      domain: `#${name}`,
+      range,
+    },
+    'hydra:title': member,
+    'hydra:readable': true,
+    'hydra:writeable': false,
+  });
+  const violation = ['propertyPath', 'message', 'code'];
+  return [
+    {
+      '@id': '#ConstraintViolation',
+      '@type': 'hydra:Class',
+      'hydra:title': 'A constraint violation',
+      'hydra:supportedProperty': violation.map((member) => property('ConstraintViolation', member, 'xmls:string')),
+    },
+    {
+      '@id': '#ConstraintViolationList',
+      '@type': 'hydra:Class',
+      subClassOf: 'hydra:Error',
+      'hydra:title': 'A list of constraint violations',
+      'hydra:supportedProperty': [property('ConstraintViolationList', 'violations', '#ConstraintViolation')],
+    },
+  ];
+}

@@ -1,0 +1,185 @@
+/** `/openapi.json`: OpenAPI 3.1, written from the table of endpoints and the schemas that check bodies and answers. */
+
+import { BODY_TYPES } from './content.ts';
+import { ENDPOINTS, type Endpoint } from './endpoints.ts';
+import { JSON_SCHEMAS, type JsonSchema, referenceTo } from './json-schemas.ts';
+import { RESOURCES, type ResourceName } from './resource-schemas.ts';
+
+const ERRORS: Readonly<Record<number, string>> = {
+  400: 'Malformed parameters or body.',
+  401: 'The API key is missing, unknown or revoked.',
+  404: 'There is no such resource, or it is not yours.',
+  406: 'None of the accepted media types is served.',
+  413: 'The body is larger than 1 MiB.',
+  415: 'The media type of the body is not taken.',
+  422: 'The body has violations.',
+  429: 'Too many requests; see Retry-After.',
+  503: 'Not available now; see Retry-After.',
+};
+
+export function openApiDocument(baseUrl: string, version: string): object {
+  const paths: Record<string, Record<string, object>> = {};
+  for (const endpoint of ENDPOINTS)
+    paths[endpoint.path] = { ...paths[endpoint.path], [endpoint.method]: operation(endpoint) };
+  const listed = ENDPOINTS.filter(({ answers }) => answers === 'collection').map(({ resource }) => resource);
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Vigie',
+      version,
+      description: 'Saved real-estate searches, the alerts they raise and where they went.',
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    },
+    servers: [{ url: baseUrl === '' ? '/' : baseUrl }],
+    security: [{ apiKey: [] }],
+    tags: Object.keys(RESOURCES).map((name) => ({ name, description: `${name} resources.` })),
+    paths,
+    components: {
+      securitySchemes: { apiKey: { type: 'apiKey', in: 'header', name: 'X-API-KEY', description: 'Your API key.' } },
+      schemas: {
+        ...JSON_SCHEMAS,
+        ...envelopeSchemas(),
+        ...Object.fromEntries([...new Set(listed)].map((name) => [`${name}Collection`, collectionSchema(name)])),
+      },
+      responses: Object.fromEntries(
+        Object.entries(ERRORS).map(([status, description]) => [`E${status}`, errorResponse(status, description)]),
+      ),
+    },
+  };
+}
+
+function operation(endpoint: Endpoint): object {
+  const names = [...endpoint.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => String(name));
+  return {
+    operationId: operationId(endpoint),
+    summary: endpoint.summary,
+    tags: [endpoint.resource],
+    parameters: [...names.map((name) => pathParameter(name, endpoint)), ...queryParameters(endpoint)],
+    ...(endpoint.body === null ? {} : { requestBody: requestBody(endpoint.body) }),
+    responses: responses(endpoint, names.length > 0),
+  };
+}
+
+/** `get /searches/{id}/matches` is `getSearchesMatches`, the one with `{id}` at its end `getSearchesItem`. */
+function operationId({ method, path }: Endpoint): string {
+  const words = path
+    .replace(/\{\w+\}$/, 'item')
+    .replace(/\{\w+\}/g, '')
+    .split(/[^a-z]+/i)
+    .filter(Boolean);
+  return method + words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join('');
+}
+
+const NUMBERED: readonly ResourceName[] = ['City', 'Department', 'SiteCategory'];
+
+function pathParameter(name: string, { resource }: Endpoint): object {
+  const schema = NUMBERED.includes(resource) ? { type: 'integer', minimum: 0 } : { type: 'string', format: 'uuid' };
+  return { name, in: 'path', required: true, schema };
+}
+
+function queryParameters({ parameters }: Endpoint): object[] {
+  return Object.entries(parameters).map(([name, { description, schema, isRequired = false }]) => ({
+    name,
+    in: 'query',
+    required: isRequired,
+    description,
+    schema,
+    ...(schema.type === 'array' ? { style: 'form', explode: true } : {}),
+  }));
+}
+
+function requestBody(name: string): object {
+  return {
+    required: true,
+    content: Object.fromEntries(BODY_TYPES.map((type) => [type, { schema: referenceTo(name) }])),
+  };
+}
+
+function responses(endpoint: Endpoint, hasPathParameter: boolean): object {
+  const { answers, body, method, parameters, resource } = endpoint;
+  const statuses = [401, 429, 503];
+  if (hasPathParameter || 'search' in parameters) statuses.push(404);
+  if (answers !== 'nothing') statuses.push(406);
+  if (body !== null) statuses.push(400, 413, 415, 422);
+  if (answers === 'collection' || Object.keys(parameters).length > 0) statuses.push(400);
+  const errors = statuses.map((status) => [status, { $ref: `#/components/responses/E${status}` }]);
+  return { ...Object.fromEntries(errors), ...success(answers, resource, method) };
+}
+
+function success(answers: Endpoint['answers'], resource: ResourceName, method: string): object {
+  if (answers === 'nothing') return { 204: { description: 'Deleted.' } };
+  const schema = referenceTo(answers === 'collection' ? `${resource}Collection` : resource);
+  const content = { 'application/ld+json': { schema }, 'application/json': { schema } };
+  if (method !== 'post') return { 200: { description: 'OK.', content } };
+  const location = { description: 'Path of what was created.', schema: { type: 'string', format: 'uri-reference' } };
+  return { 201: { description: 'Created.', headers: { Location: location }, content } };
+}
+
+function errorResponse(status: string, description: string): object {
+  const schema = referenceTo(status === '422' ? 'ConstraintViolationList' : 'Problem');
+  return { description, content: { 'application/problem+json': { schema } } };
+}
+
+const string = { type: 'string' };
+
+function envelopeSchemas(): Record<string, object> {
+  const link = { type: 'string', format: 'uri-reference' };
+  return {
+    CollectionView: {
+      type: 'object',
+      required: ['@id', '@type'],
+      additionalProperties: false,
+      properties: {
+        '@id': link,
+        '@type': { const: 'hydra:PartialCollectionView' },
+        'hydra:first': link,
+        'hydra:last': link,
+        'hydra:previous': link,
+        'hydra:next': link,
+      },
+    },
+    CollectionSearch: {
+      type: 'object',
+      required: ['@type', 'hydra:template', 'hydra:variableRepresentation', 'hydra:mapping'],
+      additionalProperties: false,
+      properties: {
+        '@type': { const: 'hydra:IriTemplate' },
+        'hydra:template': string,
+        'hydra:variableRepresentation': { const: 'BasicRepresentation' },
+        'hydra:mapping': {
+          type: 'array',
+          items: {
+            type: 'object',
+            required: ['@type', 'variable', 'property', 'required'],
+            additionalProperties: false,
+            properties: {
+              '@type': { const: 'IriTemplateMapping' },
+              variable: string,
+              property: string,
+              required: { type: 'boolean' },
+            },
+          },
+        },
+      },
+    },
+  };
+}
+
+/** Points of interest have no `hydra:search`: the specification lists the members of that collection. */
+function collectionSchema(name: ResourceName): JsonSchema & { readonly additionalProperties: boolean } {
+  const properties: Record<string, object> = {
+    '@context': { const: `/contexts/${name}` },
+    '@id': { type: 'string', format: 'uri-reference' },
+    '@type': { const: 'hydra:Collection' },
+    'hydra:member': { type: 'array', items: referenceTo(name) },
+    'hydra:totalItems': { type: 'integer', minimum: 0 },
+    'hydra:view': referenceTo('CollectionView'),
+    ...(name === 'PointOfInterest' ? {} : { 'hydra:search': referenceTo('CollectionSearch') }),
+  };
+  return {
+    type: 'object',
+    required: Object.keys(properties),
+    additionalProperties: false,
+    properties: properties as Readonly<Record<string, JsonSchema>>,
+  };
+}
