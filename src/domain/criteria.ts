@@ -57,98 +57,115 @@ export interface CriterionVerdict {
   readonly actual: string;
 }
 
+/** What a criterion looks at. */
+interface Considered {
+  readonly criteria: Criteria;
+  readonly facts: PropertyFacts;
+  /** Those of `consideredAdverts`. */
+  readonly adverts: readonly AdvertFacts[];
+}
+
+/** One criterion: absent from a search unless `isSet`. */
+interface Criterion {
+  readonly name: string;
+  isSet(criteria: Criteria): boolean;
+  holds(considered: Considered): boolean;
+  expected(criteria: Criteria): unknown;
+  actual(considered: Considered): unknown;
+}
+
+const CRITERIA: readonly Criterion[] = [
+  {
+    name: 'liveAdvert',
+    isSet: () => true,
+    holds: ({ adverts }) => adverts.length > 0,
+    expected: () => 'at least one outside the excluded site categories',
+    actual: ({ adverts }) => adverts.length,
+  },
+  {
+    name: 'transactionType',
+    isSet: (criteria) => criteria.transactionType !== null,
+    holds: ({ criteria, facts }) => facts.transactionType === criteria.transactionType,
+    expected: (criteria) => criteria.transactionType,
+    actual: ({ facts }) => facts.transactionType,
+  },
+  {
+    name: 'propertyTypes',
+    isSet: (criteria) => criteria.propertyTypes.length > 0,
+    holds: ({ criteria, facts }) => includes(criteria.propertyTypes, facts.propertyType),
+    expected: (criteria) => criteria.propertyTypes,
+    actual: ({ facts }) => facts.propertyType,
+  },
+  rangeCriterion('budget', ({ facts }) => [facts.price]),
+  rangeCriterion('pricePerMeter', ({ facts }) => [facts.pricePerMeter]),
+  rangeCriterion('surface', ({ facts }) => [facts.surface]),
+  rangeCriterion('landSurface', ({ facts }) => [facts.landSurface]),
+  rangeCriterion('room', ({ facts }) => [facts.room]),
+  rangeCriterion('bedroom', ({ facts }) => [facts.bedroom]),
+  rangeCriterion('advertPrice', ({ adverts }) => adverts.map((advert) => advert.price)),
+  {
+    name: 'furnished',
+    isSet: (criteria) => criteria.furnished !== null,
+    holds: ({ criteria, facts }) => facts.furnished === criteria.furnished,
+    expected: (criteria) => criteria.furnished,
+    actual: ({ facts }) => facts.furnished,
+  },
+  listCriterion('publisherTypes', (advert) => advert.publisherType),
+  listCriterion('includedSiteCategories', (advert) => advert.siteCategory),
+  {
+    name: 'withVirtualTour',
+    isSet: (criteria) => criteria.withVirtualTour,
+    holds: ({ adverts }) => adverts.some((advert) => advert.hasVirtualTour),
+    expected: () => true,
+    actual: ({ adverts }) => adverts.map((advert) => advert.hasVirtualTour),
+  },
+  {
+    name: 'withCoherentPrice',
+    isSet: (criteria) => criteria.withCoherentPrice,
+    holds: ({ facts }) => facts.isPriceCoherent,
+    expected: () => true,
+    actual: ({ facts }) => facts.isPriceCoherent,
+  },
+  {
+    name: 'areas',
+    isSet: (criteria) => hasAreas(criteria.areas),
+    holds: ({ criteria, facts }) => isInAreas(criteria.areas, facts),
+    expected: (criteria) => criteria.areas,
+    actual: ({ facts: { lat, lon, inseeCodes, zipcodes, departmentCode } }) => {
+      return { lat, lon, inseeCodes, zipcodes, departmentCode };
+    },
+  },
+  {
+    name: 'excludedCities',
+    isSet: (criteria) => criteria.excludedInseeCodes.length > 0,
+    holds: ({ criteria, facts }) => !facts.inseeCodes.some((code) => criteria.excludedInseeCodes.includes(code)),
+    expected: (criteria) => criteria.excludedInseeCodes,
+    actual: ({ facts }) => facts.inseeCodes,
+  },
+  {
+    name: 'expressions',
+    isSet: (criteria) => criteria.expressions.length > 0,
+    holds: (considered) => expressionsHold(considered.criteria.expressions, foldTexts(textsOf(considered))),
+    expected: (criteria) => criteria.expressions,
+    actual: textsOf,
+  },
+];
+
 /** True when every criterion that is set holds. */
 export function satisfies(criteria: Criteria, facts: PropertyFacts): boolean {
-  return explain(criteria, facts).every((verdict) => verdict.holds);
+  const considered = { criteria, facts, adverts: consideredAdverts(criteria, facts) };
+  return CRITERIA.every((criterion) => !criterion.isSet(criteria) || criterion.holds(considered));
 }
 
 /** The verdict of every criterion that is set, `liveAdvert` first. */
 export function explain(criteria: Criteria, facts: PropertyFacts): readonly CriterionVerdict[] {
-  const adverts = consideredAdverts(criteria, facts);
-  const verdicts: CriterionVerdict[] = [];
-  const judge = (criterion: string, holds: boolean, expected: unknown, actual: unknown): void => {
-    verdicts.push({ criterion, holds, expected: show(expected), actual: show(actual) });
-  };
-  const judgeRange = (criterion: string, range: Range, values: readonly (number | null)[]): void => {
-    if (range.min === null && range.max === null) return;
-    judge(
-      criterion,
-      values.some((value) => isInRange(range, value)),
-      range,
-      values,
-    );
-  };
-
-  judge('liveAdvert', adverts.length > 0, 'at least one outside the excluded site categories', adverts.length);
-  if (criteria.transactionType !== null) {
-    judge(
-      'transactionType',
-      facts.transactionType === criteria.transactionType,
-      criteria.transactionType,
-      facts.transactionType,
-    );
-  }
-  if (criteria.propertyTypes.length > 0) {
-    judge(
-      'propertyTypes',
-      includes(criteria.propertyTypes, facts.propertyType),
-      criteria.propertyTypes,
-      facts.propertyType,
-    );
-  }
-  judgeRange('budget', criteria.budget, [facts.price]);
-  judgeRange('pricePerMeter', criteria.pricePerMeter, [facts.pricePerMeter]);
-  judgeRange('surface', criteria.surface, [facts.surface]);
-  judgeRange('landSurface', criteria.landSurface, [facts.landSurface]);
-  judgeRange('room', criteria.room, [facts.room]);
-  judgeRange('bedroom', criteria.bedroom, [facts.bedroom]);
-  judgeRange(
-    'advertPrice',
-    criteria.advertPrice,
-    adverts.map((advert) => advert.price),
-  );
-  if (criteria.furnished !== null) {
-    judge('furnished', facts.furnished === criteria.furnished, criteria.furnished, facts.furnished);
-  }
-  if (criteria.publisherTypes.length > 0) {
-    const types = adverts.map((advert) => advert.publisherType);
-    judge(
-      'publisherTypes',
-      types.some((type) => includes(criteria.publisherTypes, type)),
-      criteria.publisherTypes,
-      types,
-    );
-  }
-  if (criteria.includedSiteCategories.length > 0) {
-    const categories = adverts.map((advert) => advert.siteCategory);
-    const holds = categories.some((category) => includes(criteria.includedSiteCategories, category));
-    judge('includedSiteCategories', holds, criteria.includedSiteCategories, categories);
-  }
-  if (criteria.withVirtualTour) {
-    judge(
-      'withVirtualTour',
-      adverts.some((advert) => advert.hasVirtualTour),
-      true,
-      adverts.map((advert) => advert.hasVirtualTour),
-    );
-  }
-  if (criteria.withCoherentPrice) judge('withCoherentPrice', facts.isPriceCoherent, true, facts.isPriceCoherent);
-  if (hasAreas(criteria.areas)) {
-    const place = { lat: facts.lat, lon: facts.lon, inseeCodes: facts.inseeCodes, zipcodes: facts.zipcodes };
-    judge('areas', isInAreas(criteria.areas, facts), criteria.areas, {
-      ...place,
-      departmentCode: facts.departmentCode,
-    });
-  }
-  if (criteria.excludedInseeCodes.length > 0) {
-    const holds = !facts.inseeCodes.some((code) => criteria.excludedInseeCodes.includes(code));
-    judge('excludedCities', holds, criteria.excludedInseeCodes, facts.inseeCodes);
-  }
-  if (criteria.expressions.length > 0) {
-    const texts = [...facts.texts, ...adverts.flatMap((advert) => advert.texts)];
-    judge('expressions', expressionsHold(criteria.expressions, foldTexts(texts)), criteria.expressions, texts);
-  }
-  return verdicts;
+  const considered = { criteria, facts, adverts: consideredAdverts(criteria, facts) };
+  return CRITERIA.filter((criterion) => criterion.isSet(criteria)).map((criterion) => ({
+    criterion: criterion.name,
+    holds: criterion.holds(considered),
+    expected: show(criterion.expected(criteria)),
+    actual: show(criterion.actual(considered)),
+  }));
 }
 
 /** Live adverts outside the excluded site categories: the only ones that count for this search. */
@@ -181,6 +198,38 @@ export function isInAreas(areas: Areas, facts: PropertyFacts): boolean {
 export function isInRange(range: Range, value: number | null): boolean {
   if (value === null) return range.min === null && range.max === null;
   return (range.min === null || value >= range.min) && (range.max === null || value <= range.max);
+}
+
+/** Holds when any of the values is in the range. */
+function rangeCriterion(
+  name: 'budget' | 'advertPrice' | 'pricePerMeter' | 'surface' | 'landSurface' | 'room' | 'bedroom',
+  valuesOf: (considered: Considered) => readonly (number | null)[],
+): Criterion {
+  return {
+    name,
+    isSet: (criteria) => criteria[name].min !== null || criteria[name].max !== null,
+    holds: (considered) => valuesOf(considered).some((value) => isInRange(considered.criteria[name], value)),
+    expected: (criteria) => criteria[name],
+    actual: valuesOf,
+  };
+}
+
+/** Holds when any considered advert has one of the listed values. */
+function listCriterion<Name extends 'publisherTypes' | 'includedSiteCategories'>(
+  name: Name,
+  valueOf: (advert: AdvertFacts) => Criteria[Name][number] | null,
+): Criterion {
+  return {
+    name,
+    isSet: (criteria) => criteria[name].length > 0,
+    holds: ({ criteria, adverts }) => adverts.some((advert) => includes<unknown>(criteria[name], valueOf(advert))),
+    expected: (criteria) => criteria[name],
+    actual: ({ adverts }) => adverts.map(valueOf),
+  };
+}
+
+function textsOf({ facts, adverts }: Considered): readonly string[] {
+  return [...facts.texts, ...adverts.flatMap((advert) => advert.texts)];
 }
 
 function includes<T>(list: readonly T[], value: T | null): boolean {

@@ -63,12 +63,13 @@ export function expressionsHold(expressions: Expressions, text: FoldedText): boo
   return expressions.length === 0 || expressions.some((group) => group.every((entry) => entryHolds(entry, text)));
 }
 
+/** An entry whose word folds to nothing is no condition. */
 export function entryHolds(entry: ExpressionEntry, text: FoldedText): boolean {
-  return occurs(entry, text) === entry.includes;
+  const words = foldWords(entry.word);
+  return words.length === 0 || occurs(entry, words, text) === entry.includes;
 }
 
-function occurs(entry: ExpressionEntry, text: FoldedText): boolean {
-  const words = foldWords(entry.word);
+function occurs(entry: ExpressionEntry, words: readonly string[], text: FoldedText): boolean {
   if (entry.strict) {
     const phrase = ` ${words.join(' ')} `;
     return text.phrases.some((candidate) => candidate.includes(phrase));

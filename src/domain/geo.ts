@@ -33,31 +33,67 @@ export type Ring = readonly Position[];
 /** The outer ring, then the holes. */
 export type Polygon = readonly Ring[];
 
+/** A point this near to an edge is on it: a tenth of a millimetre, far above the rounding of the test. Degrees. */
+export const EDGE_TOLERANCE_DEGREES = 1e-9;
+
 /**
  * Even-odd rule over all rings, so holes need no orientation (E. Haines, "Point in Polygon Strategies", 1994).
- * A point on any edge, a hole's included, is inside.
+ * A point on any edge, a hole's included, is inside. Polygons that go on past the date line (longitudes beyond ±180)
+ * are met from the other side too.
  */
 export function isInPolygon(polygon: Polygon, lat: number, lon: number): boolean {
+  let west = Infinity;
+  let east = -Infinity;
+  for (const ring of polygon) {
+    for (const [ringLon] of ring) {
+      if (ringLon < west) west = ringLon;
+      if (ringLon > east) east = ringLon;
+    }
+  }
+  return turnsToTry(west, east, lon).some((turn) => isInRings(polygon, lat, lon + turn));
+}
+
+/** Whole turns to add to `lon` that may bring it between `west` and `east`, degrees. */
+export function turnsToTry(west: number, east: number, lon: number): readonly number[] {
+  return TURNS.filter(
+    (turn) => lon + turn >= west - EDGE_TOLERANCE_DEGREES && lon + turn <= east + EDGE_TOLERANCE_DEGREES,
+  );
+}
+
+const TURNS = [0, 360, -360] as const;
+
+function isInRings(polygon: Polygon, lat: number, lon: number): boolean {
   let isInside = false;
   for (const ring of polygon) {
     for (let i = 1; i < ring.length; i++) {
       const [lonA, latA] = ring[i - 1] as Position;
       const [lonB, latB] = ring[i] as Position;
-      if (isOnSegment(lonA, latA, lonB, latB, lon, lat)) return true;
-      const straddles = latA > lat !== latB > lat;
-      if (straddles && lon < ((lonB - lonA) * (lat - latA)) / (latB - latA) + lonA) isInside = !isInside;
+      const side = sideOfEdge(lonA, latA, lonB, latB, lat, lon);
+      if (side === ON_EDGE) return true;
+      if (side === WEST_OF_EDGE) isInside = !isInside;
     }
   }
   return isInside;
 }
 
-function isOnSegment(lonA: number, latA: number, lonB: number, latB: number, lon: number, lat: number): boolean {
-  const cross = (lonB - lonA) * (lat - latA) - (latB - latA) * (lon - lonA);
-  if (cross !== 0) return false;
-  return (
-    lon >= Math.min(lonA, lonB) &&
-    lon <= Math.max(lonA, lonB) &&
-    lat >= Math.min(latA, latB) &&
-    lat <= Math.max(latA, latB)
-  );
+/** The ray from the point to the east crosses the edge. */
+export const WEST_OF_EDGE = 1;
+export const ON_EDGE = 2;
+
+/** Where a point lies of the edge A to B; 0 when the edge does not count. */
+export function sideOfEdge(lonA: number, latA: number, lonB: number, latB: number, lat: number, lon: number): number {
+  const low = latA < latB ? latA : latB;
+  const high = latA < latB ? latB : latA;
+  if (lat < low - EDGE_TOLERANCE_DEGREES || lat > high + EDGE_TOLERANCE_DEGREES) return 0;
+  const east = lonB - lonA;
+  const north = latB - latA;
+  const isBetween =
+    lon >= (lonA < lonB ? lonA : lonB) - EDGE_TOLERANCE_DEGREES &&
+    lon <= (lonA < lonB ? lonB : lonA) + EDGE_TOLERANCE_DEGREES;
+  if (isBetween) {
+    const cross = east * (lat - latA) - north * (lon - lonA);
+    if (cross * cross <= EDGE_TOLERANCE_DEGREES ** 2 * (east * east + north * north)) return ON_EDGE;
+  }
+  const straddles = latA > lat !== latB > lat;
+  return straddles && lon < (east * (lat - latA)) / north + lonA ? WEST_OF_EDGE : 0;
 }

@@ -21,6 +21,60 @@ export function foldWords(text: string): readonly string[] {
   return folded.match(WORDS) ?? [];
 }
 
+/** What `letterOf` answers for a character that ends a word. */
+export const SEPARATOR = 1;
+/** For one that leaves no trace, such as a combining accent. */
+export const SILENT = 2;
+/** For one that folds to several letters, see `lettersOf`. */
+export const LIGATURE = 3;
+/** For one whose folding needs its neighbours or leaves ASCII: `foldWords` tells, `isSeparatorPair` for surrogates. */
+export const IRREGULAR = 4;
+
+const letters = new Uint8Array(0x10000);
+const expansions = new Map<number, string>();
+const separatorPairs = new LRUCache<number, boolean>({ max: 2000 });
+
+/**
+ * How `foldWords` treats one UTF-16 unit wherever it stands: the code of the ASCII letter or digit it becomes, or one
+ * of the codes above. Lets a reader of many adverts fold them without making strings.
+ */
+export function letterOf(unit: number): number {
+  const known = letters[unit] as number;
+  if (known !== 0) return known;
+  const letter = classify(unit);
+  letters[unit] = letter;
+  return letter;
+}
+
+/** Whether `foldWords` takes the character that these two units make, such as an emoji, for the end of a word. */
+export function isSeparatorPair(high: number, low: number): boolean {
+  const pair = (high << 16) | low;
+  let isSeparator = separatorPairs.get(pair);
+  if (isSeparator === undefined) {
+    const words = foldWords(`a${String.fromCharCode(high, low)}b`);
+    isSeparator = words.length === 2 && words[0] === 'a' && words[1] === 'b';
+    separatorPairs.set(pair, isSeparator);
+  }
+  return isSeparator;
+}
+
+/** The ASCII letters of a `LIGATURE`. */
+export function lettersOf(unit: number): string {
+  return expansions.get(unit) as string;
+}
+
+function classify(unit: number): number {
+  if (unit >= 0xd800 && unit <= 0xdfff) return IRREGULAR;
+  const words = foldWords(`a${String.fromCharCode(unit)}b`);
+  if (words.length === 2 && words[0] === 'a' && words[1] === 'b') return SEPARATOR;
+  const [word] = words;
+  if (words.length !== 1 || word === undefined || !/^[a-z0-9]*$/.test(word)) return IRREGULAR;
+  if (word === 'ab') return SILENT;
+  if (word.length === 3) return word.charCodeAt(1);
+  expansions.set(unit, word.slice(1, -1));
+  return LIGATURE;
+}
+
 /** Folded words joined by one space, for partial matching of titles and names. */
 export function foldText(text: string): string {
   return foldWords(text).join(' ');

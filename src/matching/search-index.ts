@@ -1,19 +1,57 @@
 /**
  * One property against all saved searches, in memory, exact while searches come and go. `satisfies` in
  * `domain/criteria` is the definition that every answer agrees with.
+ *
+ * Filter, then refine: a search has a row of quantised columns for each place or area it names (`search-rows`), a
+ * property reads the rows of its own place through the kernel (`candidate-rows`), and the few rows that the columns
+ * leave open are decided by the record of the search (`criteria-record`).
  */
 
 import { type Criteria, type CriterionVerdict, explain, satisfies } from '../domain/criteria.ts';
 import type { SearchNumber } from '../domain/ids.ts';
 import type { PropertyFacts } from '../domain/property-facts.ts';
+import { CandidateRows } from './candidate-rows.ts';
+import { CodeTable } from './code-table.ts';
+import { expressionOf, freeRecord, type RecordTables, readRecord, writeRecord } from './criteria-record.ts';
+import { ExpressionTable } from './expression-table.ts';
+import { CHECK_ANSWERS, CHECK_COUNT, OPEN_ROW, SURE_ANSWERS } from './kernel/kernel.ts';
+import { type PropertyView, readTexts, viewOf } from './property-view.ts';
+import { RecordArena } from './record-arena.ts';
+import { holdsInRecord } from './record-check.ts';
+import {
+  ATTENTION,
+  createRow,
+  EXPRESSIONS,
+  LANES,
+  NEEDS_EXACT_CHECK,
+  NEEDS_TEXT_CHECK,
+  NUMBERS,
+  REPEATS,
+  REPEATS_BY_INSEE,
+} from './row-groups.ts';
+import { SearchAddresses } from './search-addresses.ts';
+import { placesOf, type RowPlaces, writeRow } from './search-rows.ts';
 
 export interface SearchIndexStats {
   readonly searches: number;
+  /** Rows of searches in areas and places. */
+  readonly rows: number;
+  /** Groups of sixteen rows that hold them. */
+  readonly blocks: number;
+  /** Leaves of circles and polygons in the R-tree. */
+  readonly areas: number;
+  /** Communes, departments, zip codes and stems that some search names. */
+  readonly places: number;
+  readonly expressions: number;
+  /** Rows and records; what JavaScript holds besides is a tenth of it. */
+  readonly bytes: number;
+  /** `simd` or `plain`. */
+  readonly kernel: string;
 }
 
 export interface SearchIndex {
   readonly size: number;
-  /** Adds the search, or replaces its criteria. */
+  /** Adds the search, or replaces its criteria. `number` is positive and has at most 31 bits, else `RangeError`. */
   upsert(number: SearchNumber, criteria: Criteria): void;
   /** False when the search is not in the index. */
   delete(number: SearchNumber): boolean;
@@ -24,31 +62,137 @@ export interface SearchIndex {
   stats(): SearchIndexStats;
 }
 
-export function createSearchIndex(): SearchIndex {
-  const searches = new Map<SearchNumber, Criteria>();
-  return {
-    get size() {
-      return searches.size;
-    },
-    upsert(number, criteria) {
-      searches.set(number, criteria);
-    },
-    delete(number) {
-      return searches.delete(number);
-    },
-    match(facts) {
-      const matched: SearchNumber[] = [];
-      for (const [number, criteria] of searches) {
-        if (satisfies(criteria, facts)) matched.push(number);
-      }
-      return matched;
-    },
-    explain(number, facts) {
-      const criteria = searches.get(number);
-      return criteria === undefined ? null : explain(criteria, facts);
-    },
-    stats() {
-      return { searches: searches.size };
-    },
+/** `simd`: false runs the kernel's plain twin, null takes what the runtime has. */
+export function createSearchIndex(simd: boolean | null = null): SearchIndex {
+  return new ColumnarSearchIndex(simd);
+}
+
+const NUMBER_MAX = 2 ** 31 - 1;
+/** Address of criteria that have no record. */
+const UNUSUAL = -2;
+
+class ColumnarSearchIndex implements SearchIndex {
+  readonly #expressions = new ExpressionTable();
+  readonly #tables: RecordTables = {
+    insee: new CodeTable(),
+    departments: new CodeTable(),
+    zipcodes: new CodeTable(),
+    siteCategories: new CodeTable(),
+    expressions: this.#expressions,
   };
+  readonly #records = new RecordArena();
+  readonly #addresses = new SearchAddresses();
+  readonly #unusual = new Map<SearchNumber, Criteria>();
+  readonly #rows: CandidateRows;
+  readonly #row = createRow();
+
+  constructor(simd: boolean | null) {
+    this.#rows = new CandidateRows(simd);
+  }
+
+  get size(): number {
+    return this.#addresses.size;
+  }
+
+  upsert(number: SearchNumber, criteria: Criteria): void {
+    if (!Number.isInteger(number) || number <= 0 || number > NUMBER_MAX) {
+      throw new RangeError(`a search number must be positive and fit in 31 bits, not ${number}`);
+    }
+    this.delete(number);
+    const address = writeRecord(criteria, this.#records, this.#tables);
+    if (address === null) this.#unusual.set(number, criteria);
+    this.#addresses.add(number, address ?? UNUSUAL);
+    this.#rows.insert(this.#row, this.#prepareRow(number, criteria, address));
+  }
+
+  delete(number: SearchNumber): boolean {
+    const address = this.#addresses.get(number);
+    if (address === null) return false;
+    const criteria = this.#unusual.get(number) ?? readRecord(address, this.#records, this.#tables);
+    this.#rows.remove(this.#row, this.#prepareRow(number, criteria, address === UNUSUAL ? null : address));
+    this.#addresses.delete(number);
+    if (address === UNUSUAL) this.#unusual.delete(number);
+    else freeRecord(address, this.#records, this.#tables);
+    return true;
+  }
+
+  match(facts: PropertyFacts): SearchNumber[] {
+    const matched: SearchNumber[] = [];
+    if (facts.adverts.length === 0) return matched;
+    const view = viewOf(facts, this.#tables);
+    const repeated = new Set<SearchNumber>();
+    const presentStems = (): readonly number[] => {
+      readTexts(view, this.#expressions);
+      return this.#expressions.text.stems;
+    };
+    this.#rows.find(view, presentStems, (sureCount) => {
+      const { integers } = this.#rows.memory;
+      for (let i = SURE_ANSWERS >> 2; i < (SURE_ANSWERS >> 2) + sureCount; i++) matched.push(integers[i] as number);
+      this.#check(view, matched, repeated);
+    });
+    return matched;
+  }
+
+  explain(number: SearchNumber, facts: PropertyFacts): readonly CriterionVerdict[] | null {
+    const address = this.#addresses.get(number);
+    if (address === null) return null;
+    return explain(this.#unusual.get(number) ?? readRecord(address, this.#records, this.#tables), facts);
+  }
+
+  stats(): SearchIndexStats {
+    const { rows, places, areaLeaves } = this.#rows.counts;
+    const { memory, kernel } = this.#rows;
+    return {
+      searches: this.size,
+      rows,
+      blocks: memory.groupsInUse,
+      areas: areaLeaves,
+      places,
+      expressions: this.#expressions.size,
+      bytes: memory.carvedBytes + this.#records.bytes + this.#addresses.bytes,
+      kernel: kernel.kind,
+    };
+  }
+
+  /** Decides the rows that the kernel left to check. */
+  #check(view: PropertyView, matched: SearchNumber[], repeated: Set<SearchNumber>): void {
+    const { bytes, integers } = this.#rows.memory;
+    const end = (CHECK_ANSWERS >> 2) + (integers[CHECK_COUNT >> 2] as number);
+    const repeatBits = REPEATS | (view.inseeCodes.length > 1 ? REPEATS_BY_INSEE : 0);
+    for (let i = CHECK_ANSWERS >> 2; i < end; i++) {
+      const answer = integers[i] as number;
+      const row = answer & ~OPEN_ROW;
+      const lane = row & (LANES - 1);
+      const word = (row - lane) >> 2;
+      const number = integers[word + (NUMBERS >> 2) + lane] as number;
+      const attention = bytes[row + ATTENTION] as number;
+      if (answer !== row || (attention & NEEDS_EXACT_CHECK) !== 0) {
+        if (!this.#holds(number, view)) continue;
+      } else if ((attention & NEEDS_TEXT_CHECK) !== 0) {
+        readTexts(view, this.#expressions);
+        if (!this.#expressions.holds(integers[word + (EXPRESSIONS >> 2) + lane] as number)) continue;
+      }
+      if ((attention & repeatBits) !== 0) {
+        if (repeated.has(number)) continue;
+        repeated.add(number);
+      }
+      matched.push(number);
+    }
+  }
+
+  #holds(number: SearchNumber, view: PropertyView): boolean {
+    const address = this.#addresses.get(number) as number;
+    if (address === UNUSUAL) return satisfies(this.#unusual.get(number) as Criteria, view.facts);
+    return holdsInRecord(address, this.#records, view, this.#expressions);
+  }
+
+  /** Writes the row that all rows of the search share and says where they go. `address`: null for no record. */
+  #prepareRow(number: SearchNumber, criteria: Criteria, address: number | null): RowPlaces {
+    const row = this.#row;
+    row.number = number;
+    row.expression = address === null ? 0 : expressionOf(address, this.#records);
+    const places = placesOf(criteria, this.#expressions.requiredOf(row.expression));
+    writeRow(criteria, places, address !== null, row);
+    return places;
+  }
 }

@@ -1,0 +1,58 @@
+/** Strings that many searches share (INSEE codes, zip codes, site categories, words) as small integers, counted. */
+
+export class CodeTable {
+  readonly #codes = new Map<string, number>();
+  readonly #texts: (string | null)[] = [null];
+  readonly #uses: number[] = [0];
+  readonly #free: number[] = [];
+  #revision = 0;
+
+  /** Changes whenever a text gains or loses its code. */
+  get revision(): number {
+    return this.#revision;
+  }
+
+  get size(): number {
+    return this.#codes.size;
+  }
+
+  /** The code of `text` (positive), with one more use. */
+  use(text: string): number {
+    const known = this.#codes.get(text);
+    if (known !== undefined) {
+      this.#uses[known] = (this.#uses[known] as number) + 1;
+      return known;
+    }
+    const code = this.#free.pop() ?? this.#texts.length;
+    this.#texts[code] = text;
+    this.#uses[code] = 1;
+    this.#codes.set(text, code);
+    this.#revision += 1;
+    return code;
+  }
+
+  /** Ends one use; the code of a text without uses may be given to another. */
+  release(code: number): void {
+    const uses = (this.#uses[code] as number) - 1;
+    this.#uses[code] = uses;
+    if (uses > 0) return;
+    this.#codes.delete(this.#texts[code] as string);
+    this.#texts[code] = null;
+    this.#free.push(code);
+    this.#revision += 1;
+  }
+
+  /** One above the largest code. */
+  get end(): number {
+    return this.#texts.length;
+  }
+
+  /** 0 when nothing uses `text`. */
+  codeOf(text: string): number {
+    return this.#codes.get(text) ?? 0;
+  }
+
+  textOf(code: number): string {
+    return this.#texts[code] as string;
+  }
+}

@@ -1,0 +1,90 @@
+/** `kernel.wat` in plain TypeScript: the same answers, in the same order, bit for bit (fuzzed against each other). */
+
+import {
+  ATTENTION,
+  BOUND_COLUMNS,
+  BOUNDS,
+  type GroupMemory,
+  LANES,
+  LATITUDES,
+  LONGITUDES,
+  NEEDS,
+  NUMBERS,
+  REACHES,
+  TYPES,
+} from '../row-groups.ts';
+import {
+  CHECK_ANSWERS,
+  CHECK_COUNT,
+  GROUP_LIST,
+  type KernelFilter,
+  MAYBE_BOUNDS,
+  OPEN_ROW,
+  QUERY_COSINES,
+  QUERY_LACKING,
+  QUERY_LATITUDE,
+  QUERY_LONGITUDE,
+  QUERY_TRIGGER,
+  QUERY_TYPE,
+  SURE_ANSWERS,
+  SURE_BOUNDS,
+} from './kernel.ts';
+
+const FAILS = 0;
+const IS_OPEN = 1;
+const PASSES = 2;
+/** Surely inside only below this part of the reach. */
+const SURE_REACH = 0.984375;
+
+export function createTwin(memory: GroupMemory): KernelFilter {
+  return (groupCount, hasArea) => {
+    const { bytes, integers } = memory;
+    const trigger = bytes[QUERY_TRIGGER] as number;
+    let sure = SURE_ANSWERS >> 2;
+    let check = CHECK_ANSWERS >> 2;
+    for (let listed = 0; listed < groupCount; listed++) {
+      const group = integers[(GROUP_LIST >> 2) + listed] as number;
+      for (let lane = 0; lane < LANES; lane++) {
+        let verdict = judgeColumns(memory, group + lane);
+        if (verdict !== FAILS && hasArea) verdict = Math.min(verdict, judgeArea(memory.floats, (group >> 2) + lane));
+        if (verdict === FAILS) continue;
+        if (verdict === IS_OPEN || ((bytes[group + lane + ATTENTION] as number) & trigger) !== 0) {
+          integers[check++] = group + lane + (verdict === IS_OPEN ? OPEN_ROW : 0);
+        } else {
+          integers[sure++] = integers[(group + NUMBERS) / 4 + lane] as number;
+        }
+      }
+    }
+    integers[CHECK_COUNT >> 2] = check - (CHECK_ANSWERS >> 2);
+    return sure - (SURE_ANSWERS >> 2);
+  };
+}
+
+function judgeColumns({ bytes, codes }: GroupMemory, row: number): number {
+  if (((bytes[row + TYPES] as number) & (bytes[QUERY_TYPE] as number)) === 0) return FAILS;
+  if (((bytes[row + NEEDS] as number) & (bytes[QUERY_LACKING] as number)) !== 0) return FAILS;
+  let verdict = PASSES;
+  for (let column = 0; column < BOUND_COLUMNS; column += 2) {
+    const min = codes[row + BOUNDS + column * LANES] as number;
+    const max = codes[row + BOUNDS + (column + 1) * LANES] as number;
+    if (min > (codes[MAYBE_BOUNDS + column] as number)) return FAILS;
+    if (max < (codes[MAYBE_BOUNDS + column + 1] as number)) return FAILS;
+    if (min > (codes[SURE_BOUNDS + column] as number)) verdict = IS_OPEN;
+    if (max < (codes[SURE_BOUNDS + column + 1] as number)) verdict = IS_OPEN;
+  }
+  return verdict;
+}
+
+/** `word`: of the row's lane in a column at offset 0. Every operation rounds to single precision, as the kernel's do. */
+function judgeArea(floats: Float32Array, word: number): number {
+  const { fround } = Math;
+  const cosines = QUERY_COSINES >> 2;
+  const north = fround((floats[word + (LATITUDES >> 2)] as number) - (floats[QUERY_LATITUDE >> 2] as number));
+  const east = fround((floats[word + (LONGITUDES >> 2)] as number) - (floats[QUERY_LONGITUDE >> 2] as number));
+  const slope = fround((floats[cosines + 1] as number) + fround((floats[cosines + 2] as number) * north));
+  const cosine = fround((floats[cosines] as number) - fround(north * slope));
+  const distance = fround(fround(north * north) + fround(fround(east * east) * (cosine > 0 ? cosine : 0)));
+  const reach = floats[word + (REACHES >> 2)] as number;
+  if (distance > reach) return FAILS;
+  return distance > fround(reach * SURE_REACH) ? IS_OPEN : PASSES;
+}

@@ -1,0 +1,214 @@
+/**
+ * Where to cut a full leaf. A cut is worth the visits it spares: the expected number of rows tested is rows times the
+ * chance that a property lands in the box, is of an accepted type and of an accepted transaction. Places have no box,
+ * so only types and transactions tell their rows apart.
+ */
+
+import { type Box, writeBoxOfRow } from './area-geometry.ts';
+import {
+  type GroupMemory,
+  LANES,
+  LATITUDES,
+  LONGITUDES,
+  NEEDS,
+  NEEDS_RENT,
+  NEEDS_SALE,
+  NUMBERS,
+  REACHES,
+  TYPES,
+} from './row-groups.ts';
+import type { Leaf } from './row-tree.ts';
+
+export const AXIS_LATITUDE = 0;
+export const AXIS_LONGITUDE = 1;
+export const AXIS_REACH = 2;
+/** `at`: a `NEEDS` bit. */
+export const AXIS_NEEDS = 3;
+/** `at`: a set of types; rows that accept no others go right. */
+export const AXIS_TYPES = 4;
+/** `at`: a bit of the search number; bounds a removal where nothing else tells rows apart. */
+export const AXIS_NUMBER = 5;
+
+/** Kinds of property that a row accepts: its `TYPES`, and a bit for a sale, a rent and an unknown transaction. */
+export const ACCEPTS_SALE = 0x100;
+export const ACCEPTS_RENT = 0x200;
+export const ACCEPTS_UNKNOWN_TRANSACTION = 0x400;
+
+export function acceptsOf(types: number, needs: number): number {
+  if ((needs & NEEDS_SALE) !== 0) return types | ACCEPTS_SALE;
+  if ((needs & NEEDS_RENT) !== 0) return types | ACCEPTS_RENT;
+  return types | ACCEPTS_SALE | ACCEPTS_RENT | ACCEPTS_UNKNOWN_TRANSACTION;
+}
+
+export interface ChosenSplit {
+  readonly axis: number;
+  readonly at: number;
+}
+
+/** A cut must spare this part of the expected cost. */
+const GAIN_MIN = 0.1;
+/** Rows that nothing tells apart are cut by number from here on, to bound the search for one of them. */
+const ALIKE_ROWS_MAX = 512;
+/** Shares of French adverts by type code, then of unknown type. They steer speed, never answers. */
+const TYPE_SHARES = [0.5, 0.3, 0.02, 0.04, 0.03, 0.07, 0.03, 0.01];
+const SALE_SHARE = 0.65;
+/** Apartments, houses, both, land, any other single type. */
+const TYPE_SETS = [1, 2, 3, 32, 4, 8, 16, 64];
+const NUMBER_BITS = 31;
+
+/** The rows of the leaf at hand, column by column; grown as needed, reused. */
+interface Columns {
+  latitudes: Float64Array;
+  longitudes: Float64Array;
+  reaches: Float64Array;
+  boxes: Float64Array;
+  accepts: Int32Array;
+  needs: Uint8Array;
+  types: Uint8Array;
+  isRight: Uint8Array;
+  sorted: Float64Array;
+}
+
+let columns = createColumns(256);
+
+function createColumns(rowCount: number): Columns {
+  return {
+    latitudes: new Float64Array(rowCount),
+    longitudes: new Float64Array(rowCount),
+    reaches: new Float64Array(rowCount),
+    boxes: new Float64Array(4 * rowCount),
+    accepts: new Int32Array(rowCount),
+    needs: new Uint8Array(rowCount),
+    types: new Uint8Array(rowCount),
+    isRight: new Uint8Array(rowCount),
+    sorted: new Float64Array(rowCount),
+  };
+}
+
+/** Null when no cut pays. */
+export function chooseSplit(memory: GroupMemory, leaf: Leaf, hasArea: boolean): ChosenSplit | null {
+  const { rowCount } = leaf;
+  if (rowCount > columns.accepts.length) columns = createColumns(2 * rowCount);
+  readColumns(memory, leaf, hasArea);
+  columns.isRight.fill(0, 0, rowCount);
+  const costBefore = costOfSide(0, rowCount, hasArea);
+  let best: ChosenSplit | null = null;
+  let bestCost = costBefore * (1 - GAIN_MIN);
+  const consider = (axis: number, at: number): void => {
+    const cost = costOfSide(0, rowCount, hasArea) + costOfSide(1, rowCount, hasArea);
+    if (cost >= bestCost) return;
+    bestCost = cost;
+    best = { axis, at };
+  };
+  for (const need of [NEEDS_SALE, NEEDS_RENT]) {
+    for (let row = 0; row < rowCount; row++) columns.isRight[row] = (columns.needs[row] as number) & need ? 1 : 0;
+    consider(AXIS_NEEDS, need);
+  }
+  for (const set of TYPE_SETS) {
+    for (let row = 0; row < rowCount; row++)
+      columns.isRight[row] = ((columns.types[row] as number) & ~set) === 0 ? 1 : 0;
+    consider(AXIS_TYPES, set);
+  }
+  if (hasArea) {
+    considerMiddle(AXIS_LATITUDE, columns.latitudes, rowCount, consider);
+    considerMiddle(AXIS_LONGITUDE, columns.longitudes, rowCount, consider);
+    considerMiddle(AXIS_REACH, columns.reaches, rowCount, consider);
+  }
+  if (best === null && rowCount >= ALIKE_ROWS_MAX) return splitByNumber(memory, leaf);
+  return best;
+}
+
+function readColumns(memory: GroupMemory, leaf: Leaf, hasArea: boolean): void {
+  const { bytes, floats } = memory;
+  const box: Box = { minX: 0, minY: 0, maxX: 0, maxY: 0 };
+  for (let row = 0; row < leaf.rowCount; row++) {
+    const group = leaf.groups[row >> 4] as number;
+    const lane = row & (LANES - 1);
+    const types = bytes[group + lane + TYPES] as number;
+    const needs = bytes[group + lane + NEEDS] as number;
+    columns.types[row] = types;
+    columns.needs[row] = needs;
+    columns.accepts[row] = acceptsOf(types, needs);
+    if (!hasArea) continue;
+    const word = (group >> 2) + lane;
+    const latitude = floats[word + (LATITUDES >> 2)] as number;
+    const longitude = floats[word + (LONGITUDES >> 2)] as number;
+    const reach = floats[word + (REACHES >> 2)] as number;
+    columns.latitudes[row] = latitude;
+    columns.longitudes[row] = longitude;
+    columns.reaches[row] = reach;
+    writeBoxOfRow(latitude, longitude, reach, box);
+    columns.boxes[4 * row] = box.minX;
+    columns.boxes[4 * row + 1] = box.minY;
+    columns.boxes[4 * row + 2] = box.maxX;
+    columns.boxes[4 * row + 3] = box.maxY;
+  }
+}
+
+/** Cuts at the middle value, or where the middle value begins or ends when many rows share it. */
+function considerMiddle(
+  axis: number,
+  values: Float64Array,
+  rowCount: number,
+  consider: (axis: number, at: number) => void,
+): void {
+  const sorted = columns.sorted.subarray(0, rowCount);
+  sorted.set(values.subarray(0, rowCount));
+  sorted.sort();
+  const middle = sorted[rowCount >> 1] as number;
+  const above = sorted.find((value) => value > middle);
+  for (const at of [middle, above]) {
+    if (at === undefined || at === sorted[0]) continue;
+    for (let row = 0; row < rowCount; row++) columns.isRight[row] = (values[row] as number) >= at ? 1 : 0;
+    consider(axis, at);
+  }
+}
+
+/** Rows on that side times the chance that a property visits it. */
+function costOfSide(side: number, rowCount: number, hasArea: boolean): number {
+  const { boxes, accepts, isRight } = columns;
+  let count = 0;
+  let accepted = 0;
+  let minX = Infinity;
+  let minY = Infinity;
+  let maxX = -Infinity;
+  let maxY = -Infinity;
+  for (let row = 0; row < rowCount; row++) {
+    if (isRight[row] !== side) continue;
+    count += 1;
+    accepted |= accepts[row] as number;
+    if (!hasArea) continue;
+    minX = Math.min(minX, boxes[4 * row] as number);
+    minY = Math.min(minY, boxes[4 * row + 1] as number);
+    maxX = Math.max(maxX, boxes[4 * row + 2] as number);
+    maxY = Math.max(maxY, boxes[4 * row + 3] as number);
+  }
+  if (count === 0) return 0;
+  const area = hasArea ? (maxX - minX) * (maxY - minY) : 1;
+  return count * area * shareOf(accepted);
+}
+
+function shareOf(accepted: number): number {
+  let types = 0;
+  for (const [code, share] of TYPE_SHARES.entries()) if ((accepted >> code) & 1) types += share;
+  const sales = (accepted & ACCEPTS_SALE) !== 0 ? SALE_SHARE : 0;
+  return types * (sales + ((accepted & ACCEPTS_RENT) !== 0 ? 1 - SALE_SHARE : 0));
+}
+
+/** The bit of the search numbers that cuts most evenly. */
+function splitByNumber(memory: GroupMemory, leaf: Leaf): ChosenSplit | null {
+  let best: ChosenSplit | null = null;
+  let bestCount = 0;
+  for (let bit = 0; bit < NUMBER_BITS; bit++) {
+    let count = 0;
+    for (let row = 0; row < leaf.rowCount; row++) {
+      const word = ((leaf.groups[row >> 4] as number) >> 2) + (row & (LANES - 1));
+      count += ((memory.integers[word + (NUMBERS >> 2)] as number) >>> bit) & 1;
+    }
+    const smaller = Math.min(count, leaf.rowCount - count);
+    if (smaller <= bestCount) continue;
+    bestCount = smaller;
+    best = { axis: AXIS_NUMBER, at: bit };
+  }
+  return best;
+}

@@ -1,0 +1,155 @@
+/** One property in the codes of the index: what the kernel's query and the exact check of single searches read. */
+
+import { RENT, SALE } from '../domain/codes.ts';
+import type { AdvertFacts, PropertyFacts } from '../domain/property-facts.ts';
+import type { CodeTable } from './code-table.ts';
+import type { ExpressionTable } from './expression-table.ts';
+import {
+  MAYBE_BOUNDS,
+  QUERY_COSINES,
+  QUERY_LACKING,
+  QUERY_LATITUDE,
+  QUERY_LONGITUDE,
+  QUERY_TRIGGER,
+  QUERY_TYPE,
+  SURE_BOUNDS,
+} from './kernel/kernel.ts';
+import { ACCEPTS_RENT, ACCEPTS_SALE, ACCEPTS_UNKNOWN_TRANSACTION } from './leaf-split.ts';
+import { CODE_MAX, CODE_MIN, codeOf, EDGES_OF_MEASURE, isGap } from './quantiser.ts';
+import {
+  type GroupMemory,
+  NEEDS_COHERENT_PRICE,
+  NEEDS_EXACT_CHECK,
+  NEEDS_FURNISHED,
+  NEEDS_INDIVIDUAL,
+  NEEDS_PROFESSIONAL,
+  NEEDS_RENT,
+  NEEDS_SALE,
+  NEEDS_TEXT_CHECK,
+  NEEDS_TOUR,
+  NEEDS_UNFURNISHED,
+  REPEATS,
+  REPEATS_BY_INSEE,
+  UNKNOWN_TYPE,
+} from './row-groups.ts';
+
+const RADIANS = Math.PI / 180;
+const TYPES_KNOWN = 7;
+const INDIVIDUAL = 0;
+const PROFESSIONAL = 1;
+
+/** Strings of searches as codes. */
+export interface Codes {
+  readonly insee: CodeTable;
+  readonly departments: CodeTable;
+  readonly zipcodes: CodeTable;
+  readonly siteCategories: CodeTable;
+}
+
+export interface PropertyView {
+  readonly facts: PropertyFacts;
+  /** In the order of `MEASURES`; NaN is unknown. */
+  readonly values: readonly number[];
+  /** Codes of the lists of `facts`; 0 is one that no search names. */
+  readonly inseeCodes: readonly number[];
+  readonly departmentCode: number;
+  readonly zipcodes: readonly number[];
+  /** One an advert. */
+  readonly siteCategories: readonly number[];
+  /** The bit of its type, and of its transaction. */
+  readonly typeBit: number;
+  readonly transactionBit: number;
+  /** Whether the expression table has read the texts of all adverts. */
+  hasReadTexts: boolean;
+}
+
+export function viewOf(facts: PropertyFacts, codes: Codes): PropertyView {
+  const { propertyType, transactionType } = facts;
+  const known = propertyType !== null && propertyType >= 0 && propertyType < TYPES_KNOWN;
+  return {
+    facts,
+    values: [
+      facts.price ?? Number.NaN,
+      facts.pricePerMeter ?? Number.NaN,
+      facts.surface ?? Number.NaN,
+      facts.landSurface ?? Number.NaN,
+      facts.room ?? Number.NaN,
+      facts.bedroom ?? Number.NaN,
+    ],
+    inseeCodes: codesOf(facts.inseeCodes, codes.insee),
+    departmentCode: facts.departmentCode === null ? 0 : codes.departments.codeOf(facts.departmentCode),
+    zipcodes: codesOf(facts.zipcodes, codes.zipcodes),
+    siteCategories: facts.adverts.map(({ siteCategory }) =>
+      siteCategory === null ? 0 : codes.siteCategories.codeOf(siteCategory),
+    ),
+    typeBit: known ? 1 << propertyType : UNKNOWN_TYPE,
+    transactionBit:
+      transactionType === SALE ? ACCEPTS_SALE : transactionType === RENT ? ACCEPTS_RENT : ACCEPTS_UNKNOWN_TRANSACTION,
+    hasReadTexts: false,
+  };
+}
+
+/** Folds the texts of all adverts, once. */
+export function readTexts(view: PropertyView, expressions: ExpressionTable): void {
+  if (!view.hasReadTexts) expressions.read(textsOf(view.facts, view.facts.adverts));
+  view.hasReadTexts = true;
+}
+
+export function textsOf(facts: PropertyFacts, adverts: readonly AdvertFacts[]): readonly string[] {
+  return [...facts.texts, ...adverts.flatMap((advert) => advert.texts)];
+}
+
+/** Writes what the kernel compares, the place apart. */
+export function writeQuery(view: PropertyView, { bytes, codes }: GroupMemory): void {
+  for (let measure = 0; measure < EDGES_OF_MEASURE.length; measure++) {
+    const value = view.values[measure] as number;
+    const min = MAYBE_BOUNDS + 2 * measure;
+    const sureMin = SURE_BOUNDS + 2 * measure;
+    if (Number.isNaN(value)) {
+      codes[min] = codes[sureMin] = CODE_MIN;
+      codes[min + 1] = codes[sureMin + 1] = CODE_MAX;
+      continue;
+    }
+    const code = codeOf(EDGES_OF_MEASURE[measure] as Float64Array, value);
+    const doubt = isGap(code) ? 1 : 0;
+    codes[min] = codes[min + 1] = code;
+    codes[sureMin] = code - doubt;
+    codes[sureMin + 1] = code + doubt;
+  }
+  const repeats = REPEATS | (view.inseeCodes.length > 1 ? REPEATS_BY_INSEE : 0);
+  bytes[QUERY_TYPE] = view.typeBit;
+  bytes[QUERY_LACKING] = ~needsProvidedBy(view.facts);
+  bytes[QUERY_TRIGGER] = NEEDS_EXACT_CHECK | NEEDS_TEXT_CHECK | repeats;
+}
+
+/** What all live adverts together provide: a search that considers fewer of them can only find less. */
+function needsProvidedBy(facts: PropertyFacts): number {
+  const { transactionType, furnished, isPriceCoherent } = facts;
+  let provided = 0;
+  if (transactionType === SALE) provided |= NEEDS_SALE;
+  if (transactionType === RENT) provided |= NEEDS_RENT;
+  if (furnished === true) provided |= NEEDS_FURNISHED;
+  if (furnished === false) provided |= NEEDS_UNFURNISHED;
+  if (isPriceCoherent) provided |= NEEDS_COHERENT_PRICE;
+  for (const { publisherType, hasVirtualTour } of facts.adverts) {
+    if (publisherType === INDIVIDUAL) provided |= NEEDS_INDIVIDUAL;
+    if (publisherType === PROFESSIONAL) provided |= NEEDS_PROFESSIONAL;
+    if (hasVirtualTour) provided |= NEEDS_TOUR;
+  }
+  return provided;
+}
+
+/** `lon` may be a turn away from the property's, to compare it across the date line. */
+export function writePlace(lat: number, lon: number, { floats }: GroupMemory): void {
+  const cosine = Math.cos(lat * RADIANS);
+  const sine = Math.sin(lat * RADIANS);
+  floats[QUERY_LATITUDE >> 2] = lat;
+  floats[QUERY_LONGITUDE >> 2] = lon;
+  floats[QUERY_COSINES >> 2] = cosine * cosine;
+  floats[(QUERY_COSINES >> 2) + 1] = cosine * sine * RADIANS;
+  floats[(QUERY_COSINES >> 2) + 2] = ((cosine * cosine) / 2) * RADIANS * RADIANS;
+}
+
+function codesOf(texts: readonly string[], table: CodeTable): readonly number[] {
+  return texts.map((text) => table.codeOf(text));
+}

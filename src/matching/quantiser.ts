@@ -1,0 +1,81 @@
+/**
+ * Bounds and values as signed bytes, in one order with the numbers they stand for. Round numbers that people type are
+ * *edges* with a code of their own; everything between two edges shares a *gap* code. Comparing codes therefore decides
+ * every case but one: a bound and a value in the same gap, which the exact check settles.
+ */
+
+/** Stands for "no minimum" in a row, and for an unknown value compared with minimums. */
+export const CODE_MIN = -128;
+/** Stands for "no maximum" in a row, and for an unknown value compared with maximums. */
+export const CODE_MAX = 127;
+/** Codes of numbers run from -127 (below the first edge) to at most 125; even distance from -127 is a gap. */
+const CODE_FIRST = -127;
+const EDGES_MAX = 126;
+
+export type Edges = Float64Array;
+
+/** Numbers from `from` below `to`, `step` apart. */
+type Steps = readonly [from: number, to: number, step: number];
+
+function edgesOf(...runs: readonly Steps[]): Edges {
+  const edges: number[] = [];
+  for (const [from, to, step] of runs) for (let edge = from; edge < to; edge += step) edges.push(edge);
+  if (edges.length > EDGES_MAX) throw new RangeError(`${edges.length} edges, at most ${EDGES_MAX}`);
+  return Float64Array.from(edges);
+}
+
+/** Euros, rents and sales alike. */
+const PRICES = edgesOf(
+  [200, 1000, 50],
+  [1000, 2000, 100],
+  [2000, 5000, 500],
+  [5000, 50_000, 15_000],
+  [50_000, 300_000, 10_000],
+  [300_000, 600_000, 20_000],
+  [600_000, 1_000_000, 50_000],
+  [1_000_000, 2_000_000, 100_000],
+  [2_000_000, 5_000_000, 500_000],
+  [5_000_000, 20_000_001, 5_000_000],
+);
+/** Euros per m², rents and sales alike. */
+const PRICES_PER_METER = edgesOf(
+  [5, 30, 1],
+  [30, 100, 10],
+  [100, 1000, 100],
+  [1000, 5000, 100],
+  [5000, 10_000, 250],
+  [10_000, 20_001, 1000],
+);
+/** m². */
+const SURFACES = edgesOf([6, 40, 1], [40, 100, 2], [100, 200, 5], [200, 500, 20], [500, 1001, 100]);
+/** m². */
+const LAND_SURFACES = edgesOf(
+  [50, 1000, 50],
+  [1000, 3000, 100],
+  [3000, 10_000, 500],
+  [10_000, 50_000, 2500],
+  [50_000, 200_001, 10_000],
+);
+const COUNTS = edgesOf([0, 100, 1]);
+
+/** The compared values, in the order of the columns: each has a minimum column, then a maximum column. */
+export const MEASURES = ['budget', 'pricePerMeter', 'surface', 'landSurface', 'room', 'bedroom'] as const;
+export const EDGES_OF_MEASURE: readonly Edges[] = [PRICES, PRICES_PER_METER, SURFACES, LAND_SURFACES, COUNTS, COUNTS];
+
+/** Never decreases as `value` grows. `value` is no NaN. */
+export function codeOf(edges: Edges, value: number): number {
+  let low = 0;
+  let high = edges.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((edges[middle] as number) <= value) low = middle + 1;
+    else high = middle;
+  }
+  const isEdge = low > 0 && edges[low - 1] === value;
+  return CODE_FIRST + 2 * low - (isEdge ? 1 : 0);
+}
+
+/** Whether several numbers share this code. */
+export function isGap(code: number): boolean {
+  return ((code - CODE_FIRST) & 1) === 0;
+}

@@ -1,0 +1,205 @@
+/**
+ * The memory that the kernel reads: rows in groups of sixteen, one row a lane. In a group every column is one vector,
+ * so that testing a group touches six to nine neighbouring cache lines and nothing else. Groups have fixed sizes, are
+ * carved from slabs and reused through free lists: adding and removing rows never copies more than a row.
+ *
+ * A row is one search in one area: its quantised bounds, what it needs, and for circles and polygons a centre and a
+ * reach. An unused lane accepts no property type and so never passes.
+ */
+
+import { CODE_MAX, CODE_MIN, MEASURES } from './quantiser.ts';
+
+export const LANES = 16;
+
+/** Byte offsets of the columns in a group; `NUMBERS` and later have four bytes a lane, the others one. */
+export const TYPES = 0;
+export const NEEDS = 16;
+export const ATTENTION = 32;
+/** Minimum and maximum of each measure, in the order of `MEASURES`. */
+export const BOUNDS = 48;
+export const BOUND_COLUMNS = 2 * MEASURES.length;
+export const NUMBERS = 256;
+export const EXPRESSIONS = 320;
+const PLACE_GROUP_BYTES = 384;
+/** Degrees. Only groups of area rows have these three. */
+export const LATITUDES = 384;
+export const LONGITUDES = 448;
+/** Square of the distance in degrees of arc up to which a row may match; see `area-geometry`. */
+export const REACHES = 512;
+const AREA_GROUP_BYTES = 576;
+
+/** `TYPES`: one bit a property type, the last for a property of unknown type. */
+export const ANY_TYPE = 0xff;
+export const UNKNOWN_TYPE = 0x80;
+
+/** `NEEDS`: what a property must provide. */
+export const NEEDS_SALE = 1;
+export const NEEDS_RENT = 2;
+export const NEEDS_COHERENT_PRICE = 4;
+export const NEEDS_TOUR = 8;
+export const NEEDS_FURNISHED = 16;
+export const NEEDS_UNFURNISHED = 32;
+export const NEEDS_INDIVIDUAL = 64;
+export const NEEDS_PROFESSIONAL = 128;
+
+/** `ATTENTION`: what passing the columns leaves open. */
+export const NEEDS_EXACT_CHECK = 1;
+export const NEEDS_TEXT_CHECK = 2;
+/** One property may pass several rows of this search. */
+export const REPEATS = 4;
+/** Likewise, but only a property with several INSEE codes. */
+export const REPEATS_BY_INSEE = 8;
+
+const WASM_PAGE_BYTES = 65_536;
+const GROWTH_PAGES = 64;
+/** Addresses stay below 2 GiB, positive in 32 bits. */
+const PAGES_MAX = 32_768;
+const SLAB_GROUPS = 64;
+
+/** One search in one area, before it is written to a lane. */
+export interface Row {
+  number: number;
+  types: number;
+  needs: number;
+  attention: number;
+  readonly bounds: Int8Array;
+  /** Index in the expression table, 0 for none. */
+  expression: number;
+  latitude: number;
+  longitude: number;
+  reach: number;
+}
+
+export function createRow(): Row {
+  return {
+    number: 0,
+    types: ANY_TYPE,
+    needs: 0,
+    attention: 0,
+    bounds: new Int8Array(BOUND_COLUMNS),
+    expression: 0,
+    latitude: 0,
+    longitude: 0,
+    reach: 0,
+  };
+}
+
+/** Where the kernel and this thread meet. The views are replaced when the memory grows: never keep them. */
+export class GroupMemory {
+  readonly memory: WebAssembly.Memory;
+  bytes: Uint8Array;
+  codes: Int8Array;
+  integers: Int32Array;
+  floats: Float32Array;
+  #carvedBytes: number;
+  #groupsInUse = 0;
+  /** First free group of each kind, 0 for none; a free group begins with the address of the next one. */
+  #freePlaceGroup = 0;
+  #freeAreaGroup = 0;
+
+  /** The first `reservedBytes` are the caller's. */
+  constructor(reservedBytes: number) {
+    const initial = Math.ceil(reservedBytes / WASM_PAGE_BYTES);
+    this.memory = new WebAssembly.Memory({ initial, maximum: PAGES_MAX });
+    this.#carvedBytes = initial * WASM_PAGE_BYTES;
+    this.bytes = new Uint8Array(this.memory.buffer);
+    this.codes = new Int8Array(this.memory.buffer);
+    this.integers = new Int32Array(this.memory.buffer);
+    this.floats = new Float32Array(this.memory.buffer);
+  }
+
+  get carvedBytes(): number {
+    return this.#carvedBytes;
+  }
+
+  get groupsInUse(): number {
+    return this.#groupsInUse;
+  }
+
+  /** The address of an empty group. */
+  allocate(hasArea: boolean): number {
+    if ((hasArea ? this.#freeAreaGroup : this.#freePlaceGroup) === 0) this.#carveSlab(hasArea);
+    const group = hasArea ? this.#freeAreaGroup : this.#freePlaceGroup;
+    const next = this.integers[group >> 2] as number;
+    if (hasArea) this.#freeAreaGroup = next;
+    else this.#freePlaceGroup = next;
+    this.bytes.fill(0, group + TYPES, group + TYPES + LANES);
+    this.#groupsInUse += 1;
+    return group;
+  }
+
+  free(group: number, hasArea: boolean): void {
+    this.integers[group >> 2] = hasArea ? this.#freeAreaGroup : this.#freePlaceGroup;
+    if (hasArea) this.#freeAreaGroup = group;
+    else this.#freePlaceGroup = group;
+    this.#groupsInUse -= 1;
+  }
+
+  write(group: number, lane: number, row: Row, hasArea: boolean): void {
+    const { codes, integers } = this;
+    const first = group + lane;
+    codes[first + TYPES] = row.types;
+    codes[first + NEEDS] = row.needs;
+    codes[first + ATTENTION] = row.attention;
+    for (let column = 0; column < BOUND_COLUMNS; column++) {
+      codes[first + BOUNDS + column * LANES] = row.bounds[column] as number;
+    }
+    const word = (group >> 2) + lane;
+    integers[word + (NUMBERS >> 2)] = row.number;
+    integers[word + (EXPRESSIONS >> 2)] = row.expression;
+    if (!hasArea) return;
+    this.floats[word + (LATITUDES >> 2)] = row.latitude;
+    this.floats[word + (LONGITUDES >> 2)] = row.longitude;
+    this.floats[word + (REACHES >> 2)] = row.reach;
+  }
+
+  /** Copies one row; both groups are of the same kind. */
+  copy(fromGroup: number, fromLane: number, toGroup: number, toLane: number, hasArea: boolean): void {
+    const { bytes, integers } = this;
+    const from = fromGroup + fromLane;
+    const to = toGroup + toLane;
+    for (let column = 0; column < BOUNDS + BOUND_COLUMNS * LANES; column += LANES) {
+      bytes[to + column] = bytes[from + column] as number;
+    }
+    const fromWord = (fromGroup >> 2) + fromLane;
+    const toWord = (toGroup >> 2) + toLane;
+    const end = (hasArea ? AREA_GROUP_BYTES : PLACE_GROUP_BYTES) >> 2;
+    for (let column = NUMBERS >> 2; column < end; column += LANES) {
+      integers[toWord + column] = integers[fromWord + column] as number;
+    }
+  }
+
+  /** Makes a lane accept nothing. */
+  clear(group: number, lane: number): void {
+    this.bytes[group + lane + TYPES] = 0;
+  }
+
+  #carveSlab(hasArea: boolean): void {
+    const groupBytes = hasArea ? AREA_GROUP_BYTES : PLACE_GROUP_BYTES;
+    const first = this.#carvedBytes;
+    const end = first + groupBytes * SLAB_GROUPS;
+    if (end > this.bytes.length) this.#grow();
+    this.#carvedBytes = end;
+    for (let group = end - groupBytes; group >= first; group -= groupBytes) {
+      this.integers[group >> 2] = hasArea ? this.#freeAreaGroup : this.#freePlaceGroup;
+      if (hasArea) this.#freeAreaGroup = group;
+      else this.#freePlaceGroup = group;
+    }
+  }
+
+  #grow(): void {
+    this.memory.grow(GROWTH_PAGES);
+    this.bytes = new Uint8Array(this.memory.buffer);
+    this.codes = new Int8Array(this.memory.buffer);
+    this.integers = new Int32Array(this.memory.buffer);
+    this.floats = new Float32Array(this.memory.buffer);
+  }
+}
+
+/** No bound anywhere. */
+export function clearBounds(row: Row): void {
+  for (let column = 0; column < BOUND_COLUMNS; column += 2) {
+    row.bounds[column] = CODE_MIN;
+    row.bounds[column + 1] = CODE_MAX;
+  }
+}

@@ -1,0 +1,122 @@
+/**
+ * The rows of a search: one for each area or place it names, so that a property finds it under any of its own. Rows
+ * follow from the criteria alone: what is removed is worked out exactly as what was inserted.
+ */
+
+import type { Criteria } from '../domain/criteria.ts';
+import { type CircleRow, circleRow, polygonRow } from './area-geometry.ts';
+import { CODE_MAX, CODE_MIN, codeOf, EDGES_OF_MEASURE, MEASURES } from './quantiser.ts';
+import {
+  ANY_TYPE,
+  NEEDS_COHERENT_PRICE,
+  NEEDS_EXACT_CHECK,
+  NEEDS_FURNISHED,
+  NEEDS_INDIVIDUAL,
+  NEEDS_PROFESSIONAL,
+  NEEDS_RENT,
+  NEEDS_SALE,
+  NEEDS_TEXT_CHECK,
+  NEEDS_TOUR,
+  NEEDS_UNFURNISHED,
+  REPEATS,
+  REPEATS_BY_INSEE,
+  type Row,
+} from './row-groups.ts';
+
+const INDIVIDUAL = 0;
+const RENT_NEEDS = [NEEDS_SALE, NEEDS_RENT];
+
+/** Where a search's rows go. Keys are distinct within each list; with no place at all, it goes everywhere. */
+export interface RowPlaces {
+  readonly inseeCodes: readonly string[];
+  readonly departmentCodes: readonly string[];
+  readonly zipcodes: readonly string[];
+  readonly circles: readonly CircleRow[];
+  /** Codes of stems that stand in for places. */
+  readonly stems: readonly number[];
+}
+
+const EVERYWHERE: RowPlaces = { inseeCodes: [], departmentCodes: [], zipcodes: [], circles: [], stems: [] };
+
+/** `required`: codes of stems of which a matching text has at least one; null where that cannot be said. */
+export function placesOf({ areas }: Criteria, required: readonly number[] | null): RowPlaces {
+  const circles: CircleRow[] = [];
+  const hasCircle = areas.circle !== null;
+  if (hasCircle || areas.polygons.length > 0) {
+    const rows = [...(areas.circle === null ? [] : [circleRow(areas.circle)]), ...areas.polygons.map(polygonRow)];
+    for (const row of rows) {
+      // An area that the R-tree cannot hold: the exact check of every property decides.
+      if (row === null) return EVERYWHERE;
+      circles.push(row);
+    }
+  }
+  const { inseeCodes, departmentCodes, zipcodes } = areas;
+  if (circles.length + inseeCodes.length + departmentCodes.length + zipcodes.length === 0) {
+    return required === null ? EVERYWHERE : { ...EVERYWHERE, stems: required };
+  }
+  return {
+    inseeCodes: distinct(inseeCodes),
+    departmentCodes: distinct(departmentCodes),
+    zipcodes: distinct(zipcodes),
+    circles,
+    stems: [],
+  };
+}
+
+/** Writes everything into `row` but the number, the expression and the area. */
+export function writeRow(criteria: Criteria, places: RowPlaces, isUsual: boolean, row: Row): void {
+  row.types = isUsual ? typesOf(criteria.propertyTypes) : ANY_TYPE;
+  row.needs = isUsual ? needsOf(criteria) : 0;
+  row.attention = attentionOf(criteria, places, isUsual);
+  for (let measure = 0; measure < MEASURES.length; measure++) {
+    const { min, max } = criteria[MEASURES[measure] as (typeof MEASURES)[number]];
+    const edges = EDGES_OF_MEASURE[measure] as Float64Array;
+    row.bounds[2 * measure] = min === null || !isUsual ? CODE_MIN : codeOf(edges, min);
+    row.bounds[2 * measure + 1] = max === null || !isUsual ? CODE_MAX : codeOf(edges, max);
+  }
+}
+
+function typesOf(propertyTypes: readonly number[]): number {
+  if (propertyTypes.length === 0) return ANY_TYPE;
+  let types = 0;
+  for (const type of propertyTypes) types |= 1 << type;
+  return types;
+}
+
+function needsOf(criteria: Criteria): number {
+  const { transactionType, furnished, publisherTypes } = criteria;
+  let needs = transactionType === null ? 0 : (RENT_NEEDS[transactionType] as number);
+  if (criteria.withCoherentPrice) needs |= NEEDS_COHERENT_PRICE;
+  if (criteria.withVirtualTour) needs |= NEEDS_TOUR;
+  if (furnished !== null) needs |= furnished ? NEEDS_FURNISHED : NEEDS_UNFURNISHED;
+  if (publisherTypes.length === 1) needs |= publisherTypes[0] === INDIVIDUAL ? NEEDS_INDIVIDUAL : NEEDS_PROFESSIONAL;
+  return needs;
+}
+
+function attentionOf(criteria: Criteria, places: RowPlaces, isUsual: boolean): number {
+  const { areas, advertPrice } = criteria;
+  const isEverywhere = places.inseeCodes.length + places.departmentCodes.length + places.zipcodes.length === 0;
+  const needsExactCheck =
+    !isUsual ||
+    criteria.publisherTypes.length > 1 ||
+    advertPrice.min !== null ||
+    advertPrice.max !== null ||
+    criteria.excludedInseeCodes.length > 0 ||
+    criteria.includedSiteCategories.length > 0 ||
+    criteria.excludedSiteCategories.length > 0 ||
+    (isEverywhere && places.circles.length === 0 && (areas.circle !== null || areas.polygons.length > 0));
+  let attention = needsExactCheck ? NEEDS_EXACT_CHECK : 0;
+  if (criteria.expressions.length > 0) attention |= NEEDS_TEXT_CHECK;
+  // Several departments cannot hold one property; anything else named twice may.
+  const kinds = [places.inseeCodes, places.departmentCodes, places.zipcodes, places.circles];
+  const namedKinds = kinds.filter((places) => places.length > 0).length;
+  if (namedKinds > 1 || places.zipcodes.length > 1 || places.circles.length > 1 || places.stems.length > 1) {
+    attention |= REPEATS;
+  }
+  if (places.inseeCodes.length > 1) attention |= REPEATS_BY_INSEE;
+  return attention;
+}
+
+function distinct(codes: readonly string[]): readonly string[] {
+  return codes.length < 2 ? codes : [...new Set(codes)];
+}
