@@ -1,0 +1,75 @@
+/**
+ * What tags say of a point of interest: OpenStreetMap's `amenity` is the facility, `school:FR` and `operator:type` are
+ * the attributes (specification, section 2.4). GeoJSON properties are read by the same rules.
+ */
+
+import {
+  FACILITIES,
+  type Facility,
+  type OperatorType,
+  type PointAttributes,
+  type PointOfInterest,
+  type SchoolType,
+} from '../../domain/point-of-interest.ts';
+import { foldText } from '../../domain/text.ts';
+
+export type Tags = Readonly<Record<string, string>>;
+/** A point of interest without its place. */
+export type DescribedFacility = Pick<PointOfInterest, 'facility' | 'name' | 'attributes'>;
+
+export const NOT_A_FACILITY = 'another kind of place';
+const NAME_LENGTH_MAX = 200;
+const NUL = /\0/g;
+
+/** Null when `amenity` is none of the five facilities, or several values at once (`parking;fuel`). */
+export function describeTags(tags: Tags): DescribedFacility | null {
+  const facility = facilityOf(tags.amenity);
+  return facility === null ? null : { facility, name: tidyName(tags.name), attributes: attributesOf(tags) };
+}
+
+export function facilityOf(amenity: string | undefined): Facility | null {
+  return FACILITIES.find((facility) => facility === amenity) ?? null;
+}
+
+/** Trimmed, without the character PostgreSQL cannot hold; null when nothing is left. */
+export function tidyName(name: string | undefined): string | null {
+  const tidy = (name ?? '').replace(NUL, '').trim().slice(0, NAME_LENGTH_MAX);
+  return tidy === '' ? null : tidy;
+}
+
+function attributesOf(tags: Tags): PointAttributes {
+  const schoolType = schoolTypeOf(tags['school:FR'] ?? tags.schoolType);
+  const operatorType = operatorTypeOf(tags['operator:type'] ?? tags.operatorType);
+  return { ...(schoolType === null ? {} : { schoolType }), ...(operatorType === null ? {} : { operatorType }) };
+}
+
+const SCHOOL_TYPES_BY_FOLDED: ReadonlyMap<string, SchoolType> = new Map([
+  ['maternelle', 'maternelle'],
+  ['elementaire', 'élémentaire'],
+  ['primaire', 'primaire'],
+  ['college', 'collège'],
+  ['lycee', 'lycée'],
+  ['secondaire', 'secondaire'],
+  ['elementaire maternelle', 'primaire'],
+  ['maternelle elementaire', 'primaire'],
+  ['college lycee', 'secondaire'],
+  ['lycee college', 'secondaire'],
+]);
+
+/** Accents and case aside; a school of two stages has the type that spans both. */
+function schoolTypeOf(text: string | undefined): SchoolType | null {
+  return text === undefined ? null : (SCHOOL_TYPES_BY_FOLDED.get(foldText(text)) ?? null);
+}
+
+const OPERATOR_TYPES_BY_TEXT: ReadonlyMap<string, OperatorType> = new Map([
+  ['public', 'public'],
+  ['government', 'public'],
+  ['private', 'private'],
+  ['private_non_profit', 'private'],
+  ['private_for_profit', 'private'],
+  ['religious', 'private'],
+]);
+
+function operatorTypeOf(text: string | undefined): OperatorType | null {
+  return text === undefined ? null : (OPERATOR_TYPES_BY_TEXT.get(text.trim().toLowerCase()) ?? null);
+}

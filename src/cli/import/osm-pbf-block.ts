@@ -1,0 +1,188 @@
+/**
+ * One block of an OpenStreetMap PBF file (osmformat.proto, messages PrimitiveBlock to Relation). Field numbers stand
+ * beside the names. Tags are only looked up in blocks whose string table holds the key `amenity` at all.
+ */
+
+import { PbfReader } from 'pbf';
+import type { Tags } from './facility-tags.ts';
+import type { OsmMember, OsmVisitor } from './osm-elements.ts';
+
+interface Block {
+  readonly strings: Uint8Array[];
+  readonly groups: Uint8Array[];
+  /** Nanodegrees. */
+  granularity: number;
+  latOffset: number;
+  lonOffset: number;
+  /** Number of the string `amenity`, or -1. */
+  amenity: number;
+}
+
+const AMENITY = Buffer.from('amenity');
+const MEMBER_TYPES = ['node', 'way', 'relation'] as const;
+
+export function readPrimitiveBlock(bytes: Uint8Array, visitor: OsmVisitor): void {
+  const empty: Block = { strings: [], groups: [], granularity: 100, latOffset: 0, lonOffset: 0, amenity: -1 };
+  // Granularity and offsets come after the groups they apply to.
+  const block = new PbfReader(bytes).readFields((tag, read, reader) => {
+    if (tag === 1) readStringTable(reader.readBytes(), read.strings);
+    else if (tag === 2) read.groups.push(reader.readBytes());
+    else if (tag === 17) read.granularity = reader.readVarint();
+    else if (tag === 19) read.latOffset = reader.readVarint(true);
+    else if (tag === 20) read.lonOffset = reader.readVarint(true);
+  }, empty);
+  block.amenity = block.strings.findIndex((string) => AMENITY.equals(string));
+  for (const group of block.groups) readGroup(group, block, visitor);
+}
+
+function readStringTable(bytes: Uint8Array, strings: Uint8Array[]): void {
+  new PbfReader(bytes).readFields((tag, list: Uint8Array[], reader) => {
+    if (tag === 1) list.push(reader.readBytes());
+  }, strings);
+}
+
+/** Parts that no visitor member asks for are passed over undecoded. */
+function readGroup(bytes: Uint8Array, block: Block, visitor: OsmVisitor): void {
+  const isTagged = block.amenity !== -1;
+  const wantsNodes = visitor.anyNode !== undefined || (isTagged && visitor.node !== undefined);
+  const wantsWays = visitor.anyWay !== undefined || (isTagged && visitor.way !== undefined);
+  const wantsRelations = isTagged && visitor.relation !== undefined;
+  new PbfReader(bytes).readFields((tag, _result, reader) => {
+    if (tag === 1 && wantsNodes) readNode(reader.readBytes(), block, visitor);
+    else if (tag === 2 && wantsNodes) readDenseNodes(reader.readBytes(), block, visitor);
+    else if (tag === 3 && wantsWays) readWay(reader.readBytes(), block, visitor);
+    else if (tag === 4 && wantsRelations) readRelation(reader.readBytes(), block, visitor);
+  }, null);
+}
+
+function degrees(units: number, offset: number, block: Block): number {
+  return (offset + block.granularity * units) / 1e9;
+}
+
+/** The tags of an object whose keys and values are numbers of strings; null without an `amenity`. */
+function tagsOf(keys: readonly number[], values: readonly number[], block: Block): Tags | null {
+  if (block.amenity === -1 || !keys.includes(block.amenity)) return null;
+  const tags: Record<string, string> = Object.create(null);
+  keys.forEach((key, i) => {
+    tags[stringOf(key, block)] = stringOf(values[i], block);
+  });
+  return tags;
+}
+
+function stringOf(number: number | undefined, block: Block): string {
+  const string = number === undefined ? undefined : block.strings[number];
+  if (string === undefined) throw new Error('a tag names a string that is not in its block');
+  return Buffer.from(string.buffer, string.byteOffset, string.byteLength).toString('utf8');
+}
+
+interface RawObject {
+  id: number;
+  readonly keys: number[];
+  readonly values: number[];
+}
+
+function readNode(bytes: Uint8Array, block: Block, visitor: OsmVisitor): void {
+  const empty: RawObject & { lat: number; lon: number } = { id: 0, keys: [], values: [], lat: 0, lon: 0 };
+  const node = new PbfReader(bytes).readFields((tag, read, reader) => {
+    if (tag === 1) read.id = reader.readSVarint();
+    else if (tag === 2) reader.readPackedVarint(read.keys);
+    else if (tag === 3) reader.readPackedVarint(read.values);
+    else if (tag === 8) read.lat = reader.readSVarint();
+    else if (tag === 9) read.lon = reader.readSVarint();
+  }, empty);
+  const lat = degrees(node.lat, block.latOffset, block);
+  const lon = degrees(node.lon, block.lonOffset, block);
+  visitor.anyNode?.(node.id, lat, lon);
+  const tags = tagsOf(node.keys, node.values, block);
+  if (tags !== null) visitor.node?.({ lat, lon }, tags);
+}
+
+/** Columns of differences; `keysValues` holds the pairs of all nodes, each node's ended by a 0. */
+function readDenseNodes(bytes: Uint8Array, block: Block, visitor: OsmVisitor): void {
+  const columns = { ids: [] as number[], lats: [] as number[], lons: [] as number[], keysValues: [] as number[] };
+  new PbfReader(bytes).readFields((tag, read, reader) => {
+    if (tag === 1) reader.readPackedSVarint(read.ids);
+    else if (tag === 8) reader.readPackedSVarint(read.lats);
+    else if (tag === 9) reader.readPackedSVarint(read.lons);
+    else if (tag === 10) reader.readPackedVarint(read.keysValues);
+  }, columns);
+  const { ids, lats, lons, keysValues } = columns;
+  if (ids.length !== lats.length || ids.length !== lons.length) throw new Error('dense nodes of unequal columns');
+  let id = 0;
+  let latUnits = 0;
+  let lonUnits = 0;
+  let at = 0;
+  for (let i = 0; i < ids.length; i++) {
+    id += ids[i] as number;
+    latUnits += lats[i] as number;
+    lonUnits += lons[i] as number;
+    const lat = degrees(latUnits, block.latOffset, block);
+    const lon = degrees(lonUnits, block.lonOffset, block);
+    visitor.anyNode?.(id, lat, lon);
+    const start = at;
+    while (at < keysValues.length && keysValues[at] !== 0) at += 2;
+    const tags = at === start || visitor.node === undefined ? null : denseTags(keysValues, start, at, block);
+    if (tags !== null) visitor.node?.({ lat, lon }, tags);
+    at++;
+  }
+}
+
+function denseTags(keysValues: readonly number[], start: number, end: number, block: Block): Tags | null {
+  const keys: number[] = [];
+  const values: number[] = [];
+  for (let i = start; i < end; i += 2) {
+    keys.push(keysValues[i] as number);
+    values.push(keysValues[i + 1] as number);
+  }
+  return tagsOf(keys, values, block);
+}
+
+const NOTHING = new Uint8Array();
+
+function readWay(bytes: Uint8Array, block: Block, visitor: OsmVisitor): void {
+  const empty: RawObject & { refs: Uint8Array } = { id: 0, keys: [], values: [], refs: NOTHING };
+  const way = new PbfReader(bytes).readFields((tag, read, reader) => {
+    if (tag === 1) read.id = reader.readVarint();
+    else if (tag === 2) reader.readPackedVarint(read.keys);
+    else if (tag === 3) reader.readPackedVarint(read.values);
+    else if (tag === 8) read.refs = reader.readBytes();
+  }, empty);
+  visitor.anyWay?.(way.id, () => idsOf(way.refs));
+  if (visitor.way === undefined) return;
+  const tags = tagsOf(way.keys, way.values, block);
+  if (tags !== null) visitor.way(idsOf(way.refs), tags, null);
+}
+
+/** Packed differences. */
+function idsOf(packed: Uint8Array): readonly number[] {
+  const reader = new PbfReader(packed);
+  const ids: number[] = [];
+  let id = 0;
+  while (reader.pos < reader.length) {
+    id += reader.readSVarint();
+    ids.push(id);
+  }
+  return ids;
+}
+
+function readRelation(bytes: Uint8Array, block: Block, visitor: OsmVisitor): void {
+  const empty: RawObject & { ids: Uint8Array; types: number[] } = {
+    id: 0,
+    keys: [],
+    values: [],
+    ids: NOTHING,
+    types: [],
+  };
+  const relation = new PbfReader(bytes).readFields((tag, read, reader) => {
+    if (tag === 2) reader.readPackedVarint(read.keys);
+    else if (tag === 3) reader.readPackedVarint(read.values);
+    else if (tag === 9) read.ids = reader.readBytes();
+    else if (tag === 10) reader.readPackedVarint(read.types);
+  }, empty);
+  const tags = tagsOf(relation.keys, relation.values, block);
+  if (tags === null) return;
+  const members = idsOf(relation.ids).map((id, i): OsmMember => {
+    return { id, type: MEMBER_TYPES[relation.types[i] ?? 2] ?? 'relation' };
+  });
+  visitor.relation?.(members, tags, null);
+}

@@ -1,0 +1,79 @@
+import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, describe, it } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { ImportFileError } from '../../src/cli/import/import-file.ts';
+import { importPointsOfInterest } from '../../src/cli/import-points-of-interest.ts';
+import { createRandom } from '../../src/cli/seeded-random.ts';
+import { distanceKm } from '../../src/domain/geo.ts';
+import { FACILITIES } from '../../src/domain/point-of-interest.ts';
+import { createPointsOfInterest } from '../../src/matching/poi-index.ts';
+import { migrate, openDatabase } from '../../src/store/database.ts';
+import { listPointSources, readPoints, replacePointSource } from '../../src/store/points-of-interest.ts';
+import { startTestPostgres } from '../support/servers.ts';
+
+const REAL = fileURLToPath(new URL('../../../shared/data/poi/', import.meta.url));
+const unlessReal = { skip: existsSync(REAL) ? false : 'the real files are not at ../shared/data/poi' };
+const FILES = [
+  'monaco_2021-11.osm.pbf',
+  'bondy_93_osm_2022-04.osm.gz',
+  'grenoble_osm_2015_parkings.overpass.json.gz',
+  'grenoble_osm_2015_restaurants.overpass.json.gz',
+  'annuaire_education_35_2023.csv.gz',
+];
+
+describe('points of interest imported into PostgreSQL', unlessReal, async () => {
+  const postgres = await startTestPostgres({ after });
+  await migrate(postgres.url);
+  const database = openDatabase({ url: postgres.url, connectionsMax: 3, onConnectionLost: () => undefined });
+  after(() => database.end());
+  const importFile = (path: string, source?: string) =>
+    importPointsOfInterest(source === undefined ? { path } : { path, source }, {
+      replaceSource: (name, batches) => replacePointSource(database, name, batches),
+    });
+
+  it('are found by radius as a scan of all of them finds them', async () => {
+    for (const name of FILES) await importFile(join(REAL, name));
+    const { points } = await readPoints(database);
+    assert.equal(points.length, 181 + 21 + 1_764 + 704 + 949);
+    const index = createPointsOfInterest();
+    await index.replace(points);
+    const random = createRandom(5);
+    for (let i = 0; i < 500; i++) {
+      const { lat, lon } = random.pick(points);
+      const radiusKm = random.pick([0.2, 1, 3, 20, 50]);
+      const facilities = random.chance(0.3) ? [] : [random.pick(FACILITIES), random.pick(FACILITIES)];
+      const expected = points
+        .filter(({ facility }) => facilities.length === 0 || facilities.includes(facility))
+        .map((point) => distanceKm(lat, lon, point.lat, point.lon))
+        .filter((apart) => apart <= radiusKm)
+        .sort((a, b) => a - b)
+        .slice(0, 1_000);
+      const found = index.within({ lat, lon, radiusKm, facilities, limit: 1_000 });
+      assert.deepEqual(
+        found.map((point) => distanceKm(lat, lon, point.lat, point.lon)),
+        expected,
+      );
+    }
+  });
+
+  it('are replaced by the next file of the source, and kept when that file is broken', async () => {
+    const [first] = FILES;
+    assert.ok(first);
+    const before = await importFile(join(REAL, first), 'town');
+    const directory = await mkdtemp(join(tmpdir(), 'vigie-poi-'));
+    after(() => rm(directory, { recursive: true }));
+    const broken = join(directory, 'broken.osm');
+    const school = '<node id="1" lat="43" lon="5"><tag k="amenity" v="school"/></node>';
+    await writeFile(broken, `<osm>${school.repeat(10_000)}<node`);
+    await assert.rejects(importFile(broken, 'town'), ImportFileError);
+    const count = async () => (await listPointSources(database)).find(({ name }) => name === 'town')?.pointCount;
+    assert.equal(await count(), before.imported);
+    await writeFile(broken, `<osm>${school}</osm>`);
+    await importFile(broken, 'town');
+    assert.equal(await count(), 1);
+  });
+});
