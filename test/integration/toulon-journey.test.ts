@@ -1,0 +1,230 @@
+/**
+ * The whole journey on real adverts: two snapshots of Toulon published through NATS into a running daemon, its events,
+ * matches and webhooks compared with a brute-force reading of the decisions, written here from their text.
+ */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import pg from 'pg';
+import { Webhook } from 'standardwebhooks';
+import { createApiKey, type Daemon, runVigie, startDaemon } from '../support/daemon.ts';
+import { restClient } from '../support/rest-client.ts';
+import { startTestServers } from '../support/servers.ts';
+import { HAS_TOULON, readToulon, type ToulonMessage } from '../support/toulon.ts';
+import { until } from '../support/until.ts';
+import { startWebhookReceiver } from '../support/webhook-receiver.ts';
+
+const ALL_EVENTS = [
+  'ad.update.price',
+  'ad.update.surface',
+  'ad.update.pictures',
+  'ad.update.expired',
+  'property.ad.create',
+  'property.ad.update',
+];
+
+/** What a search asks, as the API is told and as this test understands it. */
+interface Expectation {
+  readonly name: string;
+  readonly members: Readonly<Record<string, unknown>>;
+  readonly holds: (message: ToulonMessage, isCoherent: boolean) => boolean;
+}
+
+const CENTRE = { lat: 43.1258, lon: 5.9306 };
+
+const EXPECTATIONS: readonly Expectation[] = [
+  {
+    name: 'circle',
+    members: { lat: CENTRE.lat, lon: String(CENTRE.lon), radius: 2, withCoherentPrice: null },
+    holds: ({ property }) => property.locations !== null && kilometres(CENTRE, property.locations) <= 2,
+  },
+  {
+    name: 'budget',
+    members: { budgetMin: 150_000, budgetMax: 250_000, surfaceMin: 50, transactionType: 0 },
+    holds: ({ advert: { price, surface } }, isCoherent) =>
+      isCoherent && price !== null && price >= 150_000 && price <= 250_000 && surface !== null && surface >= 50,
+  },
+  {
+    name: 'sea view',
+    members: {
+      withCoherentPrice: null,
+      expressions: 'expressions[0][0][word]=vue%20mer&expressions[0][0][options][strict]=true',
+    },
+    holds: ({ advert }) => [advert.title, advert.description].some((text) => ` ${plain(text)} `.includes(' vue mer ')),
+  },
+  {
+    name: 'no viager',
+    members: {
+      includedCities: ['/cities/83137'],
+      propertyTypes: 1,
+      expressions: [[{ word: 'viager', options: { includes: false } }]],
+    },
+    holds: ({ property, advert }, isCoherent) =>
+      isCoherent &&
+      property.propertyType === 1 &&
+      !/ viagere?s? /.test(` ${plain(advert.title)} ${plain(advert.description)} `),
+  },
+];
+
+test('two snapshots of Toulon become exactly the known events, matches and webhooks', {
+  skip: !HAS_TOULON && 'the shared adverts are not here',
+}, async (t) => {
+  const toulon = readToulon();
+  const servers = await startTestServers(t);
+  const receiver = await startWebhookReceiver(t);
+  const daemon = await startDaemon(t, servers);
+  const rest = restClient(daemon, await createApiKey(servers));
+  const tokens = new Map<string, string>();
+  for (const { name, members } of EXPECTATIONS) {
+    const path = encodeURIComponent(name);
+    const { iri, token } = await rest.createSearch({
+      title: name,
+      ...members,
+      notificationEnabled: true,
+      endpointRecipient: receiver.urlOf(`/matches/${path}`),
+      eventEndpoint: receiver.urlOf(`/events/${path}`),
+      subscribedEvents: ALL_EVENTS,
+    });
+    tokens.set(iri, token);
+  }
+  const database = new pg.Client(servers.postgres.url);
+  await database.connect();
+  t.after(() => database.end());
+
+  const expected = bruteForce(toulon.first, toulon.second);
+  for (const snapshot of [toulon.first, toulon.second]) {
+    const input = snapshot.map((message) => JSON.stringify(message)).join('\n');
+    const { code, stdout } = await runVigie(['publish'], servers, { input });
+    assert.equal(code, 0);
+    assert.match(stdout, new RegExp(`^${snapshot.length} published, 0 already there, 0 refused`));
+  }
+  await until(
+    () => recordedChanges(daemon),
+    (count) => count === toulon.first.length + toulon.second.length,
+  );
+  await until(
+    async () => (await database.query('select state, count(*)::int from deliveries group by state')).rows,
+    (rows) => rows.length === 1 && rows[0].state === 'delivered',
+  );
+
+  const stored = await database.query(
+    'select kind, field_name, field_old_value, field_new_value, percent_variation from events',
+  );
+  const fieldEvents = stored.rows.filter(({ field_name }) => field_name !== null);
+  assert.deepEqual(
+    fieldEvents
+      .map((row) => `${row.kind} ${row.field_old_value} ${row.field_new_value} ${row.percent_variation}`)
+      .sort(),
+    toulon.changes.map((c) => `ad.update.${c.field} ${c.old} ${c.new} ${Math.round(c.percent * 100) / 100}`).sort(),
+  );
+  const changedAdverts = new Set(toulon.changes.map(({ id }) => id)).size;
+  const kindCount = (kind: string): number => stored.rows.filter((row) => row.kind === kind).length;
+  assert.equal(kindCount('property.ad.create'), toulon.first.length + 324);
+  assert.equal(kindCount('property.ad.update'), changedAdverts);
+
+  const received = receiver.posts.map((post) => {
+    const token = tokens.get(JSON.parse(post.body.toString()).match.search);
+    assert.ok(token, 'a delivery names its search');
+    return {
+      path: decodeURIComponent(post.path),
+      body: new Webhook(token).verify(post.body, post.headers) as Delivery,
+    };
+  });
+  const matchesReceived = received
+    .filter(({ path }) => path.startsWith('/matches/'))
+    .map(({ path, body }) => `${path.slice('/matches/'.length)} ${body.match.propertyDocument.uuid}`);
+  assert.deepEqual(matchesReceived.sort(), [...expected.matches].sort());
+  const eventsReceived = received
+    .filter(({ path }) => path.startsWith('/events/'))
+    .map(({ path, body }) => `${path.slice('/events/'.length)} ${body.event} ${body.match.propertyDocument.uuid}`);
+  assert.deepEqual(eventsReceived.sort(), [...expected.events].sort());
+  for (const { name } of EXPECTATIONS) {
+    assert.ok(
+      matchesReceived.some((match) => match.startsWith(`${name} `)),
+      `search ${name} is exercised`,
+    );
+  }
+  assert.equal(await daemon.end('SIGTERM'), 0);
+});
+
+async function recordedChanges(daemon: Daemon): Promise<number> {
+  const metrics = await (await fetch(`${daemon.operationsUrl}/metrics`)).text();
+  const counts = [...metrics.matchAll(/^vigie_changes_total\{.*\} (\d+)$/gm)].map((line) => Number(line[1]));
+  return counts.reduce((sum, count) => sum + count, 0);
+}
+
+interface Delivery {
+  readonly event: string;
+  readonly match: { readonly propertyDocument: { readonly uuid: string } };
+}
+
+/** Every state a property goes through against every search, in the order of publication. */
+function bruteForce(first: readonly ToulonMessage[], second: readonly ToulonMessage[]) {
+  const held = new Map<string, ToulonMessage>();
+  const matches = new Set<string>();
+  const events: string[] = [];
+  for (const message of [...first, ...second]) {
+    const { uuid } = message.property;
+    const before = held.get(uuid);
+    const others = [...held.values()].filter((other) => other !== before);
+    const medianBefore = median([...others, ...(before ? [before] : [])].flatMap(pricePerMeter));
+    const kinds = eventKinds(before, message);
+    for (const { name, holds } of EXPECTATIONS) {
+      const heldBefore = before !== undefined && holds(before, isCoherent(before, medianBefore));
+      const heldAfter = holds(message, isCoherent(message, medianBefore));
+      if (heldAfter && !heldBefore) matches.add(`${name} ${uuid}`);
+      if (heldAfter || heldBefore) events.push(...kinds.map((kind) => `${name} ${kind} ${uuid}`));
+    }
+    held.set(uuid, message);
+  }
+  return { matches, events };
+}
+
+function eventKinds(before: ToulonMessage | undefined, after: ToulonMessage): string[] {
+  if (before === undefined) return ['property.ad.create'];
+  const kinds = (['price', 'surface'] as const)
+    .filter((field) => before.advert[field] !== after.advert[field])
+    .map((field) => `ad.update.${field}`);
+  return kinds.length > 0 ? [...kinds, 'property.ad.update'] : [];
+}
+
+function pricePerMeter({ advert: { price, surface } }: ToulonMessage): number[] {
+  return price === null || surface === null || surface === 0 ? [] : [price / surface];
+}
+
+function median(prices: number[]): number | null {
+  if (prices.length < 50) return null;
+  const sorted = prices.sort((a, b) => a - b);
+  const middle = Math.floor(sorted.length / 2);
+  const upper = sorted[middle] as number;
+  return sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] as number) + upper) / 2;
+}
+
+function isCoherent(message: ToulonMessage, medianPrice: number | null): boolean {
+  const [price] = pricePerMeter(message);
+  if (price === undefined) return true;
+  if (price < 100 || price > 100_000) return false;
+  return medianPrice === null || (price >= medianPrice / 5 && price <= medianPrice * 5);
+}
+
+/** Spherical law of cosines, another formula than the service's. */
+function kilometres(a: { lat: number; lon: number }, b: { lat: number; lon: number }): number {
+  const [latA, latB, lon] = [a.lat, b.lat, b.lon - a.lon].map((degrees) => (degrees * Math.PI) / 180) as [
+    number,
+    number,
+    number,
+  ];
+  return (
+    6371 * Math.acos(Math.min(1, Math.sin(latA) * Math.sin(latB) + Math.cos(latA) * Math.cos(latB) * Math.cos(lon)))
+  );
+}
+
+/** Lower case, no accents, single spaces. */
+function plain(text: string | null): string {
+  return (text ?? '')
+    .toLowerCase()
+    .normalize('NFD')
+    .replace(/[\u0300-\u036f]/g, '')
+    .replace(/[^a-z0-9]+/g, ' ')
+    .trim();
+}

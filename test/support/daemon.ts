@@ -1,0 +1,105 @@
+/**
+ * The daemon as its users run it: a process of its own on the servers of a test, with free ports, killed with the test.
+ */
+
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+import type { Cleanup, TestServers } from './servers.ts';
+
+const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+
+export type Settings = Readonly<Record<string, string>>;
+
+export interface Daemon {
+  readonly apiUrl: string;
+  readonly operationsUrl: string;
+  readonly process: ChildProcess;
+  /** Every log line so far. */
+  readonly log: readonly Readonly<Record<string, unknown>>[];
+  /** Sends the signal and resolves with the exit code (null when killed) once the process is gone. */
+  end(signal: NodeJS.Signals): Promise<number | null>;
+}
+
+/** Resolves when the daemon says it is ready; rejects with its output when it ends before. */
+export async function startDaemon(cleanup: Cleanup, servers: TestServers, settings: Settings = {}): Promise<Daemon> {
+  const daemon = spawnVigie(['serve'], environmentOf(servers, settings));
+  cleanup.after(async () => {
+    if (daemon.exitCode === null && daemon.signalCode === null) daemon.kill('SIGKILL');
+  });
+  const log: Record<string, unknown>[] = [];
+  const errors: string[] = [];
+  daemon.stderr?.on('data', (chunk) => errors.push(String(chunk)));
+  const exited = once(daemon, 'exit') as Promise<[number | null]>;
+  const ready = new Promise<Record<string, unknown>>((resolve) => {
+    createInterface({ input: daemon.stdout as NodeJS.ReadableStream }).on('line', (line) => {
+      const entry = JSON.parse(line) as Record<string, unknown>;
+      log.push(entry);
+      if (entry.message === 'ready') resolve(entry);
+    });
+  });
+  const failed = exited.then(([code]) => {
+    throw new Error(
+      `the daemon ended with ${code}:\n${log.map((line) => JSON.stringify(line)).join('\n')}\n${errors.join('')}`,
+    );
+  });
+  const { api, operations } = await Promise.race([ready, failed]);
+  failed.catch(() => undefined);
+  return {
+    apiUrl: String(api),
+    operationsUrl: String(operations),
+    process: daemon,
+    log,
+    async end(signal) {
+      daemon.kill(signal);
+      return (await exited)[0];
+    },
+  };
+}
+
+export interface CommandResult {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Runs one `vigie` command to its end. */
+export async function runVigie(
+  args: readonly string[],
+  servers: TestServers,
+  options: { readonly settings?: Settings; readonly input?: string } = {},
+): Promise<CommandResult> {
+  const command = spawnVigie(args, environmentOf(servers, options.settings ?? {}));
+  command.stdin?.end(options.input ?? '');
+  const [stdout, stderr, [code]] = await Promise.all([
+    text(command.stdout as NodeJS.ReadableStream),
+    text(command.stderr as NodeJS.ReadableStream),
+    once(command, 'exit') as Promise<[number | null]>,
+  ]);
+  return { code, stdout, stderr };
+}
+
+export async function createApiKey(servers: TestServers, client = 'tests'): Promise<string> {
+  const { code, stdout, stderr } = await runVigie(['keys', 'create', '--client', client], servers);
+  if (code !== 0) throw new Error(stderr);
+  return stdout.trim();
+}
+
+function spawnVigie(args: readonly string[], environment: Settings): ChildProcess {
+  return spawn(process.execPath, ['--import', 'tsx', MAIN, ...args], { cwd: ROOT, env: environment, stdio: 'pipe' });
+}
+
+function environmentOf(servers: TestServers, settings: Settings): Settings {
+  return {
+    PATH: process.env.PATH ?? '',
+    DATABASE_URL: servers.postgres.url,
+    NATS_URL: servers.nats.url,
+    VIGIE_API_PORT: '0',
+    VIGIE_OPERATIONS_PORT: '0',
+    VIGIE_ALLOW_PRIVATE_ENDPOINTS: 'true',
+    ...settings,
+  };
+}

@@ -1,0 +1,21 @@
+/** Waiting for what another process does: looked at again and again, and given up after a minute with the last look. */
+
+import { setTimeout as wait } from 'node:timers/promises';
+
+const GIVE_UP_MS = 60_000;
+const LOOK_EVERY_MS = 50;
+
+/** Resolves with the first value of `look` that `holds`. */
+export async function until<T>(
+  look: () => Promise<T>,
+  holds: (value: T) => boolean,
+  giveUpMs = GIVE_UP_MS,
+): Promise<T> {
+  const deadline = performance.now() + giveUpMs;
+  for (;;) {
+    const value = await look();
+    if (holds(value)) return value;
+    if (performance.now() > deadline) throw new Error(`given up waiting; last seen: ${JSON.stringify(value)}`);
+    await wait(LOOK_EVERY_MS);
+  }
+}
