@@ -65,7 +65,7 @@ function tagsOf(properties: unknown): Tags {
 }
 
 /** Every position of a geometry, however deep. Longitude comes first. */
-function* positionsOf(geometry: unknown): Generator<OsmPlace> {
+export function* positionsOf(geometry: unknown): Generator<OsmPlace> {
   const { coordinates, geometries } = record(geometry);
   if (Array.isArray(geometries)) for (const part of geometries) yield* positionsOf(part);
   else yield* placesIn(coordinates);
