@@ -5,7 +5,13 @@
 
 import { z } from 'zod';
 import type { AdvertContent } from './advert.ts';
-import { ENERGY_CATEGORIES, FEES_RESPONSIBILITIES, PROPERTY_TYPES, PUBLISHER_TYPES, TRANSACTION_TYPES } from './codes.ts';
+import {
+  ENERGY_CATEGORIES,
+  FEES_RESPONSIBILITIES,
+  PROPERTY_TYPES,
+  PUBLISHER_TYPES,
+  TRANSACTION_TYPES,
+} from './codes.ts';
 import type { Uuid } from './ids.ts';
 import type { StatedProperty } from './property.ts';
 
@@ -36,6 +42,9 @@ export class PoisonError extends Error {
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
+/** U+0000 and half surrogate pairs: PostgreSQL refuses them in text and jsonb, and with them the whole batch. */
+const UNSTORABLE = /[\0\p{Surrogate}]/gu;
+
 /** Throws `PoisonError`. */
 export function decodeIntakeMessage(bytes: Uint8Array): IntakeMessage {
   const parsed = messageSchema.safeParse(parseJson(bytes));
@@ -56,7 +65,9 @@ function parseJson(bytes: Uint8Array): unknown {
   try {
     return JSON.parse(utf8.decode(bytes));
   } catch (cause) {
-    throw new PoisonError(`not JSON in UTF-8: ${(cause as Error).message}`, { cause });
+    // The reason quotes the bytes, and is stored itself.
+    const reason = (cause as Error).message.replace(UNSTORABLE, '\ufffd');
+    throw new PoisonError(`not JSON in UTF-8: ${reason}`, { cause });
   }
 }
 
@@ -68,29 +79,40 @@ function describeIssues(error: z.ZodError): string {
   return issues.slice(0, ISSUES_SHOWN).join('; ') + more;
 }
 
-/** Above any price of a building in euros or surface of an estate in m²; keeps percentages exact. */
+/** Above any price of a building in euros or surface of an estate in m². */
 const AMOUNT_MAX = 1e11;
+/** Below any price or surface but 0; with `AMOUNT_MAX` it keeps every quotient finite. */
+const AMOUNT_MIN = 1e-4;
 const TEXT_LENGTH_MAX = 100_000;
 const LIST_LENGTH_MAX = 1_000;
 
 const unknownAsNull = <T extends z.ZodType>(schema: T) => schema.nullish().transform((value) => value ?? null);
-// PostgreSQL cannot hold U+0000 in text or jsonb.
-const text = unknownAsNull(z.string().max(TEXT_LENGTH_MAX).regex(/^[^\0]*$/, 'must not contain U+0000'));
+const storable = z
+  .string()
+  .max(TEXT_LENGTH_MAX)
+  .refine((value) => value.search(UNSTORABLE) === -1, 'must not contain U+0000 or half a surrogate pair');
+const text = unknownAsNull(storable);
 const flag = unknownAsNull(z.boolean());
-const amount = unknownAsNull(z.number().min(0).max(AMOUNT_MAX));
+const amount = unknownAsNull(
+  z
+    .number()
+    .max(AMOUNT_MAX)
+    .refine((value) => value === 0 || value >= AMOUNT_MIN, `must be 0 or at least ${AMOUNT_MIN}`),
+);
 const count = unknownAsNull(z.int().min(0).max(100_000));
 const floor = unknownAsNull(z.int().min(-100).max(1_000));
-const instant = z.iso.datetime({ offset: true, local: false }).transform((value) => new Date(value).toISOString());
+const instant = z.iso
+  .datetime({ offset: true, local: false })
+  .transform((value) => new Date(value).toISOString())
+  .refine((value) => /^(?!0000)\d{4}-/.test(value), 'must lie in the years 1 to 9999');
+/** An identifier of the crawler's source. */
+const sourceId = unknownAsNull(z.int().min(0));
 const uuid = z.guid().transform((value) => value.toLowerCase());
 const code = (codes: readonly number[]) => unknownAsNull(z.literal([...codes]));
-const textList = z
-  .array(z.string().max(TEXT_LENGTH_MAX).regex(/^[^\0]*$/, 'must not contain U+0000'))
-  .max(LIST_LENGTH_MAX);
+const textList = z.array(storable).max(LIST_LENGTH_MAX);
 const texts = textList.nullish().transform((list) => list ?? []);
 
-const energy = unknownAsNull(
-  z.object({ category: unknownAsNull(z.enum(ENERGY_CATEGORIES)), value: unknownAsNull(z.number().min(0).max(AMOUNT_MAX)) }),
-);
+const energy = unknownAsNull(z.object({ category: unknownAsNull(z.enum(ENERGY_CATEGORIES)), value: amount }));
 const contact = unknownAsNull(
   z.object({ agency: text, email: text, fax: text, name: text, phone: text, reference: text }),
 );
@@ -131,10 +153,10 @@ const advertSchema = z.object({
 });
 
 const station = z.object({
-  id: count,
+  id: sourceId,
   name: text,
   lines: z
-    .array(z.object({ id: count, name: text, number: text, color: text, routeName: text }))
+    .array(z.object({ id: sourceId, name: text, number: text, color: text, routeName: text }))
     .max(LIST_LENGTH_MAX)
     .nullish()
     .transform((lines) => lines ?? []),

@@ -1,0 +1,255 @@
+/** Bytes from a crawler become a message or poison with a reason; nothing that PostgreSQL refuses gets through. */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { decodeIntakeMessage, type IntakeMessage, PoisonError } from '../src/domain/intake-message.ts';
+import { ADVERT, PROPERTY, UNKNOWN_CONTENT, UNSTATED_PROPERTY } from './support/adverts.ts';
+
+type Json = Readonly<Record<string, unknown>>;
+
+function upsertJson(parts: { readonly root?: Json; readonly property?: Json; readonly advert?: Json } = {}): Json {
+  return {
+    kind: 'upsert',
+    crawledAt: '2026-03-10T08:15:00+01:00',
+    property: { uuid: PROPERTY, ...parts.property },
+    advert: { uuid: ADVERT, ...parts.advert },
+    ...parts.root,
+  };
+}
+
+const EXPIRE = {
+  kind: 'expire',
+  crawledAt: '2026-03-10T08:15:00Z',
+  property: { uuid: PROPERTY },
+  advert: { uuid: ADVERT },
+};
+
+function decode(json: unknown): IntakeMessage {
+  return decodeIntakeMessage(Buffer.from(JSON.stringify(json)));
+}
+
+function poisonOf(bytes: Uint8Array): PoisonError {
+  try {
+    decodeIntakeMessage(bytes);
+  } catch (error) {
+    assert.ok(error instanceof PoisonError, `not poison but ${error}`);
+    return error;
+  }
+  throw assert.fail('was understood');
+}
+
+test('an absent member is unknown', () => {
+  assert.deepEqual(decode(upsertJson()), {
+    kind: 'upsert',
+    crawledAt: '2026-03-10T07:15:00.000Z',
+    propertyUuid: PROPERTY,
+    advertUuid: ADVERT,
+    property: UNSTATED_PROPERTY,
+    advert: UNKNOWN_CONTENT,
+  });
+  assert.deepEqual(decode(EXPIRE), {
+    kind: 'expire',
+    crawledAt: '2026-03-10T08:15:00.000Z',
+    propertyUuid: PROPERTY,
+    advertUuid: ADVERT,
+    expiredAt: null,
+  });
+});
+
+test('null is absent, and members that the contract does not know are ignored', () => {
+  const property = Object.fromEntries(Object.keys(UNSTATED_PROPERTY).map((name) => [name, null]));
+  const advert = Object.fromEntries(Object.keys(UNKNOWN_CONTENT).map((name) => [name, null]));
+  const unknown = { crawler: 'c-17', events: [{ createdAt: 'whenever' }], __proto__: null };
+  assert.deepEqual(
+    decode(upsertJson({ property: { ...property, ...unknown }, advert: { ...advert, ...unknown }, root: unknown })),
+    decode(upsertJson()),
+  );
+});
+
+test('every member of the contract is kept as it was stated', () => {
+  const property = {
+    title: 'Toulon, Mourillon',
+    description: 'Trois pièces',
+    transactionType: 0,
+    propertyType: 0,
+    price: 250_000,
+    surface: 62.5,
+    landSurface: 0,
+    room: 3,
+    bedroom: 2,
+    floor: -1,
+    elevator: true,
+    furnished: false,
+    createdAt: '2026-01-02T03:04:05.678Z',
+    pictures: ['https://a.example/1.jpg'],
+    stations: [
+      {
+        id: 22_104_513,
+        name: 'Toulon',
+        lines: [{ id: 3, name: 'TER', number: '1', color: '#fff', routeName: 'Hyères' }],
+      },
+    ],
+    locations: { lat: 43.12, lon: 5.93 },
+    city: { insee: '83137', zipcode: '83000', name: 'Toulon' },
+  };
+  const amounts = { price: 250_000, priceExcludingFees: 240_000, renterFees: 1, rentalPledge: 2, inventoryPrice: 3 };
+  const advert = {
+    ...UNKNOWN_CONTENT,
+    ...amounts,
+    title: 'T3',
+    contact: { agency: 'A', email: 'a@a.example', fax: null, name: 'N', phone: '+33 4', reference: 'R' },
+    publisher: { category: 'Agence', name: 'A', type: 1 },
+    energy: { category: 'D', value: 210 },
+    greenHouseGas: { category: 'A', value: 5.5 },
+    features: ['balcon', 'balcon'],
+    feesResponsibility: 1,
+    feesPercentage: 4.17,
+    constructionYear: 1974,
+    picturesRemote: ['x'],
+  };
+  const message = decode(upsertJson({ property, advert }));
+  assert.ok(message.kind === 'upsert');
+  assert.deepEqual(message.property, property);
+  assert.deepEqual(message.advert, advert);
+});
+
+test('UUIDs come out in lower case, instants in UTC', () => {
+  const message = decode({
+    ...EXPIRE,
+    crawledAt: '2026-03-01T00:30:00.1239+02:00',
+    expiredAt: '2026-02-28T23:00:00-01:00',
+    property: { uuid: PROPERTY.toUpperCase() },
+  });
+  assert.equal(message.propertyUuid, PROPERTY);
+  assert.equal(message.crawledAt, '2026-02-28T22:30:00.123Z');
+  assert.ok(message.kind === 'expire');
+  assert.equal(message.expiredAt, '2026-03-01T00:00:00.000Z');
+});
+
+const POISON: readonly [symptom: string, message: unknown, reason: RegExp][] = [
+  ['no object', [], /^message: /],
+  ['null', null, /^message: /],
+  ['another kind', upsertJson({ root: { kind: 'delete' } }), /^kind: /],
+  ['no kind', upsertJson({ root: { kind: undefined } }), /^kind: /],
+  ['no crawl time', upsertJson({ root: { crawledAt: undefined } }), /^crawledAt: /],
+  ['a crawl time without offset', upsertJson({ root: { crawledAt: '2026-03-10T08:15:00' } }), /^crawledAt: /],
+  ['a crawl time that is a number', upsertJson({ root: { crawledAt: 1_773_130_500 } }), /^crawledAt: /],
+  ['a day that is not', upsertJson({ root: { crawledAt: '2026-02-29T08:15:00Z' } }), /^crawledAt: /],
+  ['no property UUID', upsertJson({ property: { uuid: undefined } }), /^property.uuid: /],
+  ['a malformed advert UUID', upsertJson({ advert: { uuid: `${ADVERT}0` } }), /^advert.uuid: /],
+  ['no advert', upsertJson({ root: { advert: undefined } }), /^advert: /],
+  ['an expiry without advert', { ...EXPIRE, advert: undefined }, /^advert: /],
+  ['an unknown transaction type', upsertJson({ property: { transactionType: 2 } }), /^property.transactionType: /],
+  ['an unknown property type', upsertJson({ property: { propertyType: 7 } }), /^property.propertyType: /],
+  ['a code as text', upsertJson({ property: { propertyType: '0' } }), /^property.propertyType: /],
+  ['an unknown publisher type', upsertJson({ advert: { publisher: { type: 2 } } }), /^advert.publisher.type: /],
+  ['an unknown fees code', upsertJson({ advert: { feesResponsibility: 2 } }), /^advert.feesResponsibility: /],
+  ['an unknown energy category', upsertJson({ advert: { energy: { category: 'H' } } }), /^advert.energy.category: /],
+  ['a price as text', upsertJson({ advert: { price: '250000' } }), /^advert.price: /],
+  ['a price that is NaN', upsertJson({ advert: { price: 'NaN' } }), /^advert.price: /],
+  ['a negative price', upsertJson({ advert: { price: -1 } }), /^advert.price: /],
+  ['a price beyond any building', upsertJson({ advert: { price: 1e12 } }), /^advert.price: /],
+  ['half a room', upsertJson({ property: { room: 2.5 } }), /^property.room: /],
+  ['a latitude beyond the pole', upsertJson({ property: { locations: { lat: 90.1, lon: 0 } } }), /locations.lat: /],
+  [
+    'a longitude beyond the date line',
+    upsertJson({ property: { locations: { lat: 0, lon: 180.1 } } }),
+    /locations.lon: /,
+  ],
+  ['half a place', upsertJson({ property: { locations: { lat: 43 } } }), /locations.lon: /],
+  ['a picture that is no text', upsertJson({ advert: { pictures: [1] } }), /^advert.pictures.0: /],
+  ['U+0000 in a text', upsertJson({ advert: { title: 'a\0b' } }), /^advert.title: /],
+];
+
+for (const [symptom, message, reason] of POISON) {
+  test(`a message with ${symptom} is poison, and the reason names it`, () => {
+    assert.match(poisonOf(Buffer.from(JSON.stringify(message))).message, reason);
+  });
+}
+
+test('bytes that are no JSON in UTF-8 are poison', () => {
+  for (const bytes of [[], [0x7b], [0xff, 0xfe], [0x22, 0xc3, 0x22]]) {
+    assert.match(poisonOf(Uint8Array.from(bytes)).message, /^not JSON in UTF-8: /);
+  }
+  assert.match(poisonOf(Buffer.from('{"price": NaN}')).message, /^not JSON/);
+  assert.match(poisonOf(Buffer.from('['.repeat(200_000))).message, /^not JSON/);
+});
+
+test('a reason shows five faults and counts the rest', () => {
+  const advert = {
+    price: -1,
+    surface: -1,
+    landSurface: -1,
+    renterFees: -1,
+    floor: 'one',
+    elevator: 'no',
+    furnished: 2,
+  };
+  const { message } = poisonOf(Buffer.from(JSON.stringify(upsertJson({ advert }))));
+  assert.equal(message.split('; ').length, 6);
+  assert.match(message, /; and 2 more$/);
+});
+
+test('half a surrogate pair in a text does not stop the intake: PostgreSQL refuses it in JSON', () => {
+  assert.match(
+    poisonOf(Buffer.from(JSON.stringify(upsertJson({ advert: { title: 'vue \ud83c' } })))).message,
+    /^advert.title: /,
+  );
+  const pictures = ['https://a.example/\udf0a'];
+  assert.match(
+    poisonOf(Buffer.from(JSON.stringify(upsertJson({ advert: { pictures } })))).message,
+    /^advert.pictures.0: /,
+  );
+  const message = decode(upsertJson({ advert: { title: 'vue mer 🌊' } }));
+  assert.ok(message.kind === 'upsert' && message.advert.title === 'vue mer 🌊');
+});
+
+test('an instant outside the years 1 to 9999 does not stop the intake: PostgreSQL refuses it', () => {
+  const instants = ['0000-06-01T00:00:00Z', '0001-01-01T00:00:00+01:00', '9999-12-31T23:59:59-01:00'];
+  for (const crawledAt of instants) {
+    assert.match(poisonOf(Buffer.from(JSON.stringify(upsertJson({ root: { crawledAt } })))).message, /^crawledAt: /);
+  }
+  for (const crawledAt of ['0001-01-01T00:00:00Z', '9999-12-31T23:59:59Z']) decode(upsertJson({ root: { crawledAt } }));
+});
+
+test('an amount too small for a quotient does not stop the intake: a price over it is infinite', () => {
+  const bytes = Buffer.from(JSON.stringify(upsertJson({ property: { price: 1e11, surface: 5e-324 } })));
+  assert.match(poisonOf(bytes).message, /^property.surface: /);
+  decode(upsertJson({ property: { price: 1e11, surface: 0.0001 } }));
+  decode(upsertJson({ property: { price: 0, surface: 0 } }));
+});
+
+test('the reason of broken JSON can be stored, whatever bytes it quotes', () => {
+  fc.assert(
+    fc.property(fc.string({ unit: 'binary', maxLength: 40 }), fc.string({ maxLength: 5 }), (noise, start) => {
+      const { message } = poisonOf(Buffer.from(`{${start}${noise}`));
+      assert.doesNotMatch(message, /[\0\p{Surrogate}]/u);
+    }),
+  );
+  assert.doesNotMatch(poisonOf(Buffer.from('\0')).message, /\0/);
+  assert.doesNotMatch(poisonOf(Buffer.from(`["${'🌊'.repeat(20)}", x${'🌊'.repeat(20)}]`)).message, /\p{Surrogate}/u);
+});
+
+test('any JSON is understood or poison, never another error', () => {
+  const members = fc.record(
+    {
+      kind: fc.constantFrom('upsert', 'expire', 'x'),
+      crawledAt: fc.oneof(fc.constant('2026-03-10T08:15:00Z'), fc.string()),
+      property: fc.oneof(fc.constant({ uuid: PROPERTY }), fc.jsonValue()),
+      advert: fc.oneof(fc.constant({ uuid: ADVERT }), fc.jsonValue()),
+      expiredAt: fc.jsonValue(),
+    },
+    { requiredKeys: [] },
+  );
+  fc.assert(
+    fc.property(fc.oneof(members, fc.jsonValue()), (json) => {
+      try {
+        decode(json);
+      } catch (error) {
+        assert.ok(error instanceof PoisonError);
+      }
+    }),
+    { numRuns: 300 },
+  );
+});

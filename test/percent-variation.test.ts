@@ -1,0 +1,74 @@
+/** `percentVariation` is (new − old) / old × 100 with two decimals, halves away from zero, whatever binary makes of them. */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { percentVariation } from '../src/domain/percent-variation.ts';
+
+const EXAMPLES: readonly [oldValue: number | null, newValue: number | null, percent: number | null][] = [
+  [250_000, 240_000, -4],
+  [240_000, 250_000, 4.17],
+  [260_000, 250_000, -3.85],
+  [100_000, 100_000, 0],
+  [100_000, 0, -100],
+  [1, 3, 200],
+  [3, 1, -66.67],
+  [0, 250_000, null],
+  [0, 0, null],
+  [null, 250_000, null],
+  [250_000, null, null],
+  [null, null, null],
+  // Halves: 0.005, 0.015 and 1.005 % are no binary fractions.
+  [20_000, 20_001, 0.01],
+  [20_000, 19_999, -0.01],
+  [20_000, 20_003, 0.02],
+  [20_000, 20_201, 1.01],
+  [20_000, 19_799, -1.01],
+  [200_000, 200_009, 0],
+  [45.5, 46.5, 2.2],
+  [0.1, 0.3, 200],
+];
+
+for (const [oldValue, newValue, percent] of EXAMPLES) {
+  test(`${oldValue} to ${newValue} is ${percent} %`, () => {
+    assert.equal(percentVariation(oldValue, newValue), percent);
+  });
+}
+
+test('a half that more than four decimals make is not lost', () => {
+  assert.equal(percentVariation(0.00002, 0.00003), 50);
+  assert.equal(percentVariation(1.23456, 1.2345661728), 0);
+  assert.equal(percentVariation(1.23456, 1.234621728), 0.01);
+});
+
+const decimal = fc.record({
+  digits: fc.bigInt({ min: -(10n ** 15n) + 1n, max: 10n ** 15n - 1n }),
+  decimals: fc.nat({ max: 12 }),
+});
+const price = fc.record({ digits: fc.bigInt({ min: 0n, max: 10n ** 9n }), decimals: fc.nat({ max: 2 }) });
+
+test('it is the nearest hundredth of the exact quotient, and the farther from zero of two', () => {
+  const numberOf = ({ digits, decimals }: { digits: bigint; decimals: number }) => Number(`${digits}e-${decimals}`);
+  fc.assert(
+    fc.property(fc.oneof(price, decimal), fc.oneof(price, decimal), (before, after) => {
+      const percent = percentVariation(numberOf(before), numberOf(after));
+      if (before.digits === 0n) return assert.equal(percent, null);
+      // Both on one scale, and the quotient in hundredths of a percent as `dividend / divisor`.
+      const divisor = before.digits * 10n ** BigInt(after.decimals);
+      const dividend = (after.digits * 10n ** BigInt(before.decimals) - divisor) * 10_000n;
+      const hundredths = BigInt(Math.round((percent as number) * 100));
+      // Beyond 2⁵³ a hundredth cannot be told any more.
+      if (absolute(hundredths) >= 2n ** 52n) return;
+      const error = absolute(hundredths * divisor - dividend) * 2n;
+      assert.ok(error <= absolute(divisor), `${percent} is not the nearest`);
+      if (error === absolute(divisor)) {
+        assert.ok(absolute(hundredths * divisor) > absolute(dividend), `${percent} is the half nearer to zero`);
+      }
+    }),
+    { numRuns: 3_000 },
+  );
+});
+
+function absolute(value: bigint): bigint {
+  return value < 0n ? -value : value;
+}

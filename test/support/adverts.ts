@@ -1,0 +1,142 @@
+/** Small builders of adverts, intake messages and what they leave behind. Times are minutes after one morning. */
+
+import type { AdvertContent } from '../../src/domain/advert.ts';
+import { applyMessage, type Change, type HeldProperty } from '../../src/domain/change.ts';
+import type { City, ResolvePlace } from '../../src/domain/city.ts';
+import type { ExpireMessage, IntakeMessage, UpsertMessage } from '../../src/domain/intake-message.ts';
+import type { StatedProperty } from '../../src/domain/property.ts';
+
+export const PROPERTY = '0d9e0c6a-0000-4000-8000-000000000001';
+export const ADVERT = 'ad000000-0000-4000-8000-000000000001';
+export const OTHER_ADVERT = 'ad000000-0000-4000-8000-000000000002';
+
+const MORNING = Date.parse('2026-03-10T08:00:00Z');
+
+export function minute(count: number): string {
+  return new Date(MORNING + count * 60_000).toISOString();
+}
+
+export const UNKNOWN_CONTENT: AdvertContent = {
+  title: null,
+  description: null,
+  url: null,
+  virtualTour: null,
+  contact: null,
+  publisher: null,
+  createdAt: null,
+  updatedAt: null,
+  features: [],
+  energy: null,
+  greenHouseGas: null,
+  constructionYear: null,
+  floorQuantity: null,
+  floor: null,
+  lotCount: null,
+  price: null,
+  priceExcludingFees: null,
+  renterFees: null,
+  rentalPledge: null,
+  inventoryPrice: null,
+  rentalCharges: null,
+  feesPercentage: null,
+  condominiumFees: null,
+  feesResponsibility: null,
+  surface: null,
+  landSurface: null,
+  elevator: null,
+  furnished: null,
+  pictures: [],
+  picturesRemote: [],
+};
+
+export const UNSTATED_PROPERTY: StatedProperty = {
+  title: null,
+  description: null,
+  transactionType: null,
+  propertyType: null,
+  price: null,
+  surface: null,
+  landSurface: null,
+  room: null,
+  bedroom: null,
+  floor: null,
+  elevator: null,
+  furnished: null,
+  createdAt: null,
+  pictures: null,
+  stations: null,
+  locations: null,
+  city: null,
+};
+
+export interface MessageParts {
+  readonly advertUuid?: string;
+  readonly propertyUuid?: string;
+  readonly advert?: Partial<AdvertContent>;
+  readonly property?: Partial<StatedProperty>;
+}
+
+export function upsertAt(at: number, parts: MessageParts = {}): UpsertMessage {
+  return {
+    kind: 'upsert',
+    crawledAt: minute(at),
+    propertyUuid: parts.propertyUuid ?? PROPERTY,
+    advertUuid: parts.advertUuid ?? ADVERT,
+    property: { ...UNSTATED_PROPERTY, ...parts.property },
+    advert: { ...UNKNOWN_CONTENT, ...parts.advert },
+  };
+}
+
+export function expireAt(
+  at: number,
+  parts: Pick<MessageParts, 'advertUuid' | 'propertyUuid'> & { readonly expiredAt?: string } = {},
+): ExpireMessage {
+  return {
+    kind: 'expire',
+    crawledAt: minute(at),
+    propertyUuid: parts.propertyUuid ?? PROPERTY,
+    advertUuid: parts.advertUuid ?? ADVERT,
+    expiredAt: parts.expiredAt ?? null,
+  };
+}
+
+/** Every change that `messages` make, one after the other. */
+export function changesOf(messages: readonly IntakeMessage[], held: HeldProperty | null = null): readonly Change[] {
+  const changes: Change[] = [];
+  for (const message of messages) {
+    const change = applyMessage(changes.at(-1)?.held ?? held, message);
+    changes.push(change);
+  }
+  return changes;
+}
+
+/** What is held after `messages`; throws when that is nothing. */
+export function heldAfter(...messages: readonly IntakeMessage[]): HeldProperty {
+  const held = changesOf(messages).at(-1)?.held ?? null;
+  if (held === null) throw new Error('nothing is held after these messages');
+  return held;
+}
+
+export const TOULON: City = {
+  id: 30953,
+  cityParentId: null,
+  insee: '83137',
+  name: 'Toulon',
+  originalName: 'Toulon',
+  zipcode: '83000',
+  country: { code: 'FR', id: 1, name: 'France' },
+  department: { code: '83', id: 84, name: 'Var' },
+  region: { code: '93', id: 16, name: "Provence-Alpes-Côte d'Azur" },
+  groupedCityNames: [],
+  groupedCityZipcodes: ['83000', '83100', '83200'],
+  hasGroupedByName: false,
+  hasGroupedByZipcode: true,
+  open: true,
+  location: { lat: 43.1258, lon: 5.9306 },
+};
+
+/** Knows Toulon by its INSEE code, and nothing else. */
+export const resolveToulon: ResolvePlace = ({ insee, zipcode }) =>
+  insee === TOULON.insee
+    ? { city: TOULON, inseeCodes: [TOULON.insee], zipcodes: zipcode === null ? TOULON.groupedCityZipcodes : [zipcode] }
+    : null;
