@@ -2,6 +2,7 @@
 
 import type { AttemptOutcome } from '../domain/delivery.ts';
 import type { Uuid } from '../domain/ids.ts';
+import type { PointIndex } from '../matching/poi-index.ts';
 import type { Reference } from '../reference/communes.ts';
 import type { Database } from '../store/database.ts';
 
@@ -21,26 +22,6 @@ export interface ApiSettings {
   readonly rateLimitBurst: number;
   readonly version: string;
 }
-
-export interface PointOfInterest {
-  readonly lat: number;
-  readonly lon: number;
-  readonly name: string | null;
-  /** One of `FACILITIES`. */
-  readonly type: string;
-  readonly attributes: Readonly<Record<string, string>>;
-}
-
-export interface PointsQuery {
-  readonly facilities: readonly string[];
-  readonly lat: number;
-  readonly lon: number;
-  readonly radiusKm: number;
-  readonly limit: number;
-}
-
-/** Nearest first. */
-export type FindPointsOfInterest = (query: PointsQuery) => readonly PointOfInterest[];
 
 export interface SingleDelivery {
   readonly id: Uuid;
@@ -63,7 +44,7 @@ export interface ApiDependencies {
   /** Awaited after each committed write of a search: the matcher has it before the client hears of it. */
   readonly searchChanged: () => Promise<void>;
   /** Without it no points are known. */
-  readonly pointsOfInterest?: FindPointsOfInterest;
+  readonly pointsOfInterest?: PointIndex['within'];
   /** Without it the webhook tester answers 503. */
   readonly deliverOnce?: DeliverOnce;
 }

@@ -4,12 +4,12 @@
  */
 
 import type Router from '@koa/router';
+import { FACILITIES, type PointOfInterest } from '../domain/point-of-interest.ts';
 import { acceptable, answerText } from './content.ts';
-import type { ApiDependencies, PointOfInterest } from './dependencies.ts';
+import type { ApiDependencies } from './dependencies.ts';
 import { viewId } from './hydra.ts';
 import { choicesParameter, numberParameter, readQuery } from './query.ts';
 
-export const FACILITIES = ['kindergarten', 'school', 'restaurant', 'hospital', 'parking'] as const;
 export const POINTS_MAX = 1_000;
 
 export const POINT_PARAMETERS = {
@@ -44,7 +44,7 @@ export function pointRoutes(router: Router, { pointsOfInterest = () => [] }: Api
 }
 
 /** `attributes` is an object, or an empty list when nothing is known, as the specification has it. */
-function pointDocument({ lat, lon, name, type, attributes }: PointOfInterest): object {
+function pointDocument({ lat, lon, name, facility, attributes }: PointOfInterest): object {
   const isBlank = Object.keys(attributes).length === 0;
-  return { lat, lon, name, type, attributes: isBlank ? [] : attributes };
+  return { lat, lon, name, type: facility, attributes: isBlank ? [] : attributes };
 }

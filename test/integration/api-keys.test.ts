@@ -1,0 +1,78 @@
+import assert from 'node:assert/strict';
+import { after, describe, it } from 'node:test';
+import {
+  apiKeyVerifier,
+  ClientNameTakenError,
+  ClientUnknownError,
+  createApiKey,
+  createClient,
+  KEY_STALENESS_MAX_MS,
+  listApiKeys,
+  revokeApiKey,
+} from '../../src/store/clients.ts';
+import { startTestApi } from '../support/api.ts';
+
+const api = await startTestApi({ after });
+
+describe('API keys', () => {
+  it('are 256 random bits after a public prefix, and only their hash is stored', async () => {
+    const { key, apiKey } = await createApiKey(api.database, api.clientId, 'shown once');
+    assert.match(key, /^vigie_[0-9a-f]{8}_[\w-]{43}$/);
+    assert.equal(apiKey.prefix, key.split('_')[1]);
+    const { rows } = await api.database.query('select * from api_keys where id = $1', [apiKey.id]);
+    assert.equal(rows[0].hash.length, 32);
+    assert.ok(!JSON.stringify(rows[0]).includes(key.slice(15)));
+  });
+
+  it('work until they are revoked, and at most the staleness bound after', async () => {
+    let nowMs = 0;
+    const verify = apiKeyVerifier(api.database, () => nowMs);
+    const { key, apiKey } = await createApiKey(api.database, api.clientId, 'to be revoked');
+    assert.equal((await verify(key))?.clientId, api.clientId);
+    assert.equal(await revokeApiKey(api.database, apiKey.id), true);
+    assert.equal(await revokeApiKey(api.database, apiKey.id), false);
+    nowMs = KEY_STALENESS_MAX_MS;
+    assert.equal(await verify(key), null);
+    const [newest] = await listApiKeys(api.database, api.clientId);
+    assert.ok(newest?.revokedAt instanceof Date);
+  });
+
+  it('are refused when they are malformed, unknown or missing, with a challenge', async () => {
+    const unknown = `vigie_00000000_${'A'.repeat(43)}`;
+    for (const key of [null, 'x', unknown, `${api.key}x`, `${api.key} `.toUpperCase()]) {
+      const { status, headers } = await api.call('GET', '/searches', undefined, { key });
+      assert.equal(status, 401);
+      assert.match(headers.get('WWW-Authenticate') ?? '', /^ApiKey /);
+    }
+  });
+
+  it('are asked for everywhere but in the documentation', async () => {
+    for (const path of ['/', '/docs', '/docs.jsonld', '/openapi.json', '/contexts/Search']) {
+      assert.equal((await api.call('GET', path, undefined, { key: null })).status, 200, path);
+    }
+    for (const path of ['/cities', '/nowhere', '/docsx', '/webhook-tester', '/healthz']) {
+      assert.equal((await api.call('GET', path, undefined, { key: null })).status, 401, path);
+    }
+  });
+
+  it('belong to clients with a name of their own', async () => {
+    await createClient(api.database, { name: 'unique' });
+    await assert.rejects(createClient(api.database, { name: 'unique' }), ClientNameTakenError);
+    const nobody = '00000000-0000-4000-8000-000000000000';
+    await assert.rejects(createApiKey(api.database, nobody, 'x'), ClientUnknownError);
+  });
+
+  it('are limited in rate one by one, by the limits of their client', async () => {
+    const key = await api.newClient('slow', { rateLimitPerSecond: 1, rateLimitBurst: 3 });
+    const answers = [];
+    for (let i = 0; i < 5; i++) answers.push(await api.call('GET', '/searches', undefined, { key }));
+    assert.deepEqual(
+      answers.map(({ status }) => status),
+      [200, 200, 200, 429, 429],
+    );
+    assert.equal(answers[0]?.headers.get('RateLimit-Limit'), '3');
+    assert.equal(answers[0]?.headers.get('RateLimit-Remaining'), '2');
+    assert.equal(answers[3]?.headers.get('Retry-After'), '1');
+    assert.equal((await api.call('GET', '/searches')).status, 200);
+  });
+});

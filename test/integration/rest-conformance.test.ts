@@ -1,0 +1,225 @@
+/**
+ * Every row of the specification's field tables 2.1 and 2.2, and every further member of the decisions: sent, stored
+ * as the matcher reads it, answered, and, where it is a criterion, matched by one property and not by another.
+ */
+
+import assert from 'node:assert/strict';
+import { after, describe, it } from 'node:test';
+import { satisfies } from '../../src/domain/criteria.ts';
+import type { AdvertFacts, PropertyFacts } from '../../src/domain/property-facts.ts';
+import { criteriaOf, SEARCH_DEFAULTS, type SearchMembers } from '../../src/domain/search.ts';
+import { changedSince } from '../../src/store/search-feed.ts';
+import { listSiteCategories } from '../../src/store/site-categories.ts';
+import { startTestApi } from '../support/api.ts';
+
+const api = await startTestApi({ after });
+const categories = new Map((await listSiteCategories(api.database)).map(({ id, name }) => [id, name]));
+
+const ADVERT: AdvertFacts = {
+  siteCategory: 'Agence',
+  publisherType: 1,
+  price: 250_000,
+  hasVirtualTour: true,
+  texts: ['Bel appartement', 'Vue mer, rénové'],
+};
+
+/** A flat in Toulon that each search below describes. */
+const FLAT: PropertyFacts = {
+  transactionType: 0,
+  propertyType: 0,
+  price: 250_000,
+  pricePerMeter: 3_846.15,
+  surface: 65,
+  landSurface: 100,
+  room: 3,
+  bedroom: 2,
+  furnished: true,
+  lat: 43.12,
+  lon: 5.93,
+  inseeCodes: ['83137'],
+  departmentCode: '83',
+  zipcodes: ['83000'],
+  texts: ['Appartement T3'],
+  adverts: [ADVERT],
+  isPriceCoherent: true,
+};
+
+const withAdvert = (change: Partial<AdvertFacts>): Partial<PropertyFacts> => ({ adverts: [{ ...ADVERT, ...change }] });
+
+interface Row {
+  readonly member: keyof SearchMembers;
+  readonly sent: unknown;
+  /** What is answered; absent: what was sent. */
+  readonly answered?: unknown;
+  /** Sent along, where a member cannot stand alone. */
+  readonly beside?: Readonly<Record<string, unknown>>;
+  /** The flat with this difference does not match; absent: no criterion. */
+  readonly unlike?: Partial<PropertyFacts>;
+}
+
+const TOULON = { '@context': '/contexts/City', '@id': '/cities/83137', '@type': 'City' };
+const toulon = { ...TOULON, article: '', insee: '83137', libelle: 'Toulon', name: 'Toulon', zipcode: '83000' };
+const var83 = {
+  '@context': '/contexts/Department',
+  '@id': '/departments/83',
+  '@type': 'Department',
+  chefLieu: '83137',
+  departmentCode: '83',
+  name: 'Var',
+  nameClean: 'var',
+};
+const categoryOf = (wanted: string) => {
+  const [id] = [...categories].find(([, name]) => name === wanted) as [number, string];
+  const iri = `/site_categories/${id}`;
+  return { iri, embedded: { '@context': '/contexts/SiteCategory', '@id': iri, '@type': 'SiteCategory', name: wanted } };
+};
+const agence = categoryOf('Agence');
+const notaire = categoryOf('Notaire');
+const elsewhere = { lat: 48.85, lon: 2.35, inseeCodes: ['75056'], departmentCode: '75', zipcodes: ['75001'] };
+const square = [
+  [
+    [5.9, 43.1],
+    [6, 43.1],
+    [6, 43.2],
+    [5.9, 43.2],
+    [5.9, 43.1],
+  ],
+] as const;
+const phrase =
+  'expressions[0][0][word]=vue%20mer&expressions[0][0][options][includes]=true&expressions[0][0][options][strict]=true';
+const circle = { lat: '43.12', lon: '5.93', radius: '2' };
+
+const ROWS: readonly Row[] = [
+  { member: 'title', sent: 'T3 à Toulon, vue mer 🌊' },
+  { member: 'transactionType', sent: '0', unlike: { transactionType: 1 } },
+  { member: 'transactionType', sent: 0, answered: '0', unlike: { transactionType: 1 } },
+  { member: 'propertyTypes', sent: 0, unlike: { propertyType: 1 } },
+  { member: 'propertyTypes', sent: [0, 1], unlike: { propertyType: 5 } },
+  { member: 'publisherTypes', sent: 1, unlike: withAdvert({ publisherType: 0 }) },
+  { member: 'publisherTypes', sent: [1], unlike: withAdvert({ publisherType: null }) },
+  { member: 'budgetMin', sent: 250_000, unlike: { price: 249_999 } },
+  { member: 'budgetMax', sent: 250_000, unlike: { price: 250_001 } },
+  { member: 'budgetMax', sent: 250_000, unlike: { price: null } },
+  { member: 'budgetMax', sent: 0 },
+  { member: 'budgetMin', sent: 0 },
+  { member: 'advertPriceMin', sent: 250_000, unlike: withAdvert({ price: 249_999 }) },
+  { member: 'advertPriceMax', sent: 250_000, unlike: withAdvert({ price: 250_001 }) },
+  { member: 'pricePerMeterMin', sent: 3_846, unlike: { pricePerMeter: 3_845.99 } },
+  { member: 'pricePerMeterMax', sent: 3_847, unlike: { pricePerMeter: 3_847.01 } },
+  { member: 'surfaceMin', sent: 65, unlike: { surface: 64.9 } },
+  { member: 'surfaceMax', sent: 65, unlike: { surface: 65.1 } },
+  { member: 'landSurfaceMin', sent: 100, unlike: { landSurface: 99 } },
+  { member: 'landSurfaceMax', sent: 100, unlike: { landSurface: 101 } },
+  { member: 'roomMin', sent: 3, unlike: { room: 2 } },
+  { member: 'roomMax', sent: 3, unlike: { room: 4 } },
+  { member: 'bedroomMin', sent: 2, unlike: { bedroom: 1 } },
+  { member: 'bedroomMax', sent: 2, unlike: { bedroom: 3 } },
+  { member: 'furnished', sent: true, unlike: { furnished: false } },
+  { member: 'withCoherentPrice', sent: true, unlike: { isPriceCoherent: false } },
+  { member: 'withCoherentPrice', sent: false },
+  { member: 'withCoherentPrice', sent: null },
+  { member: 'withVirtualTour', sent: true, unlike: withAdvert({ hasVirtualTour: false }) },
+  { member: 'hidePropertyContact', sent: true },
+  { member: 'lat', sent: '43.12', beside: circle, unlike: elsewhere },
+  { member: 'lat', sent: 43.12, answered: '43.12', beside: circle, unlike: elsewhere },
+  { member: 'lon', sent: '5.93', beside: circle, unlike: elsewhere },
+  { member: 'radius', sent: 2, answered: '2', beside: circle, unlike: { lat: 43.14 } },
+  { member: 'includedCities', sent: ['/cities/83137'], answered: [toulon], unlike: elsewhere },
+  { member: 'includedCities', sent: ['cities/83137'], answered: [toulon], unlike: elsewhere },
+  { member: 'includedCities', sent: [toulon], unlike: elsewhere },
+  { member: 'excludedCities', sent: [{ '@id': '/cities/75056' }], answered: [paris()], unlike: elsewhere },
+  { member: 'includedDepartments', sent: ['/departments/83'], answered: [var83], unlike: elsewhere },
+  { member: 'includedZipcodes', sent: ['83000'], unlike: elsewhere },
+  { member: 'includedInseeCodes', sent: ['83137'], unlike: elsewhere },
+  {
+    member: 'includedSiteCategories',
+    sent: [agence.iri],
+    answered: [agence.embedded],
+    unlike: withAdvert({ siteCategory: 'Notaire' }),
+  },
+  {
+    member: 'excludedSiteCategories',
+    sent: [notaire.embedded],
+    unlike: withAdvert({ siteCategory: 'Notaire' }),
+  },
+  { member: 'geoShapes', sent: [square], unlike: elsewhere },
+  { member: 'geoShapes', sent: { type: 'Polygon', coordinates: square }, answered: [square], unlike: elsewhere },
+  { member: 'geoShapes', sent: { type: 'MultiPolygon', coordinates: [square] }, answered: [square], unlike: elsewhere },
+  { member: 'geoShapes', sent: square, answered: [square], unlike: elsewhere },
+  { member: 'geoShapes', sent: square[0], answered: [square], unlike: elsewhere },
+  { member: 'expressions', sent: phrase, unlike: withAdvert({ texts: ['vue sur mer'] }) },
+  {
+    member: 'expressions',
+    sent: [[{ word: 'vue mer', options: { includes: true, strict: true } }]],
+    answered: phrase,
+    unlike: withAdvert({ texts: [] }),
+  },
+  {
+    member: 'expressions',
+    sent: [{ word: 'vue mer', strict: true }],
+    answered: phrase,
+    unlike: withAdvert({ texts: [] }),
+  },
+  { member: 'notificationEnabled', sent: true },
+  { member: 'notificationRecipient', sent: 'alertes@example.com' },
+  { member: 'endpointRecipient', sent: 'https://hooks.example.com/matches?a=b' },
+  { member: 'eventEndpoint', sent: 'https://hooks.example.com/events' },
+  { member: 'subscribedEvents', sent: ['ad.update.price', 'ad.update.expired', 'property.ad.create'] },
+];
+
+function paris(): object {
+  const identity = { '@context': '/contexts/City', '@id': '/cities/75056', '@type': 'City' };
+  return { ...identity, article: '', insee: '75056', libelle: 'Paris', name: 'Paris', zipcode: '75001' };
+}
+
+async function storedMembers(id: string): Promise<SearchMembers> {
+  const { rows } = await api.database.query<{ number: number }>('select number from searches where id = $1', [id]);
+  let members: SearchMembers | null = null;
+  await changedSince(api.database, null, (change) => {
+    if (change.number === rows[0]?.number) members = change.members;
+  });
+  assert.ok(members);
+  return members;
+}
+
+describe('every member of a search', () => {
+  for (const { member, sent, beside = {}, unlike, ...row } of ROWS) {
+    const answered = 'answered' in row ? row.answered : sent;
+    it(`${member} as ${JSON.stringify(sent)?.slice(0, 60)} is stored, answered${unlike ? ' and matched' : ''}`, async () => {
+      const created = await api.call('POST', '/searches', { title: 'Conformité', ...beside, [member]: sent });
+      assert.equal(created.status, 201, created.text);
+      assert.deepEqual(created.body[member], answered);
+      const iri = created.body['@id'];
+      assert.equal(created.headers.get('Location'), iri);
+      const read = await api.call('GET', iri);
+      assert.deepEqual(read.body, created.body);
+      const members = await storedMembers(iri.split('/').at(-1));
+      const criteria = criteriaOf(members, (id) => categories.get(id) ?? null);
+      assert.equal(satisfies(criteria, FLAT), true, 'the flat matches');
+      if (unlike) assert.equal(satisfies(criteria, { ...FLAT, ...unlike }), false, 'the other does not');
+      else assert.equal(satisfies(criteria, { ...FLAT, price: null }), true, 'nothing is asked for');
+      const echoed = await api.call('PUT', iri, read.body);
+      assert.equal(echoed.status, 200, echoed.text);
+      assert.deepEqual({ ...echoed.body, updatedAt: null }, { ...read.body, updatedAt: null });
+    });
+  }
+
+  it('is covered by a row', () => {
+    const covered = new Set<string>(ROWS.map(({ member }) => member));
+    assert.deepEqual(
+      ['title', ...Object.keys(SEARCH_DEFAULTS)].filter((member) => !covered.has(member)),
+      [],
+    );
+  });
+
+  it('has the decided default', async () => {
+    const { body } = await api.call('POST', '/searches', { title: 'Défauts' });
+    for (const [member, value] of Object.entries(SEARCH_DEFAULTS)) assert.deepEqual(body[member], value, member);
+    assert.match(body.token, /^whsec_[A-Za-z0-9+/]{43}=$/);
+    assert.equal(body.user, `/users/${api.clientId}`);
+    assert.equal((await api.call('GET', body.user)).body.name, 'test');
+    for (const member of ['createdAt', 'updatedAt'])
+      assert.ok(Math.abs(Date.parse(body[member]) - Date.now()) < 60_000);
+    assert.equal(body.lastAlertAt, null);
+  });
+});

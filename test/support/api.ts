@@ -1,0 +1,180 @@
+/**
+ * The REST API on a real PostgreSQL, and a client that holds every answer against the published OpenAPI document: a
+ * test that calls the API checks its contract on the way.
+ */
+
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import addFormats from 'ajv-formats';
+import { createApi } from '../../src/api/api.ts';
+import type { ApiDependencies, ApiSettings } from '../../src/api/dependencies.ts';
+import { loadReference, type Reference } from '../../src/reference/communes.ts';
+import { createApiKey, createClient } from '../../src/store/clients.ts';
+import { type Database, migrate, openDatabase } from '../../src/store/database.ts';
+import { type Cleanup, startTestPostgres } from './servers.ts';
+
+export interface ApiAnswer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
+  readonly body: any;
+}
+
+export interface CallOptions {
+  readonly key?: string | null;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+export interface TestApi {
+  readonly baseUrl: string;
+  readonly database: Database;
+  readonly reference: Reference;
+  readonly key: string;
+  readonly clientId: string;
+  /** What `logger` was told. */
+  readonly logged: { readonly fields: Readonly<Record<string, unknown>>; readonly message: string }[];
+  /** How often `searchChanged` was awaited. */
+  readonly changes: { count: number };
+  /** Fails the test when the answer is not what the OpenAPI document says. A string is sent as it stands. */
+  call(method: string, path: string, body?: unknown, options?: CallOptions): Promise<ApiAnswer>;
+  newClient(name: string, limits?: { rateLimitPerSecond: number; rateLimitBurst: number }): Promise<string>;
+}
+
+export type ApiOverrides = Partial<Omit<ApiDependencies, 'settings'>> & { readonly settings?: Partial<ApiSettings> };
+
+export async function startTestApi(cleanup: Cleanup, overrides: ApiOverrides = {}): Promise<TestApi> {
+  const [postgres, reference] = await Promise.all([startTestPostgres(cleanup), loadReference()]);
+  await migrate(postgres.url);
+  const database = openDatabase({ url: postgres.url, connectionsMax: 8, onConnectionLost: () => undefined });
+  cleanup.after(() => database.end());
+  const logged: TestApi['logged'] = [];
+  const changes = { count: 0 };
+  const log = (fields: Readonly<Record<string, unknown>>, message: string) => void logged.push({ fields, message });
+  const app = createApi({
+    database,
+    reference,
+    logger: { info: log, error: log },
+    now: () => new Date(),
+    searchChanged: async () => void changes.count++,
+    ...overrides,
+    settings: {
+      publicUrl: null,
+      allowPrivateEndpoints: false,
+      rateLimitPerSecond: 100_000,
+      rateLimitBurst: 200_000,
+      version: '0.0.0-test',
+      ...overrides.settings,
+    },
+  });
+  const server = createServer(app.callback()).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  cleanup.after(async () => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const client = await createClient(database, { name: 'test' });
+  const { key } = await createApiKey(database, client.id, 'test');
+  const validate = await answerValidator(baseUrl);
+  return {
+    baseUrl,
+    database,
+    reference,
+    key,
+    clientId: client.id,
+    logged,
+    changes,
+    async call(method, path, body, options = {}) {
+      const answer = await request(baseUrl, method, path, body, { key, ...options });
+      validate(method, path, answer);
+      return answer;
+    },
+    async newClient(name, limits) {
+      const other = await createClient(database, { name, ...limits });
+      return (await createApiKey(database, other.id, 'test')).key;
+    },
+  };
+}
+
+async function request(
+  baseUrl: string,
+  method: string,
+  path: string,
+  body: unknown,
+  { key, headers }: CallOptions,
+): Promise<ApiAnswer> {
+  const response = await fetch(`${baseUrl}${path}`, {
+    method,
+    headers: {
+      ...(key ? { 'X-API-KEY': key } : {}),
+      ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
+      ...headers,
+    },
+    ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+  });
+  const text = await response.text();
+  const isJson = /json/.test(response.headers.get('Content-Type') ?? '') && text !== '';
+  return { status: response.status, headers: response.headers, text, body: isJson ? JSON.parse(text) : null };
+}
+
+type AnswerValidator = (method: string, path: string, answer: ApiAnswer) => void;
+
+interface OpenApi {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, { responses: Record<string, unknown> }>>>>;
+  readonly components: {
+    readonly responses: Readonly<Record<string, { content: Record<string, { schema: object }> }>>;
+  };
+}
+
+/** Of the document that this API publishes. */
+export async function answerValidator(baseUrl: string): Promise<AnswerValidator> {
+  const document = (await (await fetch(`${baseUrl}/openapi.json`)).json()) as OpenApi;
+  const ajv = new Ajv2020({ strict: false, allErrors: true });
+  addFormats.default(ajv);
+  ajv.addSchema(document, 'openapi');
+  const templates = Object.keys(document.paths).map((path) => ({
+    path,
+    pattern: new RegExp(`^${path.replace(/\{\w+\}/g, '[^/]+')}$`),
+  }));
+  return (method, path, answer) => {
+    const pathname = path.split('?')[0] as string;
+    const matching = templates.filter(({ pattern }) => pattern.test(pathname)).map((template) => template.path);
+    const template = matching.find((one) => !one.includes('{')) ?? matching[0];
+    const operation = template === undefined ? undefined : document.paths[template]?.[method.toLowerCase()];
+    const what = `${method} ${path} ${answer.status}`;
+    const schema = schemaOf(document, operation?.responses, answer, what);
+    if (schema === null) return;
+    const check = ajv.compile(relocated(schema));
+    assert.ok(check(answer.body), `${what}: ${ajv.errorsText(check.errors)}\n${answer.text.slice(0, 1_000)}`);
+  };
+}
+
+/** Null when there is no body to check. */
+function schemaOf(
+  document: OpenApi,
+  responses: Readonly<Record<string, unknown>> | undefined,
+  { status, headers, text }: ApiAnswer,
+  what: string,
+): object | null {
+  if (text === '' || status === 304) return null;
+  const type = (headers.get('Content-Type') ?? '').split(';')[0] as string;
+  if (responses === undefined || status === 405) {
+    if (status < 400) return null;
+    assert.equal(type, 'application/problem+json', what);
+    return { $ref: '#/components/schemas/Problem' };
+  }
+  const response = responses[status] as { $ref?: string; content?: Record<string, { schema: object }> } | undefined;
+  assert.ok(response, `${what} is not in the OpenAPI document`);
+  const name = response.$ref?.split('/').at(-1);
+  const content = name === undefined ? response.content : document.components.responses[name]?.content;
+  assert.ok(content?.[type], `${what}: ${type} is not in the OpenAPI document`);
+  return content[type].schema;
+}
+
+function relocated(schema: object): object {
+  return JSON.parse(JSON.stringify(schema).replaceAll('"#/', '"openapi#/'));
+}
