@@ -5,9 +5,9 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import pg from 'pg';
 import { Webhook } from 'standardwebhooks';
 import { createApiKey, type Daemon, runVigie, startDaemon } from '../support/daemon.ts';
+import { connectDatabase } from '../support/database.ts';
 import { restClient } from '../support/rest-client.ts';
 import { startTestServers } from '../support/servers.ts';
 import { HAS_TOULON, readToulon, type ToulonMessage } from '../support/toulon.ts';
@@ -87,9 +87,7 @@ test('two snapshots of Toulon become exactly the known events, matches and webho
     });
     tokens.set(iri, token);
   }
-  const database = new pg.Client(servers.postgres.url);
-  await database.connect();
-  t.after(() => database.end());
+  const database = connectDatabase(t, servers.postgres.url);
 
   const expected = bruteForce(toulon.first, toulon.second);
   for (const snapshot of [toulon.first, toulon.second]) {

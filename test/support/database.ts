@@ -1,0 +1,12 @@
+/** A test's own look into the daemon's database. */
+
+import pg from 'pg';
+import type { Cleanup } from './servers.ts';
+
+/** Cleanups run in order, so the server is gone before the pool ends: lost idle connections are expected. */
+export function connectDatabase(cleanup: Cleanup, url: string): pg.Pool {
+  const pool = new pg.Pool({ connectionString: url, max: 2 });
+  pool.on('error', () => undefined);
+  cleanup.after(() => pool.end());
+  return pool;
+}
