@@ -19,7 +19,7 @@ export interface CoordinateImportParts {
   readonly onProgress?: (progress: CoordinateImportProgress) => void;
 }
 
-export interface CoordinateImportProgress {
+interface CoordinateImportProgress {
   /** Of the file on disk. */
   readonly bytesRead: number;
   readonly bytesTotal: number;

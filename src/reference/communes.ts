@@ -27,26 +27,26 @@ export interface Reference {
   findCities(filter: CityFilter, page?: CityPage): FoundCities;
 }
 
-export interface CityFilter {
+interface CityFilter {
   readonly insee?: string;
   readonly zipcode?: string;
   /** Beginning of the name, case, accents and hyphens ignored, with or without the article. */
   readonly namePrefix?: string;
 }
 
-export interface CityPage {
+interface CityPage {
   readonly offset: number;
   readonly limit: number;
 }
 
-export interface FoundCities {
+interface FoundCities {
   /** On all pages together. */
   readonly total: number;
   readonly cities: readonly City[];
 }
 
 /** Index of the nearest of `points`, or null when none is near enough. */
-export type NearestPoint = (lat: number, lon: number) => number | null;
+type NearestPoint = (lat: number, lon: number) => number | null;
 
 export interface ReferenceOptions {
   /** Imported commune centres by INSEE code. They go before those of the package. */
@@ -55,7 +55,7 @@ export interface ReferenceOptions {
   readonly nearest?: (points: readonly Centre[]) => NearestPoint;
 }
 
-export const FRANCE: CodedPlace = { code: 'FR', id: 250, name: 'France' };
+const FRANCE: CodedPlace = { code: 'FR', id: 250, name: 'France' };
 
 /** Throws when a file of the reference packages cannot be read. */
 export async function loadReference(options: ReferenceOptions = {}): Promise<Reference> {
