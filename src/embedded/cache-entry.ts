@@ -4,7 +4,7 @@
  */
 
 import { chmod, mkdir, mkdtemp, readdir, rename, rm, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 
 const STAGING = 'unfinished-';
 /** Longer than any entry takes to make. */
@@ -22,7 +22,7 @@ export async function cacheEntry(
 ): Promise<string> {
   const entry = join(cacheDir, name);
   if (await isUsable(entry)) return entry;
-  if ((await mkdir(cacheDir, { recursive: true })) !== undefined) await chmod(cacheDir, 0o755);
+  await createForAll(cacheDir);
   await removeAbandoned(cacheDir);
   const staging = await mkdtemp(join(cacheDir, STAGING));
   try {
@@ -36,6 +36,14 @@ export async function cacheEntry(
     return entry;
   } finally {
     await rm(staging, { recursive: true, force: true });
+  }
+}
+
+/** The directories it creates are open to all users, whatever the umask. */
+async function createForAll(directory: string): Promise<void> {
+  const first = await mkdir(directory, { recursive: true });
+  for (let path = directory; first !== undefined && path.startsWith(first); path = dirname(path)) {
+    await chmod(path, 0o755);
   }
 }
 

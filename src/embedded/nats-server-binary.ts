@@ -48,7 +48,7 @@ export async function findNatsServer(
   } catch (cause) {
     throw new ServerMissingError(
       'embedded NATS: no nats-server is installed, and the package of the distribution cannot be fetched into ' +
-        `${cacheDir} (${lastLine(cause as Error)}). Put nats-server on the PATH, or name it in NATS_SERVER_BIN, ` +
+        `${cacheDir} (${firstLine(cause as Error)}). Put nats-server on the PATH, or name it in NATS_SERVER_BIN, ` +
         'or give the URL of a NATS server with JetStream in NATS_URL.',
       { cause },
     );
@@ -59,7 +59,7 @@ async function inspectConfigured(configured: string): Promise<NatsServerBinary> 
   // The server runs in another directory than we do.
   const path = configured.includes('/') ? resolve(configured) : configured;
   return inspect(path).catch((cause: Error) => {
-    throw new ServerMissingError(`NATS_SERVER_BIN: ${configured} is no nats-server (${lastLine(cause)})`, { cause });
+    throw new ServerMissingError(`NATS_SERVER_BIN: ${configured} is no nats-server (${firstLine(cause)})`, { cause });
   });
 }
 
@@ -95,8 +95,13 @@ async function download(work: string): Promise<void> {
     });
   if (await succeeds(apt(options, 'download', 'nats-server'))) return;
   // An update fails when one of many sources is out of reach: whether it brought our package, the download tells.
-  await succeeds(apt(ownLists, 'update'));
-  await apt(ownLists, 'download', 'nats-server');
+  const updateError = await apt([...ownLists, 'APT::Update::Error-Mode=any'], 'update').then(
+    () => null,
+    (error: Error) => error,
+  );
+  await apt(ownLists, 'download', 'nats-server').catch((error: Error) => {
+    throw updateError ?? error;
+  });
 }
 
 function succeeds(attempt: Promise<unknown>): Promise<boolean> {
@@ -106,6 +111,6 @@ function succeeds(attempt: Promise<unknown>): Promise<boolean> {
   );
 }
 
-function lastLine(error: Error & { readonly stderr?: string }): string {
-  return (error.stderr?.trim() || error.message).split('\n').at(-1) ?? '';
+function firstLine(error: Error & { readonly stderr?: string }): string {
+  return (error.stderr?.trim() || error.message).split('\n')[0] ?? '';
 }

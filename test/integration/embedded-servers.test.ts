@@ -3,17 +3,17 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { access, chmod, chown, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { access, chmod, chown, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { connect } from 'nats';
 import pg from 'pg';
+import { startChildServer, waitUntilReady } from '../../src/embedded/child-server.ts';
 import { cacheDirectory } from '../../src/embedded/data-directory.ts';
 import { startNatsServer } from '../../src/embedded/nats-server.ts';
 import { startPostgres } from '../../src/embedded/postgres.ts';
-import { startTestServers } from '../support/servers.ts';
+import { copyTestCluster, startTestServers, temporaryDirectory } from '../support/servers.ts';
 import { until } from '../support/until.ts';
 
 const isRoot = process.getuid?.() === 0;
@@ -37,7 +37,7 @@ test('a restart keeps the rows and the messages', async (t) => {
 });
 
 test('the truth is durable, and reachable from this machine alone', async (t) => {
-  const dataDir = await dataDirectory(t);
+  const dataDir = await emptyDirectory(t);
   const postgres = await startPostgres({ dataDir, cacheDir });
   t.after(() => postgres.stop());
   for (const name of ['fsync', 'full_page_writes', 'synchronous_commit', 'data_checksums']) {
@@ -88,7 +88,7 @@ test('a pid file that names a living stranger does not prevent a start', async (
 });
 
 test('an interrupted first start is begun again', async (t) => {
-  const dataDir = await dataDirectory(t);
+  const dataDir = await emptyDirectory(t);
   const { daemon } = spawnDaemon(dataDir);
   const begun = join(dataDir, 'postgres.new/cluster/global');
   await until(() => exists(begun), Boolean);
@@ -102,7 +102,7 @@ test('an interrupted first start is begun again', async (t) => {
 
 test('a plain user without a home or a locale starts both', async (t) => {
   if (!isRoot) return t.skip('the other tests run as a plain user already');
-  const dataDir = await dataDirectory(t);
+  const dataDir = await emptyDirectory(t);
   await chown(dataDir, NOBODY, NOBODY);
   const reach = spawn('setpriv', [...AS_NOBODY, 'test', '-r', new URL(import.meta.url).pathname]);
   const [unreachable] = await once(reach, 'exit');
@@ -137,8 +137,27 @@ test('a server that dies is noticed', async (t) => {
   await Promise.all([postgres.stop(), nats.stop()]);
 });
 
+test('a server that ignores its stop signal is killed', async (t) => {
+  const directory = await emptyDirectory(t);
+  const logFile = join(directory, 'server.log');
+  const script = "process.on('SIGTERM', () => undefined); console.log('ready'); setInterval(() => undefined, 60_000)";
+  const server = await startChildServer({
+    name: 'stubborn server',
+    command: process.execPath,
+    args: ['--eval', script],
+    directory,
+    logFile,
+    stopSignal: 'SIGTERM',
+    stopTimeoutMs: 1,
+  });
+  const isReady = async () => ((await readFile(logFile, 'utf8')).startsWith('ready') ? true : null);
+  await waitUntilReady(server, 30_000, isReady);
+  await server.stop();
+  assert.match(await server.exited, /^stubborn server ended by SIGKILL.*\nready$/s);
+});
+
 test('nats-server syncs every write from 2.10 on, and is not told so before', async (t) => {
-  const dataDir = await dataDirectory(t);
+  const dataDir = await emptyDirectory(t);
   const fake = join(dataDir, 'nats-server');
   for (const [version, isWritten] of [
     ['2.9.10', false],
@@ -158,7 +177,7 @@ test('nats-server syncs every write from 2.10 on, and is not told so before', as
 });
 
 test('a NATS_SERVER_BIN that is no nats-server is refused by name', async (t) => {
-  const dataDir = await dataDirectory(t);
+  const dataDir = await emptyDirectory(t);
   for (const bin of ['/no/such/file', '/bin/true']) {
     await assert.rejects(startNatsServer({ dataDir, serverBin: bin, cacheDir }), (error: Error & { code: string }) => {
       assert.equal(error.code, 'EMBEDDED_SERVER_MISSING');
@@ -188,16 +207,24 @@ test('test servers come back on the same address with what they had', async (t) 
 
 const AS_NOBODY = [`--reuid=${NOBODY}`, `--regid=${NOBODY}`, '--clear-groups', '--'];
 
-/** A name that shells, URLs and configuration files might trip over. */
+/** Where the first start has been; the tests of the first start take an empty one. */
 async function dataDirectory(t: TestContext): Promise<string> {
-  const path = await mkdtemp(join(tmpdir(), `vigie-test-donnée d'été "1" $HOME-`));
+  const path = await emptyDirectory(t);
+  await copyTestCluster(path);
+  return path;
+}
+
+/** A name that shells, URLs and configuration files might trip over. */
+async function emptyDirectory(t: TestContext): Promise<string> {
+  const path = await temporaryDirectory(`donnée d'été "1" $HOME`);
   t.after(() => rm(path, { recursive: true, force: true, maxRetries: 10 }));
   return path;
 }
 
 async function startBoth(dataDir: string) {
   const [postgres, nats] = await Promise.all([
-    startPostgres({ dataDir, cacheDir }),
+    // A killed server would leave shared memory in /dev/shm for good, the data directory being removed.
+    startPostgres({ dataDir, cacheDir, settings: { dynamic_shared_memory_type: 'mmap' } }),
     startNatsServer({ dataDir, serverBin, cacheDir }),
   ]);
   return { postgres, nats };
