@@ -1,0 +1,58 @@
+/** Crawlers of tests: small intake messages, and a connection that publishes them. */
+
+import { connect } from 'nats';
+import type { Cleanup } from './servers.ts';
+
+export interface AdvertState {
+  readonly property: string;
+  readonly advert: string;
+  readonly crawledAt: string;
+  readonly price: number | null;
+  readonly surface?: number;
+}
+
+/** A flat for sale in Toulon. */
+export function upsert({ property, advert, crawledAt, price, surface = 50 }: AdvertState) {
+  return {
+    kind: 'upsert',
+    crawledAt,
+    property: { uuid: property, transactionType: 0, propertyType: 0, city: { insee: '83137' } },
+    advert: { uuid: advert, title: 'Appartement', price, surface },
+  };
+}
+
+/** A UUID that tells its number. */
+export function numberedUuid(kind: 'property' | 'advert', number: number): string {
+  const tail = number.toString(16).padStart(12, '0');
+  return `${kind === 'property' ? '11111111' : '22222222'}-0000-4000-8000-${tail}`;
+}
+
+export interface TestCrawler {
+  /** Publishes in order; resolves when the stream holds all. Strings and bytes go as they are. */
+  publish(...messages: readonly unknown[]): Promise<void>;
+}
+
+/** The daemon must have created the stream. */
+export async function connectCrawler(cleanup: Cleanup, natsUrl: string): Promise<TestCrawler> {
+  const { port, hostname, username, password } = new URL(natsUrl);
+  const connection = await connect({
+    servers: `${hostname}:${port}`,
+    maxReconnectAttempts: -1,
+    ...(username === '' ? {} : { user: username, pass: password }),
+  });
+  cleanup.after(() => connection.close());
+  const jetStream = connection.jetstream();
+  return {
+    async publish(...messages) {
+      for (const message of messages) {
+        const bytes = typeof message === 'string' || message instanceof Uint8Array ? message : JSON.stringify(message);
+        await jetStream.publish(`adverts.${subjectOf(message)}`, bytes);
+      }
+    },
+  };
+}
+
+function subjectOf(message: unknown): string {
+  const property = (message as { property?: { uuid?: string } }).property;
+  return property?.uuid ?? 'unknown';
+}
