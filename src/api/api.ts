@@ -55,7 +55,7 @@ const ANSWER_HEADERS = [
 ];
 
 function createRouter(dependencies: ApiDependencies): Router {
-  const router = new Router();
+  const router = new Router({ sensitive: true });
   documentationRoutes(router, dependencies);
   searchRoutes(router, dependencies);
   matchRoutes(router, dependencies);

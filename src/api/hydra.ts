@@ -52,7 +52,9 @@ function view(ctx: Context, { page, itemsPerPage }: Paging, totalItems: number):
   };
 }
 
-/** The request path with its query. */
+const NOT_IN_QUERY = /%(?![0-9a-f]{2})|[^\w\-.~!$&'()*+,;=:@/?%]/gi;
+
+/** The request path with its query; what a URI must not hold bare, such as brackets, is encoded (RFC 3986). */
 export function viewId(ctx: Context): string {
-  return ctx.querystring === '' ? ctx.path : `${ctx.path}?${ctx.querystring}`;
+  return ctx.querystring === '' ? ctx.path : `${ctx.path}?${ctx.querystring.replace(NOT_IN_QUERY, encodeURIComponent)}`;
 }

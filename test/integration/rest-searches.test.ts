@@ -1,0 +1,306 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { after, describe, it } from 'node:test';
+import { SEARCH_DEFAULTS, type SearchMembers } from '../../src/domain/search.ts';
+import { changedSince } from '../../src/store/search-feed.ts';
+import { startTestApi } from '../support/api.ts';
+
+const api = await startTestApi({ after });
+
+async function created(members: Readonly<Record<string, unknown>>, key = api.key): Promise<Record<string, unknown>> {
+  const { status, body, text } = await api.call('POST', '/searches', members, { key });
+  assert.equal(status, 201, text);
+  return body;
+}
+
+const pathsOf = (body: { violations: { propertyPath: string }[] }) => body.violations.map((one) => one.propertyPath);
+
+describe('a search that is created', () => {
+  it('is refused with all of its violations at once, each with its path and code', async () => {
+    const { status, body } = await api.call('POST', '/searches', {
+      titel: 'x',
+      transactionType: 2,
+      propertyTypes: [7],
+      publisherTypes: '1',
+      budgetMin: -1,
+      budgetMax: 1.5,
+      surfaceMin: '65',
+      roomMin: 5,
+      roomMax: 2,
+      furnished: 'yes',
+      lat: 91,
+      lon: 'x',
+      radius: 501,
+      includedCities: ['/cities/83137', '/cities/99999', '/departments/83', {}],
+      includedDepartments: ['/departments/999'],
+      includedSiteCategories: ['/site_categories/999'],
+      includedZipcodes: ['8300'],
+      includedInseeCodes: ['99999'],
+      geoShapes: [
+        [
+          [5, 43],
+          [6, 43],
+          [6, 44],
+          [5, 44],
+        ],
+      ],
+      expressions: 'word=x',
+      endpointRecipient: 'http://hooks.example.com',
+      eventEndpoint: 'https://user:secret@hooks.example.com',
+      notificationRecipient: 'nobody',
+      subscribedEvents: ['ad.update'],
+    });
+    assert.equal(status, 422);
+    assert.deepEqual(body['@type'], ['ConstraintViolationList', 'hydra:Error']);
+    const expected = [
+      ...['titel', 'transactionType', 'propertyTypes', 'publisherTypes', 'budgetMin', 'budgetMax', 'surfaceMin'],
+      ...['furnished', 'lat', 'lon', 'radius', 'includedCities[2]', 'includedCities[3]', 'includedZipcodes[0]'],
+      ...['geoShapes', 'expressions', 'notificationRecipient', 'subscribedEvents[0]', 'endpointRecipient'],
+      ...['eventEndpoint', 'includedInseeCodes[0]', 'includedSiteCategories[0]', 'includedDepartments[0]', 'title'],
+      'roomMin',
+    ];
+    assert.deepEqual([...pathsOf(body)].sort(), expected.sort());
+    const unknown = body.violations.find((one: { propertyPath: string }) => one.propertyPath === 'titel');
+    assert.match(unknown.message, /nearest one is title$/);
+    assert.equal(unknown.code, 'unknown_member');
+  });
+
+  const refused: readonly [string, Readonly<Record<string, unknown>>, string][] = [
+    ['a blank title', { title: ' ' }, 'title'],
+    ['no title', { title: undefined }, 'title'],
+    ['a title of null', { title: null }, 'title'],
+    ['U+0000 in a text', { title: 'a\0b' }, 'title'],
+    ['half a surrogate pair', { title: '\ud800' }, 'title'],
+    ['a radius without a centre', { radius: 5 }, 'lat'],
+    ['a centre without a radius', { lat: 1, lon: 1 }, 'radius'],
+    ['a radius of 0', { lat: 1, lon: 1, radius: 0 }, 'radius'],
+    ['an unknown city', { includedCities: ['/cities/1'] }, 'includedCities[0]'],
+    ['a private address', { endpointRecipient: 'https://127.0.0.1/' }, 'endpointRecipient'],
+    ['a private address in decimal', { endpointRecipient: 'https://2130706433/' }, 'endpointRecipient'],
+    ['a metadata address', { endpointRecipient: 'https://169.254.169.254/' }, 'endpointRecipient'],
+    ['an IPv4-mapped address', { endpointRecipient: 'https://[::ffff:10.0.0.1]/' }, 'endpointRecipient'],
+    ['a local name', { eventEndpoint: 'https://printer.local/' }, 'eventEndpoint'],
+    ['a bare name', { eventEndpoint: 'https://intranet/' }, 'eventEndpoint'],
+    ['a relative URL', { eventEndpoint: '/hook' }, 'eventEndpoint'],
+    ['a URL with a line break', { eventEndpoint: 'https://example.com/\n' }, 'eventEndpoint'],
+    ['another scheme', { eventEndpoint: 'ftp://example.com/' }, 'eventEndpoint'],
+    ['a prototype name', JSON.parse('{"constructor": 1}'), 'constructor'],
+    ['deep nesting', { expressions: JSON.parse('['.repeat(50) + ']'.repeat(50)) }, 'expressions'],
+  ];
+  for (const [what, members, path] of refused) {
+    it(`is refused for ${what}`, async () => {
+      const { status, body } = await api.call('POST', '/searches', { title: 'x', ...members });
+      assert.equal(status, 422);
+      assert.ok(pathsOf(body).includes(path), pathsOf(body).join());
+    });
+  }
+
+  it('may have endpoints over http and in private networks where that is allowed', async () => {
+    const open = await startTestApi({ after }, { settings: { allowPrivateEndpoints: true } });
+    const endpointRecipient = 'http://127.0.0.1:8080/hook';
+    assert.equal((await open.call('POST', '/searches', { title: 'x', endpointRecipient })).status, 201);
+  });
+
+  it('reaches the matcher before the client hears of it', async () => {
+    const before = api.changes.count;
+    await created({ title: 'sent' });
+    assert.equal(api.changes.count, before + 1);
+  });
+});
+
+describe('a search that is changed', () => {
+  for (const [method, type] of [
+    ['PUT', 'application/json'],
+    ['PATCH', 'application/merge-patch+json'],
+    ['PUT', 'application/ld+json'],
+  ] as const) {
+    it(`keeps the members that ${method} with ${type} does not state; null clears`, async () => {
+      const before = await created({ title: 'avant', budgetMax: 300_000, surfaceMin: 50, withCoherentPrice: true });
+      const changes = { title: 'après', budgetMax: null, withCoherentPrice: null, token: 'ignored', '@id': '/x' };
+      const options = { headers: { 'Content-Type': type } };
+      const { status, body } = await api.call(method, String(before['@id']), changes, options);
+      assert.equal(status, 200);
+      const expected = { ...before, title: 'après', budgetMax: null, withCoherentPrice: null };
+      assert.deepEqual({ ...body, updatedAt: null }, { ...expected, updatedAt: null });
+      assert.ok(body.updatedAt >= String(before.updatedAt));
+    });
+  }
+
+  it('is refused what a creation is refused, judged on the whole', async () => {
+    const { '@id': iri } = await created({ title: 'x', budgetMax: 100, lat: 1, lon: 1, radius: 1 });
+    for (const change of [{ budgetMin: 101 }, { radius: null }, { title: null }, { budgetmax: 1 }]) {
+      assert.equal((await api.call('PATCH', String(iri), change)).status, 422, JSON.stringify(change));
+    }
+    const { body } = await api.call('GET', String(iri));
+    assert.deepEqual([body.budgetMin, body.radius, body.title], [null, '1', 'x']);
+  });
+
+  it('loses neither of two partial updates at once', async () => {
+    const { '@id': iri } = await created({ title: 'x' });
+    const members = ['budgetMin', 'surfaceMin', 'roomMin', 'bedroomMin', 'landSurfaceMin'];
+    await Promise.all(members.map((member) => api.call('PATCH', String(iri), { [member]: 7 })));
+    const { body } = await api.call('GET', String(iri));
+    for (const member of members) assert.equal(body[member], 7, member);
+  });
+
+  it('has its open deliveries cancelled when it falls silent, and when it is deleted', async () => {
+    for (const silence of ['PATCH', 'DELETE'] as const) {
+      const search = await created({ title: 'x', notificationEnabled: true });
+      const id = String(search['@id']).split('/').at(-1);
+      const insert = `insert into deliveries (id, search_number, match_id, channel, kind, endpoint, endpoint_key, head,
+          snapshot_id, state) select gen_random_uuid(), number, gen_random_uuid(), 'match', 'property.ad.create',
+          'https://example.com', 'k', '', gen_random_uuid(), unnest($2::text[]) from searches where id = $1`;
+      await api.database.query(insert, [id, ['queued', 'sending', 'retry_wait', 'parked', 'delivered', 'failed']]);
+      const body = silence === 'PATCH' ? { notificationEnabled: false } : undefined;
+      assert.ok((await api.call(silence, String(search['@id']), body)).status < 300);
+      const { rows } = await api.database.query(
+        `select state, count(*)::integer as count, count(finished_at)::integer as finished from deliveries
+         where search_number = (select number from searches where id = $1) group by state order by state`,
+        [id],
+      );
+      assert.deepEqual(rows, [
+        { state: 'cancelled', count: 4, finished: 4 },
+        { state: 'delivered', count: 1, finished: 0 },
+        { state: 'failed', count: 1, finished: 0 },
+      ]);
+    }
+  });
+
+  it('is gone once it is deleted', async () => {
+    const { '@id': iri } = await created({ title: 'x' });
+    assert.equal((await api.call('DELETE', String(iri))).status, 204);
+    for (const method of ['GET', 'PUT', 'PATCH', 'DELETE']) {
+      assert.equal((await api.call(method, String(iri), method.startsWith('P') ? {} : undefined)).status, 404, method);
+    }
+  });
+
+  it('is seen and changed by its owner alone', async () => {
+    const key = await api.newClient('stranger');
+    const { '@id': iri } = await created({ title: 'mine' });
+    for (const [method, path] of [
+      ...['GET', 'PUT', 'PATCH', 'DELETE'].map((one) => [one, String(iri)] as const),
+      ['GET', `${iri}/matches`],
+      ['GET', `${iri}/deliveries`],
+      ['GET', `/matches?search=${iri}`],
+      ['GET', `/deliveries?search=${iri}`],
+      ['GET', `/users/${api.clientId}`],
+    ] as const) {
+      const { status } = await api.call(method, path, method.startsWith('P') ? {} : undefined, { key });
+      assert.equal(status, 404, `${method} ${path}`);
+    }
+    assert.equal((await api.call('GET', '/searches', undefined, { key })).body['hydra:totalItems'], 0);
+    assert.equal((await api.call('GET', String(iri))).body.title, 'mine');
+  });
+});
+
+describe('the list of searches', () => {
+  it('filters by part of the title and by notifications, orders by title and pages', async () => {
+    const key = await api.newClient('lister');
+    const titles = ['Été à Nice', 'zèbre', 'Abricot', 'éclair', 'Été indien', 'T3 – Saint-Étienne'];
+    for (const [i, title] of titles.entries()) await created({ title, notificationEnabled: i % 2 === 0 }, key);
+    const list = async (query: string) => {
+      const { status, body } = await api.call('GET', `/searches${query}`, undefined, { key });
+      assert.equal(status, 200);
+      return body;
+    };
+    const titlesOf = async (query: string) =>
+      (await list(query))['hydra:member'].map((one: SearchMembers) => one.title);
+    assert.deepEqual(await titlesOf(''), titles);
+    const sorted = ['Abricot', 'éclair', 'Été à Nice', 'Été indien', 'T3 – Saint-Étienne', 'zèbre'];
+    assert.deepEqual(await titlesOf('?order[title]=asc'), sorted);
+    assert.deepEqual(await titlesOf('?order%5Btitle%5D=DESC'), sorted.toReversed());
+    assert.deepEqual(await titlesOf('?title=ETE'), ['Été à Nice', 'Été indien']);
+    assert.deepEqual(await titlesOf('?title=saint+etienne'), ['T3 – Saint-Étienne']);
+    assert.deepEqual(await titlesOf('?title=100%25'), []);
+    assert.deepEqual(await titlesOf('?notificationEnabled=false'), ['zèbre', 'éclair', 'T3 – Saint-Étienne']);
+    const page = await list('?order[title]=asc&page=2&itemsPerPage=2');
+    assert.equal(page['hydra:totalItems'], 6);
+    assert.deepEqual(
+      page['hydra:member'].map((one: SearchMembers) => one.title),
+      sorted.slice(2, 4),
+    );
+    const link = (number: number) => `/searches?order%5Btitle%5D=asc&page=${number}&itemsPerPage=2`;
+    assert.deepEqual(page['hydra:view'], {
+      '@id': '/searches?order%5Btitle%5D=asc&page=2&itemsPerPage=2',
+      '@type': 'hydra:PartialCollectionView',
+      'hydra:first': link(1),
+      'hydra:last': link(3),
+      'hydra:previous': link(1),
+      'hydra:next': link(3),
+    });
+    assert.deepEqual((await list(''))['hydra:view'], { '@id': '/searches', '@type': 'hydra:PartialCollectionView' });
+    assert.deepEqual(await titlesOf('?page=99'), []);
+  });
+
+  for (const query of [
+    'foo=1',
+    'page=0',
+    'page=x',
+    'page=1&page=2',
+    'itemsPerPage=101',
+    'order[title]=up',
+    'notificationEnabled=2',
+    'order[price]=asc',
+    '__proto__=1',
+    `page=${'9'.repeat(40)}`,
+  ]) {
+    it(`answers 400 to ?${query.slice(0, 30)} and says what is known`, async () => {
+      const { status, body } = await api.call('GET', `/searches?${query}`);
+      assert.equal(status, 400);
+      assert.equal(body['hydra:search']['hydra:template'], '/searches{?title,notificationEnabled,order[title]}');
+    });
+  }
+});
+
+describe('the feed of searches', () => {
+  it('answers everything once, then what was written since, deletions included', async () => {
+    const { '@id': kept } = await created({ title: 'kept', budgetMax: 1 });
+    const { '@id': gone } = await created({ title: 'gone' });
+    const read = async (horizon: string | null) => {
+      const found = new Map<number, SearchMembers | null>();
+      const next = await changedSince(api.database, horizon, ({ number, members }) => found.set(number, members));
+      return { found, next };
+    };
+    const all = await read(null);
+    const { rows } = await api.database.query(
+      'select count(*)::integer as count from searches where deleted_at is null',
+    );
+    assert.equal(all.found.size, rows[0].count);
+    const numberOf = async (iri: unknown): Promise<number> => {
+      const { rows: found } = await api.database.query('select number from searches where id = $1', [
+        String(iri).slice(10),
+      ]);
+      return found[0].number;
+    };
+    assert.deepEqual(all.found.get(await numberOf(kept)), { ...SEARCH_DEFAULTS, title: 'kept', budgetMax: 1 });
+    assert.equal((await read(all.next)).found.size, 0);
+    await api.call('PATCH', String(kept), { budgetMax: 2 });
+    await api.call('DELETE', String(gone));
+    const since = await read(all.next);
+    assert.deepEqual([...since.found.keys()].sort(), [await numberOf(kept), await numberOf(gone)].sort());
+    assert.equal(since.found.get(await numberOf(kept))?.budgetMax, 2);
+    assert.equal(since.found.get(await numberOf(gone)), null);
+  });
+
+  it('finds a write that began before a poll and committed after it', async () => {
+    const late = await api.database.connect();
+    try {
+      await late.query('begin');
+      await late.query(
+        `insert into searches (id, client_id, token, title, title_folded, members, notification_enabled,
+           subscribed_events, hide_property_contact)
+         values ($1, $2, '', 'late', 'late', '{"title": "late"}', false, '{}', false)`,
+        [randomUUID(), api.clientId],
+      );
+      const horizon = await changedSince(api.database, null, () => undefined);
+      await created({ title: 'meanwhile' });
+      const next = await changedSince(api.database, horizon, () => undefined);
+      await late.query('commit');
+      const titles: unknown[] = [];
+      await changedSince(api.database, next, ({ members }) => titles.push(members?.title));
+      assert.ok(titles.includes('late'), titles.join());
+    } finally {
+      late.release();
+    }
+  });
+});
