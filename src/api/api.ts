@@ -67,10 +67,17 @@ function createRouter(dependencies: ApiDependencies): Router {
   return router;
 }
 
-/** 304 when the client has what would be answered. */
+/**
+ * 304 when the client has what would be answered (RFC 9110, section 13.1.2). `Cache-Control: no-cache`, which `fetch`
+ * adds to such requests, is for caches on the way: this is the origin.
+ */
 const answerUnchanged: Middleware = async (ctx, next) => {
   await next();
-  if (!ctx.fresh) return;
+  const known = ctx.get('If-None-Match');
+  if (known === '' || ctx.status !== 200 || !['GET', 'HEAD'].includes(ctx.method)) return;
+  const opaque = (tag: string): string => tag.trim().replace(/^W\//, '');
+  const etag = ctx.response.get('ETag');
+  if (etag === '' || !known.split(',').some((tag) => tag.trim() === '*' || opaque(tag) === opaque(etag))) return;
   ctx.status = 304;
   ctx.body = null;
 };

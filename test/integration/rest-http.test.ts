@@ -1,0 +1,266 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
+import { after, describe, it } from 'node:test';
+import { gzipSync } from 'node:zlib';
+import { createOperations } from '../../src/api/operations.ts';
+import { startTestApi } from '../support/api.ts';
+
+const api = await startTestApi({ after });
+const search = (
+  await api.call('POST', '/searches', { title: 'Recherche secrète', endpointRecipient: 'https://h.example.com' })
+).body;
+const iri = String(search['@id']);
+
+/** Node's fetch asks for gzip and unpacks it: what travels is seen on the socket. */
+async function rawRequest(head: string, body: Buffer | string = ''): Promise<string> {
+  const { hostname, port } = new URL(api.baseUrl);
+  const socket = connect(Number(port), hostname);
+  socket.write(`${head}\r\nHost: test\r\nX-API-KEY: ${api.key}\r\nConnection: close\r\n\r\n`);
+  socket.write(body);
+  const chunks: Buffer[] = [];
+  socket.on('data', (chunk) => chunks.push(chunk));
+  await once(socket, 'close');
+  return Buffer.concat(chunks).toString('latin1');
+}
+
+describe('media types', () => {
+  for (const [accept, expected] of [
+    ['', 'application/ld+json'],
+    ['*/*', 'application/ld+json'],
+    ['application/*', 'application/ld+json'],
+    ['application/json', 'application/json'],
+    ['application/ld+json;profile="http://www.w3.org/ns/json-ld#expanded"', 'application/ld+json'],
+    ['application/json; charset=utf-8', 'application/json'],
+    ['application/ld+json;q=0.5, application/json;q=0.9', 'application/json'],
+    ['text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8', 'application/ld+json'],
+  ] as const) {
+    it(`Accept: ${accept || '(none)'} gets ${expected}, the same body`, async () => {
+      const { status, headers, body } = await api.call('GET', iri, undefined, { headers: { Accept: accept } });
+      assert.equal(status, 200);
+      assert.equal(headers.get('Content-Type'), `${expected}; charset=utf-8`);
+      assert.deepEqual(body, search);
+    });
+  }
+
+  for (const accept of ['text/html', 'application/xml', 'application/ld+json;q=0, application/json;q=0']) {
+    it(`Accept: ${accept} is a 406`, async () => {
+      assert.equal((await api.call('GET', iri, undefined, { headers: { Accept: accept } })).status, 406);
+    });
+  }
+
+  const bodies: readonly [string, string, string | undefined, number][] = [
+    ['no body', 'application/json', undefined, 400],
+    ['an empty body', 'application/json', '', 400],
+    ['broken JSON', 'application/json', '{"title": ', 400],
+    ['broken JSON-LD', 'application/ld+json', '{', 400],
+    ['broken merge patch', 'application/merge-patch+json', ']', 400],
+    ['text', 'text/plain', 'title=x', 415],
+    ['a form', 'application/x-www-form-urlencoded', 'title=x', 415],
+    ['another JSON', 'application/vnd.api+json', '{"title": "x"}', 415],
+    ['another charset', 'application/json; charset=utf-16', '{"title": "x"}', 415],
+    ['an array', 'application/json', '[]', 422],
+    ['a string', 'application/json', '"title"', 422],
+    ['null', 'application/json', 'null', 422],
+    ['more than 1 MiB', 'application/json', JSON.stringify({ title: 'x'.repeat(1024 * 1024) }), 413],
+  ];
+  for (const [what, type, body, expected] of bodies) {
+    it(`a request with ${what} is a ${expected}`, async () => {
+      const { status, headers } = await api.call('POST', '/searches', body, { headers: { 'Content-Type': type } });
+      assert.equal(status, expected);
+      assert.equal(headers.get('Content-Type'), 'application/problem+json');
+    });
+  }
+
+  it('bodies may be compressed; one that only says so is a 400', async () => {
+    const zipped = gzipSync('{"title": "zip"}');
+    const head = (length: number, encoding: string) =>
+      `POST /searches HTTP/1.1\r\nContent-Type: application/json\r\nContent-Encoding: ${encoding}\r\nContent-Length: ${length}`;
+    assert.match(await rawRequest(head(zipped.length, 'gzip'), zipped), /^HTTP\/1.1 201 /);
+    assert.match(await rawRequest(head(16, 'gzip'), '{"title": "zip"}'), /^HTTP\/1.1 400 /);
+    assert.match(await rawRequest(head(16, 'lzma'), '{"title": "zip"}'), /^HTTP\/1.1 415 /);
+    const bomb = gzipSync(Buffer.alloc(20 * 1024 * 1024, ' '));
+    assert.match(await rawRequest(head(bomb.length, 'gzip'), bomb), /^HTTP\/1.1 413 /);
+  });
+});
+
+describe('answers', () => {
+  it('carry an ETag, and are not repeated to who has them', async () => {
+    const { headers } = await api.call('GET', iri);
+    const etag = headers.get('ETag') as string;
+    assert.ok(etag);
+    const again = await api.call('GET', iri, undefined, { headers: { 'If-None-Match': etag } });
+    assert.equal(again.status, 304);
+    assert.equal(again.text, '');
+    await api.call('PATCH', iri, { budgetMax: 5 });
+    const changed = await api.call('GET', iri, undefined, { headers: { 'If-None-Match': etag } });
+    assert.equal(changed.status, 200);
+    assert.notEqual(changed.headers.get('ETag'), etag);
+    await api.call('PATCH', iri, { budgetMax: null });
+  });
+
+  it('to HEAD are those to GET without the body', async () => {
+    const options = { headers: { 'Accept-Encoding': 'identity' } };
+    const get = await api.call('GET', iri, undefined, options);
+    const head = await api.call('HEAD', iri, undefined, options);
+    assert.equal(head.status, 200);
+    assert.equal(head.text, '');
+    for (const name of ['Content-Length', 'ETag', 'Content-Type'])
+      assert.equal(head.headers.get(name), get.headers.get(name));
+  });
+
+  it('name the documentation, a request id and security headers, errors too', async () => {
+    for (const path of [iri, '/nowhere', '/', '/docs', '/searches?foo=1']) {
+      const { headers } = await api.call('GET', path, undefined, { headers: { 'X-Request-Id': 'abc-1' } });
+      const link = `<${api.baseUrl}/docs.jsonld>; rel="http://www.w3.org/ns/hydra/core#apiDocumentation"`;
+      assert.equal(headers.get('Link'), link, path);
+      assert.equal(headers.get('X-Request-Id'), 'abc-1', path);
+      assert.equal(headers.get('X-Content-Type-Options'), 'nosniff', path);
+      assert.match(headers.get('Content-Security-Policy') ?? '', /default-src 'none'/, path);
+      assert.equal(headers.get('X-Powered-By'), null, path);
+    }
+    const { headers } = await api.call('GET', iri, undefined, { headers: { 'X-Request-Id': 'a b\tc' } });
+    assert.match(headers.get('X-Request-Id') ?? '', /^[0-9a-f-]{36}$/);
+  });
+
+  it('link to the configured public URL when there is one', async () => {
+    const published = await startTestApi({ after }, { settings: { publicUrl: 'https://api.example.com/' } });
+    const { headers } = await published.call('GET', '/');
+    assert.match(headers.get('Link') ?? '', /^<https:\/\/api\.example\.com\/docs\.jsonld>/);
+  });
+
+  it('may be read by pages of other origins', async () => {
+    const Origin = 'https://app.example.com';
+    const preflight = await api.call('OPTIONS', iri, undefined, {
+      key: null,
+      headers: { Origin, 'Access-Control-Request-Method': 'PATCH', 'Access-Control-Request-Headers': 'x-api-key' },
+    });
+    assert.equal(preflight.status, 204);
+    assert.match(preflight.headers.get('Access-Control-Allow-Methods') ?? '', /PATCH/);
+    assert.match(preflight.headers.get('Access-Control-Allow-Headers') ?? '', /X-API-KEY/);
+    for (const path of [iri, '/nowhere']) {
+      const { headers } = await api.call('GET', path, undefined, { headers: { Origin } });
+      assert.equal(headers.get('Access-Control-Allow-Origin'), '*');
+      assert.match(headers.get('Access-Control-Expose-Headers') ?? '', /Location/);
+    }
+  });
+
+  it('are compressed for who takes it', async () => {
+    const plain = await rawRequest(`GET ${iri} HTTP/1.1`);
+    const zipped = await rawRequest(`GET ${iri} HTTP/1.1\r\nAccept-Encoding: gzip`);
+    assert.doesNotMatch(plain, /content-encoding/i);
+    assert.match(zipped, /content-encoding: gzip/i);
+    assert.ok(zipped.length < plain.length);
+  });
+
+  it('to the wrong method are a 405 that names the right ones', async () => {
+    for (const [method, path, allow] of [
+      ['DELETE', '/searches', 'GET'],
+      ['POST', iri, 'PATCH'],
+      ['PUT', '/', 'GET'],
+      ['POST', '/webhook-tester', 'GET'],
+    ] as const) {
+      const { status, headers } = await api.call(method, path, method === 'DELETE' ? undefined : {});
+      assert.equal(status, 405, `${method} ${path}`);
+      assert.ok(headers.get('Allow')?.split(', ').includes(allow));
+    }
+    const options = await api.call('OPTIONS', '/searches');
+    assert.deepEqual([options.status, options.headers.get('Allow')], [204, 'HEAD, GET, POST, OPTIONS']);
+  });
+
+  it('to malformed and unknown ids are a 404', async () => {
+    const unknown = '00000000-0000-4000-8000-000000000000';
+    for (const collection of [
+      'searches',
+      'matches',
+      'deliveries',
+      'documents/properties',
+      'users',
+      'contexts',
+      'docs',
+    ]) {
+      for (const id of [unknown, 'x', '%00', '..%2f', '%E0%A4%A', "1'--"]) {
+        assert.equal((await api.call('GET', `/${collection}/${id}`)).status, 404, `${collection}/${id}`);
+      }
+    }
+    for (const collection of ['cities', 'departments', 'site_categories']) {
+      for (const id of ['999999', '0', '-1', '1e3', '99999999999999999999', 'x']) {
+        assert.equal((await api.call('GET', `/${collection}/${id}`)).status, 404, `${collection}/${id}`);
+      }
+    }
+  });
+});
+
+describe('the log', () => {
+  it('has a line per request without key, query or contacts', async () => {
+    api.logged.length = 0;
+    await api.call('POST', '/searches', { title: 'x', notificationRecipient: 'jeanne@example.com' });
+    await api.call('GET', `/webhook-tester?endpoint=https://h.example.com/secret-path`);
+    await api.call('GET', `/${api.key}`);
+    assert.equal(api.logged.length, 3);
+    const text = JSON.stringify(api.logged);
+    for (const secret of [api.key, api.key.slice(15), 'jeanne', 'secret-path'])
+      assert.ok(!text.includes(secret), secret);
+    const { fields } = api.logged[0] as (typeof api.logged)[0];
+    assert.deepEqual(
+      [fields.method, fields.path, fields.status, fields.clientId],
+      ['POST', '/searches', 201, api.clientId],
+    );
+    assert.equal(fields.keyPrefix, api.key.split('_')[1]);
+  });
+});
+
+describe('a failure inside', () => {
+  it('is a 503 when the database is away, a 500 otherwise, and says nothing of the inside', async () => {
+    const broken = (error: Error) => ({ query: () => Promise.reject(error), connect: () => Promise.reject(error) });
+    for (const [error, expected] of [
+      [Object.assign(new Error('connect ECONNREFUSED 10.0.0.1'), { code: 'ECONNREFUSED' }), 503],
+      [Object.assign(new Error('terminating connection'), { code: '57P01' }), 503],
+      [new Error('secret detail'), 500],
+    ] as const) {
+      const api503 = await startTestApi({ after }, { database: broken(error) as never });
+      const { status, text } = await api503.call('GET', '/users').catch(() => ({ status: 0, text: '' }));
+      // 500 is in no contract: the client refuses to see one.
+      const seen =
+        status === 0 ? await fetch(`${api503.baseUrl}/users`, { headers: { 'X-API-KEY': api503.key } }) : null;
+      assert.equal(seen?.status ?? status, expected);
+      const body = seen === null ? text : await seen.text();
+      assert.doesNotMatch(body, /10\.0\.0\.1|secret detail|terminating| at /);
+    }
+  });
+});
+
+describe('the operations port', () => {
+  it('tells health, readiness with a reason per check, and metrics', async () => {
+    let isDown = false;
+    const app = createOperations({
+      checks: {
+        postgres: () => {
+          if (isDown) throw new Error('away');
+        },
+        nats: async () => undefined,
+      },
+      metrics: async () => 'vigie_up 1\n',
+      metricsContentType: 'text/plain; version=0.0.4',
+      logger: { info: () => undefined, error: () => undefined },
+    });
+    const server = createServer(app.callback()).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    after(() => void server.close());
+    const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const get = async (path: string) => {
+      const response = await fetch(`${base}${path}`);
+      return { status: response.status, text: await response.text() };
+    };
+    assert.deepEqual(await get('/healthz'), { status: 200, text: '{"status":"ok"}' });
+    assert.equal((await get('/readyz')).status, 200);
+    isDown = true;
+    const ready = await get('/readyz');
+    assert.equal(ready.status, 503);
+    assert.equal(JSON.parse(ready.text).checks.postgres.reason, 'away');
+    assert.equal(JSON.parse(ready.text).checks.nats.status, 'ok');
+    assert.deepEqual(await get('/metrics'), { status: 200, text: 'vigie_up 1\n' });
+    assert.equal((await get('/searches')).status, 404);
+  });
+});
