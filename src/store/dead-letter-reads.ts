@@ -1,0 +1,93 @@
+/** Dead letters as operators list, requeue and purge them; `dead-letters.ts` writes them. */
+
+import type { Queryable } from './database.ts';
+
+export interface DeadLetterRead {
+  readonly id: number;
+  readonly stream: string;
+  readonly sequence: number;
+  readonly subject: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly reason: string;
+  readonly receivedAt: Date;
+  readonly bodyBytes: number;
+}
+
+export interface DeadLetterFilter {
+  /** Empty: any. */
+  readonly ids: readonly number[];
+  readonly subject: string | null;
+  /** Contained in the reason, in any case. */
+  readonly reason: string | null;
+  readonly from: Date | null;
+  readonly before: Date | null;
+}
+
+const COLUMNS = `id::float8 as id, stream, sequence::float8 as sequence, subject, headers, reason,
+  received_at as "receivedAt", octet_length(body) as "bodyBytes"`;
+
+/** Walks the primary key; the other conditions are checked on the rows walked, of which there should be few. */
+const CONDITIONS = `(cardinality($1::bigint[]) = 0 or id = any($1)) and ($2::text is null or subject = $2)
+  and ($3::text is null or position(lower($3) in lower(reason)) > 0)
+  and ($4::timestamptz is null or received_at >= $4) and ($5::timestamptz is null or received_at < $5)`;
+
+function valuesOf({ ids, subject, reason, from, before }: DeadLetterFilter): unknown[] {
+  return [ids, subject, reason, from, before];
+}
+
+/** Newest first, those below `belowId`. */
+export async function listDeadLetters(
+  database: Queryable,
+  filter: DeadLetterFilter,
+  belowId: number | null,
+  limit: number,
+): Promise<readonly DeadLetterRead[]> {
+  const { rows } = await database.query<DeadLetterRead>(
+    `select ${COLUMNS} from dead_letters where ${CONDITIONS} and ($6::bigint is null or id < $6)
+     order by id desc limit $7`,
+    [...valuesOf(filter), belowId, limit],
+  );
+  return rows;
+}
+
+/** Null when there is none. Served by the primary key. */
+export async function readDeadLetter(
+  database: Queryable,
+  id: number,
+): Promise<(DeadLetterRead & { readonly body: Buffer }) | null> {
+  const { rows } = await database.query<DeadLetterRead & { body: Buffer }>(
+    `select ${COLUMNS}, body from dead_letters where id = $1`,
+    [id],
+  );
+  return rows[0] ?? null;
+}
+
+/** Those above `aboveId` with their bodies, oldest first. */
+export async function readDeadLettersAbove(
+  database: Queryable,
+  filter: DeadLetterFilter,
+  aboveId: number,
+  limit: number,
+): Promise<readonly (DeadLetterRead & { readonly body: Buffer })[]> {
+  const { rows } = await database.query<DeadLetterRead & { body: Buffer }>(
+    `select ${COLUMNS}, body from dead_letters where ${CONDITIONS} and id > $6 order by id limit $7`,
+    [...valuesOf(filter), aboveId, limit],
+  );
+  return rows;
+}
+
+export async function countDeadLetters(database: Queryable, filter: DeadLetterFilter): Promise<number> {
+  const { rows } = await database.query<{ count: number }>(
+    `select count(*)::integer as count from dead_letters where ${CONDITIONS}`,
+    valuesOf(filter),
+  );
+  return rows[0]?.count ?? 0;
+}
+
+/** How many were deleted. */
+export async function deleteDeadLetters(database: Queryable, filter: DeadLetterFilter): Promise<number> {
+  const { rowCount } = await database.query(`delete from dead_letters where ${CONDITIONS}`, valuesOf(filter));
+  return rowCount ?? 0;
+}
+
+export const ALL_DEAD_LETTERS: DeadLetterFilter = { ids: [], subject: null, reason: null, from: null, before: null };

@@ -1,0 +1,79 @@
+/** The processes of the service, as each has last shown itself. */
+
+import type { Uuid } from '../domain/ids.ts';
+import type { Queryable } from './database.ts';
+
+export interface StageFigures {
+  readonly isPaused: boolean;
+  /** Messages or attempts under way. */
+  readonly inFlight: number;
+}
+
+export interface IndexFigures {
+  readonly searches: number;
+  /** The rebuild that it has carried out last; see table `controls`. */
+  readonly generation: number;
+  /** ISO 8601. */
+  readonly builtAt: string;
+  readonly figures: Readonly<Record<string, number>>;
+}
+
+export interface Instance {
+  readonly id: Uuid;
+  readonly host: string;
+  readonly processId: number;
+  readonly roles: readonly string[];
+  readonly version: string;
+  readonly startedAt: Date;
+  readonly stages: Readonly<Record<string, StageFigures>>;
+  /** Null without the role `intake`. */
+  readonly searchIndex: IndexFigures | null;
+}
+
+export type SeenInstance = Instance & { readonly seenAt: Date };
+
+/** Five beats missed: the process is gone, or cannot reach PostgreSQL. */
+const GONE_AFTER_SECONDS = 10;
+const FORGOTTEN_AFTER_SECONDS = 3_600;
+
+/** Served by the primary key. */
+export async function showInstance(database: Queryable, instance: Instance): Promise<void> {
+  await database.query({
+    name: 'show-instance',
+    text: `
+      insert into instances (id, host, process_id, roles, version, started_at, stages, search_index)
+      values ($1, $2, $3, $4, $5, $6, $7, $8)
+      on conflict (id) do update
+      set seen_at = clock_timestamp(), stages = excluded.stages, search_index = excluded.search_index`,
+    values: [
+      instance.id,
+      instance.host,
+      instance.processId,
+      instance.roles,
+      instance.version,
+      instance.startedAt,
+      JSON.stringify(instance.stages),
+      instance.searchIndex === null ? null : JSON.stringify(instance.searchIndex),
+    ],
+  });
+}
+
+/** Served by the primary key. */
+export async function removeInstance(database: Queryable, id: Uuid): Promise<void> {
+  await database.query(
+    `delete from instances
+     where id = $1 or seen_at < clock_timestamp() - ${FORGOTTEN_AFTER_SECONDS} * interval '1 second'`,
+    [id],
+  );
+}
+
+/** The living, oldest first. A few rows. */
+export async function listInstances(database: Queryable): Promise<readonly SeenInstance[]> {
+  const { rows } = await database.query<SeenInstance>(
+    `select id, host, process_id as "processId", roles, version, started_at as "startedAt", seen_at as "seenAt",
+       stages, search_index as "searchIndex"
+     from instances where seen_at > clock_timestamp() - ${GONE_AFTER_SECONDS} * interval '1 second'
+     order by started_at, id`,
+  );
+  return rows;
+}

@@ -1,0 +1,70 @@
+/** What explaining one (search, property) pair needs, whoever owns the search. */
+
+import type { SearchNumber, Uuid } from '../domain/ids.ts';
+import { MARKET_SIZE_MIN, type Market } from '../domain/price-coherence.ts';
+import type { SearchMembers } from '../domain/search.ts';
+import type { Queryable } from './database.ts';
+import { membersOfStored, type StoredMembers } from './searches.ts';
+
+export interface OperatorSearch {
+  readonly id: Uuid;
+  readonly number: SearchNumber;
+  readonly clientId: Uuid;
+  readonly members: SearchMembers;
+  readonly createdAt: Date;
+  readonly deletedAt: Date | null;
+}
+
+/** Deleted ones included, as long as they have deliveries. Null when there is none. Served by the unique index on id. */
+export async function readAnySearch(database: Queryable, id: Uuid): Promise<OperatorSearch | null> {
+  const { rows } = await database.query<Omit<OperatorSearch, 'members'> & { members: StoredMembers }>(
+    `select id, number, client_id as "clientId", members, created_at as "createdAt", deleted_at as "deletedAt"
+     from searches where id = $1`,
+    [id],
+  );
+  const [row] = rows;
+  return row === undefined ? null : { ...row, members: membersOfStored(row.members) };
+}
+
+export interface PairRow {
+  readonly matchId: Uuid;
+  readonly beganAt: Date | null;
+  readonly updatedAt: Date;
+}
+
+/** Null when nothing was ever recorded of the pair. Served by the unique index of matches. */
+export async function readPair(
+  database: Queryable,
+  searchNumber: SearchNumber,
+  propertyUuid: Uuid,
+): Promise<PairRow | null> {
+  const { rows } = await database.query<PairRow>(
+    `select id as "matchId", began_at as "beganAt", updated_at as "updatedAt" from matches
+     where property_uuid = $1 and search_number = $2`,
+    [propertyUuid, searchNumber],
+  );
+  return rows[0] ?? null;
+}
+
+/**
+ * The median comparable price of a market as it is stored; null while too few are known. Scans the properties: an
+ * operator's rare question.
+ */
+export async function readMarketMedian(database: Queryable, market: Market): Promise<number | null> {
+  const { rows } = await database.query<{ count: number; median: number | null }>(
+    `select count(*)::integer as count, percentile_cont(0.5) within group (order by comparable_price) as median
+     from properties
+     where comparable_price is not null and department_code = $1 and transaction_type = $2 and is_land = $3`,
+    [market.departmentCode, market.transactionType, market.isLand],
+  );
+  const [row] = rows;
+  return row === undefined || row.count < MARKET_SIZE_MIN ? null : row.median;
+}
+
+/** Served by an index-only scan of searches_client. */
+export async function countSearches(database: Queryable): Promise<number> {
+  const { rows } = await database.query<{ count: number }>(
+    'select count(*)::integer as count from searches where deleted_at is null',
+  );
+  return rows[0]?.count ?? 0;
+}
