@@ -43,6 +43,8 @@ export interface SearchIndexStats {
   /** Communes, departments, zip codes and stems that some search names. */
   readonly places: number;
   readonly expressions: number;
+  /** Rows that the kernel tested for the last property. */
+  readonly testedRows: number;
   /** Rows and records; what JavaScript holds besides is a tenth of it. */
   readonly bytes: number;
   /** `simd` or `plain`. */
@@ -140,7 +142,7 @@ class ColumnarSearchIndex implements SearchIndex {
   }
 
   stats(): SearchIndexStats {
-    const { rows, places, areaLeaves } = this.#rows.counts;
+    const { rows, places, areaLeaves, testedGroups } = this.#rows.counts;
     const { memory, kernel } = this.#rows;
     return {
       searches: this.size,
@@ -149,6 +151,7 @@ class ColumnarSearchIndex implements SearchIndex {
       areas: areaLeaves,
       places,
       expressions: this.#expressions.size,
+      testedRows: testedGroups * LANES,
       bytes: memory.carvedBytes + this.#records.bytes + this.#addresses.bytes,
       kernel: kernel.kind,
     };

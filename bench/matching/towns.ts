@@ -1,0 +1,110 @@
+/**
+ * Communes to live in, from the npm reference data. Those with known coordinates stand there; the others, villages
+ * mostly, are scattered round the known ones of their department; arrondissements lie round their commune's centre.
+ */
+
+import { loadReference } from '../../src/reference/communes.ts';
+import { type Random, randomOf } from './random.ts';
+
+export interface Town {
+  readonly insee: string;
+  /** Own and parent's, as matching sees them. */
+  readonly inseeCodes: readonly string[];
+  readonly departmentCode: string;
+  readonly zipcodes: readonly string[];
+  readonly lat: number;
+  readonly lon: number;
+  readonly population: number;
+}
+
+export interface Towns {
+  readonly all: readonly Town[];
+  /** A town drawn by population. */
+  draw(random: Random): Town;
+  /** The nearest towns, itself first. */
+  neighbours(town: Town): readonly Town[];
+}
+
+const NEIGHBOURS = 12;
+const ARRONDISSEMENT_KM = 4;
+const SCATTER_KM = 15;
+const KM_PER_DEGREE = 111.2;
+
+export async function loadTowns(seed: number): Promise<Towns> {
+  const reference = await loadReference();
+  const known = new Map<string, { lat: number; lon: number }[]>();
+  const draft: (Omit<Town, 'lat' | 'lon'> & { location: { lat: number; lon: number } | null; nearKm: number })[] = [];
+  for (const [insee, population] of reference.populations()) {
+    const city = reference.city(insee);
+    const place = reference.resolvePlace({ insee, zipcode: null, name: null, lat: null, lon: null });
+    if (city === null || place === null || population <= 0) continue;
+    const parent = city.cityParentId === null ? null : reference.cityById(city.cityParentId);
+    const departmentCode = city.department.code;
+    if (city.location !== null) known.set(departmentCode, [...(known.get(departmentCode) ?? []), city.location]);
+    const location = city.location ?? parent?.location ?? null;
+    const nearKm = city.location !== null ? 0 : location !== null ? ARRONDISSEMENT_KM : SCATTER_KM;
+    draft.push({
+      insee,
+      inseeCodes: place.inseeCodes,
+      departmentCode,
+      zipcodes: place.zipcodes.slice(0, 1),
+      population,
+      location,
+      nearKm,
+    });
+  }
+  const towns = draft.flatMap(({ location, nearKm, ...town }, i): Town[] => {
+    const random = randomOf(seed, 1, i);
+    const near = location ?? random.one(known.get(town.departmentCode) ?? []);
+    return near === undefined ? [] : [{ ...town, ...scatter(near, nearKm, random) }];
+  });
+  return { all: towns, draw: drawer(towns), neighbours: neighbourFinder(towns) };
+}
+
+/** A place about `km` away, normally distributed. */
+export function scatter(
+  { lat, lon }: { lat: number; lon: number },
+  km: number,
+  random: Random,
+): { lat: number; lon: number } {
+  const north = (random.normal() * km) / KM_PER_DEGREE;
+  const east = (random.normal() * km) / KM_PER_DEGREE / Math.cos((lat * Math.PI) / 180);
+  return { lat: Number((lat + north).toFixed(6)), lon: Number((lon + east).toFixed(6)) };
+}
+
+function drawer(towns: readonly Town[]): (random: Random) => Town {
+  const sums = new Float64Array(towns.length);
+  let sum = 0;
+  for (const [i, { population }] of towns.entries()) sums[i] = sum += population;
+  return (random) => {
+    const target = random.next() * sum;
+    let low = 0;
+    let high = towns.length - 1;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((sums[middle] as number) <= target) low = middle + 1;
+      else high = middle;
+    }
+    return towns[low] as Town;
+  };
+}
+
+function neighbourFinder(towns: readonly Town[]): (town: Town) => readonly Town[] {
+  const byDepartment = new Map<string, Town[]>();
+  for (const town of towns) {
+    const others = byDepartment.get(town.departmentCode);
+    if (others === undefined) byDepartment.set(town.departmentCode, [town]);
+    else others.push(town);
+  }
+  const found = new Map<Town, readonly Town[]>();
+  return (town) => {
+    const known = found.get(town);
+    if (known !== undefined) return known;
+    const apart = (other: Town) => Math.hypot(other.lat - town.lat, (other.lon - town.lon) * 0.7);
+    const nearest = (byDepartment.get(town.departmentCode) ?? [])
+      .toSorted((a, b) => apart(a) - apart(b))
+      .slice(0, NEIGHBOURS);
+    found.set(town, nearest);
+    return nearest;
+  };
+}
