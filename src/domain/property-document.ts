@@ -134,7 +134,8 @@ function propertyValues(state: PropertyState, crawls: Crawls): PropertyValues {
     description: property.description ?? content.description,
     price,
     surface,
-    pricePerMeter: price === null || surface === null || surface === 0 ? null : Math.round((price / surface) * 100) / 100,
+    pricePerMeter:
+      price === null || surface === null || surface === 0 ? null : Math.round((price * 100) / surface) / 100,
     landSurface: property.landSurface ?? content.landSurface,
     floor: property.floor ?? content.floor,
     elevator: property.elevator ?? content.elevator,

@@ -85,7 +85,10 @@ export function lastLiveCrawl(advert: HeldAdvert, crawls: Crawls): string {
 export function lastCrawledAdvert(adverts: readonly HeldAdvert[], crawls: Crawls): HeldAdvert {
   const [first, ...rest] = adverts;
   if (first === undefined) throw new Error('a property has at least one advert');
-  return rest.reduce((last, advert) => (lastLiveCrawl(advert, crawls) > lastLiveCrawl(last, crawls) ? advert : last), first);
+  return rest.reduce(
+    (last, advert) => (lastLiveCrawl(advert, crawls) > lastLiveCrawl(last, crawls) ? advert : last),
+    first,
+  );
 }
 
 /**

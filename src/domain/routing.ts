@@ -58,7 +58,12 @@ export function noticesOf(route: SearchRoute, events: readonly AdvertEvent[], ha
  * The delivery body (specification, section 6.2) up to the property document. `bodyOf` completes it: the document is
  * serialised once per change, however many searches receive it.
  */
-export function bodyHead(notice: Pick<Notice, 'kind' | 'field'>, searchId: Uuid, propertyUuid: Uuid, match: MatchRecord): string {
+export function bodyHead(
+  notice: Pick<Notice, 'kind' | 'field'>,
+  searchId: Uuid,
+  propertyUuid: Uuid,
+  match: MatchRecord,
+): string {
   const envelope = JSON.stringify({
     event: notice.kind,
     ...(notice.field === null ? {} : { adEvent: adEventOf(notice.field) }),

@@ -76,7 +76,7 @@ export async function startCourier(dependencies: CourierDependencies): Promise<C
   const claims = spawn<PulledMessage>({
     name: 'claims',
     mailboxMax: CLAIMS_MAX,
-    batchMax: CLAIMS_MAX,
+    batchMax: Math.min(CLAIMS_MAX, dependencies.attemptsInFlightMax),
     supervision: 'retry',
     onFailure,
     async receive(messages) {

@@ -1,16 +1,17 @@
 /** Slots taken before work starts and given back when it ends; who finds too few waits in line. */
 
 export interface Semaphore {
+  /** Rejects with `RangeError` when `count` exceeds all slots there are: it would wait for ever. */
   acquire(count: number): Promise<void>;
   release(count: number): void;
 }
 
-/** `count` of a single `acquire` must not exceed `max`. */
 export function createSemaphore(max: number): Semaphore {
   let free = max;
   const waiting: { readonly count: number; readonly proceed: () => void }[] = [];
   return {
     acquire(count) {
+      if (count > max) return Promise.reject(new RangeError(`${count} slots asked for where there are ${max}`));
       if (waiting.length === 0 && free >= count) {
         free -= count;
         return Promise.resolve();

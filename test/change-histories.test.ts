@@ -1,0 +1,166 @@
+/** Whatever order and repetition messages arrive in: no event twice, no step back, and the events are the differences. */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { isDeepStrictEqual } from 'node:util';
+import fc from 'fast-check';
+import type { AdvertContent } from '../src/domain/advert.ts';
+import { applyMessage, type HeldProperty } from '../src/domain/change.ts';
+import type { IntakeMessage, UpsertMessage } from '../src/domain/intake-message.ts';
+import { EVENTS_KEPT, isLive } from '../src/domain/property.ts';
+import { ADVERT, changesOf, expireAt, minute, OTHER_ADVERT, upsertAt } from './support/adverts.ts';
+
+const ADVERTS = [ADVERT, OTHER_ADVERT, 'ad000000-0000-4000-8000-000000000003'];
+
+const content = fc.record<Partial<AdvertContent>>(
+  {
+    price: fc.constantFrom(null, 100_000, 200_000, 200_000.5),
+    surface: fc.constantFrom(null, 50, 60),
+    pictures: fc.subarray(['a', 'b', 'c']),
+    title: fc.constantFrom(null, 'T2', 'T3'),
+    contact: fc.constantFrom(null, { agency: 'A', email: null, fax: null, name: null, phone: null, reference: null }),
+  },
+  { requiredKeys: [] },
+);
+
+/** One message a minute, of three adverts of one property. */
+const history: fc.Arbitrary<readonly IntakeMessage[]> = fc
+  .array(
+    fc.record({
+      advertUuid: fc.constantFrom(...ADVERTS),
+      isExpiry: fc.nat({ max: 3 }).map((n) => n === 0),
+      advert: content,
+      room: fc.constantFrom(null, 2, 3),
+    }),
+    { minLength: 1, maxLength: 30, size: 'max' },
+  )
+  .map((steps) =>
+    steps.map(({ advertUuid, isExpiry, advert, room }, at) =>
+      isExpiry ? expireAt(at, { advertUuid }) : upsertAt(at, { advertUuid, advert, property: { room } }),
+    ),
+  );
+
+test('a message delivered again, at once or with all the others, changes nothing and tells nothing', () => {
+  fc.assert(
+    fc.property(history, (messages) => {
+      const changes = changesOf(messages);
+      const last = changes.at(-1)?.held ?? null;
+      for (const [position, { held }] of changes.entries()) {
+        const again = applyMessage(held, messages[position] as IntakeMessage);
+        assert.deepEqual([again.held, again.events, again.mayAffectMatches], [held, [], false]);
+      }
+      const replayed = changesOf(messages, last);
+      assert.deepEqual(replayed.at(-1)?.held, last);
+      for (const { events } of replayed) assert.deepEqual(events, []);
+    }),
+    { numRuns: 200 },
+  );
+});
+
+test('a message older than its advert has no effect, wherever it turns up', () => {
+  fc.assert(
+    fc.property(history, fc.nat(), fc.nat(), (messages, early, late) => {
+      const message = messages[early % messages.length] as IntakeMessage;
+      const held = changesOf(messages.slice(0, 1 + (late % messages.length))).at(-1)?.held ?? null;
+      const crawledAt = held?.crawls[message.advertUuid];
+      if (crawledAt === undefined || message.crawledAt >= crawledAt) return;
+      assert.deepEqual(applyMessage(held, message), { outcome: 'stale', held, events: [], mayAffectMatches: false });
+    }),
+    { numRuns: 300 },
+  );
+});
+
+test('in any order of arrival the newest message of each advert decides, if that advert was seen live before', () => {
+  const shuffled = history.chain((messages) =>
+    fc.shuffledSubarray([...messages], { minLength: messages.length, maxLength: messages.length }),
+  );
+  fc.assert(
+    fc.property(shuffled, (arrival) => {
+      const held = changesOf(arrival).at(-1)?.held ?? null;
+      for (const uuid of ADVERTS) {
+        const ofAdvert = arrival.filter(({ advertUuid }) => advertUuid === uuid);
+        const first = ofAdvert.findIndex(({ kind }) => kind === 'upsert');
+        const advert = held?.state.adverts.find((candidate) => candidate.uuid === uuid);
+        assert.equal(advert !== undefined, first !== -1);
+        if (advert === undefined || held === null) continue;
+        const newest = ofAdvert.slice(first).reduce((a, b) => (a.crawledAt > b.crawledAt ? a : b));
+        assert.equal(held.crawls[uuid], newest.crawledAt);
+        assert.equal(isLive(advert), newest.kind === 'upsert');
+        if (newest.kind === 'upsert') {
+          assert.deepEqual([advert.content, advert.property], [newest.advert, newest.property]);
+        }
+      }
+    }),
+    { numRuns: 300 },
+  );
+});
+
+test('the events of a history are the differences between what a naive ledger knew and what it learns', () => {
+  fc.assert(
+    fc.property(history, (messages) => {
+      const ledger = new Map<string, Known>();
+      let held: HeldProperty | null = null;
+      for (const message of messages) {
+        const change = applyMessage(held, message);
+        assert.deepEqual(told(change.events).sort(), naiveEvents(ledger, message).sort());
+        assert.equal(change.outcome === 'changed' || change.outcome === 'created', change.events.length > 0);
+        held = change.held;
+      }
+      const events = changesOf(messages).flatMap((change) => change.events);
+      for (const advert of held?.state.adverts ?? []) {
+        const all = events.filter(({ advertUuid }) => advertUuid === advert.uuid);
+        assert.deepEqual(advert.events, all.slice(-EVENTS_KEPT));
+        assert.equal(advert.changedAt, all.at(-1)?.createdAt);
+      }
+      assert.ok((held?.state.adverts.length ?? 0) <= ADVERTS.length);
+    }),
+    { numRuns: 300 },
+  );
+});
+
+test('an advert that changes for ever keeps a bounded history', () => {
+  let held: HeldProperty | null = null;
+  for (let at = 0; at < 400; at++) {
+    held = applyMessage(held, upsertAt(at, { advert: { price: at, surface: at, pictures: [String(at)] } })).held;
+    assert.ok((held?.state.adverts[0]?.events.length ?? 0) <= EVENTS_KEPT);
+  }
+  assert.equal(held?.state.adverts[0]?.events.at(-1)?.createdAt, minute(399));
+});
+
+interface Known {
+  readonly upsert: UpsertMessage;
+  readonly isLive: boolean;
+}
+
+/** Kind and, for a field, both values. */
+function told(events: ReturnType<typeof applyMessage>['events']): string[] {
+  return events.map(({ kind, field }) =>
+    field === null || kind === 'ad.update.expired' ? kind : [kind, field.fieldOldValue, field.fieldNewValue].join(' '),
+  );
+}
+
+function naiveEvents(ledger: Map<string, Known>, message: IntakeMessage): string[] {
+  const known = ledger.get(message.advertUuid);
+  if (message.kind === 'expire') {
+    if (known === undefined || !known.isLive) return [];
+    ledger.set(message.advertUuid, { ...known, isLive: false });
+    return ['ad.update.expired'];
+  }
+  ledger.set(message.advertUuid, { upsert: message, isLive: true });
+  if (known === undefined) return ['property.ad.create'];
+  const before = known.upsert;
+  const events: string[] = [];
+  if (before.advert.price !== message.advert.price) {
+    events.push(`ad.update.price ${before.advert.price ?? ''} ${message.advert.price ?? ''}`);
+  }
+  if (before.advert.surface !== message.advert.surface) {
+    events.push(`ad.update.surface ${before.advert.surface ?? ''} ${message.advert.surface ?? ''}`);
+  }
+  if (before.advert.pictures.join() !== message.advert.pictures.join()) {
+    events.push(`ad.update.pictures ${before.advert.pictures.length} ${message.advert.pictures.length}`);
+  }
+  const isSame =
+    isDeepStrictEqual(before.advert, message.advert) && isDeepStrictEqual(before.property, message.property);
+  if (!known.isLive || !isSame) events.push('property.ad.update');
+  return events;
+}

@@ -1,0 +1,232 @@
+/** What a message does to the state held of a property, and the events that tell it (decisions, section 4). */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { AdvertContent, AdvertEvent } from '../src/domain/advert.ts';
+import { applyMessage } from '../src/domain/change.ts';
+import type { EventKind } from '../src/domain/codes.ts';
+import { EVENTS_KEPT, type HeldAdvert, type StatedProperty } from '../src/domain/property.ts';
+import { ADVERT, changesOf, expireAt, heldAfter, minute, OTHER_ADVERT, upsertAt } from './support/adverts.ts';
+
+const CONTENT = {
+  title: 'T3 au Mourillon',
+  price: 250_000,
+  surface: 62,
+  pictures: ['1.jpg', '2.jpg'],
+  contact: { agency: 'A', email: null, fax: null, name: null, phone: null, reference: null },
+} satisfies Partial<AdvertContent>;
+
+interface Told {
+  readonly kind: EventKind;
+  readonly field: AdvertEvent['field'];
+}
+
+function told(events: readonly AdvertEvent[]): readonly Told[] {
+  return events.map(({ kind, field }) => ({ kind, field }));
+}
+
+const UPDATE: Told = { kind: 'property.ad.update', field: null };
+
+const FIELD_CHANGES: readonly [what: string, after: Partial<AdvertContent>, events: readonly Told[]][] = [
+  [
+    'the price falls',
+    { price: 240_000 },
+    [
+      {
+        kind: 'ad.update.price',
+        field: { fieldName: 'price', fieldOldValue: '250000', fieldNewValue: '240000', percentVariation: -4 },
+      },
+      UPDATE,
+    ],
+  ],
+  [
+    'the price disappears',
+    { price: null },
+    [
+      {
+        kind: 'ad.update.price',
+        field: { fieldName: 'price', fieldOldValue: '250000', fieldNewValue: null, percentVariation: null },
+      },
+      UPDATE,
+    ],
+  ],
+  [
+    'the surface grows',
+    { surface: 64.5 },
+    [
+      {
+        kind: 'ad.update.surface',
+        field: { fieldName: 'surface', fieldOldValue: '62', fieldNewValue: '64.5', percentVariation: 4.03 },
+      },
+      UPDATE,
+    ],
+  ],
+  [
+    'a picture is added',
+    { pictures: ['1.jpg', '2.jpg', '3.jpg'] },
+    [
+      {
+        kind: 'ad.update.pictures',
+        field: { fieldName: 'pictures', fieldOldValue: '2', fieldNewValue: '3', percentVariation: null },
+      },
+      UPDATE,
+    ],
+  ],
+  [
+    'the pictures change places',
+    { pictures: ['2.jpg', '1.jpg'] },
+    [
+      {
+        kind: 'ad.update.pictures',
+        field: { fieldName: 'pictures', fieldOldValue: '2', fieldNewValue: '2', percentVariation: null },
+      },
+      UPDATE,
+    ],
+  ],
+  ['the title changes', { title: 'T3 rénové' }, [UPDATE]],
+  ['the phone of the contact changes', { contact: { ...CONTENT.contact, phone: '+33 4' } }, [UPDATE]],
+  ['the remote pictures change', { picturesRemote: ['r.jpg'] }, [UPDATE]],
+  ['nothing changes', {}, []],
+];
+
+for (const [what, after, events] of FIELD_CHANGES) {
+  test(`when ${what}, the events are ${events.map(({ kind }) => kind).join(' and ') || 'none'}`, () => {
+    const [, change] = changesOf([upsertAt(0, { advert: CONTENT }), upsertAt(5, { advert: { ...CONTENT, ...after } })]);
+    assert.deepEqual(told(change?.events ?? []), events);
+    assert.equal(change?.outcome, events.length > 0 ? 'changed' : 'recrawled');
+    for (const event of change?.events ?? []) {
+      assert.equal(event.createdAt, minute(5));
+      assert.equal(event.advertUuid, ADVERT);
+    }
+  });
+}
+
+test('price, surface and pictures that change together are told one by one, then the update', () => {
+  const [, change] = changesOf([
+    upsertAt(0, { advert: CONTENT }),
+    upsertAt(5, { advert: { ...CONTENT, price: 1, surface: 2, pictures: [] } }),
+  ]);
+  assert.deepEqual(
+    change?.events.map(({ kind }) => kind),
+    ['ad.update.price', 'ad.update.surface', 'ad.update.pictures', 'property.ad.update'],
+  );
+});
+
+test('an unknown advert is created, on a new property and on a known one, with one event', () => {
+  const changes = changesOf([upsertAt(0, { advert: CONTENT }), upsertAt(5, { advertUuid: OTHER_ADVERT })]);
+  for (const change of changes) {
+    assert.equal(change.outcome, 'created');
+    assert.deepEqual(told(change.events), [{ kind: 'property.ad.create', field: null }]);
+    assert.ok(change.mayAffectMatches);
+  }
+  assert.deepEqual(
+    changes[1]?.held?.state.adverts.map(({ uuid }) => uuid),
+    [ADVERT, OTHER_ADVERT],
+  );
+});
+
+test('an advert expires once, at the time the crawler states or saw it', () => {
+  for (const expiredAt of [undefined, minute(3)]) {
+    const [, expiry, again] = changesOf([
+      upsertAt(0),
+      expireAt(5, expiredAt === undefined ? {} : { expiredAt }),
+      expireAt(9),
+    ]);
+    assert.deepEqual(told(expiry?.events ?? []), [
+      {
+        kind: 'ad.update.expired',
+        field: { fieldName: 'expired', fieldOldValue: 'false', fieldNewValue: 'true', percentVariation: null },
+      },
+    ]);
+    assert.equal(expiry?.held?.state.adverts[0]?.expiredAt, expiredAt ?? minute(5));
+    assert.deepEqual([again?.outcome, again?.events], ['recrawled', []]);
+    assert.equal(again?.held?.state.adverts[0]?.expiredAt, expiredAt ?? minute(5));
+  }
+});
+
+test('an advert that comes back after its expiry is updated, even when nothing else changed', () => {
+  const [, , back] = changesOf([
+    upsertAt(0, { advert: CONTENT }),
+    expireAt(5),
+    upsertAt(9, { advert: { ...CONTENT, price: 240_000 } }),
+  ]);
+  assert.deepEqual(
+    back?.events.map(({ kind }) => kind),
+    ['ad.update.price', 'property.ad.update'],
+  );
+  assert.equal(back?.held?.state.adverts[0]?.expiredAt, null);
+  const [, , same] = changesOf([upsertAt(0, { advert: CONTENT }), expireAt(5), upsertAt(9, { advert: CONTENT })]);
+  assert.deepEqual(told(same?.events ?? []), [UPDATE]);
+});
+
+test('what the message states of the property is compared as well', () => {
+  const property: Partial<StatedProperty> = { room: 3, city: { insee: '83137', zipcode: null, name: null } };
+  const [, change] = changesOf([upsertAt(0, { property }), upsertAt(5, { property: { ...property, room: 4 } })]);
+  assert.deepEqual(told(change?.events ?? []), [UPDATE]);
+});
+
+test('a message older than the state of its advert is stale; another advert of the property is not concerned', () => {
+  const held = heldAfter(upsertAt(5, { advert: CONTENT }));
+  for (const message of [upsertAt(4, { advert: { price: 1 } }), expireAt(4)]) {
+    const change = applyMessage(held, message);
+    assert.deepEqual(change, { outcome: 'stale', held, events: [], mayAffectMatches: false });
+  }
+  assert.equal(applyMessage(held, upsertAt(4, { advertUuid: OTHER_ADVERT })).outcome, 'created');
+});
+
+test('a re-crawl without change moves the time the advert was seen, so that an older message is stale', () => {
+  const [, recrawl, stale] = changesOf([upsertAt(0), upsertAt(9), upsertAt(5, { advert: CONTENT })]);
+  assert.equal(recrawl?.held?.crawls[ADVERT], minute(9));
+  assert.equal(recrawl?.mayAffectMatches, false);
+  assert.equal(stale?.outcome, 'stale');
+});
+
+test('a re-crawl may make another advert speak for the property, and says so', () => {
+  const [, , recrawl] = changesOf([
+    upsertAt(0, { advert: { price: 1 } }),
+    upsertAt(5, { advertUuid: OTHER_ADVERT, advert: { price: 2 } }),
+    upsertAt(9, { advert: { price: 1 } }),
+  ]);
+  assert.deepEqual([recrawl?.outcome, recrawl?.events, recrawl?.mayAffectMatches], ['recrawled', [], true]);
+});
+
+test('the expiry of an advert never seen has no effect', () => {
+  assert.deepEqual(applyMessage(null, expireAt(0)), {
+    outcome: 'unknown',
+    held: null,
+    events: [],
+    mayAffectMatches: false,
+  });
+  const held = heldAfter(upsertAt(0));
+  assert.equal(applyMessage(held, expireAt(5, { advertUuid: OTHER_ADVERT })).held, held);
+});
+
+test('an advert keeps its newest 50 events, newest last', () => {
+  const messages = Array.from({ length: 40 }, (_, count) => upsertAt(count, { advert: { price: count + 1 } }));
+  const advert = heldAfter(...messages).state.adverts[0] as HeldAdvert;
+  assert.equal(advert.events.length, EVENTS_KEPT);
+  assert.equal(EVENTS_KEPT, 50);
+  assert.deepEqual(
+    advert.events,
+    changesOf(messages)
+      .flatMap(({ events }) => events)
+      .slice(-50),
+  );
+});
+
+test('the state that a change replaces is left as it was', () => {
+  const held = heldAfter(upsertAt(0, { advert: CONTENT }), upsertAt(1, { advertUuid: OTHER_ADVERT }));
+  const before = structuredClone(held);
+  for (const message of [upsertAt(5), upsertAt(5, { advert: CONTENT }), expireAt(5)]) applyMessage(held, message);
+  assert.deepEqual(held, before);
+});
+
+test('a state that PostgreSQL put in another member order is no change', () => {
+  const message = upsertAt(0, { advert: CONTENT, property: { locations: { lat: 43.1, lon: 5.9 } } });
+  const held = JSON.parse(JSON.stringify(heldAfter(message)), (_, value: unknown) =>
+    typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? Object.fromEntries(Object.entries(value).reverse())
+      : value,
+  );
+  assert.equal(applyMessage(held, { ...message, crawledAt: minute(5) }).outcome, 'recrawled');
+});

@@ -1,0 +1,40 @@
+/** Identifiers are read in any case and made in order of time. */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { parseUuid, timeOrderedUuid } from '../src/domain/ids.ts';
+
+test('a UUID is read in any case and version, and answered in lower case', () => {
+  assert.equal(parseUuid('0D9E0C6A-0000-4000-8000-0000000000AB'), '0d9e0c6a-0000-4000-8000-0000000000ab');
+  fc.assert(fc.property(fc.uuid(), (uuid) => assert.equal(parseUuid(uuid.toUpperCase()), uuid)));
+});
+
+const MALFORMED = ['', 'x', '0d9e0c6a00004000800000000000000ab', '{0d9e0c6a-0000-4000-8000-0000000000ab}'];
+
+test('what is no UUID is null, with blanks and line ends too', () => {
+  for (const text of [
+    ...MALFORMED,
+    ' 0d9e0c6a-0000-4000-8000-0000000000ab',
+    '0d9e0c6a-0000-4000-8000-0000000000ab\n',
+  ]) {
+    assert.equal(parseUuid(text), null, JSON.stringify(text));
+  }
+});
+
+test('a time-ordered UUID has version 7, the RFC variant and its millisecond', () => {
+  fc.assert(
+    fc.property(fc.nat({ max: 253_402_300_799_999 }), fc.uint8Array({ minLength: 16, maxLength: 16 }), (ms, noise) => {
+      const uuid = timeOrderedUuid(new Date(ms), () => Buffer.from(noise));
+      assert.equal(parseUuid(uuid), uuid);
+      assert.match(uuid, /^.{14}7.{4}[89ab]/);
+      assert.equal(Number.parseInt(uuid.slice(0, 8) + uuid.slice(9, 13), 16), ms);
+    }),
+  );
+});
+
+test('a later UUID sorts after an earlier one, and no two of one millisecond are equal', () => {
+  const earlier = timeOrderedUuid(new Date(1_000));
+  assert.ok(earlier < timeOrderedUuid(new Date(1_001)));
+  assert.notEqual(earlier, timeOrderedUuid(new Date(1_000)));
+});

@@ -1,0 +1,288 @@
+/** The property document says what its adverts say now (decisions, section 5; specification, sections 2.6 and 2.7). */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { HeldProperty } from '../src/domain/change.ts';
+import {
+  type PropertyDocument,
+  pricedPropertyOf,
+  propertyDocument,
+  propertyFacts,
+} from '../src/domain/property-document.ts';
+import {
+  ADVERT,
+  changesOf,
+  expireAt,
+  heldAfter,
+  minute,
+  OTHER_ADVERT,
+  PROPERTY,
+  resolveToulon,
+  TOULON,
+  upsertAt,
+} from './support/adverts.ts';
+
+type AdvertJson = Readonly<Record<string, unknown>> & { readonly events: readonly Record<string, unknown>[] };
+
+function documentOf({ state, crawls }: HeldProperty, withContacts = true): PropertyDocument {
+  return propertyDocument(state, crawls, resolveToulon, { withContacts });
+}
+
+function advertsOf(document: PropertyDocument): readonly AdvertJson[] {
+  return document.adverts as readonly AdvertJson[];
+}
+
+function factsOf({ state, crawls }: HeldProperty, median: number | null = null) {
+  return propertyFacts(state, crawls, resolveToulon, () => median);
+}
+
+const CONTACT = {
+  agency: 'Agence du Port',
+  email: 'a@a.example',
+  fax: null,
+  name: null,
+  phone: '+33 4',
+  reference: 'R1',
+};
+const IN_TOULON = { insee: '83137', zipcode: '83100', name: 'Toulon' };
+
+test('the document has the members of the specification, and no others', () => {
+  const document = documentOf(heldAfter(upsertAt(0, { property: { city: IN_TOULON } })));
+  assert.deepEqual(Object.keys(document).sort(), [
+    ...['@context', '@id', '@type', 'adverts', 'bedroom', 'city', 'createdAt', 'description', 'elevator', 'expired'],
+    ...[
+      'expiredAt',
+      'floor',
+      'furnished',
+      'landSurface',
+      'lastCrawledAdvert',
+      'lastCrawledAt',
+      'locations',
+      'pictures',
+    ],
+    ...['price', 'pricePerMeter', 'property', 'propertyType', 'publisherTypes', 'room', 'stations', 'surface', 'title'],
+    ...['transactionType', 'updatedAt', 'uuid'],
+  ]);
+  assert.deepEqual(Object.keys(document.city as object).sort(), Object.keys(TOULON).sort());
+  assert.deepEqual(Object.keys(advertsOf(document)[0] as object).sort(), [
+    ...['condominiumFees', 'constructionYear', 'contact', 'createdAt', 'description', 'elevator', 'energy', 'events'],
+    ...['features', 'feesPercentage', 'feesResponsibility', 'floor', 'floorQuantity', 'furnished', 'greenHouseGas'],
+    ...['inventoryPrice', 'landSurface', 'lastCrawledAt', 'lotCount', 'pictures', 'picturesRemote', 'price'],
+    ...['priceExcludingFees', 'publisher', 'rentalCharges', 'rentalPledge', 'renterFees', 'surface', 'title'],
+    ...['updatedAt', 'url', 'uuid', 'virtualTour'],
+  ]);
+  assert.equal(document['@id'], `/documents/properties/${PROPERTY}`);
+  assert.equal(document.property, document['@id']);
+  assert.equal(document.uuid, PROPERTY);
+});
+
+test('a stated value of the property wins over its advert; what is not stated comes from the advert', () => {
+  const advert = { title: 'advert', price: 1, surface: 2, landSurface: 3, floor: 4, elevator: true, furnished: true };
+  const stated = {
+    title: 'stated',
+    price: 10,
+    surface: 20,
+    landSurface: 30,
+    floor: 40,
+    elevator: false,
+    furnished: false,
+  };
+  const seen = (property: object) => {
+    const document = documentOf(heldAfter(upsertAt(0, { advert: { ...advert, pictures: ['a'] }, property })));
+    return Object.keys(advert).map((name) => document[name]);
+  };
+  assert.deepEqual(seen({}), Object.values(advert));
+  assert.deepEqual(seen(stated), Object.values(stated));
+  const document = documentOf(heldAfter(upsertAt(0, { advert: { pictures: ['a'] }, property: { pictures: [] } })));
+  assert.deepEqual(document.pictures, []);
+});
+
+test('the most recently crawled live advert speaks for the property', () => {
+  const first = upsertAt(0, { advert: { price: 100 } });
+  const second = upsertAt(5, { advertUuid: OTHER_ADVERT, advert: { price: 200 } });
+  const price = (...messages: Parameters<typeof heldAfter>) => documentOf(heldAfter(...messages)).price;
+  assert.equal(price(first, second), 200);
+  assert.equal(price(first, second, { ...first, crawledAt: minute(9) }), 100, 'a re-crawl speaks again');
+  assert.equal(price(first, second, expireAt(9, { advertUuid: OTHER_ADVERT })), 100, 'an expired advert is silent');
+  assert.equal(price(first, second, expireAt(8, { advertUuid: OTHER_ADVERT }), expireAt(9)), 200, 'the last seen live');
+  assert.equal(price(first, { ...second, crawledAt: minute(0) }), 100, 'a tie goes to the first');
+});
+
+test('the price per square metre has two decimals, and is unknown without a surface', () => {
+  const perMeter = (price: number | null, surface: number | null) =>
+    documentOf(heldAfter(upsertAt(0, { advert: { price, surface } }))).pricePerMeter;
+  assert.equal(perMeter(250_000, 62), 4032.26);
+  assert.equal(perMeter(0, 62), 0);
+  assert.equal(perMeter(250_001, 200), 1250.01, 'a half is not lost in binary');
+  assert.equal(perMeter(250_000, null), null);
+  assert.equal(perMeter(null, 62), null);
+  assert.equal(perMeter(250_000, 0), null);
+});
+
+test('publisher types are the sorted set of the live adverts', () => {
+  const publisher = (type: number | null) => ({ publisher: { category: null, name: null, type } });
+  const messages = [
+    upsertAt(0, { advert: publisher(1) }),
+    upsertAt(1, { advertUuid: OTHER_ADVERT, advert: publisher(0) }),
+    upsertAt(2, { advertUuid: 'ad000000-0000-4000-8000-000000000003', advert: publisher(1) }),
+    upsertAt(3, { advertUuid: 'ad000000-0000-4000-8000-000000000004', advert: publisher(null) }),
+  ];
+  assert.deepEqual(documentOf(heldAfter(...messages)).publisherTypes, [0, 1]);
+  const expiry = expireAt(5, { advertUuid: OTHER_ADVERT });
+  assert.deepEqual(documentOf(heldAfter(...messages, expiry)).publisherTypes, [1]);
+});
+
+test('a property has expired when its last advert has, at the latest expiry', () => {
+  const changes = changesOf([
+    upsertAt(0),
+    upsertAt(0, { advertUuid: OTHER_ADVERT }),
+    expireAt(5, { expiredAt: minute(4) }),
+    expireAt(6, { advertUuid: OTHER_ADVERT, expiredAt: minute(2) }),
+    upsertAt(9),
+  ]);
+  const expiries = changes.map(({ held }) => {
+    const { expired, expiredAt } = documentOf(held as HeldProperty);
+    return [expired, expiredAt];
+  });
+  assert.deepEqual(expiries, [
+    [false, null],
+    [false, null],
+    [false, null],
+    [true, minute(4)],
+    [false, null],
+  ]);
+});
+
+test('the last crawl is the newest one that saw an advert live', () => {
+  const lastCrawl = (...messages: Parameters<typeof heldAfter>) => {
+    const { lastCrawledAt, lastCrawledAdvert } = documentOf(heldAfter(...messages));
+    return [lastCrawledAt, lastCrawledAdvert];
+  };
+  const both = [upsertAt(0), upsertAt(5, { advertUuid: OTHER_ADVERT })];
+  assert.deepEqual(lastCrawl(...both), [minute(5), OTHER_ADVERT]);
+  assert.deepEqual(lastCrawl(...both, upsertAt(9)), [minute(9), ADVERT]);
+  assert.deepEqual(lastCrawl(upsertAt(0), expireAt(9)), [minute(0), ADVERT]);
+  assert.deepEqual(lastCrawl(upsertAt(0), upsertAt(3), expireAt(9), expireAt(12)), [minute(3), ADVERT]);
+});
+
+test('an advert without dates of its own bears those of its first crawl and its last change', () => {
+  const changes = changesOf([
+    upsertAt(0),
+    upsertAt(3),
+    upsertAt(5, { advert: { price: 1 } }),
+    upsertAt(9, { advert: { price: 1 } }),
+  ]);
+  const document = documentOf(changes.at(-1)?.held as HeldProperty);
+  const [advert] = advertsOf(document);
+  assert.deepEqual([advert?.createdAt, advert?.updatedAt, advert?.lastCrawledAt], [minute(0), minute(5), minute(9)]);
+  assert.deepEqual([document.createdAt, document.updatedAt], [minute(0), minute(5)]);
+  const stated = upsertAt(0, {
+    advert: { createdAt: minute(-9), updatedAt: minute(-8) },
+    property: { createdAt: minute(-7) },
+  });
+  const [own] = advertsOf(documentOf(heldAfter(stated)));
+  assert.deepEqual([own?.createdAt, own?.updatedAt], [minute(-9), minute(-8)]);
+  assert.equal(documentOf(heldAfter(stated)).createdAt, minute(-7));
+});
+
+test('events are listed with their advert, the variation as a number', () => {
+  const [advert] = advertsOf(
+    documentOf(heldAfter(upsertAt(0, { advert: { price: 250_000 } }), upsertAt(5, { advert: { price: 240_000 } }))),
+  );
+  const whole = { fieldName: null, fieldOldValue: null, fieldNewValue: null, percentVariation: null };
+  const price = { fieldName: 'price', fieldOldValue: '250000', fieldNewValue: '240000', percentVariation: -4 };
+  assert.deepEqual(advert?.events, [
+    { event: 'property.ad.create', createdAt: minute(0), ...whole },
+    { event: 'ad.update.price', createdAt: minute(5), ...price },
+    { event: 'property.ad.update', createdAt: minute(5), ...whole },
+  ]);
+});
+
+test('without contacts no advert has the member, and nothing of it is left in the text', () => {
+  const held = heldAfter(
+    upsertAt(0, { advert: { contact: CONTACT } }),
+    upsertAt(1, { advertUuid: OTHER_ADVERT, advert: { contact: CONTACT } }),
+    upsertAt(2, { advert: { contact: { ...CONTACT, phone: '+33 9' } } }),
+    expireAt(3),
+  );
+  const hidden = JSON.stringify(documentOf(held, false));
+  assert.doesNotMatch(hidden, /contact|Agence du Port|@a\.example|\+33|"R1"/);
+  const { contact: _hidden, ...rest } = advertsOf(documentOf(held))[0] as AdvertJson;
+  assert.deepEqual(advertsOf(documentOf(held, false))[0], rest);
+  assert.equal(advertsOf(documentOf(held))[1]?.contact, held.state.adverts[1]?.content.contact);
+});
+
+test('the city bears the zip code that was stated, where the commune has several', () => {
+  const zipcode = (stated: string | null) => {
+    const held = heldAfter(upsertAt(0, { property: { city: { ...IN_TOULON, zipcode: stated } } }));
+    return (documentOf(held).city as typeof TOULON).zipcode;
+  };
+  assert.equal(zipcode('83200'), '83200');
+  assert.equal(zipcode(null), '83000');
+  assert.equal(documentOf(heldAfter(upsertAt(0))).city, null);
+});
+
+test('matching sees the values of the document and the live adverts', () => {
+  const publisher = { category: 'Agence', name: null, type: 1 };
+  const held = heldAfter(
+    upsertAt(0, { advert: { title: 'expired', price: 1 } }),
+    upsertAt(1, {
+      advertUuid: OTHER_ADVERT,
+      advert: {
+        title: 'T3',
+        description: 'Vue mer',
+        price: 250_000,
+        surface: 62,
+        publisher,
+        virtualTour: 'https://v.example',
+      },
+      property: {
+        title: 'Bien',
+        city: IN_TOULON,
+        locations: { lat: 43.1, lon: 5.9 },
+        transactionType: 0,
+        propertyType: 0,
+        room: 3,
+      },
+    }),
+    expireAt(5),
+  );
+  const document = documentOf(held);
+  const facts = factsOf(held);
+  const shared = ['transactionType', 'propertyType', 'price', 'pricePerMeter', 'surface', 'landSurface'] as const;
+  for (const name of [...shared, 'room', 'bedroom', 'furnished'] as const)
+    assert.equal(facts[name], document[name], name);
+  assert.deepEqual([facts.lat, facts.lon, facts.departmentCode], [43.1, 5.9, '83']);
+  assert.deepEqual([facts.inseeCodes, facts.zipcodes], [['83137'], ['83100']]);
+  assert.deepEqual(facts.texts, ['Bien', 'Vue mer']);
+  assert.deepEqual(facts.adverts, [
+    { siteCategory: 'Agence', publisherType: 1, price: 250_000, hasVirtualTour: true, texts: ['T3', 'Vue mer'] },
+  ]);
+  assert.deepEqual(factsOf(heldAfter(upsertAt(0), expireAt(1))).adverts, []);
+});
+
+test('a place that cannot be resolved keeps its stated zip code for matching', () => {
+  const held = heldAfter(upsertAt(0, { property: { city: { insee: null, zipcode: '99999', name: null } } }));
+  const facts = factsOf(held);
+  assert.deepEqual([facts.inseeCodes, facts.departmentCode, facts.zipcodes], [[], null, ['99999']]);
+});
+
+test('the market median judges the price of the property, and only where the department is known', () => {
+  const held = (city: typeof IN_TOULON | null) =>
+    heldAfter(
+      upsertAt(0, { advert: { price: 250_000, surface: 50 }, property: { transactionType: 0, propertyType: 0, city } }),
+    );
+  assert.equal(factsOf(held(IN_TOULON)).isPriceCoherent, true);
+  assert.equal(factsOf(held(IN_TOULON), 999).isPriceCoherent, false);
+  assert.equal(factsOf(held(IN_TOULON), 1_000).isPriceCoherent, true);
+  assert.equal(factsOf(held(null), 999).isPriceCoherent, true);
+  const { state, crawls } = held(IN_TOULON);
+  assert.deepEqual(pricedPropertyOf(state, crawls, resolveToulon), {
+    transactionType: 0,
+    propertyType: 0,
+    departmentCode: '83',
+    price: 250_000,
+    surface: 50,
+    landSurface: null,
+  });
+});

@@ -1,0 +1,157 @@
+/** Who is told of a change, and in which words (specification, sections 1, 6.1 and 6.2; decisions, section 4). */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import type { AdvertEvent, FieldChange } from '../src/domain/advert.ts';
+import { EVENT_KINDS, type EventKind } from '../src/domain/codes.ts';
+import { bodyHead, bodyOf, type Notice, noticesOf, type SearchRoute } from '../src/domain/routing.ts';
+import { ADVERT, minute, PROPERTY } from './support/adverts.ts';
+
+const ROUTE: SearchRoute = {
+  number: 1,
+  id: '5ea2c400-0000-4000-8000-000000000001',
+  notificationEnabled: true,
+  endpointRecipient: 'https://client.example/matches',
+  eventEndpoint: 'https://client.example/events',
+  subscribedEvents: EVENT_KINDS,
+  hidePropertyContact: false,
+};
+
+const PRICE: FieldChange = {
+  fieldName: 'price',
+  fieldOldValue: '250000',
+  fieldNewValue: '240000',
+  percentVariation: -4,
+};
+
+function eventOf(kind: EventKind, field: FieldChange | null = null): AdvertEvent {
+  return { kind, advertUuid: ADVERT, createdAt: minute(5), field };
+}
+
+const NEW_ADVERT = [eventOf('property.ad.create')];
+const CHEAPER = [eventOf('ad.update.price', PRICE), eventOf('property.ad.update')];
+
+function told(route: Partial<SearchRoute>, events: readonly AdvertEvent[], hasBegun: boolean): string[] {
+  return noticesOf({ ...ROUTE, ...route }, events, hasBegun).map(({ channel, kind }) => `${channel} ${kind}`);
+}
+
+const ROUTED: readonly [
+  what: string,
+  route: Partial<SearchRoute>,
+  events: readonly AdvertEvent[],
+  hasBegun: boolean,
+  told: readonly string[],
+][] = [
+  ['a match through a new advert', {}, NEW_ADVERT, true, ['match property.ad.create', 'event property.ad.create']],
+  [
+    'a match through a change',
+    {},
+    CHEAPER,
+    true,
+    ['match property.ad.update', 'event ad.update.price', 'event property.ad.update'],
+  ],
+  ['a match without an event', {}, [], true, ['match property.ad.update']],
+  ['events of a match that stands', {}, CHEAPER, false, ['event ad.update.price', 'event property.ad.update']],
+  ['a match without endpointRecipient', { endpointRecipient: null }, NEW_ADVERT, true, ['event property.ad.create']],
+  ['events without eventEndpoint', { eventEndpoint: null }, CHEAPER, true, ['match property.ad.update']],
+  ['kinds not subscribed to', { subscribedEvents: ['ad.update.price'] }, CHEAPER, false, ['event ad.update.price']],
+  ['no kind subscribed to', { subscribedEvents: [] }, CHEAPER, true, ['match property.ad.update']],
+  ['disabled notifications', { notificationEnabled: false }, CHEAPER, true, []],
+];
+
+for (const [what, route, events, hasBegun, expected] of ROUTED) {
+  test(`${what}: ${expected.join(', ') || 'nothing'} is sent`, () => {
+    assert.deepEqual(told(route, events, hasBegun), expected);
+  });
+}
+
+test('each of the six kinds reaches a search that subscribed to it alone, and no other', () => {
+  for (const kind of EVENT_KINDS) {
+    assert.deepEqual(
+      told(
+        { subscribedEvents: [kind] },
+        EVENT_KINDS.map((each) => eventOf(each)),
+        false,
+      ),
+      [`event ${kind}`],
+    );
+  }
+});
+
+test('matches go to endpointRecipient, events to eventEndpoint', () => {
+  for (const { channel, endpoint } of noticesOf(ROUTE, CHEAPER, true)) {
+    assert.equal(endpoint, channel === 'match' ? ROUTE.endpointRecipient : ROUTE.eventEndpoint);
+  }
+});
+
+const MATCH = { id: '3a7c4000-0000-4000-8000-000000000001', beganAt: minute(1), updatedAt: minute(5) };
+
+function bodyOfNotice(notice: Pick<Notice, 'kind' | 'field'>, match = MATCH, document: unknown = {}): unknown {
+  return JSON.parse(bodyOf(bodyHead(notice, ROUTE.id, PROPERTY, match), JSON.stringify(document)));
+}
+
+test('the body of a price change is that of the specification, member by member', () => {
+  const [, notice] = noticesOf(ROUTE, CHEAPER, true);
+  assert.deepEqual(bodyOfNotice(notice as Notice, MATCH, { uuid: PROPERTY }), {
+    event: 'ad.update.price',
+    adEvent: {
+      fieldName: 'price',
+      fieldOldValue: '250000',
+      fieldNewValue: '240000',
+      percentVariation: '-4.00',
+      createdAt: minute(5),
+    },
+    match: {
+      '@context': '/contexts/Match',
+      '@id': `/matches/${MATCH.id}`,
+      '@type': 'Match',
+      property: `/documents/properties/${PROPERTY}`,
+      search: `/searches/${ROUTE.id}`,
+      createdAt: minute(1),
+      updatedAt: minute(5),
+      propertyDocument: { uuid: PROPERTY },
+    },
+  });
+});
+
+test('adEvent is absent from a match and from the kinds that concern the advert as a whole', () => {
+  for (const notice of noticesOf(ROUTE, [...NEW_ADVERT, eventOf('property.ad.update')], true)) {
+    assert.deepEqual(Object.keys(bodyOfNotice(notice) as object), ['event', 'match']);
+  }
+});
+
+test('percentVariation is text with two decimals, or null where it has no meaning', () => {
+  for (const [percent, text] of [
+    [4.17, '4.17'],
+    [0, '0.00'],
+    [100, '100.00'],
+    [-0.01, '-0.01'],
+    [null, null],
+  ] as const) {
+    const field = { ...PRICE, percentVariation: percent, createdAt: minute(5) };
+    const body = bodyOfNotice({ kind: 'ad.update.price', field }) as { adEvent: { percentVariation: unknown } };
+    assert.equal(body.adEvent.percentVariation, text);
+  }
+});
+
+test('a pair that only stands is dated by its last event', () => {
+  const body = bodyOfNotice({ kind: 'property.ad.update', field: null }, { ...MATCH, beganAt: null as never });
+  assert.equal((body as { match: { createdAt: string } }).match.createdAt, MATCH.updatedAt);
+});
+
+test('head and document make one JSON text, whatever they say', () => {
+  const field = fc.record({
+    fieldName: fc.string({ unit: 'binary' }),
+    fieldOldValue: fc.option(fc.constantFrom('}}', '"}}', '\\', '\u2028')),
+    fieldNewValue: fc.option(fc.string()),
+    percentVariation: fc.option(fc.double({ noNaN: true, noDefaultInfinity: true })),
+    createdAt: fc.constant(minute(0)),
+  });
+  fc.assert(
+    fc.property(fc.constantFrom(...EVENT_KINDS), fc.option(field), fc.jsonValue(), (kind, notice, document) => {
+      const body = bodyOfNotice({ kind, field: notice }, MATCH, document) as { match: { propertyDocument: unknown } };
+      assert.deepEqual(body.match.propertyDocument, JSON.parse(JSON.stringify(document)));
+    }),
+  );
+});
