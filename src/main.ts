@@ -3,6 +3,7 @@
 import { parseArgs } from 'node:util';
 import { natsUrlOf, withDatabase } from './cli/connect.ts';
 import { runDemo } from './cli/demo.ts';
+import { importCoordinateFile, importPointFile } from './cli/import.ts';
 import { createKey, listKeys, revokeKey } from './cli/keys.ts';
 import { publishLines } from './cli/publish.ts';
 import { serve } from './cli/serve.ts';
@@ -18,6 +19,9 @@ const USAGE = `Vigie ${VERSION}: saved-search alerts for real-estate adverts
   vigie keys create --client NAME [--name NAME] create an API key, and its client when it is new
   vigie keys list                               list clients and keys
   vigie keys revoke ID                          revoke a key
+  vigie import points-of-interest FILE [--source NAME] [--format NAME]
+                                                import schools, restaurants and so on; replaces the source's points
+  vigie import coordinates FILE                 import commune centres (La Poste or geo.api.gouv.fr)
 
 Settings come from the environment; config/default.env lists them.`;
 
@@ -38,6 +42,8 @@ async function main([command = 'help', ...args]: readonly string[]): Promise<voi
     }
     case 'keys':
       return keysCommand(args);
+    case 'import':
+      return importCommand(args);
     case 'help':
     case '--help':
     case '-h':
@@ -75,6 +81,21 @@ async function keysCommand([action = '', ...args]: readonly string[]): Promise<v
     return withDatabase(readConfig(), (database) => revokeKey(database, id));
   }
   throw new UsageError('keys takes create, list or revoke');
+}
+
+async function importCommand([what = '', ...args]: readonly string[]): Promise<void> {
+  const { values, positionals } = parse(args, { source: { type: 'string' }, format: { type: 'string' } }, 1);
+  const [path] = positionals;
+  if (path === undefined) throw new UsageError('import needs a FILE');
+  const { source, format } = values;
+  if (what === 'points-of-interest') {
+    return withDatabase(readConfig(), (database) => importPointFile(database, path, { source, format }));
+  }
+  if (what === 'coordinates') {
+    if (source !== undefined || format !== undefined) throw new UsageError('import coordinates takes a FILE alone');
+    return withDatabase(readConfig(), (database) => importCoordinateFile(database, path));
+  }
+  throw new UsageError('import takes points-of-interest or coordinates');
 }
 
 class UsageError extends Error {}

@@ -14,20 +14,23 @@ import { openServers } from './embedded/servers.ts';
 import type { Log } from './log.ts';
 import { createCommuneLocator } from './matching/commune-locator.ts';
 import { createMarketMedians } from './matching/market-medians.ts';
+import { createPointsOfInterest } from './matching/poi-index.ts';
 import { createSearchIndex } from './matching/search-index.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
 import { startCourier } from './pipeline/courier.ts';
 import { startIntake } from './pipeline/intake.ts';
 import { type Matcher, startMatcher } from './pipeline/matcher.ts';
+import { keepPoints } from './pipeline/points.ts';
 import { createRecorder } from './pipeline/recorder.ts';
 import { startSweeper } from './pipeline/sweeper.ts';
 import { loadReference, type Reference } from './reference/communes.ts';
+import { readCommuneCoordinates } from './store/commune-coordinates.ts';
 import { type Database, migrate, openDatabase } from './store/database.ts';
 import { readMarketPrices } from './store/properties.ts';
 import { changedSince } from './store/search-feed.ts';
 import { listSiteCategories } from './store/site-categories.ts';
 import { VERSION } from './version.ts';
-import { createSender } from './webhooks/sender.ts';
+import { createSender, type Sender } from './webhooks/sender.ts';
 
 export interface Service {
   readonly databaseUrl: string;
@@ -109,7 +112,10 @@ async function openAll(
     metrics,
     database,
     broker,
-    reference: await loadReference({ nearest: createCommuneLocator }),
+    reference: await loadReference({
+      nearest: createCommuneLocator,
+      coordinates: await readCommuneCoordinates(database),
+    }),
     closing,
     onFailure(failure) {
       metrics.failures.inc({ actor: failure.actor });
@@ -196,13 +202,7 @@ async function openIntake(parts: Parts): Promise<Matcher> {
 
 async function openDelivery(parts: Parts): Promise<void> {
   const { config, log, metrics, database, broker, closing, onFailure, onTrouble } = parts;
-  const sender = createSender({
-    connectTimeoutMs: config.connectTimeoutMs,
-    attemptTimeoutMs: config.attemptTimeoutMs,
-    allowPrivateNetworks: config.allowPrivateEndpoints,
-    userAgent: `Vigie/${VERSION}`,
-  });
-  closing('sender', () => sender.close());
+  const sender = openSender(parts);
   const courier = await startCourier({
     broker,
     database,
@@ -236,8 +236,23 @@ async function openDelivery(parts: Parts): Promise<void> {
   closing('sweeper', () => sweeper.stop());
 }
 
+function openSender({ config, closing }: Parts): Sender {
+  const sender = createSender({
+    connectTimeoutMs: config.connectTimeoutMs,
+    attemptTimeoutMs: config.attemptTimeoutMs,
+    allowPrivateNetworks: config.allowPrivateEndpoints,
+    userAgent: `Vigie/${VERSION}`,
+  });
+  closing('sender', () => sender.close());
+  return sender;
+}
+
 async function openApi(parts: Parts, matcher: Matcher | null): Promise<string> {
-  const { config, log, database, broker, reference, closing } = parts;
+  const { config, log, database, broker, reference, closing, onTrouble } = parts;
+  const points = createPointsOfInterest();
+  const keeper = await keepPoints(database, points, onTrouble);
+  closing('points of interest', () => keeper.stop());
+  const sender = openSender(parts);
   const api = createServer(
     createApi({
       database,
@@ -251,6 +266,8 @@ async function openApi(parts: Parts, matcher: Matcher | null): Promise<string> {
       },
       logger: log,
       now: () => new Date(),
+      pointsOfInterest: (query) => points.within(query),
+      deliverOnce: (delivery) => sender.send(delivery),
       async searchChanged() {
         announceSearchChange(broker);
         await matcher?.refresh();

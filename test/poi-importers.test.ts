@@ -92,12 +92,12 @@ describe('real files', unlessReal, () => {
     assert.ok(parkings.points.filter(({ name }) => name === null).length / 1_764 > 0.88);
   });
 
-  it('Ille-et-Vilaine, annuaire de l’éducation: 996 rows, the offices among them left out', async () => {
+  it('Ille-et-Vilaine, annuaire de l’éducation: all 996 rows', async () => {
     const { read, kept, skipped, points, format } = await importFile(real('annuaire_education_35_2023.csv.gz'));
     assert.equal(format, 'annuaire-education');
     assert.equal(read, 996);
-    assert.deepEqual(kept, { ...NONE, school: 949 });
-    assert.deepEqual(skipped, { 'an office, not a school': 47 });
+    assert.deepEqual(kept, { ...NONE, school: 996 });
+    assert.deepEqual(skipped, {});
     const count = (type: string) => points.filter(({ attributes }) => attributes.schoolType === type).length;
     assert.deepEqual(
       ['maternelle', 'élémentaire', 'primaire', 'collège', 'lycée', 'secondaire'].map(count),

@@ -9,16 +9,19 @@ import { type Broker, connectBroker } from '../broker/connection.ts';
 import { publish } from '../broker/publish.ts';
 import { advertSubject } from '../broker/topology.ts';
 import { type Config, readConfig } from '../config.ts';
+import type { PointOfInterest } from '../domain/point-of-interest.ts';
 import { dataDirectoryPath } from '../embedded/data-directory.ts';
 import { createLog } from '../log.ts';
 import { createCommuneLocator } from '../matching/commune-locator.ts';
 import { loadReference } from '../reference/communes.ts';
 import { type Service, startService } from '../service.ts';
 import { createApiKey, createClient, findClientByName } from '../store/clients.ts';
-import { openDatabase } from '../store/database.ts';
+import { type Database, openDatabase } from '../store/database.ts';
+import { replacePointSource } from '../store/points-of-interest.ts';
 import { type DemoReceiver, type ReceivedDelivery, startDemoReceiver } from './demo-receiver.ts';
 import { DEMO_SEARCHES } from './demo-searches.ts';
 import { createSampleCrawler, type IntakeMessageJson } from './sample-adverts.ts';
+import { samplePointsOfInterest } from './sample-points-of-interest.ts';
 import { CommandError, formatEuros, print, styled } from './terminal.ts';
 
 export interface DemoOptions {
@@ -29,9 +32,11 @@ export interface DemoOptions {
 }
 
 const PUBLISH_EVERY_MS = 200;
+const NEAR_THE_OLD_PORT = '/indicators/points_of_interest?lat=43.2951&lon=5.3740&radius=3&facilities[]=school';
 /** Before the crawler starts to change adverts it needs some. */
 const FIRST_ADVERTS = 40;
 const SHOWN_PER_SECOND = 12;
+const POINTS = 5_000;
 
 /** Throws `CommandError` when nothing was delivered, or a signature did not verify. */
 export async function runDemo({ seconds, seed }: DemoOptions): Promise<void> {
@@ -41,11 +46,12 @@ export async function runDemo({ seconds, seed }: DemoOptions): Promise<void> {
   const config = await demoConfig();
   const service = await startService(config, createLog(config.logLevel));
   const show = throttledPrint();
+  const titles = new Map<string, string>();
   const receiver = await startDemoReceiver({
     onDelivery(path, delivery) {
       if (path === '/matches') tally.matches += 1;
       else tally.events += 1;
-      show(describeDelivery(path, delivery));
+      show(describeDelivery(path, delivery, titles));
     },
     onRefused(reason) {
       tally.refused += 1;
@@ -54,8 +60,9 @@ export async function runDemo({ seconds, seed }: DemoOptions): Promise<void> {
   });
   const broker = await connectBroker({ url: service.natsUrl, name: 'vigie demo', onStatus: () => undefined });
   try {
-    const key = await demoKey(service);
-    await replaceSearches(service, key, receiver);
+    const key = await onDatabase(service, demoKey);
+    await replaceSearches(service, key, receiver, titles);
+    await onDatabase(service, importSamplePoints);
     showWhereToLook(service, key);
     const crawl = crawlUntil(ended, broker, seed ?? Date.now() % 1_000_000_000, (message) => {
       tally.published += 1;
@@ -89,18 +96,38 @@ function freePort({ host, port }: { readonly host: string; readonly port: number
   });
 }
 
-async function demoKey(service: Service): Promise<string> {
+async function demoKey(database: Database): Promise<string> {
+  const client = (await findClientByName(database, 'demo')) ?? (await createClient(database, { name: 'demo' }));
+  return (await createApiKey(database, client.id, 'demonstration')).key;
+}
+
+async function importSamplePoints(database: Database): Promise<void> {
+  const reference = await loadReference();
+  const points = samplePointsOfInterest({ seed: 1, reference, count: POINTS });
+  await replacePointSource(database, 'sample', inBatches(points));
+}
+
+/** One batch is enough for a sample. */
+async function* inBatches(points: Iterable<PointOfInterest>): AsyncGenerator<readonly PointOfInterest[]> {
+  yield [...points];
+}
+
+async function onDatabase<T>(service: Service, work: (database: Database) => Promise<T>): Promise<T> {
   const database = openDatabase({ url: service.databaseUrl, connectionsMax: 1, onConnectionLost: () => undefined });
   try {
-    const client = (await findClientByName(database, 'demo')) ?? (await createClient(database, { name: 'demo' }));
-    return (await createApiKey(database, client.id, 'demonstration')).key;
+    return await work(database);
   } finally {
     await database.end();
   }
 }
 
 /** Searches of an earlier demonstration name a receiver that is gone. */
-async function replaceSearches(service: Service, key: string, receiver: DemoReceiver): Promise<void> {
+async function replaceSearches(
+  service: Service,
+  key: string,
+  receiver: DemoReceiver,
+  titles: Map<string, string>,
+): Promise<void> {
   const { 'hydra:member': former } = await call<{ 'hydra:member': { '@id': string }[] }>(
     service,
     key,
@@ -116,6 +143,7 @@ async function replaceSearches(service: Service, key: string, receiver: DemoRece
       eventEndpoint: `${receiver.url}/events`,
     });
     receiver.remember(created['@id'], created.token);
+    titles.set(created['@id'], search.title);
   }
 }
 
@@ -135,7 +163,9 @@ function showWhereToLook(service: Service, key: string): void {
   print(`  NATS        ${service.natsUrl}`);
   print(`  PostgreSQL  ${service.databaseUrl}`);
   print(`  API key     ${key}`);
+  print(`  documents   ${service.apiUrl}/docs`);
   print(`  try         curl -H 'X-API-KEY: ${key}' ${service.apiUrl}/searches`);
+  print(`              curl -gH 'X-API-KEY: ${key}' '${service.apiUrl}${NEAR_THE_OLD_PORT}'`);
   print();
   for (const { title } of DEMO_SEARCHES) print(`  search      ${title}`);
   print();
@@ -175,16 +205,15 @@ function describeAdvert(message: IntakeMessageJson): string {
   return styled('dim', `→ advert      ${title ?? 'untitled'}, ${formatEuros(price)}`);
 }
 
-function describeDelivery(path: string, { event, adEvent, match }: ReceivedDelivery): string {
+function describeDelivery(path: string, delivery: ReceivedDelivery, titles: ReadonlyMap<string, string>): string {
+  const { event, adEvent, match } = delivery;
   const { title, price, city } = match.propertyDocument;
-  const what = `${title ?? 'untitled'}${city === null ? '' : ` (${city.name})`}`;
-  if (path === '/matches') return styled('green', `  ← match     ${what}, ${formatEuros(price)}   signature verified`);
-  const values = adEvent && `${adEvent.fieldName} ${adEvent.fieldOldValue ?? '–'} → ${adEvent.fieldNewValue ?? '–'}`;
+  const what = `${title ?? 'untitled'}${city === null ? '' : ` (${city.name})`}, ${formatEuros(price)}`;
+  const search = styled('dim', `for “${titles.get(match.search) ?? match.search}”, signature verified`);
+  if (path === '/matches') return `${styled('green', `  ← match     ${what}`)}  ${search}`;
+  const values = adEvent ? ` ${adEvent.fieldOldValue ?? '–'} → ${adEvent.fieldNewValue ?? '–'}` : '';
   const percent = adEvent?.percentVariation ? ` (${adEvent.percentVariation} %)` : '';
-  return styled(
-    'yellow',
-    `  ← event     ${event}: ${what}${values ? `, ${values}${percent}` : ''}   signature verified`,
-  );
+  return `${styled('yellow', `  ← event     ${event}${values}${percent}: ${what}`)}  ${search}`;
 }
 
 /** A burst would scroll away what matters: it is counted, not shown. */

@@ -1,7 +1,7 @@
 /**
  * Schools from the "annuaire de l'éducation" of the French ministry (data.education.gouv.fr), CSV with commas or
- * semicolons. The flags `Ecole_maternelle` and `Ecole_elementaire` give the type of a primary school. The directory also
- * lists who runs and advises schools: inspectorates, rectorates and guidance centres teach nobody and are left out.
+ * semicolons. The flags `Ecole_maternelle` and `Ecole_elementaire` give the type of a primary school. The directory's
+ * inspectorates, rectorates and guidance centres are imported like the rest, without a type.
  */
 
 import type { PointAttributes, PointOfInterest, SchoolType } from '../../domain/point-of-interest.ts';
@@ -14,8 +14,6 @@ import type { ImportTally } from './import-tally.ts';
 export const DIRECTORY_COLUMNS = ['nom_etablissement', 'type_etablissement', 'latitude', 'longitude'] as const;
 
 const BATCH_SIZE = 1_000;
-/** Folded values of `Type_etablissement`. */
-const OFFICES: ReadonlySet<string> = new Set(['service administratif', 'information et orientation']);
 
 export async function* readEducationDirectory(
   file: ImportFile,
@@ -35,10 +33,6 @@ export async function* readEducationDirectory(
 }
 
 function schoolOf(row: CsvRow, tally: ImportTally): PointOfInterest | null {
-  if (OFFICES.has(foldText(row.type_etablissement ?? ''))) {
-    tally.skip('an office, not a school');
-    return null;
-  }
   const lat = coordinate(row.latitude);
   const lon = coordinate(row.longitude);
   if (lat === null || lon === null || Math.abs(lat) > 90 || Math.abs(lon) > 180) {
