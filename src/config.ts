@@ -39,7 +39,7 @@ const roles = z.string().transform((value, context): readonly Role[] => {
   const names = value.split(',').map((name) => name.trim());
   const unknown = names.filter((name) => !ROLES.includes(name as Role));
   if (unknown.length > 0) context.addIssue(`has unknown roles ${unknown.join(', ')}; known are ${ROLES.join(', ')}`);
-  return names as Role[];
+  return Object.freeze(names as Role[]);
 });
 
 const HOUR_MS = 3_600_000;
@@ -90,9 +90,16 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     dataDir: setting.VIGIE_DATA_DIR,
     cacheDir: setting.VIGIE_CACHE_DIR,
     roles: setting.VIGIE_ROLES,
-    api: { host: setting.VIGIE_API_HOST, port: setting.VIGIE_API_PORT, publicUrl: setting.VIGIE_PUBLIC_URL },
-    operations: { host: setting.VIGIE_OPERATIONS_HOST, port: setting.VIGIE_OPERATIONS_PORT },
-    rateLimit: { perSecond: setting.VIGIE_RATE_LIMIT_PER_SECOND, burst: setting.VIGIE_RATE_LIMIT_BURST },
+    api: Object.freeze({
+      host: setting.VIGIE_API_HOST,
+      port: setting.VIGIE_API_PORT,
+      publicUrl: setting.VIGIE_PUBLIC_URL,
+    }),
+    operations: Object.freeze({ host: setting.VIGIE_OPERATIONS_HOST, port: setting.VIGIE_OPERATIONS_PORT }),
+    rateLimit: Object.freeze({
+      perSecond: setting.VIGIE_RATE_LIMIT_PER_SECOND,
+      burst: setting.VIGIE_RATE_LIMIT_BURST,
+    }),
     allowPrivateEndpoints: setting.VIGIE_ALLOW_PRIVATE_ENDPOINTS,
     retryDelayMs: setting.VIGIE_RETRY_DELAY_MS,
     connectTimeoutMs: setting.VIGIE_CONNECT_TIMEOUT_MS,

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { HeldProperty } from '../src/domain/change.ts';
+import type { IntakeMessage } from '../src/domain/intake-message.ts';
 import {
   type PropertyDocument,
   pricedPropertyOf,
@@ -100,7 +101,7 @@ test('a stated value of the property wins over its advert; what is not stated co
 test('the most recently crawled live advert speaks for the property', () => {
   const first = upsertAt(0, { advert: { price: 100 } });
   const second = upsertAt(5, { advertUuid: OTHER_ADVERT, advert: { price: 200 } });
-  const price = (...messages: Parameters<typeof heldAfter>) => documentOf(heldAfter(...messages)).price;
+  const price = (...messages: IntakeMessage[]) => documentOf(heldAfter(...messages)).price;
   assert.equal(price(first, second), 200);
   assert.equal(price(first, second, { ...first, crawledAt: minute(9) }), 100, 'a re-crawl speaks again');
   assert.equal(price(first, second, expireAt(9, { advertUuid: OTHER_ADVERT })), 100, 'an expired advert is silent');
@@ -154,7 +155,7 @@ test('a property has expired when its last advert has, at the latest expiry', ()
 });
 
 test('the last crawl is the newest one that saw an advert live', () => {
-  const lastCrawl = (...messages: Parameters<typeof heldAfter>) => {
+  const lastCrawl = (...messages: IntakeMessage[]) => {
     const { lastCrawledAt, lastCrawledAdvert } = documentOf(heldAfter(...messages));
     return [lastCrawledAt, lastCrawledAdvert];
   };

@@ -111,7 +111,7 @@ export function changesOf(messages: readonly IntakeMessage[], held: HeldProperty
 }
 
 /** What is held after `messages`; throws when that is nothing. */
-export function heldAfter(...messages: readonly IntakeMessage[]): HeldProperty {
+export function heldAfter(...messages: IntakeMessage[]): HeldProperty {
   const held = changesOf(messages).at(-1)?.held ?? null;
   if (held === null) throw new Error('nothing is held after these messages');
   return held;

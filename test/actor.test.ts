@@ -1,0 +1,243 @@
+/** The promises of src/actor/actor.ts: admission, order, draining, asking and the two kinds of supervision. */
+
+import assert from 'node:assert/strict';
+import { afterEach, beforeEach, mock, test } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
+import fc from 'fast-check';
+import { type ActorFailure, type ActorOptions, ActorStoppedError, ask, type Reply, spawn } from '../src/actor/actor.ts';
+
+beforeEach(() => mock.timers.enable({ apis: ['setTimeout'] }));
+afterEach(() => mock.timers.reset());
+
+function spawnFor<M>(options: Partial<ActorOptions<M>> & Pick<ActorOptions<M>, 'receive'>) {
+  const failures: ActorFailure[] = [];
+  const actor = spawn<M>({
+    name: 'tested',
+    mailboxMax: 2,
+    supervision: 'escalate',
+    onFailure: (failure) => failures.push(failure),
+    ...options,
+  });
+  return { actor, failures };
+}
+
+/** A receiver that handles a batch only when told to. */
+function gated<M>() {
+  const received: (readonly M[])[] = [];
+  const gates: { readonly open: () => void; readonly fail: (error: unknown) => void }[] = [];
+  return {
+    received,
+    receive(messages: readonly M[]): Promise<void> {
+      received.push(messages);
+      return new Promise((open, fail) => gates.push({ open, fail }));
+    },
+    async open() {
+      gates.shift()?.open();
+      await turn();
+    },
+    async fail(error: unknown) {
+      gates.shift()?.fail(error);
+      await turn();
+    },
+  };
+}
+
+async function hasSettled(promise: Promise<unknown>): Promise<boolean> {
+  let settled = false;
+  const settle = (): void => {
+    settled = true;
+  };
+  promise.then(settle, settle);
+  await turn();
+  return settled;
+}
+
+test('tell resolves on admission, before the message is handled, and waits while the mailbox is full', async () => {
+  const gate = gated<number>();
+  const { actor } = spawnFor({ mailboxMax: 1, receive: gate.receive });
+  await actor.tell(1);
+  await turn();
+  await actor.tell(2);
+  const third = actor.tell(3);
+  assert.equal(await hasSettled(third), false);
+  assert.equal(actor.depth, 1);
+  await gate.open();
+  assert.equal(await hasSettled(third), true);
+  assert.deepEqual(gate.received, [[1], [2]]);
+});
+
+test('one batch at a time, of at most batchMax messages', async () => {
+  const gate = gated<number>();
+  const { actor } = spawnFor({ mailboxMax: 10, batchMax: 3, receive: gate.receive });
+  for (const message of [1, 2, 3, 4, 5, 6, 7, 8]) void actor.tell(message);
+  for (let batch = 0; batch < 5; batch++) {
+    await turn();
+    await gate.open();
+  }
+  assert.deepEqual(gate.received.flat(), [1, 2, 3, 4, 5, 6, 7, 8]);
+  for (const messages of gate.received) assert.ok(messages.length <= 3);
+});
+
+test('each sender is handled in its own order, whatever the mailbox and the batches', async () => {
+  const bounds = [
+    fc.integer({ min: 1, max: 4 }),
+    fc.integer({ min: 1, max: 5 }),
+    fc.integer({ min: 1, max: 6 }),
+  ] as const;
+  await fc.assert(
+    fc.asyncProperty(...bounds, async (mailboxMax, batchMax, senders) => {
+      const handled: { sender: number; count: number }[] = [];
+      let isBusy = false;
+      const { actor } = spawnFor<{ sender: number; count: number }>({
+        mailboxMax,
+        batchMax,
+        async receive(messages) {
+          assert.ok(!isBusy && messages.length > 0 && messages.length <= batchMax);
+          isBusy = true;
+          await turn();
+          handled.push(...messages);
+          isBusy = false;
+        },
+      });
+      const send = async (sender: number): Promise<void> => {
+        for (let count = 0; count < 5; count++) {
+          await actor.tell({ sender, count });
+          assert.ok(actor.depth <= mailboxMax);
+        }
+      };
+      await Promise.all(Array.from({ length: senders }, (_, sender) => send(sender)));
+      await actor.drain();
+      for (let sender = 0; sender < senders; sender++) {
+        const counts = handled.filter((message) => message.sender === sender).map(({ count }) => count);
+        assert.deepEqual(counts, [0, 1, 2, 3, 4]);
+      }
+    }),
+    { numRuns: 40 },
+  );
+});
+
+test('drain refuses new and waiting messages and ends when the admitted ones are done', async () => {
+  const gate = gated<number>();
+  const { actor } = spawnFor({ receive: gate.receive });
+  void actor.tell(1);
+  await turn();
+  void actor.tell(2);
+  void actor.tell(3);
+  const waiting = assert.rejects(actor.tell(4), ActorStoppedError);
+  const drained = actor.drain();
+  await waiting;
+  await assert.rejects(actor.tell(5), { name: 'Error', code: 'ACTOR_STOPPED', message: /tested is draining/ });
+  assert.equal(await hasSettled(drained), false);
+  await gate.open();
+  await gate.open();
+  assert.equal(await hasSettled(drained), false);
+  await gate.open();
+  assert.equal(await hasSettled(drained), true);
+  assert.deepEqual(gate.received, [[1], [2], [3]]);
+  await actor.drain();
+});
+
+test('escalate: a failure stops the actor, rejects its senders with the cause and tells the supervisor once', async () => {
+  const gate = gated<number>();
+  const { actor, failures } = spawnFor({ mailboxMax: 1, receive: gate.receive });
+  const error = new Error('state may be wrong');
+  void actor.tell(1);
+  await turn();
+  void actor.tell(2);
+  const waiting = assert.rejects(actor.tell(3), { code: 'ACTOR_STOPPED', cause: error });
+  await gate.fail(error);
+  await waiting;
+  await assert.rejects(actor.tell(4), { code: 'ACTOR_STOPPED', cause: error });
+  assert.deepEqual(failures, [{ actor: 'tested', error, isFinal: true, retryInMs: null }]);
+  await actor.drain();
+  assert.deepEqual(gate.received, [[1]], 'an actor that crashed handles nothing more');
+});
+
+test('retry: the same batch comes again after growing pauses, in its place before the next', async () => {
+  const gate = gated<number>();
+  const { actor, failures } = spawnFor({ mailboxMax: 5, batchMax: 2, supervision: 'retry', receive: gate.receive });
+  for (const message of [1, 2, 3]) void actor.tell(message);
+  await turn();
+  const error = new Error('server away');
+  const first = gate.received[0];
+  for (const pauseMs of [100, 200, 400, 800, 1_600, 3_200, 5_000, 5_000]) {
+    const before = gate.received.length;
+    await gate.fail(error);
+    assert.deepEqual(failures.at(-1), { actor: 'tested', error, isFinal: false, retryInMs: pauseMs });
+    mock.timers.tick(pauseMs - 1);
+    await turn();
+    assert.equal(gate.received.length, before);
+    mock.timers.tick(1);
+    await turn();
+    assert.equal(gate.received.length, before + 1);
+    assert.equal(gate.received.at(-1), first);
+  }
+  await gate.open();
+  assert.notEqual(gate.received.at(-1), first);
+  await gate.fail(error);
+  assert.equal(failures.at(-1)?.retryInMs, 100, 'a new batch starts with the first pause');
+});
+
+test('retry: drain ends only when the batch that failed is done', async () => {
+  const gate = gated<number>();
+  const { actor } = spawnFor({ supervision: 'retry', receive: gate.receive });
+  void actor.tell(1);
+  await turn();
+  await gate.fail(new Error('server away'));
+  const drained = actor.drain();
+  assert.equal(await hasSettled(drained), false);
+  mock.timers.tick(100);
+  await turn();
+  await gate.open();
+  assert.equal(await hasSettled(drained), true);
+});
+
+test('what is thrown and is no Error becomes one', async () => {
+  const { actor, failures } = spawnFor({ receive: async () => Promise.reject('text') });
+  await actor.tell(1);
+  await turn();
+  assert.equal(failures[0]?.error.message, 'text');
+});
+
+interface Question extends Reply<number> {
+  readonly of: number;
+}
+
+test('ask resolves with the reply, or rejects with it', async () => {
+  const { actor } = spawnFor<Question>({
+    async receive([question]) {
+      if (question === undefined || question.of < 0) question?.reject(new RangeError('negative'));
+      else question.resolve(2 * question.of);
+    },
+  });
+  assert.equal(await ask(actor, (reply: Reply<number>) => ({ ...reply, of: 21 }), 1_000), 42);
+  await assert.rejects(
+    ask(actor, (reply: Reply<number>) => ({ ...reply, of: -1 }), 1_000),
+    RangeError,
+  );
+});
+
+test('ask gives up after its timeout, also while it waits for admission; a late reply is ignored', async () => {
+  const gate = gated<Question>();
+  const { actor } = spawnFor({ mailboxMax: 1, receive: gate.receive });
+  const asked = [1, 2, 3].map((of) => ask(actor, (reply: Reply<number>) => ({ ...reply, of }), 500));
+  const given = Promise.allSettled(asked);
+  await turn();
+  mock.timers.tick(499);
+  assert.equal(await hasSettled(Promise.race(asked)), false);
+  mock.timers.tick(1);
+  for (const outcome of await given) {
+    assert.equal(outcome.status, 'rejected');
+    assert.match(String((outcome as PromiseRejectedResult).reason), /tested gave no answer within 500 ms/);
+  }
+  gate.received[0]?.[0]?.resolve(42);
+});
+
+test('ask of a stopped actor is rejected at once, and leaves no timer behind', async () => {
+  const { actor } = spawnFor<Question>({ receive: async () => undefined });
+  await actor.drain();
+  await assert.rejects(
+    ask(actor, (reply: Reply<number>) => ({ ...reply, of: 1 }), 1_000_000),
+    ActorStoppedError,
+  );
+});

@@ -1,0 +1,133 @@
+/** Streams and consumers are created when they are missing, and one that exists is never touched (decisions, section 8). */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { AckPolicy, type ConsumerConfig, NatsError, RetentionPolicy, StorageType, type StreamConfig } from 'nats';
+import type { Broker } from '../src/broker/connection.ts';
+import {
+  ADVERTS_STREAM,
+  advertSubject,
+  DELIVERIES_STREAM,
+  DELIVERY_PARTITIONS,
+  deliveryConsumer,
+  deliverySubject,
+  ensureAdvertsStream,
+  ensureDeliveries,
+  ensureIntake,
+  INTAKE_CONSUMER,
+  isMissing,
+} from '../src/broker/topology.ts';
+import { endpointKeyOf } from '../src/domain/delivery.ts';
+import { PROPERTY } from './support/adverts.ts';
+
+function notFound(code = 404): NatsError {
+  const error = new NatsError('stream not found', String(code));
+  error.api_error = { code, description: 'not found', err_code: 10_059 };
+  return error;
+}
+
+/** A JetStream manager that knows what is named in `existing`; every other verb than `info` and `add` is missing. */
+function brokerWith(existing: readonly string[], refusal: Error = notFound()) {
+  const streams = new Map<string, Partial<StreamConfig>>();
+  const consumers = new Map<string, Partial<ConsumerConfig>>();
+  const manager = {
+    streams: {
+      async info(name: string) {
+        if (!existing.includes(name) && !streams.has(name)) throw refusal;
+      },
+      async add(config: Partial<StreamConfig>) {
+        streams.set(config.name as string, config);
+      },
+    },
+    consumers: {
+      async info(stream: string, name: string) {
+        if (!existing.includes(`${stream}/${name}`) && !consumers.has(`${stream}/${name}`)) throw refusal;
+      },
+      async add(stream: string, config: Partial<ConsumerConfig>) {
+        consumers.set(`${stream}/${config.durable_name}`, config);
+      },
+    },
+  };
+  return { broker: { manager } as unknown as Broker, streams, consumers };
+}
+
+const COURIERS = Array.from({ length: DELIVERY_PARTITIONS }, (_, partition) => deliveryConsumer(partition));
+
+test('on an empty server the streams and their durable consumers are created', async () => {
+  const { broker, streams, consumers } = brokerWith([]);
+  await ensureIntake(broker);
+  await ensureDeliveries(broker);
+  assert.deepEqual([...streams.keys()], [ADVERTS_STREAM, DELIVERIES_STREAM]);
+  assert.deepEqual(
+    [...consumers.keys()],
+    [`${ADVERTS_STREAM}/${INTAKE_CONSUMER}`, ...COURIERS.map((name) => `${DELIVERIES_STREAM}/${name}`)],
+  );
+  for (const stream of streams.values()) assert.equal(stream.storage, StorageType.File);
+  assert.equal(streams.get(DELIVERIES_STREAM)?.retention, RetentionPolicy.Workqueue);
+  for (const consumer of consumers.values()) {
+    assert.equal(consumer.ack_policy, AckPolicy.Explicit);
+    assert.equal(consumer.max_deliver, -1, 'a message is never given up by the server');
+  }
+});
+
+test('what exists is left as the operator made it', async () => {
+  const everything = [
+    ...[ADVERTS_STREAM, DELIVERIES_STREAM, `${ADVERTS_STREAM}/${INTAKE_CONSUMER}`],
+    ...COURIERS.map((name) => `${DELIVERIES_STREAM}/${name}`),
+  ];
+  const { broker, streams, consumers } = brokerWith(everything);
+  await ensureIntake(broker);
+  await ensureDeliveries(broker);
+  assert.deepEqual([streams.size, consumers.size], [0, 0]);
+});
+
+test('only what is missing is created', async () => {
+  const { broker, streams, consumers } = brokerWith([
+    ADVERTS_STREAM,
+    DELIVERIES_STREAM,
+    `${DELIVERIES_STREAM}/courier-3`,
+  ]);
+  await ensureIntake(broker);
+  await ensureDeliveries(broker);
+  assert.equal(streams.size, 0);
+  assert.equal(consumers.size, DELIVERY_PARTITIONS);
+  assert.ok(!consumers.has(`${DELIVERIES_STREAM}/courier-3`));
+});
+
+test('another error than "not found" is no reason to create anything', async () => {
+  for (const error of [notFound(503), new NatsError('timeout', 'TIMEOUT'), new Error('connection closed')]) {
+    assert.equal(isMissing(error), false);
+    const { broker, streams } = brokerWith([], error);
+    await assert.rejects(ensureAdvertsStream(broker), error);
+    await assert.rejects(ensureDeliveries(broker), error);
+    assert.equal(streams.size, 0);
+  }
+  assert.equal(isMissing(notFound()), true);
+});
+
+test('an advert is published under its property, inside the stream that intake reads', async () => {
+  const { broker, streams } = brokerWith([]);
+  await ensureAdvertsStream(broker);
+  assert.equal(advertSubject(PROPERTY), `adverts.${PROPERTY}`);
+  assert.deepEqual(streams.get(ADVERTS_STREAM)?.subjects, ['adverts.>']);
+});
+
+test('each delivery subject is read by exactly one consumer, and an endpoint keeps its own', async () => {
+  const { broker, streams, consumers } = brokerWith([]);
+  await ensureDeliveries(broker);
+  assert.deepEqual(streams.get(DELIVERIES_STREAM)?.subjects, ['deliveries.*.*']);
+  const filters = [...consumers.values()].map((consumer) => consumer.filter_subject as string);
+  const partitions = new Set<string>();
+  fc.assert(
+    fc.property(fc.webUrl(), (url) => {
+      const subject = deliverySubject(endpointKeyOf(url));
+      assert.equal(subject, deliverySubject(endpointKeyOf(url)));
+      const readers = filters.filter((filter) => subject.startsWith(filter.replace(/\*$/, '')));
+      assert.equal(readers.length, 1);
+      partitions.add(readers[0] as string);
+    }),
+    { numRuns: 200 },
+  );
+  assert.equal(partitions.size, DELIVERY_PARTITIONS, 'the endpoints spread over all partitions');
+});

@@ -1,0 +1,91 @@
+/** Settings come from config/default.env and the environment; every fault is told at once, and no value with it. */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type Config, ConfigError, readConfig } from '../src/config.ts';
+
+function problemsOf(environment: Readonly<Record<string, string>>): readonly string[] {
+  try {
+    readConfig(environment);
+  } catch (error) {
+    assert.ok(error instanceof ConfigError);
+    assert.equal(error.code, 'CONFIG_INVALID');
+    return error.message.split('\n').slice(1);
+  }
+  return [];
+}
+
+test('an empty environment gives the defaults of the decisions', () => {
+  const config = readConfig({});
+  assert.equal(config.databaseUrl, null);
+  assert.equal(config.natsUrl, null);
+  assert.deepEqual(config.rateLimit, { perSecond: 1_000, burst: 2_000 });
+  assert.equal(config.allowPrivateEndpoints, false);
+  assert.equal(config.retryDelayMs, 3_600_000);
+  assert.equal(config.connectTimeoutMs, 5_000);
+  assert.equal(config.attemptTimeoutMs, 15_000);
+  for (const role of ['intake', 'deliver', 'api'] as const) assert.ok(config.roles.includes(role));
+});
+
+test('the environment wins, blanks round a value are no part of it, and other variables are left alone', () => {
+  const config = readConfig({
+    VIGIE_API_PORT: ' 0 ',
+    VIGIE_ROLES: 'api, deliver',
+    NATS_URL: 'tls://n.example',
+    HOME: '/',
+  });
+  assert.equal(config.api.port, 0);
+  assert.deepEqual(config.roles, ['api', 'deliver']);
+  assert.equal(config.natsUrl, 'tls://n.example');
+  assert.deepEqual(config.unknownNames, []);
+});
+
+test('an empty value unsets what may be unset, and an undefined one is none', () => {
+  const config = readConfig({ DATABASE_URL: '', VIGIE_PUBLIC_URL: '', VIGIE_API_PORT: undefined });
+  assert.deepEqual([config.databaseUrl, config.api.publicUrl, config.api.port], [null, null, 8080]);
+});
+
+const FAULTS: readonly [name: string, values: readonly string[], problem: RegExp][] = [
+  ['VIGIE_API_PORT', ['', '-1', '65536', '8080.5', '0x50', 'http', '1e3'], /must be a whole number from 0 to 65535/],
+  ['VIGIE_RATE_LIMIT_PER_SECOND', ['0', '1000001'], /must be a whole number from 1 to 1000000/],
+  ['VIGIE_RETRY_DELAY_MS', ['0', '604800001'], /must be a whole number from 1 to 604800000/],
+  ['VIGIE_ATTEMPTS_IN_FLIGHT_MAX', ['0', '10001'], /must be a whole number/],
+  ['VIGIE_ALLOW_PRIVATE_ENDPOINTS', ['', 'yes', 'TRUE', '1'], /must be true or false/],
+  ['VIGIE_ROLES', ['', 'intake,', 'everything'], /has unknown roles .*; known are intake, deliver, api/],
+  ['VIGIE_LOG_LEVEL', ['', 'verbose'], /must be fatal, error, warn/],
+  ['DATABASE_URL', ['mysql://h/d', 'localhost'], /must be a URL that starts with postgres:\/\/ or postgresql:\/\//],
+  ['NATS_URL', ['http://h', 'h:4222'], /must be a URL that starts with nats:\/\/ or tls:\/\//],
+  ['VIGIE_PUBLIC_URL', ['ftp://h', '/api'], /must be a URL that starts with http:\/\/ or https:\/\//],
+  ['VIGIE_API_HOST', [''], /must be an address/],
+];
+
+for (const [name, values, problem] of FAULTS) {
+  test(`${name} refuses ${values.map((value) => JSON.stringify(value)).join(', ')}`, () => {
+    for (const value of values) {
+      const problems = problemsOf({ [name]: value });
+      assert.equal(problems.length, 1, `${value}: ${problems.join()}`);
+      assert.match(problems[0] ?? '', problem);
+      assert.ok(problems[0]?.trimStart().startsWith(`${name} `));
+    }
+  });
+}
+
+test('all problems are told at once, by the name of the setting, without a secret', () => {
+  const problems = problemsOf({ DATABASE_URL: 'secret://me:pass@h', VIGIE_API_PORT: 'x', VIGIE_LOG_LEVEL: 'loud' });
+  assert.deepEqual(
+    problems.map((problem) => problem.trim().split(' ')[0]),
+    ['DATABASE_URL', 'VIGIE_API_PORT', 'VIGIE_LOG_LEVEL'],
+  );
+  assert.doesNotMatch(problems.join(), /secret|pass/);
+});
+
+test('a misspelt name of ours is told, one of somebody else is not', () => {
+  assert.deepEqual(readConfig({ VIGIE_API_PROT: '80', API_PROT: '80' }).unknownNames, ['VIGIE_API_PROT']);
+});
+
+test('nobody changes the configuration, in its depths either', () => {
+  const config: Config = readConfig({});
+  for (const part of [config, config.api, config.operations, config.rateLimit, config.roles]) {
+    assert.ok(Object.isFrozen(part));
+  }
+});
