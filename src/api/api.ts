@@ -54,7 +54,8 @@ const ANSWER_HEADERS = [
   ...['RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset'],
 ];
 
-function createRouter(dependencies: ApiDependencies): Router {
+/** Exported for the test that holds the table of endpoints against it. */
+export function createRouter(dependencies: ApiDependencies): Router {
   const router = new Router({ sensitive: true });
   documentationRoutes(router, dependencies);
   searchRoutes(router, dependencies);

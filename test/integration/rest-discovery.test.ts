@@ -1,0 +1,248 @@
+/**
+ * What programs find out about the API by themselves: with API Platform's parser, a JSON-LD processor, an OpenAPI
+ * linter and, for people, a browser.
+ */
+
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { after, describe, it } from 'node:test';
+import { promisify } from 'node:util';
+import { parseHydraDocumentation } from '@api-platform/api-doc-parser';
+import { createConfig, lintFromString } from '@redocly/openapi-core';
+import jsonld from 'jsonld';
+import { createRouter } from '../../src/api/api.ts';
+import { ENDPOINTS } from '../../src/api/endpoints.ts';
+import { JSON_SCHEMAS } from '../../src/api/json-schemas.ts';
+import { RESOURCES } from '../../src/api/resource-schemas.ts';
+import { SEARCH_MEMBERS } from '../../src/api/search-schema.ts';
+import { sampleChange } from '../../src/api/webhook-sample.ts';
+import { startTestApi } from '../support/api.ts';
+
+const OUTCOME = {
+  startedAt: new Date(),
+  durationMs: 1,
+  statusCode: 200,
+  error: null,
+  reason: null,
+  responseHead: 'ok',
+};
+const POINTS = [
+  { facility: 'school', lat: 43.1, lon: 5.9, name: 'École', attributes: { schoolType: 'primaire' } },
+  { facility: 'parking', lat: 43.1, lon: 5.9, name: null, attributes: {} },
+] as const;
+const api = await startTestApi({ after }, { deliverOnce: async () => OUTCOME, pointsOfInterest: () => POINTS });
+
+/** One search with every member set, a match of it and a delivery of that. */
+async function everything(): Promise<readonly string[]> {
+  const { body: search, text } = await api.call('POST', '/searches', {
+    title: 'Tout',
+    transactionType: '0',
+    propertyTypes: [0, 1],
+    publisherTypes: 1,
+    budgetMax: 300_000,
+    lat: 43.1,
+    lon: 5.9,
+    radius: 5,
+    includedCities: ['/cities/83137', '/cities/75056'],
+    includedDepartments: ['/departments/83'],
+    includedSiteCategories: ['/site_categories/1'],
+    includedZipcodes: ['83000', '83200'],
+    geoShapes: [
+      [
+        [5, 43],
+        [6, 43],
+        [6, 44],
+        [5, 43],
+      ],
+      [
+        [1, 43],
+        [2, 43],
+        [2, 44],
+        [1, 43],
+      ],
+    ],
+    expressions: [{ word: 'vue mer', strict: true }],
+    subscribedEvents: ['ad.update.surface', 'ad.update.price'],
+  });
+  assert.ok(search['@id'], text);
+  const { held } = sampleChange('ad.update.price', new Date());
+  const [match, delivery] = [randomUUID(), randomUUID()];
+  const number = '(select number from searches where id = $1)';
+  const id = search['@id'].slice(10);
+  const { uuid } = held.state;
+  await api.database.query('insert into properties (uuid, state, crawls, is_land) values ($1, $2, $3, false)', [
+    uuid,
+    JSON.stringify(held.state),
+    JSON.stringify(held.crawls),
+  ]);
+  await api.database.query(`insert into matches values ($2, ${number}, $3, now(), now())`, [id, match, uuid]);
+  await api.database.query(
+    `insert into deliveries (id, search_number, match_id, channel, kind, endpoint, endpoint_key, head, snapshot_id)
+     values ($2, ${number}, $3, 'event', 'ad.update.price', 'https://h.example.com', 'k', '', $3)`,
+    [id, delivery, match],
+  );
+  await api.database.query(`insert into attempts values ($1, 1, now(), 5, 500, 'status', 'HTTP 500', 'oups')`, [
+    delivery,
+  ]);
+  return [
+    ...['/', search['@id'], '/searches?order[title]=asc', `${search['@id']}/matches`, `/matches/${match}`],
+    ...[`/documents/properties/${uuid}`, `${search['@id']}/deliveries`, `/deliveries/${delivery}`],
+    ...['/cities/75115', '/cities?name=par&itemsPerPage=2', '/departments/83', '/departments?itemsPerPage=3'],
+    ...['/site_categories', '/site_categories/1', search.user, '/users'],
+    ...['/indicators/points_of_interest?lat=43.1&lon=5.9', '/searches?foo=1', '/nowhere'],
+    '/webhook-tester?endpoint=https://h.example.com/&eventType=ad.update.price',
+  ];
+}
+const paths = await everything();
+
+describe('the table of endpoints', () => {
+  it('lists what the router serves, and nothing else', () => {
+    const undocumented = [
+      '/',
+      '/docs',
+      '/docs/',
+      '/docs.jsonld',
+      '/contexts/{name}',
+      '/openapi.json',
+      '/docs/init.js',
+      '/docs/{asset}',
+    ];
+    const served = createRouter({ settings: {} } as never).stack.flatMap(({ path, methods }) =>
+      methods
+        .filter((method) => method !== 'HEAD')
+        .map((method) => `${method} ${String(path).replace(/:(\w+)/g, '{$1}')}`),
+    );
+    const listed = ENDPOINTS.map(({ method, path }) => `${method.toUpperCase()} ${path}`);
+    assert.deepEqual(served.sort(), [...listed, ...undocumented.map((path) => `GET ${path}`)].sort());
+  });
+});
+
+describe('the Hydra documentation', () => {
+  it('lets API Platform’s parser find every resource, field and filter', async () => {
+    const { api: found } = await parseHydraDocumentation(api.baseUrl, { headers: { 'X-API-KEY': api.key } });
+    const resources = found.resources ?? [];
+    const classOf = (id: string | null | undefined) => id?.split('#').at(-1);
+    assert.deepEqual(resources.map(({ id }) => classOf(id)).sort(), Object.keys(RESOURCES).sort());
+    const nameOf = (resource: unknown) => (resource as { name?: string } | null | undefined)?.name;
+    const filters: Record<string, string[]> = {};
+    for (const resource of resources) {
+      const name = String(classOf(resource.id));
+      const members = Object.keys(JSON_SCHEMAS[name]?.properties ?? {}).filter((member) => !member.startsWith('@'));
+      assert.deepEqual(resource.fields?.map((field) => field.name).sort(), members.sort(), name);
+      filters[resource.name] = (await resource.getParameters?.())?.map(({ variable }) => variable) ?? [];
+    }
+    assert.deepEqual(filters, {
+      searches: ['title', 'notificationEnabled', 'order[title]'],
+      matches: ['search'],
+      'documents/properties': ['uuid[]'],
+      deliveries: ['search', 'status'],
+      cities: ['insee', 'zipcode', 'name'],
+      departments: [],
+      site_categories: [],
+      'indicators/points_of_interest': ['facilities[]', 'lat', 'lon', 'radius'],
+      'webhook-tester': ['endpoint', 'eventType', 'type', 'search'],
+      users: [],
+    });
+    const search = resources.find(({ name }) => name === 'searches');
+    assert.deepEqual(search?.writableFields?.map(({ name }) => name).sort(), Object.keys(SEARCH_MEMBERS).sort());
+    assert.deepEqual(search?.operations?.map(({ method }) => method).sort(), [
+      'DELETE',
+      'GET',
+      'GET',
+      'PATCH',
+      'POST',
+      'PUT',
+    ]);
+    const types = Object.fromEntries(search?.fields?.map(({ name, type }) => [name, type]) ?? []);
+    assert.deepEqual([types.budgetMin, types.furnished, types.createdAt], ['integer', 'boolean', 'dateTime']);
+    assert.equal(nameOf(search?.fields?.find(({ name }) => name === 'user')?.reference), 'users');
+    assert.equal(nameOf(search?.fields?.find(({ name }) => name === 'includedCities')?.embedded), 'cities');
+  });
+});
+
+/** Values of a document, keywords aside; IRIs relative to the API. Contexts are about names, not values. */
+function valuesOf(document: unknown): string[] {
+  const shorten = (text: string) =>
+    text
+      .replace(/^IriTemplateMapping$/, 'hydra:IriTemplateMapping')
+      .replace(`${api.baseUrl}/docs.jsonld#`, '')
+      .replace('http://www.w3.org/ns/hydra/core#', 'hydra:')
+      .replace(api.baseUrl, '');
+  if (document === null || document === undefined) return [];
+  if (Array.isArray(document)) return document.flatMap(valuesOf);
+  if (typeof document !== 'object') return [shorten(String(document))];
+  const node = document as Record<string, unknown>;
+  if ('@value' in node) return valuesOf(node['@value']);
+  return Object.entries(node).flatMap(([key, value]) => (key === '@context' ? [] : valuesOf(value)));
+}
+
+describe('JSON-LD', () => {
+  const documentLoader = async (url: string) => {
+    const document = await (await fetch(url, { headers: { Accept: 'application/ld+json' } })).json();
+    return { contextUrl: undefined, documentUrl: url, document };
+  };
+  for (const path of paths) {
+    it(`${path.replace(/[0-9a-f]{8}-[0-9a-f-]{27}/g, '{id}')} expands without loss`, async () => {
+      const { body } = await api.call('GET', path);
+      const expanded = await jsonld.expand(body, { base: api.baseUrl, documentLoader, safe: true } as never);
+      assert.deepEqual(valuesOf(expanded).sort(), valuesOf(body).sort());
+    });
+  }
+
+  it('a list of violations expands without loss', async () => {
+    const { body } = await api.call('POST', '/searches', { titre: 1 });
+    const expanded = await jsonld.expand(body, { base: api.baseUrl, documentLoader, safe: true } as never);
+    assert.deepEqual(valuesOf(expanded).sort(), valuesOf(body).sort());
+  });
+});
+
+describe('the OpenAPI document', () => {
+  const lint = async (source: string) =>
+    lintFromString({ source, config: await createConfig({ extends: ['recommended'] }) });
+
+  it('is clean under Redocly’s recommended rules, which find a planted fault', async () => {
+    const { text, body } = await api.call('GET', '/openapi.json');
+    assert.deepEqual(
+      (await lint(text)).map(({ ruleId, message }) => `${ruleId}: ${message}`),
+      [],
+    );
+    delete body.paths['/searches'].get.operationId;
+    assert.ok((await lint(JSON.stringify(body))).length > 0);
+  });
+});
+
+describe('the documentation page', () => {
+  const run = promisify(execFile);
+  const browsers = ['chromium', 'chromium-browser', 'google-chrome'];
+
+  async function installedBrowser(): Promise<string | null> {
+    for (const browser of browsers) {
+      if (await run(browser, ['--version']).catch(() => null)) return browser;
+    }
+    return null;
+  }
+
+  it('shows every operation in a real browser that reaches nothing but the API', async (t) => {
+    const browser = await installedBrowser();
+    if (browser === null) return t.skip(`none of ${browsers.join(', ')} is installed`);
+    const { stdout, stderr } = await run(
+      browser,
+      [
+        ...['--headless', '--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--enable-logging=stderr'],
+        ...['--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1', '--virtual-time-budget=20000', '--dump-dom'],
+        `${api.baseUrl}/docs`,
+      ],
+      { maxBuffer: 64 * 1024 * 1024, timeout: 120_000 },
+    );
+    assert.equal(stdout.match(/class="opblock-summary-path"/g)?.length, ENDPOINTS.length);
+    assert.doesNotMatch(stdout, /Failed to load|No API definition/);
+    const complaints = stderr.split('\n').filter((line) => /CONSOLE|Content Security Policy/.test(line));
+    assert.deepEqual(complaints, []);
+  });
+
+  it('names no remote resource', async () => {
+    const { text } = await api.call('GET', '/docs');
+    assert.doesNotMatch(text, /https?:\/\//);
+  });
+});

@@ -1,0 +1,302 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { after, describe, it } from 'node:test';
+import type { SingleDelivery } from '../../src/api/dependencies.ts';
+import { sampleChange } from '../../src/api/webhook-sample.ts';
+import { EVENT_KINDS } from '../../src/domain/codes.ts';
+import type { AttemptOutcome } from '../../src/domain/delivery.ts';
+import { FACILITIES, type PointOfInterest } from '../../src/domain/point-of-interest.ts';
+import { buildPointIndex } from '../../src/matching/poi-index.ts';
+import { startTestApi } from '../support/api.ts';
+
+const POINTS: readonly PointOfInterest[] = [
+  {
+    facility: 'school',
+    lat: 43.12,
+    lon: 5.93,
+    name: 'École',
+    attributes: { schoolType: 'primaire', operatorType: 'public' },
+  },
+  { facility: 'school', lat: 43.121, lon: 5.93, name: null, attributes: { operatorType: 'private' } },
+  { facility: 'parking', lat: 43.1201, lon: 5.93, name: null, attributes: {} },
+  { facility: 'hospital', lat: 43.2, lon: 5.93, name: 'Hôpital', attributes: {} },
+];
+
+const sent: SingleDelivery[] = [];
+const OUTCOME: AttemptOutcome = {
+  startedAt: new Date(),
+  durationMs: 12.4,
+  statusCode: 200,
+  error: null,
+  reason: null,
+  responseHead: 'merci',
+};
+let outcome = OUTCOME;
+const index = await buildPointIndex(POINTS);
+const api = await startTestApi(
+  { after },
+  {
+    pointsOfInterest: index.within,
+    deliverOnce: async (delivery) => {
+      sent.push(delivery);
+      return outcome;
+    },
+  },
+);
+const get = async (path: string) => (await api.call('GET', path)).body;
+
+async function newSearch(members: object = {}): Promise<{ iri: string; number: number }> {
+  const { body } = await api.call('POST', '/searches', { title: 'x', ...members });
+  const { rows } = await api.database.query('select number from searches where id = $1', [body['@id'].slice(10)]);
+  return { iri: body['@id'], number: rows[0].number };
+}
+
+async function newProperty(): Promise<string> {
+  const { held } = sampleChange('ad.update.price', new Date());
+  const uuid = randomUUID();
+  const state = { ...held.state, uuid };
+  const insert = 'insert into properties (uuid, state, crawls, is_land) values ($1, $2, $3, false)';
+  await api.database.query(insert, [uuid, JSON.stringify(state), JSON.stringify(held.crawls)]);
+  return uuid;
+}
+
+async function newMatch(number: number, property: string, beganAt: string | null): Promise<string> {
+  const id = randomUUID();
+  await api.database.query('insert into matches values ($1, $2, $3, $4, coalesce($4::timestamptz, now()))', [
+    id,
+    number,
+    property,
+    beganAt,
+  ]);
+  return id;
+}
+
+describe('matches', () => {
+  it('are listed newest first and paged, either way; a pair that only stands is read but not listed', async () => {
+    const { iri, number } = await newSearch();
+    const property = await newProperty();
+    const ids: string[] = [];
+    for (let day = 1; day <= 3; day++) {
+      ids.unshift(await newMatch(number, day === 3 ? property : await newProperty(), `2026-03-0${day}T08:00:00Z`));
+    }
+    const standing = await newMatch(number, await newProperty(), null);
+    const list = await get(`${iri}/matches`);
+    assert.deepEqual(
+      list['hydra:member'].map((one: { '@id': string }) => one['@id']),
+      ids.map((id) => `/matches/${id}`),
+    );
+    assert.equal(list['hydra:totalItems'], 3);
+    assert.deepEqual((await get(`/matches?search=${iri}`))['hydra:member'], list['hydra:member']);
+    const page = await get(`${iri}/matches?itemsPerPage=1&page=2`);
+    assert.equal(page['hydra:member'][0]['@id'], `/matches/${ids[1]}`);
+    const match = await get(`/matches/${ids[0]}`);
+    assert.deepEqual(match, list['hydra:member'][0]);
+    assert.equal(match.property, `/documents/properties/${property}`);
+    assert.equal(match.search, iri);
+    assert.equal(match.createdAt, '2026-03-03T08:00:00.000Z');
+    assert.deepEqual(match.propertyDocument, await get(match.property));
+    assert.equal((await get(`/matches/${standing}`))['@id'], `/matches/${standing}`);
+    const key = await api.newClient('other');
+    assert.equal((await api.call('GET', `/matches/${ids[0]}`, undefined, { key })).status, 404);
+  });
+
+  it('leave contacts out where the search says so', async () => {
+    const property = await newProperty();
+    for (const hidePropertyContact of [false, true]) {
+      const { number } = await newSearch({ hidePropertyContact });
+      const match = await get(`/matches/${await newMatch(number, property, '2026-03-01T00:00:00Z')}`);
+      assert.equal('contact' in match.propertyDocument.adverts[0], !hidePropertyContact);
+    }
+  });
+});
+
+describe('property documents', () => {
+  it('are read one by one and looked up several at a time', async () => {
+    const [a, b] = [await newProperty(), await newProperty()];
+    const document = await get(`/documents/properties/${a}`);
+    assert.equal(document.uuid, a);
+    assert.equal(document.city.insee, '83137');
+    assert.ok(document.adverts[0].events.some((event: { fieldName: string }) => event.fieldName === 'price'));
+    const found = await get(`/documents/properties?uuid[]=${b}&uuid[]=${randomUUID()}&uuid[]=${a.toUpperCase()}`);
+    assert.deepEqual(
+      found['hydra:member'].map((one: { uuid: string }) => one.uuid),
+      [b, a],
+    );
+    for (const query of ['', '?uuid[]=x', `?${'uuid[]='.concat(a, '&').repeat(101)}`]) {
+      assert.equal((await api.call('GET', `/documents/properties${query}`)).status, 400);
+    }
+  });
+});
+
+describe('deliveries', () => {
+  it('are listed with their attempts, filtered by status, and read one by one', async () => {
+    const { iri, number } = await newSearch();
+    const id = randomUUID();
+    await api.database.query(
+      `insert into deliveries (id, search_number, match_id, channel, kind, endpoint, endpoint_key, head, snapshot_id, state,
+         attempt_count, created_at) values
+         ($1, $2, gen_random_uuid(), 'event', 'ad.update.price', 'https://h.example.com', 'k', '', gen_random_uuid(), 'failed', 2, '2026-03-01'),
+         (gen_random_uuid(), $2, gen_random_uuid(), 'match', 'property.ad.create', 'https://h.example.com', 'k', '',
+          gen_random_uuid(), 'queued', 0, '2026-03-02')`,
+      [id, number],
+    );
+    await api.database.query(
+      `insert into attempts values ($1, 2, '2026-03-01T09:00Z', 12, 500, 'status', 'HTTP 500', 'oups'),
+         ($1, 1, '2026-03-01T08:00Z', null, null, 'timeout', null, null)`,
+      [id],
+    );
+    const list = await get(`${iri}/deliveries`);
+    assert.deepEqual(
+      list['hydra:member'].map((one: { status: string }) => one.status),
+      ['queued', 'failed'],
+    );
+    assert.deepEqual((await get(`/deliveries?search=${iri}`))['hydra:member'], list['hydra:member']);
+    const failed = await get(`${iri}/deliveries?status=FAILED`);
+    assert.equal(failed['hydra:totalItems'], 1);
+    const [delivery] = failed['hydra:member'];
+    assert.deepEqual(await get(`/deliveries/${id}`), delivery);
+    assert.equal(delivery.exhausted, true);
+    assert.equal(delivery.dueAt, null);
+    assert.deepEqual(
+      delivery.attempts.map((one: { number: number; statusCode: number | null }) => [one.number, one.statusCode]),
+      [
+        [1, null],
+        [2, 500],
+      ],
+    );
+    assert.equal((await api.call('GET', `${iri}/deliveries?status=lost`)).status, 400);
+  });
+});
+
+describe('reference data', () => {
+  it('lists cities by INSEE code, zip code and beginning of the name', async () => {
+    const namesOf = async (query: string) => {
+      return (await get(`/cities?${query}`))['hydra:member'].map((one: { name: string }) => one.name);
+    };
+    assert.deepEqual(await namesOf('insee=83137'), ['Toulon']);
+    assert.deepEqual(await namesOf('insee=2a004'), ['Ajaccio']);
+    assert.ok((await namesOf('zipcode=83200')).includes('Toulon'));
+    assert.ok((await namesOf('name=saint etienne')).every((name: string) => /^Saint-[ÉE]tienne/.test(name)));
+    assert.deepEqual(await namesOf('zipcode=00000'), []);
+    const all = await get('/cities?itemsPerPage=100&page=300');
+    assert.ok(all['hydra:totalItems'] > 34_000);
+    assert.equal(all['hydra:member'].length, 100);
+  });
+
+  it('answers a city with the members of both tables, arrondissements with their parent', async () => {
+    const paris15 = await get('/cities/75115');
+    assert.equal(paris15.cityParentId, 75056);
+    assert.equal(paris15.department.code, '75');
+    assert.equal(paris15.libelle, paris15.originalName);
+    const paris = await get('/cities/75056');
+    assert.equal(paris.groupedCityNames.length, 20);
+  });
+
+  it('lists departments and site categories, and reads each', async () => {
+    const departments = await get('/departments?itemsPerPage=100');
+    assert.ok(departments['hydra:totalItems'] > 100);
+    assert.equal((await get('/departments/83')).name, 'Var');
+    const [first] = (await get('/site_categories'))['hydra:member'];
+    assert.deepEqual(await get(first['@id']), first);
+  });
+});
+
+describe('points of interest', () => {
+  const path = '/indicators/points_of_interest';
+
+  it('are answered nearest first, with attributes or an empty list', async () => {
+    const found = await get(`${path}?lat=43.12&lon=5.93&radius=1`);
+    assert.deepEqual(found['hydra:member'], [
+      {
+        lat: 43.12,
+        lon: 5.93,
+        name: 'École',
+        type: 'school',
+        attributes: { schoolType: 'primaire', operatorType: 'public' },
+      },
+      { lat: 43.1201, lon: 5.93, name: null, type: 'parking', attributes: [] },
+      { lat: 43.121, lon: 5.93, name: null, type: 'school', attributes: { operatorType: 'private' } },
+    ]);
+    assert.equal(found['hydra:totalItems'], 3);
+    const query = `${path}?lat=43.12&lon=5.93&radius=1`;
+    assert.deepEqual(found['hydra:view'], { '@id': query, '@type': 'hydra:PartialCollectionView' });
+  });
+
+  it('are chosen by facility, in any spelling of a repeated parameter', async () => {
+    const countOf = async (query: string) => (await get(`${path}?lat=43.12&lon=5.93&${query}`))['hydra:totalItems'];
+    assert.equal(await countOf('facilities[]=school'), 2);
+    assert.equal(await countOf('facilities%5B%5D=school&facilities%5B%5D=parking'), 3);
+    assert.equal(await countOf('facilities[0]=school&facilities[1]=hospital&radius=20'), 3);
+    assert.equal(await countOf('radius=0'), 1);
+  });
+
+  for (const query of [
+    'lat=43',
+    'lon=5',
+    'lat=91&lon=5',
+    'lat=x&lon=5',
+    'lat=43&lon=5&radius=51',
+    'lat=43&lon=5&radius=-1',
+    'lat=43&lon=5&facilities[]=pub',
+    'lat=43&lon=5&lat=44',
+    'lat=1e1&lon=5',
+    'lat=NaN&lon=5',
+  ]) {
+    it(`answers 400 to ${query}`, async () => {
+      const { status, body } = await api.call('GET', `${path}?${query}`);
+      assert.equal(status, 400);
+      assert.match(body['hydra:search']['hydra:template'], /\{\?facilities\[\],lat,lon,radius\}$/);
+    });
+  }
+
+  it('know the categories of the specification', () => {
+    assert.deepEqual([...FACILITIES], ['kindergarten', 'school', 'restaurant', 'hospital', 'parking']);
+  });
+});
+
+describe('the webhook tester', () => {
+  const path = '/webhook-tester?endpoint=https://hooks.example.com/x';
+
+  for (const kind of EVENT_KINDS) {
+    it(`sends one ${kind} in the shape of a real one, and answers what it sent`, async () => {
+      sent.length = 0;
+      const { status, body } = await api.call('GET', `${path}&eventType=${kind}`);
+      assert.equal(status, 200);
+      assert.equal(sent.length, 1);
+      const delivered = JSON.parse(sent[0]?.body ?? '');
+      const { delivery, '@context': _context, '@id': _id, '@type': _type, ...answered } = body;
+      assert.deepEqual(answered, delivered);
+      assert.equal(delivered.event, kind);
+      assert.equal('adEvent' in delivered, /price|surface|pictures|expired/.test(kind));
+      const expected = { delivered: true, statusCode: 200, durationMs: 12, error: null, responseBody: 'merci' };
+      assert.deepEqual(delivery, { ...expected, token: sent[0]?.token });
+    });
+  }
+
+  it('takes type for eventType, signs with a search of the client, and tells a failure', async () => {
+    const { body: search } = await api.call('POST', '/searches', { title: 'x' });
+    outcome = { ...OUTCOME, statusCode: 500, error: 'status', reason: 'HTTP 500' };
+    const { body } = await api.call('GET', `${path}&type=ad.update.price&search=${search['@id']}`);
+    outcome = OUTCOME;
+    assert.equal(sent.at(-1)?.token, search.token);
+    assert.equal(body.match.search, search['@id']);
+    assert.deepEqual(body.delivery.error, 'HTTP 500');
+    assert.deepEqual([body.delivery.delivered, body.delivery.token], [false, null]);
+    assert.equal((await api.call('GET', `${path}&type=ad.update.price&search=${randomUUID()}`)).status, 404);
+  });
+
+  it('answers 400 to what cannot be sent', async () => {
+    const count = sent.length;
+    for (const query of [
+      '',
+      '?endpoint=https://h.example.com',
+      '?endpoint=x&eventType=ad.update.price',
+      '?endpoint=https://10.0.0.1/&eventType=ad.update.price',
+      '?endpoint=https://h.example.com&eventType=x',
+      '?endpoint=https://h.example.com&eventType=ad.update.price&type=ad.update.surface',
+    ]) {
+      assert.equal((await api.call('GET', `/webhook-tester${query}`)).status, 400, query);
+    }
+    assert.equal(sent.length, count);
+  });
+});
