@@ -5,6 +5,7 @@
 
 import type { ConsumerMessages, JsMsg } from 'nats';
 import type { Broker } from './connection.ts';
+import type { Valve } from './valve.ts';
 
 /** What becomes of a message. One place per stage decides it. */
 export type Disposition =
@@ -32,6 +33,8 @@ export interface PullOptions {
   readonly onTrouble: (what: string, error: Error) => void;
   /** Puts a stream or consumer back that somebody deleted. */
   readonly ensure: () => Promise<void>;
+  /** Closed, it keeps the pull from asking for more. */
+  readonly valve?: Valve;
 }
 
 export interface Pull {
@@ -61,18 +64,25 @@ export function startPull(broker: Broker, options: PullOptions): Pull {
 
   async function pullBatch(): Promise<void> {
     const consumer = await broker.jetStream.consumers.get(options.stream, options.consumer);
-    while (!isStopping) {
+    const takeBatch = async (): Promise<void> => {
       const batch: ConsumerMessages = await consumer.fetch({
         max_messages: options.batchMax,
         expires: PULL_EXPIRES_MS,
       });
       for await (const message of batch) await options.onMessage(pulledMessage(message, options));
+    };
+    while (!isStopping) {
+      const { valve } = options;
+      if (valve === undefined) await takeBatch();
+      else if (valve.isOpen) await valve.through(takeBatch);
+      else await valve.whenOpen();
     }
   }
 
   return {
     stop() {
       isStopping = true;
+      options.valve?.wake();
       return ended;
     },
   };

@@ -13,7 +13,15 @@ import { createHash } from 'node:crypto';
 import type { EventKind } from './codes.ts';
 import type { SearchNumber, Uuid } from './ids.ts';
 
-export const DELIVERY_STATES = ['queued', 'sending', 'retry_wait', 'parked', 'delivered', 'failed', 'cancelled'] as const;
+export const DELIVERY_STATES = [
+  'queued',
+  'sending',
+  'retry_wait',
+  'parked',
+  'delivered',
+  'failed',
+  'cancelled',
+] as const;
 export type DeliveryState = (typeof DELIVERY_STATES)[number];
 
 /** The first attempt and at most five retries (specification, section 6.3). */
@@ -32,6 +40,8 @@ export interface NewDelivery {
   /** The body up to the property document; `snapshotId` names the rest. */
   readonly head: string;
   readonly snapshotId: Uuid;
+  /** The trace that the advert's message belongs to (W3C Trace Context); null when it came without one. */
+  readonly traceparent: string | null;
 }
 
 /** Why an attempt did not end with HTTP 200. `aborted`: the daemon died in the middle of it. */

@@ -20,6 +20,8 @@ export interface JudgedChange {
   readonly events: readonly AdvertEvent[];
   readonly before: readonly SearchNumber[];
   readonly after: readonly SearchNumber[];
+  /** The trace that the change's message belongs to. */
+  readonly traceparent: string | null;
 }
 
 export interface Consequences {
@@ -28,7 +30,7 @@ export interface Consequences {
   readonly snapshots: readonly Snapshot[];
   readonly deliveries: readonly (NewDelivery & { readonly endpointKey: string })[];
   /** Pairs that began, known or not before. */
-  readonly beganCount: number;
+  readonly began: readonly Match[];
 }
 
 /** The pairs that `changes` may touch: `propertyUuids[i]` with `searchNumbers[i]`, each once. */
@@ -66,7 +68,7 @@ export function consequencesOf(
   const written = new Set<string>();
   const snapshots: Snapshot[] = [];
   const deliveries: (NewDelivery & { endpointKey: string })[] = [];
-  let beganCount = 0;
+  const began: Match[] = [];
 
   for (const change of changes) {
     const { propertyUuid, events } = change;
@@ -89,7 +91,7 @@ export function consequencesOf(
       };
       matches.set(key, next);
       written.add(key);
-      beganCount += Number(startsNow);
+      if (startsNow) began.push(next);
       const record = { id: next.id, beganAt: next.beganAt?.toISOString() ?? null, updatedAt: now.toISOString() };
       for (const notice of notices) {
         deliveries.push({
@@ -102,6 +104,7 @@ export function consequencesOf(
           endpointKey: endpointKeyOf(notice.endpoint),
           head: bodyHead(notice, route.id, propertyUuid, record),
           snapshotId: snapshotOf(!route.hidePropertyContact),
+          traceparent: change.traceparent,
         });
       }
     }
@@ -112,7 +115,7 @@ export function consequencesOf(
     changedMatches: touched.filter(({ key }) => knownKeys.has(key)).map(({ match }) => match),
     snapshots,
     deliveries,
-    beganCount,
+    began,
   };
 }
 

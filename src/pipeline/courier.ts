@@ -8,6 +8,7 @@ import { type ActorFailure, spawn } from '../actor/actor.ts';
 import type { Broker } from '../broker/connection.ts';
 import { type Disposition, type PulledMessage, startPull } from '../broker/pull.ts';
 import { DELIVERIES_STREAM, DELIVERY_PARTITIONS, deliveryConsumer, ensureDeliveries } from '../broker/topology.ts';
+import type { Valve } from '../broker/valve.ts';
 import { type AttemptOutcome, afterAttempt } from '../domain/delivery.ts';
 import { bodyOf } from '../domain/routing.ts';
 import { type Database, transaction } from '../store/database.ts';
@@ -21,6 +22,7 @@ import {
 import type { Sender } from '../webhooks/sender.ts';
 import { deliveryIdOf } from './dispatcher.ts';
 import { createSemaphore } from './semaphore.ts';
+import { traceAttempt } from './tracing.ts';
 
 export interface CourierDependencies {
   readonly broker: Broker;
@@ -29,12 +31,16 @@ export interface CourierDependencies {
   readonly retryDelayMs: number;
   readonly attemptTimeoutMs: number;
   readonly attemptsInFlightMax: number;
+  /** Closed, it pauses the stage. */
+  readonly valve?: Valve;
   readonly onAttempt: (settled: SettledAttempt) => void;
   readonly onFailure: (failure: ActorFailure) => void;
   readonly onTrouble: (what: string, error: Error) => void;
 }
 
 export interface Courier {
+  /** Deliveries pulled and not yet settled. */
+  readonly inFlight: number;
   /** Stops pulling; resolves when the attempts under way are recorded and settled. */
   drain(): Promise<void>;
 }
@@ -50,7 +56,7 @@ const OUTCOMES_MAX = 128;
 const LEASE_MARGIN_MS = 15_000;
 
 export async function startCourier(dependencies: CourierDependencies): Promise<Courier> {
-  const { broker, database, onFailure, onTrouble } = dependencies;
+  const { broker, database, valve, onFailure, onTrouble } = dependencies;
   await ensureDeliveries(broker);
   const slots = createSemaphore(dependencies.attemptsInFlightMax);
   const underWay = new Set<Promise<void>>();
@@ -105,13 +111,16 @@ export async function startCourier(dependencies: CourierDependencies): Promise<C
   }
 
   async function makeAttempt(delivery: ClaimedDelivery, message: PulledMessage): Promise<void> {
+    const trace = traceAttempt(delivery);
     const outcome = await dependencies.sender.send({
       id: delivery.id,
       endpoint: delivery.endpoint,
       body: bodyOf(delivery.head, delivery.document),
       token: delivery.token,
       startedAt: delivery.startedAt,
+      ...trace.headers,
     });
+    trace.end(outcome);
     slots.release(1);
     await outcomes.tell({ settled: settledOf(delivery, outcome, dependencies.retryDelayMs), message });
   }
@@ -137,9 +146,13 @@ export async function startCourier(dependencies: CourierDependencies): Promise<C
       onMessage: (message) => claims.tell(message),
       onTrouble,
       ensure: () => ensureDeliveries(broker),
+      ...(valve === undefined ? {} : { valve }),
     }),
   );
   return {
+    get inFlight() {
+      return claims.depth + underWay.size + outcomes.depth;
+    },
     async drain() {
       await Promise.all(pulls.map((pull) => pull.stop()));
       await claims.drain();
@@ -153,9 +166,10 @@ function settledOf(delivery: ClaimedDelivery, outcome: AttemptOutcome, retryDela
   return {
     id: delivery.id,
     searchNumber: delivery.searchNumber,
+    endpointKey: delivery.endpointKey,
     attemptCount: delivery.attemptCount,
     outcome,
-    after: afterAttempt(delivery.attemptCount, outcome, retryDelayMs),
+    after: afterAttempt(delivery.attemptCount - delivery.attemptsSpent, outcome, retryDelayMs),
   };
 }
 

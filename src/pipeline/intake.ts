@@ -8,17 +8,22 @@ import type { Broker } from '../broker/connection.ts';
 import { type PulledMessage, startPull } from '../broker/pull.ts';
 import { replayInFlight } from '../broker/replay.ts';
 import { ADVERTS_STREAM, ensureIntake, INTAKE_CONSUMER } from '../broker/topology.ts';
+import type { Valve } from '../broker/valve.ts';
 import { decodeIntakeMessage, type IntakeMessage, PoisonError } from '../domain/intake-message.ts';
 import type { Database } from '../store/database.ts';
 import { dispatch, type RecordedBatch } from './dispatcher.ts';
 import type { RecordBatch, Recorded } from './recorder.ts';
+import { traceparentOf } from './tracing.ts';
 
 export interface IntakeDependencies {
   readonly broker: Broker;
   readonly database: Database;
   readonly recordBatch: RecordBatch;
   readonly recordBatchMax: number;
-  readonly onRecorded: (recorded: Recorded, batch: RecordedBatch) => void;
+  /** Closed, it pauses the stage. */
+  readonly valve?: Valve;
+  /** `seconds`: what recording took. */
+  readonly onRecorded: (recorded: Recorded, batch: RecordedBatch, seconds: number) => void;
   readonly onFailure: (failure: ActorFailure) => void;
   readonly onTrouble: (what: string, error: Error) => void;
 }
@@ -26,6 +31,8 @@ export interface IntakeDependencies {
 export interface Intake {
   /** Messages admitted and not yet recorded. */
   readonly depth: number;
+  /** Messages pulled and not yet acknowledged. */
+  readonly inFlight: number;
   /** Stops pulling, then finishes what was pulled. */
   drain(): Promise<void>;
 }
@@ -39,14 +46,19 @@ interface Decoded {
 const DISPATCH_MAILBOX_MAX = 4;
 
 export async function startIntake(dependencies: IntakeDependencies): Promise<Intake> {
-  const { broker, database, recordBatchMax, onFailure, onTrouble } = dependencies;
+  const { broker, database, recordBatchMax, valve, onFailure, onTrouble } = dependencies;
   await ensureIntake(broker);
+  let inFlight = 0;
   const dispatcher = spawn<RecordedBatch>({
     name: 'dispatcher',
     mailboxMax: DISPATCH_MAILBOX_MAX,
     supervision: 'retry',
     onFailure,
-    receive: async ([batch]) => dispatch(broker, database, batch as RecordedBatch),
+    async receive([taken]) {
+      const batch = taken as RecordedBatch;
+      await dispatch(broker, database, batch);
+      inFlight -= batch.understood.length + batch.poison.length;
+    },
   });
   const recorder = spawn<Decoded>({
     name: 'recorder',
@@ -56,7 +68,10 @@ export async function startIntake(dependencies: IntakeDependencies): Promise<Int
     onFailure,
     receive: (decoded) => record(decoded, dispatcher, dependencies),
   });
-  const admit = (pulled: PulledMessage): Promise<void> => recorder.tell({ pulled, message: decode(pulled) });
+  const admit = (pulled: PulledMessage): Promise<void> => {
+    inFlight += 1;
+    return recorder.tell({ pulled, message: decode(pulled) });
+  };
 
   await replayInFlight(broker, ADVERTS_STREAM, INTAKE_CONSUMER, admit);
   const pull = startPull(broker, {
@@ -66,10 +81,14 @@ export async function startIntake(dependencies: IntakeDependencies): Promise<Int
     onMessage: admit,
     onTrouble,
     ensure: () => ensureIntake(broker),
+    ...(valve === undefined ? {} : { valve }),
   });
   return {
     get depth() {
       return recorder.depth;
+    },
+    get inFlight() {
+      return inFlight;
     },
     async drain() {
       await pull.stop();
@@ -104,8 +123,10 @@ async function record(
       messages.push(message);
     }
   }
-  const recorded = await recordBatch(messages, poison);
+  const startedAt = performance.now();
+  const traceparents = understood.map(({ headers }) => traceparentOf(headers));
+  const recorded = await recordBatch(messages, poison, traceparents);
   const batch = { outbox: recorded.outbox, deliveries: recorded.deliveries, understood, poison };
-  onRecorded(recorded, batch);
+  onRecorded(recorded, batch, (performance.now() - startedAt) / 1_000);
   await dispatcher.tell(batch);
 }

@@ -16,8 +16,8 @@ import type { MarketMedians } from '../matching/market-medians.ts';
 import { type Database, type Queryable, transaction } from '../store/database.ts';
 import { type DeadLetter, insertDeadLetters } from '../store/dead-letters.ts';
 import { insertDeliveries } from '../store/deliveries.ts';
-import { insertEvents } from '../store/events.ts';
-import { insertMatches, readMatches, updateMatches } from '../store/matches.ts';
+import { insertEvents, type PropertyEvent } from '../store/events.ts';
+import { insertMatches, type Match, readMatches, updateMatches } from '../store/matches.ts';
 import { insertOutboxEntry, type OutboxEntry } from '../store/outbox.ts';
 import { insertProperties, lockProperties, updateCrawls, updateProperties } from '../store/properties.ts';
 import { readRoutes } from '../store/search-routes.ts';
@@ -37,6 +37,9 @@ export interface Recorded {
   readonly outbox: OutboxEntry | null;
   readonly deliveries: readonly { readonly id: Uuid; readonly endpointKey: string }[];
   readonly outcomes: Readonly<Record<ChangeOutcome, number>>;
+  readonly events: readonly PropertyEvent[];
+  /** Matches that began. */
+  readonly began: readonly Match[];
   readonly eventCount: number;
   readonly beganCount: number;
 }
@@ -44,15 +47,20 @@ export interface Recorded {
 /** Changes judged before timers and sockets get their turn. */
 const CHANGES_PER_TURN = 16;
 
-export type RecordBatch = (messages: readonly IntakeMessage[], poison: readonly DeadLetter[]) => Promise<Recorded>;
+/** `traceparents[i]`: the trace that `messages[i]` belongs to, as its sender wrote it. */
+export type RecordBatch = (
+  messages: readonly IntakeMessage[],
+  poison: readonly DeadLetter[],
+  traceparents?: readonly (string | null)[],
+) => Promise<Recorded>;
 
 export function createRecorder(dependencies: RecorderDependencies): RecordBatch {
-  return async (messages, poison) => {
+  return async (messages, poison, traceparents = []) => {
     const medians = undoable(dependencies.matcher.medians);
     try {
       return await transaction(dependencies.database, async (client) => {
         await insertDeadLetters(client, poison);
-        return recordMessages(client, messages, medians, dependencies);
+        return recordMessages(client, messages, traceparents, medians, dependencies);
       });
     } catch (error) {
       medians.undo();
@@ -64,28 +72,29 @@ export function createRecorder(dependencies: RecorderDependencies): RecordBatch 
 async function recordMessages(
   client: Queryable,
   messages: readonly IntakeMessage[],
+  traceparents: readonly (string | null)[],
   medians: MarketLedger,
   dependencies: RecorderDependencies,
 ): Promise<Recorded> {
   const uuids = [...new Set(messages.map((message) => message.propertyUuid))];
   const known = await lockProperties(client, uuids);
-  const batch = await judgeBatch(known, messages, medians, dependencies);
+  const batch = await judgeBatch(known, messages, traceparents, medians, dependencies);
   const pairs = pairsOf(batch.changes);
   const routes = await readRoutes(client, [...new Set(pairs.searchNumbers)]);
   const matches = await readMatches(client, pairs.propertyUuids, pairs.searchNumbers);
   const consequences = consequencesOf(batch.changes, routes, matches, dependencies.resolvePlace, dependencies.clock());
   await writeProperties(client, known, batch, dependencies);
-  await insertEvents(
-    client,
-    batch.changes.flatMap(({ propertyUuid, events }) => events.map((event) => ({ propertyUuid, event }))),
-  );
+  const events = batch.changes.flatMap(({ propertyUuid, events }) => events.map((event) => ({ propertyUuid, event })));
+  await insertEvents(client, events);
   const outbox = await writeConsequences(client, consequences);
   return {
     outbox,
     deliveries: consequences.deliveries,
     outcomes: batch.outcomes,
-    eventCount: batch.changes.reduce((count, { events }) => count + events.length, 0),
-    beganCount: consequences.beganCount,
+    events,
+    began: consequences.began,
+    eventCount: events.length,
+    beganCount: consequences.began.length,
   };
 }
 
@@ -101,6 +110,7 @@ interface JudgedBatch {
 async function judgeBatch(
   known: ReadonlyMap<Uuid, HeldProperty>,
   messages: readonly IntakeMessage[],
+  traceparents: readonly (string | null)[],
   medians: MarketLedger,
   dependencies: RecorderDependencies,
 ): Promise<JudgedBatch> {
@@ -117,7 +127,9 @@ async function judgeBatch(
     if (change.held === null || change.outcome === 'stale' || change.outcome === 'unknown') continue;
     latest.set(uuid, change.held);
     if (change.events.length > 0) changed.add(uuid);
-    if (change.mayAffectMatches) changes.push(judge(held, change, change.held, medians, dependencies));
+    if (!change.mayAffectMatches) continue;
+    const judged = judge(held, change, change.held, medians, dependencies);
+    changes.push({ ...judged, traceparent: traceparents[position] ?? null });
   }
   return { latest, changed, changes, outcomes };
 }
@@ -129,7 +141,7 @@ function judge(
   after: HeldProperty,
   medians: MarketLedger,
   { matcher, resolvePlace }: RecorderDependencies,
-): JudgedChange {
+): Omit<JudgedChange, 'traceparent'> {
   const matchesOf = (held: HeldProperty): readonly SearchNumber[] =>
     held.state.adverts.some(isLive)
       ? matcher.match(propertyFacts(held.state, held.crawls, resolvePlace, medians.median))

@@ -15,6 +15,8 @@ export interface SweeperDependencies {
   readonly broker: Broker;
   readonly database: Database;
   readonly retryDelayMs: number;
+  /** Paused, it sweeps nothing: what waits behind a paused courier is not lost. */
+  readonly isPaused?: () => boolean;
   readonly clock: () => Date;
   readonly onRepair: (repair: Repair) => void;
   readonly onTrouble: (what: string, error: Error) => void;
@@ -41,7 +43,7 @@ const ABORTED_MAX = 1_000;
 export function startSweeper(dependencies: SweeperDependencies): Sweeper {
   let running: Promise<void> | null = sweepOnce(dependencies, 0);
   const timer = setInterval(() => {
-    if (running !== null) return;
+    if (running !== null || dependencies.isPaused?.() === true) return;
     running = sweepOnce(dependencies, OUTBOX_ABANDONED_MS).finally(() => {
       running = null;
     });
@@ -77,7 +79,7 @@ async function sweepOnce(dependencies: SweeperDependencies, outboxAgeMs: number)
 async function settleAborted({ database, retryDelayMs }: SweeperDependencies): Promise<number> {
   return transaction(database, async (client) => {
     const abandoned = await readAbandonedAttempts(client, ABORTED_MAX);
-    const settled = abandoned.map(({ id, searchNumber, attemptCount, startedAt }): SettledAttempt => {
+    const settled = abandoned.map(({ attemptsSpent, startedAt, ...attempt }): SettledAttempt => {
       const outcome = {
         startedAt,
         durationMs: 0,
@@ -86,7 +88,8 @@ async function settleAborted({ database, retryDelayMs }: SweeperDependencies): P
         reason: 'the daemon stopped during the attempt; whether the endpoint received it is unknown',
         responseHead: null,
       };
-      return { id, searchNumber, attemptCount, outcome, after: afterAttempt(attemptCount, outcome, retryDelayMs) };
+      const after = afterAttempt(attempt.attemptCount - attemptsSpent, outcome, retryDelayMs);
+      return { ...attempt, outcome, after };
     });
     if (settled.length > 0) await recordAttempts(client, settled);
     return settled.length;

@@ -11,12 +11,16 @@ export interface ClaimedDelivery {
   readonly id: Uuid;
   readonly searchNumber: SearchNumber;
   readonly endpoint: string;
+  readonly endpointKey: string;
   readonly head: string;
   readonly document: string;
   readonly token: string;
-  /** This attempt's number, from 1. */
+  /** This attempt's number, from 1; counts on over replays. */
   readonly attemptCount: number;
+  /** Attempts made before the last replay: they do not count against the retries. */
+  readonly attemptsSpent: number;
   readonly startedAt: Date;
+  readonly traceparent: string | null;
 }
 
 /** Why a delivery was not claimed, and when to look again: null when it is final or gone. */
@@ -29,6 +33,7 @@ export interface RefusedClaim {
 export interface SettledAttempt {
   readonly id: Uuid;
   readonly searchNumber: SearchNumber;
+  readonly endpointKey: string;
   readonly attemptCount: number;
   readonly outcome: AttemptOutcome;
   readonly after: AfterAttempt;
@@ -49,13 +54,15 @@ export async function insertDeliveries(
     endpoint_key: delivery.endpointKey,
     head: delivery.head,
     snapshot_id: delivery.snapshotId,
+    traceparent: delivery.traceparent,
   }));
   await client.query({
     name: 'insert-deliveries',
     text: `
-      insert into deliveries (id, search_number, match_id, channel, kind, endpoint, endpoint_key, head, snapshot_id)
+      insert into deliveries (id, search_number, match_id, channel, kind, endpoint, endpoint_key, head, snapshot_id,
+        traceparent)
       select * from json_to_recordset($1) as written(id uuid, search_number integer, match_id uuid, channel text,
-        kind text, endpoint text, endpoint_key text, head text, snapshot_id uuid)`,
+        kind text, endpoint text, endpoint_key text, head text, snapshot_id uuid, traceparent text)`,
     values: [JSON.stringify(rows)],
   });
 }
@@ -89,7 +96,8 @@ export async function claimDeliveries(
         from due where deliveries.id = due.id
         returning deliveries.*
       )
-      select taken.id, search_number, endpoint, head, document, token, attempt_count, attempt_started_at
+      select taken.id, search_number, endpoint, endpoint_key, head, document, token, attempt_count, attempts_spent,
+        attempt_started_at, traceparent
       from taken join snapshots on snapshots.id = snapshot_id join searches on searches.number = search_number
       where state = 'sending'`,
     values: [ids, leaseMs],
@@ -98,11 +106,14 @@ export async function claimDeliveries(
     id: row.id,
     searchNumber: row.search_number,
     endpoint: row.endpoint,
+    endpointKey: row.endpoint_key,
     head: row.head,
     document: row.document,
     token: row.token,
     attemptCount: row.attempt_count,
+    attemptsSpent: row.attempts_spent,
     startedAt: row.attempt_started_at,
+    traceparent: row.traceparent,
   }));
 }
 
@@ -184,16 +195,23 @@ export async function recordAttempts(client: Queryable, settled: readonly Settle
 export async function readAbandonedAttempts(
   client: Queryable,
   limit: number,
-): Promise<readonly { id: Uuid; searchNumber: SearchNumber; attemptCount: number; startedAt: Date }[]> {
+): Promise<
+  readonly Pick<
+    ClaimedDelivery,
+    'id' | 'searchNumber' | 'endpointKey' | 'attemptCount' | 'attemptsSpent' | 'startedAt'
+  >[]
+> {
   const { rows } = await client.query(
-    `select id, search_number, attempt_count, attempt_started_at from deliveries
+    `select id, search_number, endpoint_key, attempt_count, attempts_spent, attempt_started_at from deliveries
      where state = 'sending' and due_at <= clock_timestamp() order by due_at limit $1 for update skip locked`,
     [limit],
   );
   return rows.map((row) => ({
     id: row.id,
     searchNumber: row.search_number,
+    endpointKey: row.endpoint_key,
     attemptCount: row.attempt_count,
+    attemptsSpent: row.attempts_spent,
     startedAt: row.attempt_started_at,
   }));
 }

@@ -20,6 +20,8 @@ export interface SendRequest {
   /** `whsec_` and the key in base64. */
   readonly token: string;
   readonly startedAt: Date;
+  /** The trace that the attempt belongs to (W3C Trace Context). */
+  readonly traceparent?: string;
 }
 
 export interface Sender {
@@ -96,7 +98,7 @@ class Attempt implements Dispatcher.DispatchHandler {
   }
 
   start(agent: Agent): void {
-    const { id, endpoint, body, token, startedAt } = this.#request;
+    const { id, endpoint, body, token, startedAt, traceparent } = this.#request;
     try {
       const url = new URL(endpoint);
       agent.dispatch(
@@ -107,6 +109,7 @@ class Attempt implements Dispatcher.DispatchHandler {
           headers: {
             'content-type': 'application/json',
             'user-agent': this.#options.userAgent,
+            ...(traceparent === undefined ? {} : { traceparent }),
             ...signatureHeaders(id, startedAt, body, token),
           },
           body,

@@ -1,0 +1,57 @@
+/**
+ * What an operator closes to pause a stage: its pulls finish the batch they are at and take no further one. JetStream
+ * keeps what is not pulled.
+ */
+
+export interface Valve {
+  readonly isOpen: boolean;
+  /** Batches being pulled at this moment. */
+  readonly busyCount: number;
+  open(): void;
+  close(): void;
+  /** Resolves at once while open, else when it opens or `wake` is called. */
+  whenOpen(): Promise<void>;
+  /** Runs `pull` and counts it as busy. */
+  through<T>(pull: () => Promise<T>): Promise<T>;
+  /** Lets every waiter go, to look at what else has changed. */
+  wake(): void;
+}
+
+export function createValve(): Valve {
+  let isOpen = true;
+  let busyCount = 0;
+  const waiting: (() => void)[] = [];
+  const wake = (): void => {
+    for (const proceed of waiting.splice(0)) proceed();
+  };
+  return {
+    get isOpen() {
+      return isOpen;
+    },
+    get busyCount() {
+      return busyCount;
+    },
+    open() {
+      isOpen = true;
+      wake();
+    },
+    close() {
+      isOpen = false;
+    },
+    whenOpen() {
+      if (isOpen) return Promise.resolve();
+      return new Promise((proceed) => {
+        waiting.push(proceed);
+      });
+    },
+    async through(pull) {
+      busyCount += 1;
+      try {
+        return await pull();
+      } finally {
+        busyCount -= 1;
+      }
+    },
+    wake,
+  };
+}

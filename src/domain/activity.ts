@@ -1,0 +1,40 @@
+/** What happens, in the words of those who watch: a change of an advert, a match that began, an attempt that ended. */
+
+import type { EventKind } from './codes.ts';
+import type { AttemptError, DeliveryState } from './delivery.ts';
+import type { SearchNumber, Uuid } from './ids.ts';
+
+export type Activity = ChangeActivity | MatchActivity | AttemptActivity;
+
+export interface ChangeActivity {
+  readonly type: 'change';
+  /** ISO 8601, like the others. */
+  readonly at: string;
+  readonly propertyUuid: Uuid;
+  readonly advertUuid: Uuid;
+  readonly kind: EventKind;
+  readonly field: string | null;
+  readonly oldValue: string | null;
+  readonly newValue: string | null;
+}
+
+export interface MatchActivity {
+  readonly type: 'match';
+  readonly at: string;
+  readonly matchId: Uuid;
+  readonly searchNumber: SearchNumber;
+  readonly propertyUuid: Uuid;
+}
+
+export interface AttemptActivity {
+  readonly type: 'attempt';
+  readonly at: string;
+  readonly deliveryId: Uuid;
+  readonly searchNumber: SearchNumber;
+  readonly endpointKey: string;
+  readonly number: number;
+  readonly statusCode: number | null;
+  readonly error: AttemptError | null;
+  readonly durationMs: number;
+  readonly state: DeliveryState;
+}

@@ -1,0 +1,126 @@
+/**
+ * How an instance follows its operators and shows itself to them. It looks at the controls every two seconds, and at
+ * once when one is announced; it then closes or opens its valves, rebuilds its index when that is asked for, and writes
+ * down what it does. PostgreSQL being away leaves everything as it is.
+ */
+
+import { randomUUID } from 'node:crypto';
+import { hostname } from 'node:os';
+import type { Broker } from '../broker/connection.ts';
+import { onControlChange } from '../broker/operator-signals.ts';
+import type { Valve } from '../broker/valve.ts';
+import { type Control, readControls } from '../store/controls.ts';
+import type { Database } from '../store/database.ts';
+import { type IndexFigures, removeInstance, type StageFigures, showInstance } from '../store/instances.ts';
+
+/** A stage of this instance: its valve, and what it has under way beyond the batches being pulled. */
+export interface FollowedStage {
+  readonly name: string;
+  readonly valve: Valve;
+  readonly inFlight: () => number;
+}
+
+/** The index of this instance. */
+export interface FollowedIndex {
+  readonly figures: () => Omit<IndexFigures, 'generation'>;
+  readonly rebuild: () => Promise<void>;
+}
+
+export interface PresenceOptions {
+  readonly broker: Broker;
+  readonly database: Database;
+  readonly roles: readonly string[];
+  readonly version: string;
+  readonly clock: () => Date;
+  readonly onTrouble: (what: string, error: Error) => void;
+}
+
+export interface Presence {
+  /** `instances/{id}` is its name. */
+  readonly id: string;
+  readonly startedAt: Date;
+  /** Follows the stage from now on; it starts closed when it is paused. */
+  addStage(stage: FollowedStage): Promise<void>;
+  setIndex(index: FollowedIndex): void;
+  /** Looks at the controls, acts on them and shows the result. */
+  look(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+const LOOK_EVERY_MS = 2_000;
+
+/** Resolves when the instance has shown itself once. */
+export async function startPresence(options: PresenceOptions): Promise<Presence> {
+  const { broker, database } = options;
+  const id = randomUUID();
+  const startedAt = options.clock();
+  const stages: FollowedStage[] = [];
+  let index: FollowedIndex | null = null;
+  let generation = (await readControls(database)).get('index')?.generation ?? 0;
+  let looking: Promise<void> = Promise.resolve();
+  let isStopped = false;
+
+  const follow = ({ name, valve }: FollowedStage, controls: ReadonlyMap<string, Control>): void => {
+    const isPaused = (controls.get(name)?.pausedAt ?? null) !== null;
+    if (isPaused && valve.isOpen) valve.close();
+    if (!isPaused && !valve.isOpen) valve.open();
+  };
+
+  async function lookOnce(): Promise<void> {
+    if (isStopped) return;
+    const controls = await readControls(database);
+    for (const stage of stages) follow(stage, controls);
+    await show();
+    const wanted = controls.get('index')?.generation ?? 0;
+    if (index === null || wanted <= generation) return;
+    await index.rebuild();
+    generation = wanted;
+    await show();
+  }
+
+  function show(): Promise<void> {
+    return showInstance(database, {
+      id,
+      host: hostname(),
+      processId: process.pid,
+      roles: options.roles,
+      version: options.version,
+      startedAt,
+      stages: Object.fromEntries(stages.map((stage) => [stage.name, figuresOf(stage)])),
+      searchIndex: index === null ? null : { ...index.figures(), generation },
+    });
+  }
+
+  /** One look at a time; a look asked for meanwhile comes after it. */
+  const look = (): Promise<void> => {
+    looking = looking.then(lookOnce, lookOnce);
+    return looking;
+  };
+  const lookQuietly = (): void => void look().catch((error: Error) => options.onTrouble('controls', error));
+
+  onControlChange(broker, lookQuietly);
+  await look();
+  const timer = setInterval(lookQuietly, LOOK_EVERY_MS);
+  return {
+    id,
+    startedAt,
+    async addStage(stage) {
+      stages.push(stage);
+      follow(stage, await readControls(database));
+    },
+    setIndex(followed) {
+      index = followed;
+    },
+    look,
+    async stop() {
+      clearInterval(timer);
+      isStopped = true;
+      await looking.catch(() => undefined);
+      await removeInstance(database, id).catch((error: Error) => options.onTrouble('controls', error));
+    },
+  };
+}
+
+function figuresOf({ valve, inFlight }: FollowedStage): StageFigures {
+  return { isPaused: !valve.isOpen, inFlight: inFlight() + valve.busyCount };
+}
