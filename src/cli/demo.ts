@@ -160,8 +160,7 @@ async function call<T>(service: Service, key: string, method: string, path: stri
 function showWhereToLook(service: Service, key: string): void {
   print(`  API         ${service.apiUrl}`);
   print(`  health      ${service.operationsUrl}/readyz    metrics ${service.operationsUrl}/metrics`);
-  print(`  NATS        ${service.natsUrl}`);
-  print(`  PostgreSQL  ${service.databaseUrl}`);
+  print(`  servers     NATS ${new URL(service.natsUrl).host}, PostgreSQL ${new URL(service.databaseUrl).host}`);
   print(`  API key     ${key}`);
   print(`  documents   ${service.apiUrl}/docs`);
   print(`  try         curl -H 'X-API-KEY: ${key}' ${service.apiUrl}/searches`);
