@@ -47,7 +47,7 @@ async function locatePackage(): Promise<{ root: string; version: string }> {
 }
 
 function missing(reason: string, cause?: Error): ServerMissingError {
-  const remedy = 'Or give the URL of a PostgreSQL server in DATABASE_URL.';
+  const remedy = 'Setting DATABASE_URL uses another PostgreSQL instead.';
   return new ServerMissingError(`embedded PostgreSQL: ${reason}. ${remedy}`, { cause });
 }
 

@@ -1,0 +1,36 @@
+# Vigie without embedded servers: DATABASE_URL and NATS_URL name the real ones.
+#
+#   docker build --tag vigie .
+#   docker run --env DATABASE_URL=… --env NATS_URL=… --publish 8080:8080 vigie
+#   docker run --env DATABASE_URL=… vigie keys create --client NAME
+
+# The version the tests run on; any from 20.19 on will do.
+ARG NODE_VERSION=20
+
+FROM node:${NODE_VERSION}-bookworm-slim AS build
+WORKDIR /build
+COPY package.json package-lock.json .npmrc ./
+# No package needs its install script here, and esbuild's would fetch what --omit=optional leaves out.
+RUN npm ci --ignore-scripts --no-audit --no-fund
+COPY tsconfig.json ./
+COPY config config
+COPY src src
+RUN npm run build && npm prune --omit=dev --omit=optional --ignore-scripts --no-audit --no-fund
+
+FROM node:${NODE_VERSION}-bookworm-slim
+ENV NODE_ENV=production \
+    VIGIE_API_HOST=0.0.0.0 \
+    VIGIE_OPERATIONS_HOST=0.0.0.0
+WORKDIR /app
+COPY --from=build /build/node_modules node_modules
+# dist has the layout of the repository: src/main.js, config/default.env, package.json.
+COPY --from=build /build/dist ./
+USER node
+# The REST API; health and metrics.
+EXPOSE 8080 9464
+# A start reads every search from PostgreSQL before it is healthy.
+HEALTHCHECK --interval=10s --timeout=5s --start-period=120s --retries=3 \
+    CMD ["node", "--eval", "fetch(`http://127.0.0.1:${process.env.VIGIE_OPERATIONS_PORT ?? 9464}/healthz`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
+# SIGTERM drains for up to VIGIE_DRAIN_TIMEOUT_MS, 30 s unless set: allow as much (docker stop --time 40).
+ENTRYPOINT ["node", "--enable-source-maps", "src/main.js"]
+CMD ["serve"]
