@@ -1,0 +1,243 @@
+/**
+ * Random histories of adverts and searches, told to the service in batches and to a naive model one by one: both must
+ * name the same deliveries, and a pair must keep one match for ever (decisions, sections 3 and 4).
+ */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { applyMessage, type Change, type HeldProperty } from '../src/domain/change.ts';
+import { EVENT_KINDS, type EventKind } from '../src/domain/codes.ts';
+import { satisfies } from '../src/domain/criteria.ts';
+import type { IntakeMessage } from '../src/domain/intake-message.ts';
+import { isLive } from '../src/domain/property.ts';
+import { propertyDocument, propertyFacts } from '../src/domain/property-document.ts';
+import { bodyOf, type SearchRoute } from '../src/domain/routing.ts';
+import { criteriaOf, SEARCH_DEFAULTS } from '../src/domain/search.ts';
+import { consequencesOf, type JudgedChange, pairsOf } from '../src/pipeline/consequences.ts';
+import type { Match } from '../src/store/matches.ts';
+import { expireAt, resolveToulon, upsertAt } from './support/adverts.ts';
+
+interface SearchPlan {
+  readonly route: SearchRoute;
+  readonly budgetMax: number;
+  /** Unknown to the service before this message. */
+  readonly createdBefore: number;
+  /** Gone from then on. */
+  readonly deletedBefore: number;
+}
+
+interface Told {
+  readonly search: number;
+  readonly channel: string;
+  readonly kind: EventKind;
+  readonly document: string;
+}
+
+const STEPS_MAX = 40;
+const PROPERTIES = ['0d9e0c6a-0000-4000-8000-000000000001', '0d9e0c6a-0000-4000-8000-000000000002'];
+const ADVERTS = ['ad000000-0000-4000-8000-000000000001', 'ad000000-0000-4000-8000-000000000002'];
+const CONTACT = { agency: 'Agence', email: 'a@a.example', fax: null, name: 'N', phone: '+33', reference: 'R' };
+
+const messages: fc.Arbitrary<readonly IntakeMessage[]> = fc
+  .array(
+    fc.record({
+      propertyUuid: fc.constantFrom(...PROPERTIES),
+      advertUuid: fc.constantFrom(...ADVERTS),
+      isExpiry: fc.nat({ max: 4 }).map((n) => n === 0),
+      price: fc.constantFrom(null, 100, 200, 300),
+      title: fc.constantFrom('a', 'b'),
+    }),
+    { minLength: 1, maxLength: STEPS_MAX, size: 'max' },
+  )
+  .map((steps) =>
+    steps.map(({ isExpiry, price, title, ...ids }, at) =>
+      isExpiry ? expireAt(at, ids) : upsertAt(at, { ...ids, advert: { price, title, contact: CONTACT } }),
+    ),
+  );
+
+const searches: fc.Arbitrary<readonly SearchPlan[]> = fc
+  .array(
+    fc.record({
+      budgetMax: fc.constantFrom(100, 200, 300),
+      createdBefore: fc.oneof(fc.constant(0), fc.nat({ max: STEPS_MAX })),
+      lifetime: fc.oneof(fc.constant(STEPS_MAX), fc.nat({ max: STEPS_MAX })),
+      notificationEnabled: fc.nat({ max: 4 }).map((n) => n > 0),
+      endpointRecipient: fc.option(fc.constant('https://client.example/matches')),
+      eventEndpoint: fc.option(fc.constant('https://client.example/events')),
+      subscribedEvents: fc.subarray([...EVENT_KINDS]),
+      hidePropertyContact: fc.boolean(),
+    }),
+    { minLength: 1, maxLength: 6, size: 'max' },
+  )
+  .map((plans) =>
+    plans.map(({ budgetMax, createdBefore, lifetime, ...route }, position) => ({
+      budgetMax,
+      createdBefore,
+      deletedBefore: createdBefore + lifetime,
+      route: { ...route, number: position + 1, id: `5ea2c400-0000-4000-8000-00000000000${position}` },
+    })),
+  );
+
+test('any history, in any batches, tells what the naive model tells', () => {
+  const batchSizes = fc.array(fc.integer({ min: 1, max: 6 }), { minLength: STEPS_MAX, maxLength: STEPS_MAX });
+  fc.assert(
+    fc.property(messages, searches, batchSizes, (history, plans, sizes) => {
+      const service = createService(plans);
+      const model = createModel(plans);
+      for (let at = 0, batch = 0; at < history.length; batch++) {
+        // Searches come and go between batches: routes are read once in each.
+        const end = Math.min(history.length, at + (sizes[batch] as number));
+        const told = service(history.slice(at, end), at);
+        const expected = history.slice(at, end).flatMap((message) => model(message, at));
+        assert.deepEqual(sorted(told), sorted(expected));
+        at = end;
+      }
+    }),
+    { numRuns: 150 },
+  );
+});
+
+function sorted(told: readonly Told[]): readonly string[] {
+  return told.map((each) => JSON.stringify(each)).sort();
+}
+
+/** The recorder without a database: the same order of work, with maps for tables. */
+function createService(plans: readonly SearchPlan[]): (batch: readonly IntakeMessage[], at: number) => readonly Told[] {
+  const properties = new Map<string, HeldProperty>();
+  const matches = new Map<string, Match>();
+  const keyOf = (match: Pick<Match, 'propertyUuid' | 'searchNumber'>) => `${match.propertyUuid}/${match.searchNumber}`;
+
+  return (batch, at) => {
+    const living = plans.filter((plan) => plan.createdBefore <= at && at < plan.deletedBefore);
+    const matchesOf = (held: HeldProperty | null): number[] =>
+      held?.state.adverts.some(isLive)
+        ? living.filter((plan) => isSatisfied(plan, held)).map(({ route }) => route.number)
+        : [];
+    const changes: JudgedChange[] = [];
+    for (const message of batch) {
+      const before = properties.get(message.propertyUuid) ?? null;
+      const change = applyMessage(before, message);
+      if (change.held === null) continue;
+      properties.set(message.propertyUuid, change.held);
+      if (change.mayAffectMatches) {
+        const { held, events } = change;
+        changes.push({
+          propertyUuid: message.propertyUuid,
+          held,
+          events,
+          before: matchesOf(before),
+          after: matchesOf(held),
+          traceparent: null,
+        });
+      }
+    }
+    const pairs = pairsOf(changes);
+    const keys = pairs.propertyUuids.map((propertyUuid, position) =>
+      keyOf({ propertyUuid, searchNumber: pairs.searchNumbers[position] as number }),
+    );
+    assert.equal(new Set(keys).size, keys.length, 'a pair is read once');
+    const routes = new Map(living.map(({ route }) => [route.number, route]));
+    const known = keys.flatMap((key) => matches.get(key) ?? []);
+    const now = new Date(Date.UTC(2026, 0, 1) + at);
+    const { newMatches, changedMatches, snapshots, deliveries, began } = consequencesOf(
+      changes,
+      routes,
+      known,
+      resolveToulon,
+      now,
+    );
+
+    let begins = 0;
+    for (const match of newMatches) {
+      assert.ok(!matches.has(keyOf(match)), 'a pair has one match for ever');
+      begins += Number(match.beganAt !== null);
+      matches.set(keyOf(match), match);
+    }
+    for (const match of changedMatches) {
+      const former = matches.get(keyOf(match));
+      assert.equal(match.id, former?.id);
+      if (former?.beganAt) assert.equal(match.beganAt, former.beganAt, 'createdAt is when it began');
+      else begins += Number(match.beganAt !== null);
+      matches.set(keyOf(match), match);
+    }
+    assert.equal(began.length, begins);
+    for (const match of [...newMatches, ...changedMatches]) assert.equal(match.updatedAt, now);
+    assert.ok(snapshots.length <= 2 * changes.length, 'a document is written once per change and variant');
+    const documents = new Map(snapshots.map(({ id, document }) => [id, document]));
+    return deliveries.map(({ searchNumber, matchId, channel, kind, head, snapshotId }) => {
+      const body = JSON.parse(bodyOf(head, documents.get(snapshotId) as string));
+      const match = matches.get(keyOf({ searchNumber, propertyUuid: body.match.propertyDocument.uuid }));
+      assert.equal(matchId, match?.id);
+      assert.equal(body.match['@id'], `/matches/${matchId}`);
+      assert.equal(body.event, kind);
+      return { search: searchNumber, channel, kind, document: JSON.stringify(body.match.propertyDocument) };
+    });
+  };
+}
+
+function isSatisfied({ budgetMax }: SearchPlan, { state, crawls }: HeldProperty): boolean {
+  const criteria = criteriaOf({ ...SEARCH_DEFAULTS, title: '', budgetMax }, () => null);
+  return satisfies(
+    criteria,
+    propertyFacts(state, crawls, resolveToulon, () => null),
+  );
+}
+
+interface NaiveAdvert {
+  readonly price: number | null;
+  readonly isLive: boolean;
+  readonly seen: string;
+}
+
+/** Knows nothing of documents' insides: a property is its adverts' prices, a match is a set of pairs that have begun. */
+function createModel(plans: readonly SearchPlan[]): (message: IntakeMessage, at: number) => readonly Told[] {
+  const adverts = new Map<string, Map<string, NaiveAdvert>>();
+  const held = new Map<string, HeldProperty>();
+  const begun = new Set<string>();
+
+  function price(propertyUuid: string): number | null {
+    const live = [...(adverts.get(propertyUuid)?.values() ?? [])].filter((advert) => advert.isLive);
+    return live.toSorted((a, b) => b.seen.localeCompare(a.seen))[0]?.price ?? null;
+  }
+
+  return (message, at) => {
+    const { propertyUuid, advertUuid, crawledAt } = message;
+    const priceBefore = price(propertyUuid);
+    const known = adverts.get(propertyUuid) ?? new Map<string, NaiveAdvert>();
+    const former = known.get(advertUuid);
+    if (message.kind === 'upsert')
+      known.set(advertUuid, { price: message.advert.price, isLive: true, seen: crawledAt });
+    else if (former !== undefined) known.set(advertUuid, { ...former, isLive: false });
+    adverts.set(propertyUuid, known);
+    const priceAfter = price(propertyUuid);
+    // Which events a message makes, and the document, have tests of their own.
+    const change: Change = applyMessage(held.get(propertyUuid) ?? null, message);
+    if (change.held !== null) held.set(propertyUuid, change.held);
+
+    const told: Told[] = [];
+    for (const { route, budgetMax, createdBefore, deletedBefore } of plans) {
+      if (at < createdBefore || at >= deletedBefore) continue;
+      const was = priceBefore !== null && priceBefore <= budgetMax;
+      const is = priceAfter !== null && priceAfter <= budgetMax;
+      const pair = `${propertyUuid}/${route.number}`;
+      const begins = is && !was && !begun.has(pair);
+      if (begins) begun.add(pair);
+      if (!route.notificationEnabled || change.held === null) continue;
+      const { state, crawls } = change.held;
+      const options = { withContacts: !route.hidePropertyContact };
+      const document = JSON.stringify(propertyDocument(state, crawls, resolveToulon, options));
+      assert.equal(document.includes('a@a.example'), !route.hidePropertyContact);
+      if (begins && route.endpointRecipient !== null) {
+        const kind = former === undefined ? 'property.ad.create' : 'property.ad.update';
+        told.push({ search: route.number, channel: 'match', kind, document });
+      }
+      if (route.eventEndpoint === null || !(was || is)) continue;
+      for (const { kind } of change.events) {
+        if (route.subscribedEvents.includes(kind))
+          told.push({ search: route.number, channel: 'event', kind, document });
+      }
+    }
+    return told;
+  };
+}

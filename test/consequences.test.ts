@@ -1,0 +1,202 @@
+/** The rules of matching and telling, one by one (decisions, sections 3 to 6); random histories are tested apart. */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { EVENT_KINDS } from '../src/domain/codes.ts';
+import { endpointKeyOf } from '../src/domain/delivery.ts';
+import { bodyOf, type SearchRoute } from '../src/domain/routing.ts';
+import { type Consequences, consequencesOf, type JudgedChange, pairsOf } from '../src/pipeline/consequences.ts';
+import type { Match } from '../src/store/matches.ts';
+import { changesOf, minute, OTHER_ADVERT, PROPERTY, resolveToulon, TOULON, upsertAt } from './support/adverts.ts';
+
+const ROUTE: SearchRoute = {
+  number: 7,
+  id: '5ea2c400-0000-4000-8000-000000000007',
+  notificationEnabled: true,
+  endpointRecipient: 'https://client.example/matches',
+  eventEndpoint: 'https://client.example/events',
+  subscribedEvents: EVENT_KINDS,
+  hidePropertyContact: false,
+};
+const TRACE = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
+const NOW = new Date('2026-03-10T09:00:00.000Z');
+
+const CONTACT = { agency: 'Agence', email: 'a@a.example', fax: null, name: 'N', phone: '+33', reference: 'R' };
+const ADVERT_PARTS = {
+  advert: { price: 250_000, surface: 62, contact: CONTACT },
+  property: { city: { insee: TOULON.insee, zipcode: null, name: null } },
+};
+
+/** Created, then cheaper, then seen again. */
+const [CREATED, CHEAPER, SEEN] = changesOf([
+  upsertAt(0, ADVERT_PARTS),
+  upsertAt(5, { ...ADVERT_PARTS, advert: { ...ADVERT_PARTS.advert, price: 240_000 } }),
+  upsertAt(9, { ...ADVERT_PARTS, advert: { ...ADVERT_PARTS.advert, price: 240_000 } }),
+]);
+
+function judged(change: typeof CREATED, before: readonly number[], after: readonly number[]): JudgedChange {
+  assert.ok(change?.held);
+  return { propertyUuid: PROPERTY, held: change.held, events: change.events, before, after, traceparent: TRACE };
+}
+
+function follow(
+  changes: readonly JudgedChange[],
+  { known = [], route = {} }: { readonly known?: readonly Match[]; readonly route?: Partial<SearchRoute> } = {},
+): Consequences {
+  return consequencesOf(changes, new Map([[7, { ...ROUTE, ...route }]]), known, resolveToulon, NOW);
+}
+
+function sent({ deliveries }: Consequences): string[] {
+  return deliveries.map(({ channel, kind }) => `${channel} ${kind}`);
+}
+
+function bodies({ deliveries, snapshots }: Consequences): readonly Record<string, unknown>[] {
+  const documents = new Map(snapshots.map(({ id, document }) => [id, document]));
+  return deliveries.map(({ head, snapshotId }) => JSON.parse(bodyOf(head, documents.get(snapshotId) as string)));
+}
+
+const MATCH: Match = {
+  id: '3a7c4000-0000-4000-8000-000000000001',
+  searchNumber: 7,
+  propertyUuid: PROPERTY,
+  beganAt: new Date(minute(-60)),
+  updatedAt: new Date(minute(-60)),
+};
+const STANDING: Match = { ...MATCH, beganAt: null };
+
+test('a property that satisfies a search from its first state on is a match', () => {
+  const consequences = follow([judged(CREATED, [], [7])]);
+  assert.deepEqual(sent(consequences), ['match property.ad.create', 'event property.ad.create']);
+  assert.equal(consequences.began.length, 1);
+  const [match] = consequences.newMatches;
+  assert.deepEqual({ ...match, id: null }, { ...MATCH, id: null, beganAt: NOW, updatedAt: NOW });
+});
+
+test('a new search is not flooded: what satisfied it before is told by its events alone, and is no match', () => {
+  const consequences = follow([judged(CHEAPER, [7], [7])]);
+  assert.deepEqual(sent(consequences), ['event ad.update.price', 'event property.ad.update']);
+  assert.equal(consequences.began.length, 0);
+  assert.equal(consequences.newMatches[0]?.beganAt, null);
+  assert.deepEqual(sent(follow([judged(CHEAPER, [7], [7])], { route: { eventEndpoint: null } })), []);
+  assert.deepEqual(follow([judged(CHEAPER, [7], [7])], { route: { eventEndpoint: null } }).newMatches, []);
+});
+
+test('a pair that only stood begins when the property leaves and comes back', () => {
+  const left = follow([judged(CHEAPER, [7], [])], { known: [STANDING] });
+  assert.deepEqual([left.began.length, sent(left)], [0, ['event ad.update.price', 'event property.ad.update']]);
+  const back = follow([judged(CHEAPER, [], [7])], { known: left.changedMatches });
+  assert.deepEqual(sent(back), ['match property.ad.update', 'event ad.update.price', 'event property.ad.update']);
+  assert.deepEqual(back.changedMatches, [{ ...STANDING, beganAt: NOW, updatedAt: NOW }]);
+});
+
+test('a match that began stays one match: coming back is told by events alone', () => {
+  const back = follow([judged(CHEAPER, [], [7])], { known: [MATCH] });
+  assert.deepEqual(sent(back), ['event ad.update.price', 'event property.ad.update']);
+  assert.deepEqual(back.changedMatches, [{ ...MATCH, updatedAt: NOW }]);
+  assert.deepEqual([back.newMatches, back.began.length], [[], 0]);
+});
+
+test('twice in one batch begins once', () => {
+  const consequences = follow([judged(CREATED, [], [7]), judged(CHEAPER, [7], []), judged(CHEAPER, [], [7])]);
+  assert.equal(sent(consequences).filter((line) => line.startsWith('match')).length, 1);
+  assert.deepEqual([consequences.newMatches.length, consequences.changedMatches.length], [1, 0]);
+  assert.deepEqual(new Set(consequences.deliveries.map(({ matchId }) => matchId)).size, 1);
+});
+
+test('a price that leaves the budget is still news to the search it leaves', () => {
+  const events = ['event ad.update.price', 'event property.ad.update'];
+  assert.deepEqual(sent(follow([judged(CHEAPER, [7], [])], { known: [MATCH] })), events);
+});
+
+test('a re-crawl without events tells only the searches that it makes begin', () => {
+  assert.deepEqual(sent(follow([judged(SEEN, [7], [7])], { known: [MATCH] })), []);
+  assert.deepEqual(follow([judged(SEEN, [7], [])], { known: [MATCH] }).changedMatches, []);
+  assert.deepEqual(sent(follow([judged(SEEN, [], [7])])), ['match property.ad.update']);
+});
+
+test('a match begins for a silent search as well, without a delivery', () => {
+  const consequences = follow([judged(CREATED, [], [7])], { route: { notificationEnabled: false } });
+  assert.deepEqual([consequences.began.length, consequences.newMatches.length], [1, 1]);
+  assert.deepEqual([consequences.deliveries, consequences.snapshots], [[], []]);
+});
+
+test('a search deleted meanwhile gets nothing', () => {
+  const { snapshots, ...rest } = consequencesOf([judged(CREATED, [], [8])], new Map(), [], resolveToulon, NOW);
+  assert.deepEqual(rest, { newMatches: [], changedMatches: [], deliveries: [], began: [] });
+  assert.deepEqual(snapshots, []);
+});
+
+test('each delivery carries the document as it was at its own change, written once for all searches', () => {
+  const routes = new Map([7, 8, 9].map((number) => [number, { ...ROUTE, number, hidePropertyContact: number === 9 }]));
+  const changes = [judged(CREATED, [], [7, 8, 9]), judged(CHEAPER, [7, 8, 9], [7, 8, 9])];
+  const consequences = consequencesOf(changes, routes, [], resolveToulon, NOW);
+  assert.equal(consequences.snapshots.length, 4);
+  const prices = bodies(consequences).map(({ event, match }) => [
+    event === 'property.ad.create',
+    (match as { propertyDocument: { price: number } }).propertyDocument.price,
+  ]);
+  for (const [isCreation, price] of prices) assert.equal(price, isCreation ? 250_000 : 240_000);
+});
+
+test('hidePropertyContact leaves no contact anywhere in the body', () => {
+  const [, , shared] = changesOf([
+    upsertAt(0, ADVERT_PARTS),
+    upsertAt(5, { ...ADVERT_PARTS, advertUuid: OTHER_ADVERT }),
+    upsertAt(9, { ...ADVERT_PARTS, advert: { contact: { ...CONTACT, phone: '+34' } } }),
+  ]);
+  const texts = (hidePropertyContact: boolean) =>
+    bodies(follow([judged(shared, [], [7])], { route: { hidePropertyContact } })).map((body) => JSON.stringify(body));
+  assert.ok(texts(true).length > 1);
+  for (const text of texts(true)) assert.doesNotMatch(text, /contact|a@a\.example|\+3|Agence"/);
+  for (const text of texts(false)) assert.match(text, /"contact":\{"agency":"Agence","email":"a@a\.example"/);
+});
+
+test('the body of an event has the shape of the specification, section 6.2', () => {
+  const consequences = follow([judged(CHEAPER, [7], [7])], { known: [MATCH] });
+  const [price, update] = bodies(consequences);
+  assert.deepEqual(Object.keys(price ?? {}), ['event', 'adEvent', 'match']);
+  assert.equal(price?.event, 'ad.update.price');
+  assert.deepEqual(price?.adEvent, {
+    fieldName: 'price',
+    fieldOldValue: '250000',
+    fieldNewValue: '240000',
+    percentVariation: '-4.00',
+    createdAt: minute(5),
+  });
+  assert.deepEqual(Object.keys(update ?? {}), ['event', 'match']);
+  for (const body of [price, update]) {
+    const { propertyDocument, ...match } = body?.match as Record<string, unknown>;
+    assert.deepEqual(match, {
+      '@context': '/contexts/Match',
+      '@id': `/matches/${MATCH.id}`,
+      '@type': 'Match',
+      property: `/documents/properties/${PROPERTY}`,
+      search: `/searches/${ROUTE.id}`,
+      createdAt: MATCH.beganAt?.toISOString(),
+      updatedAt: NOW.toISOString(),
+    });
+    assert.equal((propertyDocument as { uuid: string }).uuid, PROPERTY);
+  }
+});
+
+test('a delivery names its search, match, endpoint, the key of that endpoint and the trace of its change', () => {
+  const consequences = follow([judged(CREATED, [], [7])]);
+  for (const delivery of consequences.deliveries) {
+    assert.equal(delivery.searchNumber, 7);
+    assert.equal(delivery.matchId, consequences.newMatches[0]?.id);
+    assert.equal(delivery.endpoint, delivery.channel === 'match' ? ROUTE.endpointRecipient : ROUTE.eventEndpoint);
+    assert.equal(delivery.endpointKey, endpointKeyOf(delivery.endpoint));
+    assert.equal(delivery.traceparent, TRACE);
+  }
+  assert.equal(new Set(consequences.deliveries.map(({ id }) => id)).size, 2);
+});
+
+test('the pairs to read are each named once, whatever the changes', () => {
+  const { propertyUuids, searchNumbers } = pairsOf([
+    judged(CREATED, [], [7, 8]),
+    judged(CHEAPER, [7, 8], [8, 9]),
+    judged(SEEN, [8, 9], [9, 10]),
+  ]);
+  assert.deepEqual(propertyUuids, Array(4).fill(PROPERTY));
+  assert.deepEqual(searchNumbers, [7, 8, 9, 10]);
+});
