@@ -71,7 +71,7 @@ async function keysCommand([action = '', ...args]: readonly string[]): Promise<v
     const { values } = parse(args, { client: { type: 'string' }, name: { type: 'string', default: 'default' } }, 0);
     const { client, name } = values;
     if (client === undefined || client.trim() === '') throw new UsageError('keys create needs --client NAME');
-    return withDatabase(readConfig(), (database) => createKey(database, client, String(name)));
+    return withDatabase(readConfig(), (database) => createKey(database, client, name));
   }
   if (action === 'list') return withDatabase(readConfig(), listKeys);
   if (action === 'revoke') {

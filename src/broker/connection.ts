@@ -60,8 +60,13 @@ function serverOf(url: string): { servers: string; user?: string; pass?: string;
 
 async function followStatus(connection: NatsConnection, onStatus: BrokerOptions['onStatus']): Promise<void> {
   for await (const status of connection.status()) {
-    if (status.type === Events.Disconnect) onStatus('disconnected', String(status.data));
-    if (status.type === Events.Reconnect) onStatus('reconnected', String(status.data));
-    if (status.type === Events.Error) onStatus('error', String(status.data));
+    if (status.type === Events.Disconnect) onStatus('disconnected', detailOf(status.data));
+    if (status.type === Events.Reconnect) onStatus('reconnected', detailOf(status.data));
+    if (status.type === Events.Error) onStatus('error', detailOf(status.data));
   }
+}
+
+/** A server's address or an error code as text; a change of the cluster as JSON. */
+function detailOf(value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value);
 }

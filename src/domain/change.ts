@@ -157,7 +157,7 @@ function fieldChanges(before: AdvertContent, after: AdvertContent): [EventKind, 
 }
 
 function eventOf(message: IntakeMessage, kind: EventKind, field: FieldChange | null = null): AdvertEvent {
-  return { kind, advertUuid: message.advertUuid as Uuid, createdAt: message.crawledAt, field };
+  return { kind, advertUuid: message.advertUuid, createdAt: message.crawledAt, field };
 }
 
 function asText(value: number | null): string | null {
