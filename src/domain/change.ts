@@ -6,7 +6,6 @@
 
 import type { AdvertContent, AdvertEvent, FieldChange } from './advert.ts';
 import type { EventKind } from './codes.ts';
-import type { Uuid } from './ids.ts';
 import type { IntakeMessage, UpsertMessage } from './intake-message.ts';
 import { percentVariation } from './percent-variation.ts';
 import { type Crawls, EVENTS_KEPT, type HeldAdvert, isLive, type PropertyState, speakingAdvert } from './property.ts';
