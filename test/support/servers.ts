@@ -7,7 +7,7 @@
  */
 
 import { execFile } from 'node:child_process';
-import { access, mkdtemp, rm, statfs } from 'node:fs/promises';
+import { access, mkdtemp, readdir, rm, statfs } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -52,6 +52,7 @@ const TEST_SETTINGS = {
 };
 /** Some fifty clusters: those of tests side by side, and what killed tests left. */
 const MEMORY_FREE_BYTES = 4 * 1024 ** 3;
+const PREFIX = 'vigie-test-';
 const CACHE = cacheDirectory(process.env.VIGIE_CACHE_DIR || null);
 
 export async function startTestServers(cleanup: Cleanup): Promise<TestServers> {
@@ -127,7 +128,19 @@ async function postgresTemplate(): Promise<string> {
 export async function temporaryDirectory(name: string): Promise<string> {
   const memory = await statfs('/dev/shm').catch(() => null);
   const isRoomy = memory !== null && memory.bavail * memory.bsize > MEMORY_FREE_BYTES;
-  return mkdtemp(join(isRoomy ? '/dev/shm' : tmpdir(), `vigie-test-${name}-`));
+  const parent = isRoomy ? '/dev/shm' : tmpdir();
+  await removeAbandoned(parent);
+  return mkdtemp(join(parent, `${PREFIX}${process.pid}-${name}-`));
+}
+
+/** What test processes that were killed left behind. */
+async function removeAbandoned(parent: string): Promise<void> {
+  for (const name of await readdir(parent)) {
+    const [, pid] = name.startsWith(PREFIX) ? (/^(\d+)-/.exec(name.slice(PREFIX.length)) ?? []) : [];
+    if (pid === undefined || (await exists(`/proc/${pid}`))) continue;
+    // Its servers may be writing their last, or another user's tests have left it: some later test removes it.
+    await rm(join(parent, name), { recursive: true, force: true }).catch(() => undefined);
+  }
 }
 
 function exists(path: string): Promise<boolean> {
