@@ -17,6 +17,8 @@ import {
   ensureIntake,
   INTAKE_CONSUMER,
   isMissing,
+  retryConsumer,
+  retrySubject,
 } from '../src/broker/topology.ts';
 import { endpointKeyOf } from '../src/domain/delivery.ts';
 import { PROPERTY } from './support/adverts.ts';
@@ -52,7 +54,10 @@ function brokerWith(existing: readonly string[], refusal: Error = notFound()) {
   return { broker: { manager } as unknown as Broker, streams, consumers };
 }
 
-const COURIERS = Array.from({ length: DELIVERY_PARTITIONS }, (_, partition) => deliveryConsumer(partition));
+const COURIERS = Array.from({ length: DELIVERY_PARTITIONS }, (_, partition) => [
+  deliveryConsumer(partition),
+  retryConsumer(partition),
+]).flat();
 
 test('on an empty server the streams and their durable consumers are created', async () => {
   const { broker, streams, consumers } = brokerWith([]);
@@ -91,7 +96,7 @@ test('only what is missing is created', async () => {
   await ensureIntake(broker);
   await ensureDeliveries(broker);
   assert.equal(streams.size, 0);
-  assert.equal(consumers.size, DELIVERY_PARTITIONS);
+  assert.equal(consumers.size, COURIERS.length, 'the intake, and all couriers but one');
   assert.ok(!consumers.has(`${DELIVERIES_STREAM}/courier-3`));
 });
 
@@ -126,6 +131,10 @@ test('each delivery subject is read by exactly one consumer, and an endpoint kee
       const readers = filters.filter((filter) => subject.startsWith(filter.replace(/\*$/, '')));
       assert.equal(readers.length, 1);
       partitions.add(readers[0] as string);
+      const retries = retrySubject(endpointKeyOf(url));
+      const retryReaders = filters.filter((filter) => retries.startsWith(filter.replace(/\*$/, '')));
+      assert.equal(retryReaders.length, 1);
+      assert.notEqual(retryReaders[0], readers[0], 'due retries must not stand before first attempts');
     }),
     { numRuns: 200 },
   );

@@ -4,7 +4,9 @@
  *
  * `ADVERTS` holds what crawlers say, `DELIVERIES` the deliveries to look at. A delivery's subject is
  * `deliveries.<partition>.<endpoint key>`: one consumer per partition, because a burst of due retries costs a consumer
- * the square of its length, and one filter subject each, because nats-server 2.9 knows no more.
+ * the square of its length, and one filter subject each, because nats-server 2.9 knows no more. Retries have partitions
+ * of their own, `deliveries.r<partition>.<endpoint key>`: a consumer hands out due messages before new ones, and the
+ * retries of an outage would stand before every live alert.
  */
 
 import { AckPolicy, DiscardPolicy, NatsError, nanos, RetentionPolicy, StorageType } from 'nats';
@@ -30,9 +32,21 @@ export function deliveryConsumer(partition: number): string {
   return `courier-${partition}`;
 }
 
+export function retryConsumer(partition: number): string {
+  return `courier-retries-${partition}`;
+}
+
 /** `endpointKey`: hexadecimal; its first eight digits choose the partition. */
 export function deliverySubject(endpointKey: string): string {
-  return `deliveries.${Number.parseInt(endpointKey.slice(0, 8), 16) % DELIVERY_PARTITIONS}.${endpointKey}`;
+  return `deliveries.${partitionOf(endpointKey)}.${endpointKey}`;
+}
+
+export function retrySubject(endpointKey: string): string {
+  return `deliveries.r${partitionOf(endpointKey)}.${endpointKey}`;
+}
+
+function partitionOf(endpointKey: string): number {
+  return Number.parseInt(endpointKey.slice(0, 8), 16) % DELIVERY_PARTITIONS;
 }
 
 export async function ensureAdvertsStream(broker: Broker): Promise<void> {
@@ -66,8 +80,9 @@ export async function ensureIntake(broker: Broker): Promise<void> {
   );
 }
 
-export async function ensureDeliveries(broker: Broker): Promise<void> {
-  await createIfMissing(
+/** Resolves with true when the stream was missing: then no message points at the open deliveries any more. */
+export async function ensureDeliveries(broker: Broker): Promise<boolean> {
+  const isNew = await createIfMissing(
     () => broker.manager.streams.info(DELIVERIES_STREAM),
     () =>
       broker.manager.streams.add({
@@ -79,28 +94,36 @@ export async function ensureDeliveries(broker: Broker): Promise<void> {
       }),
   );
   for (let partition = 0; partition < DELIVERY_PARTITIONS; partition++) {
-    const durable = deliveryConsumer(partition);
-    await createIfMissing(
-      () => broker.manager.consumers.info(DELIVERIES_STREAM, durable),
-      () =>
-        broker.manager.consumers.add(DELIVERIES_STREAM, {
-          durable_name: durable,
-          filter_subject: `deliveries.${partition}.*`,
-          ack_policy: AckPolicy.Explicit,
-          ack_wait: nanos(DELIVERY_ACK_WAIT_MS),
-          max_ack_pending: -1,
-          max_deliver: -1,
-        }),
-    );
+    await ensureDeliveryConsumer(broker, deliveryConsumer(partition), `deliveries.${partition}.*`);
+    await ensureDeliveryConsumer(broker, retryConsumer(partition), `deliveries.r${partition}.*`);
   }
+  return isNew;
 }
 
-async function createIfMissing(info: () => Promise<unknown>, create: () => Promise<unknown>): Promise<void> {
+async function ensureDeliveryConsumer(broker: Broker, durable: string, filterSubject: string): Promise<void> {
+  await createIfMissing(
+    () => broker.manager.consumers.info(DELIVERIES_STREAM, durable),
+    () =>
+      broker.manager.consumers.add(DELIVERIES_STREAM, {
+        durable_name: durable,
+        filter_subject: filterSubject,
+        ack_policy: AckPolicy.Explicit,
+        ack_wait: nanos(DELIVERY_ACK_WAIT_MS),
+        max_ack_pending: -1,
+        max_deliver: -1,
+      }),
+  );
+}
+
+/** Resolves with true when it had to be created. */
+async function createIfMissing(info: () => Promise<unknown>, create: () => Promise<unknown>): Promise<boolean> {
   try {
     await info();
+    return false;
   } catch (error) {
     if (!isMissing(error)) throw error;
     await create();
+    return true;
   }
 }
 

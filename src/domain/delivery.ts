@@ -1,12 +1,16 @@
 /**
  * The life of a delivery (decisions, section 6). The row in PostgreSQL is the truth; a dispatched message is only a
- * hint to look at it.
+ * hint to look at it, so every step below is refused when the row does not allow it, however often and in whatever
+ * order messages come. `store/deliveries.ts` says the same in SQL, and a test compares the two.
  *
- * - `queued`      waits for its first attempt            → sending, parked, cancelled
- * - `sending`     an attempt is counted and under way     → delivered, retry_wait, failed, cancelled
- * - `retry_wait`  failed, due again at `dueAt`            → sending, parked, cancelled
- * - `parked`      its endpoint is paused or overflowing   → queued, retry_wait, cancelled
- * - `delivered`, `failed`, `cancelled`                    final (an operator's replay re-queues `failed`)
+ * - `queued`      waits for its first attempt              → sending, parked, cancelled
+ * - `sending`     an attempt is counted and under way       → delivered, retry_wait, failed, cancelled
+ * - `retry_wait`  failed, due again at `dueAt`              → sending, parked, cancelled
+ * - `parked`      its endpoint is paused or has too many    → sending, cancelled
+ * - `delivered`, `failed`, `cancelled`                      final (an operator's replay re-queues `failed`)
+ *
+ * An attempt whose process died is aborted when its lease ends. Should its outcome arrive after all, and be a success,
+ * it wins over the abort: the endpoint has the data.
  */
 
 import { createHash } from 'node:crypto';
@@ -76,12 +80,88 @@ export interface AfterAttempt {
   readonly dueAt: Date | null;
 }
 
-/** HTTP 200 delivers; anything else is retried `retryDelayMs` after the attempt's end, five times. */
-export function afterAttempt(attemptCount: number, outcome: AttemptOutcome, retryDelayMs: number): AfterAttempt {
+/** `attemptCount`: of this series, from 1. HTTP 200 delivers; anything else is retried `retryDelayMs` after the attempt's end, five times. */
+export function afterAttempt(
+  attemptCount: number,
+  outcome: Pick<AttemptOutcome, 'startedAt' | 'durationMs' | 'error'>,
+  retryDelayMs: number,
+): AfterAttempt {
   if (outcome.error === null) return { state: 'delivered', dueAt: null };
   if (attemptCount >= ATTEMPTS_MAX) return { state: 'failed', dueAt: null };
   const endedAt = outcome.startedAt.getTime() + outcome.durationMs;
   return { state: 'retry_wait', dueAt: new Date(endedAt + retryDelayMs) };
+}
+
+/** What the steps of a delivery read and write. Times in milliseconds of PostgreSQL's clock. */
+export interface DeliveryProgress {
+  readonly state: DeliveryState;
+  /** Attempts counted: the present one's number while `sending`. Counts on over replays. */
+  readonly attemptCount: number;
+  /** Attempts made before the last replay. */
+  readonly attemptsSpent: number;
+  readonly attemptStartedAt: number | null;
+  /** When the next attempt may start; while `sending`, when the lease ends. */
+  readonly dueAt: number;
+}
+
+export const NEW_DELIVERY = { state: 'queued', attemptCount: 0, attemptsSpent: 0, attemptStartedAt: null } as const;
+
+/** Counts an attempt, before any byte is sent. `from`: by a message, or drawn from what is parked. Null when refused. */
+export function claim(
+  delivery: DeliveryProgress,
+  from: 'message' | 'parked',
+  now: number,
+  leaseMs: number,
+): DeliveryProgress | null {
+  const isOpen = from === 'parked' ? delivery.state === 'parked' : isWaiting(delivery);
+  if (!isOpen || delivery.dueAt > now) return null;
+  const attemptCount = delivery.attemptCount + 1;
+  return { ...delivery, state: 'sending', attemptCount, attemptStartedAt: now, dueAt: now + leaseMs };
+}
+
+/** Records how attempt `number` ended. Null when the delivery has gone on without it. */
+export function end(
+  delivery: DeliveryProgress,
+  number: number,
+  outcome: Pick<AttemptOutcome, 'startedAt' | 'durationMs' | 'error'>,
+  retryDelayMs: number,
+): DeliveryProgress | null {
+  const { state, dueAt } = afterAttempt(number - delivery.attemptsSpent, outcome, retryDelayMs);
+  const isLateSuccess =
+    state === 'delivered' && (isWaiting(delivery) || delivery.state === 'parked' || delivery.state === 'failed');
+  if (delivery.attemptCount !== number || !(delivery.state === 'sending' || isLateSuccess)) return null;
+  return { ...delivery, state, dueAt: dueAt?.getTime() ?? delivery.dueAt };
+}
+
+/** Once the lease has ended: the attempt counts as failed, due again one delay after it started. Null when refused. */
+export function abort(delivery: DeliveryProgress, now: number, retryDelayMs: number): DeliveryProgress | null {
+  if (delivery.state !== 'sending' || delivery.dueAt > now || delivery.attemptStartedAt === null) return null;
+  const outcome = { startedAt: new Date(delivery.attemptStartedAt), durationMs: 0, error: 'aborted' as const };
+  return end(delivery, delivery.attemptCount, outcome, retryDelayMs);
+}
+
+/** Sets it aside without using an attempt. Null when refused. */
+export function park(delivery: DeliveryProgress): DeliveryProgress | null {
+  return isWaiting(delivery) ? { ...delivery, state: 'parked' } : null;
+}
+
+/** An operator's replay: a new series of attempts under the same id. Null when refused. */
+export function replay(delivery: DeliveryProgress, now: number): DeliveryProgress | null {
+  if (delivery.state !== 'failed') return null;
+  return { ...delivery, state: 'queued', attemptsSpent: delivery.attemptCount, dueAt: now };
+}
+
+/** Null when it is final already. */
+export function cancel(delivery: DeliveryProgress): DeliveryProgress | null {
+  return isFinal(delivery.state) ? null : { ...delivery, state: 'cancelled' };
+}
+
+export function isFinal(state: DeliveryState): boolean {
+  return state === 'delivered' || state === 'failed' || state === 'cancelled';
+}
+
+function isWaiting({ state }: DeliveryProgress): boolean {
+  return state === 'queued' || state === 'retry_wait';
 }
 
 /**

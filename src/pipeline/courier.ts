@@ -1,28 +1,30 @@
 /**
- * From the dispatched message to the client's endpoint. A delivery is claimed (its attempt counted) before any byte is
- * sent; its outcome is committed before the message is settled: acknowledged when the delivery is final, handed back
- * with a delay when it is due again. Claims and outcomes go to PostgreSQL in batches.
+ * From the dispatched message to the client's endpoint. Every pulled message waits in the lane of its endpoint or, when
+ * that has no room, is parked; so pulling never stops, and no endpoint stands before another. Slots are given out in a
+ * fair round (webhooks/fair-round.ts); with a slot a delivery is claimed, sent, recorded, and its message settled.
  */
 
-import { type ActorFailure, spawn } from '../actor/actor.ts';
+import { type ActorFailure } from '../actor/actor.ts';
 import type { Broker } from '../broker/connection.ts';
-import { type Disposition, type PulledMessage, startPull } from '../broker/pull.ts';
-import { DELIVERIES_STREAM, DELIVERY_PARTITIONS, deliveryConsumer, ensureDeliveries } from '../broker/topology.ts';
-import type { Valve } from '../broker/valve.ts';
-import { type AttemptOutcome, afterAttempt } from '../domain/delivery.ts';
-import { bodyOf } from '../domain/routing.ts';
-import { type Database, transaction } from '../store/database.ts';
+import { type PulledMessage, startPull } from '../broker/pull.ts';
 import {
-  type ClaimedDelivery,
-  claimDeliveries,
-  readRefusals,
-  recordAttempts,
-  type SettledAttempt,
-} from '../store/deliveries.ts';
+  DELIVERIES_STREAM,
+  DELIVERY_PARTITIONS,
+  deliveryConsumer,
+  ensureDeliveries,
+  retryConsumer,
+} from '../broker/topology.ts';
+import type { Valve } from '../broker/valve.ts';
+import type { SettledAttempt } from '../store/attempts.ts';
+import type { Database } from '../store/database.ts';
+import { FairRound } from '../webhooks/fair-round.ts';
 import type { Sender } from '../webhooks/sender.ts';
-import { deliveryIdOf } from './dispatcher.ts';
-import { createSemaphore } from './semaphore.ts';
-import { traceAttempt } from './tracing.ts';
+import { createAttempts, type WaitingDelivery } from './delivery-attempts.ts';
+import { hintOf } from './delivery-messages.ts';
+import { startDeliveryOutcomes } from './delivery-outcomes.ts';
+import { startEndpointUpkeep } from './endpoint-upkeep.ts';
+import { startParking } from './parking.ts';
+import { republishOpen } from './sweeper.ts';
 
 export interface CourierDependencies {
   readonly broker: Broker;
@@ -30,8 +32,9 @@ export interface CourierDependencies {
   readonly sender: Pick<Sender, 'send'>;
   readonly retryDelayMs: number;
   readonly attemptTimeoutMs: number;
+  /** Slots: attempts under way or being recorded. */
   readonly attemptsInFlightMax: number;
-  /** Closed, it pauses the stage. */
+  /** Closed, it pauses the stage: nothing is pulled and no attempt starts. */
   readonly valve?: Valve;
   readonly onAttempt: (settled: SettledAttempt) => void;
   readonly onFailure: (failure: ActorFailure) => void;
@@ -39,140 +42,102 @@ export interface CourierDependencies {
 }
 
 export interface Courier {
-  /** Deliveries pulled and not yet settled. */
+  /** Deliveries pulled and not yet settled: waiting in memory for a slot, being sent, being recorded. */
   readonly inFlight: number;
-  /** Stops pulling; resolves when the attempts under way are recorded and settled. */
+  /** Stops pulling, hands back what waits; resolves when the attempts under way are recorded and settled. */
   drain(): Promise<void>;
 }
 
-interface Ended {
-  readonly settled: SettledAttempt;
-  readonly message: PulledMessage;
-}
-
-const CLAIMS_MAX = 64;
-const OUTCOMES_MAX = 128;
-/** How much longer than an attempt its claim lasts: time to record the outcome. */
-const LEASE_MARGIN_MS = 15_000;
+const PULL_MAX = 256;
+const WAITING_MAX = 16_384;
+/** No endpoint holds more than this share of the slots. */
+const LANE_SHARE = 1 / 8;
 
 export async function startCourier(dependencies: CourierDependencies): Promise<Courier> {
   const { broker, database, valve, onFailure, onTrouble } = dependencies;
-  await ensureDeliveries(broker);
-  const slots = createSemaphore(dependencies.attemptsInFlightMax);
-  const underWay = new Set<Promise<void>>();
-
-  const outcomes = spawn<Ended>({
-    name: 'outcomes',
-    mailboxMax: OUTCOMES_MAX,
-    batchMax: OUTCOMES_MAX,
-    supervision: 'retry',
-    onFailure,
-    async receive(ended) {
-      await transaction(database, (client) =>
-        recordAttempts(
-          client,
-          ended.map(({ settled }) => settled),
-        ),
-      );
-      for (const { settled } of ended) dependencies.onAttempt(settled);
-      await Promise.all(ended.map(({ settled, message }) => message.settle(dispositionOf(settled, dependencies))));
-    },
+  await restoreStream(dependencies);
+  const round = new FairRound<WaitingDelivery>({
+    slots: dependencies.attemptsInFlightMax,
+    concurrencyMax: Math.max(2, Math.floor(dependencies.attemptsInFlightMax * LANE_SHARE)),
+    tooLongMs: dependencies.attemptTimeoutMs / 2,
+    waitingMax: WAITING_MAX,
   });
-
-  const claims = spawn<PulledMessage>({
-    name: 'claims',
-    mailboxMax: CLAIMS_MAX,
-    batchMax: Math.min(CLAIMS_MAX, dependencies.attemptsInFlightMax),
-    supervision: 'retry',
-    onFailure,
-    async receive(messages) {
-      const byId = new Map(messages.map((message) => [deliveryIdOf(message), message]));
-      await slots.acquire(messages.length);
-      const claimed = await claimOrRelease([...byId.keys()], messages.length);
-      for (const delivery of claimed) {
-        const attempt = makeAttempt(delivery, byId.get(delivery.id) as PulledMessage);
-        underWay.add(attempt);
-        void attempt.finally(() => underWay.delete(attempt));
-        byId.delete(delivery.id);
-      }
-      await settleRefused(byId);
+  const outcomes = startDeliveryOutcomes(dependencies);
+  const attempts = createAttempts(round, outcomes, dependencies);
+  const parking = startParking(
+    database,
+    (endpointKeys) => {
+      for (const key of endpointKeys) round.noteParked(key);
+      attempts.pump();
     },
-  });
+    onFailure,
+  );
+  const park = async ({ id, endpointKey, message }: WaitingDelivery): Promise<void> => {
+    attempts.forget(id);
+    await parking.tell({ id, endpointKey, message });
+  };
+  const upkeep = await startEndpointUpkeep({ database, round, park, pump: attempts.pump, onTrouble });
 
-  async function claimOrRelease(ids: readonly string[], slotCount: number): Promise<readonly ClaimedDelivery[]> {
-    try {
-      const claimed = await claimDeliveries(database, ids, dependencies.attemptTimeoutMs + LEASE_MARGIN_MS);
-      slots.release(slotCount - claimed.length);
-      return claimed;
-    } catch (error) {
-      slots.release(slotCount);
-      throw error;
-    }
+  async function onMessage(message: PulledMessage): Promise<void> {
+    const hint = hintOf(message);
+    if (hint === null) return message.settle({ type: 'term' });
+    const dueInMs = hint.dueAt - Date.now();
+    if (dueInMs > 0) return message.settle({ type: 'nak', delayMs: dueInMs });
+    const waiting = { ...hint, message, admittedAt: performance.now() };
+    if (attempts.isHeld(waiting)) return;
+    if (!round.add(hint.endpointKey, waiting, hint.isRetry)) return park(waiting);
+    attempts.hold(waiting);
+    attempts.pump();
   }
 
-  async function makeAttempt(delivery: ClaimedDelivery, message: PulledMessage): Promise<void> {
-    const trace = traceAttempt(delivery);
-    const outcome = await dependencies.sender.send({
-      id: delivery.id,
-      endpoint: delivery.endpoint,
-      body: bodyOf(delivery.head, delivery.document),
-      token: delivery.token,
-      startedAt: delivery.startedAt,
-      ...trace.headers,
-    });
-    trace.end(outcome);
-    slots.release(1);
-    await outcomes.tell({ settled: settledOf(delivery, outcome, dependencies.retryDelayMs), message });
-  }
-
-  /** Final or gone: nothing to do any more. Not due, or another process is at it: look again when it is. */
-  async function settleRefused(refused: ReadonlyMap<string, PulledMessage>): Promise<void> {
-    if (refused.size === 0) return;
-    const refusals = await readRefusals(database, [...refused.keys()]);
-    const dueInMs = new Map(refusals.map((refusal) => [refusal.id, refusal.dueInMs]));
-    await Promise.all(
-      [...refused].map(([id, message]) => {
-        const delayMs = dueInMs.get(id) ?? null;
-        return message.settle(delayMs === null ? { type: 'ack' } : { type: 'nak', delayMs: Math.max(1, delayMs) });
-      }),
-    );
-  }
-
-  const pulls = Array.from({ length: DELIVERY_PARTITIONS }, (_, partition) =>
+  const ensure = once(() => restoreStream(dependencies));
+  const consumers = Array.from({ length: DELIVERY_PARTITIONS }, (_, partition) => [
+    deliveryConsumer(partition),
+    retryConsumer(partition),
+  ]).flat();
+  const pulls = consumers.map((consumer) =>
     startPull(broker, {
       stream: DELIVERIES_STREAM,
-      consumer: deliveryConsumer(partition),
-      batchMax: CLAIMS_MAX,
-      onMessage: (message) => claims.tell(message),
+      consumer,
+      batchMax: PULL_MAX,
+      onMessage,
       onTrouble,
-      ensure: () => ensureDeliveries(broker),
+      ensure,
       ...(valve === undefined ? {} : { valve }),
     }),
   );
   return {
     get inFlight() {
-      return claims.depth + underWay.size + outcomes.depth;
+      return round.waiting + round.inFlight;
     },
     async drain() {
-      await Promise.all(pulls.map((pull) => pull.stop()));
-      await claims.drain();
-      await Promise.all(underWay);
+      attempts.stopStarting();
+      await Promise.all([upkeep.stop(), ...pulls.map((pull) => pull.stop())]);
+      for (const lane of round.lanes()) {
+        // Handed back, not let go: another instance, or the next start, has them at once.
+        for (const { message } of round.empty(lane)) await message.settle({ type: 'nak', delayMs: 0 });
+      }
+      await attempts.ended();
+      await parking.drain();
       await outcomes.drain();
+      await upkeep.writeLast();
+      await broker.connection.flush().catch((error: Error) => onTrouble('flush', error));
     },
   };
 }
 
-function settledOf(delivery: ClaimedDelivery, outcome: AttemptOutcome, retryDelayMs: number): SettledAttempt {
-  return {
-    id: delivery.id,
-    searchNumber: delivery.searchNumber,
-    endpointKey: delivery.endpointKey,
-    attemptCount: delivery.attemptCount,
-    outcome,
-    after: afterAttempt(delivery.attemptCount - delivery.attemptsSpent, outcome, retryDelayMs),
-  };
+/** A stream that had to be created holds no message for the deliveries that are open. */
+async function restoreStream({ broker, database }: CourierDependencies): Promise<void> {
+  if (await ensureDeliveries(broker)) await republishOpen(broker, database);
 }
 
-function dispositionOf({ after }: SettledAttempt, { retryDelayMs }: CourierDependencies): Disposition {
-  return after.state === 'retry_wait' ? { type: 'nak', delayMs: retryDelayMs } : { type: 'ack' };
+/** Callers that come while `work` runs share its end. */
+function once(work: () => Promise<void>): () => Promise<void> {
+  let running: Promise<void> | null = null;
+  return () => {
+    running ??= work().finally(() => {
+      running = null;
+    });
+    return running;
+  };
 }

@@ -7,7 +7,6 @@ import type { Broker } from '../broker/connection.ts';
 import { type Publication, publishAll } from '../broker/publish.ts';
 import type { PulledMessage } from '../broker/pull.ts';
 import { deliverySubject } from '../broker/topology.ts';
-import type { Uuid } from '../domain/ids.ts';
 import type { Database } from '../store/database.ts';
 import { type DeliveryAddress, readOpenAddresses } from '../store/deliveries.ts';
 import { deleteOutboxEntry, type OutboxEntry, readAbandonedEntries } from '../store/outbox.ts';
@@ -57,8 +56,4 @@ async function publishEntry(
  */
 export function publicationOf(address: DeliveryAddress, messageId: string = address.id): Publication {
   return { subject: deliverySubject(address.endpointKey), messageId, bytes: Buffer.from(address.id) };
-}
-
-export function deliveryIdOf(message: PulledMessage): Uuid {
-  return Buffer.from(message.bytes).toString('utf8');
 }

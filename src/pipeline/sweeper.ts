@@ -4,11 +4,18 @@
  */
 
 import type { Broker } from '../broker/connection.ts';
-import { publishAll } from '../broker/publish.ts';
+import { type Publication, publishAll } from '../broker/publish.ts';
 import { afterAttempt } from '../domain/delivery.ts';
 import { timeOrderedUuid } from '../domain/ids.ts';
+import {
+  type AbandonedAttempt,
+  lockAbandonedAttempts,
+  recordAttempts,
+  type SettledAttempt,
+} from '../store/attempts.ts';
 import { type Database, transaction } from '../store/database.ts';
-import { readAbandonedAttempts, readOverdue, recordAttempts, type SettledAttempt } from '../store/deliveries.ts';
+import { type DueDelivery, readDispatched, readOverdue } from '../store/deliveries.ts';
+import { retryOf } from './delivery-messages.ts';
 import { dispatchAbandoned, publicationOf } from './dispatcher.ts';
 
 export interface SweeperDependencies {
@@ -39,24 +46,39 @@ const OUTBOX_ABANDONED_MS = 10_000;
 const OVERDUE_MS = 150_000;
 const OVERDUE_MAX = 1_000;
 const ABORTED_MAX = 1_000;
+const REPUBLISHED_PAGE = 1_000;
+const SMALLEST_UUID = '00000000-0000-0000-0000-000000000000';
 
 export function startSweeper(dependencies: SweeperDependencies): Sweeper {
-  let running: Promise<void> | null = sweepOnce(dependencies, 0);
-  const timer = setInterval(() => {
-    if (running !== null || dependencies.isPaused?.() === true) return;
-    running = sweepOnce(dependencies, OUTBOX_ABANDONED_MS).finally(() => {
+  let running: Promise<void> | null = null;
+  const sweep = (outboxAgeMs: number): void => {
+    if (dependencies.isPaused?.() === true) return;
+    running ??= sweepOnce(dependencies, outboxAgeMs).finally(() => {
       running = null;
     });
-  }, SWEEP_EVERY_MS);
-  void running.finally(() => {
-    running = null;
-  });
+  };
+  sweep(0);
+  const timer = setInterval(() => sweep(OUTBOX_ABANDONED_MS), SWEEP_EVERY_MS);
   return {
     async stop() {
       clearInterval(timer);
       await running;
     },
   };
+}
+
+/** For a stream that had to be created: a message for every open delivery that is not parked. */
+export async function republishOpen(broker: Broker, database: Database): Promise<void> {
+  for (let after = SMALLEST_UUID; ; ) {
+    const page = await readDispatched(database, after, REPUBLISHED_PAGE);
+    await publishAll(
+      broker,
+      page.map((delivery) => messageAgain(delivery, new Date())),
+    );
+    const last = page.at(-1);
+    if (last === undefined) return;
+    after = last.id;
+  }
 }
 
 async function sweepOnce(dependencies: SweeperDependencies, outboxAgeMs: number): Promise<void> {
@@ -67,7 +89,7 @@ async function sweepOnce(dependencies: SweeperDependencies, outboxAgeMs: number)
     const overdue = await readOverdue(database, OVERDUE_MS, OVERDUE_MAX);
     await publishAll(
       broker,
-      overdue.map((address) => publicationOf(address, `sweep-${timeOrderedUuid(dependencies.clock())}`)),
+      overdue.map((delivery) => messageAgain(delivery, dependencies.clock())),
     );
     if (aborted + republished + overdue.length > 0) onRepair({ aborted, republished, overdue: overdue.length });
   } catch (error) {
@@ -75,23 +97,45 @@ async function sweepOnce(dependencies: SweeperDependencies, outboxAgeMs: number)
   }
 }
 
-/** An attempt whose process died counts as one that failed, due again one delay after it started. */
-async function settleAborted({ database, retryDelayMs }: SweeperDependencies): Promise<number> {
-  return transaction(database, async (client) => {
-    const abandoned = await readAbandonedAttempts(client, ABORTED_MAX);
-    const settled = abandoned.map(({ attemptsSpent, startedAt, ...attempt }): SettledAttempt => {
-      const outcome = {
-        startedAt,
-        durationMs: 0,
-        statusCode: null,
-        error: 'aborted' as const,
-        reason: 'the daemon stopped during the attempt; whether the endpoint received it is unknown',
-        responseHead: null,
-      };
-      const after = afterAttempt(attempt.attemptCount - attemptsSpent, outcome, retryDelayMs);
-      return { ...attempt, outcome, after };
-    });
-    if (settled.length > 0) await recordAttempts(client, settled);
-    return settled.length;
+/** The identifier is new: the duplicate window would swallow that of the lost message. */
+function messageAgain(delivery: DueDelivery, now: Date): Publication {
+  const messageId = `again-${timeOrderedUuid(now)}`;
+  if (delivery.attemptCount === 0) return publicationOf(delivery, messageId);
+  return retryOf(delivery, now.getTime() + delivery.dueInMs, messageId);
+}
+
+/**
+ * An attempt whose process died counts as one that failed, due again one delay after it started. Its old message may
+ * be gone with the process, so it gets a new one; two messages do no harm.
+ */
+async function settleAborted({ broker, database, retryDelayMs, clock }: SweeperDependencies): Promise<number> {
+  const settled = await transaction(database, async (client) => {
+    const abandoned = await lockAbandonedAttempts(client, ABORTED_MAX);
+    const attempts = abandoned.map((attempt) => abortedAttempt(attempt, retryDelayMs));
+    if (attempts.length > 0) await recordAttempts(client, attempts);
+    return attempts;
   });
+  const retries = settled.filter(({ after }) => after.state === 'retry_wait');
+  await publishAll(
+    broker,
+    retries.map((attempt) => {
+      const dueAt = clock().getTime() + Math.max(0, attempt.retryInMs);
+      return retryOf(attempt, dueAt, `${attempt.id}-${attempt.attemptCount}`);
+    }),
+  );
+  return settled.length;
+}
+
+function abortedAttempt(abandoned: AbandonedAttempt, retryDelayMs: number): SettledAttempt {
+  const { attemptsSpent, startedAt, startedAgoMs, ...attempt } = abandoned;
+  const outcome = {
+    startedAt,
+    durationMs: 0,
+    statusCode: null,
+    error: 'aborted' as const,
+    reason: 'the daemon stopped during the attempt; whether the endpoint received it is unknown',
+    responseHead: null,
+  };
+  const after = afterAttempt(attempt.attemptCount - attemptsSpent, outcome, retryDelayMs);
+  return { ...attempt, outcome, after, retryInMs: retryDelayMs - startedAgoMs };
 }

@@ -112,7 +112,9 @@ export async function readDeliveryBody(
   return rows[0] ?? null;
 }
 
-/** Deliveries that are not final, by state, and when the most overdue one was due. Served by deliveries_open. */
+/**
+ * Deliveries that are not final, by state, and when the most overdue one was due. Served by deliveries_endpoint_open.
+ */
 export async function countOpenDeliveries(database: Queryable): Promise<{
   readonly counts: ReadonlyMap<string, number>;
   readonly oldestDueAt: Date | null;

@@ -19,3 +19,13 @@ export async function insertSnapshots(client: Queryable, snapshots: readonly Sna
     values: [snapshots.map(({ id }) => id), snapshots.map(({ document }) => document)],
   });
 }
+
+/** Served by the primary key. */
+export async function readDocuments(client: Queryable, ids: readonly Uuid[]): Promise<readonly Snapshot[]> {
+  const { rows } = await client.query<Snapshot>({
+    name: 'read-documents',
+    text: 'select id, document from snapshots where id = any($1::uuid[])',
+    values: [ids],
+  });
+  return rows;
+}

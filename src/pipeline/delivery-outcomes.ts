@@ -1,0 +1,109 @@
+/**
+ * After an attempt: its outcome is committed first, in batches; only then is the message settled, so that what JetStream
+ * forgets or repeats is decided by the row. A first failure moves the delivery to the retries' partitions; there its
+ * message is handed back with the delay, again and again.
+ */
+
+import { type ActorFailure, spawn } from '../actor/actor.ts';
+import type { Broker } from '../broker/connection.ts';
+import { type Publication, publishAll } from '../broker/publish.ts';
+import type { PulledMessage } from '../broker/pull.ts';
+import { type AttemptOutcome, afterAttempt } from '../domain/delivery.ts';
+import { recordAttempts, type SettledAttempt } from '../store/attempts.ts';
+import { type Database, transaction } from '../store/database.ts';
+import type { ClaimedDelivery } from '../store/deliveries.ts';
+import { retryOf } from './delivery-messages.ts';
+
+export interface OutcomeDependencies {
+  readonly broker: Broker;
+  readonly database: Database;
+  readonly retryDelayMs: number;
+  readonly onAttempt: (settled: SettledAttempt) => void;
+  readonly onFailure: (failure: ActorFailure) => void;
+  readonly onTrouble: (what: string, error: Error) => void;
+}
+
+export interface EndedAttempt {
+  readonly delivery: ClaimedDelivery;
+  readonly outcome: AttemptOutcome;
+  /** Monotonic milliseconds. */
+  readonly endedAt: number;
+  /** Null when the delivery was drawn from the parked ones. */
+  readonly message: PulledMessage | null;
+  readonly isRetryMessage: boolean;
+  readonly onRecorded: () => void;
+}
+
+export interface DeliveryOutcomes {
+  /** Resolves on admission. */
+  tell(ended: EndedAttempt): Promise<void>;
+  /** Resolves when everything told is recorded and its messages are settled. */
+  drain(): Promise<void>;
+}
+
+const OUTCOMES_MAX = 256;
+
+export function startDeliveryOutcomes(dependencies: OutcomeDependencies): DeliveryOutcomes {
+  const { database, onAttempt, onFailure } = dependencies;
+  const settling = new Set<Promise<void>>();
+
+  const actor = spawn<EndedAttempt>({
+    name: 'outcomes',
+    mailboxMax: OUTCOMES_MAX,
+    batchMax: OUTCOMES_MAX,
+    supervision: 'retry',
+    onFailure,
+    async receive(batch) {
+      const settled = batch.map((ended) => settledOf(ended, dependencies.retryDelayMs));
+      await transaction(database, (client) => recordAttempts(client, settled));
+      for (const each of settled) onAttempt(each);
+      for (const { onRecorded } of batch) onRecorded();
+      // Not awaited: a NATS server that is away would hold up the recording. What is not settled comes back.
+      const work = settleMessages(batch, settled, dependencies).finally(() => settling.delete(work));
+      settling.add(work);
+    },
+  });
+  return {
+    tell: (ended) => actor.tell(ended),
+    async drain() {
+      await actor.drain();
+      await Promise.all(settling);
+    },
+  };
+}
+
+/** The delay runs from the end of the attempt, however long the outcome waited here. */
+function settledOf({ delivery, outcome, endedAt }: EndedAttempt, retryDelayMs: number): SettledAttempt {
+  const { id, searchNumber, endpointKey, attemptCount, attemptsSpent, traceparent } = delivery;
+  const after = afterAttempt(attemptCount - attemptsSpent, outcome, retryDelayMs);
+  const retryInMs = retryDelayMs - (performance.now() - endedAt);
+  return { id, searchNumber, endpointKey, attemptCount, outcome, after, retryInMs, traceparent };
+}
+
+async function settleMessages(
+  batch: readonly EndedAttempt[],
+  settled: readonly SettledAttempt[],
+  { broker, onTrouble }: OutcomeDependencies,
+): Promise<void> {
+  const retries: Publication[] = [];
+  const moved: PulledMessage[] = [];
+  const work: Promise<void>[] = [];
+  for (const [position, { delivery, message, isRetryMessage }] of batch.entries()) {
+    const { after, retryInMs, attemptCount } = settled[position] as SettledAttempt;
+    if (after.state !== 'retry_wait') {
+      if (message !== null) work.push(message.settle({ type: 'ack' }));
+    } else if (message !== null && isRetryMessage) {
+      work.push(message.settle({ type: 'nak', delayMs: Math.max(1, retryInMs) }));
+    } else {
+      retries.push(retryOf(delivery, Date.now() + retryInMs, `${delivery.id}-${attemptCount}`));
+      if (message !== null) moved.push(message);
+    }
+  }
+  try {
+    await publishAll(broker, retries);
+    for (const message of moved) work.push(message.settle({ type: 'ack' }));
+  } catch (error) {
+    onTrouble('publish retries', error as Error);
+  }
+  await Promise.all(work);
+}

@@ -1,0 +1,109 @@
+/** The log of attempts, and what each one does to its delivery. */
+
+import type { AfterAttempt, AttemptOutcome } from '../domain/delivery.ts';
+import type { SearchNumber, Uuid } from '../domain/ids.ts';
+import type { Queryable } from './database.ts';
+
+export interface SettledAttempt {
+  readonly id: Uuid;
+  readonly searchNumber: SearchNumber;
+  readonly endpointKey: string;
+  readonly attemptCount: number;
+  readonly outcome: AttemptOutcome;
+  readonly after: AfterAttempt;
+  /** From the moment of recording, on PostgreSQL's clock: what counts when `after` is a retry. */
+  readonly retryInMs: number;
+  readonly traceparent?: string | null;
+}
+
+/**
+ * Records how attempts ended and what follows. A delivery cancelled meanwhile stays cancelled; its attempt is logged
+ * all the same. A success that comes after its lease ended wins over the abort. Run it in a transaction. Served by the
+ * primary keys.
+ */
+export async function recordAttempts(client: Queryable, settled: readonly SettledAttempt[]): Promise<void> {
+  const rows = settled.map(({ id, searchNumber, attemptCount, outcome, after, retryInMs }) => ({
+    id,
+    search_number: searchNumber,
+    number: attemptCount,
+    started_at: outcome.startedAt,
+    ended_at: new Date(outcome.startedAt.getTime() + outcome.durationMs),
+    duration_ms: Math.round(outcome.durationMs),
+    status_code: outcome.statusCode,
+    error: outcome.error,
+    reason: outcome.reason,
+    response_head: outcome.responseHead,
+    state: after.state,
+    retry_in_ms: Math.max(0, Math.ceil(retryInMs)),
+  }));
+  const values = [JSON.stringify(rows)];
+  await client.query({ name: 'record-attempts', text: RECORD, values });
+  if (settled.some(({ after }) => after.state === 'delivered')) {
+    await client.query({ name: 'note-alerts', text: NOTE_ALERTS, values });
+  }
+}
+
+const SETTLED = `
+  settled as materialized (
+    select * from json_to_recordset($1) as row(id uuid, search_number integer, number smallint, started_at timestamptz,
+      ended_at timestamptz, duration_ms integer, status_code smallint, error text, reason text, response_head text,
+      state text, retry_in_ms bigint)
+  )`;
+
+/** Deliveries are locked in key order, as they are claimed and cancelled. */
+const RECORD = `
+  with ${SETTLED}, locked as materialized (
+    select id, state, attempt_count from deliveries where id in (select id from settled) order by id for update
+  ), logged as (
+    insert into attempts (delivery_id, number, started_at, duration_ms, status_code, error, reason, response_head)
+    select id, number, started_at, duration_ms, status_code, error, reason, response_head from settled
+    on conflict (delivery_id, number) do update
+    set duration_ms = excluded.duration_ms, status_code = excluded.status_code, error = excluded.error,
+      reason = excluded.reason, response_head = excluded.response_head
+    where attempts.error = 'aborted'
+  )
+  update deliveries
+  set state = settled.state,
+    due_at = case when settled.state = 'retry_wait'
+      then clock_timestamp() + retry_in_ms * interval '1 millisecond' else deliveries.due_at end,
+    finished_at = case when settled.state <> 'retry_wait' then settled.ended_at end
+  from settled join locked on locked.id = settled.id
+  where deliveries.id = locked.id and locked.attempt_count = settled.number
+    and (locked.state = 'sending'
+      or settled.state = 'delivered' and locked.state in ('retry_wait', 'parked', 'failed'))`;
+
+/** Searches are locked in key order, so that two batches cannot lock each other out. */
+const NOTE_ALERTS = `
+  with ${SETTLED}, alerted as (
+    select search_number, max(ended_at) as ended_at from settled where state = 'delivered' group by search_number
+  ), locked as materialized (
+    select number from searches where number in (select search_number from alerted) order by number for no key update
+  )
+  update searches set last_alert_at = greatest(last_alert_at, ended_at)
+  from alerted join locked on locked.number = search_number where searches.number = search_number`;
+
+export interface AbandonedAttempt {
+  readonly id: Uuid;
+  readonly searchNumber: SearchNumber;
+  readonly endpointKey: string;
+  readonly attemptCount: number;
+  readonly attemptsSpent: number;
+  readonly startedAt: Date;
+  readonly startedAgoMs: number;
+}
+
+/**
+ * Attempts whose lease ended without an outcome: their process died. They stay locked until the transaction ends.
+ * Served by index `deliveries_dispatched`.
+ */
+export async function lockAbandonedAttempts(client: Queryable, limit: number): Promise<readonly AbandonedAttempt[]> {
+  const { rows } = await client.query<AbandonedAttempt>(
+    `select id, search_number as "searchNumber", endpoint_key as "endpointKey", attempt_count as "attemptCount",
+       attempts_spent as "attemptsSpent", attempt_started_at as "startedAt",
+       extract(epoch from clock_timestamp() - attempt_started_at)::float8 * 1000 as "startedAgoMs"
+     from deliveries
+     where state = 'sending' and due_at <= clock_timestamp() order by due_at limit $1 for update skip locked`,
+    [limit],
+  );
+  return rows;
+}

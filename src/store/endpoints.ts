@@ -1,0 +1,102 @@
+/** What is known of each endpoint: written by couriers, read by operators and by couriers that start. */
+
+import {
+  type EndpointHealth,
+  type EndpointObservation,
+  FAILING_FROM,
+  type RememberedEndpoint,
+} from '../domain/endpoint.ts';
+import type { Queryable } from './database.ts';
+
+/** Adds up what several couriers see. Served by the primary key. */
+export async function recordObservations(client: Queryable, observed: readonly EndpointObservation[]): Promise<void> {
+  if (observed.length === 0) return;
+  const rows = observed.map((each) => ({
+    key: each.key,
+    url: each.url,
+    succeeded_at: each.succeededAt,
+    failed_at: each.failedAt,
+    last_error: each.lastError,
+    failures: each.failuresSinceSuccess,
+    concurrency: each.concurrency,
+  }));
+  // In key order: couriers that write at once must not lock each other out.
+  await client.query({
+    name: 'record-observations',
+    text: `
+      insert into endpoints (key, url, failure_streak, last_success_at, last_failure_at, last_error, concurrency)
+      select key, url, failures, succeeded_at, failed_at, last_error, concurrency
+      from json_to_recordset($1) as row(key text, url text, failures integer, succeeded_at timestamptz,
+        failed_at timestamptz, last_error text, concurrency smallint)
+      order by key
+      on conflict (key) do update
+      set failure_streak = excluded.failure_streak
+          + case when excluded.last_success_at is null then endpoints.failure_streak else 0 end,
+        last_success_at = greatest(endpoints.last_success_at, excluded.last_success_at),
+        last_failure_at = greatest(endpoints.last_failure_at, excluded.last_failure_at),
+        last_error = coalesce(excluded.last_error, endpoints.last_error),
+        concurrency = excluded.concurrency`,
+    values: [JSON.stringify(rows)],
+  });
+}
+
+/** The endpoints used last, for a courier that starts: it need not learn again who hangs. */
+export async function readRememberedEndpoints(
+  client: Queryable,
+  limit: number,
+): Promise<readonly RememberedEndpoint[]> {
+  const { rows } = await client.query<RememberedEndpoint>(
+    `select key, failure_streak as "failureStreak", last_error as "lastError", concurrency from endpoints
+     order by greatest(last_success_at, last_failure_at) desc nulls last limit $1`,
+    [limit],
+  );
+  return rows;
+}
+
+/** Served by index `endpoints_paused`. */
+export async function readPausedEndpoints(client: Queryable): Promise<readonly string[]> {
+  const { rows } = await client.query<{ key: string }>('select key from endpoints where paused_at is not null');
+  return rows.map(({ key }) => key);
+}
+
+/** Couriers learn of it within a second; attempts under way end. `key`: `endpointKeyOf(url)`. */
+export async function pauseEndpoint(client: Queryable, key: string, url: string): Promise<void> {
+  await client.query(
+    `insert into endpoints (key, url, paused_at) values ($1, $2, now())
+     on conflict (key) do update set paused_at = coalesce(endpoints.paused_at, now())`,
+    [key, url],
+  );
+}
+
+/** False when it is unknown or was not paused. */
+export async function resumeEndpoint(client: Queryable, key: string): Promise<boolean> {
+  const { rowCount } = await client.query(
+    'update endpoints set paused_at = null where key = $1 and paused_at is not null',
+    [key],
+  );
+  return rowCount === 1;
+}
+
+/** Of the endpoints `keys`; null: of all that are failing, paused or behind. Served by index `deliveries_endpoint_open`. */
+export async function readEndpointHealth(
+  client: Queryable,
+  keys: readonly string[] | null,
+  limit: number,
+): Promise<readonly EndpointHealth[]> {
+  const { rows } = await client.query<EndpointHealth>(
+    `select key, url,
+       case when paused_at is not null then 'paused' when failure_streak >= ${FAILING_FROM} then 'failing'
+         else 'healthy' end as state,
+       failure_streak as "failureStreak", concurrency, last_success_at as "lastSuccessAt",
+       last_failure_at as "lastFailureAt", last_error as "lastError", backlog, oldest_due_at as "oldestDueAt"
+     from endpoints left join lateral (
+       select count(*)::integer as backlog, min(due_at) as oldest_due_at from deliveries
+       where endpoint_key = key and state in ('queued', 'sending', 'retry_wait', 'parked')
+     ) as open on true
+     where case when $1::text[] is null then paused_at is not null or failure_streak > 0 or backlog > 0
+       else key = any($1) end
+     order by backlog desc, key limit $2`,
+    [keys, limit],
+  );
+  return rows;
+}

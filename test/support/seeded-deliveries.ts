@@ -1,0 +1,77 @@
+/**
+ * Deliveries as the recorder leaves them, without adverts and matching: one search, one snapshot, and as many queued
+ * deliveries as asked for, published like the dispatcher publishes them.
+ */
+
+import { randomUUID } from 'node:crypto';
+import type { Broker } from '../../src/broker/connection.ts';
+import { publishAll } from '../../src/broker/publish.ts';
+import { endpointKeyOf } from '../../src/domain/delivery.ts';
+import { timeOrderedUuid, type Uuid } from '../../src/domain/ids.ts';
+import { bodyHead } from '../../src/domain/routing.ts';
+import { publicationOf } from '../../src/pipeline/dispatcher.ts';
+import type { Database } from '../../src/store/database.ts';
+import { type DeliveryAddress, insertDeliveries } from '../../src/store/deliveries.ts';
+import { insertSnapshots } from '../../src/store/snapshots.ts';
+
+export const SEEDED_TOKEN = `whsec_${Buffer.alloc(32, 5).toString('base64')}`;
+
+export interface SeededSearch {
+  readonly id: Uuid;
+  readonly number: number;
+  readonly snapshotId: Uuid;
+}
+
+/** About as long as the document of a real property. */
+const DOCUMENT = JSON.stringify({ '@type': 'PropertyDocument', title: 'Appartement', description: 'é'.repeat(1_500) });
+
+export async function seedSearch(database: Database): Promise<SeededSearch> {
+  const id = randomUUID();
+  const clientId = randomUUID();
+  await database.query('insert into clients (id, name) values ($1, $2)', [clientId, `seeded ${clientId}`]);
+  const { rows } = await database.query<{ number: number }>(
+    `insert into searches (id, client_id, title, title_folded, members, notification_enabled, subscribed_events,
+       hide_property_contact, token)
+     values ($1, $2, 'seeded', 'seeded', '{}', true, '{}', false, $3) returning number`,
+    [id, clientId, SEEDED_TOKEN],
+  );
+  const snapshotId = timeOrderedUuid(new Date());
+  await insertSnapshots(database, [{ id: snapshotId, document: DOCUMENT }]);
+  return { id, number: (rows[0] as { number: number }).number, snapshotId };
+}
+
+/** One delivery for each entry of `endpoints`, in that order; committed, not published. */
+export async function seedDeliveries(
+  database: Database,
+  search: SeededSearch,
+  endpoints: readonly string[],
+): Promise<readonly DeliveryAddress[]> {
+  const now = new Date();
+  const deliveries = endpoints.map((endpoint) => {
+    const matchId = timeOrderedUuid(now);
+    const match = { id: matchId, beganAt: now.toISOString(), updatedAt: now.toISOString() };
+    return {
+      id: timeOrderedUuid(now),
+      searchNumber: search.number,
+      matchId,
+      channel: 'match' as const,
+      kind: 'property.ad.create' as const,
+      endpoint,
+      endpointKey: endpointKeyOf(endpoint),
+      head: bodyHead({ kind: 'property.ad.create', field: null }, search.id, matchId, match),
+      snapshotId: search.snapshotId,
+      traceparent: null,
+    };
+  });
+  for (let start = 0; start < deliveries.length; start += 1_000) {
+    await insertDeliveries(database, deliveries.slice(start, start + 1_000));
+  }
+  return deliveries.map(({ id, endpointKey }) => ({ id, endpointKey }));
+}
+
+export async function publishSeeded(broker: Broker, addresses: readonly DeliveryAddress[]): Promise<void> {
+  await publishAll(
+    broker,
+    addresses.map((address) => publicationOf(address)),
+  );
+}
