@@ -29,12 +29,13 @@ export function createApi(dependencies: ApiDependencies): Koa {
   const nowMs = () => performance.now();
   const app = new Koa();
   app.use(logRequests(logger, nowMs));
+  app.use(reportProblems(logger));
   app.use(cors({ allowHeaders: REQUEST_HEADERS, exposeHeaders: ANSWER_HEADERS, maxAge: 86_400 }));
   app.use(secureHeaders);
+  app.use(forgiveEncodings);
   app.use(compress({ zstd: false }));
   app.use(answerUnchanged);
   app.use(etag());
-  app.use(reportProblems(logger));
   app.use(linkToDocumentation(settings.publicUrl));
   app.use(authenticate(apiKeyVerifier(database, nowMs)));
   app.use(limitRate(settings, nowMs));
@@ -67,6 +68,17 @@ export function createRouter(dependencies: ApiDependencies): Router {
   webhookTestRoutes(router, dependencies);
   return router;
 }
+
+/**
+ * A client that refuses every encoding, identity included, is answered without one (RFC 9110, section 12.5.3, allows
+ * it): koa-compress 5.2 fails on such a header.
+ */
+const forgiveEncodings: Middleware = (ctx, next) => {
+  const { headers } = ctx.req;
+  const isRefusal = headers['accept-encoding'] !== undefined && ctx.acceptsEncodings('br', 'gzip', 'deflate') === false;
+  if (isRefusal && ctx.acceptsEncodings('identity') === false) delete headers['accept-encoding'];
+  return next();
+};
 
 /**
  * 304 when the client has what would be answered (RFC 9110, section 13.1.2). `Cache-Control: no-cache`, which `fetch`

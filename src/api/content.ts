@@ -72,5 +72,6 @@ function bodyProblem(error: Error & { status?: number; code?: string }): Error {
   if (error.status === 413) return new Problem(413, `the body is larger than ${BODY_BYTES_MAX} bytes`);
   if (error.status === 415) return new Problem(415, 'this Content-Encoding is not supported');
   if (error instanceof SyntaxError) return new Problem(400, `the body is not valid JSON: ${error.message}`);
-  return error;
+  // raw-body gives its errors a status; what has none comes from the decompressor.
+  return error.status === undefined ? new Problem(400, 'the body is not in its Content-Encoding') : error;
 }

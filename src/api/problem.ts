@@ -95,10 +95,6 @@ function problemOf(error: unknown): Problem {
   if (typeof status === 'number' && status >= 400 && status < 500) {
     return new Problem(status, expose === false ? (STATUS_CODES[status] ?? 'bad request') : message);
   }
-  // zlib: the body is not in the Content-Encoding it claims.
-  if (code.startsWith('Z_') || code === 'ERR_BUFFER_TOO_LARGE') {
-    return new Problem(400, 'the body cannot be decompressed');
-  }
   if (UNAVAILABLE.test(code) || message.includes('timeout exceeded when trying to connect')) {
     return new Problem(503, 'the store is not reachable, try again', { headers: { 'Retry-After': '5' } });
   }

@@ -135,6 +135,7 @@ export async function answerValidator(baseUrl: string): Promise<AnswerValidator>
   const document = (await (await fetch(`${baseUrl}/openapi.json`)).json()) as OpenApi;
   const ajv = new Ajv2020({ strict: false, allErrors: true });
   addFormats.default(ajv);
+  ajv.addFormat('iri-reference', /^[^\s<>"{}|\\^`]*$/);
   ajv.addSchema(document, 'openapi');
   const templates = Object.keys(document.paths).map((path) => ({
     path,
