@@ -233,11 +233,23 @@ test('ask gives up after its timeout, also while it waits for admission; a late 
   gate.received[0]?.[0]?.resolve(42);
 });
 
-test('ask of a stopped actor is rejected at once, and leaves no timer behind', async () => {
+test('ask of a stopped actor is rejected at once', async () => {
   const { actor } = spawnFor<Question>({ receive: async () => undefined });
   await actor.drain();
   await assert.rejects(
-    ask(actor, (reply: Reply<number>) => ({ ...reply, of: 1 }), 1_000_000),
+    ask(actor, (reply: Reply<number>) => ({ ...reply, of: 1 }), 1_000),
     ActorStoppedError,
   );
+});
+
+test('an answered question leaves no timer behind that would keep the process alive', async () => {
+  mock.timers.reset();
+  const timers = () => process.getActiveResourcesInfo().filter((resource) => resource === 'Timeout').length;
+  const { actor } = spawnFor<Question>({ receive: async ([question]) => question?.resolve(1) });
+  const before = timers();
+  const answers = [1, 2].map((of) => ask(actor, (reply: Reply<number>) => ({ ...reply, of }), 1_000_000));
+  await Promise.all(answers);
+  await actor.drain();
+  await assert.rejects(ask(actor, (reply: Reply<number>) => ({ ...reply, of: 3 }), 1_000_000));
+  assert.equal(timers(), before);
 });

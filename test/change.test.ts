@@ -174,6 +174,12 @@ test('a message older than the state of its advert is stale; another advert of t
   assert.equal(applyMessage(held, upsertAt(4, { advertUuid: OTHER_ADVERT })).outcome, 'created');
 });
 
+test('a message of the very instant of the state is not older: it counts', () => {
+  const held = heldAfter(upsertAt(5, { advert: CONTENT }));
+  assert.equal(applyMessage(held, upsertAt(5, { advert: { ...CONTENT, price: 1 } })).outcome, 'changed');
+  assert.equal(applyMessage(held, expireAt(5)).outcome, 'changed');
+});
+
 test('a re-crawl without change moves the time the advert was seen, so that an older message is stale', () => {
   const [, recrawl, stale] = changesOf([upsertAt(0), upsertAt(9), upsertAt(5, { advert: CONTENT })]);
   assert.equal(recrawl?.held?.crawls[ADVERT], minute(9));
