@@ -1,0 +1,55 @@
+/** The clients' side: answers 200 to everything and remembers what came, how late, and whether it had come before. */
+
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
+
+export interface Receiver {
+  readonly url: string;
+  /** Deliveries received, each once. */
+  readonly distinct: number;
+  readonly duplicates: number;
+  /** Milliseconds from the crawl named in the document to the arrival, of what came since the last call. */
+  takeLatencies(): number[];
+  close(): Promise<void>;
+}
+
+/** The document's `updatedAt` is the `crawledAt` of the change, which the load generator sets to the publish time. */
+const CHANGED_AT = /"propertyDocument":\{.*?"updatedAt":"([^"]+)","lastCrawledAt"/;
+
+export async function startReceiver(): Promise<Receiver> {
+  const seen = new Set<string>();
+  let duplicates = 0;
+  let latencies: number[] = [];
+  const server = createServer(async (request, response) => {
+    const body = await text(request);
+    const arrivedAt = Date.now();
+    response.writeHead(200).end();
+    const id = String(request.headers['webhook-id']);
+    if (seen.has(id)) duplicates += 1;
+    seen.add(id);
+    const changedAt = CHANGED_AT.exec(body)?.[1];
+    if (changedAt !== undefined) latencies.push(arrivedAt - Date.parse(changedAt));
+  });
+  server.keepAliveTimeout = 60_000;
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    get distinct() {
+      return seen.size;
+    },
+    get duplicates() {
+      return duplicates;
+    },
+    takeLatencies() {
+      const taken = latencies;
+      latencies = [];
+      return taken;
+    },
+    close: () =>
+      new Promise((closed) => {
+        server.close(() => closed());
+        server.closeAllConnections();
+      }),
+  };
+}

@@ -1,0 +1,85 @@
+/** Saved searches of the matching benchmark's mix as rows of the table, some of them notifying. */
+
+import { randomBytes, randomUUID } from 'node:crypto';
+import type { Criteria } from '../../src/domain/criteria.ts';
+import { formatExpressions } from '../../src/domain/expressions.ts';
+import { createClient } from '../../src/store/clients.ts';
+import type { Database } from '../../src/store/database.ts';
+import type { StoredMembers } from '../../src/store/searches.ts';
+import { searchOf } from '../matching/population.ts';
+import { loadTowns } from '../matching/towns.ts';
+
+export interface SavedSearchOptions {
+  readonly count: number;
+  readonly seed: number;
+  /** Share that has notifications on. */
+  readonly notifyingShare: number;
+  readonly endpoints: readonly string[];
+}
+
+const ROWS_PER_INSERT = 5_000;
+const MIX = { nowhereShare: 0.003 };
+
+export async function insertSavedSearches(database: Database, options: SavedSearchOptions): Promise<void> {
+  const { count, seed, notifyingShare, endpoints } = options;
+  const towns = await loadTowns(seed);
+  const client = await createClient(database, { name: 'benchmark' });
+  for (let start = 0; start < count; start += ROWS_PER_INSERT) {
+    const rows = Array.from({ length: Math.min(ROWS_PER_INSERT, count - start) }, (_, offset) => {
+      const position = start + offset;
+      // Every n-th, so that the share is exact and the same searches notify whatever the count.
+      const isNotifying = Math.floor((position + 1) * notifyingShare) > Math.floor(position * notifyingShare);
+      const endpoint = endpoints[position % endpoints.length] as string;
+      return {
+        id: randomUUID(),
+        client_id: client.id,
+        title: `search ${position}`,
+        members: membersOf(searchOf(towns, seed, position, MIX), `search ${position}`),
+        notification_enabled: isNotifying,
+        endpoint_recipient: `${endpoint}/matches`,
+        event_endpoint: `${endpoint}/events`,
+        token: `whsec_${randomBytes(32).toString('base64')}`,
+      };
+    });
+    await database.query(
+      `insert into searches (id, client_id, title, title_folded, members, notification_enabled, endpoint_recipient,
+         event_endpoint, subscribed_events, hide_property_contact, token)
+       select id, client_id, title, title, members, notification_enabled, endpoint_recipient, event_endpoint,
+         '{ad.update.price,ad.update.expired}', false, token
+       from json_to_recordset($1) as made(id uuid, client_id uuid, title text, members jsonb,
+         notification_enabled boolean, endpoint_recipient text, event_endpoint text, token text)`,
+      [JSON.stringify(rows)],
+    );
+  }
+  await database.query('analyze searches');
+}
+
+/** Only what differs from the defaults, as the API stores it. */
+function membersOf(criteria: Criteria, title: string): StoredMembers {
+  const { circle, inseeCodes, departmentCodes, polygons } = criteria.areas;
+  const stored: Record<string, unknown> = {
+    title,
+    transactionType: criteria.transactionType,
+    propertyTypes: criteria.propertyTypes.length > 0 ? criteria.propertyTypes : null,
+    publisherTypes: criteria.publisherTypes.length > 0 ? criteria.publisherTypes : null,
+    budgetMin: criteria.budget.min,
+    budgetMax: criteria.budget.max,
+    pricePerMeterMax: criteria.pricePerMeter.max,
+    surfaceMin: criteria.surface.min,
+    surfaceMax: criteria.surface.max,
+    roomMin: criteria.room.min,
+    bedroomMin: criteria.bedroom.min,
+    expressions: formatExpressions(criteria.expressions),
+    lat: circle && String(circle.lat),
+    lon: circle && String(circle.lon),
+    radius: circle && String(circle.radiusKm),
+  };
+  const differing = Object.entries(stored).filter(([, value]) => value !== null);
+  return {
+    ...(Object.fromEntries(differing) as StoredMembers),
+    ...(criteria.withCoherentPrice ? {} : { withCoherentPrice: null }),
+    ...(inseeCodes.length > 0 ? { includedCities: inseeCodes } : {}),
+    ...(departmentCodes.length > 0 ? { includedDepartments: departmentCodes } : {}),
+    ...(polygons.length > 0 ? { geoShapes: polygons } : {}),
+  };
+}
