@@ -74,9 +74,15 @@ const settings = z.object({
 
 export type Config = ReturnType<typeof readConfig>;
 
-/** Throws `ConfigError` that names every setting at fault. Values are not repeated: some are secrets. */
-export function readConfig(environment: Readonly<Record<string, string | undefined>> = process.env) {
-  const values = { ...parseEnv(readFileSync(DEFAULTS_FILE, 'utf8')), ...definedOnly(environment) };
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/**
+ * Throws `ConfigError` that names every setting at fault. Values are not repeated: some are secrets. `defaults` stand
+ * before those of the file.
+ */
+export function readConfig(environment: Environment = process.env, defaults: Environment = {}) {
+  const file = parseEnv(readFileSync(DEFAULTS_FILE, 'utf8'));
+  const values = { ...file, ...definedOnly(defaults), ...definedOnly(environment) };
   const parsed = settings.safeParse(values);
   if (!parsed.success) {
     const problems = parsed.error.issues.map((issue) => `${issue.path.join('.')} ${issue.message}`);
@@ -114,7 +120,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
   });
 }
 
-function definedOnly(environment: Readonly<Record<string, string | undefined>>): Record<string, string> {
+function definedOnly(environment: Environment): Record<string, string> {
   const known = Object.keys(settings.shape);
   return Object.fromEntries(
     known.flatMap((name) => (environment[name] === undefined ? [] : [[name, environment[name].trim()]])),

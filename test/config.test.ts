@@ -40,6 +40,12 @@ test('the environment wins, blanks round a value are no part of it, and other va
   assert.deepEqual(config.unknownNames, []);
 });
 
+test('defaults of the caller stand before those of the file, and behind the environment', () => {
+  const defaults = { VIGIE_LOG_LEVEL: 'warn', VIGIE_API_PORT: '1' };
+  const config = readConfig({ VIGIE_API_PORT: '2' }, defaults);
+  assert.deepEqual([config.logLevel, config.api.port, config.operations.port], ['warn', 2, 9464]);
+});
+
 test('an empty value unsets what may be unset, and an undefined one is none', () => {
   const config = readConfig({ DATABASE_URL: '', VIGIE_PUBLIC_URL: '', VIGIE_API_PORT: undefined });
   assert.deepEqual([config.databaseUrl, config.api.publicUrl, config.api.port], [null, null, 8080]);

@@ -79,7 +79,7 @@ export async function runDemo({ seconds, seed }: DemoOptions): Promise<void> {
 
 /** The default configuration with private endpoints allowed, data of its own, and free ports where the usual are taken. */
 async function demoConfig(): Promise<Config> {
-  const config = readConfig({ VIGIE_LOG_LEVEL: 'warn', VIGIE_ALLOW_PRIVATE_ENDPOINTS: 'true', ...process.env });
+  const config = readConfig(undefined, { VIGIE_LOG_LEVEL: 'warn', VIGIE_ALLOW_PRIVATE_ENDPOINTS: 'true' });
   return {
     ...config,
     dataDir: config.dataDir ?? `${dataDirectoryPath(null)}-demo`,

@@ -9,7 +9,7 @@ import type { ResolvePlace } from '../domain/city.ts';
 import { endpointKeyOf, type NewDelivery } from '../domain/delivery.ts';
 import { type SearchNumber, timeOrderedUuid, type Uuid } from '../domain/ids.ts';
 import { propertyDocument } from '../domain/property-document.ts';
-import { bodyHead, noticesOf, type SearchRoute } from '../domain/routing.ts';
+import { bodyHead, type Notice, noticesOf, type SearchRoute } from '../domain/routing.ts';
 import type { Match } from '../store/matches.ts';
 import type { Snapshot } from '../store/snapshots.ts';
 
@@ -24,11 +24,13 @@ export interface JudgedChange {
   readonly traceparent: string | null;
 }
 
+export type AddressedDelivery = NewDelivery & { readonly endpointKey: string };
+
 export interface Consequences {
   readonly newMatches: readonly Match[];
   readonly changedMatches: readonly Match[];
   readonly snapshots: readonly Snapshot[];
-  readonly deliveries: readonly (NewDelivery & { readonly endpointKey: string })[];
+  readonly deliveries: readonly AddressedDelivery[];
   /** Pairs that began, known or not before. */
   readonly began: readonly Match[];
 }
@@ -67,7 +69,7 @@ export function consequencesOf(
   const matches = new Map(known.map((match) => [keyOf(match.propertyUuid, match.searchNumber), match]));
   const written = new Set<string>();
   const snapshots: Snapshot[] = [];
-  const deliveries: (NewDelivery & { endpointKey: string })[] = [];
+  const deliveries: AddressedDelivery[] = [];
   const began: Match[] = [];
 
   for (const change of changes) {
@@ -92,20 +94,10 @@ export function consequencesOf(
       matches.set(key, next);
       written.add(key);
       if (startsNow) began.push(next);
-      const record = { id: next.id, beganAt: next.beganAt?.toISOString() ?? null, updatedAt: now.toISOString() };
       for (const notice of notices) {
-        deliveries.push({
-          id: timeOrderedUuid(now),
-          searchNumber: number,
-          matchId: next.id,
-          channel: notice.channel,
-          kind: notice.kind,
-          endpoint: notice.endpoint,
-          endpointKey: endpointKeyOf(notice.endpoint),
-          head: bodyHead(notice, route.id, propertyUuid, record),
-          snapshotId: snapshotOf(!route.hidePropertyContact),
-          traceparent: change.traceparent,
-        });
+        const head = headOf(notice, route, next);
+        const snapshotId = snapshotOf(!route.hidePropertyContact);
+        deliveries.push(deliveryOf(notice, next, { head, snapshotId, traceparent: change.traceparent }));
       }
     }
   }
@@ -124,6 +116,28 @@ function touchedBy({ before, after, events }: JudgedChange): ReadonlySet<SearchN
   if (events.length > 0) return new Set([...before, ...after]);
   const satisfied = new Set(before);
   return new Set(after.filter((number) => !satisfied.has(number)));
+}
+
+function headOf(notice: Notice, route: SearchRoute, { id, beganAt, updatedAt, propertyUuid }: Match): string {
+  const record = { id, beganAt: beganAt?.toISOString() ?? null, updatedAt: updatedAt.toISOString() };
+  return bodyHead(notice, route.id, propertyUuid, record);
+}
+
+function deliveryOf(
+  { channel, kind, endpoint }: Notice,
+  match: Match,
+  content: Pick<NewDelivery, 'head' | 'snapshotId' | 'traceparent'>,
+): AddressedDelivery {
+  return {
+    id: timeOrderedUuid(match.updatedAt),
+    searchNumber: match.searchNumber,
+    matchId: match.id,
+    channel,
+    kind,
+    endpoint,
+    endpointKey: endpointKeyOf(endpoint),
+    ...content,
+  };
 }
 
 /** Serialises the document of one change at most once per variant. */
