@@ -52,19 +52,13 @@ const LOOK_EVERY_MS = 2_000;
 /** Resolves when the instance has shown itself once. */
 export async function startPresence(options: PresenceOptions): Promise<Presence> {
   const { broker, database } = options;
-  const id = randomUUID();
-  const startedAt = options.clock();
+  const identity = identityOf(options);
+  const { id, startedAt } = identity;
   const stages: FollowedStage[] = [];
   let index: FollowedIndex | null = null;
   let generation = (await readControls(database)).get('index')?.generation ?? 0;
   let looking: Promise<void> = Promise.resolve();
   let isStopped = false;
-
-  const follow = ({ name, valve }: FollowedStage, controls: ReadonlyMap<string, Control>): void => {
-    const isPaused = (controls.get(name)?.pausedAt ?? null) !== null;
-    if (isPaused && valve.isOpen) valve.close();
-    if (!isPaused && !valve.isOpen) valve.open();
-  };
 
   async function lookOnce(): Promise<void> {
     if (isStopped) return;
@@ -80,12 +74,7 @@ export async function startPresence(options: PresenceOptions): Promise<Presence>
 
   function show(): Promise<void> {
     return showInstance(database, {
-      id,
-      host: hostname(),
-      processId: process.pid,
-      roles: options.roles,
-      version: options.version,
-      startedAt,
+      ...identity,
       stages: Object.fromEntries(stages.map((stage) => [stage.name, figuresOf(stage)])),
       searchIndex: index === null ? null : { ...index.figures(), generation },
     });
@@ -119,6 +108,16 @@ export async function startPresence(options: PresenceOptions): Promise<Presence>
       await removeInstance(database, id).catch((error: Error) => options.onTrouble('controls', error));
     },
   };
+}
+
+function identityOf({ roles, version, clock }: PresenceOptions) {
+  return { id: randomUUID(), host: hostname(), processId: process.pid, roles, version, startedAt: clock() };
+}
+
+function follow({ name, valve }: FollowedStage, controls: ReadonlyMap<string, Control>): void {
+  const isPaused = (controls.get(name)?.pausedAt ?? null) !== null;
+  if (isPaused && valve.isOpen) valve.close();
+  if (!isPaused && !valve.isOpen) valve.open();
 }
 
 function figuresOf({ valve, inFlight }: FollowedStage): StageFigures {
