@@ -1,0 +1,218 @@
+/**
+ * The rules of the house, enforced: who may import whom, how long things may grow, what files are called, and that
+ * every setting is told.
+ */
+
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { basename, dirname, join, relative } from 'node:path';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { functionsOf, importsOf } from './support/source-scanner.ts';
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url));
+const GENERATED = 'src/admin/generated/';
+const FILE_LINES_MAX = 300;
+const FUNCTION_LINES_MAX = 60;
+
+/**
+ * Folders and top-level files of src, from the bottom up, and what each may import beside itself. `api` serves reference
+ * data and tests webhooks with the real sender; `observers` and `measures` are parts of the composition root.
+ */
+const LAYERS: Readonly<Record<string, readonly string[]>> = {
+  actor: [],
+  domain: [],
+  embedded: [],
+  broker: ['domain'],
+  matching: ['domain'],
+  store: ['domain'],
+  webhooks: ['domain'],
+  reference: ['domain'],
+  pipeline: ['actor', 'broker', 'matching', 'store', 'webhooks', 'domain'],
+  api: ['store', 'matching', 'reference', 'webhooks', 'domain'],
+  admin: ['store', 'matching', 'reference', 'webhooks', 'domain'],
+  'config.ts': [],
+  'log.ts': [],
+  'version.ts': [],
+  'metrics.ts': ['domain'],
+  'observers.ts': ['domain', 'store', 'pipeline', 'log.ts', 'metrics.ts'],
+  'measures.ts': ['domain', 'store', 'broker', 'pipeline', 'metrics.ts'],
+  'service.ts': [
+    ...['domain', 'actor', 'embedded', 'broker', 'matching', 'store', 'webhooks', 'reference'],
+    ...['pipeline', 'api', 'admin', 'config.ts', 'log.ts', 'version.ts', 'metrics.ts', 'observers.ts', 'measures.ts'],
+  ],
+  cli: [
+    ...['domain', 'embedded', 'broker', 'matching', 'store', 'reference', 'pipeline'],
+    ...['config.ts', 'log.ts', 'version.ts', 'service.ts'],
+  ],
+  'main.ts': ['cli', 'config.ts', 'log.ts', 'version.ts'],
+};
+
+/** Owed: functions that grew too long, by file. Split them, then take them off. Nothing may be added. */
+const LONG_FUNCTIONS_OWED: readonly string[] = [
+  'src/pipeline/courier.ts',
+  'src/pipeline/delivery-attempts.ts',
+  'src/pipeline/matcher.ts',
+  'src/service.ts',
+];
+
+/** Packages that one layer alone speaks to. */
+const OWN_PACKAGES: Readonly<Record<string, string>> = { nats: 'broker' };
+
+/** `config.ts` reads the environment; the embedded servers take it as an argument whose default it is. */
+const ENVIRONMENT_READERS = ['src/config.ts', 'src/embedded/data-directory.ts'];
+
+const FORBIDDEN_NAMES =
+  /^(?:utils?|helpers?|common|types|index|misc|lib|interfaces?|constants?)\.ts$|\.(?:service|model|controller|util|helper)\.ts$/;
+
+interface SourceFile {
+  /** From the root of the repository. */
+  readonly path: string;
+  readonly text: string;
+  readonly lines: readonly string[];
+}
+
+const files: readonly SourceFile[] = readdirSync(join(ROOT, 'src'), { recursive: true, withFileTypes: true })
+  .filter((entry) => entry.isFile() && entry.name.endsWith('.ts'))
+  .map((entry) => relative(ROOT, join(entry.parentPath, entry.name)))
+  .filter((path) => !path.startsWith(GENERATED))
+  .sort()
+  .map((path) => {
+    const text = readFileSync(join(ROOT, path), 'utf8');
+    return { path, text, lines: text.trimEnd().split('\n') };
+  });
+
+/** Where a rule is broken; the test fails with all of them. */
+function assertNone(violations: readonly string[]): void {
+  assert.deepEqual(violations, []);
+}
+
+/** The first folder below src, or the file itself at the top. */
+function layerOf(path: string): string {
+  return path.split('/')[1] as string;
+}
+
+test('imports point down only, as the layers are listed', () => {
+  const violations: string[] = [];
+  for (const { path, text } of files) {
+    const layer = layerOf(path);
+    const allowed = LAYERS[layer];
+    if (allowed === undefined) violations.push(`${path}: no layer is called ${layer}`);
+    for (const specifier of importsOf(text).filter((each) => each.startsWith('.'))) {
+      const target = join(dirname(path), specifier);
+      if (!target.startsWith('src/')) {
+        if (!target.endsWith('.json')) violations.push(`${path} imports ${target}, outside src`);
+      } else if (layerOf(target) !== layer && !allowed?.includes(layerOf(target))) {
+        violations.push(`${path} imports ${target}`);
+      }
+    }
+  }
+  assertNone(violations);
+});
+
+test('a package with an owner is imported by its owner alone', () => {
+  assertNone(
+    files.flatMap(({ path, text }) =>
+      importsOf(text)
+        .filter((specifier) => specifier in OWN_PACKAGES && OWN_PACKAGES[specifier] !== layerOf(path))
+        .map((specifier) => `${path} imports ${specifier}`),
+    ),
+  );
+});
+
+test('process.env is read in one place', () => {
+  assertNone(
+    files
+      .filter(
+        ({ path, text }) => !ENVIRONMENT_READERS.includes(path) && /\bprocess\s*\.\s*env\b/.test(withoutComments(text)),
+      )
+      .map(({ path }) => path),
+  );
+});
+
+test('source imports neither tests nor the test runner', () => {
+  assertNone(
+    files
+      .filter(({ text }) => /['"](?:node:test|[^'"]*\.test\.ts|[./]+test\/[^'"]*)['"]/.test(text))
+      .map(({ path }) => path),
+  );
+});
+
+test('relative imports name the file with its suffix', () => {
+  assertNone(
+    files.flatMap(({ path, text }) =>
+      importsOf(text)
+        .filter((specifier) => specifier.startsWith('.') && !/\.(?:ts|json)$/.test(specifier))
+        .map((specifier) => `${path} imports ${specifier}`),
+    ),
+  );
+});
+
+test(`no file has more than ${FILE_LINES_MAX} lines`, () => {
+  assertNone(
+    files.filter(({ lines }) => lines.length > FILE_LINES_MAX).map(({ path, lines }) => `${path}: ${lines.length}`),
+  );
+});
+
+test(`no function has more than ${FUNCTION_LINES_MAX} lines`, () => {
+  assertNone(
+    files
+      .filter(({ path }) => !LONG_FUNCTIONS_OWED.includes(path))
+      .flatMap(({ path, lines }) =>
+        functionsOf(lines)
+          .filter(({ length }) => length > FUNCTION_LINES_MAX)
+          .map(({ line, length }) => `${path}:${line} has ${length} lines`),
+      ),
+  );
+});
+
+test('files are kebab-case nouns, and none is a drawer', () => {
+  const names = files.map(({ path }) => basename(path));
+  assertNone(
+    names.filter((name) => FORBIDDEN_NAMES.test(name) || !/^[a-z0-9]+(?:-[a-z0-9]+)*(?:\.d)?\.ts$/.test(name)),
+  );
+});
+
+test('every file begins with why it exists', () => {
+  assertNone(files.filter(({ text }) => !/^(?:#!.*\n)?\/\*\*\s[^]*?\w[^]*?\*\/\n/.test(text)).map(({ path }) => path));
+});
+
+test('a TODO has an owner', () => {
+  assertNone(
+    files.flatMap(({ path, lines }) =>
+      lines.flatMap((line, at) =>
+        /\b(?:FIXME|XXX|HACK|TODO(?!\(\w+\)))\b/.test(line) ? `${path}:${at + 1} ${line.trim()}` : [],
+      ),
+    ),
+  );
+});
+
+test('types are named for what they are, without I… and …Impl', () => {
+  assertNone(
+    files.flatMap(({ path, text }) =>
+      [...text.matchAll(/\b(?:interface|type|class) (I[A-Z][a-z]\w*|\w+Impl)\b/g)].map(
+        ([found]) => `${path}: ${found}`,
+      ),
+    ),
+  );
+});
+
+test('config.ts and config/default.env know the same settings, and each is told in a sentence', () => {
+  const told = readFileSync(join(ROOT, 'config/default.env'), 'utf8').split('\n');
+  const read = files.find(({ path }) => path === 'src/config.ts')?.text ?? '';
+  const schema = /z\.object\(\{([^]*?)\n\}\);/.exec(read)?.[1] ?? '';
+  const known = [...schema.matchAll(/^ {2}([A-Z][A-Z0-9_]*):/gm)].map(([, name]) => name as string);
+  const settings = told.flatMap((line, at) => {
+    const name = /^([A-Z][A-Z0-9_]*)=/.exec(line)?.[1];
+    return name === undefined ? [] : [{ name, comment: told[at - 1] ?? '' }];
+  });
+  assert.ok(known.length > 10);
+  assert.deepEqual(settings.map(({ name }) => name).sort(), known.sort());
+  assertNone(settings.filter(({ comment }) => !/^# \S.*\.$/.test(comment)).map(({ name }) => name));
+  assertNone(known.filter((name) => !read.includes(`setting.${name}`)));
+});
+
+/** Blanks comments out; strings with comment marks in them lose their rest, which no rule here minds. */
+function withoutComments(text: string): string {
+  return text.replace(/\/\*[^]*?\*\/|(?<!:)\/\/.*/g, '');
+}
