@@ -16,8 +16,8 @@ const FILE_LINES_MAX = 300;
 const FUNCTION_LINES_MAX = 60;
 
 /**
- * Folders and top-level files of src, from the bottom up, and what each may import beside itself. `api` serves reference
- * data and tests webhooks with the real sender; `observers` and `measures` are parts of the composition root.
+ * Folders of src and the top-level files with a place of their own, from the bottom up, and what each may import beside
+ * itself. `api` serves reference data and tests webhooks with the real sender.
  */
 const LAYERS: Readonly<Record<string, readonly string[]>> = {
   actor: [],
@@ -35,18 +35,20 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   'log.ts': [],
   'version.ts': [],
   'metrics.ts': ['domain'],
-  'observers.ts': ['domain', 'store', 'pipeline', 'log.ts', 'metrics.ts'],
-  'measures.ts': ['domain', 'store', 'broker', 'pipeline', 'metrics.ts'],
-  'service.ts': [
-    ...['domain', 'actor', 'embedded', 'broker', 'matching', 'store', 'webhooks', 'reference'],
-    ...['pipeline', 'api', 'admin', 'config.ts', 'log.ts', 'version.ts', 'metrics.ts', 'observers.ts', 'measures.ts'],
-  ],
   cli: [
-    ...['domain', 'embedded', 'broker', 'matching', 'store', 'reference', 'pipeline'],
+    ...['domain', 'embedded', 'broker', 'matching', 'store', 'reference', 'pipeline', 'admin'],
     ...['config.ts', 'log.ts', 'version.ts', 'service.ts'],
   ],
   'main.ts': ['cli', 'config.ts', 'log.ts', 'version.ts'],
 };
+
+/** `service.ts` and the other files at the top are the composition root: they may know every part, and none knows them. */
+function mayImport(layer: string, target: string): boolean {
+  if (layer === target) return true;
+  const listed = LAYERS[layer];
+  if (listed !== undefined) return listed.includes(target);
+  return layer.endsWith('.ts') && !['cli', 'main.ts', 'service.ts'].includes(target);
+}
 
 /** Owed: functions that grew too long, by file. Split them, then take them off. Nothing may be added. */
 const LONG_FUNCTIONS_OWED: readonly string[] = [
@@ -96,13 +98,12 @@ test('imports point down only, as the layers are listed', () => {
   const violations: string[] = [];
   for (const { path, text } of files) {
     const layer = layerOf(path);
-    const allowed = LAYERS[layer];
-    if (allowed === undefined) violations.push(`${path}: no layer is called ${layer}`);
+    if (!layer.endsWith('.ts') && !(layer in LAYERS)) violations.push(`${path}: no layer is called ${layer}`);
     for (const specifier of importsOf(text).filter((each) => each.startsWith('.'))) {
       const target = join(dirname(path), specifier);
       if (!target.startsWith('src/')) {
         if (!target.endsWith('.json')) violations.push(`${path} imports ${target}, outside src`);
-      } else if (layerOf(target) !== layer && !allowed?.includes(layerOf(target))) {
+      } else if (!mayImport(layer, layerOf(target))) {
         violations.push(`${path} imports ${target}`);
       }
     }
