@@ -85,8 +85,10 @@ export function createAttempts(
       ]);
       return { hinted, parked };
     });
-    const all = [...claimed.hinted, ...claimed.parked];
-    const documents = await untilItWorks(() => readDocuments(all.map(({ snapshotId }) => snapshotId)));
+    if (claimed === null) return;
+    const snapshotIds = [...claimed.hinted, ...claimed.parked].map(({ snapshotId }) => snapshotId);
+    const documents = await untilItWorks(() => readDocuments(snapshotIds));
+    if (documents === null) return;
     for (const delivery of claimed.hinted) {
       const turn = byId.get(delivery.id) as DeliveryTurn;
       byId.delete(delivery.id);
@@ -141,6 +143,7 @@ export function createAttempts(
   async function settleRefused(refused: ReadonlyMap<Uuid, DeliveryTurn>): Promise<void> {
     if (refused.size === 0) return;
     const refusals = await untilItWorks(() => readRefusals(database, [...refused.keys()]));
+    if (refusals === null) return;
     const dueInMs = new Map(refusals.map((refusal) => [refusal.id, refusal.dueInMs]));
     for (const [id, turn] of refused) {
       held.delete(id);
@@ -154,13 +157,17 @@ export function createAttempts(
     }
   }
 
-  /** PostgreSQL may be away: the slots stay taken meanwhile, so nothing piles up. */
-  async function untilItWorks<T>(work: () => Promise<T>): Promise<T> {
+  /**
+   * PostgreSQL may be away: the slots stay taken meanwhile, so nothing piles up. Null when the daemon stops first: the
+   * messages come back, and a claim whose answer was lost is aborted with its lease.
+   */
+  async function untilItWorks<T>(work: () => Promise<T>): Promise<T | null> {
     for (let retryInMs = RETRY_FIRST_MS; ; retryInMs = Math.min(2 * retryInMs, RETRY_MAX_MS)) {
       try {
         return await work();
       } catch (error) {
         onFailure({ actor: 'claims', error: error as Error, isFinal: false, retryInMs });
+        if (isStopping) return null;
         await wait(retryInMs);
       }
     }

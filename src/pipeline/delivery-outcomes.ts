@@ -4,6 +4,7 @@
  * message is handed back with the delay, again and again.
  */
 
+import { setTimeout as wait } from 'node:timers/promises';
 import { type ActorFailure, spawn } from '../actor/actor.ts';
 import type { Broker } from '../broker/connection.ts';
 import { type Publication, publishAll } from '../broker/publish.ts';
@@ -42,10 +43,12 @@ export interface DeliveryOutcomes {
 }
 
 const OUTCOMES_MAX = 256;
+const PUBLISH_AGAIN_MS = 1_000;
 
 export function startDeliveryOutcomes(dependencies: OutcomeDependencies): DeliveryOutcomes {
   const { database, onAttempt, onFailure } = dependencies;
   const settling = new Set<Promise<void>>();
+  let isDraining = false;
 
   const actor = spawn<EndedAttempt>({
     name: 'outcomes',
@@ -59,7 +62,7 @@ export function startDeliveryOutcomes(dependencies: OutcomeDependencies): Delive
       for (const each of settled) onAttempt(each);
       for (const { onRecorded } of batch) onRecorded();
       // Not awaited: a NATS server that is away would hold up the recording. What is not settled comes back.
-      const work = settleMessages(batch, settled, dependencies).finally(() => settling.delete(work));
+      const work = settleMessages(batch, settled, dependencies, () => isDraining).finally(() => settling.delete(work));
       settling.add(work);
     },
   });
@@ -67,6 +70,7 @@ export function startDeliveryOutcomes(dependencies: OutcomeDependencies): Delive
     tell: (ended) => actor.tell(ended),
     async drain() {
       await actor.drain();
+      isDraining = true;
       await Promise.all(settling);
     },
   };
@@ -83,7 +87,8 @@ function settledOf({ delivery, outcome, endedAt }: EndedAttempt, retryDelayMs: n
 async function settleMessages(
   batch: readonly EndedAttempt[],
   settled: readonly SettledAttempt[],
-  { broker, onTrouble }: OutcomeDependencies,
+  dependencies: OutcomeDependencies,
+  isDraining: () => boolean,
 ): Promise<void> {
   const retries: Publication[] = [];
   const moved: PulledMessage[] = [];
@@ -99,11 +104,29 @@ async function settleMessages(
       if (message !== null) moved.push(message);
     }
   }
-  try {
-    await publishAll(broker, retries);
+  if (await publishUntilHeld(retries, dependencies, isDraining)) {
     for (const message of moved) work.push(message.settle({ type: 'ack' }));
-  } catch (error) {
-    onTrouble('publish retries', error as Error);
   }
   await Promise.all(work);
+}
+
+/**
+ * Without its message a retry would come only when the sweeper misses it, so a NATS server that is away is waited for;
+ * false when the daemon cannot wait any longer.
+ */
+async function publishUntilHeld(
+  publications: readonly Publication[],
+  { broker, onTrouble }: OutcomeDependencies,
+  isDraining: () => boolean,
+): Promise<boolean> {
+  for (;;) {
+    try {
+      await publishAll(broker, publications);
+      return true;
+    } catch (error) {
+      onTrouble('publish retries', error as Error);
+      if (isDraining()) return false;
+      await wait(PUBLISH_AGAIN_MS);
+    }
+  }
 }

@@ -1,0 +1,197 @@
+/** Deliveries to endpoints that misbehave, through real JetStream and PostgreSQL, audited on the receiver's side. */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { endpointKeyOf } from '../../src/domain/delivery.ts';
+import { pauseEndpoint, readEndpointHealth, resumeEndpoint } from '../../src/store/endpoints.ts';
+import { deleteSearch } from '../../src/store/searches.ts';
+import { countOpen, openDeliveryStage } from '../support/courier.ts';
+import { auditDeliveries } from '../support/delivery-auditor.ts';
+import { publishSeeded, seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
+import { until } from '../support/until.ts';
+import { type Behaviour, startWebhookReceiver } from '../support/webhook-receiver.ts';
+
+const RETRY_DELAY_MS = 250;
+
+/** What each endpoint does, and how its deliveries must end. */
+const ENDPOINTS: Readonly<Record<string, { readonly behaviours: [Behaviour, ...Behaviour[]]; readonly ends: string }>> =
+  {
+    ok: { behaviours: [{ type: 'answer', status: 200 }], ends: 'delivered' },
+    created: { behaviours: [{ type: 'answer', status: 201 }], ends: 'failed' },
+    empty: { behaviours: [{ type: 'answer', status: 204 }], ends: 'failed' },
+    redirect: {
+      behaviours: [{ type: 'answer', status: 301, headers: { location: 'http://127.0.0.1/' } }],
+      ends: 'failed',
+    },
+    gone: { behaviours: [{ type: 'answer', status: 410 }], ends: 'failed' },
+    limited: { behaviours: [{ type: 'answer', status: 429, headers: { 'retry-after': '1' } }], ends: 'failed' },
+    broken: { behaviours: [{ type: 'answer', status: 500, body: '\0' }], ends: 'failed' },
+    silent: { behaviours: [{ type: 'hang' }], ends: 'failed' },
+    trickling: { behaviours: [{ type: 'trickle', everyMs: 50, part: 'head' }], ends: 'failed' },
+    verbose: { behaviours: [{ type: 'endless', status: 200 }], ends: 'delivered' },
+    wordy: { behaviours: [{ type: 'endless', status: 500 }], ends: 'failed' },
+    resetting: { behaviours: [{ type: 'reset' }], ends: 'failed' },
+    babbling: { behaviours: [{ type: 'garbage' }], ends: 'failed' },
+    recovering: {
+      behaviours: [...Array(5).fill({ type: 'reset' }), { type: 'answer', status: 200 }] as [Behaviour],
+      ends: 'delivered',
+    },
+  };
+
+test('whatever endpoints do, every delivery ends, and by the rules', async (t) => {
+  const receiver = await startWebhookReceiver(t);
+  const untrusted = await startWebhookReceiver(t, { tls: 'valid' });
+  const stage = await openDeliveryStage(t, { retryDelayMs: RETRY_DELAY_MS, attemptTimeoutMs: 400 });
+  const endsOf = new Map<string, string>([
+    [untrusted.urlOf('/bad-tls'), 'failed'],
+    ['http://127.0.0.1:1/closed', 'failed'],
+  ]);
+  for (const [name, { behaviours, ends }] of Object.entries(ENDPOINTS)) {
+    receiver.script(`/${name}`, ...behaviours);
+    endsOf.set(receiver.urlOf(`/${name}`), ends);
+  }
+  const search = await seedSearch(stage.database);
+  // One delivery to the recovering endpoint, whose script counts; three to the others.
+  const expected = [...endsOf.keys()].flatMap((url) => Array<string>(url.endsWith('/recovering') ? 1 : 3).fill(url));
+  await publishSeeded(stage.broker, await seedDeliveries(stage.database, search, expected));
+  await stage.start();
+  await stage.untilAllEnded();
+
+  const faults = await auditDeliveries({
+    database: stage.database,
+    posts: [...receiver.posts, ...untrusted.posts],
+    retryDelayMs: RETRY_DELAY_MS,
+    expected,
+    keyOf: ({ endpoint }) => endpoint,
+  });
+  assert.deepEqual(faults, []);
+  const { rows } = await stage.database.query('select distinct endpoint, state from deliveries');
+  assert.deepEqual(new Map(rows.map(({ endpoint, state }) => [endpoint, state])), endsOf);
+  assert.deepEqual(stage.repairs, [], 'nothing was lost on the way');
+  assert.equal(untrusted.posts.length, 0);
+});
+
+test('an address inside the network gets no connection, six times', async (t) => {
+  const receiver = await startWebhookReceiver(t, { tls: 'valid' });
+  const stage = await openDeliveryStage(t, {
+    retryDelayMs: 50,
+    allowPrivateNetworks: false,
+    authorities: receiver.authority as string,
+    resolveName: async () => [{ address: '127.0.0.1', family: 4 }],
+  });
+  const { port } = new URL(receiver.url);
+  const search = await seedSearch(stage.database);
+  const expected = [
+    `https://rebinding.test:${port}/`,
+    `https://127.0.0.1:${port}/`,
+    `https://[::ffff:127.0.0.1]:${port}/`,
+  ];
+  await publishSeeded(stage.broker, await seedDeliveries(stage.database, search, expected));
+  await stage.start();
+  await stage.untilAllEnded();
+  const { rows } = await stage.database.query('select error, count(*)::integer as count from attempts group by error');
+  assert.deepEqual(rows, [{ error: 'blocked', count: 18 }]);
+  assert.equal(receiver.connectionCount, 0);
+});
+
+test('what an endpoint cannot take is parked without using an attempt, and others do not wait for it', async (t) => {
+  const receiver = await startWebhookReceiver(t);
+  let release: () => void = () => undefined;
+  const gate = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  receiver.script('/flooded', { type: 'gated', gate, status: 200 });
+  const stage = await openDeliveryStage(t, { retryDelayMs: RETRY_DELAY_MS, attemptTimeoutMs: 60_000 });
+  const search = await seedSearch(stage.database);
+  const flood = Array<string>(500).fill(receiver.urlOf('/flooded'));
+  const others = Array.from({ length: 50 }, (_, position) => receiver.urlOf(`/healthy/${position}`));
+  await publishSeeded(stage.broker, await seedDeliveries(stage.database, search, [...flood, ...others]));
+  await stage.start();
+  await receiver.until((posts) => posts.filter(({ path }) => path.startsWith('/healthy/')).length === 50);
+  const parked = async () =>
+    (
+      await stage.database.query(`select count(*)::integer as count, max(attempt_count) as attempts from deliveries
+      where state = 'parked'`)
+    ).rows[0];
+  assert.equal((await until(parked, ({ count }) => count > 300)).attempts, 0);
+  const [health] = await readEndpointHealth(stage.database, [endpointKeyOf(receiver.urlOf('/flooded'))], 1);
+  assert.equal(health, undefined, 'it has not answered yet');
+  release();
+  await stage.untilAllEnded();
+  const faults = await auditDeliveries({
+    database: stage.database,
+    posts: receiver.posts,
+    retryDelayMs: RETRY_DELAY_MS,
+    expected: [...flood, ...others],
+    keyOf: ({ endpoint }) => endpoint,
+  });
+  assert.deepEqual(faults, []);
+  assert.equal(receiver.posts.length, 550);
+});
+
+test('a paused endpoint gets nothing until it is resumed', async (t) => {
+  const receiver = await startWebhookReceiver(t);
+  const stage = await openDeliveryStage(t, { retryDelayMs: RETRY_DELAY_MS });
+  const search = await seedSearch(stage.database);
+  const [paused, other] = [receiver.urlOf('/paused'), receiver.urlOf('/other')];
+  const key = endpointKeyOf(paused);
+  await pauseEndpoint(stage.database, key, paused);
+  await publishSeeded(stage.broker, await seedDeliveries(stage.database, search, [paused, other, paused, other]));
+  await stage.start();
+  await until(
+    () => countOpen(stage.database),
+    (open) => open === 2,
+  );
+  const health = await until(
+    () => readEndpointHealth(stage.database, [key], 1),
+    ([each]) => each?.backlog === 2,
+  );
+  assert.equal(health[0]?.state, 'paused');
+  assert.deepEqual(new Set(receiver.posts.map(({ path }) => path)), new Set(['/other']));
+  assert.equal(await resumeEndpoint(stage.database, key), true);
+  await stage.untilAllEnded();
+  assert.equal(receiver.posts.length, 4);
+});
+
+test('health counts failures in a row and forgets them with a success', async (t) => {
+  const receiver = await startWebhookReceiver(t);
+  const refusals = Array<Behaviour>(4).fill({ type: 'answer', status: 500 });
+  receiver.script('/hook', ...(refusals as [Behaviour]), { type: 'answer', status: 200 });
+  const stage = await openDeliveryStage(t, { retryDelayMs: 400 });
+  const search = await seedSearch(stage.database);
+  const key = endpointKeyOf(receiver.urlOf('/hook'));
+  const health = async () => (await readEndpointHealth(stage.database, [key], 1))[0];
+  await publishSeeded(stage.broker, await seedDeliveries(stage.database, search, [receiver.urlOf('/hook')]));
+  await stage.start();
+  const failing = await until(health, (each) => each?.state === 'failing');
+  assert.equal(failing?.lastError, 'status');
+  assert.equal(failing?.backlog, 1);
+  const healthy = await until(health, (each) => each?.state === 'healthy');
+  assert.deepEqual([healthy?.failureStreak, healthy?.backlog], [0, 0]);
+  assert.ok(healthy?.lastSuccessAt);
+});
+
+test('deleting or silencing a search cancels what is open; an attempt under way is logged', async (t) => {
+  const receiver = await startWebhookReceiver(t);
+  let release: () => void = () => undefined;
+  const gate = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  receiver.script('/hook', { type: 'gated', gate, status: 500 });
+  const stage = await openDeliveryStage(t, { retryDelayMs: 100, attemptTimeoutMs: 30_000 });
+  const search = await seedSearch(stage.database);
+  await publishSeeded(stage.broker, await seedDeliveries(stage.database, search, [receiver.urlOf('/hook')]));
+  await stage.start();
+  await receiver.until((posts) => posts.length === 1);
+  const { rows } = await stage.database.query('select client_id from searches');
+  assert.equal(await deleteSearch(stage.database, rows[0].client_id, search.id), true);
+  // Recorded while the search was being deleted: it is cancelled when it is claimed.
+  await publishSeeded(stage.broker, await seedDeliveries(stage.database, search, [receiver.urlOf('/late')]));
+  release();
+  await stage.untilAllEnded();
+  const attempts = async () => (await stage.database.query('select status_code from attempts')).rows;
+  assert.deepEqual(await until(attempts, (logged) => logged.length === 1), [{ status_code: 500 }]);
+  const states = await stage.database.query('select state from deliveries');
+  assert.deepEqual(states.rows, [{ state: 'cancelled' }, { state: 'cancelled' }]);
+  assert.equal(receiver.posts.length, 1);
+});

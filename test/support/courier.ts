@@ -1,0 +1,89 @@
+/** A courier with its sweeper in the test's own process, on real servers, and a look at its rows. */
+
+import { type Broker, connectBroker } from '../../src/broker/connection.ts';
+import { ensureDeliveries } from '../../src/broker/topology.ts';
+import { type Courier, startCourier } from '../../src/pipeline/courier.ts';
+import { type Repair, startSweeper } from '../../src/pipeline/sweeper.ts';
+import { type Database, migrate, openDatabase } from '../../src/store/database.ts';
+import { createSender, type SenderOptions } from '../../src/webhooks/sender.ts';
+import { type Cleanup, startTestServers, type TestServers } from './servers.ts';
+import { until } from './until.ts';
+
+export interface CourierSettings extends Partial<SenderOptions> {
+  readonly retryDelayMs: number;
+  readonly attemptsInFlightMax?: number;
+}
+
+export interface DeliveryStage {
+  readonly servers: TestServers;
+  readonly database: Database;
+  readonly broker: Broker;
+  /** What the sweeper had to make good. */
+  readonly repairs: readonly Repair[];
+  start(): Promise<Courier>;
+  /** Resolves when no delivery is open any more. */
+  untilAllEnded(giveUpMs?: number): Promise<void>;
+}
+
+/** Migrated and connected, with its stream; nothing is delivered before `start`. The last opened closes first. */
+export async function openDeliveryStage(cleanup: Cleanup, settings: CourierSettings): Promise<DeliveryStage> {
+  const closers: (() => Promise<unknown>)[] = [];
+  cleanup.after(async () => {
+    for (const close of closers.reverse()) await close();
+  });
+  const servers = await startTestServers({ after: (work) => closers.push(work) });
+  await migrate(servers.postgres.url);
+  const database = openDatabase({ url: servers.postgres.url, connectionsMax: 8, onConnectionLost: () => undefined });
+  closers.push(() => database.end());
+  const broker = await connectBroker({ url: servers.nats.url, name: 'test', onStatus: () => undefined });
+  closers.push(() => broker.close());
+  await ensureDeliveries(broker);
+  const repairs: Repair[] = [];
+  const attemptTimeoutMs = settings.attemptTimeoutMs ?? 2_000;
+
+  async function start(): Promise<Courier> {
+    const sender = createSender({
+      connectTimeoutMs: 1_000,
+      allowPrivateNetworks: true,
+      userAgent: 'Vigie/test',
+      ...settings,
+      attemptTimeoutMs,
+    });
+    closers.push(() => sender.close());
+    const parts = { broker, database, retryDelayMs: settings.retryDelayMs, onTrouble: () => undefined };
+    const courier = await startCourier({
+      ...parts,
+      sender,
+      attemptTimeoutMs,
+      attemptsInFlightMax: settings.attemptsInFlightMax ?? 64,
+      onAttempt: () => undefined,
+      onFailure: () => undefined,
+    });
+    closers.push(() => courier.drain());
+    const sweeper = startSweeper({ ...parts, clock: () => new Date(), onRepair: (repair) => repairs.push(repair) });
+    closers.push(() => sweeper.stop());
+    return courier;
+  }
+
+  return {
+    servers,
+    database,
+    broker,
+    repairs,
+    start,
+    async untilAllEnded(giveUpMs) {
+      await until(
+        () => countOpen(database),
+        (open) => open === 0,
+        giveUpMs,
+      );
+    },
+  };
+}
+
+export async function countOpen(database: Pick<Database, 'query'>): Promise<number> {
+  const { rows } = await database.query<{ count: number }>(
+    `select count(*)::integer as count from deliveries where state in ('queued', 'sending', 'retry_wait', 'parked')`,
+  );
+  return rows[0]?.count ?? 0;
+}

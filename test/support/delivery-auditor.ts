@@ -1,0 +1,197 @@
+/**
+ * Compares what endpoints received with what was expected of the service and with what the service wrote down. It takes
+ * nobody's word: every rule of decisions, section 6, is checked on the receiver's log, on the rows, and between them.
+ *
+ * (a) every expected delivery exists once and has ended, and no other exists;
+ * (b) nothing is posted after an attempt that was recorded with status 200;
+ * (c) at most six attempts, each posted at most once;
+ * (d) between the end of an attempt and the start of the next lies the delay, on both clocks;
+ * (e) every signature verifies, with the token of the delivery's search;
+ * (f) every retry sends the bytes recorded at the change.
+ */
+
+import { Webhook } from 'standardwebhooks';
+import type { Database } from '../../src/store/database.ts';
+import type { ReceivedPost } from './webhook-receiver.ts';
+
+export interface Audit {
+  readonly database: Pick<Database, 'query'>;
+  readonly posts: readonly ReceivedPost[];
+  readonly retryDelayMs: number;
+  /** What the input leads to, each as `keyOf` names it; a key may occur more than once. */
+  readonly expected: readonly string[];
+  readonly keyOf: (delivery: AuditedDelivery) => string;
+  /** Final states besides `delivered` that the test provokes; `failed` is always one. */
+  readonly mayBeCancelled?: boolean;
+}
+
+export interface AuditedDelivery {
+  readonly id: string;
+  readonly searchId: string;
+  readonly propertyUuid: string | null;
+  readonly matchId: string;
+  readonly channel: string;
+  readonly kind: string;
+  readonly endpoint: string;
+  readonly state: string;
+  readonly attemptCount: number;
+  readonly body: string;
+  readonly token: string;
+  readonly attempts: readonly AuditedAttempt[];
+}
+
+interface AuditedAttempt {
+  readonly number: number;
+  /** Milliseconds since the epoch. */
+  readonly startedAt: number;
+  readonly endedAt: number;
+  readonly statusCode: number | null;
+  readonly error: string | null;
+}
+
+const ATTEMPTS_MAX = 6;
+/** Both clocks are the machine's, but the receiver notes a time after the kernel had the bytes. */
+const CLOCK_TOLERANCE_MS = 5;
+
+/** Every broken rule in words; empty when all of them hold. */
+export async function auditDeliveries(audit: Audit): Promise<readonly string[]> {
+  const deliveries = await readDeliveries(audit.database);
+  const postsById = new Map<string, ReceivedPost[]>();
+  for (const post of audit.posts) postsById.set(post.id, [...(postsById.get(post.id) ?? []), post]);
+  const known = new Set(deliveries.map(({ id }) => id));
+  return [
+    ...compareWithExpected(deliveries, audit),
+    ...[...postsById.keys()].filter((id) => !known.has(id)).map((id) => `a post carries the unknown id "${id}"`),
+    ...deliveries.flatMap((delivery) =>
+      auditOne(delivery, postsById.get(delivery.id) ?? [], audit).map((fault) => `delivery ${delivery.id}: ${fault}`),
+    ),
+  ];
+}
+
+function compareWithExpected(deliveries: readonly AuditedDelivery[], { expected, keyOf }: Audit): string[] {
+  const balance = new Map<string, number>();
+  for (const key of expected) balance.set(key, (balance.get(key) ?? 0) + 1);
+  for (const delivery of deliveries) balance.set(keyOf(delivery), (balance.get(keyOf(delivery)) ?? 0) - 1);
+  return [...balance].flatMap(([key, missing]) => {
+    if (missing > 0) return [`${missing} expected of "${key}" do not exist`];
+    return missing < 0 ? [`${-missing} of "${key}" exist that nobody expected`] : [];
+  });
+}
+
+function auditOne(delivery: AuditedDelivery, posts: readonly ReceivedPost[], audit: Audit): string[] {
+  return [
+    ...auditEnd(delivery, posts, audit.mayBeCancelled === true),
+    ...auditSuccess(delivery, posts, audit.retryDelayMs),
+    ...auditCount(delivery, posts),
+    ...auditGaps(delivery, posts, audit.retryDelayMs),
+    ...auditContent(delivery, posts),
+  ];
+}
+
+function auditEnd(
+  { state, attempts }: AuditedDelivery,
+  posts: readonly ReceivedPost[],
+  mayBeCancelled: boolean,
+): string[] {
+  const faults: string[] = [];
+  if (!['delivered', 'failed', ...(mayBeCancelled ? ['cancelled'] : [])].includes(state))
+    faults.push(`(a) it is ${state}`);
+  if (state === 'delivered' && !posts.some(({ status }) => status === 200)) {
+    faults.push('(a) it is delivered, but the receiver never answered 200');
+  }
+  if (state === 'delivered' && !attempts.some(({ statusCode }) => statusCode === 200)) {
+    faults.push('(a) it is delivered without an attempt that says so');
+  }
+  if (state === 'failed' && attempts.length !== ATTEMPTS_MAX)
+    faults.push(`(a) it failed after ${attempts.length} attempts`);
+  return faults;
+}
+
+/**
+ * An attempt is logged from its claim on and lasts as long as its request, so its end lies a little before the request's;
+ * a post that should not be comes half a delay later at least, or is one more than there are attempts: (c).
+ */
+function auditSuccess({ attempts }: AuditedDelivery, posts: readonly ReceivedPost[], retryDelayMs: number): string[] {
+  const success = attempts.find(({ statusCode }) => statusCode === 200);
+  if (success === undefined) return [];
+  const faults: string[] = [];
+  if (attempts.at(-1) !== success) faults.push('(b) another attempt follows the one recorded with 200');
+  const late = posts.filter(({ receivedAt }) => receivedAt > success.endedAt + retryDelayMs / 2);
+  if (late.length > 0) faults.push(`(b) ${late.length} posts came after the attempt recorded with 200`);
+  return faults;
+}
+
+function auditCount({ attempts, attemptCount }: AuditedDelivery, posts: readonly ReceivedPost[]): string[] {
+  const faults: string[] = [];
+  if (posts.length > ATTEMPTS_MAX) faults.push(`(c) it was posted ${posts.length} times`);
+  if (posts.length > attemptCount) faults.push(`(c) it was posted ${posts.length} times in ${attemptCount} attempts`);
+  if (attempts.length !== attemptCount) faults.push(`(c) ${attempts.length} of ${attemptCount} attempts are logged`);
+  if (attempts.some(({ number }, position) => number !== position + 1))
+    faults.push('(c) the attempts are not numbered on');
+  return faults;
+}
+
+/** An attempt that died with its process counts from its start. */
+function auditGaps({ attempts }: AuditedDelivery, posts: readonly ReceivedPost[], retryDelayMs: number): string[] {
+  const faults: string[] = [];
+  for (const [position, next] of attempts.entries()) {
+    const before = attempts[position - 1];
+    if (before !== undefined && next.startedAt - before.endedAt < retryDelayMs) {
+      faults.push(
+        `(d) attempt ${next.number} was claimed ${next.startedAt - before.endedAt} ms after the one before ended`,
+      );
+    }
+  }
+  for (const [position, next] of posts.entries()) {
+    const before = posts[position - 1];
+    const gapMs = before === undefined ? null : next.receivedAt - before.receivedAt;
+    if (gapMs !== null && gapMs < retryDelayMs - CLOCK_TOLERANCE_MS) {
+      faults.push(`(d) post ${position + 1} came ${gapMs} ms after the one before`);
+    }
+  }
+  return faults;
+}
+
+function auditContent({ body, token }: AuditedDelivery, posts: readonly ReceivedPost[]): string[] {
+  const bytes = Buffer.from(body);
+  const faults: string[] = [];
+  for (const [position, post] of posts.entries()) {
+    if (!post.body.equals(bytes)) faults.push(`(f) post ${position + 1} differs from what was recorded`);
+    try {
+      verify(post, token);
+    } catch (error) {
+      faults.push(`(e) post ${position + 1}: ${(error as Error).message}`);
+    }
+  }
+  return faults;
+}
+
+/** The library refuses times more than five minutes from now, so a long test's posts are verified as of their time. */
+function verify({ body, headers, receivedAt }: ReceivedPost, token: string): void {
+  const webhook = new Webhook(token);
+  const sentAt = Number(headers['webhook-timestamp']);
+  if (Math.abs(receivedAt / 1_000 - sentAt) > 60)
+    throw new Error(`it came ${receivedAt / 1_000 - sentAt} s after its timestamp`);
+  const signature = webhook.sign(headers['webhook-id'] ?? '', new Date(sentAt * 1_000), body.toString());
+  if (signature !== headers['webhook-signature']) throw new Error('the signature does not verify');
+}
+
+async function readDeliveries(database: Pick<Database, 'query'>): Promise<readonly AuditedDelivery[]> {
+  const { rows } = await database.query<AuditedDelivery>(`
+    select d.id, s.id as "searchId", m.property_uuid as "propertyUuid", d.match_id as "matchId", d.channel, d.kind,
+      d.endpoint, d.state, d.attempt_count::integer as "attemptCount", d.head || document || '}}' as body, s.token,
+      coalesce(logged.attempts, '[]') as attempts
+    from deliveries d
+    join searches s on s.number = d.search_number
+    join snapshots on snapshots.id = d.snapshot_id
+    left join matches m on m.id = d.match_id
+    left join lateral (
+      select json_agg(json_build_object('number', number,
+        'startedAt', extract(epoch from started_at) * 1000,
+        'endedAt', extract(epoch from started_at) * 1000 + coalesce(duration_ms, 0),
+        'statusCode', status_code, 'error', error) order by number) as attempts
+      from attempts where delivery_id = d.id
+    ) logged on true
+    order by d.id`);
+  return rows;
+}
