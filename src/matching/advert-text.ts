@@ -14,6 +14,8 @@ export class AdvertText {
   readonly #reader: TokenReader;
   /** By stem code: the generation in which it last occurred. */
   #seenIn = new Int32Array(1024);
+  /** Likewise by word code. */
+  #wordSeenIn = new Int32Array(1024);
   #generation = 0;
   #words = new Int32Array(1024);
   #wordCount = 0;
@@ -32,10 +34,14 @@ export class AdvertText {
   read(texts: readonly string[]): void {
     if (this.#generation === GENERATION_MAX) {
       this.#seenIn.fill(0);
+      this.#wordSeenIn.fill(0);
       this.#generation = 0;
     }
     this.#generation += 1;
-    if (this.#seenIn.length < this.#terms.end) this.#seenIn = new Int32Array(2 * this.#terms.end);
+    if (this.#seenIn.length < this.#terms.end) {
+      this.#seenIn = new Int32Array(2 * this.#terms.end);
+      this.#wordSeenIn = new Int32Array(2 * this.#terms.end);
+    }
     this.#wordCount = 0;
     this.#stems = [];
     for (const text of texts) {
@@ -48,21 +54,23 @@ export class AdvertText {
     return this.#seenIn[code] === this.#generation;
   }
 
-  /** Whether the words stand next to each other, in order, in one text. */
-  hasPhrase(codes: readonly number[]): boolean {
-    const first = codes[0] as number;
-    const last = this.#wordCount - codes.length;
-    for (let start = 0; start <= last; start++) {
-      if (this.#words[start] !== first) continue;
-      let length = 1;
-      while (length < codes.length && this.#words[start + length] === codes[length]) length += 1;
-      if (length === codes.length) return true;
+  /** Whether the words from `start` to `end` of `codes` stand next to each other, in order, in one text. */
+  hasPhrase(codes: Int32Array, start: number, end: number): boolean {
+    for (let i = start; i < end; i++) if (this.#wordSeenIn[codes[i] as number] !== this.#generation) return false;
+    const length = end - start;
+    if (length === 1) return true;
+    const last = this.#wordCount - length;
+    for (let first = 0; first <= last; first++) {
+      let same = 0;
+      while (same < length && this.#words[first + same] === codes[start + same]) same += 1;
+      if (same === length) return true;
     }
     return false;
   }
 
   readonly #visit = (wordCode: number, stemCode: number): void => {
     this.#append(wordCode);
+    this.#wordSeenIn[wordCode] = this.#generation;
     if (stemCode === 0 || this.#seenIn[stemCode] === this.#generation) return;
     this.#seenIn[stemCode] = this.#generation;
     this.#stems.push(stemCode);

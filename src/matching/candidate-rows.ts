@@ -3,18 +3,18 @@
  * then the kernel over the groups of every leaf that accepts its kind.
  */
 
-import { AreaTree } from './area-tree.ts';
+import { AreaTree, type LeafList } from './area-tree.ts';
 import { createKernel, GROUP_LIST, GROUP_LIST_MAX, KERNEL_BYTES, type Kernel } from './kernel/kernel.ts';
 import { PlaceTable } from './place-table.ts';
 import { type PropertyView, writePlace, writeQuery } from './property-view.ts';
-import { GroupMemory, NEEDS_EXACT_CHECK, type Row } from './row-groups.ts';
+import { CHUNK_ROWS_MAX, GroupMemory, groupBytes, LANES, NEEDS_EXACT_CHECK, type Row } from './row-groups.ts';
 import { Leaf, RowTree, type TreeNode } from './row-tree.ts';
 import type { RowPlaces } from './search-rows.ts';
 
 /** Receives the kernel's answers before the next call overwrites them. */
 export type TakeAnswers = (sureCount: number) => void;
 
-export class CandidateRows {
+export class CandidateRows implements LeafList {
   readonly memory = new GroupMemory(KERNEL_BYTES);
   readonly kernel: Kernel;
   readonly #insee = new PlaceTable<string>(this.memory);
@@ -24,6 +24,10 @@ export class CandidateRows {
   readonly #everywhere = new RowTree(this.memory, null);
   readonly #areas = new AreaTree(this.memory);
   #rowCount = 0;
+  /** Of the property at hand. */
+  #view: PropertyView | null = null;
+  #take: TakeAnswers | null = null;
+  #hasArea = false;
   #listed = 0;
   /** Groups tested for the last property. */
   #tested = 0;
@@ -73,55 +77,59 @@ export class CandidateRows {
   find(view: PropertyView, presentStems: () => readonly number[], take: TakeAnswers): void {
     writeQuery(view, this.memory);
     this.#tested = 0;
+    this.#view = view;
+    this.#take = take;
     const { facts } = view;
-    const visit = (tree: RowTree | undefined): void => {
-      if (tree !== undefined) this.#visit(tree.root, view, take);
-    };
-    for (const code of facts.inseeCodes) visit(this.#insee.treeOf(code));
-    if (facts.departmentCode !== null) visit(this.#departments.treeOf(facts.departmentCode));
-    for (const zipcode of facts.zipcodes) visit(this.#zipcodes.treeOf(zipcode));
-    if (this.#stems.size > 0) for (const stem of presentStems()) visit(this.#stems.treeOf(stem));
-    visit(this.#everywhere);
-    this.#flush(false, take);
-    if (facts.lat !== null && facts.lon !== null) this.#findAreas(facts.lat, facts.lon, view, take);
+    this.#hasArea = false;
+    for (const code of facts.inseeCodes) this.#visitTree(this.#insee.treeOf(code));
+    if (facts.departmentCode !== null) this.#visitTree(this.#departments.treeOf(facts.departmentCode));
+    for (const zipcode of facts.zipcodes) this.#visitTree(this.#zipcodes.treeOf(zipcode));
+    if (this.#stems.size > 0) for (const stem of presentStems()) this.#visitTree(this.#stems.treeOf(stem));
+    this.#visitTree(this.#everywhere);
+    this.#flush();
+    if (facts.lat === null || facts.lon === null) return;
+    this.#hasArea = true;
+    for (const lon of this.#areas.longitudesOf(facts.lon)) {
+      writePlace(facts.lat, lon, this.memory);
+      this.#areas.list(facts.lat, lon, view.typeBit, view.transactionBit, this);
+      this.#flush();
+    }
   }
 
-  #findAreas(lat: number, lon: number, view: PropertyView, take: TakeAnswers): void {
-    let written = Number.NaN;
-    this.#areas.visit(lat, lon, (leaf, leafLon) => {
-      if (!accepts(leaf, view)) return;
-      if (leafLon !== written) {
-        this.#flush(true, take);
-        writePlace(lat, leafLon, this.memory);
-        written = leafLon;
-      }
-      this.#list(leaf, true, take);
-    });
-    this.#flush(true, take);
+  addRows(chunk: number, rowCount: number): void {
+    const step = groupBytes(this.#hasArea);
+    for (let group = chunk, left = rowCount; left > 0; group += step, left -= LANES) {
+      if (this.#listed === GROUP_LIST_MAX) this.#flush();
+      this.memory.integers[(GROUP_LIST >> 2) + this.#listed++] = group;
+    }
   }
 
-  #visit(node: TreeNode, view: PropertyView, take: TakeAnswers): void {
+  addLeaf({ chunks, rowCount }: Leaf): void {
+    for (const [i, chunk] of chunks.entries()) {
+      this.addRows(chunk, Math.min(CHUNK_ROWS_MAX, rowCount - i * CHUNK_ROWS_MAX));
+    }
+  }
+
+  #visitTree(tree: RowTree | undefined): void {
+    if (tree !== undefined) this.#visit(tree.root);
+  }
+
+  #visit(node: TreeNode): void {
     if (!(node instanceof Leaf)) {
-      this.#visit(node.left, view, take);
-      this.#visit(node.right, view, take);
-    } else if (accepts(node, view)) {
-      this.#list(node, false, take);
+      this.#visit(node.left);
+      this.#visit(node.right);
+      return;
     }
+    const { typeBit, transactionBit } = this.#view as PropertyView;
+    if ((node.accepts & typeBit) !== 0 && (node.accepts & transactionBit) !== 0) this.addLeaf(node);
   }
 
-  #list({ groups }: Leaf, hasArea: boolean, take: TakeAnswers): void {
-    for (let i = 0; i < groups.length; i++) {
-      if (this.#listed === GROUP_LIST_MAX) this.#flush(hasArea, take);
-      this.memory.integers[(GROUP_LIST >> 2) + this.#listed++] = groups[i] as number;
-    }
-  }
-
-  #flush(hasArea: boolean, take: TakeAnswers): void {
+  #flush(): void {
     if (this.#listed === 0) return;
-    const sureCount = this.kernel.filter(this.#listed, hasArea);
+    const sureCount = this.kernel.filter(this.#listed, this.#hasArea);
     this.#tested += this.#listed;
     this.#listed = 0;
-    take(sureCount);
+    this.#take?.(sureCount);
   }
 
   #eachArea(row: Row, { circles }: RowPlaces, act: (row: Row) => void): void {
@@ -136,10 +144,6 @@ export class CandidateRows {
     }
     row.attention = attention;
   }
-}
-
-function accepts(leaf: Leaf, view: PropertyView): boolean {
-  return (leaf.accepts & view.typeBit) !== 0 && (leaf.accepts & view.transactionBit) !== 0;
 }
 
 function mustRemove(isRemoved: boolean, row: Row): void {

@@ -5,10 +5,16 @@
  */
 
 import type { Criteria, Range } from '../domain/criteria.ts';
+import {
+  EXPRESSION_ENTRIES_MAX,
+  EXPRESSION_GROUPS_MAX,
+  EXPRESSION_WORD_LENGTH_MAX,
+  type Expressions,
+} from '../domain/expressions.ts';
 import type { Polygon, Position } from '../domain/geo.ts';
 import type { CodeTable } from './code-table.ts';
 import type { ExpressionTable } from './expression-table.ts';
-import { RECORD_WORDS_MAX, type RecordArena } from './record-arena.ts';
+import type { RecordArena } from './record-arena.ts';
 
 /** The ranges in the order of the bound bits; the first six as `MEASURES` has them. */
 export const RANGES = [
@@ -47,6 +53,8 @@ export const PUBLISHERS_SHIFT = 21;
 export const PUBLISHER_LISTS: readonly (readonly number[])[] = [[], [0], [1], [0, 1], [1, 0]];
 
 const CIRCLE_WORDS = 3;
+/** Searches with more polygon corners than that are kept as they are: sixteen kilobytes. */
+const WORDS_MAX = 2048;
 const LIST_LENGTH_MAX = 0xffff;
 const TYPES_MAX = 7;
 const TYPE_BITS = 3;
@@ -60,7 +68,7 @@ export interface RecordTables {
   readonly expressions: ExpressionTable;
 }
 
-const scratch = new Float64Array(RECORD_WORDS_MAX);
+const scratch = new Float64Array(WORDS_MAX);
 const scratchIntegers = new Int32Array(scratch.buffer);
 
 /** The address of a new record, or null for criteria that have none. Uses the codes of its strings. */
@@ -72,7 +80,7 @@ export function writeRecord(criteria: Criteria, arena: RecordArena, tables: Reco
   const circleWords = criteria.areas.circle === null ? 0 : CIRCLE_WORDS;
   const codeWords = (codeCount + 1) >> 1;
   const words = HEAD_WORDS + bounds.values.length + circleWords + codeWords + polygonWords(criteria.areas.polygons);
-  if (words > RECORD_WORDS_MAX || lists.some(({ texts }) => texts.length > LIST_LENGTH_MAX)) return null;
+  if (words > WORDS_MAX || lists.some(({ texts }) => texts.length > LIST_LENGTH_MAX)) return null;
 
   let top = HEAD_WORDS;
   for (const value of bounds.values) scratch[top++] = value;
@@ -188,7 +196,17 @@ function isUsual({ transactionType, propertyTypes, publisherTypes, ...criteria }
     propertyTypes.length <= TYPES_MAX &&
     propertyTypes.every((type) => Number.isInteger(type) && type >= 0 && type < TYPES_MAX) &&
     publisherPosition(publisherTypes) !== -1 &&
+    expressionsFit(criteria.expressions) &&
     RANGES.every((name) => !Number.isNaN(criteria[name].min) && !Number.isNaN(criteria[name].max))
+  );
+}
+
+/** Within the limits of `parseExpressions`. */
+function expressionsFit(expressions: Expressions): boolean {
+  return (
+    expressions.length <= EXPRESSION_GROUPS_MAX &&
+    expressions.reduce((count, group) => count + group.length, 0) <= EXPRESSION_ENTRIES_MAX &&
+    expressions.every((group) => group.every(({ word }) => word.length <= EXPRESSION_WORD_LENGTH_MAX))
   );
 }
 

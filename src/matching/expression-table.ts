@@ -7,22 +7,34 @@ import { type ExpressionEntry, type Expressions, expressionsHold } from '../doma
 import { foldTexts, foldWords, stem } from '../domain/text.ts';
 import { AdvertText } from './advert-text.ts';
 import { CodeTable } from './code-table.ts';
+import { RecordArena } from './record-arena.ts';
 
+/** `codes`: words of a phrase in order, or stems. */
 interface CompiledEntry {
   readonly includes: boolean;
   readonly strict: boolean;
-  /** Words of a phrase in order, or stems. */
   readonly codes: readonly number[];
 }
 
 interface Compiled {
   readonly key: string;
   readonly expressions: Expressions;
-  readonly groups: readonly (readonly CompiledEntry[])[];
+  /** Codes of the terms in use. */
+  readonly terms: readonly number[];
+  readonly programWords: number;
+  /** See `rowCodeOf`. */
+  readonly rowCode: number;
   /** Codes of `requiredStems`. */
   readonly required: readonly number[] | null;
   uses: number;
 }
+
+/**
+ * A program: the number of groups; for each the number of entries; for each the number of codes times four, plus
+ * `IS_STRICT`, plus `INCLUDES`, then the codes.
+ */
+const INCLUDES = 1;
+const IS_STRICT = 2;
 
 /** Words that most adverts contain say little: any other required stem is rarer. */
 const COMMON_STEMS: ReadonlySet<string> = new Set(
@@ -42,6 +54,9 @@ export class ExpressionTable {
   readonly #free: number[] = [];
   /** By id: twice the generation of the verdict, plus one when it holds. */
   #verdicts = new Float64Array(1024);
+  readonly #programs = new RecordArena();
+  /** Of the programs, by id. */
+  #addresses = new Int32Array(1024);
   #generation = 0;
 
   constructor() {
@@ -59,11 +74,8 @@ export class ExpressionTable {
     let id = this.#ids.get(key);
     if (id === undefined) {
       id = this.#free.pop() ?? this.#compiled.length;
-      const groups = expressions.map((group) => group.flatMap((entry) => this.#compile(entry)));
-      const required = requiredStems(expressions)?.map((required) => this.terms.use(required)) ?? null;
-      this.#compiled[id] = { key, expressions, groups, required, uses: 0 };
+      this.#compiled[id] = this.#compile(id, key, expressions);
       this.#ids.set(key, id);
-      if (id >= this.#verdicts.length) this.#verdicts = new Float64Array(2 * id);
       this.#verdicts[id] = 0;
     }
     (this.#compiled[id] as Compiled).uses += 1;
@@ -75,10 +87,9 @@ export class ExpressionTable {
     const compiled = this.#compiled[id] as Compiled;
     compiled.uses -= 1;
     if (compiled.uses > 0) return;
-    for (const group of compiled.groups) {
-      for (const { codes } of group) for (const code of codes) this.terms.release(code);
-    }
+    for (const code of compiled.terms) this.terms.release(code);
     for (const code of compiled.required ?? []) this.terms.release(code);
+    this.#programs.free(this.#addresses[id] as number, compiled.programWords);
     this.#ids.delete(compiled.key);
     this.#compiled[id] = null;
     this.#free.push(id);
@@ -107,10 +118,20 @@ export class ExpressionTable {
     if (id === 0) return true;
     const known = this.#verdicts[id] as number;
     if (known >= 2 * this.#generation) return known !== 2 * this.#generation;
-    const { groups } = this.#compiled[id] as Compiled;
-    const holds = groups.some((group) => group.every((entry) => this.#occurs(entry) === entry.includes));
+    const holds = this.#run(this.#addresses[id] as number);
     this.#verdicts[id] = 2 * this.#generation + (holds ? 1 : 0);
     return holds;
+  }
+
+  /** What a row of a search with these expressions holds for `holdsByRow`; 0 for none. */
+  rowCodeOf(id: number): number {
+    return id === 0 ? 0 : (this.#compiled[id] as Compiled).rowCode;
+  }
+
+  /** `holds`, without a look at the table where one stem decides. */
+  holdsByRow(rowCode: number): boolean {
+    if (rowCode >= 0) return this.holds(rowCode);
+    return this.text.hasStem(-rowCode >> 1) === ((-rowCode & 1) === 1);
   }
 
   /** On other texts than those last read. */
@@ -118,15 +139,76 @@ export class ExpressionTable {
     return expressionsHold(this.expressionsOf(id), foldTexts(texts));
   }
 
-  #compile({ word, includes, strict }: ExpressionEntry): CompiledEntry[] {
+  #compile(id: number, key: string, expressions: Expressions): Compiled {
+    const groups = expressions.map((group) => group.flatMap((entry) => this.#compileEntry(entry)));
+    const program = [groups.length];
+    for (const group of groups) {
+      program.push(group.length);
+      for (const { includes, strict, codes } of group) {
+        program.push(4 * codes.length + (strict ? IS_STRICT : 0) + (includes ? INCLUDES : 0), ...codes);
+      }
+    }
+    const programWords = (program.length + 1) >> 1;
+    const address = this.#programs.allocate(programWords);
+    this.#programs.integersAt(address).set(program, this.#programs.integerOffset(address));
+    if (id >= this.#addresses.length) this.#makeRoom(2 * id);
+    this.#addresses[id] = address;
+    return {
+      key,
+      expressions,
+      terms: groups.flatMap((group) => group.flatMap(({ codes }) => codes)),
+      programWords,
+      rowCode: rowCodeOf(id, groups),
+      required: requiredStems(expressions)?.map((required) => this.terms.use(required)) ?? null,
+      uses: 0,
+    };
+  }
+
+  #compileEntry({ word, includes, strict }: ExpressionEntry): CompiledEntry[] {
     const words = foldWords(word);
     if (words.length === 0) return [];
     return [{ includes, strict, codes: (strict ? words : words.map(stem)).map((term) => this.terms.use(term)) }];
   }
 
-  #occurs({ strict, codes }: CompiledEntry): boolean {
-    return strict ? this.text.hasPhrase(codes) : codes.every((code) => this.text.hasStem(code));
+  #makeRoom(length: number): void {
+    const addresses = new Int32Array(length);
+    addresses.set(this.#addresses);
+    this.#addresses = addresses;
+    const verdicts = new Float64Array(length);
+    verdicts.set(this.#verdicts);
+    this.#verdicts = verdicts;
   }
+
+  #run(address: number): boolean {
+    const program = this.#programs.integersAt(address);
+    let at = this.#programs.integerOffset(address);
+    for (let groups = program[at++] as number; groups > 0; groups--) {
+      let holds = true;
+      for (let entries = program[at++] as number; entries > 0; entries--) {
+        const head = program[at++] as number;
+        const end = at + (head >> 2);
+        if (holds) holds = this.#occurs(program, at, end, (head & IS_STRICT) !== 0) === ((head & INCLUDES) !== 0);
+        at = end;
+      }
+      if (holds) return true;
+    }
+    return false;
+  }
+
+  #occurs(program: Int32Array, start: number, end: number, strict: boolean): boolean {
+    if (strict) return this.text.hasPhrase(program, start, end);
+    for (let at = start; at < end; at++) if (!this.text.hasStem(program[at] as number)) return false;
+    return true;
+  }
+}
+
+/** The id; for a single stem, negative, twice its code, plus one when it must occur. */
+function rowCodeOf(id: number, groups: readonly (readonly CompiledEntry[])[]): number {
+  const [entry] = groups[0] ?? [];
+  const [code] = entry?.codes ?? [];
+  const isSingle = groups.length === 1 && groups[0]?.length === 1 && entry?.codes.length === 1;
+  if (!isSingle || entry === undefined || code === undefined || entry.strict) return id;
+  return -(2 * code + (entry.includes ? 1 : 0));
 }
 
 /** One stem a group, as rare as can be told; null when some group requires no word. */

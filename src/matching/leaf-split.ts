@@ -114,7 +114,7 @@ export function chooseSplit(memory: GroupMemory, leaf: Leaf, hasArea: boolean): 
     considerMiddle(AXIS_LONGITUDE, columns.longitudes, rowCount, consider);
     considerMiddle(AXIS_REACH, columns.reaches, rowCount, consider);
   }
-  if (best === null && rowCount >= ALIKE_ROWS_MAX) return splitByNumber(memory, leaf);
+  if (best === null && rowCount >= ALIKE_ROWS_MAX) return splitByNumber(memory, leaf, hasArea);
   return best;
 }
 
@@ -122,7 +122,7 @@ function readColumns(memory: GroupMemory, leaf: Leaf, hasArea: boolean): void {
   const { bytes, floats } = memory;
   const box: Box = { minX: 0, minY: 0, maxX: 0, maxY: 0 };
   for (let row = 0; row < leaf.rowCount; row++) {
-    const group = leaf.groups[row >> 4] as number;
+    const group = leaf.groupAt(row, hasArea);
     const lane = row & (LANES - 1);
     const types = bytes[group + lane + TYPES] as number;
     const needs = bytes[group + lane + NEEDS] as number;
@@ -196,13 +196,13 @@ function shareOf(accepted: number): number {
 }
 
 /** The bit of the search numbers that cuts most evenly. */
-function splitByNumber(memory: GroupMemory, leaf: Leaf): ChosenSplit | null {
+function splitByNumber(memory: GroupMemory, leaf: Leaf, hasArea: boolean): ChosenSplit | null {
   let best: ChosenSplit | null = null;
   let bestCount = 0;
   for (let bit = 0; bit < NUMBER_BITS; bit++) {
     let count = 0;
     for (let row = 0; row < leaf.rowCount; row++) {
-      const word = ((leaf.groups[row >> 4] as number) >> 2) + (row & (LANES - 1));
+      const word = (leaf.groupAt(row, hasArea) >> 2) + (row & (LANES - 1));
       count += ((memory.integers[word + (NUMBERS >> 2)] as number) >>> bit) & 1;
     }
     const smaller = Math.min(count, leaf.rowCount - count);

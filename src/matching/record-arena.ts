@@ -5,8 +5,8 @@
 
 const PAGE_WORDS_LOG2 = 15;
 const PAGE_WORDS = 1 << PAGE_WORDS_LOG2;
-/** Eight bytes each. */
-export const RECORD_WORDS_MAX = 2048;
+/** Eight bytes each: half a page. */
+export const RECORD_WORDS_MAX = PAGE_WORDS / 2;
 
 interface Page {
   readonly numbers: Float64Array;
@@ -58,7 +58,7 @@ export class RecordArena {
     return (address & (PAGE_WORDS - 1)) * 2;
   }
 
-  /** The rest of the last page stays unused: less than one record in sixteen of the largest size. */
+  /** The rest of the last page stays unused: a few words, as records of usual size go. */
   #addPage(): void {
     const buffer = new ArrayBuffer(PAGE_WORDS * 8);
     this.#top = this.#pages.length * PAGE_WORDS;

@@ -1,13 +1,13 @@
 /**
  * The memory that the kernel reads: rows in groups of sixteen, one row a lane. In a group every column is one vector,
- * so that testing a group touches six to nine neighbouring cache lines and nothing else. Groups have fixed sizes, are
- * carved from slabs and reused through free lists: adding and removing rows never copies more than a row.
+ * so that testing a group touches six to nine neighbouring cache lines and nothing else. Groups lie in chunks of at most
+ * eight, carved from slabs and reused through free lists: adding or removing a row never copies more than a chunk.
  *
  * A row is one search in one area: its quantised bounds, what it needs, and for circles and polygons a centre and a
  * reach. An unused lane accepts no property type and so never passes.
  */
 
-import { CODE_MAX, CODE_MIN, MEASURES } from './quantiser.ts';
+import { MEASURES } from './quantiser.ts';
 
 export const LANES = 16;
 
@@ -49,6 +49,11 @@ export const NEEDS_TEXT_CHECK = 2;
 export const REPEATS = 4;
 /** Likewise, but only a property with several INSEE codes. */
 export const REPEATS_BY_INSEE = 8;
+
+/** Groups of one leaf lie side by side in chunks of 1, 2, 4 or 8. */
+export const CHUNK_LOG2_MAX = 3;
+export const CHUNK_ROWS_LOG2_MAX = 7;
+export const CHUNK_ROWS_MAX = 1 << CHUNK_ROWS_LOG2_MAX;
 
 const WASM_PAGE_BYTES = 65_536;
 const GROWTH_PAGES = 64;
@@ -93,9 +98,8 @@ export class GroupMemory {
   floats: Float32Array;
   #carvedBytes: number;
   #groupsInUse = 0;
-  /** First free group of each kind, 0 for none; a free group begins with the address of the next one. */
-  #freePlaceGroup = 0;
-  #freeAreaGroup = 0;
+  /** First free chunk of each size, places before areas, 0 for none; a free chunk begins with the next one's address. */
+  readonly #free = new Int32Array(2 * (CHUNK_LOG2_MAX + 1));
 
   /** The first `reservedBytes` are the caller's. */
   constructor(reservedBytes: number) {
@@ -116,23 +120,25 @@ export class GroupMemory {
     return this.#groupsInUse;
   }
 
-  /** The address of an empty group. */
-  allocate(hasArea: boolean): number {
-    if ((hasArea ? this.#freeAreaGroup : this.#freePlaceGroup) === 0) this.#carveSlab(hasArea);
-    const group = hasArea ? this.#freeAreaGroup : this.#freePlaceGroup;
-    const next = this.integers[group >> 2] as number;
-    if (hasArea) this.#freeAreaGroup = next;
-    else this.#freePlaceGroup = next;
-    this.bytes.fill(0, group + TYPES, group + TYPES + LANES);
-    this.#groupsInUse += 1;
-    return group;
+  /** The address of 2^log2 groups side by side, empty. */
+  allocate(log2: number, hasArea: boolean): number {
+    const list = freeList(log2, hasArea);
+    if (this.#free[list] === 0) this.#carveSlab(log2, hasArea);
+    const chunk = this.#free[list] as number;
+    this.#free[list] = this.integers[chunk >> 2] as number;
+    const end = chunk + (groupBytes(hasArea) << log2);
+    for (let group = chunk; group < end; group += groupBytes(hasArea)) {
+      this.bytes.fill(0, group + TYPES, group + TYPES + LANES);
+    }
+    this.#groupsInUse += 1 << log2;
+    return chunk;
   }
 
-  free(group: number, hasArea: boolean): void {
-    this.integers[group >> 2] = hasArea ? this.#freeAreaGroup : this.#freePlaceGroup;
-    if (hasArea) this.#freeAreaGroup = group;
-    else this.#freePlaceGroup = group;
-    this.#groupsInUse -= 1;
+  free(chunk: number, log2: number, hasArea: boolean): void {
+    const list = freeList(log2, hasArea);
+    this.integers[chunk >> 2] = this.#free[list] as number;
+    this.#free[list] = chunk;
+    this.#groupsInUse -= 1 << log2;
   }
 
   write(group: number, lane: number, row: Row, hasArea: boolean): void {
@@ -174,16 +180,16 @@ export class GroupMemory {
     this.bytes[group + lane + TYPES] = 0;
   }
 
-  #carveSlab(hasArea: boolean): void {
-    const groupBytes = hasArea ? AREA_GROUP_BYTES : PLACE_GROUP_BYTES;
+  #carveSlab(log2: number, hasArea: boolean): void {
+    const list = freeList(log2, hasArea);
+    const chunkBytes = groupBytes(hasArea) << log2;
     const first = this.#carvedBytes;
-    const end = first + groupBytes * SLAB_GROUPS;
+    const end = first + groupBytes(hasArea) * SLAB_GROUPS;
     if (end > this.bytes.length) this.#grow();
     this.#carvedBytes = end;
-    for (let group = end - groupBytes; group >= first; group -= groupBytes) {
-      this.integers[group >> 2] = hasArea ? this.#freeAreaGroup : this.#freePlaceGroup;
-      if (hasArea) this.#freeAreaGroup = group;
-      else this.#freePlaceGroup = group;
+    for (let chunk = end - chunkBytes; chunk >= first; chunk -= chunkBytes) {
+      this.integers[chunk >> 2] = this.#free[list] as number;
+      this.#free[list] = chunk;
     }
   }
 
@@ -196,10 +202,11 @@ export class GroupMemory {
   }
 }
 
-/** No bound anywhere. */
-export function clearBounds(row: Row): void {
-  for (let column = 0; column < BOUND_COLUMNS; column += 2) {
-    row.bounds[column] = CODE_MIN;
-    row.bounds[column + 1] = CODE_MAX;
-  }
+/** Bytes from one group of a chunk to the next. */
+export function groupBytes(hasArea: boolean): number {
+  return hasArea ? AREA_GROUP_BYTES : PLACE_GROUP_BYTES;
+}
+
+function freeList(log2: number, hasArea: boolean): number {
+  return hasArea ? log2 + CHUNK_LOG2_MAX + 1 : log2;
 }

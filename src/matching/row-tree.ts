@@ -15,7 +15,11 @@ import {
   chooseSplit,
 } from './leaf-split.ts';
 import {
+  CHUNK_LOG2_MAX,
+  CHUNK_ROWS_LOG2_MAX,
+  CHUNK_ROWS_MAX,
   type GroupMemory,
+  groupBytes,
   LANES,
   LATITUDES,
   LONGITUDES,
@@ -46,21 +50,37 @@ export interface LeafBox extends Box {
   readonly leaf: Leaf;
 }
 
+/** A leaf's line in the table that the R-tree's node keeps of its children. */
+export interface LeafLine {
+  readonly table: Int32Array;
+  readonly at: number;
+}
+
 export class Leaf {
   parent: Split | null = null;
-  groups: number[] = [];
+  /** Addresses of full chunks, or of one of 2^chunkLog2 groups. */
+  chunks: number[] = [];
+  chunkLog2 = 0;
   rowCount = 0;
   /** Union over the rows. */
   accepts = 0;
   removals = 0;
   /** Null in a place's tree. */
   box: LeafBox | null = null;
+  line: LeafLine | null = null;
+
+  groupAt(position: number, hasArea: boolean): number {
+    const chunk = this.chunks[position >> CHUNK_ROWS_LOG2_MAX] as number;
+    return chunk + ((position & (CHUNK_ROWS_MAX - 1)) >> 4) * groupBytes(hasArea);
+  }
 }
 
 export type TreeNode = Leaf | Split;
 
 /** Told of every leaf of an area tree, so that the R-tree follows. */
 export interface LeafWatcher {
+  /** The rows of the leaf have changed. */
+  update(leaf: Leaf): void;
   /** The leaf has no box yet, or one that `box` outgrew. */
   place(leaf: Leaf, box: Box): void;
   forget(leaf: Leaf): void;
@@ -83,16 +103,20 @@ export class RowTree {
     return this.root instanceof Leaf && this.root.rowCount === 0;
   }
 
+  get #hasArea(): boolean {
+    return this.#watcher !== null;
+  }
+
   insert(row: Row): void {
     const leaf = this.#leafOf(row);
-    const lane = leaf.rowCount % LANES;
-    if (lane === 0) leaf.groups.push(this.#memory.allocate(this.#watcher !== null));
-    this.#memory.write(leaf.groups[leaf.groups.length - 1] as number, lane, row, this.#watcher !== null);
-    leaf.rowCount += 1;
+    const position = this.#append(leaf);
+    const group = leaf.groupAt(position, this.#hasArea);
+    this.#memory.write(group, position % LANES, row, this.#hasArea);
     leaf.accepts |= acceptsOf(row.types, row.needs);
     if (this.#watcher !== null) {
       writeBoxOfRow(row.latitude, row.longitude, row.reach, rowBox);
       this.#cover(leaf, rowBox);
+      this.#watcher.update(leaf);
     }
     if (leaf.rowCount >= LEAF_ROWS && (leaf.rowCount & (leaf.rowCount - 1)) === 0) this.#split(leaf);
   }
@@ -101,9 +125,8 @@ export class RowTree {
   remove(row: Row): boolean {
     const leaf = this.#leafOf(row);
     const memory = this.#memory;
-    const { groups } = leaf;
     for (let position = 0; position < leaf.rowCount; position++) {
-      const group = groups[position >> 4] as number;
+      const group = leaf.groupAt(position, this.#hasArea);
       const lane = position & (LANES - 1);
       if (memory.integers[((group + NUMBERS) >> 2) + lane] !== row.number) continue;
       if (this.#watcher !== null && !isAreaOf(memory.floats, (group >> 2) + lane, row)) continue;
@@ -119,23 +142,55 @@ export class RowTree {
     return node;
   }
 
+  /** Makes room for one more row; returns its position. */
+  #append(leaf: Leaf): number {
+    const { chunks, rowCount } = leaf;
+    leaf.rowCount = rowCount + 1;
+    if (chunks.length === 0) {
+      leaf.chunkLog2 = 0;
+      chunks.push(this.#memory.allocate(0, this.#hasArea));
+    } else if (rowCount === chunks.length * (LANES << leaf.chunkLog2)) {
+      if (leaf.chunkLog2 < CHUNK_LOG2_MAX) this.#resize(leaf, leaf.chunkLog2 + 1);
+      else chunks.push(this.#memory.allocate(CHUNK_LOG2_MAX, this.#hasArea));
+    }
+    return rowCount;
+  }
+
+  /** Moves the only chunk of a leaf to a larger or smaller one. */
+  #resize(leaf: Leaf, log2: number): void {
+    const from = leaf.chunks[0] as number;
+    const to = this.#memory.allocate(log2, this.#hasArea);
+    const bytes = groupBytes(this.#hasArea) << Math.min(log2, leaf.chunkLog2);
+    this.#memory.bytes.copyWithin(to, from, from + bytes);
+    this.#memory.free(from, leaf.chunkLog2, this.#hasArea);
+    leaf.chunks[0] = to;
+    leaf.chunkLog2 = log2;
+  }
+
   /** The last row takes the place of the removed one. */
   #removeAt(leaf: Leaf, group: number, lane: number): void {
-    const hasArea = this.#watcher !== null;
     const last = leaf.rowCount - 1;
-    const lastGroup = leaf.groups[last >> 4] as number;
+    const lastGroup = leaf.groupAt(last, this.#hasArea);
     const lastLane = last & (LANES - 1);
-    if (lastGroup !== group || lastLane !== lane) this.#memory.copy(lastGroup, lastLane, group, lane, hasArea);
+    if (lastGroup !== group || lastLane !== lane) this.#memory.copy(lastGroup, lastLane, group, lane, this.#hasArea);
     this.#memory.clear(lastGroup, lastLane);
     leaf.rowCount = last;
-    if (lastLane === 0) {
-      leaf.groups.pop();
-      this.#memory.free(lastGroup, hasArea);
-    }
     leaf.removals += 1;
+    this.#giveBack(leaf);
     if (leaf.parent !== null && leaf.rowCount <= MERGE_ROWS && this.#merge(leaf)) return;
     if (leaf.rowCount === 0) this.#empty(leaf);
     else if (leaf.removals >= STALE_REMOVALS) this.#narrow(leaf);
+    this.#watcher?.update(leaf);
+  }
+
+  /** Frees chunks that the rows no longer need. */
+  #giveBack(leaf: Leaf): void {
+    const { chunks, rowCount } = leaf;
+    if (rowCount === 0 || (chunks.length > 1 && rowCount <= (chunks.length - 1) * CHUNK_ROWS_MAX)) {
+      this.#memory.free(chunks.pop() as number, leaf.chunkLog2, this.#hasArea);
+    } else if (leaf.chunkLog2 > 0 && chunks.length === 1 && rowCount <= (LANES << leaf.chunkLog2) / 4) {
+      this.#resize(leaf, leaf.chunkLog2 - 1);
+    }
   }
 
   #empty(leaf: Leaf): void {
@@ -156,7 +211,7 @@ export class RowTree {
   }
 
   #split(leaf: Leaf): void {
-    const chosen = chooseSplit(this.#memory, leaf, this.#watcher !== null);
+    const chosen = chooseSplit(this.#memory, leaf, this.#hasArea);
     if (chosen === null) return;
     const left = new Leaf();
     const right = new Leaf();
@@ -181,20 +236,17 @@ export class RowTree {
   }
 
   #moveRows(from: Leaf, target: (group: number, lane: number) => Leaf): void {
-    const hasArea = this.#watcher !== null;
     const touched = new Set<Leaf>();
     for (let position = 0; position < from.rowCount; position++) {
-      const group = from.groups[position >> 4] as number;
+      const group = from.groupAt(position, this.#hasArea);
       const lane = position & (LANES - 1);
       const leaf = target(group, lane);
-      const toLane = leaf.rowCount % LANES;
-      if (toLane === 0) leaf.groups.push(this.#memory.allocate(hasArea));
-      this.#memory.copy(group, lane, leaf.groups[leaf.groups.length - 1] as number, toLane, hasArea);
-      leaf.rowCount += 1;
+      const to = this.#append(leaf);
+      this.#memory.copy(group, lane, leaf.groupAt(to, this.#hasArea), to % LANES, this.#hasArea);
       touched.add(leaf);
     }
-    for (const group of from.groups) this.#memory.free(group, hasArea);
-    from.groups = [];
+    for (const chunk of from.chunks) this.#memory.free(chunk, from.chunkLog2, this.#hasArea);
+    from.chunks = [];
     from.rowCount = 0;
     for (const leaf of touched) this.#narrow(leaf);
   }
@@ -206,7 +258,7 @@ export class RowTree {
     leaf.accepts = 0;
     leaf.removals = 0;
     for (let position = 0; position < leaf.rowCount; position++) {
-      const group = leaf.groups[position >> 4] as number;
+      const group = leaf.groupAt(position, this.#hasArea);
       const lane = position & (LANES - 1);
       leaf.accepts |= acceptsOf(bytes[group + lane + TYPES] as number, bytes[group + lane + NEEDS] as number);
       if (this.#watcher === null) continue;
@@ -224,6 +276,7 @@ export class RowTree {
       box.maxY = Math.max(box.maxY, rowBox.maxY);
     }
     this.#watcher?.place(leaf, box);
+    this.#watcher?.update(leaf);
   }
 
   /** Widens the leaf's box with some slack, so that most insertions leave the R-tree alone. */

@@ -9,47 +9,49 @@ const PAGE_LOG2 = 10;
 const PAGE_SIZE = 1 << PAGE_LOG2;
 const NONE = -1;
 
-interface Page {
-  readonly addresses: Int32Array;
-  used: number;
-}
-
 export class SearchAddresses {
-  readonly #pages = new Map<number, Page>();
+  readonly #pages: (Int32Array | undefined)[] = [];
+  /** Numbers in use, by page. */
+  readonly #used: number[] = [];
   #size = 0;
+  #pageCount = 0;
 
   get size(): number {
     return this.#size;
   }
 
   get bytes(): number {
-    return this.#pages.size * PAGE_SIZE * 4;
+    return this.#pageCount * PAGE_SIZE * 4;
   }
 
   get(number: SearchNumber): number | null {
-    const page = this.#pages.get(number >>> PAGE_LOG2);
-    const address = page === undefined ? NONE : (page.addresses[number & (PAGE_SIZE - 1)] as number);
+    const page = this.#pages[number >>> PAGE_LOG2];
+    const address = page === undefined ? NONE : (page[number & (PAGE_SIZE - 1)] as number);
     return address === NONE ? null : address;
   }
 
   /** `number` is new here. */
   add(number: SearchNumber, address: number): void {
-    let page = this.#pages.get(number >>> PAGE_LOG2);
+    const index = number >>> PAGE_LOG2;
+    let page = this.#pages[index];
     if (page === undefined) {
-      page = { addresses: new Int32Array(PAGE_SIZE).fill(NONE), used: 0 };
-      this.#pages.set(number >>> PAGE_LOG2, page);
+      page = new Int32Array(PAGE_SIZE).fill(NONE);
+      this.#pages[index] = page;
+      this.#pageCount += 1;
     }
-    page.addresses[number & (PAGE_SIZE - 1)] = address;
-    page.used += 1;
+    page[number & (PAGE_SIZE - 1)] = address;
+    this.#used[index] = (this.#used[index] ?? 0) + 1;
     this.#size += 1;
   }
 
   /** `number` is known. */
   delete(number: SearchNumber): void {
-    const page = this.#pages.get(number >>> PAGE_LOG2) as Page;
-    page.addresses[number & (PAGE_SIZE - 1)] = NONE;
-    page.used -= 1;
+    const index = number >>> PAGE_LOG2;
+    (this.#pages[index] as Int32Array)[number & (PAGE_SIZE - 1)] = NONE;
+    this.#used[index] = (this.#used[index] as number) - 1;
     this.#size -= 1;
-    if (page.used === 0) this.#pages.delete(number >>> PAGE_LOG2);
+    if (this.#used[index] !== 0) return;
+    this.#pages[index] = undefined;
+    this.#pageCount -= 1;
   }
 }

@@ -14,21 +14,12 @@ import { CandidateRows } from './candidate-rows.ts';
 import { CodeTable } from './code-table.ts';
 import { expressionOf, freeRecord, type RecordTables, readRecord, writeRecord } from './criteria-record.ts';
 import { ExpressionTable } from './expression-table.ts';
-import { CHECK_ANSWERS, CHECK_COUNT, OPEN_ROW, SURE_ANSWERS } from './kernel/kernel.ts';
+import { CHECK_ANSWERS, CHECK_COUNT, CHECK_INTEGERS, OPEN_ROW, SURE_ANSWERS } from './kernel/kernel.ts';
+import { NumberList } from './number-list.ts';
 import { type PropertyView, readTexts, viewOf } from './property-view.ts';
 import { RecordArena } from './record-arena.ts';
 import { holdsInRecord } from './record-check.ts';
-import {
-  ATTENTION,
-  createRow,
-  EXPRESSIONS,
-  LANES,
-  NEEDS_EXACT_CHECK,
-  NEEDS_TEXT_CHECK,
-  NUMBERS,
-  REPEATS,
-  REPEATS_BY_INSEE,
-} from './row-groups.ts';
+import { createRow, LANES, NEEDS_EXACT_CHECK, NEEDS_TEXT_CHECK, REPEATS, REPEATS_BY_INSEE } from './row-groups.ts';
 import { SearchAddresses } from './search-addresses.ts';
 import { placesOf, type RowPlaces, writeRow } from './search-rows.ts';
 
@@ -87,6 +78,10 @@ class ColumnarSearchIndex implements SearchIndex {
   readonly #unusual = new Map<SearchNumber, Criteria>();
   readonly #rows: CandidateRows;
   readonly #row = createRow();
+  /** Of the match under way. */
+  #view: PropertyView | null = null;
+  readonly #matched = new NumberList();
+  readonly #repeated = new Set<SearchNumber>();
 
   constructor(simd: boolean | null) {
     this.#rows = new CandidateRows(simd);
@@ -119,20 +114,14 @@ class ColumnarSearchIndex implements SearchIndex {
   }
 
   match(facts: PropertyFacts): SearchNumber[] {
-    const matched: SearchNumber[] = [];
-    if (facts.adverts.length === 0) return matched;
+    if (facts.adverts.length === 0) return [];
     const view = viewOf(facts, this.#tables);
-    const repeated = new Set<SearchNumber>();
-    const presentStems = (): readonly number[] => {
-      readTexts(view, this.#expressions);
-      return this.#expressions.text.stems;
-    };
-    this.#rows.find(view, presentStems, (sureCount) => {
-      const { integers } = this.#rows.memory;
-      for (let i = SURE_ANSWERS >> 2; i < (SURE_ANSWERS >> 2) + sureCount; i++) matched.push(integers[i] as number);
-      this.#check(view, matched, repeated);
-    });
-    return matched;
+    this.#view = view;
+    this.#repeated.clear();
+    this.#matched.clear();
+    this.#rows.find(view, this.#presentStems, this.#takeAnswers);
+    this.#view = null;
+    return this.#matched.toArray();
   }
 
   explain(number: SearchNumber, facts: PropertyFacts): readonly CriterionVerdict[] | null {
@@ -157,29 +146,38 @@ class ColumnarSearchIndex implements SearchIndex {
     };
   }
 
+  readonly #presentStems = (): readonly number[] => {
+    readTexts(this.#view as PropertyView, this.#expressions);
+    return this.#expressions.text.stems;
+  };
+
+  readonly #takeAnswers = (sureCount: number): void => {
+    const first = SURE_ANSWERS >> 2;
+    this.#matched.addAll(this.#rows.memory.integers, first, first + sureCount);
+    this.#check(this.#view as PropertyView);
+  };
+
   /** Decides the rows that the kernel left to check. */
-  #check(view: PropertyView, matched: SearchNumber[], repeated: Set<SearchNumber>): void {
-    const { bytes, integers } = this.#rows.memory;
-    const end = (CHECK_ANSWERS >> 2) + (integers[CHECK_COUNT >> 2] as number);
+  #check(view: PropertyView): void {
+    const matched = this.#matched;
+    const repeated = this.#repeated;
+    const { integers } = this.#rows.memory;
+    const end = (CHECK_ANSWERS >> 2) + CHECK_INTEGERS * (integers[CHECK_COUNT >> 2] as number);
     const repeatBits = REPEATS | (view.inseeCodes.length > 1 ? REPEATS_BY_INSEE : 0);
-    for (let i = CHECK_ANSWERS >> 2; i < end; i++) {
-      const answer = integers[i] as number;
-      const row = answer & ~OPEN_ROW;
-      const lane = row & (LANES - 1);
-      const word = (row - lane) >> 2;
-      const number = integers[word + (NUMBERS >> 2) + lane] as number;
-      const attention = bytes[row + ATTENTION] as number;
-      if (answer !== row || (attention & NEEDS_EXACT_CHECK) !== 0) {
+    for (let at = CHECK_ANSWERS >> 2; at < end; at += CHECK_INTEGERS) {
+      const number = integers[at] as number;
+      const attention = integers[at + 2] as number;
+      if ((attention & (OPEN_ROW | NEEDS_EXACT_CHECK)) !== 0) {
         if (!this.#holds(number, view)) continue;
       } else if ((attention & NEEDS_TEXT_CHECK) !== 0) {
         readTexts(view, this.#expressions);
-        if (!this.#expressions.holds(integers[word + (EXPRESSIONS >> 2) + lane] as number)) continue;
+        if (!this.#expressions.holdsByRow(integers[at + 1] as number)) continue;
       }
       if ((attention & repeatBits) !== 0) {
         if (repeated.has(number)) continue;
         repeated.add(number);
       }
-      matched.push(number);
+      matched.add(number);
     }
   }
 
@@ -193,8 +191,9 @@ class ColumnarSearchIndex implements SearchIndex {
   #prepareRow(number: SearchNumber, criteria: Criteria, address: number | null): RowPlaces {
     const row = this.#row;
     row.number = number;
-    row.expression = address === null ? 0 : expressionOf(address, this.#records);
-    const places = placesOf(criteria, this.#expressions.requiredOf(row.expression));
+    const expression = address === null ? 0 : expressionOf(address, this.#records);
+    row.expression = this.#expressions.rowCodeOf(expression);
+    const places = placesOf(criteria, this.#expressions.requiredOf(expression));
     writeRow(criteria, places, address !== null, row);
     return places;
   }

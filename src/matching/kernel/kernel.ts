@@ -23,12 +23,13 @@ export const CHECK_COUNT = 80;
 /** Addresses of the groups to test. */
 export const GROUP_LIST = 1024;
 export const GROUP_LIST_MAX = 2048;
-/** Numbers of the searches that surely match. */
-export const SURE_ANSWERS = 16_384;
-/** Rows to check: group + lane, + `OPEN_ROW` when the columns could not decide. */
+/** Between list and answers the kernel keeps its verdicts. Numbers of the searches that surely match. */
+export const SURE_ANSWERS = 32_768;
+/** Rows to check: number, expression and attention, the latter with `OPEN_ROW` when the columns could not decide. */
 export const CHECK_ANSWERS = SURE_ANSWERS + 4 * LANES * GROUP_LIST_MAX;
-export const OPEN_ROW = 16;
-export const KERNEL_BYTES = CHECK_ANSWERS + 4 * LANES * GROUP_LIST_MAX;
+export const CHECK_INTEGERS = 3;
+export const OPEN_ROW = 256;
+export const KERNEL_BYTES = CHECK_ANSWERS + 4 * CHECK_INTEGERS * LANES * GROUP_LIST_MAX;
 
 /** Tests the first `groupCount` listed groups; returns the number of sure answers. */
 export type KernelFilter = (groupCount: number, hasArea: boolean) => number;

@@ -4,6 +4,7 @@ import {
   ATTENTION,
   BOUND_COLUMNS,
   BOUNDS,
+  EXPRESSIONS,
   type GroupMemory,
   LANES,
   LATITUDES,
@@ -16,6 +17,7 @@ import {
 import {
   CHECK_ANSWERS,
   CHECK_COUNT,
+  CHECK_INTEGERS,
   GROUP_LIST,
   type KernelFilter,
   MAYBE_BOUNDS,
@@ -48,14 +50,18 @@ export function createTwin(memory: GroupMemory): KernelFilter {
         let verdict = judgeColumns(memory, group + lane);
         if (verdict !== FAILS && hasArea) verdict = Math.min(verdict, judgeArea(memory.floats, (group >> 2) + lane));
         if (verdict === FAILS) continue;
-        if (verdict === IS_OPEN || ((bytes[group + lane + ATTENTION] as number) & trigger) !== 0) {
-          integers[check++] = group + lane + (verdict === IS_OPEN ? OPEN_ROW : 0);
-        } else {
-          integers[sure++] = integers[(group + NUMBERS) / 4 + lane] as number;
+        const attention = bytes[group + lane + ATTENTION] as number;
+        const number = integers[((group + NUMBERS) >> 2) + lane] as number;
+        if (verdict === PASSES && (attention & trigger) === 0) {
+          integers[sure++] = number;
+          continue;
         }
+        integers[check++] = number;
+        integers[check++] = integers[((group + EXPRESSIONS) >> 2) + lane] as number;
+        integers[check++] = attention | (verdict === IS_OPEN ? OPEN_ROW : 0);
       }
     }
-    integers[CHECK_COUNT >> 2] = check - (CHECK_ANSWERS >> 2);
+    integers[CHECK_COUNT >> 2] = (check - (CHECK_ANSWERS >> 2)) / CHECK_INTEGERS;
     return sure - (SURE_ANSWERS >> 2);
   };
 }
