@@ -15,30 +15,30 @@ export function principalOf(ctx: Context): Principal {
 /** Everything but the documentation needs a key, paths that do not exist included. */
 export function authenticate(verify: VerifyApiKey): Middleware {
   return async (ctx, next) => {
-    if (!PUBLIC_PATH.test(ctx.path)) ctx.state.principal = await principalOfKey(verify, ctx.get('X-API-KEY'));
+    if (!PUBLIC_PATH.test(ctx.path)) ctx.state.principal = await principalOfKey(verify, ctx.req.headers['x-api-key']);
     return next();
   };
 }
 
-async function principalOfKey(verify: VerifyApiKey, key: string): Promise<Principal> {
-  const principal = key === '' ? null : await verify(key);
+async function principalOfKey(verify: VerifyApiKey, key: string | string[] | undefined): Promise<Principal> {
+  const principal = typeof key === 'string' ? await verify(key) : null;
   if (principal !== null) return principal;
-  const detail = key === '' ? 'send your API key in the header X-API-KEY' : 'this API key is unknown or revoked';
+  const detail = key === undefined ? 'send your API key in the header X-API-KEY' : 'this API key is unknown or revoked';
   throw new Problem(401, detail, { headers: { 'WWW-Authenticate': 'ApiKey realm="vigie", header="X-API-KEY"' } });
 }
 
 /** Per key and process. Answers 429 with `Retry-After`; `RateLimit-*` (IETF draft, third version) on every answer. */
 export function limitRate(settings: ApiSettings, nowMs: () => number): Middleware {
   const take = createRateLimiter(nowMs);
-  return async (ctx, next) => {
+  return (ctx, next) => {
     const principal = ctx.state.principal as Principal | undefined;
     if (principal === undefined) return next();
     const perSecond = principal.rateLimitPerSecond ?? settings.rateLimitPerSecond;
     const burst = principal.rateLimitBurst ?? Math.max(settings.rateLimitBurst, perSecond);
     const { isAllowed, remaining, fullAfterSeconds, retryAfterSeconds } = take(principal.keyId, perSecond, burst);
-    ctx.set('RateLimit-Limit', String(burst));
-    ctx.set('RateLimit-Remaining', String(remaining));
-    ctx.set('RateLimit-Reset', String(fullAfterSeconds));
+    ctx.res.setHeader('RateLimit-Limit', burst);
+    ctx.res.setHeader('RateLimit-Remaining', remaining);
+    ctx.res.setHeader('RateLimit-Reset', fullAfterSeconds);
     if (isAllowed) return next();
     throw new Problem(429, `at most ${perSecond} requests a second`, {
       headers: { 'Retry-After': String(retryAfterSeconds) },

@@ -1,13 +1,17 @@
 /**
  * `/indicators/points_of_interest` (specification, sections 2.4 and 4.5). The index is in memory and so is the JSON of
- * each point, written when it is first answered: a request costs the walk through the index and a join.
+ * each point, as bytes, written when it is first answered: a request costs the walk through the index and a copy.
+ * Clients ask again for the place they show, so whole answers are remembered for a few seconds.
  */
 
 import type Router from '@koa/router';
+import type { Context } from 'koa';
+import { LRUCache } from 'lru-cache';
 import { FACILITIES, type PointOfInterest } from '../domain/point-of-interest.ts';
-import { acceptable, answerText } from './content.ts';
+import { acceptable, answerBytes } from './content.ts';
 import type { ApiDependencies } from './dependencies.ts';
 import { viewId } from './hydra.ts';
+import { etagOf } from './layers.ts';
 import { choicesParameter, numberParameter, readQuery } from './query.ts';
 
 export const POINTS_MAX = 1_000;
@@ -19,17 +23,41 @@ export const POINT_PARAMETERS = {
   radius: numberParameter('Distance in kilometres.', { min: 0, max: 50 }, 1),
 } as const;
 
+/** How long a re-import may stay unseen at a place that was just asked for. */
+const ANSWER_STALENESS_MAX_MS = 10_000;
+const ANSWERS_MAX = 10_000;
+const ANSWERS_BYTES_MAX = 32 * 1024 * 1024;
+
+interface RememberedAnswer {
+  readonly body: Buffer;
+  readonly etag: string;
+}
+
+function answerRemembered(ctx: Context, { body, etag }: RememberedAnswer): void {
+  ctx.res.setHeader('ETag', etag);
+  answerBytes(ctx, body);
+}
+
 export function pointRoutes(router: Router, { pointsOfInterest = () => [] }: ApiDependencies): void {
-  const written = new WeakMap<PointOfInterest, string>();
-  const jsonOf = (point: PointOfInterest): string => {
+  const remembered = new LRUCache<string, RememberedAnswer>({
+    max: ANSWERS_MAX,
+    maxSize: ANSWERS_BYTES_MAX,
+    sizeCalculation: ({ body }) => body.length,
+    ttl: ANSWER_STALENESS_MAX_MS,
+  });
+  const written = new WeakMap<PointOfInterest, Buffer>();
+  /** With a comma before it: the first one's is overwritten by the bracket. */
+  const jsonOf = (point: PointOfInterest): Buffer => {
     const known = written.get(point);
     if (known !== undefined) return known;
-    const json = JSON.stringify(pointDocument(point));
+    const json = Buffer.from(`,${JSON.stringify(pointDocument(point))}`);
     written.set(point, json);
     return json;
   };
 
   router.get('/indicators/points_of_interest', acceptable, (ctx) => {
+    const known = remembered.get(ctx.url);
+    if (known !== undefined) return answerRemembered(ctx, known);
     const { 'facilities[]': facilities, lat, lon, radius: radiusKm } = readQuery(ctx, POINT_PARAMETERS);
     const points = pointsOfInterest({ facilities, lat, lon, radiusKm, limit: POINTS_MAX });
     const envelope = JSON.stringify({
@@ -39,9 +67,32 @@ export function pointRoutes(router: Router, { pointsOfInterest = () => [] }: Api
       'hydra:totalItems': points.length,
       'hydra:view': { '@id': viewId(ctx), '@type': 'hydra:PartialCollectionView' },
     });
-    answerText(ctx, `${envelope.slice(0, -1)},"hydra:member":[${points.map(jsonOf).join(',')}]}`);
+    const head = Buffer.from(`${envelope.slice(0, -1)},"hydra:member":`);
+    const body = listOf(head, points.map(jsonOf));
+    const answer = { body, etag: etagOf(body) };
+    remembered.set(ctx.url, answer);
+    answerRemembered(ctx, answer);
   });
 }
+
+/** `head[member,member]}` in one allocation. */
+function listOf(head: Buffer, members: readonly Buffer[]): Buffer {
+  const bytes = members.reduce((sum, member) => sum + member.length, 0);
+  // Without members the opening bracket takes a byte of its own.
+  const opening = members.length === 0 ? 1 : 0;
+  const list = Buffer.allocUnsafe(head.length + opening + bytes + 2);
+  head.copy(list);
+  let end = head.length + opening;
+  for (const member of members) {
+    list.set(member, end);
+    end += member.length;
+  }
+  list[head.length] = OPENING_BRACKET;
+  list.write(']}', end, 'latin1');
+  return list;
+}
+
+const OPENING_BRACKET = 0x5b;
 
 /** `attributes` is an object, or an empty list when nothing is known, as the specification has it. */
 function pointDocument({ lat, lon, name, facility, attributes }: PointOfInterest): object {

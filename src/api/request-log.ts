@@ -13,20 +13,24 @@ const PATH_LENGTH_MAX = 200;
 /** A key that someone put into the path. */
 const KEY = /vigie_[0-9a-f]{8}_[\w-]*/gi;
 
+function loggablePath(path: string): string {
+  return path.slice(0, PATH_LENGTH_MAX).replace(KEY, 'vigie_…');
+}
+
 export function logRequests(logger: ApiLogger, nowMs: () => number): Middleware {
   return async (ctx, next) => {
     const startedAtMs = nowMs();
-    const sent = ctx.get('X-Request-Id');
-    const requestId = REQUEST_ID.test(sent) ? sent : randomUUID();
+    const sent = ctx.req.headers['x-request-id'];
+    const requestId = typeof sent === 'string' && REQUEST_ID.test(sent) ? sent : randomUUID();
     ctx.state.requestId = requestId;
-    ctx.set('X-Request-Id', requestId);
+    ctx.res.setHeader('X-Request-Id', requestId);
     await next();
     const principal = ctx.state.principal as Principal | undefined;
     logger.info(
       {
         requestId,
         method: ctx.method,
-        path: ctx.path.slice(0, PATH_LENGTH_MAX).replace(KEY, 'vigie_…'),
+        path: loggablePath(ctx.path),
         status: ctx.status,
         bytes: ctx.length ?? null,
         durationMs: Math.round((nowMs() - startedAtMs) * 100) / 100,

@@ -4,7 +4,7 @@
  * query per request and a revoked key still stops working everywhere within `KEY_STALENESS_MAX_MS`.
  */
 
-import { createHash, randomBytes, randomUUID, timingSafeEqual } from 'node:crypto';
+import { hash, randomBytes, randomUUID, timingSafeEqual } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import pg from 'pg';
 import type { Uuid } from '../domain/ids.ts';
@@ -137,13 +137,13 @@ export function apiKeyVerifier(database: Queryable, nowMs: () => number = () => 
   });
   return async (key) => {
     if (!KEY_PATTERN.test(key)) return null;
-    const hash = hashOf(key);
+    const keyHash = hashOf(key);
     // Kept under the hash: the memory of the process holds no usable key.
-    const cacheKey = hash.toString('base64');
+    const cacheKey = keyHash.toString('base64');
     const known = verified.get(cacheKey);
     const askedAtMs = nowMs();
     if (known !== undefined && askedAtMs - known.atMs < KEY_STALENESS_MAX_MS) return known.principal;
-    const principal = await findPrincipal(database, hash);
+    const principal = await findPrincipal(database, keyHash);
     if (principal === null) verified.delete(cacheKey);
     else verified.set(cacheKey, { principal, atMs: askedAtMs });
     return principal;
@@ -151,20 +151,20 @@ export function apiKeyVerifier(database: Queryable, nowMs: () => number = () => 
 }
 
 /** Served by the unique index on hash; the comparison that decides takes the same time wherever the bytes differ. */
-async function findPrincipal(database: Queryable, hash: Buffer): Promise<Principal | null> {
+async function findPrincipal(database: Queryable, keyHash: Buffer): Promise<Principal | null> {
   const { rows } = await database.query<Principal & { hash: Buffer }>(
     `select k.hash, k.id as "keyId", k.prefix as "keyPrefix", c.id as "clientId", c.name as "clientName",
        c.rate_limit_per_second as "rateLimitPerSecond", c.rate_limit_burst as "rateLimitBurst"
      from api_keys k join clients c on c.id = k.client_id
      where k.hash = $1 and k.revoked_at is null`,
-    [hash],
+    [keyHash],
   );
   const [row] = rows;
-  if (row === undefined || !timingSafeEqual(row.hash, hash)) return null;
-  const { hash: _, ...principal } = row;
+  if (row === undefined || !timingSafeEqual(row.hash, keyHash)) return null;
+  const { hash: _hash, ...principal } = row;
   return principal;
 }
 
 function hashOf(key: string): Buffer {
-  return createHash('sha256').update(key).digest();
+  return hash('sha256', key, 'buffer');
 }

@@ -1,0 +1,85 @@
+/**
+ * What every answer passes through before it leaves: standing headers, CORS, compression, ETag. A request that asks
+ * for none of it pays for none of it: points of interest are answered in some fifty microseconds, and the libraries
+ * behind these layers would double that.
+ */
+
+import { hash } from 'node:crypto';
+import cors from '@koa/cors';
+import type { Middleware } from 'koa';
+import compress from 'koa-compress';
+import { baseUrlOf } from './base-url.ts';
+
+/**
+ * Helmet's, those that mean something for JSON: it is no document, loads nothing and is framed nowhere. Other origins
+ * may read it: that is what CORS is open for.
+ */
+const STANDING_HEADERS = Object.entries({
+  'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
+  'Cross-Origin-Resource-Policy': 'cross-origin',
+  'Referrer-Policy': 'no-referrer',
+  'Strict-Transport-Security': 'max-age=31536000; includeSubDomains',
+  'X-Content-Type-Options': 'nosniff',
+  Vary: 'Accept, Accept-Encoding, Origin',
+});
+
+const API_DOCUMENTATION = 'http://www.w3.org/ns/hydra/core#apiDocumentation';
+
+/** Security headers, and the link by which Hydra clients find the documentation. */
+export function standingHeaders(publicUrl: string | null): Middleware {
+  return (ctx, next) => {
+    for (const [name, value] of STANDING_HEADERS) ctx.res.setHeader(name, value);
+    ctx.res.setHeader('Link', `<${baseUrlOf(ctx, publicUrl)}/docs.jsonld>; rel="${API_DOCUMENTATION}"`);
+    return next();
+  };
+}
+
+const REQUEST_HEADERS = ['Accept', 'Content-Type', 'If-None-Match', 'X-API-KEY', 'X-Request-Id'];
+const ANSWER_HEADERS = [
+  ...['ETag', 'Link', 'Location', 'Retry-After', 'X-Request-Id', 'Allow'],
+  ...['RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset'],
+];
+
+const answerOrigins = cors({ allowHeaders: REQUEST_HEADERS, exposeHeaders: ANSWER_HEADERS, maxAge: 86_400 });
+
+/** Any origin may ask: what it may see is the key's matter, and a browser sends no key by itself. */
+export const openToOrigins: Middleware = (ctx, next) => {
+  return ctx.req.headers.origin === undefined ? next() : answerOrigins(ctx, next);
+};
+
+const answerCompressed = compress({ zstd: false });
+
+/**
+ * A client that refuses every encoding, identity included, is answered without one (RFC 9110, section 12.5.3, allows
+ * it): koa-compress 5.2 fails on such a header.
+ */
+export const compressed: Middleware = (ctx, next) => {
+  const isAsked = ctx.req.headers['accept-encoding'] !== undefined;
+  const isAnswerable = isAsked && ctx.acceptsEncodings('br', 'gzip', 'deflate', 'identity') !== false;
+  return isAnswerable ? answerCompressed(ctx, next) : next();
+};
+
+/** Of the bytes, so that it is the same on every instance. */
+export function etagOf(body: string | Buffer): string {
+  return `"${hash('sha1', body, 'base64url')}"`;
+}
+
+/**
+ * An ETag on every answer to a GET, and 304 when the client has it already (RFC 9110, section 13.1.2).
+ * `Cache-Control: no-cache`, which `fetch` adds to such requests, is for caches on the way: this is the origin.
+ */
+export const tagged: Middleware = async (ctx, next) => {
+  await next();
+  const { body } = ctx;
+  const isTaggable = ctx.status === 200 && (typeof body === 'string' || Buffer.isBuffer(body));
+  if (!isTaggable || (ctx.method !== 'GET' && ctx.method !== 'HEAD')) return;
+  // A remembered answer brings its own.
+  const etag = ctx.response.get('ETag') || etagOf(body);
+  ctx.res.setHeader('ETag', etag);
+  const known = ctx.req.headers['if-none-match'];
+  if (known === undefined) return;
+  const isKnown = known.split(',').some((tag) => ['*', etag, `W/${etag}`].includes(tag.trim()));
+  if (!isKnown) return;
+  ctx.status = 304;
+  ctx.body = null;
+};
