@@ -253,3 +253,10 @@ test('any JSON is understood or poison, never another error', () => {
     { numRuns: 300 },
   );
 });
+
+test('a place whose coordinates are null is unknown', () => {
+  const message = decodeIntakeMessage(
+    Buffer.from(JSON.stringify(upsertJson({ property: { locations: { lat: null, lon: null } } }))),
+  );
+  assert.equal(message.kind === 'upsert' && message.property.locations, null);
+});

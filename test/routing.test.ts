@@ -5,6 +5,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import type { AdvertEvent, FieldChange } from '../src/domain/advert.ts';
 import { EVENT_KINDS, type EventKind } from '../src/domain/codes.ts';
+import { timeOrderedUuid } from '../src/domain/ids.ts';
 import { bodyHead, bodyOf, type Notice, noticesOf, type SearchRoute } from '../src/domain/routing.ts';
 import { ADVERT, minute, PROPERTY } from './support/adverts.ts';
 
@@ -135,9 +136,11 @@ test('percentVariation is text with two decimals, or null where it has no meanin
   }
 });
 
-test('a pair that only stands is dated by its last event', () => {
-  const body = bodyOfNotice({ kind: 'property.ad.update', field: null }, { ...MATCH, beganAt: null as never });
-  assert.equal((body as { match: { createdAt: string } }).match.createdAt, MATCH.updatedAt);
+test('a pair that only stands is dated by its first event, whose time its id holds', () => {
+  const firstHeardOf = new Date('2026-03-10T08:00:00.000Z');
+  const id = timeOrderedUuid(firstHeardOf);
+  const body = bodyOfNotice({ kind: 'property.ad.update', field: null }, { ...MATCH, id, beganAt: null as never });
+  assert.equal((body as { match: { createdAt: string } }).match.createdAt, firstHeardOf.toISOString());
 });
 
 test('head and document make one JSON text, whatever they say', () => {

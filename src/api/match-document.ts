@@ -1,5 +1,6 @@
 /** A match as its owner reads it (specification, section 2.5): the property document is the present one. */
 
+import { createdAtOf } from '../domain/ids.ts';
 import { type PropertyDocument, propertyDocument, propertyIri } from '../domain/property-document.ts';
 import type { Reference } from '../reference/communes.ts';
 import type { MatchRead } from '../store/match-reads.ts';
@@ -12,7 +13,7 @@ export function matchDocument(match: MatchRead, { resolvePlace }: Pick<Reference
     '@type': 'Match',
     property: propertyIri(match.propertyUuid),
     search: searchIri(match.searchId),
-    createdAt: (match.beganAt ?? match.updatedAt).toISOString(),
+    createdAt: (match.beganAt ?? createdAtOf(match.id)).toISOString(),
     updatedAt: match.updatedAt.toISOString(),
     propertyDocument: documentOf(match, resolvePlace),
   };

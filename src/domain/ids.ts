@@ -16,15 +16,31 @@ export function parseUuid(text: string): Uuid | null {
   return UUID_PATTERN.test(text) ? text.toLowerCase() : null;
 }
 
+/** When a time-ordered UUID was made, to the millisecond. */
+export function createdAtOf(id: Uuid): Date {
+  return new Date(Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16));
+}
+
 /**
  * A UUID of version 7 (RFC 9562, section 5.7): 48 bits of Unix milliseconds, then random bits. Rows made together lie
  * together in their index.
  */
-export function timeOrderedUuid(at: Date, random: (bytes: number) => Buffer = randomBytes): Uuid {
+export function timeOrderedUuid(at: Date, random: (bytes: number) => Buffer = pooledRandomBytes): Uuid {
   const bytes = random(16);
   bytes.writeUIntBE(at.getTime(), 0, 6);
   bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x70, 6);
   bytes.writeUInt8((bytes.readUInt8(8) & 0x3f) | 0x80, 8);
   const hex = bytes.toString('hex');
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+}
+
+const POOL_BYTES = 4_096;
+let pool = Buffer.alloc(0);
+
+/** A call into the operating system for each id costs more than the rest of the id. */
+function pooledRandomBytes(count: number): Buffer {
+  if (pool.length < count) pool = randomBytes(POOL_BYTES);
+  const taken = pool.subarray(0, count);
+  pool = pool.subarray(count);
+  return taken;
 }

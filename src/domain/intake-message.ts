@@ -162,6 +162,18 @@ const station = z.object({
     .transform((lines) => lines ?? []),
 });
 
+/** A place whose coordinates are both null is as unknown as none. */
+const locations = z.preprocess(
+  (value) => (isNullPlace(value) ? null : value),
+  unknownAsNull(z.object({ lat: z.number().min(-90).max(90), lon: z.number().min(-180).max(180) })),
+);
+
+function isNullPlace(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  const { lat, lon } = value as { lat?: unknown; lon?: unknown };
+  return lat === null && lon === null;
+}
+
 const propertySchema = z.object({
   uuid,
   title: text,
@@ -179,7 +191,7 @@ const propertySchema = z.object({
   createdAt: unknownAsNull(instant),
   pictures: unknownAsNull(textList),
   stations: unknownAsNull(z.array(station).max(LIST_LENGTH_MAX)),
-  locations: unknownAsNull(z.object({ lat: z.number().min(-90).max(90), lon: z.number().min(-180).max(180) })),
+  locations,
   city: unknownAsNull(z.object({ insee: text, zipcode: text, name: text })),
 });
 

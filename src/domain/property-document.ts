@@ -140,6 +140,7 @@ function propertyValues(state: PropertyState, crawls: Crawls): PropertyValues {
     floor: property.floor ?? content.floor,
     elevator: property.elevator ?? content.elevator,
     furnished: property.furnished ?? content.furnished,
+    createdAt: property.createdAt ?? content.createdAt,
     pictures: property.pictures ?? content.pictures,
   };
 }

@@ -6,7 +6,7 @@
 import type { AdvertEvent, FieldChange } from './advert.ts';
 import type { EventKind } from './codes.ts';
 import type { DeliveryChannel } from './delivery.ts';
-import type { SearchNumber, Uuid } from './ids.ts';
+import { createdAtOf, type SearchNumber, type Uuid } from './ids.ts';
 import { propertyIri } from './property-document.ts';
 
 /** What routing needs to know of a search; it is read in the transaction that records the change. */
@@ -22,7 +22,7 @@ export interface SearchRoute {
 
 export interface MatchRecord {
   readonly id: Uuid;
-  /** Null while the pair only stands (see table `matches`). */
+  /** Null while the pair only stands (see table `matches`): its id then tells when it was first heard of. */
   readonly beganAt: string | null;
   readonly updatedAt: string;
 }
@@ -73,7 +73,7 @@ export function bodyHead(
       '@type': 'Match',
       property: propertyIri(propertyUuid),
       search: `/searches/${searchId}`,
-      createdAt: match.beganAt ?? match.updatedAt,
+      createdAt: match.beganAt ?? createdAtOf(match.id).toISOString(),
       updatedAt: match.updatedAt,
     },
   });

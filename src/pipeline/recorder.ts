@@ -101,7 +101,7 @@ async function recordMessages(
 interface JudgedBatch {
   /** The last state of every property that a message touched. */
   readonly latest: ReadonlyMap<Uuid, HeldProperty>;
-  /** Properties whose state changed; the other touched ones were only seen again. */
+  /** Properties that may read differently; the other touched ones were only seen again. */
   readonly changed: ReadonlySet<Uuid>;
   readonly changes: readonly JudgedChange[];
   readonly outcomes: Record<ChangeOutcome, number>;
@@ -126,8 +126,8 @@ async function judgeBatch(
     outcomes[change.outcome] += 1;
     if (change.held === null || change.outcome === 'stale' || change.outcome === 'unknown') continue;
     latest.set(uuid, change.held);
-    if (change.events.length > 0) changed.add(uuid);
     if (!change.mayAffectMatches) continue;
+    changed.add(uuid);
     const judged = judge(held, change, change.held, medians, dependencies);
     changes.push({ ...judged, traceparent: traceparents[position] ?? null });
   }

@@ -23,11 +23,21 @@ export async function insertDeadLetters(client: Queryable, letters: readonly Dea
       values: [
         letter.stream,
         letter.sequence,
-        letter.subject,
-        JSON.stringify(letter.headers),
+        storable(letter.subject),
+        storableHeaders(letter.headers),
         Buffer.from(letter.bytes),
         letter.reason,
       ],
     });
   }
+}
+
+/** PostgreSQL holds neither U+0000 nor half a surrogate pair in text; the body keeps its bytes. */
+function storable(text: string): string {
+  return Buffer.from(text).toString().replaceAll('\0', '\ufffd');
+}
+
+function storableHeaders(headers: DeadLetter['headers']): string {
+  const entries = Object.entries(headers).map(([name, value]) => [storable(name), storable(value)]);
+  return JSON.stringify(Object.fromEntries(entries));
 }
