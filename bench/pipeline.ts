@@ -131,6 +131,7 @@ async function startDaemon(databaseUrl: string, natsUrl: string) {
       NATS_URL: natsUrl,
       VIGIE_API_PORT: '0',
       VIGIE_OPERATIONS_PORT: '0',
+      VIGIE_ADMIN_PORT: '0',
       VIGIE_ALLOW_PRIVATE_ENDPOINTS: 'true',
     },
     stdio: ['ignore', 'pipe', 'inherit'],

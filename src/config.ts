@@ -7,7 +7,7 @@ import { readFileSync } from 'node:fs';
 import { parseEnv } from 'node:util';
 import { z } from 'zod';
 
-export const ROLES = ['intake', 'deliver', 'api'] as const;
+export const ROLES = ['intake', 'deliver', 'api', 'admin'] as const;
 export type Role = (typeof ROLES)[number];
 
 const DEFAULTS_FILE = new URL('../config/default.env', import.meta.url);
@@ -56,6 +56,12 @@ const settings = z.object({
   VIGIE_PUBLIC_URL: optional(url('http:', 'https:')),
   VIGIE_OPERATIONS_HOST: z.string().min(1, 'must be an address'),
   VIGIE_OPERATIONS_PORT: integer(0, 65_535),
+  VIGIE_ADMIN_HOST: z.string().min(1, 'must be an address'),
+  VIGIE_ADMIN_PORT: integer(0, 65_535),
+  VIGIE_ADMIN_TOKEN: optional(z.string().min(16, 'must have at least 16 characters')),
+  VIGIE_ADMIN_TLS_CERT: path,
+  VIGIE_ADMIN_TLS_KEY: path,
+  VIGIE_ADMIN_CLIENT_CA: path,
   VIGIE_RATE_LIMIT_PER_SECOND: integer(1, 1_000_000),
   VIGIE_RATE_LIMIT_BURST: integer(1, 1_000_000),
   VIGIE_ALLOW_PRIVATE_ENDPOINTS: boolean,
@@ -102,6 +108,14 @@ export function readConfig(environment: Environment = process.env, defaults: Env
       publicUrl: setting.VIGIE_PUBLIC_URL,
     }),
     operations: Object.freeze({ host: setting.VIGIE_OPERATIONS_HOST, port: setting.VIGIE_OPERATIONS_PORT }),
+    admin: Object.freeze({
+      host: setting.VIGIE_ADMIN_HOST,
+      port: setting.VIGIE_ADMIN_PORT,
+      token: setting.VIGIE_ADMIN_TOKEN,
+      certificate: setting.VIGIE_ADMIN_TLS_CERT,
+      privateKey: setting.VIGIE_ADMIN_TLS_KEY,
+      clientAuthorities: setting.VIGIE_ADMIN_CLIENT_CA,
+    }),
     rateLimit: Object.freeze({
       perSecond: setting.VIGIE_RATE_LIMIT_PER_SECOND,
       burst: setting.VIGIE_RATE_LIMIT_BURST,

@@ -2,35 +2,40 @@
  * The composition root: opens every part in order and closes them in reverse. The only file that knows them all.
  */
 
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import type { ActorFailure } from './actor/actor.ts';
+import { createServer } from 'node:http';
 import { createApi } from './api/api.ts';
 import { createOperations } from './api/operations.ts';
 import { announceSearchChange, onSearchChange } from './broker/announcements.ts';
-import { type Broker, connectBroker } from './broker/connection.ts';
+import { connectBroker } from './broker/connection.ts';
+import { createValve } from './broker/valve.ts';
 import type { Config } from './config.ts';
+import { openDelivery, openSender } from './deliverers.ts';
 import { openServers } from './embedded/servers.ts';
+import { closeServer, listen } from './http-listening.ts';
 import type { Log } from './log.ts';
 import { createCommuneLocator } from './matching/commune-locator.ts';
 import { createMarketMedians } from './matching/market-medians.ts';
 import { createPointsOfInterest } from './matching/poi-index.ts';
 import { createSearchIndex } from './matching/search-index.ts';
-import { createMetrics, type Metrics } from './metrics.ts';
-import { startCourier } from './pipeline/courier.ts';
+import { measurePool, measureStage, measureStore, measureStreams } from './measures.ts';
+import { createMetrics } from './metrics.ts';
+import { createObservers } from './observers.ts';
+import { openOperators } from './operators.ts';
+import type { Parts } from './parts.ts';
+import { createActivityFeed } from './pipeline/activity.ts';
 import { startIntake } from './pipeline/intake.ts';
 import { type Matcher, startMatcher } from './pipeline/matcher.ts';
 import { keepPoints } from './pipeline/points.ts';
+import { startPresence } from './pipeline/presence.ts';
 import { createRecorder } from './pipeline/recorder.ts';
-import { startSweeper } from './pipeline/sweeper.ts';
-import { loadReference, type Reference } from './reference/communes.ts';
+import { loadReference } from './reference/communes.ts';
 import { readCommuneCoordinates } from './store/commune-coordinates.ts';
-import { type Database, migrate, openDatabase } from './store/database.ts';
+import { migrate, openDatabase } from './store/database.ts';
+import type { IndexFigures } from './store/instances.ts';
 import { readMarketPrices } from './store/properties.ts';
 import { changedSince } from './store/search-feed.ts';
 import { listSiteCategories } from './store/site-categories.ts';
 import { VERSION } from './version.ts';
-import { createSender, type Sender } from './webhooks/sender.ts';
 
 export interface Service {
   readonly databaseUrl: string;
@@ -38,23 +43,12 @@ export interface Service {
   /** Null without the role `api`. */
   readonly apiUrl: string | null;
   readonly operationsUrl: string;
+  /** `host:port` of the gRPC interface of operators; null without the role `admin`. */
+  readonly adminAddress: string | null;
   /** Resolves when the service cannot go on, with the reason. */
   readonly failed: Promise<string>;
   /** Stops pulling, finishes what is in flight, closes. Rejects when that takes longer than the drain timeout. */
   stop(): Promise<void>;
-}
-
-interface Parts {
-  readonly config: Config;
-  readonly log: Log;
-  readonly metrics: Metrics;
-  readonly database: Database;
-  readonly broker: Broker;
-  readonly reference: Reference;
-  readonly onFailure: (failure: ActorFailure) => void;
-  readonly onTrouble: (what: string, error: Error) => void;
-  /** Registers what closes a part; the last opened closes first. */
-  readonly closing: (name: string, close: () => Promise<unknown>) => void;
 }
 
 export async function startService(config: Config, log: Log): Promise<Service> {
@@ -80,8 +74,9 @@ async function openAll(
   closing: Parts['closing'],
   stop: () => Promise<void>,
 ): Promise<Service> {
-  const metrics = createMetrics();
-  let isReady = false;
+  const metrics = createMetrics(VERSION);
+  let notReady: string | null = 'still starting';
+  let matcher: Matcher | null = null;
   const servers = await openServers(config, (line) => log.debug({ line }, 'embedded server'));
   closing('servers', servers.stop);
   const failures = new EventTarget();
@@ -106,6 +101,17 @@ async function openAll(
   });
   closing('broker', () => broker.close());
 
+  const feed = createActivityFeed(broker);
+  const onTrouble: Parts['onTrouble'] = (what, error) => log.warn({ what, err: error }, 'trouble');
+  const presence = await startPresence({
+    broker,
+    database,
+    roles: config.roles,
+    version: VERSION,
+    clock: () => new Date(),
+    onTrouble,
+  });
+  closing('presence', () => presence.stop());
   const parts: Parts = {
     config,
     log,
@@ -116,6 +122,9 @@ async function openAll(
       nearest: createCommuneLocator,
       coordinates: await readCommuneCoordinates(database),
     }),
+    feed,
+    observers: createObservers(metrics, log, feed),
+    presence,
     closing,
     onFailure(failure) {
       metrics.failures.inc({ actor: failure.actor });
@@ -126,12 +135,13 @@ async function openAll(
         );
       }
     },
-    onTrouble: (what, error) => log.warn({ what, err: error }, 'broker trouble'),
+    onTrouble,
   };
   const operations = createServer(
     createOperations({
       checks: {
-        started: () => assertThat(isReady, 'still starting, or draining'),
+        started: () => assertThat(notReady === null, notReady ?? ''),
+        index: () => assertThat(matcher !== null || !config.roles.includes('intake'), 'not loaded yet'),
         postgresql: async () => void (await database.query('select 1')),
         nats: () => assertThat(broker.isConnected(), 'not connected'),
       },
@@ -143,24 +153,29 @@ async function openAll(
   const operationsUrl = await listen(operations, config.operations);
   closing('operations', () => closeServer(operations));
 
+  measurePool(metrics, database);
+  measureStore(metrics, database);
+  measureStreams(metrics, broker);
   if (config.roles.includes('deliver')) await openDelivery(parts);
-  const matcher = config.roles.includes('intake') ? await openIntake(parts) : null;
+  matcher = config.roles.includes('intake') ? await openIntake(parts) : null;
   const apiUrl = config.roles.includes('api') ? await openApi(parts, matcher) : null;
-  isReady = true;
+  const adminAddress = config.roles.includes('admin') ? await openOperators(parts, matcher) : null;
+  notReady = null;
   closing('readiness', async () => {
-    isReady = false;
+    notReady = 'draining';
   });
   const { databaseUrl, natsUrl } = servers;
-  return { databaseUrl, natsUrl, apiUrl, operationsUrl, failed, stop };
+  return { databaseUrl, natsUrl, apiUrl, operationsUrl, adminAddress, failed, stop };
 }
 
 async function openIntake(parts: Parts): Promise<Matcher> {
-  const { config, log, metrics, database, broker, reference, closing, onFailure, onTrouble } = parts;
-  const index = createSearchIndex();
+  const { config, log, metrics, database, broker, reference, observers, presence } = parts;
+  const { closing, onFailure, onTrouble } = parts;
   const medians = createMarketMedians();
   await readMarketPrices(database, (market, price) => medians.add(market, price));
   const matcher = await startMatcher({
-    index,
+    createIndex: createSearchIndex,
+    clock: () => new Date(),
     medians,
     changedSince: (horizon, onSearch) => changedSince(database, horizon, onSearch),
     async readSiteCategoryNames() {
@@ -172,83 +187,37 @@ async function openIntake(parts: Parts): Promise<Matcher> {
   });
   closing('matcher', () => matcher.stop());
   onSearchChange(broker, () => void matcher.refresh().catch((error: Error) => onTrouble('refresh', error)));
+  const valve = createValve();
+  let inFlight = (): number => 0;
+  await presence.addStage({ name: 'intake', valve, inFlight: () => inFlight() });
   const intake = await startIntake({
     broker,
     database,
     recordBatch: createRecorder({
       database,
-      matcher,
+      matcher: observers.timed(matcher),
       resolvePlace: reference.resolvePlace,
       clock: () => new Date(),
     }),
     recordBatchMax: config.recordBatchMax,
-    onRecorded(recorded, { poison }) {
-      for (const [outcome, count] of Object.entries(recorded.outcomes)) metrics.changes.inc({ outcome }, count);
-      metrics.events.inc(recorded.eventCount);
-      metrics.matches.inc(recorded.beganCount);
-      metrics.deliveries.inc(recorded.deliveries.length);
-      metrics.poison.inc(poison.length);
-      for (const { subject, sequence, reason } of poison) log.warn({ subject, sequence, reason }, 'dead letter');
-    },
+    valve,
+    onRecorded: observers.onRecorded,
     onFailure,
     onTrouble,
   });
   closing('intake', () => intake.drain());
-  metrics.gauge('vigie_searches', 'Searches in the index', () => index.size);
+  inFlight = () => intake.inFlight;
+  measureStage(metrics, 'intake', valve, inFlight);
+  presence.setIndex({ figures: () => indexFigures(matcher), rebuild: () => matcher.rebuild() });
+  metrics.gauge('vigie_searches', 'Searches in the index', () => matcher.stats.searches);
+  metrics.gauge('vigie_index_bytes', 'Memory of the index', () => matcher.stats.bytes);
   metrics.gauge('vigie_intake_depth', 'Messages pulled and not yet recorded', () => intake.depth);
-  log.info({ searches: index.size }, 'intake runs');
+  log.info({ searches: matcher.stats.searches }, 'intake runs');
   return matcher;
 }
 
-async function openDelivery(parts: Parts): Promise<void> {
-  const { config, log, metrics, database, broker, closing, onFailure, onTrouble } = parts;
-  const sender = openSender(parts);
-  const courier = await startCourier({
-    broker,
-    database,
-    sender,
-    retryDelayMs: config.retryDelayMs,
-    attemptTimeoutMs: config.attemptTimeoutMs,
-    attemptsInFlightMax: config.attemptsInFlightMax,
-    onAttempt({ id, attemptCount, outcome, after }) {
-      metrics.attempts.inc({ result: outcome.error ?? 'delivered' });
-      metrics.attemptSeconds.observe(outcome.durationMs / 1_000);
-      const { statusCode, error, reason, durationMs } = outcome;
-      const line = { delivery: id, attempt: attemptCount, state: after.state, statusCode, error, reason, durationMs };
-      if (error === null) log.debug(line, 'attempt');
-      else log.info(line, 'attempt');
-    },
-    onFailure,
-    onTrouble,
-  });
-  closing('courier', () => courier.drain());
-  const sweeper = startSweeper({
-    broker,
-    database,
-    retryDelayMs: config.retryDelayMs,
-    clock: () => new Date(),
-    onRepair(repair) {
-      for (const [kind, count] of Object.entries(repair)) metrics.repairs.inc({ kind }, count);
-      log.warn(repair, 'sweeper repaired');
-    },
-    onTrouble,
-  });
-  closing('sweeper', () => sweeper.stop());
-}
-
-function openSender({ config, closing }: Parts): Sender {
-  const sender = createSender({
-    connectTimeoutMs: config.connectTimeoutMs,
-    attemptTimeoutMs: config.attemptTimeoutMs,
-    allowPrivateNetworks: config.allowPrivateEndpoints,
-    userAgent: `Vigie/${VERSION}`,
-  });
-  closing('sender', () => sender.close());
-  return sender;
-}
-
 async function openApi(parts: Parts, matcher: Matcher | null): Promise<string> {
-  const { config, log, database, broker, reference, closing, onTrouble } = parts;
+  const { config, log, database, broker, reference, observers, closing, onTrouble } = parts;
   const points = createPointsOfInterest();
   const keeper = await keepPoints(database, points, onTrouble);
   closing('points of interest', () => keeper.stop());
@@ -274,27 +243,16 @@ async function openApi(parts: Parts, matcher: Matcher | null): Promise<string> {
       },
     }).callback(),
   );
+  observers.observeRequests(api);
   const url = await listen(api, config.api);
   closing('api', () => closeServer(api));
   return url;
 }
 
-function listen(server: Server, { host, port }: { readonly host: string; readonly port: number }): Promise<string> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(port, host, () => {
-      const { address, port: bound, family } = server.address() as AddressInfo;
-      resolve(`http://${family === 'IPv6' ? `[${address}]` : address}:${bound}`);
-    });
-  });
-}
-
-/** Answers what was asked already; idle keep-alive connections are closed at once. */
-function closeServer(server: Server): Promise<void> {
-  return new Promise((resolve) => {
-    server.close(() => resolve());
-    server.closeIdleConnections();
-  });
+/** The figures of the index that are numbers, by name. */
+function indexFigures(matcher: Matcher): Omit<IndexFigures, 'generation'> {
+  const { searches, kernel: _, ...figures } = matcher.stats;
+  return { searches, builtAt: matcher.builtAt.toISOString(), figures };
 }
 
 function assertThat(holds: boolean, reason: string): void {

@@ -19,6 +19,8 @@ export interface PulledMessage {
   readonly subject: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly bytes: Uint8Array;
+  /** When the stream took it, in milliseconds since the epoch. */
+  readonly storedAtMs?: number;
   /** Resolves when the server knows, or when it cannot be told: then the message comes back, and the row decides. */
   settle(disposition: Disposition): Promise<void>;
 }
@@ -95,6 +97,7 @@ function pulledMessage(message: JsMsg, options: PullOptions): PulledMessage {
     subject: message.subject,
     headers: headersOf(message),
     bytes: message.data,
+    storedAtMs: message.info.timestampNanos / 1e6,
     async settle(disposition) {
       try {
         if (disposition.type === 'nak') message.nak(disposition.delayMs);

@@ -85,6 +85,7 @@ async function demoConfig(): Promise<Config> {
     dataDir: config.dataDir ?? `${dataDirectoryPath(null)}-demo`,
     api: { ...config.api, port: await freePort(config.api) },
     operations: { ...config.operations, port: await freePort(config.operations) },
+    admin: { ...config.admin, port: await freePort(config.admin) },
   };
 }
 

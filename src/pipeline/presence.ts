@@ -121,5 +121,6 @@ function follow({ name, valve }: FollowedStage, controls: ReadonlyMap<string, Co
 }
 
 function figuresOf({ valve, inFlight }: FollowedStage): StageFigures {
-  return { isPaused: !valve.isOpen, inFlight: inFlight() + valve.busyCount };
+  // An open valve waits for messages nearly all the time: that is no work.
+  return { isPaused: !valve.isOpen, inFlight: inFlight() + (valve.isOpen ? 0 : valve.busyCount) };
 }

@@ -68,3 +68,16 @@ export async function countSearches(database: Queryable): Promise<number> {
   );
   return rows[0]?.count ?? 0;
 }
+
+/** Public ids by number. Served by the primary key. */
+export async function readSearchIds(
+  database: Queryable,
+  numbers: readonly SearchNumber[],
+): Promise<ReadonlyMap<SearchNumber, Uuid>> {
+  if (numbers.length === 0) return new Map();
+  const { rows } = await database.query<{ number: SearchNumber; id: Uuid }>(
+    'select number, id from searches where number = any($1::integer[])',
+    [numbers],
+  );
+  return new Map(rows.map(({ number, id }) => [number, id]));
+}

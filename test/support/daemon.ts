@@ -12,10 +12,15 @@ import type { Cleanup, TestServers } from './servers.ts';
 const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
+/** Of every daemon and command of the tests. */
+export const ADMIN_TOKEN = 'token-of-the-tests-0123456789';
+
 export type Settings = Readonly<Record<string, string>>;
 
 export interface Daemon {
   readonly apiUrl: string;
+  /** `host:port` of the gRPC interface. */
+  readonly adminAddress: string;
   readonly operationsUrl: string;
   readonly process: ChildProcess;
   /** Every log line so far. */
@@ -46,10 +51,11 @@ export async function startDaemon(cleanup: Cleanup, servers: TestServers, settin
       `the daemon ended with ${code}:\n${log.map((line) => JSON.stringify(line)).join('\n')}\n${errors.join('')}`,
     );
   });
-  const { api, operations } = await Promise.race([ready, failed]);
+  const { api, operations, admin } = await Promise.race([ready, failed]);
   failed.catch(() => undefined);
   return {
     apiUrl: String(api),
+    adminAddress: String(admin),
     operationsUrl: String(operations),
     process: daemon,
     log,
@@ -99,6 +105,8 @@ function environmentOf(servers: TestServers, settings: Settings): Settings {
     NATS_URL: servers.nats.url,
     VIGIE_API_PORT: '0',
     VIGIE_OPERATIONS_PORT: '0',
+    VIGIE_ADMIN_PORT: '0',
+    VIGIE_ADMIN_TOKEN: ADMIN_TOKEN,
     VIGIE_ALLOW_PRIVATE_ENDPOINTS: 'true',
     ...settings,
   };

@@ -30,5 +30,8 @@ alter table deliveries
   add column replay_count smallint not null default 0,
   add column traceparent text;
 
+-- Why an operator has paused it, in their words.
+alter table endpoints add column pause_reason text;
+
 -- What a replay looks for, and what the alert on exhausted deliveries counts.
 create index deliveries_failed on deliveries (endpoint_key, id) where state = 'failed';

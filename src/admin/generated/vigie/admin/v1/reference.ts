@@ -58,7 +58,7 @@ export interface PointSource {
 
 /** One place of interest. */
 export interface PointOfInterest {
-  /** One of the facilities of the REST API, e.g. `schools`. */
+  /** One of the facilities of the REST API, e.g. `school`. */
   facility: string;
   /** Degrees, WGS 84. */
   lat: number;

@@ -1,0 +1,121 @@
+/** Dead letters: list, show, requeue, purge. */
+
+import {
+  countDeadLetters,
+  type DeadLetterFilter,
+  type DeadLetterRead,
+  deleteDeadLetters,
+  listDeadLetters as listRows,
+  readDeadLetter,
+  readDeadLettersAbove,
+} from '../store/dead-letter-reads.ts';
+import type { CallContext } from './call.ts';
+import type { AdminDependencies } from './dependencies.ts';
+import { invalidArgument, notFound } from './errors.ts';
+import { timeRangeOf } from './fields.ts';
+import type {
+  DeadLetter,
+  DeadLetterFilter as FilterMessage,
+  ListDeadLettersRequest,
+  ListDeadLettersResponse,
+  PurgeDeadLettersRequest,
+  PurgeDeadLettersResponse,
+  RequeueDeadLettersRequest,
+  RequeueDeadLettersResponse,
+} from './generated/vigie/admin/v1/dead_letters.ts';
+import { deadLetterIdOfName, nameOf } from './names.ts';
+import { cutPage, pageOf } from './paging.ts';
+
+const NAMES_MAX = 1_000;
+const REQUEUE_BATCH = 100;
+const SAMPLE_MAX = 10;
+
+export async function listDeadLetters(
+  request: ListDeadLettersRequest,
+  { database }: AdminDependencies,
+): Promise<ListDeadLettersResponse> {
+  const filter = filterOf(request.filter);
+  const page = pageOf(request, filter);
+  const rows = await listRows(database, filter, page.cursor === null ? null : Number(page.cursor), page.size + 1);
+  const { rows: letters, nextPageToken } = cutPage(rows, page, filter, ({ id }) => String(id));
+  return { deadLetters: letters.map(letterMessage), nextPageToken };
+}
+
+export async function getDeadLetter(name: string, { database }: AdminDependencies): Promise<DeadLetter> {
+  const letter = await readDeadLetter(database, deadLetterIdOfName('name', name));
+  if (letter === null) throw notFound('DeadLetter', name);
+  return { ...letterMessage(letter), body: letter.body };
+}
+
+/** Published first, deleted then: a crash between the two publishes twice, which intake recognises. */
+export async function requeueDeadLetters(
+  request: RequeueDeadLettersRequest,
+  { database, republish }: AdminDependencies,
+  { signal }: CallContext,
+): Promise<RequeueDeadLettersResponse> {
+  const filter = conditionsOf(request.filter);
+  if (request.validateOnly) return { requeuedCount: await countDeadLetters(database, filter) };
+  let requeuedCount = 0;
+  // A letter that comes back as poison gets a new, higher id: only those here now are looked at.
+  const [newest] = await listRows(database, filter, null, 1);
+  for (let aboveId = 0; newest !== undefined; ) {
+    signal.throwIfAborted();
+    const letters = (await readDeadLettersAbove(database, filter, aboveId, REQUEUE_BATCH)).filter(
+      ({ id }) => id <= newest.id,
+    );
+    for (const letter of letters) await republish(letter);
+    if (letters.length > 0) await deleteDeadLetters(database, { ...filter, ids: letters.map(({ id }) => id) });
+    requeuedCount += letters.length;
+    if (letters.length < REQUEUE_BATCH) break;
+    aboveId = letters.at(-1)?.id ?? aboveId;
+  }
+  return { requeuedCount };
+}
+
+export async function purgeDeadLetters(
+  { filter: message, force }: PurgeDeadLettersRequest,
+  { database }: AdminDependencies,
+): Promise<PurgeDeadLettersResponse> {
+  const filter = conditionsOf(message);
+  if (force) return { purgeCount: await deleteDeadLetters(database, filter), purgeSample: [] };
+  const [purgeCount, sample] = await Promise.all([
+    countDeadLetters(database, filter),
+    listRows(database, filter, null, SAMPLE_MAX),
+  ]);
+  return { purgeCount, purgeSample: sample.map(({ id }) => nameOf.deadLetter(id)) };
+}
+
+function filterOf(message: FilterMessage | undefined): DeadLetterFilter {
+  if (message === undefined) return { ids: [], subject: null, reason: null, from: null, before: null };
+  if (message.names.length > NAMES_MAX) throw invalidArgument('filter.names', `must have at most ${NAMES_MAX}`);
+  return {
+    ids: message.names.map((name) => deadLetterIdOfName('filter.names', name)),
+    subject: message.subject === '' ? null : message.subject,
+    reason: message.reason === '' ? null : message.reason,
+    ...timeRangeOf(message),
+  };
+}
+
+/** What changes something must say what it means. */
+function conditionsOf(message: FilterMessage | undefined): DeadLetterFilter {
+  const filter = filterOf(message);
+  const { ids, ...others } = filter;
+  if (ids.length === 0 && Object.values(others).every((condition) => condition === null)) {
+    throw invalidArgument('filter', 'must set at least one condition');
+  }
+  return filter;
+}
+
+function letterMessage(letter: DeadLetterRead): DeadLetter {
+  return {
+    name: nameOf.deadLetter(letter.id),
+    stream: letter.stream,
+    sequence: letter.sequence,
+    subject: letter.subject,
+    reason: letter.reason,
+    receiveTime: letter.receivedAt,
+    bodyBytes: letter.bodyBytes,
+    headers: { ...letter.headers },
+    body: Buffer.alloc(0),
+  };
+}

@@ -1,0 +1,83 @@
+/** Deliveries: list, show, retry one. `replays.ts` sends many again. */
+
+import { bodyOf } from '../domain/routing.ts';
+import {
+  listAttempts,
+  listOperatorDeliveries,
+  readDeliveryBody,
+  readOperatorDelivery,
+} from '../store/delivery-admin.ts';
+import { requeueOne } from '../store/replays.ts';
+import { attemptMessage, deliveryMessage, stateOfMessage } from './delivery-messages.ts';
+import type { AdminDependencies } from './dependencies.ts';
+import { failedPrecondition, notFound } from './errors.ts';
+import { timeRangeOf } from './fields.ts';
+import type {
+  Delivery,
+  GetDeliveryRequest,
+  ListDeliveriesRequest,
+  ListDeliveriesResponse,
+} from './generated/vigie/admin/v1/deliveries.ts';
+import { optionalEndpointKey, optionalUuidOfName, uuidOfName } from './names.ts';
+import { cutPage, pageOf } from './paging.ts';
+
+export async function listDeliveries(
+  request: ListDeliveriesRequest,
+  { database }: AdminDependencies,
+): Promise<ListDeliveriesResponse> {
+  const filter = {
+    searchId: optionalUuidOfName('search', 'searches', request.search),
+    endpointKey: optionalEndpointKey('endpoint', request.endpoint),
+    state: stateOfMessage('state', request.state),
+    ...timeRangeOf(request),
+  };
+  const page = pageOf(request, filter);
+  const rows = await listOperatorDeliveries(database, filter, page.cursor, page.size + 1);
+  const { rows: deliveries, nextPageToken } = cutPage(rows, page, filter, ({ id }) => id);
+  return { deliveries: deliveries.map(deliveryMessage), nextPageToken };
+}
+
+export async function getDelivery(
+  { name, includeBody }: GetDeliveryRequest,
+  { database }: AdminDependencies,
+): Promise<Delivery> {
+  const id = uuidOfName('name', 'deliveries', name);
+  const [delivery, attempts, body] = await Promise.all([
+    readOperatorDelivery(database, id),
+    listAttempts(database, id),
+    includeBody ? readDeliveryBody(database, id) : null,
+  ]);
+  if (delivery === null) throw notFound('Delivery', name);
+  return {
+    ...deliveryMessage(delivery),
+    attempts: attempts.map(attemptMessage),
+    body: body === null ? '' : bodyOf(body.head, body.document),
+  };
+}
+
+/** What an operator should do about a delivery that cannot be retried. */
+const NOT_RETRIABLE: Readonly<Record<string, readonly [reason: string, description: string]>> = {
+  sending: ['BEING_SENT', 'an attempt is under way at this moment'],
+  parked: ['PARKED', 'it is parked: its endpoint is paused, or sends it as soon as it has room'],
+  delivered: ['ALREADY_DELIVERED', 'it was delivered'],
+  cancelled: ['CANCELLED', 'it was cancelled with its search'],
+};
+
+export async function retryDelivery(name: string, dependencies: AdminDependencies): Promise<Delivery> {
+  const { database, publishDeliveries, onReplayed } = dependencies;
+  const id = uuidOfName('name', 'deliveries', name);
+  const held = await readOperatorDelivery(database, id);
+  if (held === null) throw notFound('Delivery', name);
+  if (!held.isWanted) throw failedPrecondition('SEARCH_SILENT', name, 'its search is deleted or not notified');
+  const requeued = await requeueOne(database, id);
+  if (requeued === null) throw notFound('Delivery', name);
+  if (requeued.address === null) {
+    const [reason, description] = NOT_RETRIABLE[requeued.state] ?? ['NOT_RETRIABLE', `it is ${requeued.state}`];
+    throw failedPrecondition(reason, name, description);
+  }
+  await publishDeliveries([requeued.address]);
+  if (requeued.state === 'failed') onReplayed(1);
+  const delivery = await readOperatorDelivery(database, id);
+  if (delivery === null) throw notFound('Delivery', name);
+  return deliveryMessage(delivery);
+}

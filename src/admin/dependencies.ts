@@ -1,0 +1,45 @@
+/** What the administration interface needs from the rest of the program; everything is an argument. */
+
+import type { Activity } from '../domain/activity.ts';
+import type { ResolvePlace } from '../domain/city.ts';
+import type { SearchNumber } from '../domain/ids.ts';
+import type { Database } from '../store/database.ts';
+import type { DeadLetterRead } from '../store/dead-letter-reads.ts';
+import type { DeliveryAddress } from '../store/deliveries.ts';
+
+/** Pino's shape. */
+export interface AdminLogger {
+  info(fields: Readonly<Record<string, unknown>>, message: string): void;
+  error(fields: Readonly<Record<string, unknown>>, message: string): void;
+}
+
+/** One JetStream stream, with the progress of its consumers. */
+export interface StreamStatus {
+  readonly name: string;
+  readonly messages: number;
+  readonly bytes: number;
+  readonly consumers: number;
+  readonly pending: number;
+  readonly ackPending: number;
+}
+
+export interface AdminDependencies {
+  readonly database: Database;
+  readonly version: string;
+  readonly resolvePlace: ResolvePlace;
+  readonly logger: AdminLogger;
+  readonly now: () => Date;
+  readonly readStreams: () => Promise<readonly StreamStatus[]>;
+  /** Told after a control was written: every instance looks at them; resolves when this one has acted. */
+  readonly controlsChanged: () => Promise<void>;
+  /** Whether the index of this instance holds the search; null without an index. */
+  readonly isIndexed: (number: SearchNumber) => boolean | null;
+  /** Puts deliveries into the stream, whatever was published of them before. */
+  readonly publishDeliveries: (addresses: readonly DeliveryAddress[]) => Promise<void>;
+  /** Puts a message back into the stream, once however often it is asked. */
+  readonly republish: (letter: DeadLetterRead & { readonly body: Buffer }) => Promise<void>;
+  readonly watch: (onActivities: (activities: readonly Activity[]) => void) => Promise<() => void>;
+  /** Told of every call that ended, with the name of its code, and of every replayed delivery. */
+  readonly onCall: (code: string) => void;
+  readonly onReplayed: (count: number) => void;
+}

@@ -1,0 +1,80 @@
+/** Endpoints: list, show, pause, resume. Couriers follow within a second. */
+
+import { pauseEndpoint as pauseRow, resumeEndpoint as resumeRow } from '../store/endpoints.ts';
+import {
+  listOperatorEndpoints,
+  type OperatorEndpoint,
+  readEndpointUrl,
+  readOperatorEndpoint,
+  setPauseReason,
+} from '../store/endpoints-admin.ts';
+import type { AdminDependencies } from './dependencies.ts';
+import { invalidArgument, notFound } from './errors.ts';
+import { reasonOf } from './fields.ts';
+import type {
+  Endpoint,
+  ListEndpointsRequest,
+  ListEndpointsResponse,
+  PauseEndpointRequest,
+} from './generated/vigie/admin/v1/endpoints.ts';
+import { endpointKeyOfName, nameOf } from './names.ts';
+import { cutPage, pageOf } from './paging.ts';
+
+export async function listEndpoints(
+  request: ListEndpointsRequest,
+  { database }: AdminDependencies,
+): Promise<ListEndpointsResponse> {
+  const { pausedOnly } = request;
+  const page = pageOf(request, { pausedOnly });
+  const offset = Number(page.cursor ?? 0);
+  if (!Number.isSafeInteger(offset) || offset < 0) throw invalidArgument('page_token', 'is not one of ours');
+  const rows = await listOperatorEndpoints(database, { pausedOnly, offset, limit: page.size + 1 });
+  const cut = cutPage(rows, page, { pausedOnly }, (_, position) => String(offset + position + 1));
+  return { endpoints: cut.rows.map(endpointMessage), nextPageToken: cut.nextPageToken };
+}
+
+export async function getEndpoint(name: string, { database }: AdminDependencies): Promise<Endpoint> {
+  const endpoint = await readOperatorEndpoint(database, endpointKeyOfName('name', name));
+  if (endpoint === null) throw notFound('Endpoint', name);
+  return endpointMessage(endpoint);
+}
+
+export async function pauseEndpoint(
+  { name, reason }: PauseEndpointRequest,
+  dependencies: AdminDependencies,
+): Promise<Endpoint> {
+  const { database } = dependencies;
+  const key = endpointKeyOfName('name', name);
+  const words = reasonOf(reason);
+  const url = (await readOperatorEndpoint(database, key))?.url ?? (await readEndpointUrl(database, key));
+  if (url === null) throw notFound('Endpoint', name);
+  await pauseRow(database, key, url);
+  await setPauseReason(database, key, words);
+  return getEndpoint(name, dependencies);
+}
+
+/** Resuming one that is not paused changes nothing. */
+export async function resumeEndpoint(name: string, dependencies: AdminDependencies): Promise<Endpoint> {
+  const key = endpointKeyOfName('name', name);
+  await resumeRow(dependencies.database, key);
+  await setPauseReason(dependencies.database, key, null);
+  return getEndpoint(name, dependencies);
+}
+
+function endpointMessage(endpoint: OperatorEndpoint): Endpoint {
+  const { lastSuccessAt, lastFailureAt } = endpoint;
+  const hasFailedLast = (lastFailureAt?.getTime() ?? 0) > (lastSuccessAt?.getTime() ?? 0);
+  return {
+    name: nameOf.endpoint(endpoint.key),
+    url: endpoint.url,
+    pauseTime: endpoint.pausedAt ?? undefined,
+    pauseReason: endpoint.pauseReason ?? '',
+    openCount: endpoint.openCount ?? 0,
+    parkedCount: endpoint.parkedCount ?? 0,
+    failedCount: endpoint.failedCount ?? 0,
+    oldestDueTime: endpoint.oldestDueAt ?? undefined,
+    failureStreak: endpoint.failureStreak,
+    lastError: hasFailedLast ? (endpoint.lastError ?? '') : '',
+    lastAttemptTime: (hasFailedLast ? lastFailureAt : lastSuccessAt) ?? undefined,
+  };
+}

@@ -1,0 +1,88 @@
+/**
+ * Errors of the interface: a gRPC code, words for people, and details for programs in the trailer
+ * `grpc-status-details-bin` (google.rpc.Status, as the gRPC richer error model describes).
+ */
+
+import { Metadata, type StatusObject, status } from '@grpc/grpc-js';
+import { BadRequest, ErrorInfo, PreconditionFailure, ResourceInfo } from './generated/google/rpc/error_details.ts';
+import { Status } from './generated/google/rpc/status.ts';
+
+type Code = (typeof status)[keyof typeof status];
+
+interface Detail {
+  readonly typeUrl: string;
+  readonly value: Uint8Array;
+}
+
+const DOMAIN = 'vigie';
+
+export class AdminError extends Error {
+  readonly code: Code;
+  readonly details: readonly Detail[];
+
+  /** `reason`: a constant in capitals that programs may rely on. */
+  constructor(code: Code, reason: string, message: string, details: readonly Detail[] = []) {
+    super(message);
+    this.code = code;
+    this.details = [
+      detail('ErrorInfo', ErrorInfo.encode({ reason, domain: DOMAIN, metadata: {} }).finish()),
+      ...details,
+    ];
+  }
+}
+
+function detail(type: string, value: Uint8Array): Detail {
+  return { typeUrl: `type.googleapis.com/google.rpc.${type}`, value };
+}
+
+export function invalidArgument(field: string, description: string): AdminError {
+  const fieldViolations = [{ field, description }];
+  return new AdminError(status.INVALID_ARGUMENT, 'INVALID_ARGUMENT', `${field} ${description}`, [
+    detail('BadRequest', BadRequest.encode({ fieldViolations }).finish()),
+  ]);
+}
+
+export function notFound(resourceType: string, resourceName: string): AdminError {
+  return aboutResource(status.NOT_FOUND, 'NOT_FOUND', resourceType, resourceName, `there is no ${resourceName}`);
+}
+
+export function alreadyExists(resourceType: string, resourceName: string, description: string): AdminError {
+  return aboutResource(status.ALREADY_EXISTS, 'ALREADY_EXISTS', resourceType, resourceName, description);
+}
+
+function aboutResource(code: Code, reason: string, resourceType: string, resourceName: string, description: string) {
+  const resource = { resourceType, resourceName, owner: '', description };
+  return new AdminError(code, reason, description, [detail('ResourceInfo', ResourceInfo.encode(resource).finish())]);
+}
+
+/** The request is right, the state of `subject` is not. */
+export function failedPrecondition(reason: string, subject: string, description: string): AdminError {
+  const violations = [{ type: reason, subject, description }];
+  return new AdminError(status.FAILED_PRECONDITION, reason, description, [
+    detail('PreconditionFailure', PreconditionFailure.encode({ violations }).finish()),
+  ]);
+}
+
+export const deadlineExceeded = (): AdminError =>
+  new AdminError(status.DEADLINE_EXCEEDED, 'DEADLINE_EXCEEDED', 'not done before the deadline');
+export const cancelled = (): AdminError => new AdminError(status.CANCELLED, 'CANCELLED', 'the caller cancelled');
+export const unauthenticated = (): AdminError =>
+  new AdminError(status.UNAUTHENTICATED, 'TOKEN_INVALID', 'send the metadata `authorization: Bearer <token>`');
+export const internalError = (): AdminError =>
+  new AdminError(status.INTERNAL, 'INTERNAL', 'something went wrong; the log of the server says what');
+export const unavailable = (what: string): AdminError =>
+  new AdminError(status.UNAVAILABLE, 'UNAVAILABLE', `${what} cannot be reached at this moment`);
+export const exhausted = (reason: string, message: string): AdminError =>
+  new AdminError(status.RESOURCE_EXHAUSTED, reason, message);
+
+/** As grpc-js sends it. */
+export function statusOf({ code, message, details }: AdminError): StatusObject {
+  const metadata = new Metadata();
+  const body = Status.encode({
+    code,
+    message,
+    details: details.map(({ typeUrl, value }) => ({ typeUrl, value: Buffer.from(value) })),
+  });
+  metadata.set('grpc-status-details-bin', Buffer.from(body.finish()));
+  return { code, details: message, metadata };
+}

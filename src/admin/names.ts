@@ -1,0 +1,71 @@
+/** Resource names (AIP-122): `collection/id`, read strictly and written in one place. */
+
+import { parseUuid, type Uuid } from '../domain/ids.ts';
+import { invalidArgument } from './errors.ts';
+
+export const nameOf = {
+  apiKey: (clientId: Uuid, id: Uuid) => `clients/${clientId}/apiKeys/${id}`,
+  client: (id: Uuid) => `clients/${id}`,
+  deadLetter: (id: number) => `deadLetters/${id}`,
+  delivery: (id: Uuid) => `deliveries/${id}`,
+  endpoint: (key: string) => `endpoints/${key}`,
+  instance: (id: Uuid) => `instances/${id}`,
+  match: (id: Uuid) => `matches/${id}`,
+  pointSource: (name: string) => `pointSources/${name}`,
+  property: (uuid: Uuid) => `properties/${uuid}`,
+  search: (id: Uuid) => `searches/${id}`,
+  siteCategory: (id: number) => `siteCategories/${id}`,
+  stage: (name: string) => `stages/${name}`,
+  stream: (name: string) => `streams/${name}`,
+};
+
+/** `collection` as in `clients`; throws INVALID_ARGUMENT that names `field`. */
+export function uuidOfName(field: string, collection: string, name: string): Uuid {
+  const id = parseUuid(idOfName(field, collection, name));
+  if (id === null) throw invalidArgument(field, `must be ${collection}/{uuid}`);
+  return id;
+}
+
+/** Null when the field is empty: a condition that is not set. */
+export function optionalUuidOfName(field: string, collection: string, name: string): Uuid | null {
+  return name === '' ? null : uuidOfName(field, collection, name);
+}
+
+export function endpointKeyOfName(field: string, name: string): string {
+  const key = idOfName(field, 'endpoints', name);
+  if (!/^[0-9a-f]{16}$/.test(key)) throw invalidArgument(field, 'must be endpoints/{16 hexadecimal digits}');
+  return key;
+}
+
+export function optionalEndpointKey(field: string, name: string): string | null {
+  return name === '' ? null : endpointKeyOfName(field, name);
+}
+
+export function deadLetterIdOfName(field: string, name: string): number {
+  const id = idOfName(field, 'deadLetters', name);
+  if (!/^[1-9]\d{0,14}$/.test(id)) throw invalidArgument(field, 'must be deadLetters/{number}');
+  return Number(id);
+}
+
+export function pointSourceOfName(field: string, name: string): string {
+  const source = idOfName(field, 'pointSources', name);
+  if (!/^[\w.-]{1,100}$/.test(source)) {
+    throw invalidArgument(field, 'must be pointSources/{1 to 100 letters, digits, dots, hyphens or underscores}');
+  }
+  return source;
+}
+
+export function apiKeyOfName(field: string, name: string): { readonly clientId: Uuid; readonly id: Uuid } {
+  const [, client = '', key = ''] = /^clients\/([^/]+)\/apiKeys\/([^/]+)$/.exec(name) ?? [];
+  const [clientId, id] = [parseUuid(client), parseUuid(key)];
+  if (clientId === null || id === null) throw invalidArgument(field, 'must be clients/{uuid}/apiKeys/{uuid}');
+  return { clientId, id };
+}
+
+export function idOfName(field: string, collection: string, name: string): string {
+  const prefix = `${collection}/`;
+  if (!name.startsWith(prefix) || name.length === prefix.length) {
+    throw invalidArgument(field, `must be ${collection}/{id}`);
+  }
+  return name.slice(prefix.length);
+}

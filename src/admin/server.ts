@@ -1,0 +1,138 @@
+/**
+ * The gRPC server: the administration service, health and reflection. It speaks plaintext on the loopback alone;
+ * anywhere else it needs a certificate.
+ */
+
+import { readFile } from 'node:fs/promises';
+import { type ChannelOptions, Server, ServerCredentials } from '@grpc/grpc-js';
+import { ReflectionService } from '@grpc/reflection';
+import { HealthImplementation } from 'grpc-health-check';
+import { requireToken } from './auth.ts';
+import type { AdminDependencies } from './dependencies.ts';
+import { fileDescriptors } from './descriptors.ts';
+import { unavailable } from './errors.ts';
+import { AdminServiceService } from './generated/vigie/admin/v1/admin.ts';
+import { createHandlers } from './handlers.ts';
+
+export interface AdminServerSettings {
+  readonly host: string;
+  /** 0 takes a free one. */
+  readonly port: number;
+  /** Null only where a client certificate is demanded. */
+  readonly token: string | null;
+  /** Paths of PEM files; null speaks plaintext. */
+  readonly certificate: string | null;
+  readonly privateKey: string | null;
+  /** PEM file of the authorities whose certificates callers must show; null asks for none. */
+  readonly clientAuthorities: string | null;
+}
+
+export interface AdminServer {
+  /** `host:port`. */
+  readonly address: string;
+  /** Says to health checks whether the process takes work. */
+  setServing(isServing: boolean): void;
+  /** Ends the watchers; calls under way have two seconds to end. */
+  stop(): Promise<void>;
+}
+
+export class AdminServerError extends Error {
+  readonly code = 'ADMIN_SERVER_UNUSABLE';
+}
+
+const SERVICE_NAME = 'vigie.admin.v1.AdminService';
+const MESSAGE_BYTES_MAX = 4 * 1_024 * 1_024;
+const SHUTDOWN_MS = 2_000;
+const OPTIONS: ChannelOptions = {
+  'grpc.max_receive_message_length': MESSAGE_BYTES_MAX,
+  'grpc.max_send_message_length': MESSAGE_BYTES_MAX,
+  'grpc.max_concurrent_streams': 64,
+  'grpc.keepalive_time_ms': 30_000,
+  'grpc.keepalive_timeout_ms': 10_000,
+};
+
+/** Throws `AdminServerError` when the settings leave the interface open to others, or the port is taken. */
+export async function startAdminServer(
+  settings: AdminServerSettings,
+  dependencies: AdminDependencies,
+): Promise<AdminServer> {
+  const credentials = await credentialsOf(settings);
+  const onRefused = (method: string, peer: string): void => {
+    dependencies.onCall('UNAUTHENTICATED');
+    dependencies.logger.info({ method, peer, code: 'UNAUTHENTICATED' }, 'admin call');
+  };
+  const server = new Server({
+    ...OPTIONS,
+    interceptors: settings.token === null ? [] : [requireToken(settings.token, onRefused)],
+  });
+  const stopping = new AbortController();
+  server.addService(AdminServiceService, createHandlers(dependencies, stopping.signal));
+  const health = new HealthImplementation({ '': 'SERVING', [SERVICE_NAME]: 'SERVING' });
+  health.addToServer(server);
+  await reflect(server);
+  const port = await bind(server, `${bracketed(settings.host)}:${settings.port}`, credentials);
+  return {
+    address: `${bracketed(settings.host)}:${port}`,
+    setServing(isServing) {
+      for (const name of ['', SERVICE_NAME]) health.setStatus(name, isServing ? 'SERVING' : 'NOT_SERVING');
+    },
+    async stop() {
+      stopping.abort(unavailable('this instance, which is stopping,'));
+      const timer = setTimeout(() => server.forceShutdown(), SHUTDOWN_MS);
+      await new Promise<void>((resolve) => server.tryShutdown(() => resolve()));
+      clearTimeout(timer);
+    },
+  };
+}
+
+/** Raw descriptors, because the library reads no others whole: it would leave out what they import. */
+async function reflect(server: Server): Promise<void> {
+  const packages = { all: { fileDescriptorProtos: await fileDescriptors() } };
+  const services = [SERVICE_NAME, 'grpc.health.v1.Health'];
+  new ReflectionService(packages as unknown as ConstructorParameters<typeof ReflectionService>[0], {
+    services,
+  }).addToServer(server);
+}
+
+async function credentialsOf(settings: AdminServerSettings): Promise<ServerCredentials> {
+  const { host, token, certificate, privateKey, clientAuthorities } = settings;
+  if (certificate === null || privateKey === null) {
+    if (certificate !== privateKey || clientAuthorities !== null) {
+      throw new AdminServerError('VIGIE_ADMIN_TLS_CERT and VIGIE_ADMIN_TLS_KEY must be set together');
+    }
+    if (!isLoopback(host)) {
+      throw new AdminServerError(
+        `the admin interface speaks plaintext on the loopback alone: set VIGIE_ADMIN_TLS_CERT for ${host}`,
+      );
+    }
+    if (token === null) throw new AdminServerError('the admin interface needs VIGIE_ADMIN_TOKEN');
+    return ServerCredentials.createInsecure();
+  }
+  if (token === null && clientAuthorities === null) {
+    throw new AdminServerError('the admin interface needs VIGIE_ADMIN_TOKEN or VIGIE_ADMIN_CLIENT_CA');
+  }
+  const [chain, key, authorities] = await Promise.all([
+    readFile(certificate),
+    readFile(privateKey),
+    clientAuthorities === null ? null : readFile(clientAuthorities),
+  ]);
+  const pair = { cert_chain: chain, private_key: key };
+  return ServerCredentials.createSsl(authorities, [pair], authorities !== null);
+}
+
+export function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host);
+}
+
+function bind(server: Server, address: string, credentials: ServerCredentials): Promise<number> {
+  return new Promise((resolve, reject) => {
+    server.bindAsync(address, credentials, (error, port) => {
+      if (error === null) resolve(port);
+      else reject(new AdminServerError(`cannot listen on ${address}: ${error.message}`, { cause: error }));
+    });
+  });
+}
+
+function bracketed(host: string): string {
+  return host.includes(':') ? `[${host}]` : host;
+}

@@ -1,0 +1,62 @@
+/** Opens what delivers: the sender, the courier and the sweeper. A part of the composition root. */
+
+import { createValve, type Valve } from './broker/valve.ts';
+import { measureStage } from './measures.ts';
+import type { Parts } from './parts.ts';
+import { startCourier } from './pipeline/courier.ts';
+import { startSweeper } from './pipeline/sweeper.ts';
+import { VERSION } from './version.ts';
+import { createSender, type Sender } from './webhooks/sender.ts';
+
+export async function openDelivery(parts: Parts): Promise<void> {
+  const { config, metrics, database, broker, observers, presence, closing, onFailure, onTrouble } = parts;
+  const sender = openSender(parts);
+  const valve = createValve();
+  let inFlight = (): number => 0;
+  await presence.addStage({ name: 'deliver', valve, inFlight: () => inFlight() });
+  const courier = await startCourier({
+    broker,
+    database,
+    sender,
+    retryDelayMs: config.retryDelayMs,
+    attemptTimeoutMs: config.attemptTimeoutMs,
+    attemptsInFlightMax: config.attemptsInFlightMax,
+    valve,
+    onAttempt: observers.onAttempt,
+    onFailure,
+    onTrouble,
+  });
+  closing('courier', () => courier.drain());
+  inFlight = () => courier.inFlight;
+  measureStage(metrics, 'deliver', valve, inFlight);
+  await openSweeper(parts, valve);
+}
+
+/** It rests with the courier: what waits behind a paused one is not lost. */
+async function openSweeper(parts: Parts, courierValve: Valve): Promise<void> {
+  const { config, metrics, database, broker, observers, presence, closing, onTrouble } = parts;
+  const valve = createValve();
+  await presence.addStage({ name: 'sweeper', valve, inFlight: () => 0 });
+  measureStage(metrics, 'sweeper', valve, () => 0);
+  const sweeper = startSweeper({
+    broker,
+    database,
+    retryDelayMs: config.retryDelayMs,
+    clock: () => new Date(),
+    isPaused: () => !valve.isOpen || !courierValve.isOpen,
+    onRepair: observers.onRepair,
+    onTrouble,
+  });
+  closing('sweeper', () => sweeper.stop());
+}
+
+export function openSender({ config, closing }: Parts): Sender {
+  const sender = createSender({
+    connectTimeoutMs: config.connectTimeoutMs,
+    attemptTimeoutMs: config.attemptTimeoutMs,
+    allowPrivateNetworks: config.allowPrivateEndpoints,
+    userAgent: `Vigie/${VERSION}`,
+  });
+  closing('sender', () => sender.close());
+  return sender;
+}

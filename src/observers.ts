@@ -1,0 +1,152 @@
+/** What the stages report, turned into metrics, log lines and activities: each fact once, in one place. */
+
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { Activity } from './domain/activity.ts';
+import { createdAtOf } from './domain/ids.ts';
+import type { Log } from './log.ts';
+import type { Metrics } from './metrics.ts';
+import type { ActivityFeed } from './pipeline/activity.ts';
+import type { IntakeDependencies } from './pipeline/intake.ts';
+import type { Matcher } from './pipeline/matcher.ts';
+import type { Recorded } from './pipeline/recorder.ts';
+import type { SweeperDependencies } from './pipeline/sweeper.ts';
+import type { SettledAttempt } from './store/attempts.ts';
+
+export interface Observers {
+  readonly onRecorded: IntakeDependencies['onRecorded'];
+  readonly onAttempt: (settled: SettledAttempt) => void;
+  readonly onRepair: SweeperDependencies['onRepair'];
+  /** The same matcher, with its time taken. */
+  timed(matcher: Matcher): Pick<Matcher, 'match' | 'medians'>;
+  observeRequests(server: Server): void;
+}
+
+export function createObservers(metrics: Metrics, log: Log, feed: ActivityFeed): Observers {
+  return {
+    onRecorded(recorded, { understood, poison }, seconds) {
+      for (const [outcome, count] of Object.entries(recorded.outcomes)) metrics.changes.inc({ outcome }, count);
+      metrics.events.inc(recorded.events.length);
+      metrics.matches.inc(recorded.began.length);
+      metrics.deliveries.inc(recorded.deliveries.length);
+      metrics.poison.inc(poison.length);
+      metrics.recordSeconds.observe(seconds);
+      metrics.recordMessages.observe(understood.length + poison.length);
+      const nowMs = Date.now();
+      for (const { storedAtMs } of understood) {
+        if (storedAtMs !== undefined) metrics.intakeSeconds.observe(Math.max(0, nowMs - storedAtMs) / 1_000);
+      }
+      for (const { subject, sequence, reason } of poison) log.warn({ subject, sequence, reason }, 'dead letter');
+      log.debug(summaryOf(recorded, poison.length, seconds), 'recorded');
+      feed.tell(() => activitiesOf(recorded, new Date(nowMs).toISOString()));
+    },
+    onAttempt(settled) {
+      countAttempt(metrics, settled);
+      logAttempt(log, settled);
+      feed.tell(() => [attemptActivity(settled)]);
+    },
+    onRepair(repair) {
+      for (const [kind, count] of Object.entries(repair)) metrics.repairs.inc({ kind }, count);
+      log.warn(repair, 'sweeper repaired');
+    },
+    timed: (matcher) => ({
+      medians: matcher.medians,
+      match(facts) {
+        const startedAt = performance.now();
+        const matched = matcher.match(facts);
+        metrics.matchSeconds.observe((performance.now() - startedAt) / 1_000);
+        return matched;
+      },
+    }),
+    observeRequests(server) {
+      server.on('request', ({ method = '' }: IncomingMessage, response: ServerResponse) => {
+        const startedAt = performance.now();
+        response.once('close', () => {
+          const known = METHODS.has(method) ? method : 'other';
+          const status = response.headersSent ? `${Math.floor(response.statusCode / 100)}xx` : 'none';
+          metrics.requests.inc({ method: known, status });
+          metrics.requestSeconds.observe({ method: known }, (performance.now() - startedAt) / 1_000);
+        });
+      });
+    },
+  };
+}
+
+/** Anybody can invent methods; a label must not grow with them. */
+const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
+
+function summaryOf({ outcomes, events, began, deliveries }: Recorded, poison: number, seconds: number) {
+  const durationMs = Math.round(seconds * 1_000);
+  return {
+    ...outcomes,
+    events: events.length,
+    matches: began.length,
+    deliveries: deliveries.length,
+    poison,
+    durationMs,
+  };
+}
+
+function countAttempt(metrics: Metrics, { id, attemptCount, outcome, after }: SettledAttempt): void {
+  metrics.attempts.inc({ result: outcome.error ?? 'delivered' });
+  metrics.attemptSeconds.observe(outcome.durationMs / 1_000);
+  if (attemptCount > 1) metrics.retries.inc();
+  if (after.state === 'failed') metrics.exhausted.inc();
+  if (after.state !== 'delivered') return;
+  const endedAtMs = outcome.startedAt.getTime() + outcome.durationMs;
+  metrics.alertSeconds.observe(Math.max(0, endedAtMs - createdAtOf(id).getTime()) / 1_000);
+}
+
+/** The answer's text is not logged: it is the endpoint's, and may hold anything. */
+function logAttempt(log: Log, { id, endpointKey, attemptCount, outcome, after, traceparent }: SettledAttempt): void {
+  const { statusCode, error, reason } = outcome;
+  const line = {
+    delivery: id,
+    endpoint: endpointKey,
+    attempt: attemptCount,
+    state: after.state,
+    statusCode,
+    error,
+    reason,
+    durationMs: Math.round(outcome.durationMs),
+    traceId: traceparent?.slice(3, 35) ?? null,
+  };
+  if (error === null) log.debug(line, 'attempt');
+  else log.info(line, 'attempt');
+}
+
+function activitiesOf({ events, began }: Recorded, at: string): readonly Activity[] {
+  return [
+    ...events.map(({ propertyUuid, event }) => ({
+      type: 'change' as const,
+      at,
+      propertyUuid,
+      advertUuid: event.advertUuid,
+      kind: event.kind,
+      field: event.field?.fieldName ?? null,
+      oldValue: event.field?.fieldOldValue ?? null,
+      newValue: event.field?.fieldNewValue ?? null,
+    })),
+    ...began.map(({ id, searchNumber, propertyUuid }) => ({
+      type: 'match' as const,
+      at,
+      matchId: id,
+      searchNumber,
+      propertyUuid,
+    })),
+  ];
+}
+
+function attemptActivity({ id, searchNumber, endpointKey, attemptCount, outcome, after }: SettledAttempt): Activity {
+  return {
+    type: 'attempt',
+    at: new Date(outcome.startedAt.getTime() + outcome.durationMs).toISOString(),
+    deliveryId: id,
+    searchNumber,
+    endpointKey,
+    number: attemptCount,
+    statusCode: outcome.statusCode,
+    error: outcome.error,
+    durationMs: Math.round(outcome.durationMs),
+    state: after.state,
+  };
+}

@@ -1,0 +1,60 @@
+/** Opens the interface of operators: the part of the composition root that knows `admin/`. */
+
+import { startAdminServer } from './admin/server.ts';
+import { readOrMakeToken } from './admin/token-file.ts';
+import { announceControlChange } from './broker/operator-signals.ts';
+import { publish, publishAll } from './broker/publish.ts';
+import { readStreamFigures } from './broker/stream-figures.ts';
+import { timeOrderedUuid } from './domain/ids.ts';
+import { dataDirectoryPath } from './embedded/data-directory.ts';
+import type { Parts } from './parts.ts';
+import { publicationOf } from './pipeline/dispatcher.ts';
+import type { Matcher } from './pipeline/matcher.ts';
+import { VERSION } from './version.ts';
+
+/** Resolves with the address, `host:port`. */
+export async function openOperators(parts: Parts, matcher: Matcher | null): Promise<string> {
+  const { config, log, metrics, database, broker, reference, feed, presence, closing } = parts;
+  const { token, clientAuthorities } = config.admin;
+  const isTokenNeeded = token === null && clientAuthorities === null;
+  const server = await startAdminServer(
+    { ...config.admin, token: isTokenNeeded ? await readOrMakeToken(dataDirectoryPath(config.dataDir)) : token },
+    {
+      database,
+      version: VERSION,
+      resolvePlace: reference.resolvePlace,
+      logger: log,
+      now: () => new Date(),
+      readStreams: () => readStreamFigures(broker),
+      async controlsChanged() {
+        announceControlChange(broker);
+        await presence.look();
+      },
+      isIndexed: (number) => matcher?.has(number) ?? null,
+      // Another message id than the first time: the duplicate window would swallow it.
+      publishDeliveries: (addresses) =>
+        publishAll(
+          broker,
+          addresses.map((address) => publicationOf(address, `replay-${timeOrderedUuid(new Date())}`)),
+        ),
+      async republish({ id, subject, headers, body }) {
+        // The old message id would be taken for a duplicate, and other headers of NATS mean nothing twice.
+        const kept = Object.entries(headers).filter(([name]) => !/^nats-/i.test(name));
+        await publish(broker, {
+          subject,
+          messageId: `dead-letter-${id}`,
+          bytes: body,
+          headers: Object.fromEntries(kept),
+        });
+      },
+      watch: (onActivities) => feed.watch(onActivities),
+      onCall: (code) => metrics.adminCalls.inc({ code }),
+      onReplayed: (count) => metrics.replayed.inc(count),
+    },
+  );
+  closing('admin', async () => {
+    server.setServing(false);
+    await server.stop();
+  });
+  return server.address;
+}

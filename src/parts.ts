@@ -1,0 +1,28 @@
+/** What the composition root hands to those of its parts that have a file of their own. */
+
+import type { ActorFailure } from './actor/actor.ts';
+import type { Broker } from './broker/connection.ts';
+import type { Config } from './config.ts';
+import type { Log } from './log.ts';
+import type { Metrics } from './metrics.ts';
+import type { Observers } from './observers.ts';
+import type { ActivityFeed } from './pipeline/activity.ts';
+import type { Presence } from './pipeline/presence.ts';
+import type { Reference } from './reference/communes.ts';
+import type { Database } from './store/database.ts';
+
+export interface Parts {
+  readonly config: Config;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  readonly database: Database;
+  readonly broker: Broker;
+  readonly reference: Reference;
+  readonly feed: ActivityFeed;
+  readonly observers: Observers;
+  readonly presence: Presence;
+  readonly onFailure: (failure: ActorFailure) => void;
+  readonly onTrouble: (what: string, error: Error) => void;
+  /** Registers what closes a part; the last opened closes first. */
+  readonly closing: (name: string, close: () => Promise<unknown>) => void;
+}
