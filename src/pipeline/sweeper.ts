@@ -45,20 +45,30 @@ const OUTBOX_ABANDONED_MS = 10_000;
 /** Longer than `ack_wait`, after which JetStream hands a message out again by itself. */
 const OVERDUE_MS = 150_000;
 const OVERDUE_MAX = 1_000;
+/** Once, at the start: what a crash left in the memory of a courier, at most, need not wait for `ack_wait`. */
+const RESUMED_FROM_MS = 2_000;
+const RESUMED_MAX = 16_384;
 const ABORTED_MAX = 1_000;
 const REPUBLISHED_PAGE = 1_000;
 const SMALLEST_UUID = '00000000-0000-0000-0000-000000000000';
 
 export function startSweeper(dependencies: SweeperDependencies): Sweeper {
   let running: Promise<void> | null = null;
-  const sweep = (outboxAgeMs: number): void => {
+  const run = (work: () => Promise<unknown>): void => {
     if (dependencies.isPaused?.() === true) return;
-    running ??= sweepOnce(dependencies, outboxAgeMs).finally(() => {
-      running = null;
-    });
+    running ??= work()
+      .then(() => undefined)
+      .catch((error: Error) => dependencies.onTrouble('sweep', error))
+      .finally(() => {
+        running = null;
+      });
   };
-  sweep(0);
-  const timer = setInterval(() => sweep(OUTBOX_ABANDONED_MS), SWEEP_EVERY_MS);
+  run(async () => {
+    // Before the outbox is emptied: what it publishes needs no second message.
+    await republishDue(dependencies, RESUMED_FROM_MS, RESUMED_MAX);
+    await sweepOnce(dependencies, 0);
+  });
+  const timer = setInterval(() => run(() => sweepOnce(dependencies, OUTBOX_ABANDONED_MS)), SWEEP_EVERY_MS);
   return {
     async stop() {
       clearInterval(timer);
@@ -82,19 +92,25 @@ export async function republishOpen(broker: Broker, database: Database): Promise
 }
 
 async function sweepOnce(dependencies: SweeperDependencies, outboxAgeMs: number): Promise<void> {
-  const { broker, database, onRepair, onTrouble } = dependencies;
-  try {
-    const aborted = await settleAborted(dependencies);
-    const republished = await dispatchAbandoned(broker, database, outboxAgeMs);
-    const overdue = await readOverdue(database, OVERDUE_MS, OVERDUE_MAX);
-    await publishAll(
-      broker,
-      overdue.map((delivery) => messageAgain(delivery, dependencies.clock())),
-    );
-    if (aborted + republished + overdue.length > 0) onRepair({ aborted, republished, overdue: overdue.length });
-  } catch (error) {
-    onTrouble('sweep', error as Error);
-  }
+  const { broker, database, onRepair } = dependencies;
+  const aborted = await settleAborted(dependencies);
+  const republished = await dispatchAbandoned(broker, database, outboxAgeMs);
+  const overdue = await republishDue(dependencies, OVERDUE_MS, OVERDUE_MAX);
+  if (aborted + republished + overdue > 0) onRepair({ aborted, republished, overdue });
+}
+
+/** A second message for a delivery that has one already does no harm. */
+async function republishDue(
+  { broker, database, clock }: SweeperDependencies,
+  overdueMs: number,
+  limit: number,
+): Promise<number> {
+  const overdue = await readOverdue(database, overdueMs, limit);
+  await publishAll(
+    broker,
+    overdue.map((delivery) => messageAgain(delivery, clock())),
+  );
+  return overdue.length;
 }
 
 /** The identifier is new: the duplicate window would swallow that of the lost message. */

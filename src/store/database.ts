@@ -45,6 +45,11 @@ export async function migrate(url: string): Promise<void> {
 export async function transaction<T>(database: Database, work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
   const client = await database.connect();
   let broken: Error | undefined;
+  // A connection that breaks between two statements says so in an event, which would end the process unheard.
+  const onBroken = (error: Error): void => {
+    broken = error;
+  };
+  client.on('error', onBroken);
   try {
     await client.query('begin');
     const result = await work(client);
@@ -56,6 +61,7 @@ export async function transaction<T>(database: Database, work: (client: pg.PoolC
     });
     throw error;
   } finally {
+    client.off('error', onBroken);
     client.release(broken);
   }
 }

@@ -1,0 +1,348 @@
+/**
+ * The courier (issue 5): deliveries per second with everything recorded, and as a share of undici alone against the same
+ * receiver in the same run; how long healthy endpoints wait while a fifth of them hangs on a long queue; and what very
+ * many waiting retries cost. PostgreSQL (with fsync), nats-server, receiver and courier are processes of this machine.
+ *
+ *   npm run bench:courier -- [--deliveries 10000] [--hanging 50000] [--retries 200000] [--seconds 20] [--json]
+ */
+
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { Agent, request } from 'undici';
+import { type Broker, connectBroker } from '../src/broker/connection.ts';
+import { publishAll } from '../src/broker/publish.ts';
+import { ensureDeliveries } from '../src/broker/topology.ts';
+import { cacheDirectory } from '../src/embedded/data-directory.ts';
+import { startNatsServer } from '../src/embedded/nats-server.ts';
+import { retryOf } from '../src/pipeline/delivery-messages.ts';
+import { type Database, migrate, openDatabase } from '../src/store/database.ts';
+import type { DeliveryAddress } from '../src/store/deliveries.ts';
+import { publishSeeded, type SeededSearch, seedDeliveries, seedSearch } from '../test/support/seeded-deliveries.ts';
+import { startTestPostgres } from '../test/support/servers.ts';
+import { until } from '../test/support/until.ts';
+import type { Receipt } from './courier/receiver.ts';
+
+const { values: options } = parseArgs({
+  options: {
+    deliveries: { type: 'string', default: '10000' },
+    hanging: { type: 'string', default: '50000' },
+    retries: { type: 'string', default: '200000' },
+    seconds: { type: 'string', default: '20' },
+    json: { type: 'boolean', default: false },
+  },
+});
+const ENDPOINTS = 200;
+const HANGING_ENDPOINTS = ENDPOINTS / 5;
+const UNDICI_CONCURRENCY = 64;
+/** Fresh deliveries while latencies are measured. */
+const FRESH_PER_SECOND = 100;
+const FRESH_EVERY_MS = 100;
+const say = (line: string): void => (options.json ? console.error(line) : console.log(line));
+const closers: (() => Promise<unknown>)[] = [];
+
+interface Scene {
+  readonly databaseUrl: string;
+  readonly database: Database;
+  readonly nats: Awaited<ReturnType<typeof openNats>>;
+  readonly receiverUrl: string;
+  /** When each delivery was received first. */
+  readonly receivedAt: ReadonlyMap<string, number>;
+  readonly search: SeededSearch;
+}
+
+async function openNats() {
+  const dataDir = await mkdtemp(join(tmpdir(), 'vigie-bench-nats-'));
+  const start = (port?: number) =>
+    startNatsServer({
+      dataDir,
+      serverBin: process.env.NATS_SERVER_BIN || null,
+      cacheDir: cacheDirectory(process.env.VIGIE_CACHE_DIR || null),
+      ...(port === undefined ? {} : { port }),
+    });
+  let server = await start();
+  const connect = () => connectBroker({ url: server.url, name: 'bench', onStatus: () => undefined });
+  let broker: Broker = await connect();
+  closers.push(async () => {
+    await broker.close();
+    await server.stop();
+    await rm(dataDir, { recursive: true, force: true });
+  });
+  await ensureDeliveries(broker);
+  return {
+    get url() {
+      return server.url;
+    },
+    get broker() {
+      return broker;
+    },
+    rssMb: () => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${server.pid}/status`, 'utf8'))?.[1]) / 1_024,
+    async restart() {
+      await broker.close();
+      await server.stop();
+      server = await start(Number(new URL(server.url).port));
+      broker = await connect();
+    },
+  };
+}
+
+async function openScene(): Promise<Scene> {
+  const cleanup = { after: (work: () => Promise<void>) => void closers.push(work) };
+  const durable = { fsync: 'on', full_page_writes: 'on', shared_buffers: '256MB' };
+  const postgres = await startTestPostgres(cleanup, durable);
+  await migrate(postgres.url);
+  const database = openDatabase({ url: postgres.url, connectionsMax: 4, onConnectionLost: () => undefined });
+  closers.push(() => database.end());
+  const nats = await openNats();
+  const receiver = child('courier/receiver.ts');
+  const receivedAt = new Map<string, number>();
+  const [{ port }] = (await once(receiver, 'message')) as [{ port: number }];
+  receiver.on('message', ({ receipts }: { receipts: readonly Receipt[] }) => {
+    for (const { id, at } of receipts) if (!receivedAt.has(id)) receivedAt.set(id, at);
+  });
+  closers.push(() => end(receiver));
+  const receiverUrl = `http://127.0.0.1:${port}`;
+  return { databaseUrl: postgres.url, database, nats, receiverUrl, receivedAt, search: await seedSearch(database) };
+}
+
+function child(script: string, ...args: readonly string[]): ChildProcess {
+  return fork(fileURLToPath(new URL(script, import.meta.url)), args, { execArgv: ['--import', 'tsx'] });
+}
+
+async function end(process: ChildProcess): Promise<void> {
+  if (process.exitCode !== null || process.signalCode !== null) return;
+  const exited = once(process, 'exit');
+  process.kill('SIGKILL');
+  await exited;
+}
+
+async function startStage({ databaseUrl, nats }: Scene): Promise<ChildProcess> {
+  const stage = child('courier/stage.ts', databaseUrl, nats.url);
+  closers.push(() => end(stage));
+  await once(stage, 'message');
+  return stage;
+}
+
+/** As SIGTERM does. */
+async function drain(stage: ChildProcess): Promise<void> {
+  stage.send('drain');
+  await once(stage, 'exit');
+}
+
+async function figuresOf(stage: ChildProcess): Promise<{ readonly attempts: number; readonly rssMb: number }> {
+  stage.send('figures');
+  return (await once(stage, 'message'))[0];
+}
+
+function healthyUrls(scene: Scene, count: number): string[] {
+  const healthy = ENDPOINTS - HANGING_ENDPOINTS;
+  return Array.from({ length: count }, (_, position) => `${scene.receiverUrl}/ok/${position % healthy}`);
+}
+
+async function undiciPerSecond(scene: Scene, count: number): Promise<number> {
+  const { rows } = await scene.database.query(
+    `select head || document || '}}' as body from deliveries join snapshots on snapshots.id = snapshot_id limit 1`,
+  );
+  const agent = new Agent({ pipelining: 1, connections: UNDICI_CONCURRENCY });
+  const urls = healthyUrls(scene, count).values();
+  const sendAll = async (): Promise<void> => {
+    for (const url of urls) {
+      const headers = { 'content-type': 'application/json', 'webhook-id': 'undici' };
+      const { body } = await request(url, { method: 'POST', body: rows[0].body, headers, dispatcher: agent });
+      await body.dump();
+    }
+  };
+  const startedAt = performance.now();
+  await Promise.all(Array.from({ length: UNDICI_CONCURRENCY }, sendAll));
+  const perSecond = (1_000 * count) / (performance.now() - startedAt);
+  await agent.close();
+  return perSecond;
+}
+
+/** All are queued and published before the courier starts; done when the last outcome is recorded. */
+async function benchThroughput(scene: Scene) {
+  const count = Number(options.deliveries);
+  const addresses = await seedDeliveries(scene.database, scene.search, healthyUrls(scene, count));
+  const undiciBefore = await undiciPerSecond(scene, count);
+  await publishSeeded(scene.nats.broker, addresses);
+  const startedAt = performance.now();
+  const stage = await startStage(scene);
+  const readyAt = performance.now();
+  await until(
+    async () => (await figuresOf(stage)).attempts,
+    (attempts) => attempts >= count,
+    300_000,
+  );
+  const endedAt = performance.now();
+  const undiciAfter = await undiciPerSecond(scene, count);
+  await end(stage);
+  const perSecond = (1_000 * count) / (endedAt - readyAt);
+  const undici = (undiciBefore + undiciAfter) / 2;
+  say(
+    `${count} deliveries in ${Math.round(endedAt - readyAt)} ms (courier up after ${Math.round(readyAt - startedAt)} ms)`,
+  );
+  return {
+    deliveriesPerSecond: Math.round(perSecond),
+    undiciPerSecond: Math.round(undici),
+    shareOfUndici: Number((perSecond / undici).toFixed(3)),
+  };
+}
+
+/** Milliseconds from the commit to the receiver, of fresh deliveries to healthy endpoints, sorted. */
+async function freshLatencies(
+  scene: Scene,
+  isOver: (elapsedMs: number) => Promise<boolean>,
+): Promise<readonly number[]> {
+  const committedAt = new Map<string, number>();
+  const startedAt = performance.now();
+  for (let round = 0; !(await isOver(performance.now() - startedAt)); round++) {
+    const urls = healthyUrls(scene, (FRESH_PER_SECOND * FRESH_EVERY_MS) / 1_000).map((url) => `${url}?${round % 16}`);
+    const addresses = await seedDeliveries(scene.database, scene.search, urls);
+    const now = performance.timeOrigin + performance.now();
+    for (const { id } of addresses) committedAt.set(id, now);
+    await publishSeeded(scene.nats.broker, addresses);
+    await wait(Math.max(0, startedAt + (round + 1) * FRESH_EVERY_MS - performance.now()));
+  }
+  const missing = () => [...committedAt.keys()].filter((id) => !scene.receivedAt.has(id)).length;
+  await until(
+    async () => missing(),
+    (count) => count === 0,
+    120_000,
+  );
+  return [...committedAt].map(([id, at]) => (scene.receivedAt.get(id) as number) - at).toSorted((a, b) => a - b);
+}
+
+const percentile = (sorted: readonly number[], share: number): number =>
+  Math.round(sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] as number);
+
+async function benchFairness(scene: Scene) {
+  const seconds = Number(options.seconds);
+  const forSeconds = async (elapsedMs: number) => elapsedMs > 1_000 * seconds;
+  const stage = await startStage(scene);
+  await freshLatencies(scene, async (elapsedMs) => elapsedMs > 3_000);
+  const baseline = await freshLatencies(scene, forSeconds);
+  const hanging = Array.from(
+    { length: Number(options.hanging) },
+    (_, position) => `${scene.receiverUrl}/hang/${position % HANGING_ENDPOINTS}`,
+  );
+  const addresses = await seedDeliveries(scene.database, scene.search, hanging);
+  // The flood and the measurement start together.
+  const [beside] = await Promise.all([freshLatencies(scene, forSeconds), publishSeeded(scene.nats.broker, addresses)]);
+  const afterwards = await freshLatencies(scene, forSeconds);
+  const { rssMb } = await figuresOf(stage);
+  await end(stage);
+  await scene.database.query(
+    `update deliveries set state = 'cancelled' where state in ('queued', 'sending', 'parked')`,
+  );
+  const p99 = {
+    baseline: percentile(baseline, 0.99),
+    beside: percentile(afterwards, 0.99),
+    during: percentile(beside, 0.99),
+  };
+  say(`healthy p99: ${p99.baseline} ms alone, ${p99.during} ms while the flood comes in, ${p99.beside} ms beside it`);
+  return {
+    healthyP50BaselineMs: percentile(baseline, 0.5),
+    healthyP50Ms: percentile(afterwards, 0.5),
+    healthyP99BaselineMs: p99.baseline,
+    healthyP99Ms: p99.beside,
+    healthyP99DuringFloodMs: p99.during,
+    healthyP99Ratio: Number((p99.beside / p99.baseline).toFixed(2)),
+    healthyP99RatioDuringFlood: Number((p99.during / p99.baseline).toFixed(2)),
+    memoryUnderFloodMb: Math.round(rssMb),
+  };
+}
+
+/** So that seeding, publishing and handing back are over before the retries are due, all at the same moment. */
+function retriesDueInMs(count: number): number {
+  return 30_000 + count * 0.9;
+}
+
+async function benchRetries(scene: Scene) {
+  const count = Number(options.retries);
+  if (count === 0) return {};
+  const idleMb = scene.nats.rssMb();
+  const addresses = await seedDeliveries(scene.database, scene.search, healthyUrls(scene, count));
+  const dueInMs = retriesDueInMs(count);
+  const dueAt = Date.now() + dueInMs;
+  await scene.database.query(
+    `update deliveries set state = 'retry_wait', attempt_count = 1, due_at = clock_timestamp() + $1 * interval '1 ms'
+     where state = 'queued'`,
+    [dueInMs],
+  );
+  await publishRetries(scene.nats.broker, addresses, dueAt);
+  let stage = await startStage(scene);
+  await until(
+    () => pendingRetries(scene.nats.broker),
+    (pending) => pending === 0,
+    300_000,
+  );
+  say(`${count} retries wait, ${Math.round((dueAt - Date.now()) / 1_000)} s before they are due`);
+  const memory = { daemon: (await figuresOf(stage)).rssMb, nats: scene.nats.rssMb() };
+
+  await drain(stage);
+  const restartedAt = performance.now();
+  await scene.nats.restart();
+  const [fresh] = await seedDeliveries(scene.database, scene.search, healthyUrls(scene, 1));
+  await publishSeeded(scene.nats.broker, [fresh as DeliveryAddress]);
+  stage = await startStage(scene);
+  await until(async () => scene.receivedAt.has((fresh as DeliveryAddress).id), Boolean);
+  const firstDeliveryMs = performance.now() - restartedAt;
+
+  await wait(Math.max(0, dueAt - Date.now()));
+  const dueSince = performance.now();
+  let drainedMs = 0;
+  const latencies = await freshLatencies(scene, async () => {
+    const { rows } = await scene.database.query(`select exists (select from deliveries
+      where state in ('queued', 'sending', 'retry_wait', 'parked') and attempt_count = 1) as left`);
+    if (!rows[0].left) drainedMs = performance.now() - dueSince;
+    return !rows[0].left;
+  });
+  await end(stage);
+  return {
+    waitingRetries: count,
+    daemonMb: Math.round(memory.daemon),
+    natsMb: Math.round(memory.nats),
+    natsMbBefore: Math.round(idleMb),
+    firstDeliveryAfterRestartMs: Math.round(firstDeliveryMs),
+    drainSeconds: Number((drainedMs / 1_000).toFixed(1)),
+    drainPerSecond: Math.round((1_000 * count) / drainedMs),
+    freshP99WhileDrainingMs: percentile(latencies, 0.99),
+    freshMaxWhileDrainingMs: Math.round(latencies.at(-1) as number),
+  };
+}
+
+async function publishRetries(broker: Broker, addresses: readonly DeliveryAddress[], dueAt: number): Promise<void> {
+  for (let start = 0; start < addresses.length; start += 10_000) {
+    const page = addresses.slice(start, start + 10_000);
+    await publishAll(
+      broker,
+      page.map((address) => retryOf(address, dueAt, `retry-${address.id}`)),
+    );
+  }
+}
+
+/** Messages that no consumer has handed out yet. */
+async function pendingRetries(broker: Broker): Promise<number> {
+  let pending = 0;
+  for await (const consumer of broker.manager.consumers.list('DELIVERIES')) pending += consumer.num_pending;
+  return pending;
+}
+
+const scene = await openScene();
+try {
+  const figures = {
+    ...(await benchThroughput(scene)),
+    ...(await benchFairness(scene)),
+    ...(await benchRetries(scene)),
+  };
+  for (const [name, value] of Object.entries(figures)) say(`${name.padEnd(32)} ${value}`);
+  if (options.json) console.log(JSON.stringify(figures));
+} finally {
+  for (const close of closers.reverse()) await close();
+}

@@ -1,0 +1,40 @@
+/** The delivering part of the daemon alone, in a process whose memory can be read. Arguments: PostgreSQL, NATS, settings. */
+
+import { connectBroker } from '../../src/broker/connection.ts';
+import { startCourier } from '../../src/pipeline/courier.ts';
+import { startSweeper } from '../../src/pipeline/sweeper.ts';
+import { openDatabase } from '../../src/store/database.ts';
+import { createSender } from '../../src/webhooks/sender.ts';
+
+const [databaseUrl = '', natsUrl = '', retryDelay = '3600000'] = process.argv.slice(2);
+const ATTEMPT_TIMEOUT_MS = 15_000;
+const retryDelayMs = Number(retryDelay);
+const onTrouble = (what: string, error: Error): void => console.error(what, error.message);
+
+const database = openDatabase({ url: databaseUrl, connectionsMax: 12, onConnectionLost: () => undefined });
+const broker = await connectBroker({ url: natsUrl, name: 'bench', onStatus: () => undefined });
+const sender = createSender({
+  connectTimeoutMs: 5_000,
+  attemptTimeoutMs: ATTEMPT_TIMEOUT_MS,
+  allowPrivateNetworks: true,
+  userAgent: 'Vigie/bench',
+});
+const parts = { broker, database, retryDelayMs, onTrouble };
+let attempts = 0;
+const courier = await startCourier({
+  ...parts,
+  sender,
+  attemptTimeoutMs: ATTEMPT_TIMEOUT_MS,
+  attemptsInFlightMax: 256,
+  onAttempt() {
+    attempts += 1;
+  },
+  onFailure: ({ actor, error }) => onTrouble(actor, error),
+});
+startSweeper({ ...parts, clock: () => new Date(), onRepair: (repair) => console.error('repair', repair) });
+process.send?.('ready');
+process.on('message', async (message) => {
+  if (message === 'figures') process.send?.({ attempts, rssMb: process.memoryUsage.rss() / 1_048_576 });
+  else await courier.drain().then(() => process.exit());
+});
+process.on('disconnect', () => process.exit());
