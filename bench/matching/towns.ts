@@ -3,6 +3,8 @@
  * mostly, are scattered round the known ones of their department; arrondissements lie round their commune's centre.
  */
 
+import { around } from 'geokdbush';
+import KDBush from 'kdbush';
 import { loadReference } from '../../src/reference/communes.ts';
 import { type Random, randomOf } from './random.ts';
 
@@ -90,21 +92,11 @@ function drawer(towns: readonly Town[]): (random: Random) => Town {
 }
 
 function neighbourFinder(towns: readonly Town[]): (town: Town) => readonly Town[] {
-  const byDepartment = new Map<string, Town[]>();
-  for (const town of towns) {
-    const others = byDepartment.get(town.departmentCode);
-    if (others === undefined) byDepartment.set(town.departmentCode, [town]);
-    else others.push(town);
-  }
-  const found = new Map<Town, readonly Town[]>();
-  return (town) => {
-    const known = found.get(town);
-    if (known !== undefined) return known;
-    const apart = (other: Town) => Math.hypot(other.lat - town.lat, (other.lon - town.lon) * 0.7);
-    const nearest = (byDepartment.get(town.departmentCode) ?? [])
-      .toSorted((a, b) => apart(a) - apart(b))
-      .slice(0, NEIGHBOURS);
-    found.set(town, nearest);
-    return nearest;
-  };
+  const tree = new KDBush(towns.length);
+  for (const { lat, lon } of towns) tree.add(lon, lat);
+  tree.finish();
+  const nearest = new Map(
+    towns.map((town) => [town, around(tree, town.lon, town.lat, NEIGHBOURS).map((i) => towns[i] as Town)]),
+  );
+  return (town) => nearest.get(town) as readonly Town[];
 }

@@ -8,8 +8,9 @@
 
 import RBush from 'rbush';
 import type { Box } from './area-geometry.ts';
+import type { Leaf, LeafBox } from './leaf.ts';
 import type { GroupMemory, Row } from './row-groups.ts';
-import { type Leaf, type LeafBox, RowTree } from './row-tree.ts';
+import { RowTree } from './row-tree.ts';
 
 /** rbush's own node, as `toJSON` shows it, and the table we keep with it. */
 interface BoxNode extends Box {

@@ -5,10 +5,11 @@
 
 import { AreaTree, type LeafList } from './area-tree.ts';
 import { createKernel, GROUP_LIST, GROUP_LIST_MAX, KERNEL_BYTES, type Kernel } from './kernel/kernel.ts';
+import { Leaf, type TreeNode } from './leaf.ts';
 import { PlaceTable } from './place-table.ts';
 import { type PropertyView, writePlace, writeQuery } from './property-view.ts';
 import { CHUNK_ROWS_MAX, GroupMemory, groupBytes, LANES, NEEDS_EXACT_CHECK, type Row } from './row-groups.ts';
-import { Leaf, RowTree, type TreeNode } from './row-tree.ts';
+import { RowTree } from './row-tree.ts';
 import type { RowPlaces } from './search-rows.ts';
 
 /** Receives the kernel's answers before the next call overwrites them. */

@@ -17,11 +17,8 @@ interface CompiledEntry {
 }
 
 interface Compiled {
+  /** The expressions as JSON: a third of their size as objects. */
   readonly key: string;
-  readonly expressions: Expressions;
-  /** Codes of the terms in use. */
-  readonly terms: readonly number[];
-  readonly programWords: number;
   /** See `rowCodeOf`. */
   readonly rowCode: number;
   /** Codes of `requiredStems`. */
@@ -87,16 +84,15 @@ export class ExpressionTable {
     const compiled = this.#compiled[id] as Compiled;
     compiled.uses -= 1;
     if (compiled.uses > 0) return;
-    for (const code of compiled.terms) this.terms.release(code);
     for (const code of compiled.required ?? []) this.terms.release(code);
-    this.#programs.free(this.#addresses[id] as number, compiled.programWords);
+    this.#freeProgram(this.#addresses[id] as number);
     this.#ids.delete(compiled.key);
     this.#compiled[id] = null;
     this.#free.push(id);
   }
 
   expressionsOf(id: number): Expressions {
-    return id === 0 ? [] : (this.#compiled[id] as Compiled).expressions;
+    return id === 0 ? [] : JSON.parse((this.#compiled[id] as Compiled).key);
   }
 
   /**
@@ -155,9 +151,6 @@ export class ExpressionTable {
     this.#addresses[id] = address;
     return {
       key,
-      expressions,
-      terms: groups.flatMap((group) => group.flatMap(({ codes }) => codes)),
-      programWords,
       rowCode: rowCodeOf(id, groups),
       required: requiredStems(expressions)?.map((required) => this.terms.use(required)) ?? null,
       uses: 0,
@@ -168,6 +161,20 @@ export class ExpressionTable {
     const words = foldWords(word);
     if (words.length === 0) return [];
     return [{ includes, strict, codes: (strict ? words : words.map(stem)).map((term) => this.terms.use(term)) }];
+  }
+
+  /** Ends the use of its codes as well. */
+  #freeProgram(address: number): void {
+    const program = this.#programs.integersAt(address);
+    const start = this.#programs.integerOffset(address);
+    let at = start;
+    for (let groups = program[at++] as number; groups > 0; groups--) {
+      for (let entries = program[at++] as number; entries > 0; entries--) {
+        const end = at + 1 + ((program[at] as number) >> 2);
+        for (at += 1; at < end; at++) this.terms.release(program[at] as number);
+      }
+    }
+    this.#programs.free(address, (at - start + 1) >> 1);
   }
 
   #makeRoom(length: number): void {

@@ -5,6 +5,7 @@
  */
 
 import { type Box, writeBoxOfRow } from './area-geometry.ts';
+import type { Leaf } from './leaf.ts';
 import {
   type GroupMemory,
   LANES,
@@ -17,7 +18,6 @@ import {
   REACHES,
   TYPES,
 } from './row-groups.ts';
-import type { Leaf } from './row-tree.ts';
 
 export const AXIS_LATITUDE = 0;
 export const AXIS_LONGITUDE = 1;

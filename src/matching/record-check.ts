@@ -1,31 +1,38 @@
 /** The exact test of one record against one property: `satisfies` of `domain/criteria`, read from the record's words. */
 
-import { isInCircle, ON_EDGE, sideOfEdge, turnsToTry, WEST_OF_EDGE } from '../domain/geo.ts';
+import { isInCircle } from '../domain/geo.ts';
 import type { AdvertFacts } from '../domain/property-facts.ts';
+import type { ExpressionTable } from './expression-table.ts';
+import { type PropertyView, readTexts, textsOf } from './property-view.ts';
+import type { RecordArena } from './record-arena.ts';
 import {
   BOUND_BITS,
+  CIRCLE_WORDS,
   countOf,
+  DEPARTMENTS,
+  EXCLUDED_CATEGORIES,
+  EXCLUDED_INSEE_CODES,
   EXPRESSION,
   FLAGS,
   FURNISHED_SHIFT,
   HAS_CIRCLE,
   HAS_TOUR,
   HEAD_WORDS,
+  INCLUDED_CATEGORIES,
+  INSEE_CODES,
   IS_COHERENT,
   listsOffset,
-  POLYGON_COUNT,
-  PROPERTY_TYPES,
   PUBLISHER_LISTS,
   PUBLISHERS_SHIFT,
+  polygonCountOf,
   TRANSACTION_SHIFT,
-} from './criteria-record.ts';
-import type { ExpressionTable } from './expression-table.ts';
-import { type PropertyView, readTexts, textsOf } from './property-view.ts';
-import type { RecordArena } from './record-arena.ts';
+  TYPES_AND_POLYGONS,
+  ZIPCODES,
+} from './record-layout.ts';
+import { isInPolygons } from './record-polygons.ts';
 
 /** Measures before the bounds on advert prices. */
 const ADVERT_PRICE_MIN_BIT = BOUND_BITS - 2;
-const CIRCLE_WORDS = 3;
 
 export function holdsInRecord(
   address: number,
@@ -38,7 +45,7 @@ export function holdsInRecord(
   const head = arena.integerOffset(address);
   const { facts } = view;
   const flags = integers[head + FLAGS] as number;
-  if (!holdsForProperty(flags, integers[head + PROPERTY_TYPES] as number, view)) return false;
+  if (!holdsForProperty(flags, integers[head + TYPES_AND_POLYGONS] as number, view)) return false;
 
   const firstBound = arena.numberOffset(address) + HEAD_WORDS;
   let bound = firstBound;
@@ -51,15 +58,15 @@ export function holdsInRecord(
   const lists = firstBound - HEAD_WORDS + listsOffset(flags);
   if (!isInAreas(integers, numbers, head, lists, view)) return false;
 
-  const excludedCount = countOf(integers, head, 5);
-  const categories = 2 * lists + placeCodes(integers, head) + countOf(integers, head, 3);
-  const firstExcluded = categories + countOf(integers, head, 4);
+  const excludedCount = countOf(integers, head, EXCLUDED_CATEGORIES);
+  const categories = 2 * lists + placeCodes(integers, head) + countOf(integers, head, EXCLUDED_INSEE_CODES);
+  const firstExcluded = categories + countOf(integers, head, INCLUDED_CATEGORIES);
   const adverts =
     excludedCount === 0
       ? facts.adverts
       : facts.adverts.filter((_, i) => !contains(integers, firstExcluded, excludedCount, view.siteCategories[i]));
   if (!holdForAdverts(flags, numbers, bound, adverts)) return false;
-  const includedCount = countOf(integers, head, 4);
+  const includedCount = countOf(integers, head, INCLUDED_CATEGORIES);
   if (includedCount > 0) {
     const isIncluded = (advert: AdvertFacts, i: number): boolean =>
       contains(integers, categories, includedCount, view.siteCategories[i]) && adverts.includes(advert);
@@ -111,10 +118,10 @@ function isInAreas(
   lists: number,
   view: PropertyView,
 ): boolean {
-  const inseeCount = countOf(integers, head, 0);
-  const departmentCount = countOf(integers, head, 1);
-  const zipcodeCount = countOf(integers, head, 2);
-  const excludedCount = countOf(integers, head, 3);
+  const inseeCount = countOf(integers, head, INSEE_CODES);
+  const departmentCount = countOf(integers, head, DEPARTMENTS);
+  const zipcodeCount = countOf(integers, head, ZIPCODES);
+  const excludedCount = countOf(integers, head, EXCLUDED_INSEE_CODES);
   const departments = 2 * lists + inseeCount;
   const zipcodes = departments + departmentCount;
   const excluded = zipcodes + zipcodeCount;
@@ -122,7 +129,7 @@ function isInAreas(
     return false;
   }
   const hasCircle = ((integers[head + FLAGS] as number) & HAS_CIRCLE) !== 0;
-  const polygonCount = integers[head + POLYGON_COUNT] as number;
+  const polygonCount = polygonCountOf(integers, head);
   if (inseeCount + departmentCount + zipcodeCount + polygonCount === 0 && !hasCircle) return true;
   if (view.inseeCodes.some((code) => contains(integers, 2 * lists, inseeCount, code))) return true;
   if (contains(integers, departments, departmentCount, view.departmentCode)) return true;
@@ -139,62 +146,21 @@ function isInAreas(
 }
 
 function placeCodes(integers: Int32Array, head: number): number {
-  return countOf(integers, head, 0) + countOf(integers, head, 1) + countOf(integers, head, 2);
+  return (
+    countOf(integers, head, INSEE_CODES) + countOf(integers, head, DEPARTMENTS) + countOf(integers, head, ZIPCODES)
+  );
 }
 
 function allCodes(integers: Int32Array, head: number): number {
   return (
-    placeCodes(integers, head) + countOf(integers, head, 3) + countOf(integers, head, 4) + countOf(integers, head, 5)
+    placeCodes(integers, head) +
+    countOf(integers, head, EXCLUDED_INSEE_CODES) +
+    countOf(integers, head, INCLUDED_CATEGORIES) +
+    countOf(integers, head, EXCLUDED_CATEGORIES)
   );
 }
 
 function contains(integers: Int32Array, start: number, count: number, code: number | undefined): boolean {
   for (let i = start; i < start + count; i++) if (integers[i] === code) return true;
   return false;
-}
-
-/** `isInPolygon` of `domain/geo` for any of `count` polygons, as `criteria-record` writes them. */
-function isInPolygons(numbers: Float64Array, start: number, count: number, lat: number, lon: number): boolean {
-  let polygon = start;
-  for (let left = count; left > 0; left--) {
-    const ringCount = numbers[polygon] as number;
-    let west = Infinity;
-    let east = -Infinity;
-    let end = polygon + 1;
-    for (let ring = 0; ring < ringCount; ring++) {
-      const next = end + 1 + 2 * (numbers[end] as number);
-      for (let position = end + 1; position < next; position += 2) {
-        const positionLon = numbers[position] as number;
-        if (positionLon < west) west = positionLon;
-        if (positionLon > east) east = positionLon;
-      }
-      end = next;
-    }
-    for (const turn of turnsToTry(west, east, lon)) if (isInRings(numbers, polygon, lat, lon + turn)) return true;
-    polygon = end;
-  }
-  return false;
-}
-
-function isInRings(numbers: Float64Array, polygon: number, lat: number, lon: number): boolean {
-  const ringCount = numbers[polygon] as number;
-  let isInside = false;
-  let ring = polygon + 1;
-  for (let left = ringCount; left > 0; left--) {
-    const end = ring + 1 + 2 * (numbers[ring] as number);
-    for (let b = ring + 3; b < end; b += 2) {
-      const side = sideOfEdge(
-        numbers[b - 2] as number,
-        numbers[b - 1] as number,
-        numbers[b] as number,
-        numbers[b + 1] as number,
-        lat,
-        lon,
-      );
-      if (side === ON_EDGE) return true;
-      if (side === WEST_OF_EDGE) isInside = !isInside;
-    }
-    ring = end;
-  }
-  return isInside;
 }

@@ -5,6 +5,7 @@
  */
 
 import { type Box, writeBoxOfRow } from './area-geometry.ts';
+import { appendLane, giveBackChunks, Leaf, type Split, type TreeNode } from './leaf.ts';
 import {
   AXIS_LATITUDE,
   AXIS_LONGITUDE,
@@ -15,11 +16,7 @@ import {
   chooseSplit,
 } from './leaf-split.ts';
 import {
-  CHUNK_LOG2_MAX,
-  CHUNK_ROWS_LOG2_MAX,
-  CHUNK_ROWS_MAX,
   type GroupMemory,
-  groupBytes,
   LANES,
   LATITUDES,
   LONGITUDES,
@@ -36,46 +33,6 @@ const MERGE_ROWS = 32;
 /** Removals after which a leaf's box and accepted kinds are narrowed again. */
 const STALE_REMOVALS = 32;
 const BOX_SLACK = 0.05;
-
-export interface Split {
-  parent: Split | null;
-  readonly axis: number;
-  readonly at: number;
-  left: TreeNode;
-  right: TreeNode;
-}
-
-/** What the R-tree holds: the box of a leaf, as wide as when it was last entered. */
-export interface LeafBox extends Box {
-  readonly leaf: Leaf;
-}
-
-/** A leaf's line in the table that the R-tree's node keeps of its children. */
-export interface LeafLine {
-  readonly table: Int32Array;
-  readonly at: number;
-}
-
-export class Leaf {
-  parent: Split | null = null;
-  /** Addresses of full chunks, or of one of 2^chunkLog2 groups. */
-  chunks: number[] = [];
-  chunkLog2 = 0;
-  rowCount = 0;
-  /** Union over the rows. */
-  accepts = 0;
-  removals = 0;
-  /** Null in a place's tree. */
-  box: LeafBox | null = null;
-  line: LeafLine | null = null;
-
-  groupAt(position: number, hasArea: boolean): number {
-    const chunk = this.chunks[position >> CHUNK_ROWS_LOG2_MAX] as number;
-    return chunk + ((position & (CHUNK_ROWS_MAX - 1)) >> 4) * groupBytes(hasArea);
-  }
-}
-
-export type TreeNode = Leaf | Split;
 
 /** Told of every leaf of an area tree, so that the R-tree follows. */
 export interface LeafWatcher {
@@ -109,7 +66,7 @@ export class RowTree {
 
   insert(row: Row): void {
     const leaf = this.#leafOf(row);
-    const position = this.#append(leaf);
+    const position = appendLane(leaf, this.#memory, this.#hasArea);
     const group = leaf.groupAt(position, this.#hasArea);
     this.#memory.write(group, position % LANES, row, this.#hasArea);
     leaf.accepts |= acceptsOf(row.types, row.needs);
@@ -142,31 +99,6 @@ export class RowTree {
     return node;
   }
 
-  /** Makes room for one more row; returns its position. */
-  #append(leaf: Leaf): number {
-    const { chunks, rowCount } = leaf;
-    leaf.rowCount = rowCount + 1;
-    if (chunks.length === 0) {
-      leaf.chunkLog2 = 0;
-      chunks.push(this.#memory.allocate(0, this.#hasArea));
-    } else if (rowCount === chunks.length * (LANES << leaf.chunkLog2)) {
-      if (leaf.chunkLog2 < CHUNK_LOG2_MAX) this.#resize(leaf, leaf.chunkLog2 + 1);
-      else chunks.push(this.#memory.allocate(CHUNK_LOG2_MAX, this.#hasArea));
-    }
-    return rowCount;
-  }
-
-  /** Moves the only chunk of a leaf to a larger or smaller one. */
-  #resize(leaf: Leaf, log2: number): void {
-    const from = leaf.chunks[0] as number;
-    const to = this.#memory.allocate(log2, this.#hasArea);
-    const bytes = groupBytes(this.#hasArea) << Math.min(log2, leaf.chunkLog2);
-    this.#memory.bytes.copyWithin(to, from, from + bytes);
-    this.#memory.free(from, leaf.chunkLog2, this.#hasArea);
-    leaf.chunks[0] = to;
-    leaf.chunkLog2 = log2;
-  }
-
   /** The last row takes the place of the removed one. */
   #removeAt(leaf: Leaf, group: number, lane: number): void {
     const last = leaf.rowCount - 1;
@@ -176,21 +108,11 @@ export class RowTree {
     this.#memory.clear(lastGroup, lastLane);
     leaf.rowCount = last;
     leaf.removals += 1;
-    this.#giveBack(leaf);
+    giveBackChunks(leaf, this.#memory, this.#hasArea);
     if (leaf.parent !== null && leaf.rowCount <= MERGE_ROWS && this.#merge(leaf)) return;
     if (leaf.rowCount === 0) this.#empty(leaf);
     else if (leaf.removals >= STALE_REMOVALS) this.#narrow(leaf);
     this.#watcher?.update(leaf);
-  }
-
-  /** Frees chunks that the rows no longer need. */
-  #giveBack(leaf: Leaf): void {
-    const { chunks, rowCount } = leaf;
-    if (rowCount === 0 || (chunks.length > 1 && rowCount <= (chunks.length - 1) * CHUNK_ROWS_MAX)) {
-      this.#memory.free(chunks.pop() as number, leaf.chunkLog2, this.#hasArea);
-    } else if (leaf.chunkLog2 > 0 && chunks.length === 1 && rowCount <= (LANES << leaf.chunkLog2) / 4) {
-      this.#resize(leaf, leaf.chunkLog2 - 1);
-    }
   }
 
   #empty(leaf: Leaf): void {
@@ -241,7 +163,7 @@ export class RowTree {
       const group = from.groupAt(position, this.#hasArea);
       const lane = position & (LANES - 1);
       const leaf = target(group, lane);
-      const to = this.#append(leaf);
+      const to = appendLane(leaf, this.#memory, this.#hasArea);
       this.#memory.copy(group, lane, leaf.groupAt(to, this.#hasArea), to % LANES, this.#hasArea);
       touched.add(leaf);
     }

@@ -3,9 +3,10 @@
  * follow from the criteria alone: what is removed is worked out exactly as what was inserted.
  */
 
-import type { Criteria } from '../domain/criteria.ts';
+import type { Criteria, Range } from '../domain/criteria.ts';
 import { type CircleRow, circleRow, polygonRow } from './area-geometry.ts';
 import { CODE_MAX, CODE_MIN, codeOf, EDGES_OF_MEASURE, MEASURES } from './quantiser.ts';
+import { rangesOf } from './record-layout.ts';
 import {
   ANY_TYPE,
   NEEDS_COHERENT_PRICE,
@@ -41,15 +42,10 @@ const EVERYWHERE: RowPlaces = { inseeCodes: [], departmentCodes: [], zipcodes: [
 /** `required`: codes of stems of which a matching text has at least one; null where that cannot be said. */
 export function placesOf({ areas }: Criteria, required: readonly number[] | null): RowPlaces {
   const circles: CircleRow[] = [];
-  const hasCircle = areas.circle !== null;
-  if (hasCircle || areas.polygons.length > 0) {
-    const rows = [...(areas.circle === null ? [] : [circleRow(areas.circle)]), ...areas.polygons.map(polygonRow)];
-    for (const row of rows) {
-      // An area that the R-tree cannot hold: the exact check of every property decides.
-      if (row === null) return EVERYWHERE;
-      circles.push(row);
-    }
-  }
+  const add = (row: CircleRow | null): boolean => row !== null && circles.push(row) > 0;
+  // An area that the R-tree cannot hold: the exact check of every property decides.
+  if (areas.circle !== null && !add(circleRow(areas.circle))) return EVERYWHERE;
+  for (const polygon of areas.polygons) if (!add(polygonRow(polygon))) return EVERYWHERE;
   const { inseeCodes, departmentCodes, zipcodes } = areas;
   if (circles.length + inseeCodes.length + departmentCodes.length + zipcodes.length === 0) {
     return required === null ? EVERYWHERE : { ...EVERYWHERE, stems: required };
@@ -68,8 +64,9 @@ export function writeRow(criteria: Criteria, places: RowPlaces, isUsual: boolean
   row.types = isUsual ? typesOf(criteria.propertyTypes) : ANY_TYPE;
   row.needs = isUsual ? needsOf(criteria) : 0;
   row.attention = attentionOf(criteria, places, isUsual);
+  const ranges = rangesOf(criteria);
   for (let measure = 0; measure < MEASURES.length; measure++) {
-    const { min, max } = criteria[MEASURES[measure] as (typeof MEASURES)[number]];
+    const { min, max } = ranges[measure] as Range;
     const edges = EDGES_OF_MEASURE[measure] as Float64Array;
     row.bounds[2 * measure] = min === null || !isUsual ? CODE_MIN : codeOf(edges, min);
     row.bounds[2 * measure + 1] = max === null || !isUsual ? CODE_MAX : codeOf(edges, max);
@@ -108,8 +105,11 @@ function attentionOf(criteria: Criteria, places: RowPlaces, isUsual: boolean): n
   let attention = needsExactCheck ? NEEDS_EXACT_CHECK : 0;
   if (criteria.expressions.length > 0) attention |= NEEDS_TEXT_CHECK;
   // Several departments cannot hold one property; anything else named twice may.
-  const kinds = [places.inseeCodes, places.departmentCodes, places.zipcodes, places.circles];
-  const namedKinds = kinds.filter((places) => places.length > 0).length;
+  const namedKinds =
+    Math.min(places.inseeCodes.length, 1) +
+    Math.min(places.departmentCodes.length, 1) +
+    Math.min(places.zipcodes.length, 1) +
+    Math.min(places.circles.length, 1);
   if (namedKinds > 1 || places.zipcodes.length > 1 || places.circles.length > 1 || places.stems.length > 1) {
     attention |= REPEATS;
   }

@@ -1,0 +1,85 @@
+/** The words of a criteria record, see `criteria-record`: a head of integers, bounds, circle, list codes, polygons. */
+
+import type { Criteria, Range } from '../domain/criteria.ts';
+
+/** In the order of the bound bits; the first six are the `MEASURES` of rows, the last is `advertPrice`. */
+export function rangesOf(criteria: Criteria): readonly Range[] {
+  const { budget, pricePerMeter, surface, landSurface, room, bedroom, advertPrice } = criteria;
+  return [budget, pricePerMeter, surface, landSurface, room, bedroom, advertPrice];
+}
+
+/** Integers of the head. */
+export const FLAGS = 0;
+/** Types in the low 24 bits, see `packTypes`; the number of polygons above. */
+export const TYPES_AND_POLYGONS = 1;
+export const EXPRESSION = 2;
+export const LIST_COUNTS = 3;
+/** The length of the record, in words. */
+export const WORDS = 5;
+/** Eight bytes each, like everything after the head but the list codes. */
+export const HEAD_WORDS = 3;
+
+/** The lists in order: word and bits of `LIST_COUNTS` that hold their lengths. */
+export const INSEE_CODES = 0;
+export const DEPARTMENTS = 1;
+export const ZIPCODES = 2;
+export const EXCLUDED_INSEE_CODES = 3;
+export const INCLUDED_CATEGORIES = 4;
+export const EXCLUDED_CATEGORIES = 5;
+export const COUNT_BITS = [
+  { integer: 0, shift: 0, max: 0xffff },
+  { integer: 1, shift: 0, max: 0xff },
+  { integer: 0, shift: 16, max: 0xffff },
+  { integer: 1, shift: 8, max: 0xff },
+  { integer: 1, shift: 16, max: 0xff },
+  { integer: 1, shift: 24, max: 0xff },
+] as const;
+export const POLYGONS_SHIFT = 24;
+export const POLYGONS_MAX = 0xff;
+
+/** `FLAGS`: a bit for each bound, minimum first, then these. */
+export const BOUND_BITS = 14;
+const BOUNDS_MASK = (1 << BOUND_BITS) - 1;
+/** One more than the code, or 0. */
+export const TRANSACTION_SHIFT = 14;
+/** 1 unfurnished, 2 furnished, or 0. */
+export const FURNISHED_SHIFT = 16;
+export const IS_COHERENT = 1 << 18;
+export const HAS_TOUR = 1 << 19;
+export const HAS_CIRCLE = 1 << 20;
+/** Position in `PUBLISHER_LISTS`. */
+export const PUBLISHERS_SHIFT = 21;
+export const PUBLISHER_LISTS: readonly (readonly number[])[] = [[], [0], [1], [0, 1], [1, 0]];
+
+export const CIRCLE_WORDS = 3;
+/** Types fit in three bits each. */
+export const TYPES_MAX = 7;
+const TYPE_BITS = 3;
+
+/** Entries of one of the lists. */
+export function countOf(integers: Int32Array, head: number, list: number): number {
+  const { integer, shift, max } = COUNT_BITS[list] as (typeof COUNT_BITS)[number];
+  return ((integers[head + LIST_COUNTS + integer] as number) >>> shift) & max;
+}
+
+export function polygonCountOf(integers: Int32Array, head: number): number {
+  return (integers[head + TYPES_AND_POLYGONS] as number) >>> POLYGONS_SHIFT;
+}
+
+/** Words before the codes of the lists. */
+export function listsOffset(flags: number): number {
+  let words = HEAD_WORDS + ((flags & HAS_CIRCLE) === 0 ? 0 : CIRCLE_WORDS);
+  for (let bounds = flags & BOUNDS_MASK; bounds !== 0; bounds &= bounds - 1) words += 1;
+  return words;
+}
+
+/** The number of types in the low three bits, then three bits a type, in order. */
+export function packTypes(types: readonly number[]): number {
+  let packed = types.length;
+  for (let i = 0; i < types.length; i++) packed |= (types[i] as number) << (TYPE_BITS * (i + 1));
+  return packed;
+}
+
+export function unpackTypes(packed: number): number[] {
+  return Array.from({ length: packed & TYPES_MAX }, (_, i) => (packed >> (TYPE_BITS * (i + 1))) & TYPES_MAX);
+}
