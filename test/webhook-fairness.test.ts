@@ -1,0 +1,223 @@
+/** Slots for endpoints: fair turns, adaptive concurrency, reserves, and bounded queues. Time is an argument. */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import type { AttemptError, AttemptOutcome } from '../src/domain/delivery.ts';
+import { FairRound, type Turn } from '../src/webhooks/fair-round.ts';
+
+const SLOTS = 32;
+const TOO_LONG_MS = 7_500;
+
+function openRound(slots = SLOTS, concurrencyMax = 8): FairRound<string> {
+  return new FairRound({ slots, concurrencyMax, tooLongMs: TOO_LONG_MS, waitingMax: 10_000 });
+}
+
+function outcome(
+  durationMs: number,
+  error: AttemptError | null = null,
+  statusCode: number | null = null,
+): AttemptOutcome {
+  return { startedAt: new Date(0), durationMs, statusCode, error, reason: null, responseHead: null };
+}
+
+function finish(round: FairRound<string>, turn: Turn<string>, ended = outcome(10)): void {
+  round.answered(turn, `https://${turn.lane.key}.test`, ended);
+  round.finish(turn);
+}
+
+function addMany(round: FairRound<string>, key: string, count: number, isRetry = false): void {
+  for (let number = 0; number < count; number++) round.add(key, `${key}-${number}`, isRetry);
+}
+
+const keysOf = (turns: readonly Turn<string>[]) => turns.map(({ lane }) => lane.key);
+
+/** An endpoint that has answered `count` times quickly. */
+function prove(round: FairRound<string>, key: string, count: number): void {
+  for (let number = 0; number < count; number++) {
+    round.add(key, 'proof', false);
+    for (const turn of round.take(1, 0)) finish(round, turn);
+  }
+}
+
+test('endpoints take turns, however much waits for one of them', () => {
+  const round = openRound();
+  for (const key of ['a', 'b', 'c']) prove(round, key, 3);
+  addMany(round, 'a', 50);
+  addMany(round, 'b', 2);
+  addMany(round, 'c', 2);
+  assert.deepEqual(keysOf(round.take(6, 0)).toSorted(), ['a', 'a', 'b', 'b', 'c', 'c']);
+});
+
+test('an unknown endpoint starts with one attempt and gets one more with each quick success', () => {
+  const round = openRound();
+  addMany(round, 'a', 60);
+  const widths: number[] = [];
+  for (let step = 0; step < 5; step++) {
+    const turns = round.take(SLOTS, 0);
+    widths.push(turns.length);
+    for (const turn of turns) finish(round, turn);
+  }
+  assert.deepEqual(widths, [1, 2, 4, 8, 8]);
+});
+
+test('timeouts halve the attempts at once down to two; quick failures do not', () => {
+  const round = openRound();
+  prove(round, 'a', 10);
+  const width = () => round.lane('a').concurrency;
+  assert.equal(width(), 8);
+  const widths: number[] = [];
+  for (const ended of [
+    outcome(15_000, 'timeout'),
+    outcome(8_000),
+    outcome(15_000, 'timeout'),
+    outcome(20, 'status', 500),
+  ]) {
+    round.add('a', 'x', false);
+    for (const turn of round.take(1, 0)) finish(round, turn, ended);
+    widths.push(width());
+  }
+  assert.deepEqual(widths, [4, 2, 2, 2]);
+  round.add('a', 'x', false);
+  for (const turn of round.take(1, 0)) finish(round, turn, outcome(20, 'status', 429));
+  assert.equal(width(), 2);
+});
+
+test('an endpoint that stops answering gets nothing more before it answers', () => {
+  const round = openRound();
+  prove(round, 'a', 10);
+  addMany(round, 'a', 20);
+  const [first] = round.take(1, 0);
+  assert.equal(round.take(1, 499).length, 1);
+  assert.equal(round.take(1, 500).length, 0, 'the first attempt is overdue');
+  finish(round, first as Turn<string>, outcome(600));
+  assert.ok(round.take(1, 600).length === 1);
+});
+
+test('hanging endpoints hold a quarter of the slots at most, unknown and hanging ones a half', () => {
+  const round = openRound(32, 32);
+  prove(round, 'healthy', 12);
+  for (let number = 0; number < 32; number++) addMany(round, `hanging-${number}`, 3);
+  for (let step = 0; step < 2; step++) {
+    const turns = round.take(SLOTS, 0);
+    assert.equal(turns.length, 16, 'nobody knows them yet');
+    for (const turn of turns) finish(round, turn, outcome(15_000, 'timeout'));
+  }
+  assert.equal(round.take(SLOTS, 0).length, 8, 'now they are known');
+  addMany(round, 'healthy', 40);
+  const rest = keysOf(round.take(SLOTS, 0));
+  assert.deepEqual([rest.length, new Set(rest)], [13, new Set(['healthy'])]);
+});
+
+test('the retries of an outage leave a quarter of the slots to first attempts', () => {
+  const round = openRound();
+  for (let number = 0; number < 10; number++) prove(round, `e${number}`, 8);
+  for (let number = 0; number < 10; number++) addMany(round, `e${number}`, 20, true);
+  const retries = round.take(SLOTS, 0);
+  assert.equal(retries.length, 24);
+  assert.ok(retries.every(({ isRetry }) => isRetry));
+  for (let number = 0; number < 10; number++) addMany(round, `e${number}`, 2);
+  const fresh = round.take(SLOTS, 0);
+  assert.equal(fresh.length, 8);
+  assert.ok(fresh.every(({ isRetry }) => !isRetry));
+});
+
+test('within an endpoint first attempts come first, and what is older still moves', () => {
+  const round = openRound(1_000, 1_000);
+  prove(round, 'a', 99);
+  addMany(round, 'a', 80);
+  addMany(round, 'a', 80, true);
+  const taken = round.take(80, 0);
+  assert.equal(taken.filter(({ isRetry }) => isRetry).length, 20);
+});
+
+test('an endpoint whose lane is full takes no more, and others do', () => {
+  const round = openRound();
+  let admitted = 0;
+  while (round.add('a', 'x', false)) admitted += 1;
+  assert.equal(admitted, 64);
+  assert.equal(round.add('b', 'x', false), true);
+  const [turn] = round.take(1, 0);
+  finish(round, turn as Turn<string>, outcome(15_000, 'timeout'));
+  const lane = round.lane((turn as Turn<string>).lane.key);
+  round.empty(lane);
+  let slow = 0;
+  while (round.add(lane.key, 'x', false)) slow += 1;
+  assert.equal(slow, 4, 'what waits must be sent before JetStream hands it out again');
+});
+
+test('what is parked is drawn when it is its turn, without an entry', () => {
+  const round = openRound();
+  prove(round, 'a', 4);
+  round.noteParked('a');
+  const turns = round.take(3, 0);
+  assert.deepEqual(
+    turns.map(({ entry, isRetry }) => [entry, isRetry]),
+    [
+      [null, true],
+      [null, true],
+      [null, true],
+    ],
+  );
+  for (const turn of turns) {
+    turn.lane.mayHaveParked = false;
+    round.withdraw(turn);
+  }
+  assert.deepEqual([round.inFlight, round.take(1, 0).length], [0, 0]);
+});
+
+test('a paused endpoint gets no slot until it goes on', () => {
+  const round = openRound();
+  addMany(round, 'a', 2);
+  round.setPaused('a', true);
+  assert.equal(round.add('a', 'x', false), false);
+  assert.equal(round.take(1, 0).length, 0);
+  round.setPaused('a', false);
+  assert.equal(round.take(1, 0).length, 1);
+});
+
+test('an endpoint that hung before a restart does not start among the healthy ones', () => {
+  const round = openRound();
+  const remembered = { failureStreak: 9, concurrency: 2 };
+  for (let number = 0; number < 20; number++) {
+    round.lane(`h${number}`).remember({ key: `h${number}`, lastError: 'timeout', ...remembered });
+    addMany(round, `h${number}`, 3);
+  }
+  assert.equal(round.take(SLOTS, 0).length, 8);
+});
+
+test('slots, concurrency and the number of waiting entries are never exceeded, and nothing is lost', () => {
+  const action = fc.oneof(
+    fc.record({ type: fc.constant('add' as const), key: fc.constantFrom('a', 'b', 'c'), isRetry: fc.boolean() }),
+    fc.record({ type: fc.constant('take' as const), max: fc.nat(20) }),
+    fc.record({ type: fc.constant('end' as const), ms: fc.constantFrom(5, 900, 15_000), ok: fc.boolean() }),
+    fc.record({ type: fc.constant('withdraw' as const) }),
+  );
+  fc.assert(
+    fc.property(fc.array(action, { maxLength: 200 }), (actions) => {
+      const round = openRound(8, 4);
+      const open: Turn<string>[] = [];
+      let [admitted, taken, now] = [0, 0, 0];
+      for (const each of actions) {
+        now += 100;
+        if (each.type === 'add') admitted += Number(round.add(each.key, 'x', each.isRetry));
+        if (each.type === 'take') open.push(...round.take(each.max, now).map((turn) => (taken++, turn)));
+        const turn = each.type === 'end' || each.type === 'withdraw' ? open.shift() : undefined;
+        if (turn !== undefined && each.type === 'end') {
+          finish(round, turn, outcome(each.ms, each.ok ? null : 'timeout'));
+        } else if (turn !== undefined) round.withdraw(turn);
+        assert.equal(round.inFlight, open.length);
+        assert.equal(round.waiting, admitted - taken);
+        assert.ok(open.length <= 8);
+        for (const lane of round.lanes()) assert.ok(lane.inFlight <= 4);
+      }
+      // Once all has been answered, everything that waits gets its turn.
+      for (const turn of open) finish(round, turn);
+      for (let pass = 0; pass < 500 && round.waiting > 0; pass++) {
+        for (const turn of round.take(8, (now += 100))) finish(round, turn);
+      }
+      assert.deepEqual([round.waiting, round.inFlight], [0, 0]);
+    }),
+    { seed: 20_261_121 },
+  );
+});
