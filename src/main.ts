@@ -1,6 +1,7 @@
 /** What the command line asks for, and nothing else. */
 
 import { parseArgs } from 'node:util';
+import { runAdmin } from './cli/admin/admin.ts';
 import { natsUrlOf, withDatabase } from './cli/connect.ts';
 import { runDemo } from './cli/demo.ts';
 import { importCoordinateFile, importPointFile } from './cli/import.ts';
@@ -22,6 +23,7 @@ const USAGE = `Vigie ${VERSION}: saved-search alerts for real-estate adverts
   vigie import points-of-interest FILE [--source NAME] [--format NAME]
                                                 import schools, restaurants and so on; replaces the source's points
   vigie import coordinates FILE                 import commune centres (La Poste or geo.api.gouv.fr)
+  vigie admin --help                            what operators can do to a running daemon: status, pause, replay, explain …
 
 Settings come from the environment; config/default.env lists them.`;
 
@@ -44,6 +46,8 @@ async function main([command = 'help', ...args]: readonly string[]): Promise<voi
       return keysCommand(args);
     case 'import':
       return importCommand(args);
+    case 'admin':
+      return runAdmin(args);
     case 'help':
     case '--help':
     case '-h':

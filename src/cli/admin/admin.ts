@@ -1,0 +1,88 @@
+/** `vigie admin`: the calls of the administration interface on the command line. */
+
+import { readConfig } from '../../config.ts';
+import { print } from '../terminal.ts';
+import { AdminCallError, type ConnectionFlags, connectAdmin } from './client.ts';
+import { type Command, parse, UsageError } from './command.ts';
+import { DELIVERY_COMMANDS } from './delivery-commands.ts';
+import { REFERENCE_COMMANDS } from './reference-commands.ts';
+import { SERVICE_COMMANDS } from './service-commands.ts';
+
+const COMMANDS: readonly Command[] = [...SERVICE_COMMANDS, ...DELIVERY_COMMANDS, ...REFERENCE_COMMANDS];
+
+const FLAGS = `Connection (with every command)
+  --address HOST:PORT   the daemon; the default is VIGIE_ADMIN_HOST and VIGIE_ADMIN_PORT
+  --token-file FILE     the bearer token; the default is VIGIE_ADMIN_TOKEN, then the daemon's data directory
+  --ca FILE             speak TLS, and trust these authorities (PEM)
+  --cert FILE --key FILE   show this client certificate (PEM)
+  --timeout SECONDS     give up after this long; the server gives up after 30 s, ten minutes for long work
+  --json                the answer as JSON, for scripts`;
+
+const EXITS = `Exit codes
+  0 done   1 failed   2 wrong command line   3 not found   4 token refused   5 no daemon there
+  6 not possible in this state   7 not done in time`;
+
+const EXAMPLES = `Examples
+  vigie admin status
+  vigie admin stages drain deliver --reason 'certificate of the proxy'
+  vigie admin explain 0198c5d2-… 7f0c1f3e-…
+  vigie admin deliveries replay --endpoint https://client.example/hook --since 2d --dry-run
+  vigie admin dead-letters requeue --reason 'propertyType'
+  vigie admin watch --failures --json | jq .attempt.error`;
+
+/** Sets the exit code; throws what is neither the user's mistake nor the server's refusal. */
+export async function runAdmin(args: readonly string[]): Promise<void> {
+  try {
+    await run(args);
+  } catch (error) {
+    if (error instanceof UsageError) fail(2, `${error.message}\nvigie admin --help shows every command`);
+    else if (error instanceof AdminCallError) fail(error.exitCode, error.message);
+    else throw error;
+  }
+}
+
+async function run(args: readonly string[]): Promise<void> {
+  const command = commandOf(args);
+  if (command === null) {
+    const topic = args[0] ?? '';
+    if (args.length === 0 || topic.startsWith('-') || topic === 'help') return print(helpOf(COMMANDS));
+    const group = COMMANDS.filter(({ words }) => words.split(' ')[0] === topic);
+    if (group.length === 0) throw new UsageError(`unknown command ${args.join(' ')}`);
+    if (args.length > 1 && !args.includes('--help') && !args.includes('-h')) {
+      throw new UsageError(`${topic} takes ${group.map(({ words }) => words.split(' ')[1]).join(', ')}`);
+    }
+    return print(helpOf(group));
+  }
+  const { input, values } = parse(command, args.slice(command.words.split(' ').length));
+  if (values.help === true) return print(helpOf([command]));
+  const client = await connectAdmin(readConfig(), values as unknown as ConnectionFlags);
+  try {
+    await command.run(client, input);
+  } finally {
+    client.stub.close();
+  }
+}
+
+function commandOf([first = '', second = '']: readonly string[]): Command | null {
+  return COMMANDS.find(({ words }) => words === `${first} ${second}` || words === first) ?? null;
+}
+
+function helpOf(commands: readonly Command[]): string {
+  const lines = commands.map(({ words, usage, summary }) => `  ${`${words} ${usage}`.trim()}\n      ${summary}`);
+  return [
+    'vigie admin: what operators can do to a running daemon',
+    '',
+    ...lines,
+    '',
+    FLAGS,
+    '',
+    EXITS,
+    '',
+    EXAMPLES,
+  ].join('\n');
+}
+
+function fail(exitCode: number, message: string): void {
+  process.stderr.write(`vigie: ${message}\n`);
+  process.exitCode = exitCode;
+}

@@ -1,0 +1,100 @@
+/** The connection of `vigie admin` to a daemon: address, certificates and token from flags, settings or the data directory. */
+
+import { readFile } from 'node:fs/promises';
+import { type CallOptions, ChannelCredentials, Metadata, type ServiceError, status } from '@grpc/grpc-js';
+import { AdminServiceClient } from '../../admin/generated/vigie/admin/v1/admin.ts';
+import { readToken } from '../../admin/token-file.ts';
+import type { Config } from '../../config.ts';
+import { dataDirectoryPath } from '../../embedded/data-directory.ts';
+import { CommandError } from '../terminal.ts';
+
+export interface ConnectionFlags {
+  readonly address: string | undefined;
+  readonly ca: string | undefined;
+  readonly cert: string | undefined;
+  readonly key: string | undefined;
+  readonly 'token-file': string | undefined;
+  /** Seconds. */
+  readonly timeout: string | undefined;
+}
+
+export interface AdminClient {
+  readonly stub: AdminServiceClient;
+  readonly metadata: Metadata;
+  readonly options: () => CallOptions;
+}
+
+type Unary<Q, R> = (
+  request: Q,
+  metadata: Metadata,
+  options: CallOptions,
+  callback: (error: ServiceError | null, response: R) => void,
+) => unknown;
+
+/** Exit codes by what went wrong; anything else is 1, and 2 is a wrong command line. */
+const EXIT_CODES: Readonly<Partial<Record<status, number>>> = {
+  [status.NOT_FOUND]: 3,
+  [status.UNAUTHENTICATED]: 4,
+  [status.UNAVAILABLE]: 5,
+  [status.FAILED_PRECONDITION]: 6,
+  [status.ALREADY_EXISTS]: 6,
+  [status.DEADLINE_EXCEEDED]: 7,
+};
+
+/** A call that failed, with the words of the server. */
+export class AdminCallError extends CommandError {
+  readonly exitCode: number;
+
+  constructor({ code, details }: Pick<ServiceError, 'code' | 'details'>, address: string) {
+    const isAway = code === status.UNAVAILABLE;
+    super(isAway ? `no answer from ${address}: ${details}` : `${status[code].toLowerCase()}: ${details}`);
+    this.exitCode = EXIT_CODES[code] ?? 1;
+  }
+}
+
+const SECOND_MS = 1_000;
+
+export async function connectAdmin(config: Config, flags: ConnectionFlags): Promise<AdminClient> {
+  const address = flags.address ?? addressOf(config);
+  const metadata = new Metadata();
+  const token = await tokenOf(config, flags['token-file']);
+  if (token !== null) metadata.set('authorization', `Bearer ${token}`);
+  const stub = new AdminServiceClient(address, await credentialsOf(config, flags));
+  const timeoutMs = flags.timeout === undefined ? null : Number(flags.timeout) * SECOND_MS;
+  return { stub, metadata, options: () => (timeoutMs === null ? {} : { deadline: Date.now() + timeoutMs }) };
+}
+
+/** Throws `AdminCallError`. */
+export function call<Q, R>(client: AdminClient, method: Unary<Q, R>, request: Q): Promise<R> {
+  return new Promise((resolve, reject) => {
+    method.call(client.stub, request, client.metadata, client.options(), (error, response) => {
+      if (error === null) resolve(response);
+      else reject(new AdminCallError(error, client.stub.getChannel().getTarget()));
+    });
+  });
+}
+
+function addressOf({ admin: { host, port } }: Config): string {
+  return `${host.includes(':') ? `[${host}]` : host}:${port}`;
+}
+
+async function tokenOf(config: Config, file: string | undefined): Promise<string | null> {
+  if (file !== undefined) return (await read(file)).toString('utf8').trim();
+  return config.admin.token ?? readToken(dataDirectoryPath(config.dataDir));
+}
+
+/** TLS as soon as an authority is named, or the daemon on this machine is configured with a certificate. */
+async function credentialsOf({ admin }: Config, flags: ConnectionFlags): Promise<ChannelCredentials> {
+  const authority = flags.ca ?? admin.certificate;
+  if (authority === null) return ChannelCredentials.createInsecure();
+  if (flags.cert === undefined || flags.key === undefined) return ChannelCredentials.createSsl(await read(authority));
+  return ChannelCredentials.createSsl(await read(authority), await read(flags.key), await read(flags.cert));
+}
+
+async function read(path: string): Promise<Buffer> {
+  try {
+    return await readFile(path);
+  } catch (error) {
+    throw new CommandError(`cannot read ${path}: ${(error as Error).message}`, { cause: error });
+  }
+}

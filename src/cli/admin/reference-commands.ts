@@ -1,0 +1,199 @@
+/** `vigie admin`: clients, keys, site categories and points of interest. */
+
+import { createReadStream } from 'node:fs';
+import { createInterface } from 'node:readline';
+import {
+  ApiKey,
+  Client,
+  CreateApiKeyResponse,
+  ListApiKeysResponse,
+  ListClientsResponse,
+} from '../../admin/generated/vigie/admin/v1/clients.ts';
+import {
+  ListPointSourcesResponse,
+  ListSiteCategoriesResponse,
+  PointOfInterest,
+  PointSource,
+  SetSiteCategoriesResponse,
+} from '../../admin/generated/vigie/admin/v1/reference.ts';
+import { CommandError, print } from '../terminal.ts';
+import { AdminCallError, type AdminClient, call } from './client.ts';
+import { type Command, named, STRING } from './command.ts';
+import { idOf, printFacts, printJson, printTable } from './output.ts';
+
+const POINTS_PER_MESSAGE = 1_000;
+
+const CLIENTS: readonly Command[] = [
+  {
+    words: 'clients list',
+    usage: '',
+    summary: 'clients of the REST API',
+    async run(client, { isJson }) {
+      const listed = await call(client, client.stub.listClients, { pageSize: 1_000, pageToken: '' });
+      if (isJson) return printJson(ListClientsResponse.toJSON(listed));
+      printTable(listed.clients, [
+        { title: 'CLIENT', value: ({ name }: Client) => idOf(name) },
+        { title: 'NAME', value: ({ displayName }) => displayName },
+        { title: 'PER SECOND', value: ({ rateLimitPerSecond }) => rateLimitPerSecond ?? 'default' },
+        { title: 'BURST', value: ({ rateLimitBurst }) => rateLimitBurst ?? 'default' },
+        { title: 'CREATED', value: ({ createTime }) => createTime },
+      ]);
+    },
+  },
+  {
+    words: 'clients create',
+    usage: 'NAME [--per-second N] [--burst N]',
+    summary: 'a new client; its limits hold for each of its keys',
+    options: { 'per-second': STRING, burst: STRING },
+    argumentsMin: 1,
+    async run(client, { args, whole, isJson }) {
+      const created = await call(client, client.stub.createClient, {
+        client: {
+          name: '',
+          displayName: args[0] as string,
+          rateLimitPerSecond: whole('per-second') || undefined,
+          rateLimitBurst: whole('burst') || undefined,
+          createTime: undefined,
+        },
+      });
+      if (isJson) printJson(Client.toJSON(created));
+      else print(idOf(created.name));
+    },
+  },
+  {
+    words: 'keys list',
+    usage: 'CLIENT',
+    summary: 'API keys of a client, newest first',
+    argumentsMin: 1,
+    async run(client, { args, isJson }) {
+      const parent = named('clients', args[0] as string);
+      const listed = await call(client, client.stub.listApiKeys, { parent, pageSize: 1_000, pageToken: '' });
+      if (isJson) return printJson(ListApiKeysResponse.toJSON(listed));
+      printTable(listed.apiKeys, [
+        { title: 'KEY', value: ({ name }: ApiKey) => idOf(name) },
+        { title: 'NAME', value: ({ displayName }) => displayName },
+        { title: 'PREFIX', value: ({ prefix }) => prefix },
+        { title: 'CREATED', value: ({ createTime }) => createTime },
+        { title: 'REVOKED', value: ({ revokeTime }) => revokeTime },
+      ]);
+    },
+  },
+  {
+    words: 'keys create',
+    usage: 'CLIENT [--name NAME]',
+    summary: 'a new API key; it is shown this once',
+    options: { name: STRING },
+    argumentsMin: 1,
+    async run(client, { args, text, isJson }) {
+      const request = { parent: named('clients', args[0] as string), displayName: text('name') };
+      const created = await call(client, client.stub.createApiKey, request);
+      if (isJson) printJson(CreateApiKeyResponse.toJSON(created));
+      else print(created.key);
+    },
+  },
+  {
+    words: 'keys revoke',
+    usage: 'CLIENT KEY',
+    summary: 'refuse the key from now on',
+    argumentsMin: 2,
+    async run(client, { args }) {
+      const [owner = '', key = ''] = args;
+      await call(client, client.stub.revokeApiKey, { name: `${named('clients', owner)}/apiKeys/${idOf(key)}` });
+    },
+  },
+];
+
+/** One JSON object a line: `facility`, `lat`, `lon`, and when known `displayName` and `attributes`. */
+async function importPoints(client: AdminClient, source: string, file: string): Promise<PointSource> {
+  return new Promise((resolve, reject) => {
+    const stream = client.stub.importPointsOfInterest(client.metadata, client.options(), (error, imported) => {
+      if (error === null) resolve(imported);
+      else reject(new AdminCallError(error, client.stub.getChannel().getTarget()));
+    });
+    const send = (points: PointOfInterest[]): Promise<void> =>
+      new Promise((sent) => {
+        if (stream.write({ source, points })) sent();
+        else stream.once('drain', sent);
+      });
+    sendLines(file, send).then(
+      () => stream.end(),
+      (error: Error) => {
+        stream.cancel();
+        reject(new CommandError(error.message, { cause: error }));
+      },
+    );
+  });
+}
+
+async function sendLines(file: string, send: (points: PointOfInterest[]) => Promise<void>): Promise<void> {
+  let points: PointOfInterest[] = [];
+  await send([]);
+  for await (const line of createInterface({ input: createReadStream(file) })) {
+    if (line.trim() !== '') points.push(PointOfInterest.fromJSON(JSON.parse(line)));
+    if (points.length < POINTS_PER_MESSAGE) continue;
+    await send(points);
+    points = [];
+  }
+  if (points.length > 0) await send(points);
+}
+
+export const REFERENCE_COMMANDS: readonly Command[] = [
+  ...CLIENTS,
+  {
+    words: 'site-categories list',
+    usage: '',
+    summary: 'what publisher.category of an advert may be called',
+    async run(client, { isJson }) {
+      const listed = await call(client, client.stub.listSiteCategories, { pageSize: 0, pageToken: '' });
+      if (isJson) return printJson(ListSiteCategoriesResponse.toJSON(listed));
+      for (const { displayName } of listed.siteCategories) print(displayName);
+    },
+  },
+  {
+    words: 'site-categories set',
+    usage: 'NAME…',
+    summary: 'make these the only ones; those that searches name cannot go',
+    argumentsMin: 1,
+    argumentsMax: 1_000,
+    async run(client, { args, isJson }) {
+      const set = await call(client, client.stub.setSiteCategories, { displayNames: [...args] });
+      if (isJson) return printJson(SetSiteCategoriesResponse.toJSON(set));
+      for (const { displayName } of set.siteCategories) print(displayName);
+    },
+  },
+  {
+    words: 'points list',
+    usage: '',
+    summary: 'sources of points of interest',
+    async run(client, { isJson }) {
+      const listed = await call(client, client.stub.listPointSources, { pageSize: 0, pageToken: '' });
+      if (isJson) return printJson(ListPointSourcesResponse.toJSON(listed));
+      printTable(listed.pointSources, [
+        { title: 'SOURCE', value: ({ name }) => idOf(name) },
+        { title: 'POINTS', value: ({ pointCount }) => pointCount },
+        { title: 'IMPORTED', value: ({ importTime }) => importTime },
+      ]);
+    },
+  },
+  {
+    words: 'points import',
+    usage: 'SOURCE FILE',
+    summary: 'replace a source by FILE: a JSON object a line with facility, lat, lon, displayName, attributes',
+    argumentsMin: 2,
+    async run(client, { args, isJson }) {
+      const [source = '', file = ''] = args;
+      const imported = await importPoints(client, named('pointSources', source), file);
+      if (isJson) printJson(PointSource.toJSON(imported));
+      else printFacts({ source: idOf(imported.name), points: imported.pointCount });
+    },
+  },
+  {
+    words: 'points delete',
+    usage: 'SOURCE',
+    summary: 'delete a source and its points',
+    argumentsMin: 1,
+    async run(client, { args }) {
+      await call(client, client.stub.deletePointSource, { name: named('pointSources', args[0] as string) });
+    },
+  },
+];

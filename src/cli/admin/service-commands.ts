@@ -1,0 +1,209 @@
+/** `vigie admin`: status, stages, index, explanations and the live view. */
+
+import { once } from 'node:events';
+import { Activity } from '../../admin/generated/vigie/admin/v1/activity.ts';
+import { ExplainMatchResponse, Index, IndexedSearch } from '../../admin/generated/vigie/admin/v1/matching.ts';
+import { Stage, Status } from '../../admin/generated/vigie/admin/v1/status.ts';
+import { print, styled } from '../terminal.ts';
+import { AdminCallError, type AdminClient, call } from './client.ts';
+import { BOOLEAN, type Command, endpointNamed, type Input, named, STRING } from './command.ts';
+import { idOf, printFacts, printJson, printTable, stateOf } from './output.ts';
+
+function showStages(stages: readonly Stage[]): void {
+  printTable(stages, [
+    { title: 'STAGE', value: ({ name }) => idOf(name) },
+    { title: 'STATE', value: ({ state }) => stateOf(state) },
+    { title: 'IN FLIGHT', value: ({ inFlight }) => inFlight },
+    { title: 'INSTANCES', value: ({ instanceCount }) => instanceCount },
+    { title: 'PAUSED SINCE', value: ({ pauseTime }) => pauseTime },
+    { title: 'REASON', value: ({ pauseReason }) => pauseReason },
+  ]);
+}
+
+function showIndex({ instances, storedSearchCount }: Index): void {
+  printFacts({ 'searches stored': storedSearchCount });
+  for (const { instance, searchCount, buildTime, figures } of instances) {
+    print();
+    printFacts({ instance: idOf(instance), searches: searchCount, built: buildTime, ...figures });
+  }
+}
+
+function showStatus(status: Status): void {
+  printFacts({
+    version: status.version,
+    'failed deliveries': status.failedDeliveryCount,
+    'dead letters': status.deadLetterCount,
+    'paused endpoints': status.pausedEndpointCount,
+    'oldest due': status.oldestDueTime,
+    'searches stored': status.index?.storedSearchCount,
+  });
+  for (const { state, count } of status.openDeliveries) printFacts({ [`deliveries ${state}`]: count });
+  print();
+  showStages(status.stages);
+  print();
+  printTable(status.streams, [
+    { title: 'STREAM', value: ({ name }) => idOf(name) },
+    { title: 'MESSAGES', value: ({ messageCount }) => messageCount },
+    { title: 'BYTES', value: ({ byteCount }) => byteCount },
+    { title: 'PENDING', value: ({ pendingCount }) => pendingCount },
+    { title: 'UNACKNOWLEDGED', value: ({ ackPendingCount }) => ackPendingCount },
+  ]);
+  print();
+  printTable(status.instances, [
+    { title: 'INSTANCE', value: ({ name }) => idOf(name) },
+    { title: 'HOST', value: ({ host, processId }) => `${host}:${processId}` },
+    { title: 'ROLES', value: ({ roles }) => roles.join(',') },
+    { title: 'STARTED', value: ({ startTime }) => startTime },
+  ]);
+}
+
+function stageCommand(verb: 'pause' | 'resume' | 'drain', summary: string): Command {
+  const takesReason = verb !== 'resume';
+  return {
+    words: `stages ${verb}`,
+    usage: `STAGE${takesReason ? ' [--reason TEXT]' : ''}`,
+    summary,
+    argumentsMin: 1,
+    ...(takesReason ? { options: { reason: STRING } } : {}),
+    async run(client, { args, text, isJson }) {
+      const name = named('stages', args[0] as string);
+      const { stub } = client;
+      const stage = await (verb === 'resume'
+        ? call(client, stub.resumeStage, { name })
+        : call(client, verb === 'pause' ? stub.pauseStage : stub.drainStage, { name, reason: text('reason') }));
+      if (isJson) printJson(Stage.toJSON(stage));
+      else showStages([stage]);
+    },
+  };
+}
+
+function showExplanation(explained: ExplainMatchResponse): void {
+  print(styled('bold', explained.isSatisfied ? 'satisfied' : 'not satisfied'));
+  printTable(explained.verdicts, [
+    { title: 'CRITERION', value: ({ criterion }) => criterion },
+    { title: 'HOLDS', value: ({ holds }) => (holds ? 'yes' : 'no') },
+    { title: 'EXPECTED', value: ({ expected }) => expected },
+    { title: 'ACTUAL', value: ({ actual }) => actual },
+  ]);
+  print();
+  printFacts({ match: explained.pair?.match, began: explained.pair?.beginTime, updated: explained.pair?.updateTime });
+  for (const { delivery, explanation } of explained.deliveries) {
+    print(`${idOf(delivery?.name ?? '')}  ${delivery?.kind ?? ''}  ${explanation}`);
+  }
+  for (const note of explained.notes) print(`note: ${note}`);
+}
+
+async function watch(client: AdminClient, { text, flag, isJson }: Input): Promise<void> {
+  const request = {
+    kinds: text('kinds') === '' ? [] : text('kinds').split(','),
+    search: named('searches', text('search')),
+    property: named('properties', text('property')),
+    endpoint: endpointNamed(text('endpoint')),
+    failuresOnly: flag('failures'),
+  };
+  const stream = client.stub.watchActivity(request, client.metadata, client.options());
+  let isInterrupted = false;
+  process.once('SIGINT', () => {
+    isInterrupted = true;
+    stream.cancel();
+  });
+  try {
+    for await (const activity of stream as AsyncIterable<Activity>) {
+      const line = isJson ? JSON.stringify(Activity.toJSON(activity)) : describe(activity);
+      if (!process.stdout.write(`${line}\n`)) await once(process.stdout, 'drain');
+    }
+  } catch (error) {
+    if (!isInterrupted) throw new AdminCallError(error as never, client.stub.getChannel().getTarget());
+  }
+}
+
+function describe({ time, skippedCount, fact }: Activity): string {
+  const skipped = skippedCount > 0 ? `(${skippedCount} skipped) ` : '';
+  return `${time?.toISOString() ?? ''}  ${skipped}${describeFact(fact)}`;
+}
+
+function describeFact(fact: Activity['fact']): string {
+  switch (fact?.$case) {
+    case 'change': {
+      const { property, kind, field, oldValue, newValue } = fact.value;
+      return `change   ${property}  ${kind}${field === '' ? '' : `  ${field} ${oldValue} → ${newValue}`}`;
+    }
+    case 'match':
+      return `match    ${fact.value.search}  ${fact.value.property}`;
+    case 'attempt': {
+      const { delivery, number, error, statusCode, durationMs, state } = fact.value;
+      return `attempt  ${delivery}  #${number} ${error === '' ? statusCode : `${error} ${statusCode || ''}`.trim()}  ${durationMs} ms  ${state}`;
+    }
+    default:
+      return 'something that this version does not know';
+  }
+}
+
+export const SERVICE_COMMANDS: readonly Command[] = [
+  {
+    words: 'status',
+    usage: '',
+    summary: 'instances, stages, streams, what waits and what failed',
+    async run(client, { isJson }) {
+      const status = await call(client, client.stub.getStatus, {});
+      if (isJson) printJson(Status.toJSON(status));
+      else showStatus(status);
+    },
+  },
+  stageCommand('pause', 'take up no new work; nothing is lost. STAGE: intake, deliver or sweeper'),
+  stageCommand('resume', 'take up work again'),
+  stageCommand('drain', 'pause, and wait until nothing is under way'),
+  {
+    words: 'index show',
+    usage: '',
+    summary: 'what the search index of every instance holds',
+    async run(client, { isJson }) {
+      const index = await call(client, client.stub.getIndex, {});
+      if (isJson) printJson(Index.toJSON(index));
+      else showIndex(index);
+    },
+  },
+  {
+    words: 'index rebuild',
+    usage: '',
+    summary: 'read every search anew, on every instance',
+    async run(client, { isJson }) {
+      const index = await call(client, client.stub.rebuildIndex, {});
+      if (isJson) printJson(Index.toJSON(index));
+      else showIndex(index);
+    },
+  },
+  {
+    words: 'index search',
+    usage: 'SEARCH',
+    summary: 'one search as the matcher understands it',
+    argumentsMin: 1,
+    async run(client, { args, isJson }) {
+      const found = await call(client, client.stub.getIndexedSearch, { name: named('searches', args[0] as string) });
+      if (isJson) return printJson(IndexedSearch.toJSON(found));
+      const { criteriaJson, ...facts } = found;
+      printFacts(facts);
+      printJson(JSON.parse(criteriaJson));
+    },
+  },
+  {
+    words: 'explain',
+    usage: 'SEARCH PROPERTY',
+    summary: 'why a property does or does not satisfy a search, and what was sent',
+    argumentsMin: 2,
+    async run(client, { args, isJson }) {
+      const [search = '', property = ''] = args;
+      const request = { search: named('searches', search), property: named('properties', property) };
+      const explained = await call(client, client.stub.explainMatch, request);
+      if (isJson) printJson(ExplainMatchResponse.toJSON(explained));
+      else showExplanation(explained);
+    },
+  },
+  {
+    words: 'watch',
+    usage: '[--kinds changes,matches,attempts] [--search ID] [--property ID] [--endpoint ID|URL] [--failures]',
+    summary: 'changes, matches and attempts as they happen, until Ctrl-C',
+    options: { kinds: STRING, search: STRING, property: STRING, endpoint: STRING, failures: BOOLEAN },
+    run: watch,
+  },
+];
