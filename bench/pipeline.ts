@@ -22,7 +22,9 @@ import { type Broker, connectBroker } from '../src/broker/connection.ts';
 import { type Publication, publishAll } from '../src/broker/publish.ts';
 import { advertSubject, ensureAdvertsStream } from '../src/broker/topology.ts';
 import { createSampleCrawler, type SampleCrawler } from '../src/cli/sample-adverts.ts';
-import { openServers } from '../src/embedded/servers.ts';
+import { cacheDirectory } from '../src/embedded/data-directory.ts';
+import { startNatsServer } from '../src/embedded/nats-server.ts';
+import { startPostgres } from '../src/embedded/postgres.ts';
 import { loadReference } from '../src/reference/communes.ts';
 import { type Database, migrate, openDatabase } from '../src/store/database.ts';
 import { usageOf } from './pipeline/processes.ts';
@@ -66,6 +68,7 @@ interface Run {
   readonly crawler: SampleCrawler;
   readonly published: { count: number };
   readonly daemon: { readonly pid: number; readonly operationsUrl: string };
+  readonly processes: Readonly<Record<string, number>>;
 }
 
 interface Counts {
@@ -78,12 +81,16 @@ interface Counts {
 
 async function main(): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'vigie-bench-'));
-  const none = { databaseUrl: null, natsUrl: null, natsServerBin: process.env.NATS_SERVER_BIN ?? null, cacheDir: null };
-  const servers = await openServers({ ...none, dataDir: folder }, () => undefined);
+  const cacheDir = cacheDirectory(null);
+  const serverBin = process.env.NATS_SERVER_BIN ?? null;
+  const [postgres, nats] = await Promise.all([
+    startPostgres({ dataDir: folder, cacheDir }),
+    startNatsServer({ dataDir: folder, cacheDir, serverBin }),
+  ]);
   const receiver = await startReceiver();
-  await migrate(servers.databaseUrl);
-  const database = openDatabase({ url: servers.databaseUrl, connectionsMax: 4, onConnectionLost: () => undefined });
-  const broker = await connectBroker({ url: servers.natsUrl, name: 'bench', onStatus: () => undefined });
+  await migrate(postgres.url);
+  const database = openDatabase({ url: postgres.url, connectionsMax: 4, onConnectionLost: () => undefined });
+  const broker = await connectBroker({ url: nats.url, name: 'bench', onStatus: () => undefined });
   await ensureAdvertsStream(broker);
   const endpoints = Array.from({ length: options.endpoints }, (_, position) => `${receiver.url}/${position}`);
   say(`${options.searches} searches, ${options.notifying * 100} % notifying, on ${options.endpoints} endpoints`);
@@ -93,11 +100,12 @@ async function main(): Promise<void> {
     notifyingShare: options.notifying,
     endpoints,
   });
-  const { daemon, readySeconds, stop } = await startDaemon(servers.databaseUrl, servers.natsUrl);
+  const { daemon, readySeconds, stop } = await startDaemon(postgres.url, nats.url);
   try {
     const reference = await loadReference();
     const crawler = createSampleCrawler({ seed: options.seed, reference, startAt: new Date(), intervalMs: 1 });
-    const run = { database, broker, receiver, crawler, published: { count: 0 }, daemon };
+    const processes = { daemon: daemon.pid, postgres: postgres.pid, nats: nats.pid, bench: process.pid };
+    const run = { database, broker, receiver, crawler, published: { count: 0 }, daemon, processes };
     const throughput = await measureThroughput(run);
     const latency = await measureLatency(run);
     await untilDelivered(run);
@@ -117,7 +125,7 @@ async function main(): Promise<void> {
     await broker.close();
     await database.end();
     await receiver.close();
-    await servers.stop();
+    await Promise.all([postgres.stop(), nats.stop()]);
     await rm(folder, { recursive: true, force: true });
   }
 }
@@ -157,14 +165,14 @@ async function startDaemon(databaseUrl: string, natsUrl: string) {
 
 /** Publishes as fast as the daemon records, for the given time; measures until the last one is recorded. */
 async function measureThroughput(run: Run) {
-  const before = { usage: usageOf(run.daemon.pid), counts: await countsOf(run) };
+  const before = { cpu: cpuOf(run), counts: await countsOf(run) };
   const startedAt = performance.now();
   const elapsed = (): number => (performance.now() - startedAt) / 1_000;
   let peakMb = 0;
   let shownAt = 0;
   while (elapsed() < options.seconds) {
     await publishNext(run, PUBLISH_BATCH);
-    while (run.published.count - (await countsOf(run)).recorded > BACKLOG_MAX) await wait(20);
+    while (run.published.count - (await countsOf(run)).recorded > BACKLOG_MAX) await wait(200);
     peakMb = Math.max(peakMb, usageOf(run.daemon.pid).residentMb);
     if (elapsed() - shownAt < 10) continue;
     shownAt = elapsed();
@@ -178,7 +186,7 @@ async function measureThroughput(run: Run) {
   const counts = await countsOf(run);
   const recorded = counts.recorded - before.counts.recorded;
   const changed = counts.changed - before.counts.changed;
-  const cpu = usageOf(run.daemon.pid).cpuSeconds - before.usage.cpuSeconds;
+  const cpu = Object.entries(cpuOf(run)).map(([name, now]) => [name, round(now - (before.cpu[name] ?? 0), 1)]);
   await untilDelivered(run);
   const deliveredSeconds = elapsed();
   return {
@@ -188,9 +196,19 @@ async function measureThroughput(run: Run) {
     changesPerSecond: round(changed / seconds, 0),
     matchesPerChange: round((counts.matches - before.counts.matches) / changed, 2),
     deliveriesPerSecond: round((await countsOf(run)).deliveries / deliveredSeconds, 0),
-    daemonCpuSeconds: round(cpu, 1),
+    cpuSeconds: Object.fromEntries(cpu),
+    residentMb: Object.fromEntries(
+      Object.entries(run.processes).map(([name, pid]) => [name, round(usageOf(pid).residentMb, 0)]),
+    ),
     daemonPeakMb: round(peakMb, 0),
   };
+}
+
+/** CPU seconds by process; the bench's own without the servers and the daemon, which are its children. */
+function cpuOf({ processes }: Run): Record<string, number> {
+  const seconds = Object.fromEntries(Object.entries(processes).map(([name, pid]) => [name, usageOf(pid).cpuSeconds]));
+  const { bench = 0, ...children } = seconds;
+  return { ...children, bench: bench - Object.values(children).reduce((sum, child) => sum + child, 0) };
 }
 
 /** Publishes at a steady rate and waits for what it leads to. */
