@@ -70,7 +70,7 @@ const RECORD = `
   from settled join locked on locked.id = settled.id
   where deliveries.id = locked.id and locked.attempt_count = settled.number
     and (locked.state = 'sending'
-      or settled.state = 'delivered' and locked.state in ('retry_wait', 'parked', 'failed'))`;
+      or settled.state = 'delivered' and locked.state in ('queued', 'retry_wait', 'parked', 'failed'))`;
 
 /** Searches are locked in key order, so that two batches cannot lock each other out. */
 const NOTE_ALERTS = `
