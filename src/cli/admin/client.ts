@@ -47,7 +47,11 @@ export class AdminCallError extends CommandError {
 
   constructor({ code, details }: Pick<ServiceError, 'code' | 'details'>, address: string) {
     const isAway = code === status.UNAVAILABLE;
-    super(isAway ? `no answer from ${address}: ${details}` : `${status[code].toLowerCase()}: ${details}`);
+    super(
+      isAway
+        ? `no answer from ${address.replace(/^dns:/, '')}: ${details}`
+        : `${status[code].toLowerCase()}: ${details}`,
+    );
     this.exitCode = EXIT_CODES[code] ?? 1;
   }
 }

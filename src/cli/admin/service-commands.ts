@@ -36,8 +36,8 @@ function showStatus(status: Status): void {
     'paused endpoints': status.pausedEndpointCount,
     'oldest due': status.oldestDueTime,
     'searches stored': status.index?.storedSearchCount,
+    ...Object.fromEntries(status.openDeliveries.map(({ state, count }) => [`deliveries ${state}`, count])),
   });
-  for (const { state, count } of status.openDeliveries) printFacts({ [`deliveries ${state}`]: count });
   print();
   showStages(status.stages);
   print();
