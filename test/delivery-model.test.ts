@@ -82,7 +82,10 @@ class World {
         return;
       case 'sweep':
         return this.sweep();
-      default:
+      case 'send':
+      case 'record':
+      case 'settle':
+      case 'crash':
         return this.goOn(step.type, step.who, step.error);
     }
   }

@@ -4,7 +4,7 @@
  * their endpoint has room again.
  */
 
-import { type Actor, type ActorFailure, spawn } from '../actor/actor.ts';
+import { type ActorFailure, spawn } from '../actor/actor.ts';
 import type { PulledMessage } from '../broker/pull.ts';
 import type { Uuid } from '../domain/ids.ts';
 import type { Database } from '../store/database.ts';
@@ -16,14 +16,23 @@ export interface Parked {
   readonly message: PulledMessage;
 }
 
-const PARKED_MAX = 1_024;
+export interface Parking {
+  /** Resolves on admission. */
+  tell(parked: Parked): Promise<void>;
+  /** Resolves when everything told is parked and its messages are acknowledged. */
+  drain(): Promise<void>;
+}
+
+const PARKED_MAX = 2_048;
 
 export function startParking(
   database: Database,
   onParked: (endpointKeys: ReadonlySet<string>) => void,
   onFailure: (failure: ActorFailure) => void,
-): Actor<Parked> {
-  return spawn<Parked>({
+): Parking {
+  /** One batch is acknowledged while the next one is written. */
+  let acknowledged: Promise<unknown> = Promise.resolve();
+  const actor = spawn<Parked>({
     name: 'parking',
     mailboxMax: PARKED_MAX,
     batchMax: PARKED_MAX,
@@ -35,7 +44,15 @@ export function startParking(
         batch.map(({ id }) => id),
       );
       onParked(new Set(batch.map(({ endpointKey }) => endpointKey)));
-      await Promise.all(batch.map(({ message }) => message.settle({ type: 'ack' })));
+      await acknowledged;
+      acknowledged = Promise.all(batch.map(({ message }) => message.settle({ type: 'ack' })));
     },
   });
+  return {
+    tell: (parked) => actor.tell(parked),
+    async drain() {
+      await actor.drain();
+      await acknowledged;
+    },
+  };
 }

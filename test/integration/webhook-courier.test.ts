@@ -12,6 +12,7 @@ import { until } from '../support/until.ts';
 import { type Behaviour, startWebhookReceiver } from '../support/webhook-receiver.ts';
 
 const RETRY_DELAY_MS = 250;
+const RESET: Behaviour = { type: 'reset' };
 
 /** What each endpoint does, and how its deliveries must end. */
 const ENDPOINTS: Readonly<Record<string, { readonly behaviours: [Behaviour, ...Behaviour[]]; readonly ends: string }>> =
@@ -33,7 +34,7 @@ const ENDPOINTS: Readonly<Record<string, { readonly behaviours: [Behaviour, ...B
     resetting: { behaviours: [{ type: 'reset' }], ends: 'failed' },
     babbling: { behaviours: [{ type: 'garbage' }], ends: 'failed' },
     recovering: {
-      behaviours: [...Array(5).fill({ type: 'reset' }), { type: 'answer', status: 200 }] as [Behaviour],
+      behaviours: [RESET, RESET, RESET, RESET, RESET, { type: 'answer', status: 200 }],
       ends: 'delivered',
     },
   };
@@ -155,8 +156,8 @@ test('a paused endpoint gets nothing until it is resumed', async (t) => {
 
 test('health counts failures in a row and forgets them with a success', async (t) => {
   const receiver = await startWebhookReceiver(t);
-  const refusals = Array<Behaviour>(4).fill({ type: 'answer', status: 500 });
-  receiver.script('/hook', ...(refusals as [Behaviour]), { type: 'answer', status: 200 });
+  const refusal: Behaviour = { type: 'answer', status: 500 };
+  receiver.script('/hook', refusal, refusal, refusal, refusal, { type: 'answer', status: 200 });
   const stage = await openDeliveryStage(t, { retryDelayMs: 400 });
   const search = await seedSearch(stage.database);
   const key = endpointKeyOf(receiver.urlOf('/hook'));
