@@ -158,7 +158,15 @@ function deliveryMetrics(registers: Registers, counter: MakeCounter, histogram: 
 }
 
 function callMetrics(registers: Registers) {
+  const adminCalls = new Counter({
+    name: 'vigie_admin_calls_total',
+    help: 'gRPC calls of operators, by code',
+    labelNames: ['code'],
+    registers,
+  });
+  adminCalls.inc({ code: 'OK' }, 0);
   return {
+    adminCalls,
     requests: new Counter({
       name: 'vigie_api_requests_total',
       help: 'REST requests answered, by class of status',
@@ -170,12 +178,6 @@ function callMetrics(registers: Registers) {
       help: 'Duration of REST requests',
       labelNames: ['method'],
       buckets: REQUEST_SECONDS,
-      registers,
-    }),
-    adminCalls: new Counter({
-      name: 'vigie_admin_calls_total',
-      help: 'gRPC calls of operators, by code',
-      labelNames: ['code'],
       registers,
     }),
   };

@@ -1,0 +1,149 @@
+/** The story of an operator: an endpoint fails for a while, and everything it missed is sent to it once it is well. */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { runVigie } from '../support/daemon.ts';
+import { metricOf, type OperatorScene, startScene } from '../support/operator-scene.ts';
+import { until } from '../support/until.ts';
+
+test('after an outage a replay sends exactly the missing deliveries, under their own ids', async (t) => {
+  const scene = await startScene(t, { VIGIE_RETRY_DELAY_MS: '100' });
+  const { daemon, receiver, search } = scene;
+  const admin = adminOf(scene);
+
+  await scene.publishAdverts(3);
+  await receiver.until((posts) => posts.filter(({ status }) => status === 200).length === 3);
+
+  receiver.script('/hook', { type: 'answer', status: 500, body: 'database of the client is full' });
+  const missedProperties = await scene.publishAdverts(4);
+
+  // The alert VigieDeliveriesExhausted looks at this counter.
+  await until(
+    () => metricOf(daemon, 'vigie_deliveries_exhausted_total'),
+    (count) => count === 4,
+  );
+
+  const { deliveries: failed } = await admin(
+    'deliveries',
+    'list',
+    '--state',
+    'failed',
+    '--endpoint',
+    receiver.urlOf('/hook'),
+  );
+  assert.equal(failed.length, 4);
+  assert.deepEqual(new Set(failed.map(({ property }: Named) => idOf(property))), new Set(missedProperties));
+
+  const explained = await admin('explain', search.id, missedProperties[0] as string);
+  assert.equal(explained.isSatisfied, true);
+  assert.match(explained.deliveries[0].explanation, /not delivered: all 6 attempts failed.*HTTP status 500/);
+
+  receiver.script('/hook', { type: 'answer', status: 200 });
+  await scene.publishAdverts(1);
+  await receiver.until((posts) => posts.filter(({ status }) => status === 200).length === 4);
+  const postCount = receiver.posts.length;
+  const failedIds = failed.map(({ name }: Named) => idOf(name)).sort();
+
+  const preview = await admin('deliveries', 'replay', '--search', search.id, '--since', '1h', '--dry-run');
+  assert.equal(preview.replayedCount, 4);
+  assert.deepEqual(preview.sample.map(idOf).sort(), failedIds);
+  assert.equal(receiver.posts.length, postCount, 'a dry run sends nothing');
+
+  const replayed = await admin('deliveries', 'replay', '--search', search.id, '--since', '1h');
+  assert.equal(replayed.replayedCount, 4);
+  await receiver.until((posts) => posts.length === postCount + 4);
+  const resent = receiver.posts.slice(postCount);
+  assert.deepEqual(resent.map(({ id }) => id).sort(), failedIds);
+  for (const { id, body } of resent)
+    assert.deepEqual(body, receiver.postsOf(id)[0]?.body, 'the bytes of the first attempt');
+
+  await until(
+    () => metricOf(daemon, 'vigie_failed_deliveries'),
+    (count) => count === 0,
+  );
+  const accepted = receiver.posts.filter(({ status }) => status === 200).map(({ id }) => id);
+  assert.equal(new Set(accepted).size, accepted.length, 'nothing was accepted twice');
+  assert.equal(accepted.length, 8);
+
+  const delivery = await until(
+    () => admin('deliveries', 'show', failedIds[0] as string),
+    ({ state }) => state === 'STATE_DELIVERED',
+  );
+  assert.equal(delivery.attempts.length, 7);
+  assert.equal(delivery.attemptCount, 1, 'of the new series');
+  assert.equal(delivery.replayCount, 1);
+  const again = await admin('deliveries', 'replay', '--all', '--dry-run');
+  assert.equal(again.replayedCount ?? 0, 0);
+});
+
+test('a paused endpoint keeps its deliveries, shows in the status, and gets them when it is resumed', async (t) => {
+  const scene = await startScene(t);
+  const { receiver } = scene;
+  const admin = adminOf(scene);
+  await scene.publishAdverts(1);
+  await receiver.until((posts) => posts.length === 1);
+  await until(
+    () => admin('endpoints', 'list'),
+    ({ endpoints = [] }) => endpoints.length === 1,
+  );
+
+  await admin('endpoints', 'pause', receiver.urlOf('/hook'), '--reason', 'they asked');
+  assert.equal((await admin('status')).pausedEndpointCount, 1);
+  await scene.publishAdverts(5);
+  const parked = await until(
+    () => admin('endpoints', 'show', receiver.urlOf('/hook')),
+    ({ parkedCount }) => parkedCount === 5,
+  );
+  assert.equal(parked.pauseReason, 'they asked');
+  assert.equal(receiver.posts.length, 1);
+
+  await admin('endpoints', 'resume', receiver.urlOf('/hook'));
+  await receiver.until((posts) => posts.length === 6);
+});
+
+test('a paused stage keeps everything and goes on when it is resumed', async (t) => {
+  const scene = await startScene(t);
+  const { receiver, daemon } = scene;
+  const admin = adminOf(scene);
+  const drained = await admin('stages', 'drain', 'intake', '--reason', 'migration');
+  assert.equal(drained.state, 'STATE_PAUSED');
+  await scene.publishAdverts(3);
+  const status = await until(
+    () => admin('status'),
+    ({ streams }) => Number(streams[0].pendingCount) === 3,
+  );
+  assert.equal(status.stages[0].state, 'STATE_PAUSED');
+  assert.equal(status.stages[0].pauseReason, 'migration');
+  assert.equal(await metricOf(daemon, 'vigie_changes_total'), 0);
+
+  await admin('stages', 'drain', 'deliver');
+  await admin('stages', 'resume', 'intake');
+  await until(
+    () => admin('status'),
+    ({ openDeliveries }) => openDeliveries[0].count === 3,
+  );
+  assert.equal(receiver.posts.length, 0);
+  await admin('stages', 'resume', 'deliver');
+  await receiver.until((posts) => posts.length === 3);
+});
+
+interface Named {
+  readonly name: string;
+  readonly property: string;
+}
+
+function idOf(name: string): string {
+  return name.slice(name.lastIndexOf('/') + 1);
+}
+
+/** Runs `vigie admin … --json` as an operator would, and reads what it prints. */
+function adminOf({ servers, daemon }: OperatorScene) {
+  return async (...args: string[]): Promise<any> => {
+    const { code, stdout, stderr } = await runVigie(
+      ['admin', ...args, '--json', '--address', daemon.adminAddress],
+      servers,
+    );
+    assert.equal(code, 0, stderr);
+    return JSON.parse(stdout);
+  };
+}

@@ -1,0 +1,78 @@
+/** What the tests of operators share: a daemon with one search, adverts that satisfy it, and an endpoint. */
+
+import { randomUUID } from 'node:crypto';
+import { type Broker, connectBroker } from '../../src/broker/connection.ts';
+import { publish } from '../../src/broker/publish.ts';
+import { advertSubject } from '../../src/broker/topology.ts';
+import { createApiKey, type Daemon, type Settings, startDaemon } from './daemon.ts';
+import { type CreatedSearch, restClient } from './rest-client.ts';
+import { type Cleanup, startTestServers, type TestServers } from './servers.ts';
+import { startWebhookReceiver, type WebhookReceiver } from './webhook-receiver.ts';
+
+export interface OperatorScene {
+  readonly servers: TestServers;
+  readonly daemon: Daemon;
+  readonly key: string;
+  readonly receiver: WebhookReceiver;
+  readonly search: CreatedSearch;
+  /** Publishes adverts that satisfy the search; resolves with their properties. */
+  publishAdverts(count: number, headers?: Readonly<Record<string, string>>): Promise<readonly string[]>;
+  publishPoison(): Promise<void>;
+}
+
+export async function startScene(cleanup: Cleanup, settings: Settings = {}): Promise<OperatorScene> {
+  const servers = await startTestServers(cleanup);
+  const receiver = await startWebhookReceiver(cleanup);
+  const daemon = await startDaemon(cleanup, servers, settings);
+  const key = await createApiKey(servers);
+  const search = await restClient(daemon, key).createSearch({
+    title: 'Toulon',
+    budgetMax: 300_000,
+    notificationEnabled: true,
+    endpointRecipient: receiver.urlOf('/hook'),
+  });
+  const broker = await connectBroker({ url: servers.nats.url, name: 'test', onStatus: () => undefined });
+  cleanup.after(() => broker.close());
+  return {
+    servers,
+    daemon,
+    key,
+    receiver,
+    search,
+    publishAdverts: (count, headers = {}) => publishAdverts(broker, count, headers),
+    async publishPoison() {
+      const bytes = Buffer.from('{"kind":"upsert"');
+      await publish(broker, { subject: advertSubject(randomUUID()), messageId: randomUUID(), bytes });
+    },
+  };
+}
+
+async function publishAdverts(
+  broker: Broker,
+  count: number,
+  headers: Readonly<Record<string, string>>,
+): Promise<readonly string[]> {
+  const properties: string[] = [];
+  for (let i = 0; i < count; i++) {
+    const uuid = randomUUID();
+    const message = {
+      kind: 'upsert',
+      crawledAt: new Date().toISOString(),
+      property: { uuid, transactionType: 0, propertyType: 0, city: { insee: '83137' } },
+      advert: { uuid: randomUUID(), title: 'Appartement', price: 250_000, surface: 60 },
+    };
+    const bytes = Buffer.from(JSON.stringify(message));
+    await publish(broker, { subject: advertSubject(uuid), messageId: randomUUID(), bytes, headers });
+    properties.push(uuid);
+  }
+  return properties;
+}
+
+/** The sum of a counter or gauge over its labels, as the operations port shows it; 0 when absent. */
+export async function metricOf({ operationsUrl }: Pick<Daemon, 'operationsUrl'>, name: string): Promise<number> {
+  const exposition = await (await fetch(`${operationsUrl}/metrics`)).text();
+  return exposition
+    .split('\n')
+    .filter((line) => line.startsWith(`${name} `) || line.startsWith(`${name}{`))
+    .reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' ') + 1)), 0);
+}
