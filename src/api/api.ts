@@ -32,7 +32,9 @@ export function createApi(dependencies: ApiDependencies): Koa {
   app.use(tagged);
   app.use(authenticate(apiKeyVerifier(database, nowMs)));
   app.use(limitRate(settings, nowMs));
-  for (const router of createRouters(dependencies)) app.use(router.routes());
+  const { router, shortCut } = createRoutes(dependencies);
+  app.use(shortCut);
+  app.use(router.routes());
   app.use(refuseMethod);
   // What happens after the answer has begun, a client that hangs up mostly. Koa would print it.
   app.on('error', (error: Error, ctx?: Context) => {
@@ -41,11 +43,13 @@ export function createApi(dependencies: ApiDependencies): Koa {
   return app;
 }
 
-/** Exported for the test that holds the table of endpoints against them. Points, asked most, are matched first. */
-export function createRouters(dependencies: ApiDependencies): readonly Router[] {
-  const points = new Router({ sensitive: true });
-  pointRoutes(points, dependencies);
+/** Exported for the test that holds the table of endpoints against the router. */
+export function createRoutes(dependencies: ApiDependencies): {
+  readonly router: Router;
+  readonly shortCut: Middleware;
+} {
   const router = new Router({ sensitive: true });
+  const shortCut = pointRoutes(router, dependencies);
   documentationRoutes(router, dependencies);
   searchRoutes(router, dependencies);
   matchRoutes(router, dependencies);
@@ -53,7 +57,7 @@ export function createRouters(dependencies: ApiDependencies): readonly Router[] 
   propertyRoutes(router, dependencies);
   referenceRoutes(router, dependencies);
   webhookTestRoutes(router, dependencies);
-  return [points, router];
+  return { router, shortCut };
 }
 
 /** Reached when no route took the request: the path is known with other methods, or not at all. */

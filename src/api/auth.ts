@@ -15,16 +15,19 @@ export function principalOf(ctx: Context): Principal {
 /** Everything but the documentation needs a key, paths that do not exist included. */
 export function authenticate(verify: VerifyApiKey): Middleware {
   return async (ctx, next) => {
-    if (!PUBLIC_PATH.test(ctx.path)) ctx.state.principal = await principalOfKey(verify, ctx.req.headers['x-api-key']);
+    if (PUBLIC_PATH.test(ctx.path)) return next();
+    const key = ctx.req.headers['x-api-key'];
+    const verdict = typeof key === 'string' ? verify(key) : null;
+    const principal = verdict instanceof Promise ? await verdict : verdict;
+    if (principal === null) throw refusal(key !== undefined);
+    ctx.state.principal = principal;
     return next();
   };
 }
 
-async function principalOfKey(verify: VerifyApiKey, key: string | string[] | undefined): Promise<Principal> {
-  const principal = typeof key === 'string' ? await verify(key) : null;
-  if (principal !== null) return principal;
-  const detail = key === undefined ? 'send your API key in the header X-API-KEY' : 'this API key is unknown or revoked';
-  throw new Problem(401, detail, { headers: { 'WWW-Authenticate': 'ApiKey realm="vigie", header="X-API-KEY"' } });
+function refusal(isKeySent: boolean): Problem {
+  const detail = isKeySent ? 'this API key is unknown or revoked' : 'send your API key in the header X-API-KEY';
+  return new Problem(401, detail, { headers: { 'WWW-Authenticate': 'ApiKey realm="vigie", header="X-API-KEY"' } });
 }
 
 /** Per key and process. Answers 429 with `Retry-After`; `RateLimit-*` (IETF draft, third version) on every answer. */

@@ -27,9 +27,15 @@ const API_DOCUMENTATION = 'http://www.w3.org/ns/hydra/core#apiDocumentation';
 
 /** Security headers, and the link by which Hydra clients find the documentation. */
 export function standingHeaders(publicUrl: string | null): Middleware {
+  let host: string | undefined;
+  let link = '';
   return (ctx, next) => {
+    if (link === '' || host !== ctx.req.headers.host) {
+      host = ctx.req.headers.host;
+      link = `<${baseUrlOf(ctx, publicUrl)}/docs.jsonld>; rel="${API_DOCUMENTATION}"`;
+    }
     for (const [name, value] of STANDING_HEADERS) ctx.res.setHeader(name, value);
-    ctx.res.setHeader('Link', `<${baseUrlOf(ctx, publicUrl)}/docs.jsonld>; rel="${API_DOCUMENTATION}"`);
+    ctx.res.setHeader('Link', link);
     return next();
   };
 }

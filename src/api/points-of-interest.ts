@@ -5,7 +5,7 @@
  */
 
 import type Router from '@koa/router';
-import type { Context } from 'koa';
+import type { Context, Middleware } from 'koa';
 import { LRUCache } from 'lru-cache';
 import { FACILITIES, type PointOfInterest } from '../domain/point-of-interest.ts';
 import { acceptable, answerBytes } from './content.ts';
@@ -38,7 +38,19 @@ function answerRemembered(ctx: Context, { body, etag }: RememberedAnswer): void 
   answerBytes(ctx, body);
 }
 
-export function pointRoutes(router: Router, { pointsOfInterest = () => [] }: ApiDependencies): void {
+const PATH = '/indicators/points_of_interest';
+
+/** The route, and a short cut to it that spares the most asked resource a look through all the others. */
+export function pointRoutes(router: Router, dependencies: ApiDependencies): Middleware {
+  const answerPoints = pointHandler(dependencies);
+  router.get(PATH, acceptable, answerPoints);
+  return (ctx, next) => {
+    if (ctx.method !== 'GET' || ctx.path !== PATH) return next();
+    return acceptable(ctx, async () => answerPoints(ctx));
+  };
+}
+
+function pointHandler({ pointsOfInterest = () => [] }: ApiDependencies): (ctx: Context) => void {
   const remembered = new LRUCache<string, RememberedAnswer>({
     max: ANSWERS_MAX,
     maxSize: ANSWERS_BYTES_MAX,
@@ -55,7 +67,7 @@ export function pointRoutes(router: Router, { pointsOfInterest = () => [] }: Api
     return json;
   };
 
-  router.get('/indicators/points_of_interest', acceptable, (ctx) => {
+  return (ctx) => {
     const known = remembered.get(ctx.url);
     if (known !== undefined) return answerRemembered(ctx, known);
     const { 'facilities[]': facilities, lat, lon, radius: radiusKm } = readQuery(ctx, POINT_PARAMETERS);
@@ -72,7 +84,7 @@ export function pointRoutes(router: Router, { pointsOfInterest = () => [] }: Api
     const answer = { body, etag: etagOf(body) };
     remembered.set(ctx.url, answer);
     answerRemembered(ctx, answer);
-  });
+  };
 }
 
 /** `head[member,member]}` in one allocation. */

@@ -127,26 +127,28 @@ export const KEY_STALENESS_MAX_MS = 5_000;
 const KEYS_REMEMBERED_MAX = 10_000;
 const KEY_PATTERN = /^vigie_[0-9a-f]{8}_[A-Za-z0-9_-]{43}$/;
 
-/** Null when the key is malformed, unknown or revoked. */
-export type VerifyApiKey = (key: string) => Promise<Principal | null>;
+/** Null when the key is malformed, unknown or revoked. At once for a key that was verified just before. */
+export type VerifyApiKey = (key: string) => Principal | null | Promise<Principal | null>;
 
 /** A verifier with a memory of its own; one per process. `nowMs` is any clock that never goes backwards. */
 export function apiKeyVerifier(database: Queryable, nowMs: () => number = () => performance.now()): VerifyApiKey {
   const verified = new LRUCache<string, { readonly principal: Principal; readonly atMs: number }>({
     max: KEYS_REMEMBERED_MAX,
   });
-  return async (key) => {
+  const ask = async (keyHash: string, askedAtMs: number): Promise<Principal | null> => {
+    const principal = await findPrincipal(database, Buffer.from(keyHash, 'base64'));
+    if (principal === null) verified.delete(keyHash);
+    else verified.set(keyHash, { principal, atMs: askedAtMs });
+    return principal;
+  };
+  return (key) => {
     if (!KEY_PATTERN.test(key)) return null;
-    const keyHash = hashOf(key);
     // Kept under the hash: the memory of the process holds no usable key.
-    const cacheKey = keyHash.toString('base64');
-    const known = verified.get(cacheKey);
+    const keyHash = hash('sha256', key, 'base64');
+    const known = verified.get(keyHash);
     const askedAtMs = nowMs();
     if (known !== undefined && askedAtMs - known.atMs < KEY_STALENESS_MAX_MS) return known.principal;
-    const principal = await findPrincipal(database, keyHash);
-    if (principal === null) verified.delete(cacheKey);
-    else verified.set(cacheKey, { principal, atMs: askedAtMs });
-    return principal;
+    return ask(keyHash, askedAtMs);
   };
 }
 

@@ -1,0 +1,179 @@
+/**
+ * Requests per second of the REST API (issue 4): points of interest against a bare Koa that answers a constant body
+ * of the same size, in turns; POST and GET of searches on a full table, and the plans that serve the lists.
+ *
+ *   npm run bench:http -- [--searches 1000000] [--points 100000] [--seconds 5] [--rounds 3] [--json]
+ */
+
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import autocannon from 'autocannon';
+import { samplePointsOfInterest } from '../src/cli/sample-points-of-interest.ts';
+import { loadReference } from '../src/reference/communes.ts';
+import { createApiKey, createClient } from '../src/store/clients.ts';
+import { type Database, migrate, openDatabase } from '../src/store/database.ts';
+import { changedSince } from '../src/store/search-feed.ts';
+import { startTestPostgres } from '../test/support/servers.ts';
+import { seedSearches } from './http/seed.ts';
+
+const { values: options } = parseArgs({
+  options: {
+    searches: { type: 'string', default: '1000000' },
+    points: { type: 'string', default: '100000' },
+    seconds: { type: 'string', default: '5' },
+    rounds: { type: 'string', default: '3' },
+    json: { type: 'boolean', default: false },
+  },
+});
+const CONNECTIONS = 32;
+const QUERIES = 500;
+const say = (line: string): void => (options.json ? console.error(line) : console.log(line));
+
+type Requests = Parameters<typeof autocannon>[0]['requests'];
+type Load = Awaited<ReturnType<typeof autocannon>>;
+
+interface Served {
+  readonly url: string;
+  readonly stop: () => Promise<void>;
+}
+
+async function serve(...args: readonly string[]): Promise<Served> {
+  const script = fileURLToPath(new URL('http/server.ts', import.meta.url));
+  const child: ChildProcess = fork(script, args, { execArgv: ['--import', 'tsx'] });
+  const [{ port }] = (await once(child, 'message')) as [{ port: number }];
+  return {
+    url: `http://127.0.0.1:${port}`,
+    async stop() {
+      child.disconnect();
+      await once(child, 'exit');
+    },
+  };
+}
+
+async function load(url: string, requests: Requests, seconds = Number(options.seconds)): Promise<Load> {
+  const result = await autocannon({ url, connections: CONNECTIONS, duration: seconds, requests });
+  if (result.non2xx > 0 || result.errors > 0) throw new Error(`${result.non2xx} refused, ${result.errors} failed`);
+  return result;
+}
+
+const median = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[values.length >> 1] as number;
+
+/** Where people live: within some 300 m of a random point. */
+async function pointPaths(): Promise<readonly string[]> {
+  const reference = await loadReference();
+  const points = [...samplePointsOfInterest({ seed: 2, reference, count: QUERIES })];
+  return points.map(({ lat, lon }) => `/indicators/points_of_interest?lat=${lat}&lon=${lon}&radius=1`);
+}
+
+async function meanBytes(url: string, paths: readonly string[], headers: Record<string, string>): Promise<number> {
+  let bytes = 0;
+  for (const path of paths) bytes += (await (await fetch(url + path, { headers })).arrayBuffer()).byteLength;
+  return Math.round(bytes / paths.length);
+}
+
+async function benchPoints(api: Served, headers: Record<string, string>) {
+  const paths = await pointPaths();
+  const bodyBytes = await meanBytes(api.url, paths, headers);
+  const requests = paths.map((path) => ({ path, headers }));
+  const bare = await serve('bare', String(bodyBytes));
+  await Promise.all([load(api.url, requests, 2), load(bare.url, requests, 2)]);
+  const rates: { bare: number[]; points: number[]; shares: number[] } = { bare: [], points: [], shares: [] };
+  for (let round = 0; round < Number(options.rounds); round++) {
+    const bareRate = (await load(bare.url, requests)).requests.average;
+    const pointRate = (await load(api.url, requests)).requests.average;
+    rates.bare.push(bareRate);
+    rates.points.push(pointRate);
+    rates.shares.push(pointRate / bareRate);
+  }
+  await bare.stop();
+  return {
+    poiShareOfBareKoa: Number(median(rates.shares).toFixed(3)),
+    poiPerSecond: Math.round(median(rates.points)),
+    bareKoaPerSecond: Math.round(median(rates.bare)),
+    poiBodyBytes: bodyBytes,
+  };
+}
+
+async function benchSearches(api: Served, headers: Record<string, string>) {
+  const summary = ({ requests, latency }: Load) => ({
+    perSecond: Math.round(requests.average),
+    p50Ms: latency.p50,
+    p99Ms: latency.p99,
+  });
+  const list = async (query: string) => summary(await load(api.url, [{ path: `/searches${query}`, headers }]));
+  const bodies = Array.from({ length: QUERIES }, (_, i) =>
+    JSON.stringify({
+      title: `Recherche ${i}`,
+      transactionType: 0,
+      budgetMax: 200_000 + i,
+      includedCities: ['/cities/83137'],
+    }),
+  );
+  const json = { ...headers, 'Content-Type': 'application/json' };
+  return {
+    listSearches: await list(''),
+    listSearchesByTitle: await list('?order[title]=asc'),
+    listSearchesFiltered: await list('?title=1234'),
+    createSearch: summary(
+      await load(
+        api.url,
+        bodies.map((body) => ({ method: 'POST', path: '/searches', headers: json, body })),
+      ),
+    ),
+  };
+}
+
+/** The statements of store/searches.ts, as PostgreSQL runs them. */
+async function plans(database: Database, clientId: string): Promise<readonly string[]> {
+  const where = `client_id = '${clientId}' and deleted_at is null`;
+  const found: string[] = [];
+  for (const [what, sql] of [
+    ['page', `select members from searches where ${where} order by number limit 30`],
+    ['page by title', `select members from searches where ${where} order by title collate "fr-x-icu", number limit 30`],
+    [
+      'page by part of the title',
+      `select members from searches where ${where} and title_folded like '%1234%' order by number limit 30`,
+    ],
+    ['count', `select count(*) from searches where ${where}`],
+  ] as const) {
+    const { rows } = await database.query<{ 'QUERY PLAN': string }>(`explain (analyze, costs off, timing off) ${sql}`);
+    found.push(`${what}:`, ...rows.map((row) => `  ${row['QUERY PLAN']}`));
+  }
+  return found;
+}
+
+async function main(): Promise<void> {
+  const cleanups: (() => Promise<void>)[] = [];
+  const durable = { fsync: 'on', full_page_writes: 'on', shared_buffers: '256MB' };
+  const postgres = await startTestPostgres({ after: (work) => void cleanups.push(work) }, durable);
+  try {
+    await migrate(postgres.url);
+    const database = openDatabase({ url: postgres.url, connectionsMax: 4, onConnectionLost: () => undefined });
+    cleanups.unshift(() => database.end());
+    const client = await createClient(database, { name: 'bench' });
+    const { key } = await createApiKey(database, client.id, 'bench');
+    const headers = { 'X-API-KEY': key };
+    const api = await serve('api', postgres.url, options.points);
+    cleanups.unshift(api.stop);
+    say(`points of interest: ${options.points}, 1 km, ${CONNECTIONS} connections`);
+    const points = await benchPoints(api, headers);
+    say(JSON.stringify(points, null, 2));
+    say(`filling a table of ${options.searches} searches, a tenth of them the client's`);
+    await seedSearches(database, client.id, Number(options.searches));
+    const startedAtMs = performance.now();
+    await changedSince(database, null, () => undefined);
+    const feedSeconds = Number(((performance.now() - startedAtMs) / 1000).toFixed(1));
+    const searches = await benchSearches(api, headers);
+    say(JSON.stringify({ feedSeconds, ...searches }, null, 2));
+    const planLines = await plans(database, client.id);
+    for (const line of planLines) say(line);
+    const rows = Number(options.searches);
+    console.log(JSON.stringify({ ...points, searchRows: rows, feedSeconds, ...searches, node: process.version }));
+  } finally {
+    for (const cleanup of cleanups) await cleanup();
+  }
+}
+
+await main();

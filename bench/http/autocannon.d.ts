@@ -1,0 +1,26 @@
+/** The part of autocannon 9 that the benchmark uses; the package has no types. */
+
+declare module 'autocannon' {
+  interface Request {
+    readonly method?: string;
+    readonly path: string;
+    readonly headers?: Readonly<Record<string, string>>;
+    readonly body?: string;
+  }
+  interface Options {
+    readonly url: string;
+    readonly connections: number;
+    /** Seconds. */
+    readonly duration: number;
+    readonly requests: readonly Request[];
+  }
+  interface Result {
+    readonly requests: { readonly average: number; readonly total: number };
+    /** Milliseconds. */
+    readonly latency: { readonly p50: number; readonly p99: number; readonly max: number };
+    readonly throughput: { readonly average: number };
+    readonly non2xx: number;
+    readonly errors: number;
+  }
+  export default function autocannon(options: Options): Promise<Result>;
+}
