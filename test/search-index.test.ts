@@ -90,3 +90,68 @@ test('explain says of a search in the index what it says of its criteria', () =>
     { numRuns: 2000 },
   );
 });
+
+test('a stateful order of matches gives each property its own answer, though the last one is kept', () => {
+  const index = createSearchIndex();
+  const searches = new Map<number, Criteria>();
+  for (const [i, criteria] of manySearches(500, 4).entries()) {
+    index.upsert(i + 1, criteria);
+    searches.set(i + 1, criteria);
+  }
+  const properties = fc.sample(facts, { numRuns: 40, seed: 5 });
+  for (const [i, property] of properties.entries()) {
+    assertSameAsScan(index, searches, property);
+    assertSameAsScan(index, searches, structuredClone(property));
+    if (i % 3 !== 0) continue;
+    index.delete(i + 1);
+    searches.delete(i + 1);
+    assertSameAsScan(index, searches, property);
+  }
+});
+
+test('searches that nothing tells apart come and go by the thousand', () => {
+  const index = createSearchIndex();
+  const [alike] = manySearches(1, 6) as [Criteria];
+  const search: Criteria = { ...alike, areas: { ...alike.areas, circle: { lat: 48.8566, lon: 2.3522, radiusKm: 10 } } };
+  for (let number = 1; number <= 3000; number++) index.upsert(number, search);
+  for (let number = 1; number <= 3000; number += 2) assert.ok(index.delete(number));
+  for (const property of fc.sample(facts, { numRuns: 200, seed: 7 })) {
+    assert.equal(index.match(property).length, satisfies(search, property) ? 1500 : 0);
+  }
+});
+
+test('a search number must be positive and fit in 31 bits; the largest does', () => {
+  const index = createSearchIndex();
+  const [criteria] = manySearches(1, 8) as [Criteria];
+  for (const number of [0, -1, 1.5, 2 ** 31, Number.NaN])
+    assert.throws(() => index.upsert(number, criteria), RangeError);
+  index.upsert(2 ** 31 - 1, criteria);
+  assert.ok(index.delete(2 ** 31 - 1));
+  assert.ok(!index.delete(2 ** 31 - 1));
+  assert.equal(index.size, 0);
+});
+
+test('a search of unusual size is matched like any other', () => {
+  const corner = (i: number) => [2 + Math.cos(i) * 0.2, 48 + Math.sin(i) * 0.2] as const;
+  const ring = [...Array.from({ length: 3000 }, (_, i) => corner((i * 2 * Math.PI) / 3000)), corner(0)];
+  const [base] = manySearches(1, 9) as [Criteria];
+  const nothing = { circle: null, inseeCodes: [], departmentCodes: [], zipcodes: [], polygons: [] };
+  const large: Criteria[] = [
+    { ...base, areas: { ...nothing, polygons: [[ring]] } },
+    { ...base, areas: { ...nothing, inseeCodes: Array.from({ length: 400 }, (_, i) => `${75056 + i}`) } },
+    { ...base, excludedInseeCodes: Array.from({ length: 400 }, (_, i) => `${75056 + i}`) },
+    {
+      ...base,
+      expressions: Array.from({ length: 90 }, (_, i) => [{ word: `balcon ${i}`, includes: true, strict: true }]),
+    },
+  ];
+  const index = createSearchIndex();
+  const searches = new Map(large.map((criteria, i) => [i + 1, criteria]));
+  for (const [number, criteria] of searches) index.upsert(number, criteria);
+  for (const property of fc.sample(facts, { numRuns: 100, seed: 10 })) {
+    assertSameAsScan(index, searches, property);
+    assertSameAsScan(index, searches, { ...property, lat: 48.1, lon: 2.1 });
+  }
+  for (const number of searches.keys()) assert.ok(index.delete(number));
+  assert.equal(index.stats().rows, 0);
+});

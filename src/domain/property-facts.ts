@@ -36,3 +36,41 @@ export interface PropertyFacts {
   /** False when the price is known to be incoherent (decisions, section 3). */
   readonly isPriceCoherent: boolean;
 }
+
+/** Whether matching cannot tell the two apart: most changes of an advert touch nothing that it compares. */
+export function sameFacts(a: PropertyFacts, b: PropertyFacts): boolean {
+  return (
+    a.price === b.price &&
+    a.pricePerMeter === b.pricePerMeter &&
+    a.surface === b.surface &&
+    a.lat === b.lat &&
+    a.lon === b.lon &&
+    a.transactionType === b.transactionType &&
+    a.propertyType === b.propertyType &&
+    a.landSurface === b.landSurface &&
+    a.room === b.room &&
+    a.bedroom === b.bedroom &&
+    a.furnished === b.furnished &&
+    a.departmentCode === b.departmentCode &&
+    a.isPriceCoherent === b.isPriceCoherent &&
+    sameList(a.inseeCodes, b.inseeCodes) &&
+    sameList(a.zipcodes, b.zipcodes) &&
+    sameList(a.texts, b.texts) &&
+    a.adverts.length === b.adverts.length &&
+    a.adverts.every((advert, i) => sameAdvert(advert, b.adverts[i] as AdvertFacts))
+  );
+}
+
+function sameAdvert(a: AdvertFacts, b: AdvertFacts): boolean {
+  return (
+    a.siteCategory === b.siteCategory &&
+    a.publisherType === b.publisherType &&
+    a.price === b.price &&
+    a.hasVirtualTour === b.hasVirtualTour &&
+    sameList(a.texts, b.texts)
+  );
+}
+
+function sameList(a: readonly string[], b: readonly string[]): boolean {
+  return a.length === b.length && a.every((text, i) => text === b[i]);
+}

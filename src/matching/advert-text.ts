@@ -20,6 +20,9 @@ export class AdvertText {
   #words = new Int32Array(1024);
   #wordCount = 0;
   #stems: number[] = [];
+  /** What was last read, and with which terms. */
+  #texts: readonly string[] = [];
+  #revision = -1;
 
   constructor(terms: CodeTable) {
     this.#terms = terms;
@@ -31,7 +34,12 @@ export class AdvertText {
     return this.#stems;
   }
 
-  read(texts: readonly string[]): void {
+  /** Adverts are read before and after a change, and most changes leave the text alone; false when nothing is new. */
+  read(texts: readonly string[]): boolean {
+    const { revision } = this.#terms;
+    if (revision === this.#revision && sameTexts(texts, this.#texts)) return false;
+    this.#revision = revision;
+    this.#texts = texts;
     if (this.#generation === GENERATION_MAX) {
       this.#seenIn.fill(0);
       this.#wordSeenIn.fill(0);
@@ -48,6 +56,7 @@ export class AdvertText {
       this.#reader.read(text, this.#visit);
       this.#append(TEXT_END);
     }
+    return true;
   }
 
   hasStem(code: number): boolean {
@@ -84,4 +93,8 @@ export class AdvertText {
     }
     this.#words[this.#wordCount++] = wordCode;
   }
+}
+
+function sameTexts(a: readonly string[], b: readonly string[]): boolean {
+  return a.length === b.length && a.every((text, i) => text === b[i]);
 }

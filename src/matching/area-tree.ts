@@ -78,8 +78,8 @@ export class AreaTree {
     this.#rows.insert(row);
   }
 
-  remove(row: Row): boolean {
-    return this.#rows.remove(row);
+  remove(row: Row): void {
+    this.#rows.remove(row);
   }
 
   /** Lists the leaves round a place that accept some kind in each of the two sets. */

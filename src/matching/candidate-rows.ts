@@ -3,6 +3,7 @@
  * then the kernel over the groups of every leaf that accepts its kind.
  */
 
+import type { CircleRow } from './area-geometry.ts';
 import { AreaTree, type LeafList } from './area-tree.ts';
 import { createKernel, GROUP_LIST, GROUP_LIST_MAX, KERNEL_BYTES, type Kernel } from './kernel/kernel.ts';
 import { Leaf, type TreeNode } from './leaf.ts';
@@ -43,35 +44,29 @@ export class CandidateRows implements LeafList {
   }
 
   insert(row: Row, places: RowPlaces): void {
-    let rows = 0;
-    const insertAt = <Key>(table: PlaceTable<Key>, keys: readonly Key[]): void => {
-      for (const key of keys) table.insert(key, row);
-      rows += keys.length;
-    };
-    insertAt(this.#insee, places.inseeCodes);
-    insertAt(this.#departments, places.departmentCodes);
-    insertAt(this.#zipcodes, places.zipcodes);
-    insertAt(this.#stems, places.stems);
-    this.#eachArea(row, places, (area) => this.#areas.insert(area));
-    rows += places.circles.length;
-    if (rows === 0) this.#everywhere.insert(row);
-    this.#rowCount += Math.max(rows, 1);
+    this.#insee.insertAll(places.inseeCodes, row);
+    this.#departments.insertAll(places.departmentCodes, row);
+    this.#zipcodes.insertAll(places.zipcodes, row);
+    this.#stems.insertAll(places.stems, row);
+    const { attention } = row;
+    for (const circle of places.circles) this.#areas.insert(areaRow(row, circle, attention));
+    row.attention = attention;
+    const count = rowCountOf(places);
+    if (count === 0) this.#everywhere.insert(row);
+    this.#rowCount += Math.max(count, 1);
   }
 
   remove(row: Row, places: RowPlaces): void {
-    let rows = 0;
-    const removeAt = <Key>(table: PlaceTable<Key>, keys: readonly Key[]): void => {
-      for (const key of keys) mustRemove(table.remove(key, row), row);
-      rows += keys.length;
-    };
-    removeAt(this.#insee, places.inseeCodes);
-    removeAt(this.#departments, places.departmentCodes);
-    removeAt(this.#zipcodes, places.zipcodes);
-    removeAt(this.#stems, places.stems);
-    this.#eachArea(row, places, (area) => mustRemove(this.#areas.remove(area), area));
-    rows += places.circles.length;
-    if (rows === 0) mustRemove(this.#everywhere.remove(row), row);
-    this.#rowCount -= Math.max(rows, 1);
+    this.#insee.removeAll(places.inseeCodes, row);
+    this.#departments.removeAll(places.departmentCodes, row);
+    this.#zipcodes.removeAll(places.zipcodes, row);
+    this.#stems.removeAll(places.stems, row);
+    const { attention } = row;
+    for (const circle of places.circles) this.#areas.remove(areaRow(row, circle, attention));
+    row.attention = attention;
+    const count = rowCountOf(places);
+    if (count === 0) this.#everywhere.remove(row);
+    this.#rowCount -= Math.max(count, 1);
   }
 
   /** `presentStems` is asked for only when some search is kept by stem. */
@@ -132,21 +127,17 @@ export class CandidateRows implements LeafList {
     this.#listed = 0;
     this.#take?.(sureCount);
   }
-
-  #eachArea(row: Row, { circles }: RowPlaces, act: (row: Row) => void): void {
-    if (circles.length === 0) return;
-    const { attention } = row;
-    for (const { latitude, longitude, reach, isDecisive } of circles) {
-      row.latitude = latitude;
-      row.longitude = longitude;
-      row.reach = reach;
-      row.attention = isDecisive ? attention : attention | NEEDS_EXACT_CHECK;
-      act(row);
-    }
-    row.attention = attention;
-  }
 }
 
-function mustRemove(isRemoved: boolean, row: Row): void {
-  if (!isRemoved) throw new Error(`search ${row.number} has lost a row`);
+function rowCountOf({ inseeCodes, departmentCodes, zipcodes, stems, circles }: RowPlaces): number {
+  return inseeCodes.length + departmentCodes.length + zipcodes.length + stems.length + circles.length;
+}
+
+/** `row`, moved to one of its areas. `attention`: what all its rows need. */
+function areaRow(row: Row, { latitude, longitude, reach, isDecisive }: CircleRow, attention: number): Row {
+  row.latitude = latitude;
+  row.longitude = longitude;
+  row.reach = reach;
+  row.attention = isDecisive ? attention : attention | NEEDS_EXACT_CHECK;
+  return row;
 }

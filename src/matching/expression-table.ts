@@ -54,7 +54,7 @@ export class ExpressionTable {
   readonly #programs = new RecordArena();
   /** Of the programs, by id. */
   #addresses = new Int32Array(1024);
-  #generation = 0;
+  #generation = 1;
 
   constructor() {
     this.text = new AdvertText(this.terms);
@@ -105,8 +105,7 @@ export class ExpressionTable {
 
   /** Starts on another property. */
   read(texts: readonly string[]): void {
-    this.#generation += 1;
-    this.text.read(texts);
+    if (this.text.read(texts)) this.#generation += 1;
   }
 
   /** On the texts last read. */

@@ -19,19 +19,22 @@ export class PlaceTable<Key> {
     return this.#trees.get(key);
   }
 
-  insert(key: Key, row: Row): void {
-    let tree = this.#trees.get(key);
-    if (tree === undefined) {
-      tree = new RowTree(this.#memory, null);
-      this.#trees.set(key, tree);
+  insertAll(keys: readonly Key[], row: Row): void {
+    for (const key of keys) {
+      let tree = this.#trees.get(key);
+      if (tree === undefined) {
+        tree = new RowTree(this.#memory, null);
+        this.#trees.set(key, tree);
+      }
+      tree.insert(row);
     }
-    tree.insert(row);
   }
 
-  remove(key: Key, row: Row): boolean {
-    const tree = this.#trees.get(key);
-    if (tree === undefined || !tree.remove(row)) return false;
-    if (tree.isEmpty) this.#trees.delete(key);
-    return true;
+  removeAll(keys: readonly Key[], row: Row): void {
+    for (const key of keys) {
+      const tree = this.#trees.get(key) as RowTree;
+      tree.remove(row);
+      if (tree.isEmpty) this.#trees.delete(key);
+    }
   }
 }

@@ -42,6 +42,11 @@ export class RecordArena {
     this.#free[words] = address;
   }
 
+  /** Reads one integer of the record, to have it near. */
+  touch(address: number): number {
+    return this.integersAt(address)[this.integerOffset(address)] as number;
+  }
+
   numbersAt(address: number): Float64Array {
     return (this.#pages[address >>> PAGE_WORDS_LOG2] as Page).numbers;
   }

@@ -78,8 +78,8 @@ export class RowTree {
     if (leaf.rowCount >= LEAF_ROWS && (leaf.rowCount & (leaf.rowCount - 1)) === 0) this.#split(leaf);
   }
 
-  /** False when no such row is found. `row` needs the number and what the axes compare. */
-  remove(row: Row): boolean {
+  /** `row` is in the tree and given as it was inserted; the bounds do not matter. */
+  remove(row: Row): void {
     const leaf = this.#leafOf(row);
     const memory = this.#memory;
     for (let position = 0; position < leaf.rowCount; position++) {
@@ -88,9 +88,9 @@ export class RowTree {
       if (memory.integers[((group + NUMBERS) >> 2) + lane] !== row.number) continue;
       if (this.#watcher !== null && !isAreaOf(memory.floats, (group >> 2) + lane, row)) continue;
       this.#removeAt(leaf, group, lane);
-      return true;
+      return;
     }
-    return false;
+    throw new Error(`search ${row.number} has lost a row`);
   }
 
   #leafOf(row: Row): Leaf {

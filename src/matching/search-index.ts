@@ -9,7 +9,7 @@
 
 import { type Criteria, type CriterionVerdict, explain, satisfies } from '../domain/criteria.ts';
 import type { SearchNumber } from '../domain/ids.ts';
-import type { PropertyFacts } from '../domain/property-facts.ts';
+import { type PropertyFacts, sameFacts } from '../domain/property-facts.ts';
 import { CandidateRows } from './candidate-rows.ts';
 import { CodeTable } from './code-table.ts';
 import { expressionOf, freeRecord, type RecordTables, readRecord, writeRecord } from './criteria-record.ts';
@@ -63,6 +63,7 @@ export function createSearchIndex(simd: boolean | null = null): SearchIndex {
 const NUMBER_MAX = 2 ** 31 - 1;
 /** Address of criteria that have no record. */
 const UNUSUAL = -2;
+const EXACT_BITS = OPEN_ROW | NEEDS_EXACT_CHECK;
 
 class ColumnarSearchIndex implements SearchIndex {
   readonly #expressions = new ExpressionTable();
@@ -81,6 +82,9 @@ class ColumnarSearchIndex implements SearchIndex {
   /** Of the match under way. */
   #view: PropertyView | null = null;
   readonly #matched = new NumberList();
+  /** What `#matched` answers, until a search changes: the state after one change is the state before the next. */
+  #lastFacts: PropertyFacts | null = null;
+  #fetched = new Int32Array(1024);
   readonly #repeated = new Set<SearchNumber>();
 
   constructor(simd: boolean | null) {
@@ -96,6 +100,7 @@ class ColumnarSearchIndex implements SearchIndex {
       throw new RangeError(`a search number must be positive and fit in 31 bits, not ${number}`);
     }
     this.delete(number);
+    this.#lastFacts = null;
     const address = writeRecord(criteria, this.#records, this.#tables);
     if (address === null) this.#unusual.set(number, criteria);
     this.#addresses.add(number, address ?? UNUSUAL);
@@ -105,6 +110,7 @@ class ColumnarSearchIndex implements SearchIndex {
   delete(number: SearchNumber): boolean {
     const address = this.#addresses.get(number);
     if (address === null) return false;
+    this.#lastFacts = null;
     const criteria = this.#unusual.get(number) ?? readRecord(address, this.#records, this.#tables);
     this.#rows.remove(this.#row, this.#prepareRow(number, criteria, address === UNUSUAL ? null : address));
     this.#addresses.delete(number);
@@ -115,12 +121,15 @@ class ColumnarSearchIndex implements SearchIndex {
 
   match(facts: PropertyFacts): SearchNumber[] {
     if (facts.adverts.length === 0) return [];
+    if (this.#lastFacts !== null && sameFacts(facts, this.#lastFacts)) return this.#matched.toArray();
     const view = viewOf(facts, this.#tables);
+    this.#lastFacts = null;
     this.#view = view;
     this.#repeated.clear();
     this.#matched.clear();
     this.#rows.find(view, this.#presentStems, this.#takeAnswers);
     this.#view = null;
+    this.#lastFacts = facts;
     return this.#matched.toArray();
   }
 
@@ -163,12 +172,14 @@ class ColumnarSearchIndex implements SearchIndex {
     const repeated = this.#repeated;
     const { integers } = this.#rows.memory;
     const end = (CHECK_ANSWERS >> 2) + CHECK_INTEGERS * (integers[CHECK_COUNT >> 2] as number);
+    this.#fetch(integers, end);
     const repeatBits = REPEATS | (view.inseeCodes.length > 1 ? REPEATS_BY_INSEE : 0);
+    let exactChecks = 0;
     for (let at = CHECK_ANSWERS >> 2; at < end; at += CHECK_INTEGERS) {
       const number = integers[at] as number;
       const attention = integers[at + 2] as number;
-      if ((attention & (OPEN_ROW | NEEDS_EXACT_CHECK)) !== 0) {
-        if (!this.#holds(number, view)) continue;
+      if ((attention & EXACT_BITS) !== 0) {
+        if (!this.#holds(number, this.#fetched[exactChecks++] as number, view)) continue;
       } else if ((attention & NEEDS_TEXT_CHECK) !== 0) {
         readTexts(view, this.#expressions);
         if (!this.#expressions.holdsByRow(integers[at + 1] as number)) continue;
@@ -181,8 +192,27 @@ class ColumnarSearchIndex implements SearchIndex {
     }
   }
 
-  #holds(number: SearchNumber, view: PropertyView): boolean {
-    const address = this.#addresses.get(number) as number;
+  /**
+   * The addresses of the records to check, and a first touch of each record. Two loops without branches on what they
+   * read let the processor wait for all of them at once instead of one after the other.
+   */
+  #fetch(integers: Int32Array, end: number): void {
+    let count = 0;
+    for (let at = CHECK_ANSWERS >> 2; at < end; at += CHECK_INTEGERS) {
+      if (((integers[at + 2] as number) & EXACT_BITS) === 0) continue;
+      if (count + 1 === this.#fetched.length) this.#fetched = doubled(this.#fetched);
+      this.#fetched[count++] = this.#addresses.get(integers[at] as number) as number;
+    }
+    let touched = 0;
+    for (let i = 0; i < count; i++) {
+      const address = this.#fetched[i] as number;
+      if (address !== UNUSUAL) touched ^= this.#records.touch(address);
+    }
+    // Stored, lest the reading be optimised away.
+    this.#fetched[count] = touched;
+  }
+
+  #holds(number: SearchNumber, address: number, view: PropertyView): boolean {
     if (address === UNUSUAL) return satisfies(this.#unusual.get(number) as Criteria, view.facts);
     return holdsInRecord(address, this.#records, view, this.#expressions);
   }
@@ -197,4 +227,10 @@ class ColumnarSearchIndex implements SearchIndex {
     writeRow(criteria, places, address !== null, row);
     return places;
   }
+}
+
+function doubled(integers: Int32Array): Int32Array<ArrayBuffer> {
+  const longer = new Int32Array(2 * integers.length);
+  longer.set(integers);
+  return longer;
 }

@@ -42,10 +42,9 @@ const EVERYWHERE: RowPlaces = { inseeCodes: [], departmentCodes: [], zipcodes: [
 /** `required`: codes of stems of which a matching text has at least one; null where that cannot be said. */
 export function placesOf({ areas }: Criteria, required: readonly number[] | null): RowPlaces {
   const circles: CircleRow[] = [];
-  const add = (row: CircleRow | null): boolean => row !== null && circles.push(row) > 0;
   // An area that the R-tree cannot hold: the exact check of every property decides.
-  if (areas.circle !== null && !add(circleRow(areas.circle))) return EVERYWHERE;
-  for (const polygon of areas.polygons) if (!add(polygonRow(polygon))) return EVERYWHERE;
+  if (areas.circle !== null && !addTo(circles, circleRow(areas.circle))) return EVERYWHERE;
+  for (const polygon of areas.polygons) if (!addTo(circles, polygonRow(polygon))) return EVERYWHERE;
   const { inseeCodes, departmentCodes, zipcodes } = areas;
   if (circles.length + inseeCodes.length + departmentCodes.length + zipcodes.length === 0) {
     return required === null ? EVERYWHERE : { ...EVERYWHERE, stems: required };
@@ -115,6 +114,10 @@ function attentionOf(criteria: Criteria, places: RowPlaces, isUsual: boolean): n
   }
   if (places.inseeCodes.length > 1) attention |= REPEATS_BY_INSEE;
   return attention;
+}
+
+function addTo(circles: CircleRow[], row: CircleRow | null): boolean {
+  return row !== null && circles.push(row) > 0;
 }
 
 function distinct(codes: readonly string[]): readonly string[] {

@@ -18,11 +18,15 @@ import {
 import type { CodeTable } from './code-table.ts';
 
 const TOKENS_MAX = 65_536;
-const SLOTS = 4 * TOKENS_MAX;
+const SLOTS = 2 * TOKENS_MAX;
 const LETTERS_MAX = 16 * TOKENS_MAX;
 /** Longer words are left to `foldWords`. */
 const TOKEN_LENGTH_MAX = 64;
-const LIGATURE_LENGTH_MAX = 4;
+const HIGH_SURROGATES = 0xd800;
+const LOW_SURROGATES = 0xdc00;
+const SURROGATES_END = 0xe000;
+/** No revision of the terms. */
+const NEVER = -1;
 const HASH_SEED = 0x811c9dc5 | 0;
 const HASH_PRIME = 0x01000193;
 
@@ -41,6 +45,8 @@ export class TokenReader {
   /** Revision of the terms for which the two codes hold. */
   readonly #revisions = new Float64Array(TOKENS_MAX + 1);
   readonly #token = new Uint8Array(TOKEN_LENGTH_MAX);
+  /** Tokens of the text at hand. */
+  #found = new Int32Array(1024);
   #tokenCount = 0;
   #letterCount = 0;
 
@@ -49,46 +55,64 @@ export class TokenReader {
   }
 
   read(text: string, visit: WordVisitor): void {
-    if (!isPlain(text)) {
+    const count = this.#tokenise(text);
+    if (count === null) {
       for (const word of foldWords(text)) visit(this.#terms.codeOf(word), this.#terms.codeOf(stem(word)));
       return;
     }
-    const token = this.#token;
-    let length = 0;
-    let hash = HASH_SEED;
-    for (let i = 0; i <= text.length; i++) {
-      const letter = i === text.length ? SEPARATOR : letterOf(text.charCodeAt(i));
-      if (letter > IRREGULAR) {
-        token[length++] = letter;
-        hash = Math.imul(hash ^ letter, HASH_PRIME);
-      } else if (letter === LIGATURE) {
-        const letters = lettersOf(text.charCodeAt(i));
-        for (let k = 0; k < letters.length; k++) {
-          token[length++] = letters.charCodeAt(k);
-          hash = Math.imul(hash ^ letters.charCodeAt(k), HASH_PRIME);
-        }
-      } else if (letter !== SILENT && length > 0) {
-        const found = this.#find(hash, length);
-        visit(this.#wordCodes[found] as number, this.#stemCodes[found] as number);
-        length = 0;
-        hash = HASH_SEED;
-      }
+    for (let i = 0; i < count; i++) {
+      const token = this.#found[i] as number;
+      if (this.#revisions[token] !== this.#terms.revision) this.#resolve(token);
+      visit(this.#wordCodes[token] as number, this.#stemCodes[token] as number);
     }
   }
 
-  /** The token of the first `length` letters, with codes that hold now. */
+  /** Finds the tokens of the text; null when it takes `foldWords` to tell its words. */
+  #tokenise(text: string): number | null {
+    if (this.#tokenCount + text.length > TOKENS_MAX || this.#letterCount + 2 * text.length > LETTERS_MAX) {
+      if (text.length > TOKENS_MAX / 2) return null;
+      this.#clear();
+    }
+    if (text.length >= this.#found.length) this.#found = new Int32Array(2 * text.length);
+    let count = 0;
+    let length = 0;
+    let hash = HASH_SEED;
+    for (let i = 0; i < text.length; i++) {
+      const unit = text.charCodeAt(i);
+      const letter = letterOf(unit);
+      if (letter > IRREGULAR) {
+        if (length === TOKEN_LENGTH_MAX) return null;
+        this.#token[length++] = letter;
+        hash = Math.imul(hash ^ letter, HASH_PRIME);
+      } else if (letter === LIGATURE) {
+        const letters = lettersOf(unit);
+        if (length + letters.length > TOKEN_LENGTH_MAX) return null;
+        for (let k = 0; k < letters.length; k++) {
+          this.#token[length++] = letters.charCodeAt(k);
+          hash = Math.imul(hash ^ letters.charCodeAt(k), HASH_PRIME);
+        }
+      } else if (letter !== SILENT) {
+        if (length > 0) this.#found[count++] = this.#find(hash, length);
+        length = 0;
+        hash = HASH_SEED;
+        if (letter === SEPARATOR) continue;
+        if (!isSurrogate(unit)) return null;
+        // Half a character on its own ends a word like any other sign.
+        if (unit >= LOW_SURROGATES || !isLowSurrogate(text.charCodeAt(i + 1))) continue;
+        if (!isSeparatorPair(unit, text.charCodeAt(i + 1))) return null;
+        i += 1;
+      }
+    }
+    if (length > 0) this.#found[count++] = this.#find(hash, length);
+    return count;
+  }
+
+  /** The token of the first `length` letters; there is room for it. */
   #find(hash: number, length: number): number {
     let slot = (hash ^ (hash >>> 15)) & (SLOTS - 1);
     for (let found = this.#slots[slot] as number; found !== 0; found = this.#slots[slot] as number) {
-      if (this.#hashes[found] === hash && this.#equals(found, length)) {
-        if (this.#revisions[found] !== this.#terms.revision) this.#resolve(found);
-        return found;
-      }
+      if (this.#hashes[found] === hash && this.#equals(found, length)) return found;
       slot = (slot + 1) & (SLOTS - 1);
-    }
-    if (this.#tokenCount === TOKENS_MAX || this.#letterCount + length > LETTERS_MAX) {
-      this.#clear();
-      slot = (hash ^ (hash >>> 15)) & (SLOTS - 1);
     }
     const added = ++this.#tokenCount;
     this.#slots[slot] = added;
@@ -97,7 +121,7 @@ export class TokenReader {
     this.#lengths[added] = length;
     this.#letters.set(this.#token.subarray(0, length), this.#letterCount);
     this.#letterCount += length;
-    this.#resolve(added);
+    this.#revisions[added] = NEVER;
     return added;
   }
 
@@ -124,20 +148,10 @@ export class TokenReader {
   }
 }
 
-/** Whether every character folds on its own, or ends a word, and no word is too long. */
-function isPlain(text: string): boolean {
-  let length = 0;
-  for (let i = 0; i < text.length; i++) {
-    const letter = letterOf(text.charCodeAt(i));
-    if (letter > IRREGULAR) length += 1;
-    else if (letter === SEPARATOR) length = 0;
-    else if (letter === LIGATURE) length += LIGATURE_LENGTH_MAX;
-    else if (letter === IRREGULAR) {
-      if (i + 1 === text.length || !isSeparatorPair(text.charCodeAt(i), text.charCodeAt(i + 1))) return false;
-      length = 0;
-      i += 1;
-    }
-    if (length > TOKEN_LENGTH_MAX) return false;
-  }
-  return true;
+function isSurrogate(unit: number): boolean {
+  return unit >= HIGH_SURROGATES && unit < SURROGATES_END;
+}
+
+function isLowSurrogate(unit: number): boolean {
+  return unit >= LOW_SURROGATES && unit < SURROGATES_END;
 }

@@ -1,0 +1,228 @@
+/** Each rule of decisions section 3, at its border, by the definition and by both kinds of index alike. */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { type Criteria, explain, satisfies, UNBOUNDED } from '../src/domain/criteria.ts';
+import { distanceKm } from '../src/domain/geo.ts';
+import { type AdvertFacts, type PropertyFacts, sameFacts } from '../src/domain/property-facts.ts';
+import { createSearchIndex } from '../src/matching/search-index.ts';
+import { facts } from './support/criteria-arbitrary.ts';
+
+const EVERYWHERE: Criteria['areas'] = { circle: null, inseeCodes: [], departmentCodes: [], zipcodes: [], polygons: [] };
+
+const ANYTHING: Criteria = {
+  transactionType: null,
+  propertyTypes: [],
+  publisherTypes: [],
+  budget: UNBOUNDED,
+  advertPrice: UNBOUNDED,
+  pricePerMeter: UNBOUNDED,
+  surface: UNBOUNDED,
+  landSurface: UNBOUNDED,
+  room: UNBOUNDED,
+  bedroom: UNBOUNDED,
+  furnished: null,
+  withCoherentPrice: false,
+  withVirtualTour: false,
+  areas: EVERYWHERE,
+  excludedInseeCodes: [],
+  includedSiteCategories: [],
+  excludedSiteCategories: [],
+  expressions: [],
+};
+
+const ADVERT: AdvertFacts = {
+  siteCategory: 'portail',
+  publisherType: 1,
+  price: 255_000,
+  hasVirtualTour: false,
+  texts: ['Appartement avec balcon'],
+};
+
+/** In the first arrondissement of Paris. */
+const FLAT: PropertyFacts = {
+  transactionType: 0,
+  propertyType: 0,
+  price: 250_000,
+  pricePerMeter: 5000,
+  surface: 50,
+  landSurface: null,
+  room: 2,
+  bedroom: 1,
+  furnished: null,
+  lat: 48.8606,
+  lon: 2.3376,
+  inseeCodes: ['75101', '75056'],
+  departmentCode: '75',
+  zipcodes: ['75001'],
+  texts: ['Au cœur de Paris'],
+  adverts: [ADVERT],
+  isPriceCoherent: true,
+};
+
+const simd = createSearchIndex(true);
+const plain = createSearchIndex(false);
+
+/** Whether `FLAT` with `property` satisfies a search of `criteria`: by definition and, as they must agree, by index. */
+function matches(criteria: Partial<Criteria>, property: Partial<PropertyFacts> = {}): boolean {
+  const search = { ...ANYTHING, ...criteria };
+  const facts = { ...FLAT, ...property };
+  const holds = satisfies(search, facts);
+  for (const index of [simd, plain]) {
+    index.upsert(1, search);
+    assert.deepEqual(index.match(facts), holds ? [1] : []);
+  }
+  return holds;
+}
+
+function inAreas(areas: Partial<Criteria['areas']>, property: Partial<PropertyFacts> = {}): boolean {
+  return matches({ areas: { ...EVERYWHERE, ...areas } }, property);
+}
+
+test('a search without criteria matches every property with a live advert', () => {
+  assert.ok(matches({}));
+  assert.ok(!matches({}, { adverts: [] }));
+});
+
+test('bounds are inclusive, and a value that is missing satisfies none', () => {
+  for (const name of ['budget', 'pricePerMeter', 'surface', 'landSurface', 'room', 'bedroom'] as const) {
+    const field = name === 'budget' ? 'price' : name;
+    for (const value of [0, 0.5, 7, 250_000, 263_457.5]) {
+      assert.ok(matches({ [name]: { min: value, max: value } }, { [field]: value }), `${name} at ${value}`);
+      assert.ok(!matches({ [name]: { min: value + 1e-9 + value * 1e-12, max: null } }, { [field]: value }));
+      assert.ok(!matches({ [name]: { min: null, max: value - 1e-9 - value * 1e-12 } }, { [field]: value }));
+    }
+    assert.ok(!matches({ [name]: { min: 0, max: null } }, { [field]: null }), `${name} unknown`);
+    assert.ok(!matches({ [name]: { min: null, max: 1e9 } }, { [field]: null }), `${name} unknown`);
+  }
+});
+
+test('codes: any of the listed, never an unknown one', () => {
+  assert.ok(matches({ transactionType: 0, propertyTypes: [1, 0] }));
+  assert.ok(!matches({ transactionType: 1 }));
+  assert.ok(!matches({ transactionType: 0 }, { transactionType: null }));
+  assert.ok(!matches({ propertyTypes: [1, 2, 3, 4, 5, 6] }));
+  assert.ok(!matches({ propertyTypes: [0, 1, 2, 3, 4, 5, 6] }, { propertyType: null }));
+  assert.ok(!matches({ furnished: false }) && !matches({ furnished: true }));
+  assert.ok(matches({ furnished: false }, { furnished: false }) && !matches({ furnished: false }, { furnished: true }));
+  assert.ok(matches({ withCoherentPrice: true }) && !matches({ withCoherentPrice: true }, { isPriceCoherent: false }));
+});
+
+test('a place on the circle is inside, one a micrometre farther is not', () => {
+  for (const [lat, lon] of [
+    [48.9, 2.4],
+    [48.8606, 2.5],
+    [48.7, 2.3376],
+  ] as const) {
+    const radiusKm = distanceKm(lat, lon, 48.8606, 2.3376);
+    assert.ok(inAreas({ circle: { lat, lon, radiusKm } }));
+    assert.ok(!inAreas({ circle: { lat, lon, radiusKm: radiusKm - 1e-9 } }));
+  }
+});
+
+test('circles reach across the date line and lie right overseas and in Corsica', () => {
+  assert.ok(inAreas({ circle: { lat: -13.3, lon: -179.9, radiusKm: 50 } }, { lat: -13.3, lon: 179.8 }));
+  assert.ok(inAreas({ circle: { lat: -13.3, lon: 179.9, radiusKm: 50 } }, { lat: -13.3, lon: -179.8 }));
+  assert.ok(!inAreas({ circle: { lat: -13.3, lon: 179.9, radiusKm: 10 } }, { lat: -13.3, lon: -179.8 }));
+  assert.ok(inAreas({ circle: { lat: -20.88, lon: 55.45, radiusKm: 5 } }, { lat: -20.9, lon: 55.47 }));
+  const ajaccio = { lat: 41.92, lon: 8.74, inseeCodes: ['2A004'], departmentCode: '2A', zipcodes: ['20000'] };
+  assert.ok(inAreas({ departmentCodes: ['2A'] }, ajaccio) && !inAreas({ departmentCodes: ['2B', '20'] }, ajaccio));
+  assert.ok(inAreas({ inseeCodes: ['2A004'] }, ajaccio) && inAreas({ zipcodes: ['20000'] }, ajaccio));
+});
+
+test('any area suffices; without coordinates only named places count', () => {
+  const far = { lat: 43.3, lon: 5.4, radiusKm: 10 };
+  assert.ok(inAreas({ circle: far, inseeCodes: ['75056'] }));
+  assert.ok(inAreas({ circle: far, departmentCodes: ['13', '75'] }));
+  assert.ok(!inAreas({ circle: far }));
+  assert.ok(!inAreas({ circle: { ...far, radiusKm: 500 } }, { lat: null, lon: null }));
+  assert.ok(inAreas({ circle: far, zipcodes: ['75001'] }, { lat: null, lon: null }));
+});
+
+test('a city includes its arrondissements and matches once, an arrondissement excludes the others', () => {
+  assert.ok(inAreas({ inseeCodes: ['75056', '75101'], zipcodes: ['75001'] }));
+  assert.ok(!inAreas({ inseeCodes: ['75102'] }));
+});
+
+test('an excluded city counts out a property inside the circle', () => {
+  const areas = { ...EVERYWHERE, circle: { lat: 48.86, lon: 2.34, radiusKm: 10 } };
+  assert.ok(matches({ areas, excludedInseeCodes: ['93066'] }));
+  assert.ok(!matches({ areas, excludedInseeCodes: ['75056'] }));
+  assert.ok(!matches({ excludedInseeCodes: ['75101'] }));
+});
+
+test('the hole of a polygon is outside, its edge is not', () => {
+  const ring = (half: number) =>
+    [
+      [2.3 - half, 48.8 - half],
+      [2.3 + half, 48.8 - half],
+      [2.3 + half, 48.8 + half],
+      [2.3 - half, 48.8 + half],
+      [2.3 - half, 48.8 - half],
+    ] as const;
+  const polygons = [[ring(0.5), ring(0.25)]];
+  assert.ok(inAreas({ polygons }, { lat: 48.8, lon: 2.7 }));
+  assert.ok(
+    inAreas({ polygons }, { lat: 48.8, lon: 2.3 + 0.5 }) && inAreas({ polygons }, { lat: 48.8, lon: 2.3 + 0.25 }),
+  );
+  assert.ok(!inAreas({ polygons }, { lat: 48.8, lon: 2.31 }) && !inAreas({ polygons }, { lat: 48.8, lon: 2.9 }));
+});
+
+test('excluded site categories take their adverts out of every consideration', () => {
+  const agency: AdvertFacts = {
+    ...ADVERT,
+    siteCategory: 'agence',
+    publisherType: 0,
+    price: 9,
+    hasVirtualTour: true,
+    texts: ['loft'],
+  };
+  const property = { adverts: [ADVERT, agency] };
+  const without = { excludedSiteCategories: ['agence'] };
+  for (const criteria of [
+    { publisherTypes: [0] },
+    { withVirtualTour: true },
+    { advertPrice: { min: null, max: 10 } },
+    { includedSiteCategories: ['agence'] },
+    { expressions: [[{ word: 'loft', includes: true, strict: false }]] },
+  ]) {
+    assert.ok(matches(criteria, property), JSON.stringify(criteria));
+    assert.ok(!matches({ ...criteria, ...without }, property), JSON.stringify(criteria));
+  }
+  assert.ok(!matches({ excludedSiteCategories: ['agence', 'portail'] }, property));
+  assert.ok(matches(without, { adverts: [{ ...ADVERT, siteCategory: null }] }));
+  assert.ok(matches({ ...without, expressions: [[{ word: 'loft', includes: false, strict: true }]] }, property));
+});
+
+test('explain names what is set, live adverts first, and satisfies is its conjunction', () => {
+  const search = { ...ANYTHING, budget: { min: null, max: 200_000 }, transactionType: 0 };
+  assert.deepEqual(explain(search, FLAT), [
+    {
+      criterion: 'liveAdvert',
+      holds: true,
+      expected: 'at least one outside the excluded site categories',
+      actual: '1',
+    },
+    { criterion: 'transactionType', holds: true, expected: '0', actual: '0' },
+    { criterion: 'budget', holds: false, expected: '{"min":null,"max":200000}', actual: '[250000]' },
+  ]);
+  assert.ok(!satisfies(search, FLAT));
+});
+
+test('facts differ when any of their values does', () => {
+  fc.assert(
+    fc.property(facts, facts, (a, b) => {
+      assert.equal(sameFacts(a, b), isSame(a, b));
+      assert.ok(sameFacts(a, structuredClone(a)));
+      for (const key of Object.keys(a) as (keyof PropertyFacts)[]) {
+        const mixed = { ...a, [key]: b[key] };
+        assert.equal(sameFacts(a, mixed), isSame(a[key], b[key]), key);
+      }
+    }),
+  );
+});
+
+function isSame(a: unknown, b: unknown): boolean {
+  return JSON.stringify(a) === JSON.stringify(b);
+}

@@ -1,0 +1,82 @@
+/** Expressions are read in three forms, written in one, and mean alternatives of conjunctions. */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import {
+  type ExpressionEntry,
+  ExpressionsError,
+  expressionsHold,
+  formatExpressions,
+  parseExpressions,
+} from '../src/domain/expressions.ts';
+import { foldTexts } from '../src/domain/text.ts';
+
+const entry = (word: string, includes = true, strict = false): ExpressionEntry => ({ word, includes, strict });
+
+function holds(texts: readonly string[], ...groups: ExpressionEntry[][]): boolean {
+  return expressionsHold(groups, foldTexts(texts));
+}
+
+test('any group suffices, every entry of a group is needed', () => {
+  const texts = ['Maison avec jardin'];
+  assert.ok(holds(texts, [entry('piscine')], [entry('jardin')]));
+  assert.ok(!holds(texts, [entry('piscine'), entry('jardin')]));
+  assert.ok(holds(texts, [entry('jardin'), entry('piscine', false)]));
+  assert.ok(!holds(texts, [entry('jardin', false)]));
+  assert.ok(holds(texts));
+});
+
+test('a strict entry is a phrase within one text, another one its words anywhere and inflected', () => {
+  assert.ok(holds(['Superbe vue mer !'], [entry('Vue MER', true, true)]));
+  assert.ok(!holds(['vue sur mer'], [entry('vue mer', true, true)]));
+  assert.ok(!holds(['belle vue', 'mer'], [entry('vue mer', true, true)]));
+  assert.ok(!holds(['entrevue mer'], [entry('vue mer', true, true)]));
+  assert.ok(holds(['des vues', 'la mer'], [entry('vue mer')]));
+  assert.ok(!holds(['balcons'], [entry('balcon', true, true)]));
+  assert.ok(holds(['balcons'], [entry('balcon')]));
+});
+
+test('ligatures, apostrophes and accents are ignored on either side', () => {
+  assert.ok(holds(["au coeur de l'ile"], [entry('Cœur de l’Île', true, true)]));
+  assert.ok(holds(['sans vis‑à‑vis'], [entry('vis a vis', true, true)]));
+});
+
+test('a word that folds to nothing is no condition, included or excluded', () => {
+  for (const strict of [true, false]) {
+    for (const includes of [true, false]) assert.ok(holds(['x'], [entry('…', includes, strict)]));
+  }
+  assert.deepEqual(parseExpressions([{ word: '!' }, { word: '' }, {}]), []);
+});
+
+test('what is written is read back the same', () => {
+  const word = fc.constantFrom('balcon', 'vue & mer = 100 %', 'cœur[0]', "l'île", 'a+b', 'é');
+  const entries = fc.record({ word, includes: fc.boolean(), strict: fc.boolean() }, { noNullPrototype: true });
+  const groups = fc.array(fc.array(entries, { minLength: 1, maxLength: 3 }), { maxLength: 30 });
+  fc.assert(fc.property(groups, (groups) => assert.deepEqual(parseExpressions(formatExpressions(groups)), groups)));
+});
+
+test('the three forms mean the same', () => {
+  const expected = [[entry('balcon')], [entry('cave', false, true)]];
+  const query =
+    'expressions[0][0][word]=balcon&expressions[1][0][word]=cave&expressions[1][0][options][includes]=false&expressions[1][0][options][strict]=true';
+  assert.deepEqual(parseExpressions(query), expected);
+  assert.deepEqual(
+    parseExpressions([[{ word: 'balcon' }], [{ word: 'cave', options: { includes: false, strict: true } }]]),
+    expected,
+  );
+  assert.deepEqual(parseExpressions([{ word: 'balcon' }, { word: 'cave', includes: 'false', strict: 1 }]), expected);
+});
+
+test('what cannot be understood or goes beyond the limits is refused', () => {
+  for (const input of [
+    'word=balcon',
+    7,
+    [{ word: 3 }],
+    [{ word: 'x', strict: 'perhaps' }],
+    [{ word: 'x'.repeat(201) }],
+  ]) {
+    assert.throws(() => parseExpressions(input), ExpressionsError);
+  }
+  assert.throws(() => parseExpressions(Array.from({ length: 51 }, () => ({ word: 'x' }))), ExpressionsError);
+});

@@ -1,0 +1,108 @@
+/** Inside means inside on the sphere, borders included, wherever France has land. */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { distanceKm, isInCircle, isInPolygon, type Polygon, type Position } from '../src/domain/geo.ts';
+
+const SQUARE: Polygon = [
+  [
+    [2, 48],
+    [3, 48],
+    [3, 49],
+    [2, 49],
+    [2, 48],
+  ],
+  [
+    [2.4, 48.4],
+    [2.6, 48.4],
+    [2.6, 48.6],
+    [2.4, 48.6],
+    [2.4, 48.4],
+  ],
+];
+
+test('a place exactly on the circle is inside, the next one out is not', () => {
+  const paris = { lat: 48.8566, lon: 2.3522 };
+  const radiusKm = distanceKm(paris.lat, paris.lon, 41.92, 8.74);
+  assert.ok(isInCircle({ ...paris, radiusKm }, 41.92, 8.74));
+  assert.ok(!isInCircle({ ...paris, radiusKm: radiusKm - 1e-9 }, 41.92, 8.74));
+  assert.ok(Math.abs(distanceKm(48.8566, 2.3522, 45.764, 4.8357) - 391.5) < 0.5);
+});
+
+test('distance crosses the date line and the pole the short way', () => {
+  assert.ok(distanceKm(-16, 179.99, -16, -179.99) < 2.2);
+  assert.ok(Math.abs(distanceKm(89, 0, 89, 180) - 222.4) < 0.1);
+});
+
+test('edges, corners and the edges of holes are inside; the hole is not', () => {
+  for (const [lon, lat] of [
+    [2, 48.3],
+    [3, 49],
+    [2.5, 48],
+    [2.4, 48.5],
+    [2.6, 48.6],
+    [2.1, 48.1],
+  ] as const) {
+    assert.ok(isInPolygon(SQUARE, lat, lon), `${lon} ${lat}`);
+  }
+  for (const [lon, lat] of [
+    [2.5, 48.5],
+    [1.999, 48.5],
+    [2.5, 49.001],
+    [3.5, 49],
+  ] as const) {
+    assert.ok(!isInPolygon(SQUARE, lat, lon), `${lon} ${lat}`);
+  }
+});
+
+test('a point computed to lie on a slanted edge is inside, in spite of rounding', () => {
+  const coordinate = fc.double({ min: -60, max: 60, noNaN: true });
+  const position = fc.tuple(coordinate, coordinate);
+  fc.assert(
+    fc.property(position, position, position, fc.double({ min: 0, max: 1, noNaN: true }), (a, b, c, part) => {
+      const on = [a[0] + part * (b[0] - a[0]), a[1] + part * (b[1] - a[1])] as const;
+      assert.ok(isInPolygon([[a, b, c, a]], on[1], on[0]));
+    }),
+    { numRuns: 2000 },
+  );
+});
+
+test('away from its edges a polygon agrees with the sum of the angles it is seen under', () => {
+  const coordinate = fc.integer({ min: -50, max: 50 });
+  const ring = fc.array(fc.tuple(coordinate, coordinate), { minLength: 3, maxLength: 9 });
+  fc.assert(
+    fc.property(ring, coordinate, coordinate, (corners, x, y) => {
+      const point = [x + 0.37, y + 0.41] as const;
+      const closed = [...corners, corners[0] as Position];
+      let turn = 0;
+      for (let i = 1; i < closed.length; i++) {
+        const [a, b] = [closed[i - 1] as Position, closed[i] as Position];
+        const from = Math.atan2(a[1] - point[1], a[0] - point[0]);
+        let angle = Math.atan2(b[1] - point[1], b[0] - point[0]) - from;
+        if (angle > Math.PI) angle -= 2 * Math.PI;
+        if (angle < -Math.PI) angle += 2 * Math.PI;
+        turn += angle;
+      }
+      const isInside = Math.round(turn / (2 * Math.PI)) % 2 !== 0;
+      assert.equal(isInPolygon([closed], point[1], point[0]), isInside);
+    }),
+    { numRuns: 2000 },
+  );
+});
+
+test('a polygon that goes on past the date line is met from the other side', () => {
+  const across: Polygon = [
+    [
+      [179, -18],
+      [181, -18],
+      [181, -16],
+      [179, -16],
+      [179, -18],
+    ],
+  ];
+  assert.ok(isInPolygon(across, -17, 179.5));
+  assert.ok(isInPolygon(across, -17, -179.5));
+  assert.ok(isInPolygon(across, -17, -180));
+  assert.ok(!isInPolygon(across, -17, -178.9));
+});
