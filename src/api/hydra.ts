@@ -39,7 +39,7 @@ function view(ctx: Context, { page, itemsPerPage }: Paging, totalItems: number):
   const link = (number: number): string => {
     const parameters = new URLSearchParams(ctx.querystring);
     parameters.set('page', String(number));
-    return `${ctx.path}?${parameters}`;
+    return `${ctx.path}?${parameters.toString()}`;
   };
   const identity = { '@id': viewId(ctx), '@type': 'hydra:PartialCollectionView' };
   if (last === 1) return identity;

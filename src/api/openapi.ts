@@ -180,6 +180,6 @@ function collectionSchema(name: ResourceName): JsonSchema & { readonly additiona
     type: 'object',
     required: Object.keys(properties),
     additionalProperties: false,
-    properties: properties as Readonly<Record<string, JsonSchema>>,
+    properties,
   };
 }

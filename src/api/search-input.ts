@@ -62,7 +62,7 @@ async function readChanges(body: unknown, rules: InputRules, violations: Violati
     if (!isMemberName(name)) violations.push(unknownMember(name));
     else readMember(name, value, input, violations);
   }
-  return resolve(input as SearchInput, rules, violations);
+  return resolve(input, rules, violations);
 }
 
 function readMember(

@@ -123,8 +123,16 @@ test('a paused stage keeps everything and goes on when it is resumed', async (t)
     ({ openDeliveries }) => openDeliveries[0].count === 3,
   );
   assert.equal(receiver.posts.length, 0);
+  const { deliveries } = await admin('deliveries', 'list', '--state', 'queued');
+  const retried = await admin('deliveries', 'retry', deliveries[0].name);
+  assert.equal(retried.state, 'STATE_QUEUED', 'published once more, which the row will recognise');
   await admin('stages', 'resume', 'deliver');
   await receiver.until((posts) => posts.length === 3);
+  await until(
+    () => admin('status'),
+    ({ streams }) => Number(streams[1].messageCount) === 0,
+  );
+  assert.equal(receiver.posts.length, 3);
 });
 
 interface Named {

@@ -171,7 +171,7 @@ function valuesOf(document: unknown): string[] {
       .replace(api.baseUrl, '');
   if (document === null || document === undefined) return [];
   if (Array.isArray(document)) return document.flatMap(valuesOf);
-  if (typeof document !== 'object') return [shorten(String(document))];
+  if (typeof document !== 'object') return [shorten(JSON.stringify(document).replace(/^"|"$/g, ''))];
   const node = document as Record<string, unknown>;
   if ('@value' in node) return valuesOf(node['@value']);
   return Object.entries(node).flatMap(([key, value]) => (key === '@context' ? [] : valuesOf(value)));
@@ -182,17 +182,21 @@ describe('JSON-LD', () => {
     const document = await (await fetch(url, { headers: { Accept: 'application/ld+json' } })).json();
     return { contextUrl: undefined, documentUrl: url, document };
   };
+  const options = { base: api.baseUrl, documentLoader, safe: true };
+  // The published types lack `safe`, which makes the processor throw where it would drop something.
+  const expand = (body: object): Promise<unknown> => jsonld.expand(body, options as jsonld.Options.Expand);
+
   for (const path of paths) {
     it(`${path.replace(/[0-9a-f]{8}-[0-9a-f-]{27}/g, '{id}')} expands without loss`, async () => {
       const { body } = await api.call('GET', path);
-      const expanded = await jsonld.expand(body, { base: api.baseUrl, documentLoader, safe: true } as never);
+      const expanded = await expand(body);
       assert.deepEqual(valuesOf(expanded).sort(), valuesOf(body).sort());
     });
   }
 
   it('a list of violations expands without loss', async () => {
     const { body } = await api.call('POST', '/searches', { titre: 1 });
-    const expanded = await jsonld.expand(body, { base: api.baseUrl, documentLoader, safe: true } as never);
+    const expanded = await expand(body);
     assert.deepEqual(valuesOf(expanded).sort(), valuesOf(body).sort());
   });
 });
