@@ -96,13 +96,14 @@ async function benchPoints(api: Served, headers: Record<string, string>) {
   };
 }
 
-async function benchSearches(api: Served, headers: Record<string, string>) {
+async function benchSearches(api: Served, headers: Record<string, string>, largeHeaders: Record<string, string>) {
   const summary = ({ requests, latency }: Load) => ({
     perSecond: Math.round(requests.average),
     p50Ms: latency.p50,
     p99Ms: latency.p99,
   });
-  const list = async (query: string) => summary(await load(api.url, [{ path: `/searches${query}`, headers }]));
+  const list = async (query: string, as = headers) =>
+    summary(await load(api.url, [{ path: `/searches${query}`, headers: as }]));
   const bodies = Array.from({ length: QUERIES }, (_, i) =>
     JSON.stringify({
       title: `Recherche ${i}`,
@@ -112,16 +113,13 @@ async function benchSearches(api: Served, headers: Record<string, string>) {
     }),
   );
   const json = { ...headers, 'Content-Type': 'application/json' };
+  const creations = bodies.map((body) => ({ method: 'POST', path: '/searches', headers: json, body }));
   return {
     listSearches: await list(''),
     listSearchesByTitle: await list('?order[title]=asc'),
     listSearchesFiltered: await list('?title=1234'),
-    createSearch: summary(
-      await load(
-        api.url,
-        bodies.map((body) => ({ method: 'POST', path: '/searches', headers: json, body })),
-      ),
-    ),
+    createSearch: summary(await load(api.url, creations)),
+    listSearchesOfLargeClient: await list('', largeHeaders),
   };
 }
 
@@ -153,6 +151,8 @@ async function main(): Promise<void> {
     const database = openDatabase({ url: postgres.url, connectionsMax: 4, onConnectionLost: () => undefined });
     cleanups.unshift(() => database.end());
     const client = await createClient(database, { name: 'bench' });
+    const large = await createClient(database, { name: 'bench large' });
+    const { key: largeKey } = await createApiKey(database, large.id, 'bench');
     const { key } = await createApiKey(database, client.id, 'bench');
     const headers = { 'X-API-KEY': key };
     const api = await serve('api', postgres.url, options.points);
@@ -160,12 +160,12 @@ async function main(): Promise<void> {
     say(`points of interest: ${options.points}, 1 km, ${CONNECTIONS} connections`);
     const points = await benchPoints(api, headers);
     say(JSON.stringify(points, null, 2));
-    say(`filling a table of ${options.searches} searches, a tenth of them the client's`);
-    await seedSearches(database, client.id, Number(options.searches));
+    say(`filling a table of ${options.searches} searches, a thousandth of them the client's`);
+    await seedSearches(database, client.id, large.id, Number(options.searches));
     const startedAtMs = performance.now();
     await changedSince(database, null, () => undefined);
     const feedSeconds = Number(((performance.now() - startedAtMs) / 1000).toFixed(1));
-    const searches = await benchSearches(api, headers);
+    const searches = await benchSearches(api, headers, { 'X-API-KEY': largeKey });
     say(JSON.stringify({ feedSeconds, ...searches }, null, 2));
     const planLines = await plans(database, client.id);
     for (const line of planLines) say(line);

@@ -1,11 +1,11 @@
-/** A table of searches as production has them, written in SQL: a thousand clients, and one with a tenth of all. */
+/** A table of searches as production has them, written in SQL: a thousand clients alike, and one with a tenth of all. */
 
 import type { Database } from '../../src/store/database.ts';
 
 export const CLIENTS = 1_000;
 
-/** `ownerId` gets a tenth of the rows, the other clients the rest in equal parts. */
-export async function seedSearches(database: Database, ownerId: string, count: number): Promise<void> {
+/** `largeId` gets a tenth of the rows, `smallId` a thousandth, the other clients the rest in equal parts. */
+export async function seedSearches(database: Database, smallId: string, largeId: string, count: number): Promise<void> {
   await database.query(
     `insert into clients (id, name) select gen_random_uuid(), 'client ' || n from generate_series(1, $1::integer) n`,
     [CLIENTS],
@@ -14,7 +14,7 @@ export async function seedSearches(database: Database, ownerId: string, count: n
     `with others as (select array_agg(id) as ids from clients where name like 'client %')
      insert into searches (id, client_id, title, title_folded, members, notification_enabled, endpoint_recipient,
        subscribed_events, hide_property_contact, token)
-     select gen_random_uuid(), case when n % 10 = 0 then $1::uuid else ids[1 + n % $3::integer] end,
+     select gen_random_uuid(), case when n % 10 = 0 then $1::uuid when n % 1000 = 1 then $4::uuid else ids[1 + n % $3::integer] end,
        'Recherche ' || key, 'recherche ' || key,
        jsonb_build_object('title', 'Recherche ' || key, 'transactionType', n % 2, 'propertyTypes', '[0, 1]'::jsonb,
          'budgetMax', 100000 + n % 400000, 'surfaceMin', n % 120, 'roomMin', n % 5,
@@ -22,7 +22,7 @@ export async function seedSearches(database: Database, ownerId: string, count: n
          'endpointRecipient', 'https://hooks.example.com/' || n % 1000, 'subscribedEvents', '["ad.update.price"]'::jsonb),
        true, 'https://hooks.example.com/' || n % 1000, '{ad.update.price}', false, 'whsec_' || md5(n::text)
      from others, generate_series(1, $2::integer) n, lateral (select n::bigint * 7919 % 1000003 as key) k`,
-    [ownerId, count, CLIENTS],
+    [largeId, count, CLIENTS, smallId],
   );
   await database.query('vacuum analyze searches');
 }
