@@ -1,0 +1,51 @@
+/** The alert rules that we ship, by the tools that will load them. */
+
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { createMetrics } from '../src/metrics.ts';
+
+const FOLDER = fileURLToPath(new URL('../config/prometheus/', import.meta.url));
+const HAS_PROMTOOL = spawnSync('promtool', ['--version']).status === 0;
+const skip = HAS_PROMTOOL ? false : 'promtool is not installed here';
+
+for (const args of [
+  ['check', 'config', 'prometheus.yml'],
+  ['check', 'rules', 'alerts.yml'],
+  ['test', 'rules', 'alerts.test.yml'],
+]) {
+  test(`promtool ${args.join(' ')}`, { skip }, () => {
+    const { status, stdout, stderr } = spawnSync('promtool', args, { cwd: FOLDER, encoding: 'utf8' });
+    assert.equal(status, 0, `${stdout}${stderr}`);
+  });
+}
+
+test('every rule has a test', () => {
+  const rules = [...readFileSync(`${FOLDER}alerts.yml`, 'utf8').matchAll(/- alert: (\w+)/g)].map(([, name]) => name);
+  const tests = readFileSync(`${FOLDER}alerts.test.yml`, 'utf8');
+  for (const name of rules) assert.match(tests, new RegExp(`alertname="${name}"`), `${name} is never seen firing`);
+});
+
+test('no metric has a label that grows with use', async () => {
+  const bounded = [
+    'outcome',
+    'result',
+    'kind',
+    'actor',
+    'state',
+    'stage',
+    'stream',
+    'method',
+    'status',
+    'code',
+    'version',
+    'le',
+  ];
+  const exposition = await createMetrics('1').registry.metrics();
+  const ours = exposition.split('\n').filter((line) => line.startsWith('vigie_') && line.includes('{'));
+  for (const line of ours) {
+    for (const [, label] of line.matchAll(/[{,](\w+)="/g)) assert.ok(bounded.includes(label ?? ''), line);
+  }
+});

@@ -1,0 +1,301 @@
+/**
+ * Every call of the administration interface over a real socket, made by a client that learns the interface through
+ * reflection, and what each does when it is asked wrongly.
+ */
+
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { after, before, test } from 'node:test';
+import { credentials, Metadata, type ServiceError, status } from '@grpc/grpc-js';
+import type { Activity } from '../../src/admin/generated/vigie/admin/v1/activity.ts';
+import { AdminServiceClient, AdminServiceService } from '../../src/admin/generated/vigie/admin/v1/admin.ts';
+import { endpointKeyOf } from '../../src/domain/delivery.ts';
+import { genericCall } from '../support/admin.ts';
+import { ADMIN_TOKEN } from '../support/daemon.ts';
+import { type OperatorScene, startScene } from '../support/operator-scene.ts';
+import { until } from '../support/until.ts';
+
+let scene: OperatorScene;
+let property: string;
+let delivery: string;
+const closing: (() => Promise<void>)[] = [];
+const UNKNOWN = randomUUID();
+const called = new Set<string>();
+
+before(async () => {
+  scene = await startScene({ after: (work) => void closing.push(work) });
+  [property = ''] = await scene.publishAdverts(1);
+  await scene.publishPoison();
+  await scene.receiver.until((posts) => posts.length === 1);
+  delivery = `deliveries/${scene.receiver.posts[0]?.id}`;
+  await until(
+    () => succeed('GetDelivery', { name: delivery }),
+    ({ state }) => state === 'STATE_DELIVERED',
+  );
+});
+after(async () => {
+  for (const close of closing.reverse()) await close();
+});
+
+async function succeed(method: string, request: unknown = {}) {
+  called.add(method);
+  const answer = await genericCall(scene.daemon, method, request);
+  assert.equal(answer.code, null, `${method}: ${answer.message}`);
+  return answer.body;
+}
+
+async function fail(method: string, request: unknown, code: string, detail: string): Promise<void> {
+  const answer = await genericCall(scene.daemon, method, request);
+  assert.equal(answer.code, code, `${method} ${JSON.stringify(request)}: ${answer.message}`);
+  assert.deepEqual(answer.details, ['ErrorInfo', detail]);
+}
+
+test('status, stages and index', async () => {
+  const { instances, stages, streams, index } = await until(
+    () => succeed('GetStatus'),
+    (seen) => seen.index.instances[0].searchCount === 1,
+  );
+  assert.equal(instances.length, 1);
+  assert.deepEqual(instances[0].roles, ['intake', 'deliver', 'api', 'admin']);
+  assert.deepEqual(
+    stages.map(({ name }: { name: string }) => name),
+    ['stages/intake', 'stages/deliver', 'stages/sweeper'],
+  );
+  assert.deepEqual(
+    streams.map(({ name }: { name: string }) => name),
+    ['streams/ADVERTS', 'streams/DELIVERIES'],
+  );
+  assert.equal(index.storedSearchCount, 1);
+
+  const paused = await succeed('PauseStage', { name: 'stages/sweeper', reason: 'a look' });
+  assert.match(paused.state, /PAUS/);
+  assert.equal(paused.pauseReason, 'a look');
+  assert.equal((await succeed('DrainStage', { name: 'stages/sweeper' })).state, 'STATE_PAUSED');
+  assert.equal((await succeed('ResumeStage', { name: 'stages/sweeper' })).state, 'STATE_RUNNING');
+  await fail('PauseStage', { name: 'stages/nonsense' }, 'not_found', 'ResourceInfo');
+  await fail('PauseStage', { name: 'sweeper' }, 'invalid_argument', 'BadRequest');
+  await fail('PauseStage', { name: 'stages/sweeper', reason: 'x'.repeat(201) }, 'invalid_argument', 'BadRequest');
+
+  const built = (await succeed('GetIndex')).instances[0].buildTime;
+  const rebuilt = await succeed('RebuildIndex');
+  assert.ok(rebuilt.instances[0].buildTime > built);
+  assert.equal(rebuilt.instances[0].searchCount, 1);
+  const indexed = await succeed('GetIndexedSearch', { name: `searches/${scene.search.id}` });
+  assert.equal(indexed.isIndexed, true);
+  assert.deepEqual(JSON.parse(indexed.criteriaJson).budget, { min: null, max: 300_000 });
+  await fail('GetIndexedSearch', { name: `searches/${UNKNOWN}` }, 'not_found', 'ResourceInfo');
+});
+
+test('an explanation names every criterion and every delivery', async () => {
+  const pair = { search: `searches/${scene.search.id}`, property: `properties/${property}` };
+  const explained = await succeed('ExplainMatch', pair);
+  assert.equal(explained.isSatisfied, true);
+  const budget = explained.verdicts.find(({ criterion }: { criterion: string }) => criterion === 'budget');
+  assert.deepEqual(budget, {
+    criterion: 'budget',
+    holds: true,
+    expected: '{"min":null,"max":300000}',
+    actual: '[250000]',
+  });
+  assert.match(explained.deliveries[0].explanation, /^delivered at .* with attempt 1$/);
+  await fail('ExplainMatch', { ...pair, property: `properties/${UNKNOWN}` }, 'not_found', 'ResourceInfo');
+  await fail('ExplainMatch', { ...pair, search: `searches/${UNKNOWN}` }, 'not_found', 'ResourceInfo');
+});
+
+test('deliveries are listed page by page, shown, and not sent twice', async () => {
+  await scene.publishAdverts(3);
+  await until(
+    () => succeed('ListDeliveries', { state: 'STATE_DELIVERED' }),
+    ({ deliveries = [] }) => deliveries.length === 4,
+  );
+  const seen: string[] = [];
+  for (let pageToken = ''; ; ) {
+    const page = await succeed('ListDeliveries', { pageSize: 3, pageToken, search: `searches/${scene.search.id}` });
+    seen.push(...page.deliveries.map(({ name }: { name: string }) => name));
+    pageToken = page.nextPageToken ?? '';
+    if (pageToken === '') break;
+    await fail('ListDeliveries', { pageSize: 3, pageToken }, 'invalid_argument', 'BadRequest');
+  }
+  assert.equal(seen.length, 4);
+  assert.deepEqual(seen, [...new Set(seen)].sort().reverse(), 'newest first, each once');
+  await fail('ListDeliveries', { pageToken: 'nonsense' }, 'invalid_argument', 'BadRequest');
+  await fail('ListDeliveries', { pageSize: -1 }, 'invalid_argument', 'BadRequest');
+
+  const shown = await succeed('GetDelivery', { name: delivery, includeBody: true });
+  assert.equal(shown.body, scene.receiver.posts[0]?.body.toString());
+  assert.equal(shown.attempts[0].statusCode, 200);
+  await fail('GetDelivery', { name: `deliveries/${UNKNOWN}` }, 'not_found', 'ResourceInfo');
+  called.add('RetryDelivery');
+  await fail('RetryDelivery', { name: delivery }, 'failed_precondition', 'PreconditionFailure');
+  await fail('RetryDelivery', { name: `deliveries/${UNKNOWN}` }, 'not_found', 'ResourceInfo');
+
+  const replay = { search: `searches/${scene.search.id}`, validateOnly: true };
+  assert.deepEqual(await succeed('ReplayDeliveries', replay), {});
+  await fail('ReplayDeliveries', {}, 'invalid_argument', 'BadRequest');
+  await fail('ReplayDeliveries', { ...replay, state: 'STATE_DELIVERED' }, 'invalid_argument', 'BadRequest');
+});
+
+test('dead letters are listed, shown, requeued and purged', async () => {
+  const { deadLetters } = await until(
+    () => succeed('ListDeadLetters'),
+    (listed) => listed.deadLetters?.length === 1,
+  );
+  const [{ name }] = deadLetters;
+  const shown = await succeed('GetDeadLetter', { name });
+  assert.equal(Buffer.from(shown.body, 'base64').toString(), '{"kind":"upsert"');
+  await fail('GetDeadLetter', { name: 'deadLetters/999999' }, 'not_found', 'ResourceInfo');
+  await fail('RequeueDeadLetters', {}, 'invalid_argument', 'BadRequest');
+  await fail('PurgeDeadLetters', { force: true }, 'invalid_argument', 'BadRequest');
+
+  const filter = { names: [name] };
+  assert.equal((await succeed('RequeueDeadLetters', { filter, validateOnly: true })).requeuedCount, 1);
+  assert.equal((await succeed('RequeueDeadLetters', { filter })).requeuedCount, 1);
+  const back = await until(
+    () => succeed('ListDeadLetters'),
+    (listed) => listed.deadLetters?.length === 1,
+  );
+  assert.notEqual(back.deadLetters[0].name, name, 'still not understood: it came back as a new one');
+  const purge = { filter: { reason: 'json' } };
+  assert.equal((await succeed('PurgeDeadLetters', purge)).purgeCount, 1);
+  assert.equal((await succeed('PurgeDeadLetters', { ...purge, force: true })).purgeCount, 1);
+  assert.deepEqual(await succeed('ListDeadLetters'), {});
+});
+
+test('endpoints', async () => {
+  const name = `endpoints/${endpointKeyOf(scene.receiver.urlOf('/hook'))}`;
+  await until(
+    () => succeed('ListEndpoints'),
+    ({ endpoints = [] }) => endpoints.length === 1,
+  );
+  assert.equal((await succeed('GetEndpoint', { name })).url, scene.receiver.urlOf('/hook'));
+  assert.ok((await succeed('PauseEndpoint', { name, reason: 'theirs' })).pauseTime);
+  assert.equal((await succeed('ListEndpoints', { pausedOnly: true })).endpoints.length, 1);
+  assert.equal((await succeed('ResumeEndpoint', { name })).pauseTime, undefined);
+  await fail('PauseEndpoint', { name: 'endpoints/0123456789abcdef' }, 'not_found', 'ResourceInfo');
+  await fail('GetEndpoint', { name: 'endpoints/nonsense' }, 'invalid_argument', 'BadRequest');
+});
+
+test('clients and keys', async () => {
+  const client = await succeed('CreateClient', { client: { displayName: 'Agence du port', rateLimitPerSecond: 5 } });
+  await fail('CreateClient', { client: { displayName: 'Agence du port' } }, 'already_exists', 'ResourceInfo');
+  await fail('CreateClient', { client: { displayName: ' ' } }, 'invalid_argument', 'BadRequest');
+  const listed = await succeed('ListClients', { pageSize: 1 });
+  assert.equal(listed.clients.length, 1);
+  assert.equal((await succeed('ListClients', { pageSize: 1, pageToken: listed.nextPageToken })).clients.length, 1);
+
+  const created = await succeed('CreateApiKey', { parent: client.name, displayName: 'first' });
+  const ask = () => fetch(`${scene.daemon.apiUrl}/searches`, { headers: { 'X-API-KEY': created.key } });
+  assert.equal((await ask()).status, 200);
+  const { name } = created.apiKey;
+  assert.equal((await succeed('ListApiKeys', { parent: client.name })).apiKeys[0].prefix, created.apiKey.prefix);
+  await succeed('RevokeApiKey', { name });
+  await fail('RevokeApiKey', { name }, 'not_found', 'ResourceInfo');
+  await until(
+    async () => (await ask()).status,
+    (answered) => answered === 401,
+  );
+  await fail('CreateApiKey', { parent: `clients/${UNKNOWN}` }, 'not_found', 'ResourceInfo');
+});
+
+test('site categories and points of interest', async () => {
+  const { siteCategories } = await succeed('ListSiteCategories');
+  const displayNames = [...siteCategories.map((each: { displayName: string }) => each.displayName), 'Bailleur'];
+  const { siteCategories: set } = await succeed('SetSiteCategories', { displayNames });
+  assert.equal(set.length, siteCategories.length + 1);
+  await fail('SetSiteCategories', { displayNames: ['Agence', 'Agence'] }, 'invalid_argument', 'BadRequest');
+
+  const school = {
+    facility: 'school',
+    lat: 43.12,
+    lon: 5.93,
+    displayName: 'École',
+    attributes: { operatorType: 'public' },
+  };
+  const imported = await succeed('ImportPointsOfInterest', [{ source: 'pointSources/toulon' }, { points: [school] }]);
+  assert.equal(imported.pointCount, 1);
+  const wrong = [{ source: 'pointSources/toulon' }, { points: [{ ...school, facility: 'pool' }] }];
+  await fail('ImportPointsOfInterest', wrong, 'invalid_argument', 'BadRequest');
+  assert.equal((await succeed('ListPointSources')).pointSources[0].pointCount, 1, 'a broken import changes nothing');
+  await succeed('DeletePointSource', { name: 'pointSources/toulon' });
+  await fail('DeletePointSource', { name: 'pointSources/toulon' }, 'not_found', 'ResourceInfo');
+});
+
+test('a wrong token is refused everywhere but at the health service', async () => {
+  for (const method of ['GetStatus', 'WatchActivity', 'CreateApiKey']) {
+    const answer = await genericCall(scene.daemon, method, {}, { token: 'wrong' });
+    assert.equal(answer.code, 'unauthenticated', method);
+    assert.deepEqual(answer.details, ['ErrorInfo']);
+  }
+  const service = 'grpc.health.v1.Health';
+  const health = await genericCall(scene.daemon, 'Check', {}, { token: 'wrong', service });
+  assert.deepEqual(health.body, { status: 'SERVING' });
+});
+
+test('a message that is too large is refused', async () => {
+  const names = Array.from({ length: 120_000 }, (_, i) => `deadLetters/${i}-${'0'.repeat(32)}`);
+  const answer = await genericCall(scene.daemon, 'ListDeadLetters', { filter: { names } });
+  assert.equal(answer.code, 'resource_exhausted');
+});
+
+test('a deadline ends the work; a caller without one is answered all the same', async () => {
+  const { stub, metadata } = client();
+  const late = await new Promise<ServiceError | null>((resolve) => {
+    stub.getStatus({}, metadata, { deadline: Date.now() - 1 }, resolve);
+  });
+  assert.equal(late?.code, status.DEADLINE_EXCEEDED);
+  const unhurried = await new Promise<ServiceError | null>((resolve) => stub.getStatus({}, metadata, resolve));
+  assert.equal(unhurried, null);
+  stub.close();
+});
+
+test('a watch ends at the deadline of its caller', async () => {
+  const answer = await genericCall(scene.daemon, 'WatchActivity', { kinds: ['changes'] }, { timeout: 1 });
+  assert.equal(answer.code, 'deadline_exceeded');
+  await fail('WatchActivity', { kinds: ['gossip'] }, 'invalid_argument', 'BadRequest');
+  await fail('WatchActivity', { search: `searches/${UNKNOWN}` }, 'not_found', 'ResourceInfo');
+});
+
+test('a watcher sees changes, matches and attempts, and its place is free once it cancels', async () => {
+  called.add('WatchActivity');
+  for (let round = 0; round < 20; round++) {
+    const { stub, metadata } = client();
+    const stream = stub.watchActivity(
+      { kinds: [], search: '', property: '', endpoint: '', failuresOnly: false },
+      metadata,
+    );
+    stream.on('error', () => undefined);
+    await once(stream, 'metadata');
+    if (round === 0) await seeOneAdvert(stream);
+    stream.cancel();
+    await once(stream, 'close').catch(() => undefined);
+    stub.close();
+  }
+});
+
+async function seeOneAdvert(stream: AsyncIterable<Activity>): Promise<void> {
+  const [uuid] = await scene.publishAdverts(1);
+  const facts: string[] = [];
+  for await (const { fact } of stream) {
+    if (fact?.$case === 'change') assert.equal(fact.value.property, `properties/${uuid}`);
+    if (fact?.$case === 'match') assert.equal(fact.value.search, `searches/${scene.search.id}`);
+    if (fact?.$case === 'attempt') assert.equal(fact.value.state, 'delivered');
+    facts.push(fact?.$case ?? '');
+    if (facts.length === 3) break;
+  }
+  assert.deepEqual(facts, ['change', 'match', 'attempt']);
+}
+
+test('no call of the interface was left out', () => {
+  const methods = Object.values(AdminServiceService).map(({ path }) => path.slice(path.lastIndexOf('/') + 1));
+  assert.deepEqual(
+    methods.filter((method) => !called.has(method)),
+    [],
+  );
+});
+
+function client() {
+  const metadata = new Metadata();
+  metadata.set('authorization', `Bearer ${ADMIN_TOKEN}`);
+  return { stub: new AdminServiceClient(scene.daemon.adminAddress, credentials.createInsecure()), metadata };
+}

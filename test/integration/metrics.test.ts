@@ -1,0 +1,136 @@
+/** The metrics and the dashboard against the real tools: promtool on a live daemon, Prometheus on the demonstration. */
+
+import assert from 'node:assert/strict';
+import { spawn, spawnSync } from 'node:child_process';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { type AddressInfo, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { startDaemon } from '../support/daemon.ts';
+import { startTestServers } from '../support/servers.ts';
+import { until } from '../support/until.ts';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const isInstalled = (tool: string): boolean => spawnSync(tool, ['--version']).status === 0;
+
+test('promtool finds nothing to complain about in the live metrics', {
+  skip: isInstalled('promtool') ? false : 'promtool is not installed here',
+}, async (t) => {
+  const daemon = await startDaemon(t, await startTestServers(t));
+  const exposition = await (await fetch(`${daemon.operationsUrl}/metrics`)).text();
+  const { status, stdout, stderr } = spawnSync('promtool', ['check', 'metrics'], {
+    input: exposition,
+    encoding: 'utf8',
+  });
+  assert.equal(`${stdout}${stderr}`, '');
+  assert.equal(status, 0);
+});
+
+test('readiness names each check, and says so when PostgreSQL is away', async (t) => {
+  const servers = await startTestServers(t);
+  const daemon = await startDaemon(t, servers);
+  const read = async (path: string) => {
+    const response = await fetch(`${daemon.operationsUrl}${path}`);
+    return { status: response.status, body: (await response.json()) as { checks: Record<string, { status: string }> } };
+  };
+  const { status, body } = await read('/readyz');
+  assert.equal(status, 200);
+  assert.deepEqual(Object.keys(body.checks).sort(), ['index', 'nats', 'postgresql', 'started']);
+
+  await servers.postgres.kill();
+  const away = await until(
+    () => read('/readyz'),
+    (seen) => seen.status === 503,
+  );
+  assert.equal(away.body.checks.postgresql?.status, 'failed');
+  assert.equal(away.body.checks.nats?.status, 'ok');
+  assert.equal((await read('/healthz')).status, 200, 'alive all the same');
+  const { status: scraped } = await fetch(`${daemon.operationsUrl}/metrics`);
+  assert.equal(scraped, 200, 'metrics are there when they are needed most');
+  await servers.postgres.restart();
+  await until(
+    () => read('/readyz'),
+    (seen) => seen.status === 200,
+  );
+});
+
+test('every query of the dashboard returns data in the demonstration', {
+  skip: isInstalled('prometheus') ? false : 'prometheus is not installed here',
+}, async (t) => {
+  const [operationsPort, apiPort, prometheusPort] = [await freePort(), await freePort(), await freePort()];
+  const folder = await mkdtemp(join(tmpdir(), 'vigie-dashboard-'));
+  t.after(() => rm(folder, { recursive: true, force: true }));
+  startDemo(t, folder, operationsPort, apiPort);
+  await startPrometheus(t, folder, operationsPort, prometheusPort);
+  for (const query of await dashboardQueries()) {
+    const url = `http://127.0.0.1:${prometheusPort}/api/v1/query?query=${encodeURIComponent(query)}`;
+    await until(
+      async () => {
+        // Somebody uses the API: the demonstration does so at its start alone.
+        await fetch(`http://127.0.0.1:${apiPort}/`).catch(() => undefined);
+        const answer = await fetch(url)
+          .then((response) => response.json())
+          .catch(() => null);
+        const result = (answer as { data?: { result: { value: [number, string] }[] } } | null)?.data?.result ?? [];
+        return { query, values: result.map(({ value }) => value[1]) };
+      },
+      // NaN: a quotient or quantile of a series that has not moved yet.
+      ({ values }) => values.length > 0 && values.some((value) => value !== 'NaN'),
+      120_000,
+    );
+  }
+});
+
+function startDemo(t: TestContext, folder: string, operationsPort: number, apiPort: number): void {
+  const demo = spawn(process.execPath, ['--import', 'tsx', 'src/main.ts', 'demo'], {
+    cwd: ROOT,
+    env: {
+      PATH: process.env.PATH ?? '',
+      ...(process.env.NATS_SERVER_BIN === undefined ? {} : { NATS_SERVER_BIN: process.env.NATS_SERVER_BIN }),
+      VIGIE_DATA_DIR: join(folder, 'demo'),
+      VIGIE_OPERATIONS_PORT: String(operationsPort),
+      VIGIE_API_PORT: String(apiPort),
+      VIGIE_ADMIN_PORT: '0',
+    },
+    stdio: 'ignore',
+  });
+  const ended = new Promise((resolve) => demo.once('exit', resolve));
+  t.after(async () => {
+    demo.kill('SIGINT');
+    await ended;
+  });
+}
+
+async function startPrometheus(t: TestContext, folder: string, target: number, port: number): Promise<void> {
+  const config = join(folder, 'prometheus.yml');
+  await writeFile(
+    config,
+    `scrape_configs: [{job_name: vigie, scrape_interval: 1s, static_configs: [{targets: ['127.0.0.1:${target}']}]}]\n`,
+  );
+  const args = [`--config.file=${config}`, `--storage.tsdb.path=${join(folder, 'tsdb')}`];
+  const prometheus = spawn('prometheus', [...args, `--web.listen-address=127.0.0.1:${port}`], { stdio: 'ignore' });
+  const ended = new Promise((resolve) => prometheus.once('exit', resolve));
+  t.after(async () => {
+    prometheus.kill('SIGTERM');
+    await ended;
+  });
+}
+
+async function dashboardQueries(): Promise<readonly string[]> {
+  const dashboard = JSON.parse(await readFile(join(ROOT, 'config/grafana/vigie.json'), 'utf8')) as {
+    panels: { targets?: { expr: string }[] }[];
+  };
+  const queries = dashboard.panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr));
+  return queries.map((expr) => expr.replaceAll('$__rate_interval', '1m'));
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve) => {
+    const probe = createServer().listen(0, '127.0.0.1', () => {
+      const { port } = probe.address() as AddressInfo;
+      probe.close(() => resolve(port));
+    });
+  });
+}

@@ -1,0 +1,60 @@
+/** One advert's trace and log lines, from the message of its crawler to the request at the client's endpoint. */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { startScene } from '../support/operator-scene.ts';
+import { until } from '../support/until.ts';
+
+const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
+const TRACEPARENT = `00-${TRACE}-00f067aa0ba902b7-01`;
+
+test('the trace of a crawler reaches the endpoint, on the first attempt and on a retry', async (t) => {
+  const scene = await startScene(t, { VIGIE_RETRY_DELAY_MS: '100', VIGIE_LOG_LEVEL: 'debug' });
+  const { daemon, receiver, search } = scene;
+  receiver.script('/hook', { type: 'answer', status: 500, body: 'their secret' }, { type: 'answer', status: 200 });
+  await scene.publishAdverts(1, { traceparent: TRACEPARENT });
+  await receiver.until((posts) => posts.length === 2);
+  for (const { headers } of receiver.posts) assert.equal(headers.traceparent, TRACEPARENT);
+
+  const attempts = await until(
+    async () => daemon.log.filter(({ message }) => message === 'attempt'),
+    (lines) => lines.length === 2,
+  );
+  assert.deepEqual(
+    attempts.map(({ delivery, attempt, state, statusCode, traceId }) => [
+      delivery,
+      attempt,
+      state,
+      statusCode,
+      traceId,
+    ]),
+    [
+      [receiver.posts[0]?.id, 1, 'retry_wait', 500, TRACE],
+      [receiver.posts[0]?.id, 2, 'delivered', 200, TRACE],
+    ],
+  );
+  const log = JSON.stringify(daemon.log);
+  assert.ok(!log.includes(search.token), 'the signing secret is not logged');
+  assert.ok(!log.includes(scene.key), 'the API key is not logged');
+  assert.ok(!log.includes('their secret'), 'what an endpoint answers is not logged');
+
+  await scene.publishAdverts(1);
+  await receiver.until((posts) => posts.length === 3);
+  assert.equal(receiver.posts[2]?.headers.traceparent, undefined, 'no trace is made up');
+});
+
+test('the log at its usual level holds one line per request, with its id and without its key', async (t) => {
+  const { daemon, key } = await startScene(t);
+  const response = await fetch(`${daemon.apiUrl}/searches?title=secret`, {
+    headers: { 'X-API-KEY': key, 'X-Request-Id': 'one-of-mine' },
+  });
+  assert.equal(response.headers.get('X-Request-Id'), 'one-of-mine');
+  const [line] = await until(
+    async () => daemon.log.filter(({ requestId }) => requestId === 'one-of-mine'),
+    (lines) => lines.length > 0,
+  );
+  assert.equal(line?.path, '/searches');
+  assert.equal(line?.status, 200);
+  assert.ok(!JSON.stringify(daemon.log).includes(key));
+  assert.ok(!JSON.stringify(daemon.log).includes('title=secret'));
+});

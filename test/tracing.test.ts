@@ -1,0 +1,41 @@
+/** The header of a trace, from the crawler's message to the webhook (W3C Trace Context). */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { traceAttempt, traceparentOf } from '../src/pipeline/tracing.ts';
+
+const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
+const SPAN = '00f067aa0ba902b7';
+
+test('a well-formed traceparent is taken, whatever the case of its name', () => {
+  assert.equal(traceparentOf({ Traceparent: `00-${TRACE}-${SPAN}-01` }), `00-${TRACE}-${SPAN}-01`);
+  assert.equal(traceparentOf({ traceparent: `00-${TRACE}-${SPAN}-00` }), `00-${TRACE}-${SPAN}-00`);
+});
+
+test('a later version is read as far as this one goes', () => {
+  assert.equal(
+    traceparentOf({ traceparent: `cc-${TRACE}-${SPAN}-09-what-the-future-brings` }),
+    `00-${TRACE}-${SPAN}-01`,
+  );
+});
+
+test('anything else is no trace', () => {
+  const wrong = [
+    '',
+    'nonsense',
+    `ff-${TRACE}-${SPAN}-01`,
+    `00-${'0'.repeat(32)}-${SPAN}-01`,
+    `00-${TRACE}-${'0'.repeat(16)}-01`,
+    `00-${TRACE.toUpperCase()}-${SPAN}-01`,
+    `00-${TRACE}-${SPAN}-01\r\nx-injected: 1`,
+  ];
+  for (const traceparent of wrong) assert.equal(traceparentOf({ traceparent }), null, traceparent);
+  assert.equal(traceparentOf({}), null);
+});
+
+test('without an SDK the trace of the crawler passes through to the request', () => {
+  const traceparent = `00-${TRACE}-${SPAN}-01`;
+  const attempt = { id: '0198c5d2-0000-7000-8000-000000000000', attemptCount: 1 };
+  assert.deepEqual(traceAttempt({ ...attempt, traceparent }).headers, { traceparent });
+  assert.deepEqual(traceAttempt({ ...attempt, traceparent: null }).headers, {});
+});
