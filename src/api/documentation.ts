@@ -4,8 +4,8 @@
  */
 
 import { readFile } from 'node:fs/promises';
-import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import type Router from '@koa/router';
 import type { Context, Middleware } from 'koa';
 import helmet from 'koa-helmet';
@@ -91,7 +91,7 @@ const ASSETS: Readonly<Record<string, string>> = {
 };
 
 function pageRoutes(router: Router): void {
-  const directory = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'));
+  const directory = dirname(fileURLToPath(import.meta.resolve('swagger-ui-dist/package.json')));
   const read = new Map<string, Promise<Buffer>>();
 
   router.get(['/docs', '/docs/'], secureDocument, (ctx) => {
