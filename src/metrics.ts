@@ -92,15 +92,16 @@ export function createMetrics(version = '') {
 type Registers = Registry[];
 
 function byStage(name: string, help: string, readings: ReadonlyMap<string, () => number>, registers: Registers): void {
-  new Gauge({
+  const gauge = new Gauge({
     name,
     help,
     labelNames: ['stage'],
-    registers,
+    registers: [],
     collect() {
       for (const [stage, read] of readings) this.set({ stage }, read());
     },
   });
+  for (const registry of registers) registry.registerMetric(gauge);
 }
 
 type MakeCounter = (name: string, help: string) => Counter;

@@ -61,7 +61,7 @@ export function serverStreaming<Q, R>(
     };
     void run<null>(
       reports,
-      call as ServerWritableStream<unknown, unknown>,
+      call,
       Number.POSITIVE_INFINITY,
       async (context) => {
         await handle(call, context);

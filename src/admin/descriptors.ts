@@ -14,7 +14,7 @@ export async function fileDescriptors(): Promise<Buffer[]> {
   while (reader.pos < reader.len) {
     const tag = reader.uint32();
     if (tag === FILE_FIELD) descriptors.push(Buffer.from(reader.bytes()));
-    else reader.skip(tag & 7);
+    else throw new Error(`field ${tag >>> 3} in a set of file descriptors`);
   }
   return descriptors;
 }

@@ -6,7 +6,7 @@
 import type { HeldProperty } from '../domain/change.ts';
 import { type CriterionVerdict, explain } from '../domain/criteria.ts';
 import { ATTEMPTS_MAX } from '../domain/delivery.ts';
-import { type Market, marketOf } from '../domain/price-coherence.ts';
+import { marketOf } from '../domain/price-coherence.ts';
 import { isLive } from '../domain/property.ts';
 import { pricedPropertyOf, propertyFacts } from '../domain/property-document.ts';
 import { criteriaOf } from '../domain/search.ts';
@@ -62,7 +62,7 @@ async function verdictsOf(
     listSiteCategories(database),
   ]);
   const nameOfCategory = new Map(categories.map(({ id, name }) => [id, name]));
-  const facts = propertyFacts(state, crawls, resolvePlace, (_: Market) => median);
+  const facts = propertyFacts(state, crawls, resolvePlace, () => median);
   return explain(
     criteriaOf(search.members, (id) => nameOfCategory.get(id) ?? null),
     facts,

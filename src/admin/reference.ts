@@ -126,17 +126,17 @@ function pointOf(point: PointMessage): PointOfInterest {
 function attributesOf({ attributes }: PointMessage): PointAttributes {
   const unknown = Object.keys(attributes).find((key) => key !== 'schoolType' && key !== 'operatorType');
   if (unknown !== undefined) throw invalidArgument('points.attributes', 'may have schoolType and operatorType alone');
+  const { schoolType, operatorType } = attributes;
   return {
-    ...oneOf('schoolType', SCHOOL_TYPES, attributes.schoolType),
-    ...oneOf('operatorType', OPERATOR_TYPES, attributes.operatorType),
+    ...(schoolType === undefined ? {} : { schoolType: oneOf('schoolType', SCHOOL_TYPES, schoolType) }),
+    ...(operatorType === undefined ? {} : { operatorType: oneOf('operatorType', OPERATOR_TYPES, operatorType) }),
   };
 }
 
-function oneOf<K extends string, V extends string>(key: K, known: readonly V[], value: string | undefined) {
-  if (value === undefined) return {};
+function oneOf<V extends string>(field: string, known: readonly V[], value: string): V {
   const found = known.find((each) => each === value);
-  if (found === undefined) throw invalidArgument(`points.attributes.${key}`, `must be one of ${known.join(', ')}`);
-  return { [key]: found } as Record<K, V>;
+  if (found === undefined) throw invalidArgument(`points.attributes.${field}`, `must be one of ${known.join(', ')}`);
+  return found;
 }
 
 function categoryMessage({ id, name }: CategoryRow): SiteCategory {

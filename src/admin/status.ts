@@ -106,7 +106,7 @@ function stageOf(stage: string, instances: readonly SeenInstance[], controls: Re
   const isQuiet = inFlight === 0 && figures.every(({ isPaused }) => isPaused);
   return {
     name: nameOf.stage(stage),
-    state: stateOf(figures.length, control?.pausedAt != null, isQuiet),
+    state: stateOf(figures.length, (control?.pausedAt ?? null) !== null, isQuiet),
     pauseTime: control?.pausedAt ?? undefined,
     pauseReason: control?.reason ?? '',
     inFlight,

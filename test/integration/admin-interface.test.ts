@@ -250,7 +250,7 @@ test('a deadline ends the work; a caller without one is answered all the same', 
 });
 
 test('a watch ends at the deadline of its caller', async () => {
-  const answer = await genericCall(scene.daemon, 'WatchActivity', { kinds: ['changes'] }, { timeout: 1 });
+  const answer = await genericCall(scene.daemon, 'WatchActivity', { kinds: ['changes'] }, { timeout: 3 });
   assert.equal(answer.code, 'deadline_exceeded');
   await fail('WatchActivity', { kinds: ['gossip'] }, 'invalid_argument', 'BadRequest');
   await fail('WatchActivity', { search: `searches/${UNKNOWN}` }, 'not_found', 'ResourceInfo');

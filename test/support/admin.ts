@@ -15,6 +15,8 @@ export interface GenericAnswer {
   readonly message: string;
   /** Types of the details. */
   readonly details: readonly string[];
+  /** Whatever reflection made of it. */
+  // oxlint-disable-next-line typescript/no-explicit-any -- a generic client has no types
   readonly body: any;
 }
 
@@ -36,7 +38,7 @@ export async function genericCall(
     'curl',
     ...['--http2-prior-knowledge', '--protocol', 'grpc'],
     ...['--reflect-header', `authorization: Bearer ${ADMIN_TOKEN}`, '--header', `authorization: Bearer ${token}`],
-    ...(timeout === undefined ? [] : ['--max-time', String(timeout)]),
+    ...(timeout === undefined ? [] : ['--timeout', `${timeout}s`]),
     ...['--data', '@-', `http://${adminAddress}/${service}/${method}`],
   ];
   const child = spawn(BUF, args, { stdio: 'pipe' });

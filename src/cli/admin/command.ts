@@ -1,6 +1,6 @@
 /** What a command of `vigie admin` is, and how its arguments are read. */
 
-import { parseArgs } from 'node:util';
+import { type ParseArgsConfig, parseArgs } from 'node:util';
 import { endpointKeyOf } from '../../domain/delivery.ts';
 import type { AdminClient } from './client.ts';
 
@@ -44,9 +44,9 @@ type Values = Readonly<Record<string, string | boolean | undefined>>;
 /** Throws `UsageError`. */
 export function parse(command: Command, args: readonly string[]): { readonly input: Input; readonly values: Values } {
   const options = { ...GLOBAL_OPTIONS, ...command.options };
-  let parsed: { values: Values; positionals: string[] };
+  let parsed: { readonly values: Values; readonly positionals: readonly string[] };
   try {
-    parsed = parseArgs({ args: [...args], options, allowPositionals: true, strict: true }) as typeof parsed;
+    parsed = parseArgs<ParseArgsConfig>({ args: [...args], options, allowPositionals: true }) as typeof parsed;
   } catch (error) {
     throw new UsageError((error as Error).message);
   }

@@ -60,5 +60,6 @@ function full(value: string | number | boolean | Date | undefined): string {
 
 /** What comes from outside must not steer the terminal. */
 function printable(text: string): string {
+  // oxlint-disable-next-line eslint/no-control-regex -- exactly those
   return text.replaceAll(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, '\ufffd');
 }

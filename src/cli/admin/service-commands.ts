@@ -134,7 +134,7 @@ function describeFact(fact: Activity['fact']): string {
       const { delivery, number, error, statusCode, durationMs, state } = fact.value;
       return `attempt  ${delivery}  #${number} ${error === '' ? statusCode : `${error} ${statusCode || ''}`.trim()}  ${durationMs} ms  ${state}`;
     }
-    default:
+    case undefined:
       return 'something that this version does not know';
   }
 }
