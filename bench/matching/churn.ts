@@ -4,7 +4,6 @@ import type { Criteria } from '../../src/domain/criteria.ts';
 import type { PropertyFacts } from '../../src/domain/property-facts.ts';
 import type { SearchIndex } from '../../src/matching/search-index.ts';
 import { summarise } from './latency.ts';
-import type { PlainIndex } from './plain.ts';
 
 const UPDATES = 20_000;
 const UPDATES_PER_SECOND = 1000;
@@ -14,6 +13,8 @@ export interface Updates {
   readonly insertUs: number;
   readonly deleteUs: number;
   readonly longestStallMs: number;
+  /** The criteria now at that position, where they were replaced. */
+  replaced(position: number): Criteria | null;
 }
 
 export interface Churn {
@@ -22,10 +23,9 @@ export interface Churn {
   readonly longestStallMs: number;
 }
 
-/** Deletes searches from all over the index and inserts others under their numbers, in `plain` too but untimed. */
+/** Deletes searches from all over the index and inserts others under their numbers. */
 export function measureUpdates(
   index: SearchIndex,
-  plain: PlainIndex | null,
   searchCount: number,
   searchAt: (position: number) => Criteria,
 ): Updates {
@@ -44,13 +44,13 @@ export function measureUpdates(
     index.upsert(1 + i * stride, criteria);
     inserts[i] = (performance.now() - started) * 1000;
   }
-  if (plain !== null) for (const [i, criteria] of fresh.entries()) plain.upsert(1 + i * stride, criteria);
   const deleted = summarise(deletes);
   const inserted = summarise(inserts);
   return {
     insertUs: inserted.meanUs,
     deleteUs: deleted.meanUs,
     longestStallMs: Math.max(deleted.maxUs, inserted.maxUs) / 1000,
+    replaced: (position) => (position % stride === 0 ? (fresh[position / stride] ?? null) : null),
   };
 }
 

@@ -17,7 +17,7 @@ export interface Report {
   readonly seed: number;
   readonly sections: readonly Section[];
   readonly churned: Churn;
-  readonly total: Updates & {
+  readonly total: Pick<Updates, 'insertUs' | 'deleteUs' | 'longestStallMs'> & {
     readonly buildSeconds: number;
     readonly bytesPerSearch: number;
     readonly mismatches: number;
