@@ -1,7 +1,7 @@
 /** The token of a daemon that was given none: made once, kept in the data directory, readable by its owner alone. */
 
 import { randomBytes } from 'node:crypto';
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 const FILE = 'admin-token';
@@ -20,13 +20,18 @@ export async function readOrMakeToken(dataDir: string): Promise<string> {
   const known = await readToken(dataDir);
   if (known !== null) return known;
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
+  const token = randomBytes(32).toString('base64url');
+  const draft = join(dataDir, `${FILE}.${process.pid}.${randomBytes(4).toString('hex')}`);
+  await writeFile(draft, `${token}\n`, { mode: 0o600, flag: 'wx' });
   try {
-    const token = randomBytes(32).toString('base64url');
-    await writeFile(join(dataDir, FILE), `${token}\n`, { mode: 0o600, flag: 'wx' });
+    // Whole or not at all: nobody reads a token that is half written.
+    await link(draft, join(dataDir, FILE));
     return token;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
     // Another daemon was faster.
     return (await readFile(join(dataDir, FILE), 'utf8')).trim();
+  } finally {
+    await rm(draft, { force: true });
   }
 }

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { runVigie } from '../support/daemon.ts';
+import { runVigie, startDaemon } from '../support/daemon.ts';
 import { metricOf, type OperatorScene, startScene } from '../support/operator-scene.ts';
 import { until } from '../support/until.ts';
 
@@ -134,6 +134,30 @@ test('a paused stage keeps everything and goes on when it is resumed', async (t)
   );
   assert.ok(delivered.every(({ attemptCount }: { attemptCount: number }) => attemptCount === 1));
   assert.equal(receiver.posts.length, 3);
+});
+
+test('a pause holds on every instance and over their restarts', async (t) => {
+  const scene = await startScene(t);
+  const { servers, daemon, receiver } = scene;
+  await startDaemon(t, servers);
+  const admin = adminOf(scene);
+  await until(
+    () => admin('status'),
+    ({ instances }) => instances.length === 2,
+  );
+  const drained = await admin('stages', 'drain', 'intake');
+  assert.equal(drained.state, 'STATE_PAUSED');
+  assert.equal(drained.instanceCount, 2);
+
+  await daemon.end('SIGKILL');
+  const next = await startDaemon(t, servers);
+  await scene.publishAdverts(2);
+  const nextAdmin = adminOf({ ...scene, daemon: next });
+  const { stages, streams } = await nextAdmin('status');
+  assert.equal(stages[0].state, 'STATE_PAUSED');
+  assert.equal(Number(streams[0].pendingCount), 2, 'nobody has pulled');
+  await nextAdmin('stages', 'resume', 'intake');
+  await receiver.until((posts) => posts.length === 2);
 });
 
 interface Named {

@@ -1,0 +1,164 @@
+/** Who may speak to the administration interface, and what a watcher gets that is too slow for what happens. */
+
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { type ChannelCredentials, credentials, Metadata, type ServiceError, status } from '@grpc/grpc-js';
+import { generate } from 'selfsigned';
+import type { AdminDependencies } from '../src/admin/dependencies.ts';
+import type { Activity as ActivityMessage } from '../src/admin/generated/vigie/admin/v1/activity.ts';
+import { AdminServiceClient } from '../src/admin/generated/vigie/admin/v1/admin.ts';
+import { type AdminServerSettings, startAdminServer } from '../src/admin/server.ts';
+import { readOrMakeToken, readToken } from '../src/admin/token-file.ts';
+import type { Activity } from '../src/domain/activity.ts';
+
+const TOKEN = 'token-of-this-test';
+const PLAIN: AdminServerSettings = {
+  host: '127.0.0.1',
+  port: 0,
+  token: TOKEN,
+  certificate: null,
+  privateKey: null,
+  clientAuthorities: null,
+};
+const WATCH = { kinds: [], search: '', property: '', endpoint: '', failuresOnly: false };
+
+test('plaintext is spoken on the loopback alone, and never without a token', async () => {
+  await assert.rejects(startAdminServer({ ...PLAIN, host: '0.0.0.0' }, dependencies()), /on the loopback alone/);
+  await assert.rejects(startAdminServer({ ...PLAIN, host: '::' }, dependencies()), /on the loopback alone/);
+  await assert.rejects(startAdminServer({ ...PLAIN, token: null }, dependencies()), /needs VIGIE_ADMIN_TOKEN/);
+  await assert.rejects(
+    startAdminServer({ ...PLAIN, clientAuthorities: 'ca.pem' }, dependencies()),
+    /must be set together/,
+  );
+});
+
+test('with client authorities a certificate of theirs is needed, and no token', async (t) => {
+  const pem = await certificates(t);
+  const server = await startAdminServer(
+    {
+      ...PLAIN,
+      token: null,
+      certificate: pem.certificate,
+      privateKey: pem.privateKey,
+      clientAuthorities: pem.certificate,
+    },
+    dependencies(),
+  );
+  t.after(() => server.stop());
+  const { cert, key } = pem;
+  const known = await resultOf(server.address, credentials.createSsl(cert, key, cert));
+  assert.equal(known?.code, status.INVALID_ARGUMENT, 'the call arrived');
+  const stranger = await resultOf(server.address, credentials.createSsl(cert));
+  assert.equal(stranger?.code, status.UNAVAILABLE);
+});
+
+test('a token that nobody gave is made once, for its owner alone', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'vigie-token-'));
+  t.after(() => rm(folder, { recursive: true, force: true }));
+  assert.equal(await readToken(folder), null);
+  const tokens = await Promise.all([readOrMakeToken(folder), readOrMakeToken(folder), readOrMakeToken(folder)]);
+  assert.equal(await readToken(folder), tokens[0]);
+  assert.equal(tokens[0]?.length, 43);
+});
+
+test('a watcher that is too slow is told how much it missed, and gets the newest', async (t) => {
+  let tell: (activities: readonly Activity[]) => void = () => undefined;
+  const server = await startAdminServer(
+    PLAIN,
+    dependencies((listener) => {
+      tell = listener;
+    }),
+  );
+  t.after(() => server.stop());
+  const { stub, metadata } = client(server.address, credentials.createInsecure());
+  t.after(() => stub.close());
+  const stream = stub.watchActivity(WATCH, metadata);
+  await once(stream, 'metadata');
+  tell(Array.from({ length: 3_000 }, (_, i) => change(i)));
+  const seen: ActivityMessage[] = [];
+  for await (const activity of stream as AsyncIterable<ActivityMessage>) {
+    seen.push(activity);
+    if (seen.length === 1_000) break;
+  }
+  assert.equal(seen[0]?.skippedCount, 2_000);
+  assert.deepEqual(
+    seen.slice(1).filter(({ skippedCount }) => skippedCount > 0),
+    [],
+  );
+  const last = seen.at(-1)?.fact;
+  assert.equal(last?.$case === 'change' && last.value.newValue, '2999');
+});
+
+test('at most sixteen watch at once, and a server that stops lets them go', async (t) => {
+  const server = await startAdminServer(PLAIN, dependencies());
+  const { stub, metadata } = client(server.address, credentials.createInsecure());
+  t.after(() => stub.close());
+  const streams = Array.from({ length: 16 }, () => stub.watchActivity(WATCH, metadata));
+  const errors = streams.map((stream) => once(stream.resume(), 'error') as Promise<[ServiceError]>);
+  await Promise.all(streams.map((stream) => once(stream, 'metadata')));
+  const [refused] = (await once(stub.watchActivity(WATCH, metadata).resume(), 'error')) as [ServiceError];
+  assert.equal(refused.code, status.RESOURCE_EXHAUSTED);
+  await server.stop();
+  for (const [error] of await Promise.all(errors)) assert.equal(error.code, status.UNAVAILABLE);
+});
+
+function change(number: number): Activity {
+  return {
+    type: 'change',
+    at: new Date(0).toISOString(),
+    propertyUuid: '0198c5d2-0000-7000-8000-000000000000',
+    advertUuid: '0198c5d2-0000-7000-8000-000000000001',
+    kind: 'ad.update.price',
+    field: 'price',
+    oldValue: null,
+    newValue: String(number),
+  };
+}
+
+/** No call of these tests reaches PostgreSQL or NATS. */
+function dependencies(onWatch: (listener: (activities: readonly Activity[]) => void) => void = () => undefined) {
+  return {
+    logger: { info: () => undefined, error: () => undefined },
+    onCall: () => undefined,
+    watch: async (listener: (activities: readonly Activity[]) => void) => {
+      onWatch(listener);
+      return () => undefined;
+    },
+  } as unknown as AdminDependencies;
+}
+
+function client(address: string, channel: ChannelCredentials) {
+  const metadata = new Metadata();
+  metadata.set('authorization', `Bearer ${TOKEN}`);
+  return { stub: new AdminServiceClient(address, channel), metadata };
+}
+
+/** Of a call that is refused for its arguments, when it arrives at all. */
+async function resultOf(address: string, channel: ChannelCredentials): Promise<ServiceError | null> {
+  const { stub, metadata } = client(address, channel);
+  const error = await new Promise<ServiceError | null>((resolve) =>
+    stub.getDelivery({ name: '', includeBody: false }, metadata, resolve),
+  );
+  stub.close();
+  return error;
+}
+
+async function certificates(t: TestContext) {
+  const folder = await mkdtemp(join(tmpdir(), 'vigie-tls-'));
+  t.after(() => rm(folder, { recursive: true, force: true }));
+  const pems = await generate([{ name: 'commonName', value: 'operators.test' }], {
+    keyType: 'ec',
+    extensions: [
+      { name: 'basicConstraints', cA: true, critical: true },
+      { name: 'subjectAltName', altNames: [{ type: 7, ip: '127.0.0.1' }] },
+    ],
+  });
+  const [certificate, privateKey] = [join(folder, 'cert.pem'), join(folder, 'key.pem')];
+  await writeFile(certificate, pems.cert);
+  await writeFile(privateKey, pems.private);
+  return { certificate, privateKey, cert: Buffer.from(pems.cert), key: Buffer.from(pems.private) };
+}
