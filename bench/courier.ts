@@ -239,7 +239,7 @@ async function benchFairness(scene: Scene) {
   const { rssMb } = await figuresOf(stage);
   await end(stage);
   await scene.database.query(
-    `update deliveries set state = 'cancelled' where state in ('queued', 'sending', 'parked')`,
+    `update deliveries set state = 'cancelled' where state in ('queued', 'sending', 'retry_wait', 'parked')`,
   );
   const p99 = {
     baseline: percentile(baseline, 0.99),

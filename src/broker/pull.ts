@@ -1,9 +1,11 @@
 /**
  * Pulling from a durable consumer with back-pressure: the next batch is asked for only when the receiver has taken the
- * last one. (The client's own `consume` asks again as soon as messages arrive, which queues without bound.)
+ * last one. The client's own `consume` asks again as soon as messages arrive, which queues without bound; its `fetch`
+ * stops listening 5 % after a request has expired, and what a busy process reads later is dropped until `ack_wait`. So
+ * the requests are made here (JetStream API, `CONSUMER.MSG.NEXT`), and one inbox listens as long as the pull lives.
  */
 
-import type { ConsumerMessages, JsMsg } from 'nats';
+import { createInbox, type Msg, nanos } from 'nats';
 import type { Broker } from './connection.ts';
 import type { Valve } from './valve.ts';
 
@@ -46,39 +48,61 @@ export interface Pull {
 
 /** Short, so that `stop` waits no longer than this for an empty stream. */
 const PULL_EXPIRES_MS = 1_000;
+/** A request that the server has forgotten, by a restart, is made again. Late answers are taken all the same. */
+const ANSWER_MARGIN_MS = 1_000;
 const TROUBLE_PAUSE_MS = 500;
+const ACKNOWLEDGE_TIMEOUT_MS = 5_000;
 
 export function startPull(broker: Broker, options: PullOptions): Pull {
   let isStopping = false;
+  const inbox = openInbox(broker);
   const ended = run();
 
   async function run(): Promise<void> {
     while (!isStopping) {
       try {
-        await pullBatch();
+        await pullNext();
       } catch (error) {
         options.onTrouble('pull', error as Error);
         await new Promise((resolve) => setTimeout(resolve, TROUBLE_PAUSE_MS));
         await options.ensure().catch((cause: Error) => options.onTrouble('ensure', cause));
       }
     }
+    for (const message of inbox.close()) await handOver(message);
   }
 
-  async function pullBatch(): Promise<void> {
-    const consumer = await broker.jetStream.consumers.get(options.stream, options.consumer);
-    const takeBatch = async (): Promise<void> => {
-      const batch: ConsumerMessages = await consumer.fetch({
-        max_messages: options.batchMax,
-        expires: PULL_EXPIRES_MS,
-      });
-      for await (const message of batch) await options.onMessage(pulledMessage(message, options));
-    };
-    while (!isStopping) {
-      const { valve } = options;
-      if (valve === undefined) await takeBatch();
-      else if (valve.isOpen) await valve.through(takeBatch);
-      else await valve.whenOpen();
+  async function pullNext(): Promise<void> {
+    const { valve } = options;
+    if (valve === undefined) await takeBatch();
+    else if (valve.isOpen) await valve.through(takeBatch);
+    else await valve.whenOpen();
+  }
+
+  /** Ends when the batch is full or the request is over. Throws when there is no such consumer. */
+  async function takeBatch(): Promise<void> {
+    const request = { batch: options.batchMax, expires: nanos(PULL_EXPIRES_MS) };
+    const subject = `$JS.API.CONSUMER.MSG.NEXT.${options.stream}.${options.consumer}`;
+    broker.connection.publish(subject, JSON.stringify(request), { reply: inbox.subject });
+    const overAt = performance.now() + PULL_EXPIRES_MS + ANSWER_MARGIN_MS;
+    for (let missing = options.batchMax; missing > 0; ) {
+      const message = await inbox.next(overAt - performance.now());
+      if (message === null) return;
+      const status = message.subject === inbox.subject ? (message.headers?.code ?? 0) : null;
+      if (status === null) {
+        missing -= 1;
+        await handOver(message);
+      } else if (status !== STATUS_IDLE) {
+        const description = message.headers?.description ?? '';
+        if (status === STATUS_NO_RESPONDERS || /deleted/i.test(description)) {
+          throw new Error(`consumer ${options.consumer}: ${status} ${description || 'no such consumer'}`);
+        }
+        return;
+      }
     }
+  }
+
+  async function handOver(message: Msg): Promise<void> {
+    if (message.subject !== inbox.subject) await options.onMessage(pulledMessage(broker, message, options));
   }
 
   return {
@@ -90,19 +114,62 @@ export function startPull(broker: Broker, options: PullOptions): Pull {
   };
 }
 
-function pulledMessage(message: JsMsg, options: PullOptions): PulledMessage {
+const STATUS_IDLE = 100;
+const STATUS_NO_RESPONDERS = 503;
+
+interface Inbox {
+  readonly subject: string;
+  /** The next message, or null when none came within `timeoutMs`. */
+  next(timeoutMs: number): Promise<Msg | null>;
+  /** Stops listening and answers what was received and not yet taken. */
+  close(): readonly Msg[];
+}
+
+function openInbox({ connection }: Broker): Inbox {
+  const subject = createInbox();
+  const received: Msg[] = [];
+  let wake: (() => void) | null = null;
+  const subscription = connection.subscribe(subject, {
+    callback(error, message) {
+      if (error === null) received.push(message);
+      wake?.();
+    },
+  });
+  return {
+    subject,
+    async next(timeoutMs) {
+      if (received.length === 0 && timeoutMs > 0) {
+        let timer: NodeJS.Timeout | undefined;
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+          timer = setTimeout(resolve, timeoutMs);
+        });
+        clearTimeout(timer);
+        wake = null;
+      }
+      return received.shift() ?? null;
+    },
+    close() {
+      subscription.unsubscribe();
+      return received.splice(0);
+    },
+  };
+}
+
+function pulledMessage({ connection }: Broker, message: Msg, options: PullOptions): PulledMessage {
+  const { sequence, storedAtMs } = placeOf(message.reply ?? '');
   return {
     stream: options.stream,
-    sequence: message.seq,
+    sequence,
     subject: message.subject,
     headers: headersOf(message),
     bytes: message.data,
-    storedAtMs: message.info.timestampNanos / 1e6,
+    storedAtMs,
     async settle(disposition) {
       try {
-        if (disposition.type === 'nak') message.nak(disposition.delayMs);
-        else if (disposition.type === 'term') message.term();
-        else await message.ackAck();
+        if (disposition.type === 'nak') message.respond(nakOf(disposition.delayMs));
+        else if (disposition.type === 'term') message.respond('+TERM');
+        else await connection.request(message.reply ?? '', '+ACK', { timeout: ACKNOWLEDGE_TIMEOUT_MS });
       } catch (error) {
         options.onTrouble('settle', error as Error);
       }
@@ -110,6 +177,21 @@ function pulledMessage(message: JsMsg, options: PullOptions): PulledMessage {
   };
 }
 
-function headersOf(message: JsMsg): Record<string, string> {
+function nakOf(delayMs: number): string {
+  // Whole nanoseconds: the server takes a fraction for no delay at all.
+  return delayMs > 0 ? `-NAK {"delay": ${nanos(Math.ceil(delayMs))}}` : '-NAK';
+}
+
+/**
+ * From the reply subject, `$JS.ACK.[domain.account.]stream.consumer.delivered.sequence.consumerSequence.time.pending`
+ * (NATS ADR-15): newer servers name domain and account.
+ */
+function placeOf(reply: string): { readonly sequence: number; readonly storedAtMs: number } {
+  const tokens = reply.split('.');
+  const first = tokens.length === 9 ? 2 : 4;
+  return { sequence: Number(tokens[first + 3]), storedAtMs: Number(tokens[first + 5]) / 1e6 };
+}
+
+function headersOf(message: Msg): Record<string, string> {
   return Object.fromEntries((message.headers?.keys() ?? []).map((key) => [key, message.headers?.get(key) ?? '']));
 }

@@ -78,7 +78,9 @@ export function createAttempts(
 
   async function claimTurns(turns: readonly DeliveryTurn[]): Promise<void> {
     const { byId, drawn, draws } = sortTurns(turns);
+    let expiresAt = 0;
     const claimed = await untilItWorks(async () => {
+      expiresAt = performance.now() + LEASE_MARGIN_MS / 2;
       const [hinted, parked] = await Promise.all([
         byId.size === 0 ? [] : claimDeliveries(database, [...byId.keys()], leaseMs),
         draws.length === 0 ? [] : claimParked(database, draws, leaseMs),
@@ -92,11 +94,11 @@ export function createAttempts(
     for (const delivery of claimed.hinted) {
       const turn = byId.get(delivery.id) as DeliveryTurn;
       byId.delete(delivery.id);
-      track(attempt(turn, delivery, documents.get(delivery.snapshotId)));
+      track(attempt(turn, delivery, documents.get(delivery.snapshotId), expiresAt));
     }
     for (const delivery of claimed.parked) {
       const turn = drawn.get(delivery.endpointKey)?.pop() as DeliveryTurn;
-      track(attempt(turn, delivery, documents.get(delivery.snapshotId)));
+      track(attempt(turn, delivery, documents.get(delivery.snapshotId), expiresAt));
     }
     for (const unused of drawn.values()) {
       for (const turn of unused) {
@@ -107,7 +109,20 @@ export function createAttempts(
     await settleRefused(byId);
   }
 
-  async function attempt(turn: DeliveryTurn, delivery: ClaimedDelivery, document: string | undefined): Promise<void> {
+  /**
+   * `expiresAt`: when a claim is too old to be used, in monotonic milliseconds. Its lease could end under the request,
+   * and another process send a second one; the sweeper counts it as aborted.
+   */
+  async function attempt(
+    turn: DeliveryTurn,
+    delivery: ClaimedDelivery,
+    document: string | undefined,
+    expiresAt: number,
+  ): Promise<void> {
+    if (performance.now() > expiresAt) {
+      held.delete(delivery.id);
+      return round.withdraw(turn);
+    }
     const { id, endpoint, token, startedAt } = delivery;
     const trace = traceAttempt(delivery);
     const outcome =

@@ -69,6 +69,10 @@ test('whatever endpoints do, every delivery ends, and by the rules', async (t) =
   const { rows } = await stage.database.query('select distinct endpoint, state from deliveries');
   assert.deepEqual(new Map(rows.map(({ endpoint, state }) => [endpoint, state])), endsOf);
   assert.deepEqual(stage.repairs, [], 'nothing was lost on the way');
+  const alerts = await stage.database.query(`
+    select last_alert_at = (select max(finished_at) from deliveries where state = 'delivered') as "isLastSuccess"
+    from searches`);
+  assert.deepEqual(alerts.rows, [{ isLastSuccess: true }]);
   assert.equal(untrusted.posts.length, 0);
 });
 
@@ -155,18 +159,22 @@ test('a paused endpoint gets nothing until it is resumed', async (t) => {
 });
 
 test('health counts failures in a row and forgets them with a success', async (t) => {
+  let release: () => void = () => undefined;
+  const gate = new Promise<void>((resolve) => {
+    release = resolve;
+  });
   const receiver = await startWebhookReceiver(t);
   const refusal: Behaviour = { type: 'answer', status: 500 };
-  receiver.script('/hook', refusal, refusal, refusal, refusal, { type: 'answer', status: 200 });
-  const stage = await openDeliveryStage(t, { retryDelayMs: 400 });
+  receiver.script('/hook', refusal, refusal, refusal, refusal, { type: 'gated', gate, status: 200 });
+  const stage = await openDeliveryStage(t, { retryDelayMs: RETRY_DELAY_MS, attemptTimeoutMs: 60_000 });
   const search = await seedSearch(stage.database);
   const key = endpointKeyOf(receiver.urlOf('/hook'));
   const health = async () => (await readEndpointHealth(stage.database, [key], 1))[0];
   await publishSeeded(stage.broker, await seedDeliveries(stage.database, search, [receiver.urlOf('/hook')]));
   await stage.start();
-  const failing = await until(health, (each) => each?.state === 'failing');
-  assert.equal(failing?.lastError, 'status');
-  assert.equal(failing?.backlog, 1);
+  const failing = await until(health, (each) => each?.failureStreak === 4);
+  assert.deepEqual([failing?.state, failing?.lastError, failing?.backlog], ['failing', 'status', 1]);
+  release();
   const healthy = await until(health, (each) => each?.state === 'healthy');
   assert.deepEqual([healthy?.failureStreak, healthy?.backlog], [0, 0]);
   assert.ok(healthy?.lastSuccessAt);

@@ -1,0 +1,101 @@
+/** The auditor of deliveries finds each rule broken when it is: a proof that cannot fail proves nothing. */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { signatureHeaders } from '../src/webhooks/signature.ts';
+import { type Audit, type AuditedDelivery, auditDeliveries } from './support/delivery-auditor.ts';
+import type { ReceivedPost } from './support/webhook-receiver.ts';
+
+const TOKEN = `whsec_${Buffer.alloc(32, 9).toString('base64')}`;
+const DELAY_MS = 3_600_000;
+const START = Date.UTC(2026, 2, 10, 8);
+const BODY = '{"event":"ad.update.price"}';
+
+interface Told {
+  readonly status: number | null;
+  readonly gapMs?: number;
+}
+
+/** A delivery whose attempts were answered as told, each one delay after the one before, and the posts of it. */
+function history(told: readonly Told[], state: string): { delivery: AuditedDelivery; posts: ReceivedPost[] } {
+  const posts: ReceivedPost[] = [];
+  let at = START;
+  const attempts = told.map(({ status, gapMs = DELAY_MS }, position) => {
+    if (position > 0) at += gapMs;
+    const headers = signatureHeaders('d1', new Date(at), BODY, TOKEN);
+    const body = Buffer.from(BODY);
+    posts.push({ path: '/', id: 'd1', headers, body, receivedAt: at + 2, answeredAt: at + 9, status });
+    const attempt = { number: position + 1, startedAt: at, endedAt: at + 10, statusCode: status, error: null };
+    at += 10;
+    return attempt;
+  });
+  const delivery: AuditedDelivery = {
+    ...{ id: 'd1', searchId: 's1', propertyUuid: 'p1', matchId: 'm1', channel: 'event', kind: 'ad.update.price' },
+    ...{ endpoint: 'https://e.test/', state, attemptCount: told.length, body: BODY, token: TOKEN, attempts },
+  };
+  return { delivery, posts };
+}
+
+async function audit(delivery: AuditedDelivery, posts: readonly ReceivedPost[], expected = ['d1']): Promise<string> {
+  const database = { query: async () => ({ rows: [delivery] }) } as unknown as Audit['database'];
+  const faults = await auditDeliveries({ database, posts, retryDelayMs: DELAY_MS, expected, keyOf: ({ id }) => id });
+  return faults.join('\n');
+}
+
+const OK: Told = { status: 200 };
+const BAD: Told = { status: 500 };
+
+test('a delivery by the rules passes', async () => {
+  const delivered = history([BAD, BAD, OK], 'delivered');
+  assert.equal(await audit(delivered.delivery, delivered.posts), '');
+  const failed = history([BAD, BAD, BAD, BAD, BAD, BAD], 'failed');
+  assert.equal(await audit(failed.delivery, failed.posts), '');
+});
+
+test('(a) what is missing, too much, open, or ended without ground is found', async () => {
+  const { delivery, posts } = history([OK], 'delivered');
+  assert.match(await audit(delivery, posts, ['d1', 'd2']), /1 expected of "d2" do not exist/);
+  assert.match(await audit(delivery, posts, []), /1 of "d1" exist that nobody expected/);
+  assert.match(await audit({ ...delivery, state: 'retry_wait' }, posts), /\(a\) it is retry_wait/);
+  assert.match(await audit(delivery, []), /\(a\) .* never answered 200/);
+  assert.match(await audit({ ...history([BAD], 'failed').delivery }, []), /\(a\) it failed after 1 attempts/);
+  assert.match(await audit(delivery, [...posts, { ...(posts[0] as ReceivedPost), id: 'x' }]), /unknown id "x"/);
+});
+
+test('(b) a post or an attempt after a recorded 200 is found', async () => {
+  const { delivery, posts } = history([OK, BAD], 'delivered');
+  const faults = await audit(delivery, posts);
+  assert.match(faults, /\(b\) another attempt follows/);
+  assert.match(faults, /\(b\) 1 posts came after/);
+});
+
+test('(c) a seventh post, and a post without an attempt, are found', async () => {
+  const seven = history([BAD, BAD, BAD, BAD, BAD, BAD, BAD], 'failed');
+  assert.match(await audit(seven.delivery, seven.posts), /\(c\) it was posted 7 times/);
+  const { delivery, posts } = history([OK], 'delivered');
+  assert.match(await audit(delivery, [...posts, ...posts]), /\(c\) it was posted 2 times in 1 attempts/);
+  assert.match(await audit({ ...delivery, attemptCount: 2 }, posts), /\(c\) 1 of 2 attempts are logged/);
+});
+
+test('(d) a retry before its time is found, on both clocks', async () => {
+  const { delivery, posts } = history([BAD, { status: 200, gapMs: DELAY_MS - 20 }], 'delivered');
+  const faults = await audit(delivery, posts);
+  assert.match(faults, /\(d\) attempt 2 was claimed/);
+  assert.match(faults, /\(d\) post 2 came/);
+});
+
+test('(e) a signature by another key, or of another time, is found', async () => {
+  const { delivery, posts } = history([OK], 'delivered');
+  assert.match(
+    await audit({ ...delivery, token: `whsec_${Buffer.alloc(32).toString('base64')}` }, posts),
+    /\(e\) post 1/,
+  );
+  const [post] = posts as [ReceivedPost];
+  assert.match(await audit(delivery, [{ ...post, receivedAt: post.receivedAt + 120_000 }]), /\(e\) post 1: it came/);
+});
+
+test('(f) other bytes on a retry are found', async () => {
+  const { delivery, posts } = history([BAD, OK], 'delivered');
+  const [first, second] = posts as [ReceivedPost, ReceivedPost];
+  assert.match(await audit(delivery, [first, { ...second, body: Buffer.from('{}') }]), /\(f\) post 2 differs/);
+});
