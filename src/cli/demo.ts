@@ -63,7 +63,7 @@ export async function runDemo({ seconds, seed }: DemoOptions): Promise<void> {
     const key = await onDatabase(service, demoKey);
     await replaceSearches(service, key, receiver, titles);
     await onDatabase(service, importSamplePoints);
-    showWhereToLook(service, key);
+    showWhereToLook(service, key, config.dataDir ?? '');
     const crawl = crawlUntil(ended, broker, seed ?? Date.now() % 1_000_000_000, (message) => {
       tally.published += 1;
       show(describeAdvert(message));
@@ -158,11 +158,12 @@ async function call<T>(service: Service, key: string, method: string, path: stri
   return (response.status === 204 ? null : await response.json()) as T;
 }
 
-function showWhereToLook(service: Service, key: string): void {
+function showWhereToLook(service: Service, key: string, dataDir: string): void {
   print(`  API         ${service.apiUrl}`);
   print(`  health      ${service.operationsUrl}/readyz    metrics ${service.operationsUrl}/metrics`);
   print(`  servers     NATS ${new URL(service.natsUrl).host}, PostgreSQL ${new URL(service.databaseUrl).host}`);
   print(`  API key     ${key}`);
+  print(`  operators   VIGIE_DATA_DIR=${dataDir} npm run -s vigie -- admin status --address ${service.adminAddress}`);
   print(`  documents   ${service.apiUrl}/docs`);
   print(`  try         curl -H 'X-API-KEY: ${key}' ${service.apiUrl}/searches`);
   print(`              curl -gH 'X-API-KEY: ${key}' '${service.apiUrl}${NEAR_THE_OLD_PORT}'`);
