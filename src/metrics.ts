@@ -48,12 +48,6 @@ export function createMetrics(version = '') {
     ...intakeMetrics(registers, counter, histogram),
     ...deliveryMetrics(registers, counter, histogram),
     ...callMetrics(registers),
-    failures: new Counter({
-      name: 'vigie_actor_failures_total',
-      help: 'Failures of actors, most of them of a server that was away',
-      labelNames: ['actor'],
-      registers,
-    }),
     /** A value read at each scrape; a read that fails leaves it out. */
     gauge: (name: string, help: string, read: () => number | Promise<number>) =>
       new Gauge({
@@ -168,6 +162,12 @@ function callMetrics(registers: Registers) {
   adminCalls.inc({ code: 'OK' }, 0);
   return {
     adminCalls,
+    failures: new Counter({
+      name: 'vigie_actor_failures_total',
+      help: 'Failures of actors, most of them of a server that was away',
+      labelNames: ['actor'],
+      registers,
+    }),
     requests: new Counter({
       name: 'vigie_api_requests_total',
       help: 'REST requests answered, by class of status',

@@ -40,8 +40,6 @@ export interface Recorded {
   readonly events: readonly PropertyEvent[];
   /** Matches that began. */
   readonly began: readonly Match[];
-  readonly eventCount: number;
-  readonly beganCount: number;
 }
 
 /** Changes judged before timers and sockets get their turn. */
@@ -93,8 +91,6 @@ async function recordMessages(
     outcomes: batch.outcomes,
     events,
     began: consequences.began,
-    eventCount: events.length,
-    beganCount: consequences.began.length,
   };
 }
 

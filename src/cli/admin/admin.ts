@@ -32,6 +32,7 @@ const EXAMPLES = `Examples
 
 /** Sets the exit code; throws what is neither the user's mistake nor the server's refusal. */
 export async function runAdmin(args: readonly string[]): Promise<void> {
+  process.stdout.on('error', leaveQuietly);
   try {
     await run(args);
   } catch (error) {
@@ -80,6 +81,12 @@ function helpOf(commands: readonly Command[]): string {
     '',
     EXAMPLES,
   ].join('\n');
+}
+
+/** `vigie admin … | head` has seen enough. */
+function leaveQuietly(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'EPIPE') throw error;
+  process.exit();
 }
 
 function fail(exitCode: number, message: string): void {
