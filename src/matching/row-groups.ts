@@ -19,7 +19,8 @@ export const ATTENTION = 32;
 export const BOUNDS = 48;
 export const BOUND_COLUMNS = 2 * MEASURES.length;
 export const NUMBERS = 256;
-export const EXPRESSIONS = 320;
+/** Where the answer to an open question is: the record's address for `NEEDS_EXACT_CHECK`, else the expression. */
+export const SOURCES = 320;
 const PLACE_GROUP_BYTES = 384;
 /** Degrees. Only groups of area rows have these three. */
 export const LATITUDES = 384;
@@ -68,8 +69,10 @@ export interface Row {
   needs: number;
   attention: number;
   readonly bounds: Int8Array;
-  /** Index in the expression table, 0 for none. */
+  /** See `ExpressionTable.rowCodeOf`. */
   expression: number;
+  /** Of its record. */
+  address: number;
   latitude: number;
   longitude: number;
   reach: number;
@@ -83,6 +86,7 @@ export function createRow(): Row {
     attention: 0,
     bounds: new Int8Array(BOUND_COLUMNS),
     expression: 0,
+    address: 0,
     latitude: 0,
     longitude: 0,
     reach: 0,
@@ -152,7 +156,8 @@ export class GroupMemory {
     }
     const word = (group >> 2) + lane;
     integers[word + (NUMBERS >> 2)] = row.number;
-    integers[word + (EXPRESSIONS >> 2)] = row.expression;
+    const needsRecord = (row.attention & NEEDS_EXACT_CHECK) !== 0;
+    integers[word + (SOURCES >> 2)] = needsRecord ? row.address : row.expression;
     if (!hasArea) return;
     this.floats[word + (LATITUDES >> 2)] = row.latitude;
     this.floats[word + (LONGITUDES >> 2)] = row.longitude;

@@ -199,9 +199,11 @@ class ColumnarSearchIndex implements SearchIndex {
   #fetch(integers: Int32Array, end: number): void {
     let count = 0;
     for (let at = CHECK_ANSWERS >> 2; at < end; at += CHECK_INTEGERS) {
-      if (((integers[at + 2] as number) & EXACT_BITS) === 0) continue;
+      const attention = integers[at + 2] as number;
+      if ((attention & EXACT_BITS) === 0) continue;
       if (count + 1 === this.#fetched.length) this.#fetched = doubled(this.#fetched);
-      this.#fetched[count++] = this.#addresses.get(integers[at] as number) as number;
+      const isInRow = (attention & NEEDS_EXACT_CHECK) !== 0;
+      this.#fetched[count++] = (isInRow ? integers[at + 1] : this.#addresses.get(integers[at] as number)) as number;
     }
     let touched = 0;
     for (let i = 0; i < count; i++) {
@@ -221,6 +223,7 @@ class ColumnarSearchIndex implements SearchIndex {
   #prepareRow(number: SearchNumber, criteria: Criteria, address: number | null): RowPlaces {
     const row = this.#row;
     row.number = number;
+    row.address = address ?? UNUSUAL;
     const expression = address === null ? 0 : expressionOf(address, this.#records);
     row.expression = this.#expressions.rowCodeOf(expression);
     const places = placesOf(criteria, this.#expressions.requiredOf(expression));

@@ -25,7 +25,7 @@ export const GROUP_LIST = 1024;
 export const GROUP_LIST_MAX = 2048;
 /** Between list and answers the kernel keeps its verdicts. Numbers of the searches that surely match. */
 export const SURE_ANSWERS = 32_768;
-/** Rows to check: number, expression and attention, the latter with `OPEN_ROW` when the columns could not decide. */
+/** Rows to check: number, source and attention, the latter with `OPEN_ROW` when the columns could not decide. */
 export const CHECK_ANSWERS = SURE_ANSWERS + 4 * LANES * GROUP_LIST_MAX;
 export const CHECK_INTEGERS = 3;
 export const OPEN_ROW = 256;

@@ -3,8 +3,7 @@
 ;; Layouts are those of `row-groups.ts` (groups) and `kernel.ts` (query, list, answers); `twin.ts` is the same in plain
 ;; TypeScript and must give the same answers. A row *fails* when a column excludes the property. A row that does not
 ;; fail is *open* when a quantised column or the circle is too close to call. Rows neither open nor in need of attention
-;; go to the sure answers by number; the others go to the answers to check: number, expression, attention (+ 256 when
-;; open).
+;; go to the sure answers by number; the others go to the answers to check: number, source, attention (+ 256 when open).
 ;;
 ;; Groups come from all over the memory, so waiting for them is most of the work. The first two passes have no branch
 ;; that depends on rows: the processor runs ahead and has many groups on their way. Only the last pass branches on rows.

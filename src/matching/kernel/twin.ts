@@ -4,7 +4,6 @@ import {
   ATTENTION,
   BOUND_COLUMNS,
   BOUNDS,
-  EXPRESSIONS,
   type GroupMemory,
   LANES,
   LATITUDES,
@@ -12,6 +11,7 @@ import {
   NEEDS,
   NUMBERS,
   REACHES,
+  SOURCES,
   TYPES,
 } from '../row-groups.ts';
 import {
@@ -57,7 +57,7 @@ export function createTwin(memory: GroupMemory): KernelFilter {
           continue;
         }
         integers[check++] = number;
-        integers[check++] = integers[((group + EXPRESSIONS) >> 2) + lane] as number;
+        integers[check++] = integers[((group + SOURCES) >> 2) + lane] as number;
         integers[check++] = attention | (verdict === IS_OPEN ? OPEN_ROW : 0);
       }
     }
