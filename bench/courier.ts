@@ -6,28 +6,16 @@
  *   npm run bench:courier -- [--deliveries 10000] [--hanging 50000] [--retries 200000] [--seconds 20] [--json]
  */
 
-import { type ChildProcess, fork } from 'node:child_process';
-import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { Agent, request } from 'undici';
-import { type Broker, connectBroker } from '../src/broker/connection.ts';
+import type { Broker } from '../src/broker/connection.ts';
 import { publishAll } from '../src/broker/publish.ts';
-import { ensureDeliveries } from '../src/broker/topology.ts';
-import { cacheDirectory } from '../src/embedded/data-directory.ts';
-import { startNatsServer } from '../src/embedded/nats-server.ts';
 import { retryOf } from '../src/pipeline/delivery-messages.ts';
-import { type Database, migrate, openDatabase } from '../src/store/database.ts';
 import type { DeliveryAddress } from '../src/store/deliveries.ts';
-import { publishSeeded, type SeededSearch, seedDeliveries, seedSearch } from '../test/support/seeded-deliveries.ts';
-import { startTestPostgres } from '../test/support/servers.ts';
+import { publishSeeded, seedDeliveries } from '../test/support/seeded-deliveries.ts';
 import { until } from '../test/support/until.ts';
-import type { Receipt } from './courier/receiver.ts';
+import { closeScene, drain, end, figuresOf, openScene, type Scene, startStage } from './courier/scene.ts';
 
 const { values: options } = parseArgs({
   options: {
@@ -45,100 +33,6 @@ const UNDICI_CONCURRENCY = 64;
 const FRESH_PER_SECOND = 100;
 const FRESH_EVERY_MS = 100;
 const say = (line: string): void => (options.json ? console.error(line) : console.log(line));
-const closers: (() => Promise<unknown>)[] = [];
-
-interface Scene {
-  readonly databaseUrl: string;
-  readonly database: Database;
-  readonly nats: Awaited<ReturnType<typeof openNats>>;
-  readonly receiverUrl: string;
-  /** When each delivery was received first. */
-  readonly receivedAt: ReadonlyMap<string, number>;
-  readonly search: SeededSearch;
-}
-
-async function openNats() {
-  const dataDir = await mkdtemp(join(tmpdir(), 'vigie-bench-nats-'));
-  const start = (port?: number) =>
-    startNatsServer({
-      dataDir,
-      serverBin: process.env.NATS_SERVER_BIN || null,
-      cacheDir: cacheDirectory(process.env.VIGIE_CACHE_DIR || null),
-      ...(port === undefined ? {} : { port }),
-    });
-  let server = await start();
-  const connect = () => connectBroker({ url: server.url, name: 'bench', onStatus: () => undefined });
-  let broker: Broker = await connect();
-  closers.push(async () => {
-    await broker.close();
-    await server.stop();
-    await rm(dataDir, { recursive: true, force: true });
-  });
-  await ensureDeliveries(broker);
-  return {
-    get url() {
-      return server.url;
-    },
-    get broker() {
-      return broker;
-    },
-    rssMb: () => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${server.pid}/status`, 'utf8'))?.[1]) / 1_024,
-    async restart() {
-      await broker.close();
-      await server.stop();
-      server = await start(Number(new URL(server.url).port));
-      broker = await connect();
-    },
-  };
-}
-
-async function openScene(): Promise<Scene> {
-  const cleanup = { after: (work: () => Promise<void>) => void closers.push(work) };
-  const durable = { fsync: 'on', full_page_writes: 'on', shared_buffers: '256MB' };
-  const postgres = await startTestPostgres(cleanup, durable);
-  await migrate(postgres.url);
-  const database = openDatabase({ url: postgres.url, connectionsMax: 4, onConnectionLost: () => undefined });
-  closers.push(() => database.end());
-  const nats = await openNats();
-  const receiver = child(new URL('courier/receiver.ts', import.meta.url));
-  const receivedAt = new Map<string, number>();
-  const [{ port }] = (await once(receiver, 'message')) as [{ port: number }];
-  receiver.on('message', ({ receipts }: { receipts: readonly Receipt[] }) => {
-    for (const { id, at } of receipts) if (!receivedAt.has(id)) receivedAt.set(id, at);
-  });
-  closers.push(() => end(receiver));
-  const receiverUrl = `http://127.0.0.1:${port}`;
-  return { databaseUrl: postgres.url, database, nats, receiverUrl, receivedAt, search: await seedSearch(database) };
-}
-
-function child(script: URL, ...args: readonly string[]): ChildProcess {
-  return fork(fileURLToPath(script), args, { execArgv: ['--import', 'tsx'] });
-}
-
-async function end(process: ChildProcess): Promise<void> {
-  if (process.exitCode !== null || process.signalCode !== null) return;
-  const exited = once(process, 'exit');
-  process.kill('SIGKILL');
-  await exited;
-}
-
-async function startStage({ databaseUrl, nats }: Scene): Promise<ChildProcess> {
-  const stage = child(new URL('courier/stage.ts', import.meta.url), databaseUrl, nats.url);
-  closers.push(() => end(stage));
-  await once(stage, 'message');
-  return stage;
-}
-
-/** As SIGTERM does. */
-async function drain(stage: ChildProcess): Promise<void> {
-  stage.send('drain');
-  await once(stage, 'exit');
-}
-
-async function figuresOf(stage: ChildProcess): Promise<{ readonly attempts: number; readonly rssMb: number }> {
-  stage.send('figures');
-  return (await once(stage, 'message'))[0];
-}
 
 function healthyUrls(scene: Scene, count: number): string[] {
   const healthy = ENDPOINTS - HANGING_ENDPOINTS;
@@ -261,7 +155,7 @@ async function benchFairness(scene: Scene) {
 
 /** So that seeding, publishing and handing back are over before the retries are due, all at the same moment. */
 function retriesDueInMs(count: number): number {
-  return 30_000 + count * 0.9;
+  return 30_000 + count * 0.45;
 }
 
 async function benchRetries(scene: Scene) {
@@ -345,5 +239,5 @@ try {
   for (const [name, value] of Object.entries(figures)) say(`${name.padEnd(32)} ${value}`);
   if (options.json) console.log(JSON.stringify(figures));
 } finally {
-  for (const close of closers.reverse()) await close();
+  await closeScene();
 }

@@ -1,0 +1,117 @@
+/** What the courier bench runs on: PostgreSQL with fsync, nats-server, the endpoints and the delivering process. */
+
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { type Broker, connectBroker } from '../../src/broker/connection.ts';
+import { ensureDeliveries } from '../../src/broker/topology.ts';
+import { cacheDirectory } from '../../src/embedded/data-directory.ts';
+import { startNatsServer } from '../../src/embedded/nats-server.ts';
+import { type Database, migrate, openDatabase } from '../../src/store/database.ts';
+import { type SeededSearch, seedSearch } from '../../test/support/seeded-deliveries.ts';
+import { startTestPostgres } from '../../test/support/servers.ts';
+import type { Receipt } from './receiver.ts';
+
+const closers: (() => Promise<unknown>)[] = [];
+
+export interface Scene {
+  readonly databaseUrl: string;
+  readonly database: Database;
+  readonly nats: Awaited<ReturnType<typeof openNats>>;
+  readonly receiverUrl: string;
+  /** When each delivery was received first. */
+  readonly receivedAt: ReadonlyMap<string, number>;
+  readonly search: SeededSearch;
+}
+
+async function openNats() {
+  const dataDir = await mkdtemp(join(tmpdir(), 'vigie-bench-nats-'));
+  const start = (port?: number) =>
+    startNatsServer({
+      dataDir,
+      serverBin: process.env.NATS_SERVER_BIN || null,
+      cacheDir: cacheDirectory(process.env.VIGIE_CACHE_DIR || null),
+      ...(port === undefined ? {} : { port }),
+    });
+  let server = await start();
+  const connect = () => connectBroker({ url: server.url, name: 'bench', onStatus: () => undefined });
+  let broker: Broker = await connect();
+  closers.push(async () => {
+    await broker.close();
+    await server.stop();
+    await rm(dataDir, { recursive: true, force: true });
+  });
+  await ensureDeliveries(broker);
+  return {
+    get url() {
+      return server.url;
+    },
+    get broker() {
+      return broker;
+    },
+    rssMb: () => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${server.pid}/status`, 'utf8'))?.[1]) / 1_024,
+    async restart() {
+      await broker.close();
+      await server.stop();
+      server = await start(Number(new URL(server.url).port));
+      broker = await connect();
+    },
+  };
+}
+
+export async function openScene(): Promise<Scene> {
+  const cleanup = { after: (work: () => Promise<void>) => void closers.push(work) };
+  const durable = { fsync: 'on', full_page_writes: 'on', shared_buffers: '256MB' };
+  const postgres = await startTestPostgres(cleanup, durable);
+  await migrate(postgres.url);
+  const database = openDatabase({ url: postgres.url, connectionsMax: 4, onConnectionLost: () => undefined });
+  closers.push(() => database.end());
+  const nats = await openNats();
+  const receiver = child(new URL('receiver.ts', import.meta.url));
+  const receivedAt = new Map<string, number>();
+  const [{ port }] = (await once(receiver, 'message')) as [{ port: number }];
+  receiver.on('message', ({ receipts }: { receipts: readonly Receipt[] }) => {
+    for (const { id, at } of receipts) if (!receivedAt.has(id)) receivedAt.set(id, at);
+  });
+  closers.push(() => end(receiver));
+  const receiverUrl = `http://127.0.0.1:${port}`;
+  return { databaseUrl: postgres.url, database, nats, receiverUrl, receivedAt, search: await seedSearch(database) };
+}
+
+function child(script: URL, ...args: readonly string[]): ChildProcess {
+  return fork(fileURLToPath(script), args, { execArgv: ['--import', 'tsx'] });
+}
+
+export async function end(process: ChildProcess): Promise<void> {
+  if (process.exitCode !== null || process.signalCode !== null) return;
+  const exited = once(process, 'exit');
+  process.kill('SIGKILL');
+  await exited;
+}
+
+export async function startStage({ databaseUrl, nats }: Scene): Promise<ChildProcess> {
+  const stage = child(new URL('stage.ts', import.meta.url), databaseUrl, nats.url);
+  closers.push(() => end(stage));
+  await once(stage, 'message');
+  return stage;
+}
+
+/** As SIGTERM does. */
+export async function drain(stage: ChildProcess): Promise<void> {
+  stage.send('drain');
+  await once(stage, 'exit');
+}
+
+export async function figuresOf(stage: ChildProcess): Promise<{ readonly attempts: number; readonly rssMb: number }> {
+  stage.send('figures');
+  return (await once(stage, 'message'))[0];
+}
+
+/** The last opened closes first. */
+export async function closeScene(): Promise<void> {
+  for (const close of closers.reverse()) await close();
+}
