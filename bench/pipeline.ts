@@ -287,9 +287,7 @@ async function countsOf({ daemon }: Run): Promise<Counts> {
 }
 
 function report(figures: Readonly<Record<string, unknown>>): void {
-  for (const [name, figure] of Object.entries(figures)) {
-    console.log(`${name.padEnd(22)} ${typeof figure === 'object' ? JSON.stringify(figure) : figure}`);
-  }
+  for (const [name, figure] of Object.entries(figures)) console.log(`${name.padEnd(22)} ${JSON.stringify(figure)}`);
   if (values.json) console.log(JSON.stringify(figures));
 }
 

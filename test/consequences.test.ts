@@ -165,7 +165,7 @@ test('the body of an event has the shape of the specification, section 6.2', () 
   });
   assert.deepEqual(Object.keys(update ?? {}), ['event', 'match']);
   for (const body of [price, update]) {
-    const { propertyDocument, ...match } = body?.match as Record<string, unknown>;
+    const { propertyDocument, ...match } = (body as { match: Record<string, unknown> }).match;
     assert.deepEqual(match, {
       '@context': '/contexts/Match',
       '@id': `/matches/${MATCH.id}`,

@@ -33,7 +33,7 @@ function poisonOf(bytes: Uint8Array): PoisonError {
   try {
     decodeIntakeMessage(bytes);
   } catch (error) {
-    assert.ok(error instanceof PoisonError, `not poison but ${error}`);
+    assert.ok(error instanceof PoisonError, `not poison but ${String(error)}`);
     return error;
   }
   throw assert.fail('was understood');

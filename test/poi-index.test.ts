@@ -23,7 +23,7 @@ function scan(points: readonly PointOfInterest[], query: PointQuery): readonly n
     .slice(0, query.limit);
 }
 
-const facilities = fc.subarray([...FACILITIES]) as fc.Arbitrary<Facility[]>;
+const facilities = fc.subarray<Facility>([...FACILITIES]);
 
 describe('points within a radius', () => {
   it('are those a scan of all points finds, nearest first, in France', async () => {

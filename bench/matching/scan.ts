@@ -82,7 +82,7 @@ export function createScan(count: number, searchAt: (position: number) => Criter
     const lat = facts.lat as number;
     const lon = facts.lon as number;
     const first = places[3 * row] as number;
-    switch (kinds[row]) {
+    switch (kinds[row] as number) {
       case CIRCLE: {
         const radiusKm = places[3 * row + 2] as number;
         if (Math.abs(first - lat) * KM_PER_DEGREE_MIN > radiusKm) return false;

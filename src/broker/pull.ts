@@ -6,6 +6,7 @@
  */
 
 import { createInbox, type Msg, nanos } from 'nats';
+import { unreachable } from '../domain/unreachable.ts';
 import type { Broker } from './connection.ts';
 import type { Valve } from './valve.ts';
 
@@ -167,9 +168,19 @@ function pulledMessage({ connection }: Broker, message: Msg, options: PullOption
     storedAtMs,
     async settle(disposition) {
       try {
-        if (disposition.type === 'nak') message.respond(nakOf(disposition.delayMs));
-        else if (disposition.type === 'term') message.respond('+TERM');
-        else await connection.request(message.reply ?? '', '+ACK', { timeout: ACKNOWLEDGE_TIMEOUT_MS });
+        switch (disposition.type) {
+          case 'ack':
+            await connection.request(message.reply ?? '', '+ACK', { timeout: ACKNOWLEDGE_TIMEOUT_MS });
+            return;
+          case 'nak':
+            message.respond(nakOf(disposition.delayMs));
+            return;
+          case 'term':
+            message.respond('+TERM');
+            return;
+          default:
+            unreachable(disposition);
+        }
       } catch (error) {
         options.onTrouble('settle', error as Error);
       }

@@ -152,13 +152,13 @@ function pickFor(kind: SampleChange, held: readonly HeldSample[], random: Random
 
 function changed(advert: AdvertJson, kind: SampleChange, crawledAt: string, random: Random): AdvertJson {
   const updatedAt = crawledAt;
-  if (kind === 'price' && advert.price != null) {
+  if (kind === 'price' && typeof advert.price === 'number') {
     const factor = random.chance(0.85) ? 1 - random.integer(1, 12) / 100 : 1 + random.integer(1, 6) / 100;
     const price = roundPrice(advert.price * factor);
     const priceExcludingFees = excludeFees(price, advert.feesPercentage ?? null);
     return { ...advert, price, priceExcludingFees, updatedAt };
   }
-  if (kind === 'surface' && advert.surface != null) {
+  if (kind === 'surface' && typeof advert.surface === 'number') {
     return { ...advert, surface: Math.max(9, advert.surface + random.pick([-3, -2, -1, 1, 2, 5])), updatedAt };
   }
   if (kind === 'pictures') return { ...advert, pictures: changedPictures(advert.pictures ?? [], random), updatedAt };

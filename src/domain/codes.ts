@@ -1,16 +1,13 @@
 /** Code tables of the interface (decisions, section 1; event kinds: specification, section 6.1). */
 
 export const TRANSACTION_TYPES = [0, 1] as const;
-export type TransactionType = (typeof TRANSACTION_TYPES)[number];
 export const SALE = 0;
 export const RENT = 1;
 
 export const PROPERTY_TYPES = [0, 1, 2, 3, 4, 5, 6] as const;
-export type PropertyType = (typeof PROPERTY_TYPES)[number];
 export const LAND = 5;
 
 export const PUBLISHER_TYPES = [0, 1] as const;
-export type PublisherType = (typeof PUBLISHER_TYPES)[number];
 
 export const FEES_RESPONSIBILITIES = [0, 1] as const;
 export const ENERGY_CATEGORIES = ['A', 'B', 'C', 'D', 'E', 'F', 'G'] as const;
