@@ -3,8 +3,10 @@
 import type Router from '@koa/router';
 import type { Context } from 'koa';
 import { DELIVERY_STATES, type DeliveryState } from '../domain/delivery.ts';
+import type { EndpointHealth } from '../domain/endpoint.ts';
 import type { Search } from '../domain/search.ts';
 import { type DeliveryRead, listDeliveries, readDelivery } from '../store/delivery-reads.ts';
+import { readEndpointHealth } from '../store/endpoints.ts';
 import { principalOf } from './auth.ts';
 import { acceptable, answer } from './content.ts';
 import type { ApiDependencies } from './dependencies.ts';
@@ -29,10 +31,17 @@ type DeliveryQuery = Paging & { readonly status: DeliveryState | null };
 export function deliveryRoutes(router: Router, dependencies: ApiDependencies): void {
   const { database } = dependencies;
 
+  const describe = async (deliveries: readonly DeliveryRead[]): Promise<object[]> => {
+    const keys = [...new Set(deliveries.map(({ endpointKey }) => endpointKey))];
+    const healths = await readEndpointHealth(database, keys, keys.length);
+    const healthOf = new Map(healths.map((health) => [health.key, health]));
+    return deliveries.map((delivery) => deliveryDocument(delivery, healthOf.get(delivery.endpointKey) ?? null));
+  };
+
   const answerPage = async (ctx: Context, search: Search, query: DeliveryQuery, parameters: Rules): Promise<void> => {
     const page = { state: query.status, ...offsetOf(query) };
     const { deliveries, total } = await listDeliveries(database, search.number, page);
-    const members = deliveries.map(deliveryDocument);
+    const members = await describe(deliveries);
     answer(ctx, collection(ctx, { context: 'Delivery', members, totalItems: total, paging: query, parameters }));
   };
 
@@ -49,11 +58,12 @@ export function deliveryRoutes(router: Router, dependencies: ApiDependencies): v
   router.get('/deliveries/:id', acceptable, async (ctx) => {
     const delivery = await readDelivery(database, principalOf(ctx).clientId, idOf(ctx, 'this delivery'));
     if (delivery === null) throw notFound('this delivery');
-    answer(ctx, deliveryDocument(delivery));
+    const [document] = await describe([delivery]);
+    answer(ctx, document as object);
   });
 }
 
-function deliveryDocument(delivery: DeliveryRead): object {
+function deliveryDocument(delivery: DeliveryRead, health: EndpointHealth | null): object {
   const isWaiting = delivery.state === 'queued' || delivery.state === 'retry_wait';
   return {
     '@context': '/contexts/Delivery',
@@ -64,6 +74,7 @@ function deliveryDocument(delivery: DeliveryRead): object {
     channel: delivery.channel,
     event: delivery.kind,
     endpoint: delivery.endpoint,
+    endpointHealth: health === null ? null : healthDocument(health),
     status: delivery.state,
     exhausted: delivery.state === 'failed',
     attemptCount: delivery.attemptCount,
@@ -74,5 +85,17 @@ function deliveryDocument(delivery: DeliveryRead): object {
       ...attempt,
       startedAt: startedAt.toISOString(),
     })),
+  };
+}
+
+function healthDocument(health: EndpointHealth): object {
+  return {
+    state: health.state,
+    failureStreak: health.failureStreak,
+    backlog: health.backlog,
+    oldestDueAt: health.oldestDueAt?.toISOString() ?? null,
+    lastSuccessAt: health.lastSuccessAt?.toISOString() ?? null,
+    lastFailureAt: health.lastFailureAt?.toISOString() ?? null,
+    lastError: health.lastError,
   };
 }

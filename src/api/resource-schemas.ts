@@ -118,6 +118,17 @@ const Attempt = z.strictObject({
   responseHead: textOrNull('First 2 KiB of the answer.'),
 });
 
+/** Of the whole URL, whoever's deliveries go there. */
+const EndpointHealth = z.strictObject({
+  state: z.enum(['healthy', 'failing', 'paused']).meta({ description: 'How the endpoint does.' }),
+  failureStreak: z.int().meta({ description: 'Failed attempts since the last success.' }),
+  backlog: z.int().meta({ description: 'Deliveries that wait for it.' }),
+  oldestDueAt: dateTimeOrNull('When the oldest of them is or was due.'),
+  lastSuccessAt: dateTimeOrNull('Its last 200.'),
+  lastFailureAt: dateTimeOrNull('Its last failure.'),
+  lastError: z.string().nullable().meta({ description: 'Class of the last failure.' }),
+});
+
 const Delivery = z.strictObject({
   ...identity('Delivery'),
   search: link('Search', 'The search.'),
@@ -125,6 +136,7 @@ const Delivery = z.strictObject({
   channel: z.enum(['match', 'event']).meta({ description: 'match: to endpointRecipient; event: to eventEndpoint.' }),
   event: z.enum(EVENT_KINDS).meta({ description: 'Event kind.' }),
   endpoint: text('Where it goes.'),
+  endpointHealth: EndpointHealth.nullable().meta({ description: 'Null before the first attempt.' }),
   status: z.enum(DELIVERY_STATES).meta({ description: 'State of the delivery.' }),
   exhausted: z.boolean().meta({ description: 'True: all retries failed.' }),
   attemptCount: z.int().meta({ description: 'Attempts so far.' }),
@@ -164,6 +176,6 @@ export const RESOURCES = {
 } as const;
 
 /** Objects inside resources that are no resources of their own. */
-export const PARTS = { CityReference, ...PROPERTY_PARTS, Attempt } as const;
+export const PARTS = { CityReference, ...PROPERTY_PARTS, Attempt, EndpointHealth } as const;
 
 export type ResourceName = keyof typeof RESOURCES;

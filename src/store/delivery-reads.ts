@@ -21,6 +21,7 @@ export interface DeliveryRead {
   readonly channel: string;
   readonly kind: string;
   readonly endpoint: string;
+  readonly endpointKey: string;
   readonly state: DeliveryState;
   readonly attemptCount: number;
   readonly dueAt: Date;
@@ -31,7 +32,8 @@ export interface DeliveryRead {
 
 type DeliveryRow = Omit<DeliveryRead, 'attempts'>;
 
-const COLUMNS = `d.id, s.id as "searchId", d.match_id as "matchId", d.channel, d.kind, d.endpoint, d.state,
+const COLUMNS = `d.id, s.id as "searchId", d.match_id as "matchId", d.channel, d.kind, d.endpoint,
+  d.endpoint_key as "endpointKey", d.state,
   d.attempt_count as "attemptCount", d.due_at as "dueAt", d.created_at as "createdAt", d.finished_at as "finishedAt"`;
 
 export interface DeliveryListQuery {

@@ -165,6 +165,31 @@ describe('deliveries', () => {
       ],
     );
     assert.equal((await api.call('GET', `${iri}/deliveries?status=lost`)).status, 400);
+    assert.equal(delivery.endpointHealth, null, 'nothing was ever sent there');
+  });
+
+  it('tell the health of their endpoint', async () => {
+    const { iri, number } = await newSearch();
+    await api.database.query(
+      `insert into deliveries (id, search_number, match_id, channel, kind, endpoint, endpoint_key, head, snapshot_id, due_at)
+       values (gen_random_uuid(), $1, gen_random_uuid(), 'match', 'property.ad.create', 'https://ill.example.com', 'ill', '',
+         gen_random_uuid(), '2026-03-02T10:00Z')`,
+      [number],
+    );
+    await api.database.query(
+      `insert into endpoints (key, url, failure_streak, last_failure_at, last_error, concurrency)
+       values ('ill', 'https://ill.example.com', 12, '2026-03-02T09:00Z', 'timeout', 1)`,
+    );
+    const { 'hydra:member': members } = await get(`${iri}/deliveries`);
+    assert.deepEqual(members[0].endpointHealth, {
+      state: 'failing',
+      failureStreak: 12,
+      backlog: 1,
+      oldestDueAt: '2026-03-02T10:00:00.000Z',
+      lastSuccessAt: null,
+      lastFailureAt: '2026-03-02T09:00:00.000Z',
+      lastError: 'timeout',
+    });
   });
 });
 
