@@ -12,10 +12,10 @@ import type { PropertyFacts } from '../src/domain/property-facts.ts';
 import { createSearchIndex, type SearchIndex } from '../src/matching/search-index.ts';
 import { type Churn, churn, measureUpdates } from './matching/churn.ts';
 import { type Latencies, measureMatches } from './matching/latency.ts';
-import { createPlainIndex, type PlainIndex } from './matching/plain.ts';
+import { PlainIndex } from './matching/plain.ts';
 import { propertyOf, searchOf } from './matching/population.ts';
 import { printReport, type Section } from './matching/report.ts';
-import { createScan } from './matching/scan.ts';
+import { Scan } from './matching/scan.ts';
 import { loadTowns, type Town, type Towns } from './matching/towns.ts';
 
 const { values: options } = parseArgs({
@@ -83,8 +83,8 @@ function build(searchAt: SearchAt): Built {
 }
 
 function buildPlain(searchAt: SearchAt): PlainIndex {
-  const plain = createPlainIndex();
-  for (let position = 0; position < searchCount; position++) plain.upsert(position + 1, searchAt(position));
+  const plain = new PlainIndex();
+  for (let position = 0; position < searchCount; position++) plain.insert(position + 1, searchAt(position));
   return plain;
 }
 
@@ -133,7 +133,7 @@ function comparePlain(answered: readonly Answered[], searchAt: SearchAt): Compar
 }
 
 function compareScan(answered: Answered, searchAt: SearchAt): Compared {
-  const scan = createScan(searchCount, searchAt);
+  const scan = new Scan(searchCount, searchAt);
   return compare(
     answered,
     SCAN_ADVERTS,

@@ -17,7 +17,7 @@ interface CompiledEntry {
   readonly stems: readonly string[];
 }
 
-export interface CompiledSearch {
+interface CompiledSearch {
   readonly number: number;
   readonly criteria: Criteria;
   readonly expressions: readonly (readonly CompiledEntry[])[];
@@ -36,91 +36,72 @@ interface Item {
 
 const KM_PER_DEGREE = 111.19;
 
-export interface PlainIndex {
-  upsert(number: number, criteria: Criteria): void;
-  delete(number: number): void;
-  match(facts: PropertyFacts): number[];
-  /** Candidates of the last match. */
-  readonly candidates: number;
+type SearchTable = Map<string, Set<CompiledSearch>>;
+
+export class PlainIndex {
+  readonly #tree = new RBush<Item>();
+  readonly #cities: SearchTable = new Map();
+  readonly #departments: SearchTable = new Map();
+  readonly #zipcodes: SearchTable = new Map();
+  readonly #nowhere = new Set<CompiledSearch>();
+  #candidates = 0;
+
+  /** Of the last match. */
+  get candidates(): number {
+    return this.#candidates;
+  }
+
+  insert(number: number, criteria: Criteria): void {
+    const search = compile(number, criteria);
+    const { inseeCodes, departmentCodes, zipcodes } = criteria.areas;
+    for (const item of search.items) this.#tree.insert(item);
+    addTo(this.#cities, inseeCodes, search);
+    addTo(this.#departments, departmentCodes, search);
+    addTo(this.#zipcodes, zipcodes, search);
+    const areaCount = search.items.length + inseeCodes.length + departmentCodes.length + zipcodes.length;
+    if (areaCount === 0) this.#nowhere.add(search);
+  }
+
+  match(facts: PropertyFacts): number[] {
+    this.#candidates = 0;
+    if (facts.adverts.length === 0) return [];
+    const found = new Set<number>();
+    let folded: FoldedText | null = null;
+    const text = (): FoldedText => {
+      folded ??= foldTexts([...facts.texts, ...facts.adverts.flatMap((advert) => advert.texts)]);
+      return folded;
+    };
+    const consider = (searches: ReadonlySet<CompiledSearch> | undefined): void => {
+      if (searches === undefined) return;
+      this.#candidates += searches.size;
+      for (const search of searches) if (passes(search, facts, text)) found.add(search.number);
+    };
+    for (const code of facts.inseeCodes) consider(this.#cities.get(code));
+    if (facts.departmentCode !== null) consider(this.#departments.get(facts.departmentCode));
+    for (const zipcode of facts.zipcodes) consider(this.#zipcodes.get(zipcode));
+    consider(this.#nowhere);
+    const { lat, lon } = facts;
+    if (lat === null || lon === null) return [...found];
+    const near = this.#tree.search({ minX: lon, minY: lat, maxX: lon, maxY: lat });
+    this.#candidates += near.length;
+    for (const { search, polygon } of near) {
+      if (passes(search, facts, text) && isInArea(search, polygon, lat, lon)) found.add(search.number);
+    }
+    return [...found];
+  }
 }
 
-export function createPlainIndex(): PlainIndex {
-  const tree = new RBush<Item>();
-  const cities = new Map<string, Set<CompiledSearch>>();
-  const departments = new Map<string, Set<CompiledSearch>>();
-  const zipcodes = new Map<string, Set<CompiledSearch>>();
-  const nowhere = new Set<CompiledSearch>();
-  const searches = new Map<number, CompiledSearch>();
-  let candidates = 0;
-
-  function eachList(
-    { criteria: { areas }, items }: CompiledSearch,
-    act: (table: Map<string, Set<CompiledSearch>>, key: string) => void,
-  ): boolean {
-    for (const code of areas.inseeCodes) act(cities, code);
-    for (const code of areas.departmentCodes) act(departments, code);
-    for (const code of areas.zipcodes) act(zipcodes, code);
-    return items.length + areas.inseeCodes.length + areas.departmentCodes.length + areas.zipcodes.length > 0;
+function addTo(table: SearchTable, keys: readonly string[], search: CompiledSearch): void {
+  for (const key of keys) {
+    const searches = table.get(key);
+    if (searches === undefined) table.set(key, new Set([search]));
+    else searches.add(search);
   }
+}
 
-  function remove(number: number): void {
-    const search = searches.get(number);
-    if (search === undefined) return;
-    searches.delete(number);
-    for (const item of search.items) tree.remove(item);
-    if (!eachList(search, (table, key) => table.get(key)?.delete(search))) nowhere.delete(search);
-  }
-
-  return {
-    get candidates() {
-      return candidates;
-    },
-    upsert(number, criteria) {
-      remove(number);
-      const search = compile(number, criteria);
-      searches.set(number, search);
-      for (const item of search.items) tree.insert(item);
-      const hasArea = eachList(search, (table, key) => {
-        const list = table.get(key);
-        if (list === undefined) table.set(key, new Set([search]));
-        else list.add(search);
-      });
-      if (!hasArea) nowhere.add(search);
-    },
-    delete: remove,
-    match(facts) {
-      const found = new Set<number>();
-      candidates = 0;
-      if (facts.adverts.length === 0) return [];
-      let folded: FoldedText | null = null;
-      const text = (): FoldedText => {
-        folded ??= foldTexts([...facts.texts, ...facts.adverts.flatMap((advert) => advert.texts)]);
-        return folded;
-      };
-      const consider = (list: ReadonlySet<CompiledSearch> | undefined): void => {
-        if (list === undefined) return;
-        candidates += list.size;
-        for (const search of list) if (passes(search, facts, text)) found.add(search.number);
-      };
-      for (const code of facts.inseeCodes) consider(cities.get(code));
-      if (facts.departmentCode !== null) consider(departments.get(facts.departmentCode));
-      for (const zipcode of facts.zipcodes) consider(zipcodes.get(zipcode));
-      consider(nowhere);
-      const { lat, lon } = facts;
-      if (lat !== null && lon !== null) {
-        const near = tree.search({ minX: lon, minY: lat, maxX: lon, maxY: lat });
-        candidates += near.length;
-        for (const { search, polygon } of near) {
-          if (!passes(search, facts, text)) continue;
-          const circle = search.criteria.areas.circle;
-          const isInside =
-            polygon !== null ? isInPolygon(polygon, lat, lon) : circle !== null && isInCircle(circle, lat, lon);
-          if (isInside) found.add(search.number);
-        }
-      }
-      return [...found];
-    },
-  };
+function isInArea({ criteria }: CompiledSearch, polygon: Polygon | null, lat: number, lon: number): boolean {
+  const { circle } = criteria.areas;
+  return polygon === null ? circle !== null && isInCircle(circle, lat, lon) : isInPolygon(polygon, lat, lon);
 }
 
 function compile(number: number, criteria: Criteria): CompiledSearch {

@@ -1,6 +1,6 @@
 /**
- * Baseline (c): every search, every time, but in typed arrays and with the most selective columns first. Expressions
- * are compiled and each distinct one is judged once an advert.
+ * Baseline (c): every search, every time, but in typed arrays and with cheap, selective columns first. Each distinct
+ * expression is judged once an advert. Handles the criteria of the benchmark's mix.
  */
 
 import type { Criteria } from '../../src/domain/criteria.ts';
@@ -18,127 +18,157 @@ const DEPARTMENTS = 3;
 const POLYGON = 4;
 const KM_PER_DEGREE_MIN = 111;
 
-export interface Scan {
-  match(facts: PropertyFacts): number[];
-}
+export class Scan {
+  readonly #count: number;
+  /** Bits of accepted codes, `ANY` for no condition. */
+  readonly #transactions: Uint8Array;
+  readonly #types: Uint8Array;
+  readonly #publishers: Uint8Array;
+  readonly #coherent: Uint8Array;
+  readonly #mins: readonly Float64Array[];
+  readonly #maxs: readonly Float64Array[];
+  readonly #kinds: Uint8Array;
+  /** Three a row: centre and radius, or the ends of a list of codes, or the position of a polygon. */
+  readonly #places: Float64Array;
+  readonly #codes: number[] = [];
+  readonly #codeIds = new Map<string, number>();
+  readonly #polygons: Polygon[] = [];
+  readonly #expressionIds: Int32Array;
+  readonly #expressions: Criteria['expressions'][] = [[]];
+  readonly #knownExpressions = new Map<string, number>();
 
-/** Numbers are positions from 1. Handles the criteria of the benchmark's mix. */
-export function createScan(count: number, searchAt: (position: number) => Criteria): Scan {
-  const transactions = new Uint8Array(count);
-  const types = new Uint8Array(count);
-  const publishers = new Uint8Array(count);
-  const coherent = new Uint8Array(count);
-  const mins = MEASURES.map(() => new Float64Array(count).fill(-Infinity));
-  const maxs = MEASURES.map(() => new Float64Array(count).fill(Infinity));
-  const kinds = new Uint8Array(count);
-  const places = new Float64Array(3 * count);
-  const codes: number[] = [];
-  const codeIds = new Map<string, number>();
-  const polygons: Polygon[] = [];
-  const expressionIds = new Int32Array(count);
-  const expressions: Criteria['expressions'][] = [[]];
-  const knownExpressions = new Map<string, number>();
-  const idOf = (code: string): number => {
-    const known = codeIds.get(code) ?? codeIds.size + 1;
-    codeIds.set(code, known);
-    return known;
-  };
-  const setList = (row: number, kind: number, list: readonly string[]): void => {
-    kinds[row] = kind;
-    places[3 * row] = codes.length;
-    for (const code of list) codes.push(idOf(kind === CITIES ? code : `d${code}`));
-    places[3 * row + 1] = codes.length;
-  };
-  for (let row = 0; row < count; row++) {
-    const criteria = searchAt(row);
-    transactions[row] = criteria.transactionType === null ? ANY : 1 << criteria.transactionType;
-    types[row] = criteria.propertyTypes.reduce((set, type) => set | (1 << type), 0) || ANY;
-    publishers[row] = criteria.publisherTypes.reduce((set, type) => set | (1 << type), 0) || ANY;
-    coherent[row] = criteria.withCoherentPrice ? 1 : 0;
-    for (const [m, measure] of MEASURES.entries()) {
-      (mins[m] as Float64Array)[row] = criteria[measure].min ?? -Infinity;
-      (maxs[m] as Float64Array)[row] = criteria[measure].max ?? Infinity;
-    }
-    const { circle, inseeCodes, departmentCodes, polygons: shapes } = criteria.areas;
-    if (circle !== null) {
-      kinds[row] = CIRCLE;
-      places.set([circle.lat, circle.lon, circle.radiusKm], 3 * row);
-    } else if (inseeCodes.length > 0) setList(row, CITIES, inseeCodes);
-    else if (departmentCodes.length > 0) setList(row, DEPARTMENTS, departmentCodes);
-    else if (shapes[0] !== undefined) {
-      kinds[row] = POLYGON;
-      places[3 * row] = polygons.push(shapes[0]) - 1;
-    }
-    if (criteria.expressions.length > 0) {
-      const key = JSON.stringify(criteria.expressions);
-      const known = knownExpressions.get(key) ?? expressions.push(criteria.expressions) - 1;
-      knownExpressions.set(key, known);
-      expressionIds[row] = known;
-    }
+  /** Search numbers are positions from 1. */
+  constructor(count: number, searchAt: (position: number) => Criteria) {
+    this.#count = count;
+    this.#transactions = new Uint8Array(count);
+    this.#types = new Uint8Array(count);
+    this.#publishers = new Uint8Array(count);
+    this.#coherent = new Uint8Array(count);
+    this.#mins = MEASURES.map(() => new Float64Array(count));
+    this.#maxs = MEASURES.map(() => new Float64Array(count));
+    this.#kinds = new Uint8Array(count);
+    this.#places = new Float64Array(3 * count);
+    this.#expressionIds = new Int32Array(count);
+    for (let row = 0; row < count; row++) this.#write(row, searchAt(row));
   }
-  const codeList = Int32Array.from(codes);
 
-  function isInside(row: number, facts: PropertyFacts, cityIds: readonly number[], departmentId: number): boolean {
-    const lat = facts.lat as number;
-    const lon = facts.lon as number;
-    const first = places[3 * row] as number;
-    switch (kinds[row] as number) {
+  match(facts: PropertyFacts): number[] {
+    const found: number[] = [];
+    const transaction = facts.transactionType === null ? UNKNOWN : 1 << facts.transactionType;
+    const type = facts.propertyType === null ? UNKNOWN : 1 << facts.propertyType;
+    const publisher = setOf(facts.adverts.flatMap(({ publisherType }) => publisherType ?? []));
+    const values = MEASURES.map((measure) => facts[measure === 'budget' ? 'price' : measure]);
+    const lows = values.map((value) => value ?? -Infinity);
+    const highs = values.map((value) => value ?? Infinity);
+    const place = this.#placeOf(facts);
+    const reads = this.#reader(facts);
+    rows: for (let row = 0; row < this.#count; row++) {
+      if (((this.#transactions[row] as number) & transaction) === 0) continue;
+      if (((this.#types[row] as number) & type) === 0) continue;
+      for (let m = 0; m < MEASURES.length; m++) {
+        if (((this.#mins[m] as Float64Array)[row] as number) > (lows[m] as number)) continue rows;
+        if (((this.#maxs[m] as Float64Array)[row] as number) < (highs[m] as number)) continue rows;
+      }
+      const publishers = this.#publishers[row] as number;
+      if (publishers !== ANY && (publishers & publisher) === 0) continue;
+      if (this.#coherent[row] === 1 && !facts.isPriceCoherent) continue;
+      if (!this.#isInside(row, place)) continue;
+      const expression = this.#expressionIds[row] as number;
+      if (expression === 0 || reads(expression)) found.push(row + 1);
+    }
+    return found;
+  }
+
+  #write(row: number, criteria: Criteria): void {
+    this.#transactions[row] = criteria.transactionType === null ? ANY : 1 << criteria.transactionType;
+    this.#types[row] = setOf(criteria.propertyTypes) || ANY;
+    this.#publishers[row] = setOf(criteria.publisherTypes) || ANY;
+    this.#coherent[row] = criteria.withCoherentPrice ? 1 : 0;
+    for (const [m, measure] of MEASURES.entries()) {
+      (this.#mins[m] as Float64Array)[row] = criteria[measure].min ?? -Infinity;
+      (this.#maxs[m] as Float64Array)[row] = criteria[measure].max ?? Infinity;
+    }
+    const { circle, inseeCodes, departmentCodes, polygons } = criteria.areas;
+    if (circle !== null) {
+      this.#kinds[row] = CIRCLE;
+      this.#places.set([circle.lat, circle.lon, circle.radiusKm], 3 * row);
+    } else if (inseeCodes.length > 0) {
+      this.#writeCodes(row, CITIES, inseeCodes);
+    } else if (departmentCodes.length > 0) {
+      this.#writeCodes(row, DEPARTMENTS, departmentCodes.map(departmentKey));
+    } else if (polygons[0] !== undefined) {
+      this.#kinds[row] = POLYGON;
+      this.#places[3 * row] = this.#polygons.push(polygons[0]) - 1;
+    }
+    if (criteria.expressions.length === 0) return;
+    const key = JSON.stringify(criteria.expressions);
+    const known = this.#knownExpressions.get(key) ?? this.#expressions.push(criteria.expressions) - 1;
+    this.#knownExpressions.set(key, known);
+    this.#expressionIds[row] = known;
+  }
+
+  #writeCodes(row: number, kind: number, keys: readonly string[]): void {
+    this.#kinds[row] = kind;
+    this.#places[3 * row] = this.#codes.length;
+    for (const key of keys) {
+      const id = this.#codeIds.get(key) ?? this.#codeIds.size + 1;
+      this.#codeIds.set(key, id);
+      this.#codes.push(id);
+    }
+    this.#places[3 * row + 1] = this.#codes.length;
+  }
+
+  #placeOf({ lat, lon, inseeCodes, departmentCode }: PropertyFacts): Place {
+    const idOf = (key: string) => this.#codeIds.get(key) ?? 0;
+    const ids = [...inseeCodes.map(idOf), ...(departmentCode === null ? [] : [idOf(departmentKey(departmentCode))])];
+    return { lat: lat ?? Number.NaN, lon: lon ?? Number.NaN, ids };
+  }
+
+  /** Judges expressions by id on the texts of the property, folded when the first is asked for. */
+  #reader(facts: PropertyFacts): (expression: number) => boolean {
+    const verdicts = new Map<number, boolean>();
+    let text: FoldedText | null = null;
+    return (expression) => {
+      text ??= foldTexts([...facts.texts, ...facts.adverts.flatMap((advert) => advert.texts)]);
+      const verdict = verdicts.get(expression) ?? expressionsHold(this.#expressions[expression] ?? [], text);
+      verdicts.set(expression, verdict);
+      return verdict;
+    };
+  }
+
+  #isInside(row: number, { lat, lon, ids }: Place): boolean {
+    const first = this.#places[3 * row] as number;
+    switch (this.#kinds[row] as number) {
       case CIRCLE: {
-        const radiusKm = places[3 * row + 2] as number;
+        const radiusKm = this.#places[3 * row + 2] as number;
         if (Math.abs(first - lat) * KM_PER_DEGREE_MIN > radiusKm) return false;
-        return distanceKm(first, places[3 * row + 1] as number, lat, lon) <= radiusKm;
+        return distanceKm(first, this.#places[3 * row + 1] as number, lat, lon) <= radiusKm;
       }
       case CITIES:
       case DEPARTMENTS: {
-        const end = places[3 * row + 1] as number;
-        for (let i = first; i < end; i++) {
-          const code = codeList[i] as number;
-          if (code === departmentId || cityIds.includes(code)) return true;
-        }
+        const end = this.#places[3 * row + 1] as number;
+        for (let i = first; i < end; i++) if (ids.includes(this.#codes[i] as number)) return true;
         return false;
       }
       case POLYGON:
-        return isInPolygon(polygons[first] as Polygon, lat, lon);
+        return isInPolygon(this.#polygons[first] as Polygon, lat, lon);
       default:
         return true;
     }
   }
+}
 
-  return {
-    match(facts) {
-      const found: number[] = [];
-      const transaction = facts.transactionType === null ? UNKNOWN : 1 << facts.transactionType;
-      const type = facts.propertyType === null ? UNKNOWN : 1 << facts.propertyType;
-      const publisher = facts.adverts.reduce(
-        (set, { publisherType }) => set | (publisherType === null ? 0 : 1 << publisherType),
-        0,
-      );
-      const values = MEASURES.map((measure) => facts[measure === 'budget' ? 'price' : measure]);
-      const lows = values.map((value) => value ?? -Infinity);
-      const highs = values.map((value) => value ?? Infinity);
-      const cityIds = facts.inseeCodes.map((code) => codeIds.get(code) ?? 0);
-      const departmentId = codeIds.get(`d${facts.departmentCode}`) ?? 0;
-      const verdicts = new Map<number, boolean>();
-      let text: FoldedText | null = null;
-      const reads = (expression: number): boolean => {
-        text ??= foldTexts([...facts.texts, ...facts.adverts.flatMap((advert) => advert.texts)]);
-        const verdict = verdicts.get(expression) ?? expressionsHold(expressions[expression] ?? [], text);
-        verdicts.set(expression, verdict);
-        return verdict;
-      };
-      rows: for (let row = 0; row < count; row++) {
-        if (((transactions[row] as number) & transaction) === 0 || ((types[row] as number) & type) === 0) continue;
-        for (let m = 0; m < MEASURES.length; m++) {
-          if (((mins[m] as Float64Array)[row] as number) > (lows[m] as number)) continue rows;
-          if (((maxs[m] as Float64Array)[row] as number) < (highs[m] as number)) continue rows;
-        }
-        if ((publishers[row] as number) !== ANY && ((publishers[row] as number) & publisher) === 0) continue;
-        if (coherent[row] === 1 && !facts.isPriceCoherent) continue;
-        if (!isInside(row, facts, cityIds, departmentId)) continue;
-        const expression = expressionIds[row] as number;
-        if (expression === 0 || reads(expression)) found.push(row + 1);
-      }
-      return found;
-    },
-  };
+interface Place {
+  readonly lat: number;
+  readonly lon: number;
+  readonly ids: readonly number[];
+}
+
+function setOf(codes: readonly number[]): number {
+  return codes.reduce((set, code) => set | (1 << code), 0);
+}
+
+/** Departments and cities share one table; `75` is no INSEE code, but `2A` might be taken for one. */
+function departmentKey(code: string): string {
+  return `department ${code}`;
 }

@@ -135,8 +135,13 @@ export function readRecord(address: number, arena: RecordArena, tables: RecordTa
       ? null
       : { lat: numbers[top++] as number, lon: numbers[top++] as number, radiusKm: numbers[top++] as number };
   let code = 2 * top;
-  const readList = (table: CodeTable, list: number): string[] =>
-    Array.from({ length: countOf(integers, head, list) }, () => table.textOf(integers[code++] as number));
+  const readList = (table: CodeTable, list: number): string[] => {
+    const texts: string[] = [];
+    for (let count = countOf(integers, head, list); count > 0; count--) {
+      texts.push(table.textOf(integers[code++] as number));
+    }
+    return texts;
+  };
   const inseeCodes = readList(tables.insee, INSEE_CODES);
   const departmentCodes = readList(tables.departments, DEPARTMENTS);
   const zipcodes = readList(tables.zipcodes, ZIPCODES);

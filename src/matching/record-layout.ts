@@ -81,5 +81,7 @@ export function packTypes(types: readonly number[]): number {
 }
 
 export function unpackTypes(packed: number): number[] {
-  return Array.from({ length: packed & TYPES_MAX }, (_, i) => (packed >> (TYPE_BITS * (i + 1))) & TYPES_MAX);
+  const types: number[] = [];
+  for (let i = 1; i <= (packed & TYPES_MAX); i++) types.push((packed >> (TYPE_BITS * i)) & TYPES_MAX);
+  return types;
 }

@@ -81,16 +81,20 @@ export class RowTree {
   /** `row` is in the tree and given as it was inserted; the bounds do not matter. */
   remove(row: Row): void {
     const leaf = this.#leafOf(row);
-    const memory = this.#memory;
-    for (let position = 0; position < leaf.rowCount; position++) {
+    const { integers, floats } = this.#memory;
+    const { number } = row;
+    for (let position = 0; position < leaf.rowCount; position += LANES) {
       const group = leaf.groupAt(position, this.#hasArea);
-      const lane = position & (LANES - 1);
-      if (memory.integers[((group + NUMBERS) >> 2) + lane] !== row.number) continue;
-      if (this.#watcher !== null && !isAreaOf(memory.floats, (group >> 2) + lane, row)) continue;
-      this.#removeAt(leaf, group, lane);
-      return;
+      const lanes = Math.min(LANES, leaf.rowCount - position);
+      const numbers = (group + NUMBERS) >> 2;
+      for (let lane = 0; lane < lanes; lane++) {
+        if (integers[numbers + lane] !== number) continue;
+        if (this.#watcher !== null && !isAreaOf(floats, (group >> 2) + lane, row)) continue;
+        this.#removeAt(leaf, group, lane);
+        return;
+      }
     }
-    throw new Error(`search ${row.number} has lost a row`);
+    throw new Error(`search ${number} has lost a row`);
   }
 
   #leafOf(row: Row): Leaf {
