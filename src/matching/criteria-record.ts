@@ -66,8 +66,9 @@ const scratchIntegers = new Int32Array(scratch.buffer);
 export function writeRecord(criteria: Criteria, arena: RecordArena, tables: RecordTables): number | null {
   const { circle, inseeCodes, departmentCodes, zipcodes, polygons } = criteria.areas;
   const { excludedInseeCodes, includedSiteCategories, excludedSiteCategories } = criteria;
-  if (!isUsual(criteria)) return null;
-  const flags = flagsOf(criteria);
+  const ranges = rangesOf(criteria);
+  if (!isUsual(criteria, ranges)) return null;
+  const flags = flagsOf(criteria, ranges);
   const lists = listsOffset(flags);
   let codeCount = inseeCodes.length + departmentCodes.length + zipcodes.length + excludedInseeCodes.length;
   codeCount += includedSiteCategories.length + excludedSiteCategories.length;
@@ -76,7 +77,7 @@ export function writeRecord(criteria: Criteria, arena: RecordArena, tables: Reco
   if (words > WORDS_MAX) return null;
 
   let top = HEAD_WORDS;
-  for (const { min, max } of rangesOf(criteria)) {
+  for (const { min, max } of ranges) {
     if (min !== null) scratch[top++] = min;
     if (max !== null) scratch[top++] = max;
   }
@@ -182,12 +183,12 @@ export function freeRecord(address: number, arena: RecordArena, tables: RecordTa
   arena.free(address, integers[head + WORDS] as number);
 }
 
-function isUsual(criteria: Criteria): boolean {
+function isUsual(criteria: Criteria, ranges: readonly Range[]): boolean {
   const { transactionType, propertyTypes, areas } = criteria;
   if (transactionType !== null && transactionType !== 0 && transactionType !== 1) return false;
   if (propertyTypes.length > TYPES_MAX || publisherPosition(criteria.publisherTypes) === -1) return false;
   for (const type of propertyTypes) if (!Number.isInteger(type) || type < 0 || type >= TYPES_MAX) return false;
-  for (const { min, max } of rangesOf(criteria)) if (Number.isNaN(min) || Number.isNaN(max)) return false;
+  for (const { min, max } of ranges) if (Number.isNaN(min) || Number.isNaN(max)) return false;
   return (
     areas.inseeCodes.length <= COUNT_BITS[INSEE_CODES].max &&
     areas.departmentCodes.length <= COUNT_BITS[DEPARTMENTS].max &&
@@ -217,11 +218,11 @@ function publisherPosition(types: readonly number[]): number {
   );
 }
 
-function flagsOf(criteria: Criteria): number {
+function flagsOf(criteria: Criteria, ranges: readonly Range[]): number {
   const { transactionType, furnished, publisherTypes } = criteria;
   let bounds = 0;
   let bit = 1;
-  for (const { min, max } of rangesOf(criteria)) {
+  for (const { min, max } of ranges) {
     if (min !== null) bounds |= bit;
     if (max !== null) bounds |= 2 * bit;
     bit *= 4;

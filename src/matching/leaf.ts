@@ -23,12 +23,6 @@ export interface LeafBox extends Box {
   readonly leaf: Leaf;
 }
 
-/** A leaf's line in the table that the R-tree's node keeps of its children. */
-export interface LeafLine {
-  readonly table: Int32Array;
-  readonly at: number;
-}
-
 export class Leaf {
   parent: Split | null = null;
   /** Addresses of full chunks, or of one of 2^chunkLog2 groups. */
@@ -40,7 +34,9 @@ export class Leaf {
   removals = 0;
   /** Null in a place's tree. */
   box: LeafBox | null = null;
-  line: LeafLine | null = null;
+  /** Its line in the tables of the R-tree, and the revision of the tables in which it is that. */
+  line = 0;
+  lineRevision = -1;
 
   groupAt(position: number, hasArea: boolean): number {
     const chunk = this.chunks[position >> CHUNK_ROWS_LOG2_MAX] as number;

@@ -3,12 +3,48 @@
 import type { GroupMemory, Row } from './row-groups.ts';
 import { RowTree } from './row-tree.ts';
 
+/** What a place table asks of a `Map`. */
+interface Trees<Key> {
+  readonly size: number;
+  get(key: Key): RowTree | undefined;
+  set(key: Key, tree: RowTree): unknown;
+  delete(key: Key): unknown;
+}
+
+/** Trees by small integer: an advert asks for those of all its stems, and most have none. */
+export class TreesByCode implements Trees<number> {
+  readonly #trees: (RowTree | undefined)[] = [];
+  #size = 0;
+
+  get size(): number {
+    return this.#size;
+  }
+
+  get(code: number): RowTree | undefined {
+    return this.#trees[code];
+  }
+
+  /** `code` has no tree yet. */
+  set(code: number, tree: RowTree): void {
+    while (this.#trees.length <= code) this.#trees.push(undefined);
+    this.#trees[code] = tree;
+    this.#size += 1;
+  }
+
+  /** `code` has a tree. */
+  delete(code: number): void {
+    this.#trees[code] = undefined;
+    this.#size -= 1;
+  }
+}
+
 export class PlaceTable<Key> {
   readonly #memory: GroupMemory;
-  readonly #trees = new Map<Key, RowTree>();
+  readonly #trees: Trees<Key>;
 
-  constructor(memory: GroupMemory) {
+  constructor(memory: GroupMemory, trees: Trees<Key>) {
     this.#memory = memory;
+    this.#trees = trees;
   }
 
   get size(): number {

@@ -121,5 +121,5 @@ function addTo(circles: CircleRow[], row: CircleRow | null): boolean {
 }
 
 function distinct(codes: readonly string[]): readonly string[] {
-  return codes.length < 2 ? codes : [...new Set(codes)];
+  return codes.some((code, i) => codes.indexOf(code) < i) ? [...new Set(codes)] : codes;
 }

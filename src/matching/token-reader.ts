@@ -8,6 +8,7 @@ import {
   foldWords,
   IRREGULAR,
   isSeparatorPair,
+  knownLetters,
   LIGATURE,
   letterOf,
   lettersOf,
@@ -60,9 +61,10 @@ export class TokenReader {
       for (const word of foldWords(text)) visit(this.#terms.codeOf(word), this.#terms.codeOf(stem(word)));
       return;
     }
+    const { revision } = this.#terms;
     for (let i = 0; i < count; i++) {
       const token = this.#found[i] as number;
-      if (this.#revisions[token] !== this.#terms.revision) this.#resolve(token);
+      if (this.#revisions[token] !== revision) this.#resolve(token);
       visit(this.#wordCodes[token] as number, this.#stemCodes[token] as number);
     }
   }
@@ -74,25 +76,27 @@ export class TokenReader {
       this.#clear();
     }
     if (text.length >= this.#found.length) this.#found = new Int32Array(2 * text.length);
+    const token = this.#token;
+    const found = this.#found;
     let count = 0;
     let length = 0;
     let hash = HASH_SEED;
     for (let i = 0; i < text.length; i++) {
       const unit = text.charCodeAt(i);
-      const letter = letterOf(unit);
+      const letter = (knownLetters[unit] as number) || letterOf(unit);
       if (letter > IRREGULAR) {
         if (length === TOKEN_LENGTH_MAX) return null;
-        this.#token[length++] = letter;
+        token[length++] = letter;
         hash = Math.imul(hash ^ letter, HASH_PRIME);
       } else if (letter === LIGATURE) {
         const letters = lettersOf(unit);
         if (length + letters.length > TOKEN_LENGTH_MAX) return null;
         for (let k = 0; k < letters.length; k++) {
-          this.#token[length++] = letters.charCodeAt(k);
+          token[length++] = letters.charCodeAt(k);
           hash = Math.imul(hash ^ letters.charCodeAt(k), HASH_PRIME);
         }
       } else if (letter !== SILENT) {
-        if (length > 0) this.#found[count++] = this.#find(hash, length);
+        if (length > 0) found[count++] = this.#find(hash, length);
         length = 0;
         hash = HASH_SEED;
         if (letter === SEPARATOR) continue;
@@ -103,7 +107,7 @@ export class TokenReader {
         i += 1;
       }
     }
-    if (length > 0) this.#found[count++] = this.#find(hash, length);
+    if (length > 0) found[count++] = this.#find(hash, length);
     return count;
   }
 
@@ -127,8 +131,10 @@ export class TokenReader {
 
   #equals(found: number, length: number): boolean {
     if (this.#lengths[found] !== length) return false;
+    const letters = this.#letters;
+    const token = this.#token;
     const start = this.#starts[found] as number;
-    for (let i = 0; i < length; i++) if (this.#letters[start + i] !== this.#token[i]) return false;
+    for (let i = 0; i < length; i++) if (letters[start + i] !== token[i]) return false;
     return true;
   }
 
