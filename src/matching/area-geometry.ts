@@ -1,21 +1,25 @@
 /**
  * Circles and polygons as rows hold them: a centre and a *reach*, the squared distance in degrees of arc within which
- * the row may match. The kernel's distance is a plane one in single precision. Against the great circle it errs by less
- * than 1/128 of the squared distance while a circle spans at most `SPAN_MAX` radians of longitude and a kilometre of
- * radius: sin x for x costs x²/3 (0.2 % at the widest), the cosine's third-order term 0.03 %, rounded coordinates two
- * metres. So a reach is 1/128 too large, and the kernel calls a row sure below 63/64 of it.
+ * the row may match. The kernel's distance is a plane one in single precision. While a circle spans at most `SPAN_MAX`
+ * radians of longitude to either side, the square errs by less than a part in 2^11: sin x for x costs x²/3 of the half
+ * span (2.1e-4), the chord for the arc at most as much, the third-order term of the cosine 0.2e-4. Rounded coordinates
+ * add two metres to a distance. A reach is too large by both, and the kernel is sure below it by twice as much.
  */
 
 import { type Circle, EARTH_RADIUS_KM, type Polygon } from '../domain/geo.ts';
 
 const RADIANS = Math.PI / 180;
 const DEGREES_PER_KM = 1 / (EARTH_RADIUS_KM * RADIANS);
-const REACH_MARGIN = 1 + 1 / 128;
-/** Half the longitudes that a circle covers, radians. */
-const SPAN_MAX = 0.15;
+const SURE_MARGIN = 2 ** -11;
+/** Two metres. */
+const ROUNDING_DEGREES = 1.8e-5;
+/** Half the longitudes that a circle may cover for the kernel to be sure of it, radians. */
+const SPAN_MAX = 0.05;
+/** And for the kernel's distance to be of use, with a margin to match. */
+const WIDE_SPAN_MAX = 0.15;
+const WIDE_MARGIN = 2 ** -7;
 /** Below, rounded coordinates weigh too much. */
-const SURE_RADIUS_MIN_KM = 1;
-const SMALL_RADIUS_MARGIN_KM = 0.01;
+const SURE_RADIUS_MIN_KM = 0.2;
 const RADIUS_MAX_KM = 500;
 /** Half the height or width of a polygon for which the kernel's distance still serves, degrees. */
 const POLYGON_HALF_MAX = 6;
@@ -43,13 +47,13 @@ export function circleRow({ lat, lon, radiusKm }: Circle): CircleRow | null {
   if (!isRegular) return null;
   const arc = radiusKm / EARTH_RADIUS_KM;
   const northmost = Math.abs(lat) * RADIANS + arc;
-  if (northmost >= Math.PI / 2 || arc / Math.cos(northmost) > SPAN_MAX) return null;
-  const isDecisive = radiusKm >= SURE_RADIUS_MIN_KM;
-  const reachKm = isDecisive ? radiusKm : radiusKm + SMALL_RADIUS_MARGIN_KM;
-  return rowOf(lat, lon, (reachKm * DEGREES_PER_KM) ** 2, isDecisive);
+  if (northmost >= Math.PI / 2 || arc / Math.cos(northmost) > WIDE_SPAN_MAX) return null;
+  const isDecisive = radiusKm >= SURE_RADIUS_MIN_KM && arc / Math.cos(northmost) <= SPAN_MAX;
+  const reach = (radiusKm * DEGREES_PER_KM + ROUNDING_DEGREES) ** 2;
+  return rowOf(lat, lon, reach * (1 + (isDecisive ? SURE_MARGIN : WIDE_MARGIN)), isDecisive);
 }
 
-/** The smallest row that covers the polygon's box; null when it is empty, too wide or leaves the world. */
+/** A row that covers the polygon; null when it is empty, too wide or leaves the world. */
 export function polygonRow(polygon: Polygon): CircleRow | null {
   const box: Box = { minX: Infinity, minY: Infinity, maxX: -Infinity, maxY: -Infinity };
   for (const ring of polygon) {
@@ -66,15 +70,21 @@ export function polygonRow(polygon: Polygon): CircleRow | null {
   const lat = (box.minY + box.maxY) / 2;
   const lon = (box.minX + box.maxX) / 2;
   if (!isRegular || Math.abs(lat) + halfHeight > 80 || Math.abs(lon) > 180) return null;
-  // The widest parallel of the box bounds cos(lat of the property) cos(lat of the centre).
+  // The widest parallel bounds cos(lat of a place) cos(lat of the centre), and makes of the reach an ellipse: it holds
+  // the polygon when it holds the corners.
   const widest = box.minY <= 0 && box.maxY >= 0 ? 0 : Math.min(Math.abs(box.minY), Math.abs(box.maxY));
   const cosine = Math.cos(Math.max(0, widest * RADIANS - BOX_MARGIN));
-  return rowOf(lat, lon, halfHeight ** 2 + (cosine * halfWidth) ** 2, false);
+  let reach = 0;
+  for (const ring of polygon) {
+    for (const [cornerLon, cornerLat] of ring) {
+      reach = Math.max(reach, (cornerLat - lat) ** 2 + (cosine * (cornerLon - lon)) ** 2);
+    }
+  }
+  return rowOf(lat, lon, (Math.sqrt(reach) + BOX_MARGIN) ** 2 * (1 + WIDE_MARGIN), false);
 }
 
 function rowOf(lat: number, lon: number, reach: number, isDecisive: boolean): CircleRow {
-  const margin = REACH_MARGIN * reach;
-  return { latitude: Math.fround(lat), longitude: Math.fround(lon), reach: Math.fround(margin), isDecisive };
+  return { latitude: Math.fround(lat), longitude: Math.fround(lon), reach: Math.fround(reach), isDecisive };
 }
 
 /** The box of the places that may pass the row, padded. Longitudes may leave [-180, 180]. */

@@ -125,7 +125,8 @@
         (local.tee $list (i32.add (local.get $list) (i32.const 4)))
         (local.get $listEnd)))))
 
-  ;; Narrows what `judgeColumns` left: no row passes beyond its reach, and beyond 63/64 of it a row is open.
+  ;; Narrows what `judgeColumns` left: no row passes beyond its reach, and a row is open when it is not surely below:
+  ;; by 65 parts in 2^16, and by four times the rounding of coordinates, 78 / 2^20 degrees.
   (func $judgeAreas (param $listEnd i32)
     (local $list i32) (local $group i32) (local $part i32) (local $lanes i32) (local $beyond i32)
     (local $lat v128) (local $lon v128) (local $cosine0 v128) (local $cosine1 v128) (local $cosine2 v128)
@@ -163,7 +164,9 @@
                 (i32.shl
                   (i32x4.bitmask (f32x4.gt
                     (local.get $distance)
-                    (f32x4.mul (local.get $reach) (f32x4.splat (f32.const 0.984375)))))
+                    (f32x4.sub
+                      (f32x4.mul (local.get $reach) (f32x4.splat (f32.const 0.9990081787109375)))
+                      (f32x4.mul (f32x4.sqrt (local.get $reach)) (f32x4.splat (f32.const 0.0000743865966796875))))))
                   (i32.const 16)))
               (local.get $lanes))))
             (local.set $part (i32.add (local.get $part) (i32.const 16)))

@@ -35,8 +35,9 @@ import {
 const FAILS = 0;
 const IS_OPEN = 1;
 const PASSES = 2;
-/** Surely inside only below this part of the reach. */
-const SURE_REACH = 0.984375;
+/** Twice the margins of `area-geometry`: of the reach, and of its root, degrees. */
+const SURE_PART = 1 - 65 / 2 ** 16;
+const SURE_DEGREES = 78 / 2 ** 20;
 
 export function createTwin(memory: GroupMemory): KernelFilter {
   return (groupCount, hasArea) => {
@@ -92,5 +93,6 @@ function judgeArea(floats: Float32Array, word: number): number {
   const distance = fround(fround(north * north) + fround(fround(east * east) * (cosine > 0 ? cosine : 0)));
   const reach = floats[word + (REACHES >> 2)] as number;
   if (distance > reach) return FAILS;
-  return distance > fround(reach * SURE_REACH) ? IS_OPEN : PASSES;
+  const surely = fround(fround(reach * SURE_PART) - fround(fround(Math.sqrt(reach)) * SURE_DEGREES));
+  return distance > surely ? IS_OPEN : PASSES;
 }
