@@ -5,6 +5,7 @@ import type { SingleDelivery } from '../../src/api/dependencies.ts';
 import { sampleChange } from '../../src/api/webhook-sample.ts';
 import { EVENT_KINDS } from '../../src/domain/codes.ts';
 import type { AttemptOutcome } from '../../src/domain/delivery.ts';
+import { createdAtOf, timeOrderedUuid } from '../../src/domain/ids.ts';
 import { FACILITIES, type PointOfInterest } from '../../src/domain/point-of-interest.ts';
 import { buildPointIndex } from '../../src/matching/poi-index.ts';
 import { startTestApi } from '../support/api.ts';
@@ -61,7 +62,8 @@ async function newProperty(): Promise<string> {
 }
 
 async function newMatch(number: number, property: string, beganAt: string | null): Promise<string> {
-  const id = randomUUID();
+  // The id of a pair that only stands tells when it was first heard of.
+  const id = timeOrderedUuid(new Date());
   await api.database.query('insert into matches values ($1, $2, $3, $4, coalesce($4::timestamptz, now()))', [
     id,
     number,
@@ -95,7 +97,9 @@ describe('matches', () => {
     assert.equal(match.search, iri);
     assert.equal(match.createdAt, '2026-03-03T08:00:00.000Z');
     assert.deepEqual(match.propertyDocument, await get(match.property));
-    assert.equal((await get(`/matches/${standing}`))['@id'], `/matches/${standing}`);
+    const stood = await get(`/matches/${standing}`);
+    assert.equal(stood['@id'], `/matches/${standing}`);
+    assert.equal(stood.createdAt, createdAtOf(standing).toISOString());
     const key = await api.newClient('other');
     assert.equal((await api.call('GET', `/matches/${ids[0]}`, undefined, { key })).status, 404);
   });
