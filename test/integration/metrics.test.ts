@@ -1,12 +1,13 @@
 /** The metrics and the dashboard against the real tools: promtool on a live daemon, Prometheus on the demonstration. */
 
 import assert from 'node:assert/strict';
-import { spawn, spawnSync } from 'node:child_process';
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type TestContext, test } from 'node:test';
+import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { startDaemon } from '../support/daemon.ts';
 import { startTestServers } from '../support/servers.ts';
@@ -61,9 +62,13 @@ test('every query of the dashboard returns data in the demonstration', {
 }, async (t) => {
   const [operationsPort, apiPort, prometheusPort] = [await freePort(), await freePort(), await freePort()];
   const folder = await mkdtemp(join(tmpdir(), 'vigie-dashboard-'));
-  t.after(() => rm(folder, { recursive: true, force: true }));
-  startDemo(t, folder, operationsPort, apiPort);
-  await startPrometheus(t, folder, operationsPort, prometheusPort);
+  const demo = startDemo(folder, operationsPort, apiPort);
+  const prometheus = await startPrometheus(folder, operationsPort, prometheusPort);
+  t.after(async () => {
+    // Both write to the folder until they have ended.
+    await Promise.all([end(demo, 'SIGINT'), end(prometheus, 'SIGTERM')]);
+    await rm(folder, { recursive: true, force: true });
+  });
   for (const query of await dashboardQueries()) {
     const url = `http://127.0.0.1:${prometheusPort}/api/v1/query?query=${encodeURIComponent(query)}`;
     await until(
@@ -83,8 +88,8 @@ test('every query of the dashboard returns data in the demonstration', {
   }
 });
 
-function startDemo(t: TestContext, folder: string, operationsPort: number, apiPort: number): void {
-  const demo = spawn(process.execPath, ['--import', 'tsx', 'src/main.ts', 'demo'], {
+function startDemo(folder: string, operationsPort: number, apiPort: number): ChildProcess {
+  return spawn(process.execPath, ['--import', 'tsx', 'src/main.ts', 'demo'], {
     cwd: ROOT,
     env: {
       PATH: process.env.PATH ?? '',
@@ -96,26 +101,22 @@ function startDemo(t: TestContext, folder: string, operationsPort: number, apiPo
     },
     stdio: 'ignore',
   });
-  const ended = new Promise((resolve) => demo.once('exit', resolve));
-  t.after(async () => {
-    demo.kill('SIGINT');
-    await ended;
-  });
 }
 
-async function startPrometheus(t: TestContext, folder: string, target: number, port: number): Promise<void> {
+async function startPrometheus(folder: string, target: number, port: number): Promise<ChildProcess> {
   const config = join(folder, 'prometheus.yml');
   await writeFile(
     config,
     `scrape_configs: [{job_name: vigie, scrape_interval: 1s, static_configs: [{targets: ['127.0.0.1:${target}']}]}]\n`,
   );
   const args = [`--config.file=${config}`, `--storage.tsdb.path=${join(folder, 'tsdb')}`];
-  const prometheus = spawn('prometheus', [...args, `--web.listen-address=127.0.0.1:${port}`], { stdio: 'ignore' });
-  const ended = new Promise((resolve) => prometheus.once('exit', resolve));
-  t.after(async () => {
-    prometheus.kill('SIGTERM');
-    await ended;
-  });
+  return spawn('prometheus', [...args, `--web.listen-address=127.0.0.1:${port}`], { stdio: 'ignore' });
+}
+
+async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
+  const exited = child.exitCode === null && child.signalCode === null ? once(child, 'exit') : null;
+  child.kill(signal);
+  await exited;
 }
 
 async function dashboardQueries(): Promise<readonly string[]> {
