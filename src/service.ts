@@ -5,36 +5,28 @@
 import { createServer } from 'node:http';
 import { createApi } from './api/api.ts';
 import { createOperations } from './api/operations.ts';
-import { announceSearchChange, onSearchChange } from './broker/announcements.ts';
+import { announceSearchChange } from './broker/announcements.ts';
 import { connectBroker } from './broker/connection.ts';
-import { createValve } from './broker/valve.ts';
 import type { Config } from './config.ts';
 import { openDelivery, openSender } from './deliverers.ts';
 import { openServers } from './embedded/servers.ts';
 import { closeServer, listen } from './http-listening.ts';
+import { openIntake } from './intake.ts';
 import type { Log } from './log.ts';
 import { createCommuneLocator } from './matching/commune-locator.ts';
-import { createMarketMedians } from './matching/market-medians.ts';
 import { createPointsOfInterest } from './matching/poi-index.ts';
-import { createSearchIndex } from './matching/search-index.ts';
-import { measurePool, measureStage, measureStore, measureStreams } from './measures.ts';
+import { measurePool, measureStore, measureStreams } from './measures.ts';
 import { createMetrics } from './metrics.ts';
 import { createObservers } from './observers.ts';
 import { openOperators } from './operators.ts';
 import type { Parts } from './parts.ts';
 import { createActivityFeed } from './pipeline/activity.ts';
-import { startIntake } from './pipeline/intake.ts';
-import { type Matcher, startMatcher } from './pipeline/matcher.ts';
+import type { Matcher } from './pipeline/matcher.ts';
 import { keepPoints } from './pipeline/points.ts';
 import { startPresence } from './pipeline/presence.ts';
-import { createRecorder } from './pipeline/recorder.ts';
 import { loadReference } from './reference/communes.ts';
 import { readCommuneCoordinates } from './store/commune-coordinates.ts';
 import { migrate, openDatabase } from './store/database.ts';
-import type { IndexFigures } from './store/instances.ts';
-import { readMarketPrices } from './store/properties.ts';
-import { changedSince } from './store/search-feed.ts';
-import { listSiteCategories } from './store/site-categories.ts';
 import { VERSION } from './version.ts';
 
 export interface Service {
@@ -157,7 +149,7 @@ async function openAll(
   measureStore(metrics, database);
   measureStreams(metrics, broker);
   if (config.roles.includes('deliver')) await openDelivery(parts);
-  matcher = config.roles.includes('intake') ? await openIntake(parts) : null;
+  matcher = config.roles.includes('intake') ? await openIntake(parts, servers.databaseUrl) : null;
   const apiUrl = config.roles.includes('api') ? await openApi(parts, matcher) : null;
   const adminAddress = config.roles.includes('admin') ? await openOperators(parts, matcher) : null;
   notReady = null;
@@ -166,54 +158,6 @@ async function openAll(
   });
   const { databaseUrl, natsUrl } = servers;
   return { databaseUrl, natsUrl, apiUrl, operationsUrl, adminAddress, failed, stop };
-}
-
-async function openIntake(parts: Parts): Promise<Matcher> {
-  const { config, log, metrics, database, broker, reference, observers, presence } = parts;
-  const { closing, onFailure, onTrouble } = parts;
-  const medians = createMarketMedians();
-  await readMarketPrices(database, (market, price) => medians.add(market, price));
-  const matcher = await startMatcher({
-    createIndex: createSearchIndex,
-    clock: () => new Date(),
-    medians,
-    changedSince: (horizon, onSearch) => changedSince(database, horizon, onSearch),
-    async readSiteCategoryNames() {
-      const names = new Map((await listSiteCategories(database)).map(({ id, name }) => [id, name]));
-      return (id) => names.get(id) ?? null;
-    },
-    onFailure,
-    onUnreadableSearch: (number, error) => log.error({ search: number, err: error }, 'search cannot be read'),
-  });
-  closing('matcher', () => matcher.stop());
-  onSearchChange(broker, () => void matcher.refresh().catch((error: Error) => onTrouble('refresh', error)));
-  const valve = createValve();
-  let inFlight = (): number => 0;
-  await presence.addStage({ name: 'intake', valve, inFlight: () => inFlight() });
-  const intake = await startIntake({
-    broker,
-    database,
-    recordBatch: createRecorder({
-      database,
-      matcher: observers.timed(matcher),
-      resolvePlace: reference.resolvePlace,
-      clock: () => new Date(),
-    }),
-    recordBatchMax: config.recordBatchMax,
-    valve,
-    onRecorded: observers.onRecorded,
-    onFailure,
-    onTrouble,
-  });
-  closing('intake', () => intake.drain());
-  inFlight = () => intake.inFlight;
-  measureStage(metrics, 'intake', valve, inFlight);
-  presence.setIndex({ figures: () => indexFigures(matcher), rebuild: () => matcher.rebuild() });
-  metrics.gauge('vigie_searches', 'Searches in the index', () => matcher.stats.searches);
-  metrics.gauge('vigie_index_bytes', 'Memory of the index', () => matcher.stats.bytes);
-  metrics.gauge('vigie_intake_depth', 'Messages pulled and not yet recorded', () => intake.depth);
-  log.info({ searches: matcher.stats.searches }, 'intake runs');
-  return matcher;
 }
 
 async function openApi(parts: Parts, matcher: Matcher | null): Promise<string> {
@@ -247,12 +191,6 @@ async function openApi(parts: Parts, matcher: Matcher | null): Promise<string> {
   const url = await listen(api, config.api);
   closing('api', () => closeServer(api));
   return url;
-}
-
-/** The figures of the index that are numbers, by name. */
-function indexFigures(matcher: Matcher): Omit<IndexFigures, 'generation'> {
-  const { searches, kernel: _, ...figures } = matcher.stats;
-  return { searches, builtAt: matcher.builtAt.toISOString(), figures };
 }
 
 function assertThat(holds: boolean, reason: string): void {

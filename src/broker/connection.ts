@@ -12,6 +12,8 @@ export interface Broker {
   /** For example `2.10.27`. Fields that a server does not know are ignored silently, so ask before sending them. */
   readonly serverVersion: string;
   isConnected(): boolean;
+  /** How often the connection has broken: what was on its way then is lost. */
+  readonly disconnections: number;
   close(): Promise<void>;
 }
 
@@ -37,8 +39,10 @@ export async function connectBroker(options: BrokerOptions): Promise<Broker> {
   });
   const manager = await connection.jetstreamManager({ timeout: REQUEST_TIMEOUT_MS });
   let isConnected = true;
+  let disconnections = 0;
   void followStatus(connection, (status, detail) => {
     if (status !== 'error') isConnected = status === 'reconnected';
+    if (status === 'disconnected') disconnections += 1;
     options.onStatus(status, detail);
   });
   return {
@@ -47,6 +51,9 @@ export async function connectBroker(options: BrokerOptions): Promise<Broker> {
     jetStream: connection.jetstream({ timeout: REQUEST_TIMEOUT_MS }),
     serverVersion: connection.info?.version ?? 'unknown',
     isConnected: () => isConnected && !connection.isClosed(),
+    get disconnections() {
+      return disconnections;
+    },
     close: () => connection.close(),
   };
 }

@@ -1,30 +1,39 @@
 /**
- * What a crashed intake left in flight. JetStream hands those messages out again only after `ack_wait`, when newer ones
- * of the same property have long been recorded and the old ones count as stale. Reading them from the stream first, in
- * order, keeps every change; recording one twice changes nothing.
+ * Every message of a stream in its order, whatever became of the consumer's deliveries. What a crashed or replaced
+ * reader left in flight, or what was lost on the way to this one, JetStream hands out again only after `ack_wait`, when
+ * newer messages of the same property have long been recorded and the old ones count as stale. So it is read from the
+ * stream first; settling it is left to its redelivery, and recording it twice changes nothing.
  */
 
 import { NatsError } from 'nats';
 import type { Broker } from './connection.ts';
 import type { PulledMessage } from './pull.ts';
 
-/** Hands over the unacknowledged messages of a consumer, oldest first; settling them is left to their redelivery. */
-export async function replayInFlight(
-  broker: Broker,
-  stream: string,
-  consumer: string,
-  onMessage: (message: PulledMessage) => Promise<void>,
-): Promise<number> {
-  const { num_ack_pending, ack_floor, delivered } = await broker.manager.consumers.info(stream, consumer);
-  if (num_ack_pending === 0) return 0;
-  let replayed = 0;
-  for (let sequence = ack_floor.stream_seq + 1; sequence <= delivered.stream_seq; sequence++) {
-    const stored = await storedMessage(broker, stream, sequence);
-    if (stored === null) continue;
-    await onMessage({ ...stored, stream, sequence, settle: async () => undefined });
-    replayed += 1;
+type HandOn = (message: PulledMessage) => Promise<void>;
+
+/**
+ * Hands on what the consumer has in flight, oldest first. Resolves with what takes the pulled messages from then on: it
+ * hands each on, after those that the stream holds between the last one and it. The only reader must be this one.
+ */
+export async function startInOrder(broker: Broker, stream: string, consumer: string, handOn: HandOn): Promise<HandOn> {
+  let next = 0;
+
+  async function fetchUpTo(sequence: number): Promise<void> {
+    const { first_seq } = (await broker.manager.streams.info(stream)).state;
+    for (next = Math.max(next, first_seq); next <= sequence; next++) {
+      const stored = await storedMessage(broker, stream, next);
+      if (stored !== null) await handOn({ ...stored, stream, sequence: next, settle: async () => undefined });
+    }
   }
-  return replayed;
+
+  const { num_ack_pending, ack_floor, delivered } = await broker.manager.consumers.info(stream, consumer);
+  next = (num_ack_pending === 0 ? delivered.stream_seq : ack_floor.stream_seq) + 1;
+  if (num_ack_pending > 0) await fetchUpTo(delivered.stream_seq);
+  return async (message) => {
+    if (message.sequence > next) await fetchUpTo(message.sequence - 1);
+    next = Math.max(next, message.sequence + 1);
+    await handOn(message);
+  };
 }
 
 /** Null when the stream no longer holds it. */

@@ -16,6 +16,8 @@ export interface MarketMedians {
   remove(market: Market, price: number): boolean;
   /** Null while fewer than `MARKET_SIZE_MIN` prices are known. The mean of the two middle ones when even. */
   median(market: Market): number | null;
+  /** Forgets everything. */
+  clear(): void;
 }
 
 interface SortedPrices {
@@ -49,6 +51,7 @@ export function createMarketMedians(): MarketMedians {
       const sorted = markets.get(keyOf(market));
       return sorted === undefined || sorted.count < MARKET_SIZE_MIN ? null : medianOf(sorted);
     },
+    clear: () => markets.clear(),
   };
 }
 

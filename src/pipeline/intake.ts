@@ -1,16 +1,18 @@
 /**
- * From the stream to the recorder. One recorder takes the messages in stream order, so a property's changes keep
- * theirs; a slow recorder fills its mailbox, which stops the pulling, and JetStream holds the rest.
+ * From the stream to the recorder, for one term of leadership (pipeline/leadership.ts). One recorder takes the messages
+ * in stream order, so a property's changes keep theirs; a slow recorder fills its mailbox, which stops the pulling, and
+ * JetStream holds the rest.
  */
 
 import { type Actor, type ActorFailure, spawn } from '../actor/actor.ts';
 import type { Broker } from '../broker/connection.ts';
 import { type PulledMessage, startPull } from '../broker/pull.ts';
-import { replayInFlight } from '../broker/replay.ts';
+import { startInOrder } from '../broker/replay.ts';
 import { ADVERTS_STREAM, ensureIntake, INTAKE_CONSUMER } from '../broker/topology.ts';
 import type { Valve } from '../broker/valve.ts';
 import { decodeIntakeMessage, type IntakeMessage, PoisonError } from '../domain/intake-message.ts';
 import type { Database } from '../store/database.ts';
+import { type Term, TermOverError } from '../store/intake-leader.ts';
 import { dispatch, type RecordedBatch } from './dispatcher.ts';
 import type { RecordBatch, Recorded } from './recorder.ts';
 import { traceparentOf } from './tracing.ts';
@@ -33,8 +35,12 @@ export interface Intake {
   readonly depth: number;
   /** Messages pulled and not yet acknowledged. */
   readonly inFlight: number;
+  /** False once it cannot promise the order any more: the term is over, or messages were lost on the way. */
+  readonly isSound: boolean;
   /** Stops pulling, then finishes what was pulled. */
   drain(): Promise<void>;
+  /** Stops pulling and forgets what is not recorded: the next term begins with it. */
+  abandon(): Promise<void>;
 }
 
 interface Decoded {
@@ -45,9 +51,59 @@ interface Decoded {
 /** Recorded batches that wait for their publication at most. */
 const DISPATCH_MAILBOX_MAX = 4;
 
-export async function startIntake(dependencies: IntakeDependencies): Promise<Intake> {
-  const { broker, database, recordBatchMax, valve, onFailure, onTrouble } = dependencies;
-  await ensureIntake(broker);
+export async function startIntake(term: Term, dependencies: IntakeDependencies): Promise<Intake> {
+  const { broker, recordBatchMax, valve, onTrouble } = dependencies;
+  const { disconnections } = broker;
+  const recording = startRecording(term, dependencies);
+  try {
+    await ensureIntake(broker);
+    const onMessage = await startInOrder(broker, ADVERTS_STREAM, INTAKE_CONSUMER, recording.admit);
+    const pull = startPull(broker, {
+      stream: ADVERTS_STREAM,
+      consumer: INTAKE_CONSUMER,
+      batchMax: recordBatchMax,
+      onMessage,
+      onTrouble,
+      ensure: () => ensureIntake(broker),
+      ...(valve === undefined ? {} : { valve }),
+    });
+    const end = (): Promise<void> => pull.stop().then(recording.drain);
+    return {
+      get depth() {
+        return recording.depth;
+      },
+      get inFlight() {
+        return recording.inFlight;
+      },
+      get isSound() {
+        return !recording.isOver && broker.disconnections === disconnections;
+      },
+      drain: end,
+      abandon() {
+        recording.forget();
+        return end();
+      },
+    };
+  } catch (error) {
+    recording.forget();
+    await recording.drain();
+    throw error;
+  }
+}
+
+interface Recording {
+  readonly depth: number;
+  readonly inFlight: number;
+  /** True once the term has ended, or nothing more is to be recorded in it. */
+  readonly isOver: boolean;
+  readonly admit: (pulled: PulledMessage) => Promise<void>;
+  forget(): void;
+  readonly drain: () => Promise<void>;
+}
+
+function startRecording(term: Term, dependencies: IntakeDependencies): Recording {
+  const { broker, database, recordBatchMax, onFailure } = dependencies;
+  let isOver = false;
   let inFlight = 0;
   const dispatcher = spawn<RecordedBatch>({
     name: 'dispatcher',
@@ -66,22 +122,15 @@ export async function startIntake(dependencies: IntakeDependencies): Promise<Int
     batchMax: recordBatchMax,
     supervision: 'retry',
     onFailure,
-    receive: (decoded) => record(decoded, dispatcher, dependencies),
-  });
-  const admit = (pulled: PulledMessage): Promise<void> => {
-    inFlight += 1;
-    return recorder.tell({ pulled, message: decode(pulled) });
-  };
-
-  await replayInFlight(broker, ADVERTS_STREAM, INTAKE_CONSUMER, admit);
-  const pull = startPull(broker, {
-    stream: ADVERTS_STREAM,
-    consumer: INTAKE_CONSUMER,
-    batchMax: recordBatchMax,
-    onMessage: admit,
-    onTrouble,
-    ensure: () => ensureIntake(broker),
-    ...(valve === undefined ? {} : { valve }),
+    async receive(decoded) {
+      if (isOver) return;
+      try {
+        await record(term, decoded, dispatcher, dependencies);
+      } catch (error) {
+        if (!(error instanceof TermOverError)) throw error;
+        isOver = true;
+      }
+    },
   });
   return {
     get depth() {
@@ -90,8 +139,17 @@ export async function startIntake(dependencies: IntakeDependencies): Promise<Int
     get inFlight() {
       return inFlight;
     },
+    get isOver() {
+      return isOver;
+    },
+    admit(pulled) {
+      inFlight += 1;
+      return recorder.tell({ pulled, message: decode(pulled) });
+    },
+    forget() {
+      isOver = true;
+    },
     async drain() {
-      await pull.stop();
       await recorder.drain();
       await dispatcher.drain();
     },
@@ -108,6 +166,7 @@ function decode(pulled: PulledMessage): IntakeMessage | PoisonError {
 }
 
 async function record(
+  term: Term,
   decoded: readonly Decoded[],
   dispatcher: Actor<RecordedBatch>,
   { recordBatch, onRecorded }: IntakeDependencies,
@@ -125,7 +184,7 @@ async function record(
   }
   const startedAt = performance.now();
   const traceparents = understood.map(({ headers }) => traceparentOf(headers));
-  const recorded = await recordBatch(messages, poison, traceparents);
+  const recorded = await recordBatch(term, messages, poison, traceparents);
   const batch = { outbox: recorded.outbox, deliveries: recorded.deliveries, understood, poison };
   onRecorded(recorded, batch, (performance.now() - startedAt) / 1_000);
   await dispatcher.tell(batch);

@@ -17,6 +17,7 @@ import { type Database, type Queryable, transaction } from '../store/database.ts
 import { type DeadLetter, insertDeadLetters } from '../store/dead-letters.ts';
 import { insertDeliveries } from '../store/deliveries.ts';
 import { insertEvents, type PropertyEvent } from '../store/events.ts';
+import { holdTerm, type Term } from '../store/intake-leader.ts';
 import { insertMatches, type Match, readMatches, updateMatches } from '../store/matches.ts';
 import { insertOutboxEntry, type OutboxEntry } from '../store/outbox.ts';
 import { insertProperties, lockProperties, updateCrawls, updateProperties } from '../store/properties.ts';
@@ -45,18 +46,23 @@ export interface Recorded {
 /** Changes judged before timers and sockets get their turn. */
 const CHANGES_PER_TURN = 16;
 
-/** `traceparents[i]`: the trace that `messages[i]` belongs to, as its sender wrote it. */
+/**
+ * `traceparents[i]`: the trace that `messages[i]` belongs to, as its sender wrote it. Rejects with `TermOverError` when
+ * another instance leads.
+ */
 export type RecordBatch = (
+  term: Term,
   messages: readonly IntakeMessage[],
   poison: readonly DeadLetter[],
   traceparents?: readonly (string | null)[],
 ) => Promise<Recorded>;
 
 export function createRecorder(dependencies: RecorderDependencies): RecordBatch {
-  return async (messages, poison, traceparents = []) => {
+  return async (term, messages, poison, traceparents = []) => {
     const medians = undoable(dependencies.matcher.medians);
     try {
       return await transaction(dependencies.database, async (client) => {
+        await holdTerm(client, term);
         await insertDeadLetters(client, poison);
         return recordMessages(client, messages, traceparents, medians, dependencies);
       });

@@ -15,11 +15,15 @@ export interface DatabaseOptions {
   readonly onConnectionLost: (error: Error) => void;
 }
 
+/** A process that is frozen or cut off within a transaction holds its row locks no longer than this. */
+export const TRANSACTION_IDLE_MAX_MS = 10_000;
+
 export function openDatabase(options: DatabaseOptions): Database {
   const pool = new pg.Pool({
     connectionString: options.url,
     max: options.connectionsMax,
     connectionTimeoutMillis: 10_000,
+    idle_in_transaction_session_timeout: TRANSACTION_IDLE_MAX_MS,
     application_name: 'vigie',
   });
   pool.on('error', options.onConnectionLost);

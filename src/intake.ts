@@ -1,0 +1,110 @@
+/**
+ * Opens what takes adverts in: the matcher, which every instance keeps up to date, and the pipeline from the stream to
+ * the rows, which the leader alone runs. A part of the composition root.
+ */
+
+import { onSearchChange } from './broker/announcements.ts';
+import { ensureIntake } from './broker/topology.ts';
+import { createValve } from './broker/valve.ts';
+import { createMarketMedians, type MarketMedians } from './matching/market-medians.ts';
+import { createSearchIndex } from './matching/search-index.ts';
+import { measureStage } from './measures.ts';
+import type { Parts } from './parts.ts';
+import { type Intake, startIntake } from './pipeline/intake.ts';
+import { startLeadership } from './pipeline/leadership.ts';
+import { type Matcher, startMatcher } from './pipeline/matcher.ts';
+import { createRecorder } from './pipeline/recorder.ts';
+import type { IndexFigures } from './store/instances.ts';
+import { openLeaderSession, type Term } from './store/intake-leader.ts';
+import { readMarketPrices } from './store/properties.ts';
+import { changedSince } from './store/search-feed.ts';
+import { listSiteCategories } from './store/site-categories.ts';
+
+export async function openIntake(parts: Parts, databaseUrl: string): Promise<Matcher> {
+  const { log, metrics, broker, presence, closing, onTrouble } = parts;
+  const medians = createMarketMedians();
+  const matcher = await openMatcher(parts, medians);
+  await ensureIntake(broker);
+  const valve = createValve();
+  let intake: Intake | null = null;
+  const inFlight = (): number => intake?.inFlight ?? 0;
+  await presence.addStage({ name: 'intake', valve, inFlight });
+  const takeIn = createTermStart(parts, matcher, valve);
+  const leadership = await startLeadership({
+    openSession: () => openLeaderSession(databaseUrl),
+    isFit: () => broker.isConnected(),
+    async lead(term) {
+      intake = await takeIn(term);
+      return intake;
+    },
+    onTerm(term) {
+      if (term === null) intake = null;
+      log.info({ term }, term === null ? 'intake stands by' : 'intake leads');
+    },
+    onTrouble,
+  });
+  closing('intake', () => leadership.stop());
+  measureStage(metrics, 'intake', valve, inFlight);
+  presence.setIndex({ figures: () => indexFigures(matcher), rebuild: () => matcher.rebuild() });
+  metrics.gauge('vigie_searches', 'Searches in the index', () => matcher.stats.searches);
+  metrics.gauge('vigie_index_bytes', 'Memory of the index', () => matcher.stats.bytes);
+  metrics.gauge('vigie_intake_depth', 'Messages pulled and not yet recorded', () => intake?.depth ?? 0);
+  metrics.gauge('vigie_intake_leads', '1 while this instance takes adverts in, 0 while it stands by', () =>
+    Number(intake !== null),
+  );
+  log.info({ searches: matcher.stats.searches }, 'intake runs');
+  return matcher;
+}
+
+async function openMatcher(parts: Parts, medians: MarketMedians): Promise<Matcher> {
+  const { log, database, broker, closing, onFailure, onTrouble } = parts;
+  const matcher = await startMatcher({
+    createIndex: createSearchIndex,
+    clock: () => new Date(),
+    medians,
+    changedSince: (horizon, onSearch) => changedSince(database, horizon, onSearch),
+    async readSiteCategoryNames() {
+      const names = new Map((await listSiteCategories(database)).map(({ id, name }) => [id, name]));
+      return (id) => names.get(id) ?? null;
+    },
+    onFailure,
+    onUnreadableSearch: (number, error) => log.error({ search: number, err: error }, 'search cannot be read'),
+  });
+  closing('matcher', () => matcher.stop());
+  onSearchChange(broker, () => void matcher.refresh().catch((error: Error) => onTrouble('refresh', error)));
+  return matcher;
+}
+
+/** Every term reads the market anew: another instance may have recorded since this one did. */
+function createTermStart(
+  { config, database, broker, reference, observers, onFailure, onTrouble }: Parts,
+  matcher: Matcher,
+  valve: ReturnType<typeof createValve>,
+): (term: Term) => Promise<Intake> {
+  const recordBatch = createRecorder({
+    database,
+    matcher: observers.timed(matcher),
+    resolvePlace: reference.resolvePlace,
+    clock: () => new Date(),
+  });
+  return async (term) => {
+    matcher.medians.clear();
+    await readMarketPrices(database, (market, price) => matcher.medians.add(market, price));
+    return startIntake(term, {
+      broker,
+      database,
+      recordBatch,
+      recordBatchMax: config.recordBatchMax,
+      valve,
+      onRecorded: observers.onRecorded,
+      onFailure,
+      onTrouble,
+    });
+  };
+}
+
+/** The figures of the index that are numbers, by name. */
+function indexFigures(matcher: Matcher): Omit<IndexFigures, 'generation'> {
+  const { searches, kernel: _, ...figures } = matcher.stats;
+  return { searches, builtAt: matcher.builtAt.toISOString(), figures };
+}

@@ -1,0 +1,98 @@
+/**
+ * Stands for the leadership of the intake until this instance is stopped: waits its turn, leads for a term, and stands
+ * again when the term has ended. A term ends when PostgreSQL gives its session up (store/intake-leader.ts), when another
+ * term has begun, or when the connection to NATS has broken: then another instance may reach it, and a new term of this
+ * one begins with what was lost on the way.
+ */
+
+import { setTimeout as wait } from 'node:timers/promises';
+import type { LeaderSession, Term } from '../store/intake-leader.ts';
+
+export interface LeadershipDependencies {
+  /** Rejects when PostgreSQL cannot be reached. */
+  readonly openSession: () => Promise<LeaderSession>;
+  /** False while this instance could not do the work. */
+  readonly isFit: () => boolean;
+  /** Takes the work up for a term. */
+  readonly lead: (term: Term) => Promise<Mandate>;
+  /** Told of each term of this instance that begins, and with null of its end. */
+  readonly onTerm: (term: Term | null) => void;
+  readonly onTrouble: (what: string, error: Error) => void;
+}
+
+/** The work of one term. */
+export interface Mandate {
+  /** False once it must be given up. */
+  readonly isSound: boolean;
+  /** Finishes what is under way. */
+  drain(): Promise<void>;
+  /** Lets go of what is under way; resolves when nothing more of it will happen here. */
+  abandon(): Promise<void>;
+}
+
+export interface Leadership {
+  /** Finishes what is under way, and lets another instance lead. */
+  stop(): Promise<void>;
+}
+
+const LOOK_EVERY_MS = 500;
+
+/** Resolves when this instance leads or has found that it must wait. */
+export async function startLeadership(dependencies: LeadershipDependencies): Promise<Leadership> {
+  const { openSession, isFit, lead, onTerm, onTrouble } = dependencies;
+  const stopping = new AbortController();
+  const isStopping = (): boolean => stopping.signal.aborted;
+  const pause = (): Promise<void> => wait(LOOK_EVERY_MS, undefined, { signal: stopping.signal }).catch(() => undefined);
+  let noteFirstLook = (): void => undefined;
+  const looked = new Promise<void>((resolve) => {
+    noteFirstLook = resolve;
+  });
+
+  async function run(): Promise<void> {
+    while (!isStopping()) {
+      if (isFit()) await standOnce().catch((error: Error) => onTrouble('leadership', error));
+      noteFirstLook();
+      await pause();
+    }
+  }
+
+  /** As long as one session lasts, but for one term at most. */
+  async function standOnce(): Promise<void> {
+    const session = await openSession();
+    try {
+      while (!isStopping() && isFit()) {
+        const term = await session.stand();
+        if (term !== null) return await serve(session, term);
+        noteFirstLook();
+        await pause();
+      }
+    } finally {
+      await session.close();
+    }
+  }
+
+  async function serve(session: LeaderSession, term: Term): Promise<void> {
+    const mandate = await lead(term);
+    onTerm(term);
+    noteFirstLook();
+    while (!isStopping() && !session.isLost && mandate.isSound) await pause();
+    if (isStopping()) {
+      await mandate.drain();
+      onTerm(null);
+    } else {
+      onTerm(null);
+      // Closed first: the next term need not wait for what is let go.
+      await session.close();
+      await mandate.abandon();
+    }
+  }
+
+  const ended = run();
+  await looked;
+  return {
+    async stop() {
+      stopping.abort();
+      await ended;
+    },
+  };
+}

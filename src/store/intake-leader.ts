@@ -1,0 +1,100 @@
+/**
+ * Who takes adverts in. One instance leads, the others stand by: two that pulled from one consumer would record the
+ * changes of one property in any order, and the older of two changes counts as stale and is lost.
+ *
+ * To lead is to hold an advisory lock in a session of its own. PostgreSQL releases it when the session ends: at once
+ * when the process dies, and after `SILENCE_MAX_MS` when it is frozen or cut off, because the leader shows every second
+ * that it lives and `idle_session_timeout` (PostgreSQL 14) ends a session that says nothing. No clocks are compared.
+ *
+ * A leader that was frozen may wake up without knowing that it was replaced, and it records on other connections. So
+ * every term has a number, the fencing token (Kleppmann, "How to do distributed locking", 2016): a recording
+ * transaction first makes sure of its term, which keeps the next one from beginning before the transaction has ended.
+ */
+
+import { Socket } from 'node:net';
+import pg from 'pg';
+import { type Queryable, TRANSACTION_IDLE_MAX_MS } from './database.ts';
+
+/** Grows with every change of the leader. */
+export type Term = string;
+
+export interface LeaderSession {
+  /** True once the session has ended, and with it the term. */
+  readonly isLost: boolean;
+  /** The number of a new term when nobody leads, else null. Rejects when the session is lost. */
+  stand(): Promise<Term | null>;
+  /** Ends the session and the term, if it has one. Never rejects. */
+  close(): Promise<void>;
+}
+
+/** The term of a recording transaction is over: another instance leads, and has or will have what was to be recorded. */
+export class TermOverError extends Error {
+  readonly code = 'TERM_OVER';
+}
+
+/** Any number that nothing else in the database locks. */
+const LEADER_LOCK = 7_640_891_576;
+const SILENCE_MAX_MS = 5_000;
+const SHOW_LIFE_EVERY_MS = 1_000;
+/** Below `SILENCE_MAX_MS`: a leader that gets no answer gives up before it is replaced. */
+const ANSWER_MAX_MS = 3_000;
+/** The former leader may have died within a transaction. */
+const TAKE_OVER_MAX_MS = 2 * TRANSACTION_IDLE_MAX_MS;
+
+/** Rejects when PostgreSQL cannot be reached. */
+export async function openLeaderSession(url: string): Promise<LeaderSession> {
+  const socket = new Socket();
+  const client = new pg.Client({
+    stream: () => socket,
+    connectionString: url,
+    connectionTimeoutMillis: ANSWER_MAX_MS,
+    query_timeout: ANSWER_MAX_MS,
+    application_name: 'vigie leader',
+  });
+  let isLost = false;
+  const lose = (): void => {
+    isLost = true;
+  };
+  client.on('error', lose).on('end', lose);
+  let showingLife: NodeJS.Timeout | undefined;
+  await client.connect();
+  await client.query(`set idle_session_timeout = ${SILENCE_MAX_MS}`);
+  return {
+    get isLost() {
+      return isLost;
+    },
+    async stand() {
+      const { rows } = await client.query(`select pg_try_advisory_lock(${LEADER_LOCK}) as leads`);
+      if (rows[0]?.leads !== true) return null;
+      // Waits for the recording transactions of the former term. The table has one row.
+      const takeOver: pg.QueryConfig & { readonly query_timeout: number } = {
+        text: 'update intake_leader set term = term + 1 returning term',
+        query_timeout: TAKE_OVER_MAX_MS,
+      };
+      const begun = await client.query<{ term: Term }>(takeOver);
+      showingLife = setInterval(() => client.query('select').catch(lose), SHOW_LIFE_EVERY_MS);
+      return (begun.rows[0] as { term: Term }).term;
+    },
+    async close() {
+      clearInterval(showingLife);
+      lose();
+      // A connection that is cut off cannot say goodbye.
+      const farewell = setTimeout(() => socket.destroy(), ANSWER_MAX_MS);
+      await client.end().catch(() => undefined);
+      clearTimeout(farewell);
+    },
+  };
+}
+
+/**
+ * For the beginning of a recording transaction: throws `TermOverError` when the term is over, else keeps it from ending
+ * before the transaction does. The table has one row.
+ */
+export async function holdTerm(client: Queryable, term: Term): Promise<void> {
+  const { rowCount } = await client.query({
+    name: 'hold-term',
+    text: 'select from intake_leader where term = $1 for share',
+    values: [term],
+  });
+  if (rowCount === 0) throw new TermOverError(`term ${term} is over: another instance takes adverts in`);
+}
