@@ -43,6 +43,8 @@ const roles = z.string().transform((value, context): readonly Role[] => {
 });
 
 const HOUR_MS = 3_600_000;
+/** A century. */
+const DAYS_MAX = 36_500;
 
 const settings = z.object({
   DATABASE_URL: optional(url('postgres:', 'postgresql:')),
@@ -71,6 +73,10 @@ const settings = z.object({
   VIGIE_ATTEMPTS_IN_FLIGHT_MAX: integer(1, 10_000),
   VIGIE_DATABASE_CONNECTIONS_MAX: integer(4, 1_000),
   VIGIE_RECORD_BATCH_MAX: integer(1, 10_000),
+  VIGIE_RETENTION_EVENTS_DAYS: integer(0, DAYS_MAX),
+  VIGIE_RETENTION_DELIVERIES_DAYS: integer(0, DAYS_MAX),
+  VIGIE_RETENTION_EXPIRED_DAYS: integer(0, DAYS_MAX),
+  VIGIE_RETENTION_DEAD_LETTERS_DAYS: integer(0, DAYS_MAX),
   VIGIE_DRAIN_TIMEOUT_MS: integer(1, HOUR_MS),
   VIGIE_LOG_LEVEL: z.enum(
     ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'],
@@ -127,6 +133,12 @@ export function readConfig(environment: Environment = process.env, defaults: Env
     attemptsInFlightMax: setting.VIGIE_ATTEMPTS_IN_FLIGHT_MAX,
     databaseConnectionsMax: setting.VIGIE_DATABASE_CONNECTIONS_MAX,
     recordBatchMax: setting.VIGIE_RECORD_BATCH_MAX,
+    retentionDays: Object.freeze({
+      events: setting.VIGIE_RETENTION_EVENTS_DAYS,
+      deliveries: setting.VIGIE_RETENTION_DELIVERIES_DAYS,
+      expired: setting.VIGIE_RETENTION_EXPIRED_DAYS,
+      deadLetters: setting.VIGIE_RETENTION_DEAD_LETTERS_DAYS,
+    }),
     drainTimeoutMs: setting.VIGIE_DRAIN_TIMEOUT_MS,
     logLevel: setting.VIGIE_LOG_LEVEL,
     /** Names with our prefix that no setting has: misspelt, or put there by an orchestrator. Worth a warning. */

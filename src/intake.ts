@@ -8,12 +8,13 @@ import { ensureIntake } from './broker/topology.ts';
 import { createValve } from './broker/valve.ts';
 import { createMarketMedians, type MarketMedians } from './matching/market-medians.ts';
 import { createSearchIndex } from './matching/search-index.ts';
-import { measureStage } from './measures.ts';
+import { measureRetention, measureStage } from './measures.ts';
 import type { Parts } from './parts.ts';
 import { type Intake, startIntake } from './pipeline/intake.ts';
-import { startLeadership } from './pipeline/leadership.ts';
+import { type Mandate, startLeadership } from './pipeline/leadership.ts';
 import { type Matcher, startMatcher } from './pipeline/matcher.ts';
 import { createRecorder } from './pipeline/recorder.ts';
+import { type Retention, startRetention } from './pipeline/retention.ts';
 import type { IndexFigures } from './store/instances.ts';
 import { openLeaderSession, type Term } from './store/intake-leader.ts';
 import { readMarketPrices } from './store/properties.ts';
@@ -21,7 +22,7 @@ import { changedSince } from './store/search-feed.ts';
 import { listSiteCategories } from './store/site-categories.ts';
 
 export async function openIntake(parts: Parts, databaseUrl: string): Promise<Matcher> {
-  const { log, metrics, broker, presence, closing, onTrouble } = parts;
+  const { log, metrics, database, broker, presence, closing, onTrouble } = parts;
   const medians = createMarketMedians();
   const matcher = await openMatcher(parts, medians);
   await ensureIntake(broker);
@@ -34,8 +35,9 @@ export async function openIntake(parts: Parts, databaseUrl: string): Promise<Mat
     openSession: () => openLeaderSession(databaseUrl),
     isFit: () => broker.isConnected(),
     async lead(term) {
-      intake = await takeIn(term);
-      return intake;
+      const taken = await takeIn(term);
+      intake = taken;
+      return alongside(taken, forgetAlongside(parts, medians));
     },
     onTerm(term) {
       if (term === null) intake = null;
@@ -45,6 +47,7 @@ export async function openIntake(parts: Parts, databaseUrl: string): Promise<Mat
   });
   closing('intake', () => leadership.stop());
   measureStage(metrics, 'intake', valve, inFlight);
+  measureRetention(metrics, database);
   presence.setIndex({ figures: () => indexFigures(matcher), rebuild: () => matcher.rebuild() });
   metrics.gauge('vigie_searches', 'Searches in the index', () => matcher.stats.searches);
   metrics.gauge('vigie_index_bytes', 'Memory of the index', () => matcher.stats.bytes);
@@ -100,6 +103,30 @@ function createTermStart(
       onFailure,
       onTrouble,
     });
+  };
+}
+
+/** Whoever records also forgets, and tells its medians: so one instance does, and needs no lock of its own for it. */
+function forgetAlongside({ config, database, observers, onTrouble }: Parts, medians: MarketMedians): Retention {
+  return startRetention({
+    database,
+    days: config.retentionDays,
+    onForgotten: (market, price) => void medians.remove(market, price),
+    onSwept: observers.onSwept,
+    onTrouble,
+  });
+}
+
+function alongside(intake: Intake, retention: Retention): Mandate {
+  const end = async (endIntake: () => Promise<void>): Promise<void> => {
+    await Promise.all([endIntake(), retention.stop()]);
+  };
+  return {
+    get isSound() {
+      return intake.isSound;
+    },
+    drain: () => end(intake.drain),
+    abandon: () => end(intake.abandon),
   };
 }
 

@@ -10,6 +10,7 @@ import type { Metrics } from './metrics.ts';
 import type { Database } from './store/database.ts';
 import { ALL_DEAD_LETTERS, countDeadLetters } from './store/dead-letter-reads.ts';
 import { countFailedDeliveries, countOpenDeliveries } from './store/delivery-admin.ts';
+import { readOldestRows } from './store/retention.ts';
 
 const READING_KEPT_MS = 5_000;
 const OPEN_STATES = ['queued', 'sending', 'retry_wait', 'parked'] as const;
@@ -43,6 +44,17 @@ export function measureStore(metrics: Metrics, database: Database): void {
     return oldestDueAt === null ? 0 : Math.max(0, (Date.now() - oldestDueAt.getTime()) / 1_000);
   });
   metrics.gauge('vigie_dead_letters_held', 'Dead letters that wait for an operator', readLetters);
+}
+
+/** Every instance reads the same: take the maximum over instances. */
+export function measureRetention(metrics: Metrics, database: Database): void {
+  const readOldest = keptFor(READING_KEPT_MS, () => readOldestRows(database));
+  metrics.labelledGauge(
+    'vigie_oldest_row_seconds',
+    'Age of the oldest row that retention may remove',
+    'table',
+    async () => (await readOldest()).map(({ table, ageSeconds }) => [table, ageSeconds] as const),
+  );
 }
 
 /** Every instance reads the same: take the maximum over instances. */

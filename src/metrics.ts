@@ -5,6 +5,7 @@
 
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { ATTEMPT_ERRORS } from './domain/delivery.ts';
+import { FORGETFUL_TABLES } from './domain/retention.ts';
 
 export type Metrics = ReturnType<typeof createMetrics>;
 
@@ -141,9 +142,17 @@ function deliveryMetrics(registers: Registers, counter: MakeCounter, histogram: 
     registers,
   });
   for (const kind of ['republished', 'overdue', 'aborted']) repairs.inc({ kind }, 0);
+  const removed = new Counter({
+    name: 'vigie_rows_removed_total',
+    help: 'Rows that retention has removed',
+    labelNames: ['table'],
+    registers,
+  });
+  for (const table of FORGETFUL_TABLES) removed.inc({ table }, 0);
   return {
     attempts,
     repairs,
+    removed,
     retries: counter('vigie_delivery_retries_total', 'Attempts that were not the first of their delivery'),
     exhausted: counter('vigie_deliveries_exhausted_total', 'Deliveries whose attempts were used up'),
     replayed: counter('vigie_deliveries_replayed_total', 'Failed deliveries that operators have sent again'),

@@ -9,6 +9,7 @@ import type { ActivityFeed } from './pipeline/activity.ts';
 import type { IntakeDependencies } from './pipeline/intake.ts';
 import type { Matcher } from './pipeline/matcher.ts';
 import type { Recorded } from './pipeline/recorder.ts';
+import type { Sweep } from './pipeline/retention.ts';
 import type { SweeperDependencies } from './pipeline/sweeper.ts';
 import type { SettledAttempt } from './store/attempts.ts';
 
@@ -16,6 +17,7 @@ export interface Observers {
   readonly onRecorded: IntakeDependencies['onRecorded'];
   readonly onAttempt: (settled: SettledAttempt) => void;
   readonly onRepair: SweeperDependencies['onRepair'];
+  readonly onSwept: (sweep: Sweep) => void;
   /** The same matcher, with its time taken. */
   timed(matcher: Matcher): Pick<Matcher, 'match' | 'medians'>;
   observeRequests(server: Server): void;
@@ -47,6 +49,10 @@ export function createObservers(metrics: Metrics, log: Log, feed: ActivityFeed):
     onRepair(repair) {
       for (const [kind, count] of Object.entries(repair)) metrics.repairs.inc({ kind }, count);
       log.warn(repair, 'sweeper repaired');
+    },
+    onSwept({ removed, durationMs }) {
+      for (const [table, count] of Object.entries(removed)) metrics.removed.inc({ table }, count);
+      if (Object.keys(removed).length > 0) log.info({ ...removed, durationMs }, 'retention removed');
     },
     timed: (matcher) => ({
       medians: matcher.medians,

@@ -22,6 +22,7 @@ test('an empty environment gives the defaults of the decisions', () => {
   assert.deepEqual(config.rateLimit, { perSecond: 1_000, burst: 2_000 });
   assert.equal(config.allowPrivateEndpoints, false);
   assert.equal(config.retryDelayMs, 3_600_000);
+  assert.deepEqual(config.retentionDays, { events: 90, deliveries: 30, expired: 90, deadLetters: 0 });
   assert.equal(config.connectTimeoutMs, 5_000);
   assert.equal(config.attemptTimeoutMs, 15_000);
   for (const role of ['intake', 'deliver', 'api'] as const) assert.ok(config.roles.includes(role));
@@ -56,6 +57,7 @@ const FAULTS: readonly [name: string, values: readonly string[], problem: RegExp
   ['VIGIE_RATE_LIMIT_PER_SECOND', ['0', '1000001'], /must be a whole number from 1 to 1000000/],
   ['VIGIE_RETRY_DELAY_MS', ['0', '604800001'], /must be a whole number from 1 to 604800000/],
   ['VIGIE_ATTEMPTS_IN_FLIGHT_MAX', ['0', '10001'], /must be a whole number/],
+  ['VIGIE_RETENTION_EXPIRED_DAYS', ['', '-1', '1.5', '36501', 'ever'], /must be a whole number from 0 to 36500/],
   ['VIGIE_ALLOW_PRIVATE_ENDPOINTS', ['', 'yes', 'TRUE', '1'], /must be true or false/],
   ['VIGIE_ROLES', ['', 'intake,', 'everything'], /has unknown roles .*; known are intake, deliver, api/],
   ['VIGIE_LOG_LEVEL', ['', 'verbose'], /must be fatal, error, warn/],
@@ -91,7 +93,7 @@ test('a misspelt name of ours is told, one of somebody else is not', () => {
 
 test('nobody changes the configuration, in its depths either', () => {
   const config: Config = readConfig({});
-  for (const part of [config, config.api, config.operations, config.rateLimit, config.roles]) {
+  for (const part of [config, config.api, config.operations, config.rateLimit, config.retentionDays, config.roles]) {
     assert.ok(Object.isFrozen(part));
   }
 });

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { parseUuid, timeOrderedUuid } from '../src/domain/ids.ts';
+import { createdAtOf, firstUuidAt, parseUuid, timeOrderedUuid } from '../src/domain/ids.ts';
 
 test('a UUID is read in any case and version, and answered in lower case', () => {
   assert.equal(parseUuid('0D9E0C6A-0000-4000-8000-0000000000AB'), '0d9e0c6a-0000-4000-8000-0000000000ab');
@@ -37,4 +37,16 @@ test('a later UUID sorts after an earlier one, and no two of one millisecond are
   const earlier = timeOrderedUuid(new Date(1_000));
   assert.ok(earlier < timeOrderedUuid(new Date(1_001)));
   assert.notEqual(earlier, timeOrderedUuid(new Date(1_000)));
+});
+
+test('the first UUID of a moment parts what was made before from what was made then or later', () => {
+  fc.assert(
+    fc.property(fc.integer({ min: 1, max: 253_402_300_799_999 }), (ms) => {
+      const first = firstUuidAt(new Date(ms));
+      assert.equal(parseUuid(first), first);
+      assert.equal(createdAtOf(first).getTime(), ms);
+      assert.ok(timeOrderedUuid(new Date(ms - 1)) < first);
+      assert.ok(timeOrderedUuid(new Date(ms)) > first);
+    }),
+  );
 });

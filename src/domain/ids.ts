@@ -21,6 +21,12 @@ export function createdAtOf(id: Uuid): Date {
   return new Date(Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16));
 }
 
+/** Below every time-ordered UUID that was made at `at` or later, above all that were made before. */
+export function firstUuidAt(at: Date): Uuid {
+  const hex = at.getTime().toString(16).padStart(12, '0');
+  return `${hex.slice(0, 8)}-${hex.slice(8)}-0000-0000-000000000000`;
+}
+
 /**
  * A UUID of version 7 (RFC 9562, section 5.7): 48 bits of Unix milliseconds, then random bits. Rows made together lie
  * together in their index.

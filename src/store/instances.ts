@@ -60,11 +60,15 @@ export async function showInstance(database: Queryable, instance: Instance): Pro
 
 /** Served by the primary key. */
 export async function removeInstance(database: Queryable, id: Uuid): Promise<void> {
-  await database.query(
-    `delete from instances
-     where id = $1 or seen_at < clock_timestamp() - ${FORGOTTEN_AFTER_SECONDS} * interval '1 second'`,
-    [id],
+  await database.query('delete from instances where id = $1', [id]);
+}
+
+/** Those that ended without a word, once nobody has seen them for an hour; answers how many. A few rows. */
+export async function forgetInstances(database: Queryable): Promise<number> {
+  const { rowCount } = await database.query(
+    `delete from instances where seen_at < clock_timestamp() - ${FORGOTTEN_AFTER_SECONDS} * interval '1 second'`,
   );
+  return rowCount ?? 0;
 }
 
 /** The living, oldest first. A few rows. */

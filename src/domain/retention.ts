@@ -1,0 +1,54 @@
+/**
+ * How long what has had its day is kept, and nothing that is still needed is part of it: open deliveries with their
+ * bytes, live properties with their matches, and the events that a property document shows (they are in its state).
+ *
+ * | Grows with | Table | Goes |
+ * |---|---|---|
+ * | each change | `events` | `events` days after it was recorded |
+ * | each notice of a change | `deliveries`, and with each try `attempts` | `deliveries` days after it became final |
+ * | each change that was notified | `snapshots` | with the last delivery of that change |
+ * | each advert that was ever seen | `properties` | `expired` days after its last advert expired |
+ * | each property that began to satisfy a search | `matches` | with its property: a pair has one match for ever |
+ * | each search deleted, each URL no longer in use | `searches`, `endpoints` | `deliveries` days later, when no delivery is left |
+ * | each message not understood | `dead_letters` | `deadLetters` days after it came, or when an operator purges it |
+ * | each process | `instances` | an hour after it was seen last |
+ *
+ * The outbox empties itself, and the other tables hold what somebody entered.
+ */
+
+export const FORGETFUL_TABLES = [
+  'events',
+  'deliveries',
+  'attempts',
+  'snapshots',
+  'properties',
+  'matches',
+  'searches',
+  'endpoints',
+  'dead_letters',
+  'instances',
+] as const;
+export type ForgetfulTable = (typeof FORGETFUL_TABLES)[number];
+
+/** Days; 0 keeps for ever. */
+export interface RetentionDays {
+  readonly events: number;
+  readonly deliveries: number;
+  readonly expired: number;
+  readonly deadLetters: number;
+}
+
+/** What happened before goes; null keeps for ever. */
+export type RetentionHorizons = Readonly<Record<keyof RetentionDays, Date | null>>;
+
+const DAY_MS = 86_400_000;
+
+export function horizonsOf(days: RetentionDays, now: Date): RetentionHorizons {
+  const horizon = (count: number): Date | null => (count === 0 ? null : new Date(now.getTime() - count * DAY_MS));
+  return {
+    events: horizon(days.events),
+    deliveries: horizon(days.deliveries),
+    expired: horizon(days.expired),
+    deadLetters: horizon(days.deadLetters),
+  };
+}

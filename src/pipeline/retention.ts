@@ -1,0 +1,106 @@
+/**
+ * Forgets what has had its day (domain/retention.ts), every ten minutes and in small batches. After each batch it rests
+ * four times as long as the batch took: what a backlog costs the hot path stays below a fifth of one connection, and it
+ * is worked off all the same (some thousand rows a second). The instance that takes adverts in does it. A sweep cut short
+ * loses nothing: the next one finds what is left.
+ */
+
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Market } from '../domain/price-coherence.ts';
+import { type ForgetfulTable, horizonsOf, type RetentionDays, type RetentionHorizons } from '../domain/retention.ts';
+import type { Database } from '../store/database.ts';
+import {
+  type Removed,
+  readClock,
+  removeDeletedSearches,
+  removeDeliveries,
+  removeExpiredProperties,
+  removeGoneInstances,
+  removeRecorded,
+  removeSnapshots,
+  removeUnusedEndpoints,
+} from '../store/retention.ts';
+
+export interface RetentionDependencies {
+  readonly database: Database;
+  readonly days: RetentionDays;
+  /** A property is forgotten that counted in this market. */
+  readonly onForgotten: (market: Market, price: number) => void;
+  readonly onSwept: (sweep: Sweep) => void;
+  readonly onTrouble: (what: string, error: Error) => void;
+}
+
+/** Rows removed from each table; tables that lost none are left out. */
+export interface Sweep {
+  readonly removed: Partial<Readonly<Record<ForgetfulTable, number>>>;
+  readonly durationMs: number;
+}
+
+export interface Retention {
+  /** Finishes the batch it is at. */
+  stop(): Promise<void>;
+}
+
+const SWEEP_EVERY_MS = 600_000;
+/** Of the time that a batch took. */
+const REST_FACTOR = 4;
+
+export function startRetention(dependencies: RetentionDependencies): Retention {
+  const stopping = new AbortController();
+  let running: Promise<void> | null = null;
+  const run = (): void => {
+    running ??= sweep(dependencies, { restFactor: REST_FACTOR, signal: stopping.signal })
+      .then(dependencies.onSwept)
+      .catch((error: Error) => dependencies.onTrouble('retention', error))
+      .finally(() => {
+        running = null;
+      });
+  };
+  run();
+  const timer = setInterval(run, SWEEP_EVERY_MS);
+  return {
+    async stop() {
+      clearInterval(timer);
+      stopping.abort();
+      await running;
+    },
+  };
+}
+
+/** Removes all that has had its day by PostgreSQL's clock, the one clock of all instances. */
+export async function sweep(
+  { database, days, onForgotten }: Pick<RetentionDependencies, 'database' | 'days' | 'onForgotten'>,
+  { restFactor, signal }: { readonly restFactor: number; readonly signal?: AbortSignal },
+): Promise<Sweep> {
+  const startedAt = performance.now();
+  const removed: Partial<Record<ForgetfulTable, number>> = {};
+  let batchStartedAt = startedAt;
+  const horizons = horizonsOf(days, await readClock(database));
+  for await (const batch of allBatches(database, horizons, onForgotten)) {
+    for (const [table, count] of Object.entries(batch) as [ForgetfulTable, number][]) {
+      if (count > 0) removed[table] = (removed[table] ?? 0) + count;
+    }
+    await pause((performance.now() - batchStartedAt) * restFactor, undefined, { signal }).catch(() => undefined);
+    if (signal?.aborted === true) break;
+    batchStartedAt = performance.now();
+  }
+  return { removed, durationMs: Math.round(performance.now() - startedAt) };
+}
+
+/** What refers to something goes before it: deliveries before their snapshots and searches. */
+async function* allBatches(
+  database: Database,
+  { events, deliveries, expired, deadLetters }: RetentionHorizons,
+  onForgotten: RetentionDependencies['onForgotten'],
+): AsyncGenerator<Removed, void, void> {
+  if (events !== null) yield* removeRecorded(database, 'events', events);
+  if (deliveries !== null) {
+    yield* removeDeliveries(database, deliveries);
+    yield* removeSnapshots(database, deliveries);
+    yield* removeDeletedSearches(database, deliveries);
+    yield* removeUnusedEndpoints(database, deliveries);
+  }
+  if (expired !== null) yield* removeExpiredProperties(database, expired, onForgotten);
+  if (deadLetters !== null) yield* removeRecorded(database, 'dead_letters', deadLetters);
+  yield* removeGoneInstances(database);
+}

@@ -1,0 +1,252 @@
+/**
+ * Removes what has had its day (domain/retention.ts says what, and what stays), in small batches.
+ *
+ * Dropping partitions by day would be cheaper still, and leave no dead rows. But an old row may be needed: a delivery
+ * that is parked behind a paused endpoint, the snapshot it refers to, a match of a property that is still for sale. One
+ * of them would hold a day's partition for months, and the indexes that couriers draw open deliveries from would be
+ * split into as many parts as there are days. So rows are deleted, which costs each of them a second write and vacuum
+ * the pages (the schema has it come early). Everything recorded lies in the order of its time in the primary key, where
+ * a batch is a range: the writers of the hot path keep no index for it.
+ *
+ * Each batch is one statement and one short transaction; it locks rows in key order, as everybody does. Two sweeps at a
+ * time do no harm.
+ */
+
+import { createdAtOf, firstUuidAt } from '../domain/ids.ts';
+import type { Market } from '../domain/price-coherence.ts';
+import type { ForgetfulTable } from '../domain/retention.ts';
+import type { Queryable } from './database.ts';
+import { forgetInstances } from './instances.ts';
+
+/** Rows removed by one batch. */
+export type Removed = Partial<Readonly<Record<ForgetfulTable, number>>>;
+/** Each step removes one batch; it ends when nothing is left. */
+type Batches = AsyncGenerator<Removed, void, void>;
+
+const ROWS_PER_BATCH = 2_000;
+/** With some ten matches each. */
+const PROPERTIES_PER_BATCH = 200;
+const SEARCHES_PER_BATCH = 100;
+
+/** PostgreSQL's. */
+export async function readClock(client: Queryable): Promise<Date> {
+  const { rows } = await client.query<{ now: Date }>('select clock_timestamp() as now');
+  return (rows[0] as { now: Date }).now;
+}
+
+const RECORDED_AT = { events: 'recorded_at', dead_letters: 'received_at' } as const;
+
+/** Recorded before `before`: rows that nothing refers to, in the order they came. */
+export async function* removeRecorded(client: Queryable, table: keyof typeof RECORDED_AT, before: Date): Batches {
+  for await (const { after, last } of ranges(client, table, '0', null)) {
+    const count = await countOf(
+      client,
+      `delete from ${table} where id > $1 and id <= $2 and ${RECORDED_AT[table]} < $3`,
+      [after, last, before],
+    );
+    if (count === 0) return;
+    yield { [table]: count };
+  }
+}
+
+/** Final before `before`, with their attempts. Open ones are walked past. */
+export async function* removeDeliveries(client: Queryable, before: Date): Batches {
+  for await (const { after, last } of ranges(client, 'deliveries', firstUuidAt(new Date(0)), firstUuidAt(before))) {
+    const { rows } = await client.query<{ deliveries: number; attempts: number }>(
+      `with gone as (
+         delete from deliveries
+         where id > $1 and id <= $2 and state in ('delivered', 'failed', 'cancelled') and finished_at < $3 returning id
+       ), logged as (
+         delete from attempts
+         where delivery_id > $1 and delivery_id <= $2 and delivery_id in (select id from gone) returning 1
+       )
+       select (select count(*) from gone)::integer as deliveries, (select count(*) from logged)::integer as attempts`,
+      [after, last, before],
+    );
+    yield rows[0] as Removed;
+  }
+}
+
+/** The recorder makes a snapshot and its deliveries within one transaction, in this order. */
+const SNAPSHOT_TO_DELIVERY_MAX_MS = 60_000;
+
+/** Made before `before`, and no delivery refers to them any more: remove those first. */
+export async function* removeSnapshots(client: Queryable, before: Date): Batches {
+  for await (const { after, last } of ranges(client, 'snapshots', firstUuidAt(new Date(0)), firstUuidAt(before))) {
+    const snapshots = await countOf(
+      client,
+      // Served by the primary keys: what refers to the batch was made with it, so there is no need to look further.
+      `delete from snapshots
+       where id > $1 and id <= $2 and not exists (
+         select from deliveries where deliveries.id between $3 and $4 and snapshot_id = snapshots.id)`,
+      [
+        after,
+        last,
+        firstUuidAt(createdAtOf(after)),
+        firstUuidAt(new Date(createdAtOf(last).getTime() + SNAPSHOT_TO_DELIVERY_MAX_MS)),
+      ],
+    );
+    yield { snapshots };
+  }
+}
+
+/** What a removed property counted for in its market; nulls: for nothing. */
+interface ForgottenRow {
+  readonly department_code: string | null;
+  readonly transaction_type: number | null;
+  readonly is_land: boolean;
+  readonly comparable_price: number | null;
+  readonly expired_at: Date;
+  /** Of the whole batch. */
+  readonly match_count: number;
+}
+
+/** A property that is being recorded at this moment is passed over. */
+const REMOVE_EXPIRED = `
+  with expired as materialized (
+    select uuid from properties
+    where expired_at < $1 and updated_at < $1 and ($2::timestamptz is null or expired_at >= $2)
+    order by expired_at limit $3 for update skip locked
+  ), pairs as (
+    delete from matches where property_uuid = any(array(select uuid from expired)) returning 1
+  )
+  delete from properties where uuid = any(array(select uuid from expired))
+  returning department_code, transaction_type, is_land, comparable_price, expired_at,
+    (select count(*) from pairs)::integer as match_count`;
+
+/**
+ * Properties whose last advert expired before `before` and that have not changed since, with all their pairs.
+ * `onForgotten` hears of each one that counted in a market. Served by properties_expired, the primary key and the
+ * unique index of matches.
+ */
+export async function* removeExpiredProperties(
+  client: Queryable,
+  before: Date,
+  onForgotten: (market: Market, price: number) => void,
+): Batches {
+  for (let since: Date | null = null; ; ) {
+    const { rows }: { rows: ForgottenRow[] } = await client.query(REMOVE_EXPIRED, [
+      before,
+      since,
+      PROPERTIES_PER_BATCH,
+    ]);
+    for (const { department_code, transaction_type, is_land, comparable_price } of rows) {
+      if (department_code === null || transaction_type === null || comparable_price === null) continue;
+      onForgotten(
+        { departmentCode: department_code, transactionType: transaction_type, isLand: is_land },
+        comparable_price,
+      );
+    }
+    if (rows[0] === undefined) return;
+    yield { properties: rows.length, matches: rows[0].match_count };
+    since = rows.reduce((latest, { expired_at }) => (expired_at > latest ? expired_at : latest), rows[0].expired_at);
+  }
+}
+
+/**
+ * Searches deleted before `before` that no delivery refers to any more, with their matches; a pair that only stands
+ * goes with its property. Served by searches_deleted, deliveries_search and matches_search.
+ */
+export async function* removeDeletedSearches(client: Queryable, before: Date): Batches {
+  for (;;) {
+    const { rows } = await client.query<{ number: number }>(
+      `select number from searches
+       where deleted_at < $1 and not exists (select from deliveries where search_number = number)
+       order by deleted_at limit $2`,
+      [before, SEARCHES_PER_BATCH],
+    );
+    if (rows.length === 0) return;
+    const numbers = rows.map(({ number }) => number);
+    for (let isMore = true; isMore; ) {
+      const matches = await countOf(
+        client,
+        `delete from matches where id in (
+           select id from matches where search_number = any($1::integer[]) and began_at is not null limit $2)`,
+        [numbers, ROWS_PER_BATCH],
+      );
+      yield { matches };
+      isMore = matches === ROWS_PER_BATCH;
+    }
+    yield { searches: await countOf(client, 'delete from searches where number = any($1::integer[])', [numbers]) };
+  }
+}
+
+/**
+ * Endpoints not used since `before`, unless they are paused or have a delivery that may still be sent. Reads every
+ * endpoint: there are thousands. The deliveries are served by deliveries_endpoint_open and deliveries_failed.
+ */
+export async function* removeUnusedEndpoints(client: Queryable, before: Date): Batches {
+  const endpoints = await countOf(
+    client,
+    `delete from endpoints
+     where paused_at is null and greatest(last_success_at, last_failure_at) < $1
+       and not exists (select from deliveries
+         where endpoint_key = key and state in ('queued', 'sending', 'retry_wait', 'parked'))
+       and not exists (select from deliveries where endpoint_key = key and state = 'failed')`,
+    [before],
+  );
+  yield { endpoints };
+}
+
+/** Processes that have not been seen for an hour. A few rows. */
+export async function* removeGoneInstances(client: Queryable): Batches {
+  yield { instances: await forgetInstances(client) };
+}
+
+/**
+ * The age of each table's oldest row, by the primary keys and properties_expired: of the property that expired first,
+ * and of the oldest row, open or not, elsewhere. An empty table is left out.
+ */
+export async function readOldestRows(
+  database: Queryable,
+): Promise<readonly { readonly table: ForgetfulTable; readonly ageSeconds: number }[]> {
+  const { rows } = await database.query<{ table: ForgetfulTable; ageSeconds: number }>(
+    `select "table", extract(epoch from clock_timestamp() - at)::float8 as "ageSeconds" from (
+       (select 'events' as "table", recorded_at as at from events order by id limit 1)
+       union all (select 'deliveries', created_at from deliveries order by id limit 1)
+       union all (select 'snapshots', created_at from snapshots order by id limit 1)
+       union all (select 'properties', expired_at from properties
+         where expired_at is not null order by expired_at limit 1)
+       union all (select 'dead_letters', received_at from dead_letters order by id limit 1)
+     ) as oldest`,
+  );
+  return rows;
+}
+
+interface Range {
+  /** Exclusive. */
+  readonly after: string;
+  /** Inclusive. */
+  readonly last: string;
+}
+
+/**
+ * The keys of a table from the lowest one up, `ROWS_PER_BATCH` rows a time; `below`: where to end, null for the end of
+ * the table. Starting where the last range ended spares walking over the rows that were deleted just now. Served by
+ * the primary key.
+ */
+async function* ranges(
+  client: Queryable,
+  table: 'events' | 'dead_letters' | 'deliveries' | 'snapshots',
+  lowest: string,
+  below: string | null,
+): AsyncGenerator<Range, void, void> {
+  for (let after = lowest; ; ) {
+    const { rows } = await client.query<{ last: string }>(
+      `select id::text as last from (
+         select id from ${table} where id > $1 and ${below === null ? '$2::text is null' : 'id < $2'}
+         order by id limit $3) as batch
+       order by id desc limit 1`,
+      [after, below, ROWS_PER_BATCH],
+    );
+    const [end] = rows;
+    if (end === undefined) return;
+    yield { after, last: end.last };
+    after = end.last;
+  }
+}
+
+async function countOf(client: Queryable, text: string, values: readonly unknown[]): Promise<number> {
+  const { rowCount } = await client.query({ text, values: [...values] });
+  return rowCount ?? 0;
+}

@@ -1,0 +1,235 @@
+/**
+ * A month of simulated days and more, told through the recorder to a PostgreSQL whose clock runs ahead: the tables stop
+ * growing, and what is still needed is still there.
+ */
+
+import assert from 'node:assert/strict';
+import { hash } from 'node:crypto';
+import { type TestContext, test } from 'node:test';
+import { FORGETFUL_TABLES, type ForgetfulTable, type RetentionDays } from '../../src/domain/retention.ts';
+import { sweep } from '../../src/pipeline/retention.ts';
+import { createApiKey, createClient } from '../../src/store/clients.ts';
+import { type Database, migrate, openDatabase, transaction } from '../../src/store/database.ts';
+import { startDaemon } from '../support/daemon.ts';
+import { restClient } from '../support/rest-client.ts';
+import { type Cleanup, startTestNats, startTestPostgres, type TestServer } from '../support/servers.ts';
+import { type SimulatedClock, simulateClock } from '../support/simulated-clock.ts';
+import { type SimulatedMarket, startSimulatedMarket } from '../support/simulated-market.ts';
+import { startWebhookReceiver } from '../support/webhook-receiver.ts';
+
+/** In proportion to the days that adverts are listed here. */
+const DAYS: RetentionDays = { events: 6, deliveries: 4, expired: 5, deadLetters: 7 };
+const LISTED_DAYS = 4;
+const PROPERTIES_PER_DAY = 12;
+const PARKED = 30;
+/** A delivery that fails every day is final on the sixth, and goes four days later; everything else is quicker. */
+const STEADY_FROM_DAY = 12;
+const LAST_DAY = 36;
+
+interface Stage {
+  readonly postgres: TestServer;
+  readonly database: Database;
+  readonly clock: SimulatedClock;
+  readonly clientId: string;
+  readonly market: SimulatedMarket;
+}
+
+async function openStage(t: TestContext, endpoint = 'https://hooks.example'): Promise<Stage> {
+  const closers: (() => Promise<void>)[] = [];
+  t.after(async () => {
+    for (const close of closers.reverse()) await close();
+  });
+  const cleanup: Cleanup = { after: (work) => void closers.push(work) };
+  const postgres = await startTestPostgres(cleanup);
+  const clock = await simulateClock(postgres.url);
+  await migrate(postgres.url);
+  const database = openDatabase({ url: postgres.url, connectionsMax: 4, onConnectionLost: () => undefined });
+  cleanup.after(() => database.end());
+  const { id: clientId } = await createClient(database, { name: 'simulated' });
+  const market = await startSimulatedMarket({
+    database,
+    clock,
+    clientId,
+    propertiesPerDay: PROPERTIES_PER_DAY,
+    listedDays: LISTED_DAYS,
+    searches: 20,
+    endpoint,
+    parkedOnFirstDay: PARKED,
+  });
+  cleanup.after(() => market.stop());
+  return { postgres, database, clock, clientId, market };
+}
+
+function sweepNow(database: Database, days: RetentionDays, onForgotten: () => void = () => undefined) {
+  return sweep({ database, days, onForgotten }, { restFactor: 0 });
+}
+
+async function rowCounts(database: Database): Promise<Readonly<Record<string, number>>> {
+  const counts: Record<string, number> = {};
+  for (const table of [...FORGETFUL_TABLES, 'outbox']) {
+    counts[table] = (await database.query(`select count(*)::integer as count from ${table}`)).rows[0].count;
+  }
+  return counts;
+}
+
+async function vacuumedBytes(database: Database): Promise<Readonly<Record<string, number>>> {
+  const bytes: Record<string, number> = {};
+  for (const table of FORGETFUL_TABLES) {
+    await database.query(`vacuum ${table}`);
+    const { rows } = await database.query(`select pg_total_relation_size('${table}')::float8 as bytes`);
+    bytes[table] = rows[0].bytes;
+  }
+  return bytes;
+}
+
+const OPEN = `state in ('queued', 'sending', 'retry_wait', 'parked')`;
+const since = (days: number): string => `now() - ${days} * interval '1 day'`;
+const STAYING_DELIVERIES = `select id, snapshot_id, search_number from deliveries
+  where ${OPEN} or finished_at >= ${since(DAYS.deliveries)}`;
+const STAYING_PROPERTIES = `select uuid from properties where expired_at is null or expired_at >= ${since(DAYS.expired)}`;
+/** What must survive a sweep, table by table, said as plainly as possible. */
+const STAYING: Readonly<Record<string, string>> = {
+  events: `select id from events where recorded_at >= ${since(DAYS.events)}`,
+  dead_letters: `select id from dead_letters where received_at >= ${since(DAYS.deadLetters)}`,
+  deliveries: `select id from (${STAYING_DELIVERIES}) as staying`,
+  attempts: `select delivery_id as id, number from attempts
+    where delivery_id in (select id from (${STAYING_DELIVERIES}) as staying)`,
+  snapshots: `select id from snapshots where created_at >= ${since(DAYS.deliveries)}
+    or id in (select snapshot_id from (${STAYING_DELIVERIES}) as staying)`,
+  properties: STAYING_PROPERTIES,
+  matches: `select matches.id from matches left join searches on number = search_number
+    where property_uuid in (${STAYING_PROPERTIES})
+      and (began_at is null or number is not null and deleted_at is null or deleted_at >= ${since(DAYS.deliveries)}
+        or number in (select search_number from (${STAYING_DELIVERIES}) as staying))`,
+  searches: `select number from searches where deleted_at is null or deleted_at >= ${since(DAYS.deliveries)}
+    or number in (select search_number from (${STAYING_DELIVERIES}) as staying)`,
+};
+
+async function digests(database: Database, queries: Readonly<Record<string, string>>) {
+  const digests: Record<string, string> = {};
+  for (const [table, query] of Object.entries(queries)) {
+    const { rows } = await database.query(
+      `select count(*) || ' ' || md5(coalesce(string_agg(row::text, ',' order by row::text), '')) as digest
+       from (${query}) as row`,
+    );
+    digests[table] = rows[0].digest;
+  }
+  return digests;
+}
+
+const KEYS: Readonly<Record<string, string>> = {
+  events: 'select id from events',
+  dead_letters: 'select id from dead_letters',
+  deliveries: 'select id from deliveries',
+  attempts: 'select delivery_id as id, number from attempts',
+  snapshots: 'select id from snapshots',
+  properties: 'select uuid from properties',
+  matches: 'select id from matches',
+  searches: 'select number from searches',
+};
+
+/** By their hash: a difference need not show megabytes. */
+async function bodiesOf(database: Database, ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
+  const { rows } = await database.query(
+    `select d.id, encode(sha256(convert_to(head || document || '}}', 'UTF8')), 'hex') as body from deliveries d join snapshots s on s.id = snapshot_id
+     where d.id = any($1::uuid[])`,
+    [ids],
+  );
+  return new Map(rows.map(({ id, body }) => [id, body]));
+}
+
+test('over a month every table reaches its size and keeps it, and what is open is sent with its bytes after all', async (t) => {
+  const receiver = await startWebhookReceiver(t);
+  const { postgres, database, clientId, market } = await openStage(t, receiver.url);
+  let parked: ReadonlyMap<string, string> = new Map();
+  let steadyRows: Readonly<Record<string, number>> = {};
+  const steadyBytes: Readonly<Record<string, number>>[] = [];
+  for (let day = 0; day <= LAST_DAY; day++) {
+    await market.live();
+    if (day === 0) parked = await bodiesOf(database, market.parkedIds);
+    const staying = await digests(database, STAYING);
+    let forgottenPrices = 0;
+    const swept = await sweepNow(database, DAYS, () => void forgottenPrices++);
+    assert.deepEqual(await digests(database, KEYS), staying, `day ${day}: what stays stays, and nothing else`);
+    assert.equal(forgottenPrices, swept.removed.properties ?? 0, 'each leaves its market');
+    // What autovacuum does by itself within a real day.
+    const bytes = await vacuumedBytes(database);
+    if (day >= STEADY_FROM_DAY) steadyBytes.push(bytes);
+    if (day === STEADY_FROM_DAY) steadyRows = await rowCounts(database);
+    if (day > STEADY_FROM_DAY) assert.deepEqual(await rowCounts(database), steadyRows, `day ${day}`);
+    if (day > STEADY_FROM_DAY) assert.equal(swept.removed.properties, PROPERTIES_PER_DAY, `day ${day}`);
+  }
+  const half = steadyBytes.length >> 1;
+  for (const table of FORGETFUL_TABLES) {
+    const bytes = steadyBytes.map((each) => each[table] as number);
+    const [earlier, later] = [Math.max(...bytes.slice(0, half)), Math.max(...bytes.slice(half))];
+    // Random keys split the pages of an index here and there; growth would add half.
+    assert.ok(later <= 1.1 * earlier, `${table}: ${bytes.join(' ')} bytes`);
+  }
+
+  assert.equal(parked.size, PARKED);
+  assert.deepEqual(await bodiesOf(database, market.parkedIds), parked, 'older than every horizon, and open');
+  const nats = await startTestNats(t);
+  const daemon = await startDaemon(t, { postgres, nats });
+  await receiver.until((posts) => market.parkedIds.every((id) => posts.some((post) => post.id === id)));
+  for (const [id, body] of parked) assert.equal(hash('sha256', receiver.postsOf(id)[0]?.body ?? '', 'hex'), body);
+
+  const rest = restClient(daemon, (await createApiKey(database, clientId, 'test')).key);
+  const statusOf = async (path: string): Promise<number> => (await rest.request('GET', path)).status;
+  assert.equal(await statusOf(`/documents/properties/${market.propertyOf(LAST_DAY, 0)}`), 200, 'live');
+  assert.equal(await statusOf(`/documents/properties/${market.propertyOf(LAST_DAY - LISTED_DAYS, 0)}`), 200, 'expired');
+  assert.equal(await statusOf(`/documents/properties/${market.propertyOf(0, 0)}`), 404, 'forgotten');
+  const [searchId] = market.searchIds;
+  for (const path of ['matches', 'deliveries']) {
+    const { status, body } = await rest.request('GET', `/searches/${searchId}/${path}`);
+    assert.equal(status, 200);
+    assert.ok(Number(body['hydra:totalItems']) > 0, path);
+  }
+  const metrics = await (await fetch(`${daemon.operationsUrl}/metrics`)).text();
+  assert.match(metrics, /vigie_rows_removed_total\{table="events"\} \d+\n/);
+  assert.match(metrics, /vigie_oldest_row_seconds\{table="deliveries"\} \d/);
+  assert.equal(await daemon.end('SIGTERM'), 0);
+});
+
+test('0 keeps for ever, and two that sweep at once remove what one would', async (t) => {
+  const { database, clock, market } = await openStage(t);
+  for (let day = 0; day < 2; day++) await market.live();
+  const early = await rowCounts(database);
+  await clock.advance(10_000);
+  const swept = await sweepNow(database, { events: 0, deliveries: 0, expired: 0, deadLetters: 0 });
+  assert.deepEqual(swept.removed, {});
+  assert.deepEqual(await rowCounts(database), early);
+  await market.live();
+  const staying = await digests(database, STAYING);
+  const sweeps = await Promise.all([sweepNow(database, DAYS), sweepNow(database, DAYS)]);
+  assert.deepEqual(await digests(database, KEYS), staying);
+  const removed = (table: ForgetfulTable): number => sweeps.reduce((sum, each) => sum + (each.removed[table] ?? 0), 0);
+  const late = await rowCounts(database);
+  assert.equal(removed('events'), early.events);
+  assert.ok((late.deliveries as number) > 0 && removed('deliveries') > 0);
+});
+
+test('a property that is recorded while it would be forgotten stays with its matches', async (t) => {
+  const { database, clock, market } = await openStage(t);
+  for (let day = 0; day <= LISTED_DAYS; day++) await market.live();
+  await clock.advance(DAYS.expired + 1);
+  const returning = market.propertyOf(0, 0);
+  const matchCount = async () =>
+    (
+      await database.query(
+        `select count(*)::integer as count from matches join searches on number = search_number
+         where property_uuid = $1 and deleted_at is null`,
+        [returning],
+      )
+    ).rows[0].count as number;
+  const matches = await matchCount();
+  assert.ok(matches > 0);
+  await transaction(database, async (recorder) => {
+    await recorder.query('select from properties where uuid = $1 for update', [returning]);
+    const swept = await sweepNow(database, DAYS);
+    assert.equal(swept.removed.properties, PROPERTIES_PER_DAY - 1);
+    await recorder.query('update properties set expired_at = null, updated_at = now() where uuid = $1', [returning]);
+  });
+  assert.equal((await sweepNow(database, DAYS)).removed.properties, undefined);
+  assert.equal(await matchCount(), matches);
+});

@@ -1,0 +1,237 @@
+/**
+ * A market that lives by the day on a simulated clock, told through the functions that the daemon records with: adverts
+ * appear, change, are seen again and expire, searches come and go, deliveries succeed, fail once or for good. Every day
+ * is like the day before, so that what the tables hold can only differ by what is never removed.
+ */
+
+import { afterAttempt } from '../../src/domain/delivery.ts';
+import type { Uuid } from '../../src/domain/ids.ts';
+import type { IntakeMessage } from '../../src/domain/intake-message.ts';
+import { SEARCH_DEFAULTS } from '../../src/domain/search.ts';
+import { createMarketMedians } from '../../src/matching/market-medians.ts';
+import { createSearchIndex } from '../../src/matching/search-index.ts';
+import { type Matcher, startMatcher } from '../../src/pipeline/matcher.ts';
+import { createRecorder } from '../../src/pipeline/recorder.ts';
+import { recordAttempts, type SettledAttempt } from '../../src/store/attempts.ts';
+import { type Database, transaction } from '../../src/store/database.ts';
+import { type ClaimedDelivery, claimDeliveries, parkDeliveries } from '../../src/store/deliveries.ts';
+import { deleteOutboxEntry } from '../../src/store/outbox.ts';
+import { changedSince } from '../../src/store/search-feed.ts';
+import { createSearch, deleteSearch } from '../../src/store/searches.ts';
+import { resolveToulon, TOULON, UNKNOWN_CONTENT, UNSTATED_PROPERTY } from './adverts.ts';
+import { numberedUuid } from './intake.ts';
+import type { SimulatedClock } from './simulated-clock.ts';
+
+export interface SimulatedMarketOptions {
+  readonly database: Database;
+  readonly clock: SimulatedClock;
+  /** Whose searches they are. */
+  readonly clientId: Uuid;
+  /** New ones each day; each has one advert. */
+  readonly propertiesPerDay: number;
+  /** Days from an advert's first crawl to its expiry; two price changes fall into the first two. */
+  readonly listedDays: number;
+  /** Each property meets nine of them, or all when there are fewer. */
+  readonly searches: number;
+  /** Without path. */
+  readonly endpoint: string;
+  /** Of the deliveries of the first day, how many are parked and never attempted. */
+  readonly parkedOnFirstDay: number;
+}
+
+export interface SimulatedMarket {
+  readonly searchIds: readonly Uuid[];
+  readonly parkedIds: readonly Uuid[];
+  /** From the morning of one day to its evening, with everything in it. */
+  live(): Promise<void>;
+  /** Property that appeared on `day` (from 0) as number `position` of that day. */
+  propertyOf(day: number, position: number): Uuid;
+  stop(): Promise<void>;
+}
+
+/** Before any daemon leads. */
+const FIRST_TERM = '0';
+const RECORD_BATCH = 256;
+const LEASE_MS = 60_000;
+const RETRY_DELAY_MS = 3_600_000;
+const PRICE_STEP = 10_000;
+const MATCHES_PER_PROPERTY = 9;
+const FAILING_ONCE_EACH = 10;
+const FAILING_FOR_GOOD_EACH = 50;
+/** As long as the description of a real advert. */
+const DESCRIPTION = 'Appartement lumineux de trois pièces, proche des commerces et de la rade. '.repeat(16);
+
+/** The database must be migrated. */
+export async function startSimulatedMarket(options: SimulatedMarketOptions): Promise<SimulatedMarket> {
+  const { database, clock, clientId } = options;
+  const searchIds: Uuid[] = [];
+  for (let number = 0; number < options.searches; number++) {
+    searchIds.push((await createSearch(database, clientId, membersOf(options, number))).id);
+  }
+  const matcher = await startMatcherOf(database, clock);
+  const recordBatch = createRecorder({ database, matcher, resolvePlace: resolveToulon, clock: () => clock.now() });
+  const failingForGood = new Set<Uuid>();
+  const failingOnce = new Set<Uuid>();
+  const parkedIds: Uuid[] = [];
+  let day = 0;
+  let waiting: Uuid[] = [];
+  let passing: Uuid | null = null;
+
+  const propertyOf = (birth: number, position: number): Uuid =>
+    numberedUuid('property', birth * options.propertiesPerDay + position);
+
+  async function record(messages: readonly IntakeMessage[]): Promise<readonly Uuid[]> {
+    const deliveryIds: Uuid[] = [];
+    for (let start = 0; start < messages.length; start += RECORD_BATCH) {
+      const { outbox, deliveries } = await recordBatch(FIRST_TERM, messages.slice(start, start + RECORD_BATCH), []);
+      if (outbox !== null) await deleteOutboxEntry(database, outbox.id);
+      deliveryIds.push(...deliveries.map(({ id }) => id));
+    }
+    return deliveryIds;
+  }
+
+  async function attempt(ids: readonly Uuid[]): Promise<void> {
+    for (let start = 0; start < ids.length; start += RECORD_BATCH) {
+      const claimed = await claimDeliveries(database, ids.slice(start, start + RECORD_BATCH), LEASE_MS);
+      const settled = claimed.map((delivery) =>
+        settle(
+          delivery,
+          failingForGood.has(delivery.id) || (failingOnce.has(delivery.id) && delivery.attemptCount === 1),
+        ),
+      );
+      await transaction(database, (client) => recordAttempts(client, settled));
+      waiting.push(...settled.filter(({ after }) => after.state === 'retry_wait').map(({ id }) => id));
+    }
+  }
+
+  async function changeSearches(): Promise<void> {
+    if (passing !== null) await deleteSearch(database, clientId, passing);
+    passing = (await createSearch(database, clientId, membersOf(options, 0))).id;
+    await matcher.refresh();
+  }
+
+  return {
+    searchIds,
+    parkedIds,
+    propertyOf,
+    async live() {
+      if (day > 0) await clock.advance(0.5);
+      // On the first day nobody comes: what is parked then belongs to searches that stay.
+      if (day > 0) await changeSearches();
+      const due = waiting;
+      waiting = [];
+      const created = await record(messagesOf(options, day, clock.now(), propertyOf));
+      if (day === 0) parkedIds.push(...created.slice(0, options.parkedOnFirstDay));
+      await parkDeliveries(database, parkedIds);
+      for (const [position, id] of created.entries()) {
+        if (position % FAILING_FOR_GOOD_EACH === 1) failingForGood.add(id);
+        else if (position % FAILING_ONCE_EACH === 0) failingOnce.add(id);
+      }
+      await attempt([...due, ...created.slice(day === 0 ? options.parkedOnFirstDay : 0)]);
+      await recordBatch(FIRST_TERM, [], [poisonOf(day)]);
+      day += 1;
+      await clock.advance(0.5);
+    },
+    stop: () => matcher.stop(),
+  };
+}
+
+/** Bands of nine price steps, one step apart. */
+function membersOf({ endpoint, searches }: SimulatedMarketOptions, number: number) {
+  const step = number % Math.max(1, searches);
+  return {
+    ...SEARCH_DEFAULTS,
+    title: `Toulon ${number}`,
+    includedInseeCodes: [TOULON.insee],
+    budgetMin: (step + 1) * PRICE_STEP,
+    budgetMax: (step + MATCHES_PER_PROPERTY) * PRICE_STEP,
+    withCoherentPrice: null,
+    notificationEnabled: true,
+    endpointRecipient: `${endpoint}/matches/${number % 10}`,
+    eventEndpoint: `${endpoint}/events/${number % 10}`,
+    subscribedEvents: ['ad.update.price' as const],
+  };
+}
+
+function startMatcherOf(database: Database, clock: SimulatedClock): Promise<Matcher> {
+  return startMatcher({
+    createIndex: createSearchIndex,
+    clock: () => clock.now(),
+    medians: createMarketMedians(),
+    changedSince: (horizon, onSearch) => changedSince(database, horizon, onSearch),
+    readSiteCategoryNames: async () => () => null,
+    onFailure: ({ error }) => console.error(error),
+    onUnreadableSearch: (_, error) => console.error(error),
+  });
+}
+
+function messagesOf(
+  { propertiesPerDay, listedDays, searches }: SimulatedMarketOptions,
+  day: number,
+  now: Date,
+  propertyOf: SimulatedMarket['propertyOf'],
+): readonly IntakeMessage[] {
+  const messages: IntakeMessage[] = [];
+  for (let birth = Math.max(0, day - listedDays); birth <= day; birth++) {
+    const age = day - birth;
+    for (let position = 0; position < propertiesPerDay; position++) {
+      const propertyUuid = propertyOf(birth, position);
+      const ids = { crawledAt: now.toISOString(), propertyUuid, advertUuid: advertOf(propertyUuid) };
+      if (age === listedDays) {
+        messages.push({ ...ids, kind: 'expire', expiredAt: null });
+        continue;
+      }
+      // Somewhere in the middle, so that every property has nine bands on it.
+      const step = MATCHES_PER_PROPERTY + (position % Math.max(1, searches - MATCHES_PER_PROPERTY));
+      const price = step * PRICE_STEP - 100 * Math.min(age, 2);
+      messages.push({
+        ...ids,
+        kind: 'upsert',
+        property: {
+          ...UNSTATED_PROPERTY,
+          transactionType: 0,
+          propertyType: 0,
+          city: { insee: TOULON.insee, zipcode: null, name: null },
+        },
+        advert: { ...UNKNOWN_CONTENT, title: `Appartement ${position}`, description: DESCRIPTION, price, surface: 50 },
+      });
+    }
+  }
+  return messages;
+}
+
+function advertOf(propertyUuid: Uuid): Uuid {
+  return `22222222${propertyUuid.slice(8)}`;
+}
+
+function settle(delivery: ClaimedDelivery, fails: boolean): SettledAttempt {
+  const { id, searchNumber, endpointKey, attemptCount, startedAt } = delivery;
+  const outcome = {
+    startedAt,
+    durationMs: 20,
+    statusCode: fails ? 500 : 200,
+    error: fails ? ('status' as const) : null,
+    reason: fails ? 'HTTP 500' : null,
+    responseHead: fails ? 'not today' : '',
+  };
+  return {
+    id,
+    searchNumber,
+    endpointKey,
+    attemptCount,
+    outcome,
+    after: afterAttempt(attemptCount, outcome, RETRY_DELAY_MS),
+    retryInMs: RETRY_DELAY_MS,
+  };
+}
+
+function poisonOf(sequence: number) {
+  return {
+    stream: 'ADVERTS',
+    sequence,
+    subject: 'adverts.unknown',
+    headers: {},
+    bytes: Buffer.from(`nonsense ${sequence}`),
+    reason: 'not JSON',
+  };
+}
