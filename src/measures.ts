@@ -7,7 +7,7 @@ import type { Broker } from './broker/connection.ts';
 import { readStreamFigures } from './broker/stream-figures.ts';
 import type { Valve } from './broker/valve.ts';
 import type { Metrics } from './metrics.ts';
-import type { Database } from './store/database.ts';
+import type { Database, DatabasePool } from './store/database.ts';
 import { ALL_DEAD_LETTERS, countDeadLetters } from './store/dead-letter-reads.ts';
 import { countFailedDeliveries, countOpenDeliveries } from './store/delivery-admin.ts';
 import { readOldestRows } from './store/retention.ts';
@@ -15,7 +15,7 @@ import { readOldestRows } from './store/retention.ts';
 const READING_KEPT_MS = 5_000;
 const OPEN_STATES = ['queued', 'sending', 'retry_wait', 'parked'] as const;
 
-export function measurePool(metrics: Metrics, database: Database): void {
+export function measurePool(metrics: Metrics, database: DatabasePool): void {
   metrics.labelledGauge('vigie_database_connections', 'Connections to PostgreSQL', 'state', async () => [
     ['idle', database.idleCount],
     ['busy', database.totalCount - database.idleCount],

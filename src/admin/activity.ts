@@ -21,17 +21,21 @@ const WATCHERS_MAX = 16;
 
 export interface Watching {
   readonly count: number;
-  watch(call: ServerWritableStream<WatchActivityRequest, ActivityMessage>, context: CallContext): Promise<void>;
+  watch(
+    call: ServerWritableStream<WatchActivityRequest, ActivityMessage>,
+    dependencies: AdminDependencies,
+    context: CallContext,
+  ): Promise<void>;
 }
 
 /** `stopping`: ends every watch. */
-export function createWatching(dependencies: AdminDependencies, stopping: AbortSignal): Watching {
+export function createWatching(stopping: AbortSignal): Watching {
   let count = 0;
   return {
     get count() {
       return count;
     },
-    async watch(call, { signal }) {
+    async watch(call, dependencies, { signal }) {
       if (count >= WATCHERS_MAX) throw exhausted('TOO_MANY_WATCHERS', `at most ${WATCHERS_MAX} watch at once`);
       count += 1;
       try {

@@ -1,11 +1,13 @@
 /**
  * From an asynchronous function to a gRPC handler: the deadline and the caller's cancellation become an abort signal,
- * errors become statuses with details, and each call leaves one line in the log.
+ * which also ends the call's statements in PostgreSQL; errors become statuses with details, and each call leaves one
+ * line in the log.
  */
 
 import type { EventEmitter } from 'node:events';
 import type { ServerReadableStream, ServerUnaryCall, ServerWritableStream, sendUnaryData } from '@grpc/grpc-js';
 import { status } from '@grpc/grpc-js';
+import { cancellable } from '../store/cancellable.ts';
 import type { AdminDependencies } from './dependencies.ts';
 import { AdminError, cancelled, deadlineExceeded, internalError, statusOf, unavailable } from './errors.ts';
 
@@ -14,57 +16,49 @@ export interface CallContext {
   readonly signal: AbortSignal;
 }
 
-export interface CallOptions {
-  /** For a caller that gives no deadline. */
-  readonly timeoutMs?: number;
+/** How long callers that give no deadline wait. */
+export interface CallTimeouts {
+  readonly usualMs: number;
+  /** Of work that walks many rows or waits for every instance. */
+  readonly longMs: number;
 }
 
-const TIMEOUT_MS = 30_000;
-export const LONG_TIMEOUT_MS = 10 * 60_000;
+export const CALL_TIMEOUTS: CallTimeouts = { usualMs: 30_000, longMs: 10 * 60_000 };
 
 type AnyCall =
   | ServerUnaryCall<unknown, unknown>
   | ServerReadableStream<unknown, unknown>
   | ServerWritableStream<unknown, unknown>;
 
-export type Reports = Pick<AdminDependencies, 'logger' | 'onCall'>;
+/** `own`: the dependencies, with a database whose statements end with the call. */
+export type Handle<Q, R> = (request: Q, own: AdminDependencies, context: CallContext) => Promise<R>;
 
-export function unary<Q, R>(
-  reports: Reports,
-  handle: (request: Q, context: CallContext) => Promise<R>,
-  options: CallOptions = {},
-) {
+/** `timeoutMs`: for a caller that gives no deadline. */
+export function unary<Q, R>(all: AdminDependencies, timeoutMs: number, handle: Handle<Q, R>) {
   return (call: ServerUnaryCall<Q, R>, callback: sendUnaryData<R>): void => {
-    void run(reports, call, options.timeoutMs ?? TIMEOUT_MS, (context) => handle(call.request, context), callback);
+    void run(all, call, timeoutMs, (own, context) => handle(call.request, own, context), callback);
   };
 }
 
-export function clientStreaming<Q, R>(
-  reports: Reports,
-  handle: (requests: AsyncIterable<Q>, context: CallContext) => Promise<R>,
-  options: CallOptions = {},
-) {
+export function clientStreaming<Q, R>(all: AdminDependencies, timeoutMs: number, handle: Handle<AsyncIterable<Q>, R>) {
   return (call: ServerReadableStream<Q, R>, callback: sendUnaryData<R>): void => {
-    void run(reports, call, options.timeoutMs ?? TIMEOUT_MS, (context) => handle(call, context), callback);
+    void run(all, call, timeoutMs, (own, context) => handle(call, own, context), callback);
   };
 }
 
 /** A stream without a deadline goes on until the caller cancels. */
-export function serverStreaming<Q, R>(
-  reports: Reports,
-  handle: (call: ServerWritableStream<Q, R>, context: CallContext) => Promise<void>,
-) {
+export function serverStreaming<Q, R>(all: AdminDependencies, handle: Handle<ServerWritableStream<Q, R>, void>) {
   return (call: ServerWritableStream<Q, R>): void => {
     const end = (error: unknown): void => {
       if (error === null) call.end();
       else call.emit('error', error);
     };
     void run<null>(
-      reports,
+      all,
       call,
       Number.POSITIVE_INFINITY,
-      async (context) => {
-        await handle(call, context);
+      async (own, context) => {
+        await handle(call, own, context);
         return null;
       },
       (error) => end(error),
@@ -73,31 +67,33 @@ export function serverStreaming<Q, R>(
 }
 
 async function run<R>(
-  reports: Reports,
+  all: AdminDependencies,
   call: AnyCall,
   timeoutMs: number,
-  handle: (context: CallContext) => Promise<R>,
+  handle: (own: AdminDependencies, context: CallContext) => Promise<R>,
   answer: sendUnaryData<R>,
 ): Promise<void> {
   const startedAt = performance.now();
   const controller = new AbortController();
+  const { signal } = controller;
   const timer = startTimer(call.getDeadline(), timeoutMs, () => controller.abort(deadlineExceeded()));
   (call as EventEmitter).on('cancelled', () =>
     controller.abort(isPast(call.getDeadline()) ? deadlineExceeded() : cancelled()),
   );
   let failure: AdminError | null = null;
   try {
-    const response = await orAborted(handle({ signal: controller.signal }), controller.signal);
+    const own = { ...all, database: cancellable(all.database, signal) };
+    const response = await orAborted(handle(own, { signal }), signal);
     answer(null, response);
   } catch (error) {
-    failure = error instanceof AdminError ? error : foreignError(error, call, reports);
+    failure = error instanceof AdminError ? error : foreignError(error, call, all);
     answer(statusOf(failure));
   } finally {
     clearTimeout(timer);
   }
   const code = status[failure?.code ?? status.OK];
-  reports.onCall(code);
-  reports.logger.info(
+  all.onCall(code);
+  all.logger.info(
     {
       method: call.getPath(),
       peer: call.getPeer(),
@@ -110,7 +106,7 @@ async function run<R>(
 }
 
 /** What is not ours is not shown: it may hold addresses or values. */
-function foreignError(error: unknown, call: AnyCall, { logger }: Reports): AdminError {
+function foreignError(error: unknown, call: AnyCall, { logger }: AdminDependencies): AdminError {
   const code = (error as { code?: unknown } | null)?.code;
   if (typeof code === 'string' && /^(ECONN|08|57P|EPIPE|ETIMEDOUT)/.test(code)) return unavailable('PostgreSQL');
   if (code === 'TIMEOUT' || code === '503' || code === 'CONNECTION_CLOSED') return unavailable('NATS');
@@ -118,9 +114,11 @@ function foreignError(error: unknown, call: AnyCall, { logger }: Reports): Admin
   return internalError();
 }
 
-function orAborted<R>(work: Promise<R>, signal: AbortSignal): Promise<R> {
+/** Rejects with the signal's reason when that comes first; `work` goes on unheard. */
+export function orAborted<R>(work: Promise<R>, signal: AbortSignal): Promise<R> {
   return new Promise((resolve, reject) => {
     const onAbort = (): void => reject(signal.reason as Error);
+    if (signal.aborted) onAbort();
     signal.addEventListener('abort', onAbort, { once: true });
     work.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
   });

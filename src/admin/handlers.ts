@@ -1,7 +1,7 @@
 /** Every call of the interface and the function that answers it. */
 
 import { createWatching } from './activity.ts';
-import { clientStreaming, LONG_TIMEOUT_MS, serverStreaming, unary } from './call.ts';
+import { type CallTimeouts, clientStreaming, type Handle, serverStreaming, unary } from './call.ts';
 import { createApiKey, createClient, listApiKeys, listClients, revokeApiKey } from './clients.ts';
 import { getDeadLetter, listDeadLetters, purgeDeadLetters, requeueDeadLetters } from './dead-letters.ts';
 import { getDelivery, listDeliveries, retryDelivery } from './deliveries.ts';
@@ -21,40 +21,45 @@ import { replayDeliveries } from './replays.ts';
 import { drainStage, getStatus, pauseStage, resumeStage } from './status.ts';
 
 /** `stopping`: ends the watchers. */
-export function createHandlers(all: AdminDependencies, stopping: AbortSignal): AdminServiceServer {
-  const long = { timeoutMs: LONG_TIMEOUT_MS };
-  const watching = createWatching(all, stopping);
+export function createHandlers(
+  all: AdminDependencies,
+  stopping: AbortSignal,
+  { usualMs, longMs }: CallTimeouts,
+): AdminServiceServer {
+  const usual = <Q, R>(handle: Handle<Q, R>) => unary(all, usualMs, handle);
+  const long = <Q, R>(handle: Handle<Q, R>) => unary(all, longMs, handle);
+  const watching = createWatching(stopping);
   return {
-    getStatus: unary(all, () => getStatus(all)),
-    pauseStage: unary(all, (request) => pauseStage(request, all)),
-    resumeStage: unary(all, ({ name }) => resumeStage(name, all)),
-    drainStage: unary(all, (request, context) => drainStage(request, all, context), long),
-    getIndex: unary(all, () => readIndex(all.database)),
-    rebuildIndex: unary(all, (_, context) => rebuildIndex(all, context), long),
-    getIndexedSearch: unary(all, ({ name }) => getIndexedSearch(name, all)),
-    explainMatch: unary(all, (request) => explainMatch(request, all)),
-    listDeliveries: unary(all, (request) => listDeliveries(request, all)),
-    getDelivery: unary(all, (request) => getDelivery(request, all)),
-    retryDelivery: unary(all, ({ name }) => retryDelivery(name, all)),
-    replayDeliveries: unary(all, (request, context) => replayDeliveries(request, all, context), long),
-    listDeadLetters: unary(all, (request) => listDeadLetters(request, all)),
-    getDeadLetter: unary(all, ({ name }) => getDeadLetter(name, all)),
-    requeueDeadLetters: unary(all, (request, context) => requeueDeadLetters(request, all, context), long),
-    purgeDeadLetters: unary(all, (request) => purgeDeadLetters(request, all)),
-    listEndpoints: unary(all, (request) => listEndpoints(request, all)),
-    getEndpoint: unary(all, ({ name }) => getEndpoint(name, all)),
-    pauseEndpoint: unary(all, (request) => pauseEndpoint(request, all)),
-    resumeEndpoint: unary(all, ({ name }) => resumeEndpoint(name, all)),
-    createClient: unary(all, (request) => createClient(request, all)),
-    listClients: unary(all, (request) => listClients(request, all)),
-    createApiKey: unary(all, (request) => createApiKey(request, all)),
-    listApiKeys: unary(all, (request) => listApiKeys(request, all)),
-    revokeApiKey: unary(all, ({ name }) => revokeApiKey(name, all)),
-    listSiteCategories: unary(all, (request) => listSiteCategories(request, all)),
-    setSiteCategories: unary(all, (request) => setSiteCategories(request, all)),
-    listPointSources: unary(all, (request) => listPointSources(request, all)),
-    importPointsOfInterest: clientStreaming(all, (requests, context) => importPoints(requests, all, context), long),
-    deletePointSource: unary(all, ({ name }) => deletePointSource(name, all)),
-    watchActivity: serverStreaming(all, (call, context) => watching.watch(call, context)),
+    getStatus: usual((_, own) => getStatus(own)),
+    pauseStage: usual(pauseStage),
+    resumeStage: usual(({ name }, own) => resumeStage(name, own)),
+    drainStage: long(drainStage),
+    getIndex: usual((_, { database }) => readIndex(database)),
+    rebuildIndex: long((_, own, context) => rebuildIndex(own, context)),
+    getIndexedSearch: usual(({ name }, own) => getIndexedSearch(name, own)),
+    explainMatch: usual(explainMatch),
+    listDeliveries: usual(listDeliveries),
+    getDelivery: usual(getDelivery),
+    retryDelivery: usual(({ name }, own) => retryDelivery(name, own)),
+    replayDeliveries: long(replayDeliveries),
+    listDeadLetters: usual(listDeadLetters),
+    getDeadLetter: usual(({ name }, own) => getDeadLetter(name, own)),
+    requeueDeadLetters: long(requeueDeadLetters),
+    purgeDeadLetters: usual(purgeDeadLetters),
+    listEndpoints: usual(listEndpoints),
+    getEndpoint: usual(({ name }, own) => getEndpoint(name, own)),
+    pauseEndpoint: usual(pauseEndpoint),
+    resumeEndpoint: usual(({ name }, own) => resumeEndpoint(name, own)),
+    createClient: usual(createClient),
+    listClients: usual(listClients),
+    createApiKey: usual(createApiKey),
+    listApiKeys: usual(listApiKeys),
+    revokeApiKey: usual(({ name }, own) => revokeApiKey(name, own)),
+    listSiteCategories: usual(listSiteCategories),
+    setSiteCategories: usual(setSiteCategories),
+    listPointSources: usual(listPointSources),
+    importPointsOfInterest: clientStreaming(all, longMs, importPoints),
+    deletePointSource: usual(({ name }, own) => deletePointSource(name, own)),
+    watchActivity: serverStreaming(all, watching.watch),
   };
 }

@@ -18,7 +18,7 @@ import {
   SiteCategoryInUseError,
   setSiteCategories as setCategoryRows,
 } from '../store/site-categories.ts';
-import type { CallContext } from './call.ts';
+import { type CallContext, orAborted } from './call.ts';
 import type { AdminDependencies } from './dependencies.ts';
 import { failedPrecondition, invalidArgument, notFound } from './errors.ts';
 import { displayNameOf } from './fields.ts';
@@ -88,13 +88,13 @@ export async function importPoints(
   { signal }: CallContext,
 ): Promise<PointSource> {
   const messages = requests[Symbol.asyncIterator]();
-  const first = await messages.next();
+  const nextMessage = () => orAborted(messages.next(), signal);
+  const first = await nextMessage();
   if (first.done === true) throw invalidArgument('source', 'must be in the first message');
   const source = pointSourceOfName('source', first.value.source);
 
   async function* batches(): AsyncGenerator<readonly PointOfInterest[]> {
-    for (let next = first; next.done !== true; next = await messages.next()) {
-      signal.throwIfAborted();
+    for (let next = first; next.done !== true; next = await nextMessage()) {
       if (next.value.points.length > POINTS_PER_MESSAGE_MAX) {
         throw invalidArgument('points', `must be at most ${POINTS_PER_MESSAGE_MAX} a message`);
       }

@@ -8,6 +8,7 @@ import { type ChannelOptions, Server, ServerCredentials } from '@grpc/grpc-js';
 import { ReflectionService } from '@grpc/reflection';
 import { HealthImplementation } from 'grpc-health-check';
 import { requireToken } from './auth.ts';
+import { CALL_TIMEOUTS, type CallTimeouts } from './call.ts';
 import type { AdminDependencies } from './dependencies.ts';
 import { fileDescriptors } from './descriptors.ts';
 import { unavailable } from './errors.ts';
@@ -25,6 +26,7 @@ export interface AdminServerSettings {
   readonly privateKey: string | null;
   /** PEM file of the authorities whose certificates callers must show; null asks for none. */
   readonly clientAuthorities: string | null;
+  readonly callTimeouts?: CallTimeouts;
 }
 
 export interface AdminServer {
@@ -66,7 +68,8 @@ export async function startAdminServer(
     interceptors: settings.token === null ? [] : [requireToken(settings.token, onRefused)],
   });
   const stopping = new AbortController();
-  server.addService(AdminServiceService, createHandlers(dependencies, stopping.signal));
+  const handlers = createHandlers(dependencies, stopping.signal, settings.callTimeouts ?? CALL_TIMEOUTS);
+  server.addService(AdminServiceService, handlers);
   const health = new HealthImplementation({ '': 'SERVING', [SERVICE_NAME]: 'SERVING' });
   health.addToServer(server);
   await reflect(server);

@@ -4,9 +4,16 @@ import { fileURLToPath } from 'node:url';
 import { runner } from 'node-pg-migrate';
 import pg from 'pg';
 
-export type Database = pg.Pool;
 /** A pool or one connection of it: whatever runs a single statement. */
 export type Queryable = Pick<pg.PoolClient, 'query'>;
+
+export interface Database extends Queryable {
+  /** One connection for several statements; its `release` must be called. */
+  connect(): Promise<pg.PoolClient>;
+}
+
+/** Its owner opens, measures and ends it. */
+export type DatabasePool = pg.Pool;
 
 export interface DatabaseOptions {
   readonly url: string;
@@ -18,7 +25,7 @@ export interface DatabaseOptions {
 /** A process that is frozen or cut off within a transaction holds its row locks no longer than this. */
 export const TRANSACTION_IDLE_MAX_MS = 10_000;
 
-export function openDatabase(options: DatabaseOptions): Database {
+export function openDatabase(options: DatabaseOptions): DatabasePool {
   const pool = new pg.Pool({
     connectionString: options.url,
     max: options.connectionsMax,

@@ -92,8 +92,10 @@ import { DrainStageRequest, GetStatusRequest, PauseStageRequest, ResumeStageRequ
  * Authentication: `authorization: Bearer <token>` in the metadata of every call, or a client certificate when the
  * server asks for one. `grpc.health.v1.Health` alone is open, for the probes of orchestrators.
  *
- * Deadlines: the caller's is honoured; a unary call without one gets 30 seconds (`ImportPointsOfInterest`,
- * `ReplayDeliveries` and `RebuildIndex` ten minutes). Work stops at the deadline and when the caller cancels.
+ * Deadlines: the caller's is honoured; a call without one gets 30 seconds, or ten minutes where it walks many rows or
+ * waits for every instance: `DrainStage`, `RebuildIndex`, `ReplayDeliveries`, `RequeueDeadLetters` and
+ * `ImportPointsOfInterest`. `WatchActivity` has no end of its own. At the deadline, and when the caller cancels, work
+ * stops: statements that run are cancelled in PostgreSQL, and what was not committed is rolled back.
  *
  * Limits: 4 MiB a message, 64 calls at once on a connection, 16 watchers a process.
  *

@@ -1,0 +1,70 @@
+/**
+ * Statements on behalf of a caller who may leave. When the signal is aborted, the statement under way is cancelled in
+ * PostgreSQL too: nobody waits for its answer, and a lock that it waits for, or holds, must not outlive the call.
+ */
+
+import { connect } from 'node:net';
+import type { PoolClient, QueryConfig, QueryResult } from 'pg';
+import type { Database } from './database.ts';
+
+/** The same database, for statements that end with `signal`. They reject with its reason, or with PostgreSQL's 57014. */
+export function cancellable(database: Database, signal: AbortSignal): Database {
+  async function borrow(): Promise<PoolClient> {
+    signal.throwIfAborted();
+    const client = await database.connect();
+    if (signal.aborted) client.release();
+    signal.throwIfAborted();
+    const onAbort = (): void => cancel(client);
+    signal.addEventListener('abort', onAbort, { once: true });
+    const { release } = client;
+    // The pool sets `release` anew each time that it lends the connection.
+    client.release = (error) => {
+      signal.removeEventListener('abort', onAbort);
+      // The cancel request travels on its own: it must not meet the next borrower's statement.
+      release(signal.aborted || error);
+    };
+    return client;
+  }
+
+  const query = async (statement: string | QueryConfig, values?: unknown[]): Promise<QueryResult> => {
+    const client = await borrow();
+    let broken: Error | undefined;
+    // One that breaks says so in an event too, which would end the process unheard.
+    const onBroken = (error: Error): void => {
+      broken = error;
+    };
+    client.on('error', onBroken);
+    try {
+      return await client.query(statement, values);
+    } finally {
+      client.off('error', onBroken);
+      client.release(broken);
+    }
+  };
+  return { query: query as Database['query'], connect: borrow };
+}
+
+interface BackendKey {
+  readonly processID: number;
+  readonly secretKey: number;
+}
+
+const CANCEL_REQUEST_CODE = 80_877_102;
+const CANCEL_REQUEST_BYTES = 16;
+
+/**
+ * Sends a CancelRequest (PostgreSQL, "Frontend/Backend Protocol", 55.2.8). It needs none of the server's connections,
+ * which may all be waiting for the same lock, and it is answered by nothing. When it cannot be sent, the statement ends
+ * in its own time.
+ */
+function cancel(client: PoolClient): void {
+  const { processID, secretKey } = client as unknown as BackendKey;
+  const request = Buffer.alloc(CANCEL_REQUEST_BYTES);
+  for (const [position, word] of [CANCEL_REQUEST_BYTES, CANCEL_REQUEST_CODE, processID, secretKey].entries()) {
+    request.writeInt32BE(word, 4 * position);
+  }
+  const { host, port } = client;
+  const socket = host.startsWith('/') ? connect(`${host}/.s.PGSQL.${port}`) : connect(port, host);
+  socket.on('error', () => undefined);
+  socket.end(request);
+}

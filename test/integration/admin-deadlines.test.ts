@@ -1,0 +1,152 @@
+/**
+ * A call that nobody waits for any more leaves nothing behind in PostgreSQL. Another session holds a lock, so that
+ * every call is certain to be in the middle of a statement when it ends.
+ */
+
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { credentials, Metadata, type ServiceError, status } from '@grpc/grpc-js';
+import type pg from 'pg';
+import type { AdminDependencies } from '../../src/admin/dependencies.ts';
+import { AdminServiceClient } from '../../src/admin/generated/vigie/admin/v1/admin.ts';
+import { type AdminServer, startAdminServer } from '../../src/admin/server.ts';
+import { type DatabasePool, migrate, openDatabase } from '../../src/store/database.ts';
+import { connectDatabase } from '../support/database.ts';
+import { startTestPostgres } from '../support/servers.ts';
+import { until } from '../support/until.ts';
+
+const TOKEN = 'token-of-this-test';
+const CONNECTIONS_MAX = 4;
+const CALLERS = 3 * CONNECTIONS_MAX;
+const LETTERS = { pageSize: 0, pageToken: '', filter: undefined };
+const closing: (() => Promise<unknown>)[] = [];
+let database: DatabasePool;
+let outside: pg.Pool;
+const codes: string[] = [];
+
+before(async () => {
+  const { url } = await startTestPostgres({ after: (work) => closing.push(work) });
+  await migrate(url);
+  database = openDatabase({ url, connectionsMax: CONNECTIONS_MAX, onConnectionLost: () => undefined });
+  closing.push(() => database.end());
+  outside = connectDatabase({ after: (work) => closing.push(work) }, url);
+});
+after(async () => {
+  for (const close of closing.reverse()) await close();
+});
+
+/** With the server's own limits so short that a test can wait for them. */
+async function startServer(usualMs: number): Promise<{ stub: AdminServiceClient; metadata: Metadata }> {
+  const server: AdminServer = await startAdminServer(
+    {
+      host: '127.0.0.1',
+      port: 0,
+      token: TOKEN,
+      certificate: null,
+      privateKey: null,
+      clientAuthorities: null,
+      callTimeouts: { usualMs, longMs: usualMs },
+    },
+    {
+      database,
+      logger: { info: () => undefined, error: () => undefined },
+      onCall: (code: string) => codes.push(code),
+    } as unknown as AdminDependencies,
+  );
+  const stub = new AdminServiceClient(server.address, credentials.createInsecure());
+  closing.push(async () => {
+    stub.close();
+    await server.stop();
+  });
+  const metadata = new Metadata();
+  metadata.set('authorization', `Bearer ${TOKEN}`);
+  return { stub, metadata };
+}
+
+async function whileLocked(table: string, work: () => Promise<void>): Promise<void> {
+  const holder = await outside.connect();
+  await holder.query(`begin; lock table ${table} in access exclusive mode`);
+  try {
+    await work();
+  } finally {
+    await holder.query('rollback');
+    holder.release();
+  }
+}
+
+/** Statements of the daemon that are under way, as PostgreSQL sees them. */
+async function runningStatements(): Promise<number> {
+  const { rows } = await outside.query<{ count: number }>(
+    `select count(*)::integer as count from pg_stat_activity
+     where application_name = 'vigie' and (state = 'active' or state like 'idle in transaction%')`,
+  );
+  return rows[0]?.count ?? 0;
+}
+
+const isDone = (running: number): boolean => running === 0;
+
+test('at the deadline of the caller its statement is cancelled, however many callers wait for a connection', async () => {
+  const { stub, metadata } = await startServer(60_000);
+  await whileLocked('dead_letters', async () => {
+    const errors = await Promise.all(
+      Array.from(
+        { length: CALLERS },
+        () =>
+          new Promise<ServiceError | null>((resolve) =>
+            stub.listDeadLetters(LETTERS, metadata, { deadline: Date.now() + 1_000 }, resolve),
+          ),
+      ),
+    );
+    assert.deepEqual(
+      errors.map((error) => error?.code),
+      Array(CALLERS).fill(status.DEADLINE_EXCEEDED),
+    );
+    await until(runningStatements, isDone);
+  });
+  const answered = await new Promise<ServiceError | null>((resolve) =>
+    stub.listDeadLetters(LETTERS, metadata, resolve),
+  );
+  assert.equal(answered, null, 'the pool is whole again');
+});
+
+test('a caller that cancels takes its statement with it', async () => {
+  const { stub, metadata } = await startServer(60_000);
+  await whileLocked('dead_letters', async () => {
+    let end: (error: ServiceError | null) => void;
+    const ended = new Promise<ServiceError | null>((resolve) => {
+      end = resolve;
+    });
+    const call = stub.listDeadLetters(LETTERS, metadata, (error) => end(error));
+    await until(runningStatements, (running) => running === 1);
+    call.cancel();
+    assert.equal((await ended)?.code, status.CANCELLED);
+    await until(runningStatements, isDone);
+  });
+});
+
+test('a caller that names no deadline gets that of the server', async () => {
+  const { stub, metadata } = await startServer(300);
+  await whileLocked('dead_letters', async () => {
+    codes.length = 0;
+    const error = await new Promise<ServiceError | null>((resolve) => stub.listDeadLetters(LETTERS, metadata, resolve));
+    assert.equal(error?.code, status.DEADLINE_EXCEEDED);
+    assert.equal(error?.details, 'not done before the deadline', 'the words of the server');
+    assert.deepEqual(codes, ['DEADLINE_EXCEEDED']);
+    await until(runningStatements, isDone);
+  });
+});
+
+test('an import whose sender falls silent is rolled back at the limit, and its locks are gone', async () => {
+  const { stub, metadata } = await startServer(300);
+  const error = await new Promise<ServiceError | null>((resolve) => {
+    const stream = stub.importPointsOfInterest(metadata, resolve);
+    stream.write({
+      source: 'pointSources/silent',
+      points: [{ facility: 'school', lat: 43.12, lon: 5.93, displayName: '', attributes: {} }],
+    });
+  });
+  assert.equal(error?.code, status.DEADLINE_EXCEEDED);
+  await until(runningStatements, isDone);
+  const { rowCount } = await outside.query('select from points_of_interest_sources');
+  assert.equal(rowCount, 0);
+});
