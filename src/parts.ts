@@ -9,13 +9,13 @@ import type { Observers } from './observers.ts';
 import type { ActivityFeed } from './pipeline/activity.ts';
 import type { Presence } from './pipeline/presence.ts';
 import type { Reference } from './reference/communes.ts';
-import type { Database } from './store/database.ts';
+import type { DatabasePool } from './store/database.ts';
 
 export interface Parts {
   readonly config: Config;
   readonly log: Log;
   readonly metrics: Metrics;
-  readonly database: Database;
+  readonly database: DatabasePool;
   readonly broker: Broker;
   readonly reference: Reference;
   readonly feed: ActivityFeed;

@@ -1,0 +1,42 @@
+/** Opens the operations port, where Prometheus and orchestrators ask. A part of the composition root. */
+
+import { createServer } from 'node:http';
+import { createOperations } from './api/operations.ts';
+import { closeServer, listen } from './http-listening.ts';
+import { measurePool, measureStore, measureStreams } from './measures.ts';
+import type { Parts } from './parts.ts';
+
+/** How far this process has come, for `/readyz`. */
+export interface Progress {
+  phase: 'starting' | 'ready' | 'draining';
+  /** True also where there is no index to load. */
+  isIndexLoaded: boolean;
+}
+
+/** Resolves with its URL. */
+export async function openOperations(parts: Parts, progress: Readonly<Progress>): Promise<string> {
+  const { config, log, metrics, database, broker, closing } = parts;
+  measurePool(metrics, database);
+  measureStore(metrics, database);
+  measureStreams(metrics, broker);
+  const operations = createServer(
+    createOperations({
+      checks: {
+        started: () => assertThat(progress.phase === 'ready', progress.phase),
+        index: () => assertThat(progress.isIndexLoaded, 'not loaded yet'),
+        postgresql: async () => void (await database.query('select 1')),
+        nats: () => assertThat(broker.isConnected(), 'not connected'),
+      },
+      metrics: () => metrics.registry.metrics(),
+      metricsContentType: metrics.registry.contentType,
+      logger: log,
+    }).callback(),
+  );
+  const url = await listen(operations, config.operations);
+  closing('operations', () => closeServer(operations));
+  return url;
+}
+
+function assertThat(holds: boolean, reason: string): void {
+  if (!holds) throw new Error(reason);
+}

@@ -1,0 +1,46 @@
+/** Opens the REST API of clients: the part of the composition root that knows `api/`. */
+
+import { createServer } from 'node:http';
+import { createApi } from './api/api.ts';
+import { announceSearchChange } from './broker/announcements.ts';
+import { openSender } from './deliverers.ts';
+import { closeServer, listen } from './http-listening.ts';
+import { createPointsOfInterest } from './matching/poi-index.ts';
+import type { Parts } from './parts.ts';
+import type { Matcher } from './pipeline/matcher.ts';
+import { keepPoints } from './pipeline/points.ts';
+import { VERSION } from './version.ts';
+
+/** Resolves with its URL. */
+export async function openApi(parts: Parts, matcher: Matcher | null): Promise<string> {
+  const { config, log, database, broker, reference, observers, closing, onTrouble } = parts;
+  const points = createPointsOfInterest();
+  const keeper = await keepPoints(database, points, onTrouble);
+  closing('points of interest', () => keeper.stop());
+  const sender = openSender(parts);
+  const api = createServer(
+    createApi({
+      database,
+      reference,
+      settings: {
+        publicUrl: config.api.publicUrl,
+        allowPrivateEndpoints: config.allowPrivateEndpoints,
+        rateLimitPerSecond: config.rateLimit.perSecond,
+        rateLimitBurst: config.rateLimit.burst,
+        version: VERSION,
+      },
+      logger: log,
+      now: () => new Date(),
+      pointsOfInterest: (query) => points.within(query),
+      deliverOnce: (delivery) => sender.send(delivery),
+      async searchChanged() {
+        announceSearchChange(broker);
+        await matcher?.refresh();
+      },
+    }).callback(),
+  );
+  observers.observeRequests(api);
+  const url = await listen(api, config.api);
+  closing('api', () => closeServer(api));
+  return url;
+}

@@ -1,0 +1,51 @@
+/** What the log says of a server that goes away and comes back: that, once, whatever met it meanwhile. */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type Daemon, startDaemon } from '../support/daemon.ts';
+import { metricOf } from '../support/operator-scene.ts';
+import { startTestServers } from '../support/servers.ts';
+import { until } from '../support/until.ts';
+
+const FAILURES = 6;
+
+const readiness =
+  ({ operationsUrl }: Daemon) =>
+  async () =>
+    (await fetch(`${operationsUrl}/readyz`)).status;
+
+test('PostgreSQL being away is a line for each kind of work, not for each attempt', async (t) => {
+  const servers = await startTestServers(t);
+  const daemon = await startDaemon(t, servers);
+  await servers.postgres.kill();
+  // Nothing else grows while the database is away.
+  await until(
+    () => metricOf(daemon, 'vigie_actor_failures_total'),
+    (count) => count >= FAILURES,
+  );
+  await servers.postgres.restart();
+  await until(readiness(daemon), (status) => status === 200);
+  const told = daemon.log
+    .filter(({ message }) => message === 'trouble' || message === 'actor failed')
+    .map(({ what, actor, err }) => JSON.stringify([what, actor, (err as { message: string }).message]));
+  assert.ok(told.length > 0);
+  assert.deepEqual(told, [...new Set(told)]);
+});
+
+test('NATS being away is one line when it goes and one when it is back, however many pulls wait for it', async (t) => {
+  const servers = await startTestServers(t);
+  const daemon = await startDaemon(t, servers);
+  const lineCount = daemon.log.length;
+  await servers.nats.kill();
+  await until(readiness(daemon), (status) => status === 503);
+  await servers.nats.restart();
+  await until(readiness(daemon), (status) => status === 200);
+  const told = daemon.log.slice(lineCount).filter(({ level }) => Number(level) >= 40);
+  assert.deepEqual(
+    told.map(({ message, status }) => [message, status]),
+    [
+      ['connection to NATS', 'disconnected'],
+      ['connection to NATS', 'reconnected'],
+    ],
+  );
+});

@@ -1,0 +1,59 @@
+/** One line when a trouble begins and one when it is over, however many meet it and however often. */
+
+import assert from 'node:assert/strict';
+import { afterEach, beforeEach, mock, test } from 'node:test';
+import { pino } from 'pino';
+import { createTroubles, type Troubles } from '../src/troubles.ts';
+
+const QUIET_MS = 30_000;
+let lines: Record<string, unknown>[];
+let troubles: Troubles;
+
+beforeEach(() => {
+  mock.timers.enable({ apis: ['setTimeout'] });
+  lines = [];
+  troubles = createTroubles(pino({ base: null }, { write: (line) => lines.push(JSON.parse(line)) }));
+});
+afterEach(() => mock.timers.reset());
+
+const messages = () => lines.map(({ msg }) => msg);
+
+test('sixteen pulls that miss their consumers are one trouble', () => {
+  for (let partition = 0; partition < 16; partition++) {
+    troubles.onTrouble('pull', new Error(`consumer courier-${partition}: 503 no responders`));
+  }
+  assert.deepEqual(messages(), ['trouble']);
+  assert.equal(lines[0]?.what, 'pull');
+  assert.match(JSON.stringify(lines[0]?.err), /courier-0: 503 no responders/);
+});
+
+test('a trouble is over when it has not come back for half a minute, and the line says how often it came', () => {
+  troubles.onTrouble('sweep', new Error('connect ECONNREFUSED 127.0.0.1:5432'));
+  for (let times = 0; times < 10; times++) {
+    mock.timers.tick(QUIET_MS - 1);
+    troubles.onTrouble('sweep', new Error('connect ECONNREFUSED 127.0.0.1:5432'));
+  }
+  assert.deepEqual(messages(), ['trouble']);
+  mock.timers.tick(QUIET_MS);
+  assert.deepEqual(messages(), ['trouble', 'trouble over']);
+  assert.equal(lines[1]?.count, 11);
+  assert.equal(lines[1]?.reason, 'connect ECONNREFUSED 127.0.0.1:5432');
+  troubles.onTrouble('sweep', new Error('connect ECONNREFUSED 127.0.0.1:5432'));
+  assert.deepEqual(messages(), ['trouble', 'trouble over', 'trouble'], 'the next one is news again');
+});
+
+test('other work and other reasons are other troubles', () => {
+  troubles.onTrouble('sweep', new Error('away'));
+  troubles.onTrouble('pull', new Error('away'));
+  troubles.onTrouble('pull', new Error('refused'));
+  troubles.onFailure({ actor: 'recorder', error: new Error('away'), isFinal: false, retryInMs: 100 });
+  troubles.onFailure({ actor: 'recorder', error: new Error('away'), isFinal: false, retryInMs: 200 });
+  assert.deepEqual(messages(), ['trouble', 'trouble', 'trouble', 'actor failed']);
+});
+
+test('the failure that ends an actor is always told', () => {
+  for (const isFinal of [false, true]) {
+    troubles.onFailure({ actor: 'matcher', error: new Error('bug'), isFinal, retryInMs: isFinal ? null : 100 });
+  }
+  assert.deepEqual(messages(), ['actor failed', 'actor failed']);
+});
