@@ -1,0 +1,114 @@
+/**
+ * Whether the tables stop growing (issue 7): days of adverts, changes, expiries and deliveries, recorded by the recorder
+ * in a PostgreSQL whose clock runs ahead, retention with its default settings every evening. Prints the rows and
+ * megabytes of each table, and how fast retention removes.
+ *
+ *   npm run bench:retention -- [--days 130] [--properties 50] [--listed 10] [--json]
+ */
+
+import { parseArgs } from 'node:util';
+import { readConfig } from '../src/config.ts';
+import { FORGETFUL_TABLES, type ForgetfulTable } from '../src/domain/retention.ts';
+import { sweep } from '../src/pipeline/retention.ts';
+import { createClient } from '../src/store/clients.ts';
+import { type Database, migrate, openDatabase } from '../src/store/database.ts';
+import { startTestPostgres } from '../test/support/servers.ts';
+import { simulateClock } from '../test/support/simulated-clock.ts';
+import { startSimulatedMarket } from '../test/support/simulated-market.ts';
+
+const { values: options } = parseArgs({
+  options: {
+    days: { type: 'string', default: '130' },
+    /** New ones a day. */
+    properties: { type: 'string', default: '50' },
+    /** Days until they expire. */
+    listed: { type: 'string', default: '10' },
+    json: { type: 'boolean', default: false },
+  },
+});
+const SEARCHES = 100;
+const PRINT_EVERY_DAYS = 10;
+const MB = 1_048_576;
+const say = (line: string): void => (options.json ? console.error(line) : console.log(line));
+
+interface Size {
+  readonly rows: number;
+  readonly bytes: number;
+}
+type Sizes = Readonly<Record<ForgetfulTable, Size>>;
+
+/** After the vacuum that autovacuum would have done within a real day. */
+async function sizesOf(database: Database): Promise<Sizes> {
+  const sizes: Partial<Record<ForgetfulTable, Size>> = {};
+  for (const table of FORGETFUL_TABLES) {
+    await database.query(`vacuum analyze ${table}`);
+    const { rows } = await database.query<Size>(
+      `select count(*)::integer as rows, pg_total_relation_size('${table}')::float8 as bytes from ${table}`,
+    );
+    sizes[table] = rows[0] as Size;
+  }
+  return sizes as Sizes;
+}
+
+function lineOf(day: string, cells: readonly string[]): string {
+  return [day.padStart(4), ...cells.map((cell) => cell.padStart(14))].join(' ');
+}
+
+function printSizes(day: number, sizes: Sizes): void {
+  const cells = SHOWN.map((table) => `${sizes[table].rows} ${(sizes[table].bytes / MB).toFixed(1)}`);
+  say(lineOf(String(day), cells));
+}
+
+const SHOWN = FORGETFUL_TABLES.filter((table) => table !== 'endpoints' && table !== 'instances');
+const closers: (() => Promise<void>)[] = [];
+try {
+  const days = Number(options.days);
+  const postgres = await startTestPostgres({ after: (work) => void closers.push(work) });
+  const clock = await simulateClock(postgres.url);
+  await migrate(postgres.url);
+  const database = openDatabase({ url: postgres.url, connectionsMax: 4, onConnectionLost: () => undefined });
+  closers.push(() => database.end());
+  const { id: clientId } = await createClient(database, { name: 'benchmark' });
+  const market = await startSimulatedMarket({
+    database,
+    clock,
+    clientId,
+    propertiesPerDay: Number(options.properties),
+    listedDays: Number(options.listed),
+    searches: SEARCHES,
+    endpoint: 'https://hooks.example',
+    parkedOnFirstDay: 0,
+  });
+  closers.push(() => market.stop());
+  const { retentionDays } = readConfig({});
+  say(`retention in days: ${JSON.stringify(retentionDays)}; each column: rows, and MB with indexes`);
+  say(lineOf('day', SHOWN));
+  const history: Sizes[] = [];
+  let removedRows = 0;
+  let sweepMs = 0;
+  for (let day = 1; day <= days; day++) {
+    await market.live();
+    const swept = await sweep({ database, days: retentionDays, onForgotten: () => undefined }, { restFactor: 0 });
+    removedRows += Object.values(swept.removed).reduce((sum, count) => sum + count, 0);
+    sweepMs += swept.durationMs;
+    history.push(await sizesOf(database));
+    if (day % PRINT_EVERY_DAYS === 0) printSizes(day, history.at(-1) as Sizes);
+  }
+  const last = history.at(-1) as Sizes;
+  const before = history.at(-1 - 2 * PRINT_EVERY_DAYS) ?? last;
+  const growth = SHOWN.filter((table) => table !== 'dead_letters').map((table) => [
+    table,
+    { rows: last[table].rows - before[table].rows, bytes: last[table].bytes / before[table].bytes - 1 },
+  ]) as [ForgetfulTable, Size][];
+  const grown = growth.map(([table, { rows, bytes }]) => `${table} ${rows} rows ${(100 * bytes).toFixed(1)} %`);
+  say(`over the last ${2 * PRINT_EVERY_DAYS} days: ${grown.join(', ')}`);
+  const removedPerSecond = Math.round((1_000 * removedRows) / Math.max(1, sweepMs));
+  say(`removed ${removedRows} rows in ${sweepMs} ms without rests: ${removedPerSecond} rows/s`);
+  if (options.json) {
+    console.log(
+      JSON.stringify({ days, retentionDays, removedRows, removedPerSecond, growth: Object.fromEntries(growth), last }),
+    );
+  }
+} finally {
+  for (const close of closers.reverse()) await close();
+}
