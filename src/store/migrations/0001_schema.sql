@@ -27,6 +27,33 @@ create table site_categories (
 insert into site_categories (name)
 values ('Agence'), ('Mandataire'), ('Notaire'), ('Particulier'), ('Portail'), ('Promoteur'), ('Réseau');
 
+-- A source is one imported file or area; importing it again replaces its points in one transaction. `revision` is that
+-- transaction: the revisions of all sources together tell whether a copy in memory is still the newest.
+create table points_of_interest_sources (
+  id integer generated always as identity primary key,
+  name text not null unique,
+  point_count integer not null,
+  imported_at timestamptz not null,
+  revision xid8 not null
+);
+
+create table points_of_interest (
+  source_id integer not null references points_of_interest_sources on delete cascade,
+  facility text not null,
+  lat double precision not null,
+  lon double precision not null,
+  name text,
+  attributes jsonb not null
+);
+create index points_of_interest_source on points_of_interest (source_id);
+
+-- Imported centres of communes; they go before those of the reference packages.
+create table commune_coordinates (
+  insee text primary key,
+  lat double precision not null,
+  lon double precision not null
+);
+
 -- `revision` is the writing transaction: readers poll `revision >= horizon`, where the horizon is the oldest
 -- transaction that was still running at their last poll, so a write that commits late is never skipped.
 -- A deleted search stays as a row until its deliveries are gone.
@@ -52,6 +79,10 @@ create table searches (
 create index searches_revision on searches (revision);
 create index searches_client_title on searches (client_id, title collate "fr-x-icu", number) where deleted_at is null;
 create index searches_client on searches (client_id, number) where deleted_at is null;
+create index searches_deleted on searches (deleted_at) where deleted_at is not null;
+
+-- From here to the dead letters, rows leave as fast as they come (domain/retention.ts): vacuum's default of a fifth of
+-- the table would let that much of it lie dead.
 
 -- `state` is what the adverts said last; `crawls` says when each was seen last and is the only part that a re-crawl
 -- without change rewrites (the state's TOAST pointer is copied). Market columns are derived, for medians at start-up.
@@ -66,7 +97,8 @@ create table properties (
   expired_at timestamptz,
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now()
-) with (fillfactor = 85);
+) with (fillfactor = 85, autovacuum_vacuum_scale_factor = 0.05, toast.autovacuum_vacuum_scale_factor = 0.05);
+create index properties_expired on properties (expired_at) where expired_at is not null;
 
 create table events (
   id bigint generated always as identity primary key,
@@ -79,7 +111,7 @@ create table events (
   percent_variation double precision,
   created_at timestamptz not null,
   recorded_at timestamptz not null default now()
-);
+) with (autovacuum_vacuum_scale_factor = 0.02);
 create index events_property on events (property_uuid, id);
 
 -- One row per (search, property) for ever. `began_at` is null while the property satisfied the search already when
@@ -91,7 +123,7 @@ create table matches (
   began_at timestamptz,
   updated_at timestamptz not null,
   unique (property_uuid, search_number)
-) with (fillfactor = 85);
+) with (fillfactor = 85, autovacuum_vacuum_scale_factor = 0.02);
 create index matches_search on matches (search_number, began_at desc, id) where began_at is not null;
 
 -- A property document as it was at a change, once per change and variant (with or without contacts).
@@ -99,9 +131,9 @@ create table snapshots (
   id uuid primary key,
   document text not null,
   created_at timestamptz not null default now()
-);
+) with (autovacuum_vacuum_scale_factor = 0.02, toast.autovacuum_vacuum_scale_factor = 0.02);
 
--- The body of a delivery is head || document || '}}'.
+-- The body of a delivery is head || document || '}}'. Its row is rewritten two or three times within minutes.
 create table deliveries (
   id uuid primary key,
   search_number integer not null,
@@ -112,18 +144,27 @@ create table deliveries (
   endpoint_key text not null,
   head text not null,
   snapshot_id uuid not null,
+  -- The trace that the advert's message belonged to (W3C Trace Context).
+  traceparent text,
   state text not null default 'queued',
   attempt_count smallint not null default 0,
+  -- Attempts made before the last replay; they do not count against the six of the present series.
+  attempts_spent smallint not null default 0,
+  replay_count smallint not null default 0,
   -- When the current attempt was claimed; while `sending`, `due_at` is the end of its lease.
   attempt_started_at timestamptz,
   due_at timestamptz not null default now(),
   created_at timestamptz not null default now(),
   finished_at timestamptz
-) with (fillfactor = 80);
+) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0);
 create index deliveries_search on deliveries (search_number, created_at desc, id);
-create index deliveries_open on deliveries (due_at) where state in ('queued', 'sending', 'retry_wait', 'parked');
+-- Parked deliveries stay out of the sweeper's index: there may be very many, and they are nobody's loss.
+create index deliveries_dispatched on deliveries (due_at) where state in ('queued', 'sending', 'retry_wait');
+create index deliveries_parked on deliveries (endpoint_key, due_at) where state = 'parked';
 create index deliveries_endpoint_open on deliveries (endpoint_key, due_at)
   where state in ('queued', 'sending', 'retry_wait', 'parked');
+-- What a replay looks for, and what the alert on exhausted deliveries counts.
+create index deliveries_failed on deliveries (endpoint_key, id) where state = 'failed';
 
 create table attempts (
   delivery_id uuid not null,
@@ -135,7 +176,25 @@ create table attempts (
   reason text,
   response_head text,
   primary key (delivery_id, number)
-);
+) with (autovacuum_vacuum_scale_factor = 0.02);
+
+-- What is known of an endpoint: written once a second by the couriers, read by operators and by couriers that start.
+create table endpoints (
+  key text primary key,
+  url text not null,
+  -- An operator has paused it: its deliveries are parked.
+  paused_at timestamptz,
+  -- Why, in their words.
+  pause_reason text,
+  -- Failed attempts since the last success.
+  failure_streak integer not null default 0,
+  last_success_at timestamptz,
+  last_failure_at timestamptz,
+  last_error text,
+  -- Attempts that a courier makes at once, as adapted; a hint for the next start.
+  concurrency smallint not null default 1
+) with (fillfactor = 50);
+create index endpoints_paused on endpoints (key) where paused_at is not null;
 
 -- Deliveries committed and not yet known to be published: one row per recorded batch.
 create table outbox (
@@ -157,3 +216,31 @@ create table dead_letters (
   received_at timestamptz not null default now(),
   unique (stream, sequence, body_hash)
 );
+
+-- What operators have decided about a stage (`intake`, `deliver`, `sweeper`) or the search index; every instance
+-- follows it. `generation` counts the rebuilds asked for. No row: nothing was ever decided.
+create table controls (
+  name text primary key,
+  paused_at timestamptz,
+  reason text,
+  generation integer not null default 0
+);
+
+-- Every process shows itself here; a row that has not been seen for a while is a process that is gone. Unlogged: after
+-- a crash of PostgreSQL the living write themselves anew.
+create unlogged table instances (
+  id uuid primary key,
+  host text not null,
+  process_id integer not null,
+  roles text[] not null,
+  version text not null,
+  started_at timestamptz not null,
+  seen_at timestamptz not null default clock_timestamp(),
+  stages jsonb not null,
+  search_index jsonb
+);
+
+-- One row: the number of the term in which an instance takes adverts in. Every recording transaction holds it shared,
+-- and the next leader counts it up, so nobody records in a term that is over (store/intake-leader.ts).
+create table intake_leader (term bigint not null);
+insert into intake_leader values (0);
