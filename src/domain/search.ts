@@ -1,7 +1,7 @@
 /** Saved searches: the members a client may write (specification, section 2.1; decisions, section 2) and their criteria. */
 
 import type { EventKind } from './codes.ts';
-import type { Criteria, Range } from './criteria.ts';
+import { type Criteria, type Range, UNBOUNDED } from './criteria.ts';
 import { parseExpressions } from './expressions.ts';
 import type { Polygon } from './geo.ts';
 import type { SearchNumber, Uuid } from './ids.ts';
@@ -113,7 +113,6 @@ export const SEARCH_DEFAULTS: Omit<SearchMembers, 'title'> = {
 export type SiteCategoryName = (id: number) => string | null;
 
 export function criteriaOf(members: SearchMembers, siteCategoryName: SiteCategoryName): Criteria {
-  const categoryNames = (ids: readonly number[]): string[] => ids.flatMap((id) => siteCategoryName(id) ?? []);
   const { lat, lon, radius } = members;
   return {
     transactionType: members.transactionType,
@@ -134,24 +133,38 @@ export function criteriaOf(members: SearchMembers, siteCategoryName: SiteCategor
         lat === null || lon === null || radius === null
           ? null
           : { lat: Number(lat), lon: Number(lon), radiusKm: Number(radius) },
-      inseeCodes: [...new Set([...members.includedCities, ...members.includedInseeCodes])],
+      inseeCodes: union(members.includedCities, members.includedInseeCodes),
       departmentCodes: members.includedDepartments,
       zipcodes: members.includedZipcodes,
       polygons: members.geoShapes,
     },
     excludedInseeCodes: members.excludedCities,
-    includedSiteCategories: categoryNames(members.includedSiteCategories),
-    excludedSiteCategories: categoryNames(members.excludedSiteCategories),
+    includedSiteCategories: namesOf(members.includedSiteCategories, siteCategoryName),
+    excludedSiteCategories: namesOf(members.excludedSiteCategories, siteCategoryName),
     expressions: parseExpressions(members.expressions),
   };
 }
 
+const NONE: readonly never[] = [];
+
 function listOf(codes: number | readonly number[] | null): readonly number[] {
-  if (codes === null) return [];
+  if (codes === null) return NONE;
   return typeof codes === 'number' ? [codes] : codes;
+}
+
+/** Each once; most searches fill neither list, or one with a single code. */
+function union(some: readonly string[], others: readonly string[]): readonly string[] {
+  if (some.length + others.length < 2) return some.length === 0 ? others : some;
+  return [...new Set([...some, ...others])];
+}
+
+/** Those that operators have not removed. */
+function namesOf(ids: readonly number[], siteCategoryName: SiteCategoryName): readonly string[] {
+  return ids.length === 0 ? NONE : ids.flatMap((id) => siteCategoryName(id) ?? []);
 }
 
 /** 0 is no bound on either side: a minimum of 0 never excludes a missing value (decisions, section 2). */
 function rangeOf(min: number | null, max: number | null): Range {
+  if ((min === null || min === 0) && (max === null || max === 0)) return UNBOUNDED;
   return { min: min === 0 ? null : min, max: max === 0 ? null : max };
 }

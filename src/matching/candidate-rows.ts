@@ -5,10 +5,11 @@
 
 import type { CircleRow } from './area-geometry.ts';
 import { AreaTree, type LeafList } from './area-tree.ts';
+import type { CodeTable } from './code-table.ts';
 import { createKernel, GROUP_LIST, GROUP_LIST_MAX, KERNEL_BYTES, type Kernel } from './kernel/kernel.ts';
 import { Leaf, type TreeNode } from './leaf.ts';
-import { PlaceTable, TreesByCode } from './place-table.ts';
-import { type PropertyView, writePlace, writeQuery } from './property-view.ts';
+import { PlaceTable } from './place-table.ts';
+import { type Codes, type PropertyView, writePlace, writeQuery } from './property-view.ts';
 import { CHUNK_ROWS_MAX, GroupMemory, groupBytes, LANES, NEEDS_EXACT_CHECK, type Row } from './row-groups.ts';
 import { RowTree } from './row-tree.ts';
 import type { RowPlaces } from './search-rows.ts';
@@ -19,10 +20,11 @@ export type TakeAnswers = (sureCount: number) => void;
 export class CandidateRows implements LeafList {
   readonly memory = new GroupMemory(KERNEL_BYTES);
   readonly kernel: Kernel;
-  readonly #insee = new PlaceTable<string>(this.memory, new Map());
-  readonly #departments = new PlaceTable<string>(this.memory, new Map());
-  readonly #zipcodes = new PlaceTable<string>(this.memory, new Map());
-  readonly #stems = new PlaceTable<number>(this.memory, new TreesByCode());
+  readonly #codes: Codes;
+  readonly #insee = new PlaceTable(this.memory);
+  readonly #departments = new PlaceTable(this.memory);
+  readonly #zipcodes = new PlaceTable(this.memory);
+  readonly #stems = new PlaceTable(this.memory);
   readonly #everywhere = new RowTree(this.memory, null);
   readonly #areas = new AreaTree(this.memory);
   #rowCount = 0;
@@ -34,7 +36,8 @@ export class CandidateRows implements LeafList {
   /** Groups tested for the last property. */
   #tested = 0;
 
-  constructor(simd: boolean | null) {
+  constructor(codes: Codes, simd: boolean | null) {
+    this.#codes = codes;
     this.kernel = createKernel(this.memory, simd);
   }
 
@@ -44,10 +47,10 @@ export class CandidateRows implements LeafList {
   }
 
   insert(row: Row, places: RowPlaces): void {
-    this.#insee.insertAll(places.inseeCodes, row);
-    this.#departments.insertAll(places.departmentCodes, row);
-    this.#zipcodes.insertAll(places.zipcodes, row);
-    this.#stems.insertAll(places.stems, row);
+    insertAll(this.#insee, this.#codes.insee, places.inseeCodes, row);
+    insertAll(this.#departments, this.#codes.departments, places.departmentCodes, row);
+    insertAll(this.#zipcodes, this.#codes.zipcodes, places.zipcodes, row);
+    for (const stem of places.stems) this.#stems.insert(stem, row);
     const { attention } = row;
     for (const circle of places.circles) this.#areas.insert(areaRow(row, circle, attention));
     row.attention = attention;
@@ -57,10 +60,10 @@ export class CandidateRows implements LeafList {
   }
 
   remove(row: Row, places: RowPlaces): void {
-    this.#insee.removeAll(places.inseeCodes, row);
-    this.#departments.removeAll(places.departmentCodes, row);
-    this.#zipcodes.removeAll(places.zipcodes, row);
-    this.#stems.removeAll(places.stems, row);
+    removeAll(this.#insee, this.#codes.insee, places.inseeCodes, row);
+    removeAll(this.#departments, this.#codes.departments, places.departmentCodes, row);
+    removeAll(this.#zipcodes, this.#codes.zipcodes, places.zipcodes, row);
+    for (const stem of places.stems) this.#stems.remove(stem, row);
     const { attention } = row;
     for (const circle of places.circles) this.#areas.remove(areaRow(row, circle, attention));
     row.attention = attention;
@@ -77,9 +80,9 @@ export class CandidateRows implements LeafList {
     this.#take = take;
     const { facts } = view;
     this.#hasArea = false;
-    for (const code of facts.inseeCodes) this.#visitTree(this.#insee.treeOf(code));
-    if (facts.departmentCode !== null) this.#visitTree(this.#departments.treeOf(facts.departmentCode));
-    for (const zipcode of facts.zipcodes) this.#visitTree(this.#zipcodes.treeOf(zipcode));
+    for (const code of view.inseeCodes) this.#visitTree(this.#insee.treeOf(code));
+    this.#visitTree(this.#departments.treeOf(view.departmentCode));
+    for (const code of view.zipcodes) this.#visitTree(this.#zipcodes.treeOf(code));
     if (this.#stems.size > 0) for (const stem of presentStems()) this.#visitTree(this.#stems.treeOf(stem));
     this.#visitTree(this.#everywhere);
     this.#flush();
@@ -101,23 +104,25 @@ export class CandidateRows implements LeafList {
   }
 
   addLeaf({ chunks, rowCount }: Leaf): void {
-    for (const [i, chunk] of chunks.entries()) {
-      this.addRows(chunk, Math.min(CHUNK_ROWS_MAX, rowCount - i * CHUNK_ROWS_MAX));
+    for (let i = 0, left = rowCount; i < chunks.length; i++, left -= CHUNK_ROWS_MAX) {
+      this.addRows(chunks[i] as number, Math.min(CHUNK_ROWS_MAX, left));
     }
   }
 
   #visitTree(tree: RowTree | undefined): void {
-    if (tree !== undefined) this.#visit(tree.root);
+    if (tree === undefined) return;
+    const { typeBit, transactionBit } = this.#view as PropertyView;
+    this.#visit(tree.root, typeBit, transactionBit);
   }
 
-  #visit(node: TreeNode): void {
-    if (!(node instanceof Leaf)) {
-      this.#visit(node.left);
-      this.#visit(node.right);
+  #visit(node: TreeNode, typeBit: number, transactionBit: number): void {
+    if ((node.accepts & typeBit) === 0 || (node.accepts & transactionBit) === 0) return;
+    if (node instanceof Leaf) {
+      this.addLeaf(node);
       return;
     }
-    const { typeBit, transactionBit } = this.#view as PropertyView;
-    if ((node.accepts & typeBit) !== 0 && (node.accepts & transactionBit) !== 0) this.addLeaf(node);
+    this.#visit(node.left, typeBit, transactionBit);
+    this.#visit(node.right, typeBit, transactionBit);
   }
 
   #flush(): void {
@@ -126,6 +131,19 @@ export class CandidateRows implements LeafList {
     this.#tested += this.#listed;
     this.#listed = 0;
     this.#take?.(sureCount);
+  }
+}
+
+/** Each row is one use of the code of its place. */
+function insertAll(table: PlaceTable, codes: CodeTable, texts: readonly string[], row: Row): void {
+  for (const text of texts) table.insert(codes.use(text), row);
+}
+
+function removeAll(table: PlaceTable, codes: CodeTable, texts: readonly string[], row: Row): void {
+  for (const text of texts) {
+    const code = codes.codeOf(text);
+    table.remove(code, row);
+    codes.release(code);
   }
 }
 

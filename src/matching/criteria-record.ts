@@ -11,10 +11,14 @@ import {
   EXPRESSION_WORD_LENGTH_MAX,
   type Expressions,
 } from '../domain/expressions.ts';
+import type { Circle } from '../domain/geo.ts';
 import type { CodeTable } from './code-table.ts';
 import type { ExpressionTable } from './expression-table.ts';
 import type { RecordArena } from './record-arena.ts';
 import {
+  allCodesOf,
+  BOUND_BITS,
+  CIRCLE_WORDS,
   COUNT_BITS,
   countOf,
   DEPARTMENTS,
@@ -36,6 +40,7 @@ import {
   PUBLISHER_LISTS,
   PUBLISHERS_SHIFT,
   packTypes,
+  placeCodesOf,
   polygonCountOf,
   rangesOf,
   TRANSACTION_SHIFT,
@@ -46,6 +51,7 @@ import {
   ZIPCODES,
 } from './record-layout.ts';
 import { polygonWords, readPolygons, writePolygons } from './record-polygons.ts';
+import type { Placement } from './search-rows.ts';
 
 /** Searches with more polygon corners than that are kept as they are: sixteen kilobytes. */
 const WORDS_MAX = 2048;
@@ -122,48 +128,75 @@ export function readRecord(address: number, arena: RecordArena, tables: RecordTa
   const numbers = arena.numbersAt(address);
   const head = arena.integerOffset(address);
   const flags = integers[head + FLAGS] as number;
-  let top = arena.numberOffset(address) + HEAD_WORDS;
-  let bit = 0;
-  const readRange = (): Range => {
-    const min = (flags >> bit++) & 1 ? (numbers[top++] as number) : null;
-    const max = (flags >> bit++) & 1 ? (numbers[top++] as number) : null;
-    return { min, max };
+  const [budget, pricePerMeter, surface, landSurface, room, bedroom, advertPrice] = readRanges(
+    flags,
+    numbers,
+    arena.numberOffset(address) + HEAD_WORDS,
+  ) as [Range, Range, Range, Range, Range, Range, Range];
+  const excluded = 2 * (arena.numberOffset(address) + listsOffset(flags)) + placeCodesOf(integers, head);
+  const includedCategories = excluded + countOf(integers, head, EXCLUDED_INSEE_CODES);
+  const excludedCategories = includedCategories + countOf(integers, head, INCLUDED_CATEGORIES);
+  const { insee, siteCategories } = tables;
+  return {
+    ...readPlacement(address, arena, tables),
+    ...{ budget, advertPrice, pricePerMeter, surface, landSurface, room, bedroom },
+    excludedInseeCodes: readList(integers, head, EXCLUDED_INSEE_CODES, excluded, insee),
+    includedSiteCategories: readList(integers, head, INCLUDED_CATEGORIES, includedCategories, siteCategories),
+    excludedSiteCategories: readList(integers, head, EXCLUDED_CATEGORIES, excludedCategories, siteCategories),
+    expressions: tables.expressions.expressionsOf(integers[head + EXPRESSION] as number),
   };
-  const [budget, pricePerMeter, surface, landSurface] = [readRange(), readRange(), readRange(), readRange()];
-  const [room, bedroom, advertPrice] = [readRange(), readRange(), readRange()];
-  const circle =
-    (flags & HAS_CIRCLE) === 0
-      ? null
-      : { lat: numbers[top++] as number, lon: numbers[top++] as number, radiusKm: numbers[top++] as number };
-  let code = 2 * top;
-  const readList = (table: CodeTable, list: number): string[] => {
-    const texts: string[] = [];
-    for (let count = countOf(integers, head, list); count > 0; count--) {
-      texts.push(table.textOf(integers[code++] as number));
-    }
-    return texts;
-  };
-  const inseeCodes = readList(tables.insee, INSEE_CODES);
-  const departmentCodes = readList(tables.departments, DEPARTMENTS);
-  const zipcodes = readList(tables.zipcodes, ZIPCODES);
-  const excludedInseeCodes = readList(tables.insee, EXCLUDED_INSEE_CODES);
-  const includedSiteCategories = readList(tables.siteCategories, INCLUDED_CATEGORIES);
-  const excludedSiteCategories = readList(tables.siteCategories, EXCLUDED_CATEGORIES);
-  const polygons = readPolygons(numbers, (code + 1) >> 1, polygonCountOf(integers, head));
+}
+
+/** The part of the criteria that tells where the rows are. */
+export function readPlacement(address: number, arena: RecordArena, tables: RecordTables): Placement {
+  const integers = arena.integersAt(address);
+  const numbers = arena.numbersAt(address);
+  const head = arena.integerOffset(address);
+  const flags = integers[head + FLAGS] as number;
+  const lists = arena.numberOffset(address) + listsOffset(flags);
+  const departments = 2 * lists + countOf(integers, head, INSEE_CODES);
+  const zipcodes = departments + countOf(integers, head, DEPARTMENTS);
+  const polygons = (2 * lists + allCodesOf(integers, head) + 1) >> 1;
   const transaction = (flags >> TRANSACTION_SHIFT) & 3;
   const furnished = (flags >> FURNISHED_SHIFT) & 3;
   return {
     transactionType: transaction === 0 ? null : transaction - 1,
     propertyTypes: unpackTypes(integers[head + TYPES_AND_POLYGONS] as number),
     publisherTypes: PUBLISHER_LISTS[flags >> PUBLISHERS_SHIFT] as readonly number[],
-    ...{ budget, advertPrice, pricePerMeter, surface, landSurface, room, bedroom },
     furnished: furnished === 0 ? null : furnished === 2,
     withCoherentPrice: (flags & IS_COHERENT) !== 0,
     withVirtualTour: (flags & HAS_TOUR) !== 0,
-    areas: { circle, inseeCodes, departmentCodes, zipcodes, polygons },
-    ...{ excludedInseeCodes, includedSiteCategories, excludedSiteCategories },
-    expressions: tables.expressions.expressionsOf(integers[head + EXPRESSION] as number),
+    areas: {
+      circle: (flags & HAS_CIRCLE) === 0 ? null : readCircle(numbers, lists - CIRCLE_WORDS),
+      inseeCodes: readList(integers, head, INSEE_CODES, 2 * lists, tables.insee),
+      departmentCodes: readList(integers, head, DEPARTMENTS, departments, tables.departments),
+      zipcodes: readList(integers, head, ZIPCODES, zipcodes, tables.zipcodes),
+      polygons: readPolygons(numbers, polygons, polygonCountOf(integers, head)),
+    },
   };
+}
+
+function readRanges(flags: number, numbers: Float64Array, start: number): Range[] {
+  const ranges: Range[] = [];
+  let top = start;
+  for (let bit = 0; bit < BOUND_BITS; bit += 2) {
+    const min = (flags >> bit) & 1 ? (numbers[top++] as number) : null;
+    const max = (flags >> (bit + 1)) & 1 ? (numbers[top++] as number) : null;
+    ranges.push({ min, max });
+  }
+  return ranges;
+}
+
+function readCircle(numbers: Float64Array, start: number): Circle {
+  const [lat, lon, radiusKm] = [numbers[start], numbers[start + 1], numbers[start + 2]] as [number, number, number];
+  return { lat, lon, radiusKm };
+}
+
+function readList(integers: Int32Array, head: number, list: number, start: number, table: CodeTable): string[] {
+  const texts: string[] = [];
+  const end = start + countOf(integers, head, list);
+  for (let code = start; code < end; code++) texts.push(table.textOf(integers[code] as number));
+  return texts;
 }
 
 export function expressionOf(address: number, arena: RecordArena): number {

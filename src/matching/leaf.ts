@@ -16,6 +16,8 @@ export interface Split {
   readonly at: number;
   left: TreeNode;
   right: TreeNode;
+  /** At least what the rows below accept: removals do not narrow it. */
+  accepts: number;
 }
 
 /** What the R-tree holds: the box of a leaf, as wide as when it was last entered. */

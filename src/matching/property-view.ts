@@ -96,7 +96,9 @@ export function readTexts(view: PropertyView, expressions: ExpressionTable): voi
 }
 
 export function textsOf(facts: PropertyFacts, adverts: readonly AdvertFacts[]): readonly string[] {
-  return [...facts.texts, ...adverts.flatMap((advert) => advert.texts)];
+  const texts = [...facts.texts];
+  for (const advert of adverts) for (const text of advert.texts) texts.push(text);
+  return texts;
 }
 
 /** Writes what the kernel compares, the place apart. */

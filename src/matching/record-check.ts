@@ -6,6 +6,7 @@ import type { ExpressionTable } from './expression-table.ts';
 import { type PropertyView, readTexts, textsOf } from './property-view.ts';
 import type { RecordArena } from './record-arena.ts';
 import {
+  allCodesOf,
   BOUND_BITS,
   CIRCLE_WORDS,
   countOf,
@@ -24,6 +25,7 @@ import {
   listsOffset,
   PUBLISHER_LISTS,
   PUBLISHERS_SHIFT,
+  placeCodesOf,
   polygonCountOf,
   TRANSACTION_SHIFT,
   TYPES_AND_POLYGONS,
@@ -59,7 +61,7 @@ export function holdsInRecord(
   if (!isInAreas(integers, numbers, head, lists, view)) return false;
 
   const excludedCount = countOf(integers, head, EXCLUDED_CATEGORIES);
-  const categories = 2 * lists + placeCodes(integers, head) + countOf(integers, head, EXCLUDED_INSEE_CODES);
+  const categories = 2 * lists + placeCodesOf(integers, head) + countOf(integers, head, EXCLUDED_INSEE_CODES);
   const firstExcluded = categories + countOf(integers, head, INCLUDED_CATEGORIES);
   const adverts =
     excludedCount === 0
@@ -142,22 +144,7 @@ function isInAreas(
     if (isInCircle({ ...centre, radiusKm: numbers[circle + 2] as number }, lat, lon)) return true;
   }
   if (polygonCount === 0) return false;
-  return isInPolygons(numbers, (2 * lists + allCodes(integers, head) + 1) >> 1, polygonCount, lat, lon);
-}
-
-function placeCodes(integers: Int32Array, head: number): number {
-  return (
-    countOf(integers, head, INSEE_CODES) + countOf(integers, head, DEPARTMENTS) + countOf(integers, head, ZIPCODES)
-  );
-}
-
-function allCodes(integers: Int32Array, head: number): number {
-  return (
-    placeCodes(integers, head) +
-    countOf(integers, head, EXCLUDED_INSEE_CODES) +
-    countOf(integers, head, INCLUDED_CATEGORIES) +
-    countOf(integers, head, EXCLUDED_CATEGORIES)
-  );
+  return isInPolygons(numbers, (2 * lists + allCodesOf(integers, head) + 1) >> 1, polygonCount, lat, lon);
 }
 
 function contains(integers: Int32Array, start: number, count: number, code: number | undefined): boolean {

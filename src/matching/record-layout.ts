@@ -62,6 +62,22 @@ export function countOf(integers: Int32Array, head: number, list: number): numbe
   return ((integers[head + LIST_COUNTS + integer] as number) >>> shift) & max;
 }
 
+/** Codes of the three lists of places, which come first. */
+export function placeCodesOf(integers: Int32Array, head: number): number {
+  return (
+    countOf(integers, head, INSEE_CODES) + countOf(integers, head, DEPARTMENTS) + countOf(integers, head, ZIPCODES)
+  );
+}
+
+export function allCodesOf(integers: Int32Array, head: number): number {
+  return (
+    placeCodesOf(integers, head) +
+    countOf(integers, head, EXCLUDED_INSEE_CODES) +
+    countOf(integers, head, INCLUDED_CATEGORIES) +
+    countOf(integers, head, EXCLUDED_CATEGORIES)
+  );
+}
+
 export function polygonCountOf(integers: Int32Array, head: number): number {
   return (integers[head + TYPES_AND_POLYGONS] as number) >>> POLYGONS_SHIFT;
 }

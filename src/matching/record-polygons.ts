@@ -27,13 +27,19 @@ export function writePolygons(polygons: readonly Polygon[], numbers: Float64Arra
 }
 
 export function readPolygons(numbers: Float64Array, start: number, count: number): Polygon[] {
+  const polygons: Polygon[] = [];
   let top = start;
-  const readRing = (): Position[] =>
-    Array.from(
-      { length: numbers[top++] as number },
-      () => [numbers[top++] as number, numbers[top++] as number] as const,
-    );
-  return Array.from({ length: count }, () => Array.from({ length: numbers[top++] as number }, readRing));
+  for (let left = count; left > 0; left--) {
+    const rings: Position[][] = [];
+    for (let ringsLeft = numbers[top++] as number; ringsLeft > 0; ringsLeft--) {
+      const ring: Position[] = [];
+      const end = top + 1 + 2 * (numbers[top] as number);
+      for (top += 1; top < end; top += 2) ring.push([numbers[top] as number, numbers[top + 1] as number]);
+      rings.push(ring);
+    }
+    polygons.push(rings);
+  }
+  return polygons;
 }
 
 /** `isInPolygon` of `domain/geo` for any of `count` polygons, as `criteria-record` writes them. */

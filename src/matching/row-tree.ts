@@ -65,11 +65,17 @@ export class RowTree {
   }
 
   insert(row: Row): void {
-    const leaf = this.#leafOf(row);
+    const accepts = acceptsOf(row.types, row.needs);
+    let node = this.root;
+    while (!(node instanceof Leaf)) {
+      node.accepts |= accepts;
+      node = goesRight(node, row) ? node.right : node.left;
+    }
+    const leaf = node;
     const position = appendLane(leaf, this.#memory, this.#hasArea);
     const group = leaf.groupAt(position, this.#hasArea);
     this.#memory.write(group, position % LANES, row, this.#hasArea);
-    leaf.accepts |= acceptsOf(row.types, row.needs);
+    leaf.accepts |= accepts;
     if (this.#watcher !== null) {
       writeBoxOfRow(row.latitude, row.longitude, row.reach, rowBox);
       this.#cover(leaf, rowBox);
@@ -141,7 +147,7 @@ export class RowTree {
     if (chosen === null) return;
     const left = new Leaf();
     const right = new Leaf();
-    const split: Split = { parent: null, axis: chosen.axis, at: chosen.at, left, right };
+    const split: Split = { parent: null, axis: chosen.axis, at: chosen.at, left, right, accepts: leaf.accepts };
     const row = { number: 0, types: 0, needs: 0, latitude: 0, longitude: 0, reach: 0 };
     this.#replace(leaf, split);
     left.parent = split;

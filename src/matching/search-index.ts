@@ -12,7 +12,14 @@ import type { SearchNumber } from '../domain/ids.ts';
 import { type PropertyFacts, sameFacts } from '../domain/property-facts.ts';
 import { CandidateRows } from './candidate-rows.ts';
 import { CodeTable } from './code-table.ts';
-import { expressionOf, freeRecord, type RecordTables, readRecord, writeRecord } from './criteria-record.ts';
+import {
+  expressionOf,
+  freeRecord,
+  type RecordTables,
+  readPlacement,
+  readRecord,
+  writeRecord,
+} from './criteria-record.ts';
 import { ExpressionTable } from './expression-table.ts';
 import { CHECK_ANSWERS, CHECK_COUNT, CHECK_INTEGERS, OPEN_ROW, SURE_ANSWERS } from './kernel/kernel.ts';
 import { NumberList } from './number-list.ts';
@@ -21,7 +28,7 @@ import { RecordArena } from './record-arena.ts';
 import { holdsInRecord } from './record-check.ts';
 import { createRow, LANES, NEEDS_EXACT_CHECK, NEEDS_TEXT_CHECK, REPEATS, REPEATS_BY_INSEE } from './row-groups.ts';
 import { SearchAddresses } from './search-addresses.ts';
-import { placesOf, type RowPlaces, writeRow } from './search-rows.ts';
+import { placesOf, writeKinds, writeRow } from './search-rows.ts';
 
 export interface SearchIndexStats {
   readonly searches: number;
@@ -88,7 +95,7 @@ class ColumnarSearchIndex implements SearchIndex {
   readonly #repeated = new Set<SearchNumber>();
 
   constructor(simd: boolean | null) {
-    this.#rows = new CandidateRows(simd);
+    this.#rows = new CandidateRows(this.#tables, simd);
   }
 
   get size(): number {
@@ -104,15 +111,14 @@ class ColumnarSearchIndex implements SearchIndex {
     const address = writeRecord(criteria, this.#records, this.#tables);
     if (address === null) this.#unusual.set(number, criteria);
     this.#addresses.add(number, address ?? UNUSUAL);
-    this.#rows.insert(this.#row, this.#prepareRow(number, criteria, address));
+    this.#insertRows(number, criteria, address);
   }
 
   delete(number: SearchNumber): boolean {
     const address = this.#addresses.get(number);
     if (address === null) return false;
     this.#lastFacts = null;
-    const criteria = this.#unusual.get(number) ?? readRecord(address, this.#records, this.#tables);
-    this.#rows.remove(this.#row, this.#prepareRow(number, criteria, address === UNUSUAL ? null : address));
+    this.#removeRows(number, address);
     this.#addresses.delete(number);
     if (address === UNUSUAL) this.#unusual.delete(number);
     else freeRecord(address, this.#records, this.#tables);
@@ -219,8 +225,8 @@ class ColumnarSearchIndex implements SearchIndex {
     return holdsInRecord(address, this.#records, view, this.#expressions);
   }
 
-  /** Writes the row that all rows of the search share and says where they go. `address`: null for no record. */
-  #prepareRow(number: SearchNumber, criteria: Criteria, address: number | null): RowPlaces {
+  /** `address`: null for no record. */
+  #insertRows(number: SearchNumber, criteria: Criteria, address: number | null): void {
     const row = this.#row;
     row.number = number;
     row.address = address ?? UNUSUAL;
@@ -228,7 +234,19 @@ class ColumnarSearchIndex implements SearchIndex {
     row.expression = this.#expressions.rowCodeOf(expression);
     const places = placesOf(criteria, this.#expressions.requiredOf(expression));
     writeRow(criteria, places, address !== null, row);
-    return places;
+    this.#rows.insert(row, places);
+  }
+
+  #removeRows(number: SearchNumber, address: number): void {
+    const row = this.#row;
+    const isUsual = address !== UNUSUAL;
+    row.number = number;
+    const placement = isUsual
+      ? readPlacement(address, this.#records, this.#tables)
+      : (this.#unusual.get(number) as Criteria);
+    const expression = isUsual ? expressionOf(address, this.#records) : 0;
+    writeKinds(placement, isUsual, row);
+    this.#rows.remove(row, placesOf(placement, this.#expressions.requiredOf(expression)));
   }
 }
 

@@ -27,6 +27,18 @@ import {
 const INDIVIDUAL = 0;
 const RENT_NEEDS = [NEEDS_SALE, NEEDS_RENT];
 
+/** What of the criteria says where rows go: all that it takes to find them again. */
+export type Placement = Pick<
+  Criteria,
+  | 'transactionType'
+  | 'propertyTypes'
+  | 'publisherTypes'
+  | 'furnished'
+  | 'withCoherentPrice'
+  | 'withVirtualTour'
+  | 'areas'
+>;
+
 /** Where a search's rows go. Keys are distinct within each list; with no place at all, it goes everywhere. */
 export interface RowPlaces {
   readonly inseeCodes: readonly string[];
@@ -40,7 +52,7 @@ export interface RowPlaces {
 const EVERYWHERE: RowPlaces = { inseeCodes: [], departmentCodes: [], zipcodes: [], circles: [], stems: [] };
 
 /** `required`: codes of stems of which a matching text has at least one; null where that cannot be said. */
-export function placesOf({ areas }: Criteria, required: readonly number[] | null): RowPlaces {
+export function placesOf({ areas }: Placement, required: readonly number[] | null): RowPlaces {
   const circles: CircleRow[] = [];
   // An area that the R-tree cannot hold: the exact check of every property decides.
   if (areas.circle !== null && !addTo(circles, circleRow(areas.circle))) return EVERYWHERE;
@@ -60,8 +72,7 @@ export function placesOf({ areas }: Criteria, required: readonly number[] | null
 
 /** Writes everything into `row` but the number, the expression and the area. */
 export function writeRow(criteria: Criteria, places: RowPlaces, isUsual: boolean, row: Row): void {
-  row.types = isUsual ? typesOf(criteria.propertyTypes) : ANY_TYPE;
-  row.needs = isUsual ? needsOf(criteria) : 0;
+  writeKinds(criteria, isUsual, row);
   row.attention = attentionOf(criteria, places, isUsual);
   const ranges = rangesOf(criteria);
   for (let measure = 0; measure < MEASURES.length; measure++) {
@@ -72,6 +83,12 @@ export function writeRow(criteria: Criteria, places: RowPlaces, isUsual: boolean
   }
 }
 
+/** Writes the kinds of property that the row accepts: with the number and the area, what tells it from others. */
+export function writeKinds(placement: Placement, isUsual: boolean, row: Row): void {
+  row.types = isUsual ? typesOf(placement.propertyTypes) : ANY_TYPE;
+  row.needs = isUsual ? needsOf(placement) : 0;
+}
+
 function typesOf(propertyTypes: readonly number[]): number {
   if (propertyTypes.length === 0) return ANY_TYPE;
   let types = 0;
@@ -79,11 +96,11 @@ function typesOf(propertyTypes: readonly number[]): number {
   return types;
 }
 
-function needsOf(criteria: Criteria): number {
-  const { transactionType, furnished, publisherTypes } = criteria;
+function needsOf(placement: Placement): number {
+  const { transactionType, furnished, publisherTypes } = placement;
   let needs = transactionType === null ? 0 : (RENT_NEEDS[transactionType] as number);
-  if (criteria.withCoherentPrice) needs |= NEEDS_COHERENT_PRICE;
-  if (criteria.withVirtualTour) needs |= NEEDS_TOUR;
+  if (placement.withCoherentPrice) needs |= NEEDS_COHERENT_PRICE;
+  if (placement.withVirtualTour) needs |= NEEDS_TOUR;
   if (furnished !== null) needs |= furnished ? NEEDS_FURNISHED : NEEDS_UNFURNISHED;
   if (publisherTypes.length === 1) needs |= publisherTypes[0] === INDIVIDUAL ? NEEDS_INDIVIDUAL : NEEDS_PROFESSIONAL;
   return needs;
