@@ -51,11 +51,7 @@ function mayImport(layer: string, target: string): boolean {
 }
 
 /** Owed: functions that grew too long, by file. Split them, then take them off. Nothing may be added. */
-const LONG_FUNCTIONS_OWED: readonly string[] = [
-  'src/pipeline/courier.ts',
-  'src/pipeline/delivery-attempts.ts',
-  'src/pipeline/matcher.ts',
-];
+const LONG_FUNCTIONS_OWED: readonly string[] = ['src/pipeline/courier.ts', 'src/pipeline/delivery-attempts.ts'];
 
 /** Packages that one layer alone speaks to. */
 const OWN_PACKAGES: Readonly<Record<string, string>> = { nats: 'broker' };

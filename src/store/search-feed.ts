@@ -6,7 +6,7 @@
 
 import type { SearchNumber } from '../domain/ids.ts';
 import type { SearchMembers } from '../domain/search.ts';
-import { type Database, transaction } from './database.ts';
+import { type Database, type Queryable, transaction } from './database.ts';
 import { membersOfStored, type StoredMembers } from './searches.ts';
 
 export interface SearchChange {
@@ -18,7 +18,13 @@ export interface SearchChange {
 /** Opaque: hand it to the next poll. Null asks for everything. */
 export type SearchHorizon = string;
 
-const PAGE_ROWS = 10_000;
+/** What a process reads and takes in within some ten milliseconds, after which it turns to other work. */
+const PAGE_ROWS = 1_000;
+
+interface FeedRow {
+  readonly number: SearchNumber;
+  readonly members: StoredMembers | null;
+}
 
 /**
  * Calls `onSearch` for every search written since `horizon`, in bounded memory. All pages and the new horizon are one
@@ -40,17 +46,30 @@ export async function changedSince(
         select number, case when deleted_at is null then members end as members from searches
         where ${horizon === null ? 'deleted_at is null' : `revision >= '${xid8(horizon)}'`}`,
     });
-    for (;;) {
-      const { rows } = await connection.query<{ number: SearchNumber; members: StoredMembers | null }>(
-        `fetch ${PAGE_ROWS} from feed`,
-      );
+    for await (const rows of pagesOfFeed(connection)) {
       for (const { number, members } of rows) {
         onSearch({ number, members: members === null ? null : membersOfStored(members) });
       }
-      if (rows.length < PAGE_ROWS) break;
     }
     return (taken[0] as { horizon: string }).horizon;
   });
+}
+
+/** PostgreSQL reads the next page while this process takes in the last one. */
+async function* pagesOfFeed(connection: Queryable): AsyncGenerator<readonly FeedRow[]> {
+  const fetch = () => connection.query<FeedRow>(`fetch ${PAGE_ROWS} from feed`);
+  let ahead = fetch();
+  try {
+    for (;;) {
+      const { rows } = await ahead;
+      if (rows.length === 0) return;
+      ahead = fetch();
+      yield rows;
+    }
+  } finally {
+    // The consumer may have thrown; what becomes of a page that nobody reads is no error of its own.
+    await ahead.catch(() => undefined);
+  }
 }
 
 /** DECLARE takes no parameters: only digits may get into its text. */
