@@ -1,13 +1,9 @@
-/** What the command line asks for, and nothing else. */
+/**
+ * What the command line asks for, and nothing else. A command loads its own modules alone: the whole daemon would treble
+ * the time that `vigie admin` takes.
+ */
 
 import { parseArgs } from 'node:util';
-import { runAdmin } from './cli/admin/admin.ts';
-import { natsUrlOf, withDatabase } from './cli/connect.ts';
-import { runDemo } from './cli/demo.ts';
-import { importCoordinateFile, importPointFile } from './cli/import.ts';
-import { createKey, listKeys, revokeKey } from './cli/keys.ts';
-import { publishLines } from './cli/publish.ts';
-import { serve } from './cli/serve.ts';
 import { CommandError, print } from './cli/terminal.ts';
 import { ConfigError, readConfig } from './config.ts';
 import { VERSION } from './version.ts';
@@ -31,11 +27,14 @@ const USAGE_EXIT = 2;
 
 async function main([command = 'help', ...args]: readonly string[]): Promise<void> {
   switch (command) {
-    case 'serve':
+    case 'serve': {
       parse(args, {}, 0);
+      const { serve } = await import('./cli/serve.ts');
       return serve(readConfig());
+    }
     case 'demo': {
       const { values } = parse(args, { seconds: { type: 'string' }, seed: { type: 'string' } }, 0);
+      const { runDemo } = await import('./cli/demo.ts');
       return runDemo({ seconds: wholeNumber('seconds', values.seconds), seed: wholeNumber('seed', values.seed) });
     }
     case 'publish': {
@@ -46,8 +45,10 @@ async function main([command = 'help', ...args]: readonly string[]): Promise<voi
       return keysCommand(args);
     case 'import':
       return importCommand(args);
-    case 'admin':
+    case 'admin': {
+      const { runAdmin } = await import('./cli/admin/admin.ts');
       return runAdmin(args);
+    }
     case 'help':
     case '--help':
     case '-h':
@@ -60,6 +61,8 @@ async function main([command = 'help', ...args]: readonly string[]): Promise<voi
 }
 
 async function publishCommand(file: string | null): Promise<void> {
+  const { natsUrlOf } = await import('./cli/connect.ts');
+  const { publishLines } = await import('./cli/publish.ts');
   const summary = await publishLines({
     natsUrl: await natsUrlOf(readConfig()),
     file,
@@ -71,6 +74,8 @@ async function publishCommand(file: string | null): Promise<void> {
 }
 
 async function keysCommand([action = '', ...args]: readonly string[]): Promise<void> {
+  const { withDatabase } = await import('./cli/connect.ts');
+  const { createKey, listKeys, revokeKey } = await import('./cli/keys.ts');
   if (action === 'create') {
     const { values } = parse(args, { client: { type: 'string' }, name: { type: 'string', default: 'default' } }, 0);
     const { client, name } = values;
@@ -88,6 +93,8 @@ async function keysCommand([action = '', ...args]: readonly string[]): Promise<v
 }
 
 async function importCommand([what = '', ...args]: readonly string[]): Promise<void> {
+  const { withDatabase } = await import('./cli/connect.ts');
+  const { importCoordinateFile, importPointFile } = await import('./cli/import.ts');
   const { values, positionals } = parse(args, { source: { type: 'string' }, format: { type: 'string' } }, 1);
   const [path] = positionals;
   if (path === undefined) throw new UsageError('import needs a FILE');
