@@ -6,8 +6,9 @@ import fc from 'fast-check';
 import { type Criteria, explain, satisfies, UNBOUNDED } from '../src/domain/criteria.ts';
 import { distanceKm } from '../src/domain/geo.ts';
 import { type AdvertFacts, type PropertyFacts, sameFacts } from '../src/domain/property-facts.ts';
+import { criteriaOf, SEARCH_DEFAULTS, type SearchMembers } from '../src/domain/search.ts';
 import { createSearchIndex } from '../src/matching/search-index.ts';
-import { facts } from './support/criteria-arbitrary.ts';
+import { criteria, facts } from './support/criteria-arbitrary.ts';
 
 const EVERYWHERE: Criteria['areas'] = { circle: null, inseeCodes: [], departmentCodes: [], zipcodes: [], polygons: [] };
 
@@ -210,6 +211,39 @@ test('explain names what is set, live adverts first, and satisfies is its conjun
   assert.ok(!satisfies(search, FLAT));
 });
 
+test('every criterion decides alone, both ways, among the cases that the index is compared on', () => {
+  const decided = { holding: new Set<string>(), failing: new Set<string>() };
+  const cases = fc.sample(fc.tuple(criteria, facts), { numRuns: 60_000, seed: 12 });
+  for (const [search, property] of cases) {
+    const verdicts = explain(search, property);
+    const failing = verdicts.filter(({ holds }) => !holds);
+    if (failing.length === 1) decided.failing.add((failing[0] as { criterion: string }).criterion);
+    if (failing.length === 0) for (const { criterion } of verdicts) decided.holding.add(criterion);
+  }
+  const all = [
+    ...['liveAdvert', 'transactionType', 'propertyTypes', 'publisherTypes', 'furnished', 'withCoherentPrice'],
+    ...['budget', 'pricePerMeter', 'surface', 'landSurface', 'room', 'bedroom', 'advertPrice', 'withVirtualTour'],
+    ...['includedSiteCategories', 'areas', 'excludedCities', 'expressions'],
+  ].sort();
+  assert.deepEqual([...decided.holding].sort(), all);
+  assert.deepEqual([...decided.failing].sort(), all);
+});
+
+test('a bound of 0 is none: neither excludes, not even a value that is missing', () => {
+  const [budget, others] = [criteriaFrom({ budgetMin: 0, budgetMax: 0 }), criteriaFrom({ roomMax: 0, surfaceMin: 0 })];
+  for (const price of [null, 0, 1, 250_000]) assert.ok(matches(budget, { price }));
+  assert.ok(matches(others, { room: null, surface: null }));
+  assert.ok(!matches(criteriaFrom({ budgetMin: 0, budgetMax: 1 }), { price: null }));
+  assert.ok(matches(criteriaFrom({ budgetMin: 0, budgetMax: 1 }), { price: 0 }));
+});
+
+test('included cities and INSEE codes are one list, each code once', () => {
+  const search = criteriaFrom({ includedCities: ['75056', '2A004'], includedInseeCodes: ['97411', '75056'] });
+  assert.deepEqual(search.areas.inseeCodes, ['75056', '2A004', '97411']);
+  assert.deepEqual(criteriaFrom({ includedInseeCodes: ['75056'] }).areas.inseeCodes, ['75056']);
+  assert.ok(matches(search));
+});
+
 test('facts differ when any of their values does', () => {
   fc.assert(
     fc.property(facts, facts, (a, b) => {
@@ -222,6 +256,12 @@ test('facts differ when any of their values does', () => {
     }),
   );
 });
+
+/** Of a search with these members and the price filter off; site category 1 alone has a name. */
+function criteriaFrom(members: Partial<SearchMembers>): Criteria {
+  const all = { ...SEARCH_DEFAULTS, title: '', withCoherentPrice: null, ...members };
+  return criteriaOf(all, (id) => (id === 1 ? 'portail' : null));
+}
 
 function isSame(a: unknown, b: unknown): boolean {
   return JSON.stringify(a) === JSON.stringify(b);
