@@ -12,12 +12,14 @@ import type { Valve } from './valve.ts';
 
 /** What becomes of a message. One place per stage decides it. */
 export type Disposition =
-  | { readonly type: 'ack' }
+  /** `isAnswered: false` does not wait for the server: what is lost on the way comes back. */
+  | { readonly type: 'ack'; readonly isAnswered?: boolean }
   | { readonly type: 'nak'; readonly delayMs: number }
   | { readonly type: 'term' };
 
 export interface PulledMessage {
   readonly stream: string;
+  readonly consumer: string;
   readonly sequence: number;
   readonly subject: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -161,6 +163,7 @@ function pulledMessage({ connection }: Broker, message: Msg, options: PullOption
   const { sequence, storedAtMs } = placeOf(message.reply ?? '');
   return {
     stream: options.stream,
+    consumer: options.consumer,
     sequence,
     subject: message.subject,
     headers: headersOf(message),
@@ -170,7 +173,8 @@ function pulledMessage({ connection }: Broker, message: Msg, options: PullOption
       try {
         switch (disposition.type) {
           case 'ack':
-            await connection.request(message.reply ?? '', '+ACK', { timeout: ACKNOWLEDGE_TIMEOUT_MS });
+            if (disposition.isAnswered === false) message.respond('+ACK');
+            else await connection.request(message.reply ?? '', '+ACK', { timeout: ACKNOWLEDGE_TIMEOUT_MS });
             return;
           case 'nak':
             message.respond(nakOf(disposition.delayMs));

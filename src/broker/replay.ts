@@ -22,7 +22,7 @@ export async function startInOrder(broker: Broker, stream: string, consumer: str
     const { first_seq } = (await broker.manager.streams.info(stream)).state;
     for (next = Math.max(next, first_seq); next <= sequence; next++) {
       const stored = await storedMessage(broker, stream, next);
-      if (stored !== null) await handOn({ ...stored, stream, sequence: next, settle: async () => undefined });
+      if (stored !== null) await handOn({ ...stored, stream, consumer, sequence: next, settle: async () => undefined });
     }
   }
 

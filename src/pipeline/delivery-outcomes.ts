@@ -6,6 +6,7 @@
 
 import { setTimeout as wait } from 'node:timers/promises';
 import { type ActorFailure, spawn } from '../actor/actor.ts';
+import { acknowledgeAll } from '../broker/acknowledge.ts';
 import type { Broker } from '../broker/connection.ts';
 import { type Publication, publishAll } from '../broker/publish.ts';
 import type { PulledMessage } from '../broker/pull.ts';
@@ -92,22 +93,21 @@ async function settleMessages(
 ): Promise<void> {
   const retries: Publication[] = [];
   const moved: PulledMessage[] = [];
-  const work: Promise<void>[] = [];
+  const done: PulledMessage[] = [];
   for (const [position, { delivery, message, isRetryMessage }] of batch.entries()) {
     const { after, retryInMs, attemptCount } = settled[position] as SettledAttempt;
     if (after.state !== 'retry_wait') {
-      if (message !== null) work.push(message.settle({ type: 'ack' }));
+      if (message !== null) done.push(message);
     } else if (message !== null && isRetryMessage) {
-      work.push(message.settle({ type: 'nak', delayMs: Math.max(1, retryInMs) }));
+      void message.settle({ type: 'nak', delayMs: Math.max(1, retryInMs) });
     } else {
       retries.push(retryOf(delivery, Date.now() + retryInMs, `${delivery.id}-${attemptCount}`));
       if (message !== null) moved.push(message);
     }
   }
-  if (await publishUntilHeld(retries, dependencies, isDraining)) {
-    for (const message of moved) work.push(message.settle({ type: 'ack' }));
-  }
-  await Promise.all(work);
+  const acknowledged = acknowledgeAll(done);
+  if (await publishUntilHeld(retries, dependencies, isDraining)) await acknowledgeAll(moved);
+  await acknowledged;
 }
 
 /**

@@ -3,6 +3,7 @@
  * the intake messages. A crash at any point repeats work that the rows recognise as done.
  */
 
+import { acknowledgeAll } from '../broker/acknowledge.ts';
 import type { Broker } from '../broker/connection.ts';
 import { type Publication, publishAll } from '../broker/publish.ts';
 import type { PulledMessage } from '../broker/pull.ts';
@@ -21,7 +22,7 @@ export interface RecordedBatch {
 export async function dispatch(broker: Broker, database: Database, batch: RecordedBatch): Promise<void> {
   if (batch.outbox !== null) await publishEntry(broker, database, batch.outbox, batch.deliveries);
   await Promise.all([
-    ...batch.understood.map((message) => message.settle({ type: 'ack' })),
+    acknowledgeAll(batch.understood),
     ...batch.poison.map((message) => message.settle({ type: 'term' })),
   ]);
 }

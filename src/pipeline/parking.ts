@@ -5,6 +5,7 @@
  */
 
 import { type ActorFailure, spawn } from '../actor/actor.ts';
+import { acknowledgeAll } from '../broker/acknowledge.ts';
 import type { PulledMessage } from '../broker/pull.ts';
 import type { Uuid } from '../domain/ids.ts';
 import type { Database } from '../store/database.ts';
@@ -45,7 +46,7 @@ export function startParking(
       );
       onParked(new Set(batch.map(({ endpointKey }) => endpointKey)));
       await acknowledged;
-      acknowledged = Promise.all(batch.map(({ message }) => message.settle({ type: 'ack' })));
+      acknowledged = acknowledgeAll(batch.map(({ message }) => message));
     },
   });
   return {
