@@ -41,7 +41,7 @@ export async function insertProperties(client: Queryable, writes: readonly Prope
     text: `
       insert into properties (uuid, state, crawls, department_code, transaction_type, is_land, comparable_price, expired_at)
       select * from json_to_recordset($1) as written(
-        uuid uuid, state jsonb, crawls jsonb, department_code text, transaction_type smallint, is_land boolean,
+        uuid uuid, state json, crawls json, department_code text, transaction_type smallint, is_land boolean,
         comparable_price double precision, expired_at timestamptz)
       on conflict (uuid) do nothing`,
     values: [JSON.stringify(writes.map(rowOf))],
@@ -60,7 +60,7 @@ export async function updateProperties(client: Queryable, writes: readonly Prope
         transaction_type = written.transaction_type, is_land = written.is_land,
         comparable_price = written.comparable_price, expired_at = written.expired_at, updated_at = now()
       from json_to_recordset($1) as written(
-        uuid uuid, state jsonb, crawls jsonb, department_code text, transaction_type smallint, is_land boolean,
+        uuid uuid, state json, crawls json, department_code text, transaction_type smallint, is_land boolean,
         comparable_price double precision, expired_at timestamptz)
       where properties.uuid = written.uuid`,
     values: [JSON.stringify(writes.map(rowOf))],
@@ -74,7 +74,7 @@ export async function updateCrawls(client: Queryable, held: readonly HeldPropert
     name: 'update-crawls',
     text: `
       update properties set crawls = written.crawls
-      from json_to_recordset($1) as written(uuid uuid, crawls jsonb)
+      from json_to_recordset($1) as written(uuid uuid, crawls json)
       where properties.uuid = written.uuid`,
     values: [JSON.stringify(held.map(({ state, crawls }) => ({ uuid: state.uuid, crawls })))],
   });
