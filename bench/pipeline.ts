@@ -6,8 +6,9 @@
  *
  *   npm run bench:pipeline -- [--searches 10000] [--seconds 60] [--rate 100] [--rate-seconds 30]
  *                             [--notifying 0.2] [--endpoints 50] [--seed 1] [--json]
+ *                             [--profile folder]
  *
- * `changesPerSecond` counts messages that changed something; re-crawls without change come on top.
+ * `--profile` leaves the daemon's CPU profile in the folder. `changesPerSecond` counts messages that changed something; re-crawls without change come on top.
  */
 
 import { spawn } from 'node:child_process';
@@ -41,6 +42,7 @@ const { values } = parseArgs({
     notifying: { type: 'string', default: '0.2' },
     endpoints: { type: 'string', default: '50' },
     seed: { type: 'string', default: '1' },
+    profile: { type: 'string' },
     json: { type: 'boolean', default: false },
   },
 });
@@ -58,6 +60,8 @@ const options = {
 const BACKLOG_MAX = 4_000;
 const PUBLISH_BATCH = 500;
 const RECORD_BATCH = 256;
+const PROFILING = values.profile !== undefined;
+const STATEMENT_STATISTICS = { shared_preload_libraries: 'pg_stat_statements' };
 const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url));
 const say = (line: string): boolean => process.stderr.write(`${line}\n`);
 
@@ -84,7 +88,7 @@ async function main(): Promise<void> {
   const cacheDir = cacheDirectory(null);
   const serverBin = process.env.NATS_SERVER_BIN ?? null;
   const [postgres, nats] = await Promise.all([
-    startPostgres({ dataDir: folder, cacheDir }),
+    startPostgres({ dataDir: folder, cacheDir, settings: PROFILING ? STATEMENT_STATISTICS : {} }),
     startNatsServer({ dataDir: folder, cacheDir, serverBin }),
   ]);
   const receiver = await startReceiver();
@@ -106,7 +110,9 @@ async function main(): Promise<void> {
     const crawler = createSampleCrawler({ seed: options.seed, reference, startAt: new Date(), intervalMs: 1 });
     const processes = { daemon: daemon.pid, postgres: postgres.pid, nats: nats.pid, bench: process.pid };
     const run = { database, broker, receiver, crawler, published: { count: 0 }, daemon, processes };
+    if (PROFILING) await database.query('create extension pg_stat_statements');
     const throughput = await measureThroughput(run);
+    if (PROFILING) await sayStatements(database);
     const latency = await measureLatency(run);
     await untilDelivered(run);
     const counts = await countsOf(run);
@@ -132,7 +138,8 @@ async function main(): Promise<void> {
 
 async function startDaemon(databaseUrl: string, natsUrl: string) {
   const startedAt = performance.now();
-  const child = spawn(process.execPath, ['--import', 'tsx', MAIN, 'serve'], {
+  const profiling = PROFILING ? ['--cpu-prof', `--cpu-prof-dir=${values.profile}`] : [];
+  const child = spawn(process.execPath, [...profiling, '--max-semi-space-size=64', '--import', 'tsx', MAIN, 'serve'], {
     env: {
       ...process.env,
       DATABASE_URL: databaseUrl,
@@ -284,6 +291,16 @@ async function countsOf({ daemon }: Run): Promise<Counts> {
     deliveries: sum(/^vigie_deliveries_total (\d+)$/gm),
     delivered: sum(/^vigie_delivery_attempts_total\{result="delivered"\} (\d+)$/gm),
   };
+}
+
+/** The statements that took most of PostgreSQL's time so far. */
+async function sayStatements(database: Database): Promise<void> {
+  const { rows } = await database.query<{ calls: string; ms: number; rows: string; query: string }>(`
+    select calls, total_exec_time as ms, rows, regexp_replace(query, '\\s+', ' ', 'g') as query
+    from pg_stat_statements order by total_exec_time desc limit 20`);
+  for (const { calls, ms, rows: count, query } of rows) {
+    say(`${Math.round(ms)} ms in ${calls} calls, ${count} rows: ${query.slice(0, 80)}`);
+  }
 }
 
 function report(figures: Readonly<Record<string, unknown>>): void {

@@ -11,7 +11,7 @@ import { EVENT_KINDS, type EventKind } from '../src/domain/codes.ts';
 import { satisfies } from '../src/domain/criteria.ts';
 import type { IntakeMessage } from '../src/domain/intake-message.ts';
 import { isLive } from '../src/domain/property.ts';
-import { propertyDocument, propertyFacts } from '../src/domain/property-document.ts';
+import { propertyDocument, propertyFacts, readingOf } from '../src/domain/property-document.ts';
 import { bodyOf, type SearchRoute } from '../src/domain/routing.ts';
 import { criteriaOf, SEARCH_DEFAULTS } from '../src/domain/search.ts';
 import { consequencesOf, type JudgedChange, pairsOf } from '../src/pipeline/consequences.ts';
@@ -21,6 +21,8 @@ import { expireAt, resolveToulon, upsertAt } from './support/adverts.ts';
 interface SearchPlan {
   readonly route: SearchRoute;
   readonly budgetMax: number;
+  /** Its notifications are off. */
+  readonly isSilent: boolean;
   /** Unknown to the service before this message. */
   readonly createdBefore: number;
   /** Gone from then on. */
@@ -62,7 +64,7 @@ const searches: fc.Arbitrary<readonly SearchPlan[]> = fc
       budgetMax: fc.constantFrom(100, 200, 300),
       createdBefore: fc.oneof(fc.constant(0), fc.nat({ max: STEPS_MAX })),
       lifetime: fc.oneof(fc.constant(STEPS_MAX), fc.nat({ max: STEPS_MAX })),
-      notificationEnabled: fc.nat({ max: 4 }).map((n) => n > 0),
+      isSilent: fc.nat({ max: 4 }).map((n) => n === 0),
       endpointRecipient: fc.option(fc.constant('https://client.example/matches')),
       eventEndpoint: fc.option(fc.constant('https://client.example/events')),
       subscribedEvents: fc.subarray([...EVENT_KINDS]),
@@ -71,8 +73,9 @@ const searches: fc.Arbitrary<readonly SearchPlan[]> = fc
     { minLength: 1, maxLength: 6, size: 'max' },
   )
   .map((plans) =>
-    plans.map(({ budgetMax, createdBefore, lifetime, ...route }, position) => ({
+    plans.map(({ budgetMax, createdBefore, lifetime, isSilent, ...route }, position) => ({
       budgetMax,
+      isSilent,
       createdBefore,
       deletedBefore: createdBefore + lifetime,
       route: { ...route, number: position + 1, id: `5ea2c400-0000-4000-8000-00000000000${position}` },
@@ -137,7 +140,7 @@ function createService(plans: readonly SearchPlan[]): (batch: readonly IntakeMes
       keyOf({ propertyUuid, searchNumber: pairs.searchNumbers[position] as number }),
     );
     assert.equal(new Set(keys).size, keys.length, 'a pair is read once');
-    const routes = new Map(living.map(({ route }) => [route.number, route]));
+    const routes = new Map(living.map(({ route, isSilent }) => [route.number, isSilent ? null : route]));
     const known = keys.flatMap((key) => matches.get(key) ?? []);
     const now = new Date(Date.UTC(2026, 0, 1) + at);
     const { newMatches, changedMatches, snapshots, deliveries, began } = consequencesOf(
@@ -180,7 +183,7 @@ function isSatisfied({ budgetMax }: SearchPlan, { state, crawls }: HeldProperty)
   const criteria = criteriaOf({ ...SEARCH_DEFAULTS, title: '', budgetMax }, () => null);
   return satisfies(
     criteria,
-    propertyFacts(state, crawls, resolveToulon, () => null),
+    propertyFacts(readingOf(state, crawls, resolveToulon), () => null),
   );
 }
 
@@ -216,14 +219,14 @@ function createModel(plans: readonly SearchPlan[]): (message: IntakeMessage, at:
     if (change.held !== null) held.set(propertyUuid, change.held);
 
     const told: Told[] = [];
-    for (const { route, budgetMax, createdBefore, deletedBefore } of plans) {
+    for (const { route, budgetMax, isSilent, createdBefore, deletedBefore } of plans) {
       if (at < createdBefore || at >= deletedBefore) continue;
       const was = priceBefore !== null && priceBefore <= budgetMax;
       const is = priceAfter !== null && priceAfter <= budgetMax;
       const pair = `${propertyUuid}/${route.number}`;
       const begins = is && !was && !begun.has(pair);
       if (begins) begun.add(pair);
-      if (!route.notificationEnabled || change.held === null) continue;
+      if (isSilent || change.held === null) continue;
       const { state, crawls } = change.held;
       const options = { withContacts: !route.hidePropertyContact };
       const document = JSON.stringify(propertyDocument(state, crawls, resolveToulon, options));

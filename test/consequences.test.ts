@@ -12,7 +12,6 @@ import { changesOf, minute, OTHER_ADVERT, PROPERTY, resolveToulon, TOULON, upser
 const ROUTE: SearchRoute = {
   number: 7,
   id: '5ea2c400-0000-4000-8000-000000000007',
-  notificationEnabled: true,
   endpointRecipient: 'https://client.example/matches',
   eventEndpoint: 'https://client.example/events',
   subscribedEvents: EVENT_KINDS,
@@ -115,7 +114,7 @@ test('a re-crawl without events tells only the searches that it makes begin', ()
 });
 
 test('a match begins for a silent search as well, without a delivery', () => {
-  const consequences = follow([judged(CREATED, [], [7])], { route: { notificationEnabled: false } });
+  const consequences = consequencesOf([judged(CREATED, [], [7])], new Map([[7, null]]), [], resolveToulon, NOW);
   assert.deepEqual([consequences.began.length, consequences.newMatches.length], [1, 1]);
   assert.deepEqual([consequences.deliveries, consequences.snapshots], [[], []]);
 });

@@ -4,12 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { HeldProperty } from '../src/domain/change.ts';
 import type { IntakeMessage } from '../src/domain/intake-message.ts';
-import {
-  type PropertyDocument,
-  pricedPropertyOf,
-  propertyDocument,
-  propertyFacts,
-} from '../src/domain/property-document.ts';
+import { type PropertyDocument, propertyDocument, propertyFacts, readingOf } from '../src/domain/property-document.ts';
 import {
   ADVERT,
   changesOf,
@@ -34,7 +29,7 @@ function advertsOf(document: PropertyDocument): readonly AdvertJson[] {
 }
 
 function factsOf({ state, crawls }: HeldProperty, median: number | null = null) {
-  return propertyFacts(state, crawls, resolveToulon, () => median);
+  return propertyFacts(readingOf(state, crawls, resolveToulon), () => median);
 }
 
 const CONTACT = {
@@ -278,7 +273,7 @@ test('the market median judges the price of the property, and only where the dep
   assert.equal(factsOf(held(IN_TOULON), 1_000).isPriceCoherent, true);
   assert.equal(factsOf(held(null), 999).isPriceCoherent, true);
   const { state, crawls } = held(IN_TOULON);
-  assert.deepEqual(pricedPropertyOf(state, crawls, resolveToulon), {
+  assert.deepEqual(readingOf(state, crawls, resolveToulon).priced, {
     transactionType: 0,
     propertyType: 0,
     departmentCode: '83',

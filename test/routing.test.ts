@@ -12,7 +12,6 @@ import { ADVERT, minute, PROPERTY } from './support/adverts.ts';
 const ROUTE: SearchRoute = {
   number: 1,
   id: '5ea2c400-0000-4000-8000-000000000001',
-  notificationEnabled: true,
   endpointRecipient: 'https://client.example/matches',
   eventEndpoint: 'https://client.example/events',
   subscribedEvents: EVENT_KINDS,
@@ -58,7 +57,6 @@ const ROUTED: readonly [
   ['events without eventEndpoint', { eventEndpoint: null }, CHEAPER, true, ['match property.ad.update']],
   ['kinds not subscribed to', { subscribedEvents: ['ad.update.price'] }, CHEAPER, false, ['event ad.update.price']],
   ['no kind subscribed to', { subscribedEvents: [] }, CHEAPER, true, ['match property.ad.update']],
-  ['disabled notifications', { notificationEnabled: false }, CHEAPER, true, []],
 ];
 
 for (const [what, route, events, hasBegun, expected] of ROUTED) {

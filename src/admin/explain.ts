@@ -8,7 +8,7 @@ import { type CriterionVerdict, explain } from '../domain/criteria.ts';
 import { ATTEMPTS_MAX } from '../domain/delivery.ts';
 import { marketOf } from '../domain/price-coherence.ts';
 import { isLive } from '../domain/property.ts';
-import { pricedPropertyOf, propertyFacts } from '../domain/property-document.ts';
+import { propertyFacts, readingOf } from '../domain/property-document.ts';
 import { criteriaOf } from '../domain/search.ts';
 import { listAttempts, listPairDeliveries, type OperatorDelivery } from '../store/delivery-admin.ts';
 import { type OperatorSearch, type PairRow, readAnySearch, readMarketMedian, readPair } from '../store/pairs.ts';
@@ -56,13 +56,14 @@ async function verdictsOf(
   { state, crawls }: HeldProperty,
   { database, resolvePlace }: AdminDependencies,
 ): Promise<readonly CriterionVerdict[]> {
-  const market = marketOf(pricedPropertyOf(state, crawls, resolvePlace));
+  const reading = readingOf(state, crawls, resolvePlace);
+  const market = marketOf(reading.priced);
   const [median, categories] = await Promise.all([
     market === null ? null : readMarketMedian(database, market),
     listSiteCategories(database),
   ]);
   const nameOfCategory = new Map(categories.map(({ id, name }) => [id, name]));
-  const facts = propertyFacts(state, crawls, resolvePlace, () => median);
+  const facts = propertyFacts(reading, () => median);
   return explain(
     criteriaOf(search.members, (id) => nameOfCategory.get(id) ?? null),
     facts,

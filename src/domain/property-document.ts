@@ -1,6 +1,6 @@
 /**
  * The property document that clients read and receive (specification, sections 2.6 and 2.7), derived from the held
- * state by the rules of decisions, section 5. The same values feed matching, through `propertyFacts`.
+ * state by the rules of decisions, section 5. The same values feed matching, through `readingOf` and `propertyFacts`.
  */
 
 import type { AdvertEvent } from './advert.ts';
@@ -74,16 +74,26 @@ export function propertyDocument(
   };
 }
 
-/** `median`: of the comparable prices known in a market (price-coherence.ts), null while too few are known. */
-export function propertyFacts(
-  state: PropertyState,
-  crawls: Crawls,
-  resolvePlace: ResolvePlace,
-  median: (market: Market) => number | null,
-): PropertyFacts {
+/** What the held state says of the property, read once for all who ask. */
+export interface PropertyReading {
+  readonly state: PropertyState;
+  readonly values: PropertyValues;
+  readonly place: ResolvedPlace | null;
+  /** What price coherence judges the property by, and what its market learns from it. */
+  readonly priced: PricedProperty;
+}
+
+export function readingOf(state: PropertyState, crawls: Crawls, resolvePlace: ResolvePlace): PropertyReading {
   const values = propertyValues(state, crawls);
   const place = resolvePlace(statedPlace(values));
-  const priced = pricedProperty(values, place);
+  return { state, values, place, priced: pricedProperty(values, place) };
+}
+
+/** `median`: of the comparable prices known in a market (price-coherence.ts), null while too few are known. */
+export function propertyFacts(
+  { state, values, place, priced }: PropertyReading,
+  median: (market: Market) => number | null,
+): PropertyFacts {
   const market = marketOf(priced);
   return {
     transactionType: values.transactionType,
@@ -110,12 +120,6 @@ export function propertyFacts(
     })),
     isPriceCoherent: isPriceCoherent(priced, market === null ? null : median(market)),
   };
-}
-
-/** What price coherence judges the property by, and what its market learns from it. */
-export function pricedPropertyOf(state: PropertyState, crawls: Crawls, resolvePlace: ResolvePlace): PricedProperty {
-  const values = propertyValues(state, crawls);
-  return pricedProperty(values, resolvePlace(statedPlace(values)));
 }
 
 type PropertyValues = Omit<StatedProperty, 'pictures'> & {

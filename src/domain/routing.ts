@@ -9,11 +9,10 @@ import type { DeliveryChannel } from './delivery.ts';
 import { createdAtOf, type SearchNumber, type Uuid } from './ids.ts';
 import { propertyIri } from './property-document.ts';
 
-/** What routing needs to know of a search; it is read in the transaction that records the change. */
+/** What routing needs to know of a search that is not silent; it is read in the transaction that records the change. */
 export interface SearchRoute {
   readonly number: SearchNumber;
   readonly id: Uuid;
-  readonly notificationEnabled: boolean;
   readonly endpointRecipient: string | null;
   readonly eventEndpoint: string | null;
   readonly subscribedEvents: readonly EventKind[];
@@ -37,7 +36,6 @@ export interface Notice {
 
 /** `hasBegun`: this change made the property satisfy the search for the first time. */
 export function noticesOf(route: SearchRoute, events: readonly AdvertEvent[], hasBegun: boolean): readonly Notice[] {
-  if (!route.notificationEnabled) return [];
   const notices: Notice[] = [];
   if (hasBegun && route.endpointRecipient !== null) {
     const isNewAdvert = events.some((event) => event.kind === 'property.ad.create');

@@ -10,7 +10,7 @@ import { endpointKeyOf, type NewDelivery } from '../domain/delivery.ts';
 import { type SearchNumber, timeOrderedUuid, type Uuid } from '../domain/ids.ts';
 import { propertyDocument } from '../domain/property-document.ts';
 import { bodyHead, type Notice, noticesOf, type SearchRoute } from '../domain/routing.ts';
-import type { Match } from '../store/matches.ts';
+import type { KnownMatch, Match } from '../store/matches.ts';
 import type { Snapshot } from '../store/snapshots.ts';
 
 /** A change with the searches that the property satisfied before and after it. */
@@ -59,15 +59,13 @@ export function pairsOf(changes: readonly JudgedChange[]): {
 
 export function consequencesOf(
   changes: readonly JudgedChange[],
-  routes: ReadonlyMap<SearchNumber, SearchRoute>,
-  known: readonly Match[],
+  routes: ReadonlyMap<SearchNumber, SearchRoute | null>,
+  known: readonly KnownMatch[],
   resolvePlace: ResolvePlace,
   now: Date,
 ): Consequences {
-  const keyOf = (propertyUuid: Uuid, number: SearchNumber): string => `${propertyUuid}/${number}`;
-  const knownKeys = new Set(known.map((match) => keyOf(match.propertyUuid, match.searchNumber)));
-  const matches = new Map(known.map((match) => [keyOf(match.propertyUuid, match.searchNumber), match]));
-  const written = new Set<string>();
+  const pairs = byProperty(known, changes);
+  const written = new Set<Pair>();
   const snapshots: Snapshot[] = [];
   const deliveries: AddressedDelivery[] = [];
   const began: Match[] = [];
@@ -75,15 +73,16 @@ export function consequencesOf(
   for (const change of changes) {
     const { propertyUuid, events } = change;
     const before = new Set(change.before);
+    const pairsOfProperty = pairs.get(propertyUuid) as Map<SearchNumber, Pair>;
     const snapshotOf = snapshotter(change.held, resolvePlace, now, snapshots);
     for (const number of touchedBy(change)) {
       const route = routes.get(number);
       if (route === undefined) continue;
-      const key = keyOf(propertyUuid, number);
-      const match = matches.get(key);
+      const pair = pairsOfProperty.get(number) ?? { isKnown: false, match: null };
+      const { match } = pair;
       const startsNow = !before.has(number) && (match?.beganAt ?? null) === null;
-      const notices = noticesOf(route, events, startsNow);
-      if (match === undefined && !startsNow && notices.length === 0) continue;
+      const notices = route === null ? [] : noticesOf(route, events, startsNow);
+      if (match === null && !startsNow && notices.length === 0) continue;
       const next: Match = {
         id: match?.id ?? timeOrderedUuid(now),
         searchNumber: number,
@@ -91,9 +90,11 @@ export function consequencesOf(
         beganAt: startsNow ? now : (match?.beganAt ?? null),
         updatedAt: now,
       };
-      matches.set(key, next);
-      written.add(key);
+      pair.match = next;
+      pairsOfProperty.set(number, pair);
+      written.add(pair);
       if (startsNow) began.push(next);
+      if (route === null) continue;
       for (const notice of notices) {
         const head = headOf(notice, route, next);
         const snapshotId = snapshotOf(!route.hidePropertyContact);
@@ -101,14 +102,32 @@ export function consequencesOf(
       }
     }
   }
-  const touched = [...written].map((key) => ({ key, match: matches.get(key) as Match }));
+  const matchesOf = (isKnown: boolean): readonly Match[] =>
+    [...written].filter((pair) => pair.isKnown === isKnown).map(({ match }) => match as Match);
   return {
-    newMatches: touched.filter(({ key }) => !knownKeys.has(key)).map(({ match }) => match),
-    changedMatches: touched.filter(({ key }) => knownKeys.has(key)).map(({ match }) => match),
+    newMatches: matchesOf(false),
+    changedMatches: matchesOf(true),
     snapshots,
     deliveries,
     began,
   };
+}
+
+/** A (search, property) pair while the batch goes over it. */
+interface Pair {
+  /** By the table. */
+  readonly isKnown: boolean;
+  /** As known, or as written by a change of the batch. */
+  match: KnownMatch | Match | null;
+}
+
+function byProperty(
+  known: readonly KnownMatch[],
+  changes: readonly JudgedChange[],
+): ReadonlyMap<Uuid, Map<SearchNumber, Pair>> {
+  const pairs = new Map(changes.map(({ propertyUuid }) => [propertyUuid, new Map<SearchNumber, Pair>()]));
+  for (const match of known) pairs.get(match.propertyUuid)?.set(match.searchNumber, { isKnown: true, match });
+  return pairs;
 }
 
 /** Searches that the property starts to satisfy and, when there is an event, those that hear of it. */

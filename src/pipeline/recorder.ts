@@ -5,13 +5,13 @@
  */
 
 import { setImmediate as yieldToOthers } from 'node:timers/promises';
-import { applyMessage, type Change, type ChangeOutcome, type HeldProperty } from '../domain/change.ts';
+import { applyMessage, type ChangeOutcome, type HeldProperty } from '../domain/change.ts';
 import type { ResolvePlace } from '../domain/city.ts';
 import type { SearchNumber, Uuid } from '../domain/ids.ts';
 import type { IntakeMessage } from '../domain/intake-message.ts';
 import { comparablePrice, marketOf, type PricedProperty } from '../domain/price-coherence.ts';
 import { isLive } from '../domain/property.ts';
-import { pricedPropertyOf, propertyFacts } from '../domain/property-document.ts';
+import { type PropertyReading, propertyFacts, readingOf } from '../domain/property-document.ts';
 import type { MarketMedians } from '../matching/market-medians.ts';
 import { type Database, type Queryable, transaction } from '../store/database.ts';
 import { type DeadLetter, insertDeadLetters } from '../store/dead-letters.ts';
@@ -87,7 +87,7 @@ async function recordMessages(
   const routes = await readRoutes(client, [...new Set(pairs.searchNumbers)]);
   const matches = await readMatches(client, pairs.propertyUuids, pairs.searchNumbers);
   const consequences = consequencesOf(batch.changes, routes, matches, dependencies.resolvePlace, dependencies.clock());
-  await writeProperties(client, known, batch, dependencies);
+  await writeProperties(client, known, batch);
   const events = batch.changes.flatMap(({ propertyUuid, events }) => events.map((event) => ({ propertyUuid, event })));
   await insertEvents(client, events);
   const outbox = await writeConsequences(client, consequences);
@@ -103,8 +103,8 @@ async function recordMessages(
 interface JudgedBatch {
   /** The last state of every property that a message touched. */
   readonly latest: ReadonlyMap<Uuid, HeldProperty>;
-  /** Properties that may read differently; the other touched ones were only seen again. */
-  readonly changed: ReadonlySet<Uuid>;
+  /** That of the properties that may read differently; the other touched ones were only seen again. */
+  readonly readings: ReadonlyMap<Uuid, PropertyReading>;
   readonly changes: readonly JudgedChange[];
   readonly outcomes: Record<ChangeOutcome, number>;
 }
@@ -117,7 +117,8 @@ async function judgeBatch(
   dependencies: RecorderDependencies,
 ): Promise<JudgedBatch> {
   const latest = new Map<Uuid, HeldProperty>();
-  const changed = new Set<Uuid>();
+  const readings = new Map<Uuid, PropertyReading>();
+  const read = ({ state, crawls }: HeldProperty) => readingOf(state, crawls, dependencies.resolvePlace);
   const changes: JudgedChange[] = [];
   const outcomes = { created: 0, changed: 0, recrawled: 0, stale: 0, unknown: 0 };
   for (const [position, message] of messages.entries()) {
@@ -129,48 +130,43 @@ async function judgeBatch(
     if (change.held === null || change.outcome === 'stale' || change.outcome === 'unknown') continue;
     latest.set(uuid, change.held);
     if (!change.mayAffectMatches) continue;
-    changed.add(uuid);
-    const judged = judge(held, change, change.held, medians, dependencies);
-    changes.push({ ...judged, traceparent: traceparents[position] ?? null });
+    const before = readings.get(uuid) ?? (held === null ? null : read(held));
+    const after = read(change.held);
+    readings.set(uuid, after);
+    changes.push({
+      propertyUuid: uuid,
+      held: change.held,
+      events: change.events,
+      ...judge(before, after, medians, dependencies.matcher),
+      traceparent: traceparents[position] ?? null,
+    });
   }
-  return { latest, changed, changes, outcomes };
+  return { latest, readings, changes, outcomes };
 }
 
 /** The medians that judge a change are those of the properties known before it. */
 function judge(
-  before: HeldProperty | null,
-  change: Change,
-  after: HeldProperty,
+  before: PropertyReading | null,
+  after: PropertyReading,
   medians: MarketLedger,
-  { matcher, resolvePlace }: RecorderDependencies,
-): Omit<JudgedChange, 'traceparent'> {
-  const matchesOf = (held: HeldProperty): readonly SearchNumber[] =>
-    held.state.adverts.some(isLive)
-      ? matcher.match(propertyFacts(held.state, held.crawls, resolvePlace, medians.median))
-      : [];
-  const judged = {
-    propertyUuid: after.state.uuid,
-    held: after,
-    events: change.events,
-    before: before === null ? [] : matchesOf(before),
-    after: matchesOf(after),
-  };
-  medians.replace(before && pricedOf(before, resolvePlace), pricedOf(after, resolvePlace));
+  matcher: RecorderDependencies['matcher'],
+): Pick<JudgedChange, 'before' | 'after'> {
+  const matchesOf = (reading: PropertyReading): readonly SearchNumber[] =>
+    reading.state.adverts.some(isLive) ? matcher.match(propertyFacts(reading, medians.median)) : [];
+  const judged = { before: before === null ? [] : matchesOf(before), after: matchesOf(after) };
+  medians.replace(before?.priced ?? null, after.priced);
   return judged;
-}
-
-function pricedOf(held: HeldProperty, resolvePlace: ResolvePlace): PricedProperty {
-  return pricedPropertyOf(held.state, held.crawls, resolvePlace);
 }
 
 async function writeProperties(
   client: Queryable,
   known: ReadonlyMap<Uuid, HeldProperty>,
-  { latest, changed }: JudgedBatch,
-  { resolvePlace }: RecorderDependencies,
+  { latest, readings }: JudgedBatch,
 ): Promise<void> {
-  const written = [...latest.values()].filter(({ state }) => changed.has(state.uuid));
-  const writes = written.map((held) => ({ held, priced: pricedOf(held, resolvePlace), expiredAt: expiredAtOf(held) }));
+  const writes = [...readings].map(([uuid, { priced }]) => {
+    const held = latest.get(uuid) as HeldProperty;
+    return { held, priced, expiredAt: expiredAtOf(held) };
+  });
   await insertProperties(
     client,
     writes.filter(({ held }) => !known.has(held.state.uuid)),
@@ -181,7 +177,7 @@ async function writeProperties(
   );
   await updateCrawls(
     client,
-    [...latest.values()].filter(({ state }) => !changed.has(state.uuid)),
+    [...latest.values()].filter(({ state }) => !readings.has(state.uuid)),
   );
 }
 

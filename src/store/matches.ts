@@ -4,6 +4,7 @@
  */
 
 import type { SearchNumber, Uuid } from '../domain/ids.ts';
+import { arrayLiteral } from './array-literal.ts';
 import type { Queryable } from './database.ts';
 
 export interface Match {
@@ -15,36 +16,25 @@ export interface Match {
   readonly updatedAt: Date;
 }
 
-interface MatchRow {
-  readonly id: Uuid;
-  readonly search_number: SearchNumber;
-  readonly property_uuid: Uuid;
-  readonly began_at: Date | null;
-  readonly updated_at: Date;
-}
+/** A pair as the table holds it. */
+export type KnownMatch = Omit<Match, 'updatedAt'>;
 
 /** The known ones among the pairs of `propertyUuids[i]` and `searchNumbers[i]`. Served by the unique index. */
 export async function readMatches(
   client: Queryable,
   propertyUuids: readonly Uuid[],
   searchNumbers: readonly SearchNumber[],
-): Promise<readonly Match[]> {
+): Promise<readonly KnownMatch[]> {
   if (propertyUuids.length === 0) return [];
-  const { rows } = await client.query<MatchRow>({
+  const { rows } = await client.query<KnownMatch>({
     name: 'read-matches',
     text: `
-      select id, search_number, property_uuid, began_at, updated_at
+      select id, search_number as "searchNumber", property_uuid as "propertyUuid", began_at as "beganAt"
       from matches join unnest($1::uuid[], $2::integer[]) as pairs(property_uuid, search_number)
       using (property_uuid, search_number)`,
-    values: [propertyUuids, searchNumbers],
+    values: [arrayLiteral(propertyUuids), arrayLiteral(searchNumbers)],
   });
-  return rows.map((row) => ({
-    id: row.id,
-    searchNumber: row.search_number,
-    propertyUuid: row.property_uuid,
-    beganAt: row.began_at,
-    updatedAt: row.updated_at,
-  }));
+  return rows;
 }
 
 export async function insertMatches(client: Queryable, matches: readonly Match[]): Promise<void> {
@@ -53,9 +43,14 @@ export async function insertMatches(client: Queryable, matches: readonly Match[]
     name: 'insert-matches',
     text: `
       insert into matches (id, search_number, property_uuid, began_at, updated_at)
-      select * from json_to_recordset($1) as written(
-        id uuid, search_number integer, property_uuid uuid, began_at timestamptz, updated_at timestamptz)`,
-    values: [JSON.stringify(matches.map(rowOf))],
+      select * from unnest($1::uuid[], $2::integer[], $3::uuid[], $4::timestamptz[], $5::timestamptz[])`,
+    values: [
+      arrayLiteral(matches.map(({ id }) => id)),
+      arrayLiteral(matches.map(({ searchNumber }) => searchNumber)),
+      arrayLiteral(matches.map(({ propertyUuid }) => propertyUuid)),
+      arrayLiteral(matches.map(({ beganAt }) => beganAt)),
+      arrayLiteral(matches.map(({ updatedAt }) => updatedAt)),
+    ],
   });
 }
 
@@ -66,18 +61,12 @@ export async function updateMatches(client: Queryable, matches: readonly Match[]
     name: 'update-matches',
     text: `
       update matches set began_at = written.began_at, updated_at = written.updated_at
-      from json_to_recordset($1) as written(id uuid, began_at timestamptz, updated_at timestamptz)
+      from unnest($1::uuid[], $2::timestamptz[], $3::timestamptz[]) as written(id, began_at, updated_at)
       where matches.id = written.id`,
-    values: [JSON.stringify(matches.map(rowOf))],
+    values: [
+      arrayLiteral(matches.map(({ id }) => id)),
+      arrayLiteral(matches.map(({ beganAt }) => beganAt)),
+      arrayLiteral(matches.map(({ updatedAt }) => updatedAt)),
+    ],
   });
-}
-
-function rowOf(match: Match): MatchRow {
-  return {
-    id: match.id,
-    search_number: match.searchNumber,
-    property_uuid: match.propertyUuid,
-    began_at: match.beganAt,
-    updated_at: match.updatedAt,
-  };
 }
