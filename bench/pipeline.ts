@@ -5,19 +5,17 @@
  * machine.
  *
  *   npm run bench:pipeline -- [--searches 10000] [--seconds 60] [--rate 100] [--rate-seconds 30]
- *                             [--notifying 0.2] [--endpoints 50] [--seed 1] [--json]
+ *                             [--notifying 0.05] [--endpoints 50] [--seed 1] [--json]
  *                             [--profile folder]
  *
- * `--profile` leaves the daemon's CPU profile in the folder. `changesPerSecond` counts messages that changed something; re-crawls without change come on top.
+ * `--profile` leaves the daemon's CPU profile in the folder. `changesPerSecond` counts messages that changed something; re-crawls without change come on top. `matchesPerChange`
+ * are the (search, property) pairs that a change wrote: begun by it, or standing and touched by its event.
  */
 
-import { spawn } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { setTimeout as wait } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { type Broker, connectBroker } from '../src/broker/connection.ts';
 import { type Publication, publishAll } from '../src/broker/publish.ts';
@@ -28,10 +26,12 @@ import { startNatsServer } from '../src/embedded/nats-server.ts';
 import { startPostgres } from '../src/embedded/postgres.ts';
 import { loadReference } from '../src/reference/communes.ts';
 import { type Database, migrate, openDatabase } from '../src/store/database.ts';
+import { type Daemon, startDaemon } from './pipeline/daemon.ts';
 import { usageOf } from './pipeline/processes.ts';
 import { bulkInsertRate, postRate, publishRate } from './pipeline/raw-limits.ts';
 import { type Receiver, startReceiver } from './pipeline/receiver.ts';
 import { insertSavedSearches } from './pipeline/saved-searches.ts';
+import { costliestStatements, matchesWritten, STATEMENT_STATISTICS } from './pipeline/statements.ts';
 
 const { values } = parseArgs({
   options: {
@@ -39,7 +39,7 @@ const { values } = parseArgs({
     seconds: { type: 'string', default: '60' },
     rate: { type: 'string', default: '100' },
     'rate-seconds': { type: 'string', default: '30' },
-    notifying: { type: 'string', default: '0.2' },
+    notifying: { type: 'string', default: '0.05' },
     endpoints: { type: 'string', default: '50' },
     seed: { type: 'string', default: '1' },
     profile: { type: 'string' },
@@ -61,8 +61,6 @@ const BACKLOG_MAX = 4_000;
 const PUBLISH_BATCH = 500;
 const RECORD_BATCH = 256;
 const PROFILING = values.profile !== undefined;
-const STATEMENT_STATISTICS = { shared_preload_libraries: 'pg_stat_statements' };
-const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url));
 const say = (line: string): boolean => process.stderr.write(`${line}\n`);
 
 interface Run {
@@ -71,16 +69,8 @@ interface Run {
   readonly receiver: Receiver;
   readonly crawler: SampleCrawler;
   readonly published: { count: number };
-  readonly daemon: { readonly pid: number; readonly operationsUrl: string };
+  readonly daemon: Daemon;
   readonly processes: Readonly<Record<string, number>>;
-}
-
-interface Counts {
-  readonly recorded: number;
-  readonly changed: number;
-  readonly matches: number;
-  readonly deliveries: number;
-  readonly delivered: number;
 }
 
 async function main(): Promise<void> {
@@ -104,7 +94,13 @@ async function main(): Promise<void> {
     notifyingShare: options.notifying,
     endpoints,
   });
-  const { daemon, readySeconds, stop } = await startDaemon(postgres.url, nats.url);
+  const daemon = await startDaemon({
+    databaseUrl: postgres.url,
+    natsUrl: nats.url,
+    profile: values.profile,
+    onLine: say,
+  });
+  const ready = { seconds: round(daemon.readySeconds, 1), daemonMb: round(usageOf(daemon.pid).residentMb, 0) };
   try {
     const reference = await loadReference();
     const crawler = createSampleCrawler({ seed: options.seed, reference, startAt: new Date(), intervalMs: 1 });
@@ -112,22 +108,24 @@ async function main(): Promise<void> {
     const run = { database, broker, receiver, crawler, published: { count: 0 }, daemon, processes };
     if (PROFILING) await database.query('create extension pg_stat_statements');
     const throughput = await measureThroughput(run);
-    if (PROFILING) await sayStatements(database);
+    if (PROFILING) for (const line of await costliestStatements(database)) say(line);
     const latency = await measureLatency(run);
     await untilDelivered(run);
-    const counts = await countsOf(run);
-    const audit = { lost: counts.deliveries - receiver.distinct, duplicates: receiver.duplicates };
-    const raw = await measureRaw(run, throughput.recorded);
+    const counts = await run.daemon.counts();
+    const lost = run.published.count - counts.recorded + (await notReceived(run));
+    const raw = await measureRaw(run, counts.recorded);
     report({
       ...throughput,
-      readySeconds,
+      matchesPerChange: round((await matchesWritten(database)) / counts.changed, 2),
+      ready,
       latencyMs: latency,
-      ...audit,
+      lost,
+      duplicates: receiver.duplicates,
       ...raw,
       shareOfBulkInsert: round(throughput.recordedPerSecond / raw.bulkInsertPerSecond, 2),
     });
   } finally {
-    await stop();
+    await daemon.stop();
     await broker.close();
     await database.end();
     await receiver.close();
@@ -136,61 +134,27 @@ async function main(): Promise<void> {
   }
 }
 
-async function startDaemon(databaseUrl: string, natsUrl: string) {
-  const startedAt = performance.now();
-  const profiling = PROFILING ? ['--cpu-prof', `--cpu-prof-dir=${values.profile}`] : [];
-  const child = spawn(process.execPath, [...profiling, '--max-semi-space-size=64', '--import', 'tsx', MAIN, 'serve'], {
-    env: {
-      ...process.env,
-      DATABASE_URL: databaseUrl,
-      NATS_URL: natsUrl,
-      VIGIE_API_PORT: '0',
-      VIGIE_OPERATIONS_PORT: '0',
-      VIGIE_ADMIN_PORT: '0',
-      VIGIE_ALLOW_PRIVATE_ENDPOINTS: 'true',
-    },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  const operationsUrl = await new Promise<string>((resolve, reject) => {
-    child.once('exit', (code) => reject(new Error(`the daemon ended with ${code}`)));
-    createInterface({ input: child.stdout }).on('line', (line) => {
-      const entry = JSON.parse(line) as { message: string; operations: string };
-      if (entry.message === 'ready') resolve(entry.operations);
-      else if (entry.message !== 'starting') say(line);
-    });
-  });
-  return {
-    daemon: { pid: child.pid as number, operationsUrl },
-    readySeconds: round((performance.now() - startedAt) / 1_000, 1),
-    stop: () =>
-      new Promise<void>((resolve) => {
-        child.once('exit', () => resolve());
-        child.kill('SIGTERM');
-      }),
-  };
-}
-
 /** Publishes as fast as the daemon records, for the given time; measures until the last one is recorded. */
 async function measureThroughput(run: Run) {
-  const before = { cpu: cpuOf(run), counts: await countsOf(run) };
+  const before = { cpu: cpuOf(run), counts: await run.daemon.counts() };
   const startedAt = performance.now();
   const elapsed = (): number => (performance.now() - startedAt) / 1_000;
   let peakMb = 0;
   let shownAt = 0;
   while (elapsed() < options.seconds) {
     await publishNext(run, PUBLISH_BATCH);
-    while (run.published.count - (await countsOf(run)).recorded > BACKLOG_MAX) await wait(200);
+    while (run.published.count - (await run.daemon.counts()).recorded > BACKLOG_MAX) await wait(200);
     peakMb = Math.max(peakMb, usageOf(run.daemon.pid).residentMb);
     if (elapsed() - shownAt < 10) continue;
     shownAt = elapsed();
-    const { recorded, delivered, deliveries } = await countsOf(run);
+    const { recorded, delivered, deliveries } = await run.daemon.counts();
     say(
       `${Math.round(shownAt)} s: ${Math.round(recorded / shownAt)} changes/s, ${deliveries - delivered} deliveries open`,
     );
   }
   await untilRecorded(run);
   const seconds = elapsed();
-  const counts = await countsOf(run);
+  const counts = await run.daemon.counts();
   const recorded = counts.recorded - before.counts.recorded;
   const changed = counts.changed - before.counts.changed;
   const cpu = Object.entries(cpuOf(run)).map(([name, now]) => [name, round(now - (before.cpu[name] ?? 0), 1)]);
@@ -201,8 +165,8 @@ async function measureThroughput(run: Run) {
     recorded,
     recordedPerSecond: round(recorded / seconds, 0),
     changesPerSecond: round(changed / seconds, 0),
-    matchesPerChange: round((counts.matches - before.counts.matches) / changed, 2),
-    deliveriesPerSecond: round((await countsOf(run)).deliveries / deliveredSeconds, 0),
+    begunPerChange: round((counts.begun - before.counts.begun) / changed, 2),
+    deliveriesPerSecond: round((await run.daemon.counts()).deliveries / deliveredSeconds, 0),
     cpuSeconds: Object.fromEntries(cpu),
     residentMb: Object.fromEntries(
       Object.entries(run.processes).map(([name, pid]) => [name, round(usageOf(pid).residentMb, 0)]),
@@ -236,6 +200,12 @@ async function measureLatency(run: Run) {
   return { p50: at(0.5), p99: at(0.99), max: at(1), samples: latencies.length };
 }
 
+/** Recorded deliveries that have not arrived. */
+async function notReceived({ database, receiver }: Run): Promise<number> {
+  const { rows } = await database.query<{ id: string }>('select id from deliveries');
+  return rows.filter(({ id }) => !receiver.has(id)).length;
+}
+
 async function measureRaw(run: Run, changes: number) {
   const body = `{"event":"property.ad.create","match":${'x'.repeat(4_000)}}`;
   const publications = Array.from({ length: 5_000 }, () => publicationOf(run.crawler, 'raw'));
@@ -247,13 +217,15 @@ async function measureRaw(run: Run, changes: number) {
   };
 }
 
+let publications = 0;
+
 /** `crawledAt` is the moment of publication: the receiver subtracts it. */
 function publicationOf(crawler: SampleCrawler, prefix: string | null): Publication {
   const message = { ...crawler.next(), crawledAt: new Date().toISOString() };
   const { uuid } = message.property;
   return {
     subject: prefix === null ? advertSubject(uuid) : `${prefix}.${uuid}`,
-    messageId: `${message.advert.uuid}/${message.crawledAt}/${message.kind}`,
+    messageId: `${message.advert.uuid}/${publications++}`,
     bytes: Buffer.from(JSON.stringify(message)),
   };
 }
@@ -273,33 +245,9 @@ async function untilRecorded(run: Run): Promise<void> {
 
 async function untilDelivered(run: Run): Promise<void> {
   for (;;) {
-    const { delivered, deliveries } = await countsOf(run);
+    const { delivered, deliveries } = await run.daemon.counts();
     if (delivered >= deliveries) return;
     await wait(50);
-  }
-}
-
-/** From the daemon's own metrics. */
-async function countsOf({ daemon }: Run): Promise<Counts> {
-  const text = await (await fetch(`${daemon.operationsUrl}/metrics`)).text();
-  const sum = (pattern: RegExp): number =>
-    [...text.matchAll(pattern)].reduce((total, line) => total + Number(line[1]), 0);
-  return {
-    recorded: sum(/^vigie_changes_total\{.*\} (\d+)$/gm),
-    changed: sum(/^vigie_changes_total\{outcome="(?:created|changed)"\} (\d+)$/gm),
-    matches: sum(/^vigie_matches_total (\d+)$/gm),
-    deliveries: sum(/^vigie_deliveries_total (\d+)$/gm),
-    delivered: sum(/^vigie_delivery_attempts_total\{result="delivered"\} (\d+)$/gm),
-  };
-}
-
-/** The statements that took most of PostgreSQL's time so far. */
-async function sayStatements(database: Database): Promise<void> {
-  const { rows } = await database.query<{ calls: string; ms: number; rows: string; query: string }>(`
-    select calls, total_exec_time as ms, rows, regexp_replace(query, '\\s+', ' ', 'g') as query
-    from pg_stat_statements order by total_exec_time desc limit 20`);
-  for (const { calls, ms, rows: count, query } of rows) {
-    say(`${Math.round(ms)} ms in ${calls} calls, ${count} rows: ${query.slice(0, 80)}`);
   }
 }
 

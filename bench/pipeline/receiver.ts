@@ -6,8 +6,7 @@ import { text } from 'node:stream/consumers';
 
 export interface Receiver {
   readonly url: string;
-  /** Deliveries received, each once. */
-  readonly distinct: number;
+  has(deliveryId: string): boolean;
   readonly duplicates: number;
   /** Milliseconds from the crawl named in the document to the arrival, of what came since the last call. */
   takeLatencies(): number[];
@@ -35,9 +34,7 @@ export async function startReceiver(): Promise<Receiver> {
   await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    get distinct() {
-      return seen.size;
-    },
+    has: (deliveryId) => seen.has(deliveryId),
     get duplicates() {
       return duplicates;
     },

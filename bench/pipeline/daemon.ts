@@ -1,0 +1,85 @@
+/** The daemon under test, in a process of its own, and what its metrics say. */
+
+import { spawn } from 'node:child_process';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+
+const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
+/** As `npm start` has it. */
+const NODE_OPTIONS = ['--max-semi-space-size=64', '--import', 'tsx'];
+
+export interface Daemon {
+  readonly pid: number;
+  readonly readySeconds: number;
+  counts(): Promise<Counts>;
+  stop(): Promise<void>;
+}
+
+/** Since the daemon started. */
+export interface Counts {
+  readonly recorded: number;
+  /** Recorded messages that changed something. */
+  readonly changed: number;
+  /** Matches that began. */
+  readonly begun: number;
+  readonly deliveries: number;
+  readonly delivered: number;
+}
+
+export interface DaemonOptions {
+  readonly databaseUrl: string;
+  readonly natsUrl: string;
+  /** Folder for its CPU profile. */
+  readonly profile?: string | undefined;
+  /** Told of every line of its log between its start and its readiness. */
+  readonly onLine: (line: string) => void;
+}
+
+/** Resolves when it is ready. */
+export async function startDaemon({ databaseUrl, natsUrl, profile, onLine }: DaemonOptions): Promise<Daemon> {
+  const startedAt = performance.now();
+  const profiling = profile === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profile}`];
+  const child = spawn(process.execPath, [...profiling, ...NODE_OPTIONS, MAIN, 'serve'], {
+    env: {
+      ...process.env,
+      DATABASE_URL: databaseUrl,
+      NATS_URL: natsUrl,
+      VIGIE_API_PORT: '0',
+      VIGIE_OPERATIONS_PORT: '0',
+      VIGIE_ADMIN_PORT: '0',
+      VIGIE_ALLOW_PRIVATE_ENDPOINTS: 'true',
+    },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const operationsUrl = await new Promise<string>((resolve, reject) => {
+    child.once('exit', (code) => reject(new Error(`the daemon ended with ${code}`)));
+    createInterface({ input: child.stdout }).on('line', (line) => {
+      const entry = JSON.parse(line) as { message: string; operations: string };
+      if (entry.message === 'ready') resolve(entry.operations);
+      else if (entry.message !== 'starting') onLine(line);
+    });
+  });
+  return {
+    pid: child.pid as number,
+    readySeconds: (performance.now() - startedAt) / 1_000,
+    counts: () => readCounts(operationsUrl),
+    stop: () =>
+      new Promise((resolve) => {
+        child.once('exit', () => resolve());
+        child.kill('SIGTERM');
+      }),
+  };
+}
+
+async function readCounts(operationsUrl: string): Promise<Counts> {
+  const text = await (await fetch(`${operationsUrl}/metrics`)).text();
+  const sum = (pattern: RegExp): number =>
+    [...text.matchAll(pattern)].reduce((total, line) => total + Number(line[1]), 0);
+  return {
+    recorded: sum(/^vigie_changes_total\{.*\} (\d+)$/gm),
+    changed: sum(/^vigie_changes_total\{outcome="(?:created|changed)"\} (\d+)$/gm),
+    begun: sum(/^vigie_matches_total (\d+)$/gm),
+    deliveries: sum(/^vigie_deliveries_total (\d+)$/gm),
+    delivered: sum(/^vigie_delivery_attempts_total\{result="delivered"\} (\d+)$/gm),
+  };
+}

@@ -1,0 +1,25 @@
+/** What PostgreSQL counted. */
+
+import type { Database } from '../../src/store/database.ts';
+
+/** Settings of a server whose statements are to be profiled. */
+export const STATEMENT_STATISTICS = { shared_preload_libraries: 'pg_stat_statements' };
+
+/** The statements that took most of the time since the extension was made, a line each. */
+export async function costliestStatements(database: Database): Promise<readonly string[]> {
+  const { rows } = await database.query<{ calls: string; ms: number; rows: string; query: string }>(`
+    select calls, total_exec_time as ms, rows, regexp_replace(query, '\\s+', ' ', 'g') as query
+    from pg_stat_statements order by total_exec_time desc limit 20`);
+  return rows.map(
+    ({ calls, ms, rows: count, query }) =>
+      `${Math.round(ms)} ms in ${calls} calls, ${count} rows: ${query.slice(0, 80)}`,
+  );
+}
+
+/** Rows of table `matches` inserted and updated since it was made. */
+export async function matchesWritten(database: Database): Promise<number> {
+  const { rows } = await database.query<{ written: string }>(
+    `select n_tup_ins + n_tup_upd as written from pg_stat_user_tables where relname = 'matches'`,
+  );
+  return Number(rows[0]?.written);
+}
