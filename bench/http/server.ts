@@ -4,13 +4,14 @@
  */
 
 import { once } from 'node:events';
+import { openSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { devNull } from 'node:os';
 import Koa from 'koa';
-import pino from 'pino';
 import { createApi } from '../../src/api/api.ts';
 import { samplePointsOfInterest } from '../../src/cli/sample-points-of-interest.ts';
+import { createLog } from '../../src/log.ts';
 import { buildPointIndex } from '../../src/matching/poi-index.ts';
 import { loadReference } from '../../src/reference/communes.ts';
 import { openDatabase } from '../../src/store/database.ts';
@@ -23,8 +24,8 @@ async function apiHandler(databaseUrl: string) {
   return createApi({
     database: openDatabase({ url: databaseUrl, connectionsMax: 10, onConnectionLost: () => undefined }),
     reference,
-    // Every line is written, to nowhere, through a buffer as pino advises for much traffic.
-    logger: pino(pino.destination({ dest: devNull, sync: false, minLength: 4096 })),
+    // The daemon's own log, every line of it, written to nowhere.
+    logger: createLog('info', openSync(devNull, 'w')),
     now: () => new Date(),
     searchChanged: async () => undefined,
     pointsOfInterest: index.within,

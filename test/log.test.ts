@@ -1,0 +1,56 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, describe, it } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
+import { createLog } from '../src/log.ts';
+
+const LOG = new URL('../src/log.ts', import.meta.url).href;
+const directory = mkdtempSync(join(tmpdir(), 'vigie-log-'));
+after(() => rmSync(directory, { recursive: true }));
+
+/** What a process has written that logs two lines and comes to its end in the same turn. */
+function messagesOf(ending: string): { readonly messages: string[]; readonly status: number | null } {
+  const script = `
+    import { createLog } from ${JSON.stringify(LOG)};
+    const log = createLog('info');
+    log.info('first');
+    log.info('last');
+    ${ending}`;
+  const { stdout, status } = spawnSync(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', script]);
+  const lines = stdout.toString().split('\n').filter(Boolean);
+  return { messages: lines.map((line) => JSON.parse(line).message), status };
+}
+
+describe('the log', () => {
+  it('writes the lines of one turn together, when the turn is over', async () => {
+    const path = join(directory, 'turn');
+    const log = createLog('info', openSync(path, 'w'));
+    for (const number of [1, 2, 3]) log.info({ number }, 'fact');
+    assert.equal(readFileSync(path, 'utf8'), '');
+    await setImmediate();
+    const lines = readFileSync(path, 'utf8').trimEnd().split('\n');
+    const entries = lines.map((line) => JSON.parse(line));
+    assert.deepEqual(
+      entries.map(({ number }) => number),
+      [1, 2, 3],
+    );
+    const [{ time, level, message }] = entries;
+    assert.deepEqual([new Date(time).toISOString(), level, message], [time, 30, 'fact']);
+  });
+
+  it('loses nothing when the process ends by itself, by exit, or by an error that nobody catches', () => {
+    assert.deepEqual(messagesOf(''), { messages: ['first', 'last'], status: 0 });
+    assert.deepEqual(messagesOf('process.exit(3);'), { messages: ['first', 'last'], status: 3 });
+    assert.deepEqual(messagesOf(`throw new Error('a bug');`), { messages: ['first', 'last'], status: 1 });
+    assert.deepEqual(messagesOf(`Promise.reject(new Error('a bug'));`), { messages: ['first', 'last'], status: 1 });
+  });
+
+  it('writes a fatal line, and all before it, at once; killed without one, it loses the turn and no more', () => {
+    const kill = `process.kill(process.pid, 'SIGKILL');`;
+    assert.deepEqual(messagesOf(`log.fatal('the end'); ${kill}`).messages, ['first', 'last', 'the end']);
+    assert.deepEqual(messagesOf(`setImmediate(() => { log.info('never'); ${kill} });`).messages, ['first', 'last']);
+  });
+});
