@@ -31,7 +31,7 @@ export async function openApi(parts: Parts, matcher: Matcher | null): Promise<st
       },
       logger: log,
       now: () => new Date(),
-      pointsOfInterest: (query) => points.within(query),
+      pointsOfInterest: () => points.current,
       deliverOnce: (delivery) => sender.send(delivery),
       async searchChanged() {
         announceSearchChange(broker);

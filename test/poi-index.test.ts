@@ -89,15 +89,15 @@ describe('points within a radius', () => {
 
 describe('the current points', () => {
   it('are none at first, and replaced as a whole', async () => {
-    const current = createPointsOfInterest();
+    const points = createPointsOfInterest();
     const query = { lat: 43, lon: 5, radiusKm: 50, facilities: [], limit: 1_000 };
-    assert.deepEqual(current.within(query), []);
+    assert.deepEqual(points.current.within(query), []);
     const old = samplePoints(100, 4, [43, 43.01], [5, 5.01]);
-    await current.replace(old);
-    assert.equal(current.size, 100);
-    const replacing = current.replace(samplePoints(50, 5, [43, 43.01], [5, 5.01]));
-    assert.equal(current.within(query).length, 100);
+    await points.replace(old);
+    assert.equal(points.current.size, 100);
+    const replacing = points.replace(samplePoints(50, 5, [43, 43.01], [5, 5.01]));
+    assert.equal(points.current.within(query).length, 100);
     await replacing;
-    assert.equal(current.within(query).length, 50);
+    assert.equal(points.current.within(query).length, 50);
   });
 });

@@ -28,7 +28,7 @@ async function apiHandler(databaseUrl: string) {
     logger: createLog('info', openSync(devNull, 'w')),
     now: () => new Date(),
     searchChanged: async () => undefined,
-    pointsOfInterest: index.within,
+    pointsOfInterest: () => index,
     settings: {
       publicUrl: null,
       allowPrivateEndpoints: false,

@@ -10,7 +10,7 @@ import { authenticate, limitRate } from './auth.ts';
 import { deliveryRoutes } from './deliveries.ts';
 import type { ApiDependencies } from './dependencies.ts';
 import { documentationRoutes } from './documentation.ts';
-import { compressed, openToOrigins, standingHeaders, tagged } from './layers.ts';
+import { compressed, openToOrigins, standingHeaders } from './layers.ts';
 import { matchRoutes } from './matches.ts';
 import { pointRoutes } from './points-of-interest.ts';
 import { Problem, reportProblems } from './problem.ts';
@@ -29,7 +29,6 @@ export function createApi(dependencies: ApiDependencies): Koa {
   app.use(standingHeaders(settings.publicUrl));
   app.use(openToOrigins);
   app.use(compressed);
-  app.use(tagged);
   app.use(authenticate(apiKeyVerifier(database, nowMs)));
   app.use(limitRate(settings, nowMs));
   const { router, shortCut } = createRoutes(dependencies);

@@ -2,6 +2,7 @@
 
 import { bodyParser } from '@koa/bodyparser';
 import type { Context, Middleware } from 'koa';
+import { etagOf, knownTag } from './entity-tags.ts';
 import { Problem } from './problem.ts';
 
 const ANSWER_TYPES = ['application/ld+json', 'application/json'] as const;
@@ -10,15 +11,29 @@ export const BODY_BYTES_MAX = 1024 * 1024;
 
 /** Writes `body` in the negotiated type, serialised once: ETag, length and compression work on the text. */
 export function answer(ctx: Context, body: object, status = 200): void {
-  answerBytes(ctx, JSON.stringify(body), status);
+  answerBytes(ctx, `${negotiated(ctx)}; charset=utf-8`, JSON.stringify(body), status);
 }
 
-/** The same for JSON that is text or bytes already. */
-export function answerBytes(ctx: Context, json: string | Buffer, status = 200): void {
-  ctx.status = status;
+/** The same for JSON that was written, and tagged, before. */
+export function answerAgain(ctx: Context, json: Buffer, etag: string): void {
+  answerBytes(ctx, `${negotiated(ctx)}; charset=utf-8`, json, 200, etag);
+}
+
+/** What a PUT stores is not what it was sent, so its answer may carry no tag (RFC 9110, section 9.3.4). */
+export function answerBytes(
+  ctx: Context,
+  type: string,
+  body: string | Buffer,
+  status = 200,
+  etag = ctx.method === 'PUT' ? null : etagOf(body),
+): void {
+  const isRead = ctx.method === 'GET' || ctx.method === 'HEAD';
+  const known = isRead && etag !== null ? knownTag(ctx, etag) : null;
+  if (etag !== null) ctx.res.setHeader('ETag', known ?? etag);
+  ctx.status = known === null ? status : 304;
   // Koa would guess a type first, and then look for this one in a table.
-  ctx.res.setHeader('Content-Type', `${negotiated(ctx)}; charset=utf-8`);
-  ctx.body = json;
+  if (known === null) ctx.res.setHeader('Content-Type', type);
+  ctx.body = known === null ? body : null;
 }
 
 /** Throws a 406 `Problem`. Called before the work, so that nothing is done for an answer that cannot be given. */

@@ -43,8 +43,8 @@ export interface ApiDependencies {
   readonly now: () => Date;
   /** Awaited after each committed write of a search: the matcher has it before the client hears of it. */
   readonly searchChanged: () => Promise<void>;
-  /** Without it no points are known. */
-  readonly pointsOfInterest?: PointIndex['within'];
+  /** The present index: another one after each import. Without it no points are known. */
+  readonly pointsOfInterest?: () => PointIndex;
   /** Without it the webhook tester answers 503. */
   readonly deliverOnce?: DeliverOnce;
 }

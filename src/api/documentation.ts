@@ -10,7 +10,7 @@ import type Router from '@koa/router';
 import type { Context, Middleware } from 'koa';
 import helmet from 'koa-helmet';
 import { baseUrlOf } from './base-url.ts';
-import { acceptable, answer } from './content.ts';
+import { acceptable, answer, answerBytes } from './content.ts';
 import type { ApiDependencies } from './dependencies.ts';
 import { ENTRYPOINT_MEMBERS } from './entrypoint-members.ts';
 import { hydraDocumentation } from './hydra-documentation.ts';
@@ -34,8 +34,11 @@ export function documentationRoutes(router: Router, { settings }: ApiDependencie
   });
 
   router.get('/openapi.json', (ctx) => {
-    ctx.type = 'application/json';
-    ctx.body = JSON.stringify(openApiDocument(baseUrl(ctx), settings.version));
+    answerBytes(
+      ctx,
+      'application/json; charset=utf-8',
+      JSON.stringify(openApiDocument(baseUrl(ctx), settings.version)),
+    );
   });
 
   pageRoutes(router);
@@ -95,13 +98,11 @@ function pageRoutes(router: Router): void {
   const read = new Map<string, Promise<Buffer>>();
 
   router.get(['/docs', '/docs/'], secureDocument, (ctx) => {
-    ctx.type = 'text/html; charset=utf-8';
-    ctx.body = PAGE;
+    answerBytes(ctx, 'text/html; charset=utf-8', PAGE);
   });
 
   router.get('/docs/init.js', (ctx) => {
-    ctx.type = 'text/javascript; charset=utf-8';
-    ctx.body = INIT;
+    answerBytes(ctx, 'text/javascript; charset=utf-8', INIT);
   });
 
   router.get('/docs/:asset', async (ctx) => {
@@ -110,7 +111,6 @@ function pageRoutes(router: Router): void {
     if (type === undefined) throw notFound('this page');
     const content = read.get(asset) ?? readFile(join(directory, asset));
     read.set(asset, content);
-    ctx.set('Content-Type', type);
-    ctx.body = await content;
+    answerBytes(ctx, type, await content);
   });
 }

@@ -1,14 +1,14 @@
 /**
- * What every answer passes through before it leaves: standing headers, CORS, compression, ETag. A request that asks
+ * What every answer passes through before it leaves: standing headers, CORS, compression. A request that asks
  * for none of it pays for none of it: points of interest are answered in some fifty microseconds, and the libraries
  * behind these layers would double that.
  */
 
-import { hash } from 'node:crypto';
 import cors from '@koa/cors';
-import type { Middleware } from 'koa';
-import compress from 'koa-compress';
+import type { Context, Middleware, Next } from 'koa';
+import koaCompress from 'koa-compress';
 import { baseUrlOf } from './base-url.ts';
+import { codedTag } from './entity-tags.ts';
 
 /**
  * Helmet's, those that mean something for JSON: it is no document, loads nothing and is framed nowhere. Other origins
@@ -40,7 +40,7 @@ export function standingHeaders(publicUrl: string | null): Middleware {
   };
 }
 
-const REQUEST_HEADERS = ['Accept', 'Content-Type', 'If-None-Match', 'X-API-KEY', 'X-Request-Id'];
+const REQUEST_HEADERS = ['Accept', 'Content-Type', 'If-Match', 'If-None-Match', 'X-API-KEY', 'X-Request-Id'];
 const ANSWER_HEADERS = [
   ...['ETag', 'Link', 'Location', 'Retry-After', 'X-Request-Id', 'Allow'],
   ...['RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset'],
@@ -53,7 +53,7 @@ export const openToOrigins: Middleware = (ctx, next) => {
   return ctx.req.headers.origin === undefined ? next() : answerOrigins(ctx, next);
 };
 
-const answerCompressed = compress({ zstd: false });
+const answerCompressed = koaCompress({ zstd: false });
 
 /**
  * A client that refuses every encoding, identity included, is answered without one (RFC 9110, section 12.5.3, allows
@@ -62,30 +62,12 @@ const answerCompressed = compress({ zstd: false });
 export const compressed: Middleware = (ctx, next) => {
   const isAsked = ctx.req.headers['accept-encoding'] !== undefined;
   const isAnswerable = isAsked && ctx.acceptsEncodings('br', 'gzip', 'deflate', 'identity') !== false;
-  return isAnswerable ? answerCompressed(ctx, next) : next();
+  return isAnswerable ? compress(ctx, next) : next();
 };
 
-/** Of the bytes, so that it is the same on every instance. */
-export function etagOf(body: string | Buffer): string {
-  return `"${hash('sha1', body, 'base64url')}"`;
+async function compress(ctx: Context, next: Next): Promise<void> {
+  await answerCompressed(ctx, next);
+  const coding = ctx.res.getHeader('Content-Encoding');
+  const etag = ctx.res.getHeader('ETag');
+  if (typeof coding === 'string' && typeof etag === 'string') ctx.set('ETag', codedTag(etag, coding));
 }
-
-/**
- * An ETag on every answer to a GET, and 304 when the client has it already (RFC 9110, section 13.1.2).
- * `Cache-Control: no-cache`, which `fetch` adds to such requests, is for caches on the way: this is the origin.
- */
-export const tagged: Middleware = async (ctx, next) => {
-  await next();
-  const { body } = ctx;
-  const isTaggable = ctx.status === 200 && (typeof body === 'string' || Buffer.isBuffer(body));
-  if (!isTaggable || (ctx.method !== 'GET' && ctx.method !== 'HEAD')) return;
-  // A remembered answer brings its own.
-  const etag = ctx.response.get('ETag') || etagOf(body);
-  ctx.res.setHeader('ETag', etag);
-  const known = ctx.req.headers['if-none-match'];
-  if (known === undefined) return;
-  const isKnown = known.split(',').some((tag) => ['*', etag, `W/${etag}`].includes(tag.trim()));
-  if (!isKnown) return;
-  ctx.status = 304;
-  ctx.body = null;
-};

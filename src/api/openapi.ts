@@ -10,12 +10,15 @@ const ERRORS: Readonly<Record<number, string>> = {
   401: 'The API key is missing, unknown or revoked.',
   404: 'There is no such resource, or it is not yours.',
   406: 'None of the accepted media types is served.',
+  412: 'The resource is not the one that If-Match or If-None-Match describe.',
   413: 'The body is larger than 1 MiB.',
   415: 'The media type of the body is not taken.',
   422: 'The body has violations.',
   429: 'Too many requests; see Retry-After.',
   503: 'Not available now; see Retry-After.',
 };
+
+const string = { type: 'string' };
 
 export function openApiDocument(baseUrl: string, version: string): object {
   const paths: Record<string, Record<string, object>> = {};
@@ -54,7 +57,11 @@ function operation(endpoint: Endpoint): object {
     operationId: operationId(endpoint),
     summary: endpoint.summary,
     tags: [endpoint.resource],
-    parameters: [...names.map((name) => pathParameter(name, endpoint)), ...queryParameters(endpoint)],
+    parameters: [
+      ...names.map((name) => pathParameter(name, endpoint)),
+      ...queryParameters(endpoint),
+      ...conditionParameters(endpoint),
+    ],
     ...(endpoint.body === null ? {} : { requestBody: requestBody(endpoint.body) }),
     responses: responses(endpoint, names.length > 0),
   };
@@ -88,6 +95,17 @@ function queryParameters({ parameters }: Endpoint): object[] {
   }));
 }
 
+/** Entity tags (RFC 9110, section 13.1). */
+function conditionParameters(endpoint: Endpoint): object[] {
+  const header = (name: string, description: string) => ({ name, in: 'header', description, schema: string });
+  if (endpoint.method === 'get') return [header('If-None-Match', 'ETags that you have: 304 when one is still right.')];
+  return isChange(endpoint) ? [header('If-Match', 'The ETag that you read: 412 when it is no longer right.')] : [];
+}
+
+function isChange({ method }: Endpoint): boolean {
+  return method === 'put' || method === 'patch' || method === 'delete';
+}
+
 function requestBody(name: string): object {
   return {
     required: true,
@@ -101,6 +119,7 @@ function responses(endpoint: Endpoint, hasPathParameter: boolean): object {
   if (hasPathParameter || 'search' in parameters) statuses.push(404);
   if (answers !== 'nothing') statuses.push(406);
   if (body !== null) statuses.push(400, 413, 415, 422);
+  if (isChange(endpoint)) statuses.push(412);
   if (answers === 'collection' || Object.keys(parameters).length > 0) statuses.push(400);
   const errors = statuses.map((status) => [status, { $ref: `#/components/responses/E${status}` }]);
   return { ...Object.fromEntries(errors), ...success(answers, resource, method) };
@@ -110,17 +129,18 @@ function success(answers: Endpoint['answers'], resource: ResourceName, method: s
   if (answers === 'nothing') return { 204: { description: 'Deleted.' } };
   const schema = referenceTo(answers === 'collection' ? `${resource}Collection` : resource);
   const content = { 'application/ld+json': { schema }, 'application/json': { schema } };
-  if (method !== 'post') return { 200: { description: 'OK.', content } };
+  const headers = { ETag: { description: 'Of the answer; for If-None-Match and If-Match.', schema: string } };
+  if (method === 'get') return { 200: { description: 'OK.', headers, content }, 304: { description: 'You have it.' } };
+  if (method === 'patch') return { 200: { description: 'OK.', headers, content } };
+  if (method === 'put') return { 200: { description: 'OK.', content } };
   const location = { description: 'Path of what was created.', schema: { type: 'string', format: 'uri-reference' } };
-  return { 201: { description: 'Created.', headers: { Location: location }, content } };
+  return { 201: { description: 'Created.', headers: { ...headers, Location: location }, content } };
 }
 
 function errorResponse(status: string, description: string): object {
   const schema = referenceTo(status === '422' ? 'ConstraintViolationList' : 'Problem');
   return { description, content: { 'application/problem+json': { schema } } };
 }
-
-const string = { type: 'string' };
 
 function envelopeSchemas(): Record<string, object> {
   const link = { type: 'string', format: 'uri-reference' };

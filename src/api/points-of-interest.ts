@@ -1,17 +1,18 @@
 /**
  * `/indicators/points_of_interest` (specification, sections 2.4 and 4.5). The index is in memory and so is the JSON of
  * each point, as bytes, written when it is first answered: a request costs the walk through the index and a copy.
- * Clients ask again for the place they show, so whole answers are remembered for a few seconds.
+ * Clients ask again for the place they show, so whole answers are remembered until the points change.
  */
 
 import type Router from '@koa/router';
 import type { Context, Middleware } from 'koa';
 import { LRUCache } from 'lru-cache';
 import { FACILITIES, type PointOfInterest } from '../domain/point-of-interest.ts';
-import { acceptable, answerBytes } from './content.ts';
+import { NO_POINTS } from '../matching/poi-index.ts';
+import { acceptable, answerAgain } from './content.ts';
 import type { ApiDependencies } from './dependencies.ts';
+import { etagOf } from './entity-tags.ts';
 import { viewId } from './hydra.ts';
-import { etagOf } from './layers.ts';
 import { choicesParameter, numberParameter, readQuery } from './query.ts';
 
 export const POINTS_MAX = 1_000;
@@ -23,19 +24,12 @@ export const POINT_PARAMETERS = {
   radius: numberParameter('Distance in kilometres.', { min: 0, max: 50 }, 1),
 } as const;
 
-/** How long a re-import may stay unseen at a place that was just asked for. */
-const ANSWER_STALENESS_MAX_MS = 10_000;
 const ANSWERS_MAX = 10_000;
 const ANSWERS_BYTES_MAX = 32 * 1024 * 1024;
 
 interface RememberedAnswer {
   readonly body: Buffer;
   readonly etag: string;
-}
-
-function answerRemembered(ctx: Context, { body, etag }: RememberedAnswer): void {
-  ctx.res.setHeader('ETag', etag);
-  answerBytes(ctx, body);
 }
 
 const PATH = '/indicators/points_of_interest';
@@ -50,13 +44,13 @@ export function pointRoutes(router: Router, dependencies: ApiDependencies): Midd
   };
 }
 
-function pointHandler({ pointsOfInterest = () => [] }: ApiDependencies): (ctx: Context) => void {
+function pointHandler({ pointsOfInterest = () => NO_POINTS }: ApiDependencies): (ctx: Context) => void {
   const remembered = new LRUCache<string, RememberedAnswer>({
     max: ANSWERS_MAX,
     maxSize: ANSWERS_BYTES_MAX,
     sizeCalculation: ({ body }) => body.length,
-    ttl: ANSWER_STALENESS_MAX_MS,
   });
+  let rememberedOf = NO_POINTS;
   const written = new WeakMap<PointOfInterest, Buffer>();
   /** With a comma before it: the first one's is overwritten by the bracket. */
   const jsonOf = (point: PointOfInterest): Buffer => {
@@ -68,10 +62,13 @@ function pointHandler({ pointsOfInterest = () => [] }: ApiDependencies): (ctx: C
   };
 
   return (ctx) => {
+    const index = pointsOfInterest();
+    if (index !== rememberedOf) remembered.clear();
+    rememberedOf = index;
     const known = remembered.get(ctx.url);
-    if (known !== undefined) return answerRemembered(ctx, known);
+    if (known !== undefined) return answerAgain(ctx, known.body, known.etag);
     const { 'facilities[]': facilities, lat, lon, radius: radiusKm } = readQuery(ctx, POINT_PARAMETERS);
-    const points = pointsOfInterest({ facilities, lat, lon, radiusKm, limit: POINTS_MAX });
+    const points = index.within({ facilities, lat, lon, radiusKm, limit: POINTS_MAX });
     const envelope = JSON.stringify({
       '@context': '/contexts/PointOfInterest',
       '@id': ctx.path,
@@ -83,7 +80,7 @@ function pointHandler({ pointsOfInterest = () => [] }: ApiDependencies): (ctx: C
     const body = listOf(head, points.map(jsonOf));
     const answer = { body, etag: etagOf(body) };
     remembered.set(ctx.url, answer);
-    answerRemembered(ctx, answer);
+    answerAgain(ctx, body, answer.etag);
   };
 }
 

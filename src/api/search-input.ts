@@ -6,7 +6,6 @@
 
 import { SEARCH_DEFAULTS, type SearchMembers } from '../domain/search.ts';
 import type { Reference } from '../reference/communes.ts';
-import type { SearchUpdate } from '../store/searches.ts';
 import { endpointFault } from './endpoint-url.ts';
 import { nearestName } from './nearest-name.ts';
 import { type Violation, violationsProblem } from './problem.ts';
@@ -34,14 +33,14 @@ export async function readNewSearch(body: unknown, rules: InputRules): Promise<S
  * The members that `body` states, changed, and the others kept: PUT and PATCH alike (decisions, section 2). The look-
  * ups are done at once, the merge when the row is locked. Throws a 422 `Problem`, and so does the merge.
  */
-export async function readSearchChange(body: unknown, rules: InputRules): Promise<SearchUpdate> {
+export async function readSearchChange(
+  body: unknown,
+  rules: InputRules,
+): Promise<{ readonly changes: Partial<SearchMembers>; readonly merge: (present: SearchMembers) => SearchMembers }> {
   const violations: Violation[] = [];
   const changes = await readChanges(body, rules, violations);
   if (violations.length > 0) throw violationsProblem(violations);
-  return {
-    merge: (present) => finish({ ...present, ...changes }, []),
-    silences: changes.notificationEnabled === false,
-  };
+  return { changes, merge: (present) => finish({ ...present, ...changes }, []) };
 }
 
 function finish(members: SearchMembers, violations: Violation[]): SearchMembers {

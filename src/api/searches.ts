@@ -9,10 +9,11 @@ import { listSiteCategories } from '../store/site-categories.ts';
 import { principalOf } from './auth.ts';
 import { acceptable, answer, jsonBody } from './content.ts';
 import type { ApiDependencies } from './dependencies.ts';
+import { etagOf, isConditional, requireMeant } from './entity-tags.ts';
 import { collection, offsetOf } from './hydra.ts';
 import { notFound } from './problem.ts';
 import { booleanParameter, choiceParameter, PAGING, readQuery, textParameter } from './query.ts';
-import { searchDocument, searchIri } from './search-document.ts';
+import { type Lookups, searchDocument, searchIri } from './search-document.ts';
 import { type InputRules, readNewSearch, readSearchChange } from './search-input.ts';
 
 export const SEARCH_LIST_PARAMETERS = {
@@ -55,8 +56,15 @@ export function searchRoutes(router: Router, dependencies: ApiDependencies): voi
     const id = searchIdOf(ctx);
     // Whose search it is comes before what is wrong with the body.
     await ownSearch(ctx, dependencies);
-    const update = await readSearchChange(ctx.request.body, rules);
-    const search = await updateSearch(database, principalOf(ctx).clientId, id, update);
+    const { changes, merge } = await readSearchChange(ctx.request.body, rules);
+    const requirePresent = await precondition(ctx, dependencies);
+    const search = await updateSearch(database, principalOf(ctx).clientId, id, {
+      merge(present) {
+        requirePresent(present);
+        return merge(present.members);
+      },
+      silences: changes.notificationEnabled === false,
+    });
     if (search === null) throw notFound('this search');
     await searchChanged();
     await answerSearch(ctx, search, dependencies);
@@ -65,11 +73,23 @@ export function searchRoutes(router: Router, dependencies: ApiDependencies): voi
   router.patch('/searches/:id', acceptable, jsonBody, change);
 
   router.delete('/searches/:id', async (ctx) => {
-    const isDeleted = await deleteSearch(database, principalOf(ctx).clientId, searchIdOf(ctx));
+    const id = searchIdOf(ctx);
+    const requirePresent = await precondition(ctx, dependencies);
+    const isDeleted = await deleteSearch(database, principalOf(ctx).clientId, id, requirePresent);
     if (!isDeleted) throw notFound('this search');
     await searchChanged();
     ctx.status = 204;
   });
+}
+
+/**
+ * What `If-Match` and `If-None-Match` ask of the search that a change is about to meet, and that no other change can
+ * reach meanwhile. What is returned throws a 412 `Problem`.
+ */
+async function precondition(ctx: Context, dependencies: ApiDependencies): Promise<(present: Search) => void> {
+  if (!isConditional(ctx)) return () => undefined;
+  const lookups = await lookupsOf(dependencies);
+  return (present) => requireMeant(ctx, etagOf(JSON.stringify(searchDocument(present, lookups))));
 }
 
 /** The search with this id (default: the path's), when it is the client's. Throws a 404 `Problem`. */
@@ -99,13 +119,18 @@ async function answerSearch(ctx: Context, search: Search, dependencies: ApiDepen
   answer(ctx, document as object, status);
 }
 
-async function searchDocuments(searches: readonly Search[], { database, reference }: ApiDependencies) {
+async function searchDocuments(searches: readonly Search[], dependencies: ApiDependencies): Promise<object[]> {
   const needsCategories = searches.some(
     ({ members }) => members.includedSiteCategories.length + members.excludedSiteCategories.length > 0,
   );
-  const categories = needsCategories ? await listSiteCategories(database) : [];
-  const siteCategories = new Map(categories.map((category) => [category.id, category]));
-  return searches.map((search) => searchDocument(search, { reference, siteCategories }));
+  const { reference } = dependencies;
+  const lookups = needsCategories ? await lookupsOf(dependencies) : { reference, siteCategories: new Map() };
+  return searches.map((search) => searchDocument(search, lookups));
+}
+
+async function lookupsOf({ database, reference }: ApiDependencies): Promise<Lookups> {
+  const categories = await listSiteCategories(database);
+  return { reference, siteCategories: new Map(categories.map((category) => [category.id, category])) };
 }
 
 function inputRules({ database, reference, settings }: ApiDependencies): InputRules {

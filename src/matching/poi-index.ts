@@ -1,6 +1,7 @@
 /**
- * Points of interest in memory: a KD-tree per facility, never changed once built. `createPointsOfInterest` holds the
- * current one; a new set is built off to the side and swapped in, so a query sees the old or the new whole.
+ * Points of interest in memory: a KD-tree of all and one per facility, never changed once built.
+ * `createPointsOfInterest` holds the current index; a new one is built off to the side and swapped in, so a query sees
+ * the old or the new whole.
  */
 
 import { setImmediate } from 'node:timers/promises';
@@ -22,51 +23,56 @@ export interface PointQuery {
 
 export interface PointIndex {
   readonly size: number;
-  /** The nearest `limit` points within the radius, nearest first; of equally near ones those indexed first. */
+  /** The nearest `limit` points within the radius, nearest first. */
   within(query: PointQuery): readonly PointOfInterest[];
 }
 
-export interface PointsOfInterest extends PointIndex {
+export const NO_POINTS: PointIndex = { size: 0, within: () => [] };
+
+export interface PointsOfInterest {
+  /** The index that answers now. Another one after each change: what was worked out from it can be kept with it. */
+  readonly current: PointIndex;
   /** Builds an index of `points` and makes it the current one; queries go on meanwhile. */
   replace(points: Iterable<PointOfInterest>): Promise<void>;
 }
 
 export function createPointsOfInterest(): PointsOfInterest {
-  let current: PointIndex = { size: 0, within: () => [] };
+  let current = NO_POINTS;
   return {
-    get size() {
-      return current.size;
+    get current() {
+      return current;
     },
-    within: (query) => current.within(query),
     async replace(points) {
       current = await buildPointIndex(points);
     },
   };
 }
 
-/** Lets the event loop turn between facilities: a million points take about a second in all. */
+/** Lets the event loop turn between trees: a million points take about a second in all. */
 export async function buildPointIndex(points: Iterable<PointOfInterest>): Promise<PointIndex> {
-  const pointsOf = new Map<Facility, PointOfInterest[]>(FACILITIES.map((facility) => [facility, []]));
-  let size = 0;
-  for (const point of points) {
-    pointsOf.get(point.facility)?.push(point);
-    size++;
-  }
-  const trees = new Map<Facility, FacilityTree>();
-  for (const [facility, list] of pointsOf) {
-    if (list.length > 0) trees.set(facility, buildTree(list));
+  const all = [...points];
+  const trees: PointTrees = { all: buildTree(all), byFacility: new Map() };
+  for (const facility of FACILITIES) {
     await setImmediate();
+    trees.byFacility.set(facility, buildTree(all.filter((point) => point.facility === facility)));
   }
-  return { size, within: (query) => findWithin(trees, query) };
+  return { size: all.length, within: (query) => findWithin(trees, query) };
 }
 
-interface FacilityTree {
-  readonly tree: KDBush;
+interface PointTrees {
+  readonly all: PointTree;
+  readonly byFacility: Map<Facility, PointTree>;
+}
+
+interface PointTree {
+  /** Null without points: the library has no empty tree. */
+  readonly tree: KDBush | null;
   /** By number in the tree. */
   readonly points: readonly PointOfInterest[];
 }
 
-function buildTree(points: readonly PointOfInterest[]): FacilityTree {
+function buildTree(points: readonly PointOfInterest[]): PointTree {
+  if (points.length === 0) return { tree: null, points };
   const tree = new KDBush(points.length);
   for (const { lat, lon } of points) tree.add(lon, lat);
   tree.finish();
@@ -78,21 +84,26 @@ interface Hit {
   readonly distanceKm: number;
 }
 
-function findWithin(trees: ReadonlyMap<Facility, FacilityTree>, query: PointQuery): readonly PointOfInterest[] {
+function findWithin(trees: PointTrees, query: PointQuery): readonly PointOfInterest[] {
   const { lat, lon, radiusKm, limit } = query;
-  const facilities = query.facilities.length === 0 ? FACILITIES : new Set(query.facilities);
   const hits: Hit[] = [];
-  for (const facility of facilities) {
-    const found = trees.get(facility);
-    if (found === undefined) continue;
-    for (const number of candidates(found.tree, query)) {
-      const point = found.points[number] as PointOfInterest;
+  for (const { tree, points } of treesOf(trees, query.facilities)) {
+    if (tree === null) continue;
+    for (const number of candidates(tree, query)) {
+      const point = points[number] as PointOfInterest;
       const apart = distanceKm(lat, lon, point.lat, point.lon);
       if (apart <= radiusKm) hits.push({ point, distanceKm: apart });
     }
   }
   hits.sort((a, b) => a.distanceKm - b.distanceKm);
   return hits.slice(0, limit).map(({ point }) => point);
+}
+
+/** All facilities at once are one walk instead of five. */
+function treesOf({ all, byFacility }: PointTrees, facilities: readonly Facility[]): readonly PointTree[] {
+  const asked = new Set(facilities);
+  if (asked.size === 0 || asked.size === FACILITIES.length) return [all];
+  return [...asked].map((facility) => byFacility.get(facility) as PointTree);
 }
 
 /** Rounding may put a point of the border a last bit beyond it: the tree is asked for a hair more. */

@@ -60,8 +60,8 @@ export async function readSearch(database: Queryable, clientId: Uuid, id: Uuid):
 }
 
 export interface SearchUpdate {
-  /** Makes the new members of the present ones; what it throws leaves the search as it was. */
-  readonly merge: (present: SearchMembers) => SearchMembers;
+  /** Makes the new members of the present search; what it throws leaves the search as it was. */
+  readonly merge: (present: Search) => SearchMembers;
   /** True when the result has notifications off: open deliveries are cancelled. */
   readonly silences: boolean;
 }
@@ -78,35 +78,52 @@ export async function updateSearch(
 ): Promise<Search | null> {
   return transaction(database, async (connection) => {
     if (silences) await cancelOpenDeliveries(connection, clientId, id);
-    const { rows: found } = await connection.query<SearchRow>(
-      `select ${COLUMNS} from searches where id = $1 and client_id = $2 and deleted_at is null for update`,
-      [id, clientId],
-    );
-    if (found[0] === undefined) return null;
-    const present = searchOfRow(found[0]);
+    const present = await lockSearch(connection, clientId, id);
+    if (present === null) return null;
     // Served by the primary key. `revision` is this transaction's: see search-feed.ts.
     const { rows } = await connection.query<SearchRow>(
       `update searches set title = $2, title_folded = $3, members = $4, notification_enabled = $5,
          endpoint_recipient = $6, event_endpoint = $7, subscribed_events = $8, hide_property_contact = $9,
          updated_at = now(), revision = pg_current_xact_id()
        where number = $1 returning ${COLUMNS}`,
-      [present.number, ...columnsOf(merge(present.members))],
+      [present.number, ...columnsOf(merge(present))],
     );
     return searchOfRow(rows[0] as SearchRow);
   });
 }
 
-/** The row stays, marked, until its deliveries are gone. False when there is none. */
-export async function deleteSearch(database: Database, clientId: Uuid, id: Uuid): Promise<boolean> {
+/**
+ * The row stays, marked, until its deliveries are gone. False when there is none. What `check` throws of the present
+ * search leaves it as it was.
+ */
+export async function deleteSearch(
+  database: Database,
+  clientId: Uuid,
+  id: Uuid,
+  check: (present: Search) => void = () => undefined,
+): Promise<boolean> {
   return transaction(database, async (connection) => {
     await cancelOpenDeliveries(connection, clientId, id);
-    const { rowCount } = await connection.query(
+    const present = await lockSearch(connection, clientId, id);
+    if (present === null) return false;
+    check(present);
+    // Served by the primary key.
+    await connection.query(
       `update searches set deleted_at = now(), notification_enabled = false, revision = pg_current_xact_id()
-       where id = $1 and client_id = $2 and deleted_at is null`,
-      [id, clientId],
+       where number = $1`,
+      [present.number],
     );
-    return rowCount === 1;
+    return true;
   });
+}
+
+/** Served by the unique index on id; null when there is none, it was deleted, or it is another client's. */
+async function lockSearch(connection: Queryable, clientId: Uuid, id: Uuid): Promise<Search | null> {
+  const { rows } = await connection.query<SearchRow>(
+    `select ${COLUMNS} from searches where id = $1 and client_id = $2 and deleted_at is null for update`,
+    [id, clientId],
+  );
+  return rows[0] === undefined ? null : searchOfRow(rows[0]);
 }
 
 /**

@@ -10,7 +10,7 @@ import { importPointsOfInterest } from '../../src/cli/import-points-of-interest.
 import { createRandom } from '../../src/cli/seeded-random.ts';
 import { distanceKm } from '../../src/domain/geo.ts';
 import { FACILITIES } from '../../src/domain/point-of-interest.ts';
-import { createPointsOfInterest } from '../../src/matching/poi-index.ts';
+import { buildPointIndex } from '../../src/matching/poi-index.ts';
 import { migrate, openDatabase } from '../../src/store/database.ts';
 import { listPointSources, readPoints, replacePointSource } from '../../src/store/points-of-interest.ts';
 import { startTestPostgres } from '../support/servers.ts';
@@ -39,8 +39,7 @@ describe('points of interest imported into PostgreSQL', unlessReal, async () => 
     for (const name of FILES) await importFile(join(REAL, name));
     const { points } = await readPoints(database);
     assert.equal(points.length, 181 + 21 + 1_764 + 704 + 996);
-    const index = createPointsOfInterest();
-    await index.replace(points);
+    const index = await buildPointIndex(points);
     const random = createRandom(5);
     for (let i = 0; i < 500; i++) {
       const { lat, lon } = random.pick(points);

@@ -31,7 +31,10 @@ const POINTS = [
   { facility: 'school', lat: 43.1, lon: 5.9, name: 'École', attributes: { schoolType: 'primaire' } },
   { facility: 'parking', lat: 43.1, lon: 5.9, name: null, attributes: {} },
 ] as const;
-const api = await startTestApi({ after }, { deliverOnce: async () => OUTCOME, pointsOfInterest: () => POINTS });
+const api = await startTestApi(
+  { after },
+  { deliverOnce: async () => OUTCOME, pointsOfInterest: () => ({ size: POINTS.length, within: () => POINTS }) },
+);
 
 /** One search with every member set, a match of it and a delivery of that. */
 async function everything(): Promise<readonly string[]> {

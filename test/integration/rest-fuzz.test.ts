@@ -9,6 +9,7 @@ import { connect } from 'node:net';
 import { after, describe, it } from 'node:test';
 import { READ_ONLY_MEMBERS, SEARCH_MEMBERS } from '../../src/api/search-schema.ts';
 import { createRandom } from '../../src/cli/seeded-random.ts';
+import { NO_POINTS } from '../../src/matching/poi-index.ts';
 import { startTestApi } from '../support/api.ts';
 
 const SEED = Number(process.env.FUZZ_SEED ?? 4);
@@ -19,7 +20,7 @@ const PARALLEL = 16;
 const api = await startTestApi(
   { after },
   {
-    pointsOfInterest: () => [],
+    pointsOfInterest: () => NO_POINTS,
     deliverOnce: async ({ startedAt }) => {
       return { startedAt, durationMs: 1, statusCode: null, error: 'blocked', reason: 'test', responseHead: null };
     },

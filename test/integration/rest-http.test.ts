@@ -85,6 +85,47 @@ describe('media types', () => {
   });
 });
 
+describe('changes on condition', () => {
+  it('are made to the search that the client has read, and to no other', async () => {
+    const created = await api.call('POST', '/searches', { title: 'Sous condition' });
+    const path = created.headers.get('Location') as string;
+    const read = await api.call('GET', path, undefined, { headers: { 'Accept-Encoding': 'gzip' } });
+    const etag = read.headers.get('ETag') as string;
+    assert.equal(created.headers.get('ETag'), etag);
+    const change = (method: string, condition: Record<string, string>) =>
+      api.call(method, path, method === 'DELETE' ? undefined : { budgetMax: 1 }, { headers: condition });
+
+    const patched = await change('PATCH', { 'If-Match': `"other", ${etag}` });
+    assert.equal(patched.status, 200);
+    const next = patched.headers.get('ETag') as string;
+    assert.notEqual(next, etag);
+    for (const method of ['PUT', 'PATCH', 'DELETE']) {
+      const refused = await change(method, { 'If-Match': etag });
+      assert.equal(refused.status, 412, method);
+      assert.match(refused.body.detail, /read it again/);
+    }
+    assert.equal((await change('PUT', { 'If-Match': `W/${next}` })).status, 412, 'a weak tag is not enough');
+    assert.equal((await change('PUT', { 'If-None-Match': '*' })).status, 412);
+    assert.equal((await api.call('GET', path)).headers.get('ETag'), next);
+
+    const put = await change('PUT', { 'If-Match': '*' });
+    assert.equal(put.status, 200);
+    assert.equal(put.headers.get('ETag'), null, 'what is stored is not what was sent');
+    const { headers } = await api.call('GET', path);
+    assert.equal((await change('DELETE', { 'If-Match': headers.get('ETag') as string })).status, 204);
+    assert.equal((await change('DELETE', { 'If-Match': '*' })).status, 404);
+  });
+
+  it('let one of several writers through that read the same state', async () => {
+    const created = await api.call('POST', '/searches', { title: 'Course' });
+    const path = created.headers.get('Location') as string;
+    const headers = { 'If-Match': created.headers.get('ETag') as string };
+    const writes = Array.from({ length: 8 }, (_, i) => api.call('PATCH', path, { budgetMax: i + 1 }, { headers }));
+    const statuses = (await Promise.all(writes)).map(({ status }) => status);
+    assert.deepEqual(statuses.toSorted(), [200, ...Array.from({ length: 7 }, () => 412)]);
+  });
+});
+
 describe('answers', () => {
   it('carry an ETag, and are not repeated to who has them', async () => {
     const { headers } = await api.call('GET', iri);
@@ -98,6 +139,20 @@ describe('answers', () => {
     assert.equal(changed.status, 200);
     assert.notEqual(changed.headers.get('ETag'), etag);
     await api.call('PATCH', iri, { budgetMax: null });
+  });
+
+  it('have a tag of their own in each content coding, and are known by any of them', async () => {
+    const tagIn = async (coding: string) => {
+      const { headers } = await api.call('GET', '/cities', undefined, { headers: { 'Accept-Encoding': coding } });
+      return headers.get('ETag') as string;
+    };
+    const [plain, gzip, br] = [await tagIn('identity'), await tagIn('gzip'), await tagIn('br')];
+    assert.deepEqual([gzip, br], [plain.replace(/"$/, '+gzip"'), plain.replace(/"$/, '+br"')]);
+    for (const known of [plain, gzip, br, `W/${gzip}`, `"other", ${br}`]) {
+      const again = await api.call('GET', '/cities', undefined, { headers: { 'If-None-Match': known } });
+      assert.equal(again.status, 304, known);
+      assert.equal(again.headers.get('ETag'), known.split(', ').at(-1));
+    }
   });
 
   it('to HEAD are those to GET without the body', async () => {

@@ -37,7 +37,7 @@ const index = await buildPointIndex(POINTS);
 const api = await startTestApi(
   { after },
   {
-    pointsOfInterest: index.within,
+    pointsOfInterest: () => index,
     deliverOnce: async (delivery) => {
       sent.push(delivery);
       return outcome;
