@@ -1,0 +1,41 @@
+/**
+ * The delivering daemon is killed and stopped under load. Whatever was lost on the way, the auditor must find every
+ * delivery ended by the rules.
+ */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { COURIER_SETTINGS, openCourierScene } from '../support/courier-scene.ts';
+import { startDaemon } from '../support/daemon.ts';
+
+test('kill -9 of the daemon, again and again', async (t) => {
+  const { cleanup, servers, receiver, load, audit, untilReceived } = await openCourierScene(t);
+  let daemon = await startDaemon(cleanup, servers, COURIER_SETTINGS);
+  for (let kill = 0; kill < 5; kill++) {
+    await load(400);
+    await untilReceived(receiver.posts.length + 150);
+    await daemon.end('SIGKILL');
+    daemon = await startDaemon(cleanup, servers, COURIER_SETTINGS);
+  }
+  await audit();
+  assert.equal(await daemon.end('SIGTERM'), 0);
+});
+
+test('SIGTERM with a full queue: what was sent is recorded, and nothing is sent twice', async (t) => {
+  const { cleanup, servers, receiver, database, load, audit, untilReceived } = await openCourierScene(t);
+  const first = await startDaemon(cleanup, servers, COURIER_SETTINGS);
+  await load(3_000);
+  await untilReceived(500);
+  assert.equal(await first.end('SIGTERM'), 0);
+  assert.ok(receiver.posts.length < 3_000, 'the queue was still full');
+  const second = await startDaemon(cleanup, servers, COURIER_SETTINGS);
+  await audit();
+  // On a machine that is busy enough, a good endpoint is too slow now and then: that is a failure like any other.
+  const { rows } = await database.query(`select delivery_id from attempts where error = 'timeout'`);
+  const timedOut = new Set(rows.map(({ delivery_id }) => delivery_id));
+  const sentTwice = receiver.posts.filter(
+    ({ id, path }) => path.startsWith('/ok') && receiver.postsOf(id).length > 1 && !timedOut.has(id),
+  );
+  assert.deepEqual(sentTwice, []);
+  assert.equal(await second.end('SIGTERM'), 0);
+});
