@@ -64,7 +64,7 @@ async function openParts(
   const presence = await startPresence({ broker, database, roles: config.roles, version: VERSION, clock, onTrouble });
   closing('presence', () => presence.stop());
   const coordinates = await readCommuneCoordinates(database);
-  const feed = createActivityFeed(broker);
+  const feed = createActivityFeed({ broker, database, instanceId: presence.id });
   return {
     ...{ config, log, metrics, database, broker, feed, presence, closing, onTrouble },
     reference: await loadReference({ nearest: createCommuneLocator, coordinates }),

@@ -47,7 +47,11 @@ export async function getDeadLetter(name: string, { database }: AdminDependencie
   return { ...letterMessage(letter), body: letter.body };
 }
 
-/** Published first, deleted then: a crash between the two publishes twice, which intake recognises. */
+/**
+ * Published first, deleted then: the other way round a crash between the two would lose them. After one they are
+ * published again with the next call, under the same message id, which the stream recognises within its duplicate
+ * window; later a second copy is no newer than the state held, and changes nothing.
+ */
 export async function requeueDeadLetters(
   request: RequeueDeadLettersRequest,
   { database, republish }: AdminDependencies,

@@ -3,6 +3,7 @@
  * somebody watches. A lost signal costs the wait for the next look at PostgreSQL, a lost activity is not seen.
  */
 
+import { createInbox } from 'nats';
 import type { Broker } from './connection.ts';
 
 const CONTROLS_CHANGED = 'vigie.controls.changed';
@@ -30,12 +31,29 @@ export function onActivity(broker: Broker, listener: (bytes: Uint8Array) => void
   return () => subscription.unsubscribe();
 }
 
-/** Resolves when the server knows, which is when this connection's own subscribers have been told. */
-export async function announceWatcher(broker: Broker): Promise<void> {
-  broker.connection.publish(ACTIVITY_WANTED);
-  await broker.connection.flush();
+/** Tells every instance that somebody watches. */
+export function announceWatcher(broker: Broker): void {
+  if (broker.isConnected()) broker.connection.publish(ACTIVITY_WANTED);
 }
 
-export function onWatcher(broker: Broker, listener: () => void): void {
-  broker.connection.subscribe(ACTIVITY_WANTED, { callback: (error) => error ?? listener() });
+/** Likewise, and calls `onReady` with the id of each instance that publishes from now on. Returns what ends that. */
+export function callForActivity(broker: Broker, onReady: (instanceId: string) => void): () => void {
+  const reply = createInbox();
+  const subscription = broker.connection.subscribe(reply, {
+    callback: (error, message) => error ?? onReady(message.string()),
+  });
+  broker.connection.publish(ACTIVITY_WANTED, undefined, { reply });
+  return () => subscription.unsubscribe();
+}
+
+/** `listener` is told of each watcher before that one is answered. */
+export function onWatcher(broker: Broker, instanceId: string, listener: () => void): void {
+  broker.connection.subscribe(ACTIVITY_WANTED, {
+    callback(error, message) {
+      if (error !== null) return;
+      listener();
+      // Whoever has come to stay asks for no answer.
+      message.respond(Buffer.from(instanceId));
+    },
+  });
 }

@@ -1,36 +1,62 @@
 /**
  * Tells watchers what this instance does. Nothing is built or sent while nobody watches: a watcher makes itself known
- * every two seconds and is forgotten after ten.
+ * every two seconds and is forgotten after ten. It begins when every living instance has answered that it publishes.
  */
 
 import type { Broker } from '../broker/connection.ts';
-import { announceWatcher, onActivity, onWatcher, publishActivity } from '../broker/operator-signals.ts';
+import {
+  announceWatcher,
+  callForActivity,
+  onActivity,
+  onWatcher,
+  publishActivity,
+} from '../broker/operator-signals.ts';
 import type { Activity } from '../domain/activity.ts';
+import type { Queryable } from '../store/database.ts';
+import { listInstances } from '../store/instances.ts';
 
 export interface ActivityFeed {
   readonly isWatched: boolean;
   /** `build` is called only while somebody watches. */
   tell(build: () => readonly Activity[]): void;
-  /** Resolves when this instance's own activities are seen; the result ends the watch. */
+  /**
+   * Resolves when the activities of every living instance are seen, or when one has not answered for a second; the
+   * result ends the watch. Rejects with code `TIMEOUT` when NATS does not answer at all.
+   */
   watch(onActivities: (activities: readonly Activity[]) => void): Promise<() => void>;
+}
+
+export interface ActivityFeedOptions {
+  readonly broker: Broker;
+  readonly database: Queryable;
+  /** As the others know this instance. */
+  readonly instanceId: string;
+  /** For instances that have died within the last seconds. */
+  readonly answersWithinMs?: number;
 }
 
 const WATCHER_FORGOTTEN_MS = 10_000;
 const WATCHER_SHOWN_EVERY_MS = 2_000;
+const ANSWERS_WITHIN_MS = 1_000;
 /** Keeps a message well below the server's limit of one megabyte. */
 const ACTIVITIES_PER_MESSAGE = 500;
 
-export function createActivityFeed(broker: Broker, nowMs: () => number = () => performance.now()): ActivityFeed {
+class UnansweredError extends Error {
+  readonly code = 'TIMEOUT';
+}
+
+export function createActivityFeed(options: ActivityFeedOptions): ActivityFeed {
+  const { broker, instanceId } = options;
   let watchedUntilMs = Number.NEGATIVE_INFINITY;
-  onWatcher(broker, () => {
-    watchedUntilMs = nowMs() + WATCHER_FORGOTTEN_MS;
+  onWatcher(broker, instanceId, () => {
+    watchedUntilMs = performance.now() + WATCHER_FORGOTTEN_MS;
   });
   return {
     get isWatched() {
-      return nowMs() < watchedUntilMs;
+      return performance.now() < watchedUntilMs;
     },
     tell(build) {
-      if (nowMs() >= watchedUntilMs) return;
+      if (performance.now() >= watchedUntilMs) return;
       const activities = build();
       for (let start = 0; start < activities.length; start += ACTIVITIES_PER_MESSAGE) {
         const part = activities.slice(start, start + ACTIVITIES_PER_MESSAGE);
@@ -39,13 +65,13 @@ export function createActivityFeed(broker: Broker, nowMs: () => number = () => p
     },
     async watch(onActivities) {
       const end = onActivity(broker, (bytes) => onActivities(JSON.parse(Buffer.from(bytes).toString('utf8'))));
-      const timer = setInterval(() => void announceWatcher(broker).catch(() => undefined), WATCHER_SHOWN_EVERY_MS);
+      const timer = setInterval(() => announceWatcher(broker), WATCHER_SHOWN_EVERY_MS);
       const stop = (): void => {
         clearInterval(timer);
         end();
       };
       try {
-        await announceWatcher(broker);
+        await everyInstanceAnswers(options);
       } catch (error) {
         stop();
         throw error;
@@ -53,4 +79,22 @@ export function createActivityFeed(broker: Broker, nowMs: () => number = () => p
       return stop;
     },
   };
+}
+
+async function everyInstanceAnswers(options: ActivityFeedOptions): Promise<void> {
+  const { broker, database, instanceId, answersWithinMs = ANSWERS_WITHIN_MS } = options;
+  const missing = new Set([instanceId, ...(await listInstances(database)).map(({ id }) => id)]);
+  await new Promise<void>((resolve) => {
+    const timer = setTimeout(end, answersWithinMs);
+    const endCall = callForActivity(broker, (id) => {
+      missing.delete(id);
+      if (missing.size === 0) end();
+    });
+    function end(): void {
+      clearTimeout(timer);
+      endCall();
+      resolve();
+    }
+  });
+  if (missing.has(instanceId)) throw new UnansweredError('NATS does not answer');
 }

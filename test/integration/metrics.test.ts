@@ -2,22 +2,21 @@
 
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { type AddressInfo, createServer } from 'node:net';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { startDaemon } from '../support/daemon.ts';
+import { endProcess, freePort, PROMETHEUS_MISSING, startPrometheus } from '../support/prometheus.ts';
 import { startTestServers } from '../support/servers.ts';
 import { until } from '../support/until.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-const isInstalled = (tool: string): boolean => spawnSync(tool, ['--version']).status === 0;
+const HAS_PROMTOOL = spawnSync('promtool', ['--version']).status === 0;
 
 test('promtool finds nothing to complain about in the live metrics', {
-  skip: isInstalled('promtool') ? false : 'promtool is not installed here',
+  skip: HAS_PROMTOOL ? false : 'promtool is not installed here',
 }, async (t) => {
   const daemon = await startDaemon(t, await startTestServers(t));
   const exposition = await (await fetch(`${daemon.operationsUrl}/metrics`)).text();
@@ -57,29 +56,22 @@ test('readiness names each check, and says so when PostgreSQL is away', async (t
   );
 });
 
-test('every query of the dashboard returns data in the demonstration', {
-  skip: isInstalled('prometheus') ? false : 'prometheus is not installed here',
-}, async (t) => {
-  const [operationsPort, apiPort, prometheusPort] = [await freePort(), await freePort(), await freePort()];
+test('every query of the dashboard returns data in the demonstration', { skip: PROMETHEUS_MISSING }, async (t) => {
+  const [operationsPort, apiPort] = [await freePort(), await freePort()];
   const folder = await mkdtemp(join(tmpdir(), 'vigie-dashboard-'));
   const demo = startDemo(folder, operationsPort, apiPort);
-  const prometheus = await startPrometheus(folder, operationsPort, prometheusPort);
   t.after(async () => {
-    // Both write to the folder until they have ended.
-    await Promise.all([end(demo, 'SIGINT'), end(prometheus, 'SIGTERM')]);
+    // It writes to the folder until it has ended.
+    await endProcess(demo, 'SIGINT');
     await rm(folder, { recursive: true, force: true });
   });
+  const prometheus = await startPrometheus(t, `127.0.0.1:${operationsPort}`);
   for (const query of await dashboardQueries()) {
-    const url = `http://127.0.0.1:${prometheusPort}/api/v1/query?query=${encodeURIComponent(query)}`;
     await until(
       async () => {
         // Somebody uses the API: the demonstration does so at its start alone.
         await fetch(`http://127.0.0.1:${apiPort}/`).catch(() => undefined);
-        const answer = await fetch(url)
-          .then((response) => response.json())
-          .catch(() => null);
-        const result = (answer as { data?: { result: { value: [number, string] }[] } } | null)?.data?.result ?? [];
-        return { query, values: result.map(({ value }) => value[1]) };
+        return { query, values: await prometheus.query(query) };
       },
       // NaN: a quotient or quantile of a series that has not moved yet.
       ({ values }) => values.some((value) => value !== 'NaN'),
@@ -103,35 +95,10 @@ function startDemo(folder: string, operationsPort: number, apiPort: number): Chi
   });
 }
 
-async function startPrometheus(folder: string, target: number, port: number): Promise<ChildProcess> {
-  const config = join(folder, 'prometheus.yml');
-  await writeFile(
-    config,
-    `scrape_configs: [{job_name: vigie, scrape_interval: 1s, static_configs: [{targets: ['127.0.0.1:${target}']}]}]\n`,
-  );
-  const args = [`--config.file=${config}`, `--storage.tsdb.path=${join(folder, 'tsdb')}`];
-  return spawn('prometheus', [...args, `--web.listen-address=127.0.0.1:${port}`], { stdio: 'ignore' });
-}
-
-async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
-  const exited = child.exitCode === null && child.signalCode === null ? once(child, 'exit') : null;
-  child.kill(signal);
-  await exited;
-}
-
 async function dashboardQueries(): Promise<readonly string[]> {
   const dashboard = JSON.parse(await readFile(join(ROOT, 'config/grafana/vigie.json'), 'utf8')) as {
     panels: { targets?: { expr: string }[] }[];
   };
   const queries = dashboard.panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr));
   return queries.map((expr) => expr.replaceAll('$__rate_interval', '1m'));
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const probe = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = probe.address() as AddressInfo;
-      probe.close(() => resolve(port));
-    });
-  });
 }

@@ -2,14 +2,17 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { runVigie, startDaemon } from '../support/daemon.ts';
+import { type Daemon, runVigie, startDaemon } from '../support/daemon.ts';
 import { metricOf, type OperatorScene, startScene } from '../support/operator-scene.ts';
+import { PROMETHEUS_MISSING, startPrometheus } from '../support/prometheus.ts';
+import type { Cleanup } from '../support/servers.ts';
 import { until } from '../support/until.ts';
 
 test('after an outage a replay sends exactly the missing deliveries, under their own ids', async (t) => {
   const scene = await startScene(t, { VIGIE_RETRY_DELAY_MS: '100' });
   const { daemon, receiver, search } = scene;
   const admin = adminOf(scene);
+  const alarm = await alarmOf(t, daemon);
 
   await scene.publishAdverts(3);
   await receiver.until((posts) => posts.filter(({ status }) => status === 200).length === 3);
@@ -17,7 +20,7 @@ test('after an outage a replay sends exactly the missing deliveries, under their
   receiver.script('/hook', { type: 'answer', status: 500, body: 'database of the client is full' });
   const missedProperties = await scene.publishAdverts(4);
 
-  // The alert VigieDeliveriesExhausted looks at this counter.
+  await alarm.rings();
   await until(
     () => metricOf(daemon, 'vigie_deliveries_exhausted_total'),
     (count) => count === 4,
@@ -159,6 +162,36 @@ test('a pause holds on every instance and over their restarts', async (t) => {
   await nextAdmin('stages', 'resume', 'intake');
   await receiver.until((posts) => posts.length === 2);
 });
+
+/**
+ * The alert that tells the operator: the committed rule, judged by a real Prometheus on what it scrapes from the
+ * daemon, or where there is none the counter that the rule looks at.
+ */
+async function alarmOf(cleanup: Cleanup, daemon: Daemon): Promise<{ rings(): Promise<void> }> {
+  if (PROMETHEUS_MISSING) {
+    const exhausted = () => metricOf(daemon, 'vigie_deliveries_exhausted_total');
+    return { rings: async () => void (await until(exhausted, (count) => count > 0)) };
+  }
+  const prometheus = await startPrometheus(cleanup, new URL(daemon.operationsUrl).host);
+  await until(
+    () => prometheus.query('vigie_deliveries_exhausted_total'),
+    ([count]) => count === '0',
+  );
+  assert.deepEqual(await prometheus.alerts(), []);
+  return {
+    async rings() {
+      const alerts = await until(
+        () => prometheus.alerts(),
+        (raised) => raised.some(({ labels }) => labels.alertname === 'VigieDeliveriesExhausted'),
+      );
+      const [alert] = alerts.filter(({ labels }) => labels.alertname === 'VigieDeliveriesExhausted');
+      assert.equal(alert?.state, 'firing');
+      assert.match(alert?.annotations.summary ?? '', /deliveries have used up their attempts/);
+      // What the operator does next, word for word.
+      assert.match(alert?.annotations.action ?? '', /^vigie admin deliveries list --state failed;/);
+    },
+  };
+}
 
 interface Named {
   readonly name: string;

@@ -1,0 +1,125 @@
+/** A watcher that has been told that it watches misses nothing that any living instance does from then on. */
+
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { type TestContext, test } from 'node:test';
+import { credentials, Metadata } from '@grpc/grpc-js';
+import type { Msg } from 'nats';
+import type { Activity as ActivityMessage } from '../../src/admin/generated/vigie/admin/v1/activity.ts';
+import { AdminServiceClient } from '../../src/admin/generated/vigie/admin/v1/admin.ts';
+import { type Broker, connectBroker } from '../../src/broker/connection.ts';
+import type { Activity } from '../../src/domain/activity.ts';
+import { createActivityFeed } from '../../src/pipeline/activity.ts';
+import { migrate, openDatabase } from '../../src/store/database.ts';
+import { showInstance } from '../../src/store/instances.ts';
+import { ADMIN_TOKEN, startDaemon } from '../support/daemon.ts';
+import { startScene } from '../support/operator-scene.ts';
+import { startTestServers } from '../support/servers.ts';
+
+const WANTED = 'vigie.activity.wanted';
+const PATIENT_MS = 60_000;
+
+const CHANGE: Activity = {
+  type: 'change',
+  at: new Date(0).toISOString(),
+  propertyUuid: randomUUID(),
+  advertUuid: randomUUID(),
+  kind: 'ad.update.price',
+  field: 'price',
+  oldValue: '1',
+  newValue: '2',
+};
+
+/** Two instances that have shown themselves, each with a connection of its own; nobody answers for them yet. */
+async function openTwo(t: TestContext) {
+  const closers: (() => Promise<unknown>)[] = [];
+  t.after(async () => {
+    for (const close of closers.reverse()) await close();
+  });
+  const servers = await startTestServers({ after: (work) => closers.push(work) });
+  await migrate(servers.postgres.url);
+  const database = openDatabase({ url: servers.postgres.url, connectionsMax: 2, onConnectionLost: () => undefined });
+  closers.push(() => database.end());
+  const brokers: Broker[] = [];
+  const ids = [randomUUID(), randomUUID()] as const;
+  for (const id of ids) {
+    const broker = await connectBroker({ url: servers.nats.url, name: id, onStatus: () => undefined });
+    closers.push(() => broker.close());
+    brokers.push(broker);
+    await showInstance(database, {
+      id,
+      host: 'test',
+      processId: 1,
+      roles: [],
+      version: '1',
+      startedAt: new Date(),
+      stages: {},
+      searchIndex: null,
+    });
+  }
+  return { servers, database, ids, brokers: brokers as [Broker, Broker] };
+}
+
+test('a watch begins when every living instance has said that it publishes', async (t) => {
+  const { database, ids, brokers } = await openTwo(t);
+  const feed = createActivityFeed({ broker: brokers[0], database, instanceId: ids[0], answersWithinMs: PATIENT_MS });
+  const asked = new Promise<Msg>((resolve) => {
+    brokers[1].connection.subscribe(WANTED, { callback: (_, message) => resolve(message) });
+  });
+  await brokers[1].connection.flush();
+  let hasBegun = false;
+  const seen: Activity[] = [];
+  const watching = feed
+    .watch((activities) => seen.push(...activities))
+    .then((stop) => {
+      hasBegun = true;
+      return stop;
+    });
+  const request = await asked;
+  await brokers[0].connection.flush();
+  assert.equal(feed.isWatched, true);
+  assert.equal(hasBegun, false, 'the second instance has not answered');
+  request.respond(Buffer.from(ids[1]));
+  const stop = await watching;
+  feed.tell(() => [CHANGE]);
+  await brokers[0].connection.flush();
+  assert.deepEqual(seen, [CHANGE]);
+  stop();
+});
+
+test('an instance that has died holds a watch up for a moment only', async (t) => {
+  const { database, ids, brokers } = await openTwo(t);
+  const feed = createActivityFeed({ broker: brokers[0], database, instanceId: ids[0], answersWithinMs: 50 });
+  const stop = await feed.watch(() => undefined);
+  stop();
+});
+
+test('a watch is refused while NATS is away', async (t) => {
+  const { servers, database, ids, brokers } = await openTwo(t);
+  const feed = createActivityFeed({ broker: brokers[0], database, instanceId: ids[0], answersWithinMs: 50 });
+  await servers.nats.stop();
+  await assert.rejects(
+    feed.watch(() => undefined),
+    { code: 'TIMEOUT' },
+  );
+});
+
+test('a watcher of one instance sees what another one does, from the first advert on', async (t) => {
+  const scene = await startScene(t, { VIGIE_ROLES: 'intake,deliver,api' });
+  const operators = await startDaemon(t, scene.servers, { VIGIE_ROLES: 'admin' });
+  const stub = new AdminServiceClient(operators.adminAddress, credentials.createInsecure());
+  t.after(() => stub.close());
+  const metadata = new Metadata();
+  metadata.set('authorization', `Bearer ${ADMIN_TOKEN}`);
+  const request = { kinds: [], search: '', property: '', endpoint: '', failuresOnly: false };
+  const stream = stub.watchActivity(request, metadata);
+  await once(stream, 'metadata');
+  await scene.publishAdverts(1);
+  const facts: string[] = [];
+  for await (const { fact } of stream as AsyncIterable<ActivityMessage>) {
+    facts.push(fact?.$case ?? '');
+    if (facts.length === 3) break;
+  }
+  assert.deepEqual(facts, ['change', 'match', 'attempt']);
+});
