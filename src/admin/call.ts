@@ -9,7 +9,15 @@ import type { ServerReadableStream, ServerUnaryCall, ServerWritableStream, sendU
 import { status } from '@grpc/grpc-js';
 import { cancellable } from '../store/cancellable.ts';
 import type { AdminDependencies } from './dependencies.ts';
-import { AdminError, cancelled, deadlineExceeded, internalError, statusOf, unavailable } from './errors.ts';
+import {
+  AdminError,
+  cancelled,
+  deadlineExceeded,
+  internalError,
+  senderTooSlow,
+  statusOf,
+  unavailable,
+} from './errors.ts';
 
 export interface CallContext {
   /** Aborted at the deadline and when the caller cancels; its reason is the `AdminError` to answer. */
@@ -24,6 +32,9 @@ export interface CallTimeouts {
 }
 
 export const CALL_TIMEOUTS: CallTimeouts = { usualMs: 30_000, longMs: 10 * 60_000 };
+
+/** PostgreSQL's `idle_in_transaction_session_timeout`. */
+const TRANSACTION_IDLE = '25P03';
 
 type AnyCall =
   | ServerUnaryCall<unknown, unknown>
@@ -109,6 +120,7 @@ async function run<R>(
 function foreignError(error: unknown, call: AnyCall, { logger }: AdminDependencies): AdminError {
   const code = (error as { code?: unknown } | null)?.code;
   if (typeof code === 'string' && /^(ECONN|08|57P|EPIPE|ETIMEDOUT)/.test(code)) return unavailable('PostgreSQL');
+  if (code === TRANSACTION_IDLE) return senderTooSlow();
   if (code === 'TIMEOUT' || code === '503' || code === 'CONNECTION_CLOSED') return unavailable('NATS');
   logger.error({ method: call.getPath(), err: error }, 'admin call failed');
   return internalError();

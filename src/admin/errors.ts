@@ -72,6 +72,8 @@ export const internalError = (): AdminError =>
   new AdminError(status.INTERNAL, 'INTERNAL', 'something went wrong; the log of the server says what');
 export const unavailable = (what: string): AdminError =>
   new AdminError(status.UNAVAILABLE, 'UNAVAILABLE', `${what} cannot be reached at this moment`);
+export const senderTooSlow = (): AdminError =>
+  new AdminError(status.ABORTED, 'SENDER_TOO_SLOW', 'nothing came for too long, and what had begun was rolled back');
 export const exhausted = (reason: string, message: string): AdminError =>
   new AdminError(status.RESOURCE_EXHAUSTED, reason, message);
 

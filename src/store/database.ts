@@ -52,13 +52,17 @@ export async function migrate(url: string): Promise<void> {
   });
 }
 
-/** Runs `work` in one transaction: committed when it resolves, rolled back when it throws. */
+/**
+ * Runs `work` in one transaction: committed when it resolves, rolled back when it throws. Throws what `work` threw, or
+ * what broke the connection between two statements.
+ */
 export async function transaction<T>(database: Database, work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
   const client = await database.connect();
   let broken: Error | undefined;
-  // A connection that breaks between two statements says so in an event, which would end the process unheard.
+  // A connection that breaks between two statements says so in an event, which would end the process unheard. The
+  // first says why.
   const onBroken = (error: Error): void => {
-    broken = error;
+    broken ??= error;
   };
   client.on('error', onBroken);
   try {
@@ -67,10 +71,11 @@ export async function transaction<T>(database: Database, work: (client: pg.PoolC
     await client.query('commit');
     return result;
   } catch (error) {
+    const reason = broken ?? error;
     await client.query('rollback').catch((cause: Error) => {
       broken = cause;
     });
-    throw error;
+    throw reason;
   } finally {
     client.off('error', onBroken);
     client.release(broken);

@@ -15,6 +15,8 @@ import { connectDatabase } from '../support/database.ts';
 import { startTestPostgres } from '../support/servers.ts';
 import { until } from '../support/until.ts';
 
+type ServerError = ServiceError | null;
+
 const TOKEN = 'token-of-this-test';
 const CONNECTIONS_MAX = 4;
 const CALLERS = 3 * CONNECTIONS_MAX;
@@ -92,7 +94,7 @@ test('at the deadline of the caller its statement is cancelled, however many cal
       Array.from(
         { length: CALLERS },
         () =>
-          new Promise<ServiceError | null>((resolve) =>
+          new Promise<ServerError>((resolve) =>
             stub.listDeadLetters(LETTERS, metadata, { deadline: Date.now() + 1_000 }, resolve),
           ),
       ),
@@ -103,17 +105,15 @@ test('at the deadline of the caller its statement is cancelled, however many cal
     );
     await until(runningStatements, isDone);
   });
-  const answered = await new Promise<ServiceError | null>((resolve) =>
-    stub.listDeadLetters(LETTERS, metadata, resolve),
-  );
+  const answered = await new Promise<ServerError>((resolve) => stub.listDeadLetters(LETTERS, metadata, resolve));
   assert.equal(answered, null, 'the pool is whole again');
 });
 
 test('a caller that cancels takes its statement with it', async () => {
   const { stub, metadata } = await startServer(60_000);
   await whileLocked('dead_letters', async () => {
-    let end: (error: ServiceError | null) => void;
-    const ended = new Promise<ServiceError | null>((resolve) => {
+    let end: (error: ServerError) => void;
+    const ended = new Promise<ServerError>((resolve) => {
       end = resolve;
     });
     const call = stub.listDeadLetters(LETTERS, metadata, (error) => end(error));
@@ -128,7 +128,7 @@ test('a caller that names no deadline gets that of the server', async () => {
   const { stub, metadata } = await startServer(300);
   await whileLocked('dead_letters', async () => {
     codes.length = 0;
-    const error = await new Promise<ServiceError | null>((resolve) => stub.listDeadLetters(LETTERS, metadata, resolve));
+    const error = await new Promise<ServerError>((resolve) => stub.listDeadLetters(LETTERS, metadata, resolve));
     assert.equal(error?.code, status.DEADLINE_EXCEEDED);
     assert.equal(error?.details, 'not done before the deadline', 'the words of the server');
     assert.deepEqual(codes, ['DEADLINE_EXCEEDED']);
@@ -138,7 +138,7 @@ test('a caller that names no deadline gets that of the server', async () => {
 
 test('an import whose sender falls silent is rolled back at the limit, and its locks are gone', async () => {
   const { stub, metadata } = await startServer(300);
-  const error = await new Promise<ServiceError | null>((resolve) => {
+  const error = await new Promise<ServerError>((resolve) => {
     const stream = stub.importPointsOfInterest(metadata, resolve);
     stream.write({
       source: 'pointSources/silent',
@@ -149,4 +149,27 @@ test('an import whose sender falls silent is rolled back at the limit, and its l
   await until(runningStatements, isDone);
   const { rowCount } = await outside.query('select from points_of_interest_sources');
   assert.equal(rowCount, 0);
+});
+
+test('an import whose connection to PostgreSQL breaks between two messages says so', async () => {
+  const { stub, metadata } = await startServer(60_000);
+  const points = [{ facility: 'school', lat: 43.12, lon: 5.93, displayName: '', attributes: {} }];
+  let end: (error: ServerError) => void;
+  const ended = new Promise<ServerError>((resolve) => {
+    end = resolve;
+  });
+  const stream = stub.importPointsOfInterest(metadata, (error) => end(error));
+  stream.write({ source: 'pointSources/broken', points });
+  const { rows } = await until(
+    () =>
+      outside.query<{ pid: number }>(
+        `select pid from pg_stat_activity
+         where application_name = 'vigie' and state = 'idle in transaction' and query like '%insert into points_of_interest (%'`,
+      ),
+    ({ rowCount }) => rowCount === 1,
+  );
+  await outside.query('select pg_terminate_backend($1)', [rows[0]?.pid]);
+  await until(runningStatements, isDone);
+  stream.write({ source: '', points });
+  assert.equal((await ended)?.code, status.UNAVAILABLE);
 });

@@ -266,7 +266,8 @@ export const AdminServiceService = {
   },
   /**
    * Publishes dead letters to their subject again, oldest first, and forgets them. One that is still not understood
-   * comes back as a new dead letter.
+   * comes back as a new dead letter. A call that breaks off leaves some published and not yet forgotten: calling again
+   * is safe, for the stream knows them (two minutes long), and later intake finds the same state again.
    */
   requeueDeadLetters: {
     path: "/vigie.admin.v1.AdminService/RequeueDeadLetters" as const,
@@ -425,7 +426,7 @@ export const AdminServiceService = {
   },
   /**
    * Replaces the points of one source in one transaction. The first message names the source, every one may carry
-   * points. When the stream breaks, the source stays as it was.
+   * points. When the stream breaks, or pauses for ten seconds (ABORTED), the source stays as it was.
    */
   importPointsOfInterest: {
     path: "/vigie.admin.v1.AdminService/ImportPointsOfInterest" as const,
@@ -449,8 +450,9 @@ export const AdminServiceService = {
     responseDeserialize: (value: Buffer): Empty => Empty.decode(value),
   },
   /**
-   * Changes, matches and attempts as they happen on all instances. The server sends its metadata once it watches. It
-   * is a window, not a log: a watcher too slow for what happens misses some of it, and is told how much.
+   * Changes, matches and attempts as they happen on all instances. The server sends its metadata once every living
+   * instance has said that it tells: nothing from then on is left out. It is a window, not a log: a watcher too slow for
+   * what happens misses some of it, and is told how much.
    */
   watchActivity: {
     path: "/vigie.admin.v1.AdminService/WatchActivity" as const,
@@ -503,7 +505,8 @@ export interface AdminServiceServer extends UntypedServiceImplementation {
   getDeadLetter: handleUnaryCall<GetDeadLetterRequest, DeadLetter>;
   /**
    * Publishes dead letters to their subject again, oldest first, and forgets them. One that is still not understood
-   * comes back as a new dead letter.
+   * comes back as a new dead letter. A call that breaks off leaves some published and not yet forgotten: calling again
+   * is safe, for the stream knows them (two minutes long), and later intake finds the same state again.
    */
   requeueDeadLetters: handleUnaryCall<RequeueDeadLettersRequest, RequeueDeadLettersResponse>;
   /** Deletes dead letters for good. Without `force` it only says what it would delete (AIP-165). */
@@ -537,14 +540,15 @@ export interface AdminServiceServer extends UntypedServiceImplementation {
   listPointSources: handleUnaryCall<ListPointSourcesRequest, ListPointSourcesResponse>;
   /**
    * Replaces the points of one source in one transaction. The first message names the source, every one may carry
-   * points. When the stream breaks, the source stays as it was.
+   * points. When the stream breaks, or pauses for ten seconds (ABORTED), the source stays as it was.
    */
   importPointsOfInterest: handleClientStreamingCall<ImportPointsOfInterestRequest, PointSource>;
   /** Deletes a source and its points. */
   deletePointSource: handleUnaryCall<DeletePointSourceRequest, Empty>;
   /**
-   * Changes, matches and attempts as they happen on all instances. The server sends its metadata once it watches. It
-   * is a window, not a log: a watcher too slow for what happens misses some of it, and is told how much.
+   * Changes, matches and attempts as they happen on all instances. The server sends its metadata once every living
+   * instance has said that it tells: nothing from then on is left out. It is a window, not a log: a watcher too slow for
+   * what happens misses some of it, and is told how much.
    */
   watchActivity: handleServerStreamingCall<WatchActivityRequest, Activity>;
 }
@@ -782,7 +786,8 @@ export interface AdminServiceClient extends Client {
   ): ClientUnaryCall;
   /**
    * Publishes dead letters to their subject again, oldest first, and forgets them. One that is still not understood
-   * comes back as a new dead letter.
+   * comes back as a new dead letter. A call that breaks off leaves some published and not yet forgotten: calling again
+   * is safe, for the stream knows them (two minutes long), and later intake finds the same state again.
    */
   requeueDeadLetters(
     request: RequeueDeadLettersRequest,
@@ -1012,7 +1017,7 @@ export interface AdminServiceClient extends Client {
   ): ClientUnaryCall;
   /**
    * Replaces the points of one source in one transaction. The first message names the source, every one may carry
-   * points. When the stream breaks, the source stays as it was.
+   * points. When the stream breaks, or pauses for ten seconds (ABORTED), the source stays as it was.
    */
   importPointsOfInterest(
     callback: (error: ServiceError | null, response: PointSource) => void,
@@ -1047,8 +1052,9 @@ export interface AdminServiceClient extends Client {
     callback: (error: ServiceError | null, response: Empty) => void,
   ): ClientUnaryCall;
   /**
-   * Changes, matches and attempts as they happen on all instances. The server sends its metadata once it watches. It
-   * is a window, not a log: a watcher too slow for what happens misses some of it, and is told how much.
+   * Changes, matches and attempts as they happen on all instances. The server sends its metadata once every living
+   * instance has said that it tells: nothing from then on is left out. It is a window, not a log: a watcher too slow for
+   * what happens misses some of it, and is told how much.
    */
   watchActivity(request: WatchActivityRequest, options?: Partial<CallOptions>): ClientReadableStream<Activity>;
   watchActivity(

@@ -1,0 +1,81 @@
+/** Requeueing publishes first and deletes then. What a crash between the two leaves does no harm when it is repeated. */
+
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { type TestContext, test } from 'node:test';
+import { connectBroker } from '../../src/broker/connection.ts';
+import { publish } from '../../src/broker/publish.ts';
+import { ADVERTS_STREAM, advertSubject } from '../../src/broker/topology.ts';
+import { genericCall } from '../support/admin.ts';
+import { connectDatabase } from '../support/database.ts';
+import { metricOf, type OperatorScene, startScene } from '../support/operator-scene.ts';
+import { until } from '../support/until.ts';
+
+const LETTER_ID = 1_000;
+
+async function openScene(t: TestContext) {
+  const scene = await startScene(t);
+  const rows = connectDatabase(t, scene.servers.postgres.url);
+  const broker = await connectBroker({ url: scene.servers.nats.url, name: 'test', onStatus: () => undefined });
+  t.after(() => broker.close());
+  /** Of a message that is good, as it lies in the table once the daemon that refused it has been mended. */
+  async function insertLetter(subject: string, body: Buffer): Promise<void> {
+    await rows.query(
+      `insert into dead_letters (id, stream, sequence, subject, headers, body, reason) overriding system value
+       values ($1, $2, 1000000, $3, '{}', $4, 'refused by an older version')`,
+      [LETTER_ID, ADVERTS_STREAM, subject, body],
+    );
+  }
+  const messageCount = async () => (await broker.manager.streams.info(ADVERTS_STREAM)).state.messages;
+  return { scene, broker, insertLetter, messageCount };
+}
+
+async function requeue(scene: OperatorScene): Promise<number> {
+  const name = `deadLetters/${LETTER_ID}`;
+  const answer = await genericCall(scene.daemon, 'RequeueDeadLetters', { filter: { names: [name] } });
+  assert.equal(answer.code, null, answer.message);
+  return answer.body.requeuedCount ?? 0;
+}
+
+function upsertOf(uuid: string): Buffer {
+  return Buffer.from(
+    JSON.stringify({
+      kind: 'upsert',
+      crawledAt: new Date().toISOString(),
+      property: { uuid, transactionType: 0, propertyType: 0, city: { insee: '83137' } },
+      advert: { uuid: randomUUID(), title: 'Appartement', price: 250_000, surface: 60 },
+    }),
+  );
+}
+
+test('a letter that was published and not yet deleted is in the stream once when it is requeued again', async (t) => {
+  const { scene, insertLetter, messageCount } = await openScene(t);
+  const uuid = randomUUID();
+  const [subject, bytes] = [advertSubject(uuid), upsertOf(uuid)];
+  await insertLetter(subject, bytes);
+  assert.equal(await requeue(scene), 1);
+  assert.equal(await messageCount(), 1);
+
+  await insertLetter(subject, bytes);
+  assert.equal(await requeue(scene), 1);
+  assert.equal(await messageCount(), 1, 'the stream knows it');
+  assert.equal(await requeue(scene), 0, 'it is forgotten');
+});
+
+test('a second copy beyond the duplicate window changes nothing and sends nothing', async (t) => {
+  const { scene, broker, insertLetter } = await openScene(t);
+  const uuid = randomUUID();
+  const [subject, bytes] = [advertSubject(uuid), upsertOf(uuid)];
+  await insertLetter(subject, bytes);
+  assert.equal(await requeue(scene), 1);
+  await scene.receiver.until((posts) => posts.length === 1);
+  // Another message id is what the stream sees once its window has passed.
+  await publish(broker, { subject, messageId: randomUUID(), bytes });
+  await until(
+    () => metricOf(scene.daemon, 'vigie_changes_total'),
+    (count) => count === 2,
+  );
+  assert.equal(await metricOf(scene.daemon, 'vigie_events_total'), 1);
+  assert.equal(await metricOf(scene.daemon, 'vigie_deliveries_total'), 1);
+  assert.equal(scene.receiver.posts.length, 1);
+});
