@@ -60,7 +60,7 @@ export async function getIndexedSearch(name: string, dependencies: AdminDependen
     number: search.number,
     title: search.members.title,
     client: nameOf.client(search.clientId),
-    isIndexed: isIndexed(search.number) ?? undefined,
+    indexed: isIndexed(search.number) ?? undefined,
     criteriaJson: JSON.stringify(criteriaOf(search.members, (id) => categories.get(id) ?? null)),
     notificationEnabled: search.members.notificationEnabled,
   };

@@ -94,13 +94,16 @@ export async function importPoints(
   const source = pointSourceOfName('source', first.value.source);
 
   async function* batches(): AsyncGenerator<readonly PointOfInterest[]> {
+    let isComplete = false;
     for (let next = first; next.done !== true; next = await nextMessage()) {
+      if (isComplete) throw invalidArgument('last', 'must be true in the last message alone');
+      isComplete = next.value.last;
       if (next.value.points.length > POINTS_PER_MESSAGE_MAX) {
         throw invalidArgument('points', `must be at most ${POINTS_PER_MESSAGE_MAX} a message`);
       }
       yield next.value.points.map(pointOf);
     }
-    signal.throwIfAborted();
+    if (!isComplete) throw invalidArgument('last', 'must be true in the last message');
   }
 
   await replacePointSource(database, source, batches());

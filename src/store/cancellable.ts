@@ -14,13 +14,16 @@ export function cancellable(database: Database, signal: AbortSignal): Database {
     const client = await database.connect();
     if (signal.aborted) client.release();
     signal.throwIfAborted();
-    const onAbort = (): void => cancel(client);
+    const onAbort = (): void => {
+      cancel(client);
+      // No later statement of the call, a commit least of all, may slip through.
+      void client.end();
+    };
     signal.addEventListener('abort', onAbort, { once: true });
     const { release } = client;
     // The pool sets `release` anew each time that it lends the connection.
     client.release = (error) => {
       signal.removeEventListener('abort', onAbort);
-      // The cancel request travels on its own: it must not meet the next borrower's statement.
       release(signal.aborted || error);
     };
     return client;

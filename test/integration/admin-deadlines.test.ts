@@ -143,6 +143,7 @@ test('an import whose sender falls silent is rolled back at the limit, and its l
     stream.write({
       source: 'pointSources/silent',
       points: [{ facility: 'school', lat: 43.12, lon: 5.93, displayName: '', attributes: {} }],
+      last: false,
     });
   });
   assert.equal(error?.code, status.DEADLINE_EXCEEDED);
@@ -159,7 +160,7 @@ test('an import whose connection to PostgreSQL breaks between two messages says 
     end = resolve;
   });
   const stream = stub.importPointsOfInterest(metadata, (error) => end(error));
-  stream.write({ source: 'pointSources/broken', points });
+  stream.write({ source: 'pointSources/broken', points, last: false });
   const { rows } = await until(
     () =>
       outside.query<{ pid: number }>(
@@ -170,6 +171,6 @@ test('an import whose connection to PostgreSQL breaks between two messages says 
   );
   await outside.query('select pg_terminate_backend($1)', [rows[0]?.pid]);
   await until(runningStatements, isDone);
-  stream.write({ source: '', points });
+  stream.write({ source: '', points, last: true });
   assert.equal((await ended)?.code, status.UNAVAILABLE);
 });

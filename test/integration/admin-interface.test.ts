@@ -82,7 +82,7 @@ test('status, stages and index', async () => {
   assert.ok(rebuilt.instances[0].buildTime > built);
   assert.equal(rebuilt.instances[0].searchCount, 1);
   const indexed = await succeed('GetIndexedSearch', { name: `searches/${scene.search.id}` });
-  assert.equal(indexed.isIndexed, true);
+  assert.equal(indexed.indexed, true);
   assert.deepEqual(JSON.parse(indexed.criteriaJson).budget, { min: null, max: 300_000 });
   await fail('GetIndexedSearch', { name: `searches/${UNKNOWN}` }, 'not_found', 'ResourceInfo');
 });
@@ -90,7 +90,7 @@ test('status, stages and index', async () => {
 test('an explanation names every criterion and every delivery', async () => {
   const pair = { search: `searches/${scene.search.id}`, property: `properties/${property}` };
   const explained = await succeed('ExplainMatch', pair);
-  assert.equal(explained.isSatisfied, true);
+  assert.equal(explained.satisfied, true);
   const budget = explained.verdicts.find(({ criterion }: { criterion: string }) => criterion === 'budget');
   assert.deepEqual(budget, {
     criterion: 'budget',
@@ -212,10 +212,15 @@ test('site categories and points of interest', async () => {
     displayName: 'École',
     attributes: { operatorType: 'public' },
   };
-  const imported = await succeed('ImportPointsOfInterest', [{ source: 'pointSources/toulon' }, { points: [school] }]);
+  const imported = await succeed('ImportPointsOfInterest', [
+    { source: 'pointSources/toulon' },
+    { points: [school], last: true },
+  ]);
   assert.equal(imported.pointCount, 1);
   const wrong = [{ source: 'pointSources/toulon' }, { points: [{ ...school, facility: 'pool' }] }];
   await fail('ImportPointsOfInterest', wrong, 'invalid_argument', 'BadRequest');
+  const cut = [{ source: 'pointSources/toulon' }, { points: [] }];
+  await fail('ImportPointsOfInterest', cut, 'invalid_argument', 'BadRequest');
   assert.equal((await succeed('ListPointSources')).pointSources[0].pointCount, 1, 'a broken import changes nothing');
   await succeed('DeletePointSource', { name: 'pointSources/toulon' });
   await fail('DeletePointSource', { name: 'pointSources/toulon' }, 'not_found', 'ResourceInfo');

@@ -38,7 +38,7 @@ test('after an outage a replay sends exactly the missing deliveries, under their
   assert.deepEqual(new Set(failed.map(({ property }: Named) => idOf(property))), new Set(missedProperties));
 
   const explained = await admin('explain', search.id, missedProperties[0] as string);
-  assert.equal(explained.isSatisfied, true);
+  assert.equal(explained.satisfied, true);
   assert.match(explained.deliveries[0].explanation, /not delivered: all 6 attempts failed.*HTTP status 500/);
 
   receiver.script('/hook', { type: 'answer', status: 200 });

@@ -3,24 +3,31 @@
 import { readConfig } from '../../config.ts';
 import { print } from '../terminal.ts';
 import { AdminCallError, type ConnectionFlags, connectAdmin } from './client.ts';
-import { type Command, parse, UsageError } from './command.ts';
+import { type Command, parse, UsageError, usageOf } from './command.ts';
+import { DEAD_LETTER_COMMANDS } from './dead-letter-commands.ts';
 import { DELIVERY_COMMANDS } from './delivery-commands.ts';
 import { REFERENCE_COMMANDS } from './reference-commands.ts';
 import { SERVICE_COMMANDS } from './service-commands.ts';
 
-const COMMANDS: readonly Command[] = [...SERVICE_COMMANDS, ...DELIVERY_COMMANDS, ...REFERENCE_COMMANDS];
+const COMMANDS: readonly Command[] = [
+  ...SERVICE_COMMANDS,
+  ...DELIVERY_COMMANDS,
+  ...DEAD_LETTER_COMMANDS,
+  ...REFERENCE_COMMANDS,
+];
 
 const FLAGS = `Connection (with every command)
-  --address HOST:PORT   the daemon; the default is VIGIE_ADMIN_HOST and VIGIE_ADMIN_PORT
-  --token-file FILE     the bearer token; the default is VIGIE_ADMIN_TOKEN, then the daemon's data directory
-  --ca FILE             speak TLS, and trust these authorities (PEM)
-  --cert FILE --key FILE   show this client certificate (PEM)
-  --timeout SECONDS     give up after this long; the server gives up after 30 s, ten minutes for long work
-  --json                the answer as JSON, for scripts`;
+  --address HOST:PORT     the daemon; the default is VIGIE_ADMIN_HOST and VIGIE_ADMIN_PORT
+  --token-file FILE       the bearer token; the default is VIGIE_ADMIN_TOKEN, then the daemon's data directory
+  --ca FILE               speak TLS, and trust these authorities (PEM)
+  --cert FILE --key FILE  show this client certificate (PEM)
+  --timeout SECONDS       give up after this long; without it the daemon does after 30 s, ten minutes for long work
+  --json                  the answer as JSON, for scripts`;
 
 const EXITS = `Exit codes
-  0 done   1 failed   2 wrong command line   3 not found   4 token refused   5 no daemon there
-  6 not possible in this state   7 not done in time`;
+  0 done             1 failed                       2 wrong command line or argument   3 not found
+  4 token refused    5 no daemon, or one without    6 not possible in this state       7 not done in time
+                       its PostgreSQL or NATS`;
 
 const EXAMPLES = `Examples
   vigie admin status
@@ -36,7 +43,7 @@ export async function runAdmin(args: readonly string[]): Promise<void> {
   try {
     await run(args);
   } catch (error) {
-    if (error instanceof UsageError) fail(2, `${error.message}\nvigie admin --help shows every command`);
+    if (error instanceof UsageError) fail(2, `${error.message}\n${moreHelp(args)}`);
     else if (error instanceof AdminCallError) fail(error.exitCode, error.message);
     else throw error;
   }
@@ -48,7 +55,7 @@ async function run(args: readonly string[]): Promise<void> {
     const topic = args[0] ?? '';
     if (args.length === 0 || topic.startsWith('-') || topic === 'help') return print(helpOf(COMMANDS));
     const group = COMMANDS.filter(({ words }) => words.split(' ')[0] === topic);
-    if (group.length === 0) throw new UsageError(`unknown command ${args.join(' ')}`);
+    if (group.length === 0) throw new UsageError(`unknown command ${topic}`);
     if (args.length > 1 && !args.includes('--help') && !args.includes('-h')) {
       throw new UsageError(`${topic} takes ${group.map(({ words }) => words.split(' ')[1]).join(', ')}`);
     }
@@ -68,18 +75,46 @@ function commandOf([first = '', second = '']: readonly string[]): Command | null
   return COMMANDS.find(({ words }) => words === `${first} ${second}` || words === first) ?? null;
 }
 
+function moreHelp(args: readonly string[]): string {
+  const command = commandOf(args);
+  if (command === null) return 'vigie admin --help shows every command';
+  return `vigie admin ${command.words} --help says what it takes`;
+}
+
 function helpOf(commands: readonly Command[]): string {
-  const lines = commands.map(({ words, usage, summary }) => `  ${`${words} ${usage}`.trim()}\n      ${summary}`);
+  const [only, ...others] = commands;
+  if (only !== undefined && others.length === 0) return helpOfOne(only);
+  const width = Math.max(...commands.map((command) => nameOf(command).length));
+  const lines = commands.map((command, at) => {
+    const [group] = command.words.split(' ');
+    const isNewGroup = at > 0 && group !== commands[at - 1]?.words.split(' ')[0];
+    return `${isNewGroup ? '\n' : ''}  ${nameOf(command).padEnd(width)}  ${command.summary}`;
+  });
+  const title = 'vigie admin: what operators can do to a running daemon';
+  const more = 'vigie admin COMMAND --help says what a command takes.';
+  return [title, '', ...lines, '', more, '', FLAGS, '', EXITS, '', EXAMPLES].join('\n');
+}
+
+function nameOf({ words, args = '' }: Command): string {
+  return `${words} ${args}`.trim();
+}
+
+function helpOfOne(command: Command): string {
+  const { summary, details, options = {} } = command;
+  const flags = Object.entries(options).map(([name, { value = '', summary: meaning }]) => [
+    `--${name} ${value}`.trim(),
+    meaning,
+  ]);
+  const width = Math.max(0, ...flags.map(([name = '']) => name.length));
+  const lines = flags.map(([name = '', meaning = '']) => `  ${name.padEnd(width)}  ${meaning}`);
   return [
-    'vigie admin: what operators can do to a running daemon',
+    `vigie admin ${usageOf(command)}`,
     '',
-    ...lines,
+    `${summary[0]?.toUpperCase()}${summary.slice(1)}.`,
+    ...(details === undefined ? [] : [details]),
+    ...(lines.length === 0 ? [] : ['', 'Options', ...lines]),
     '',
     FLAGS,
-    '',
-    EXITS,
-    '',
-    EXAMPLES,
   ].join('\n');
 }
 

@@ -31,8 +31,9 @@ type Unary<Q, R> = (
   callback: (error: ServiceError | null, response: R) => void,
 ) => unknown;
 
-/** Exit codes by what went wrong; anything else is 1, and 2 is a wrong command line. */
+/** Exit codes by what went wrong; anything else is 1. */
 const EXIT_CODES: Readonly<Partial<Record<status, number>>> = {
+  [status.INVALID_ARGUMENT]: 2,
   [status.NOT_FOUND]: 3,
   [status.UNAUTHENTICATED]: 4,
   [status.UNAVAILABLE]: 5,
@@ -45,15 +46,23 @@ const EXIT_CODES: Readonly<Partial<Record<status, number>>> = {
 export class AdminCallError extends CommandError {
   readonly exitCode: number;
 
-  constructor({ code, details }: Pick<ServiceError, 'code' | 'details'>, address: string) {
-    const isAway = code === status.UNAVAILABLE;
-    super(
-      isAway
-        ? `no answer from ${address.replace(/^dns:/, '')}: ${details}`
-        : `${status[code].toLowerCase()}: ${details}`,
-    );
-    this.exitCode = EXIT_CODES[code] ?? 1;
+  constructor(error: ServiceError, target: string) {
+    super(wordsOf(error, target.replace(/^dns:/, '')));
+    this.exitCode = EXIT_CODES[error.code] ?? 1;
   }
+}
+
+function wordsOf({ code, details, metadata }: ServiceError, address: string): string {
+  if (code === status.UNAUTHENTICATED) {
+    return `${address} refuses the token: see --token-file and VIGIE_ADMIN_TOKEN`;
+  }
+  // A daemon that answers says why; the client library wraps its own reason in words for programmers.
+  if (code === status.UNAVAILABLE && metadata.get('grpc-status-details-bin').length === 0) {
+    const [, reason = details] =
+      /Last error: (?:Error: )?([^]*?)(?: \([^()]*\))?(?:\. Resolution note:[^]*)?$/.exec(details) ?? [];
+    return `no daemon answers at ${address}: ${reason.replaceAll(/\s+/g, ' ')}`;
+  }
+  return `${status[code].toLowerCase().replaceAll('_', ' ')}: ${details}`;
 }
 
 const SECOND_MS = 1_000;

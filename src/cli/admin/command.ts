@@ -7,13 +7,23 @@ import type { AdminClient } from './client.ts';
 export interface Command {
   /** As typed, e.g. `deliveries list`. */
   readonly words: string;
-  /** As shown, e.g. `ID [--body]`. */
-  readonly usage: string;
+  /** As shown, e.g. `SEARCH PROPERTY`. */
+  readonly args?: string;
+  /** One line. */
   readonly summary: string;
-  readonly options?: Readonly<Record<string, { readonly type: 'string' | 'boolean' }>>;
+  /** What else is worth knowing, for `--help` of this command. */
+  readonly details?: string;
+  readonly options?: Readonly<Record<string, Option>>;
   readonly argumentsMin?: number;
   readonly argumentsMax?: number;
   run(client: AdminClient, input: Input): Promise<void>;
+}
+
+export interface Option {
+  readonly type: 'string' | 'boolean';
+  /** What the value is, e.g. `TIME`. */
+  readonly value?: string;
+  readonly summary: string;
 }
 
 export interface Input {
@@ -43,17 +53,17 @@ type Values = Readonly<Record<string, string | boolean | undefined>>;
 
 /** Throws `UsageError`. */
 export function parse(command: Command, args: readonly string[]): { readonly input: Input; readonly values: Values } {
-  const options = { ...GLOBAL_OPTIONS, ...command.options };
+  const options = { ...GLOBAL_OPTIONS, ...command.options } as ParseArgsConfig['options'];
   let parsed: { readonly values: Values; readonly positionals: readonly string[] };
   try {
-    parsed = parseArgs<ParseArgsConfig>({ args: [...args], options, allowPositionals: true }) as typeof parsed;
+    parsed = parseArgs({ args: [...args], options, allowPositionals: true }) as typeof parsed;
   } catch (error) {
     throw new UsageError((error as Error).message);
   }
   const { values, positionals } = parsed;
   const { argumentsMin = 0, argumentsMax = argumentsMin } = command;
   if (values.help !== true && (positionals.length < argumentsMin || positionals.length > argumentsMax)) {
-    throw new UsageError(`vigie admin ${command.words} takes ${command.usage || 'no arguments'}`);
+    throw new UsageError(`admin ${command.words} takes ${command.args ?? 'no arguments'}`);
   }
   if (values.timeout !== undefined) whole('timeout', String(values.timeout));
   return { input: inputOf(positionals, values), values };
@@ -96,5 +106,39 @@ export function endpointNamed(id: string): string {
   return /^https?:\/\//.test(id) ? `endpoints/${endpointKeyOf(id)}` : named('endpoints', id);
 }
 
-export const STRING = { type: 'string' } as const;
-export const BOOLEAN = { type: 'boolean' } as const;
+export function valued(value: string, summary: string): Option {
+  return { type: 'string', value, summary };
+}
+
+export function flag(summary: string): Option {
+  return { type: 'boolean', summary };
+}
+
+/** Options that several commands take. */
+export const PAGE = {
+  limit: valued('N', 'at most so many, 1000 at the utmost; 50 without it'),
+  'page-token': valued('TOKEN', 'go on where the last page ended'),
+};
+export const RANGE = {
+  since: valued('TIME', 'from then on: ISO 8601, or an age such as 90s, 15m, 2h or 7d'),
+  until: valued('TIME', 'before then'),
+};
+export const ENDPOINT = { endpoint: valued('ID|URL', 'of this endpoint alone') };
+export const SEARCH = { search: valued('ID', 'of this search alone') };
+export const PAUSE_REASON = { reason: valued('TEXT', 'shown to the other operators, at most 200 characters') };
+
+export const DRY_RUN = { 'dry-run': flag('count, and change nothing') };
+
+/** What changes something must say what it means. */
+export function demandCondition({ args, text, flag: isSet }: Input, conditions: readonly string[]): void {
+  if (args.length > 0 || conditions.some((name) => isSet(name) || text(name) !== '')) return;
+  throw new UsageError(`say which ones: ${conditions.map((name) => `--${name}`).join(', ')}`);
+}
+
+/** `deliveries show ID [--body]` */
+export function usageOf({ words, args = '', options = {} }: Command): string {
+  const flags = Object.entries(options).map(([name, { value }]) =>
+    value === undefined ? `[--${name}]` : `[--${name} ${value}]`,
+  );
+  return [words, ...(args === '' ? [] : [args]), ...flags].join(' ');
+}

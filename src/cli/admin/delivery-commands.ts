@@ -1,11 +1,5 @@
-/** `vigie admin`: deliveries, dead letters and endpoints. */
+/** `vigie admin`: deliveries and endpoints. */
 
-import {
-  DeadLetter,
-  ListDeadLettersResponse,
-  PurgeDeadLettersResponse,
-  RequeueDeadLettersResponse,
-} from '../../admin/generated/vigie/admin/v1/dead_letters.ts';
 import {
   Delivery,
   type Delivery_State,
@@ -16,14 +10,23 @@ import {
 import { Endpoint, ListEndpointsResponse } from '../../admin/generated/vigie/admin/v1/endpoints.ts';
 import { print } from '../terminal.ts';
 import { call } from './client.ts';
-import { BOOLEAN, type Command, endpointNamed, type Input, named, STRING, UsageError } from './command.ts';
+import {
+  type Command,
+  DRY_RUN,
+  demandCondition,
+  ENDPOINT,
+  endpointNamed,
+  type Input,
+  flag as isSet,
+  named,
+  PAGE,
+  PAUSE_REASON,
+  RANGE,
+  SEARCH,
+  UsageError,
+  valued,
+} from './command.ts';
 import { idOf, printFacts, printJson, printTable, stateOf } from './output.ts';
-
-const RANGE = { since: STRING, until: STRING };
-const RANGE_USAGE = '[--since TIME] [--until TIME]';
-const LETTER_USAGE = `[ID…] [--subject SUBJECT] [--reason TEXT] ${RANGE_USAGE}`;
-const LETTER_OPTIONS = { ...RANGE, subject: STRING, reason: STRING };
-const IDS_MAX = 1_000;
 
 function showDeliveries(deliveries: readonly Delivery[]): void {
   printTable(deliveries, [
@@ -67,16 +70,6 @@ function stateNamed(state: string): Delivery_State {
   return found;
 }
 
-function letterFilterOf({ args, text, time }: Input) {
-  return {
-    names: args.map((id) => named('deadLetters', id)),
-    subject: text('subject'),
-    reason: text('reason'),
-    startTime: time('since'),
-    endTime: time('until'),
-  };
-}
-
 function showEndpoints(endpoints: readonly Endpoint[]): void {
   printTable(endpoints, [
     { title: 'ENDPOINT', value: ({ name }) => idOf(name) },
@@ -93,10 +86,10 @@ function showEndpoints(endpoints: readonly Endpoint[]): void {
 function endpointCommand(verb: 'show' | 'pause' | 'resume', summary: string): Command {
   return {
     words: `endpoints ${verb}`,
-    usage: `ID|URL${verb === 'pause' ? ' [--reason TEXT]' : ''}`,
+    args: 'ID|URL',
     summary,
     argumentsMin: 1,
-    ...(verb === 'pause' ? { options: { reason: STRING } } : {}),
+    ...(verb === 'pause' ? { options: PAUSE_REASON } : {}),
     async run(client, { args, text, isJson }) {
       const name = endpointNamed(args[0] as string);
       const { stub } = client;
@@ -112,9 +105,14 @@ function endpointCommand(verb: 'show' | 'pause' | 'resume', summary: string): Co
 const DELIVERIES: readonly Command[] = [
   {
     words: 'deliveries list',
-    usage: `[--search ID] [--endpoint ID|URL] [--state STATE] ${RANGE_USAGE} [--limit N] [--page-token TOKEN]`,
-    summary: 'deliveries, newest first. TIME: ISO 8601, or an age such as 2h',
-    options: { ...RANGE, search: STRING, endpoint: STRING, state: STRING, limit: STRING, 'page-token': STRING },
+    summary: 'deliveries, newest first',
+    options: {
+      ...SEARCH,
+      ...ENDPOINT,
+      state: valued('STATE', 'queued, sending, retry_wait, parked, delivered, failed or cancelled'),
+      ...RANGE,
+      ...PAGE,
+    },
     async run(client, input) {
       const page = { pageSize: input.whole('limit'), pageToken: input.text('page-token') };
       const listed = await call(client, client.stub.listDeliveries, { ...page, ...conditionsOf(input) });
@@ -125,9 +123,9 @@ const DELIVERIES: readonly Command[] = [
   },
   {
     words: 'deliveries show',
-    usage: 'ID [--body]',
-    summary: 'one delivery with its attempts; --body adds what it sends, contacts included',
-    options: { body: BOOLEAN },
+    args: 'ID',
+    summary: 'one delivery with its attempts',
+    options: { body: isSet('also what it sends, contacts of advertisers included') },
     argumentsMin: 1,
     async run(client, { args, flag, isJson }) {
       const name = named('deliveries', args[0] as string);
@@ -138,8 +136,9 @@ const DELIVERIES: readonly Command[] = [
   },
   {
     words: 'deliveries retry',
-    usage: 'ID',
-    summary: 'make one delivery due now; a failed one starts anew under its id',
+    args: 'ID',
+    summary: 'make one delivery due now',
+    details: 'A failed one starts a new series of six attempts, under its original id and with its original bytes.',
     argumentsMin: 1,
     async run(client, { args, isJson }) {
       const delivery = await call(client, client.stub.retryDelivery, { name: named('deliveries', args[0] as string) });
@@ -149,10 +148,21 @@ const DELIVERIES: readonly Command[] = [
   },
   {
     words: 'deliveries replay',
-    usage: `[--search ID] [--endpoint ID|URL] ${RANGE_USAGE} [--all] [--dry-run] [--pace N]`,
-    summary: 'send failed deliveries again, with their ids and bytes, --pace of them a second (100)',
-    options: { ...RANGE, search: STRING, endpoint: STRING, all: BOOLEAN, 'dry-run': BOOLEAN, pace: STRING },
+    summary: 'send failed deliveries again',
+    details:
+      'Those that fit every condition, oldest first, under their original ids and with their original bytes. Those ' +
+      'whose search is deleted or silent stay as they are. Interrupted, it can be called again: what was put back ' +
+      'is not failed any more.',
+    options: {
+      ...SEARCH,
+      ...ENDPOINT,
+      ...RANGE,
+      all: isSet('every failed delivery'),
+      ...DRY_RUN,
+      pace: valued('N', 'so many a second, for a receiver that has just recovered; 100 without it'),
+    },
     async run(client, input) {
+      demandCondition(input, ['search', 'endpoint', 'since', 'until', 'all']);
       const isDryRun = input.flag('dry-run');
       const replayed = await call(client, client.stub.replayDeliveries, {
         ...conditionsOf(input),
@@ -172,77 +182,12 @@ const DELIVERIES: readonly Command[] = [
   },
 ];
 
-const DEAD_LETTERS: readonly Command[] = [
-  {
-    words: 'dead-letters list',
-    usage: `${LETTER_USAGE} [--limit N] [--page-token TOKEN]`,
-    summary: 'intake messages that could not be understood, newest first',
-    options: { ...LETTER_OPTIONS, limit: STRING, 'page-token': STRING },
-    argumentsMax: IDS_MAX,
-    async run(client, input) {
-      const page = { pageSize: input.whole('limit'), pageToken: input.text('page-token') };
-      const listed = await call(client, client.stub.listDeadLetters, { ...page, filter: letterFilterOf(input) });
-      if (input.isJson) return printJson(ListDeadLettersResponse.toJSON(listed));
-      printTable(listed.deadLetters, [
-        { title: 'ID', value: ({ name }) => idOf(name) },
-        { title: 'RECEIVED', value: ({ receiveTime }) => receiveTime },
-        { title: 'SUBJECT', value: ({ subject }) => subject },
-        { title: 'BYTES', value: ({ bodyBytes }) => bodyBytes },
-        { title: 'REASON', value: ({ reason }) => reason },
-      ]);
-      if (listed.nextPageToken !== '') print(`more: --page-token ${listed.nextPageToken}`);
-    },
-  },
-  {
-    words: 'dead-letters show',
-    usage: 'ID',
-    summary: 'one dead letter with its body',
-    argumentsMin: 1,
-    async run(client, { args, isJson }) {
-      const letter = await call(client, client.stub.getDeadLetter, { name: named('deadLetters', args[0] as string) });
-      if (isJson) return printJson(DeadLetter.toJSON(letter));
-      const { headers, body, ...facts } = letter;
-      printFacts({ ...facts, ...headers });
-      print(`\n${body.toString('utf8')}`);
-    },
-  },
-  {
-    words: 'dead-letters requeue',
-    usage: `${LETTER_USAGE} [--dry-run]`,
-    summary: 'publish them again; those still not understood come back',
-    options: { ...LETTER_OPTIONS, 'dry-run': BOOLEAN },
-    argumentsMax: IDS_MAX,
-    async run(client, input) {
-      const validateOnly = input.flag('dry-run');
-      const filter = letterFilterOf(input);
-      const requeued = await call(client, client.stub.requeueDeadLetters, { filter, validateOnly });
-      if (input.isJson) return printJson(RequeueDeadLettersResponse.toJSON(requeued));
-      printFacts({ [validateOnly ? 'would be published again' : 'published again']: requeued.requeuedCount });
-    },
-  },
-  {
-    words: 'dead-letters purge',
-    usage: `${LETTER_USAGE} [--force]`,
-    summary: 'delete them for good; without --force it only counts',
-    options: { ...LETTER_OPTIONS, force: BOOLEAN },
-    argumentsMax: IDS_MAX,
-    async run(client, input) {
-      const force = input.flag('force');
-      const purged = await call(client, client.stub.purgeDeadLetters, { filter: letterFilterOf(input), force });
-      if (input.isJson) return printJson(PurgeDeadLettersResponse.toJSON(purged));
-      printFacts({ [force ? 'deleted' : 'would be deleted']: purged.purgeCount });
-    },
-  },
-];
-
 export const DELIVERY_COMMANDS: readonly Command[] = [
   ...DELIVERIES,
-  ...DEAD_LETTERS,
   {
     words: 'endpoints list',
-    usage: '[--paused] [--limit N] [--page-token TOKEN]',
     summary: 'endpoints, those with most waiting first',
-    options: { paused: BOOLEAN, limit: STRING, 'page-token': STRING },
+    options: { paused: isSet('only those that an operator has paused'), ...PAGE },
     async run(client, { whole, text, flag, isJson }) {
       const page = { pageSize: whole('limit'), pageToken: text('page-token') };
       const listed = await call(client, client.stub.listEndpoints, { ...page, pausedOnly: flag('paused') });

@@ -31,9 +31,13 @@ export function printTable<T>(rows: readonly T[], columns: readonly Column<T>[])
   for (const row of cells) print(line(row));
 }
 
-/** One fact a line; what is empty is left out. */
+/** One fact a line, `openCount` as `open count`; what is empty is left out. */
 export function printFacts(facts: Readonly<Record<string, string | number | boolean | Date | undefined>>): void {
-  const shown = Object.entries(facts).filter(([, value]) => value !== undefined && value !== '');
+  const shown = Object.entries(facts).flatMap(([name, value]) =>
+    value === undefined || value === ''
+      ? []
+      : [[name.replaceAll(/[A-Z]/g, (c) => ` ${c.toLowerCase()}`), value] as const],
+  );
   const width = Math.max(0, ...shown.map(([name]) => name.length));
   for (const [name, value] of shown) print(`${styled('dim', name.padEnd(width))}${GAP}${full(value)}`);
 }
@@ -46,6 +50,25 @@ export function idOf(name: string): string {
 /** `STATE_RETRY_WAIT` as `retry_wait`. */
 export function stateOf(state: string): string {
   return state.replace(/^STATE_/, '').toLowerCase();
+}
+
+/** JSON without the members that say nothing: null, `[]`, and objects of these. Other text stays as it is. */
+export function withoutBlanks(text: string): string {
+  try {
+    return JSON.stringify(pruned(JSON.parse(text))) ?? 'anything';
+  } catch {
+    return text;
+  }
+}
+
+function pruned(value: unknown): unknown {
+  if (value === null || (Array.isArray(value) && value.length === 0)) return undefined;
+  if (Array.isArray(value) || typeof value !== 'object') return value;
+  const members = Object.entries(value).flatMap(([name, member]) => {
+    const kept = pruned(member);
+    return kept === undefined ? [] : [[name, kept] as const];
+  });
+  return members.length === 0 ? undefined : Object.fromEntries(members);
 }
 
 function show(value: string | number | Date | undefined): string {

@@ -18,7 +18,7 @@ import {
 } from '../../admin/generated/vigie/admin/v1/reference.ts';
 import { CommandError, print } from '../terminal.ts';
 import { AdminCallError, type AdminClient, call } from './client.ts';
-import { type Command, named, STRING } from './command.ts';
+import { type Command, named, valued } from './command.ts';
 import { idOf, printFacts, printJson, printTable } from './output.ts';
 
 const POINTS_PER_MESSAGE = 1_000;
@@ -26,7 +26,6 @@ const POINTS_PER_MESSAGE = 1_000;
 const CLIENTS: readonly Command[] = [
   {
     words: 'clients list',
-    usage: '',
     summary: 'clients of the REST API',
     async run(client, { isJson }) {
       const listed = await call(client, client.stub.listClients, { pageSize: 1_000, pageToken: '' });
@@ -42,9 +41,12 @@ const CLIENTS: readonly Command[] = [
   },
   {
     words: 'clients create',
-    usage: 'NAME [--per-second N] [--burst N]',
-    summary: 'a new client; its limits hold for each of its keys',
-    options: { 'per-second': STRING, burst: STRING },
+    args: 'NAME',
+    summary: 'a new client of the REST API',
+    options: {
+      'per-second': valued('N', 'requests a second that each of its keys may make'),
+      burst: valued('N', 'requests at once that each of its keys may make'),
+    },
     argumentsMin: 1,
     async run(client, { args, whole, isJson }) {
       const created = await call(client, client.stub.createClient, {
@@ -62,7 +64,7 @@ const CLIENTS: readonly Command[] = [
   },
   {
     words: 'keys list',
-    usage: 'CLIENT',
+    args: 'CLIENT',
     summary: 'API keys of a client, newest first',
     argumentsMin: 1,
     async run(client, { args, isJson }) {
@@ -80,9 +82,9 @@ const CLIENTS: readonly Command[] = [
   },
   {
     words: 'keys create',
-    usage: 'CLIENT [--name NAME]',
+    args: 'CLIENT',
     summary: 'a new API key; it is shown this once',
-    options: { name: STRING },
+    options: { name: valued('NAME', 'what its owner calls it') },
     argumentsMin: 1,
     async run(client, { args, text, isJson }) {
       const request = { parent: named('clients', args[0] as string), displayName: text('name') };
@@ -93,7 +95,7 @@ const CLIENTS: readonly Command[] = [
   },
   {
     words: 'keys revoke',
-    usage: 'CLIENT KEY',
+    args: 'CLIENT KEY',
     summary: 'refuse the key from now on',
     argumentsMin: 2,
     async run(client, { args }) {
@@ -110,9 +112,9 @@ async function importPoints(client: AdminClient, source: string, file: string): 
       if (error === null) resolve(imported);
       else reject(new AdminCallError(error, client.stub.getChannel().getTarget()));
     });
-    const send = (points: PointOfInterest[]): Promise<void> =>
+    const send: SendPoints = (points, last) =>
       new Promise((sent) => {
-        if (stream.write({ source, points })) sent();
+        if (stream.write({ source, points, last })) sent();
         else stream.once('drain', sent);
       });
     sendLines(file, send).then(
@@ -125,23 +127,33 @@ async function importPoints(client: AdminClient, source: string, file: string): 
   });
 }
 
-async function sendLines(file: string, send: (points: PointOfInterest[]) => Promise<void>): Promise<void> {
+type SendPoints = (points: PointOfInterest[], last: boolean) => Promise<void>;
+
+async function sendLines(file: string, send: SendPoints): Promise<void> {
   let points: PointOfInterest[] = [];
-  await send([]);
+  let lineNumber = 0;
   for await (const line of createInterface({ input: createReadStream(file) })) {
-    if (line.trim() !== '') points.push(PointOfInterest.fromJSON(JSON.parse(line)));
+    lineNumber += 1;
+    if (line.trim() !== '') points.push(pointOf(line, lineNumber));
     if (points.length < POINTS_PER_MESSAGE) continue;
-    await send(points);
+    await send(points, false);
     points = [];
   }
-  if (points.length > 0) await send(points);
+  await send(points, true);
+}
+
+function pointOf(line: string, lineNumber: number): PointOfInterest {
+  try {
+    return PointOfInterest.fromJSON(JSON.parse(line));
+  } catch (error) {
+    throw new CommandError(`line ${lineNumber}: ${(error as Error).message}`, { cause: error });
+  }
 }
 
 export const REFERENCE_COMMANDS: readonly Command[] = [
   ...CLIENTS,
   {
     words: 'site-categories list',
-    usage: '',
     summary: 'what publisher.category of an advert may be called',
     async run(client, { isJson }) {
       const listed = await call(client, client.stub.listSiteCategories, { pageSize: 0, pageToken: '' });
@@ -151,7 +163,7 @@ export const REFERENCE_COMMANDS: readonly Command[] = [
   },
   {
     words: 'site-categories set',
-    usage: 'NAME…',
+    args: 'NAME…',
     summary: 'make these the only ones; those that searches name cannot go',
     argumentsMin: 1,
     argumentsMax: 1_000,
@@ -163,7 +175,6 @@ export const REFERENCE_COMMANDS: readonly Command[] = [
   },
   {
     words: 'points list',
-    usage: '',
     summary: 'sources of points of interest',
     async run(client, { isJson }) {
       const listed = await call(client, client.stub.listPointSources, { pageSize: 0, pageToken: '' });
@@ -177,8 +188,11 @@ export const REFERENCE_COMMANDS: readonly Command[] = [
   },
   {
     words: 'points import',
-    usage: 'SOURCE FILE',
-    summary: 'replace a source by FILE: a JSON object a line with facility, lat, lon, displayName, attributes',
+    args: 'SOURCE FILE',
+    summary: 'replace the points of a source',
+    details:
+      'FILE has a JSON object a line with facility, lat and lon, and when known displayName and attributes. With a ' +
+      'line that is wrong nothing is replaced. `vigie import points-of-interest` reads OpenStreetMap and other files.',
     argumentsMin: 2,
     async run(client, { args, isJson }) {
       const [source = '', file = ''] = args;
@@ -189,7 +203,7 @@ export const REFERENCE_COMMANDS: readonly Command[] = [
   },
   {
     words: 'points delete',
-    usage: 'SOURCE',
+    args: 'SOURCE',
     summary: 'delete a source and its points',
     argumentsMin: 1,
     async run(client, { args }) {

@@ -6,8 +6,18 @@ import { ExplainMatchResponse, Index, IndexedSearch } from '../../admin/generate
 import { Stage, Status } from '../../admin/generated/vigie/admin/v1/status.ts';
 import { print, styled } from '../terminal.ts';
 import { AdminCallError, type AdminClient, call } from './client.ts';
-import { BOOLEAN, type Command, endpointNamed, type Input, named, STRING } from './command.ts';
-import { idOf, printFacts, printJson, printTable, stateOf } from './output.ts';
+import {
+  type Command,
+  ENDPOINT,
+  endpointNamed,
+  type Input,
+  flag as isSet,
+  named,
+  PAUSE_REASON,
+  SEARCH,
+  valued,
+} from './command.ts';
+import { idOf, printFacts, printJson, printTable, stateOf, withoutBlanks } from './output.ts';
 
 function showStages(stages: readonly Stage[]): void {
   printTable(stages, [
@@ -61,10 +71,10 @@ function stageCommand(verb: 'pause' | 'resume' | 'drain', summary: string): Comm
   const takesReason = verb !== 'resume';
   return {
     words: `stages ${verb}`,
-    usage: `STAGE${takesReason ? ' [--reason TEXT]' : ''}`,
+    args: 'STAGE',
     summary,
     argumentsMin: 1,
-    ...(takesReason ? { options: { reason: STRING } } : {}),
+    ...(takesReason ? { options: PAUSE_REASON } : {}),
     async run(client, { args, text, isJson }) {
       const name = named('stages', args[0] as string);
       const { stub } = client;
@@ -78,17 +88,17 @@ function stageCommand(verb: 'pause' | 'resume' | 'drain', summary: string): Comm
 }
 
 function showExplanation(explained: ExplainMatchResponse): void {
-  print(styled('bold', explained.isSatisfied ? 'satisfied' : 'not satisfied'));
-  printTable(explained.verdicts, [
-    { title: 'CRITERION', value: ({ criterion }) => criterion },
-    { title: 'HOLDS', value: ({ holds }) => (holds ? 'yes' : 'no') },
-    { title: 'EXPECTED', value: ({ expected }) => expected },
-    { title: 'ACTUAL', value: ({ actual }) => actual },
-  ]);
+  print(styled('bold', explained.satisfied ? 'satisfied' : 'not satisfied'));
+  for (const { criterion, holds, expected, actual } of explained.verdicts) {
+    print(`  ${holds ? 'yes' : styled('bold', 'no ')}  ${criterion}`);
+    print(`         asked  ${withoutBlanks(expected)}`);
+    print(`         found  ${withoutBlanks(actual)}`);
+  }
   print();
-  printFacts({ match: explained.pair?.match, began: explained.pair?.beginTime, updated: explained.pair?.updateTime });
+  const { match, beginTime, updateTime } = explained.pair ?? {};
+  printFacts({ match, began: beginTime, updated: updateTime });
   for (const { delivery, explanation } of explained.deliveries) {
-    print(`${idOf(delivery?.name ?? '')}  ${delivery?.kind ?? ''}  ${explanation}`);
+    print(`${delivery?.name ?? ''}  ${delivery?.kind ?? ''}\n  ${explanation}`);
   }
   for (const note of explained.notes) print(`note: ${note}`);
 }
@@ -131,8 +141,9 @@ function describeFact(fact: Activity['fact']): string {
     case 'match':
       return `match    ${fact.value.search}  ${fact.value.property}`;
     case 'attempt': {
-      const { delivery, number, error, statusCode, durationMs, state } = fact.value;
-      return `attempt  ${delivery}  #${number} ${error === '' ? statusCode : `${error} ${statusCode || ''}`.trim()}  ${durationMs} ms  ${state}`;
+      const { delivery, endpoint, number, error, statusCode, durationMs, state } = fact.value;
+      const end = error === '' ? statusCode : `${error} ${statusCode || ''}`.trim();
+      return `attempt  ${delivery}  ${endpoint}  #${number} ${end}  ${durationMs} ms  ${state}`;
     }
     case undefined:
       return 'something that this version does not know';
@@ -142,7 +153,6 @@ function describeFact(fact: Activity['fact']): string {
 export const SERVICE_COMMANDS: readonly Command[] = [
   {
     words: 'status',
-    usage: '',
     summary: 'instances, stages, streams, what waits and what failed',
     async run(client, { isJson }) {
       const status = await call(client, client.stub.getStatus, {});
@@ -155,7 +165,6 @@ export const SERVICE_COMMANDS: readonly Command[] = [
   stageCommand('drain', 'pause, and wait until nothing is under way'),
   {
     words: 'index show',
-    usage: '',
     summary: 'what the search index of every instance holds',
     async run(client, { isJson }) {
       const index = await call(client, client.stub.getIndex, {});
@@ -165,7 +174,6 @@ export const SERVICE_COMMANDS: readonly Command[] = [
   },
   {
     words: 'index rebuild',
-    usage: '',
     summary: 'read every search anew, on every instance',
     async run(client, { isJson }) {
       const index = await call(client, client.stub.rebuildIndex, {});
@@ -175,20 +183,19 @@ export const SERVICE_COMMANDS: readonly Command[] = [
   },
   {
     words: 'index search',
-    usage: 'SEARCH',
+    args: 'SEARCH',
     summary: 'one search as the matcher understands it',
     argumentsMin: 1,
     async run(client, { args, isJson }) {
       const found = await call(client, client.stub.getIndexedSearch, { name: named('searches', args[0] as string) });
       if (isJson) return printJson(IndexedSearch.toJSON(found));
       const { criteriaJson, ...facts } = found;
-      printFacts(facts);
-      printJson(JSON.parse(criteriaJson));
+      printFacts({ ...facts, criteria: withoutBlanks(criteriaJson) });
     },
   },
   {
     words: 'explain',
-    usage: 'SEARCH PROPERTY',
+    args: 'SEARCH PROPERTY',
     summary: 'why a property does or does not satisfy a search, and what was sent',
     argumentsMin: 2,
     async run(client, { args, isJson }) {
@@ -201,9 +208,15 @@ export const SERVICE_COMMANDS: readonly Command[] = [
   },
   {
     words: 'watch',
-    usage: '[--kinds changes,matches,attempts] [--search ID] [--property ID] [--endpoint ID|URL] [--failures]',
     summary: 'changes, matches and attempts as they happen, until Ctrl-C',
-    options: { kinds: STRING, search: STRING, property: STRING, endpoint: STRING, failures: BOOLEAN },
+    details: 'A window, not a log: what a slow reader misses is counted.',
+    options: {
+      kinds: valued('KINDS', 'changes,matches,attempts or some of them'),
+      ...SEARCH,
+      property: valued('ID', 'of this property alone'),
+      ...ENDPOINT,
+      failures: isSet('attempts that did not deliver, and nothing else'),
+    },
     run: watch,
   },
 ];

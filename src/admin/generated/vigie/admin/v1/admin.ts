@@ -426,7 +426,7 @@ export const AdminServiceService = {
   },
   /**
    * Replaces the points of one source in one transaction. The first message names the source, every one may carry
-   * points. When the stream breaks, or pauses for ten seconds (ABORTED), the source stays as it was.
+   * points, the last one says so. When the stream breaks, or pauses for ten seconds (ABORTED), the source stays as it was.
    */
   importPointsOfInterest: {
     path: "/vigie.admin.v1.AdminService/ImportPointsOfInterest" as const,
@@ -540,7 +540,7 @@ export interface AdminServiceServer extends UntypedServiceImplementation {
   listPointSources: handleUnaryCall<ListPointSourcesRequest, ListPointSourcesResponse>;
   /**
    * Replaces the points of one source in one transaction. The first message names the source, every one may carry
-   * points. When the stream breaks, or pauses for ten seconds (ABORTED), the source stays as it was.
+   * points, the last one says so. When the stream breaks, or pauses for ten seconds (ABORTED), the source stays as it was.
    */
   importPointsOfInterest: handleClientStreamingCall<ImportPointsOfInterestRequest, PointSource>;
   /** Deletes a source and its points. */
@@ -1017,7 +1017,7 @@ export interface AdminServiceClient extends Client {
   ): ClientUnaryCall;
   /**
    * Replaces the points of one source in one transaction. The first message names the source, every one may carry
-   * points. When the stream breaks, or pauses for ten seconds (ABORTED), the source stays as it was.
+   * points, the last one says so. When the stream breaks, or pauses for ten seconds (ABORTED), the source stays as it was.
    */
   importPointsOfInterest(
     callback: (error: ServiceError | null, response: PointSource) => void,

@@ -63,7 +63,7 @@ export interface IndexedSearch {
   /** `clients/{client}` that owns it. */
   client: string;
   /** True when the index of the answering instance holds it; absent when that instance has no index. */
-  isIndexed?:
+  indexed?:
     | boolean
     | undefined;
   /** Its criteria in JSON, as matching applies them: lists resolved, bounds of 0 gone. */
@@ -83,7 +83,7 @@ export interface ExplainMatchRequest {
 /** The verdict on one pair, at this moment. */
 export interface ExplainMatchResponse {
   /** True when every criterion holds. */
-  isSatisfied: boolean;
+  satisfied: boolean;
   /** Every criterion that is set. */
   verdicts: CriterionVerdict[];
   /** What is recorded of the pair. */
@@ -641,7 +641,7 @@ function createBaseIndexedSearch(): IndexedSearch {
     number: 0,
     title: "",
     client: "",
-    isIndexed: undefined,
+    indexed: undefined,
     criteriaJson: "",
     notificationEnabled: false,
   };
@@ -661,8 +661,8 @@ export const IndexedSearch: MessageFns<IndexedSearch> = {
     if (message.client !== "") {
       writer.uint32(34).string(message.client);
     }
-    if (message.isIndexed !== undefined) {
-      writer.uint32(40).bool(message.isIndexed);
+    if (message.indexed !== undefined) {
+      writer.uint32(40).bool(message.indexed);
     }
     if (message.criteriaJson !== "") {
       writer.uint32(50).string(message.criteriaJson);
@@ -723,7 +723,7 @@ export const IndexedSearch: MessageFns<IndexedSearch> = {
               break;
             }
 
-            message.isIndexed = reader.bool();
+            message.indexed = reader.bool();
             continue;
           }
           case 6: {
@@ -760,11 +760,7 @@ export const IndexedSearch: MessageFns<IndexedSearch> = {
       number: isSet(object.number) ? globalThis.Number(object.number) : 0,
       title: isSet(object.title) ? globalThis.String(object.title) : "",
       client: isSet(object.client) ? globalThis.String(object.client) : "",
-      isIndexed: isSet(object.isIndexed)
-        ? globalThis.Boolean(object.isIndexed)
-        : isSet(object.is_indexed)
-        ? globalThis.Boolean(object.is_indexed)
-        : undefined,
+      indexed: isSet(object.indexed) ? globalThis.Boolean(object.indexed) : undefined,
       criteriaJson: isSet(object.criteriaJson)
         ? globalThis.String(object.criteriaJson)
         : isSet(object.criteria_json)
@@ -792,8 +788,8 @@ export const IndexedSearch: MessageFns<IndexedSearch> = {
     if (message.client !== "") {
       obj.client = message.client;
     }
-    if (message.isIndexed !== undefined) {
-      obj.isIndexed = message.isIndexed;
+    if (message.indexed !== undefined) {
+      obj.indexed = message.indexed;
     }
     if (message.criteriaJson !== "") {
       obj.criteriaJson = message.criteriaJson;
@@ -813,7 +809,7 @@ export const IndexedSearch: MessageFns<IndexedSearch> = {
     message.number = object.number ?? 0;
     message.title = object.title ?? "";
     message.client = object.client ?? "";
-    message.isIndexed = object.isIndexed ?? undefined;
+    message.indexed = object.indexed ?? undefined;
     message.criteriaJson = object.criteriaJson ?? "";
     message.notificationEnabled = object.notificationEnabled ?? false;
     return message;
@@ -906,13 +902,13 @@ export const ExplainMatchRequest: MessageFns<ExplainMatchRequest> = {
 };
 
 function createBaseExplainMatchResponse(): ExplainMatchResponse {
-  return { isSatisfied: false, verdicts: [], pair: undefined, deliveries: [], notes: [] };
+  return { satisfied: false, verdicts: [], pair: undefined, deliveries: [], notes: [] };
 }
 
 export const ExplainMatchResponse: MessageFns<ExplainMatchResponse> = {
   encode(message: ExplainMatchResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.isSatisfied !== false) {
-      writer.uint32(8).bool(message.isSatisfied);
+    if (message.satisfied !== false) {
+      writer.uint32(8).bool(message.satisfied);
     }
     for (const v of message.verdicts) {
       CriterionVerdict.encode(v!, writer.uint32(18).fork()).join();
@@ -947,7 +943,7 @@ export const ExplainMatchResponse: MessageFns<ExplainMatchResponse> = {
               break;
             }
 
-            message.isSatisfied = reader.bool();
+            message.satisfied = reader.bool();
             continue;
           }
           case 2: {
@@ -996,11 +992,7 @@ export const ExplainMatchResponse: MessageFns<ExplainMatchResponse> = {
 
   fromJSON(object: any): ExplainMatchResponse {
     return {
-      isSatisfied: isSet(object.isSatisfied)
-        ? globalThis.Boolean(object.isSatisfied)
-        : isSet(object.is_satisfied)
-        ? globalThis.Boolean(object.is_satisfied)
-        : false,
+      satisfied: isSet(object.satisfied) ? globalThis.Boolean(object.satisfied) : false,
       verdicts: globalThis.Array.isArray(object?.verdicts)
         ? object.verdicts.map((e: any) => CriterionVerdict.fromJSON(e))
         : [],
@@ -1014,8 +1006,8 @@ export const ExplainMatchResponse: MessageFns<ExplainMatchResponse> = {
 
   toJSON(message: ExplainMatchResponse): unknown {
     const obj: any = {};
-    if (message.isSatisfied !== false) {
-      obj.isSatisfied = message.isSatisfied;
+    if (message.satisfied !== false) {
+      obj.satisfied = message.satisfied;
     }
     if (message.verdicts?.length) {
       obj.verdicts = message.verdicts.map((e) => CriterionVerdict.toJSON(e));
@@ -1037,7 +1029,7 @@ export const ExplainMatchResponse: MessageFns<ExplainMatchResponse> = {
   },
   fromPartial<I extends Exact<DeepPartial<ExplainMatchResponse>, I>>(object: I): ExplainMatchResponse {
     const message = createBaseExplainMatchResponse();
-    message.isSatisfied = object.isSatisfied ?? false;
+    message.satisfied = object.satisfied ?? false;
     message.verdicts = object.verdicts?.map((e) => CriterionVerdict.fromPartial(e)) || [];
     message.pair = (object.pair !== undefined && object.pair !== null)
       ? PairRecord.fromPartial(object.pair)

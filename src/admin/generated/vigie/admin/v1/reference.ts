@@ -97,6 +97,8 @@ export interface ImportPointsOfInterestRequest {
   source: string;
   /** At most 10,000 a message. */
   points: PointOfInterest[];
+  /** True in the last message. Without it nothing is replaced: a sender that breaks off may look like one that is done. */
+  last: boolean;
 }
 
 /** Asks to delete a source. */
@@ -1076,7 +1078,7 @@ export const ListPointSourcesResponse: MessageFns<ListPointSourcesResponse> = {
 };
 
 function createBaseImportPointsOfInterestRequest(): ImportPointsOfInterestRequest {
-  return { source: "", points: [] };
+  return { source: "", points: [], last: false };
 }
 
 export const ImportPointsOfInterestRequest: MessageFns<ImportPointsOfInterestRequest> = {
@@ -1086,6 +1088,9 @@ export const ImportPointsOfInterestRequest: MessageFns<ImportPointsOfInterestReq
     }
     for (const v of message.points) {
       PointOfInterest.encode(v!, writer.uint32(18).fork()).join();
+    }
+    if (message.last !== false) {
+      writer.uint32(24).bool(message.last);
     }
     return writer;
   },
@@ -1119,6 +1124,14 @@ export const ImportPointsOfInterestRequest: MessageFns<ImportPointsOfInterestReq
             message.points.push(PointOfInterest.decode(reader, reader.uint32()));
             continue;
           }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.last = reader.bool();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1137,6 +1150,7 @@ export const ImportPointsOfInterestRequest: MessageFns<ImportPointsOfInterestReq
       points: globalThis.Array.isArray(object?.points)
         ? object.points.map((e: any) => PointOfInterest.fromJSON(e))
         : [],
+      last: isSet(object.last) ? globalThis.Boolean(object.last) : false,
     };
   },
 
@@ -1147,6 +1161,9 @@ export const ImportPointsOfInterestRequest: MessageFns<ImportPointsOfInterestReq
     }
     if (message.points?.length) {
       obj.points = message.points.map((e) => PointOfInterest.toJSON(e));
+    }
+    if (message.last !== false) {
+      obj.last = message.last;
     }
     return obj;
   },
@@ -1160,6 +1177,7 @@ export const ImportPointsOfInterestRequest: MessageFns<ImportPointsOfInterestReq
     const message = createBaseImportPointsOfInterestRequest();
     message.source = object.source ?? "";
     message.points = object.points?.map((e) => PointOfInterest.fromPartial(e)) || [];
+    message.last = object.last ?? false;
     return message;
   },
 };

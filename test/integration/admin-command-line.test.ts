@@ -1,0 +1,102 @@
+/** `vigie admin` as people and scripts use it: what it says when something is wrong, and with which exit code. */
+
+import assert from 'node:assert/strict';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { type CommandResult, runVigie, type Settings } from '../support/daemon.ts';
+import { type OperatorScene, startScene } from '../support/operator-scene.ts';
+import { until } from '../support/until.ts';
+
+const UNKNOWN = '00000000-0000-4000-8000-000000000000';
+const closing: (() => Promise<void>)[] = [];
+let scene: OperatorScene;
+let property: string;
+let folder: string;
+
+before(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'vigie-command-line-'));
+  closing.push(() => rm(folder, { recursive: true, force: true }));
+  scene = await startScene({ after: (work) => void closing.push(work) });
+  [property = ''] = await scene.publishAdverts(1);
+  await until(
+    async () => (await admin('deliveries', 'list', '--state', 'delivered', '--json')).stdout,
+    (stdout) => stdout.includes('deliveries/'),
+  );
+});
+after(async () => {
+  for (const close of closing.reverse()) await close();
+});
+
+function run(args: readonly string[], settings: Settings = {}): Promise<CommandResult> {
+  return runVigie(['admin', ...args], scene.servers, { settings });
+}
+
+function admin(...args: string[]): Promise<CommandResult> {
+  return run([...args, '--address', scene.daemon.adminAddress]);
+}
+
+async function fails(args: readonly string[], exitCode: number, words: RegExp): Promise<void> {
+  const { code, stdout, stderr } = await admin(...args);
+  assert.match(stderr, words);
+  assert.deepEqual([code, stdout], [exitCode, '']);
+}
+
+test('a wrong command line is 2, and says where to look', async () => {
+  await fails(['statuss'], 2, /unknown command statuss\nvigie admin --help/);
+  await fails(['deliveries', 'show'], 2, /takes ID\nvigie admin deliveries show --help/);
+  await fails(['deliveries', 'list', '--state', 'lost'], 2, /--state lost is no known state/);
+  await fails(['deliveries', 'replay'], 2, /say which ones: --search, --endpoint, --since, --until, --all/);
+  await fails(['dead-letters', 'purge', '--force'], 2, /say which ones/);
+  await fails(['explain', scene.search.id, 'nonsense'], 2, /property must be properties\/\{uuid\}/);
+});
+
+test('what is not there is 3, what is not possible 6', async () => {
+  await fails(['deliveries', 'show', UNKNOWN], 3, /not found: there is no deliveries/);
+  const { stdout } = await admin('deliveries', 'list', '--json');
+  const { name } = (JSON.parse(stdout) as { deliveries: [{ name: string }] }).deliveries[0];
+  await fails(['deliveries', 'retry', name], 6, /it was delivered/);
+});
+
+test('a wrong token is 4, no daemon is 5', async () => {
+  const refused = await run(['status', '--address', scene.daemon.adminAddress], {
+    VIGIE_ADMIN_TOKEN: 'not-the-token-of-the-daemon',
+  });
+  assert.equal(refused.code, 4);
+  assert.match(refused.stderr, /refuses the token: see --token-file and VIGIE_ADMIN_TOKEN/);
+  const nobody = await run(['status', '--address', '127.0.0.1:1']);
+  assert.equal(nobody.code, 5);
+  assert.match(nobody.stderr, /^vigie: no daemon answers at 127\.0\.0\.1:1: connect ECONNREFUSED 127\.0\.0\.1:1\n$/);
+});
+
+test('the help of every command names its options', async () => {
+  const all = await run(['--help']);
+  assert.equal(all.code, 0);
+  for (const words of ['status', 'explain SEARCH PROPERTY', 'deliveries replay', 'points delete SOURCE']) {
+    assert.ok(all.stdout.includes(words), words);
+  }
+  const { code, stdout } = await run(['deliveries', 'replay', '--help']);
+  assert.equal(code, 0);
+  assert.match(stdout, /^vigie admin deliveries replay \[--search ID\]/);
+  assert.match(stdout, /--pace N +so many a second/);
+});
+
+test('an explanation for people shows what was asked and found, and why nothing was sent', async () => {
+  const matched = await admin('explain', scene.search.id, property);
+  assert.match(matched.stdout, /^satisfied\n/);
+  assert.match(matched.stdout, /yes {2}budget\n +asked {2}\{"max":300000\}\n +found {2}\[250000\]/);
+  assert.match(matched.stdout, /deliveries\/\S+ {2}property\.ad\.create\n {2}delivered at \S+ with attempt 1/);
+  assert.match(matched.stdout, /note: the search has no eventEndpoint: events are not sent/);
+});
+
+test('an import whose file is wrong in one line leaves the source as it was', async () => {
+  const school = JSON.stringify({ facility: 'school', lat: 43.12, lon: 5.93 });
+  const [good, wrong] = [join(folder, 'good.ndjson'), join(folder, 'wrong.ndjson')];
+  await writeFile(good, `${school}\n${school}\n`);
+  await writeFile(wrong, `${school}\nnonsense\n`);
+  assert.equal((await admin('points', 'import', 'toulon', good)).code, 0);
+  await fails(['points', 'import', 'toulon', wrong], 1, /line 2: /);
+  await fails(['points', 'import', 'toulon', join(folder, 'missing.ndjson')], 1, /no such file/);
+  assert.match((await admin('points', 'list')).stdout, /toulon +2 /);
+});
