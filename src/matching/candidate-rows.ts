@@ -103,7 +103,11 @@ export class CandidateRows implements LeafList {
     }
   }
 
-  addLeaf({ chunks, rowCount }: Leaf): void {
+  addLeaf({ firstChunk, chunks, rowCount }: Leaf): void {
+    if (rowCount <= CHUNK_ROWS_MAX) {
+      this.addRows(firstChunk, rowCount);
+      return;
+    }
     for (let i = 0, left = rowCount; i < chunks.length; i++, left -= CHUNK_ROWS_MAX) {
       this.addRows(chunks[i] as number, Math.min(CHUNK_ROWS_MAX, left));
     }

@@ -11,7 +11,6 @@ import {
   EXPRESSION_WORD_LENGTH_MAX,
   type Expressions,
 } from '../domain/expressions.ts';
-import type { Circle } from '../domain/geo.ts';
 import type { CodeTable } from './code-table.ts';
 import type { ExpressionTable } from './expression-table.ts';
 import type { RecordArena } from './record-arena.ts';
@@ -43,6 +42,7 @@ import {
   placeCodesOf,
   polygonCountOf,
   rangesOf,
+  readCircle,
   TRANSACTION_SHIFT,
   TYPES_AND_POLYGONS,
   TYPES_MAX,
@@ -185,11 +185,6 @@ function readRanges(flags: number, numbers: Float64Array, start: number): Range[
     ranges.push({ min, max });
   }
   return ranges;
-}
-
-function readCircle(numbers: Float64Array, start: number): Circle {
-  const [lat, lon, radiusKm] = [numbers[start], numbers[start + 1], numbers[start + 2]] as [number, number, number];
-  return { lat, lon, radiusKm };
 }
 
 function readList(integers: Int32Array, head: number, list: number, start: number, table: CodeTable): string[] {

@@ -29,6 +29,8 @@ export class Leaf {
   parent: Split | null = null;
   /** Addresses of full chunks, or of one of 2^chunkLog2 groups. */
   chunks: number[] = [];
+  /** The first of them while there are rows: most leaves have no other, and are read without a look at the array. */
+  firstChunk = 0;
   chunkLog2 = 0;
   rowCount = 0;
   /** Union over the rows. */
@@ -54,7 +56,8 @@ export function appendLane(leaf: Leaf, memory: GroupMemory, hasArea: boolean): n
   leaf.rowCount = rowCount + 1;
   if (chunks.length === 0) {
     leaf.chunkLog2 = 0;
-    chunks.push(memory.allocate(0, hasArea));
+    leaf.firstChunk = memory.allocate(0, hasArea);
+    chunks.push(leaf.firstChunk);
   } else if (rowCount === chunks.length * (LANES << leaf.chunkLog2)) {
     if (leaf.chunkLog2 < CHUNK_LOG2_MAX) resize(leaf, leaf.chunkLog2 + 1, memory, hasArea);
     else chunks.push(memory.allocate(CHUNK_LOG2_MAX, hasArea));
@@ -80,5 +83,6 @@ function resize(leaf: Leaf, log2: number, memory: GroupMemory, hasArea: boolean)
   memory.bytes.copyWithin(to, from, from + bytes);
   memory.free(from, leaf.chunkLog2, hasArea);
   leaf.chunks[0] = to;
+  leaf.firstChunk = to;
   leaf.chunkLog2 = log2;
 }

@@ -15,8 +15,11 @@ export class NumberList {
 
   addAll(from: Int32Array, start: number, end: number): void {
     if (this.#count + end - start > this.#numbers.length) this.#makeRoom(end - start);
-    this.#numbers.set(from.subarray(start, end), this.#count);
-    this.#count += end - start;
+    const numbers = this.#numbers;
+    let count = this.#count;
+    // Mostly some tens of numbers: for those a view of the array would cost more than the loop.
+    for (let i = start; i < end; i++) numbers[count++] = from[i] as number;
+    this.#count = count;
   }
 
   toArray(): number[] {

@@ -27,6 +27,7 @@ import {
   PUBLISHERS_SHIFT,
   placeCodesOf,
   polygonCountOf,
+  readCircle,
   TRANSACTION_SHIFT,
   TYPES_AND_POLYGONS,
   ZIPCODES,
@@ -139,9 +140,8 @@ function isInAreas(
   const { lat, lon } = view.facts;
   if (lat === null || lon === null) return false;
   if (hasCircle) {
-    const circle = lists - CIRCLE_WORDS;
-    const centre = { lat: numbers[circle] as number, lon: numbers[circle + 1] as number };
-    if (isInCircle({ ...centre, radiusKm: numbers[circle + 2] as number }, lat, lon)) return true;
+    const circle = readCircle(numbers, lists - CIRCLE_WORDS);
+    if (isInCircle(circle, lat, lon)) return true;
   }
   if (polygonCount === 0) return false;
   return isInPolygons(numbers, (2 * lists + allCodesOf(integers, head) + 1) >> 1, polygonCount, lat, lon);

@@ -1,6 +1,7 @@
 /** The words of a criteria record, see `criteria-record`: a head of integers, bounds, circle, list codes, polygons. */
 
 import type { Criteria, Range } from '../domain/criteria.ts';
+import type { Circle } from '../domain/geo.ts';
 
 /** In the order of the bound bits; the first six are the `MEASURES` of rows, the last is `advertPrice`. */
 export function rangesOf(criteria: Criteria): readonly Range[] {
@@ -55,6 +56,15 @@ export const CIRCLE_WORDS = 3;
 /** Types fit in three bits each. */
 export const TYPES_MAX = 7;
 const TYPE_BITS = 3;
+
+/** `start`: the first of its `CIRCLE_WORDS`. */
+export function readCircle(numbers: Float64Array, start: number): Circle {
+  return {
+    lat: numbers[start] as number,
+    lon: numbers[start + 1] as number,
+    radiusKm: numbers[start + 2] as number,
+  };
+}
 
 /** Entries of one of the lists. */
 export function countOf(integers: Int32Array, head: number, list: number): number {
