@@ -6,7 +6,7 @@
 
 import { type ActorFailure } from '../actor/actor.ts';
 import type { Broker } from '../broker/connection.ts';
-import { type PulledMessage, startPull } from '../broker/pull.ts';
+import { type Pull, type PulledMessage, startPull } from '../broker/pull.ts';
 import {
   DELIVERIES_STREAM,
   DELIVERY_PARTITIONS,
@@ -19,7 +19,7 @@ import type { SettledAttempt } from '../store/attempts.ts';
 import type { Database } from '../store/database.ts';
 import { FairRound } from '../webhooks/fair-round.ts';
 import type { Sender } from '../webhooks/sender.ts';
-import { createAttempts, type WaitingDelivery } from './delivery-attempts.ts';
+import { DeliveryAttempts, type WaitingDelivery } from './delivery-attempts.ts';
 import { hintOf } from './delivery-messages.ts';
 import { startDeliveryOutcomes } from './delivery-outcomes.ts';
 import { startEndpointUpkeep } from './endpoint-upkeep.ts';
@@ -54,7 +54,7 @@ const WAITING_MAX = 16_384;
 const LANE_SHARE = 1 / 8;
 
 export async function startCourier(dependencies: CourierDependencies): Promise<Courier> {
-  const { broker, database, valve, onFailure, onTrouble } = dependencies;
+  const { broker, database, onFailure, onTrouble } = dependencies;
   await restoreStream(dependencies);
   const round = new FairRound<WaitingDelivery>({
     slots: dependencies.attemptsInFlightMax,
@@ -63,7 +63,7 @@ export async function startCourier(dependencies: CourierDependencies): Promise<C
     waitingMax: WAITING_MAX,
   });
   const outcomes = startDeliveryOutcomes(dependencies);
-  const attempts = createAttempts(round, outcomes, dependencies);
+  const attempts = new DeliveryAttempts(round, outcomes, dependencies);
   const parking = startParking(
     database,
     (endpointKeys) => {
@@ -90,22 +90,7 @@ export async function startCourier(dependencies: CourierDependencies): Promise<C
     attempts.pump();
   }
 
-  const ensure = once(() => restoreStream(dependencies));
-  const consumers = Array.from({ length: DELIVERY_PARTITIONS }, (_, partition) => [
-    deliveryConsumer(partition),
-    retryConsumer(partition),
-  ]).flat();
-  const pulls = consumers.map((consumer) =>
-    startPull(broker, {
-      stream: DELIVERIES_STREAM,
-      consumer,
-      batchMax: PULL_MAX,
-      onMessage,
-      onTrouble,
-      ensure,
-      ...(valve === undefined ? {} : { valve }),
-    }),
-  );
+  const pulls = startPulls(dependencies, onMessage);
   return {
     get inFlight() {
       return round.waiting + round.inFlight;
@@ -124,6 +109,30 @@ export async function startCourier(dependencies: CourierDependencies): Promise<C
       await broker.connection.flush().catch((error: Error) => onTrouble('flush', error));
     },
   };
+}
+
+/** One for the first attempts and one for the retries of each partition. */
+function startPulls(
+  dependencies: CourierDependencies,
+  onMessage: (message: PulledMessage) => Promise<void>,
+): readonly Pull[] {
+  const { broker, valve, onTrouble } = dependencies;
+  const ensure = once(() => restoreStream(dependencies));
+  const consumers = Array.from({ length: DELIVERY_PARTITIONS }, (_, partition) => [
+    deliveryConsumer(partition),
+    retryConsumer(partition),
+  ]).flat();
+  return consumers.map((consumer) =>
+    startPull(broker, {
+      stream: DELIVERIES_STREAM,
+      consumer,
+      batchMax: PULL_MAX,
+      onMessage,
+      onTrouble,
+      ensure,
+      ...(valve === undefined ? {} : { valve }),
+    }),
+  );
 }
 
 /** A stream that had to be created holds no message for the deliveries that are open. */
