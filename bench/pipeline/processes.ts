@@ -21,15 +21,29 @@ export function usageOf(pid: number): Usage {
     children.set(stat.parent, [...(children.get(stat.parent) ?? []), Number(name)]);
     usages.set(Number(name), stat.usage);
   }
-  const family = [pid];
-  for (const member of family) family.push(...(children.get(member) ?? []));
-  return family.reduce(
+  return familyIn(children, pid).reduce(
     (sum, member) => ({
       cpuSeconds: sum.cpuSeconds + (usages.get(member)?.cpuSeconds ?? 0),
       residentMb: sum.residentMb + (usages.get(member)?.residentMb ?? 0),
     }),
     { cpuSeconds: 0, residentMb: 0 },
   );
+}
+
+/** A process and all its descendants. */
+export function familyOf(pid: number): readonly number[] {
+  const children = new Map<number, number[]>();
+  for (const name of readdirSync('/proc')) {
+    const stat = /^\d+$/.test(name) ? readStat(Number(name)) : null;
+    if (stat !== null) children.set(stat.parent, [...(children.get(stat.parent) ?? []), Number(name)]);
+  }
+  return familyIn(children, pid);
+}
+
+function familyIn(children: ReadonlyMap<number, readonly number[]>, pid: number): readonly number[] {
+  const family = [pid];
+  for (const member of family) family.push(...(children.get(member) ?? []));
+  return family;
 }
 
 /** Null when the process has ended meanwhile. */

@@ -37,7 +37,11 @@ export async function connectBroker(options: BrokerOptions): Promise<Broker> {
     // One stack trace a request is a tenth of the intake's time.
     noAsyncTraces: true,
   });
-  const manager = await connection.jetstreamManager({ timeout: REQUEST_TIMEOUT_MS });
+  const manager = await connection.jetstreamManager({ timeout: REQUEST_TIMEOUT_MS }).catch(async (error: Error) => {
+    // Left open, it would keep a process alive that has given up.
+    await connection.close();
+    throw error;
+  });
   let isConnected = true;
   let disconnections = 0;
   void followStatus(connection, (status, detail) => {

@@ -23,6 +23,13 @@ export interface Audit {
   readonly keyOf: (delivery: AuditedDelivery) => string;
   /** Final states besides `delivered` that the test provokes; `failed` is always one. */
   readonly mayBeCancelled?: boolean;
+  /** Where senders freeze in the middle of an attempt, others may go on before it is recorded. */
+  readonly freezes?: {
+    /** When a watcher first saw each delivery's status 200 in the rows, in milliseconds since the epoch. */
+    readonly seenDelivered: ReadonlyMap<string, number>;
+    /** After this time from its start an attempt counts as aborted, and from its start, whatever it says later. */
+    readonly leaseMs: number;
+  };
 }
 
 export interface AuditedDelivery {
@@ -82,9 +89,11 @@ function compareWithExpected(deliveries: readonly AuditedDelivery[], { expected,
 function auditOne(delivery: AuditedDelivery, posts: readonly ReceivedPost[], audit: Audit): string[] {
   return [
     ...auditEnd(delivery, posts, audit.mayBeCancelled === true),
-    ...auditSuccess(delivery, posts, audit.retryDelayMs),
+    ...(audit.freezes === undefined
+      ? auditSuccess(delivery, posts, audit.retryDelayMs)
+      : auditSeenSuccess(delivery, audit.freezes.seenDelivered)),
     ...auditCount(delivery, posts),
-    ...auditGaps(delivery, posts, audit.retryDelayMs),
+    ...auditGaps(delivery, posts, audit),
     ...auditContent(delivery, posts),
   ];
 }
@@ -121,6 +130,13 @@ function auditSuccess({ attempts }: AuditedDelivery, posts: readonly ReceivedPos
   return faults;
 }
 
+/** Posts without an attempt of their own are found by (c). */
+function auditSeenSuccess({ id, attempts }: AuditedDelivery, seenDelivered: ReadonlyMap<string, number>): string[] {
+  const seenAt = seenDelivered.get(id) ?? Number.POSITIVE_INFINITY;
+  const late = attempts.filter(({ startedAt }) => startedAt > seenAt);
+  return late.map(({ number }) => `(b) attempt ${number} started after the status 200 was there to be read`);
+}
+
 function auditCount({ attempts, attemptCount }: AuditedDelivery, posts: readonly ReceivedPost[]): string[] {
   const faults: string[] = [];
   if (posts.length > ATTEMPTS_MAX) faults.push(`(c) it was posted ${posts.length} times`);
@@ -135,11 +151,18 @@ function auditCount({ attempts, attemptCount }: AuditedDelivery, posts: readonly
  * An attempt that died with its process counts from its start. A post may lie unread in the kernel until after its
  * attempt has timed out, so the receiver's clock is asked only about attempts that saw their answer.
  */
-function auditGaps({ attempts }: AuditedDelivery, posts: readonly ReceivedPost[], retryDelayMs: number): string[] {
+function auditGaps(
+  { attempts }: AuditedDelivery,
+  posts: readonly ReceivedPost[],
+  { retryDelayMs, freezes }: Pick<Audit, 'retryDelayMs' | 'freezes'>,
+): string[] {
   const faults: string[] = [];
   for (const [position, next] of attempts.entries()) {
     const before = attempts[position - 1];
-    if (before !== undefined && next.startedAt - before.endedAt < retryDelayMs) {
+    if (before === undefined || next.startedAt - before.startedAt >= (freezes?.leaseMs ?? Number.POSITIVE_INFINITY)) {
+      continue;
+    }
+    if (next.startedAt - before.endedAt < retryDelayMs) {
       faults.push(
         `(d) attempt ${next.number} was claimed ${next.startedAt - before.endedAt} ms after the one before ended`,
       );

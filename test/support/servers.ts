@@ -7,7 +7,7 @@
  */
 
 import { execFile } from 'node:child_process';
-import { access, mkdtemp, readdir, rm, statfs } from 'node:fs/promises';
+import { access, mkdir, mkdtemp, readdir, rm, statfs, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -29,6 +29,8 @@ export interface Cleanup {
 export interface TestServer {
   /** Stays the same over a restart. */
   readonly url: string;
+  /** Null while it is down. */
+  readonly pid: number | null;
   /** SIGKILL; resolves when the process is gone. */
   kill(): Promise<void>;
   /** Graceful; resolves when the process is gone. */
@@ -72,9 +74,16 @@ export async function startTestPostgres(
   );
 }
 
-/** Takes `NATS_SERVER_BIN` when set: the tests hold for old servers and new. */
-export async function startTestNats(cleanup: Cleanup): Promise<TestServer> {
+/**
+ * Takes `NATS_SERVER_BIN` when set: the tests hold for old servers and new. `storeDir`: where its streams lie, if not in
+ * the data directory.
+ */
+export async function startTestNats(cleanup: Cleanup, storeDir: string | null = null): Promise<TestServer> {
   const dataDir = await temporaryDirectory('nats');
+  if (storeDir !== null) {
+    await mkdir(join(dataDir, 'nats'));
+    await symlink(storeDir, join(dataDir, 'nats', 'store'));
+  }
   const serverBin = process.env.NATS_SERVER_BIN || null;
   return testServer(cleanup, dataDir, (port) => startNatsServer({ dataDir, serverBin, cacheDir: CACHE, ...port }));
 }
@@ -94,6 +103,9 @@ async function testServer(
   const port = Number(new URL(url).port);
   return {
     url,
+    get pid() {
+      return server?.pid ?? null;
+    },
     async kill() {
       if (server !== null) process.kill(server.pid, 'SIGKILL');
       await server?.exited;

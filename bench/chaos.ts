@@ -1,0 +1,146 @@
+/**
+ * Chaos: two daemons take in, match and deliver while they, nats-server and PostgreSQL are killed and frozen, every
+ * connection is cut, held up and refused, mailboxes overflow and the disk of nats-server is full. Then everything heals,
+ * and an auditor decides: nothing published is lost or out of order, nothing is sent again after its status 200 was there
+ * to be read, no delivery has more than six attempts or one too early, and every retry carries the same signed bytes.
+ * Exits with 1 and a list when it finds a fault.
+ *
+ *   npm run chaos -- [--seed 1,2,3] [--minutes 10 | --seconds 90] [--rate 15]
+ *
+ * `--minutes`, `--seconds`: of chaos for each seed; healing comes on top. The seed decides what is published, what
+ * endpoints answer, and which faults come in which order; the machine decides the rest.
+ */
+
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { createSampleCrawler } from '../src/cli/sample-adverts.ts';
+import { createRandom } from '../src/cli/seeded-random.ts';
+import { loadReference } from '../src/reference/communes.ts';
+import { auditDeliveries } from '../test/support/delivery-auditor.ts';
+import { auditRecords, deliveryKeyOf, replay } from '../test/support/replay-oracle.ts';
+import { until } from '../test/support/until.ts';
+import { startChaosCrawler } from './chaos/crawler.ts';
+import { canMount, INSIDE, runInNamespace } from './chaos/disk.ts';
+import { faultsOf, wreakHavoc } from './chaos/faults.ts';
+import { LEASE_MS, openScene, RETRY_DELAY_MS, type Scene } from './chaos/scene.ts';
+
+/** Those of the tests and of the figures in the README. */
+const SEEDS = [20_261_121, 20_261_122, 20_261_123];
+/** JetStream hands a lost message out again after 90 s, the sweeper puts a lost one back after 150 s. */
+const DRAIN_MAX_MS = 300_000;
+/** Faults listed in full. */
+const LISTED_MAX = 40;
+
+const { values } = parseArgs({
+  options: {
+    seed: { type: 'string', default: SEEDS.join() },
+    minutes: { type: 'string', default: '10' },
+    seconds: { type: 'string' },
+    rate: { type: 'string', default: '15' },
+    [INSIDE.slice(2)]: { type: 'boolean', default: false },
+  },
+});
+const seconds = values.seconds === undefined ? 60 * Number(values.minutes) : Number(values.seconds);
+const isInside = process.argv.includes(INSIDE);
+/** Daemons and servers must not outlive the run. */
+const closers: (() => Promise<unknown>)[] = [];
+
+async function main(): Promise<number> {
+  const mounts = isInside || canMount();
+  if (mounts && !isInside) return runInNamespace(fileURLToPath(import.meta.url));
+  if (!mounts) console.log('This machine forbids to mount a small disk: nats-server is spared the full one.');
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    process.once(signal, () => void closeAll().finally(() => process.exit(1)));
+  }
+  let found = 0;
+  for (const seed of values.seed.split(',').map(Number)) found += await runSeed(seed);
+  return found === 0 ? 0 : 1;
+}
+
+/** Resolves with the number of faults found. */
+async function runSeed(seed: number): Promise<number> {
+  const startedAt = performance.now();
+  const elapsed = (): number => (performance.now() - startedAt) / 1_000;
+  const say = (what: string): void => console.log(`${elapsed().toFixed(1).padStart(7)} s  ${what}`);
+  console.log(`seed ${seed}: ${seconds} s of chaos`);
+  try {
+    const random = createRandom(seed);
+    const cleanup = { after: (work: () => Promise<unknown>) => void closers.push(work) };
+    const scene = await openScene(cleanup, { random, withDisk: isInside, onTrouble: say });
+    const reference = await loadReference();
+    const crawler = startChaosCrawler({
+      broker: scene.broker,
+      crawler: createSampleCrawler({ seed, reference, startAt: new Date(), changeShare: 0.75, heldMax: 300 }),
+      messagesPerSecond: Number(values.rate),
+    });
+    const chaosFrom = elapsed();
+    const faults = faultsOf(scene, crawler, random, seconds / 4);
+    const struck = await wreakHavoc(faults, random, () => elapsed() > chaosFrom + seconds, say);
+    say('everything heals');
+    await crawler.end();
+    const { messages } = crawler;
+    const expected = replay(messages, scene.searches, reference.resolvePlace);
+    const quiet = await untilQuiet(scene, expected.deliveries.length);
+    say('quiet');
+    const codes = await retireAll(scene);
+    const found = [
+      ...quiet,
+      ...codes,
+      ...(await auditRecords(scene.database, expected)),
+      ...(await auditDeliveries({
+        database: scene.database,
+        posts: scene.receiver.posts,
+        retryDelayMs: RETRY_DELAY_MS,
+        expected: expected.deliveries,
+        keyOf: deliveryKeyOf,
+        freezes: { seenDelivered: scene.seenDelivered, leaseMs: LEASE_MS },
+      })),
+    ];
+    console.log(
+      `seed ${seed}: ${struck} faults; ${messages.length} messages, ${crawler.retries} published again; ` +
+        `${expected.properties.size} properties, ${[...expected.events.values()].flat().length} events, ` +
+        `${expected.deliveries.length} deliveries, ${scene.receiver.posts.length} posts; ` +
+        `${found.length === 0 ? 'clean' : `${found.length} FOUND`} after ${elapsed().toFixed(0)} s`,
+    );
+    for (const fault of found.slice(0, LISTED_MAX)) console.log(`  ${fault}`);
+    return found.length;
+  } finally {
+    await closeAll();
+  }
+}
+
+async function closeAll(): Promise<void> {
+  for (const close of closers.splice(0).reverse()) await close();
+}
+
+/** Waits until nothing is under way; what is so after all the time it may take is a fault. */
+async function untilQuiet({ instances, broker, database }: Scene, deliveries: number): Promise<readonly string[]> {
+  await Promise.all(instances.map((instance) => instance.untilUp()));
+  const look = async (): Promise<string> => {
+    const { num_pending, num_ack_pending } = await broker.manager.consumers.info('ADVERTS', 'intake');
+    const { rows } = await database.query(`
+      select (select count(*) from outbox) as outbox, (select count(*) from deliveries) as deliveries,
+        (select count(*) from deliveries where state not in ('delivered', 'failed', 'cancelled')) as open`);
+    const { outbox, deliveries: recorded, open } = rows[0];
+    const isQuiet = num_pending + num_ack_pending + Number(outbox) + Number(open) === 0 && recorded >= deliveries;
+    if (isQuiet) return '';
+    return `not quiet: ${num_pending} messages wait, ${num_ack_pending} are under way, ${outbox} entries in the outbox, ${open} of ${recorded} deliveries open, ${deliveries} expected`;
+  };
+  try {
+    await until(look, (state) => state === '', DRAIN_MAX_MS);
+    return [];
+  } catch (error) {
+    return [(error as Error).message];
+  }
+}
+
+async function retireAll({ instances }: Scene): Promise<readonly string[]> {
+  const codes = await Promise.all(
+    instances.map(async (instance) => ({ name: instance.name, code: await instance.retire() })),
+  );
+  return codes
+    .filter(({ code }) => code !== 0)
+    .map(({ name, code }) => `${name} ended with ${code} when it was asked to`);
+}
+
+process.exitCode = await main();

@@ -1,0 +1,85 @@
+/**
+ * A crawler as the intake contract wants it: it publishes the messages of one property one after the other, each until
+ * the stream has taken it, with the same message id.
+ */
+
+import { setTimeout as wait } from 'node:timers/promises';
+import type { Broker } from '../../src/broker/connection.ts';
+import { publish } from '../../src/broker/publish.ts';
+import { advertSubject } from '../../src/broker/topology.ts';
+import type { IntakeMessageJson, SampleCrawler } from '../../src/cli/sample-adverts.ts';
+
+export interface ChaosCrawler {
+  /** What the stream has taken, or will have when `ended` resolves; the messages of one property in their order. */
+  readonly messages: readonly IntakeMessageJson[];
+  /** Publishes that had to be made again. */
+  readonly retries: number;
+  /** Publishes `count` messages more as soon as it can. */
+  burst(count: number): void;
+  /** Makes no new messages; resolves when the stream has taken all. */
+  end(): Promise<void>;
+}
+
+export interface ChaosCrawlerOptions {
+  readonly broker: Broker;
+  readonly crawler: SampleCrawler;
+  readonly messagesPerSecond: number;
+}
+
+const TICK_MS = 100;
+/** Waiting for the stream at most, bursts apart. */
+const WAITING_MAX = 2_000;
+const AGAIN_MS = 250;
+
+export function startChaosCrawler({ broker, crawler, messagesPerSecond }: ChaosCrawlerOptions): ChaosCrawler {
+  const messages: IntakeMessageJson[] = [];
+  const lastOf = new Map<string, Promise<void>>();
+  let waiting = 0;
+  let retries = 0;
+  let owed = 0;
+
+  function publishNext(): void {
+    const message = crawler.next();
+    messages.push(message);
+    waiting += 1;
+    const { uuid } = message.property;
+    const published = (lastOf.get(uuid) ?? Promise.resolve()).then(() => publishUntilTaken(message));
+    lastOf.set(uuid, published);
+  }
+
+  async function publishUntilTaken(message: IntakeMessageJson): Promise<void> {
+    const publication = {
+      subject: advertSubject(message.property.uuid),
+      messageId: `${message.advert.uuid}/${message.crawledAt}`,
+      bytes: Buffer.from(JSON.stringify(message)),
+    };
+    for (;;) {
+      try {
+        await publish(broker, publication);
+        waiting -= 1;
+        return;
+      } catch {
+        retries += 1;
+        await wait(AGAIN_MS);
+      }
+    }
+  }
+
+  const timer = setInterval(() => {
+    owed += (messagesPerSecond * TICK_MS) / 1_000;
+    for (; owed >= 1; owed--) if (waiting < WAITING_MAX) publishNext();
+  }, TICK_MS);
+  return {
+    messages,
+    get retries() {
+      return retries;
+    },
+    burst(count) {
+      for (let made = 0; made < count; made++) publishNext();
+    },
+    async end() {
+      clearInterval(timer);
+      await Promise.all(lastOf.values());
+    },
+  };
+}

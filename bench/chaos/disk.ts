@@ -1,0 +1,76 @@
+/**
+ * A small disk for nats-server that can really be full: a tmpfs of the chaos run's own, in a mount namespace of its own,
+ * so that nothing of it is left however the run ends.
+ */
+
+import { spawn, spawnSync } from 'node:child_process';
+import { mkdir, rm, statfs, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
+const DISK_BYTES = 256 * 1024 ** 2;
+const FILLER = 'filler';
+/** Written at once. */
+const FILL_CHUNK_BYTES = 4 * 1024 ** 2;
+
+/** What the program has been started with again, inside the namespace. */
+export const INSIDE = '--in-mount-namespace';
+
+export interface SmallDisk {
+  readonly path: string;
+  /** Takes every byte that is left. */
+  fill(): Promise<void>;
+  free(): Promise<void>;
+}
+
+/** Root needs a mount namespace, anybody else a user namespace around it. */
+function unshareArguments(): string[] {
+  const asUser = process.getuid?.() === 0 ? [] : ['--user', '--map-current-user', '--keep-caps'];
+  return [...asUser, '--mount', '--propagation', 'private', '--'];
+}
+
+/** False where the machine forbids it: within most containers, and where user namespaces are switched off. */
+export function canMount(): boolean {
+  const probe = ['sh', '-c', 'mount -t tmpfs -o size=1m vigie /mnt'];
+  return spawnSync('unshare', [...unshareArguments(), ...probe], { stdio: 'ignore' }).status === 0;
+}
+
+/** Runs this program again in a mount namespace; resolves with its exit code. */
+export function runInNamespace(program: string): Promise<number> {
+  const command = [process.execPath, ...process.execArgv, program, ...process.argv.slice(2), INSIDE];
+  const child = spawn('unshare', [...unshareArguments(), ...command], { stdio: 'inherit' });
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => child.kill(signal));
+  return new Promise((resolve, reject) => {
+    child.once('error', reject).once('exit', (code) => resolve(code ?? 1));
+  });
+}
+
+/** `path` is created. */
+export async function mountSmallDisk(
+  cleanup: { after(work: () => Promise<void>): void },
+  path: string,
+): Promise<SmallDisk> {
+  await mkdir(path, { recursive: true });
+  const mounted = spawnSync('mount', ['-t', 'tmpfs', '-o', `size=${DISK_BYTES}`, 'vigie-chaos', path], {
+    encoding: 'utf8',
+  });
+  if (mounted.status !== 0) throw new Error(`mount: ${mounted.stderr}`);
+  cleanup.after(async () => {
+    spawnSync('umount', [path]);
+    await rm(path, { recursive: true, force: true });
+  });
+  const filler = join(path, FILLER);
+  return {
+    path,
+    async fill() {
+      for (let chunk = FILL_CHUNK_BYTES; chunk >= 1; ) {
+        try {
+          await writeFile(filler, Buffer.alloc(chunk), { flag: 'a' });
+        } catch (error) {
+          if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;
+          chunk = (await statfs(path)).bavail === 0 ? 0 : Math.floor(chunk / 2);
+        }
+      }
+    },
+    free: () => rm(filler, { force: true }),
+  };
+}

@@ -1,0 +1,192 @@
+/**
+ * What the service must have come to when it has taken in some messages, each once and in their order: computed one by
+ * one in plain domain code, with a linear look at every search, without batches, rows or index. Compared with what
+ * PostgreSQL holds.
+ */
+
+import { createHash } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
+import type { AdvertEvent } from '../../src/domain/advert.ts';
+import { applyMessage, type HeldProperty } from '../../src/domain/change.ts';
+import type { ResolvePlace } from '../../src/domain/city.ts';
+import { type Criteria, satisfies } from '../../src/domain/criteria.ts';
+import { decodeIntakeMessage } from '../../src/domain/intake-message.ts';
+import { isLive } from '../../src/domain/property.ts';
+import { propertyDocument, propertyFacts } from '../../src/domain/property-document.ts';
+import { criteriaOf, SEARCH_DEFAULTS, type SearchMembers } from '../../src/domain/search.ts';
+import type { Database } from '../../src/store/database.ts';
+import type { AuditedDelivery } from './delivery-auditor.ts';
+
+/** A search that was there before the first message. Its price coherence must be off: that depends on all the others. */
+export interface OracleSearch {
+  readonly id: string;
+  readonly members: Partial<SearchMembers> & { readonly withCoherentPrice: null };
+}
+
+export interface Expectation {
+  readonly properties: ReadonlyMap<string, HeldProperty>;
+  /** Of each property, in order. */
+  readonly events: ReadonlyMap<string, readonly AdvertEvent[]>;
+  /** As `deliveryKeyOf` names them. */
+  readonly deliveries: readonly string[];
+}
+
+interface JudgedSearch {
+  readonly id: string;
+  readonly members: SearchMembers;
+  readonly criteria: Criteria;
+  /** Properties that have begun to satisfy it. */
+  readonly begun: Set<string>;
+}
+
+/** `messages`: as crawlers write them; those of one property in the order of their `crawledAt`. */
+export function replay(
+  messages: readonly unknown[],
+  searches: readonly OracleSearch[],
+  resolvePlace: ResolvePlace,
+): Expectation {
+  const judged = searches.map(({ id, members }): JudgedSearch => {
+    const whole = { ...SEARCH_DEFAULTS, title: '', ...members };
+    return { id, members: whole, criteria: criteriaOf(whole, () => null), begun: new Set() };
+  });
+  const properties = new Map<string, HeldProperty>();
+  const events = new Map<string, AdvertEvent[]>();
+  const deliveries: string[] = [];
+  for (const json of messages) {
+    const message = decodeIntakeMessage(Buffer.from(JSON.stringify(json)));
+    const before = properties.get(message.propertyUuid) ?? null;
+    const change = applyMessage(before, message);
+    if (change.held === null) continue;
+    properties.set(message.propertyUuid, change.held);
+    events.set(message.propertyUuid, [...(events.get(message.propertyUuid) ?? []), ...change.events]);
+    if (!change.mayAffectMatches) continue;
+    for (const search of judged) {
+      deliveries.push(...deliveriesTo(search, before, change.held, change.events, resolvePlace));
+    }
+  }
+  return { properties, events, deliveries };
+}
+
+/** A match that begins goes to `endpointRecipient`, every event to the subscribed `eventEndpoint` (decisions, section 4). */
+function deliveriesTo(
+  { id, members, criteria, begun }: JudgedSearch,
+  before: HeldProperty | null,
+  after: HeldProperty,
+  events: readonly AdvertEvent[],
+  resolvePlace: ResolvePlace,
+): string[] {
+  const { uuid } = after.state;
+  const isSatisfied = (held: HeldProperty | null): boolean =>
+    held?.state.adverts.some(isLive) === true &&
+    satisfies(
+      criteria,
+      propertyFacts(held.state, held.crawls, resolvePlace, () => null),
+    );
+  const [was, is] = [isSatisfied(before), isSatisfied(after)];
+  if (!members.notificationEnabled || !(was || is)) return [];
+  const document = propertyDocument(after.state, after.crawls, resolvePlace, {
+    withContacts: !members.hidePropertyContact,
+  });
+  const keys: string[] = [];
+  const tell = (channel: string, kind: string, field: AdvertEvent['field'], createdAt: string | null): void => {
+    const changed = field === null ? null : [field.fieldName, field.fieldOldValue, field.fieldNewValue, createdAt];
+    keys.push(keyOf(id, channel, kind, changed, document));
+  };
+  if (is && !was && !begun.has(uuid)) {
+    begun.add(uuid);
+    const isNewAdvert = events.some(({ kind }) => kind === 'property.ad.create');
+    if (members.endpointRecipient !== null) {
+      tell('match', isNewAdvert ? 'property.ad.create' : 'property.ad.update', null, null);
+    }
+  }
+  for (const { kind, field, createdAt } of members.eventEndpoint === null ? [] : events) {
+    if (members.subscribedEvents.includes(kind)) tell('event', kind, field, createdAt);
+  }
+  return keys;
+}
+
+/** Names a recorded delivery as `replay` does: by its addressee, its event, and the whole document. */
+export function deliveryKeyOf({ searchId, channel, kind, body }: AuditedDelivery): string {
+  const { adEvent, match } = JSON.parse(body);
+  const changed =
+    adEvent === undefined ? null : [adEvent.fieldName, adEvent.fieldOldValue, adEvent.fieldNewValue, adEvent.createdAt];
+  return keyOf(searchId, channel, kind, changed, match.propertyDocument);
+}
+
+function keyOf(searchId: string, channel: string, kind: string, changed: unknown, document: unknown): string {
+  const { uuid } = document as { readonly uuid: string };
+  const digest = createHash('sha256')
+    .update(JSON.stringify(inKeyOrder(document)))
+    .digest('hex')
+    .slice(0, 16);
+  return [searchId, channel, kind, uuid, JSON.stringify(changed), digest].join(' ');
+}
+
+/** PostgreSQL stores the members of a JSON object in an order of its own. */
+function inKeyOrder(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(inKeyOrder);
+  if (typeof value !== 'object' || value === null) return value;
+  const members = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
+  return Object.fromEntries(members.map(([name, member]) => [name, inKeyOrder(member)]));
+}
+
+/** Where the recorded properties and events differ, in words; empty when they are as expected. */
+export async function auditRecords(
+  database: Pick<Database, 'query'>,
+  { properties, events }: Pick<Expectation, 'properties' | 'events'>,
+): Promise<readonly string[]> {
+  const faults: string[] = [];
+  const { rows } = await database.query<HeldProperty & { uuid: string }>('select uuid, state, crawls from properties');
+  const recorded = new Map(rows.map(({ uuid, state, crawls }) => [uuid, { state, crawls }]));
+  for (const uuid of new Set([...properties.keys(), ...recorded.keys()])) {
+    const [expected, found] = [properties.get(uuid), recorded.get(uuid)];
+    if (expected === undefined) faults.push(`property ${uuid} exists, and nobody spoke of it`);
+    else if (found === undefined) faults.push(`property ${uuid} is missing`);
+    else if (!isDeepStrictEqual(inKeyOrder(found), inKeyOrder(JSON.parse(JSON.stringify(expected))))) {
+      faults.push(`property ${uuid} is not as its messages leave it`);
+    }
+  }
+  const told = await readEvents(database);
+  for (const uuid of new Set([...events.keys(), ...told.keys()])) {
+    const expected = (events.get(uuid) ?? []).map(lineOf);
+    const found = (told.get(uuid) ?? []).map(lineOf);
+    if (isDeepStrictEqual(expected, found)) continue;
+    const place = expected.findIndex((line, position) => line !== found[position]);
+    const at = place === -1 ? expected.length : place;
+    faults.push(
+      `events of ${uuid}: ${found.length} of ${expected.length}; ` +
+        `the ${at + 1}. is ${found[at] ?? 'missing'}, not ${expected[at] ?? 'any'}`,
+    );
+  }
+  return faults;
+}
+
+async function readEvents(database: Pick<Database, 'query'>): Promise<Map<string, AdvertEvent[]>> {
+  const { rows } = await database.query<Record<string, string | null> & { created_at: Date }>(
+    `select property_uuid, advert_uuid, kind, field_name, field_old_value, field_new_value, created_at
+     from events order by id`,
+  );
+  const told = new Map<string, AdvertEvent[]>();
+  for (const row of rows) {
+    const uuid = String(row.property_uuid);
+    const field =
+      row.field_name === null
+        ? null
+        : {
+            fieldName: row.field_name,
+            fieldOldValue: row.field_old_value,
+            fieldNewValue: row.field_new_value,
+            percentVariation: null,
+          };
+    const event = { kind: row.kind, advertUuid: row.advert_uuid, createdAt: row.created_at.toISOString(), field };
+    const list = told.get(uuid) ?? [];
+    told.set(uuid, list);
+    list.push(event as AdvertEvent);
+  }
+  return told;
+}
+
+function lineOf({ kind, advertUuid, createdAt, field }: AdvertEvent): string {
+  const changed = field === null ? '' : ` ${field.fieldOldValue} → ${field.fieldNewValue}`;
+  return `${kind} of ${advertUuid} at ${createdAt}${changed}`;
+}

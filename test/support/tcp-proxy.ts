@@ -1,0 +1,83 @@
+/** A network between two processes of a test that can break: connections are cut, nothing passes, or nobody answers. */
+
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import type { Cleanup } from './servers.ts';
+
+export interface TcpProxy {
+  readonly port: number;
+  /** Resets every connection; new ones are welcome. */
+  cut(): void;
+  /** Connections stay open, also new ones, and nothing passes. */
+  stall(): void;
+  /** Resets every connection, and each new one. */
+  refuse(): void;
+  /** Ends `stall` and `refuse`. What was held up passes now. */
+  heal(): void;
+}
+
+interface Pair {
+  readonly near: Socket;
+  readonly far: Socket;
+}
+
+/** Passes connections on to `targetPort` of the loopback interface. */
+export async function startTcpProxy(cleanup: Cleanup, targetPort: number): Promise<TcpProxy> {
+  const pairs = new Set<Pair>();
+  let state: 'open' | 'stalled' | 'refusing' = 'open';
+  const server = createServer({ noDelay: true }, (near) => {
+    near.on('error', () => undefined);
+    if (state === 'refusing') {
+      near.resetAndDestroy();
+      return;
+    }
+    const far = connect({ port: targetPort, host: '127.0.0.1', noDelay: true });
+    const pair = { near, far };
+    pairs.add(pair);
+    far.on('error', () => undefined);
+    const end = (): void => {
+      pairs.delete(pair);
+      reset(pair);
+    };
+    near.once('close', end);
+    far.once('close', end);
+    if (state === 'open') join(pair);
+  });
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
+  const cut = (): void => {
+    for (const pair of pairs) reset(pair);
+  };
+  cleanup.after(async () => {
+    const closed = new Promise<unknown>((resolve) => server.close(resolve));
+    cut();
+    await closed;
+  });
+  return {
+    port: (server.address() as AddressInfo).port,
+    cut,
+    stall() {
+      state = 'stalled';
+      for (const { near, far } of pairs) {
+        near.unpipe(far);
+        far.unpipe(near);
+      }
+    },
+    refuse() {
+      state = 'refusing';
+      cut();
+    },
+    heal() {
+      if (state === 'stalled') for (const pair of pairs) join(pair);
+      state = 'open';
+    },
+  };
+}
+
+function join({ near, far }: Pair): void {
+  near.pipe(far);
+  far.pipe(near);
+}
+
+function reset({ near, far }: Pair): void {
+  near.resetAndDestroy();
+  far.resetAndDestroy();
+}
