@@ -23,9 +23,8 @@ import { startChaosCrawler } from './chaos/crawler.ts';
 import { canMount, INSIDE, runInNamespace } from './chaos/disk.ts';
 import { faultsOf, wreakHavoc } from './chaos/faults.ts';
 import { LEASE_MS, openScene, RETRY_DELAY_MS, type Scene } from './chaos/scene.ts';
+import { CHAOS_SEEDS } from './chaos/seeds.ts';
 
-/** Those of the tests and of the figures in the README. */
-const SEEDS = [20_261_121, 20_261_122, 20_261_123];
 /** JetStream hands a lost message out again after 90 s, the sweeper puts a lost one back after 150 s. */
 const DRAIN_MAX_MS = 300_000;
 /** Faults listed in full. */
@@ -33,7 +32,7 @@ const LISTED_MAX = 40;
 
 const { values } = parseArgs({
   options: {
-    seed: { type: 'string', default: SEEDS.join() },
+    seed: { type: 'string', default: CHAOS_SEEDS.join() },
     minutes: { type: 'string', default: '10' },
     seconds: { type: 'string' },
     rate: { type: 'string', default: '15' },
