@@ -12,7 +12,7 @@ import type { ResolvePlace } from '../../src/domain/city.ts';
 import { type Criteria, satisfies } from '../../src/domain/criteria.ts';
 import { decodeIntakeMessage } from '../../src/domain/intake-message.ts';
 import { isLive } from '../../src/domain/property.ts';
-import { propertyDocument, propertyFacts } from '../../src/domain/property-document.ts';
+import { propertyDocument, propertyFacts, readingOf } from '../../src/domain/property-document.ts';
 import { criteriaOf, SEARCH_DEFAULTS, type SearchMembers } from '../../src/domain/search.ts';
 import type { Database } from '../../src/store/database.ts';
 import type { AuditedDelivery } from './delivery-auditor.ts';
@@ -80,7 +80,7 @@ function deliveriesTo(
     held?.state.adverts.some(isLive) === true &&
     satisfies(
       criteria,
-      propertyFacts(held.state, held.crawls, resolvePlace, () => null),
+      propertyFacts(readingOf(held.state, held.crawls, resolvePlace), () => null),
     );
   const [was, is] = [isSatisfied(before), isSatisfied(after)];
   if (!members.notificationEnabled || !(was || is)) return [];
