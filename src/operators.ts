@@ -25,7 +25,7 @@ export async function openOperators(parts: Parts, matcher: Matcher | null): Prom
       resolvePlace: reference.resolvePlace,
       logger: log,
       now: () => new Date(),
-      readStreams: () => readStreamFigures(broker),
+      readStreams: async () => (broker.isConnected() ? readStreamFigures(broker) : []),
       async controlsChanged() {
         announceControlChange(broker);
         await presence.look();

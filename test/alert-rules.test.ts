@@ -37,6 +37,7 @@ test('no metric has a label that grows with use', async () => {
     'state',
     'stage',
     'stream',
+    'table',
     'method',
     'status',
     'code',

@@ -29,6 +29,7 @@ export interface AdminDependencies {
   readonly resolvePlace: ResolvePlace;
   readonly logger: AdminLogger;
   readonly now: () => Date;
+  /** None while NATS cannot be reached. */
   readonly readStreams: () => Promise<readonly StreamStatus[]>;
   /** Told after a control was written: every instance looks at them; resolves when this one has acted. */
   readonly controlsChanged: () => Promise<void>;

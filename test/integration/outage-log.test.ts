@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Daemon, startDaemon } from '../support/daemon.ts';
+import { type Daemon, runVigie, startDaemon } from '../support/daemon.ts';
 import { metricOf } from '../support/operator-scene.ts';
 import { startTestServers } from '../support/servers.ts';
 import { until } from '../support/until.ts';
@@ -38,6 +38,9 @@ test('NATS being away is one line when it goes and one when it is back, however 
   const lineCount = daemon.log.length;
   await servers.nats.kill();
   await until(readiness(daemon), (status) => status === 503);
+  const { code, stdout } = await runVigie(['admin', 'status', '--address', daemon.adminAddress], servers);
+  assert.equal(code, 0, 'an operator can look all the same');
+  assert.match(stdout, /NATS cannot be reached/);
   await servers.nats.restart();
   await until(readiness(daemon), (status) => status === 200);
   const told = daemon.log.slice(lineCount).filter(({ level }) => Number(level) >= 40);

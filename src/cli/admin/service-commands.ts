@@ -3,7 +3,7 @@
 import { once } from 'node:events';
 import { Activity } from '../../admin/generated/vigie/admin/v1/activity.ts';
 import { ExplainMatchResponse, Index, IndexedSearch } from '../../admin/generated/vigie/admin/v1/matching.ts';
-import { Stage, Status } from '../../admin/generated/vigie/admin/v1/status.ts';
+import { Stage, Status, type Stream } from '../../admin/generated/vigie/admin/v1/status.ts';
 import { print, styled } from '../terminal.ts';
 import { AdminCallError, type AdminClient, call } from './client.ts';
 import {
@@ -38,6 +38,16 @@ function showIndex({ instances, storedSearchCount }: Index): void {
   }
 }
 
+function showStreams(streams: readonly Stream[]): void {
+  printTable(streams, [
+    { title: 'STREAM', value: ({ name }) => idOf(name) },
+    { title: 'MESSAGES', value: ({ messageCount }) => messageCount },
+    { title: 'BYTES', value: ({ byteCount }) => byteCount },
+    { title: 'PENDING', value: ({ pendingCount }) => pendingCount },
+    { title: 'UNACKNOWLEDGED', value: ({ ackPendingCount }) => ackPendingCount },
+  ]);
+}
+
 function showStatus(status: Status): void {
   printFacts({
     version: status.version,
@@ -51,13 +61,8 @@ function showStatus(status: Status): void {
   print();
   showStages(status.stages);
   print();
-  printTable(status.streams, [
-    { title: 'STREAM', value: ({ name }) => idOf(name) },
-    { title: 'MESSAGES', value: ({ messageCount }) => messageCount },
-    { title: 'BYTES', value: ({ byteCount }) => byteCount },
-    { title: 'PENDING', value: ({ pendingCount }) => pendingCount },
-    { title: 'UNACKNOWLEDGED', value: ({ ackPendingCount }) => ackPendingCount },
-  ]);
+  if (status.streams.length === 0) print('NATS cannot be reached: nothing is known of the streams');
+  else showStreams(status.streams);
   print();
   printTable(status.instances, [
     { title: 'INSTANCE', value: ({ name }) => idOf(name) },

@@ -23,7 +23,7 @@ export interface Status {
   instances: Instance[];
   /** `intake`, `deliver` and `sweeper`. */
   stages: Stage[];
-  /** `ADVERTS` and `DELIVERIES`. */
+  /** `ADVERTS` and `DELIVERIES`; none while NATS cannot be reached. */
   streams: Stream[];
   /** Deliveries that are not final, by state. */
   openDeliveries: DeliveryStateCount[];
