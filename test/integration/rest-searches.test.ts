@@ -282,6 +282,30 @@ describe('the feed of searches', () => {
     assert.equal(since.found.get(await numberOf(gone)), null);
   });
 
+  it('answers more than a page, each search once, and ends with what its reader throws', async () => {
+    await api.database.query(
+      `insert into searches (id, client_id, token, title, title_folded, members, notification_enabled,
+         subscribed_events, hide_property_contact)
+       select gen_random_uuid(), $1, '', 'many', 'many', '{"title": "many"}', false, '{}', false
+       from generate_series(1, 2500)`,
+      [api.clientId],
+    );
+    const numbers: number[] = [];
+    await changedSince(api.database, null, ({ number, members }) => {
+      if (members?.title === 'many') numbers.push(number);
+    });
+    assert.equal(numbers.length, 2500);
+    assert.equal(new Set(numbers).size, 2500);
+    const full = new Error('no room');
+    let read = 0;
+    const refuse = () => {
+      if (++read === 1500) throw full;
+    };
+    await assert.rejects(changedSince(api.database, null, refuse), full);
+    assert.equal(read, 1500);
+    await api.database.query(`delete from searches where title = 'many'`);
+  });
+
   it('finds a write that began before a poll and committed after it', async () => {
     const late = await api.database.connect();
     try {
