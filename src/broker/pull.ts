@@ -26,7 +26,10 @@ export interface PulledMessage {
   readonly bytes: Uint8Array;
   /** When the stream took it, in milliseconds since the epoch. */
   readonly storedAtMs?: number;
-  /** Resolves when the server knows, or when it cannot be told: then the message comes back, and the row decides. */
+  /**
+   * Resolves when the server knows, or when it cannot be told: then the message comes back, and the row decides. Does
+   * nothing once the consumer has been deleted.
+   */
   settle(disposition: Disposition): Promise<void>;
 }
 
@@ -58,6 +61,11 @@ const ACKNOWLEDGE_TIMEOUT_MS = 5_000;
 
 export function startPull(broker: Broker, options: PullOptions): Pull {
   let isStopping = false;
+  /**
+   * How often the consumer was deleted. Its successor counts from 1 again: to settle a message of the former one would
+   * settle whichever message bears its number now, and lose it.
+   */
+  let deletions = 0;
   const inbox = openInbox(broker);
   const ended = run();
 
@@ -95,17 +103,18 @@ export function startPull(broker: Broker, options: PullOptions): Pull {
         missing -= 1;
         await handOver(message);
       } else if (status !== STATUS_IDLE) {
-        const description = message.headers?.description ?? '';
-        if (status === STATUS_NO_RESPONDERS || /deleted/i.test(description)) {
-          throw new Error(`consumer ${options.consumer}: ${status} ${description || 'no such consumer'}`);
-        }
-        return;
+        const lack = lackOf(status, message.headers?.description ?? '');
+        if (lack === null) return;
+        if (lack.isDeletion) deletions += 1;
+        throw new Error(`consumer ${options.consumer}: ${lack.reason}`);
       }
     }
   }
 
   async function handOver(message: Msg): Promise<void> {
-    if (message.subject !== inbox.subject) await options.onMessage(pulledMessage(broker, message, options));
+    if (message.subject === inbox.subject) return;
+    const pulledAfter = deletions;
+    await options.onMessage(pulledMessage(broker, message, options, () => deletions > pulledAfter));
   }
 
   return {
@@ -119,6 +128,13 @@ export function startPull(broker: Broker, options: PullOptions): Pull {
 
 const STATUS_IDLE = 100;
 const STATUS_NO_RESPONDERS = 503;
+
+/** Why a request can never be answered; null when it has only run its time. */
+function lackOf(status: number, description: string): { readonly reason: string; readonly isDeletion: boolean } | null {
+  const isDeletion = /deleted/i.test(description);
+  if (!isDeletion && status !== STATUS_NO_RESPONDERS) return null;
+  return { reason: `${status} ${description || 'no such consumer'}`, isDeletion };
+}
 
 interface Inbox {
   readonly subject: string;
@@ -159,7 +175,12 @@ function openInbox({ connection }: Broker): Inbox {
   };
 }
 
-function pulledMessage({ connection }: Broker, message: Msg, options: PullOptions): PulledMessage {
+function pulledMessage(
+  { connection }: Broker,
+  message: Msg,
+  options: PullOptions,
+  isGone: () => boolean,
+): PulledMessage {
   const { sequence, storedAtMs } = placeOf(message.reply ?? '');
   return {
     stream: options.stream,
@@ -170,6 +191,7 @@ function pulledMessage({ connection }: Broker, message: Msg, options: PullOption
     bytes: message.data,
     storedAtMs,
     async settle(disposition) {
+      if (isGone()) return;
       try {
         switch (disposition.type) {
           case 'ack':

@@ -1,0 +1,58 @@
+/** Pulling from a consumer of a real nats-server. */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { connectBroker } from '../../src/broker/connection.ts';
+import { publishAll } from '../../src/broker/publish.ts';
+import { type PulledMessage, startPull } from '../../src/broker/pull.ts';
+import { DELIVERIES_STREAM, deliveryConsumer, deliverySubject, ensureDeliveries } from '../../src/broker/topology.ts';
+import { startTestNats } from '../support/servers.ts';
+import { until } from '../support/until.ts';
+
+const ENDPOINT_KEY = '0123456789abcdef';
+const CONSUMER = deliveryConsumer(Number(deliverySubject(ENDPOINT_KEY).split('.')[1]));
+
+test('a message of a stream that was deleted settles none of the stream that took its place', async (t) => {
+  const server = await startTestNats(t);
+  const broker = await connectBroker({ url: server.url, name: 'test', onStatus: () => undefined });
+  t.after(() => broker.close());
+  const pulled: PulledMessage[] = [];
+  const publish = (text: string) =>
+    publishAll(broker, [{ subject: deliverySubject(ENDPOINT_KEY), messageId: text, bytes: Buffer.from(text) }]);
+  const heldCount = async () => (await broker.manager.streams.info(DELIVERIES_STREAM)).state.messages;
+  await ensureDeliveries(broker);
+  let restored = 0;
+  const pull = startPull(broker, {
+    stream: DELIVERIES_STREAM,
+    consumer: CONSUMER,
+    batchMax: 10,
+    onMessage: async (message) => void pulled.push(message),
+    onTrouble: () => undefined,
+    async ensure() {
+      await ensureDeliveries(broker);
+      restored += 1;
+    },
+  });
+  t.after(() => pull.stop());
+  const untilPulled = (count: number) =>
+    until(
+      async () => pulled.length,
+      (length) => length === count,
+    );
+
+  await publish('old');
+  await untilPulled(1);
+  await broker.manager.streams.delete(DELIVERIES_STREAM);
+  await until(
+    async () => restored,
+    (count) => count > 0,
+  );
+  await publish('new');
+  await untilPulled(2);
+  const [old, fresh] = pulled as [PulledMessage, PulledMessage];
+  assert.equal(old.sequence, fresh.sequence, 'the numbers begin anew');
+  for (const type of ['ack', 'term'] as const) await old.settle({ type });
+  assert.equal(await heldCount(), 1);
+  await fresh.settle({ type: 'ack' });
+  assert.equal(await heldCount(), 0);
+});
