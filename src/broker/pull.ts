@@ -61,10 +61,7 @@ const ACKNOWLEDGE_TIMEOUT_MS = 5_000;
 
 export function startPull(broker: Broker, options: PullOptions): Pull {
   let isStopping = false;
-  /**
-   * How often the consumer was deleted. Its successor counts from 1 again: to settle a message of the former one would
-   * settle whichever message bears its number now, and lose it.
-   */
+  /** How often the consumer was deleted: see `isGone`. */
   let deletions = 0;
   const inbox = openInbox(broker);
   const ended = run();
@@ -91,9 +88,7 @@ export function startPull(broker: Broker, options: PullOptions): Pull {
 
   /** Ends when the batch is full or the request is over. Throws when there is no such consumer. */
   async function takeBatch(): Promise<void> {
-    const request = { batch: options.batchMax, expires: nanos(PULL_EXPIRES_MS) };
-    const subject = `$JS.API.CONSUMER.MSG.NEXT.${options.stream}.${options.consumer}`;
-    broker.connection.publish(subject, JSON.stringify(request), { reply: inbox.subject });
+    requestBatch(broker, options, inbox.subject);
     const overAt = performance.now() + PULL_EXPIRES_MS + ANSWER_MARGIN_MS;
     for (let missing = options.batchMax; missing > 0; ) {
       const message = await inbox.next(overAt - performance.now());
@@ -112,9 +107,9 @@ export function startPull(broker: Broker, options: PullOptions): Pull {
   }
 
   async function handOver(message: Msg): Promise<void> {
-    if (message.subject === inbox.subject) return;
-    const pulledAfter = deletions;
-    await options.onMessage(pulledMessage(broker, message, options, () => deletions > pulledAfter));
+    const before = deletions;
+    const isGone = (): boolean => deletions > before;
+    if (message.subject !== inbox.subject) await options.onMessage(pulledMessage(broker, message, options, isGone));
   }
 
   return {
@@ -124,6 +119,11 @@ export function startPull(broker: Broker, options: PullOptions): Pull {
       return ended;
     },
   };
+}
+
+function requestBatch({ connection }: Broker, { stream, consumer, batchMax }: PullOptions, reply: string): void {
+  const request = { batch: batchMax, expires: nanos(PULL_EXPIRES_MS) };
+  connection.publish(`$JS.API.CONSUMER.MSG.NEXT.${stream}.${consumer}`, JSON.stringify(request), { reply });
 }
 
 const STATUS_IDLE = 100;
@@ -175,6 +175,10 @@ function openInbox({ connection }: Broker): Inbox {
   };
 }
 
+/**
+ * `isGone`: the message's consumer was deleted. Its successor counts from 1 again: to settle the message would settle
+ * whichever one bears its number now, and lose it.
+ */
 function pulledMessage(
   { connection }: Broker,
   message: Msg,
