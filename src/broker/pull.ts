@@ -81,9 +81,8 @@ export function startPull(broker: Broker, options: PullOptions): Pull {
 
   async function pullNext(): Promise<void> {
     const { valve } = options;
-    if (valve === undefined) await takeBatch();
-    else if (valve.isOpen) await valve.through(takeBatch);
-    else await valve.whenOpen();
+    if (valve?.isOpen === false) await valve.whenOpen();
+    else await (valve === undefined ? takeBatch() : valve.through(takeBatch));
   }
 
   /** Ends when the batch is full or the request is over. Throws when there is no such consumer. */
