@@ -7,6 +7,7 @@ import Router from '@koa/router';
 import Koa, { type Context, type Middleware } from 'koa';
 import { apiKeyVerifier } from '../store/clients.ts';
 import { authenticate, limitRate } from './auth.ts';
+import { BODY_TYPES } from './content.ts';
 import { deliveryRoutes } from './deliveries.ts';
 import type { ApiDependencies } from './dependencies.ts';
 import { documentationRoutes } from './documentation.ts';
@@ -70,4 +71,5 @@ const refuseMethod: Middleware = (ctx) => {
   }
   ctx.status = 204;
   ctx.set('Allow', allow);
+  if (methods.includes('PATCH')) ctx.set('Accept-Patch', BODY_TYPES.join(', '));
 };

@@ -79,7 +79,12 @@ export const jsonBody: Middleware = async (ctx, next) => {
 /** The parser answers `{}` for an unknown type and for no body at all: both are the client's mistake. */
 function checkBodyType(ctx: Context): void {
   if (ctx.request.is() === null || ctx.request.length === 0) throw new Problem(400, 'a JSON body is needed');
-  if (!ctx.request.is(...BODY_TYPES)) throw new Problem(415, `send one of ${BODY_TYPES.join(', ')}`);
+  if (!ctx.request.is(...BODY_TYPES)) {
+    const taken = BODY_TYPES.join(', ');
+    // RFC 9110, section 15.5.16; RFC 5789, section 2.2.
+    const headers = { [ctx.method === 'PATCH' ? 'Accept-Patch' : 'Accept']: taken };
+    throw new Problem(415, `send one of ${taken}`, { headers });
+  }
   const charset = ctx.request.charset.toLowerCase();
   if (charset !== '' && charset !== 'utf-8' && charset !== 'utf8') throw new Problem(415, 'send UTF-8');
 }

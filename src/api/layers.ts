@@ -11,10 +11,12 @@ import { baseUrlOf } from './base-url.ts';
 import { codedTag } from './entity-tags.ts';
 
 /**
- * Helmet's, those that mean something for JSON: it is no document, loads nothing and is framed nowhere. Other origins
- * may read it: that is what CORS is open for.
+ * Answers are one client's: a cache on the way, which does not know that the key is a secret, may not keep them for
+ * others (RFC 9111, section 5.2.2.7). The rest is helmet's, those that mean something for JSON: it is no document,
+ * loads nothing and is framed nowhere. Other origins may read it: that is what CORS is open for.
  */
 const STANDING_HEADERS = Object.entries({
+  'Cache-Control': 'private, no-cache',
   'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
   'Cross-Origin-Resource-Policy': 'cross-origin',
   'Referrer-Policy': 'no-referrer',

@@ -172,6 +172,7 @@ describe('answers', () => {
       assert.equal(headers.get('Link'), link, path);
       assert.equal(headers.get('X-Request-Id'), 'abc-1', path);
       assert.equal(headers.get('X-Content-Type-Options'), 'nosniff', path);
+      assert.equal(headers.get('Cache-Control'), 'private, no-cache', path);
       assert.match(headers.get('Content-Security-Policy') ?? '', /default-src 'none'/, path);
       assert.equal(headers.get('X-Powered-By'), null, path);
     }
@@ -222,6 +223,11 @@ describe('answers', () => {
     }
     const options = await api.call('OPTIONS', '/searches');
     assert.deepEqual([options.status, options.headers.get('Allow')], [204, 'HEAD, GET, POST, OPTIONS']);
+    const types = 'application/json, application/ld+json, application/merge-patch+json';
+    const item = await api.call('OPTIONS', iri);
+    assert.equal(item.headers.get('Accept-Patch'), types);
+    const refused = await api.call('PATCH', iri, '<x/>', { headers: { 'Content-Type': 'text/xml' } });
+    assert.deepEqual([refused.status, refused.headers.get('Accept-Patch')], [415, types]);
   });
 
   it('to malformed and unknown ids are a 404', async () => {
