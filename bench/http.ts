@@ -1,6 +1,7 @@
 /**
  * Requests per second of the REST API (issue 4): points of interest against a bare Koa that answers a constant body
- * of the same size, in turns; POST and GET of searches on a full table, and the plans that serve the lists.
+ * of the same size, in turns, once for places that are asked for again and again, once for places that are all new;
+ * POST and GET of searches on a full table, and the plans that serve them.
  *
  *   npm run bench:http -- [--searches 1000000] [--points 100000] [--seconds 5] [--rounds 3] [--json]
  */
@@ -11,10 +12,13 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import autocannon from 'autocannon';
 import { samplePointsOfInterest } from '../src/cli/sample-points-of-interest.ts';
+import type { Uuid } from '../src/domain/ids.ts';
+import { SEARCH_DEFAULTS } from '../src/domain/search.ts';
 import { loadReference } from '../src/reference/communes.ts';
 import { createApiKey, createClient } from '../src/store/clients.ts';
-import { type Database, migrate, openDatabase } from '../src/store/database.ts';
+import { type Database, migrate, openDatabase, type Queryable } from '../src/store/database.ts';
 import { changedSince } from '../src/store/search-feed.ts';
+import { createSearch, listSearches } from '../src/store/searches.ts';
 import { startTestPostgres } from '../test/support/servers.ts';
 import { seedSearches } from './http/seed.ts';
 
@@ -29,9 +33,12 @@ const { values: options } = parseArgs({
 });
 const CONNECTIONS = 32;
 const QUERIES = 500;
+/** More than the API remembers answers for, and each connection has its own: every one is worked out. */
+const DISTINCT_QUERIES = 12_800;
 const say = (line: string): void => (options.json ? console.error(line) : console.log(line));
 
 type Requests = Parameters<typeof autocannon>[0]['requests'];
+type Client = Parameters<NonNullable<Parameters<typeof autocannon>[0]['setupClient']>>[0];
 type Load = Awaited<ReturnType<typeof autocannon>>;
 
 interface Served {
@@ -53,7 +60,20 @@ async function serve(...args: readonly string[]): Promise<Served> {
 }
 
 async function load(url: string, requests: Requests, seconds = Number(options.seconds)): Promise<Load> {
-  const result = await autocannon({ url, connections: CONNECTIONS, duration: seconds, requests });
+  return loadEach(url, () => requests, seconds);
+}
+
+/** `requestsOf` each connection, by its number. */
+async function loadEach(url: string, requestsOf: (connection: number) => Requests, seconds: number): Promise<Load> {
+  let connection = 0;
+  const setupClient = (client: Client): void => client.setRequests(requestsOf(connection++));
+  const result = await autocannon({
+    url,
+    connections: CONNECTIONS,
+    duration: seconds,
+    requests: requestsOf(0),
+    setupClient,
+  });
   if (result.non2xx > 0 || result.errors > 0) throw new Error(`${result.non2xx} refused, ${result.errors} failed`);
   return result;
 }
@@ -61,9 +81,9 @@ async function load(url: string, requests: Requests, seconds = Number(options.se
 const median = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[values.length >> 1] as number;
 
 /** Where people live: within some 300 m of a random point. */
-async function pointPaths(): Promise<readonly string[]> {
+async function pointPaths(count: number): Promise<readonly string[]> {
   const reference = await loadReference();
-  const points = [...samplePointsOfInterest({ seed: 2, reference, count: QUERIES })];
+  const points = [...samplePointsOfInterest({ seed: 2, reference, count })];
   return points.map(({ lat, lon }) => `/indicators/points_of_interest?lat=${lat}&lon=${lon}&radius=1`);
 }
 
@@ -74,7 +94,8 @@ async function meanBytes(url: string, paths: readonly string[], headers: Record<
 }
 
 async function benchPoints(api: Served, headers: Record<string, string>) {
-  const paths = await pointPaths();
+  const distinctPaths = await pointPaths(DISTINCT_QUERIES);
+  const paths = distinctPaths.slice(0, QUERIES);
   const bodyBytes = await meanBytes(api.url, paths, headers);
   const requests = paths.map((path) => ({ path, headers }));
   const bare = await serve('bare', String(bodyBytes));
@@ -88,9 +109,17 @@ async function benchPoints(api: Served, headers: Record<string, string>) {
     rates.shares.push(pointRate / bareRate);
   }
   await bare.stop();
+  const distinct = distinctPaths.map((path) => ({ path, headers }));
+  const each = distinct.length / CONNECTIONS;
+  const distinctLoad = await loadEach(
+    api.url,
+    (connection) => distinct.slice(connection * each, (connection + 1) * each),
+    Number(options.seconds),
+  );
   return {
     poiShareOfBareKoa: Number(median(rates.shares).toFixed(3)),
     poiPerSecond: Math.round(median(rates.points)),
+    poiDistinctPerSecond: Math.round(distinctLoad.requests.average),
     bareKoaPerSecond: Math.round(median(rates.bare)),
     poiBodyBytes: bodyBytes,
   };
@@ -120,24 +149,34 @@ async function benchSearches(api: Served, headers: Record<string, string>, large
     listSearchesFiltered: await list('?title=1234'),
     createSearch: summary(await load(api.url, creations)),
     listSearchesOfLargeClient: await list('', largeHeaders),
+    listSearchesOfLargeClientFiltered: await list('?title=1234', largeHeaders),
   };
 }
 
-/** The statements of store/searches.ts, as PostgreSQL runs them. */
-async function plans(database: Database, clientId: string): Promise<readonly string[]> {
-  const where = `client_id = '${clientId}' and deleted_at is null`;
+/** How PostgreSQL runs the statements that a creation and the lists send, for the client with a tenth of the rows. */
+async function plans(database: Database, clientId: Uuid): Promise<readonly string[]> {
+  const sent: { readonly text: string; readonly values: unknown[] }[] = [];
+  const recorder = {
+    query: (text: string, values: unknown[] = []) => {
+      sent.push({ text, values });
+      return database.query(text, values);
+    },
+  } as Queryable;
+  const all = { title: null, notificationEnabled: null, titleOrder: null, offset: 0, limit: 30 } as const;
   const found: string[] = [];
-  for (const [what, sql] of [
-    ['page', `select members from searches where ${where} order by number limit 30`],
-    ['page by title', `select members from searches where ${where} order by title collate "fr-x-icu", number limit 30`],
-    [
-      'page by part of the title',
-      `select members from searches where ${where} and title_folded like '%1234%' order by number limit 30`,
-    ],
-    ['count', `select count(*) from searches where ${where}`],
+  for (const [what, send] of [
+    ['creation', () => createSearch(recorder, clientId, { ...SEARCH_DEFAULTS, title: 'Recherche' })],
+    ['list', () => listSearches(recorder, clientId, all)],
+    ['list by title', () => listSearches(recorder, clientId, { ...all, titleOrder: 'asc' })],
+    ['list filtered', () => listSearches(recorder, clientId, { ...all, title: '1234' })],
+    ['list filtered, by title', () => listSearches(recorder, clientId, { ...all, title: '1234', titleOrder: 'asc' })],
   ] as const) {
-    const { rows } = await database.query<{ 'QUERY PLAN': string }>(`explain (analyze, costs off, timing off) ${sql}`);
-    found.push(`${what}:`, ...rows.map((row) => `  ${row['QUERY PLAN']}`));
+    await send();
+    for (const { text, values } of sent.splice(0)) {
+      const detail = text.startsWith('select') ? 'analyze, buffers, costs off, timing off' : 'costs off';
+      const { rows } = await database.query<{ 'QUERY PLAN': string }>(`explain (${detail}) ${text}`, values);
+      found.push(`${what}: ${text.trim().split(' ', 2).join(' ')} …`, ...rows.map((row) => `  ${row['QUERY PLAN']}`));
+    }
   }
   return found;
 }
@@ -167,7 +206,7 @@ async function main(): Promise<void> {
     const feedSeconds = Number(((performance.now() - startedAtMs) / 1000).toFixed(1));
     const searches = await benchSearches(api, headers, { 'X-API-KEY': largeKey });
     say(JSON.stringify({ feedSeconds, ...searches }, null, 2));
-    const planLines = await plans(database, client.id);
+    const planLines = await plans(database, large.id);
     for (const line of planLines) say(line);
     const rows = Number(options.searches);
     console.log(JSON.stringify({ ...points, searchRows: rows, feedSeconds, ...searches, node: process.version }));

@@ -13,6 +13,11 @@ declare module 'autocannon' {
     /** Seconds. */
     readonly duration: number;
     readonly requests: readonly Request[];
+    readonly setupClient?: (client: Client) => void;
+  }
+  /** One connection. */
+  interface Client {
+    setRequests(requests: readonly Request[]): void;
   }
   interface Result {
     readonly requests: { readonly average: number; readonly total: number };

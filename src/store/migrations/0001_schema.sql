@@ -77,8 +77,11 @@ create table searches (
   revision xid8 not null default pg_current_xact_id()
 ) with (fillfactor = 90);
 create index searches_revision on searches (revision);
-create index searches_client_title on searches (client_id, title collate "fr-x-icu", number) where deleted_at is null;
-create index searches_client on searches (client_id, number) where deleted_at is null;
+-- With what the lists filter by: a client's hundred thousand titles are read off the index, not off as many pages.
+create index searches_client_title on searches (client_id, title collate "fr-x-icu", number)
+  include (title_folded, notification_enabled) where deleted_at is null;
+create index searches_client on searches (client_id, number)
+  include (title_folded, notification_enabled) where deleted_at is null;
 create index searches_deleted on searches (deleted_at) where deleted_at is not null;
 
 -- From here to the dead letters, rows leave as fast as they come (domain/retention.ts): vacuum's default of a fifth of
