@@ -36,10 +36,16 @@ function history(told: readonly Told[], state: string): { delivery: AuditedDeliv
   return { delivery, posts };
 }
 
-async function audit(delivery: AuditedDelivery, posts: readonly ReceivedPost[], expected = ['d1']): Promise<string> {
+async function audit(
+  delivery: AuditedDelivery,
+  posts: readonly ReceivedPost[],
+  expected = ['d1'],
+  freezes?: Audit['freezes'],
+): Promise<string> {
   const database = { query: async () => ({ rows: [delivery] }) } as unknown as Audit['database'];
-  const faults = await auditDeliveries({ database, posts, retryDelayMs: DELAY_MS, expected, keyOf: ({ id }) => id });
-  return faults.join('\n');
+  const keyOf = ({ id }: AuditedDelivery): string => id;
+  const rules = { database, posts, retryDelayMs: DELAY_MS, expected, keyOf };
+  return (await auditDeliveries(freezes === undefined ? rules : { ...rules, freezes })).join('\n');
 }
 
 const OK: Told = { status: 200 };
@@ -67,6 +73,21 @@ test('(b) a post or an attempt after a recorded 200 is found', async () => {
   const faults = await audit(delivery, posts);
   assert.match(faults, /\(b\) another attempt follows/);
   assert.match(faults, /\(b\) 1 posts came after/);
+});
+
+test('(b) where senders freeze, an attempt is one too many from when the 200 could be read', async () => {
+  const { delivery, posts } = history([OK, OK], 'delivered');
+  const [, second] = delivery.attempts as [unknown, { readonly startedAt: number }];
+  const seenAt = (time: number) => ({ seenDelivered: new Map([['d1', time]]), leaseMs: DELAY_MS });
+  assert.equal(await audit(delivery, posts, ['d1'], seenAt(second.startedAt + 1)), '');
+  assert.match(await audit(delivery, posts, ['d1'], seenAt(second.startedAt - 1)), /\(b\) attempt 2 started after/);
+});
+
+test('(d) where senders freeze, an attempt counts from its start once its lease has ended', async () => {
+  const { delivery, posts } = history([{ status: null }, { status: 200, gapMs: DELAY_MS - 20 }], 'delivered');
+  const lease = (leaseMs: number) => ({ seenDelivered: new Map<string, number>(), leaseMs });
+  assert.equal(await audit(delivery, posts, ['d1'], lease(DELAY_MS / 2)), '');
+  assert.match(await audit(delivery, posts, ['d1'], lease(DELAY_MS)), /\(d\) attempt 2 was claimed/);
 });
 
 test('(c) a seventh post, and a post without an attempt, are found', async () => {
