@@ -2,19 +2,21 @@
  * Chaos: two daemons take in, match and deliver while they, nats-server and PostgreSQL are killed and frozen, every
  * connection is cut, held up and refused, mailboxes overflow and the disk of nats-server is full. Then everything heals,
  * and an auditor decides: nothing published is lost or out of order, nothing is sent again after its status 200 was there
- * to be read, no delivery has more than six attempts or one too early, and every retry carries the same signed bytes.
- * Exits with 1 and a list when it finds a fault.
+ * to be read, no delivery has more than six attempts or one too early, every retry carries the same signed bytes, and no
+ * daemon ends by itself. Exits with 1 and a list when it finds a fault.
  *
- *   npm run chaos -- [--seed 1,2,3] [--minutes 10 | --seconds 90] [--rate 15]
+ *   npm run chaos -- [--seed 1,2,3] [--minutes 10 | --seconds 90] [--rate 15] [--faults PATTERN]
  *
- * `--minutes`, `--seconds`: of chaos for each seed; healing comes on top. The seed decides what is published, what
- * endpoints answer, and which faults come in which order; the machine decides the rest.
+ * `--minutes`, `--seconds`: of chaos for each seed; healing comes on top. `--faults`: only those whose name in the
+ * timeline matches. The seed decides what is published, what endpoints answer, and which faults come in which order; the
+ * machine decides the rest.
  */
 
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { createSampleCrawler } from '../src/cli/sample-adverts.ts';
 import { createRandom } from '../src/cli/seeded-random.ts';
+import type { ResolvePlace } from '../src/domain/city.ts';
 import { loadReference } from '../src/reference/communes.ts';
 import { auditDeliveries } from '../test/support/delivery-auditor.ts';
 import { auditRecords, deliveryKeyOf, replay } from '../test/support/replay-oracle.ts';
@@ -36,6 +38,7 @@ const { values } = parseArgs({
     minutes: { type: 'string', default: '10' },
     seconds: { type: 'string' },
     rate: { type: 'string', default: '15' },
+    faults: { type: 'string', default: '' },
     [INSIDE.slice(2)]: { type: 'boolean', default: false },
   },
 });
@@ -65,7 +68,12 @@ async function runSeed(seed: number): Promise<number> {
   try {
     const random = createRandom(seed);
     const cleanup = { after: (work: () => Promise<unknown>) => void closers.push(work) };
-    const scene = await openScene(cleanup, { random, withDisk: isInside, onTrouble: say });
+    const crashes: string[] = [];
+    const onCrash = (what: string): void => {
+      say(what);
+      crashes.push(what);
+    };
+    const scene = await openScene(cleanup, { random, withDisk: isInside, onTrouble: say, onCrash });
     const reference = await loadReference();
     const crawler = startChaosCrawler({
       broker: scene.broker,
@@ -73,39 +81,45 @@ async function runSeed(seed: number): Promise<number> {
       messagesPerSecond: Number(values.rate),
     });
     const chaosFrom = elapsed();
-    const faults = faultsOf(scene, crawler, random, seconds / 4);
+    const faults = faultsOf(scene, crawler, random, seconds / 4).filter(({ name }) => name.match(values.faults));
     const struck = await wreakHavoc(faults, random, () => elapsed() > chaosFrom + seconds, say);
     say('everything heals');
     await crawler.end();
-    const { messages } = crawler;
-    const expected = replay(messages, scene.searches, reference.resolvePlace);
-    const quiet = await untilQuiet(scene, expected.deliveries.length);
-    say('quiet');
-    const codes = await retireAll(scene);
-    const found = [
-      ...quiet,
-      ...codes,
-      ...(await auditRecords(scene.database, expected)),
-      ...(await auditDeliveries({
-        database: scene.database,
-        posts: scene.receiver.posts,
-        retryDelayMs: RETRY_DELAY_MS,
-        expected: expected.deliveries,
-        keyOf: deliveryKeyOf,
-        freezes: { seenDelivered: scene.seenDelivered, leaseMs: LEASE_MS },
-      })),
-    ];
+    const { summary, found } = await audit(scene, crawler.messages, reference.resolvePlace);
+    found.unshift(...crashes);
+    const verdict = found.length === 0 ? 'clean' : `${found.length} FOUND`;
     console.log(
-      `seed ${seed}: ${struck} faults; ${messages.length} messages, ${crawler.retries} published again; ` +
-        `${expected.properties.size} properties, ${[...expected.events.values()].flat().length} events, ` +
-        `${expected.deliveries.length} deliveries, ${scene.receiver.posts.length} posts; ` +
-        `${found.length === 0 ? 'clean' : `${found.length} FOUND`} after ${elapsed().toFixed(0)} s`,
+      `seed ${seed}: ${struck} faults; ${crawler.messages.length} messages, ${crawler.retries} published again; ` +
+        `${summary}; ${verdict} after ${elapsed().toFixed(0)} s`,
     );
     for (const fault of found.slice(0, LISTED_MAX)) console.log(`  ${fault}`);
     return found.length;
   } finally {
     await closeAll();
   }
+}
+
+async function audit(scene: Scene, messages: readonly unknown[], resolvePlace: ResolvePlace) {
+  const { database, receiver, searches, seenDelivered } = scene;
+  const expected = replay(messages, searches, resolvePlace);
+  const found = [
+    ...(await untilQuiet(scene, expected.deliveries.length)),
+    ...(await retireAll(scene)),
+    ...(await auditRecords(database, expected)),
+    ...(await auditDeliveries({
+      database,
+      posts: receiver.posts,
+      retryDelayMs: RETRY_DELAY_MS,
+      expected: expected.deliveries,
+      keyOf: deliveryKeyOf,
+      freezes: { seenDelivered, leaseMs: LEASE_MS },
+    })),
+  ];
+  const events = [...expected.events.values()].flat().length;
+  const summary =
+    `${expected.properties.size} properties, ${events} events, ` +
+    `${expected.deliveries.length} deliveries, ${receiver.posts.length} posts`;
+  return { summary, found };
 }
 
 async function closeAll(): Promise<void> {

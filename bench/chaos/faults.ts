@@ -29,12 +29,14 @@ export async function wreakHavoc(
   async function hand(): Promise<void> {
     while (!isOver()) {
       const free = faults.filter(({ victim }) => !struck.has(victim));
-      const fault = random.weighted(free.map((each) => [each, each.weight] as const));
-      struck.add(fault.victim);
-      count += 1;
-      say(fault.name);
-      await fault.strike();
-      struck.delete(fault.victim);
+      if (free.length > 0) {
+        const fault = random.weighted(free.map((each) => [each, each.weight] as const));
+        struck.add(fault.victim);
+        count += 1;
+        say(fault.name);
+        await fault.strike();
+        struck.delete(fault.victim);
+      }
       await wait(random.integer(100, 3_000));
     }
   }

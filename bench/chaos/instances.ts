@@ -13,7 +13,7 @@ export interface Instance {
   end(signal: NodeJS.Signals): Promise<void>;
   freeze(): void;
   thaw(): void;
-  /** Resolves with a daemon that is ready; rejects when none is after two minutes. */
+  /** Resolves with a daemon that is ready; rejects when none is after five minutes. */
   untilUp(): Promise<Daemon>;
   /** Ends it for good; resolves with the exit code. */
   retire(): Promise<number | null>;
@@ -23,16 +23,18 @@ export interface InstanceOptions {
   readonly name: string;
   readonly servers: TestServers;
   readonly settings: Settings;
-  /** Told when it ends without having been told to, or cannot start. */
+  /** Told when it cannot start, which is no wonder while its servers are away. */
   readonly onTrouble: (what: string) => void;
+  /** Told when it ends without having been told to. */
+  readonly onCrash: (what: string) => void;
 }
 
 const START_AGAIN_MS = 500;
-const UP_MAX_MS = 120_000;
+const UP_MAX_MS = 300_000;
 const RETIREMENT_MAX_MS = 60_000;
 
 export function keepInstance(cleanup: Cleanup, options: InstanceOptions): Instance {
-  const { name, servers, settings, onTrouble } = options;
+  const { name, servers, settings, onTrouble, onCrash } = options;
   let daemon: Daemon | null = null;
   let isRetired = false;
   let wasEnded = false;
@@ -53,7 +55,7 @@ export function keepInstance(cleanup: Cleanup, options: InstanceOptions): Instan
           await new Promise((ended) => process.once('exit', ended));
         }
         daemon = null;
-        if (!wasEnded) onTrouble(`${name} ended by itself: ${JSON.stringify(started.log.slice(-2))}`);
+        if (!wasEnded && !isRetired) onCrash(`${name} ended by itself: ${deathOf(started)}`);
       } catch (error) {
         onTrouble(`${name} could not start: ${lastLine(error as Error)}`);
       }
@@ -87,6 +89,11 @@ export function keepInstance(cleanup: Cleanup, options: InstanceOptions): Instan
       return code ?? null;
     },
   };
+}
+
+/** A crash tells itself on standard error, an end that was decided in the log. */
+function deathOf({ errors, log }: Daemon): string {
+  return errors.join('').trim() || JSON.stringify(log.at(-1));
 }
 
 function lastLine({ message }: Error): string {

@@ -62,6 +62,7 @@ export interface SceneOptions {
   readonly random: Random;
   readonly withDisk: boolean;
   readonly onTrouble: (what: string) => void;
+  readonly onCrash: (what: string) => void;
 }
 
 /** Resolves when both daemons know every search. */
@@ -94,7 +95,7 @@ export async function openScene(cleanup: Cleanup, options: SceneOptions): Promis
     links[`${name}–NATS`] = toNats;
     const urls = { DATABASE_URL: through(toPostgres, postgres.url), NATS_URL: through(toNats, nats.url) };
     const settings = { ...SETTINGS, ...sizes, ...urls };
-    instances.push(keepInstance(cleanup, { name, servers, settings, onTrouble: options.onTrouble }));
+    instances.push(keepInstance(cleanup, { ...options, name, servers, settings }));
   }
   const toReceiver = through(links['daemons–receiver'] as TcpProxy, receiver.url);
   const wanted = chaosSearches(options.random, receiver, (path) => new URL(path, toReceiver).href);

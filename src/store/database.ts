@@ -34,6 +34,8 @@ export function openDatabase(options: DatabaseOptions): DatabasePool {
     application_name: 'vigie',
   });
   pool.on('error', options.onConnectionLost);
+  // From one user to the next a connection has the listener of neither, and a break that nobody hears ends the process.
+  pool.on('connect', (client) => client.on('error', () => undefined));
   return pool;
 }
 

@@ -57,8 +57,13 @@ export async function openLeaderSession(url: string): Promise<LeaderSession> {
   };
   client.on('error', lose).on('end', lose);
   let showingLife: NodeJS.Timeout | undefined;
-  await client.connect();
-  await client.query(`set idle_session_timeout = ${SILENCE_MAX_MS}`);
+  try {
+    await client.connect();
+    await client.query(`set idle_session_timeout = ${SILENCE_MAX_MS}`);
+  } catch (error) {
+    socket.destroy();
+    throw error;
+  }
   return {
     get isLost() {
       return isLost;

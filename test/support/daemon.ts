@@ -25,6 +25,8 @@ export interface Daemon {
   readonly process: ChildProcess;
   /** Every log line so far. */
   readonly log: readonly Readonly<Record<string, unknown>>[];
+  /** What it has written to standard error, where a crash shows its stack. */
+  readonly errors: readonly string[];
   /** Sends the signal and resolves with the exit code (null when killed) once the process is gone. */
   end(signal: NodeJS.Signals): Promise<number | null>;
 }
@@ -59,6 +61,7 @@ export async function startDaemon(cleanup: Cleanup, servers: TestServers, settin
     operationsUrl: String(operations),
     process: daemon,
     log,
+    errors,
     async end(signal) {
       daemon.kill(signal);
       return (await exited)[0];
