@@ -108,9 +108,9 @@ async function main(): Promise<void> {
     const run = { database, broker, receiver, crawler, published: { count: 0 }, daemon, processes };
     if (PROFILING) await database.query('create extension pg_stat_statements');
     const throughput = await measureThroughput(run);
-    if (PROFILING) for (const line of await costliestStatements(database)) say(line);
     const latency = await measureLatency(run);
     await untilDelivered(run);
+    if (PROFILING) for (const line of await costliestStatements(database)) say(line);
     const counts = await run.daemon.counts();
     const lost = run.published.count - counts.recorded + (await notReceived(run));
     const raw = await measureRaw(run, counts.recorded);

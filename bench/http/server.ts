@@ -1,6 +1,6 @@
 /**
  * The server side of bench/http, a process of its own so that the load generator has another core: the API on a given
- * database, or a bare Koa that answers a constant body. Tells its parent the port, and the API its key.
+ * database, or a bare Koa with one route that answers a constant body. Tells its parent the port, and the API its key.
  */
 
 import { once } from 'node:events';
@@ -8,6 +8,7 @@ import { openSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { devNull } from 'node:os';
+import Router from '@koa/router';
 import Koa from 'koa';
 import { createApi } from '../../src/api/api.ts';
 import { samplePointsOfInterest } from '../../src/cli/sample-points-of-interest.ts';
@@ -42,10 +43,12 @@ async function apiHandler(databaseUrl: string) {
 function bareHandler(bodyBytes: number) {
   const app = new Koa();
   const body = JSON.stringify({ x: 'x'.repeat(Math.max(0, bodyBytes - 8)) });
-  app.use((ctx) => {
+  const router = new Router();
+  router.get('/indicators/points_of_interest', (ctx) => {
     ctx.type = 'application/ld+json';
     ctx.body = body;
   });
+  app.use(router.routes());
   return app.callback();
 }
 

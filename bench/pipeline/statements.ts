@@ -7,12 +7,12 @@ export const STATEMENT_STATISTICS = { shared_preload_libraries: 'pg_stat_stateme
 
 /** The statements that took most of the time since the extension was made, a line each. */
 export async function costliestStatements(database: Database): Promise<readonly string[]> {
-  const { rows } = await database.query<{ calls: string; ms: number; rows: string; query: string }>(`
-    select calls, total_exec_time as ms, rows, regexp_replace(query, '\\s+', ' ', 'g') as query
+  const { rows } = await database.query<{ calls: string; ms: number; max: number; rows: string; query: string }>(`
+    select calls, total_exec_time as ms, max_exec_time as max, rows, regexp_replace(query, '\\s+', ' ', 'g') as query
     from pg_stat_statements order by total_exec_time desc limit 20`);
   return rows.map(
-    ({ calls, ms, rows: count, query }) =>
-      `${Math.round(ms)} ms in ${calls} calls, ${count} rows: ${query.slice(0, 80)}`,
+    ({ calls, ms, max, rows: count, query }) =>
+      `${Math.round(ms)} ms in ${calls} calls, at most ${Math.round(max)}, ${count} rows: ${query.slice(0, 80)}`,
   );
 }
 
