@@ -1,4 +1,4 @@
-/** Endpoints: list, show, pause, resume. Couriers follow within a second. */
+/** Endpoints: list, show, pause, resume. No attempt starts after a pause; of a resumption couriers hear within a second. */
 
 import { pauseEndpoint as pauseRow, resumeEndpoint as resumeRow } from '../store/endpoints.ts';
 import {

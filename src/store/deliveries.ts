@@ -60,18 +60,15 @@ export interface RefusedClaim {
   readonly dueInMs: number | null;
 }
 
-/**
- * Takes the rows of `due (id, is_wanted)`. One whose search is gone or silent is cancelled instead: the change was
- * recorded while the search was being deleted.
- */
+/** Takes the rows of `due (id, next_state)`. */
 const TAKE_DUE = `
   taken as (
     update deliveries
-    set state = case when is_wanted then 'sending' else 'cancelled' end,
-      attempt_count = attempt_count + is_wanted::integer,
-      attempt_started_at = case when is_wanted then clock_timestamp() end,
-      due_at = clock_timestamp() + $1 * interval '1 millisecond',
-      finished_at = case when not is_wanted then clock_timestamp() end
+    set state = next_state,
+      attempt_count = attempt_count + (next_state = 'sending')::integer,
+      attempt_started_at = case when next_state = 'sending' then clock_timestamp() end,
+      due_at = case when next_state = 'sending' then clock_timestamp() + $1 * interval '1 millisecond' else due_at end,
+      finished_at = case when next_state = 'cancelled' then clock_timestamp() end
     from due where deliveries.id = due.id
     returning deliveries.*
   )
@@ -81,8 +78,16 @@ const TAKE_DUE = `
   from taken join searches on searches.number = search_number
   where state = 'sending'`;
 
-const IS_WANTED = `exists (
-  select from searches where number = search_number and deleted_at is null and notification_enabled) as is_wanted`;
+/**
+ * One whose search is gone or silent is cancelled instead of sent: the change was recorded while the search was being
+ * deleted. One whose endpoint is paused is parked: from the end of a pause's transaction on, no attempt starts, even
+ * where the courier has not heard of it.
+ */
+const NEXT_STATE = `case
+  when not exists (
+    select from searches where number = search_number and deleted_at is null and notification_enabled) then 'cancelled'
+  when exists (select from endpoints where key = endpoint_key and paused_at is not null) then 'parked'
+  else 'sending' end as next_state`;
 
 /** Takes the due ones among `ids` for one attempt each, for at most `leaseMs`. Served by the primary key. */
 export async function claimDeliveries(
@@ -94,7 +99,7 @@ export async function claimDeliveries(
     name: 'claim-deliveries',
     text: `
       with due as (
-        select id, ${IS_WANTED} from deliveries
+        select id, ${NEXT_STATE} from deliveries
         where id = any($2::uuid[]) and state in ('queued', 'retry_wait') and due_at <= clock_timestamp()
         order by id for update
       ), ${TAKE_DUE}`,
@@ -122,9 +127,9 @@ export async function claimParked(
     name: 'claim-parked',
     text: `
       with due as (
-        select parked.id, parked.is_wanted
+        select parked.id, parked.next_state
         from unnest($2::text[], $3::integer[]) as draw(key, count), lateral (
-          select id, ${IS_WANTED} from deliveries
+          select id, ${NEXT_STATE} from deliveries
           where endpoint_key = draw.key and state = 'parked' and due_at <= clock_timestamp()
           order by due_at limit draw.count for update skip locked
         ) parked
