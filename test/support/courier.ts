@@ -25,6 +25,9 @@ export interface DeliveryStage {
   untilAllEnded(giveUpMs?: number): Promise<void>;
 }
 
+/** JetStream may forget a nak, and hands its message out again after `ack_wait`, 90 s. */
+const REDELIVERED_MS = 120_000;
+
 /** Migrated and connected, with its stream; nothing is delivered before `start`. The last opened closes first. */
 export async function openDeliveryStage(cleanup: Cleanup, settings: CourierSettings): Promise<DeliveryStage> {
   const closers: (() => Promise<unknown>)[] = [];
@@ -71,14 +74,23 @@ export async function openDeliveryStage(cleanup: Cleanup, settings: CourierSetti
     broker,
     repairs,
     start,
-    async untilAllEnded(giveUpMs) {
+    async untilAllEnded(giveUpMs = REDELIVERED_MS) {
       await until(
-        () => countOpen(database),
-        (open) => open === 0,
+        () => readOpen(database),
+        (open) => open.length === 0,
         giveUpMs,
       );
     },
   };
+}
+
+/** Some of what is open, to tell what a wait was given up for. */
+async function readOpen(database: Pick<Database, 'query'>): Promise<readonly unknown[]> {
+  const { rows } = await database.query(
+    `select id, endpoint, state, attempt_count, due_at, clock_timestamp() as now from deliveries
+     where state in ('queued', 'sending', 'retry_wait', 'parked') limit 5`,
+  );
+  return rows;
 }
 
 export async function countOpen(database: Pick<Database, 'query'>): Promise<number> {
