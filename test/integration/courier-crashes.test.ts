@@ -22,7 +22,7 @@ test('kill -9 of the daemon, again and again', async (t) => {
 });
 
 test('SIGTERM with a full queue: what was sent is recorded, and nothing is sent twice', async (t) => {
-  const { cleanup, servers, receiver, database, load, audit, untilReceived } = await openCourierScene(t);
+  const { cleanup, servers, receiver, load, audit, untilReceived } = await openCourierScene(t);
   const first = await startDaemon(cleanup, servers, COURIER_SETTINGS);
   await load(3_000);
   await untilReceived(500);
@@ -30,12 +30,7 @@ test('SIGTERM with a full queue: what was sent is recorded, and nothing is sent 
   assert.ok(receiver.posts.length < 3_000, 'the queue was still full');
   const second = await startDaemon(cleanup, servers, COURIER_SETTINGS);
   await audit();
-  // On a machine that is busy enough, a good endpoint is too slow now and then: that is a failure like any other.
-  const { rows } = await database.query(`select delivery_id from attempts where error = 'timeout'`);
-  const timedOut = new Set(rows.map(({ delivery_id }) => delivery_id));
-  const sentTwice = receiver.posts.filter(
-    ({ id, path }) => path.startsWith('/ok') && receiver.postsOf(id).length > 1 && !timedOut.has(id),
-  );
+  const sentTwice = receiver.posts.filter(({ id, path }) => path.startsWith('/ok') && receiver.postsOf(id).length > 1);
   assert.deepEqual(sentTwice, []);
   assert.equal(await second.end('SIGTERM'), 0);
 });

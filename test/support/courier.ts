@@ -25,9 +25,6 @@ export interface DeliveryStage {
   untilAllEnded(giveUpMs?: number): Promise<void>;
 }
 
-/** JetStream may forget a nak, and hands its message out again after `ack_wait`, 90 s. */
-const REDELIVERED_MS = 120_000;
-
 /** Migrated and connected, with its stream; nothing is delivered before `start`. The last opened closes first. */
 export async function openDeliveryStage(cleanup: Cleanup, settings: CourierSettings): Promise<DeliveryStage> {
   const closers: (() => Promise<unknown>)[] = [];
@@ -74,7 +71,7 @@ export async function openDeliveryStage(cleanup: Cleanup, settings: CourierSetti
     broker,
     repairs,
     start,
-    async untilAllEnded(giveUpMs = REDELIVERED_MS) {
+    async untilAllEnded(giveUpMs) {
       await until(
         () => readOpen(database),
         (open) => open.length === 0,
