@@ -72,5 +72,5 @@ export async function openCourierScene(t: TestContext) {
   }
 
   const untilReceived = (count: number) => receiver.until((posts) => posts.length >= count);
-  return { cleanup, servers, receiver, database, broker, load, audit, untilReceived };
+  return { cleanup, servers, receiver, broker, load, audit, untilReceived };
 }
