@@ -140,7 +140,7 @@ function createService(plans: readonly SearchPlan[]): (batch: readonly IntakeMes
       keyOf({ propertyUuid, searchNumber: pairs.searchNumbers[position] as number }),
     );
     assert.equal(new Set(keys).size, keys.length, 'a pair is read once');
-    const routes = new Map(living.map(({ route, isSilent }) => [route.number, isSilent ? null : route]));
+    const routes = new Map(living.filter(({ isSilent }) => !isSilent).map(({ route }) => [route.number, route]));
     const known = keys.flatMap((key) => matches.get(key) ?? []);
     const now = new Date(Date.UTC(2026, 0, 1) + at);
     const { newMatches, changedMatches, snapshots, deliveries, began } = consequencesOf(

@@ -114,13 +114,19 @@ test('a re-crawl without events tells only the searches that it makes begin', ()
 });
 
 test('a match begins for a silent search as well, without a delivery', () => {
-  const consequences = consequencesOf([judged(CREATED, [], [7])], new Map([[7, null]]), [], resolveToulon, NOW);
+  const consequences = consequencesOf([judged(CREATED, [], [7])], new Map(), [], resolveToulon, NOW);
   assert.deepEqual([consequences.began.length, consequences.newMatches.length], [1, 1]);
   assert.deepEqual([consequences.deliveries, consequences.snapshots], [[], []]);
 });
 
 test('a search deleted meanwhile gets nothing', () => {
-  const { snapshots, ...rest } = consequencesOf([judged(CREATED, [], [8])], new Map(), [], resolveToulon, NOW);
+  const { snapshots, ...rest } = consequencesOf(
+    [judged(CREATED, [], [8])],
+    new Map([[8, null]]),
+    [],
+    resolveToulon,
+    NOW,
+  );
   assert.deepEqual(rest, { newMatches: [], changedMatches: [], deliveries: [], began: [] });
   assert.deepEqual(snapshots, []);
 });

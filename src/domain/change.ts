@@ -163,7 +163,7 @@ function asText(value: number | null): string | null {
   return value === null ? null : String(value);
 }
 
-/** Structural equality of JSON values whose members `decodeIntakeMessage` or PostgreSQL (jsonb) ordered. */
+/** Structural equality of JSON values, in whatever order their members come. */
 function isSame(a: unknown, b: unknown): boolean {
   if (a === b) return true;
   if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false;

@@ -57,6 +57,7 @@ export function pairsOf(changes: readonly JudgedChange[]): {
   return { propertyUuids, searchNumbers };
 }
 
+/** `routes`: the searches that want to be told, and null for those that are gone; the rest is silent. */
 export function consequencesOf(
   changes: readonly JudgedChange[],
   routes: ReadonlyMap<SearchNumber, SearchRoute | null>,
@@ -77,11 +78,11 @@ export function consequencesOf(
     const snapshotOf = snapshotter(change.held, resolvePlace, now, snapshots);
     for (const number of touchedBy(change)) {
       const route = routes.get(number);
-      if (route === undefined) continue;
+      if (route === null) continue;
       const pair = pairsOfProperty.get(number) ?? { isKnown: false, match: null };
       const { match } = pair;
       const startsNow = !before.has(number) && (match?.beganAt ?? null) === null;
-      const notices = route === null ? [] : noticesOf(route, events, startsNow);
+      const notices = route === undefined ? [] : noticesOf(route, events, startsNow);
       if (match === null && !startsNow && notices.length === 0) continue;
       const next: Match = {
         id: match?.id ?? timeOrderedUuid(now),
@@ -94,7 +95,7 @@ export function consequencesOf(
       pairsOfProperty.set(number, pair);
       written.add(pair);
       if (startsNow) began.push(next);
-      if (route === null) continue;
+      if (route === undefined) continue;
       for (const notice of notices) {
         const head = headOf(notice, route, next);
         const snapshotId = snapshotOf(!route.hidePropertyContact);

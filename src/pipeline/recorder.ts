@@ -1,7 +1,8 @@
 /**
  * Records a batch of intake messages in one transaction: lock the properties, compare, match, and write the new state
  * with its events, matches and deliveries. Nothing is signalled before the commit. A batch that fails leaves no trace,
- * in memory included, and can simply be recorded again.
+ * in memory included, and can simply be recorded again. What one `Promise.all` names is one round trip: PostgreSQL runs
+ * it in that order.
  */
 
 import { setImmediate as yieldToOthers } from 'node:timers/promises';
@@ -20,7 +21,13 @@ import { insertEvents, type PropertyEvent } from '../store/events.ts';
 import { holdTerm, type Term } from '../store/intake-leader.ts';
 import { insertMatches, type Match, readMatches, updateMatches } from '../store/matches.ts';
 import { insertOutboxEntry, type OutboxEntry } from '../store/outbox.ts';
-import { insertProperties, lockProperties, updateCrawls, updateProperties } from '../store/properties.ts';
+import {
+  insertProperties,
+  lockProperties,
+  type PropertyWrite,
+  updateCrawls,
+  updateProperties,
+} from '../store/properties.ts';
 import { readRoutes } from '../store/search-routes.ts';
 import { insertSnapshots } from '../store/snapshots.ts';
 import { type Consequences, consequencesOf, type JudgedChange, pairsOf } from './consequences.ts';
@@ -62,9 +69,12 @@ export function createRecorder(dependencies: RecorderDependencies): RecordBatch 
     const medians = undoable(dependencies.matcher.medians);
     try {
       return await transaction(dependencies.database, async (client) => {
-        await holdTerm(client, term);
-        await insertDeadLetters(client, poison);
-        return recordMessages(client, messages, traceparents, medians, dependencies);
+        const [, known] = await Promise.all([
+          holdTerm(client, term),
+          lockProperties(client, [...new Set(messages.map((message) => message.propertyUuid))]),
+          insertDeadLetters(client, poison),
+        ]);
+        return recordMessages(client, known, messages, traceparents, medians, dependencies);
       });
     } catch (error) {
       medians.undo();
@@ -75,22 +85,25 @@ export function createRecorder(dependencies: RecorderDependencies): RecordBatch 
 
 async function recordMessages(
   client: Queryable,
+  known: ReadonlyMap<Uuid, HeldProperty>,
   messages: readonly IntakeMessage[],
   traceparents: readonly (string | null)[],
   medians: MarketLedger,
   dependencies: RecorderDependencies,
 ): Promise<Recorded> {
-  const uuids = [...new Set(messages.map((message) => message.propertyUuid))];
-  const known = await lockProperties(client, uuids);
   const batch = await judgeBatch(known, messages, traceparents, medians, dependencies);
   const pairs = pairsOf(batch.changes);
-  const routes = await readRoutes(client, [...new Set(pairs.searchNumbers)]);
-  const matches = await readMatches(client, pairs.propertyUuids, pairs.searchNumbers);
+  const [routes, matches] = await Promise.all([
+    readRoutes(client, [...new Set(pairs.searchNumbers)]),
+    readMatches(client, pairs.propertyUuids, pairs.searchNumbers),
+  ]);
   const consequences = consequencesOf(batch.changes, routes, matches, dependencies.resolvePlace, dependencies.clock());
-  await writeProperties(client, known, batch);
   const events = batch.changes.flatMap(({ propertyUuid, events }) => events.map((event) => ({ propertyUuid, event })));
-  await insertEvents(client, events);
-  const outbox = await writeConsequences(client, consequences);
+  const [outbox] = await Promise.all([
+    writeConsequences(client, consequences),
+    writeProperties(client, known, batch),
+    insertEvents(client, events),
+  ]);
   return {
     outbox,
     deliveries: consequences.deliveries,
@@ -167,18 +180,16 @@ async function writeProperties(
     const held = latest.get(uuid) as HeldProperty;
     return { held, priced, expiredAt: expiredAtOf(held) };
   });
-  await insertProperties(
-    client,
-    writes.filter(({ held }) => !known.has(held.state.uuid)),
-  );
-  await updateProperties(
-    client,
-    writes.filter(({ held }) => known.has(held.state.uuid)),
-  );
-  await updateCrawls(
-    client,
-    [...latest.values()].filter(({ state }) => !readings.has(state.uuid)),
-  );
+  const isKnown = ({ held }: PropertyWrite): boolean => known.has(held.state.uuid);
+  const seenAgain = [...latest.values()].filter(({ state }) => !readings.has(state.uuid));
+  await Promise.all([
+    insertProperties(
+      client,
+      writes.filter((write) => !isKnown(write)),
+    ),
+    updateProperties(client, writes.filter(isKnown)),
+    updateCrawls(client, seenAgain),
+  ]);
 }
 
 function expiredAtOf({ state }: HeldProperty): string | null {
@@ -192,15 +203,15 @@ function expiredAtOf({ state }: HeldProperty): string | null {
 }
 
 async function writeConsequences(client: Queryable, consequences: Consequences): Promise<OutboxEntry | null> {
-  await insertMatches(client, consequences.newMatches);
-  await updateMatches(client, consequences.changedMatches);
-  if (consequences.deliveries.length === 0) return null;
-  await insertSnapshots(client, consequences.snapshots);
-  await insertDeliveries(client, consequences.deliveries);
-  return insertOutboxEntry(
-    client,
-    consequences.deliveries.map(({ id }) => id),
-  );
+  const deliveryIds = consequences.deliveries.map(({ id }) => id);
+  const [outbox] = await Promise.all([
+    deliveryIds.length === 0 ? null : insertOutboxEntry(client, deliveryIds),
+    insertMatches(client, consequences.newMatches),
+    updateMatches(client, consequences.changedMatches),
+    insertSnapshots(client, consequences.snapshots),
+    insertDeliveries(client, consequences.deliveries),
+  ]);
+  return outbox;
 }
 
 interface MarketLedger {

@@ -2,5 +2,13 @@
 
 /** `{a,b,…}`. For what needs no quotes: identifiers, numbers, instants. */
 export function arrayLiteral(values: readonly (string | number | Date | null)[]): string {
-  return `{${values.map((value) => (value instanceof Date ? value.toISOString() : (value ?? 'null'))).join()}}`;
+  let instant: Date | null = null;
+  let instantText = '';
+  const textOf = (value: string | number | Date | null): string | number => {
+    if (!(value instanceof Date)) return value ?? 'null';
+    // All rows of a batch usually name the same one.
+    if (value !== instant) [instant, instantText] = [value, value.toISOString()];
+    return instantText;
+  };
+  return `{${values.map(textOf).join()}}`;
 }

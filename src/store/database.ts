@@ -32,6 +32,8 @@ export function openDatabase(options: DatabaseOptions): DatabasePool {
     connectionTimeoutMillis: 10_000,
     idle_in_transaction_session_timeout: TRANSACTION_IDLE_MAX_MS,
     application_name: 'vigie',
+    // Statements that do not wait for each other's answers are sent together, and run in their order.
+    pipeline: true,
     // A plan kept from when a table was empty goes on to read all of it: a minute's deliveries made claims ten times as dear.
     options: '-c plan_cache_mode=force_custom_plan',
   });

@@ -7,7 +7,10 @@ import type { Queryable } from './database.ts';
 
 type RouteRow = SearchRoute | { readonly number: SearchNumber; readonly id: null };
 
-/** The searches among `numbers` that still exist; null for one that is silent. Served by the primary key. */
+/**
+ * The searches among `numbers` that want to be told, and null for those that are gone; the rest is silent. Served by the
+ * primary key.
+ */
 export async function readRoutes(
   client: Queryable,
   numbers: readonly SearchNumber[],
@@ -16,13 +19,11 @@ export async function readRoutes(
   const { rows } = await client.query<RouteRow>({
     name: 'read-routes',
     text: `
-      select number, route.*
-      from searches left join lateral (
-        select id, endpoint_recipient as "endpointRecipient", event_endpoint as "eventEndpoint",
-          subscribed_events as "subscribedEvents", hide_property_contact as "hidePropertyContact"
-        where notification_enabled
-      ) route on true
-      where number = any($1::integer[]) and deleted_at is null`,
+      select asked.number, id, endpoint_recipient as "endpointRecipient", event_endpoint as "eventEndpoint",
+        subscribed_events as "subscribedEvents", hide_property_contact as "hidePropertyContact"
+      from unnest($1::integer[]) as asked(number)
+      left join searches on searches.number = asked.number and deleted_at is null
+      where id is null or notification_enabled`,
     values: [arrayLiteral(numbers)],
   });
   return new Map(rows.map((row) => [row.number, row.id === null ? null : row]));
