@@ -6,50 +6,79 @@
 import { request } from 'undici';
 import type { Broker } from '../../src/broker/connection.ts';
 import { type Publication, publishAll } from '../../src/broker/publish.ts';
-import { type Database, transaction } from '../../src/store/database.ts';
+import { type Database, type Queryable, transaction } from '../../src/store/database.ts';
 
 const TABLES = ['properties', 'events', 'matches', 'snapshots', 'deliveries', 'attempts'] as const;
-/** Of all: enough to tell the rate, and to fit in memory. */
-const CHANGES_MAX = 20_000;
+/** In memory. */
+const CHANGES_AT_ONCE = 10_000;
 const POSTS = 2_000;
 const POSTS_IN_FLIGHT = 64;
 
 /**
  * Changes per second when the rows of `changes` changes are only inserted, `batch` changes' worth of rows in each
- * transaction, into copies of the tables with the same indexes.
+ * transaction, into copies of the tables with the same indexes. Reading the rows is not counted.
  */
 export async function bulkInsertRate(database: Database, changes: number, batch: number): Promise<number> {
-  const share = Math.min(1, CHANGES_MAX / changes);
-  const inserted = changes * share;
-  const transactions = Math.max(1, Math.ceil(inserted / batch));
-  const slices: { readonly table: string; readonly rows: readonly string[] }[] = [];
   for (const table of TABLES) {
     await database.query(`create table raw_${table} (like ${table} including all excluding identity)`);
-    const { rows } = await database.query<{ row: string }>(
-      `select row_to_json(${table})::text as row from ${table}
-       limit (select ceil($1::float8 * count(*)) from ${table})`,
-      [share],
-    );
-    slices.push({ table, rows: rows.map(({ row }) => row) });
   }
-  const startedAt = performance.now();
-  for (let position = 0; position < transactions; position++) {
-    await transaction(database, async (client) => {
-      for (const { table, rows } of slices) {
-        const [from, to] = [position, position + 1].map((edge) => Math.floor((edge * rows.length) / transactions));
-        const part = rows.slice(from, to);
-        if (part.length === 0) continue;
-        await client.query({
-          name: `raw-${table}`,
-          text: `insert into raw_${table} select * from json_populate_recordset(null::raw_${table}, $1)`,
-          values: [`[${part.join(',')}]`],
-        });
+  const chunks = Math.ceil(changes / CHANGES_AT_ONCE);
+  const transactions = Math.max(1, Math.ceil(changes / chunks / batch));
+  let insertingMs = 0;
+  await transaction(database, async (reader) => {
+    const readers = await Promise.all(TABLES.map((table) => openReader(reader, table, chunks)));
+    for (let chunk = 0; chunk < chunks; chunk++) {
+      const slices: { readonly table: string; readonly rows: readonly string[] }[] = [];
+      for (const { table, next } of readers) slices.push({ table, rows: await next() });
+      const startedAt = performance.now();
+      for (let position = 0; position < transactions; position++) {
+        await insertSlices(database, slices, position / transactions, (position + 1) / transactions);
       }
-    });
-  }
-  const seconds = (performance.now() - startedAt) / 1_000;
+      insertingMs += performance.now() - startedAt;
+    }
+  });
   for (const table of TABLES) await database.query(`drop table raw_${table}`);
-  return inserted / seconds;
+  return (changes * 1_000) / insertingMs;
+}
+
+interface RowReader {
+  readonly table: string;
+  /** The next of `chunks` equal parts of the table's rows, each as JSON text. */
+  readonly next: () => Promise<readonly string[]>;
+}
+
+async function openReader(client: Queryable, table: string, chunks: number): Promise<RowReader> {
+  await client.query(`declare raw_${table}_rows cursor for select row_to_json(${table})::text as row from ${table}`);
+  const { rows } = await client.query<{ count: string }>(`select count(*) from ${table}`);
+  const size = Math.ceil(Number(rows[0]?.count) / chunks);
+  return {
+    table,
+    async next() {
+      const { rows: part } = await client.query<{ row: string }>(`fetch ${size} from raw_${table}_rows`);
+      return part.map(({ row }) => row);
+    },
+  };
+}
+
+/** In one transaction, the rows from share `from` to share `to` of each slice. */
+async function insertSlices(
+  database: Database,
+  slices: readonly { readonly table: string; readonly rows: readonly string[] }[],
+  from: number,
+  to: number,
+): Promise<void> {
+  await transaction(database, async (client) => {
+    const inserts = slices.map(async ({ table, rows }) => {
+      const part = rows.slice(Math.floor(from * rows.length), Math.floor(to * rows.length));
+      if (part.length === 0) return;
+      await client.query({
+        name: `raw-${table}`,
+        text: `insert into raw_${table} select * from json_populate_recordset(null::raw_${table}, $1)`,
+        values: [`[${part.join(',')}]`],
+      });
+    });
+    await Promise.all(inserts);
+  });
 }
 
 /** Messages per second that a stream takes, `publications` as they come. */
