@@ -86,7 +86,7 @@ const AMOUNT_MIN = 1e-4;
 const TEXT_LENGTH_MAX = 100_000;
 const LIST_LENGTH_MAX = 1_000;
 
-const unknownAsNull = <T extends z.ZodType>(schema: T) => schema.nullish().transform((value) => value ?? null);
+const unknownAsNull = <T extends z.ZodType>(schema: T) => schema.nullable().default(null);
 const storable = z
   .string()
   .max(TEXT_LENGTH_MAX)
