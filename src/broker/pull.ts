@@ -1,6 +1,6 @@
 /**
- * Pulling from a durable consumer with back-pressure: the next batch is asked for only when the receiver has taken the
- * last one. The client's own `consume` asks again as soon as messages arrive, which queues without bound; its `fetch`
+ * Pulling from a durable consumer with back-pressure: the next batch is asked for only when the receiver has taken what
+ * came, so at most two are on the way. The client's own `consume` asks again as soon as messages arrive, which queues without bound; its `fetch`
  * stops listening 5 % after a request has expired, and what a busy process reads later is dropped until `ack_wait`. So
  * the requests are made here (JetStream API, `CONSUMER.MSG.NEXT`), and one inbox listens as long as the pull lives.
  */
@@ -54,12 +54,18 @@ export interface Pull {
 
 /** Short, so that `stop` waits no longer than this for an empty stream. */
 const PULL_EXPIRES_MS = 1_000;
-/** A request that the server has forgotten, by a restart, is made again. Late answers are taken all the same. */
+/**
+ * The next request is made while the last one still waits. What falls due for redelivery in the moment in which the only
+ * request of its consumer ends, nats-server below 2.10 takes off its queue, finds nobody, and forgets until `ack_wait`.
+ */
+const PULL_AGAIN_MS = 500;
+/** For the end of the last request to be heard of; a server that was restarted never tells. */
 const ANSWER_MARGIN_MS = 1_000;
 const TROUBLE_PAUSE_MS = 500;
 const ACKNOWLEDGE_TIMEOUT_MS = 5_000;
 
 export function startPull(broker: Broker, options: PullOptions): Pull {
+  const { valve, batchMax } = options;
   let isStopping = false;
   /** How often the consumer was deleted: see `isGone`. */
   let deletions = 0;
@@ -69,92 +75,120 @@ export function startPull(broker: Broker, options: PullOptions): Pull {
   async function run(): Promise<void> {
     while (!isStopping) {
       try {
-        await pullNext();
+        if (valve?.isOpen === false) await valve.whenOpen();
+        else await (valve === undefined ? takeBatches() : valve.through(takeBatches));
       } catch (error) {
-        options.onTrouble('pull', error as Error);
-        await new Promise((resolve) => setTimeout(resolve, TROUBLE_PAUSE_MS));
-        await options.ensure().catch((cause: Error) => options.onTrouble('ensure', cause));
+        await recover(error as Error, options);
       }
     }
     for (const message of inbox.close()) await handOver(message);
   }
 
-  async function pullNext(): Promise<void> {
-    const { valve } = options;
-    if (valve?.isOpen === false) await valve.whenOpen();
-    else await (valve === undefined ? takeBatch() : valve.through(takeBatch));
+  /** Until it is to pause or stop; then listens to the end of the last request. Throws when there is no such consumer. */
+  async function takeBatches(): Promise<void> {
+    let request: PullRequest;
+    do {
+      request = requestBatch(broker, options, inbox.replySubject());
+      await take(request, batchMax, PULL_AGAIN_MS);
+    } while (!isStopping && valve?.isOpen !== false);
+    await take(request, Number.POSITIVE_INFINITY, PULL_EXPIRES_MS + ANSWER_MARGIN_MS);
   }
 
-  /** Ends when the batch is full or the request is over. Throws when there is no such consumer. */
-  async function takeBatch(): Promise<void> {
-    requestBatch(broker, options, inbox.subject);
-    const overAt = performance.now() + PULL_EXPIRES_MS + ANSWER_MARGIN_MS;
-    for (let missing = options.batchMax; missing > 0; ) {
-      const message = await inbox.next(overAt - performance.now());
+  /** Hands over up to `max` messages of any request until `request`, the newest, is `ageMs` old or over. */
+  async function take(request: PullRequest, max: number, ageMs: number): Promise<void> {
+    for (let missing = max; missing > 0; ) {
+      const message = await inbox.next(request.madeAt + ageMs - performance.now());
       if (message === null) return;
-      const status = message.subject === inbox.subject ? (message.headers?.code ?? 0) : null;
-      if (status === null) {
+      if (!inbox.isStatus(message)) {
         missing -= 1;
         await handOver(message);
-      } else if (status !== STATUS_IDLE) {
-        const lack = lackOf(status, message.headers?.description ?? '');
-        if (lack === null) return;
-        if (lack.isDeletion) deletions += 1;
-        throw new Error(`consumer ${options.consumer}: ${lack.reason}`);
+      } else if (message.subject === request.replySubject) {
+        const lack = lackOf(message);
+        if (lack?.isDeletion) deletions += 1;
+        if (lack !== null) throw new Error(`consumer ${options.consumer}: ${lack.reason}`);
+        return;
       }
     }
   }
 
   async function handOver(message: Msg): Promise<void> {
     const before = deletions;
-    const isGone = (): boolean => deletions > before;
-    if (message.subject !== inbox.subject) await options.onMessage(pulledMessage(broker, message, options, isGone));
+    await options.onMessage(pulledMessage(broker, message, options, () => deletions > before));
   }
 
   return {
     stop() {
       isStopping = true;
-      options.valve?.wake();
+      valve?.wake();
       return ended;
     },
   };
 }
 
-function requestBatch({ connection }: Broker, { stream, consumer, batchMax }: PullOptions, reply: string): void {
-  const request = { batch: batchMax, expires: nanos(PULL_EXPIRES_MS) };
-  connection.publish(`$JS.API.CONSUMER.MSG.NEXT.${stream}.${consumer}`, JSON.stringify(request), { reply });
+async function recover(error: Error, { onTrouble, ensure }: PullOptions): Promise<void> {
+  onTrouble('pull', error);
+  await new Promise((resolve) => setTimeout(resolve, TROUBLE_PAUSE_MS));
+  await ensure().catch((cause: Error) => onTrouble('ensure', cause));
 }
 
-const STATUS_IDLE = 100;
+interface PullRequest {
+  /** Where its end is told. */
+  readonly replySubject: string;
+  /** Monotonic milliseconds. */
+  readonly madeAt: number;
+}
+
+function requestBatch(
+  { connection }: Broker,
+  { stream, consumer, batchMax }: PullOptions,
+  replySubject: string,
+): PullRequest {
+  const request = { batch: batchMax, expires: nanos(PULL_EXPIRES_MS) };
+  connection.publish(`$JS.API.CONSUMER.MSG.NEXT.${stream}.${consumer}`, JSON.stringify(request), {
+    reply: replySubject,
+  });
+  return { replySubject, madeAt: performance.now() };
+}
+
 const STATUS_NO_RESPONDERS = 503;
 
 /** Why a request can never be answered; null when it has only run its time. */
-function lackOf(status: number, description: string): { readonly reason: string; readonly isDeletion: boolean } | null {
+function lackOf({ headers }: Msg): { readonly reason: string; readonly isDeletion: boolean } | null {
+  const { code, description } = headers ?? { code: 0, description: '' };
   const isDeletion = /deleted/i.test(description);
-  if (!isDeletion && status !== STATUS_NO_RESPONDERS) return null;
-  return { reason: `${status} ${description || 'no such consumer'}`, isDeletion };
+  if (!isDeletion && code !== STATUS_NO_RESPONDERS) return null;
+  return { reason: `${code} ${description || 'no such consumer'}`, isDeletion };
 }
 
 interface Inbox {
-  readonly subject: string;
+  /** Another one for each request, so that their ends can be told apart. */
+  replySubject(): string;
+  /** Whether the server tells of a request, instead of handing out a message. */
+  isStatus(message: Msg): boolean;
   /** The next message, or null when none came within `timeoutMs`. */
   next(timeoutMs: number): Promise<Msg | null>;
-  /** Stops listening and answers what was received and not yet taken. */
+  /** Stops listening and answers the messages that were received and not yet taken. */
   close(): readonly Msg[];
 }
 
 function openInbox({ connection }: Broker): Inbox {
-  const subject = createInbox();
+  const prefix = `${createInbox()}.`;
+  const isStatus = ({ subject }: Msg): boolean => subject.startsWith(prefix);
+  let requests = 0;
   const received: Msg[] = [];
   let wake: (() => void) | null = null;
-  const subscription = connection.subscribe(subject, {
+  const subscription = connection.subscribe(`${prefix}*`, {
     callback(error, message) {
       if (error === null) received.push(message);
       wake?.();
     },
   });
   return {
-    subject,
+    replySubject() {
+      requests += 1;
+      return `${prefix}${requests}`;
+    },
+    isStatus,
     async next(timeoutMs) {
       if (received.length === 0 && timeoutMs > 0) {
         let timer: NodeJS.Timeout | undefined;
@@ -169,7 +203,7 @@ function openInbox({ connection }: Broker): Inbox {
     },
     close() {
       subscription.unsubscribe();
-      return received.splice(0);
+      return received.filter((message) => !isStatus(message));
     },
   };
 }
@@ -219,7 +253,7 @@ function pulledMessage(
 
 function nakOf(delayMs: number): string {
   // Whole nanoseconds: the server takes a fraction for no delay at all.
-  return delayMs > 0 ? `-NAK {"delay": ${nanos(Math.ceil(delayMs))}}` : '-NAK';
+  return delayMs > 0 ? `-NAK {"delay": ${Math.ceil(nanos(delayMs))}}` : '-NAK';
 }
 
 /**

@@ -10,6 +10,7 @@ import { startTestNats } from '../support/servers.ts';
 import { until } from '../support/until.ts';
 
 const ENDPOINT_KEY = '0123456789abcdef';
+const REQUEST_TIMEOUT = 408;
 const CONSUMER = deliveryConsumer(Number(deliverySubject(ENDPOINT_KEY).split('.')[1]));
 
 test('a message of a stream that was deleted settles none of the stream that took its place', async (t) => {
@@ -55,4 +56,37 @@ test('a message of a stream that was deleted settles none of the stream that too
   assert.equal(await heldCount(), 1);
   await fresh.settle({ type: 'ack' });
   assert.equal(await heldCount(), 0);
+});
+
+// What falls due for redelivery as the only request ends, nats-server below 2.10 forgets until `ack_wait`.
+test('no request of an idle pull ends before the next one waits', async (t) => {
+  const server = await startTestNats(t);
+  const broker = await connectBroker({ url: server.url, name: 'test', onStatus: () => undefined });
+  t.after(() => broker.close());
+  await ensureDeliveries(broker);
+  const waiting = new Set<string>();
+  let followed = 0;
+  broker.connection.subscribe('$JS.API.CONSUMER.MSG.NEXT.>', {
+    callback: (_error, { reply }) => void waiting.add(reply ?? ''),
+  });
+  broker.connection.subscribe('_INBOX.>', {
+    callback(_error, { subject, headers }) {
+      if (headers?.code !== REQUEST_TIMEOUT) return;
+      waiting.delete(subject);
+      followed = waiting.size > 0 ? followed + 1 : 0;
+    },
+  });
+  const pull = startPull(broker, {
+    stream: DELIVERIES_STREAM,
+    consumer: CONSUMER,
+    batchMax: 10,
+    onMessage: async () => undefined,
+    onTrouble: () => undefined,
+    ensure: async () => undefined,
+  });
+  t.after(() => pull.stop());
+  await until(
+    async () => followed,
+    (count) => count === 3,
+  );
 });
