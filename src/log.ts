@@ -9,22 +9,38 @@
  */
 
 import { isatty } from 'node:tty';
-import { type DestinationStream, type Logger, type LoggerOptions, pino } from 'pino';
+import { type DestinationStream, type Logger, pino } from 'pino';
 import pretty from 'pino-pretty';
 
-export type Log = Logger;
+export interface Log extends Logger {
+  /**
+   * A line whose members are JSON already, `"status":200,"message":"request"`. Building it out of fields, as the other
+   * methods do, is a tenth of what answering a request costs.
+   */
+  readonly infoJson: (members: string) => void;
+}
 
 /** Writes to the file descriptor `to`. One for the life of the process: it is written out when the process exits. */
 export function createLog(level: string, to: number = process.stdout.fd): Log {
-  const options: LoggerOptions = {
-    level,
-    base: null,
-    timestamp: isoTime(),
+  const timestamp = isoTime();
+  const destination = isatty(to) ? forReading(to) : turnByTurn(pino.destination({ dest: to, sync: true }));
+  const logger = pino({ level, base: null, timestamp, messageKey: 'message' }, destination);
+  return Object.assign(logger, {
+    infoJson(members: string) {
+      if (!logger.isLevelEnabled('info')) return;
+      destination.write(`{"level":${pino.levels.values['info']}${timestamp()},${members}}\n`);
+    },
+  });
+}
+
+function forReading(to: number): DestinationStream {
+  return pretty({
     messageKey: 'message',
-  };
-  if (!isatty(to)) return pino(options, turnByTurn(pino.destination({ dest: to, sync: true })));
-  const forReading = { messageKey: 'message', singleLine: true, sync: true, translateTime: 'SYS:HH:MM:ss' };
-  return pino(options, pretty({ ...forReading, destination: to }));
+    singleLine: true,
+    sync: true,
+    translateTime: 'SYS:HH:MM:ss',
+    destination: to,
+  });
 }
 
 /** The member `time` of a line, written once per millisecond. */

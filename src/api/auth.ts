@@ -1,6 +1,6 @@
 /** Who asks, and how often: API keys and the rate limit of each (decisions, section 7). */
 
-import type { Context, Middleware } from 'koa';
+import type { Context, Middleware, Next } from 'koa';
 import type { Principal, VerifyApiKey } from '../store/clients.ts';
 import type { ApiSettings } from './dependencies.ts';
 import { Problem } from './problem.ts';
@@ -17,15 +17,18 @@ export function authenticate(verify: VerifyApiKey): Middleware {
   return (ctx, next) => {
     if (PUBLIC_PATH.test(ctx.path)) return next();
     const key = ctx.req.headers['x-api-key'];
-    const admit = (principal: Principal | null) => {
-      if (principal === null) throw refusal(key !== undefined);
-      ctx.state.principal = principal;
-      return next();
-    };
     const verdict = typeof key === 'string' ? verify(key) : null;
     // Most keys are known: waiting for those as well would cost a turn of the queue of promises.
-    return verdict instanceof Promise ? verdict.then(admit) : admit(verdict);
+    return verdict instanceof Promise
+      ? verdict.then((principal) => admit(ctx, principal, next))
+      : admit(ctx, verdict, next);
   };
+}
+
+function admit(ctx: Context, principal: Principal | null, next: Next): Promise<unknown> {
+  if (principal === null) throw refusal(ctx.req.headers['x-api-key'] !== undefined);
+  ctx.state.principal = principal;
+  return next();
 }
 
 function refusal(isKeySent: boolean): Problem {

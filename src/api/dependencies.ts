@@ -6,8 +6,9 @@ import type { PointIndex } from '../matching/poi-index.ts';
 import type { Reference } from '../reference/communes.ts';
 import type { Database } from '../store/database.ts';
 
-/** Pino's shape. */
+/** Pino's shape, and a line whose members are JSON already. */
 export interface ApiLogger {
+  infoJson(members: string): void;
   info(fields: Readonly<Record<string, unknown>>, message: string): void;
   error(fields: Readonly<Record<string, unknown>>, message: string): void;
 }

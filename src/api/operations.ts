@@ -17,7 +17,7 @@ export interface OperationsDependencies {
   /** Prometheus text format. */
   readonly metrics: () => Promise<string>;
   readonly metricsContentType: string;
-  readonly logger: ApiLogger;
+  readonly logger: Pick<ApiLogger, 'error'>;
 }
 
 const CHECK_TIMEOUT_MS = 2_000;

@@ -70,7 +70,7 @@ export function problemBody(problem: Problem, requestId: string): Record<string,
 }
 
 /** The funnel: outermost but for the access log, so that nothing thrown gets past it. */
-export function reportProblems(logger: ApiLogger): Middleware {
+export function reportProblems(logger: Pick<ApiLogger, 'error'>): Middleware {
   return async (ctx: Context, next: Next) => {
     try {
       await next();

@@ -25,19 +25,17 @@ export function logRequests(logger: ApiLogger, nowMs: () => number): Middleware 
     ctx.state.requestId = requestId;
     ctx.res.setHeader('X-Request-Id', requestId);
     await next();
-    const principal = ctx.state.principal as Principal | undefined;
-    logger.info(
-      {
-        requestId,
-        method: ctx.method,
-        path: loggablePath(ctx.path),
-        status: ctx.status,
-        bytes: ctx.length ?? null,
-        durationMs: Math.round((nowMs() - startedAtMs) * 100) / 100,
-        clientId: principal?.clientId ?? null,
-        keyPrefix: principal?.keyPrefix ?? null,
-      },
-      'request',
+    const durationMs = Math.round((nowMs() - startedAtMs) * 100) / 100;
+    // Of all that stands in it, only the path can hold what JSON escapes.
+    logger.infoJson(
+      `"requestId":"${requestId}","method":"${ctx.method}","path":${JSON.stringify(loggablePath(ctx.path))},` +
+        `"status":${ctx.status},"bytes":${ctx.length ?? null},"durationMs":${durationMs},` +
+        `${asker(ctx.state.principal as Principal | undefined)},"message":"request"`,
     );
   };
+}
+
+function asker(principal: Principal | undefined): string {
+  if (principal === undefined) return '"clientId":null,"keyPrefix":null';
+  return `"clientId":"${principal.clientId}","keyPrefix":"${principal.keyPrefix}"`;
 }

@@ -304,7 +304,7 @@ describe('the operations port', () => {
       },
       metrics: async () => 'vigie_up 1\n',
       metricsContentType: 'text/plain; version=0.0.4',
-      logger: { info: () => undefined, error: () => undefined },
+      logger: { error: () => undefined },
     });
     const server = createServer(app.callback()).listen(0, '127.0.0.1');
     await once(server, 'listening');

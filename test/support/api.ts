@@ -54,10 +54,14 @@ export async function startTestApi(cleanup: Cleanup, overrides: ApiOverrides = {
   const logged: TestApi['logged'] = [];
   const changes = { count: 0 };
   const log = (fields: Readonly<Record<string, unknown>>, message: string) => void logged.push({ fields, message });
+  const infoJson = (members: string) => {
+    const { message, ...fields } = JSON.parse(`{${members}}`);
+    log(fields, message);
+  };
   const app = createApi({
     database,
     reference,
-    logger: { info: log, error: log },
+    logger: { info: log, error: log, infoJson },
     now: () => new Date(),
     searchChanged: async () => void changes.count++,
     ...overrides,
