@@ -1,6 +1,7 @@
 /**
  * Variable-size records in pages, addressed by word. Freed records wait in a list per size for the next one of that
- * size; nothing is ever moved or copied, so no change to the index waits for a reorganisation.
+ * size; nothing is ever moved or copied, so no change to the index waits for a reorganisation. The pages are shared
+ * buffers for the reason given in `row-groups`.
  */
 
 const PAGE_WORDS_LOG2 = 15;
@@ -65,7 +66,7 @@ export class RecordArena {
 
   /** The rest of the last page stays unused: a few words, as records of usual size go. */
   #addPage(): void {
-    const buffer = new ArrayBuffer(PAGE_WORDS * 8);
+    const buffer = new SharedArrayBuffer(PAGE_WORDS * 8);
     this.#top = this.#pages.length * PAGE_WORDS;
     this.#pages.push({ numbers: new Float64Array(buffer), integers: new Int32Array(buffer) });
   }

@@ -93,7 +93,10 @@ export function createRow(): Row {
   };
 }
 
-/** Where the kernel and this thread meet. The views are replaced when the memory grows: never keep them. */
+/**
+ * Where the kernel and this thread meet. The views are replaced when the memory grows: never keep them. No other thread
+ * sees it; it is a shared memory because V8 takes the growth of any other for a reason to mark its whole heap.
+ */
 export class GroupMemory {
   readonly memory: WebAssembly.Memory;
   bytes: Uint8Array;
@@ -108,7 +111,7 @@ export class GroupMemory {
   /** The first `reservedBytes` are the caller's. */
   constructor(reservedBytes: number) {
     const initial = Math.ceil(reservedBytes / WASM_PAGE_BYTES);
-    this.memory = new WebAssembly.Memory({ initial, maximum: PAGES_MAX });
+    this.memory = new WebAssembly.Memory({ initial, maximum: PAGES_MAX, shared: true });
     this.#carvedBytes = initial * WASM_PAGE_BYTES;
     this.bytes = new Uint8Array(this.memory.buffer);
     this.codes = new Int8Array(this.memory.buffer);

@@ -11,10 +11,12 @@ const TARGET = new URL('bytes.ts', import.meta.url);
 
 async function assemble(): Promise<string> {
   const wabt = await initWabt();
-  const module = wabt.parseWat('kernel.wat', await readFile(SOURCE, 'utf8'), { simd: true });
+  // Threads: their proposal brought the shared memory.
+  const module = wabt.parseWat('kernel.wat', await readFile(SOURCE, 'utf8'), { simd: true, threads: true });
   try {
-    module.validate();
-    return Buffer.from(module.toBinary({}).buffer).toString('base64');
+    const binary = module.toBinary({}).buffer;
+    if (!WebAssembly.validate(binary)) throw new Error('kernel.wat is not valid');
+    return Buffer.from(binary).toString('base64');
   } finally {
     module.destroy();
   }

@@ -10,7 +10,7 @@
 ;;
 ;; Built into `bytes.ts` by `build.ts`.
 (module
-  (import "vigie" "memory" (memory 1 32768))
+  (import "vigie" "memory" (memory 1 32768 shared))
 
   ;; count: groups in the list. hasArea: their rows have a circle. Returns the number of sure answers, and leaves the
   ;; number of answers to check at address 80.

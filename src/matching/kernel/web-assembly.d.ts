@@ -1,8 +1,8 @@
 /** The part of the WebAssembly JavaScript interface in use; neither the es2023 library nor Node's types declare it. */
 declare namespace WebAssembly {
   class Memory {
-    constructor(descriptor: { readonly initial: number; readonly maximum: number });
-    readonly buffer: ArrayBuffer;
+    constructor(descriptor: { readonly initial: number; readonly maximum: number; readonly shared: true });
+    readonly buffer: SharedArrayBuffer;
     grow(pages: number): number;
   }
   class Module {
