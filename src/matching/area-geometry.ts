@@ -26,6 +26,10 @@ const POLYGON_HALF_MAX = 6;
 /** Covers rounding and the tolerance of polygon edges, degrees. */
 const BOX_MARGIN = 1e-4;
 
+/** Boxes are compared in these; their margin is a hundred times as much. */
+const UNITS_PER_DEGREE = 1e6;
+
+/** Integers: millionths of a degree. */
 export interface Box {
   minX: number;
   minY: number;
@@ -55,24 +59,27 @@ export function circleRow({ lat, lon, radiusKm }: Circle): CircleRow | null {
 
 /** A row that covers the polygon; null when it is empty, too wide or leaves the world. */
 export function polygonRow(polygon: Polygon): CircleRow | null {
-  const box: Box = { minX: Infinity, minY: Infinity, maxX: -Infinity, maxY: -Infinity };
+  let west = Infinity;
+  let south = Infinity;
+  let east = -Infinity;
+  let north = -Infinity;
   for (const ring of polygon) {
     for (const [lon, lat] of ring) {
-      box.minX = Math.min(box.minX, lon);
-      box.maxX = Math.max(box.maxX, lon);
-      box.minY = Math.min(box.minY, lat);
-      box.maxY = Math.max(box.maxY, lat);
+      west = Math.min(west, lon);
+      east = Math.max(east, lon);
+      south = Math.min(south, lat);
+      north = Math.max(north, lat);
     }
   }
-  const halfWidth = (box.maxX - box.minX) / 2 + BOX_MARGIN;
-  const halfHeight = (box.maxY - box.minY) / 2 + BOX_MARGIN;
+  const halfWidth = (east - west) / 2 + BOX_MARGIN;
+  const halfHeight = (north - south) / 2 + BOX_MARGIN;
   const isRegular = halfWidth <= POLYGON_HALF_MAX && halfHeight <= POLYGON_HALF_MAX;
-  const lat = (box.minY + box.maxY) / 2;
-  const lon = (box.minX + box.maxX) / 2;
+  const lat = (south + north) / 2;
+  const lon = (west + east) / 2;
   if (!isRegular || Math.abs(lat) + halfHeight > 80 || Math.abs(lon) > 180) return null;
   // The widest parallel bounds cos(lat of a place) cos(lat of the centre), and makes of the reach an ellipse: it holds
   // the polygon when it holds the corners.
-  const widest = box.minY <= 0 && box.maxY >= 0 ? 0 : Math.min(Math.abs(box.minY), Math.abs(box.maxY));
+  const widest = south <= 0 && north >= 0 ? 0 : Math.min(Math.abs(south), Math.abs(north));
   const cosine = Math.cos(Math.max(0, widest * RADIANS - BOX_MARGIN));
   let reach = 0;
   for (const ring of polygon) {
@@ -87,14 +94,22 @@ function rowOf(lat: number, lon: number, reach: number, isDecisive: boolean): Ci
   return { latitude: Math.fround(lat), longitude: Math.fround(lon), reach: Math.fround(reach), isDecisive };
 }
 
+/** A half turn, as in a `Box`. */
+export const HALF_TURN = 180 * UNITS_PER_DEGREE;
+
+/** A coordinate as those of a `Box`. */
+export function unitsOf(degrees: number): number {
+  return Math.round(degrees * UNITS_PER_DEGREE);
+}
+
 /** The box of the places that may pass the row, padded. Longitudes may leave [-180, 180]. */
 export function writeBoxOfRow(latitude: number, longitude: number, reach: number, box: Box): void {
   const arc = Math.sqrt(reach) + BOX_MARGIN;
   // The meridian that touches the circle: sin(arc) / cos(lat) (J. P. Matuschek, "Finding Points Within a Distance").
   const sine = Math.sin(arc * RADIANS) / Math.cos(latitude * RADIANS);
   const halfWidth = sine < 1 ? Math.asin(sine) / RADIANS + BOX_MARGIN : 180;
-  box.minX = longitude - halfWidth;
-  box.maxX = longitude + halfWidth;
-  box.minY = latitude - arc;
-  box.maxY = latitude + arc;
+  box.minX = unitsOf(longitude - halfWidth);
+  box.maxX = unitsOf(longitude + halfWidth);
+  box.minY = unitsOf(latitude - arc);
+  box.maxY = unitsOf(latitude + arc);
 }

@@ -8,10 +8,26 @@
  */
 
 import RBush from 'rbush';
-import type { Box } from './area-geometry.ts';
-import type { Leaf, LeafBox } from './leaf.ts';
+import { type Box, HALF_TURN, unitsOf } from './area-geometry.ts';
 import type { GroupMemory, Row } from './row-groups.ts';
-import { RowTree } from './row-tree.ts';
+import { RowTrees } from './row-tree.ts';
+import {
+  BOX,
+  CHUNK,
+  MAX_X as LEAF_MAX_X,
+  MAX_Y as LEAF_MAX_Y,
+  MIN_X as LEAF_MIN_X,
+  MIN_Y as LEAF_MIN_Y,
+  LINE,
+  LINE_REVISION,
+  NODE_ACCEPTS,
+  ROWS,
+} from './tree-nodes.ts';
+
+/** What the R-tree holds: the box of a leaf, as wide as when it was last entered. */
+interface LeafBox extends Box {
+  leaf: number;
+}
 
 /** rbush's own node, as `toJSON` shows it, and the table we keep with it. */
 interface BoxNode extends Box {
@@ -19,15 +35,12 @@ interface BoxNode extends Box {
   readonly children: readonly (BoxNode | LeafBox)[];
 }
 
-/** Receives the leaves that may match. */
-export interface LeafList {
-  /** All rows are in one chunk. */
+/** Receives the rows of the leaves that may match. */
+export interface RowList {
   addRows(chunk: number, rowCount: number): void;
-  addLeaf(leaf: Leaf): void;
 }
 
-/** Boxes are compared in millionths of a degree; their margin is a hundred times that. */
-const UNITS_PER_DEGREE = 1e6;
+/** The lines of a table: a box, then for a child node and for a leaf: */
 const MIN_X = 0;
 const MIN_Y = 1;
 const MAX_X = 2;
@@ -35,10 +48,9 @@ const MAX_Y = 3;
 /** Where the table of a child node begins, 0 while it has none. */
 const CHILD_TABLE = 4;
 const NODE_LINE = 5;
-const ACCEPTS = 4;
-/** Address of the leaf's only chunk, 0 when it has several. */
-const CHUNK = 5;
-const ROWS = 6;
+const LINE_ACCEPTS = 4;
+const LINE_CHUNK = 5;
+const LINE_ROWS = 6;
 const LEAF_LINE = 7;
 
 /** Before the lines of a table: the position of its node among those copied, and its kind. */
@@ -49,9 +61,16 @@ const TABLE_HEAD = 3;
 const NODE_ENTRIES_MAX = 32;
 const TABLE_MAX = TABLE_HEAD + LEAF_LINE * NODE_ENTRIES_MAX;
 
+const REVISION_MAX = 2 ** 31 - 1;
+
 export class AreaTree {
+  readonly #memory: GroupMemory;
+  readonly #trees: RowTrees;
+  #root = 0;
   readonly #boxes = new RBush<LeafBox>(NODE_ENTRIES_MAX);
-  readonly #rows: RowTree;
+  /** By number; 0 is none. */
+  readonly #leafBoxes: (LeafBox | null)[] = [null];
+  readonly #freeBoxes: number[] = [];
   readonly #pending: number[] = [];
   #tables: Int32Array<ArrayBuffer> = new Int32Array(1 << 12);
   /** Where the next table goes; 0 is no table. */
@@ -65,7 +84,8 @@ export class AreaTree {
   #leavesEast = false;
 
   constructor(memory: GroupMemory) {
-    this.#rows = new RowTree(memory, {
+    this.#memory = memory;
+    this.#trees = new RowTrees(memory, {
       place: (leaf, box) => this.#place(leaf, box),
       update: (leaf) => this.#writeLine(leaf),
       forget: (leaf) => this.#forget(leaf),
@@ -83,17 +103,17 @@ export class AreaTree {
   }
 
   insert(row: Row): void {
-    this.#rows.insert(row);
+    this.#root = this.#trees.insert(this.#root, row);
   }
 
   remove(row: Row): void {
-    this.#rows.remove(row);
+    this.#root = this.#trees.remove(this.#root, row);
   }
 
   /** Lists the leaves round a place that accept some kind in each of the two sets. */
-  list(lat: number, lon: number, typeBit: number, transactionBit: number, list: LeafList): void {
-    const x = Math.round(lon * UNITS_PER_DEGREE);
-    const y = Math.round(lat * UNITS_PER_DEGREE);
+  list(lat: number, lon: number, typeBit: number, transactionBit: number, list: RowList): void {
+    const x = unitsOf(lon);
+    const y = unitsOf(lat);
     const pending = this.#pending;
     pending.push(this.#tablesEnd === 1 ? this.#copy(this.#boxes.toJSON() as BoxNode) : 1);
     for (let table = pending.pop(); table !== undefined; table = pending.pop()) {
@@ -110,22 +130,16 @@ export class AreaTree {
           tables = this.#tables;
           continue;
         }
-        const accepts = tables[at + ACCEPTS] as number;
+        const accepts = tables[at + LINE_ACCEPTS] as number;
         if ((accepts & typeBit) === 0 || (accepts & transactionBit) === 0) continue;
-        const chunk = tables[at + CHUNK] as number;
-        if (chunk !== 0) list.addRows(chunk, tables[at + ROWS] as number);
-        else list.addLeaf((this.#childOf(table, at, LEAF_LINE) as LeafBox).leaf);
+        list.addRows(tables[at + LINE_CHUNK] as number, tables[at + LINE_ROWS] as number);
       }
     }
   }
 
-  #childOf(table: number, at: number, step: number): BoxNode | LeafBox {
-    const node = this.#copied[this.#tables[table + NODE] as number] as BoxNode;
-    return node.children[(at - table - TABLE_HEAD) / step] as BoxNode | LeafBox;
-  }
-
   #copyChild(table: number, at: number): number {
-    const copied = this.#copy(this.#childOf(table, at, NODE_LINE) as BoxNode);
+    const node = this.#copied[this.#tables[table + NODE] as number] as BoxNode;
+    const copied = this.#copy(node.children[(at - table - TABLE_HEAD) / NODE_LINE] as BoxNode);
     this.#tables[at + CHILD_TABLE] = copied;
     return copied;
   }
@@ -141,14 +155,14 @@ export class AreaTree {
     const tables = this.#tables;
     let at = table + TABLE_HEAD;
     for (const child of node.children) {
-      tables[at + MIN_X] = Math.floor(child.minX * UNITS_PER_DEGREE);
-      tables[at + MIN_Y] = Math.floor(child.minY * UNITS_PER_DEGREE);
-      tables[at + MAX_X] = Math.ceil(child.maxX * UNITS_PER_DEGREE);
-      tables[at + MAX_Y] = Math.ceil(child.maxY * UNITS_PER_DEGREE);
+      tables[at + MIN_X] = child.minX;
+      tables[at + MIN_Y] = child.minY;
+      tables[at + MAX_X] = child.maxX;
+      tables[at + MAX_Y] = child.maxY;
       if (node.leaf) {
         const { leaf } = child as LeafBox;
-        leaf.line = at;
-        leaf.lineRevision = this.#revision;
+        this.#memory.integers[leaf + LINE] = at;
+        this.#memory.integers[leaf + LINE_REVISION] = this.#revision;
         this.#writeLine(leaf);
       } else {
         tables[at + CHILD_TABLE] = 0;
@@ -164,37 +178,65 @@ export class AreaTree {
 
   /** After a change of boxes. */
   #dropTables(): void {
-    this.#revision += 1;
+    if (this.#tablesEnd === 1) return;
+    this.#revision = (this.#revision + 1) & REVISION_MAX;
+    if (this.#revision === 0) this.#forgetLines();
     this.#copied.length = 0;
     this.#tablesEnd = 1;
   }
 
-  #writeLine(leaf: Leaf): void {
-    if (leaf.lineRevision !== this.#revision) return;
-    this.#tables[leaf.line + ACCEPTS] = leaf.accepts;
-    this.#tables[leaf.line + CHUNK] = leaf.chunks.length === 1 ? (leaf.chunks[0] as number) : 0;
-    this.#tables[leaf.line + ROWS] = leaf.rowCount;
+  /** Revisions start over: the lines of earlier ones must not pass for those to come. */
+  #forgetLines(): void {
+    for (const box of this.#leafBoxes) if (box !== null) this.#memory.integers[box.leaf + LINE_REVISION] = -1;
   }
 
-  #place(leaf: Leaf, { minX, minY, maxX, maxY }: Box): void {
-    const { box } = leaf;
-    if (box !== null) {
+  #writeLine(leaf: number): void {
+    const { integers } = this.#memory;
+    if (integers[leaf + LINE_REVISION] !== this.#revision) return;
+    const line = integers[leaf + LINE] as number;
+    this.#tables[line + LINE_ACCEPTS] = integers[leaf + NODE_ACCEPTS] as number;
+    this.#tables[line + LINE_CHUNK] = integers[leaf + CHUNK] as number;
+    this.#tables[line + LINE_ROWS] = integers[leaf + ROWS] as number;
+  }
+
+  #place(leaf: number, { minX, minY, maxX, maxY }: Box): void {
+    let box = this.#leafBoxes[this.#memory.integers[leaf + BOX] as number] as LeafBox | null;
+    if (box === null) {
+      box = this.#createBox(leaf);
+    } else {
       if (box.minX === minX && box.minY === minY && box.maxX === maxX && box.maxY === maxY) return;
       this.#boxes.remove(box);
-    } else {
-      this.#leafCount += 1;
     }
-    leaf.box = { minX, minY, maxX, maxY, leaf };
-    this.#boxes.insert(leaf.box);
+    box.minX = minX;
+    box.minY = minY;
+    box.maxX = maxX;
+    box.maxY = maxY;
+    this.#boxes.insert(box);
     this.#dropTables();
-    if (minX < -180) this.#leavesWest = true;
-    if (maxX > 180) this.#leavesEast = true;
+    const { integers } = this.#memory;
+    integers[leaf + LEAF_MIN_X] = minX;
+    integers[leaf + LEAF_MIN_Y] = minY;
+    integers[leaf + LEAF_MAX_X] = maxX;
+    integers[leaf + LEAF_MAX_Y] = maxY;
+    if (minX < -HALF_TURN) this.#leavesWest = true;
+    if (maxX > HALF_TURN) this.#leavesEast = true;
   }
 
-  #forget(leaf: Leaf): void {
-    if (leaf.box === null) return;
-    this.#boxes.remove(leaf.box);
-    leaf.box = null;
+  #createBox(leaf: number): LeafBox {
+    const number = this.#freeBoxes.pop() ?? this.#leafBoxes.length;
+    const box: LeafBox = { minX: 0, minY: 0, maxX: 0, maxY: 0, leaf };
+    this.#leafBoxes[number] = box;
+    this.#memory.integers[leaf + BOX] = number;
+    this.#leafCount += 1;
+    return box;
+  }
+
+  #forget(leaf: number): void {
+    const number = this.#memory.integers[leaf + BOX] as number;
+    if (number === 0) return;
+    this.#boxes.remove(this.#leafBoxes[number] as LeafBox);
+    this.#leafBoxes[number] = null;
+    this.#freeBoxes.push(number);
     this.#leafCount -= 1;
     this.#dropTables();
   }

@@ -4,28 +4,30 @@
  */
 
 import type { CircleRow } from './area-geometry.ts';
-import { AreaTree, type LeafList } from './area-tree.ts';
+import { AreaTree, type RowList } from './area-tree.ts';
 import type { CodeTable } from './code-table.ts';
 import { createKernel, GROUP_LIST, GROUP_LIST_MAX, KERNEL_BYTES, type Kernel } from './kernel/kernel.ts';
-import { Leaf, type TreeNode } from './leaf.ts';
 import { PlaceTable } from './place-table.ts';
 import { type Codes, type PropertyView, writePlace, writeQuery } from './property-view.ts';
-import { CHUNK_ROWS_MAX, GroupMemory, groupBytes, LANES, NEEDS_EXACT_CHECK, type Row } from './row-groups.ts';
-import { RowTree } from './row-tree.ts';
+import { GroupMemory, groupBytes, LANES, NEEDS_EXACT_CHECK, type Row } from './row-groups.ts';
+import { RowTrees } from './row-tree.ts';
 import type { RowPlaces } from './search-rows.ts';
+import { AXIS, CHUNK, IS_LEAF, LEFT, NODE_ACCEPTS, RIGHT, ROWS } from './tree-nodes.ts';
 
 /** Receives the kernel's answers before the next call overwrites them. */
 export type TakeAnswers = (sureCount: number) => void;
 
-export class CandidateRows implements LeafList {
+export class CandidateRows implements RowList {
   readonly memory = new GroupMemory(KERNEL_BYTES);
   readonly kernel: Kernel;
   readonly #codes: Codes;
-  readonly #insee = new PlaceTable(this.memory);
-  readonly #departments = new PlaceTable(this.memory);
-  readonly #zipcodes = new PlaceTable(this.memory);
-  readonly #stems = new PlaceTable(this.memory);
-  readonly #everywhere = new RowTree(this.memory, null);
+  /** Of places, and of what is everywhere. */
+  readonly #trees = new RowTrees(this.memory, null);
+  readonly #insee = new PlaceTable(this.#trees);
+  readonly #departments = new PlaceTable(this.#trees);
+  readonly #zipcodes = new PlaceTable(this.#trees);
+  readonly #stems = new PlaceTable(this.#trees);
+  #everywhere = 0;
   readonly #areas = new AreaTree(this.memory);
   #rowCount = 0;
   /** Of the property at hand. */
@@ -55,7 +57,7 @@ export class CandidateRows implements LeafList {
     for (const circle of places.circles) this.#areas.insert(areaRow(row, circle, attention));
     row.attention = attention;
     const count = rowCountOf(places);
-    if (count === 0) this.#everywhere.insert(row);
+    if (count === 0) this.#everywhere = this.#trees.insert(this.#everywhere, row);
     this.#rowCount += Math.max(count, 1);
   }
 
@@ -68,7 +70,7 @@ export class CandidateRows implements LeafList {
     for (const circle of places.circles) this.#areas.remove(areaRow(row, circle, attention));
     row.attention = attention;
     const count = rowCountOf(places);
-    if (count === 0) this.#everywhere.remove(row);
+    if (count === 0) this.#everywhere = this.#trees.remove(this.#everywhere, row);
     this.#rowCount -= Math.max(count, 1);
   }
 
@@ -80,10 +82,10 @@ export class CandidateRows implements LeafList {
     this.#take = take;
     const { facts } = view;
     this.#hasArea = false;
-    for (const code of view.inseeCodes) this.#visitTree(this.#insee.treeOf(code));
-    this.#visitTree(this.#departments.treeOf(view.departmentCode));
-    for (const code of view.zipcodes) this.#visitTree(this.#zipcodes.treeOf(code));
-    if (this.#stems.size > 0) for (const stem of presentStems()) this.#visitTree(this.#stems.treeOf(stem));
+    for (const code of view.inseeCodes) this.#visitTree(this.#insee.rootOf(code));
+    this.#visitTree(this.#departments.rootOf(view.departmentCode));
+    for (const code of view.zipcodes) this.#visitTree(this.#zipcodes.rootOf(code));
+    if (this.#stems.size > 0) for (const stem of presentStems()) this.#visitTree(this.#stems.rootOf(stem));
     this.#visitTree(this.#everywhere);
     this.#flush();
     if (facts.lat === null || facts.lon === null) return;
@@ -103,30 +105,22 @@ export class CandidateRows implements LeafList {
     }
   }
 
-  addLeaf({ firstChunk, chunks, rowCount }: Leaf): void {
-    if (rowCount <= CHUNK_ROWS_MAX) {
-      this.addRows(firstChunk, rowCount);
-      return;
-    }
-    for (let i = 0, left = rowCount; i < chunks.length; i++, left -= CHUNK_ROWS_MAX) {
-      this.addRows(chunks[i] as number, Math.min(CHUNK_ROWS_MAX, left));
-    }
-  }
-
-  #visitTree(tree: RowTree | undefined): void {
-    if (tree === undefined) return;
+  #visitTree(root: number): void {
+    if (root === 0) return;
     const { typeBit, transactionBit } = this.#view as PropertyView;
-    this.#visit(tree.root, typeBit, transactionBit);
+    this.#visit(root, typeBit, transactionBit);
   }
 
-  #visit(node: TreeNode, typeBit: number, transactionBit: number): void {
-    if ((node.accepts & typeBit) === 0 || (node.accepts & transactionBit) === 0) return;
-    if (node instanceof Leaf) {
-      this.addLeaf(node);
+  #visit(node: number, typeBit: number, transactionBit: number): void {
+    const { integers } = this.memory;
+    const accepts = integers[node + NODE_ACCEPTS] as number;
+    if ((accepts & typeBit) === 0 || (accepts & transactionBit) === 0) return;
+    if (integers[node + AXIS] === IS_LEAF) {
+      this.addRows(integers[node + CHUNK] as number, integers[node + ROWS] as number);
       return;
     }
-    this.#visit(node.left, typeBit, transactionBit);
-    this.#visit(node.right, typeBit, transactionBit);
+    this.#visit(integers[node + LEFT] as number, typeBit, transactionBit);
+    this.#visit(integers[node + RIGHT] as number, typeBit, transactionBit);
   }
 
   #flush(): void {

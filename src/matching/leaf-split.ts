@@ -5,9 +5,9 @@
  */
 
 import { type Box, writeBoxOfRow } from './area-geometry.ts';
-import type { Leaf } from './leaf.ts';
 import {
   type GroupMemory,
+  groupBytes,
   LANES,
   LATITUDES,
   LONGITUDES,
@@ -16,18 +16,20 @@ import {
   NEEDS_SALE,
   NUMBERS,
   REACHES,
+  type Row,
   TYPES,
 } from './row-groups.ts';
 
-export const AXIS_LATITUDE = 0;
-export const AXIS_LONGITUDE = 1;
-export const AXIS_REACH = 2;
+/** Zero is a leaf. */
+export const AXIS_LATITUDE = 1;
+export const AXIS_LONGITUDE = 2;
+export const AXIS_REACH = 3;
 /** `at`: a `NEEDS` bit. */
-export const AXIS_NEEDS = 3;
+export const AXIS_NEEDS = 4;
 /** `at`: a set of types; rows that accept no others go right. */
-export const AXIS_TYPES = 4;
+export const AXIS_TYPES = 5;
 /** `at`: a bit of the search number; bounds a removal where nothing else tells rows apart. */
-export const AXIS_NUMBER = 5;
+export const AXIS_NUMBER = 6;
 
 /** Kinds of property that a row accepts: its `TYPES`, and a bit for a sale, a rent and an unknown transaction. */
 export const ACCEPTS_SALE = 0x100;
@@ -38,6 +40,26 @@ export function acceptsOf(types: number, needs: number): number {
   if ((needs & NEEDS_SALE) !== 0) return types | ACCEPTS_SALE;
   if ((needs & NEEDS_RENT) !== 0) return types | ACCEPTS_RENT;
   return types | ACCEPTS_SALE | ACCEPTS_RENT | ACCEPTS_UNKNOWN_TRANSACTION;
+}
+
+/** What an axis compares. */
+type AxisValues = Pick<Row, 'number' | 'types' | 'needs' | 'latitude' | 'longitude' | 'reach'>;
+
+export function goesRight(axis: number, at: number, row: AxisValues): boolean {
+  switch (axis) {
+    case AXIS_LATITUDE:
+      return row.latitude >= at;
+    case AXIS_LONGITUDE:
+      return row.longitude >= at;
+    case AXIS_REACH:
+      return row.reach >= at;
+    case AXIS_NEEDS:
+      return (row.needs & at) !== 0;
+    case AXIS_TYPES:
+      return (row.types & ~at) === 0;
+    default:
+      return ((row.number >>> at) & 1) !== 0;
+  }
 }
 
 export interface ChosenSplit {
@@ -51,6 +73,10 @@ const GAIN_MIN = 0.1;
 const ALIKE_ROWS_MAX = 512;
 /** Shares of French adverts by type code, then of unknown type. They steer speed, never answers. */
 const TYPE_SHARES = [0.5, 0.3, 0.02, 0.04, 0.03, 0.07, 0.03, 0.01];
+/** Of every set of types. */
+const SET_SHARES = Float64Array.from({ length: 1 << TYPE_SHARES.length }, (_, set) =>
+  TYPE_SHARES.reduce((sum, share, code) => sum + ((set >> code) & 1) * share, 0),
+);
 const SALE_SHARE = 0.65;
 /** Apartments, houses, both, land, any other single type. */
 const TYPE_SETS = [1, 2, 3, 32, 4, 8, 16, 64];
@@ -63,6 +89,7 @@ interface Columns {
   reaches: Float64Array;
   boxes: Float64Array;
   accepts: Int32Array;
+  numbers: Int32Array;
   needs: Uint8Array;
   types: Uint8Array;
   isRight: Uint8Array;
@@ -78,6 +105,7 @@ function createColumns(rowCount: number): Columns {
     reaches: new Float64Array(rowCount),
     boxes: new Float64Array(4 * rowCount),
     accepts: new Int32Array(rowCount),
+    numbers: new Int32Array(rowCount),
     needs: new Uint8Array(rowCount),
     types: new Uint8Array(rowCount),
     isRight: new Uint8Array(rowCount),
@@ -85,16 +113,23 @@ function createColumns(rowCount: number): Columns {
   };
 }
 
-/** Null when no cut pays. */
-export function chooseSplit(memory: GroupMemory, leaf: Leaf, hasArea: boolean): ChosenSplit | null {
-  const { rowCount } = leaf;
+/** Weighs the cut that `isRight` tells of. */
+type Consider = (axis: number, at: number) => void;
+
+/** Where to cut the rows of a chunk; null when no cut pays. */
+export function chooseSplit(
+  memory: GroupMemory,
+  chunk: number,
+  rowCount: number,
+  hasArea: boolean,
+): ChosenSplit | null {
   if (rowCount > columns.accepts.length) columns = createColumns(2 * rowCount);
-  readColumns(memory, leaf, hasArea);
+  readColumns(memory, chunk, rowCount, hasArea);
   columns.isRight.fill(0, 0, rowCount);
   const costBefore = costOfSide(0, rowCount, hasArea);
   let best: ChosenSplit | null = null;
   let bestCost = costBefore * (1 - GAIN_MIN);
-  const consider = (axis: number, at: number): void => {
+  const consider: Consider = (axis, at) => {
     const cost = costOfSide(0, rowCount, hasArea) + costOfSide(1, rowCount, hasArea);
     if (cost >= bestCost) return;
     bestCost = cost;
@@ -114,23 +149,28 @@ export function chooseSplit(memory: GroupMemory, leaf: Leaf, hasArea: boolean): 
     considerMiddle(AXIS_LONGITUDE, columns.longitudes, rowCount, consider);
     considerMiddle(AXIS_REACH, columns.reaches, rowCount, consider);
   }
-  if (best === null && rowCount >= ALIKE_ROWS_MAX) return splitByNumber(memory, leaf, hasArea);
+  if (best === null && rowCount >= ALIKE_ROWS_MAX) return splitByNumber(rowCount);
   return best;
 }
 
-function readColumns(memory: GroupMemory, leaf: Leaf, hasArea: boolean): void {
-  const { bytes, floats } = memory;
+function readColumns(
+  { bytes, integers, floats }: GroupMemory,
+  chunk: number,
+  rowCount: number,
+  hasArea: boolean,
+): void {
   const box: Box = { minX: 0, minY: 0, maxX: 0, maxY: 0 };
-  for (let row = 0; row < leaf.rowCount; row++) {
-    const group = leaf.groupAt(row, hasArea);
-    const lane = row & (LANES - 1);
+  for (let row = 0; row < rowCount; row++) {
+    const group = chunk + Math.floor(row / LANES) * groupBytes(hasArea);
+    const lane = row % LANES;
     const types = bytes[group + lane + TYPES] as number;
     const needs = bytes[group + lane + NEEDS] as number;
     columns.types[row] = types;
     columns.needs[row] = needs;
     columns.accepts[row] = acceptsOf(types, needs);
-    if (!hasArea) continue;
     const word = (group >> 2) + lane;
+    columns.numbers[row] = integers[word + (NUMBERS >> 2)] as number;
+    if (!hasArea) continue;
     const latitude = floats[word + (LATITUDES >> 2)] as number;
     const longitude = floats[word + (LONGITUDES >> 2)] as number;
     const reach = floats[word + (REACHES >> 2)] as number;
@@ -146,22 +186,20 @@ function readColumns(memory: GroupMemory, leaf: Leaf, hasArea: boolean): void {
 }
 
 /** Cuts at the middle value, or where the middle value begins or ends when many rows share it. */
-function considerMiddle(
-  axis: number,
-  values: Float64Array,
-  rowCount: number,
-  consider: (axis: number, at: number) => void,
-): void {
+function considerMiddle(axis: number, values: Float64Array, rowCount: number, consider: Consider): void {
   const sorted = columns.sorted.subarray(0, rowCount);
   sorted.set(values.subarray(0, rowCount));
   sorted.sort();
   const middle = sorted[rowCount >> 1] as number;
-  const above = sorted.find((value) => value > middle);
-  for (const at of [middle, above]) {
-    if (at === undefined || at === sorted[0]) continue;
-    for (let row = 0; row < rowCount; row++) columns.isRight[row] = (values[row] as number) >= at ? 1 : 0;
-    consider(axis, at);
-  }
+  if (middle > (sorted[0] as number)) considerCut(axis, middle, values, rowCount, consider);
+  let above = rowCount >> 1;
+  while (above < rowCount && sorted[above] === middle) above += 1;
+  if (above < rowCount) considerCut(axis, sorted[above] as number, values, rowCount, consider);
+}
+
+function considerCut(axis: number, at: number, values: Float64Array, rowCount: number, consider: Consider): void {
+  for (let row = 0; row < rowCount; row++) columns.isRight[row] = (values[row] as number) >= at ? 1 : 0;
+  consider(axis, at);
 }
 
 /** Rows on that side times the chance that a property visits it. */
@@ -189,23 +227,19 @@ function costOfSide(side: number, rowCount: number, hasArea: boolean): number {
 }
 
 function shareOf(accepted: number): number {
-  let types = 0;
-  for (const [code, share] of TYPE_SHARES.entries()) if ((accepted >> code) & 1) types += share;
+  const types = SET_SHARES[accepted % SET_SHARES.length] as number;
   const sales = (accepted & ACCEPTS_SALE) !== 0 ? SALE_SHARE : 0;
   return types * (sales + ((accepted & ACCEPTS_RENT) !== 0 ? 1 - SALE_SHARE : 0));
 }
 
 /** The bit of the search numbers that cuts most evenly. */
-function splitByNumber(memory: GroupMemory, leaf: Leaf, hasArea: boolean): ChosenSplit | null {
+function splitByNumber(rowCount: number): ChosenSplit | null {
   let best: ChosenSplit | null = null;
   let bestCount = 0;
   for (let bit = 0; bit < NUMBER_BITS; bit++) {
     let count = 0;
-    for (let row = 0; row < leaf.rowCount; row++) {
-      const word = (leaf.groupAt(row, hasArea) >> 2) + (row & (LANES - 1));
-      count += ((memory.integers[word + (NUMBERS >> 2)] as number) >>> bit) & 1;
-    }
-    const smaller = Math.min(count, leaf.rowCount - count);
+    for (let row = 0; row < rowCount; row++) count += ((columns.numbers[row] as number) >>> bit) & 1;
+    const smaller = Math.min(count, rowCount - count);
     if (smaller <= bestCount) continue;
     bestCount = smaller;
     best = { axis: AXIS_NUMBER, at: bit };

@@ -1,43 +1,44 @@
 /** Row trees by the code of a place: those of communes, departments, zip codes and required stems, made and dropped as needed. */
 
-import type { GroupMemory, Row } from './row-groups.ts';
-import { RowTree } from './row-tree.ts';
+import type { Row } from './row-groups.ts';
+import type { RowTrees } from './row-tree.ts';
 
 export class PlaceTable {
-  readonly #memory: GroupMemory;
-  readonly #trees: (RowTree | undefined)[] = [];
+  readonly #trees: RowTrees;
+  /** By code; 0 is no tree. */
+  #roots = new Int32Array(1024);
   #size = 0;
 
-  constructor(memory: GroupMemory) {
-    this.#memory = memory;
+  constructor(trees: RowTrees) {
+    this.#trees = trees;
   }
 
   get size(): number {
     return this.#size;
   }
 
-  /** Code 0, of what no search names, has no tree. */
-  treeOf(code: number): RowTree | undefined {
-    return this.#trees[code];
+  /** 0 for code 0, of what no search names, and for every other without rows. */
+  rootOf(code: number): number {
+    return this.#roots[code] ?? 0;
   }
 
   insert(code: number, row: Row): void {
-    let tree = this.#trees[code];
-    if (tree === undefined) {
-      while (this.#trees.length <= code) this.#trees.push(undefined);
-      tree = new RowTree(this.#memory, null);
-      this.#trees[code] = tree;
-      this.#size += 1;
-    }
-    tree.insert(row);
+    if (code >= this.#roots.length) this.#makeRoom(2 * code);
+    const root = this.#roots[code] as number;
+    if (root === 0) this.#size += 1;
+    this.#roots[code] = this.#trees.insert(root, row);
   }
 
   /** `row` is there. */
   remove(code: number, row: Row): void {
-    const tree = this.#trees[code] as RowTree;
-    tree.remove(row);
-    if (!tree.isEmpty) return;
-    this.#trees[code] = undefined;
-    this.#size -= 1;
+    const root = this.#trees.remove(this.#roots[code] as number, row);
+    this.#roots[code] = root;
+    if (root === 0) this.#size -= 1;
+  }
+
+  #makeRoom(length: number): void {
+    const longer = new Int32Array(length);
+    longer.set(this.#roots);
+    this.#roots = longer;
   }
 }

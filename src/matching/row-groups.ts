@@ -1,7 +1,7 @@
 /**
  * The memory that the kernel reads: rows in groups of sixteen, one row a lane. In a group every column is one vector,
- * so that testing a group touches six to nine neighbouring cache lines and nothing else. Groups lie in chunks of at most
- * eight, carved from slabs and reused through free lists: adding or removing a row never copies more than a chunk.
+ * so that testing a group touches six to nine neighbouring cache lines and nothing else. The groups of a leaf lie side by
+ * side in a chunk, carved from a slab and reused through free lists: adding or removing a row never copies more than that.
  *
  * A row is one search in one area: its quantised bounds, what it needs, and for circles and polygons a centre and a
  * reach. An unused lane accepts no property type and so never passes.
@@ -51,10 +51,8 @@ export const REPEATS = 4;
 /** Likewise, but only a property with several INSEE codes. */
 export const REPEATS_BY_INSEE = 8;
 
-/** Groups of one leaf lie side by side in chunks of 1, 2, 4 or 8. */
-export const CHUNK_LOG2_MAX = 3;
-export const CHUNK_ROWS_LOG2_MAX = 7;
-export const CHUNK_ROWS_MAX = 1 << CHUNK_ROWS_LOG2_MAX;
+/** A chunk has 2^0 to 2^this groups: as many as the memory can hold. */
+const CHUNK_LOG2_MAX = 21;
 
 const WASM_PAGE_BYTES = 65_536;
 const GROWTH_PAGES = 64;
@@ -94,8 +92,9 @@ export function createRow(): Row {
 }
 
 /**
- * Where the kernel and this thread meet. The views are replaced when the memory grows: never keep them. No other thread
- * sees it; it is a shared memory because V8 takes the growth of any other for a reason to mark its whole heap.
+ * Where the kernel and this thread meet. The views are replaced when the memory grows; old ones end where it ended. No
+ * other thread sees it: it is a shared memory because V8 takes the growth of any other for a reason to mark its whole
+ * heap.
  */
 export class GroupMemory {
   readonly memory: WebAssembly.Memory;
@@ -167,6 +166,19 @@ export class GroupMemory {
     this.floats[word + (REACHES >> 2)] = row.reach;
   }
 
+  /** Reads what tells the row from others: number, kinds and area. */
+  readKeys(group: number, lane: number, row: Row, hasArea: boolean): void {
+    const { bytes, integers, floats } = this;
+    const word = (group >> 2) + lane;
+    row.number = integers[word + (NUMBERS >> 2)] as number;
+    row.types = bytes[group + lane + TYPES] as number;
+    row.needs = bytes[group + lane + NEEDS] as number;
+    if (!hasArea) return;
+    row.latitude = floats[word + (LATITUDES >> 2)] as number;
+    row.longitude = floats[word + (LONGITUDES >> 2)] as number;
+    row.reach = floats[word + (REACHES >> 2)] as number;
+  }
+
   /** Copies one row; both groups are of the same kind. */
   copy(fromGroup: number, fromLane: number, toGroup: number, toLane: number, hasArea: boolean): void {
     const { bytes, integers } = this;
@@ -188,21 +200,28 @@ export class GroupMemory {
     this.bytes[group + lane + TYPES] = 0;
   }
 
+  /** The address of so many bytes of zeros that were never used; a multiple of a cache line. */
+  carve(byteCount: number): number {
+    const address = this.#carvedBytes;
+    const missing = address + byteCount - this.bytes.length;
+    if (missing > 0) this.#grow(Math.max(GROWTH_PAGES, Math.ceil(missing / WASM_PAGE_BYTES)));
+    this.#carvedBytes = address + byteCount;
+    return address;
+  }
+
   #carveSlab(log2: number, hasArea: boolean): void {
     const list = freeList(log2, hasArea);
     const chunkBytes = groupBytes(hasArea) << log2;
-    const first = this.#carvedBytes;
-    const end = first + groupBytes(hasArea) * SLAB_GROUPS;
-    if (end > this.bytes.length) this.#grow();
-    this.#carvedBytes = end;
-    for (let chunk = end - chunkBytes; chunk >= first; chunk -= chunkBytes) {
+    const slabBytes = Math.max(groupBytes(hasArea) * SLAB_GROUPS, chunkBytes);
+    const first = this.carve(slabBytes);
+    for (let chunk = first + slabBytes - chunkBytes; chunk >= first; chunk -= chunkBytes) {
       this.integers[chunk >> 2] = this.#free[list] as number;
       this.#free[list] = chunk;
     }
   }
 
-  #grow(): void {
-    this.memory.grow(GROWTH_PAGES);
+  #grow(pages: number): void {
+    this.memory.grow(pages);
     this.bytes = new Uint8Array(this.memory.buffer);
     this.codes = new Int8Array(this.memory.buffer);
     this.integers = new Int32Array(this.memory.buffer);

@@ -2,20 +2,14 @@
  * The rows of one place, or of all circles and polygons: leaves of row groups under a binary tree that says where a
  * row belongs. A full leaf splits along the axis that spares most future visits (`leaf-split`). Axes compare what a row
  * itself holds, so a removal finds its leaf the way the insertion did, and no table of row positions is kept.
+ *
+ * A tree is the number of its root, which changes as leaves split and merge; a tree without rows is 0.
  */
 
 import { type Box, writeBoxOfRow } from './area-geometry.ts';
-import { appendLane, giveBackChunks, Leaf, type Split, type TreeNode } from './leaf.ts';
+import { acceptsOf, chooseSplit, goesRight } from './leaf-split.ts';
 import {
-  AXIS_LATITUDE,
-  AXIS_LONGITUDE,
-  AXIS_NEEDS,
-  AXIS_REACH,
-  AXIS_TYPES,
-  acceptsOf,
-  chooseSplit,
-} from './leaf-split.ts';
-import {
+  createRow,
   type GroupMemory,
   LANES,
   LATITUDES,
@@ -26,6 +20,24 @@ import {
   type Row,
   TYPES,
 } from './row-groups.ts';
+import {
+  AT,
+  AXIS,
+  BOX,
+  CHUNK,
+  IS_LEAF,
+  LEFT,
+  MAX_X,
+  MAX_Y,
+  MIN_X,
+  MIN_Y,
+  NODE_ACCEPTS,
+  PARENT,
+  REMOVALS,
+  RIGHT,
+  ROWS,
+  TreeNodes,
+} from './tree-nodes.ts';
 
 /** Rows at which a leaf tries to split, and again at every doubling. */
 export const LEAF_ROWS = 128;
@@ -37,227 +49,220 @@ const BOX_SLACK = 0.05;
 /** Told of every leaf of an area tree, so that the R-tree follows. */
 export interface LeafWatcher {
   /** The rows of the leaf have changed. */
-  update(leaf: Leaf): void;
-  /** The leaf has no box yet, or one that `box` outgrew. */
-  place(leaf: Leaf, box: Box): void;
-  forget(leaf: Leaf): void;
+  update(leaf: number): void;
+  /** The leaf has no box yet, or one other than `box`, which is only lent. */
+  place(leaf: number, box: Box): void;
+  /** The leaf is about to go. */
+  forget(leaf: number): void;
 }
 
 const rowBox: Box = { minX: 0, minY: 0, maxX: 0, maxY: 0 };
+const leafBox: Box = { minX: 0, minY: 0, maxX: 0, maxY: 0 };
+const movedRow = createRow();
 
-export class RowTree {
-  root: TreeNode = new Leaf();
+export class RowTrees {
   readonly #memory: GroupMemory;
-  /** Null for a place's tree, whose rows have no area. */
+  readonly #nodes: TreeNodes;
+  /** Null for trees of places, whose rows have no area. */
   readonly #watcher: LeafWatcher | null;
+  /** Of the tree at hand. */
+  #root = 0;
 
   constructor(memory: GroupMemory, watcher: LeafWatcher | null) {
     this.#memory = memory;
+    this.#nodes = new TreeNodes(memory, watcher !== null);
     this.#watcher = watcher;
-  }
-
-  get isEmpty(): boolean {
-    return this.root instanceof Leaf && this.root.rowCount === 0;
   }
 
   get #hasArea(): boolean {
     return this.#watcher !== null;
   }
 
-  insert(row: Row): void {
+  /** Returns the root as it is then. */
+  insert(root: number, row: Row): number {
+    this.#root = root === 0 ? this.#nodes.createLeaf() : root;
     const accepts = acceptsOf(row.types, row.needs);
-    let node = this.root;
-    while (!(node instanceof Leaf)) {
-      node.accepts |= accepts;
-      node = goesRight(node, row) ? node.right : node.left;
-    }
-    const leaf = node;
-    const position = appendLane(leaf, this.#memory, this.#hasArea);
-    const group = leaf.groupAt(position, this.#hasArea);
-    this.#memory.write(group, position % LANES, row, this.#hasArea);
-    leaf.accepts |= accepts;
+    const leaf = this.#leafOf(row, accepts);
+    const position = this.#nodes.appendLane(leaf);
+    this.#memory.write(this.#nodes.groupAt(leaf, position), position % LANES, row, this.#hasArea);
     if (this.#watcher !== null) {
       writeBoxOfRow(row.latitude, row.longitude, row.reach, rowBox);
       this.#cover(leaf, rowBox);
       this.#watcher.update(leaf);
     }
-    if (leaf.rowCount >= LEAF_ROWS && (leaf.rowCount & (leaf.rowCount - 1)) === 0) this.#split(leaf);
+    const rowCount = position + 1;
+    if (rowCount >= LEAF_ROWS && (rowCount & (rowCount - 1)) === 0) this.#split(leaf);
+    return this.#root;
   }
 
-  /** `row` is in the tree and given as it was inserted; the bounds do not matter. */
-  remove(row: Row): void {
-    const leaf = this.#leafOf(row);
+  /** `row` is in the tree and given as it was inserted; the bounds do not matter. Returns the root as it is then. */
+  remove(root: number, row: Row): number {
+    this.#root = root;
+    const leaf = this.#leafOf(row, 0);
+    this.#removeAt(leaf, this.#positionOf(leaf, row));
+    return this.#root;
+  }
+
+  /** The leaf where the row belongs; all on the way to it accept those kinds from now on. */
+  #leafOf(row: Row, accepts: number): number {
+    const { integers, floats } = this.#memory;
+    let node = this.#root;
+    while (true) {
+      integers[node + NODE_ACCEPTS] = (integers[node + NODE_ACCEPTS] as number) | accepts;
+      const axis = integers[node + AXIS] as number;
+      if (axis === IS_LEAF) return node;
+      node = integers[node + (goesRight(axis, floats[node + AT] as number, row) ? RIGHT : LEFT)] as number;
+    }
+  }
+
+  #positionOf(leaf: number, row: Row): number {
     const { integers, floats } = this.#memory;
     const { number } = row;
-    for (let position = 0; position < leaf.rowCount; position += LANES) {
-      const group = leaf.groupAt(position, this.#hasArea);
-      const lanes = Math.min(LANES, leaf.rowCount - position);
-      const numbers = (group + NUMBERS) >> 2;
+    const rowCount = integers[leaf + ROWS] as number;
+    for (let position = 0; position < rowCount; position += LANES) {
+      const first = this.#nodes.groupAt(leaf, position) >> 2;
+      const lanes = Math.min(LANES, rowCount - position);
       for (let lane = 0; lane < lanes; lane++) {
-        if (integers[numbers + lane] !== number) continue;
-        if (this.#watcher !== null && !isAreaOf(floats, (group >> 2) + lane, row)) continue;
-        this.#removeAt(leaf, group, lane);
-        return;
+        if (integers[first + (NUMBERS >> 2) + lane] !== number) continue;
+        if (this.#watcher === null || isAreaOf(floats, first + lane, row)) return position + lane;
       }
     }
     throw new Error(`search ${number} has lost a row`);
   }
 
-  #leafOf(row: Row): Leaf {
-    let node = this.root;
-    while (!(node instanceof Leaf)) node = goesRight(node, row) ? node.right : node.left;
-    return node;
-  }
-
   /** The last row takes the place of the removed one. */
-  #removeAt(leaf: Leaf, group: number, lane: number): void {
-    const last = leaf.rowCount - 1;
-    const lastGroup = leaf.groupAt(last, this.#hasArea);
-    const lastLane = last & (LANES - 1);
-    if (lastGroup !== group || lastLane !== lane) this.#memory.copy(lastGroup, lastLane, group, lane, this.#hasArea);
-    this.#memory.clear(lastGroup, lastLane);
-    leaf.rowCount = last;
-    leaf.removals += 1;
-    giveBackChunks(leaf, this.#memory, this.#hasArea);
-    if (leaf.parent !== null && leaf.rowCount <= MERGE_ROWS && this.#merge(leaf)) return;
-    if (leaf.rowCount === 0) this.#empty(leaf);
-    else if (leaf.removals >= STALE_REMOVALS) this.#narrow(leaf);
+  #removeAt(leaf: number, position: number): void {
+    const { integers } = this.#memory;
+    const last = (integers[leaf + ROWS] as number) - 1;
+    const lastGroup = this.#nodes.groupAt(leaf, last);
+    if (position !== last) {
+      const group = this.#nodes.groupAt(leaf, position);
+      this.#memory.copy(lastGroup, last % LANES, group, position % LANES, this.#hasArea);
+    }
+    this.#memory.clear(lastGroup, last % LANES);
+    this.#nodes.dropLane(leaf);
+    integers[leaf + REMOVALS] = (integers[leaf + REMOVALS] as number) + 1;
+    if (last <= MERGE_ROWS && this.#merge(leaf)) return;
+    if ((integers[leaf + REMOVALS] as number) >= STALE_REMOVALS) this.#narrow(leaf);
     this.#watcher?.update(leaf);
   }
 
-  #empty(leaf: Leaf): void {
-    leaf.accepts = 0;
-    leaf.removals = 0;
-    if (leaf.box !== null) this.#watcher?.forget(leaf);
-  }
-
   /** Moves the rows of a small leaf to its sibling, when that is a small leaf too. */
-  #merge(leaf: Leaf): boolean {
-    const parent = leaf.parent as Split;
-    const sibling = parent.left === leaf ? parent.right : parent.left;
-    if (leaf.rowCount > 0 && !(sibling instanceof Leaf && sibling.rowCount + leaf.rowCount <= MERGE_ROWS)) return false;
-    if (sibling instanceof Leaf) this.#moveRows(leaf, () => sibling);
-    this.#empty(leaf);
+  #merge(leaf: number): boolean {
+    const { integers } = this.#memory;
+    const parent = integers[leaf + PARENT] as number;
+    const rowCount = integers[leaf + ROWS] as number;
+    if (parent === 0) {
+      if (rowCount > 0) return false;
+      this.#discard(leaf);
+      this.#root = 0;
+      return true;
+    }
+    const sibling = integers[parent + (integers[parent + LEFT] === leaf ? RIGHT : LEFT)] as number;
+    if (rowCount > 0) {
+      if (integers[sibling + AXIS] !== IS_LEAF || (integers[sibling + ROWS] as number) + rowCount > MERGE_ROWS) {
+        return false;
+      }
+      for (let position = 0; position < rowCount; position++) this.#copyRow(leaf, position, sibling);
+      this.#narrow(sibling);
+    }
+    this.#discard(leaf);
     this.#replace(parent, sibling);
+    this.#nodes.free(parent);
     return true;
   }
 
-  #split(leaf: Leaf): void {
-    const chosen = chooseSplit(this.#memory, leaf, this.#hasArea);
+  #split(leaf: number): void {
+    const { integers } = this.#memory;
+    const rowCount = integers[leaf + ROWS] as number;
+    const chosen = chooseSplit(this.#memory, integers[leaf + CHUNK] as number, rowCount, this.#hasArea);
     if (chosen === null) return;
-    const left = new Leaf();
-    const right = new Leaf();
-    const split: Split = { parent: null, axis: chosen.axis, at: chosen.at, left, right, accepts: leaf.accepts };
-    const row = { number: 0, types: 0, needs: 0, latitude: 0, longitude: 0, reach: 0 };
-    this.#replace(leaf, split);
-    left.parent = split;
-    right.parent = split;
-    this.#moveRows(leaf, (group, lane) => {
-      this.#readAxes(group, lane, row);
-      return goesRight(split, row) ? right : left;
-    });
-    this.#empty(leaf);
-  }
-
-  #replace(node: TreeNode, replacement: TreeNode): void {
-    const { parent } = node;
-    replacement.parent = parent;
-    if (parent === null) this.root = replacement;
-    else if (parent.left === node) parent.left = replacement;
-    else parent.right = replacement;
-  }
-
-  #moveRows(from: Leaf, target: (group: number, lane: number) => Leaf): void {
-    const touched = new Set<Leaf>();
-    for (let position = 0; position < from.rowCount; position++) {
-      const group = from.groupAt(position, this.#hasArea);
-      const lane = position & (LANES - 1);
-      const leaf = target(group, lane);
-      const to = appendLane(leaf, this.#memory, this.#hasArea);
-      this.#memory.copy(group, lane, leaf.groupAt(to, this.#hasArea), to % LANES, this.#hasArea);
-      touched.add(leaf);
+    const left = this.#nodes.createLeaf();
+    const right = this.#nodes.createLeaf();
+    for (let position = 0; position < rowCount; position++) {
+      this.#memory.readKeys(this.#nodes.groupAt(leaf, position), position % LANES, movedRow, this.#hasArea);
+      this.#copyRow(leaf, position, goesRight(chosen.axis, chosen.at, movedRow) ? right : left);
     }
-    for (const chunk of from.chunks) this.#memory.free(chunk, from.chunkLog2, this.#hasArea);
-    from.chunks = [];
-    from.rowCount = 0;
-    for (const leaf of touched) this.#narrow(leaf);
+    const split = this.#nodes.createSplit(chosen.axis, chosen.at, left, right);
+    this.#replace(leaf, split);
+    this.#discard(leaf);
+    this.#narrow(left);
+    this.#narrow(right);
+    this.#memory.integers[split + NODE_ACCEPTS] = this.#acceptsOf(left) | this.#acceptsOf(right);
+  }
+
+  #acceptsOf(node: number): number {
+    return this.#memory.integers[node + NODE_ACCEPTS] as number;
+  }
+
+  #discard(leaf: number): void {
+    this.#watcher?.forget(leaf);
+    this.#nodes.freeLeaf(leaf);
+  }
+
+  #replace(node: number, replacement: number): void {
+    const { integers } = this.#memory;
+    const parent = integers[node + PARENT] as number;
+    integers[replacement + PARENT] = parent;
+    if (parent === 0) this.#root = replacement;
+    else integers[parent + (integers[parent + LEFT] === node ? LEFT : RIGHT)] = replacement;
+  }
+
+  #copyRow(from: number, position: number, to: number): void {
+    const target = this.#nodes.appendLane(to);
+    const group = this.#nodes.groupAt(from, position);
+    this.#memory.copy(group, position % LANES, this.#nodes.groupAt(to, target), target % LANES, this.#hasArea);
   }
 
   /** Accepted kinds and box from the rows alone. */
-  #narrow(leaf: Leaf): void {
-    const { bytes, floats } = this.#memory;
-    const box: Box = { minX: Infinity, minY: Infinity, maxX: -Infinity, maxY: -Infinity };
-    leaf.accepts = 0;
-    leaf.removals = 0;
-    for (let position = 0; position < leaf.rowCount; position++) {
-      const group = leaf.groupAt(position, this.#hasArea);
-      const lane = position & (LANES - 1);
-      leaf.accepts |= acceptsOf(bytes[group + lane + TYPES] as number, bytes[group + lane + NEEDS] as number);
+  #narrow(leaf: number): void {
+    const { bytes, integers, floats } = this.#memory;
+    const rowCount = integers[leaf + ROWS] as number;
+    let accepts = 0;
+    leafBox.minX = leafBox.minY = Infinity;
+    leafBox.maxX = leafBox.maxY = -Infinity;
+    for (let position = 0; position < rowCount; position++) {
+      const group = this.#nodes.groupAt(leaf, position);
+      const lane = position % LANES;
+      accepts |= acceptsOf(bytes[group + lane + TYPES] as number, bytes[group + lane + NEEDS] as number);
       if (this.#watcher === null) continue;
       const word = (group >> 2) + lane;
-      const latitude = floats[word + (LATITUDES >> 2)] as number;
       writeBoxOfRow(
-        latitude,
+        floats[word + (LATITUDES >> 2)] as number,
         floats[word + (LONGITUDES >> 2)] as number,
         floats[word + (REACHES >> 2)] as number,
         rowBox,
       );
-      box.minX = Math.min(box.minX, rowBox.minX);
-      box.minY = Math.min(box.minY, rowBox.minY);
-      box.maxX = Math.max(box.maxX, rowBox.maxX);
-      box.maxY = Math.max(box.maxY, rowBox.maxY);
+      leafBox.minX = Math.min(leafBox.minX, rowBox.minX);
+      leafBox.minY = Math.min(leafBox.minY, rowBox.minY);
+      leafBox.maxX = Math.max(leafBox.maxX, rowBox.maxX);
+      leafBox.maxY = Math.max(leafBox.maxY, rowBox.maxY);
     }
-    this.#watcher?.place(leaf, box);
+    integers[leaf + NODE_ACCEPTS] = accepts;
+    integers[leaf + REMOVALS] = 0;
+    this.#watcher?.place(leaf, leafBox);
     this.#watcher?.update(leaf);
   }
 
   /** Widens the leaf's box with some slack, so that most insertions leave the R-tree alone. */
-  #cover(leaf: Leaf, row: Box): void {
-    const { box } = leaf;
-    if (box === null) {
+  #cover(leaf: number, row: Box): void {
+    const { integers } = this.#memory;
+    if (integers[leaf + BOX] === 0) {
       this.#watcher?.place(leaf, row);
       return;
     }
-    if (row.minX >= box.minX && row.maxX <= box.maxX && row.minY >= box.minY && row.maxY <= box.maxY) return;
-    const slackX = (Math.max(box.maxX, row.maxX) - Math.min(box.minX, row.minX)) * BOX_SLACK;
-    const slackY = (Math.max(box.maxY, row.maxY) - Math.min(box.minY, row.minY)) * BOX_SLACK;
-    this.#watcher?.place(leaf, {
-      minX: row.minX < box.minX ? row.minX - slackX : box.minX,
-      minY: row.minY < box.minY ? row.minY - slackY : box.minY,
-      maxX: row.maxX > box.maxX ? row.maxX + slackX : box.maxX,
-      maxY: row.maxY > box.maxY ? row.maxY + slackY : box.maxY,
-    });
-  }
-
-  #readAxes(group: number, lane: number, row: AxisValues): void {
-    const { bytes, integers, floats } = this.#memory;
-    const word = (group >> 2) + lane;
-    row.number = integers[word + (NUMBERS >> 2)] as number;
-    row.types = bytes[group + lane + TYPES] as number;
-    row.needs = bytes[group + lane + NEEDS] as number;
-    if (this.#watcher === null) return;
-    row.latitude = floats[word + (LATITUDES >> 2)] as number;
-    row.longitude = floats[word + (LONGITUDES >> 2)] as number;
-    row.reach = floats[word + (REACHES >> 2)] as number;
-  }
-}
-
-type AxisValues = Pick<Row, 'number' | 'types' | 'needs' | 'latitude' | 'longitude' | 'reach'>;
-
-function goesRight({ axis, at }: Split, row: AxisValues): boolean {
-  switch (axis) {
-    case AXIS_LATITUDE:
-      return row.latitude >= at;
-    case AXIS_LONGITUDE:
-      return row.longitude >= at;
-    case AXIS_REACH:
-      return row.reach >= at;
-    case AXIS_NEEDS:
-      return (row.needs & at) !== 0;
-    case AXIS_TYPES:
-      return (row.types & ~at) === 0;
-    default:
-      return ((row.number >>> at) & 1) !== 0;
+    const minX = integers[leaf + MIN_X] as number;
+    const minY = integers[leaf + MIN_Y] as number;
+    const maxX = integers[leaf + MAX_X] as number;
+    const maxY = integers[leaf + MAX_Y] as number;
+    if (row.minX >= minX && row.maxX <= maxX && row.minY >= minY && row.maxY <= maxY) return;
+    const slackX = Math.round((Math.max(maxX, row.maxX) - Math.min(minX, row.minX)) * BOX_SLACK);
+    const slackY = Math.round((Math.max(maxY, row.maxY) - Math.min(minY, row.minY)) * BOX_SLACK);
+    leafBox.minX = row.minX < minX ? row.minX - slackX : minX;
+    leafBox.minY = row.minY < minY ? row.minY - slackY : minY;
+    leafBox.maxX = row.maxX > maxX ? row.maxX + slackX : maxX;
+    leafBox.maxY = row.maxY > maxY ? row.maxY + slackY : maxY;
+    this.#watcher?.place(leaf, leafBox);
   }
 }
 
