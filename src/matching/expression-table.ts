@@ -16,19 +16,9 @@ interface CompiledEntry {
   readonly codes: readonly number[];
 }
 
-interface Compiled {
-  /** The expressions as JSON: a third of their size as objects. */
-  readonly key: string;
-  /** See `rowCodeOf`. */
-  readonly rowCode: number;
-  /** Codes of `requiredStems`. */
-  readonly required: readonly number[] | null;
-  uses: number;
-}
-
 /**
- * A program: the number of groups; for each the number of entries; for each the number of codes times four, plus
- * `IS_STRICT`, plus `INCLUDES`, then the codes.
+ * A program: the number of required stems and their codes; the number of groups; for each the number of entries; for
+ * each the number of codes times four, plus `IS_STRICT`, plus `INCLUDES`, then the codes.
  */
 const INCLUDES = 1;
 const IS_STRICT = 2;
@@ -47,13 +37,15 @@ export class ExpressionTable {
   readonly terms = new CodeTable();
   readonly text: AdvertText;
   readonly #ids = new Map<string, number>();
-  readonly #compiled: (Compiled | null)[] = [null];
+  /** By id, see `keyOf`; null when it is free. */
+  readonly #keys: (string | null)[] = [null];
   readonly #free: number[] = [];
-  /** By id: twice the generation of the verdict, plus one when it holds. */
-  #verdicts = new Float64Array(1024);
   readonly #programs = new RecordArena();
-  /** Of the programs, by id. */
+  /** By id: uses, the address of the program, `rowCodeOf`, and twice the generation of the verdict, plus one when it holds. */
+  #uses = new Int32Array(1024);
   #addresses = new Int32Array(1024);
+  #rowCodes = new Int32Array(1024);
+  #verdicts = new Float64Array(1024);
   #generation = 1;
 
   constructor() {
@@ -67,32 +59,33 @@ export class ExpressionTable {
   /** The id of these expressions, with one more use; 0 for none. */
   use(expressions: Expressions): number {
     if (expressions.length === 0) return 0;
-    const key = JSON.stringify(expressions);
+    const key = keyOf(expressions);
     let id = this.#ids.get(key);
     if (id === undefined) {
-      id = this.#free.pop() ?? this.#compiled.length;
-      this.#compiled[id] = this.#compile(id, key, expressions);
+      id = this.#free.pop() ?? this.#keys.length;
+      if (id >= this.#uses.length) this.#makeRoom(2 * id);
+      this.#compile(id, expressions);
+      this.#keys[id] = key;
       this.#ids.set(key, id);
       this.#verdicts[id] = 0;
     }
-    (this.#compiled[id] as Compiled).uses += 1;
+    this.#uses[id] = (this.#uses[id] as number) + 1;
     return id;
   }
 
   release(id: number): void {
     if (id === 0) return;
-    const compiled = this.#compiled[id] as Compiled;
-    compiled.uses -= 1;
-    if (compiled.uses > 0) return;
-    for (const code of compiled.required ?? []) this.terms.release(code);
+    const uses = (this.#uses[id] as number) - 1;
+    this.#uses[id] = uses;
+    if (uses > 0) return;
     this.#freeProgram(this.#addresses[id] as number);
-    this.#ids.delete(compiled.key);
-    this.#compiled[id] = null;
+    this.#ids.delete(this.#keys[id] as string);
+    this.#keys[id] = null;
     this.#free.push(id);
   }
 
   expressionsOf(id: number): Expressions {
-    return id === 0 ? [] : JSON.parse((this.#compiled[id] as Compiled).key);
+    return id === 0 ? [] : expressionsIn(this.#keys[id] as string);
   }
 
   /**
@@ -100,7 +93,14 @@ export class ExpressionTable {
    * no word, or there is no expression.
    */
   requiredOf(id: number): readonly number[] | null {
-    return id === 0 ? null : (this.#compiled[id] as Compiled).required;
+    if (id === 0) return null;
+    const address = this.#addresses[id] as number;
+    const program = this.#programs.integersAt(address);
+    const start = this.#programs.integerOffset(address);
+    const required: number[] = [];
+    const end = start + 1 + (program[start] as number);
+    for (let at = start + 1; at < end; at++) required.push(program[at] as number);
+    return required.length === 0 ? null : required;
   }
 
   /** Starts on another property. */
@@ -120,7 +120,7 @@ export class ExpressionTable {
 
   /** What a row of a search with these expressions holds for `holdsByRow`; 0 for none. */
   rowCodeOf(id: number): number {
-    return id === 0 ? 0 : (this.#compiled[id] as Compiled).rowCode;
+    return this.#rowCodes[id] as number;
   }
 
   /** `holds`, without a look at the table where one stem decides. */
@@ -134,9 +134,10 @@ export class ExpressionTable {
     return expressionsHold(this.expressionsOf(id), foldTexts(texts));
   }
 
-  #compile(id: number, key: string, expressions: Expressions): Compiled {
+  #compile(id: number, expressions: Expressions): void {
     const groups = expressions.map((group) => group.flatMap((entry) => this.#compileEntry(entry)));
-    const program = [groups.length];
+    const required = requiredStems(expressions).map((stem) => this.terms.use(stem));
+    const program = [required.length, ...required, groups.length];
     for (const group of groups) {
       program.push(group.length);
       for (const { includes, strict, codes } of group) {
@@ -146,14 +147,8 @@ export class ExpressionTable {
     const programWords = (program.length + 1) >> 1;
     const address = this.#programs.allocate(programWords);
     this.#programs.integersAt(address).set(program, this.#programs.integerOffset(address));
-    if (id >= this.#addresses.length) this.#makeRoom(2 * id);
     this.#addresses[id] = address;
-    return {
-      key,
-      rowCode: rowCodeOf(id, groups),
-      required: requiredStems(expressions)?.map((required) => this.terms.use(required)) ?? null,
-      uses: 0,
-    };
+    this.#rowCodes[id] = rowCodeOf(id, groups);
   }
 
   #compileEntry({ word, includes, strict }: ExpressionEntry): CompiledEntry[] {
@@ -167,6 +162,7 @@ export class ExpressionTable {
     const program = this.#programs.integersAt(address);
     const start = this.#programs.integerOffset(address);
     let at = start;
+    for (let required = program[at++] as number; required > 0; required--) this.terms.release(program[at++] as number);
     for (let groups = program[at++] as number; groups > 0; groups--) {
       for (let entries = program[at++] as number; entries > 0; entries--) {
         const end = at + 1 + ((program[at] as number) >> 2);
@@ -177,9 +173,14 @@ export class ExpressionTable {
   }
 
   #makeRoom(length: number): void {
-    const addresses = new Int32Array(length);
-    addresses.set(this.#addresses);
-    this.#addresses = addresses;
+    const longer = (integers: Int32Array) => {
+      const copy = new Int32Array(length);
+      copy.set(integers);
+      return copy;
+    };
+    this.#uses = longer(this.#uses);
+    this.#addresses = longer(this.#addresses);
+    this.#rowCodes = longer(this.#rowCodes);
     const verdicts = new Float64Array(length);
     verdicts.set(this.#verdicts);
     this.#verdicts = verdicts;
@@ -188,6 +189,7 @@ export class ExpressionTable {
   #run(address: number): boolean {
     const program = this.#programs.integersAt(address);
     let at = this.#programs.integerOffset(address);
+    at += 1 + (program[at] as number);
     for (let groups = program[at++] as number; groups > 0; groups--) {
       let holds = true;
       for (let entries = program[at++] as number; entries > 0; entries--) {
@@ -208,6 +210,22 @@ export class ExpressionTable {
   }
 }
 
+/** The same text for equal expressions and no others, as short as can be: JSON of the words, each behind two flags. */
+function keyOf(expressions: Expressions): string {
+  return JSON.stringify(expressions.map((group) => group.map((entry) => flagsOf(entry) + entry.word)));
+}
+
+function flagsOf({ includes, strict }: ExpressionEntry): string {
+  return (includes ? '+' : '-') + (strict ? '=' : '~');
+}
+
+function expressionsIn(key: string): Expressions {
+  const groups: readonly (readonly string[])[] = JSON.parse(key);
+  return groups.map((group) =>
+    group.map((text) => ({ word: text.slice(2), includes: text[0] === '+', strict: text[1] === '=' })),
+  );
+}
+
 /** The id; for a single stem, negative, twice its code, plus one when it must occur. */
 function rowCodeOf(id: number, groups: readonly (readonly CompiledEntry[])[]): number {
   const [entry] = groups[0] ?? [];
@@ -217,16 +235,16 @@ function rowCodeOf(id: number, groups: readonly (readonly CompiledEntry[])[]): n
   return -(2 * code + (entry.includes ? 1 : 0));
 }
 
-/** One stem a group, as rare as can be told; null when some group requires no word. */
-function requiredStems(expressions: Expressions): readonly string[] | null {
+/** One stem a group, as rare as can be told; none when some group requires no word. */
+function requiredStems(expressions: Expressions): readonly string[] {
   const required = new Set<string>();
   for (const group of expressions) {
     const stems = group.filter((entry) => entry.includes).flatMap((entry) => foldWords(entry.word).map(stem));
     const [rarest] = stems.sort(byRarity);
-    if (rarest === undefined) return null;
+    if (rarest === undefined) return [];
     required.add(rarest);
   }
-  return required.size === 0 ? null : [...required];
+  return [...required];
 }
 
 /** Uncommon first, then the longest: the longer a word, the rarer (G. K. Zipf, 1935). */
