@@ -1,5 +1,5 @@
 /**
- * Circles and polygons: a `RowTree` says in which leaf an area row lies, an R-tree over the boxes of the leaves says
+ * Circles and polygons: a row tree says in which leaf an area row lies, an R-tree over the boxes of the leaves says
  * which leaves a place may be in. The R-tree thus holds thousands of boxes for a million searches.
  *
  * A look-up is a race against memory, so the boxes of a node's children are copied into a table of integers when the
@@ -12,12 +12,12 @@ import { type Box, HALF_TURN, unitsOf } from './area-geometry.ts';
 import type { GroupMemory, Row } from './row-groups.ts';
 import { RowTrees } from './row-tree.ts';
 import {
-  BOX,
+  BOX_MAX_X,
+  BOX_MAX_Y,
+  BOX_MIN_X,
+  BOX_MIN_Y,
+  BOX_NUMBER,
   CHUNK,
-  MAX_X as LEAF_MAX_X,
-  MAX_Y as LEAF_MAX_Y,
-  MIN_X as LEAF_MIN_X,
-  MIN_Y as LEAF_MIN_Y,
   LINE,
   LINE_REVISION,
   NODE_ACCEPTS,
@@ -26,10 +26,10 @@ import {
 
 /** What the R-tree holds: the box of a leaf, as wide as when it was last entered. */
 interface LeafBox extends Box {
-  leaf: number;
+  readonly leaf: number;
 }
 
-/** rbush's own node, as `toJSON` shows it, and the table we keep with it. */
+/** rbush's own node, as `toJSON` shows it. */
 interface BoxNode extends Box {
   readonly leaf: boolean;
   readonly children: readonly (BoxNode | LeafBox)[];
@@ -40,14 +40,15 @@ export interface RowList {
   addRows(chunk: number, rowCount: number): void;
 }
 
-/** The lines of a table: a box, then for a child node and for a leaf: */
+/** A line of a table: a box. */
 const MIN_X = 0;
 const MIN_Y = 1;
 const MAX_X = 2;
 const MAX_Y = 3;
-/** Where the table of a child node begins, 0 while it has none. */
+/** Then, for a child node: where its table begins, 0 while it has none. */
 const CHILD_TABLE = 4;
 const NODE_LINE = 5;
+/** For a leaf: what it accepts and where its rows are. */
 const LINE_ACCEPTS = 4;
 const LINE_CHUNK = 5;
 const LINE_ROWS = 6;
@@ -200,7 +201,7 @@ export class AreaTree {
   }
 
   #place(leaf: number, { minX, minY, maxX, maxY }: Box): void {
-    let box = this.#leafBoxes[this.#memory.integers[leaf + BOX] as number] as LeafBox | null;
+    let box = this.#leafBoxes[this.#memory.integers[leaf + BOX_NUMBER] as number] as LeafBox | null;
     if (box === null) {
       box = this.#createBox(leaf);
     } else {
@@ -214,10 +215,10 @@ export class AreaTree {
     this.#boxes.insert(box);
     this.#dropTables();
     const { integers } = this.#memory;
-    integers[leaf + LEAF_MIN_X] = minX;
-    integers[leaf + LEAF_MIN_Y] = minY;
-    integers[leaf + LEAF_MAX_X] = maxX;
-    integers[leaf + LEAF_MAX_Y] = maxY;
+    integers[leaf + BOX_MIN_X] = minX;
+    integers[leaf + BOX_MIN_Y] = minY;
+    integers[leaf + BOX_MAX_X] = maxX;
+    integers[leaf + BOX_MAX_Y] = maxY;
     if (minX < -HALF_TURN) this.#leavesWest = true;
     if (maxX > HALF_TURN) this.#leavesEast = true;
   }
@@ -226,13 +227,13 @@ export class AreaTree {
     const number = this.#freeBoxes.pop() ?? this.#leafBoxes.length;
     const box: LeafBox = { minX: 0, minY: 0, maxX: 0, maxY: 0, leaf };
     this.#leafBoxes[number] = box;
-    this.#memory.integers[leaf + BOX] = number;
+    this.#memory.integers[leaf + BOX_NUMBER] = number;
     this.#leafCount += 1;
     return box;
   }
 
   #forget(leaf: number): void {
-    const number = this.#memory.integers[leaf + BOX] as number;
+    const number = this.#memory.integers[leaf + BOX_NUMBER] as number;
     if (number === 0) return;
     this.#boxes.remove(this.#leafBoxes[number] as LeafBox);
     this.#leafBoxes[number] = null;

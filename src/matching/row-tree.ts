@@ -23,14 +23,14 @@ import {
 import {
   AT,
   AXIS,
-  BOX,
+  BOX_MAX_X,
+  BOX_MAX_Y,
+  BOX_MIN_X,
+  BOX_MIN_Y,
+  BOX_NUMBER,
   CHUNK,
   IS_LEAF,
   LEFT,
-  MAX_X,
-  MAX_Y,
-  MIN_X,
-  MIN_Y,
   NODE_ACCEPTS,
   PARENT,
   REMOVALS,
@@ -247,14 +247,14 @@ export class RowTrees {
   /** Widens the leaf's box with some slack, so that most insertions leave the R-tree alone. */
   #cover(leaf: number, row: Box): void {
     const { integers } = this.#memory;
-    if (integers[leaf + BOX] === 0) {
+    if (integers[leaf + BOX_NUMBER] === 0) {
       this.#watcher?.place(leaf, row);
       return;
     }
-    const minX = integers[leaf + MIN_X] as number;
-    const minY = integers[leaf + MIN_Y] as number;
-    const maxX = integers[leaf + MAX_X] as number;
-    const maxY = integers[leaf + MAX_Y] as number;
+    const minX = integers[leaf + BOX_MIN_X] as number;
+    const minY = integers[leaf + BOX_MIN_Y] as number;
+    const maxX = integers[leaf + BOX_MAX_X] as number;
+    const maxY = integers[leaf + BOX_MAX_Y] as number;
     if (row.minX >= minX && row.maxX <= maxX && row.minY >= minY && row.maxY <= maxY) return;
     const slackX = Math.round((Math.max(maxX, row.maxX) - Math.min(minX, row.minX)) * BOX_SLACK);
     const slackY = Math.round((Math.max(maxY, row.maxY) - Math.min(minY, row.minY)) * BOX_SLACK);

@@ -43,7 +43,7 @@ export interface SearchIndexStats {
   readonly expressions: number;
   /** Rows that the kernel tested for the last property. */
   readonly testedRows: number;
-  /** Rows and records; what JavaScript holds besides is a tenth of it. */
+  /** Rows and records; what JavaScript holds besides is a twentieth of it. */
   readonly bytes: number;
   /** `simd` or `plain`. */
   readonly kernel: string;

@@ -26,11 +26,11 @@ export const CHUNK_LOG2 = 4;
 export const ROWS = 5;
 export const REMOVALS = 6;
 /** Of a leaf of areas: the number of its box in the R-tree, 0 for none, and the box, in millionths of a degree. */
-export const BOX = 7;
-export const MIN_X = 8;
-export const MIN_Y = 9;
-export const MAX_X = 10;
-export const MAX_Y = 11;
+export const BOX_NUMBER = 7;
+export const BOX_MIN_X = 8;
+export const BOX_MIN_Y = 9;
+export const BOX_MAX_X = 10;
+export const BOX_MAX_Y = 11;
 /** Its line in the tables of the R-tree, and the revision of the tables in which it is that. */
 export const LINE = 12;
 export const LINE_REVISION = 13;
