@@ -1,7 +1,7 @@
 /** How full the streams are and how far their consumers have come: for the status and for metrics. */
 
 import type { Broker } from './connection.ts';
-import { ADVERTS_STREAM, DELIVERIES_STREAM, isMissing } from './topology.ts';
+import { ADVERTS_STREAM, DELIVERIES_STREAM, DELIVERY_PARTITIONS, deliveryConsumer, isMissing } from './topology.ts';
 
 export interface StreamFigures {
   readonly name: string;
@@ -35,4 +35,15 @@ async function figuresOf(broker: Broker, name: string): Promise<StreamFigures> {
     if (!isMissing(error)) throw error;
     return { name, messages: 0, bytes: 0, consumers: 0, pending: 0, ackPending: 0 };
   }
+}
+
+/**
+ * Whether the message of a first attempt has been handed out and not acknowledged: somebody is at it, or has died with
+ * it. Rejects when NATS is away.
+ */
+export async function isFirstAttemptOut({ manager }: Broker): Promise<boolean> {
+  const consumers = Array.from({ length: DELIVERY_PARTITIONS }, (_, partition) =>
+    manager.consumers.info(DELIVERIES_STREAM, deliveryConsumer(partition)),
+  );
+  return (await Promise.all(consumers)).some(({ num_ack_pending }) => num_ack_pending > 0);
 }

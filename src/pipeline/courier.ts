@@ -24,7 +24,7 @@ import { hintOf } from './delivery-messages.ts';
 import { startDeliveryOutcomes } from './delivery-outcomes.ts';
 import { startEndpointUpkeep } from './endpoint-upkeep.ts';
 import { startParking } from './parking.ts';
-import { republishOpen } from './sweeper.ts';
+import { republishInterrupted, republishOpen } from './sweeper.ts';
 
 export interface CourierDependencies {
   readonly broker: Broker;
@@ -56,6 +56,7 @@ const LANE_SHARE = 1 / 8;
 export async function startCourier(dependencies: CourierDependencies): Promise<Courier> {
   const { broker, database, onFailure, onTrouble } = dependencies;
   await restoreStream(dependencies);
+  await republishInterrupted(broker, database);
   const round = new FairRound<WaitingDelivery>({
     slots: dependencies.attemptsInFlightMax,
     concurrencyMax: Math.max(2, Math.floor(dependencies.attemptsInFlightMax * LANE_SHARE)),

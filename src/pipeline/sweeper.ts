@@ -5,6 +5,7 @@
 
 import type { Broker } from '../broker/connection.ts';
 import { type Publication, publishAll } from '../broker/publish.ts';
+import { isFirstAttemptOut } from '../broker/stream-figures.ts';
 import { afterAttempt } from '../domain/delivery.ts';
 import { timeOrderedUuid } from '../domain/ids.ts';
 import {
@@ -45,9 +46,9 @@ const OUTBOX_ABANDONED_MS = 10_000;
 /** Longer than `ack_wait`, after which JetStream hands a message out again by itself. */
 const OVERDUE_MS = 150_000;
 const OVERDUE_MAX = 1_000;
-/** Once, at the start: what a crash left in the memory of a courier, at most, need not wait for `ack_wait`. */
-const RESUMED_FROM_MS = 2_000;
-const RESUMED_MAX = 16_384;
+const INTERRUPTED_FROM_MS = 2_000;
+/** What a courier holds in memory, at most. */
+const INTERRUPTED_MAX = 16_384;
 const ABORTED_MAX = 1_000;
 const REPUBLISHED_PAGE = 1_000;
 const SMALLEST_UUID = '00000000-0000-0000-0000-000000000000';
@@ -63,11 +64,7 @@ export function startSweeper(dependencies: SweeperDependencies): Sweeper {
         running = null;
       });
   };
-  run(async () => {
-    // Before the outbox is emptied: what it publishes needs no second message.
-    await republishDue(dependencies, RESUMED_FROM_MS, RESUMED_MAX);
-    await sweepOnce(dependencies, 0);
-  });
+  run(() => sweepOnce(dependencies, 0));
   const timer = setInterval(() => run(() => sweepOnce(dependencies, OUTBOX_ABANDONED_MS)), SWEEP_EVERY_MS);
   return {
     async stop() {
@@ -91,21 +88,31 @@ export async function republishOpen(broker: Broker, database: Database): Promise
   }
 }
 
+/**
+ * For a start, before anything is pulled: a second message for what a crash left in the memory of a courier, so that it
+ * need not wait for `ack_wait`. First attempts of which no message is out still have theirs in the stream. Of retries
+ * nobody can tell: theirs are out while they wait.
+ */
+export async function republishInterrupted(broker: Broker, database: Database): Promise<void> {
+  const withFirst = await isFirstAttemptOut(broker);
+  const overdue = await readOverdue(database, INTERRUPTED_FROM_MS, INTERRUPTED_MAX, withFirst);
+  await publishAll(
+    broker,
+    overdue.map((delivery) => messageAgain(delivery, new Date())),
+  );
+}
+
 async function sweepOnce(dependencies: SweeperDependencies, outboxAgeMs: number): Promise<void> {
   const { broker, database, onRepair } = dependencies;
   const aborted = await settleAborted(dependencies);
   const republished = await dispatchAbandoned(broker, database, outboxAgeMs);
-  const overdue = await republishDue(dependencies, OVERDUE_MS, OVERDUE_MAX);
+  const overdue = await republishOverdue(dependencies);
   if (aborted + republished + overdue > 0) onRepair({ aborted, republished, overdue });
 }
 
 /** A second message for a delivery that has one already does no harm. */
-async function republishDue(
-  { broker, database, clock }: SweeperDependencies,
-  overdueMs: number,
-  limit: number,
-): Promise<number> {
-  const overdue = await readOverdue(database, overdueMs, limit);
+async function republishOverdue({ broker, database, clock }: SweeperDependencies): Promise<number> {
+  const overdue = await readOverdue(database, OVERDUE_MS, OVERDUE_MAX);
   await publishAll(
     broker,
     overdue.map((delivery) => messageAgain(delivery, clock())),

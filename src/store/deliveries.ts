@@ -210,19 +210,21 @@ export async function readOpenAddresses(client: Queryable, ids: readonly Uuid[])
 }
 
 /**
- * Deliveries that should have been attempted `overdueMs` ago: JetStream has lost them. Served by index
- * `deliveries_dispatched`.
+ * Deliveries that should have been attempted `overdueMs` ago, longest overdue first; `withFirst`: first attempts as well
+ * as retries. Served by index `deliveries_dispatched`.
  */
 export async function readOverdue(
   client: Queryable,
   overdueMs: number,
   limit: number,
+  withFirst = true,
 ): Promise<readonly DueDelivery[]> {
   const { rows } = await client.query<DueDelivery>(
     `select ${DUE_COLUMNS} from deliveries
      where state in ('queued', 'retry_wait') and due_at <= clock_timestamp() - $1 * interval '1 millisecond'
+       and ($3 or attempt_count > 0)
      order by due_at limit $2`,
-    [overdueMs, limit],
+    [overdueMs, limit, withFirst],
   );
   return rows;
 }
