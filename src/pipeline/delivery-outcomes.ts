@@ -12,7 +12,7 @@ import { type Publication, publishAll } from '../broker/publish.ts';
 import type { PulledMessage } from '../broker/pull.ts';
 import { type AttemptOutcome, afterAttempt } from '../domain/delivery.ts';
 import { recordAttempts, type SettledAttempt } from '../store/attempts.ts';
-import { type Database, transaction } from '../store/database.ts';
+import type { Database } from '../store/database.ts';
 import type { ClaimedDelivery } from '../store/deliveries.ts';
 import { retryOf } from './delivery-messages.ts';
 
@@ -59,7 +59,7 @@ export function startDeliveryOutcomes(dependencies: OutcomeDependencies): Delive
     onFailure,
     async receive(batch) {
       const settled = batch.map((ended) => settledOf(ended, dependencies.retryDelayMs));
-      await transaction(database, (client) => recordAttempts(client, settled));
+      await recordAttempts(database, settled);
       for (const each of settled) onAttempt(each);
       for (const { onRecorded } of batch) onRecorded();
       // Not awaited: a NATS server that is away would hold up the recording. What is not settled comes back.

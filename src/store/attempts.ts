@@ -18,8 +18,8 @@ export interface SettledAttempt {
 
 /**
  * Records how attempts ended and what follows. A delivery cancelled meanwhile stays cancelled; its attempt is logged
- * all the same. A success that comes after its lease ended wins over the abort. Run it in a transaction. Served by the
- * primary keys.
+ * all the same. A success that comes after its lease ended wins over the abort. One statement, so that it needs no
+ * transaction of its own. Served by the primary keys.
  */
 export async function recordAttempts(client: Queryable, settled: readonly SettledAttempt[]): Promise<void> {
   const rows = settled.map(({ id, searchNumber, attemptCount, outcome, after, retryInMs }) => ({
@@ -36,23 +36,19 @@ export async function recordAttempts(client: Queryable, settled: readonly Settle
     state: after.state,
     retry_in_ms: Math.max(0, Math.ceil(retryInMs)),
   }));
-  const values = [JSON.stringify(rows)];
-  await client.query({ name: 'record-attempts', text: RECORD, values });
-  if (settled.some(({ after }) => after.state === 'delivered')) {
-    await client.query({ name: 'note-alerts', text: NOTE_ALERTS, values });
-  }
+  await client.query({ name: 'record-attempts', text: RECORD, values: [JSON.stringify(rows)] });
 }
 
-const SETTLED = `
-  settled as materialized (
+/**
+ * Deliveries are locked in key order, as they are claimed and cancelled, and so are searches, so that two batches cannot
+ * lock each other out.
+ */
+const RECORD = `
+  with settled as materialized (
     select * from json_to_recordset($1) as row(id uuid, search_number integer, number smallint, started_at timestamptz,
       ended_at timestamptz, duration_ms integer, status_code smallint, error text, reason text, response_head text,
       state text, retry_in_ms bigint)
-  )`;
-
-/** Deliveries are locked in key order, as they are claimed and cancelled. */
-const RECORD = `
-  with ${SETTLED}, locked as materialized (
+  ), locked as materialized (
     select id, state, attempt_count from deliveries where id in (select id from settled) order by id for update
   ), logged as (
     insert into attempts (delivery_id, number, started_at, duration_ms, status_code, error, reason, response_head)
@@ -61,6 +57,14 @@ const RECORD = `
     set duration_ms = excluded.duration_ms, status_code = excluded.status_code, error = excluded.error,
       reason = excluded.reason, response_head = excluded.response_head
     where attempts.error = 'aborted'
+  ), alerted as (
+    select search_number, max(ended_at) as ended_at from settled where state = 'delivered' group by search_number
+  ), locked_searches as materialized (
+    select number from searches where number in (select search_number from alerted) order by number for no key update
+  ), noted as (
+    update searches set last_alert_at = greatest(last_alert_at, ended_at)
+    from alerted join locked_searches on locked_searches.number = search_number
+    where searches.number = search_number
   )
   update deliveries
   set state = settled.state,
@@ -71,16 +75,6 @@ const RECORD = `
   where deliveries.id = locked.id and locked.attempt_count = settled.number
     and (locked.state = 'sending'
       or settled.state = 'delivered' and locked.state in ('queued', 'retry_wait', 'parked', 'failed'))`;
-
-/** Searches are locked in key order, so that two batches cannot lock each other out. */
-const NOTE_ALERTS = `
-  with ${SETTLED}, alerted as (
-    select search_number, max(ended_at) as ended_at from settled where state = 'delivered' group by search_number
-  ), locked as materialized (
-    select number from searches where number in (select search_number from alerted) order by number for no key update
-  )
-  update searches set last_alert_at = greatest(last_alert_at, ended_at)
-  from alerted join locked on locked.number = search_number where searches.number = search_number`;
 
 export interface AbandonedAttempt {
   readonly id: Uuid;
