@@ -224,7 +224,9 @@ function pulledMessage(
     consumer: options.consumer,
     sequence,
     subject: message.subject,
-    headers: headersOf(message),
+    get headers() {
+      return headersOf(message);
+    },
     bytes: message.data,
     storedAtMs,
     async settle(disposition) {

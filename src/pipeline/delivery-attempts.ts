@@ -32,6 +32,7 @@ export class DeliveryAttempts {
   readonly #claims: Claims;
   readonly #held = new Map<Uuid, WaitingDelivery>();
   readonly #underWay = new Set<Promise<void>>();
+  #pumping: NodeJS.Immediate | null = null;
   #claimsUnderWay = 0;
   #isStopping = false;
 
@@ -42,8 +43,18 @@ export class DeliveryAttempts {
     this.#claims = createClaims(dependencies, () => this.#isStopping);
   }
 
-  /** Starts what there are slots for. Call it whenever something has come or ended. */
+  /**
+   * Starts what there are slots for. Call it whenever something has come or ended: what comes and ends together is
+   * claimed together.
+   */
   readonly pump = (): void => {
+    this.#pumping ??= setImmediate(() => {
+      this.#pumping = null;
+      this.#startClaims();
+    });
+  };
+
+  #startClaims(): void {
     const { valve } = this.#dependencies;
     while (!this.#isStopping && valve?.isOpen !== false && this.#claimsUnderWay < CLAIMS_AT_ONCE) {
       const turns = this.#round.take(CLAIMS_MAX, performance.now());
@@ -56,7 +67,7 @@ export class DeliveryAttempts {
         }),
       );
     }
-  };
+  }
 
   hold(waiting: WaitingDelivery): void {
     this.#held.set(waiting.id, waiting);
@@ -129,7 +140,7 @@ export class DeliveryAttempts {
     if (document === undefined) return lostSnapshot(delivery);
     const { id, endpoint, token, startedAt, head } = delivery;
     const trace = traceAttempt(delivery);
-    const body = bodyOf(head, document);
+    const body = Buffer.from(bodyOf(head, document));
     const outcome = await this.#dependencies.sender.send({ id, endpoint, body, token, startedAt, ...trace.headers });
     trace.end(outcome);
     return outcome;
