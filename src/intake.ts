@@ -29,7 +29,8 @@ export async function openIntake(parts: Parts, databaseUrl: string): Promise<Mat
   const valve = createValve();
   let intake: Intake | null = null;
   const inFlight = (): number => intake?.inFlight ?? 0;
-  await presence.addStage({ name: 'intake', valve, inFlight });
+  const leads = (): boolean => intake !== null;
+  await presence.addStage({ name: 'intake', valve, inFlight, leads });
   const takeIn = createTermStart(parts, matcher, valve);
   const leadership = await startLeadership({
     openSession: () => openLeaderSession(databaseUrl),
@@ -53,7 +54,7 @@ export async function openIntake(parts: Parts, databaseUrl: string): Promise<Mat
   metrics.gauge('vigie_index_bytes', 'Memory of the index', () => matcher.stats.bytes);
   metrics.gauge('vigie_intake_depth', 'Messages pulled and not yet recorded', () => intake?.depth ?? 0);
   metrics.gauge('vigie_intake_leads', '1 while this instance takes adverts in, 0 while it stands by', () =>
-    Number(intake !== null),
+    Number(leads()),
   );
   log.info({ searches: matcher.stats.searches }, 'intake runs');
   return matcher;

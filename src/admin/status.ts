@@ -43,6 +43,7 @@ export async function getStatus(dependencies: AdminDependencies): Promise<Status
       version: instance.version,
       startTime: instance.startedAt,
       seenTime: instance.seenAt,
+      leadsIntake: instance.stages.intake?.leads === true,
     })),
     stages: STAGES.map((stage) => stageOf(stage, instances, controls)),
     streams: streams.map(streamOf),

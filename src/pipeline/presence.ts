@@ -18,6 +18,8 @@ export interface FollowedStage {
   readonly name: string;
   readonly valve: Valve;
   readonly inFlight: () => number;
+  /** Absent for a stage that every instance of its role runs. */
+  readonly leads?: () => boolean;
 }
 
 /** The index of this instance. */
@@ -120,7 +122,11 @@ function follow({ name, valve }: FollowedStage, controls: ReadonlyMap<string, Co
   if (!isPaused && !valve.isOpen) valve.open();
 }
 
-function figuresOf({ valve, inFlight }: FollowedStage): StageFigures {
-  // An open valve waits for messages nearly all the time: that is no work.
-  return { isPaused: !valve.isOpen, inFlight: inFlight() + (valve.isOpen ? 0 : valve.busyCount) };
+function figuresOf({ valve, inFlight, leads }: FollowedStage): StageFigures {
+  return {
+    isPaused: !valve.isOpen,
+    // An open valve waits for messages nearly all the time: that is no work.
+    inFlight: inFlight() + (valve.isOpen ? 0 : valve.busyCount),
+    leads: leads?.() ?? false,
+  };
 }

@@ -7,6 +7,8 @@ export interface StageFigures {
   readonly isPaused: boolean;
   /** Messages or attempts under way. */
   readonly inFlight: number;
+  /** True when this instance alone runs the stage; the others of its role stand by. */
+  readonly leads: boolean;
 }
 
 export interface IndexFigures {

@@ -146,7 +146,9 @@ test('a pause holds on every instance and over their restarts', async (t) => {
   const admin = adminOf(scene);
   await until(
     () => admin('status'),
-    ({ instances }) => instances.length === 2,
+    ({ instances }) =>
+      instances.length === 2 &&
+      instances.filter(({ leadsIntake }: { leadsIntake: boolean }) => leadsIntake).length === 1,
   );
   const drained = await admin('stages', 'drain', 'intake');
   assert.equal(drained.state, 'STATE_PAUSED');

@@ -68,8 +68,13 @@ function showStatus(status: Status): void {
     { title: 'INSTANCE', value: ({ name }) => idOf(name) },
     { title: 'HOST', value: ({ host, processId }) => `${host}:${processId}` },
     { title: 'ROLES', value: ({ roles }) => roles.join(',') },
+    { title: 'INTAKE', value: ({ roles, leadsIntake }) => (roles.includes('intake') ? standingOf(leadsIntake) : '') },
     { title: 'STARTED', value: ({ startTime }) => startTime },
   ]);
+}
+
+function standingOf(leads: boolean): string {
+  return leads ? 'leads' : 'stands by';
 }
 
 function stageCommand(verb: 'pause' | 'resume' | 'drain', summary: string): Command {

@@ -58,7 +58,11 @@ export interface Instance {
     | Date
     | undefined;
   /** When it last showed itself. */
-  seenTime: Date | undefined;
+  seenTime:
+    | Date
+    | undefined;
+  /** It takes adverts in; the other instances of role `intake` stand by. */
+  leadsIntake: boolean;
 }
 
 /** One stage of the pipeline, over all instances that run it. */
@@ -483,7 +487,16 @@ export const Status: MessageFns<Status> = {
 };
 
 function createBaseInstance(): Instance {
-  return { name: "", host: "", processId: 0, roles: [], version: "", startTime: undefined, seenTime: undefined };
+  return {
+    name: "",
+    host: "",
+    processId: 0,
+    roles: [],
+    version: "",
+    startTime: undefined,
+    seenTime: undefined,
+    leadsIntake: false,
+  };
 }
 
 export const Instance: MessageFns<Instance> = {
@@ -508,6 +521,9 @@ export const Instance: MessageFns<Instance> = {
     }
     if (message.seenTime !== undefined) {
       Timestamp.encode(toTimestamp(message.seenTime), writer.uint32(58).fork()).join();
+    }
+    if (message.leadsIntake !== false) {
+      writer.uint32(64).bool(message.leadsIntake);
     }
     return writer;
   },
@@ -581,6 +597,14 @@ export const Instance: MessageFns<Instance> = {
             message.seenTime = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
             continue;
           }
+          case 8: {
+            if (tag !== 64) {
+              break;
+            }
+
+            message.leadsIntake = reader.bool();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -614,6 +638,11 @@ export const Instance: MessageFns<Instance> = {
         : isSet(object.seen_time)
         ? fromJsonTimestamp(object.seen_time)
         : undefined,
+      leadsIntake: isSet(object.leadsIntake)
+        ? globalThis.Boolean(object.leadsIntake)
+        : isSet(object.leads_intake)
+        ? globalThis.Boolean(object.leads_intake)
+        : false,
     };
   },
 
@@ -640,6 +669,9 @@ export const Instance: MessageFns<Instance> = {
     if (message.seenTime !== undefined) {
       obj.seenTime = message.seenTime.toISOString();
     }
+    if (message.leadsIntake !== false) {
+      obj.leadsIntake = message.leadsIntake;
+    }
     return obj;
   },
 
@@ -655,6 +687,7 @@ export const Instance: MessageFns<Instance> = {
     message.version = object.version ?? "";
     message.startTime = object.startTime ?? undefined;
     message.seenTime = object.seenTime ?? undefined;
+    message.leadsIntake = object.leadsIntake ?? false;
     return message;
   },
 };
