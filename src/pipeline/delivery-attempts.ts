@@ -32,7 +32,7 @@ export class DeliveryAttempts {
   readonly #claims: Claims;
   readonly #held = new Map<Uuid, WaitingDelivery>();
   readonly #underWay = new Set<Promise<void>>();
-  #pumping: NodeJS.Immediate | null = null;
+  #isPumping = false;
   #claimsUnderWay = 0;
   #isStopping = false;
 
@@ -48,8 +48,10 @@ export class DeliveryAttempts {
    * claimed together.
    */
   readonly pump = (): void => {
-    this.#pumping ??= setImmediate(() => {
-      this.#pumping = null;
+    if (this.#isPumping) return;
+    this.#isPumping = true;
+    setImmediate(() => {
+      this.#isPumping = false;
       this.#startClaims();
     });
   };
