@@ -8,8 +8,9 @@
  *                             [--notifying 0.05] [--endpoints 50] [--seed 1] [--json]
  *                             [--profile folder]
  *
- * `--profile` leaves the daemon's CPU profile in the folder. `changesPerSecond` counts messages that changed something; re-crawls without change come on top. `matchesPerChange`
- * are the (search, property) pairs that a change wrote: begun by it, or standing and touched by its event.
+ * `--profile` leaves the daemon's CPU profile in the folder. `changesPerSecond` counts messages that changed something;
+ * re-crawls without change come on top. `matchesPerChange` are the (search, property) pairs that a change wrote: begun by
+ * it, or standing and touched by its event.
  */
 
 import { mkdtemp, rm } from 'node:fs/promises';

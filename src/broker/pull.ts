@@ -1,8 +1,9 @@
 /**
  * Pulling from a durable consumer with back-pressure: the next batch is asked for only when the receiver has taken what
- * came, so at most two are on the way. The client's own `consume` asks again as soon as messages arrive, which queues without bound; its `fetch`
- * stops listening 5 % after a request has expired, and what a busy process reads later is dropped until `ack_wait`. So
- * the requests are made here (JetStream API, `CONSUMER.MSG.NEXT`), and one inbox listens as long as the pull lives.
+ * came, so at most two are on the way. The client's own `consume` asks again as soon as messages arrive, which queues
+ * without bound; its `fetch` stops listening 5 % after a request has expired, and what a busy process reads later is
+ * dropped until `ack_wait`. So the requests are made here (JetStream API, `CONSUMER.MSG.NEXT`), and one inbox listens as
+ * long as the pull lives.
  */
 
 import { createInbox, type Msg, nanos } from 'nats';

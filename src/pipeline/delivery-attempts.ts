@@ -32,7 +32,7 @@ export class DeliveryAttempts {
   readonly #claims: Claims;
   readonly #held = new Map<Uuid, WaitingDelivery>();
   readonly #underWay = new Set<Promise<void>>();
-  #isPumping = false;
+  #isPumpScheduled = false;
   #claimsUnderWay = 0;
   #isStopping = false;
 
@@ -48,10 +48,10 @@ export class DeliveryAttempts {
    * claimed together.
    */
   readonly pump = (): void => {
-    if (this.#isPumping) return;
-    this.#isPumping = true;
+    if (this.#isPumpScheduled) return;
+    this.#isPumpScheduled = true;
     setImmediate(() => {
-      this.#isPumping = false;
+      this.#isPumpScheduled = false;
       this.#startClaims();
     });
   };
