@@ -11,6 +11,7 @@ import RBush from 'rbush';
 import { type Box, HALF_TURN, unitsOf } from './area-geometry.ts';
 import type { GroupMemory, Row } from './row-groups.ts';
 import { RowTrees } from './row-tree.ts';
+import type { StagedRows } from './staged-rows.ts';
 import {
   BOX_MAX_X,
   BOX_MAX_Y,
@@ -109,6 +110,13 @@ export class AreaTree {
 
   remove(row: Row): void {
     this.#root = this.#trees.remove(this.#root, row);
+  }
+
+  /** Lays out all rows, of which there are none yet; in short steps. */
+  *build(rows: StagedRows): Generator<void> {
+    if (rows.count === 0) return;
+    const positions = yield* rows.sort();
+    this.#root = yield* this.#trees.build(rows, positions, 0, rows.count);
   }
 
   /** Lists the leaves round a place that accept some kind in each of the two sets. */

@@ -5,14 +5,18 @@
 
 import type { CircleRow } from './area-geometry.ts';
 import { AreaTree, type RowList } from './area-tree.ts';
-import type { CodeTable } from './code-table.ts';
 import { createKernel, GROUP_LIST, GROUP_LIST_MAX, KERNEL_BYTES, type Kernel } from './kernel/kernel.ts';
+import type { NumberList } from './number-list.ts';
 import { PlaceTable } from './place-table.ts';
-import { type Codes, type PropertyView, writePlace, writeQuery } from './property-view.ts';
+import { type PropertyView, writePlace, writeQuery } from './property-view.ts';
 import { GroupMemory, groupBytes, LANES, NEEDS_EXACT_CHECK, type Row } from './row-groups.ts';
 import { RowTrees } from './row-tree.ts';
-import type { RowPlaces } from './search-rows.ts';
+import type { SearchRows } from './search-rows.ts';
+import { StagedRows } from './staged-rows.ts';
 import { AXIS, CHUNK, IS_LEAF, LEFT, NODE_ACCEPTS, RIGHT, ROWS } from './tree-nodes.ts';
+
+/** The code of the one place that is everywhere. */
+const EVERYWHERE = 1;
 
 /** Receives the kernel's answers before the next call overwrites them. */
 export type TakeAnswers = (sureCount: number) => void;
@@ -20,15 +24,15 @@ export type TakeAnswers = (sureCount: number) => void;
 export class CandidateRows implements RowList {
   readonly memory = new GroupMemory(KERNEL_BYTES);
   readonly kernel: Kernel;
-  readonly #codes: Codes;
   /** Of places, and of what is everywhere. */
   readonly #trees = new RowTrees(this.memory, null);
   readonly #insee = new PlaceTable(this.#trees);
   readonly #departments = new PlaceTable(this.#trees);
   readonly #zipcodes = new PlaceTable(this.#trees);
   readonly #stems = new PlaceTable(this.#trees);
-  #everywhere = 0;
+  readonly #everywhere = new PlaceTable(this.#trees);
   readonly #areas = new AreaTree(this.memory);
+  #staged = createStaged();
   #rowCount = 0;
   /** Of the property at hand. */
   #view: PropertyView | null = null;
@@ -38,8 +42,7 @@ export class CandidateRows implements RowList {
   /** Groups tested for the last property. */
   #tested = 0;
 
-  constructor(codes: Codes, simd: boolean | null) {
-    this.#codes = codes;
+  constructor(simd: boolean | null) {
     this.kernel = createKernel(this.memory, simd);
   }
 
@@ -48,30 +51,51 @@ export class CandidateRows implements RowList {
     return { rows: this.#rowCount, areaLeaves: this.#areas.leafCount, places, testedGroups: this.#tested };
   }
 
-  insert(row: Row, places: RowPlaces): void {
-    insertAll(this.#insee, this.#codes.insee, places.inseeCodes, row);
-    insertAll(this.#departments, this.#codes.departments, places.departmentCodes, row);
-    insertAll(this.#zipcodes, this.#codes.zipcodes, places.zipcodes, row);
-    for (const stem of places.stems) this.#stems.insert(stem, row);
-    const { attention } = row;
-    for (const circle of places.circles) this.#areas.insert(areaRow(row, circle, attention));
-    row.attention = attention;
-    const count = rowCountOf(places);
-    if (count === 0) this.#everywhere = this.#trees.insert(this.#everywhere, row);
-    this.#rowCount += Math.max(count, 1);
+  insert(rows: SearchRows): void {
+    insertAll(this.#insee, rows.inseeCodes, rows.row);
+    insertAll(this.#departments, rows.departments, rows.row);
+    insertAll(this.#zipcodes, rows.zipcodes, rows.row);
+    insertAll(this.#stems, rows.stems, rows.row);
+    const { attention } = rows.row;
+    for (const circle of rows.circles) this.#areas.insert(areaRow(rows.row, circle, attention));
+    if (rows.isEverywhere) this.#everywhere.insert(EVERYWHERE, rows.row);
+    this.#rowCount += rows.count;
   }
 
-  remove(row: Row, places: RowPlaces): void {
-    removeAll(this.#insee, this.#codes.insee, places.inseeCodes, row);
-    removeAll(this.#departments, this.#codes.departments, places.departmentCodes, row);
-    removeAll(this.#zipcodes, this.#codes.zipcodes, places.zipcodes, row);
-    for (const stem of places.stems) this.#stems.remove(stem, row);
-    const { attention } = row;
-    for (const circle of places.circles) this.#areas.remove(areaRow(row, circle, attention));
-    row.attention = attention;
-    const count = rowCountOf(places);
-    if (count === 0) this.#everywhere = this.#trees.remove(this.#everywhere, row);
-    this.#rowCount -= Math.max(count, 1);
+  remove(rows: SearchRows): void {
+    removeAll(this.#insee, rows.inseeCodes, rows.row);
+    removeAll(this.#departments, rows.departments, rows.row);
+    removeAll(this.#zipcodes, rows.zipcodes, rows.row);
+    removeAll(this.#stems, rows.stems, rows.row);
+    const { attention } = rows.row;
+    for (const circle of rows.circles) this.#areas.remove(areaRow(rows.row, circle, attention));
+    if (rows.isEverywhere) this.#everywhere.remove(EVERYWHERE, rows.row);
+    this.#rowCount -= rows.count;
+  }
+
+  /** Puts rows by for `layOut`; there are no others yet. */
+  stage(rows: SearchRows): void {
+    const staged = this.#staged;
+    stageAll(staged.insee, rows.inseeCodes, rows.row);
+    stageAll(staged.departments, rows.departments, rows.row);
+    stageAll(staged.zipcodes, rows.zipcodes, rows.row);
+    stageAll(staged.stems, rows.stems, rows.row);
+    const { attention } = rows.row;
+    for (const circle of rows.circles) staged.areas.add(0, areaRow(rows.row, circle, attention));
+    if (rows.isEverywhere) staged.everywhere.add(EVERYWHERE, rows.row);
+    this.#rowCount += rows.count;
+  }
+
+  /** Inserts the staged rows, in short steps. */
+  *layOut(): Generator<void> {
+    const { insee, departments, zipcodes, stems, everywhere, areas } = this.#staged;
+    this.#staged = createStaged();
+    yield* this.#insee.build(insee);
+    yield* this.#departments.build(departments);
+    yield* this.#zipcodes.build(zipcodes);
+    yield* this.#stems.build(stems);
+    yield* this.#everywhere.build(everywhere);
+    yield* this.#areas.build(areas);
   }
 
   /** `presentStems` is asked for only when some search is kept by stem. */
@@ -86,7 +110,7 @@ export class CandidateRows implements RowList {
     this.#visitTree(this.#departments.rootOf(view.departmentCode));
     for (const code of view.zipcodes) this.#visitTree(this.#zipcodes.rootOf(code));
     if (this.#stems.size > 0) for (const stem of presentStems()) this.#visitTree(this.#stems.rootOf(stem));
-    this.#visitTree(this.#everywhere);
+    this.#visitTree(this.#everywhere.rootOf(EVERYWHERE));
     this.#flush();
     if (facts.lat === null || facts.lon === null) return;
     this.#hasArea = true;
@@ -132,24 +156,39 @@ export class CandidateRows implements RowList {
   }
 }
 
-/** Each row is one use of the code of its place. */
-function insertAll(table: PlaceTable, codes: CodeTable, texts: readonly string[], row: Row): void {
-  for (const text of texts) table.insert(codes.use(text), row);
+interface Staged {
+  readonly insee: StagedRows;
+  readonly departments: StagedRows;
+  readonly zipcodes: StagedRows;
+  readonly stems: StagedRows;
+  readonly everywhere: StagedRows;
+  readonly areas: StagedRows;
 }
 
-function removeAll(table: PlaceTable, codes: CodeTable, texts: readonly string[], row: Row): void {
-  for (const text of texts) {
-    const code = codes.codeOf(text);
-    table.remove(code, row);
-    codes.release(code);
-  }
+function createStaged(): Staged {
+  return {
+    insee: new StagedRows(),
+    departments: new StagedRows(),
+    zipcodes: new StagedRows(),
+    stems: new StagedRows(),
+    everywhere: new StagedRows(),
+    areas: new StagedRows(),
+  };
 }
 
-function rowCountOf({ inseeCodes, departmentCodes, zipcodes, stems, circles }: RowPlaces): number {
-  return inseeCodes.length + departmentCodes.length + zipcodes.length + stems.length + circles.length;
+function stageAll(staged: StagedRows, codes: NumberList, row: Row): void {
+  for (let i = 0; i < codes.length; i++) staged.add(codes.at(i), row);
 }
 
-/** `row`, moved to one of its areas. `attention`: what all its rows need. */
+function insertAll(table: PlaceTable, codes: NumberList, row: Row): void {
+  for (let i = 0; i < codes.length; i++) table.insert(codes.at(i), row);
+}
+
+function removeAll(table: PlaceTable, codes: NumberList, row: Row): void {
+  for (let i = 0; i < codes.length; i++) table.remove(codes.at(i), row);
+}
+
+/** `row`, moved to one of its areas. `attention`: what all rows of the search need. */
 function areaRow(row: Row, { latitude, longitude, reach, isDecisive }: CircleRow, attention: number): Row {
   row.latitude = latitude;
   row.longitude = longitude;

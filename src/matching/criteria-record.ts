@@ -1,19 +1,20 @@
 /**
  * Criteria as a record of some eighty bytes, without loss: a head of counts and flags, the bounds and the circle that
- * are set, the codes of the lists, the polygons. Criteria that no client can send (unknown codes, NaN) and those of
- * unusual size have no record.
+ * are set, the codes of the lists, the polygons. Of criteria that no client can send (unknown codes, NaN) and of those of
+ * unusual size the record is *partial*: it has their areas, as far as these fit, and says nothing else of them.
  */
 
-import type { Criteria, Range } from '../domain/criteria.ts';
+import { type Criteria, type Range, UNBOUNDED } from '../domain/criteria.ts';
 import {
   EXPRESSION_ENTRIES_MAX,
   EXPRESSION_GROUPS_MAX,
   EXPRESSION_WORD_LENGTH_MAX,
   type Expressions,
 } from '../domain/expressions.ts';
+import type { Polygon } from '../domain/geo.ts';
 import type { CodeTable } from './code-table.ts';
 import type { ExpressionTable } from './expression-table.ts';
-import type { RecordArena } from './record-arena.ts';
+import { RECORD_WORDS_MAX, type RecordArena } from './record-arena.ts';
 import {
   allCodesOf,
   BOUND_BITS,
@@ -32,6 +33,7 @@ import {
   INCLUDED_CATEGORIES,
   INSEE_CODES,
   IS_COHERENT,
+  IS_PARTIAL,
   LIST_COUNTS,
   listsOffset,
   POLYGONS_MAX,
@@ -39,7 +41,6 @@ import {
   PUBLISHER_LISTS,
   PUBLISHERS_SHIFT,
   packTypes,
-  placeCodesOf,
   polygonCountOf,
   rangesOf,
   readCircle,
@@ -51,10 +52,8 @@ import {
   ZIPCODES,
 } from './record-layout.ts';
 import { polygonWords, readPolygons, writePolygons } from './record-polygons.ts';
-import type { Placement } from './search-rows.ts';
 
-/** Searches with more polygon corners than that are kept as they are: sixteen kilobytes. */
-const WORDS_MAX = 2048;
+const WORDS_MAX = RECORD_WORDS_MAX;
 
 /** The tables that give strings and expressions their codes. */
 export interface RecordTables {
@@ -65,25 +64,37 @@ export interface RecordTables {
   readonly expressions: ExpressionTable;
 }
 
+const ANYTHING: Criteria = {
+  ...{ transactionType: null, propertyTypes: [], publisherTypes: [], furnished: null },
+  ...{ budget: UNBOUNDED, advertPrice: UNBOUNDED, pricePerMeter: UNBOUNDED },
+  ...{ surface: UNBOUNDED, landSurface: UNBOUNDED, room: UNBOUNDED, bedroom: UNBOUNDED },
+  ...{ withCoherentPrice: false, withVirtualTour: false },
+  areas: { circle: null, inseeCodes: [], departmentCodes: [], zipcodes: [], polygons: [] },
+  ...{ excludedInseeCodes: [], includedSiteCategories: [], excludedSiteCategories: [], expressions: [] },
+};
+
 const scratch = new Float64Array(WORDS_MAX);
 const scratchIntegers = new Int32Array(scratch.buffer);
 
-/** The address of a new record, or null for criteria that have none. Uses the codes of its strings. */
-export function writeRecord(criteria: Criteria, arena: RecordArena, tables: RecordTables): number | null {
+/** The address of a new record. Uses the codes of its strings. */
+export function writeRecord(criteria: Criteria, arena: RecordArena, tables: RecordTables): number {
+  const flags = flagsOf(criteria);
+  if (flags !== null && fits(criteria, flags)) return writeAll(criteria, flags, arena, tables);
+  const areas = { ...ANYTHING, areas: criteria.areas };
+  const partial = fits(areas, flagsOf(areas) as number) ? areas : ANYTHING;
+  return writeAll(partial, (flagsOf(partial) as number) | IS_PARTIAL, arena, tables);
+}
+
+function writeAll(criteria: Criteria, flags: number, arena: RecordArena, tables: RecordTables): number {
   const { circle, inseeCodes, departmentCodes, zipcodes, polygons } = criteria.areas;
   const { excludedInseeCodes, includedSiteCategories, excludedSiteCategories } = criteria;
-  const ranges = rangesOf(criteria);
-  if (!isUsual(criteria, ranges)) return null;
-  const flags = flagsOf(criteria, ranges);
   const lists = listsOffset(flags);
-  let codeCount = inseeCodes.length + departmentCodes.length + zipcodes.length + excludedInseeCodes.length;
-  codeCount += includedSiteCategories.length + excludedSiteCategories.length;
-  const codesEnd = lists + ((codeCount + 1) >> 1);
-  const words = codesEnd + polygonWords(polygons);
-  if (words > WORDS_MAX) return null;
-
+  const polygonsStart = lists + codeWords(criteria);
+  const words = polygonsStart + polygonWords(polygons);
   let top = HEAD_WORDS;
-  for (const { min, max } of ranges) {
+  const ranges = rangesOf(criteria);
+  for (let i = 0; i < ranges.length; i++) {
+    const { min, max } = ranges[i] as Range;
     if (min !== null) scratch[top++] = min;
     if (max !== null) scratch[top++] = max;
   }
@@ -104,7 +115,7 @@ export function writeRecord(criteria: Criteria, arena: RecordArena, tables: Reco
   code = writeList(excludedInseeCodes, EXCLUDED_INSEE_CODES, tables.insee, code);
   code = writeList(includedSiteCategories, INCLUDED_CATEGORIES, tables.siteCategories, code);
   writeList(excludedSiteCategories, EXCLUDED_CATEGORIES, tables.siteCategories, code);
-  writePolygons(polygons, scratch, codesEnd);
+  writePolygons(polygons, scratch, polygonsStart);
 
   const address = arena.allocate(words);
   const numbers = arena.numbersAt(address);
@@ -122,58 +133,60 @@ function writeList(texts: readonly string[], list: number, table: CodeTable, sta
   return start + texts.length;
 }
 
-/** The criteria that `writeRecord` was given. */
+/** The criteria that `writeRecord` was given; the record is not partial. */
 export function readRecord(address: number, arena: RecordArena, tables: RecordTables): Criteria {
   const integers = arena.integersAt(address);
   const numbers = arena.numbersAt(address);
   const head = arena.integerOffset(address);
   const flags = integers[head + FLAGS] as number;
+  const lists = arena.numberOffset(address) + listsOffset(flags);
   const [budget, pricePerMeter, surface, landSurface, room, bedroom, advertPrice] = readRanges(
     flags,
     numbers,
     arena.numberOffset(address) + HEAD_WORDS,
   ) as [Range, Range, Range, Range, Range, Range, Range];
-  const excluded = 2 * (arena.numberOffset(address) + listsOffset(flags)) + placeCodesOf(integers, head);
-  const includedCategories = excluded + countOf(integers, head, EXCLUDED_INSEE_CODES);
-  const excludedCategories = includedCategories + countOf(integers, head, INCLUDED_CATEGORIES);
-  const { insee, siteCategories } = tables;
-  return {
-    ...readPlacement(address, arena, tables),
-    ...{ budget, advertPrice, pricePerMeter, surface, landSurface, room, bedroom },
-    excludedInseeCodes: readList(integers, head, EXCLUDED_INSEE_CODES, excluded, insee),
-    includedSiteCategories: readList(integers, head, INCLUDED_CATEGORIES, includedCategories, siteCategories),
-    excludedSiteCategories: readList(integers, head, EXCLUDED_CATEGORIES, excludedCategories, siteCategories),
-    expressions: tables.expressions.expressionsOf(integers[head + EXPRESSION] as number),
+  let end = 2 * lists;
+  const readNext = (list: number, table: CodeTable): string[] => {
+    const start = end;
+    end += countOf(integers, head, list);
+    return Array.from(integers.subarray(start, end), (code) => table.textOf(code));
   };
-}
-
-/** The part of the criteria that tells where the rows are. */
-export function readPlacement(address: number, arena: RecordArena, tables: RecordTables): Placement {
-  const integers = arena.integersAt(address);
-  const numbers = arena.numbersAt(address);
-  const head = arena.integerOffset(address);
-  const flags = integers[head + FLAGS] as number;
-  const lists = arena.numberOffset(address) + listsOffset(flags);
-  const departments = 2 * lists + countOf(integers, head, INSEE_CODES);
-  const zipcodes = departments + countOf(integers, head, DEPARTMENTS);
-  const polygons = (2 * lists + allCodesOf(integers, head) + 1) >> 1;
   const transaction = (flags >> TRANSACTION_SHIFT) & 3;
   const furnished = (flags >> FURNISHED_SHIFT) & 3;
+  const { insee, departments, zipcodes, siteCategories, expressions } = tables;
   return {
     transactionType: transaction === 0 ? null : transaction - 1,
     propertyTypes: unpackTypes(integers[head + TYPES_AND_POLYGONS] as number),
     publisherTypes: PUBLISHER_LISTS[flags >> PUBLISHERS_SHIFT] as readonly number[],
+    ...{ budget, advertPrice, pricePerMeter, surface, landSurface, room, bedroom },
     furnished: furnished === 0 ? null : furnished === 2,
     withCoherentPrice: (flags & IS_COHERENT) !== 0,
     withVirtualTour: (flags & HAS_TOUR) !== 0,
     areas: {
       circle: (flags & HAS_CIRCLE) === 0 ? null : readCircle(numbers, lists - CIRCLE_WORDS),
-      inseeCodes: readList(integers, head, INSEE_CODES, 2 * lists, tables.insee),
-      departmentCodes: readList(integers, head, DEPARTMENTS, departments, tables.departments),
-      zipcodes: readList(integers, head, ZIPCODES, zipcodes, tables.zipcodes),
-      polygons: readPolygons(numbers, polygons, polygonCountOf(integers, head)),
+      inseeCodes: readNext(INSEE_CODES, insee),
+      departmentCodes: readNext(DEPARTMENTS, departments),
+      zipcodes: readNext(ZIPCODES, zipcodes),
+      polygons: readPolygonsOf(address, arena),
     },
+    excludedInseeCodes: readNext(EXCLUDED_INSEE_CODES, insee),
+    includedSiteCategories: readNext(INCLUDED_CATEGORIES, siteCategories),
+    excludedSiteCategories: readNext(EXCLUDED_CATEGORIES, siteCategories),
+    expressions: expressions.expressionsOf(integers[head + EXPRESSION] as number),
   };
+}
+
+export function readPolygonsOf(address: number, arena: RecordArena): Polygon[] {
+  const integers = arena.integersAt(address);
+  const head = arena.integerOffset(address);
+  const count = polygonCountOf(integers, head);
+  if (count === 0) return [];
+  const lists = arena.numberOffset(address) + listsOffset(integers[head + FLAGS] as number);
+  return readPolygons(arena.numbersAt(address), lists + ((allCodesOf(integers, head) + 1) >> 1), count);
+}
+
+export function isPartial(address: number, arena: RecordArena): boolean {
+  return ((arena.integersAt(address)[arena.integerOffset(address) + FLAGS] as number) & IS_PARTIAL) !== 0;
 }
 
 function readRanges(flags: number, numbers: Float64Array, start: number): Range[] {
@@ -185,17 +198,6 @@ function readRanges(flags: number, numbers: Float64Array, start: number): Range[
     ranges.push({ min, max });
   }
   return ranges;
-}
-
-function readList(integers: Int32Array, head: number, list: number, start: number, table: CodeTable): string[] {
-  const texts: string[] = [];
-  const end = start + countOf(integers, head, list);
-  for (let code = start; code < end; code++) texts.push(table.textOf(integers[code] as number));
-  return texts;
-}
-
-export function expressionOf(address: number, arena: RecordArena): number {
-  return arena.integersAt(address)[arena.integerOffset(address) + EXPRESSION] as number;
 }
 
 /** Frees the record and ends the use of its codes. */
@@ -211,12 +213,56 @@ export function freeRecord(address: number, arena: RecordArena, tables: RecordTa
   arena.free(address, integers[head + WORDS] as number);
 }
 
-function isUsual(criteria: Criteria, ranges: readonly Range[]): boolean {
-  const { transactionType, propertyTypes, areas } = criteria;
-  if (transactionType !== null && transactionType !== 0 && transactionType !== 1) return false;
-  if (propertyTypes.length > TYPES_MAX || publisherPosition(criteria.publisherTypes) === -1) return false;
+/** Null for criteria whose kinds or bounds have no place in a record. */
+function flagsOf(criteria: Criteria): number | null {
+  const { transactionType, furnished } = criteria;
+  if (transactionType !== null && transactionType !== 0 && transactionType !== 1) return null;
+  const publishers = publisherPosition(criteria.publisherTypes);
+  if (publishers === -1 || !areTypes(criteria.propertyTypes)) return null;
+  const bounds = boundBitsOf(rangesOf(criteria));
+  if (bounds === null) return null;
+  return (
+    bounds |
+    ((transactionType === null ? 0 : transactionType + 1) << TRANSACTION_SHIFT) |
+    ((furnished === null ? 0 : furnished ? 2 : 1) << FURNISHED_SHIFT) |
+    (criteria.withCoherentPrice ? IS_COHERENT : 0) |
+    (criteria.withVirtualTour ? HAS_TOUR : 0) |
+    (criteria.areas.circle === null ? 0 : HAS_CIRCLE) |
+    (publishers << PUBLISHERS_SHIFT)
+  );
+}
+
+/** The bits of those that are set; null when one is not a number. */
+function boundBitsOf(ranges: readonly Range[]): number | null {
+  let bits = 0;
+  for (let i = 0; i < ranges.length; i++) {
+    const { min, max } = ranges[i] as Range;
+    if (Number.isNaN(min) || Number.isNaN(max)) return null;
+    if (min !== null) bits |= 1 << (2 * i);
+    if (max !== null) bits |= 2 << (2 * i);
+  }
+  return bits;
+}
+
+function areTypes(propertyTypes: readonly number[]): boolean {
+  if (propertyTypes.length > TYPES_MAX) return false;
   for (const type of propertyTypes) if (!Number.isInteger(type) || type < 0 || type >= TYPES_MAX) return false;
-  for (const { min, max } of ranges) if (Number.isNaN(min) || Number.isNaN(max)) return false;
+  return true;
+}
+
+/** Position in `PUBLISHER_LISTS`, -1 for other lists. */
+function publisherPosition(types: readonly number[]): number {
+  if (types.length === 0) return 0;
+  for (let position = 1; position < PUBLISHER_LISTS.length; position++) {
+    const list = PUBLISHER_LISTS[position] as readonly number[];
+    if (list.length === types.length && list[0] === types[0] && list[1] === types[1]) return position;
+  }
+  return -1;
+}
+
+/** Whether lists, polygons and expressions are of usual size. */
+function fits(criteria: Criteria, flags: number): boolean {
+  const { areas } = criteria;
   return (
     areas.inseeCodes.length <= COUNT_BITS[INSEE_CODES].max &&
     areas.departmentCodes.length <= COUNT_BITS[DEPARTMENTS].max &&
@@ -225,8 +271,16 @@ function isUsual(criteria: Criteria, ranges: readonly Range[]): boolean {
     criteria.excludedInseeCodes.length <= COUNT_BITS[EXCLUDED_INSEE_CODES].max &&
     criteria.includedSiteCategories.length <= COUNT_BITS[INCLUDED_CATEGORIES].max &&
     criteria.excludedSiteCategories.length <= COUNT_BITS[EXCLUDED_CATEGORIES].max &&
-    expressionsFit(criteria.expressions)
+    expressionsFit(criteria.expressions) &&
+    listsOffset(flags) + codeWords(criteria) + polygonWords(areas.polygons) <= WORDS_MAX
   );
+}
+
+/** Of the codes of all lists. */
+function codeWords({ areas, excludedInseeCodes, includedSiteCategories, excludedSiteCategories }: Criteria): number {
+  const places = areas.inseeCodes.length + areas.departmentCodes.length + areas.zipcodes.length;
+  const others = excludedInseeCodes.length + includedSiteCategories.length + excludedSiteCategories.length;
+  return (places + others + 1) >> 1;
 }
 
 /** Within the limits of `parseExpressions`. */
@@ -237,31 +291,4 @@ function expressionsFit(expressions: Expressions): boolean {
     for (const { word } of group) if (word.length > EXPRESSION_WORD_LENGTH_MAX) return false;
   }
   return expressions.length <= EXPRESSION_GROUPS_MAX && entries <= EXPRESSION_ENTRIES_MAX;
-}
-
-function publisherPosition(types: readonly number[]): number {
-  if (types.length === 0) return 0;
-  return PUBLISHER_LISTS.findIndex(
-    (list) => list.length === types.length && list.every((type, i) => type === types[i]),
-  );
-}
-
-function flagsOf(criteria: Criteria, ranges: readonly Range[]): number {
-  const { transactionType, furnished, publisherTypes } = criteria;
-  let bounds = 0;
-  let bit = 1;
-  for (const { min, max } of ranges) {
-    if (min !== null) bounds |= bit;
-    if (max !== null) bounds |= 2 * bit;
-    bit *= 4;
-  }
-  return (
-    bounds |
-    ((transactionType === null ? 0 : transactionType + 1) << TRANSACTION_SHIFT) |
-    ((furnished === null ? 0 : furnished ? 2 : 1) << FURNISHED_SHIFT) |
-    (criteria.withCoherentPrice ? IS_COHERENT : 0) |
-    (criteria.withVirtualTour ? HAS_TOUR : 0) |
-    (criteria.areas.circle === null ? 0 : HAS_CIRCLE) |
-    (publisherPosition(publisherTypes) << PUBLISHERS_SHIFT)
-  );
 }

@@ -5,20 +5,7 @@
  */
 
 import { type Box, writeBoxOfRow } from './area-geometry.ts';
-import {
-  type GroupMemory,
-  groupBytes,
-  LANES,
-  LATITUDES,
-  LONGITUDES,
-  NEEDS,
-  NEEDS_RENT,
-  NEEDS_SALE,
-  NUMBERS,
-  REACHES,
-  type Row,
-  TYPES,
-} from './row-groups.ts';
+import { createRow, NEEDS_RENT, NEEDS_SALE, type Row } from './row-groups.ts';
 
 /** Zero is a leaf. */
 export const AXIS_LATITUDE = 1;
@@ -71,6 +58,7 @@ export interface ChosenSplit {
 const GAIN_MIN = 0.1;
 /** Rows that nothing tells apart are cut by number from here on, to bound the search for one of them. */
 const ALIKE_ROWS_MAX = 512;
+const SAMPLE_ROWS = 256;
 /** Shares of French adverts by type code, then of unknown type. They steer speed, never answers. */
 const TYPE_SHARES = [0.5, 0.3, 0.02, 0.04, 0.03, 0.07, 0.03, 0.01];
 /** Of every set of types. */
@@ -82,49 +70,60 @@ const SALE_SHARE = 0.65;
 const TYPE_SETS = [1, 2, 3, 32, 4, 8, 16, 64];
 const NUMBER_BITS = 31;
 
-/** The rows of the leaf at hand, column by column; grown as needed, reused. */
-interface Columns {
-  latitudes: Float64Array;
-  longitudes: Float64Array;
-  reaches: Float64Array;
-  boxes: Float64Array;
-  accepts: Int32Array;
-  numbers: Int32Array;
-  needs: Uint8Array;
-  types: Uint8Array;
-  isRight: Uint8Array;
-  sorted: Float64Array;
-}
-
-let columns = createColumns(256);
-
-function createColumns(rowCount: number): Columns {
-  return {
-    latitudes: new Float64Array(rowCount),
-    longitudes: new Float64Array(rowCount),
-    reaches: new Float64Array(rowCount),
-    boxes: new Float64Array(4 * rowCount),
-    accepts: new Int32Array(rowCount),
-    numbers: new Int32Array(rowCount),
-    needs: new Uint8Array(rowCount),
-    types: new Uint8Array(rowCount),
-    isRight: new Uint8Array(rowCount),
-    sorted: new Float64Array(rowCount),
-  };
-}
+/** The rows at hand, column by column. */
+const columns = {
+  latitudes: new Float64Array(SAMPLE_ROWS),
+  longitudes: new Float64Array(SAMPLE_ROWS),
+  reaches: new Float64Array(SAMPLE_ROWS),
+  boxes: new Float64Array(4 * SAMPLE_ROWS),
+  accepts: new Int32Array(SAMPLE_ROWS),
+  numbers: new Int32Array(SAMPLE_ROWS),
+  needs: new Uint8Array(SAMPLE_ROWS),
+  types: new Uint8Array(SAMPLE_ROWS),
+  isRight: new Uint8Array(SAMPLE_ROWS),
+  sorted: new Float64Array(SAMPLE_ROWS),
+};
+const keys = createRow();
+const box: Box = { minX: 0, minY: 0, maxX: 0, maxY: 0 };
 
 /** Weighs the cut that `isRight` tells of. */
 type Consider = (axis: number, at: number) => void;
 
-/** Where to cut the rows of a chunk; null when no cut pays. */
-export function chooseSplit(
-  memory: GroupMemory,
-  chunk: number,
-  rowCount: number,
+/** Writes the number, the kinds and the area of one of the rows into `row`. */
+export type ReadKeys = (position: number, row: Row) => void;
+
+/** Where to cut `rowCount` rows; null when no cut pays. Of many, some that are spread over all of them decide. */
+export function chooseSplit(readKeys: ReadKeys, rowCount: number, hasArea: boolean): ChosenSplit | null {
+  const sampleCount = Math.min(rowCount, SAMPLE_ROWS);
+  for (let i = 0; i < sampleCount; i++) {
+    readKeys(Math.floor((i * rowCount) / sampleCount), keys);
+    writeColumns(i, keys, hasArea);
+  }
+  const best = bestSplit(sampleCount, hasArea);
+  return best === null && rowCount >= ALIKE_ROWS_MAX ? splitByNumber(sampleCount) : best;
+}
+
+function writeColumns(
+  position: number,
+  { number, types, needs, latitude, longitude, reach }: Row,
   hasArea: boolean,
-): ChosenSplit | null {
-  if (rowCount > columns.accepts.length) columns = createColumns(2 * rowCount);
-  readColumns(memory, chunk, rowCount, hasArea);
+): void {
+  columns.numbers[position] = number;
+  columns.types[position] = types;
+  columns.needs[position] = needs;
+  columns.accepts[position] = acceptsOf(types, needs);
+  if (!hasArea) return;
+  columns.latitudes[position] = latitude;
+  columns.longitudes[position] = longitude;
+  columns.reaches[position] = reach;
+  writeBoxOfRow(latitude, longitude, reach, box);
+  columns.boxes[4 * position] = box.minX;
+  columns.boxes[4 * position + 1] = box.minY;
+  columns.boxes[4 * position + 2] = box.maxX;
+  columns.boxes[4 * position + 3] = box.maxY;
+}
+
+function bestSplit(rowCount: number, hasArea: boolean): ChosenSplit | null {
   columns.isRight.fill(0, 0, rowCount);
   const costBefore = costOfSide(0, rowCount, hasArea);
   let best: ChosenSplit | null = null;
@@ -149,40 +148,7 @@ export function chooseSplit(
     considerMiddle(AXIS_LONGITUDE, columns.longitudes, rowCount, consider);
     considerMiddle(AXIS_REACH, columns.reaches, rowCount, consider);
   }
-  if (best === null && rowCount >= ALIKE_ROWS_MAX) return splitByNumber(rowCount);
   return best;
-}
-
-function readColumns(
-  { bytes, integers, floats }: GroupMemory,
-  chunk: number,
-  rowCount: number,
-  hasArea: boolean,
-): void {
-  const box: Box = { minX: 0, minY: 0, maxX: 0, maxY: 0 };
-  for (let row = 0; row < rowCount; row++) {
-    const group = chunk + Math.floor(row / LANES) * groupBytes(hasArea);
-    const lane = row % LANES;
-    const types = bytes[group + lane + TYPES] as number;
-    const needs = bytes[group + lane + NEEDS] as number;
-    columns.types[row] = types;
-    columns.needs[row] = needs;
-    columns.accepts[row] = acceptsOf(types, needs);
-    const word = (group >> 2) + lane;
-    columns.numbers[row] = integers[word + (NUMBERS >> 2)] as number;
-    if (!hasArea) continue;
-    const latitude = floats[word + (LATITUDES >> 2)] as number;
-    const longitude = floats[word + (LONGITUDES >> 2)] as number;
-    const reach = floats[word + (REACHES >> 2)] as number;
-    columns.latitudes[row] = latitude;
-    columns.longitudes[row] = longitude;
-    columns.reaches[row] = reach;
-    writeBoxOfRow(latitude, longitude, reach, box);
-    columns.boxes[4 * row] = box.minX;
-    columns.boxes[4 * row + 1] = box.minY;
-    columns.boxes[4 * row + 2] = box.maxX;
-    columns.boxes[4 * row + 3] = box.maxY;
-  }
 }
 
 /** Cuts at the middle value, or where the middle value begins or ends when many rows share it. */

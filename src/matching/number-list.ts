@@ -1,8 +1,22 @@
-/** Numbers gathered in a typed array that is kept, and handed out as an array of their exact count. */
+/** Numbers gathered in a typed array that is kept, read one by one or handed out as an array of their exact count. */
 
 export class NumberList {
   #numbers = new Int32Array(4096);
   #count = 0;
+
+  get length(): number {
+    return this.#count;
+  }
+
+  at(position: number): number {
+    return this.#numbers[position] as number;
+  }
+
+  /** Looks at all of them. */
+  includes(number: number): boolean {
+    for (let i = 0; i < this.#count; i++) if (this.#numbers[i] === number) return true;
+    return false;
+  }
 
   clear(): void {
     this.#count = 0;

@@ -40,6 +40,8 @@ export const POLYGONS_MAX = 0xff;
 
 /** `FLAGS`: a bit for each bound, minimum first, then these. */
 export const BOUND_BITS = 14;
+/** Those of `advertPrice`. */
+export const ADVERT_PRICE_BITS = 3 << (BOUND_BITS - 2);
 const BOUNDS_MASK = (1 << BOUND_BITS) - 1;
 /** One more than the code, or 0. */
 export const TRANSACTION_SHIFT = 14;
@@ -48,8 +50,10 @@ export const FURNISHED_SHIFT = 16;
 export const IS_COHERENT = 1 << 18;
 export const HAS_TOUR = 1 << 19;
 export const HAS_CIRCLE = 1 << 20;
+/** Only the areas are recorded, or not even these: see `criteria-record`. */
+export const IS_PARTIAL = 1 << 21;
 /** Position in `PUBLISHER_LISTS`. */
-export const PUBLISHERS_SHIFT = 21;
+export const PUBLISHERS_SHIFT = 22;
 export const PUBLISHER_LISTS: readonly (readonly number[])[] = [[], [0], [1], [0, 1], [1, 0]];
 
 export const CIRCLE_WORDS = 3;

@@ -20,6 +20,7 @@ import {
   type Row,
   TYPES,
 } from './row-groups.ts';
+import type { StagedRows } from './staged-rows.ts';
 import {
   AT,
   AXIS,
@@ -28,7 +29,6 @@ import {
   BOX_MIN_X,
   BOX_MIN_Y,
   BOX_NUMBER,
-  CHUNK,
   IS_LEAF,
   LEFT,
   NODE_ACCEPTS,
@@ -93,6 +93,35 @@ export class RowTrees {
     const rowCount = position + 1;
     if (rowCount >= LEAF_ROWS && (rowCount & (rowCount - 1)) === 0) this.#split(leaf);
     return this.#root;
+  }
+
+  /** The root of a new tree of the rows at `positions` from `start` to `end`, at least one; in short steps. */
+  *build(rows: StagedRows, positions: Int32Array, start: number, end: number): Generator<void, number> {
+    const chosen =
+      end - start < LEAF_ROWS
+        ? null
+        : chooseSplit((i, row) => rows.readKeys(positions[start + i] as number, row), end - start, this.#hasArea);
+    if (chosen === null) return this.#buildLeaf(rows, positions, start, end);
+    const { axis, at } = chosen;
+    const middle = yield* rows.partition(positions, start, end, (position) => {
+      rows.readKeys(position, movedRow);
+      return goesRight(axis, at, movedRow);
+    });
+    const left = yield* this.build(rows, positions, start, middle);
+    yield;
+    const right = yield* this.build(rows, positions, middle, end);
+    return this.#nodes.createSplit(axis, at, left, right);
+  }
+
+  #buildLeaf(rows: StagedRows, positions: Int32Array, start: number, end: number): number {
+    const leaf = this.#nodes.createLeaf(end - start);
+    for (let at = start; at < end; at++) {
+      rows.read(positions[at] as number, movedRow);
+      const position = this.#nodes.appendLane(leaf);
+      this.#memory.write(this.#nodes.groupAt(leaf, position), position % LANES, movedRow, this.#hasArea);
+    }
+    this.#narrow(leaf);
+    return leaf;
   }
 
   /** `row` is in the tree and given as it was inserted; the bounds do not matter. Returns the root as it is then. */
@@ -173,26 +202,21 @@ export class RowTrees {
   }
 
   #split(leaf: number): void {
-    const { integers } = this.#memory;
-    const rowCount = integers[leaf + ROWS] as number;
-    const chosen = chooseSplit(this.#memory, integers[leaf + CHUNK] as number, rowCount, this.#hasArea);
+    const rowCount = this.#memory.integers[leaf + ROWS] as number;
+    const readKeys = (position: number, row: Row): void =>
+      this.#memory.readKeys(this.#nodes.groupAt(leaf, position), position % LANES, row, this.#hasArea);
+    const chosen = chooseSplit(readKeys, rowCount, this.#hasArea);
     if (chosen === null) return;
     const left = this.#nodes.createLeaf();
     const right = this.#nodes.createLeaf();
     for (let position = 0; position < rowCount; position++) {
-      this.#memory.readKeys(this.#nodes.groupAt(leaf, position), position % LANES, movedRow, this.#hasArea);
+      readKeys(position, movedRow);
       this.#copyRow(leaf, position, goesRight(chosen.axis, chosen.at, movedRow) ? right : left);
     }
-    const split = this.#nodes.createSplit(chosen.axis, chosen.at, left, right);
-    this.#replace(leaf, split);
     this.#discard(leaf);
     this.#narrow(left);
     this.#narrow(right);
-    this.#memory.integers[split + NODE_ACCEPTS] = this.#acceptsOf(left) | this.#acceptsOf(right);
-  }
-
-  #acceptsOf(node: number): number {
-    return this.#memory.integers[node + NODE_ACCEPTS] as number;
+    this.#replace(leaf, this.#nodes.createSplit(chosen.axis, chosen.at, left, right));
   }
 
   #discard(leaf: number): void {

@@ -30,6 +30,14 @@ export class SearchAddresses {
     return address === NONE ? null : address;
   }
 
+  /** Every number with its address, in order. */
+  *entries(): Generator<readonly [number: SearchNumber, address: number]> {
+    for (const [index, page] of this.#pages.entries()) {
+      if (page === undefined) continue;
+      for (let i = 0; i < PAGE_SIZE; i++) if (page[i] !== NONE) yield [(index << PAGE_LOG2) + i, page[i] as number];
+    }
+  }
+
   /** `number` is new here. */
   add(number: SearchNumber, address: number): void {
     const index = number >>> PAGE_LOG2;

@@ -12,23 +12,16 @@ import type { SearchNumber } from '../domain/ids.ts';
 import { type PropertyFacts, sameFacts } from '../domain/property-facts.ts';
 import { CandidateRows } from './candidate-rows.ts';
 import { CodeTable } from './code-table.ts';
-import {
-  expressionOf,
-  freeRecord,
-  type RecordTables,
-  readPlacement,
-  readRecord,
-  writeRecord,
-} from './criteria-record.ts';
+import { freeRecord, isPartial, type RecordTables, readRecord, writeRecord } from './criteria-record.ts';
 import { ExpressionTable } from './expression-table.ts';
 import { CHECK_ANSWERS, CHECK_COUNT, CHECK_INTEGERS, OPEN_ROW, SURE_ANSWERS } from './kernel/kernel.ts';
 import { NumberList } from './number-list.ts';
 import { type PropertyView, readTexts, viewOf } from './property-view.ts';
 import { RecordArena } from './record-arena.ts';
 import { holdsInRecord } from './record-check.ts';
-import { createRow, LANES, NEEDS_EXACT_CHECK, NEEDS_TEXT_CHECK, REPEATS, REPEATS_BY_INSEE } from './row-groups.ts';
+import { LANES, NEEDS_EXACT_CHECK, NEEDS_TEXT_CHECK, REPEATS, REPEATS_BY_INSEE } from './row-groups.ts';
 import { SearchAddresses } from './search-addresses.ts';
-import { placesOf, writeKinds, writeRow } from './search-rows.ts';
+import { SearchRows } from './search-rows.ts';
 
 export interface SearchIndexStats {
   readonly searches: number;
@@ -55,6 +48,11 @@ export interface SearchIndex {
   upsert(number: SearchNumber, criteria: Criteria): void;
   /** False when the search is not in the index. */
   delete(number: SearchNumber): boolean;
+  /**
+   * Lays out the searches of a new index for matching, in steps of less than a millisecond; every other method but
+   * `stats` and `explain` does it in one go where it is not done. Until then searches come and go faster than after.
+   */
+  layOut(): Iterable<void>;
   /** The searches that the property satisfies: exact, each once, in no particular order. */
   match(facts: PropertyFacts): SearchNumber[];
   /** The verdict of every criterion that is set; null when the search is not in the index. */
@@ -68,8 +66,8 @@ export function createSearchIndex(simd: boolean | null = null): SearchIndex {
 }
 
 const NUMBER_MAX = 2 ** 31 - 1;
-/** Address of criteria that have no record. */
-const UNUSUAL = -2;
+/** Some tenths of a millisecond. */
+const STAGED_PER_STEP = 512;
 const EXACT_BITS = OPEN_ROW | NEEDS_EXACT_CHECK;
 
 class ColumnarSearchIndex implements SearchIndex {
@@ -83,9 +81,14 @@ class ColumnarSearchIndex implements SearchIndex {
   };
   readonly #records = new RecordArena();
   readonly #addresses = new SearchAddresses();
+  /** Those whose record is partial. */
   readonly #unusual = new Map<SearchNumber, Criteria>();
   readonly #rows: CandidateRows;
-  readonly #row = createRow();
+  readonly #searchRows: SearchRows;
+  /** Until the first match, searches have records only. */
+  #isLaidOut = false;
+  /** Under way. */
+  #layout: Generator<void> | null = null;
   /** Of the match under way. */
   #view: PropertyView | null = null;
   readonly #matched = new NumberList();
@@ -95,7 +98,8 @@ class ColumnarSearchIndex implements SearchIndex {
   readonly #repeated = new Set<SearchNumber>();
 
   constructor(simd: boolean | null) {
-    this.#rows = new CandidateRows(this.#tables, simd);
+    this.#rows = new CandidateRows(simd);
+    this.#searchRows = new SearchRows(this.#records, this.#expressions);
   }
 
   get size(): number {
@@ -107,25 +111,58 @@ class ColumnarSearchIndex implements SearchIndex {
       throw new RangeError(`a search number must be positive and fit in 31 bits, not ${number}`);
     }
     this.delete(number);
-    this.#lastFacts = null;
+    this.#beforeChange();
     const address = writeRecord(criteria, this.#records, this.#tables);
-    if (address === null) this.#unusual.set(number, criteria);
-    this.#addresses.add(number, address ?? UNUSUAL);
-    this.#insertRows(number, criteria, address);
+    if (isPartial(address, this.#records)) this.#unusual.set(number, criteria);
+    this.#addresses.add(number, address);
+    if (!this.#isLaidOut) return;
+    this.#searchRows.read(number, address);
+    this.#rows.insert(this.#searchRows);
   }
 
   delete(number: SearchNumber): boolean {
     const address = this.#addresses.get(number);
     if (address === null) return false;
-    this.#lastFacts = null;
-    this.#removeRows(number, address);
+    this.#beforeChange();
+    if (this.#isLaidOut) {
+      this.#searchRows.read(number, address);
+      this.#rows.remove(this.#searchRows);
+    }
     this.#addresses.delete(number);
-    if (address === UNUSUAL) this.#unusual.delete(number);
-    else freeRecord(address, this.#records, this.#tables);
+    this.#unusual.delete(number);
+    freeRecord(address, this.#records, this.#tables);
     return true;
   }
 
+  *layOut(): Generator<void> {
+    if (this.#isLaidOut) return;
+    this.#layout ??= this.#layOutRecords();
+    while (this.#layout?.next().done === false) yield;
+  }
+
+  #settle(): void {
+    for (const _ of this.layOut());
+  }
+
+  #beforeChange(): void {
+    this.#lastFacts = null;
+    if (this.#layout !== null) this.#settle();
+  }
+
+  *#layOutRecords(): Generator<void> {
+    let staged = 0;
+    for (const [number, address] of this.#addresses.entries()) {
+      this.#searchRows.read(number, address);
+      this.#rows.stage(this.#searchRows);
+      if (++staged % STAGED_PER_STEP === 0) yield;
+    }
+    yield* this.#rows.layOut();
+    this.#isLaidOut = true;
+    this.#layout = null;
+  }
+
   match(facts: PropertyFacts): SearchNumber[] {
+    if (!this.#isLaidOut) this.#settle();
     if (facts.adverts.length === 0) return [];
     if (this.#lastFacts !== null && sameFacts(facts, this.#lastFacts)) return this.#matched.toArray();
     const view = viewOf(facts, this.#tables);
@@ -214,39 +251,15 @@ class ColumnarSearchIndex implements SearchIndex {
     let touched = 0;
     for (let i = 0; i < count; i++) {
       const address = this.#fetched[i] as number;
-      if (address !== UNUSUAL) touched ^= this.#records.touch(address);
+      touched ^= this.#records.touch(address);
     }
     // Stored, lest the reading be optimised away.
     this.#fetched[count] = touched;
   }
 
   #holds(number: SearchNumber, address: number, view: PropertyView): boolean {
-    if (address === UNUSUAL) return satisfies(this.#unusual.get(number) as Criteria, view.facts);
+    if (isPartial(address, this.#records)) return satisfies(this.#unusual.get(number) as Criteria, view.facts);
     return holdsInRecord(address, this.#records, view, this.#expressions);
-  }
-
-  /** `address`: null for no record. */
-  #insertRows(number: SearchNumber, criteria: Criteria, address: number | null): void {
-    const row = this.#row;
-    row.number = number;
-    row.address = address ?? UNUSUAL;
-    const expression = address === null ? 0 : expressionOf(address, this.#records);
-    row.expression = this.#expressions.rowCodeOf(expression);
-    const places = placesOf(criteria, this.#expressions.requiredOf(expression));
-    writeRow(criteria, places, address !== null, row);
-    this.#rows.insert(row, places);
-  }
-
-  #removeRows(number: SearchNumber, address: number): void {
-    const row = this.#row;
-    const isUsual = address !== UNUSUAL;
-    row.number = number;
-    const placement = isUsual
-      ? readPlacement(address, this.#records, this.#tables)
-      : (this.#unusual.get(number) as Criteria);
-    const expression = isUsual ? expressionOf(address, this.#records) : 0;
-    writeKinds(placement, isUsual, row);
-    this.#rows.remove(row, placesOf(placement, this.#expressions.requiredOf(expression)));
   }
 }
 

@@ -1,14 +1,45 @@
 /**
- * The rows of a search: one for each area or place it names, so that a property finds it under any of its own. Rows
- * follow from the criteria alone: what is removed is worked out exactly as what was inserted.
+ * The rows of a search: one for each area or place it names, so that a property finds it under any of its own. They
+ * follow from the record alone: what is removed is worked out exactly as what was inserted.
  */
 
-import type { Criteria, Range } from '../domain/criteria.ts';
+import type { SearchNumber } from '../domain/ids.ts';
 import { type CircleRow, circleRow, polygonRow } from './area-geometry.ts';
-import { CODE_MAX, CODE_MIN, codeOf, EDGES_OF_MEASURE, MEASURES } from './quantiser.ts';
-import { rangesOf } from './record-layout.ts';
+import { readPolygonsOf } from './criteria-record.ts';
+import type { ExpressionTable } from './expression-table.ts';
+import { NumberList } from './number-list.ts';
+import { CODE_MAX, CODE_MIN, codeOf, EDGES_OF_MEASURE } from './quantiser.ts';
+import type { RecordArena } from './record-arena.ts';
+import {
+  ADVERT_PRICE_BITS,
+  CIRCLE_WORDS,
+  countOf,
+  DEPARTMENTS,
+  EXCLUDED_CATEGORIES,
+  EXCLUDED_INSEE_CODES,
+  EXPRESSION,
+  FLAGS,
+  FURNISHED_SHIFT,
+  HAS_CIRCLE,
+  HAS_TOUR,
+  HEAD_WORDS,
+  INCLUDED_CATEGORIES,
+  INSEE_CODES,
+  IS_COHERENT,
+  IS_PARTIAL,
+  listsOffset,
+  PUBLISHERS_SHIFT,
+  polygonCountOf,
+  readCircle,
+  TRANSACTION_SHIFT,
+  TYPES_AND_POLYGONS,
+  unpackTypes,
+  ZIPCODES,
+} from './record-layout.ts';
 import {
   ANY_TYPE,
+  BOUND_COLUMNS,
+  createRow,
   NEEDS_COHERENT_PRICE,
   NEEDS_EXACT_CHECK,
   NEEDS_FURNISHED,
@@ -21,122 +52,154 @@ import {
   NEEDS_UNFURNISHED,
   REPEATS,
   REPEATS_BY_INSEE,
-  type Row,
 } from './row-groups.ts';
 
-const INDIVIDUAL = 0;
-const RENT_NEEDS = [NEEDS_SALE, NEEDS_RENT];
+/** By the two bits of the record, and by position in `PUBLISHER_LISTS`. */
+const TRANSACTION_NEEDS = [0, NEEDS_SALE, NEEDS_RENT];
+const FURNISHED_NEEDS = [0, NEEDS_UNFURNISHED, NEEDS_FURNISHED];
+const PUBLISHER_NEEDS = [0, NEEDS_INDIVIDUAL, NEEDS_PROFESSIONAL, 0, 0];
+/** The first position with two. */
+const BOTH_PUBLISHERS = 3;
 
-/** What of the criteria says where rows go: all that it takes to find them again. */
-export type Placement = Pick<
-  Criteria,
-  | 'transactionType'
-  | 'propertyTypes'
-  | 'publisherTypes'
-  | 'furnished'
-  | 'withCoherentPrice'
-  | 'withVirtualTour'
-  | 'areas'
->;
+/** The rows of the search last read. */
+export class SearchRows {
+  /** What all of them share: everything but the area, and `attention` within an area that is not decisive. */
+  readonly row = createRow();
+  /** Where they go, by code, each once. */
+  readonly inseeCodes = new NumberList();
+  readonly departments = new NumberList();
+  readonly zipcodes = new NumberList();
+  /** Stems that stand in for places. */
+  readonly stems = new NumberList();
+  readonly circles: CircleRow[] = [];
+  readonly #arena: RecordArena;
+  readonly #expressions: ExpressionTable;
 
-/** Where a search's rows go. Keys are distinct within each list; with no place at all, it goes everywhere. */
-export interface RowPlaces {
-  readonly inseeCodes: readonly string[];
-  readonly departmentCodes: readonly string[];
-  readonly zipcodes: readonly string[];
-  readonly circles: readonly CircleRow[];
-  /** Codes of stems that stand in for places. */
-  readonly stems: readonly number[];
-}
-
-const EVERYWHERE: RowPlaces = { inseeCodes: [], departmentCodes: [], zipcodes: [], circles: [], stems: [] };
-
-/** `required`: codes of stems of which a matching text has at least one; null where that cannot be said. */
-export function placesOf({ areas }: Placement, required: readonly number[] | null): RowPlaces {
-  const circles: CircleRow[] = [];
-  // An area that the R-tree cannot hold: the exact check of every property decides.
-  if (areas.circle !== null && !addTo(circles, circleRow(areas.circle))) return EVERYWHERE;
-  for (const polygon of areas.polygons) if (!addTo(circles, polygonRow(polygon))) return EVERYWHERE;
-  const { inseeCodes, departmentCodes, zipcodes } = areas;
-  if (circles.length + inseeCodes.length + departmentCodes.length + zipcodes.length === 0) {
-    return required === null ? EVERYWHERE : { ...EVERYWHERE, stems: required };
+  constructor(arena: RecordArena, expressions: ExpressionTable) {
+    this.#arena = arena;
+    this.#expressions = expressions;
   }
-  return {
-    inseeCodes: distinct(inseeCodes),
-    departmentCodes: distinct(departmentCodes),
-    zipcodes: distinct(zipcodes),
-    circles,
-    stems: [],
-  };
-}
 
-/** Writes everything into `row` but the number, the expression and the area. */
-export function writeRow(criteria: Criteria, places: RowPlaces, isUsual: boolean, row: Row): void {
-  writeKinds(criteria, isUsual, row);
-  row.attention = attentionOf(criteria, places, isUsual);
-  const ranges = rangesOf(criteria);
-  for (let measure = 0; measure < MEASURES.length; measure++) {
-    const { min, max } = ranges[measure] as Range;
-    const edges = EDGES_OF_MEASURE[measure] as Float64Array;
-    row.bounds[2 * measure] = min === null || !isUsual ? CODE_MIN : codeOf(edges, min);
-    row.bounds[2 * measure + 1] = max === null || !isUsual ? CODE_MAX : codeOf(edges, max);
+  /** At least one. */
+  get count(): number {
+    return Math.max(1, this.#placeCount);
+  }
+
+  /** Whether there is but one row, for every property. */
+  get isEverywhere(): boolean {
+    return this.#placeCount === 0;
+  }
+
+  get #placeCount(): number {
+    const codes = this.inseeCodes.length + this.departments.length + this.zipcodes.length + this.stems.length;
+    return codes + this.circles.length;
+  }
+
+  read(number: SearchNumber, address: number): void {
+    const integers = this.#arena.integersAt(address);
+    const head = this.#arena.integerOffset(address);
+    const flags = integers[head + FLAGS] as number;
+    const { row } = this;
+    row.number = number;
+    row.address = address;
+    row.expression = this.#expressions.rowCodeOf(integers[head + EXPRESSION] as number);
+    row.types = typesOf(integers[head + TYPES_AND_POLYGONS] as number);
+    row.needs = needsOf(flags);
+    this.#readBounds(flags, address);
+    this.#readPlaces(flags, address);
+    row.attention = this.#attentionOf(flags, integers, head);
+  }
+
+  #readBounds(flags: number, address: number): void {
+    const { bounds } = this.row;
+    const numbers = this.#arena.numbersAt(address);
+    let at = this.#arena.numberOffset(address) + HEAD_WORDS;
+    for (let column = 0; column < BOUND_COLUMNS; column++) {
+      if (((flags >> column) & 1) === 0) bounds[column] = (column & 1) === 0 ? CODE_MIN : CODE_MAX;
+      else bounds[column] = codeOf(EDGES_OF_MEASURE[column >> 1] as Float64Array, numbers[at++] as number);
+    }
+  }
+
+  #readPlaces(flags: number, address: number): void {
+    const integers = this.#arena.integersAt(address);
+    const head = this.#arena.integerOffset(address);
+    const lists = this.#arena.numberOffset(address) + listsOffset(flags);
+    this.inseeCodes.clear();
+    this.departments.clear();
+    this.zipcodes.clear();
+    this.stems.clear();
+    this.circles.length = 0;
+    // With an area that the R-tree cannot hold, the row goes everywhere.
+    if (!this.#readCircles(flags, address, lists)) return;
+    let code = 2 * lists;
+    code = readCodes(integers, code, countOf(integers, head, INSEE_CODES), this.inseeCodes);
+    code = readCodes(integers, code, countOf(integers, head, DEPARTMENTS), this.departments);
+    readCodes(integers, code, countOf(integers, head, ZIPCODES), this.zipcodes);
+    if (!this.isEverywhere) return;
+    const required = this.#expressions.requiredOf(integers[head + EXPRESSION] as number);
+    for (const stem of required ?? []) this.stems.add(stem);
+  }
+
+  /** False, and none, when the R-tree cannot hold one of them. */
+  #readCircles(flags: number, address: number, lists: number): boolean {
+    let fits = true;
+    if ((flags & HAS_CIRCLE) !== 0) {
+      fits = this.#add(circleRow(readCircle(this.#arena.numbersAt(address), lists - CIRCLE_WORDS)));
+    }
+    for (const polygon of readPolygonsOf(address, this.#arena)) fits = this.#add(polygonRow(polygon)) && fits;
+    if (!fits) this.circles.length = 0;
+    return fits;
+  }
+
+  #add(circle: CircleRow | null): boolean {
+    return circle !== null && this.circles.push(circle) > 0;
+  }
+
+  #attentionOf(flags: number, integers: Int32Array, head: number): number {
+    const hasArea = (flags & HAS_CIRCLE) !== 0 || polygonCountOf(integers, head) > 0;
+    const needsExactCheck =
+      (flags & (IS_PARTIAL | ADVERT_PRICE_BITS)) !== 0 ||
+      flags >> PUBLISHERS_SHIFT >= BOTH_PUBLISHERS ||
+      countOf(integers, head, EXCLUDED_INSEE_CODES) > 0 ||
+      countOf(integers, head, INCLUDED_CATEGORIES) > 0 ||
+      countOf(integers, head, EXCLUDED_CATEGORIES) > 0 ||
+      (hasArea && this.circles.length === 0);
+    let attention = needsExactCheck ? NEEDS_EXACT_CHECK : 0;
+    if (integers[head + EXPRESSION] !== 0) attention |= NEEDS_TEXT_CHECK;
+    // Several departments cannot hold one property; anything else named twice may.
+    const { inseeCodes, departments, zipcodes, stems, circles } = this;
+    const namedKinds =
+      Math.min(inseeCodes.length, 1) +
+      Math.min(departments.length, 1) +
+      Math.min(zipcodes.length, 1) +
+      Math.min(circles.length, 1);
+    if (namedKinds > 1 || zipcodes.length > 1 || circles.length > 1 || stems.length > 1) attention |= REPEATS;
+    if (inseeCodes.length > 1) attention |= REPEATS_BY_INSEE;
+    return attention;
   }
 }
 
-/** Writes the kinds of property that the row accepts: with the number and the area, what tells it from others. */
-export function writeKinds(placement: Placement, isUsual: boolean, row: Row): void {
-  row.types = isUsual ? typesOf(placement.propertyTypes) : ANY_TYPE;
-  row.needs = isUsual ? needsOf(placement) : 0;
-}
-
-function typesOf(propertyTypes: readonly number[]): number {
-  if (propertyTypes.length === 0) return ANY_TYPE;
+function typesOf(packedTypes: number): number {
   let types = 0;
-  for (const type of propertyTypes) types |= 1 << type;
-  return types;
+  for (const type of unpackTypes(packedTypes)) types |= 1 << type;
+  return types === 0 ? ANY_TYPE : types;
 }
 
-function needsOf(placement: Placement): number {
-  const { transactionType, furnished, publisherTypes } = placement;
-  let needs = transactionType === null ? 0 : (RENT_NEEDS[transactionType] as number);
-  if (placement.withCoherentPrice) needs |= NEEDS_COHERENT_PRICE;
-  if (placement.withVirtualTour) needs |= NEEDS_TOUR;
-  if (furnished !== null) needs |= furnished ? NEEDS_FURNISHED : NEEDS_UNFURNISHED;
-  if (publisherTypes.length === 1) needs |= publisherTypes[0] === INDIVIDUAL ? NEEDS_INDIVIDUAL : NEEDS_PROFESSIONAL;
+function needsOf(flags: number): number {
+  let needs = TRANSACTION_NEEDS[(flags >> TRANSACTION_SHIFT) & 3] as number;
+  needs |= FURNISHED_NEEDS[(flags >> FURNISHED_SHIFT) & 3] as number;
+  needs |= PUBLISHER_NEEDS[flags >> PUBLISHERS_SHIFT] as number;
+  if ((flags & IS_COHERENT) !== 0) needs |= NEEDS_COHERENT_PRICE;
+  if ((flags & HAS_TOUR) !== 0) needs |= NEEDS_TOUR;
   return needs;
 }
 
-function attentionOf(criteria: Criteria, places: RowPlaces, isUsual: boolean): number {
-  const { areas, advertPrice } = criteria;
-  const isEverywhere = places.inseeCodes.length + places.departmentCodes.length + places.zipcodes.length === 0;
-  const needsExactCheck =
-    !isUsual ||
-    criteria.publisherTypes.length > 1 ||
-    advertPrice.min !== null ||
-    advertPrice.max !== null ||
-    criteria.excludedInseeCodes.length > 0 ||
-    criteria.includedSiteCategories.length > 0 ||
-    criteria.excludedSiteCategories.length > 0 ||
-    (isEverywhere && places.circles.length === 0 && (areas.circle !== null || areas.polygons.length > 0));
-  let attention = needsExactCheck ? NEEDS_EXACT_CHECK : 0;
-  if (criteria.expressions.length > 0) attention |= NEEDS_TEXT_CHECK;
-  // Several departments cannot hold one property; anything else named twice may.
-  const namedKinds =
-    Math.min(places.inseeCodes.length, 1) +
-    Math.min(places.departmentCodes.length, 1) +
-    Math.min(places.zipcodes.length, 1) +
-    Math.min(places.circles.length, 1);
-  if (namedKinds > 1 || places.zipcodes.length > 1 || places.circles.length > 1 || places.stems.length > 1) {
-    attention |= REPEATS;
+/** Adds those codes, each once; returns where the next list begins. */
+function readCodes(integers: Int32Array, start: number, count: number, codes: NumberList): number {
+  const end = start + count;
+  for (let at = start; at < end; at++) {
+    const code = integers[at] as number;
+    if (!codes.includes(code)) codes.add(code);
   }
-  if (places.inseeCodes.length > 1) attention |= REPEATS_BY_INSEE;
-  return attention;
-}
-
-function addTo(circles: CircleRow[], row: CircleRow | null): boolean {
-  return row !== null && circles.push(row) > 0;
-}
-
-function distinct(codes: readonly string[]): readonly string[] {
-  return codes.some((code, i) => codes.indexOf(code) < i) ? [...new Set(codes)] : codes;
+  return end;
 }

@@ -48,13 +48,18 @@ export class TreeNodes {
     this.#hasArea = hasArea;
   }
 
-  createLeaf(): number {
+  /** With room for so many rows. */
+  createLeaf(rowCount = 0): number {
     const leaf = this.#allocate();
     this.memory.integers[leaf + LINE_REVISION] = -1;
+    if (rowCount > 0) {
+      const log2 = Math.ceil(Math.log2(Math.ceil(rowCount / LANES)));
+      this.#setChunk(leaf, this.memory.allocate(log2, this.#hasArea), log2);
+    }
     return leaf;
   }
 
-  /** Puts two leaves under a split. */
+  /** Puts two trees under a split. */
   createSplit(axis: number, at: number, left: number, right: number): number {
     const split = this.#allocate();
     const { integers, floats } = this.memory;
@@ -62,6 +67,8 @@ export class TreeNodes {
     floats[split + AT] = at;
     integers[split + LEFT] = left;
     integers[split + RIGHT] = right;
+    integers[split + NODE_ACCEPTS] =
+      (integers[left + NODE_ACCEPTS] as number) | (integers[right + NODE_ACCEPTS] as number);
     integers[left + PARENT] = split;
     integers[right + PARENT] = split;
     return split;
