@@ -113,10 +113,8 @@ export class AreaTree {
   }
 
   /** Lays out all rows, of which there are none yet; in short steps. */
-  *build(rows: StagedRows): Generator<void> {
-    if (rows.count === 0) return;
-    const positions = yield* rows.sort();
-    this.#root = yield* this.#trees.build(rows, positions, 0, rows.count);
+  *build(rows: StagedRows): Generator<null> {
+    if (rows.count > 0) this.#root = yield* this.#trees.build(rows, 0, rows.count);
   }
 
   /** Lists the leaves round a place that accept some kind in each of the two sets. */

@@ -87,7 +87,7 @@ export class CandidateRows implements RowList {
   }
 
   /** Inserts the staged rows, in short steps. */
-  *layOut(): Generator<void> {
+  *layOut(): Generator<null> {
     const { insee, departments, zipcodes, stems, everywhere, areas } = this.#staged;
     this.#staged = createStaged();
     yield* this.#insee.build(insee);

@@ -58,7 +58,7 @@ export interface ChosenSplit {
 const GAIN_MIN = 0.1;
 /** Rows that nothing tells apart are cut by number from here on, to bound the search for one of them. */
 const ALIKE_ROWS_MAX = 512;
-const SAMPLE_ROWS = 256;
+const SAMPLE_ROWS = 128;
 /** Shares of French adverts by type code, then of unknown type. They steer speed, never answers. */
 const TYPE_SHARES = [0.5, 0.3, 0.02, 0.04, 0.03, 0.07, 0.03, 0.01];
 /** Of every set of types. */

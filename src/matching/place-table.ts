@@ -4,9 +4,6 @@ import type { Row } from './row-groups.ts';
 import type { RowTrees } from './row-tree.ts';
 import type { StagedRows } from './staged-rows.ts';
 
-/** Laid out between two steps. */
-const PLACES_PER_STEP = 16;
-
 export class PlaceTable {
   readonly #trees: RowTrees;
   /** By code; 0 is no tree. */
@@ -27,23 +24,21 @@ export class PlaceTable {
   }
 
   insert(code: number, row: Row): void {
-    if (code >= this.#roots.length) this.#makeRoom(2 * code);
+    this.#makeRoom(code);
     const root = this.#roots[code] as number;
     if (root === 0) this.#size += 1;
     this.#roots[code] = this.#trees.insert(root, row);
   }
 
   /** Lays out the rows of all places, of which there are none yet; in short steps. */
-  *build(rows: StagedRows): Generator<void> {
-    const positions = yield* rows.sort();
-    let end = 0;
-    for (let start = 0; start < rows.count; start = end) {
-      const code = rows.placeOf(positions[start] as number);
-      while (end < rows.count && rows.placeOf(positions[end] as number) === code) end += 1;
-      if (code >= this.#roots.length) this.#makeRoom(2 * code);
-      this.#roots[code] = yield* this.#trees.build(rows, positions, start, end);
-      this.#size += 1;
-      if (this.#size % PLACES_PER_STEP === 0) yield;
+  *build(staged: StagedRows): Generator<null> {
+    for (const group of staged.byPlace()) {
+      if (group !== null) {
+        this.#makeRoom(group.place);
+        this.#roots[group.place] = yield* this.#trees.build(group.rows, 0, group.rows.count);
+        this.#size += 1;
+      }
+      yield null;
     }
   }
 
@@ -54,8 +49,9 @@ export class PlaceTable {
     if (root === 0) this.#size -= 1;
   }
 
-  #makeRoom(length: number): void {
-    const longer = new Int32Array(length);
+  #makeRoom(code: number): void {
+    if (code < this.#roots.length) return;
+    const longer = new Int32Array(2 * code);
     longer.set(this.#roots);
     this.#roots = longer;
   }

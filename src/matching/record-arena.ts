@@ -1,7 +1,7 @@
 /**
  * Variable-size records in pages, addressed by word. Freed records wait in a list per size for the next one of that
  * size; nothing is ever moved or copied, so no change to the index waits for a reorganisation. The pages are shared
- * buffers for the reason given in `row-groups`.
+ * buffers for the reason given in `shared-memory`.
  */
 
 const PAGE_WORDS_LOG2 = 15;

@@ -8,6 +8,7 @@
  */
 
 import { MEASURES } from './quantiser.ts';
+import { SharedMemory } from './shared-memory.ts';
 
 export const LANES = 16;
 
@@ -54,10 +55,6 @@ export const REPEATS_BY_INSEE = 8;
 /** A chunk has 2^0 to 2^this groups: as many as the memory can hold. */
 const CHUNK_LOG2_MAX = 21;
 
-const WASM_PAGE_BYTES = 65_536;
-const GROWTH_PAGES = 64;
-/** Addresses stay below 2 GiB, positive in 32 bits. */
-const PAGES_MAX = 32_768;
 const SLAB_GROUPS = 64;
 
 /** One search in one area, before it is written to a lane. */
@@ -91,36 +88,11 @@ export function createRow(): Row {
   };
 }
 
-/**
- * Where the kernel and this thread meet. The views are replaced when the memory grows; old ones end where it ended. No
- * other thread sees it: it is a shared memory because V8 takes the growth of any other for a reason to mark its whole
- * heap.
- */
-export class GroupMemory {
-  readonly memory: WebAssembly.Memory;
-  bytes: Uint8Array;
-  codes: Int8Array;
-  integers: Int32Array;
-  floats: Float32Array;
-  #carvedBytes: number;
+/** Where the kernel and this thread meet. */
+export class GroupMemory extends SharedMemory {
   #groupsInUse = 0;
   /** First free chunk of each size, places before areas, 0 for none; a free chunk begins with the next one's address. */
   readonly #free = new Int32Array(2 * (CHUNK_LOG2_MAX + 1));
-
-  /** The first `reservedBytes` are the caller's. */
-  constructor(reservedBytes: number) {
-    const initial = Math.ceil(reservedBytes / WASM_PAGE_BYTES);
-    this.memory = new WebAssembly.Memory({ initial, maximum: PAGES_MAX, shared: true });
-    this.#carvedBytes = initial * WASM_PAGE_BYTES;
-    this.bytes = new Uint8Array(this.memory.buffer);
-    this.codes = new Int8Array(this.memory.buffer);
-    this.integers = new Int32Array(this.memory.buffer);
-    this.floats = new Float32Array(this.memory.buffer);
-  }
-
-  get carvedBytes(): number {
-    return this.#carvedBytes;
-  }
 
   get groupsInUse(): number {
     return this.#groupsInUse;
@@ -200,15 +172,6 @@ export class GroupMemory {
     this.bytes[group + lane + TYPES] = 0;
   }
 
-  /** The address of so many bytes of zeros that were never used; a multiple of a cache line. */
-  carve(byteCount: number): number {
-    const address = this.#carvedBytes;
-    const missing = address + byteCount - this.bytes.length;
-    if (missing > 0) this.#grow(Math.max(GROWTH_PAGES, Math.ceil(missing / WASM_PAGE_BYTES)));
-    this.#carvedBytes = address + byteCount;
-    return address;
-  }
-
   #carveSlab(log2: number, hasArea: boolean): void {
     const list = freeList(log2, hasArea);
     const chunkBytes = groupBytes(hasArea) << log2;
@@ -218,14 +181,6 @@ export class GroupMemory {
       this.integers[chunk >> 2] = this.#free[list] as number;
       this.#free[list] = chunk;
     }
-  }
-
-  #grow(pages: number): void {
-    this.memory.grow(pages);
-    this.bytes = new Uint8Array(this.memory.buffer);
-    this.codes = new Int8Array(this.memory.buffer);
-    this.integers = new Int32Array(this.memory.buffer);
-    this.floats = new Float32Array(this.memory.buffer);
   }
 }
 

@@ -7,7 +7,7 @@
  */
 
 import { type Box, writeBoxOfRow } from './area-geometry.ts';
-import { acceptsOf, chooseSplit, goesRight } from './leaf-split.ts';
+import { acceptsOf, type ChosenSplit, chooseSplit, goesRight } from './leaf-split.ts';
 import {
   createRow,
   type GroupMemory,
@@ -95,28 +95,26 @@ export class RowTrees {
     return this.#root;
   }
 
-  /** The root of a new tree of the rows at `positions` from `start` to `end`, at least one; in short steps. */
-  *build(rows: StagedRows, positions: Int32Array, start: number, end: number): Generator<void, number> {
-    const chosen =
-      end - start < LEAF_ROWS
-        ? null
-        : chooseSplit((i, row) => rows.readKeys(positions[start + i] as number, row), end - start, this.#hasArea);
-    if (chosen === null) return this.#buildLeaf(rows, positions, start, end);
-    const { axis, at } = chosen;
-    const middle = yield* rows.partition(positions, start, end, (position) => {
-      rows.readKeys(position, movedRow);
-      return goesRight(axis, at, movedRow);
-    });
-    const left = yield* this.build(rows, positions, start, middle);
-    yield;
-    const right = yield* this.build(rows, positions, middle, end);
-    return this.#nodes.createSplit(axis, at, left, right);
+  /** The root of a new tree of the rows from `start` to `end`, at least one, which it reorders; in short steps. */
+  *build(rows: StagedRows, start: number, end: number): Generator<null, number> {
+    const chosen = this.#chooseSplit(rows, start, end);
+    if (chosen === null) return this.#buildLeaf(rows, start, end);
+    const middle = yield* rows.partition(start, end, (row) => goesRight(chosen.axis, chosen.at, row));
+    const left = yield* this.build(rows, start, middle);
+    yield null;
+    const right = yield* this.build(rows, middle, end);
+    return this.#nodes.createSplit(chosen.axis, chosen.at, left, right);
   }
 
-  #buildLeaf(rows: StagedRows, positions: Int32Array, start: number, end: number): number {
+  #chooseSplit(rows: StagedRows, start: number, end: number): ChosenSplit | null {
+    if (end - start < LEAF_ROWS) return null;
+    return chooseSplit((position, row) => rows.readKeys(start + position, row), end - start, this.#hasArea);
+  }
+
+  #buildLeaf(rows: StagedRows, start: number, end: number): number {
     const leaf = this.#nodes.createLeaf(end - start);
     for (let at = start; at < end; at++) {
-      rows.read(positions[at] as number, movedRow);
+      rows.read(at, movedRow);
       const position = this.#nodes.appendLane(leaf);
       this.#memory.write(this.#nodes.groupAt(leaf, position), position % LANES, movedRow, this.#hasArea);
     }

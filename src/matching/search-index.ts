@@ -52,7 +52,7 @@ export interface SearchIndex {
    * Lays out the searches of a new index for matching, in steps of less than a millisecond; every other method but
    * `stats` and `explain` does it in one go where it is not done. Until then searches come and go faster than after.
    */
-  layOut(): Iterable<void>;
+  layOut(): Iterable<null>;
   /** The searches that the property satisfies: exact, each once, in no particular order. */
   match(facts: PropertyFacts): SearchNumber[];
   /** The verdict of every criterion that is set; null when the search is not in the index. */
@@ -88,7 +88,7 @@ class ColumnarSearchIndex implements SearchIndex {
   /** Until the first match, searches have records only. */
   #isLaidOut = false;
   /** Under way. */
-  #layout: Generator<void> | null = null;
+  #layout: Generator<null> | null = null;
   /** Of the match under way. */
   #view: PropertyView | null = null;
   readonly #matched = new NumberList();
@@ -134,10 +134,10 @@ class ColumnarSearchIndex implements SearchIndex {
     return true;
   }
 
-  *layOut(): Generator<void> {
+  *layOut(): Generator<null> {
     if (this.#isLaidOut) return;
     this.#layout ??= this.#layOutRecords();
-    while (this.#layout?.next().done === false) yield;
+    while (this.#layout?.next().done === false) yield null;
   }
 
   #settle(): void {
@@ -149,12 +149,12 @@ class ColumnarSearchIndex implements SearchIndex {
     if (this.#layout !== null) this.#settle();
   }
 
-  *#layOutRecords(): Generator<void> {
+  *#layOutRecords(): Generator<null> {
     let staged = 0;
     for (const [number, address] of this.#addresses.entries()) {
       this.#searchRows.read(number, address);
       this.#rows.stage(this.#searchRows);
-      if (++staged % STAGED_PER_STEP === 0) yield;
+      if (++staged % STAGED_PER_STEP === 0) yield null;
     }
     yield* this.#rows.layOut();
     this.#isLaidOut = true;

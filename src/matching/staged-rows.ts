@@ -3,10 +3,8 @@
  * order in which searches were made, every row would wait for another corner of the memory.
  */
 
-import { BOUND_COLUMNS, type Row } from './row-groups.ts';
-
-const PAGE_LOG2 = 14;
-const PAGE_ROWS = 1 << PAGE_LOG2;
+import { BOUND_COLUMNS, createRow, type Row } from './row-groups.ts';
+import { SharedMemory } from './shared-memory.ts';
 
 /** In integers. */
 const PLACE = 0;
@@ -20,30 +18,25 @@ const LATITUDE = 8;
 const LONGITUDE = 9;
 const REACH = 10;
 const ROW_INTEGERS = 12;
+const SLAB_ROWS = 1024;
 
 /** Rows handled between two steps: some tenths of a millisecond. */
 const STEP_ROWS = 8192;
 
-interface Page {
-  readonly integers: Int32Array;
-  readonly floats: Float32Array;
-  readonly codes: Int8Array;
-}
-
 export class StagedRows {
-  readonly #pages: Page[] = [];
+  #memory: SharedMemory | null = null;
+  #capacity = 0;
   #count = 0;
   #placesEnd = 0;
+  readonly #row = createRow();
 
   get count(): number {
     return this.#count;
   }
 
   add(place: number, row: Row): void {
-    const position = this.#count++;
-    if (position >>> PAGE_LOG2 === this.#pages.length) this.#pages.push(createPage());
-    const { integers, floats, codes } = this.#pages[position >>> PAGE_LOG2] as Page;
-    const start = (position & (PAGE_ROWS - 1)) * ROW_INTEGERS;
+    const start = this.#append();
+    const { integers, floats, codes } = this.#memory as SharedMemory;
     integers[start + PLACE] = place;
     integers[start + NUMBER] = row.number;
     integers[start + ADDRESS] = row.address;
@@ -58,14 +51,9 @@ export class StagedRows {
     if (place >= this.#placesEnd) this.#placesEnd = place + 1;
   }
 
-  placeOf(position: number): number {
-    const { integers } = this.#pages[position >>> PAGE_LOG2] as Page;
-    return integers[(position & (PAGE_ROWS - 1)) * ROW_INTEGERS + PLACE] as number;
-  }
-
   read(position: number, row: Row): void {
-    const { integers, codes } = this.#pages[position >>> PAGE_LOG2] as Page;
-    const start = (position & (PAGE_ROWS - 1)) * ROW_INTEGERS;
+    const { integers, codes } = this.#memory as SharedMemory;
+    const start = position * ROW_INTEGERS;
     row.address = integers[start + ADDRESS] as number;
     row.expression = integers[start + EXPRESSION] as number;
     row.attention = (integers[start + KINDS] as number) >>> 16;
@@ -77,8 +65,8 @@ export class StagedRows {
 
   /** Reads what tells the row from others: number, kinds and area. */
   readKeys(position: number, row: Row): void {
-    const { integers, floats } = this.#pages[position >>> PAGE_LOG2] as Page;
-    const start = (position & (PAGE_ROWS - 1)) * ROW_INTEGERS;
+    const { integers, floats } = this.#memory as SharedMemory;
+    const start = position * ROW_INTEGERS;
     const kinds = integers[start + KINDS] as number;
     row.number = integers[start + NUMBER] as number;
     row.types = kinds & 0xff;
@@ -88,56 +76,85 @@ export class StagedRows {
     row.reach = floats[start + REACH] as number;
   }
 
-  /** The positions of all rows, in order of place, in short steps: a counting sort. */
-  *sort(): Generator<void, Int32Array> {
-    const next = new Int32Array(this.#placesEnd + 1);
-    for (let position = 0; position < this.#count; position++) {
-      const place = this.placeOf(position) + 1;
-      next[place] = (next[place] as number) + 1;
-      if (position % STEP_ROWS === 0) yield;
+  /** The rows place by place; each group of them is only lent until the next. In short steps: null is one. */
+  *byPlace(): Generator<{ readonly place: number; readonly rows: StagedRows } | null> {
+    const { positions, ends } = yield* this.#sort();
+    const rows = new StagedRows();
+    let at = 0;
+    for (let place = 0; place < this.#placesEnd; place++) {
+      if (at === ends[place]) continue;
+      rows.#count = 0;
+      for (; at < (ends[place] as number); at++) rows.#copy(this, positions[at] as number);
+      yield { place, rows };
     }
-    for (let place = 1; place < next.length; place++)
-      next[place] = (next[place] as number) + (next[place - 1] as number);
-    const sorted = new Int32Array(this.#count);
-    for (let position = 0; position < this.#count; position++) {
-      const place = this.placeOf(position);
-      const at = next[place] as number;
-      sorted[at] = position;
-      next[place] = at + 1;
-      if (position % STEP_ROWS === 0) yield;
-    }
-    return sorted;
   }
 
-  /**
-   * Reorders `positions` from `start` to `end`, those of which `isRight` says so last, in short steps; returns where they
-   * begin.
-   */
-  *partition(
-    positions: Int32Array,
-    start: number,
-    end: number,
-    isRight: (position: number) => boolean,
-  ): Generator<void, number> {
+  /** Moves those rows from `start` to `end` that belong right behind the others; returns where they begin. */
+  *partition(start: number, end: number, isRight: (row: Row) => boolean): Generator<null, number> {
     let left = start;
     let right = end;
-    for (let steps = 1; left < right; steps++) {
-      const position = positions[left] as number;
-      if (isRight(position)) {
-        right -= 1;
-        positions[left] = positions[right] as number;
-        positions[right] = position;
-      } else {
-        left += 1;
-      }
-      if (steps % STEP_ROWS === 0) yield;
+    for (let step = 1; left < right; step++) {
+      this.readKeys(left, this.#row);
+      if (isRight(this.#row)) this.#swap(left, --right);
+      else left += 1;
+      if (step % STEP_ROWS === 0) yield null;
     }
     return left;
   }
-}
 
-/** Shared for the reason given in `row-groups`. */
-function createPage(): Page {
-  const buffer = new SharedArrayBuffer(4 * ROW_INTEGERS * PAGE_ROWS);
-  return { integers: new Int32Array(buffer), floats: new Float32Array(buffer), codes: new Int8Array(buffer) };
+  /** The positions of all rows in order of place, and where those of each place end: a counting sort. */
+  *#sort(): Generator<null, { positions: Int32Array; ends: Int32Array }> {
+    const nexts = new Int32Array(this.#placesEnd + 1);
+    for (let position = 0; position < this.#count; position++) {
+      const after = this.#placeOf(position) + 1;
+      nexts[after] = (nexts[after] as number) + 1;
+      if (position % STEP_ROWS === 0) yield null;
+    }
+    for (let place = 1; place < nexts.length; place++) {
+      nexts[place] = (nexts[place] as number) + (nexts[place - 1] as number);
+    }
+    const positions = new Int32Array(this.#count);
+    for (let position = 0; position < this.#count; position++) {
+      const place = this.#placeOf(position);
+      const next = nexts[place] as number;
+      positions[next] = position;
+      nexts[place] = next + 1;
+      if (position % STEP_ROWS === 0) yield null;
+    }
+    // Each place's next has come to where the place ends.
+    return { positions, ends: nexts };
+  }
+
+  #placeOf(position: number): number {
+    return (this.#memory as SharedMemory).integers[position * ROW_INTEGERS + PLACE] as number;
+  }
+
+  #copy(from: StagedRows, position: number): void {
+    const start = this.#append();
+    const { integers } = this.#memory as SharedMemory;
+    const source = (from.#memory as SharedMemory).integers;
+    const first = position * ROW_INTEGERS;
+    for (let i = 0; i < ROW_INTEGERS; i++) integers[start + i] = source[first + i] as number;
+  }
+
+  #swap(a: number, b: number): void {
+    const { integers } = this.#memory as SharedMemory;
+    const left = a * ROW_INTEGERS;
+    const right = b * ROW_INTEGERS;
+    for (let i = 0; i < ROW_INTEGERS; i++) {
+      const kept = integers[left + i] as number;
+      integers[left + i] = integers[right + i] as number;
+      integers[right + i] = kept;
+    }
+  }
+
+  /** Makes room for one more row; returns where it begins. */
+  #append(): number {
+    this.#memory ??= new SharedMemory(0);
+    if (this.#count === this.#capacity) {
+      this.#memory.carve(4 * ROW_INTEGERS * SLAB_ROWS);
+      this.#capacity += SLAB_ROWS;
+    }
+    return this.#count++ * ROW_INTEGERS;
+  }
 }

@@ -1,0 +1,50 @@
+/**
+ * One range of memory that grows in place. The views are replaced when it grows; old ones end where it ended. No other
+ * thread sees it: it is a shared memory because V8 takes the growth of any other for a reason to mark its whole heap.
+ */
+
+const WASM_PAGE_BYTES = 65_536;
+const GROWTH_PAGES = 64;
+/** Addresses stay below 2 GiB, positive in 32 bits. */
+const PAGES_MAX = 32_768;
+
+export class SharedMemory {
+  readonly memory: WebAssembly.Memory;
+  bytes: Uint8Array;
+  codes: Int8Array;
+  integers: Int32Array;
+  floats: Float32Array;
+  #carvedBytes: number;
+
+  /** The first `reservedBytes` are the caller's. */
+  constructor(reservedBytes: number) {
+    const initial = Math.ceil(reservedBytes / WASM_PAGE_BYTES);
+    this.memory = new WebAssembly.Memory({ initial, maximum: PAGES_MAX, shared: true });
+    this.#carvedBytes = initial * WASM_PAGE_BYTES;
+    this.bytes = new Uint8Array(this.memory.buffer);
+    this.codes = new Int8Array(this.memory.buffer);
+    this.integers = new Int32Array(this.memory.buffer);
+    this.floats = new Float32Array(this.memory.buffer);
+  }
+
+  get carvedBytes(): number {
+    return this.#carvedBytes;
+  }
+
+  /** The address of so many bytes of zeros that were never used; a multiple of a cache line. */
+  carve(byteCount: number): number {
+    const address = this.#carvedBytes;
+    const missing = address + byteCount - this.bytes.length;
+    if (missing > 0) this.#grow(Math.max(GROWTH_PAGES, Math.ceil(missing / WASM_PAGE_BYTES)));
+    this.#carvedBytes = address + byteCount;
+    return address;
+  }
+
+  #grow(pages: number): void {
+    this.memory.grow(pages);
+    this.bytes = new Uint8Array(this.memory.buffer);
+    this.codes = new Int8Array(this.memory.buffer);
+    this.integers = new Int32Array(this.memory.buffer);
+    this.floats = new Float32Array(this.memory.buffer);
+  }
+}
