@@ -20,7 +20,7 @@ export const ATTENTION = 32;
 export const BOUNDS = 48;
 export const BOUND_COLUMNS = 2 * MEASURES.length;
 export const NUMBERS = 256;
-/** Where the answer to an open question is: the record's address for `NEEDS_EXACT_CHECK`, else the expression. */
+/** Where the answer to an open question is: the expression when the text is all that is left to check, else the record. */
 export const SOURCES = 320;
 const PLACE_GROUP_BYTES = 384;
 /** Degrees. Only groups of area rows have these three. */
@@ -56,6 +56,11 @@ export const REPEATS_BY_INSEE = 8;
 const CHUNK_LOG2_MAX = 21;
 
 const SLAB_GROUPS = 64;
+
+/** Whether the text is all that is left to check of a row that passes the columns surely. */
+export function isTextCheck(attention: number): boolean {
+  return (attention & (NEEDS_EXACT_CHECK | NEEDS_TEXT_CHECK)) === NEEDS_TEXT_CHECK;
+}
 
 /** One search in one area, before it is written to a lane. */
 export interface Row {
@@ -130,8 +135,7 @@ export class GroupMemory extends SharedMemory {
     }
     const word = (group >> 2) + lane;
     integers[word + (NUMBERS >> 2)] = row.number;
-    const needsRecord = (row.attention & NEEDS_EXACT_CHECK) !== 0;
-    integers[word + (SOURCES >> 2)] = needsRecord ? row.address : row.expression;
+    integers[word + (SOURCES >> 2)] = isTextCheck(row.attention) ? row.expression : row.address;
     if (!hasArea) return;
     this.floats[word + (LATITUDES >> 2)] = row.latitude;
     this.floats[word + (LONGITUDES >> 2)] = row.longitude;

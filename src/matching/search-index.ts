@@ -19,7 +19,7 @@ import { NumberList } from './number-list.ts';
 import { type PropertyView, readTexts, viewOf } from './property-view.ts';
 import { RecordArena } from './record-arena.ts';
 import { holdsInRecord } from './record-check.ts';
-import { LANES, NEEDS_EXACT_CHECK, NEEDS_TEXT_CHECK, REPEATS, REPEATS_BY_INSEE } from './row-groups.ts';
+import { isTextCheck, LANES, NEEDS_EXACT_CHECK, NEEDS_TEXT_CHECK, REPEATS, REPEATS_BY_INSEE } from './row-groups.ts';
 import { SearchAddresses } from './search-addresses.ts';
 import { SearchRows } from './search-rows.ts';
 
@@ -245,8 +245,8 @@ class ColumnarSearchIndex implements SearchIndex {
       const attention = integers[at + 2] as number;
       if ((attention & EXACT_BITS) === 0) continue;
       if (count + 1 === this.#fetched.length) this.#fetched = doubled(this.#fetched);
-      const isInRow = (attention & NEEDS_EXACT_CHECK) !== 0;
-      this.#fetched[count++] = (isInRow ? integers[at + 1] : this.#addresses.get(integers[at] as number)) as number;
+      const address = isTextCheck(attention) ? this.#addresses.get(integers[at] as number) : integers[at + 1];
+      this.#fetched[count++] = address as number;
     }
     let touched = 0;
     for (let i = 0; i < count; i++) {
