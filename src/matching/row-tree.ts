@@ -211,10 +211,10 @@ export class RowTrees {
       readKeys(position, movedRow);
       this.#copyRow(leaf, position, goesRight(chosen.axis, chosen.at, movedRow) ? right : left);
     }
-    this.#discard(leaf);
     this.#narrow(left);
     this.#narrow(right);
     this.#replace(leaf, this.#nodes.createSplit(chosen.axis, chosen.at, left, right));
+    this.#discard(leaf);
   }
 
   #discard(leaf: number): void {

@@ -66,8 +66,8 @@ export function createSearchIndex(simd: boolean | null = null): SearchIndex {
 }
 
 const NUMBER_MAX = 2 ** 31 - 1;
-/** Some tenths of a millisecond. */
-const STAGED_PER_STEP = 512;
+/** A millisecond while the code is cold. */
+const STAGED_PER_STEP = 64;
 const EXACT_BITS = OPEN_ROW | NEEDS_EXACT_CHECK;
 
 class ColumnarSearchIndex implements SearchIndex {

@@ -3,6 +3,7 @@
  * the last look; a search written on this instance, or announced by another, only brings the next look forward.
  */
 
+import { setImmediate as yieldToOthers } from 'node:timers/promises';
 import { type ActorFailure, ask, type Reply, spawn } from '../actor/actor.ts';
 import type { SearchNumber } from '../domain/ids.ts';
 import type { PropertyFacts } from '../domain/property-facts.ts';
@@ -48,6 +49,8 @@ const REFRESHES_MAX = 10_000;
 const REFRESH_TIMEOUT_MS = 30_000;
 /** A million searches are read in about ten seconds, on a busy machine in a minute. */
 const REBUILD_TIMEOUT_MS = 10 * 60_000;
+
+const TURN_MS = 5;
 
 interface Look extends Reply<void> {
   readonly isRebuild: boolean;
@@ -128,6 +131,7 @@ class FollowedIndex {
   async rebuild(): Promise<void> {
     const fresh = this.#dependencies.createIndex();
     this.#horizon = await this.#follow(null, fresh);
+    await layOut(fresh);
     this.#index = fresh;
     this.#builtAt = this.#dependencies.clock();
   }
@@ -145,6 +149,16 @@ class FollowedIndex {
       index.delete(number);
       this.#dependencies.onUnreadableSearch(number, error as Error);
     }
+  }
+}
+
+/** Others get their turn in between: the index that is being replaced still answers. */
+async function layOut(index: SearchIndex): Promise<void> {
+  let turnEnd = performance.now() + TURN_MS;
+  for (const _ of index.layOut()) {
+    if (performance.now() < turnEnd) continue;
+    await yieldToOthers();
+    turnEnd = performance.now() + TURN_MS;
   }
 }
 
