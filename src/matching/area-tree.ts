@@ -11,7 +11,7 @@ import RBush from 'rbush';
 import { type Box, HALF_TURN, unitsOf } from './area-geometry.ts';
 import type { GroupMemory, Row } from './row-groups.ts';
 import { RowTrees } from './row-tree.ts';
-import type { StagedRows } from './staged-rows.ts';
+import { StagedRows } from './staged-rows.ts';
 import {
   BOX_MAX_X,
   BOX_MAX_Y,
@@ -69,6 +69,7 @@ export class AreaTree {
   readonly #memory: GroupMemory;
   readonly #trees: RowTrees;
   #root = 0;
+  #staged = new StagedRows();
   readonly #boxes = new RBush<LeafBox>(NODE_ENTRIES_MAX);
   /** By number; 0 is none. */
   readonly #leafBoxes: (LeafBox | null)[] = [null];
@@ -112,9 +113,16 @@ export class AreaTree {
     this.#root = this.#trees.remove(this.#root, row);
   }
 
-  /** Lays out all rows, of which there are none yet; in short steps. */
-  *build(rows: StagedRows): Generator<null> {
-    if (rows.count > 0) this.#root = yield* this.#trees.build(rows, 0, rows.count);
+  /** Puts a row by for `layOut`; there are no others yet. */
+  stage(row: Row): void {
+    this.#staged.add(0, row);
+  }
+
+  /** Inserts the staged rows, in short steps. */
+  *layOut(): Generator<null> {
+    const staged = this.#staged;
+    this.#staged = new StagedRows();
+    if (staged.count > 0) this.#root = yield* this.#trees.build(staged, 0, staged.count);
   }
 
   /** Lists the leaves round a place that accept some kind in each of the two sets. */

@@ -6,14 +6,15 @@
 import type { CircleRow } from './area-geometry.ts';
 import { AreaTree, type RowList } from './area-tree.ts';
 import { createKernel, GROUP_LIST, GROUP_LIST_MAX, KERNEL_BYTES, type Kernel } from './kernel/kernel.ts';
-import type { NumberList } from './number-list.ts';
 import { PlaceTable } from './place-table.ts';
 import { type PropertyView, writePlace, writeQuery } from './property-view.ts';
 import { GroupMemory, groupBytes, LANES, NEEDS_EXACT_CHECK, type Row } from './row-groups.ts';
 import { RowTrees } from './row-tree.ts';
 import type { SearchRows } from './search-rows.ts';
-import { StagedRows } from './staged-rows.ts';
 import { AXIS, CHUNK, IS_LEAF, LEFT, NODE_ACCEPTS, RIGHT, ROWS } from './tree-nodes.ts';
+
+/** What tables of places and the tree of areas do with a row. */
+type RowAct = 'insert' | 'remove' | 'stage';
 
 /** The code of the one place that is everywhere. */
 const EVERYWHERE = 1;
@@ -32,7 +33,6 @@ export class CandidateRows implements RowList {
   readonly #stems = new PlaceTable(this.#trees);
   readonly #everywhere = new PlaceTable(this.#trees);
   readonly #areas = new AreaTree(this.memory);
-  #staged = createStaged();
   #rowCount = 0;
   /** Of the property at hand. */
   #view: PropertyView | null = null;
@@ -52,50 +52,38 @@ export class CandidateRows implements RowList {
   }
 
   insert(rows: SearchRows): void {
-    insertAll(this.#insee, rows.inseeCodes, rows.row);
-    insertAll(this.#departments, rows.departments, rows.row);
-    insertAll(this.#zipcodes, rows.zipcodes, rows.row);
-    insertAll(this.#stems, rows.stems, rows.row);
-    const { attention } = rows.row;
-    for (const circle of rows.circles) this.#areas.insert(areaRow(rows.row, circle, attention));
-    if (rows.isEverywhere) this.#everywhere.insert(EVERYWHERE, rows.row);
+    this.#forEachRow(rows, 'insert');
     this.#rowCount += rows.count;
   }
 
   remove(rows: SearchRows): void {
-    removeAll(this.#insee, rows.inseeCodes, rows.row);
-    removeAll(this.#departments, rows.departments, rows.row);
-    removeAll(this.#zipcodes, rows.zipcodes, rows.row);
-    removeAll(this.#stems, rows.stems, rows.row);
-    const { attention } = rows.row;
-    for (const circle of rows.circles) this.#areas.remove(areaRow(rows.row, circle, attention));
-    if (rows.isEverywhere) this.#everywhere.remove(EVERYWHERE, rows.row);
+    this.#forEachRow(rows, 'remove');
     this.#rowCount -= rows.count;
   }
 
-  /** Puts rows by for `layOut`; there are no others yet. */
+  /** Puts the rows by for `layOut`; there are no others yet. */
   stage(rows: SearchRows): void {
-    const staged = this.#staged;
-    stageAll(staged.insee, rows.inseeCodes, rows.row);
-    stageAll(staged.departments, rows.departments, rows.row);
-    stageAll(staged.zipcodes, rows.zipcodes, rows.row);
-    stageAll(staged.stems, rows.stems, rows.row);
-    const { attention } = rows.row;
-    for (const circle of rows.circles) staged.areas.add(0, areaRow(rows.row, circle, attention));
-    if (rows.isEverywhere) staged.everywhere.add(EVERYWHERE, rows.row);
+    this.#forEachRow(rows, 'stage');
     this.#rowCount += rows.count;
   }
 
   /** Inserts the staged rows, in short steps. */
   *layOut(): Generator<null> {
-    const { insee, departments, zipcodes, stems, everywhere, areas } = this.#staged;
-    this.#staged = createStaged();
-    yield* this.#insee.build(insee);
-    yield* this.#departments.build(departments);
-    yield* this.#zipcodes.build(zipcodes);
-    yield* this.#stems.build(stems);
-    yield* this.#everywhere.build(everywhere);
-    yield* this.#areas.build(areas);
+    for (const table of [this.#insee, this.#departments, this.#zipcodes, this.#stems, this.#everywhere]) {
+      yield* table.layOut();
+    }
+    yield* this.#areas.layOut();
+  }
+
+  #forEachRow(rows: SearchRows, act: RowAct): void {
+    const { row, inseeCodes, departments, zipcodes, stems, circles } = rows;
+    for (let i = 0; i < inseeCodes.length; i++) this.#insee[act](inseeCodes.at(i), row);
+    for (let i = 0; i < departments.length; i++) this.#departments[act](departments.at(i), row);
+    for (let i = 0; i < zipcodes.length; i++) this.#zipcodes[act](zipcodes.at(i), row);
+    for (let i = 0; i < stems.length; i++) this.#stems[act](stems.at(i), row);
+    if (rows.isEverywhere) this.#everywhere[act](EVERYWHERE, row);
+    const { attention } = row;
+    for (const circle of circles) this.#areas[act](areaRow(row, circle, attention));
   }
 
   /** `presentStems` is asked for only when some search is kept by stem. */
@@ -154,38 +142,6 @@ export class CandidateRows implements RowList {
     this.#listed = 0;
     this.#take?.(sureCount);
   }
-}
-
-interface Staged {
-  readonly insee: StagedRows;
-  readonly departments: StagedRows;
-  readonly zipcodes: StagedRows;
-  readonly stems: StagedRows;
-  readonly everywhere: StagedRows;
-  readonly areas: StagedRows;
-}
-
-function createStaged(): Staged {
-  return {
-    insee: new StagedRows(),
-    departments: new StagedRows(),
-    zipcodes: new StagedRows(),
-    stems: new StagedRows(),
-    everywhere: new StagedRows(),
-    areas: new StagedRows(),
-  };
-}
-
-function stageAll(staged: StagedRows, codes: NumberList, row: Row): void {
-  for (let i = 0; i < codes.length; i++) staged.add(codes.at(i), row);
-}
-
-function insertAll(table: PlaceTable, codes: NumberList, row: Row): void {
-  for (let i = 0; i < codes.length; i++) table.insert(codes.at(i), row);
-}
-
-function removeAll(table: PlaceTable, codes: NumberList, row: Row): void {
-  for (let i = 0; i < codes.length; i++) table.remove(codes.at(i), row);
 }
 
 /** `row`, moved to one of its areas. `attention`: what all rows of the search need. */

@@ -53,8 +53,6 @@ import {
 } from './record-layout.ts';
 import { polygonWords, readPolygons, writePolygons } from './record-polygons.ts';
 
-const WORDS_MAX = RECORD_WORDS_MAX;
-
 /** The tables that give strings and expressions their codes. */
 export interface RecordTables {
   readonly insee: CodeTable;
@@ -73,7 +71,7 @@ const ANYTHING: Criteria = {
   ...{ excludedInseeCodes: [], includedSiteCategories: [], excludedSiteCategories: [], expressions: [] },
 };
 
-const scratch = new Float64Array(WORDS_MAX);
+const scratch = new Float64Array(RECORD_WORDS_MAX);
 const scratchIntegers = new Int32Array(scratch.buffer);
 
 /** The address of a new record. Uses the codes of its strings. */
@@ -272,7 +270,7 @@ function fits(criteria: Criteria, flags: number): boolean {
     criteria.includedSiteCategories.length <= COUNT_BITS[INCLUDED_CATEGORIES].max &&
     criteria.excludedSiteCategories.length <= COUNT_BITS[EXCLUDED_CATEGORIES].max &&
     expressionsFit(criteria.expressions) &&
-    listsOffset(flags) + codeWords(criteria) + polygonWords(areas.polygons) <= WORDS_MAX
+    listsOffset(flags) + codeWords(criteria) + polygonWords(areas.polygons) <= RECORD_WORDS_MAX
   );
 }
 

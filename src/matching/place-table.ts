@@ -2,13 +2,14 @@
 
 import type { Row } from './row-groups.ts';
 import type { RowTrees } from './row-tree.ts';
-import type { StagedRows } from './staged-rows.ts';
+import { StagedRows } from './staged-rows.ts';
 
 export class PlaceTable {
   readonly #trees: RowTrees;
   /** By code; 0 is no tree. */
   #roots = new Int32Array(1024);
   #size = 0;
+  #staged = new StagedRows();
 
   constructor(trees: RowTrees) {
     this.#trees = trees;
@@ -30,8 +31,15 @@ export class PlaceTable {
     this.#roots[code] = this.#trees.insert(root, row);
   }
 
-  /** Lays out the rows of all places, of which there are none yet; in short steps. */
-  *build(staged: StagedRows): Generator<null> {
+  /** Puts a row by for `layOut`; there are no others yet. */
+  stage(code: number, row: Row): void {
+    this.#staged.add(code, row);
+  }
+
+  /** Inserts the staged rows, in short steps. */
+  *layOut(): Generator<null> {
+    const staged = this.#staged;
+    this.#staged = new StagedRows();
     for (const group of staged.byPlace()) {
       if (group !== null) {
         this.#makeRoom(group.place);
