@@ -56,12 +56,12 @@ export async function openIntake(parts: Parts, databaseUrl: string): Promise<Mat
   metrics.gauge('vigie_intake_leads', '1 while this instance takes adverts in, 0 while it stands by', () =>
     Number(leads()),
   );
-  log.info({ searches: matcher.stats.searches }, 'intake runs');
   return matcher;
 }
 
 async function openMatcher(parts: Parts, medians: MarketMedians): Promise<Matcher> {
   const { log, database, broker, closing, onFailure, onTrouble } = parts;
+  const startedAt = performance.now();
   const matcher = await startMatcher({
     createIndex: createSearchIndex,
     clock: () => new Date(),
@@ -75,6 +75,8 @@ async function openMatcher(parts: Parts, medians: MarketMedians): Promise<Matche
     onUnreadableSearch: (number, error) => log.error({ search: number, err: error }, 'search cannot be read'),
   });
   closing('matcher', () => matcher.stop());
+  const durationMs = Math.round(performance.now() - startedAt);
+  log.info({ searches: matcher.stats.searches, durationMs }, 'searches loaded');
   onSearchChange(broker, () => void matcher.refresh().catch((error: Error) => onTrouble('refresh', error)));
   return matcher;
 }
