@@ -14,7 +14,7 @@ import { isLive } from '../src/domain/property.ts';
 import { propertyDocument, propertyFacts, readingOf } from '../src/domain/property-document.ts';
 import { bodyOf, type SearchRoute } from '../src/domain/routing.ts';
 import { criteriaOf, SEARCH_DEFAULTS } from '../src/domain/search.ts';
-import { consequencesOf, type JudgedChange, pairsOf } from '../src/pipeline/consequences.ts';
+import { consequencesOf, type JudgedChange, touchedBy } from '../src/pipeline/consequences.ts';
 import type { Match } from '../src/store/matches.ts';
 import { expireAt, resolveToulon, upsertAt } from './support/adverts.ts';
 
@@ -135,13 +135,13 @@ function createService(plans: readonly SearchPlan[]): (batch: readonly IntakeMes
         });
       }
     }
-    const pairs = pairsOf(changes);
-    const keys = pairs.propertyUuids.map((propertyUuid, position) =>
-      keyOf({ propertyUuid, searchNumber: pairs.searchNumbers[position] as number }),
+    const { propertyUuids, searchNumbers } = touchedBy(changes);
+    const routes = new Map(
+      living
+        .filter(({ isSilent, route }) => !isSilent && searchNumbers.has(route.number))
+        .map(({ route }) => [route.number, route]),
     );
-    assert.equal(new Set(keys).size, keys.length, 'a pair is read once');
-    const routes = new Map(living.filter(({ isSilent }) => !isSilent).map(({ route }) => [route.number, route]));
-    const known = keys.flatMap((key) => matches.get(key) ?? []);
+    const known = [...matches.values()].filter(({ propertyUuid }) => propertyUuids.has(propertyUuid));
     const now = new Date(Date.UTC(2026, 0, 1) + at);
     const { newMatches, changedMatches, snapshots, deliveries, began } = consequencesOf(
       changes,

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { EVENT_KINDS } from '../src/domain/codes.ts';
 import { endpointKeyOf } from '../src/domain/delivery.ts';
 import { bodyOf, type SearchRoute } from '../src/domain/routing.ts';
-import { type Consequences, consequencesOf, type JudgedChange, pairsOf } from '../src/pipeline/consequences.ts';
+import { type Consequences, consequencesOf, type JudgedChange, touchedBy } from '../src/pipeline/consequences.ts';
 import type { Match } from '../src/store/matches.ts';
 import { changesOf, minute, OTHER_ADVERT, PROPERTY, resolveToulon, TOULON, upsertAt } from './support/adverts.ts';
 
@@ -196,12 +196,13 @@ test('a delivery names its search, match, endpoint, the key of that endpoint and
   assert.equal(new Set(consequences.deliveries.map(({ id }) => id)).size, 2);
 });
 
-test('the pairs to read are each named once, whatever the changes', () => {
-  const { propertyUuids, searchNumbers } = pairsOf([
+test('properties and searches to read are each named once, and a property only when a pair of it is touched', () => {
+  const { propertyUuids, searchNumbers } = touchedBy([
     judged(CREATED, [], [7, 8]),
     judged(CHEAPER, [7, 8], [8, 9]),
     judged(SEEN, [8, 9], [9, 10]),
+    { ...judged(CREATED, [], []), propertyUuid: '01890000-0000-7000-8000-0000000000ff' },
   ]);
-  assert.deepEqual(propertyUuids, Array(4).fill(PROPERTY));
-  assert.deepEqual(searchNumbers, [7, 8, 9, 10]);
+  assert.deepEqual([...propertyUuids], [PROPERTY]);
+  assert.deepEqual([...searchNumbers], [7, 8, 9, 10]);
 });

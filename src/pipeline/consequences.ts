@@ -35,29 +35,26 @@ export interface Consequences {
   readonly began: readonly Match[];
 }
 
-/** The pairs that `changes` may touch: `propertyUuids[i]` with `searchNumbers[i]`, each once. */
-export function pairsOf(changes: readonly JudgedChange[]): {
-  readonly propertyUuids: readonly Uuid[];
-  readonly searchNumbers: readonly SearchNumber[];
+/** What `changes` may touch pairs of, each once. */
+export function touchedBy(changes: readonly JudgedChange[]): {
+  readonly propertyUuids: ReadonlySet<Uuid>;
+  readonly searchNumbers: ReadonlySet<SearchNumber>;
 } {
-  const numbersOf = new Map<Uuid, Set<SearchNumber>>();
+  const propertyUuids = new Set<Uuid>();
+  const searchNumbers = new Set<SearchNumber>();
   for (const change of changes) {
-    const numbers = numbersOf.get(change.propertyUuid) ?? new Set();
-    numbersOf.set(change.propertyUuid, numbers);
-    for (const number of touchedBy(change)) numbers.add(number);
-  }
-  const propertyUuids: Uuid[] = [];
-  const searchNumbers: SearchNumber[] = [];
-  for (const [uuid, numbers] of numbersOf) {
-    for (const number of numbers) {
-      propertyUuids.push(uuid);
-      searchNumbers.push(number);
+    for (const number of searchesTouchedBy(change)) {
+      propertyUuids.add(change.propertyUuid);
+      searchNumbers.add(number);
     }
   }
   return { propertyUuids, searchNumbers };
 }
 
-/** `routes`: the searches that want to be told, and null for those that are gone; the rest is silent. */
+/**
+ * `routes`: the searches that want to be told, and null for those that are gone; the rest is silent. `known`: at least
+ * the pairs of the changed properties that a change touches.
+ */
 export function consequencesOf(
   changes: readonly JudgedChange[],
   routes: ReadonlyMap<SearchNumber, SearchRoute | null>,
@@ -76,7 +73,7 @@ export function consequencesOf(
     const before = new Set(change.before);
     const pairsOfProperty = pairs.get(propertyUuid) as Map<SearchNumber, Pair>;
     const snapshotOf = snapshotter(change.held, resolvePlace, now, snapshots);
-    for (const number of touchedBy(change)) {
+    for (const number of searchesTouchedBy(change)) {
       const route = routes.get(number);
       if (route === null) continue;
       const pair = pairsOfProperty.get(number) ?? { isKnown: false, match: null };
@@ -132,7 +129,7 @@ function byProperty(
 }
 
 /** Searches that the property starts to satisfy and, when there is an event, those that hear of it. */
-function touchedBy({ before, after, events }: JudgedChange): ReadonlySet<SearchNumber> {
+function searchesTouchedBy({ before, after, events }: JudgedChange): ReadonlySet<SearchNumber> {
   if (events.length > 0) return new Set([...before, ...after]);
   const satisfied = new Set(before);
   return new Set(after.filter((number) => !satisfied.has(number)));

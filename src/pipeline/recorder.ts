@@ -30,7 +30,7 @@ import {
 } from '../store/properties.ts';
 import { readRoutes } from '../store/search-routes.ts';
 import { insertSnapshots } from '../store/snapshots.ts';
-import { type Consequences, consequencesOf, type JudgedChange, pairsOf } from './consequences.ts';
+import { type Consequences, consequencesOf, type JudgedChange, touchedBy } from './consequences.ts';
 import type { Matcher } from './matcher.ts';
 
 export interface RecorderDependencies {
@@ -92,10 +92,14 @@ async function recordMessages(
   dependencies: RecorderDependencies,
 ): Promise<Recorded> {
   const batch = await judgeBatch(known, messages, traceparents, medians, dependencies);
-  const pairs = pairsOf(batch.changes);
+  const touched = touchedBy(batch.changes);
   const [routes, matches] = await Promise.all([
-    readRoutes(client, [...new Set(pairs.searchNumbers)]),
-    readMatches(client, pairs.propertyUuids, pairs.searchNumbers),
+    readRoutes(client, [...touched.searchNumbers]),
+    // A new property is in no pair: pairs are written with it, and go with it.
+    readMatches(
+      client,
+      [...touched.propertyUuids].filter((uuid) => known.has(uuid)),
+    ),
   ]);
   const consequences = consequencesOf(batch.changes, routes, matches, dependencies.resolvePlace, dependencies.clock());
   const events = batch.changes.flatMap(({ propertyUuid, events }) => events.map((event) => ({ propertyUuid, event })));

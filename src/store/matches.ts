@@ -19,20 +19,15 @@ export interface Match {
 /** A pair as the table holds it. */
 export type KnownMatch = Omit<Match, 'updatedAt'>;
 
-/** The known ones among the pairs of `propertyUuids[i]` and `searchNumbers[i]`. Served by the unique index. */
-export async function readMatches(
-  client: Queryable,
-  propertyUuids: readonly Uuid[],
-  searchNumbers: readonly SearchNumber[],
-): Promise<readonly KnownMatch[]> {
-  if (propertyUuids.length === 0) return [];
+/** All pairs of the properties `uuids`. Served by the unique index. */
+export async function readMatches(client: Queryable, uuids: readonly Uuid[]): Promise<readonly KnownMatch[]> {
+  if (uuids.length === 0) return [];
   const { rows } = await client.query<KnownMatch>({
     name: 'read-matches',
     text: `
       select id, search_number as "searchNumber", property_uuid as "propertyUuid", began_at as "beganAt"
-      from matches join unnest($1::uuid[], $2::integer[]) as pairs(property_uuid, search_number)
-      using (property_uuid, search_number)`,
-    values: [arrayLiteral(propertyUuids), arrayLiteral(searchNumbers)],
+      from matches where property_uuid = any($1::uuid[])`,
+    values: [arrayLiteral(uuids)],
   });
   return rows;
 }
