@@ -101,10 +101,11 @@ async function recordMessages(
       [...touched.propertyUuids].filter((uuid) => known.has(uuid)),
     ),
   ]);
-  const consequences = consequencesOf(batch.changes, routes, matches, dependencies.resolvePlace, dependencies.clock());
+  const now = dependencies.clock();
+  const consequences = consequencesOf(batch.changes, routes, matches, dependencies.resolvePlace, now);
   const events = batch.changes.flatMap(({ propertyUuid, events }) => events.map((event) => ({ propertyUuid, event })));
   const [outbox] = await Promise.all([
-    writeConsequences(client, consequences),
+    writeConsequences(client, consequences, now),
     writeProperties(client, known, batch),
     insertEvents(client, events),
   ]);
@@ -206,12 +207,16 @@ function expiredAtOf({ state }: HeldProperty): string | null {
   );
 }
 
-async function writeConsequences(client: Queryable, consequences: Consequences): Promise<OutboxEntry | null> {
+async function writeConsequences(
+  client: Queryable,
+  consequences: Consequences,
+  now: Date,
+): Promise<OutboxEntry | null> {
   const deliveryIds = consequences.deliveries.map(({ id }) => id);
   const [outbox] = await Promise.all([
     deliveryIds.length === 0 ? null : insertOutboxEntry(client, deliveryIds),
-    insertMatches(client, consequences.newMatches),
-    updateMatches(client, consequences.changedMatches),
+    insertMatches(client, consequences.newMatches, now),
+    updateMatches(client, consequences.changedMatches, now),
     insertSnapshots(client, consequences.snapshots),
     insertDeliveries(client, consequences.deliveries),
   ]);

@@ -49,7 +49,8 @@ const RECORD = `
       ended_at timestamptz, duration_ms integer, status_code smallint, error text, reason text, response_head text,
       state text, retry_in_ms bigint)
   ), locked as materialized (
-    select id, state, attempt_count from deliveries where id in (select id from settled) order by id for update
+    select settled.*, deliveries.state as held_state, attempt_count
+    from settled join deliveries on deliveries.id = settled.id order by deliveries.id for update of deliveries
   ), logged as (
     insert into attempts (delivery_id, number, started_at, duration_ms, status_code, error, reason, response_head)
     select id, number, started_at, duration_ms, status_code, error, reason, response_head from settled
@@ -60,21 +61,21 @@ const RECORD = `
   ), alerted as (
     select search_number, max(ended_at) as ended_at from settled where state = 'delivered' group by search_number
   ), locked_searches as materialized (
-    select number from searches where number in (select search_number from alerted) order by number for no key update
+    select searches.number, ended_at from searches join alerted on searches.number = search_number
+    order by searches.number for no key update of searches
   ), noted as (
     update searches set last_alert_at = greatest(last_alert_at, ended_at)
-    from alerted join locked_searches on locked_searches.number = search_number
-    where searches.number = search_number
+    from locked_searches where searches.number = locked_searches.number
   )
   update deliveries
-  set state = settled.state,
-    due_at = case when settled.state = 'retry_wait'
+  set state = locked.state,
+    due_at = case when locked.state = 'retry_wait'
       then clock_timestamp() + retry_in_ms * interval '1 millisecond' else deliveries.due_at end,
-    finished_at = case when settled.state <> 'retry_wait' then settled.ended_at end
-  from settled join locked on locked.id = settled.id
-  where deliveries.id = locked.id and locked.attempt_count = settled.number
-    and (locked.state = 'sending'
-      or settled.state = 'delivered' and locked.state in ('queued', 'retry_wait', 'parked', 'failed'))`;
+    finished_at = case when locked.state <> 'retry_wait' then ended_at end
+  from locked
+  where deliveries.id = locked.id and locked.attempt_count = number
+    and (held_state = 'sending'
+      or locked.state = 'delivered' and held_state in ('queued', 'retry_wait', 'parked', 'failed'))`;
 
 export interface AbandonedAttempt {
   readonly id: Uuid;

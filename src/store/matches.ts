@@ -32,36 +32,35 @@ export async function readMatches(client: Queryable, uuids: readonly Uuid[]): Pr
   return rows;
 }
 
-export async function insertMatches(client: Queryable, matches: readonly Match[]): Promise<void> {
+/** Written at `at`, the `updatedAt` of them all. */
+export async function insertMatches(client: Queryable, matches: readonly Match[], at: Date): Promise<void> {
   if (matches.length === 0) return;
   await client.query({
     name: 'insert-matches',
     text: `
       insert into matches (id, search_number, property_uuid, began_at, updated_at)
-      select * from unnest($1::uuid[], $2::integer[], $3::uuid[], $4::timestamptz[], $5::timestamptz[])`,
+      select id, search_number, property_uuid, case when has_begun then $5::timestamptz end, $5
+      from unnest($1::uuid[], $2::integer[], $3::uuid[], $4::boolean[])
+        as written(id, search_number, property_uuid, has_begun)`,
     values: [
       arrayLiteral(matches.map(({ id }) => id)),
       arrayLiteral(matches.map(({ searchNumber }) => searchNumber)),
       arrayLiteral(matches.map(({ propertyUuid }) => propertyUuid)),
-      arrayLiteral(matches.map(({ beganAt }) => beganAt)),
-      arrayLiteral(matches.map(({ updatedAt }) => updatedAt)),
+      arrayLiteral(matches.map(({ beganAt }) => beganAt !== null)),
+      at,
     ],
   });
 }
 
-/** Served by the primary key. */
-export async function updateMatches(client: Queryable, matches: readonly Match[]): Promise<void> {
+/** Known ones of which some begin now: at `at`, the `updatedAt` of them all. Served by the primary key. */
+export async function updateMatches(client: Queryable, matches: readonly Match[], at: Date): Promise<void> {
   if (matches.length === 0) return;
+  const begin = matches.filter(({ beganAt }) => beganAt?.getTime() === at.getTime());
   await client.query({
     name: 'update-matches',
     text: `
-      update matches set began_at = written.began_at, updated_at = written.updated_at
-      from unnest($1::uuid[], $2::timestamptz[], $3::timestamptz[]) as written(id, began_at, updated_at)
-      where matches.id = written.id`,
-    values: [
-      arrayLiteral(matches.map(({ id }) => id)),
-      arrayLiteral(matches.map(({ beganAt }) => beganAt)),
-      arrayLiteral(matches.map(({ updatedAt }) => updatedAt)),
-    ],
+      update matches set updated_at = $3, began_at = case when id = any($2::uuid[]) then $3 else began_at end
+      where id = any($1::uuid[])`,
+    values: [arrayLiteral(matches.map(({ id }) => id)), arrayLiteral(begin.map(({ id }) => id)), at],
   });
 }

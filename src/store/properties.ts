@@ -3,6 +3,7 @@
 import type { HeldProperty } from '../domain/change.ts';
 import type { Uuid } from '../domain/ids.ts';
 import { comparablePrice, type Market, marketOf, type PricedProperty } from '../domain/price-coherence.ts';
+import { arrayLiteral, joinedJson, jsonTexts } from './array-literal.ts';
 import type { Database, Queryable } from './database.ts';
 
 export interface PropertyWrite {
@@ -33,6 +34,26 @@ export async function readProperty(database: Queryable, uuid: Uuid): Promise<Hel
   return rows[0] ?? null;
 }
 
+/** Rows of the parameters that `columnsOf` makes. */
+const WRITTEN = `
+  unnest($1::uuid[], ${jsonTexts('$2')}, ${jsonTexts('$3')}, $4::text[], $5::smallint[], $6::boolean[],
+    $7::double precision[], $8::timestamptz[])
+  as written(uuid, state, crawls, department_code, transaction_type, is_land, comparable_price, expired_at)`;
+
+function columnsOf(writes: readonly PropertyWrite[]): readonly string[] {
+  const priced = writes.map((write) => write.priced);
+  return [
+    arrayLiteral(writes.map(({ held }) => held.state.uuid)),
+    joinedJson(writes.map(({ held }) => JSON.stringify(held.state))),
+    joinedJson(writes.map(({ held }) => JSON.stringify(held.crawls))),
+    arrayLiteral(priced.map(({ departmentCode }) => departmentCode)),
+    arrayLiteral(priced.map(({ transactionType }) => transactionType)),
+    arrayLiteral(priced.map((each) => marketOf(each)?.isLand ?? false)),
+    arrayLiteral(priced.map(comparablePrice)),
+    arrayLiteral(writes.map(({ expiredAt }) => expiredAt)),
+  ];
+}
+
 /** Throws `PropertyConflictError`. */
 export async function insertProperties(client: Queryable, writes: readonly PropertyWrite[]): Promise<void> {
   if (writes.length === 0) return;
@@ -40,11 +61,10 @@ export async function insertProperties(client: Queryable, writes: readonly Prope
     name: 'insert-properties',
     text: `
       insert into properties (uuid, state, crawls, department_code, transaction_type, is_land, comparable_price, expired_at)
-      select * from json_to_recordset($1) as written(
-        uuid uuid, state json, crawls json, department_code text, transaction_type smallint, is_land boolean,
-        comparable_price double precision, expired_at timestamptz)
+      select uuid, state::json, crawls::json, department_code, transaction_type, is_land, comparable_price, expired_at
+      from ${WRITTEN}
       on conflict (uuid) do nothing`,
-    values: [JSON.stringify(writes.map(rowOf))],
+    values: [...columnsOf(writes)],
   });
   if (rowCount !== writes.length) throw new PropertyConflictError('a property was created by another instance');
 }
@@ -56,14 +76,12 @@ export async function updateProperties(client: Queryable, writes: readonly Prope
     name: 'update-properties',
     text: `
       update properties
-      set state = written.state, crawls = written.crawls, department_code = written.department_code,
+      set state = written.state::json, crawls = written.crawls::json, department_code = written.department_code,
         transaction_type = written.transaction_type, is_land = written.is_land,
         comparable_price = written.comparable_price, expired_at = written.expired_at, updated_at = now()
-      from json_to_recordset($1) as written(
-        uuid uuid, state json, crawls json, department_code text, transaction_type smallint, is_land boolean,
-        comparable_price double precision, expired_at timestamptz)
+      from ${WRITTEN}
       where properties.uuid = written.uuid`,
-    values: [JSON.stringify(writes.map(rowOf))],
+    values: [...columnsOf(writes)],
   });
 }
 
@@ -103,17 +121,4 @@ export async function readMarketPrices(
     };
     for (const price of row.prices) onPrice(market, price);
   }
-}
-
-function rowOf({ held, priced, expiredAt }: PropertyWrite): Record<string, unknown> {
-  return {
-    uuid: held.state.uuid,
-    state: held.state,
-    crawls: held.crawls,
-    department_code: priced.departmentCode,
-    transaction_type: priced.transactionType,
-    is_land: marketOf(priced)?.isLand ?? false,
-    comparable_price: comparablePrice(priced),
-    expired_at: expiredAt,
-  };
 }

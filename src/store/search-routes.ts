@@ -5,11 +5,11 @@ import type { SearchRoute } from '../domain/routing.ts';
 import { arrayLiteral } from './array-literal.ts';
 import type { Queryable } from './database.ts';
 
-type RouteRow = SearchRoute | { readonly number: SearchNumber; readonly id: null };
+type RouteRow = SearchRoute & { readonly isDeleted: boolean };
 
 /**
- * The searches among `numbers` that want to be told, and null for those that are gone; the rest is silent. Served by the
- * primary key.
+ * The searches among `numbers` that want to be told, and null for those that were deleted; the rest is silent. Served by
+ * the primary key.
  */
 export async function readRoutes(
   client: Queryable,
@@ -19,12 +19,12 @@ export async function readRoutes(
   const { rows } = await client.query<RouteRow>({
     name: 'read-routes',
     text: `
-      select asked.number, id, endpoint_recipient as "endpointRecipient", event_endpoint as "eventEndpoint",
-        subscribed_events as "subscribedEvents", hide_property_contact as "hidePropertyContact"
-      from unnest($1::integer[]) as asked(number)
-      left join searches on searches.number = asked.number and deleted_at is null
-      where id is null or notification_enabled`,
+      select number, id, endpoint_recipient as "endpointRecipient", event_endpoint as "eventEndpoint",
+        subscribed_events as "subscribedEvents", hide_property_contact as "hidePropertyContact",
+        deleted_at is not null as "isDeleted"
+      from searches
+      where number = any($1::integer[]) and (notification_enabled or deleted_at is not null)`,
     values: [arrayLiteral(numbers)],
   });
-  return new Map(rows.map((row) => [row.number, row.id === null ? null : row]));
+  return new Map(rows.map(({ isDeleted, ...route }) => [route.number, isDeleted ? null : route]));
 }

@@ -1,7 +1,7 @@
 /** Property documents as they were at a change: a retry five hours later sends the same bytes. */
 
 import type { Uuid } from '../domain/ids.ts';
-import { arrayLiteral } from './array-literal.ts';
+import { arrayLiteral, joinedJson, jsonTexts } from './array-literal.ts';
 import type { Queryable } from './database.ts';
 
 export interface Snapshot {
@@ -10,21 +10,14 @@ export interface Snapshot {
   readonly document: string;
 }
 
-/** No JSON text contains it (RFC 8259, section 7). */
-const RECORD_SEPARATOR = '\x1e';
-
 export async function insertSnapshots(client: Queryable, snapshots: readonly Snapshot[]): Promise<void> {
   if (snapshots.length === 0) return;
   await client.query({
     name: 'insert-snapshots',
     text: `
       insert into snapshots (id, document)
-      select * from unnest($1::uuid[], string_to_array($2, $3))`,
-    values: [
-      arrayLiteral(snapshots.map(({ id }) => id)),
-      snapshots.map(({ document }) => document).join(RECORD_SEPARATOR),
-      RECORD_SEPARATOR,
-    ],
+      select * from unnest($1::uuid[], ${jsonTexts('$2')})`,
+    values: [arrayLiteral(snapshots.map(({ id }) => id)), joinedJson(snapshots.map(({ document }) => document))],
   });
 }
 
