@@ -3,7 +3,9 @@
 import { connect, Events, type JetStreamClient, type JetStreamManager, type NatsConnection } from 'nats';
 
 /** Publishes made while disconnected are lost, so each waits this long for its acknowledgement. */
-const REQUEST_TIMEOUT_MS = 5_000;
+export const REQUEST_TIMEOUT_MS = 5_000;
+/** Of an answer that the server gives where nobody listens. */
+export const STATUS_NO_RESPONDERS = 503;
 
 export interface Broker {
   readonly connection: NatsConnection;

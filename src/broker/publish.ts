@@ -3,8 +3,8 @@
  * message id, which the server's duplicate window recognises.
  */
 
-import { headers as natsHeaders } from 'nats';
-import type { Broker } from './connection.ts';
+import { createInbox, type Msg, type MsgHdrs, headers as natsHeaders } from 'nats';
+import { type Broker, REQUEST_TIMEOUT_MS, STATUS_NO_RESPONDERS } from './connection.ts';
 
 export interface Publication {
   readonly subject: string;
@@ -14,33 +14,85 @@ export interface Publication {
 }
 
 /** Publishes awaiting their acknowledgement at most. */
-export const PUBLISH_WINDOW = 256;
+const PUBLISH_WINDOW = 256;
 
-/** Resolves when the stream holds every publication; rejects with the first failure, after the others have ended. */
-export async function publishAll(broker: Broker, publications: readonly Publication[]): Promise<void> {
-  const queue = publications.values();
-  const failures: Error[] = [];
-  const publishNext = async (): Promise<void> => {
-    for (const publication of queue) {
-      try {
-        await publish(broker, publication);
-      } catch (error) {
-        failures.push(error as Error);
-        return;
+/**
+ * Resolves when the stream holds every publication; rejects with the first failure, after the others have ended, or
+ * when no answer came for `REQUEST_TIMEOUT_MS`. One inbox hears all answers: the client's own publish has a timer and a
+ * race of promises for each message, which is more work than to send it.
+ */
+export function publishAll({ connection }: Broker, publications: readonly Publication[]): Promise<void> {
+  if (publications.length === 0) return Promise.resolve();
+  return new Promise((resolve, reject) => {
+    const inbox = createInbox();
+    const queue = publications.entries();
+    const unanswered = new Set<string>();
+    let failure: Error | null = null;
+
+    function fillWindow(): void {
+      while (unanswered.size < PUBLISH_WINDOW) {
+        const next = queue.next();
+        if (next.done) return;
+        const [position, { subject, bytes, ...named }] = next.value;
+        const reply = `${inbox}.${position}`;
+        connection.publish(subject, bytes, { reply, headers: headersOf(named) });
+        unanswered.add(reply);
       }
     }
-  };
-  await Promise.all(Array.from({ length: Math.min(PUBLISH_WINDOW, publications.length) }, publishNext));
-  if (failures.length > 0) throw failures[0];
+
+    function goOn(): void {
+      try {
+        fillWindow();
+      } catch (error) {
+        return end(failure ?? (error as Error));
+      }
+      if (unanswered.size === 0) end(failure);
+    }
+
+    function end(error: Error | null): void {
+      clearTimeout(timer);
+      subscription.unsubscribe();
+      if (error === null) resolve();
+      else reject(error);
+    }
+
+    const subscription = connection.subscribe(`${inbox}.*`, {
+      callback(error, answer) {
+        if (error !== null) return end(error);
+        timer.refresh();
+        unanswered.delete(answer.subject);
+        failure ??= refusalIn(answer);
+        goOn();
+      },
+    });
+    const timer = setTimeout(() => {
+      end(failure ?? new Error(`no answer to ${unanswered.size} publishes for ${REQUEST_TIMEOUT_MS} ms`));
+    }, REQUEST_TIMEOUT_MS);
+    goOn();
+  });
 }
 
 /** Resolves with true when the stream already held this message id. */
 export async function publish(broker: Broker, publication: Publication): Promise<{ readonly isDuplicate: boolean }> {
-  const headers = natsHeaders();
-  for (const [name, value] of Object.entries(publication.headers ?? {})) headers.set(name, value);
-  const acknowledgement = await broker.jetStream.publish(publication.subject, publication.bytes, {
-    msgID: publication.messageId,
-    headers,
-  });
+  const { subject, bytes, ...named } = publication;
+  const acknowledgement = await broker.jetStream.publish(subject, bytes, { headers: headersOf(named) });
   return { isDuplicate: acknowledgement.duplicate };
+}
+
+function headersOf({ messageId, headers = {} }: Pick<Publication, 'messageId' | 'headers'>): MsgHdrs {
+  const written = natsHeaders();
+  for (const [name, value] of Object.entries(headers)) written.set(name, value);
+  written.set('Nats-Msg-Id', messageId);
+  return written;
+}
+
+/** Why the stream did not take a message; null when it did (JetStream API, `PubAck`). */
+function refusalIn(answer: Msg): Error | null {
+  if (answer.headers?.code === STATUS_NO_RESPONDERS) return new Error('no stream takes the subject');
+  try {
+    const { error } = answer.json<{ error?: { code: number; description: string } }>();
+    return error === undefined ? null : new Error(`${error.code} ${error.description}`);
+  } catch (cause) {
+    return new Error('the answer is no acknowledgement', { cause });
+  }
 }

@@ -8,7 +8,7 @@
 
 import { createInbox, type Msg, nanos } from 'nats';
 import { unreachable } from '../domain/unreachable.ts';
-import type { Broker } from './connection.ts';
+import { type Broker, STATUS_NO_RESPONDERS } from './connection.ts';
 import type { Valve } from './valve.ts';
 
 /** What becomes of a message. One place per stage decides it. */
@@ -150,8 +150,6 @@ function requestBatch(
   });
   return { replySubject, madeAt: performance.now() };
 }
-
-const STATUS_NO_RESPONDERS = 503;
 
 /** Why a request can never be answered; null when it has only run its time. */
 function lackOf({ headers }: Msg): { readonly reason: string; readonly isDeletion: boolean } | null {
