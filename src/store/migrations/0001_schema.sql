@@ -85,7 +85,8 @@ create index searches_client on searches (client_id, number)
 create index searches_deleted on searches (deleted_at) where deleted_at is not null;
 
 -- From here to the dead letters, rows leave as fast as they come (domain/retention.ts): vacuum's default of a fifth of
--- the table would let that much of it lie dead.
+-- the table would let that much of it lie dead. Tables that are only added to until then are left alone by vacuum for as
+-- long: no query has a use for what it would note.
 
 -- `state` is what the adverts said last; `crawls` says when each was seen last. Both are only read whole: as `json` they
 -- cost a third of what `jsonb` costs to write and to read. Rows stay uncompressed up to `toast_tuple_target` bytes,
@@ -102,7 +103,7 @@ create table properties (
   expired_at timestamptz,
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now()
-) with (fillfactor = 85, toast_tuple_target = 8160, autovacuum_vacuum_scale_factor = 0.05, toast.autovacuum_vacuum_scale_factor = 0.05);
+) with (fillfactor = 70, toast_tuple_target = 8160, autovacuum_vacuum_scale_factor = 0.1, toast.autovacuum_vacuum_scale_factor = 0.1);
 create index properties_expired on properties (expired_at) where expired_at is not null;
 
 create table events (
@@ -116,7 +117,7 @@ create table events (
   percent_variation double precision,
   created_at timestamptz not null,
   recorded_at timestamptz not null default now()
-) with (autovacuum_vacuum_scale_factor = 0.02);
+) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_threshold = -1);
 create index events_property on events (property_uuid, id);
 
 -- One row per (search, property) for ever. `began_at` is null while the property satisfied the search already when
@@ -128,7 +129,7 @@ create table matches (
   began_at timestamptz,
   updated_at timestamptz not null,
   unique (property_uuid, search_number)
-) with (fillfactor = 85, autovacuum_vacuum_scale_factor = 0.02);
+) with (fillfactor = 75, autovacuum_vacuum_scale_factor = 0.05);
 create index matches_search on matches (search_number, began_at desc, id) where began_at is not null;
 
 -- A property document as it was at a change, once per change and variant (with or without contacts).
@@ -136,7 +137,8 @@ create table snapshots (
   id uuid primary key,
   document text not null,
   created_at timestamptz not null default now()
-) with (toast_tuple_target = 8160, autovacuum_vacuum_scale_factor = 0.02, toast.autovacuum_vacuum_scale_factor = 0.02);
+) with (toast_tuple_target = 8160, autovacuum_vacuum_insert_threshold = -1,
+  autovacuum_vacuum_scale_factor = 0.02, toast.autovacuum_vacuum_scale_factor = 0.02);
 
 -- The body of a delivery is head || document || '}}'. Its row is rewritten two or three times within minutes.
 create table deliveries (
@@ -181,7 +183,7 @@ create table attempts (
   reason text,
   response_head text,
   primary key (delivery_id, number)
-) with (autovacuum_vacuum_scale_factor = 0.02);
+) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_threshold = -1);
 
 -- What is known of an endpoint: written once a second by the couriers, read by operators and by couriers that start.
 create table endpoints (
