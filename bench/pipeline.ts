@@ -141,10 +141,13 @@ async function measureThroughput(run: Run) {
   const startedAt = performance.now();
   const elapsed = (): number => (performance.now() - startedAt) / 1_000;
   let peakMb = 0;
+  let sampledAt = 0;
   let shownAt = 0;
   while (elapsed() < options.seconds) {
     await publishNext(run, PUBLISH_BATCH);
     while (run.published.count - (await run.daemon.counts()).recorded > BACKLOG_MAX) await wait(200);
+    if (elapsed() - sampledAt < 1) continue;
+    sampledAt = elapsed();
     peakMb = Math.max(peakMb, usageOf(run.daemon.pid).residentMb);
     if (elapsed() - shownAt < 10) continue;
     shownAt = elapsed();
