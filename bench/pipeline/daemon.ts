@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 
 const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 /** As `npm start` has it. */
-const NODE_OPTIONS = ['--max-semi-space-size=64', '--import', 'tsx'];
+const NODE_OPTIONS = ['--max-semi-space-size=128', '--import', 'tsx'];
 
 export interface Daemon {
   readonly pid: number;
