@@ -15,12 +15,12 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { cacheDirectory } from '../src/embedded/data-directory.ts';
 import { startNatsServer } from '../src/embedded/nats-server.ts';
 import { startPostgres } from '../src/embedded/postgres.ts';
 import { migrate, openDatabase } from '../src/store/database.ts';
+import { SERVE } from './pipeline/daemon.ts';
 import { usageOf } from './pipeline/processes.ts';
 import { insertSavedSearches } from './pipeline/saved-searches.ts';
 
@@ -34,7 +34,6 @@ const { values: options } = parseArgs({
 });
 const searchCount = Number(options.searches);
 
-const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url));
 const POLL_MS = 50;
 const SETTLE_MS = 5_000;
 
@@ -93,7 +92,7 @@ async function fill(databaseUrl: string): Promise<void> {
 async function measureStart(databaseUrl: string, natsUrl: string): Promise<Start> {
   const port = await freePort();
   const startedAt = performance.now();
-  const daemon = spawn(process.execPath, ['--import', 'tsx', MAIN, 'serve'], {
+  const daemon = spawn(process.execPath, SERVE, {
     env: {
       ...process.env,
       DATABASE_URL: databaseUrl,

@@ -5,8 +5,8 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
 const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
-/** As `npm start` has it. */
-const NODE_OPTIONS = ['--max-semi-space-size=128', '--import', 'tsx'];
+/** The arguments with which `npm start` calls Node. */
+export const SERVE = ['--max-semi-space-size=64', '--import', 'tsx', MAIN, 'serve'];
 
 export interface Daemon {
   readonly pid: number;
@@ -39,7 +39,7 @@ export interface DaemonOptions {
 export async function startDaemon({ databaseUrl, natsUrl, profile, onLine }: DaemonOptions): Promise<Daemon> {
   const startedAt = performance.now();
   const profiling = profile === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profile}`];
-  const child = spawn(process.execPath, [...profiling, ...NODE_OPTIONS, MAIN, 'serve'], {
+  const child = spawn(process.execPath, [...profiling, ...SERVE], {
     env: {
       ...process.env,
       DATABASE_URL: databaseUrl,
