@@ -49,8 +49,8 @@ export interface SearchIndex {
   /** False when the search is not in the index. */
   delete(number: SearchNumber): boolean;
   /**
-   * Lays out the searches of a new index for matching, in steps of less than a millisecond; every other method but
-   * `stats` and `explain` does it in one go where it is not done. Until then searches come and go faster than after.
+   * Lays out the searches of a new index for matching, in steps of less than a millisecond. The first match does it in
+   * one go where it is not done, and so does a change while it is under way. Before it, searches come and go faster.
    */
   layOut(): Iterable<null>;
   /** The searches that the property satisfies: exact, each once, in no particular order. */
