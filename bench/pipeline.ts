@@ -246,7 +246,7 @@ async function untilRecorded(run: Run): Promise<void> {
   while ((await backlogOf(run)) > 0) await wait(20);
 }
 
-/** Messages published and not yet recorded, as the stream knows: a look at the metrics costs the daemon as much as ten. */
+/** Messages published and not yet recorded. The stream knows; the metrics cost the daemon as much as ten messages. */
 async function backlogOf({ broker }: Run): Promise<number> {
   const { num_pending, num_ack_pending } = await broker.manager.consumers.info('ADVERTS', 'intake');
   return num_pending + num_ack_pending;

@@ -1,7 +1,7 @@
 /**
  * Criteria as a record of some eighty bytes, without loss: a head of counts and flags, the bounds and the circle that
- * are set, the codes of the lists, the polygons. Of criteria that no client can send (unknown codes, NaN) and of those of
- * unusual size the record is *partial*: it has their areas, as far as these fit, and says nothing else of them.
+ * are set, the codes of the lists, the polygons. Of criteria that no client can send (unknown codes, NaN) and of those
+ * of unusual size the record is *partial*: it has their areas, as far as these fit, and says nothing else of them.
  */
 
 import { type Criteria, type Range, UNBOUNDED } from '../domain/criteria.ts';

@@ -20,7 +20,7 @@ export const ATTENTION = 32;
 export const BOUNDS = 48;
 export const BOUND_COLUMNS = 2 * MEASURES.length;
 export const NUMBERS = 256;
-/** Where the answer to an open question is: the expression when the text is all that is left to check, else the record. */
+/** What the check of the row reads: the expression for an `isTextCheck`, else the record. */
 export const SOURCES = 320;
 const PLACE_GROUP_BYTES = 384;
 /** Degrees. Only groups of area rows have these three. */
