@@ -85,7 +85,7 @@ class ColumnarSearchIndex implements SearchIndex {
   readonly #unusual = new Map<SearchNumber, Criteria>();
   readonly #rows: CandidateRows;
   readonly #searchRows: SearchRows;
-  /** Until the first match, searches have records only. */
+  /** Until then searches have records only. */
   #isLaidOut = false;
   /** Under way. */
   #layout: Generator<null> | null = null;
