@@ -1,0 +1,218 @@
+/**
+ * The intake contract (decisions, section 8) as JSON Schema. Members that it does not know are dropped, and absent ones
+ * become null. Compiled, because every message passes here.
+ */
+
+import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
+import { z } from 'zod';
+import type { AdvertContent, Contact, EnergyRating, Publisher } from './advert.ts';
+import {
+  ENERGY_CATEGORIES,
+  FEES_RESPONSIBILITIES,
+  PROPERTY_TYPES,
+  PUBLISHER_TYPES,
+  TRANSACTION_TYPES,
+} from './codes.ts';
+import type { StatedProperty, Station, StationLine } from './property.ts';
+
+type ListMember = 'features' | 'pictures' | 'picturesRemote';
+
+/** A message as its crawler wrote it: UUIDs in any case, instants with any offset, a list that is not known as null. */
+export interface SentUpsert {
+  readonly kind: 'upsert';
+  readonly crawledAt: string;
+  readonly property: Omit<StatedProperty, 'locations' | 'stations'> & {
+    readonly uuid: string;
+    readonly locations: { readonly lat: number | null; readonly lon: number | null } | null;
+    readonly stations: readonly (Omit<Station, 'lines'> & { readonly lines: readonly StationLine[] | null })[] | null;
+  };
+  readonly advert: Omit<AdvertContent, ListMember> & {
+    readonly [member in ListMember]: readonly string[] | null;
+  } & { readonly uuid: string };
+}
+
+export interface SentExpire {
+  readonly kind: 'expire';
+  readonly crawledAt: string;
+  readonly property: { readonly uuid: string };
+  readonly advert: { readonly uuid: string };
+  readonly expiredAt: string | null;
+}
+
+export type SentMessage = SentUpsert | SentExpire;
+
+/** Above any price of a building in euros or surface of an estate in m². */
+const AMOUNT_MAX = 1e11;
+/** Below any price or surface but 0; with `AMOUNT_MAX` it keeps every quotient finite. */
+const AMOUNT_MIN = 1e-4;
+const TEXT_LENGTH_MAX = 100_000;
+const LIST_LENGTH_MAX = 1_000;
+const YEAR_MAX = 9_999;
+
+const DATE_TIME = z.regexes.datetime({ offset: true });
+
+interface Format<Value> {
+  readonly isMet: (value: Value) => boolean;
+  readonly demand: string;
+}
+
+/** What PostgreSQL takes in text, json and timestamptz, and what decisions leave finite. */
+const TEXT_FORMATS: Readonly<Record<string, Format<string>>> = {
+  uuid: { isMet: (value) => z.regexes.guid.test(value), demand: 'must be a UUID' },
+  instant: {
+    isMet(value) {
+      const year = DATE_TIME.test(value) ? new Date(value).getUTCFullYear() : 0;
+      return year >= 1 && year <= YEAR_MAX;
+    },
+    demand: `must be an ISO 8601 date and time with Z or an offset, in the years 1 to ${YEAR_MAX}`,
+  },
+  text: {
+    isMet: (value) => value.length <= TEXT_LENGTH_MAX && value.isWellFormed() && !value.includes('\0'),
+    demand: `must have at most ${TEXT_LENGTH_MAX} characters, without U+0000 or half a surrogate pair`,
+  },
+};
+const NUMBER_FORMATS: Readonly<Record<string, Format<number>>> = {
+  amount: {
+    isMet: (value) => value === 0 || (value >= AMOUNT_MIN && value <= AMOUNT_MAX),
+    demand: `must be 0, or between ${AMOUNT_MIN} and ${AMOUNT_MAX}`,
+  },
+};
+
+type Schema = Readonly<Record<string, unknown>>;
+type Members<Type> = Readonly<Record<keyof Type, Schema>>;
+
+const unknownAsNull = { default: null };
+const uuid = { type: 'string', format: 'uuid' };
+const text = { type: ['string', 'null'], format: 'text', ...unknownAsNull };
+const flag = { type: ['boolean', 'null'], ...unknownAsNull };
+const amount = { type: ['number', 'null'], format: 'amount', ...unknownAsNull };
+const integer = (minimum: number, maximum: number): Schema => ({
+  type: ['integer', 'null'],
+  minimum,
+  maximum,
+  ...unknownAsNull,
+});
+const count = integer(0, 100_000);
+const floor = integer(-100, 1_000);
+/** An identifier of the crawler's source. */
+const sourceId = integer(0, Number.MAX_SAFE_INTEGER);
+const instant = { type: 'string', format: 'instant' };
+const unknownInstant = { type: ['string', 'null'], format: 'instant', ...unknownAsNull };
+const code = (codes: readonly (number | string)[]): Schema => ({ enum: [...codes, null], ...unknownAsNull });
+const list = (items: Schema): Schema => ({
+  type: ['array', 'null'],
+  items,
+  maxItems: LIST_LENGTH_MAX,
+  ...unknownAsNull,
+});
+const texts = list({ type: 'string', format: 'text' });
+const record = (properties: Readonly<Record<string, Schema>>, required: readonly string[] = []): Schema => ({
+  type: 'object',
+  properties,
+  required,
+});
+const unknownRecord = <Type>(properties: Members<Type>, required: readonly (keyof Type & string)[] = []): Schema => ({
+  ...record(properties, required),
+  type: ['object', 'null'],
+  ...unknownAsNull,
+});
+
+const energy = unknownRecord<EnergyRating>({ category: code(ENERGY_CATEGORIES), value: amount });
+
+const ADVERT: Members<SentUpsert['advert']> = {
+  uuid,
+  title: text,
+  description: text,
+  url: text,
+  virtualTour: text,
+  contact: unknownRecord<Contact>({ agency: text, email: text, fax: text, name: text, phone: text, reference: text }),
+  publisher: unknownRecord<Publisher>({ category: text, name: text, type: code(PUBLISHER_TYPES) }),
+  createdAt: unknownInstant,
+  updatedAt: unknownInstant,
+  features: texts,
+  energy,
+  greenHouseGas: energy,
+  constructionYear: integer(0, YEAR_MAX),
+  floorQuantity: count,
+  floor,
+  lotCount: count,
+  price: amount,
+  priceExcludingFees: amount,
+  renterFees: amount,
+  rentalPledge: amount,
+  inventoryPrice: amount,
+  rentalCharges: amount,
+  feesPercentage: amount,
+  condominiumFees: amount,
+  feesResponsibility: code(FEES_RESPONSIBILITIES),
+  surface: amount,
+  landSurface: amount,
+  elevator: flag,
+  furnished: flag,
+  pictures: texts,
+  picturesRemote: texts,
+};
+
+const LINE: Members<StationLine> = { id: sourceId, name: text, number: text, color: text, routeName: text };
+const STATION: Members<Station> = { id: sourceId, name: text, lines: list(record(LINE)) };
+
+const PROPERTY: Members<SentUpsert['property']> = {
+  uuid,
+  title: text,
+  description: text,
+  transactionType: code(TRANSACTION_TYPES),
+  propertyType: code(PROPERTY_TYPES),
+  price: amount,
+  surface: amount,
+  landSurface: amount,
+  room: count,
+  bedroom: count,
+  floor,
+  elevator: flag,
+  furnished: flag,
+  createdAt: unknownInstant,
+  pictures: texts,
+  stations: list(record(STATION)),
+  locations: unknownRecord<NonNullable<StatedProperty['locations']>>(
+    {
+      lat: { type: ['number', 'null'], minimum: -90, maximum: 90 },
+      lon: { type: ['number', 'null'], minimum: -180, maximum: 180 },
+    },
+    ['lat', 'lon'],
+  ),
+  city: unknownRecord<NonNullable<StatedProperty['city']>>({ insee: text, zipcode: text, name: text }),
+};
+
+const compiler = new Ajv({ allErrors: true, allowUnionTypes: true, removeAdditional: 'all', useDefaults: true });
+for (const [name, { isMet }] of Object.entries(TEXT_FORMATS)) compiler.addFormat(name, { validate: isMet });
+for (const [name, { isMet }] of Object.entries(NUMBER_FORMATS)) {
+  compiler.addFormat(name, { type: 'number', validate: isMet });
+}
+
+const identified = record({ uuid }, ['uuid']);
+const message = (kind: string, members: Readonly<Record<string, Schema>>): Schema =>
+  record({ kind: { const: kind }, crawledAt: instant, ...members }, ['crawledAt', 'property', 'advert']);
+
+/** By kind of message; what they admit, they leave complete. */
+export const VALIDATORS: Readonly<Record<SentMessage['kind'], ValidateFunction<SentMessage>>> = {
+  upsert: compiler.compile<SentMessage>(
+    message('upsert', { property: record(PROPERTY, ['uuid']), advert: record(ADVERT, ['uuid']) }),
+  ),
+  expire: compiler.compile<SentMessage>(
+    message('expire', { property: identified, advert: identified, expiredAt: unknownInstant }),
+  ),
+};
+
+/** The fault and where it is: `advert.pictures.0: must be string`. */
+export function describeFault({ instancePath, keyword, params, message }: ErrorObject): string {
+  const path = instancePath.split('/').slice(1);
+  if (keyword === 'required') return `${[...path, params.missingProperty].join('.')}: is missing`;
+  return `${path.join('.') || 'message'}: ${demandOf(keyword, params) ?? message}`;
+}
+
+function demandOf(keyword: string, params: ErrorObject['params']): string | undefined {
+  if (keyword === 'type') return `must be ${[params.type].flat().join(' or ')}`;
+  if (keyword === 'enum') return `must be one of ${params.allowedValues.map(String).join(', ')}`;
+  if (keyword === 'format') return (TEXT_FORMATS[params.format] ?? NUMBER_FORMATS[params.format])?.demand;
+  return undefined;
+}
