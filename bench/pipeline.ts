@@ -28,6 +28,7 @@ import { startPostgres } from '../src/embedded/postgres.ts';
 import { loadReference } from '../src/reference/communes.ts';
 import { type Database, migrate, openDatabase } from '../src/store/database.ts';
 import { type Daemon, startDaemon } from './pipeline/daemon.ts';
+import { startDiskProbe } from './pipeline/disk-probe.ts';
 import { usageOf } from './pipeline/processes.ts';
 import { bulkInsertRate, postRate, publishRate } from './pipeline/raw-limits.ts';
 import { type Receiver, startReceiver } from './pipeline/receiver.ts';
@@ -71,6 +72,7 @@ interface Run {
   readonly crawler: SampleCrawler;
   readonly published: { count: number };
   readonly daemon: Daemon;
+  readonly folder: string;
   readonly processes: Readonly<Record<string, number>>;
 }
 
@@ -106,7 +108,7 @@ async function main(): Promise<void> {
     const reference = await loadReference();
     const crawler = createSampleCrawler({ seed: options.seed, reference, startAt: new Date(), intervalMs: 1 });
     const processes = { daemon: daemon.pid, postgres: postgres.pid, nats: nats.pid, bench: process.pid };
-    const run = { database, broker, receiver, crawler, published: { count: 0 }, daemon, processes };
+    const run = { database, broker, receiver, crawler, published: { count: 0 }, daemon, folder, processes };
     if (PROFILING) await database.query('create extension pg_stat_statements');
     const throughput = await measureThroughput(run);
     const latency = await measureLatency(run);
@@ -119,7 +121,7 @@ async function main(): Promise<void> {
       ...throughput,
       matchesPerChange: round((await matchesWritten(database)) / counts.changed, 2),
       ready,
-      latencyMs: latency,
+      ...latency,
       lost,
       duplicates: receiver.duplicates,
       ...raw,
@@ -186,10 +188,11 @@ function cpuOf({ processes }: Run): Record<string, number> {
   return { ...children, bench: bench - Object.values(children).reduce((sum, child) => sum + child, 0) };
 }
 
-/** Publishes at a steady rate and waits for what it leads to. */
+/** Publishes at a steady rate and waits for what it leads to; the disk is watched meanwhile. */
 async function measureLatency(run: Run) {
   await untilDelivered(run);
   run.receiver.takeLatencies();
+  const probe = await startDiskProbe(run.folder);
   const startedAt = performance.now();
   for (let sent = 0; sent < options.rate * options.rateSeconds; sent++) {
     const dueMs = (sent * 1_000) / options.rate - (performance.now() - startedAt);
@@ -199,9 +202,13 @@ async function measureLatency(run: Run) {
   await untilRecorded(run);
   await untilDelivered(run);
   const latencies = run.receiver.takeLatencies().sort((a, b) => a - b);
+  return { latencyMs: quantilesOf(latencies), fsyncMs: quantilesOf(await probe.stop()) };
+}
+
+function quantilesOf(ascending: readonly number[]) {
   const at = (share: number): number =>
-    latencies[Math.min(latencies.length - 1, Math.floor(share * latencies.length))] ?? 0;
-  return { p50: at(0.5), p99: at(0.99), max: at(1), samples: latencies.length };
+    round(ascending[Math.min(ascending.length - 1, Math.floor(share * ascending.length))] ?? 0, 1);
+  return { p50: at(0.5), p99: at(0.99), max: at(1), samples: ascending.length };
 }
 
 /** Recorded deliveries that have not arrived. */

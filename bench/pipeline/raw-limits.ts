@@ -26,6 +26,8 @@ export async function bulkInsertRate(database: Database, changes: number, batch:
   const transactions = Math.max(1, Math.ceil(changes / chunks / batch));
   let insertingMs = 0;
   await transaction(database, async (reader) => {
+    // It waits while each chunk is inserted.
+    await reader.query('set local idle_in_transaction_session_timeout = 0');
     const readers = await Promise.all(TABLES.map((table) => openReader(reader, table, chunks)));
     for (let chunk = 0; chunk < chunks; chunk++) {
       const slices: { readonly table: string; readonly rows: readonly string[] }[] = [];

@@ -1,0 +1,44 @@
+/** What the disk does meanwhile: a bare write made durable, over and over, beside whatever else runs. */
+
+import { open, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+
+/** A small commit of PostgreSQL. */
+const WRITE_BYTES = 8_192;
+/** Written in turn, so that the file does not grow: growth would wait for the file system's journal as well. */
+const FILE_BYTES = 1_048_576;
+const PAUSE_MS = 20;
+
+export interface DiskProbe {
+  /** Milliseconds of each write with its fdatasync, ascending. */
+  stop(): Promise<readonly number[]>;
+}
+
+export async function startDiskProbe(folder: string): Promise<DiskProbe> {
+  const path = join(folder, 'disk-probe');
+  const file = await open(path, 'w');
+  await file.write(Buffer.alloc(FILE_BYTES));
+  await file.sync();
+  const block = Buffer.alloc(WRITE_BYTES, 1);
+  const durations: number[] = [];
+  let isStopped = false;
+  const probing = (async () => {
+    for (let position = 0; !isStopped; position = (position + WRITE_BYTES) % FILE_BYTES) {
+      const startedAt = performance.now();
+      await file.write(block, 0, WRITE_BYTES, position);
+      await file.datasync();
+      durations.push(performance.now() - startedAt);
+      await wait(PAUSE_MS);
+    }
+    await file.close();
+    await rm(path);
+  })();
+  return {
+    async stop() {
+      isStopped = true;
+      await probing;
+      return durations.sort((a, b) => a - b);
+    },
+  };
+}
