@@ -56,7 +56,8 @@ const SETTINGS: Readonly<Record<string, string>> = {
   // Solid state assumed; the default of 4 is for spinning disks.
   random_page_cost: '1.1',
   wal_compression: 'on',
-  max_wal_size: '2GB',
+  // After a checkpoint every page is logged whole once more: at full speed that is the pipeline's largest single cost.
+  max_wal_size: '4GB',
   checkpoint_timeout: '15min',
   jit: 'off',
   // Parallel queries would take the matcher's core, and a container's /dev/shm of 64 MB.
@@ -65,7 +66,7 @@ const SETTINGS: Readonly<Record<string, string>> = {
   log_checkpoints: 'off',
 };
 
-/** Recovery after a crash replays at most `max_wal_size`, in seconds; this is for a very slow disk. */
+/** Recovery after a crash replays at most `max_wal_size`, in half a minute; this is for a very slow disk. */
 const READY_TIMEOUT_MS = 300_000;
 /** A fast shutdown writes one checkpoint. */
 const STOP_TIMEOUT_MS = 30_000;
