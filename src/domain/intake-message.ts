@@ -61,7 +61,7 @@ function parseJson(bytes: Uint8Array): unknown {
 
 function validated(sent: unknown): SentMessage {
   if (typeof sent !== 'object' || sent === null || Array.isArray(sent))
-    throw new PoisonError('message: must be object');
+    throw new PoisonError('message: must be an object');
   const { kind } = sent as { kind?: unknown };
   if (kind !== 'upsert' && kind !== 'expire') throw new PoisonError('kind: must be one of upsert, expire');
   const validate = VALIDATORS[kind];

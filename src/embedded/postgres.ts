@@ -56,7 +56,7 @@ const SETTINGS: Readonly<Record<string, string>> = {
   // Solid state assumed; the default of 4 is for spinning disks.
   random_page_cost: '1.1',
   wal_compression: 'on',
-  // After a checkpoint every page is logged whole once more: at full speed that is the pipeline's largest single cost.
+  // After a checkpoint the first change of a page logs it whole; with 2 GB, at full speed, checkpoints never pause.
   max_wal_size: '4GB',
   checkpoint_timeout: '15min',
   jit: 'off',
