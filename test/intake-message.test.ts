@@ -196,6 +196,11 @@ test('a reason shows five faults and counts the rest', () => {
   assert.match(message, /; and 2 more$/);
 });
 
+test('a list that is too long is one fault, however many its items have', () => {
+  const bytes = Buffer.from(JSON.stringify(upsertJson({ advert: { pictures: Array(1_001).fill(1) } })));
+  assert.equal(poisonOf(bytes).message, 'advert.pictures: must NOT have more than 1000 items');
+});
+
 test('half a surrogate pair in a text does not stop the intake: PostgreSQL refuses it in JSON', () => {
   assert.match(
     poisonOf(Buffer.from(JSON.stringify(upsertJson({ advert: { title: 'vue \ud83c' } })))).message,

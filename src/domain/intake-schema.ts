@@ -99,10 +99,12 @@ const sourceId = integer(0, Number.MAX_SAFE_INTEGER);
 const instant = { type: 'string', format: 'instant' };
 const unknownInstant = { type: ['string', 'null'], format: 'instant', ...unknownAsNull };
 const code = (codes: readonly (number | string)[]): Schema => ({ enum: [...codes, null], ...unknownAsNull });
+/** One that is too long is one fault, however many its items have. */
 const list = (items: Schema): Schema => ({
   type: ['array', 'null'],
-  items,
   maxItems: LIST_LENGTH_MAX,
+  if: { minItems: LIST_LENGTH_MAX + 1 },
+  else: { items },
   ...unknownAsNull,
 });
 const texts = list({ type: 'string', format: 'text' });
