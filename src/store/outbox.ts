@@ -20,9 +20,18 @@ export async function insertOutboxEntry(client: Queryable, deliveryIds: readonly
   return { id: (rows[0] as { id: string }).id, deliveryIds };
 }
 
-/** Served by the primary key. */
+/**
+ * Does not wait for the disk: an entry that a crash of PostgreSQL brings back is published again, which does no harm.
+ * Served by the primary key.
+ */
 export async function deleteOutboxEntry(client: Queryable, id: string): Promise<void> {
-  await client.query({ name: 'delete-outbox', text: 'delete from outbox where id = $1', values: [id] });
+  await client.query({
+    name: 'delete-outbox',
+    text: `
+      with unhurried as (select set_config('synchronous_commit', 'off', true))
+      delete from outbox using unhurried where id = $1`,
+    values: [id],
+  });
 }
 
 /** Entries written more than `ageMs` ago, oldest first: their publisher has died. The table holds a few rows at most. */
