@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { startDaemon } from '../support/daemon.ts';
-import { endProcess, freePort, PROMETHEUS_MISSING, startPrometheus } from '../support/prometheus.ts';
+import { endProcess, PROMETHEUS_MISSING, startPrometheus } from '../support/prometheus.ts';
 import { startTestServers } from '../support/servers.ts';
 import { until } from '../support/until.ts';
 
@@ -57,20 +57,20 @@ test('readiness names each check, and says so when PostgreSQL is away', async (t
 });
 
 test('every query of the dashboard returns data in the demonstration', { skip: PROMETHEUS_MISSING }, async (t) => {
-  const [operationsPort, apiPort] = [await freePort(), await freePort()];
   const folder = await mkdtemp(join(tmpdir(), 'vigie-dashboard-'));
-  const demo = startDemo(folder, operationsPort, apiPort);
+  const demo = startDemo(folder);
   t.after(async () => {
     // It writes to the folder until it has ended.
     await endProcess(demo, 'SIGINT');
     await rm(folder, { recursive: true, force: true });
   });
-  const prometheus = await startPrometheus(t, `127.0.0.1:${operationsPort}`);
+  const { apiUrl, operationsHost } = await addressesOf(demo);
+  const prometheus = await startPrometheus(t, operationsHost);
   for (const query of await dashboardQueries()) {
     await until(
       async () => {
         // Somebody uses the API: the demonstration does so at its start alone.
-        await fetch(`http://127.0.0.1:${apiPort}/`).catch(() => undefined);
+        await fetch(apiUrl).catch(() => undefined);
         return { query, values: await prometheus.query(query) };
       },
       // NaN: a quotient or quantile of a series that has not moved yet.
@@ -80,18 +80,32 @@ test('every query of the dashboard returns data in the demonstration', { skip: P
   }
 });
 
-function startDemo(folder: string, operationsPort: number, apiPort: number): ChildProcess {
+function startDemo(folder: string): ChildProcess {
   return spawn(process.execPath, ['--import', 'tsx', 'src/main.ts', 'demo'], {
     cwd: ROOT,
     env: {
       PATH: process.env.PATH ?? '',
       ...(process.env.NATS_SERVER_BIN === undefined ? {} : { NATS_SERVER_BIN: process.env.NATS_SERVER_BIN }),
       VIGIE_DATA_DIR: join(folder, 'demo'),
-      VIGIE_OPERATIONS_PORT: String(operationsPort),
-      VIGIE_API_PORT: String(apiPort),
+      VIGIE_OPERATIONS_PORT: '0',
+      VIGIE_API_PORT: '0',
       VIGIE_ADMIN_PORT: '0',
     },
-    stdio: 'ignore',
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+}
+
+/** Where the demonstration says that it listens. */
+function addressesOf(demo: ChildProcess): Promise<{ readonly apiUrl: string; readonly operationsHost: string }> {
+  let shown = '';
+  return new Promise((resolve, reject) => {
+    demo.once('exit', (code) => reject(new Error(`the demonstration ended with ${code}: ${shown}`)));
+    demo.stdout?.on('data', (chunk) => {
+      shown += chunk;
+      const apiUrl = /^ *API +(\S+)$/m.exec(shown)?.[1];
+      const operationsHost = /metrics http:\/\/(\S+)\/metrics$/m.exec(shown)?.[1];
+      if (apiUrl !== undefined && operationsHost !== undefined) resolve({ apiUrl, operationsHost });
+    });
   });
 }
 

@@ -3,7 +3,6 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -40,14 +39,16 @@ export async function startPrometheus(cleanup: Cleanup, target: string): Promise
       scrape_configs: [{ job_name: 'vigie', static_configs: [{ targets: [target] }] }],
     }),
   );
-  const address = `127.0.0.1:${await freePort()}`;
   const args = [`--config.file=${config}`, `--storage.tsdb.path=${join(folder, 'tsdb')}`];
-  const child = spawn('prometheus', [...args, `--web.listen-address=${address}`], { stdio: 'ignore' });
+  const child = spawn('prometheus', [...args, '--web.listen-address=127.0.0.1:0'], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
   cleanup.after(async () => {
     // It writes to the folder until it has ended.
     await endProcess(child, 'SIGTERM');
     await rm(folder, { recursive: true, force: true });
   });
+  const address = await addressOf(child);
   return {
     async query(expression) {
       const answer = await read<{ result: { value: [number, string] }[] }>(
@@ -74,11 +75,15 @@ export async function endProcess(child: ChildProcess, signal: NodeJS.Signals): P
   await exited;
 }
 
-export function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const probe = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = probe.address() as AddressInfo;
-      probe.close(() => resolve(port));
+/** Where its log says that it listens. */
+function addressOf(prometheus: ChildProcess): Promise<string> {
+  let log = '';
+  return new Promise((resolve, reject) => {
+    prometheus.once('exit', (code) => reject(new Error(`prometheus ended with ${code}: ${log}`)));
+    prometheus.stderr?.on('data', (chunk) => {
+      log += chunk;
+      const address = /msg="Listening on".*?address=(\S+)/.exec(log)?.[1];
+      if (address !== undefined) resolve(address);
     });
   });
 }
