@@ -56,7 +56,7 @@ interface Format<Value> {
   readonly demand: string;
 }
 
-/** What PostgreSQL takes in text, json and timestamptz, and what decisions leave finite. */
+/** Nothing gets through that PostgreSQL refuses in text, json or timestamptz: it would refuse the whole batch. */
 const TEXT_FORMATS: Readonly<Record<string, Format<string>>> = {
   uuid: { isMet: (value) => z.regexes.guid.test(value), demand: 'must be a UUID' },
   instant: {
