@@ -9,7 +9,7 @@ type RouteRow = SearchRoute & { readonly isDeleted: boolean };
 
 /**
  * The searches among `numbers` that want to be told, and null for those that were deleted; the rest is silent. Served by
- * the primary key.
+ * index `searches_told`.
  */
 export async function readRoutes(
   client: Queryable,
