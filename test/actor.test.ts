@@ -253,3 +253,37 @@ test('an answered question leaves no timer behind that would keep the process al
   await assert.rejects(ask(actor, (reply: Reply<number>) => ({ ...reply, of: 3 }), 1_000_000));
   assert.equal(timers(), before);
 });
+
+test('with gatherMs, a batch that is not full waits for more, and a full one does not', async () => {
+  const gate = gated<number>();
+  const { actor } = spawnFor({ mailboxMax: 3, batchMax: 3, gatherMs: 20, receive: gate.receive });
+  await actor.tell(1);
+  await turn();
+  await actor.tell(2);
+  mock.timers.tick(19);
+  await turn();
+  assert.deepEqual(gate.received, []);
+  mock.timers.tick(1);
+  await turn();
+  assert.deepEqual(gate.received, [[1, 2]]);
+  for (const message of [3, 4, 5]) await actor.tell(message);
+  await gate.open();
+  assert.deepEqual(gate.received, [
+    [1, 2],
+    [3, 4, 5],
+  ]);
+  await gate.open();
+});
+
+test('drain does not forget what is being gathered', async () => {
+  const gate = gated<number>();
+  const { actor } = spawnFor({ batchMax: 2, gatherMs: 20, receive: gate.receive });
+  await actor.tell(1);
+  await turn();
+  const drained = actor.drain();
+  mock.timers.tick(20);
+  await turn();
+  assert.deepEqual(gate.received, [[1]]);
+  await gate.open();
+  await drained;
+});

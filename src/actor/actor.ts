@@ -17,6 +17,8 @@ export interface ActorOptions<M> {
   readonly mailboxMax: number;
   /** Messages handed to `receive` at once, at most; 1 unless said. */
   readonly batchMax?: number;
+  /** Milliseconds that a batch which is not full waits for more: for work that nobody waits for; 0 unless said. */
+  readonly gatherMs?: number;
   readonly supervision: 'escalate' | 'retry';
   readonly receive: (messages: readonly M[]) => Promise<void>;
   /** Told of every failure; `isFinal` when the actor stops because of it. */
@@ -48,13 +50,16 @@ const RETRY_FIRST_MS = 100;
 const RETRY_MAX_MS = 5_000;
 
 export function spawn<M>(options: ActorOptions<M>): Actor<M> {
-  const { name, supervision, receive, onFailure } = options;
+  const { name, batchMax = 1, gatherMs = 0, supervision, receive, onFailure } = options;
   const mailbox = new Mailbox<M>(options.mailboxMax);
   const stopped = run();
 
   async function run(): Promise<void> {
     for (;;) {
-      const messages = await mailbox.take(options.batchMax ?? 1);
+      await mailbox.arrival();
+      const { depth } = mailbox;
+      if (gatherMs > 0 && depth > 0 && depth < batchMax) await pause(gatherMs);
+      const messages = await mailbox.take(batchMax);
       if (messages.length === 0) return;
       if (!(await handle(messages))) return;
     }

@@ -36,14 +36,18 @@ export class Mailbox<T> {
     return new Promise((admit, refuse) => this.#waiting.push({ message, admit, refuse }));
   }
 
-  /** Waits for one message and takes up to `max` of them; empty only when closed and emptied. */
-  async take(max: number): Promise<T[]> {
-    while (this.#admitted.length === 0) {
-      if (this.#closed !== null) return [];
+  /** Resolves when there is a message to take, or when there will never be one again. */
+  async arrival(): Promise<void> {
+    while (this.#admitted.length === 0 && this.#closed === null) {
       await new Promise<void>((wake) => {
         this.#wake = wake;
       });
     }
+  }
+
+  /** Waits for one message and takes up to `max` of them; empty only when closed and emptied. */
+  async take(max: number): Promise<T[]> {
+    await this.arrival();
     const taken = this.#admitted.splice(0, max);
     while (this.#waiting.length > 0 && this.#admitted.length < this.#max) {
       const next = this.#waiting.shift() as Waiting<T>;

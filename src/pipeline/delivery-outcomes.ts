@@ -44,6 +44,8 @@ export interface DeliveryOutcomes {
 }
 
 const OUTCOMES_MAX = 256;
+/** Their clients have their alerts already: a commit for each few outcomes would only hold up the claims of others. */
+const GATHER_MS = 20;
 const PUBLISH_AGAIN_MS = 1_000;
 
 export function startDeliveryOutcomes(dependencies: OutcomeDependencies): DeliveryOutcomes {
@@ -55,6 +57,7 @@ export function startDeliveryOutcomes(dependencies: OutcomeDependencies): Delive
     name: 'outcomes',
     mailboxMax: OUTCOMES_MAX,
     batchMax: OUTCOMES_MAX,
+    gatherMs: GATHER_MS,
     supervision: 'retry',
     onFailure,
     async receive(batch) {

@@ -1,6 +1,6 @@
 /**
- * After the commit: publishes the deliveries of a recorded batch, forgets its outbox entry, and only then acknowledges
- * the intake messages. A crash at any point repeats work that the rows recognise as done.
+ * After the commit: publishes the deliveries of a recorded batch, and only then acknowledges the intake messages and
+ * forgets the outbox entry. A crash at any point repeats work that the rows recognise as done.
  */
 
 import { acknowledgeAll } from '../broker/acknowledge.ts';
@@ -10,7 +10,7 @@ import type { PulledMessage } from '../broker/pull.ts';
 import { deliverySubject } from '../broker/topology.ts';
 import type { Database } from '../store/database.ts';
 import { type DeliveryAddress, readOpenAddresses } from '../store/deliveries.ts';
-import { deleteOutboxEntry, type OutboxEntry, readAbandonedEntries } from '../store/outbox.ts';
+import { deleteOutboxEntries, type OutboxEntry, readAbandonedEntries } from '../store/outbox.ts';
 
 export interface RecordedBatch {
   readonly outbox: OutboxEntry | null;
@@ -19,8 +19,14 @@ export interface RecordedBatch {
   readonly poison: readonly (PulledMessage & { readonly reason: string })[];
 }
 
-export async function dispatch(broker: Broker, database: Database, batch: RecordedBatch): Promise<void> {
-  if (batch.outbox !== null) await publishEntry(broker, database, batch.outbox, batch.deliveries);
+/** `forget` is told of the outbox entry once it has served. */
+export async function dispatch(
+  broker: Broker,
+  batch: RecordedBatch,
+  forget: (entry: OutboxEntry) => Promise<void>,
+): Promise<void> {
+  await publishDeliveries(broker, batch.deliveries);
+  if (batch.outbox !== null) await forget(batch.outbox);
   await Promise.all([
     acknowledgeAll(batch.understood),
     ...batch.poison.map((message) => message.settle({ type: 'term' })),
@@ -32,23 +38,18 @@ export async function dispatchAbandoned(broker: Broker, database: Database, ageM
   let published = 0;
   for (const entry of await readAbandonedEntries(database, ageMs)) {
     const addresses = await readOpenAddresses(database, entry.deliveryIds);
-    await publishEntry(broker, database, entry, addresses);
+    await publishDeliveries(broker, addresses);
+    await deleteOutboxEntries(database, [entry]);
     published += addresses.length;
   }
   return published;
 }
 
-async function publishEntry(
-  broker: Broker,
-  database: Database,
-  entry: OutboxEntry,
-  addresses: readonly DeliveryAddress[],
-): Promise<void> {
-  await publishAll(
+function publishDeliveries(broker: Broker, addresses: readonly DeliveryAddress[]): Promise<void> {
+  return publishAll(
     broker,
     addresses.map((address) => publicationOf(address)),
   );
-  await deleteOutboxEntry(database, entry.id);
 }
 
 /**

@@ -4,10 +4,11 @@
  * slow recorder fills its mailbox, and `admit` waits.
  */
 
-import { spawn } from '../actor/actor.ts';
+import { type Actor, spawn } from '../actor/actor.ts';
 import type { PulledMessage } from '../broker/pull.ts';
 import { decodeIntakeMessage, type IntakeMessage, PoisonError } from '../domain/intake-message.ts';
 import { type Term, TermOverError } from '../store/intake-leader.ts';
+import { deleteOutboxEntries, type OutboxEntry } from '../store/outbox.ts';
 import { dispatch, type RecordedBatch } from './dispatcher.ts';
 import type { IntakeDependencies } from './intake.ts';
 import { traceparentOf } from './tracing.ts';
@@ -38,6 +39,10 @@ type Lane = Pick<Recording, 'depth' | 'inFlight' | 'drain'> & { readonly admit: 
 const LANES = 2;
 /** Recorded batches of a lane that wait for their publication at most. */
 const DISPATCH_MAILBOX_MAX = 4;
+/** Outbox entries that have served and are still there, at most. */
+const OUTBOX_MAX = 256;
+/** Well below the age at which the sweeper takes an entry for abandoned. */
+const OUTBOX_GATHER_MS = 100;
 
 export function startRecording(term: Term, dependencies: IntakeDependencies): Recording {
   let isOver = false;
@@ -51,7 +56,8 @@ export function startRecording(term: Term, dependencies: IntakeDependencies): Re
       return null;
     }
   };
-  const lanes = Array.from({ length: LANES }, () => startLane(record, dependencies));
+  const outbox = startOutbox(dependencies);
+  const lanes = Array.from({ length: LANES }, () => startLane(record, outbox.tell, dependencies));
   const sum = (count: (lane: Lane) => number): number => lanes.reduce((total, lane) => total + count(lane), 0);
   return {
     get depth() {
@@ -72,12 +78,26 @@ export function startRecording(term: Term, dependencies: IntakeDependencies): Re
     },
     async drain() {
       await Promise.all(lanes.map((lane) => lane.drain()));
+      await outbox.drain();
     },
   };
 }
 
-function startLane(record: RecordBatch, dependencies: IntakeDependencies): Lane {
-  const { broker, database, recordBatchMax, onFailure } = dependencies;
+/** Forgets the entries that it is told of. */
+function startOutbox({ database, onFailure }: IntakeDependencies): Actor<OutboxEntry> {
+  return spawn<OutboxEntry>({
+    name: 'outbox',
+    mailboxMax: OUTBOX_MAX,
+    batchMax: OUTBOX_MAX,
+    gatherMs: OUTBOX_GATHER_MS,
+    supervision: 'retry',
+    onFailure,
+    receive: (entries) => deleteOutboxEntries(database, entries),
+  });
+}
+
+function startLane(record: RecordBatch, forget: Actor<OutboxEntry>['tell'], dependencies: IntakeDependencies): Lane {
+  const { broker, recordBatchMax, onFailure } = dependencies;
   let inFlight = 0;
   const dispatcher = spawn<RecordedBatch>({
     name: 'dispatcher',
@@ -86,7 +106,7 @@ function startLane(record: RecordBatch, dependencies: IntakeDependencies): Lane 
     onFailure,
     async receive([taken]) {
       const batch = taken as RecordedBatch;
-      await dispatch(broker, database, batch);
+      await dispatch(broker, batch, forget);
       inFlight -= batch.understood.length + batch.poison.length;
     },
   });

@@ -24,13 +24,13 @@ export async function insertOutboxEntry(client: Queryable, deliveryIds: readonly
  * Does not wait for the disk: an entry that a crash of PostgreSQL brings back is published again, which does no harm.
  * Served by the primary key.
  */
-export async function deleteOutboxEntry(client: Queryable, id: string): Promise<void> {
+export async function deleteOutboxEntries(client: Queryable, entries: readonly OutboxEntry[]): Promise<void> {
   await client.query({
     name: 'delete-outbox',
     text: `
       with unhurried as (select set_config('synchronous_commit', 'off', true))
-      delete from outbox using unhurried where id = $1`,
-    values: [id],
+      delete from outbox using unhurried where id = any($1::bigint[])`,
+    values: [entries.map(({ id }) => id)],
   });
 }
 

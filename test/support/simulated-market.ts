@@ -15,7 +15,7 @@ import { createRecorder } from '../../src/pipeline/recorder.ts';
 import { recordAttempts, type SettledAttempt } from '../../src/store/attempts.ts';
 import { type Database, transaction } from '../../src/store/database.ts';
 import { type ClaimedDelivery, claimDeliveries, parkDeliveries } from '../../src/store/deliveries.ts';
-import { deleteOutboxEntry } from '../../src/store/outbox.ts';
+import { deleteOutboxEntries } from '../../src/store/outbox.ts';
 import { changedSince } from '../../src/store/search-feed.ts';
 import { createSearch, deleteSearch } from '../../src/store/searches.ts';
 import { resolveToulon, TOULON, UNKNOWN_CONTENT, UNSTATED_PROPERTY } from './adverts.ts';
@@ -84,7 +84,7 @@ export async function startSimulatedMarket(options: SimulatedMarketOptions): Pro
     const deliveryIds: Uuid[] = [];
     for (let start = 0; start < messages.length; start += RECORD_BATCH) {
       const { outbox, deliveries } = await recordBatch(FIRST_TERM, messages.slice(start, start + RECORD_BATCH), []);
-      if (outbox !== null) await deleteOutboxEntry(database, outbox.id);
+      if (outbox !== null) await deleteOutboxEntries(database, [outbox]);
       deliveryIds.push(...deliveries.map(({ id }) => id));
     }
     return deliveryIds;
