@@ -9,14 +9,16 @@ import { VERSION } from './version.ts';
 import { createSender, type Sender } from './webhooks/sender.ts';
 
 export async function openDelivery(parts: Parts): Promise<void> {
-  const { config, metrics, database, broker, observers, presence, closing, onFailure, onTrouble } = parts;
+  const { config, metrics, pipelineDatabase, broker, documents, observers, presence, closing, onFailure, onTrouble } =
+    parts;
   const sender = openSender(parts);
   const valve = createValve();
   let inFlight = (): number => 0;
   await presence.addStage({ name: 'deliver', valve, inFlight: () => inFlight() });
   const courier = await startCourier({
     broker,
-    database,
+    database: pipelineDatabase,
+    documents,
     sender,
     retryDelayMs: config.retryDelayMs,
     attemptTimeoutMs: config.attemptTimeoutMs,

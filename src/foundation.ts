@@ -9,6 +9,7 @@ import { createMetrics } from './metrics.ts';
 import { createObservers } from './observers.ts';
 import type { Parts } from './parts.ts';
 import { createActivityFeed } from './pipeline/activity.ts';
+import { createDocumentCache } from './pipeline/document-cache.ts';
 import { startPresence } from './pipeline/presence.ts';
 import { loadReference } from './reference/communes.ts';
 import { readCommuneCoordinates } from './store/commune-coordinates.ts';
@@ -48,12 +49,15 @@ async function openParts(
   const troubles = createTroubles(log);
   const { onTrouble } = troubles;
   await migrate(databaseUrl);
-  const database = openDatabase({
+  const connecting = {
     url: databaseUrl,
     connectionsMax: config.databaseConnectionsMax,
-    onConnectionLost: (error) => onTrouble('connection to PostgreSQL', error),
-  });
+    onConnectionLost: (error: Error) => onTrouble('connection to PostgreSQL', error),
+  };
+  const database = openDatabase(connecting);
   closing('database', () => database.end());
+  const pipelineDatabase = openDatabase({ ...connecting, plans: 'pipeline' });
+  closing('database of the pipeline', () => pipelineDatabase.end());
   const broker = await connectBroker({
     url: natsUrl,
     name: `vigie ${VERSION}`,
@@ -66,7 +70,8 @@ async function openParts(
   const coordinates = await readCommuneCoordinates(database);
   const feed = createActivityFeed({ broker, database, instanceId: presence.id });
   return {
-    ...{ config, log, metrics, database, broker, feed, presence, closing, onTrouble },
+    ...{ config, log, metrics, database, pipelineDatabase, broker, feed, presence, closing, onTrouble },
+    documents: createDocumentCache(pipelineDatabase),
     reference: await loadReference({ nearest: createCommuneLocator, coordinates }),
     observers: createObservers(metrics, log, feed),
     onFailure(failure) {

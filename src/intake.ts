@@ -83,12 +83,12 @@ async function openMatcher(parts: Parts, medians: MarketMedians): Promise<Matche
 
 /** Every term reads the market anew: another instance may have recorded since this one did. */
 function createTermStart(
-  { config, database, broker, reference, observers, onFailure, onTrouble }: Parts,
+  { config, database, pipelineDatabase, broker, documents, reference, observers, onFailure, onTrouble }: Parts,
   matcher: Matcher,
   valve: ReturnType<typeof createValve>,
 ): (term: Term) => Promise<Intake> {
   const recordBatch = createRecorder({
-    database,
+    database: pipelineDatabase,
     matcher: observers.timed(matcher),
     resolvePlace: reference.resolvePlace,
     clock: () => new Date(),
@@ -98,11 +98,14 @@ function createTermStart(
     await readMarketPrices(database, (market, price) => matcher.medians.add(market, price));
     return startIntake(term, {
       broker,
-      database,
+      database: pipelineDatabase,
       recordBatch,
       recordBatchMax: config.recordBatchMax,
       valve,
-      onRecorded: observers.onRecorded,
+      onRecorded(recorded, batch, seconds) {
+        documents.keep(recorded.snapshots);
+        observers.onRecorded(recorded, batch, seconds);
+      },
       onFailure,
       onTrouble,
     });

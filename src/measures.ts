@@ -15,12 +15,13 @@ import { readOldestRows } from './store/retention.ts';
 const READING_KEPT_MS = 5_000;
 const OPEN_STATES = ['queued', 'sending', 'retry_wait', 'parked'] as const;
 
-export function measurePool(metrics: Metrics, database: DatabasePool): void {
+export function measurePools(metrics: Metrics, pools: readonly DatabasePool[]): void {
+  const sum = (count: (pool: DatabasePool) => number): number => pools.reduce((total, pool) => total + count(pool), 0);
   metrics.labelledGauge('vigie_database_connections', 'Connections to PostgreSQL', 'state', async () => [
-    ['idle', database.idleCount],
-    ['busy', database.totalCount - database.idleCount],
+    ['idle', sum((pool) => pool.idleCount)],
+    ['busy', sum((pool) => pool.totalCount - pool.idleCount)],
   ]);
-  metrics.gauge('vigie_database_waiting', 'Callers that wait for a connection', () => database.waitingCount);
+  metrics.gauge('vigie_database_waiting', 'Callers that wait for a connection', () => sum((pool) => pool.waitingCount));
 }
 
 /** One stage of this instance. */

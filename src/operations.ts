@@ -3,7 +3,7 @@
 import { createServer } from 'node:http';
 import { createOperations } from './api/operations.ts';
 import { closeServer, listen } from './http-listening.ts';
-import { measurePool, measureStore, measureStreams } from './measures.ts';
+import { measurePools, measureStore, measureStreams } from './measures.ts';
 import type { Parts } from './parts.ts';
 
 /** How far this process has come, for `/readyz`. */
@@ -15,8 +15,8 @@ export interface Progress {
 
 /** Resolves with its URL. */
 export async function openOperations(parts: Parts, progress: Readonly<Progress>): Promise<string> {
-  const { config, log, metrics, database, broker, closing } = parts;
-  measurePool(metrics, database);
+  const { config, log, metrics, database, pipelineDatabase, broker, closing } = parts;
+  measurePools(metrics, [database, pipelineDatabase]);
   measureStore(metrics, database);
   measureStreams(metrics, broker);
   const operations = createServer(

@@ -7,6 +7,7 @@ import type { Log } from './log.ts';
 import type { Metrics } from './metrics.ts';
 import type { Observers } from './observers.ts';
 import type { ActivityFeed } from './pipeline/activity.ts';
+import type { DocumentCache } from './pipeline/document-cache.ts';
 import type { Presence } from './pipeline/presence.ts';
 import type { Reference } from './reference/communes.ts';
 import type { DatabasePool } from './store/database.ts';
@@ -16,7 +17,10 @@ export interface Parts {
   readonly log: Log;
   readonly metrics: Metrics;
   readonly database: DatabasePool;
+  /** The same one, over connections that nobody's requests can take. */
+  readonly pipelineDatabase: DatabasePool;
   readonly broker: Broker;
+  readonly documents: DocumentCache;
   readonly reference: Reference;
   readonly feed: ActivityFeed;
   readonly observers: Observers;

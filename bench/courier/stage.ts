@@ -2,6 +2,7 @@
 
 import { connectBroker } from '../../src/broker/connection.ts';
 import { startCourier } from '../../src/pipeline/courier.ts';
+import { createDocumentCache } from '../../src/pipeline/document-cache.ts';
 import { startSweeper } from '../../src/pipeline/sweeper.ts';
 import { openDatabase } from '../../src/store/database.ts';
 import { createSender } from '../../src/webhooks/sender.ts';
@@ -11,7 +12,12 @@ const ATTEMPT_TIMEOUT_MS = 15_000;
 const retryDelayMs = Number(retryDelay);
 const onTrouble = (what: string, error: Error): void => console.error(what, error.message);
 
-const database = openDatabase({ url: databaseUrl, connectionsMax: 12, onConnectionLost: () => undefined });
+const database = openDatabase({
+  url: databaseUrl,
+  connectionsMax: 12,
+  plans: 'pipeline',
+  onConnectionLost: () => undefined,
+});
 const broker = await connectBroker({ url: natsUrl, name: 'bench', onStatus: () => undefined });
 const sender = createSender({
   connectTimeoutMs: 5_000,
@@ -23,6 +29,7 @@ const parts = { broker, database, retryDelayMs, onTrouble };
 let attempts = 0;
 const courier = await startCourier({
   ...parts,
+  documents: createDocumentCache(database),
   sender,
   attemptTimeoutMs: ATTEMPT_TIMEOUT_MS,
   attemptsInFlightMax: 256,

@@ -16,7 +16,6 @@ import {
 import type { Turn } from '../webhooks/fair-round.ts';
 import type { CourierDependencies } from './courier.ts';
 import type { WaitingDelivery } from './delivery-attempts.ts';
-import { createDocumentCache } from './document-cache.ts';
 
 export type DeliveryTurn = Turn<WaitingDelivery>;
 
@@ -57,11 +56,10 @@ const RETRY_FIRST_MS = 100;
 const RETRY_MAX_MS = 5_000;
 
 export function createClaims(
-  { database, attemptTimeoutMs, onFailure }: CourierDependencies,
+  { database, documents, attemptTimeoutMs, onFailure }: CourierDependencies,
   isStopping: () => boolean,
 ): Claims {
   const leaseMs = attemptTimeoutMs + LEASE_MARGIN_MS;
-  const readDocuments = createDocumentCache(database);
 
   async function untilItWorks<T>(work: () => Promise<T>): Promise<T | null> {
     for (let retryInMs = RETRY_FIRST_MS; ; retryInMs = Math.min(2 * retryInMs, RETRY_MAX_MS)) {
@@ -87,12 +85,12 @@ export function createClaims(
       return [...hinted, ...parked];
     });
     if (deliveries === null) return null;
-    const documents = await untilItWorks(() => readDocuments(deliveries.map(({ snapshotId }) => snapshotId)));
-    if (documents === null) return null;
+    const texts = await untilItWorks(() => documents.read(deliveries.map(({ snapshotId }) => snapshotId)));
+    if (texts === null) return null;
     const claims = deliveries.map((delivery) => {
       const turn = (byId.get(delivery.id) ?? drawn.get(delivery.endpointKey)?.pop()) as DeliveryTurn;
       byId.delete(delivery.id);
-      return { turn, delivery, document: documents.get(delivery.snapshotId), expiresAt };
+      return { turn, delivery, document: texts.get(delivery.snapshotId), expiresAt };
     });
     return { claims, undrawn: [...drawn.values()].flat(), refused: byId };
   }

@@ -22,6 +22,7 @@ import type { Sender } from '../webhooks/sender.ts';
 import { DeliveryAttempts, type WaitingDelivery } from './delivery-attempts.ts';
 import { hintOf } from './delivery-messages.ts';
 import { startDeliveryOutcomes } from './delivery-outcomes.ts';
+import type { DocumentCache } from './document-cache.ts';
 import { startEndpointUpkeep } from './endpoint-upkeep.ts';
 import { startParking } from './parking.ts';
 import { republishInterrupted, republishOpen } from './sweeper.ts';
@@ -29,6 +30,7 @@ import { republishInterrupted, republishOpen } from './sweeper.ts';
 export interface CourierDependencies {
   readonly broker: Broker;
   readonly database: Database;
+  readonly documents: Pick<DocumentCache, 'read'>;
   readonly sender: Pick<Sender, 'send'>;
   readonly retryDelayMs: number;
   readonly attemptTimeoutMs: number;

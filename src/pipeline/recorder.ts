@@ -2,7 +2,7 @@
  * Records a batch of intake messages in one transaction: lock the properties, compare, match, and write the new state
  * with its events, matches and deliveries. Nothing is signalled before the commit. A batch that fails leaves no trace,
  * in memory included, and can simply be recorded again. What one `Promise.all` names is one round trip: PostgreSQL runs
- * it in that order.
+ * it in that order, the commit last.
  */
 
 import { setImmediate as yieldToOthers } from 'node:timers/promises';
@@ -29,7 +29,7 @@ import {
   updateProperties,
 } from '../store/properties.ts';
 import { readRoutes } from '../store/search-routes.ts';
-import { insertSnapshots } from '../store/snapshots.ts';
+import { insertSnapshots, type Snapshot } from '../store/snapshots.ts';
 import { type Consequences, consequencesOf, type JudgedChange, touchedBy } from './consequences.ts';
 import type { Matcher } from './matcher.ts';
 
@@ -46,6 +46,7 @@ export interface Recorded {
   readonly deliveries: readonly { readonly id: Uuid; readonly endpointKey: string }[];
   readonly outcomes: Readonly<Record<ChangeOutcome, number>>;
   readonly events: readonly PropertyEvent[];
+  readonly snapshots: readonly Snapshot[];
   /** Matches that began. */
   readonly began: readonly Match[];
 }
@@ -68,13 +69,13 @@ export function createRecorder(dependencies: RecorderDependencies): RecordBatch 
   return async (term, messages, poison, traceparents = []) => {
     const medians = undoable(dependencies.matcher.medians);
     try {
-      return await transaction(dependencies.database, async (client) => {
+      return await transaction(dependencies.database, async (client, commit) => {
         const [, known] = await Promise.all([
           holdTerm(client, term),
           lockProperties(client, [...new Set(messages.map((message) => message.propertyUuid))]),
           insertDeadLetters(client, poison),
         ]);
-        return recordMessages(client, known, messages, traceparents, medians, dependencies);
+        return recordMessages(client, commit, known, messages, traceparents, medians, dependencies);
       });
     } catch (error) {
       medians.undo();
@@ -85,6 +86,7 @@ export function createRecorder(dependencies: RecorderDependencies): RecordBatch 
 
 async function recordMessages(
   client: Queryable,
+  commit: () => Promise<void>,
   known: ReadonlyMap<Uuid, HeldProperty>,
   messages: readonly IntakeMessage[],
   traceparents: readonly (string | null)[],
@@ -108,12 +110,14 @@ async function recordMessages(
     writeConsequences(client, consequences, now),
     writeProperties(client, known, batch),
     insertEvents(client, events),
+    commit(),
   ]);
   return {
     outbox,
     deliveries: consequences.deliveries,
     outcomes: batch.outcomes,
     events,
+    snapshots: consequences.snapshots,
     began: consequences.began,
   };
 }

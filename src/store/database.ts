@@ -3,6 +3,7 @@
 import { fileURLToPath } from 'node:url';
 import { runner } from 'node-pg-migrate';
 import pg from 'pg';
+import { TurnSocket } from './turn-socket.ts';
 
 /** A pool or one connection of it: whatever runs a single statement. */
 export type Queryable = Pick<pg.PoolClient, 'query'>;
@@ -18,9 +19,29 @@ export type DatabasePool = pg.Pool;
 export interface DatabaseOptions {
   readonly url: string;
   readonly connectionsMax: number;
+  /** What its statements are planned for; `requests` unless said. */
+  readonly plans?: keyof typeof PLANS;
   /** Told of an idle connection that broke; the pool has dropped it and opens another when asked. */
   readonly onConnectionLost: (error: Error) => void;
 }
+
+const PLANS = {
+  /**
+   * Any statement, each time for its parameters. A plan kept from when a table was empty goes on to read all of it: a
+   * minute's deliveries made claims ten times as dear.
+   */
+  requests: { plan_cache_mode: 'force_custom_plan' },
+  /**
+   * The few statements of the pipeline, each planned once a connection, which takes as long as to run one. All are
+   * served by indexes, so the plan must use them, however small a table is at that moment.
+   */
+  pipeline: {
+    plan_cache_mode: 'force_generic_plan',
+    enable_seqscan: 'off',
+    enable_hashjoin: 'off',
+    enable_mergejoin: 'off',
+  },
+} as const;
 
 /** A process that is frozen or cut off within a transaction holds its row locks no longer than this. */
 export const TRANSACTION_IDLE_MAX_MS = 10_000;
@@ -34,13 +55,19 @@ export function openDatabase(options: DatabaseOptions): DatabasePool {
     application_name: 'vigie',
     // Statements that do not wait for each other's answers are sent together, and run in their order.
     pipeline: true,
-    // A plan kept from when a table was empty goes on to read all of it: a minute's deliveries made claims ten times as dear.
-    options: '-c plan_cache_mode=force_custom_plan',
+    stream: () => new TurnSocket(),
+    options: optionsOf(PLANS[options.plans ?? 'requests']),
   });
   pool.on('error', options.onConnectionLost);
   // From one user to the next a connection has the listener of neither, and a break that nobody hears ends the process.
   pool.on('connect', (client) => client.on('error', () => undefined));
   return pool;
+}
+
+function optionsOf(settings: Readonly<Record<string, string>>): string {
+  return Object.entries(settings)
+    .map(([name, value]) => `-c ${name}=${value}`)
+    .join(' ');
 }
 
 const MIGRATIONS = fileURLToPath(new URL('migrations', import.meta.url));
@@ -60,9 +87,13 @@ export async function migrate(url: string): Promise<void> {
 
 /**
  * Runs `work` in one transaction: committed when it resolves, rolled back when it throws. Throws what `work` threw, or
- * what broke the connection between two statements.
+ * what broke the connection between two statements. `work` may call `commit` itself, to send it along with its last
+ * statements: when one of them fails, PostgreSQL answers the commit with a rollback.
  */
-export async function transaction<T>(database: Database, work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
+export async function transaction<T>(
+  database: Database,
+  work: (client: pg.PoolClient, commit: () => Promise<void>) => Promise<T>,
+): Promise<T> {
   const client = await database.connect();
   let broken: Error | undefined;
   // A connection that breaks between two statements says so in an event, which would end the process unheard. The
@@ -73,8 +104,13 @@ export async function transaction<T>(database: Database, work: (client: pg.PoolC
   client.on('error', onBroken);
   try {
     await client.query('begin');
-    const result = await work(client);
-    await client.query('commit');
+    let committed: Promise<void> | undefined;
+    const commit = (): Promise<void> => {
+      committed ??= client.query('commit').then(assertCommitted);
+      return committed;
+    };
+    const result = await work(client, commit);
+    await commit();
     return result;
   } catch (error) {
     const reason = broken ?? error;
@@ -86,4 +122,10 @@ export async function transaction<T>(database: Database, work: (client: pg.PoolC
     client.off('error', onBroken);
     client.release(broken);
   }
+}
+
+/** The answer to the commit of a transaction in which a statement has failed is no error. */
+function assertCommitted({ command }: pg.QueryResult): void {
+  if (command !== 'COMMIT')
+    throw new Error('the transaction was rolled back: a statement before its commit has failed');
 }

@@ -13,11 +13,6 @@ export interface PropertyWrite {
   readonly expiredAt: string | null;
 }
 
-/** Another instance created the same property meanwhile: the whole batch must start over. */
-export class PropertyConflictError extends Error {
-  readonly code = 'PROPERTY_CONFLICT';
-}
-
 /** Locks and reads the known ones among `uuids`; in key order, so that two batches cannot lock each other out. Served by the primary key. */
 export async function lockProperties(client: Queryable, uuids: readonly Uuid[]): Promise<Map<Uuid, HeldProperty>> {
   const { rows } = await client.query<{ uuid: Uuid; state: HeldProperty['state']; crawls: HeldProperty['crawls'] }>({
@@ -54,19 +49,16 @@ function columnsOf(writes: readonly PropertyWrite[]): readonly string[] {
   ];
 }
 
-/** Throws `PropertyConflictError`. */
 export async function insertProperties(client: Queryable, writes: readonly PropertyWrite[]): Promise<void> {
   if (writes.length === 0) return;
-  const { rowCount } = await client.query({
+  await client.query({
     name: 'insert-properties',
     text: `
       insert into properties (uuid, state, crawls, department_code, transaction_type, is_land, comparable_price, expired_at)
       select uuid, state::json, crawls::json, department_code, transaction_type, is_land, comparable_price, expired_at
-      from ${WRITTEN}
-      on conflict (uuid) do nothing`,
+      from ${WRITTEN}`,
     values: [...columnsOf(writes)],
   });
-  if (rowCount !== writes.length) throw new PropertyConflictError('a property was created by another instance');
 }
 
 /** The rows are locked by `lockProperties`. Served by the primary key. */

@@ -1,14 +1,35 @@
-/** The pool of connections where PostgreSQL breaks them. */
+/** The pool of connections: where PostgreSQL breaks them, what a commit answers, and how statements are planned. */
 
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { createServer, type Socket } from 'node:net';
 import { test } from 'node:test';
-import { openDatabase, transaction } from '../../src/store/database.ts';
-import { startTestPostgres } from '../support/servers.ts';
+import { recordAttempts } from '../../src/store/attempts.ts';
+import { type DatabasePool, migrate, openDatabase, transaction } from '../../src/store/database.ts';
+import { claimDeliveries, claimParked, parkDeliveries, readRefusals } from '../../src/store/deliveries.ts';
+import { readMatches, updateMatches } from '../../src/store/matches.ts';
+import { deleteOutboxEntries } from '../../src/store/outbox.ts';
+import { lockProperties, updateCrawls, updateProperties } from '../../src/store/properties.ts';
+import { readRoutes } from '../../src/store/search-routes.ts';
+import { readDocuments } from '../../src/store/snapshots.ts';
+import { TurnSocket } from '../../src/store/turn-socket.ts';
+import { type Cleanup, startTestPostgres } from '../support/servers.ts';
+
+async function openTested(t: Cleanup, plans?: 'pipeline'): Promise<DatabasePool> {
+  const { url } = await startTestPostgres(t);
+  await migrate(url);
+  const database = openDatabase({
+    url,
+    connectionsMax: 1,
+    onConnectionLost: () => undefined,
+    ...(plans === undefined ? {} : { plans }),
+  });
+  t.after(() => database.end());
+  return database;
+}
 
 test('a connection that breaks while it is handed from one user to the next does not end the process', async (t) => {
-  const server = await startTestPostgres(t);
-  const database = openDatabase({ url: server.url, connectionsMax: 1, onConnectionLost: () => undefined });
-  t.after(() => database.end());
+  const database = await openTested(t);
   let users = 0;
   database.on('acquire', (client) => {
     users += 1;
@@ -21,4 +42,107 @@ test('a connection that breaks while it is handed from one user to the next does
     answers.map(({ rows }) => rows),
     Array.from({ length: 3 }, () => [{ one: 1 }]),
   );
+});
+
+test('a commit sent along with the last statements commits them all, or none when one of them fails', async (t) => {
+  const database = await openTested(t);
+  await database.query('create table kept (value integer unique)');
+  const keep = (...values: readonly number[]): Promise<unknown> =>
+    transaction(database, (client, commit) =>
+      Promise.all([...values.map((value) => client.query('insert into kept values ($1)', [value])), commit()]),
+    );
+  await keep(1, 2);
+  await assert.rejects(keep(3, 1, 4), { code: '23505' });
+  await keep(5);
+  const { rows } = await database.query<{ value: number }>('select value from kept order by value');
+  assert.deepEqual(
+    rows.map(({ value }) => value),
+    [1, 2, 5],
+  );
+});
+
+test('a transaction whose failure nobody told of is not taken for committed', async (t) => {
+  const database = await openTested(t);
+  const hidden = transaction(database, (client, commit) => {
+    client.query('select 1 / 0').catch(() => undefined);
+    return commit();
+  });
+  await assert.rejects(hidden, /rolled back/);
+});
+
+test('the statements of the pipeline go through indexes, even when they are planned for empty tables', async (t) => {
+  const database = await openTested(t, 'pipeline');
+  await database.query('vacuum analyze');
+  const ids = [randomUUID()];
+  const [id] = ids as [string];
+  const held = { state: { uuid: id, adverts: [] }, crawls: {} } as unknown as Parameters<
+    typeof updateCrawls
+  >[1][number];
+  const priced = { departmentCode: null, transactionType: null } as unknown as Parameters<
+    typeof updateProperties
+  >[1][number]['priced'];
+  const now = new Date();
+  const outcome = { startedAt: now, durationMs: 1, statusCode: 200, error: null, reason: null, responseHead: null };
+  await lockProperties(database, ids);
+  await updateProperties(database, [{ held, priced, expiredAt: null }]);
+  await updateCrawls(database, [held]);
+  await readRoutes(database, [1]);
+  await readMatches(database, ids);
+  await updateMatches(database, [{ id, searchNumber: 1, propertyUuid: id, beganAt: now, updatedAt: now }], now);
+  await deleteOutboxEntries(database, [{ id: '1', deliveryIds: [] }]);
+  await claimDeliveries(database, ids, 1);
+  await claimParked(database, [{ endpointKey: 'none', count: 1 }], 1);
+  await parkDeliveries(database, ids);
+  await readRefusals(database, ids);
+  await readDocuments(database, ids);
+  await recordAttempts(database, [
+    {
+      ...{ id, searchNumber: 1, endpointKey: 'none', attemptCount: 1, outcome, retryInMs: 0 },
+      after: { state: 'delivered' },
+    } as Parameters<typeof recordAttempts>[1][number],
+  ]);
+  const { rows } = await database.query<{ name: string; statement: string; generic: string }>(
+    `select name, statement, generic_plans as generic from pg_prepared_statements where name <> ''`,
+  );
+  assert.equal(rows.length, 13);
+  for (const { name, statement, generic } of rows) {
+    assert.equal(Number(generic), 1, name);
+    const plan = await database.query<{ 'QUERY PLAN': string }>(`explain (generic_plan) ${statement}`);
+    const text = plan.rows.map((row) => row['QUERY PLAN']).join('\n');
+    assert.match(text, /Index|Bitmap/, name);
+    assert.doesNotMatch(text, /Seq Scan|Hash Join|Merge Join/, `${name}\n${text}`);
+  }
+});
+
+test('what one turn writes to PostgreSQL goes out together and in order', async (t) => {
+  const server = createServer();
+  const received = new Promise<string>((resolve) => {
+    server.once('connection', (socket: Socket) => {
+      let text = '';
+      socket.on('data', (bytes) => {
+        text += bytes.toString();
+      });
+      socket.on('end', () => {
+        socket.end();
+        resolve(text);
+      });
+    });
+  });
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
+  t.after(() => server.close());
+  const socket = new TurnSocket();
+  await new Promise<void>((connected) => {
+    socket.connect((server.address() as { readonly port: number }).port, '127.0.0.1', connected);
+  });
+  const expected = 'first sync second sync third sync commit';
+  for (const statement of ['first', 'second', 'third']) {
+    socket.cork();
+    socket.write(`${statement} `);
+    socket.write('sync ');
+    socket.uncork();
+  }
+  socket.write('commit');
+  assert.equal(socket.writableLength, expected.length);
+  socket.end();
+  assert.equal(await received, expected);
 });

@@ -3,6 +3,7 @@
 import { type Broker, connectBroker } from '../../src/broker/connection.ts';
 import { ensureDeliveries } from '../../src/broker/topology.ts';
 import { type Courier, startCourier } from '../../src/pipeline/courier.ts';
+import { createDocumentCache } from '../../src/pipeline/document-cache.ts';
 import { type Repair, startSweeper } from '../../src/pipeline/sweeper.ts';
 import { type Database, migrate, openDatabase } from '../../src/store/database.ts';
 import { createSender, type SenderOptions } from '../../src/webhooks/sender.ts';
@@ -33,7 +34,12 @@ export async function openDeliveryStage(cleanup: Cleanup, settings: CourierSetti
   });
   const servers = await startTestServers({ after: (work) => closers.push(work) });
   await migrate(servers.postgres.url);
-  const database = openDatabase({ url: servers.postgres.url, connectionsMax: 8, onConnectionLost: () => undefined });
+  const database = openDatabase({
+    url: servers.postgres.url,
+    connectionsMax: 8,
+    plans: 'pipeline',
+    onConnectionLost: () => undefined,
+  });
   closers.push(() => database.end());
   const broker = await connectBroker({ url: servers.nats.url, name: 'test', onStatus: () => undefined });
   closers.push(() => broker.close());
@@ -53,6 +59,7 @@ export async function openDeliveryStage(cleanup: Cleanup, settings: CourierSetti
     const parts = { broker, database, retryDelayMs: settings.retryDelayMs, onTrouble: () => undefined };
     const courier = await startCourier({
       ...parts,
+      documents: createDocumentCache(database),
       sender,
       attemptTimeoutMs,
       attemptsInFlightMax: settings.attemptsInFlightMax ?? 64,

@@ -1,0 +1,42 @@
+/** Documents come from memory where they were recorded or read before, and are bounded there. */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createDocumentCache } from '../src/pipeline/document-cache.ts';
+import type { Database } from '../src/store/database.ts';
+import type { Snapshot } from '../src/store/snapshots.ts';
+
+/** A PostgreSQL that holds `stored`, and what it was asked for. */
+function storing(stored: readonly Snapshot[]) {
+  const asked: string[][] = [];
+  const query = ({ values: [ids] }: { readonly values: readonly [string[]] }) => {
+    asked.push(ids);
+    return Promise.resolve({ rows: stored.filter(({ id }) => ids.includes(id)) });
+  };
+  return { asked, database: { query } as unknown as Database };
+}
+
+const snapshot = (id: string, length = 10): Snapshot => ({ id, document: id.repeat(length) });
+
+test('what was kept is not asked for; what was not is asked for once', async () => {
+  const { asked, database } = storing([snapshot('b'), snapshot('c')]);
+  const documents = createDocumentCache(database);
+  documents.keep([snapshot('a')]);
+  const expected = new Map([snapshot('a'), snapshot('b')].map(({ id, document }) => [id, document]));
+  assert.deepEqual(await documents.read(['a', 'b', 'b', 'gone']), expected);
+  assert.deepEqual(await documents.read(['a', 'b']), expected);
+  assert.deepEqual(asked, [['b', 'gone']]);
+});
+
+test('the oldest leave when the documents grow too many; they are asked for again', async () => {
+  const kept = Array.from({ length: 20 }, (_, position) => snapshot(String.fromCodePoint(97 + position), 1_048_575));
+  const { asked, database } = storing(kept);
+  const documents = createDocumentCache(database);
+  documents.keep(kept);
+  const read = await documents.read(kept.map(({ id }) => id));
+  assert.deepEqual(
+    [...read.keys()].sort(),
+    kept.map(({ id }) => id),
+  );
+  assert.deepEqual(asked, [kept.slice(0, 4).map(({ id }) => id)]);
+});
