@@ -10,8 +10,9 @@
  *
  * `--profile` leaves the daemon's CPU profile in the folder. `changesPerSecond` counts messages that changed something;
  * re-crawls without change come on top. `matchesPerSecond` counts matches that began, `matchesPerChange` the (search,
- * property) pairs that a change wrote: begun by it, or standing and touched by its event. `fsyncMs` is a bare write made
- * durable every 20 ms beside the deliveries whose latency is measured: two such waits are a part of each.
+ * property) pairs that a change wrote: begun by it, or standing and touched by its event. `fsyncMs` is what a bare write
+ * that is due every 20 ms waits until it is durable, beside the deliveries whose latency is measured: two such waits are
+ * a part of each.
  */
 
 import { mkdtemp, rm } from 'node:fs/promises';

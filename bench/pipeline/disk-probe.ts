@@ -8,10 +8,10 @@ import { setTimeout as wait } from 'node:timers/promises';
 const WRITE_BYTES = 8_192;
 /** Written in turn, so that the file does not grow: growth would wait for the file system's journal as well. */
 const FILE_BYTES = 1_048_576;
-const PAUSE_MS = 20;
+const EVERY_MS = 20;
 
 export interface DiskProbe {
-  /** Milliseconds of each write with its fdatasync, ascending. */
+  /** Milliseconds from when each write was due until it was durable, ascending. */
   stop(): Promise<readonly number[]>;
 }
 
@@ -21,15 +21,17 @@ export async function startDiskProbe(folder: string): Promise<DiskProbe> {
   await file.write(Buffer.alloc(FILE_BYTES));
   await file.sync();
   const block = Buffer.alloc(WRITE_BYTES, 1);
-  const durations: number[] = [];
+  const waits: number[] = [];
   let isStopped = false;
   const probing = (async () => {
     for (let position = 0; !isStopped; position = (position + WRITE_BYTES) % FILE_BYTES) {
       const startedAt = performance.now();
       await file.write(block, 0, WRITE_BYTES, position);
       await file.datasync();
-      durations.push(performance.now() - startedAt);
-      await wait(PAUSE_MS);
+      const tookMs = performance.now() - startedAt;
+      // While the disk stands still, more is due: it waits for the rest of the time.
+      for (let restMs = tookMs; restMs > 0; restMs -= EVERY_MS) waits.push(restMs);
+      await wait(EVERY_MS - (tookMs % EVERY_MS));
     }
     await file.close();
     await rm(path);
@@ -38,7 +40,7 @@ export async function startDiskProbe(folder: string): Promise<DiskProbe> {
     async stop() {
       isStopped = true;
       await probing;
-      return durations.sort((a, b) => a - b);
+      return waits.sort((a, b) => a - b);
     },
   };
 }
