@@ -14,7 +14,7 @@ import { comparablePrice, marketOf, type PricedProperty } from '../domain/price-
 import { isLive } from '../domain/property.ts';
 import { type PropertyReading, propertyFacts, readingOf } from '../domain/property-document.ts';
 import type { MarketMedians } from '../matching/market-medians.ts';
-import { type Database, type Queryable, transaction } from '../store/database.ts';
+import { type Database, type Queryable, type Transaction, transaction } from '../store/database.ts';
 import { type DeadLetter, insertDeadLetters } from '../store/dead-letters.ts';
 import { insertDeliveries } from '../store/deliveries.ts';
 import { insertEvents, type PropertyEvent } from '../store/events.ts';
@@ -69,13 +69,13 @@ export function createRecorder(dependencies: RecorderDependencies): RecordBatch 
   return async (term, messages, poison, traceparents = []) => {
     const medians = undoable(dependencies.matcher.medians);
     try {
-      return await transaction(dependencies.database, async (client, commit) => {
+      return await transaction(dependencies.database, async (client) => {
         const [, known] = await Promise.all([
           holdTerm(client, term),
           lockProperties(client, [...new Set(messages.map((message) => message.propertyUuid))]),
           insertDeadLetters(client, poison),
         ]);
-        return recordMessages(client, commit, known, messages, traceparents, medians, dependencies);
+        return recordMessages(client, known, messages, traceparents, medians, dependencies);
       });
     } catch (error) {
       medians.undo();
@@ -85,8 +85,7 @@ export function createRecorder(dependencies: RecorderDependencies): RecordBatch 
 }
 
 async function recordMessages(
-  client: Queryable,
-  commit: () => Promise<void>,
+  client: Transaction,
   known: ReadonlyMap<Uuid, HeldProperty>,
   messages: readonly IntakeMessage[],
   traceparents: readonly (string | null)[],
@@ -110,7 +109,7 @@ async function recordMessages(
     writeConsequences(client, consequences, now),
     writeProperties(client, known, batch),
     insertEvents(client, events),
-    commit(),
+    client.commit(),
   ]);
   return {
     outbox,

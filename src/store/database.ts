@@ -13,6 +13,15 @@ export interface Database extends Queryable {
   connect(): Promise<pg.PoolClient>;
 }
 
+/** One that is under way. */
+export interface Transaction extends Queryable {
+  /**
+   * Sends the commit along with the statements before it: when one of them fails, PostgreSQL answers with a rollback, and
+   * this rejects as well.
+   */
+  commit(): Promise<void>;
+}
+
 /** Its owner opens, measures and ends it. */
 export type DatabasePool = pg.Pool;
 
@@ -86,14 +95,10 @@ export async function migrate(url: string): Promise<void> {
 }
 
 /**
- * Runs `work` in one transaction: committed when it resolves, rolled back when it throws. Throws what `work` threw, or
- * what broke the connection between two statements. `work` may call `commit` itself, to send it along with its last
- * statements: when one of them fails, PostgreSQL answers the commit with a rollback.
+ * Runs `work` in one transaction: committed when it resolves, unless it has committed itself, rolled back when it throws.
+ * Throws what `work` threw, or what broke the connection between two statements.
  */
-export async function transaction<T>(
-  database: Database,
-  work: (client: pg.PoolClient, commit: () => Promise<void>) => Promise<T>,
-): Promise<T> {
+export async function transaction<T>(database: Database, work: (client: Transaction) => Promise<T>): Promise<T> {
   const client = await database.connect();
   let broken: Error | undefined;
   // A connection that breaks between two statements says so in an event, which would end the process unheard. The
@@ -109,7 +114,7 @@ export async function transaction<T>(
       committed ??= client.query('commit').then(assertCommitted);
       return committed;
     };
-    const result = await work(client, commit);
+    const result = await work({ query: client.query.bind(client), commit });
     await commit();
     return result;
   } catch (error) {

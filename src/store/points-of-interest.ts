@@ -3,7 +3,6 @@
  * its new points and never a mixture; `pointsRevision` tells a process that its copy in memory has become old.
  */
 
-import type { PoolClient } from 'pg';
 import type { PointOfInterest } from '../domain/point-of-interest.ts';
 import { type Database, type Queryable, transaction } from './database.ts';
 
@@ -60,7 +59,7 @@ export async function removePointSource(database: Queryable, source: string): Pr
 }
 
 /** Inserts or updates the row, which locks it until the transaction ends. Served by the unique index on `name`. */
-async function claimSource(client: PoolClient, source: string): Promise<number> {
+async function claimSource(client: Queryable, source: string): Promise<number> {
   const { rows } = await client.query<{ id: number }>(
     `insert into points_of_interest_sources (name, point_count, imported_at, revision)
      values ($1, 0, now(), pg_current_xact_id())
@@ -73,7 +72,7 @@ async function claimSource(client: PoolClient, source: string): Promise<number> 
   return row.id;
 }
 
-async function insertPoints(client: PoolClient, sourceId: number, points: readonly PointOfInterest[]): Promise<void> {
+async function insertPoints(client: Queryable, sourceId: number, points: readonly PointOfInterest[]): Promise<void> {
   await client.query(
     `insert into points_of_interest (source_id, facility, lat, lon, name, attributes)
      select $1, * from unnest($2::text[], $3::float8[], $4::float8[], $5::text[], $6::jsonb[])`,

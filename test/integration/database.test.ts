@@ -48,8 +48,8 @@ test('a commit sent along with the last statements commits them all, or none whe
   const database = await openTested(t);
   await database.query('create table kept (value integer unique)');
   const keep = (...values: readonly number[]): Promise<unknown> =>
-    transaction(database, (client, commit) =>
-      Promise.all([...values.map((value) => client.query('insert into kept values ($1)', [value])), commit()]),
+    transaction(database, (client) =>
+      Promise.all([...values.map((value) => client.query('insert into kept values ($1)', [value])), client.commit()]),
     );
   await keep(1, 2);
   await assert.rejects(keep(3, 1, 4), { code: '23505' });
@@ -63,9 +63,9 @@ test('a commit sent along with the last statements commits them all, or none whe
 
 test('a transaction whose failure nobody told of is not taken for committed', async (t) => {
   const database = await openTested(t);
-  const hidden = transaction(database, (client, commit) => {
+  const hidden = transaction(database, (client) => {
     client.query('select 1 / 0').catch(() => undefined);
-    return commit();
+    return client.commit();
   });
   await assert.rejects(hidden, /rolled back/);
 });
