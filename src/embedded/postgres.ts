@@ -7,6 +7,7 @@
 import { createHash } from 'node:crypto';
 import { access, open, readFile, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
+import { totalmem } from 'node:os';
 import { join } from 'node:path';
 import {
   type ChildServer,
@@ -37,11 +38,11 @@ export interface PostgresOptions {
   readonly onLog?: (line: string) => void;
   /** A free one when absent. */
   readonly port?: number;
-  /** Added to `SETTINGS`, and stronger. */
+  /** Stronger than our own. */
   readonly settings?: Readonly<Record<string, string>>;
 }
 
-/** For two cores and a few gigabytes shared with the matcher. */
+/** For two cores shared with the matcher, on a disk that everything else waits for as well. */
 const SETTINGS: Readonly<Record<string, string>> = {
   listen_addresses: '127.0.0.1',
   unix_socket_directories: '',
@@ -49,22 +50,29 @@ const SETTINGS: Readonly<Record<string, string>> = {
   fsync: 'on',
   full_page_writes: 'on',
   synchronous_commit: 'on',
-  shared_buffers: '256MB',
-  effective_cache_size: '1GB',
   work_mem: '16MB',
   maintenance_work_mem: '128MB',
   // Solid state assumed; the default of 4 is for spinning disks.
   random_page_cost: '1.1',
-  wal_compression: 'on',
   // After a checkpoint the first change of a page logs it whole; with 2 GB, at full speed, checkpoints never pause.
   max_wal_size: '4GB',
   checkpoint_timeout: '15min',
+  // Whole pages are logged as they are: the one method this build knows, pglz, takes as long as the change itself.
+  wal_compression: 'off',
+  // A new file of the log is not filled with zeros first: everybody would wait for 16 MB, every three seconds at 100
+  // changes/s, until the first checkpoint leaves old files to use again.
+  wal_init_zero: 'off',
+  // The most frequent of 10 values instead of 100, from 3,000 rows instead of 30,000: the tables grow all the time, and
+  // each ANALYZE would take a core for half a second.
+  default_statistics_target: '10',
   jit: 'off',
   // Parallel queries would take the matcher's core, and a container's /dev/shm of 64 MB.
   max_parallel_workers_per_gather: '0',
   max_parallel_maintenance_workers: '0',
   log_checkpoints: 'off',
 };
+const BUFFERS_MB = { least: 128, most: 1_024 };
+const MEGABYTE = 1_048_576;
 
 /** Recovery after a crash replays at most `max_wal_size`, in half a minute; this is for a very slow disk. */
 const READY_TIMEOUT_MS = 300_000;
@@ -103,7 +111,14 @@ async function startOn(
   binaries: PostgresBinaries,
   options: PostgresOptions,
 ): Promise<EmbeddedServer> {
-  const settings = { ...SETTINGS, ...options.settings, cluster_name: clusterName(home), port: String(port) };
+  const memory = Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY);
+  const settings = {
+    ...SETTINGS,
+    ...bufferSettings(memory),
+    ...options.settings,
+    cluster_name: clusterName(home),
+    port: String(port),
+  };
   const handle = await open(home.path, 'r');
   const server = await startChildServer({
     name: 'embedded PostgreSQL',
@@ -126,6 +141,16 @@ async function startOn(
   const password = await readPassword(home);
   const url = `postgres://${POSTGRES_USER}:${password}@127.0.0.1:${port}/${POSTGRES_DATABASE}`;
   return { url, pid: server.pid, exited: server.exited, stop: server.stop };
+}
+
+/**
+ * An eighth of the memory, in bytes, and a gigabyte at most. Every match touches a page of its own in the index of its
+ * search: a page that finds no room here is written out, and read again, for each of them.
+ */
+export function bufferSettings(memory: number): Readonly<Record<string, string>> {
+  const eighth = Math.floor(memory / 8 / MEGABYTE);
+  const buffers = Math.max(BUFFERS_MB.least, Math.min(eighth, BUFFERS_MB.most));
+  return { shared_buffers: `${buffers}MB`, effective_cache_size: `${2 * buffers}MB` };
 }
 
 /** The postmaster keeps its state in the eighth line of its pid file, for `pg_ctl --wait`. */

@@ -12,7 +12,7 @@ import pg from 'pg';
 import { startChildServer, waitUntilReady } from '../../src/embedded/child-server.ts';
 import { cacheDirectory } from '../../src/embedded/data-directory.ts';
 import { startNatsServer } from '../../src/embedded/nats-server.ts';
-import { startPostgres } from '../../src/embedded/postgres.ts';
+import { bufferSettings, startPostgres } from '../../src/embedded/postgres.ts';
 import { copyTestCluster, startTestServers, temporaryDirectory } from '../support/servers.ts';
 import { until } from '../support/until.ts';
 
@@ -53,6 +53,13 @@ test('the truth is durable, and reachable from this machine alone', async (t) =>
   assert.deepEqual(await query(postgres.url, `select 'é' < 'f' collate "fr-x-icu" as sorted, upper('é') as folded`), [
     { sorted: true, folded: 'É' },
   ]);
+});
+
+test('PostgreSQL keeps pages in an eighth of the memory, within bounds', () => {
+  const gigabyte = 1024 ** 3;
+  assert.deepEqual(bufferSettings(4 * gigabyte), { shared_buffers: '512MB', effective_cache_size: '1024MB' });
+  assert.deepEqual(bufferSettings(64 * gigabyte), { shared_buffers: '1024MB', effective_cache_size: '2048MB' });
+  assert.deepEqual(bufferSettings(gigabyte / 2), { shared_buffers: '128MB', effective_cache_size: '256MB' });
 });
 
 test('kill -9 of the daemon takes its servers along, and the next start works at once', async (t) => {
