@@ -111,10 +111,10 @@ async function startOn(
   binaries: PostgresBinaries,
   options: PostgresOptions,
 ): Promise<EmbeddedServer> {
-  const memory = Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY);
+  const memoryBytes = Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY);
   const settings = {
     ...SETTINGS,
-    ...bufferSettings(memory),
+    ...bufferSettings(memoryBytes),
     ...options.settings,
     cluster_name: clusterName(home),
     port: String(port),
@@ -144,11 +144,11 @@ async function startOn(
 }
 
 /**
- * An eighth of the memory, in bytes, and a gigabyte at most. Every match touches a page of its own in the index of its
+ * An eighth of the memory, and a gigabyte at most. Every match touches a page of its own in the index of its
  * search: a page that finds no room here is written out, and read again, for each of them.
  */
-export function bufferSettings(memory: number): Readonly<Record<string, string>> {
-  const eighth = Math.floor(memory / 8 / MEGABYTE);
+export function bufferSettings(memoryBytes: number): Readonly<Record<string, string>> {
+  const eighth = Math.floor(memoryBytes / 8 / MEGABYTE);
   const buffers = Math.max(BUFFERS_MB.least, Math.min(eighth, BUFFERS_MB.most));
   return { shared_buffers: `${buffers}MB`, effective_cache_size: `${2 * buffers}MB` };
 }
