@@ -67,7 +67,11 @@ export function openDatabase(options: DatabaseOptions): DatabasePool {
     stream: () => new TurnSocket(),
     options: optionsOf(PLANS[options.plans ?? 'requests']),
   });
-  pool.on('error', options.onConnectionLost);
+  pool.on('error', (error) => {
+    // The pool hangs the whole connection on the error: five kilobytes of a log line, with the key that cancels.
+    Reflect.deleteProperty(error, 'client');
+    options.onConnectionLost(error);
+  });
   // From one user to the next a connection has the listener of neither, and a break that nobody hears ends the process.
   pool.on('connect', (client) => client.on('error', () => undefined));
   return pool;

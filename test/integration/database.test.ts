@@ -2,8 +2,10 @@
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
+import { EventEmitter, once } from 'node:events';
 import { createServer, type Socket } from 'node:net';
 import { test } from 'node:test';
+import { inspect } from 'node:util';
 import { recordAttempts } from '../../src/store/attempts.ts';
 import { type DatabasePool, migrate, openDatabase, transaction } from '../../src/store/database.ts';
 import { claimDeliveries, claimParked, parkDeliveries, readRefusals } from '../../src/store/deliveries.ts';
@@ -42,6 +44,20 @@ test('a connection that breaks while it is handed from one user to the next does
     answers.map(({ rows }) => rows),
     Array.from({ length: 3 }, () => [{ one: 1 }]),
   );
+});
+
+test('a lost connection is told with the reason, and without the connection itself', async (t) => {
+  const { url } = await startTestPostgres(t);
+  const lost = new EventEmitter<{ connection: [Error] }>();
+  const idle = openDatabase({ url, connectionsMax: 1, onConnectionLost: (error) => lost.emit('connection', error) });
+  const other = openDatabase({ url, connectionsMax: 1, onConnectionLost: () => undefined });
+  t.after(() => Promise.all([idle.end(), other.end()]));
+  const { rows } = await idle.query<{ pid: number }>('select pg_backend_pid() as pid');
+  const told = once(lost, 'connection');
+  await other.query('select pg_terminate_backend($1)', [rows[0]?.pid]);
+  const [error] = await told;
+  assert.match(error.message, /terminating connection due to administrator command/);
+  assert.doesNotMatch(inspect(error), /secretKey/);
 });
 
 test('a commit sent along with the last statements commits them all, or none when one of them fails', async (t) => {
