@@ -4,18 +4,17 @@
 #   docker run --env DATABASE_URL=… --env NATS_URL=… --publish 8080:8080 vigie
 #   docker run --env DATABASE_URL=… vigie keys create --client NAME
 
-# The version the tests run on; any from 20.19 on will do.
-ARG NODE_VERSION=20
+# An exact version, long-term support until April 2028; `npm run test:image` runs tests on it. Any from 20.19 on will do.
+ARG NODE_VERSION=24.21.0
 
 FROM node:${NODE_VERSION}-bookworm-slim AS build
 WORKDIR /build
 COPY package.json package-lock.json .npmrc ./
-# No package needs its install script here, and esbuild's would fetch what --omit=optional leaves out.
-RUN npm ci --ignore-scripts --no-audit --no-fund
+RUN npm ci --no-audit --no-fund
 COPY tsconfig.json ./
 COPY config config
 COPY src src
-RUN npm run build && npm prune --omit=dev --omit=optional --ignore-scripts --no-audit --no-fund
+RUN npm run build && npm prune --omit=dev --omit=optional --no-audit --no-fund
 
 FROM node:${NODE_VERSION}-bookworm-slim
 ENV NODE_ENV=production \

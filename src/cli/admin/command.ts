@@ -56,7 +56,7 @@ export function parse(command: Command, args: readonly string[]): { readonly inp
   const options = { ...GLOBAL_OPTIONS, ...command.options } as ParseArgsConfig['options'];
   let parsed: { readonly values: Values; readonly positionals: readonly string[] };
   try {
-    parsed = parseArgs({ args: [...args], options, allowPositionals: true }) as typeof parsed;
+    parsed = parseArgs({ args: [...args], options, allowPositionals: true });
   } catch (error) {
     throw new UsageError((error as Error).message);
   }
