@@ -4,16 +4,18 @@
  */
 
 import { readFile } from 'node:fs/promises';
+import { isIPv4 } from 'node:net';
 import { type ChannelOptions, Server, ServerCredentials } from '@grpc/grpc-js';
 import { ReflectionService } from '@grpc/reflection';
-import { HealthImplementation } from 'grpc-health-check';
 import { requireToken } from './auth.ts';
 import { CALL_TIMEOUTS, type CallTimeouts } from './call.ts';
+import { type Connections, openConnections } from './connections.ts';
 import type { AdminDependencies } from './dependencies.ts';
 import { fileDescriptors } from './descriptors.ts';
 import { unavailable } from './errors.ts';
 import { AdminServiceService } from './generated/vigie/admin/v1/admin.ts';
 import { createHandlers } from './handlers.ts';
+import { addHealth, boundHealthCalls } from './health.ts';
 
 export interface AdminServerSettings {
   readonly host: string;
@@ -27,6 +29,8 @@ export interface AdminServerSettings {
   /** PEM file of the authorities whose certificates callers must show; null asks for none. */
   readonly clientAuthorities: string | null;
   readonly callTimeouts?: CallTimeouts;
+  /** How long a health call may take to send its question. */
+  readonly healthQuestionMs?: number;
 }
 
 export interface AdminServer {
@@ -49,6 +53,10 @@ const OPTIONS: ChannelOptions = {
   'grpc.max_receive_message_length': MESSAGE_BYTES_MAX,
   'grpc.max_send_message_length': MESSAGE_BYTES_MAX,
   'grpc.max_concurrent_streams': 64,
+  // Megabytes that wait to be sent to one connection before it gets no new stream; without it there is no bound.
+  'grpc-node.max_session_memory': 16,
+  // A client connects again when it has something to ask.
+  'grpc.max_connection_idle_ms': 300_000,
   'grpc.keepalive_time_ms': 30_000,
   'grpc.keepalive_timeout_ms': 10_000,
 };
@@ -59,31 +67,31 @@ export async function startAdminServer(
   dependencies: AdminDependencies,
 ): Promise<AdminServer> {
   const credentials = await credentialsOf(settings);
-  const onRefused = (method: string, peer: string): void => {
-    dependencies.onCall('UNAUTHENTICATED');
-    dependencies.logger.info({ method, peer, code: 'UNAUTHENTICATED' }, 'admin call');
+  const doorman = {
+    onAdmitted: (peer: string) => connections.welcome(peer),
+    onRefused(method: string, peer: string) {
+      dependencies.onCall('UNAUTHENTICATED');
+      dependencies.logger.info({ method, peer, code: 'UNAUTHENTICATED' }, 'admin call');
+    },
   };
-  const server = new Server({
-    ...OPTIONS,
-    interceptors: settings.token === null ? [] : [requireToken(settings.token, onRefused)],
-  });
+  const interceptors = [requireToken(settings.token, doorman), boundHealthCalls(settings.healthQuestionMs)];
+  const server = new Server({ ...OPTIONS, interceptors });
   const stopping = new AbortController();
   const handlers = createHandlers(dependencies, stopping.signal, settings.callTimeouts ?? CALL_TIMEOUTS);
   server.addService(AdminServiceService, handlers);
-  const health = new HealthImplementation({ '': 'SERVING', [SERVICE_NAME]: 'SERVING' });
-  health.addToServer(server);
+  const { setServing } = addHealth(server, ['', SERVICE_NAME], stopping.signal);
   await reflect(server);
-  const port = await bind(server, `${bracketed(settings.host)}:${settings.port}`, credentials);
+  const connections = await bind(server, settings, credentials);
   return {
-    address: `${bracketed(settings.host)}:${port}`,
-    setServing(isServing) {
-      for (const name of ['', SERVICE_NAME]) health.setStatus(name, isServing ? 'SERVING' : 'NOT_SERVING');
-    },
+    address: `${bracketed(settings.host)}:${connections.port}`,
+    setServing,
     async stop() {
       stopping.abort(unavailable('this instance, which is stopping,'));
+      connections.close();
       const timer = setTimeout(() => server.forceShutdown(), SHUTDOWN_MS);
       await new Promise<void>((resolve) => server.tryShutdown(() => resolve()));
       clearTimeout(timer);
+      connections.destroy();
     },
   };
 }
@@ -124,16 +132,21 @@ async function credentialsOf(settings: AdminServerSettings): Promise<ServerCrede
 }
 
 export function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host);
+  return host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'));
 }
 
-function bind(server: Server, address: string, credentials: ServerCredentials): Promise<number> {
-  return new Promise((resolve, reject) => {
-    server.bindAsync(address, credentials, (error, port) => {
-      if (error === null) resolve(port);
-      else reject(new AdminServerError(`cannot listen on ${address}: ${error.message}`, { cause: error }));
-    });
-  });
+async function bind(
+  server: Server,
+  { host, port }: AdminServerSettings,
+  credentials: ServerCredentials,
+): Promise<Connections> {
+  const injector = server.createConnectionInjector(credentials);
+  try {
+    return await openConnections(host, port, (socket) => injector.injectConnection(socket));
+  } catch (cause) {
+    const { message } = cause as Error;
+    throw new AdminServerError(`cannot listen on ${bracketed(host)}:${port}: ${message}`, { cause });
+  }
 }
 
 function bracketed(host: string): string {

@@ -1,8 +1,12 @@
-/** The connection of `vigie admin` to a daemon: address, certificates and token from flags, settings or the data directory. */
+/**
+ * The connection of `vigie admin` to a daemon: address, certificates and token from flags, settings or the data
+ * directory. It speaks plaintext on the loopback alone, as the daemon does.
+ */
 
 import { readFile } from 'node:fs/promises';
-import { type CallOptions, ChannelCredentials, Metadata, type ServiceError, status } from '@grpc/grpc-js';
+import { type CallOptions, ChannelCredentials, experimental, Metadata, type ServiceError, status } from '@grpc/grpc-js';
 import { AdminServiceClient } from '../../admin/generated/vigie/admin/v1/admin.ts';
+import { isLoopback } from '../../admin/server.ts';
 import { readToken } from '../../admin/token-file.ts';
 import type { Config } from '../../config.ts';
 import { dataDirectoryPath } from '../../embedded/data-directory.ts';
@@ -67,12 +71,18 @@ function wordsOf({ code, details, metadata }: ServiceError, address: string): st
 
 const SECOND_MS = 1_000;
 
+/** Throws `CommandError` when a file cannot be read, or the token would travel in clear. */
 export async function connectAdmin(config: Config, flags: ConnectionFlags): Promise<AdminClient> {
   const address = flags.address ?? addressOf(config);
+  const authority = flags.ca ?? config.admin.certificate;
+  if (authority === null && !isLoopback(hostOf(address))) throw new CommandError(wordsInClear(address));
   const metadata = new Metadata();
   const token = await tokenOf(config, flags['token-file']);
   if (token !== null) metadata.set('authorization', `Bearer ${token}`);
-  const stub = new AdminServiceClient(address, await credentialsOf(config, flags));
+  const stub = new AdminServiceClient(address, await credentialsOf(authority, flags), {
+    // A proxy of the environment would be told in clear what the loopback is told; through TLS it only passes it on.
+    'grpc.enable_http_proxy': authority === null ? 0 : 1,
+  });
   const timeoutMs = flags.timeout === undefined ? null : Number(flags.timeout) * SECOND_MS;
   return { stub, metadata, options: () => (timeoutMs === null ? {} : { deadline: Date.now() + timeoutMs }) };
 }
@@ -91,14 +101,27 @@ function addressOf({ admin: { host, port } }: Config): string {
   return `${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
+/** Of `host:port`, as grpc-js reads it; empty of the targets that may stand for several hosts, or for another's answer. */
+function hostOf(address: string): string {
+  const [, path = ''] = /^(?:dns:(?:\/{3})?)?([^/,]+)$/.exec(address) ?? [];
+  return experimental.splitHostPort(path)?.host ?? '';
+}
+
+function wordsInClear(address: string): string {
+  return (
+    `the token would go to ${address} in clear, which is for the loopback alone. Give the daemon a certificate ` +
+    '(VIGIE_ADMIN_TLS_CERT, VIGIE_ADMIN_TLS_KEY) and name its authority with --ca FILE, or bring its port here: ' +
+    'ssh -L 9465:127.0.0.1:9465 HOST'
+  );
+}
+
 async function tokenOf(config: Config, file: string | undefined): Promise<string | null> {
   if (file !== undefined) return (await read(file)).toString('utf8').trim();
   return config.admin.token ?? readToken(dataDirectoryPath(config.dataDir));
 }
 
 /** TLS as soon as an authority is named, or the daemon on this machine is configured with a certificate. */
-async function credentialsOf({ admin }: Config, flags: ConnectionFlags): Promise<ChannelCredentials> {
-  const authority = flags.ca ?? admin.certificate;
+async function credentialsOf(authority: string | null, flags: ConnectionFlags): Promise<ChannelCredentials> {
   if (authority === null) return ChannelCredentials.createInsecure();
   if (flags.cert === undefined || flags.key === undefined) return ChannelCredentials.createSsl(await read(authority));
   return ChannelCredentials.createSsl(await read(authority), await read(flags.key), await read(flags.cert));

@@ -97,7 +97,9 @@ import { DrainStageRequest, GetStatusRequest, PauseStageRequest, ResumeStageRequ
  * `ImportPointsOfInterest`. `WatchActivity` has no end of its own. At the deadline, and when the caller cancels, work
  * stops: statements that run are cancelled in PostgreSQL, and what was not committed is rolled back.
  *
- * Limits: 4 MiB a message, 64 calls at once on a connection, 16 watchers a process.
+ * Limits: 4 MiB a message, 64 calls at once on a connection, 16 watchers a process and as many of its health; 64
+ * connections, 16 of them without the token: of these the oldest gives way. A connection without a call ends after five
+ * minutes, and a client opens another when it needs one.
  *
  * Errors carry `google.rpc.Status` details: `ErrorInfo` (domain `vigie`, a stable reason) with every error,
  * `BadRequest` with INVALID_ARGUMENT, `ResourceInfo` with NOT_FOUND and ALREADY_EXISTS, `PreconditionFailure` with

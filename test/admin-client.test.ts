@@ -1,0 +1,89 @@
+/** What `vigie admin` sends to whom: its token, and the keys it is answered, are shown to nobody on the way. */
+
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { test } from 'node:test';
+import { type ConnectionFlags, connectAdmin } from '../src/cli/admin/client.ts';
+import { CommandError } from '../src/cli/terminal.ts';
+import { readConfig } from '../src/config.ts';
+
+const FLAGS: ConnectionFlags = {
+  address: undefined,
+  ca: undefined,
+  cert: undefined,
+  key: undefined,
+  'token-file': undefined,
+  timeout: undefined,
+};
+const CONFIG = readConfig({ VIGIE_ADMIN_TOKEN: 'token-of-this-test-0123456789' });
+
+test('plaintext goes to the loopback alone, however the address is written', async () => {
+  for (const address of [
+    '192.0.2.7:9465',
+    'admin.example:9465',
+    'localhost.example:9465',
+    '127.0.0.1.example:9465',
+    '127.0.0.1:9465.example',
+    '127.0.0.1@192.0.2.7:9465',
+    '[2001:db8::7]:9465',
+    '2001:db8::7',
+    '0.0.0.0:9465',
+    '127.0.0.256:9465',
+    'dns:192.0.2.7:9465',
+    'dns:///admin.example:9465',
+    'dns://192.0.2.53/localhost:9465',
+    'ipv4:127.0.0.1:9465,192.0.2.7:9465',
+    'ipv6:[::1]:9465,[2001:db8::7]:9465',
+    'xds:///admin',
+    ':9465',
+    '',
+  ]) {
+    await assert.rejects(connectAdmin(CONFIG, { ...FLAGS, address }), (error: Error) => {
+      assert.ok(error instanceof CommandError, `${address}: ${error.message}`);
+      assert.match(error.message, /in clear/, address);
+      assert.match(error.message, /--ca FILE/, address);
+      return true;
+    });
+  }
+});
+
+test('the loopback needs no certificate', async () => {
+  for (const address of [
+    undefined,
+    '127.0.0.1:9465',
+    '127.8.9.10:9465',
+    'localhost:9465',
+    '[::1]:9465',
+    'dns:localhost:9465',
+    'dns:///127.0.0.1:9465',
+  ]) {
+    const { stub } = await connectAdmin(CONFIG, { ...FLAGS, address });
+    stub.close();
+  }
+});
+
+test('a proxy of the environment learns nothing of what is said on the loopback', async (t) => {
+  const visitors: string[] = [];
+  const listen = async (name: string): Promise<number> => {
+    const server = createServer((socket) => {
+      visitors.push(name);
+      socket.destroy();
+    });
+    t.after(() => server.close());
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    return (server.address() as { port: number }).port;
+  };
+  const [proxy, daemon] = [await listen('proxy'), await listen('daemon')];
+  const before = process.env.grpc_proxy;
+  process.env.grpc_proxy = `http://127.0.0.1:${proxy}`;
+  t.after(() => {
+    if (before === undefined) delete process.env.grpc_proxy;
+    else process.env.grpc_proxy = before;
+  });
+  const { stub, metadata } = await connectAdmin(CONFIG, { ...FLAGS, address: `127.0.0.1:${daemon}` });
+  t.after(() => stub.close());
+  await assert.rejects(new Promise((_resolve, reject) => stub.getStatus({}, metadata, reject)), /UNAVAILABLE/);
+  assert.ok(visitors.includes('daemon'));
+  assert.ok(!visitors.includes('proxy'));
+});

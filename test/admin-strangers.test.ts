@@ -1,0 +1,211 @@
+/** What those can do to the administration interface who have no token: look at its health, and nothing to others. */
+
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from 'node:http2';
+import { connect as connectSocket, type Socket } from 'node:net';
+import { type TestContext, test } from 'node:test';
+import { gzipSync } from 'node:zlib';
+import {
+  type ClientReadableStream,
+  credentials,
+  Metadata,
+  makeGenericClientConstructor,
+  type ServiceDefinition,
+  type ServiceError,
+  status,
+} from '@grpc/grpc-js';
+import { service } from 'grpc-health-check';
+import type { AdminDependencies } from '../src/admin/dependencies.ts';
+import { AdminServiceClient } from '../src/admin/generated/vigie/admin/v1/admin.ts';
+import { type AdminServer, type AdminServerSettings, startAdminServer } from '../src/admin/server.ts';
+import { until } from './support/until.ts';
+
+const TOKEN = 'token-of-this-test';
+const CHECK = '/grpc.health.v1.Health/Check';
+const MEBIBYTE = 1_024 * 1_024;
+/** What the clients of one test do before its server stops, which else would wait for them. */
+const leaving: (() => void)[] = [];
+
+async function startServer(t: TestContext, settings: Partial<AdminServerSettings> = {}): Promise<AdminServer> {
+  const server = await startAdminServer(
+    {
+      host: '127.0.0.1',
+      port: 0,
+      token: TOKEN,
+      certificate: null,
+      privateKey: null,
+      clientAuthorities: null,
+      ...settings,
+    },
+    {
+      logger: { info: () => undefined, error: () => undefined },
+      onCall: () => undefined,
+    } as unknown as AdminDependencies,
+  );
+  t.after(async () => {
+    for (const leave of leaving.splice(0)) leave();
+    await server.stop();
+  });
+  return server;
+}
+
+interface HealthClient {
+  watch(request: { readonly service: string }): ClientReadableStream<{ readonly status: string }>;
+  check(
+    request: { readonly service: string },
+    done: (error: ServiceError | null, answer: { readonly status: string }) => void,
+  ): void;
+  close(): void;
+}
+
+function healthClient({ address }: AdminServer): HealthClient {
+  const Health = makeGenericClientConstructor(service as ServiceDefinition, 'Health');
+  const client = new Health(address, credentials.createInsecure()) as unknown as HealthClient;
+  leaving.push(() => client.close());
+  return client;
+}
+
+function checkHealth(client: HealthClient, name: string): Promise<string> {
+  return new Promise((resolve, reject) =>
+    client.check({ service: name }, (error, answer) => (error === null ? resolve(answer.status) : reject(error))),
+  );
+}
+
+function openSession({ address }: AdminServer): ClientHttp2Session {
+  const session = connect(`http://${address}`);
+  leaving.push(() => session.destroy());
+  return session;
+}
+
+/** A call whose message is still to be sent. */
+function beginCall(session: ClientHttp2Session, path: string, headers: Record<string, string> = {}): ClientHttp2Stream {
+  const fixed = { ':method': 'POST', ':path': path, 'content-type': 'application/grpc', te: 'trailers' };
+  const stream = session.request({ ...fixed, ...headers }, { endStream: false });
+  stream.on('error', () => undefined);
+  return stream.resume();
+}
+
+/** Length-prefixed, as gRPC over HTTP/2 has it. */
+function framed(message: Buffer, isCompressed = false): Buffer {
+  const prefix = Buffer.alloc(5);
+  prefix.writeUInt8(isCompressed ? 1 : 0);
+  prefix.writeUInt32BE(message.length, 1);
+  return Buffer.concat([prefix, message]);
+}
+
+/** The gRPC status of a call that the server ends without a message. */
+async function statusOfEnd(stream: ClientHttp2Stream): Promise<number> {
+  const [headers] = (await once(stream, 'response')) as [Record<string, string>];
+  return Number(headers['grpc-status']);
+}
+
+test('health is told to whoever asks, and to those who watch when it changes', async (t) => {
+  const server = await startServer(t);
+  const client = healthClient(server);
+  assert.equal(await checkHealth(client, ''), 'SERVING');
+  assert.equal(await checkHealth(client, 'vigie.admin.v1.AdminService'), 'SERVING');
+  await assert.rejects(checkHealth(client, 'another'), { code: status.NOT_FOUND });
+  const watch = client.watch({ service: '' });
+  const [known, unknown] = [watch[Symbol.asyncIterator](), client.watch({ service: 'another' })];
+  assert.equal((await known.next()).value.status, 'SERVING');
+  assert.deepEqual(((await once(unknown, 'data')) as [{ status: string }])[0].status, 'SERVICE_UNKNOWN');
+  server.setServing(false);
+  assert.equal((await known.next()).value.status, 'NOT_SERVING');
+  assert.equal(await checkHealth(client, ''), 'NOT_SERVING');
+  unknown.on('error', () => undefined);
+  await server.stop();
+  await assert.rejects(async () => known.next(), { code: status.UNAVAILABLE });
+});
+
+test('at most sixteen watch health at once, and who leaves makes room', async (t) => {
+  const client = healthClient(await startServer(t));
+  const watchMany = async () => {
+    const watches = Array.from({ length: 16 }, (_, i) => client.watch({ service: `name ${i}` }));
+    for (const watch of watches) watch.on('error', () => undefined);
+    await Promise.all(watches.map((watch) => once(watch, 'data')));
+    return watches;
+  };
+  const watches = await watchMany();
+  const [refused] = (await once(client.watch({ service: '' }).resume(), 'error')) as [ServiceError];
+  assert.equal(refused.code, status.RESOURCE_EXHAUSTED);
+  assert.equal(await checkHealth(client, ''), 'SERVING', 'one look is still possible');
+  for (const watch of watches) watch.cancel();
+  await until(
+    () => watchMany().catch(() => null),
+    (again) => again !== null,
+  );
+});
+
+test('questions for health that are never sent are few, and end by themselves', async (t) => {
+  const patient = await startServer(t, { healthQuestionMs: 3_600_000 });
+  const session = openSession(patient);
+  const held = Array.from({ length: 32 }, () => beginCall(session, CHECK));
+  assert.equal(await statusOfEnd(beginCall(session, CHECK)), status.RESOURCE_EXHAUSTED);
+  for (const stream of held) stream.close(constants.NGHTTP2_CANCEL);
+  await until(
+    () => checkHealth(healthClient(patient), '').catch(() => null),
+    (answer) => answer === 'SERVING',
+  );
+  const impatient = openSession(await startServer(t, { healthQuestionMs: 1 }));
+  assert.equal(await statusOfEnd(beginCall(impatient, CHECK)), status.DEADLINE_EXCEEDED);
+});
+
+test('a connection has at most 64 calls under way, whatever the other side believes', async (t) => {
+  const session = openSession(await startServer(t));
+  // All are sent before the server's settings arrive, to which this client would keep.
+  const headers = { authorization: `Bearer ${TOKEN}` };
+  const streams = Array.from({ length: 80 }, () =>
+    beginCall(session, '/vigie.admin.v1.AdminService/GetStatus', headers),
+  );
+  await until(
+    async () => streams.filter(({ closed }) => closed).length,
+    (closed) => closed === 16,
+  );
+  const refused = streams.filter(({ closed }) => closed);
+  for (const { rstCode } of refused) assert.equal(rstCode, constants.NGHTTP2_REFUSED_STREAM);
+  assert.equal(session.remoteSettings.maxConcurrentStreams, 64);
+});
+
+test('strangers make room for each other, and never take the place of those who have a token', async (t) => {
+  const server = await startServer(t);
+  const operator = new AdminServiceClient(server.address, credentials.createInsecure());
+  leaving.push(() => operator.close());
+  const metadata = new Metadata();
+  metadata.set('authorization', `Bearer ${TOKEN}`);
+  const ask = () =>
+    new Promise<ServiceError | null>((resolve) =>
+      operator.getDelivery({ name: '', includeBody: false }, metadata, resolve),
+    );
+  assert.equal((await ask())?.code, status.INVALID_ARGUMENT, 'the call arrived');
+
+  const [host, port] = server.address.split(':');
+  const strangers: Socket[] = [];
+  leaving.push(() => strangers.forEach((socket) => socket.destroy()));
+  for (let i = 0; i < 200; i++) {
+    const socket = connectSocket(Number(port), host);
+    socket.on('error', () => undefined).resume();
+    strangers.push(socket);
+    await once(socket, 'connect');
+  }
+  const isOpen = ({ destroyed, readyState }: Socket) => !destroyed && readyState === 'open';
+  await until(
+    async () => strangers.filter(isOpen).length,
+    (open) => open === 16,
+  );
+  assert.ok(strangers.slice(-16).every(isOpen), 'the longest there went first');
+  assert.equal((await ask())?.code, status.INVALID_ARGUMENT, 'on the connection of the beginning');
+  assert.equal(await checkHealth(healthClient(server), ''), 'SERVING', 'who comes last is heard');
+});
+
+test('a message may have four mebibytes, packed or not', async (t) => {
+  const server = await startServer(t);
+  const session = openSession(server);
+  const long = beginCall(session, CHECK);
+  long.end(framed(Buffer.alloc(4 * MEBIBYTE + 1)));
+  assert.equal(await statusOfEnd(long), status.RESOURCE_EXHAUSTED);
+  const packed = beginCall(session, CHECK, { 'grpc-encoding': 'gzip' });
+  packed.end(framed(gzipSync(Buffer.alloc(256 * MEBIBYTE)), true));
+  assert.equal(await statusOfEnd(packed), status.RESOURCE_EXHAUSTED);
+  assert.equal(await checkHealth(healthClient(server), ''), 'SERVING');
+});
