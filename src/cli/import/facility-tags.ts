@@ -19,6 +19,8 @@ export type DescribedFacility = Pick<PointOfInterest, 'facility' | 'name' | 'att
 
 export const NOT_A_FACILITY = 'another kind of place';
 const NAME_LENGTH_MAX = 200;
+/** Of a value, before it is tidied: OpenStreetMap allows 255 characters, and one long value may stand in every object. */
+const VALUE_LENGTH_MAX = 1_000;
 const NUL = /\0/g;
 
 /** Null when `amenity` is none of the five facilities, or several values at once (`parking;fuel`). */
@@ -33,7 +35,7 @@ export function facilityOf(amenity: string | undefined): Facility | null {
 
 /** Trimmed, without the character PostgreSQL cannot hold; null when nothing is left. */
 export function tidyName(name: string | undefined): string | null {
-  const tidy = (name ?? '').replace(NUL, '').trim().slice(0, NAME_LENGTH_MAX);
+  const tidy = (name ?? '').slice(0, VALUE_LENGTH_MAX).replace(NUL, '').trim().slice(0, NAME_LENGTH_MAX);
   return tidy === '' ? null : tidy;
 }
 
@@ -58,7 +60,7 @@ const SCHOOL_TYPES_BY_FOLDED: ReadonlyMap<string, SchoolType> = new Map([
 
 /** Accents and case aside; a school of two stages has the type that spans both. */
 function schoolTypeOf(text: string | undefined): SchoolType | null {
-  return text === undefined ? null : (SCHOOL_TYPES_BY_FOLDED.get(foldText(text)) ?? null);
+  return text === undefined ? null : (SCHOOL_TYPES_BY_FOLDED.get(foldText(text.slice(0, VALUE_LENGTH_MAX))) ?? null);
 }
 
 const OPERATOR_TYPES_BY_TEXT: ReadonlyMap<string, OperatorType> = new Map([
@@ -71,5 +73,7 @@ const OPERATOR_TYPES_BY_TEXT: ReadonlyMap<string, OperatorType> = new Map([
 ]);
 
 function operatorTypeOf(text: string | undefined): OperatorType | null {
-  return text === undefined ? null : (OPERATOR_TYPES_BY_TEXT.get(text.trim().toLowerCase()) ?? null);
+  return text === undefined
+    ? null
+    : (OPERATOR_TYPES_BY_TEXT.get(text.slice(0, VALUE_LENGTH_MAX).trim().toLowerCase()) ?? null);
 }

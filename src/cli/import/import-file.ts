@@ -8,9 +8,16 @@ import { open, stat } from 'node:fs/promises';
 import { pipeline, Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 
+/** Parsers repeat what they did not understand, which may be the whole file. */
+const MESSAGE_LENGTH_MAX = 500;
+
 /** The file cannot be read or is not what it should be. Nothing has been imported. */
 export class ImportFileError extends Error {
   readonly code = 'IMPORT_FILE';
+
+  constructor(message: string, options?: ErrorOptions) {
+    super(message.length > MESSAGE_LENGTH_MAX ? `${message.slice(0, MESSAGE_LENGTH_MAX)}…` : message, options);
+  }
 }
 
 export interface ImportFile {

@@ -9,7 +9,8 @@ import type { OsmMember, OsmVisitor } from './osm-elements.ts';
 
 interface Block {
   readonly strings: Uint8Array[];
-  readonly groups: Uint8Array[];
+  /** Those that were asked for: many objects may name one long string. */
+  readonly decoded: Map<number, string>;
   /** Nanodegrees. */
   granularity: number;
   latOffset: number;
@@ -21,23 +22,38 @@ interface Block {
 const AMENITY = Buffer.from('amenity');
 const MEMBER_TYPES = ['node', 'way', 'relation'] as const;
 
+/** A thirtieth of what fits in a block; writers put 8,000 objects in one. */
+const STRINGS_MAX = 500_000;
+/** OpenStreetMap itself allows 2,000 nodes in a way and 32,000 members in a relation. */
+const REFERENCES_MAX = 100_000;
+
+/** Throws on what a block of a map does not hold: its size is bounded, what it would become in memory is not. */
 export function readPrimitiveBlock(bytes: Uint8Array, visitor: OsmVisitor): void {
-  const empty: Block = { strings: [], groups: [], granularity: 100, latOffset: 0, lonOffset: 0, amenity: -1 };
+  const block: Block = {
+    strings: [],
+    decoded: new Map(),
+    granularity: 100,
+    latOffset: 0,
+    lonOffset: 0,
+    amenity: -1,
+  };
   // Granularity and offsets come after the groups they apply to.
-  const block = new PbfReader(bytes).readFields((tag, read, reader) => {
+  new PbfReader(bytes).readFields((tag, read, reader) => {
     if (tag === 1) readStringTable(reader.readBytes(), read.strings);
-    else if (tag === 2) read.groups.push(reader.readBytes());
     else if (tag === 17) read.granularity = reader.readVarint();
     else if (tag === 19) read.latOffset = reader.readVarint(true);
     else if (tag === 20) read.lonOffset = reader.readVarint(true);
-  }, empty);
+  }, block);
   block.amenity = block.strings.findIndex((string) => AMENITY.equals(string));
-  for (const group of block.groups) readGroup(group, block, visitor);
+  new PbfReader(bytes).readFields((tag, read, reader) => {
+    if (tag === 2) readGroup(reader.readBytes(), read, visitor);
+  }, block);
 }
 
 function readStringTable(bytes: Uint8Array, strings: Uint8Array[]): void {
   new PbfReader(bytes).readFields((tag, list: Uint8Array[], reader) => {
     if (tag === 1) list.push(reader.readBytes());
+    if (list.length > STRINGS_MAX) throw new Error(`a block of more than ${STRINGS_MAX} strings`);
   }, strings);
 }
 
@@ -70,9 +86,13 @@ function tagsOf(keys: readonly number[], values: readonly number[], block: Block
 }
 
 function stringOf(number: number | undefined, block: Block): string {
-  const string = number === undefined ? undefined : block.strings[number];
-  if (string === undefined) throw new Error('a tag names a string that is not in its block');
-  return Buffer.from(string.buffer, string.byteOffset, string.byteLength).toString('utf8');
+  const bytes = number === undefined ? undefined : block.strings[number];
+  if (number === undefined || bytes === undefined) throw new Error('a tag names a string that is not in its block');
+  const known = block.decoded.get(number);
+  if (known !== undefined) return known;
+  const string = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');
+  block.decoded.set(number, string);
+  return string;
 }
 
 interface RawObject {
@@ -153,7 +173,7 @@ function readWay(bytes: Uint8Array, block: Block, visitor: OsmVisitor): void {
   if (tags !== null) visitor.way(idsOf(way.refs), tags, null);
 }
 
-/** Packed differences. */
+/** Packed differences. Throws on more than any way or relation has. */
 function idsOf(packed: Uint8Array): readonly number[] {
   const reader = new PbfReader(packed);
   const ids: number[] = [];
@@ -161,6 +181,7 @@ function idsOf(packed: Uint8Array): readonly number[] {
   while (reader.pos < reader.length) {
     id += reader.readSVarint();
     ids.push(id);
+    if (ids.length > REFERENCES_MAX) throw new Error(`a way or relation of more than ${REFERENCES_MAX} members`);
   }
   return ids;
 }

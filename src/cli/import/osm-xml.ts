@@ -1,6 +1,7 @@
 /** OpenStreetMap XML (`.osm`, API version 0.6), read as a stream; Overpass's `center` and `bounds` of areas included. */
 
 import { SaxesParser } from 'saxes';
+import { createEntryBound, type EntryBound } from './entry-bound.ts';
 import { asImportFileError, type ImportFile, ImportFileError } from './import-file.ts';
 import { boxCentre, type OsmMember, type OsmPlace, type OsmVisitor } from './osm-elements.ts';
 
@@ -12,9 +13,12 @@ export async function* readOsmXml(
   onBytes: (count: number) => void,
 ): AsyncGenerator<void> {
   const decoder = new TextDecoder('utf-8', { fatal: true });
-  const parser = createParser(file.path, visitor);
+  // Between two elements <osm> alone is open.
+  const bound = createEntryBound(1);
+  const parser = createParser(file.path, visitor, bound);
   try {
     for await (const chunk of file.open(onBytes)) {
+      bound.read(chunk.length);
       parser.write(decoder.decode(chunk, { stream: true }));
       yield;
     }
@@ -25,18 +29,20 @@ export async function* readOsmXml(
   }
 }
 
-/** Throws on the first syntax error, with its line and column. */
-function createParser(path: string, visitor: OsmVisitor): SaxesParser {
+/** Throws on the first syntax error, with its line and column, and on what goes beyond `bound`. */
+function createParser(path: string, visitor: OsmVisitor, bound: EntryBound): SaxesParser {
   const parser = new SaxesParser();
   let element: OpenElement | null = null;
   let isRoot = true;
   parser.on('opentag', ({ name, attributes }) => {
+    bound.open();
     if (isRoot && name !== 'osm') throw new ImportFileError(`${path}: the root is <${name}> and not <osm>`);
     isRoot = false;
     if (name === 'node' || name === 'way' || name === 'relation') element = openElement(name, attributes);
     else if (element !== null) addChild(element, name, attributes);
   });
   parser.on('closetag', ({ name }) => {
+    bound.close();
     if (element === null || name !== element.type) return;
     visit(element, visitor);
     element = null;
