@@ -5,6 +5,7 @@ import type { SingleDelivery } from '../../src/api/dependencies.ts';
 import { sampleChange } from '../../src/api/webhook-sample.ts';
 import { EVENT_KINDS } from '../../src/domain/codes.ts';
 import type { AttemptOutcome } from '../../src/domain/delivery.ts';
+import { endpointKeyOf } from '../../src/domain/endpoint.ts';
 import { createdAtOf, timeOrderedUuid } from '../../src/domain/ids.ts';
 import { FACILITIES, type PointOfInterest } from '../../src/domain/point-of-interest.ts';
 import { buildPointIndex } from '../../src/matching/poi-index.ts';
@@ -176,13 +177,14 @@ describe('deliveries', () => {
     const { iri, number } = await newSearch();
     await api.database.query(
       `insert into deliveries (id, search_number, match_id, channel, kind, endpoint, endpoint_key, head, snapshot_id, due_at)
-       values (gen_random_uuid(), $1, gen_random_uuid(), 'match', 'property.ad.create', 'https://ill.example.com', 'ill', '',
+       values (gen_random_uuid(), $1, gen_random_uuid(), 'match', 'property.ad.create', 'https://ill.example.com', $2, '',
          gen_random_uuid(), '2026-03-02T10:00Z')`,
-      [number],
+      [number, endpointKeyOf(api.clientId, 'https://ill.example.com')],
     );
     await api.database.query(
       `insert into endpoints (key, url, failure_streak, last_failure_at, last_error, concurrency)
-       values ('ill', 'https://ill.example.com', 12, '2026-03-02T09:00Z', 'timeout', 1)`,
+       values ($1, 'https://ill.example.com', 12, '2026-03-02T09:00Z', 'timeout', 1)`,
+      [endpointKeyOf(api.clientId, 'https://ill.example.com')],
     );
     const { 'hydra:member': members } = await get(`${iri}/deliveries`);
     assert.deepEqual(members[0].endpointHealth, {
