@@ -5,9 +5,9 @@
  */
 
 import { lookup, Resolver } from 'node:dns/promises';
-import { isIP, type LookupFunction, type Socket } from 'node:net';
+import type { LookupFunction, Socket } from 'node:net';
 import { buildConnector } from 'undici';
-import { isPublicAddress } from './address-guard.ts';
+import { hostFault, isPublicAddress, notPublic } from './address-guard.ts';
 import { AttemptFailure, codeOf, describe } from './attempt-failure.ts';
 
 export interface ResolvedAddress {
@@ -43,7 +43,8 @@ export function createConnector(options: ConnectorOptions): buildConnector.conne
     const refuse = (reason: string): void =>
       queueMicrotask(() => callback(new AttemptFailure('blocked', reason), null));
     if (target.protocol !== 'https:' && !allowPrivateNetworks) return refuse('plain http is not allowed');
-    if (isIP(target.hostname) !== 0 && !isAllowed(target.hostname)) return refuse(notPublic(target.hostname));
+    const fault = allowPrivateNetworks ? null : hostFault(target.hostname);
+    if (fault !== null) return refuse(fault);
 
     let isConnected = false;
     const socket = open(target, (error, opened) => {
@@ -63,7 +64,7 @@ export function createConnector(options: ConnectorOptions): buildConnector.conne
   };
 }
 
-/** undici asks it for names only; literals are checked in the connector. */
+/** undici asks it for names only; hosts are checked in the connector. */
 function guardedLookup(resolveName: ResolveName, isAllowed: (address: string) => boolean): LookupFunction {
   return (name, options, callback) => {
     const fail = (failure: AttemptFailure): void => callback(failure, '', 0);
@@ -87,10 +88,6 @@ function connectFailure(error: Error, isConnected: boolean): AttemptFailure {
   if (code === 'ETIMEDOUT') return new AttemptFailure('timeout', describe(error), { cause: error });
   if (!isConnected) return new AttemptFailure('connect', describe(error), { cause: error });
   return new AttemptFailure(code === 'ECONNRESET' ? 'reset' : 'tls', describe(error), { cause: error });
-}
-
-function notPublic(address: string): string {
-  return `${address} is not a public address`;
 }
 
 /** Follows the hosts file and container networks, as closed networks need. */
