@@ -8,6 +8,7 @@ import { lookup, Resolver } from 'node:dns/promises';
 import type { LookupFunction, Socket } from 'node:net';
 import { buildConnector } from 'undici';
 import { hostFault, isPublicAddress, notPublic } from './address-guard.ts';
+import { guardAnswers } from './answer-gate.ts';
 import { AttemptFailure, codeOf, describe } from './attempt-failure.ts';
 
 export interface ResolvedAddress {
@@ -23,14 +24,16 @@ export interface ConnectorOptions {
   /** Also lets plain http through. */
   readonly allowPrivateNetworks: boolean;
   readonly resolveName?: ResolveName | undefined;
+  /** Which addresses are public; a test's own network may stand for it. */
+  readonly isPublic?: ((address: string) => boolean) | undefined;
   /** PEM certificates to trust instead of the system's. */
   readonly authorities?: string | undefined;
 }
 
 /** Every failure that it reports is an `AttemptFailure`. */
 export function createConnector(options: ConnectorOptions): buildConnector.connector {
-  const { connectTimeoutMs, allowPrivateNetworks, authorities } = options;
-  const isAllowed = (address: string): boolean => allowPrivateNetworks || isPublicAddress(address);
+  const { connectTimeoutMs, allowPrivateNetworks, authorities, isPublic = isPublicAddress } = options;
+  const isAllowed = (address: string): boolean => allowPrivateNetworks || isPublic(address);
   const resolveName = options.resolveName ?? (allowPrivateNetworks ? resolveBySystem : resolveByDns());
   const open = buildConnector({
     timeout: 0,
@@ -49,8 +52,10 @@ export function createConnector(options: ConnectorOptions): buildConnector.conne
     let isConnected = false;
     const socket = open(target, (error, opened) => {
       clearTimeout(timer);
-      if (error === null) callback(null, opened);
-      else callback(connectFailure(error, isConnected), null);
+      if (error === null) {
+        guardAnswers(opened);
+        callback(null, opened);
+      } else callback(connectFailure(error, isConnected), null);
     });
     const timer = setTimeout(() => {
       const step = isConnected ? 'no TLS handshake' : 'no connection';
@@ -58,8 +63,10 @@ export function createConnector(options: ConnectorOptions): buildConnector.conne
     }, connectTimeoutMs);
     socket.once('connect', () => {
       isConnected = true;
-      const address = socket.remoteAddress ?? '';
-      if (!isAllowed(address)) socket.destroy(new AttemptFailure('blocked', notPublic(address)));
+      const address = socket.remoteAddress;
+      if (address === undefined)
+        socket.destroy(new AttemptFailure('reset', 'the endpoint closed the connection at once'));
+      else if (!isAllowed(address)) socket.destroy(new AttemptFailure('blocked', notPublic(address)));
     });
   };
 }
