@@ -42,6 +42,17 @@ const roles = z.string().transform((value, context): readonly Role[] => {
   return Object.freeze(names as Role[]);
 });
 
+/** `80,443,1024-65535` */
+const ports = z.string().transform((value, context) => {
+  const ranges = value.split(',').map((text) => {
+    const [, from, to = from] = /^\s*(\d{1,5})(?:-(\d{1,5}))?\s*$/.exec(text) ?? [];
+    return Object.freeze({ from: Number(from), to: Number(to) });
+  });
+  const areValid = ranges.every(({ from, to }) => from >= 1 && from <= to && to <= 65_535);
+  if (!areValid) context.addIssue('must be ports and ranges of ports, from 1 to 65535, such as 80,443,1024-65535');
+  return Object.freeze(ranges);
+});
+
 const HOUR_MS = 3_600_000;
 /** A century. */
 const DAYS_MAX = 36_500;
@@ -67,6 +78,7 @@ const settings = z.object({
   VIGIE_RATE_LIMIT_PER_SECOND: integer(1, 1_000_000),
   VIGIE_RATE_LIMIT_BURST: integer(1, 1_000_000),
   VIGIE_ALLOW_PRIVATE_ENDPOINTS: boolean,
+  VIGIE_ENDPOINT_PORTS: ports,
   VIGIE_RETRY_DELAY_MS: integer(1, 168 * HOUR_MS),
   VIGIE_CONNECT_TIMEOUT_MS: integer(1, HOUR_MS),
   VIGIE_ATTEMPT_TIMEOUT_MS: integer(1, HOUR_MS),
@@ -127,6 +139,7 @@ export function readConfig(environment: Environment = process.env, defaults: Env
       burst: setting.VIGIE_RATE_LIMIT_BURST,
     }),
     allowPrivateEndpoints: setting.VIGIE_ALLOW_PRIVATE_ENDPOINTS,
+    endpointPorts: setting.VIGIE_ENDPOINT_PORTS,
     retryDelayMs: setting.VIGIE_RETRY_DELAY_MS,
     connectTimeoutMs: setting.VIGIE_CONNECT_TIMEOUT_MS,
     attemptTimeoutMs: setting.VIGIE_ATTEMPT_TIMEOUT_MS,

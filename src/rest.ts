@@ -25,6 +25,7 @@ export async function openApi(parts: Parts, matcher: Matcher | null): Promise<st
       settings: {
         publicUrl: config.api.publicUrl,
         allowPrivateEndpoints: config.allowPrivateEndpoints,
+        endpointPorts: config.endpointPorts,
         rateLimitPerSecond: config.rateLimit.perSecond,
         rateLimitBurst: config.rateLimit.burst,
         version: VERSION,

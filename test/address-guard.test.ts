@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { isPublicAddress } from '../src/webhooks/address-guard.ts';
+import { hostFault, isPublicAddress } from '../src/webhooks/address-guard.ts';
 
 const PUBLIC = [
   '8.8.8.8',
@@ -49,6 +49,25 @@ for (const [what, addresses] of Object.entries(REFUSED)) {
     for (const address of addresses) assert.equal(isPublicAddress(address), false, address);
   });
 }
+
+test('hosts of endpoints are judged alike, whether address or name, with the root’s dot or without', () => {
+  for (const host of ['example.com', 'hooks.example.com.', '8.8.8.8', '[2606:4700:4700::1111]']) {
+    assert.equal(hostFault(host), null, host);
+  }
+  for (const host of [
+    'foo',
+    'foo.',
+    'localhost.',
+    'a.LOCAL.',
+    'x.home.arpa',
+    '168.63.129.16',
+    '[4000::1]',
+    '4000::1',
+    '[::1]',
+  ]) {
+    assert.ok(hostFault(host), host);
+  }
+});
 
 test('no IPv6 form smuggles an IPv4 address through', () => {
   const prefixes = ['::ffff:', '::', '::ffff:0:', '64:ff9b::', '64:ff9b:1::', '2002:'];

@@ -20,7 +20,7 @@ import {
   retryConsumer,
   retrySubject,
 } from '../src/broker/topology.ts';
-import { endpointKeyOf } from '../src/domain/delivery.ts';
+import { endpointKeyOf, urlKeyOf } from '../src/domain/endpoint.ts';
 import { PROPERTY } from './support/adverts.ts';
 
 function notFound(code = 404): NatsError {
@@ -126,12 +126,13 @@ test('each delivery subject is read by exactly one consumer, and an endpoint kee
   const partitions = new Set<string>();
   fc.assert(
     fc.property(fc.webUrl(), (url) => {
-      const subject = deliverySubject(endpointKeyOf(url));
-      assert.equal(subject, deliverySubject(endpointKeyOf(url)));
+      const subject = deliverySubject(endpointKeyOf(PROPERTY, url));
+      assert.equal(subject, deliverySubject(endpointKeyOf(PROPERTY, url)));
+      assert.equal(subject.split('.')[1], deliverySubject(urlKeyOf(url)).split('.')[1], 'as the version before');
       const readers = filters.filter((filter) => subject.startsWith(filter.replace(/\*$/, '')));
       assert.equal(readers.length, 1);
       partitions.add(readers[0] as string);
-      const retries = retrySubject(endpointKeyOf(url));
+      const retries = retrySubject(endpointKeyOf(PROPERTY, url));
       const retryReaders = filters.filter((filter) => retries.startsWith(filter.replace(/\*$/, '')));
       assert.equal(retryReaders.length, 1);
       assert.notEqual(retryReaders[0], readers[0], 'due retries must not stand before first attempts');

@@ -53,6 +53,7 @@ test('an empty value unsets what may be unset, and an undefined one is none', ()
 });
 
 const FAULTS: readonly [name: string, values: readonly string[], problem: RegExp][] = [
+  ['VIGIE_ENDPOINT_PORTS', ['', '0', '65536', '80,', '9-8', 'https', '-1'], /must be ports and ranges of ports/],
   ['VIGIE_API_PORT', ['', '-1', '65536', '8080.5', '0x50', 'http', '1e3'], /must be a whole number from 0 to 65535/],
   ['VIGIE_RATE_LIMIT_PER_SECOND', ['0', '1000001'], /must be a whole number from 1 to 1000000/],
   ['VIGIE_RETRY_DELAY_MS', ['0', '604800001'], /must be a whole number from 1 to 604800000/],

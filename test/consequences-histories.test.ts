@@ -78,7 +78,12 @@ const searches: fc.Arbitrary<readonly SearchPlan[]> = fc
       isSilent,
       createdBefore,
       deletedBefore: createdBefore + lifetime,
-      route: { ...route, number: position + 1, id: `5ea2c400-0000-4000-8000-00000000000${position}` },
+      route: {
+        ...route,
+        number: position + 1,
+        id: `5ea2c400-0000-4000-8000-00000000000${position}`,
+        clientId: 'c11e2700-0000-4000-8000-000000000001',
+      },
     })),
   );
 

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { EVENT_KINDS } from '../src/domain/codes.ts';
-import { endpointKeyOf } from '../src/domain/delivery.ts';
+import { endpointKeyOf } from '../src/domain/endpoint.ts';
 import { bodyOf, type SearchRoute } from '../src/domain/routing.ts';
 import { type Consequences, consequencesOf, type JudgedChange, touchedBy } from '../src/pipeline/consequences.ts';
 import type { Match } from '../src/store/matches.ts';
@@ -12,6 +12,7 @@ import { changesOf, minute, OTHER_ADVERT, PROPERTY, resolveToulon, TOULON, upser
 const ROUTE: SearchRoute = {
   number: 7,
   id: '5ea2c400-0000-4000-8000-000000000007',
+  clientId: 'c11e2700-0000-4000-8000-000000000001',
   endpointRecipient: 'https://client.example/matches',
   eventEndpoint: 'https://client.example/events',
   subscribedEvents: EVENT_KINDS,
@@ -190,7 +191,7 @@ test('a delivery names its search, match, endpoint, the key of that endpoint and
     assert.equal(delivery.searchNumber, 7);
     assert.equal(delivery.matchId, consequences.newMatches[0]?.id);
     assert.equal(delivery.endpoint, delivery.channel === 'match' ? ROUTE.endpointRecipient : ROUTE.eventEndpoint);
-    assert.equal(delivery.endpointKey, endpointKeyOf(delivery.endpoint));
+    assert.equal(delivery.endpointKey, endpointKeyOf(ROUTE.clientId, delivery.endpoint));
     assert.equal(delivery.traceparent, TRACE);
   }
   assert.equal(new Set(consequences.deliveries.map(({ id }) => id)).size, 2);

@@ -8,7 +8,6 @@ import {
   type AttemptError,
   type AttemptOutcome,
   afterAttempt,
-  endpointKeyOf,
 } from '../src/domain/delivery.ts';
 
 const HOUR_MS = 3_600_000;
@@ -36,12 +35,4 @@ test('five retries at most: the sixth failed attempt is the last', () => {
   const states = [1, 2, 3, 4, 5, 6].map((attempt) => afterAttempt(attempt, outcomeOf('status'), HOUR_MS).state);
   assert.deepEqual(states, [...Array(5).fill('retry_wait'), 'failed']);
   assert.equal(afterAttempt(6, outcomeOf('status'), HOUR_MS).dueAt, null);
-});
-
-test('an endpoint is its whole URL, in sixteen hexadecimal digits', () => {
-  const urls = ['https://a.example/1', 'https://a.example/2', 'https://a.example/1?x', 'https://b.example/1'];
-  const keys = urls.map(endpointKeyOf);
-  assert.equal(new Set(keys).size, urls.length);
-  for (const key of keys) assert.match(key, /^[0-9a-f]{16}$/);
-  assert.equal(endpointKeyOf('https://a.example/1'), keys[0]);
 });

@@ -12,6 +12,7 @@ import { ADVERT, minute, PROPERTY } from './support/adverts.ts';
 const ROUTE: SearchRoute = {
   number: 1,
   id: '5ea2c400-0000-4000-8000-000000000001',
+  clientId: 'c11e2700-0000-4000-8000-000000000001',
   endpointRecipient: 'https://client.example/matches',
   eventEndpoint: 'https://client.example/events',
   subscribedEvents: EVENT_KINDS,

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { createServer, type Server } from 'node:net';
+import { createServer, type Server, type Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { Webhook } from 'standardwebhooks';
 import type { AttemptOutcome } from '../src/domain/delivery.ts';
@@ -235,6 +235,129 @@ test('connections are kept and used again', async (t) => {
   assert.ok(receiver.connectionCount <= 2);
 });
 
+test('provisional answers before a 200 are a success', async (t) => {
+  const provisional = 'HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\n';
+  const answer = `${provisional}HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nmerci`;
+  const { url, connections } = await listenRaw(t, (socket) => socket.on('data', () => socket.write(answer)));
+  const inPieces = await listenRaw(t, (socket) =>
+    socket.once('data', async () => {
+      for (const byte of answer) await new Promise((done) => socket.write(byte, done));
+    }),
+  );
+  const sender = openSender(t);
+  for (const endpoint of [url, url, inPieces.url]) {
+    const { statusCode, error, responseHead } = await sender.send(request(endpoint));
+    assert.deepEqual([statusCode, error, responseHead], [200, null, 'merci']);
+  }
+  assert.ok(connections() <= 2);
+
+  const body = 'x'.repeat(60_000);
+  const atOnce = `${provisional}HTTP/1.1 200 OK\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
+  const large = await listenRaw(t, (socket) => socket.once('data', () => socket.write(atOnce)));
+  assert.equal((await sender.send(request(large.url))).error, null);
+});
+
+/** What never becomes an answer, from the first byte on or after a beginning. */
+const FLOODS: Readonly<Record<string, readonly [start: string, rest: string]>> = {
+  'status line': ['HTTP/1.1 200 O', 'K'],
+  'header value': ['HTTP/1.1 200 OK\r\nx: ', 'x'],
+  'blanks before a header value': ['HTTP/1.1 200 OK\r\nx:', ' '],
+  headers: ['HTTP/1.1 200 OK\r\n', 'x: y\r\n'],
+  'provisional answers': ['', 'HTTP/1.1 100 Continue\r\n\r\n'],
+  'line breaks': ['', '\r\n'],
+};
+
+for (const [what, [start, rest]] of Object.entries(FLOODS)) {
+  test(`an endless flood of ${what} is cut off`, async (t) => {
+    const flood = Buffer.from(rest.repeat(Math.ceil(16_384 / rest.length)));
+    let sent = 0;
+    const { url } = await listenRaw(t, (socket) =>
+      socket.once('data', () => {
+        socket.write(start);
+        const pour = (): void => {
+          if (socket.destroyed) return;
+          sent += flood.length;
+          socket.write(flood, pour);
+        };
+        pour();
+      }),
+    );
+    const { error, statusCode } = await openSender(t, { attemptTimeoutMs: 60_000 }).send(request(url));
+    assert.deepEqual([error, statusCode], ['protocol', null]);
+    assert.ok(sent < 64 * 1_024 * 1_024, 'what the kernel holds on the way, and no more');
+  });
+}
+
+test('an endless extension of a chunk is cut off, and the 200 before it counts', async (t) => {
+  const { url } = await listenRaw(t, (socket) =>
+    socket.once('data', () => {
+      socket.write('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1;');
+      const pour = (): void => void (socket.destroyed || socket.write(Buffer.alloc(16_384, 'x'), pour));
+      pour();
+    }),
+  );
+  const { error, statusCode } = await openSender(t, { attemptTimeoutMs: 60_000 }).send(request(url));
+  assert.deepEqual([error, statusCode], [null, 200]);
+});
+
+test('a kept connection that the endpoint closes unanswered is tried once more on a fresh one', async (t) => {
+  let requests = 0;
+  const { url, connections } = await listenRaw(t, (socket) => {
+    let own = 0;
+    socket.on('data', () => {
+      requests += 1;
+      own += 1;
+      if (own > 1) socket.resetAndDestroy();
+      else socket.write('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n');
+    });
+  });
+  const sender = openSender(t);
+  const errors: unknown[] = [];
+  for (let count = 0; count < 10; count++) errors.push((await sender.send(request(url))).error);
+  assert.deepEqual(errors, Array(10).fill(null));
+  assert.ok(requests > 10, 'some met the close');
+  assert.ok(connections() >= 10);
+});
+
+test('there is no third try, and none once a byte has come or on a connection that is new', async (t) => {
+  let requests = 0;
+  const closing = await listenRaw(t, (socket) => {
+    socket.on('data', () => {
+      requests += 1;
+      socket.destroy();
+    });
+  });
+  const sender = openSender(t);
+  assert.equal((await sender.send(request(closing.url))).error, 'reset');
+  assert.equal(requests, 1);
+
+  let own = 0;
+  const breaking = await listenRaw(t, (socket) => {
+    socket.on('data', () => {
+      own += 1;
+      if (own % 2 === 1) socket.write('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n');
+      else socket.end('HTTP/1.1 2');
+    });
+  });
+  const errors: unknown[] = [];
+  while (errors.length < 6) errors.push((await sender.send(request(breaking.url))).error);
+  assert.equal(own, 6);
+  assert.ok(errors.includes('reset'));
+});
+
+test('an endpoint that closes at once is not called blocked', async (t) => {
+  const { url } = await listenRaw(t, (socket) => socket.resetAndDestroy());
+  const endpoint = url.replace('http:', 'https:').replace('127.0.0.1', 'closing.example.com');
+  const sender = openSender(t, {
+    allowPrivateNetworks: false,
+    isPublic: (address) => address === '127.0.0.1',
+    resolveName: PRIVATE_ADDRESS_NAME,
+  });
+  const errors = new Set<unknown>();
+  for (let count = 0; count < 50; count++) errors.add((await sender.send(request(endpoint))).error);
+  assert.equal(errors.has('blocked'), false, [...errors].join());
+});
+
 test('one hanging request of a host does not hold up another', async (t) => {
   const receiver = await startWebhookReceiver(t);
   receiver.script('/hang', { type: 'hang' });
@@ -260,6 +383,18 @@ test('close waits for the attempts under way', async (t) => {
   await closing;
   assert.equal((await sending).error, null);
 });
+
+/** A server that speaks for itself. */
+async function listenRaw(t: TestContext, onConnection: (socket: Socket) => void) {
+  let count = 0;
+  const server = createServer((socket) => {
+    count += 1;
+    socket.on('error', () => undefined);
+    onConnection(socket);
+  });
+  await listen(t, server);
+  return { url: `http://127.0.0.1:${portOf(server)}/hook`, connections: () => count };
+}
 
 async function listen(t: TestContext, server: Server): Promise<void> {
   const sockets = new Set<{ destroy(): void }>();

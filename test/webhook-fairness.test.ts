@@ -5,6 +5,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import type { AttemptError, AttemptOutcome } from '../src/domain/delivery.ts';
 import { FairRound, type Turn } from '../src/webhooks/fair-round.ts';
+import { TurnRing } from '../src/webhooks/turn-ring.ts';
 
 const SLOTS = 32;
 const TOO_LONG_MS = 7_500;
@@ -30,6 +31,11 @@ function addMany(round: FairRound<string>, key: string, count: number, isRetry =
   for (let number = 0; number < count; number++) round.add(key, `${key}-${number}`, isRetry);
 }
 
+/** Of an endpoint of `client` on `host`, as `endpointKeyOf` writes them. */
+function keyOf(endpoint: string, client: string, host = 'host'): string {
+  return `${endpoint.padEnd(16, '.')}${client.padEnd(8, '.')}${host}`;
+}
+
 const keysOf = (turns: readonly Turn<string>[]) => turns.map(({ lane }) => lane.key);
 
 /** An endpoint that has answered `count` times quickly. */
@@ -47,6 +53,60 @@ test('endpoints take turns, however much waits for one of them', () => {
   addMany(round, 'b', 2);
   addMany(round, 'c', 2);
   assert.deepEqual(keysOf(round.take(6, 0)).toSorted(), ['a', 'a', 'b', 'b', 'c', 'c']);
+});
+
+test('clients take turns, however many URLs and hosts one of them names', () => {
+  const round = openRound();
+  const [many, neighbour] = [
+    Array.from({ length: 1_000 }, (_, n) => keyOf(`m${n}`, 'many', `h${n % 500}`)),
+    keyOf('n', 'one', 'h1'),
+  ];
+  prove(round, neighbour, 5);
+  for (const key of many) round.add(key, 'x', false);
+  addMany(round, neighbour, 4);
+  const turns = round.take(8, 0);
+  assert.equal(turns.filter(({ lane }) => lane.key === neighbour).length, 4);
+});
+
+test('the hosts of a client take turns, and the endpoints of a host', () => {
+  const round = openRound();
+  const crowd = Array.from({ length: 20 }, (_, n) => keyOf(`u${n}`, 'client', 'crowded'));
+  const lone = keyOf('lone', 'client', 'lone');
+  for (const key of [...crowd, lone]) prove(round, key, 5);
+  for (const key of crowd) addMany(round, key, 3);
+  addMany(round, lone, 5);
+  const turns = keysOf(round.take(10, 0));
+  assert.equal(turns.filter((key) => key === lone).length, 5);
+  assert.equal(new Set(turns).size, 6, 'no endpoint of the crowded host has a second turn yet');
+});
+
+test('a client whose endpoints all hang at once leaves its neighbours room, also for unknown endpoints', () => {
+  const round = openRound(64, 8);
+  const hanging = Array.from({ length: 16 }, (_, n) => keyOf(`h${n}`, 'hanging', `h${n}`));
+  for (const key of hanging) prove(round, key, 8);
+  for (const key of hanging) addMany(round, key, 30);
+  const held = round.take(64, 0);
+  assert.equal(held.length, 56, 'seven eighths');
+  const neighbours = [keyOf('known', 'first'), keyOf('unknown', 'second')];
+  prove(round, neighbours[0] as string, 3);
+  for (const key of neighbours) addMany(round, key, 2);
+  assert.deepEqual(new Set(keysOf(round.take(2, 5_000))), new Set(neighbours));
+});
+
+test('passing over a client costs the same, however many endpoints wait there', () => {
+  let asked = 0;
+  const ring = new TurnRing<{ readonly client: string; readonly host: string }>(2);
+  for (let n = 0; n < 5_000; n++) ring.place({ client: 'many', host: `h${n}` }, n % 2);
+  const own = { client: 'one', host: 'h1' };
+  ring.place(own, 1);
+  const isOne = (client: string): boolean => {
+    asked += 1;
+    return client === 'one';
+  };
+  assert.equal(ring.next(isOne), own);
+  assert.equal(asked, 3);
+  ring.place(own, null);
+  assert.equal(ring.next(isOne), null);
 });
 
 test('an unknown endpoint starts with one attempt and gets one more with each quick success', () => {
@@ -98,9 +158,9 @@ test('hanging endpoints hold a quarter of the slots at most, unknown and hanging
   const round = openRound(32, 32);
   prove(round, 'healthy', 12);
   for (let number = 0; number < 32; number++) addMany(round, `hanging-${number}`, 3);
-  for (let step = 0; step < 2; step++) {
+  for (let step = 0; step < 3; step++) {
     const turns = round.take(SLOTS, 0);
-    assert.equal(turns.length, 16, 'nobody knows them yet');
+    assert.equal(turns.length, 16, 'nobody knows all of them yet');
     for (const turn of turns) finish(round, turn, outcome(15_000, 'timeout'));
   }
   assert.equal(round.take(SLOTS, 0).length, 8, 'now they are known');
@@ -111,12 +171,13 @@ test('hanging endpoints hold a quarter of the slots at most, unknown and hanging
 
 test('the retries of an outage leave a quarter of the slots to first attempts', () => {
   const round = openRound();
-  for (let number = 0; number < 10; number++) prove(round, `e${number}`, 8);
-  for (let number = 0; number < 10; number++) addMany(round, `e${number}`, 20, true);
+  const keys = Array.from({ length: 10 }, (_, number) => keyOf(`e${number}`, `c${number}`));
+  for (const key of keys) prove(round, key, 8);
+  for (const key of keys) addMany(round, key, 20, true);
   const retries = round.take(SLOTS, 0);
   assert.equal(retries.length, 24);
   assert.ok(retries.every(({ isRetry }) => isRetry));
-  for (let number = 0; number < 10; number++) addMany(round, `e${number}`, 2);
+  for (const key of keys) addMany(round, key, 2);
   const fresh = round.take(SLOTS, 0);
   assert.equal(fresh.length, 8);
   assert.ok(fresh.every(({ isRetry }) => !isRetry));

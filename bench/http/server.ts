@@ -33,6 +33,7 @@ async function apiHandler(databaseUrl: string) {
     settings: {
       publicUrl: null,
       allowPrivateEndpoints: false,
+      endpointPorts: [],
       rateLimitPerSecond: 1_000_000,
       rateLimitBurst: 1_000_000,
       version: 'bench',

@@ -107,7 +107,7 @@ async function filterOf(request: WatchActivityRequest, { database }: AdminDepend
     (kinds.length === 0 || kinds.includes(activity.type)) &&
     (search === null || ('searchNumber' in activity && activity.searchNumber === search.number)) &&
     (propertyUuid === null || ('propertyUuid' in activity && activity.propertyUuid === propertyUuid)) &&
-    (endpointKey === null || ('endpointKey' in activity && activity.endpointKey === endpointKey)) &&
+    (endpointKey === null || ('endpointKey' in activity && activity.endpointKey.startsWith(endpointKey))) &&
     (!request.failuresOnly || (activity.type === 'attempt' && activity.error !== null));
 }
 

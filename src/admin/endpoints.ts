@@ -57,7 +57,6 @@ export async function pauseEndpoint(
 export async function resumeEndpoint(name: string, dependencies: AdminDependencies): Promise<Endpoint> {
   const key = endpointKeyOfName('name', name);
   await resumeRow(dependencies.database, key);
-  await setPauseReason(dependencies.database, key, null);
   return getEndpoint(name, dependencies);
 }
 

@@ -33,7 +33,9 @@ export function optionalUuidOfName(field: string, collection: string, name: stri
 
 export function endpointKeyOfName(field: string, name: string): string {
   const key = idOfName(field, 'endpoints', name);
-  if (!/^[0-9a-f]{16}$/.test(key)) throw invalidArgument(field, 'must be endpoints/{16 hexadecimal digits}');
+  if (!/^[0-9a-f]{16}([0-9a-f]{16})?$/.test(key)) {
+    throw invalidArgument(field, 'must be endpoints/{16 hexadecimal digits of a URL, 32 of a client and a URL}');
+  }
   return key;
 }
 

@@ -3,7 +3,7 @@
 import type Router from '@koa/router';
 import type { Context } from 'koa';
 import { DELIVERY_STATES, type DeliveryState } from '../domain/delivery.ts';
-import type { EndpointHealth } from '../domain/endpoint.ts';
+import { type EndpointHealth, endpointKeyOf } from '../domain/endpoint.ts';
 import type { Search } from '../domain/search.ts';
 import { type DeliveryRead, listDeliveries, readDelivery } from '../store/delivery-reads.ts';
 import { readEndpointHealth } from '../store/endpoints.ts';
@@ -31,17 +31,19 @@ type DeliveryQuery = Paging & { readonly status: DeliveryState | null };
 export function deliveryRoutes(router: Router, dependencies: ApiDependencies): void {
   const { database } = dependencies;
 
-  const describe = async (deliveries: readonly DeliveryRead[]): Promise<object[]> => {
-    const keys = [...new Set(deliveries.map(({ endpointKey }) => endpointKey))];
-    const healths = await readEndpointHealth(database, keys, keys.length);
+  /** Health is the client's own, also where an older version recorded the delivery for all who name the URL. */
+  const describe = async (ctx: Context, deliveries: readonly DeliveryRead[]): Promise<object[]> => {
+    const { clientId } = principalOf(ctx);
+    const keyed = deliveries.map((delivery) => ({ delivery, key: endpointKeyOf(clientId, delivery.endpoint) }));
+    const healths = await readEndpointHealth(database, [...new Set(keyed.map(({ key }) => key))]);
     const healthOf = new Map(healths.map((health) => [health.key, health]));
-    return deliveries.map((delivery) => deliveryDocument(delivery, healthOf.get(delivery.endpointKey) ?? null));
+    return keyed.map(({ delivery, key }) => deliveryDocument(delivery, healthOf.get(key) ?? null));
   };
 
   const answerPage = async (ctx: Context, search: Search, query: DeliveryQuery, parameters: Rules): Promise<void> => {
     const page = { state: query.status, ...offsetOf(query) };
     const { deliveries, total } = await listDeliveries(database, search.number, page);
-    const members = await describe(deliveries);
+    const members = await describe(ctx, deliveries);
     answer(ctx, collection(ctx, { context: 'Delivery', members, totalItems: total, paging: query, parameters }));
   };
 
@@ -58,7 +60,7 @@ export function deliveryRoutes(router: Router, dependencies: ApiDependencies): v
   router.get('/deliveries/:id', acceptable, async (ctx) => {
     const delivery = await readDelivery(database, principalOf(ctx).clientId, idOf(ctx, 'this delivery'));
     if (delivery === null) throw notFound('this delivery');
-    const [document] = await describe([delivery]);
+    const [document] = await describe(ctx, [delivery]);
     answer(ctx, document as object);
   });
 }

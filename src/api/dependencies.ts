@@ -5,6 +5,7 @@ import type { Uuid } from '../domain/ids.ts';
 import type { PointIndex } from '../matching/poi-index.ts';
 import type { Reference } from '../reference/communes.ts';
 import type { Database } from '../store/database.ts';
+import type { EndpointRules } from './endpoint-url.ts';
 
 /** Pino's shape, and a line whose members are JSON already. */
 export interface ApiLogger {
@@ -13,11 +14,9 @@ export interface ApiLogger {
   error(fields: Readonly<Record<string, unknown>>, message: string): void;
 }
 
-export interface ApiSettings {
+export interface ApiSettings extends EndpointRules {
   /** Where clients reach the API, for absolute links; null: the protocol and host of the request. */
   readonly publicUrl: string | null;
-  /** True where plain `http` and private hosts may be endpoints, as in the demo. */
-  readonly allowPrivateEndpoints: boolean;
   /** Per API key, unless its client has its own. */
   readonly rateLimitPerSecond: number;
   readonly rateLimitBurst: number;

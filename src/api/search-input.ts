@@ -6,15 +6,14 @@
 
 import { SEARCH_DEFAULTS, type SearchMembers } from '../domain/search.ts';
 import type { Reference } from '../reference/communes.ts';
-import { endpointFault } from './endpoint-url.ts';
+import { type EndpointRules, endpointFault } from './endpoint-url.ts';
 import { nearestName } from './nearest-name.ts';
 import { type Violation, violationsProblem } from './problem.ts';
 import { READ_ONLY_MEMBERS, SEARCH_MEMBERS, type SearchInput, type SearchMemberName } from './search-schema.ts';
 import { findUnstorable } from './storable.ts';
 
-export interface InputRules {
+export interface InputRules extends EndpointRules {
   readonly reference: Pick<Reference, 'city' | 'cityById' | 'departmentById'>;
-  readonly allowPrivateEndpoints: boolean;
   /** Ids of the site categories there are; asked only when the body names some. */
   readonly siteCategoryIds: () => Promise<ReadonlySet<number>>;
 }
@@ -105,7 +104,7 @@ async function resolve(
   const codeOf = (id: number) => rules.reference.departmentById(id)?.code;
   for (const name of ['endpointRecipient', 'eventEndpoint'] as const) {
     const url = input[name];
-    const fault = url ? endpointFault(url, rules.allowPrivateEndpoints) : url === '' ? 'must be an absolute URL' : null;
+    const fault = url ? endpointFault(url, rules) : url === '' ? 'must be an absolute URL' : null;
     if (fault !== null) refuse(name, fault, 'invalid_endpoint');
   }
   for (const [index, insee] of (input.includedInseeCodes ?? []).entries()) {

@@ -137,6 +137,7 @@ function inputRules({ database, reference, settings }: ApiDependencies): InputRu
   return {
     reference,
     allowPrivateEndpoints: settings.allowPrivateEndpoints,
+    endpointPorts: settings.endpointPorts,
     siteCategoryIds: async () => new Set((await listSiteCategories(database)).map(({ id }) => id)),
   };
 }

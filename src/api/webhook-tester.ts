@@ -11,6 +11,9 @@ import { EVENT_KINDS, type EventKind } from '../domain/codes.ts';
 import type { AttemptOutcome } from '../domain/delivery.ts';
 import { propertyDocument } from '../domain/property-document.ts';
 import { bodyHead, bodyOf } from '../domain/routing.ts';
+import type { SearchMembers } from '../domain/search.ts';
+import { principalOf } from './auth.ts';
+import { createConcurrencyLimit } from './concurrency-limit.ts';
 import { acceptable, answer } from './content.ts';
 import type { ApiDependencies } from './dependencies.ts';
 import { endpointFault } from './endpoint-url.ts';
@@ -40,22 +43,34 @@ export const WEBHOOK_TEST_PARAMETERS = {
   },
 } as const;
 
+/** Each may hold a connection for as long as an attempt takes. */
+const TESTS_AT_ONCE = { perClientMax: 4, allMax: 64, retryAfterSeconds: 5 };
+
 export function webhookTestRoutes(router: Router, dependencies: ApiDependencies): void {
   const { deliverOnce, settings, now } = dependencies;
+  const limited = createConcurrencyLimit('webhook tests', TESTS_AT_ONCE);
 
   router.get('/webhook-tester', acceptable, async (ctx) => {
     const query = readQuery(ctx, WEBHOOK_TEST_PARAMETERS);
     const kind = kindOf(query.eventType, query.type);
-    const fault = endpointFault(query.endpoint, settings.allowPrivateEndpoints);
-    if (fault !== null) throw new Problem(400, `endpoint ${fault}`);
     const search = query.search === null ? null : await ownSearch(ctx, dependencies, query.search);
+    const isSaved = search !== null && namesEndpoint(search.members, query.endpoint);
+    const fault = isSaved ? null : endpointFault(query.endpoint, settings);
+    if (fault !== null) throw new Problem(400, `endpoint ${fault}`);
     if (deliverOnce === undefined) throw new Problem(503, 'this process does not deliver');
     const token = search?.token ?? `whsec_${randomBytes(32).toString('base64')}`;
     const body = sampleBody(kind, search?.id ?? randomUUID(), dependencies);
     const id = randomUUID();
-    const outcome = await deliverOnce({ id, endpoint: query.endpoint, body, token, startedAt: now() });
+    const outcome = await limited(principalOf(ctx).clientId, () =>
+      deliverOnce({ id, endpoint: query.endpoint, body, token, startedAt: now() }),
+    );
     answerTest(ctx, id, body, outcome, search === null ? token : null);
   });
+}
+
+/** What was saved under other rules is delivered to, and so it may be tested. */
+function namesEndpoint({ endpointRecipient, eventEndpoint }: SearchMembers, endpoint: string): boolean {
+  return endpoint === endpointRecipient || endpoint === eventEndpoint;
 }
 
 function kindOf(eventType: EventKind | null, type: EventKind | null): EventKind {

@@ -36,7 +36,7 @@ export function retryConsumer(partition: number): string {
   return `courier-retries-${partition}`;
 }
 
-/** `endpointKey`: hexadecimal; its first eight digits choose the partition. */
+/** `endpointKey`: hexadecimal; its first eight digits, the same for all who name a URL, choose the partition. */
 export function deliverySubject(endpointKey: string): string {
   return `deliveries.${partitionOf(endpointKey)}.${endpointKey}`;
 }

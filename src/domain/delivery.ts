@@ -13,7 +13,6 @@
  * it wins over the abort: the endpoint has the data.
  */
 
-import { createHash } from 'node:crypto';
 import type { EventKind } from './codes.ts';
 import type { SearchNumber, Uuid } from './ids.ts';
 
@@ -162,12 +161,4 @@ export function isFinal(state: DeliveryState): boolean {
 
 function isWaiting({ state }: DeliveryProgress): boolean {
   return state === 'queued' || state === 'retry_wait';
-}
-
-/**
- * What fairness and pausing treat as one endpoint: the whole URL, because one host may serve the hooks of many owners.
- * Sixteen hexadecimal digits, so that it can stand in a NATS subject.
- */
-export function endpointKeyOf(endpoint: string): string {
-  return createHash('sha256').update(endpoint).digest('hex').slice(0, 16);
 }

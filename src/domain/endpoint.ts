@@ -1,6 +1,48 @@
-/** What is known of a client's endpoint. An endpoint is its whole URL: see `endpointKeyOf`. */
+/**
+ * What an endpoint is, and what is known of it. Lanes, backlog and health belong to a client and a URL: a client that
+ * names the URL of another neither delays nor sees it. An endpoint's key tells that at sight:
+ *
+ * - 32 hexadecimal digits are one client's endpoint: the URL (16), the client (8) and the host (8).
+ * - 16 digits are the URL alone, whoever names it. An operator's pause of it holds for every client, and so do those of
+ *   the versions in which all clients shared an endpoint; deliveries that these recorded keep such a key to their end.
+ */
 
+import { createHash } from 'node:crypto';
 import type { AttemptError } from './delivery.ts';
+import type { Uuid } from './ids.ts';
+
+const URL_DIGITS = 16;
+const PARTY_DIGITS = 8;
+
+/** The key of a client's endpoint. It can stand in a NATS subject. */
+export function endpointKeyOf(clientId: Uuid, url: string): string {
+  // The end of a UUID is random, whichever version it is.
+  return `${urlKeyOf(url)}${clientId.slice(-PARTY_DIGITS)}${digest(hostOf(url), PARTY_DIGITS)}`;
+}
+
+/** The key of a URL, for all clients that name it. */
+export function urlKeyOf(url: string): string {
+  return digest(url, URL_DIGITS);
+}
+
+/** The URL's key of any endpoint's key. */
+export function urlKeyOfKey(key: string): string {
+  return key.slice(0, URL_DIGITS);
+}
+
+/** Who takes turns: the client and the host of an endpoint. Keys of a URL alone are one party together. */
+export function partiesOf(key: string): { readonly client: string; readonly host: string } {
+  const parties = key.slice(URL_DIGITS);
+  return { client: parties.slice(0, PARTY_DIGITS), host: parties.slice(PARTY_DIGITS) };
+}
+
+function digest(text: string, digits: number): string {
+  return createHash('sha256').update(text).digest('hex').slice(0, digits);
+}
+
+function hostOf(url: string): string {
+  return URL.canParse(url) ? new URL(url).hostname : url;
+}
 
 /** What one courier has seen of an endpoint since it wrote last. */
 export interface EndpointObservation {

@@ -13,6 +13,7 @@ import { propertyIri } from './property-document.ts';
 export interface SearchRoute {
   readonly number: SearchNumber;
   readonly id: Uuid;
+  readonly clientId: Uuid;
   readonly endpointRecipient: string | null;
   readonly eventEndpoint: string | null;
   readonly subscribedEvents: readonly EventKind[];

@@ -6,7 +6,8 @@
 import type { AdvertEvent } from '../domain/advert.ts';
 import type { HeldProperty } from '../domain/change.ts';
 import type { ResolvePlace } from '../domain/city.ts';
-import { endpointKeyOf, type NewDelivery } from '../domain/delivery.ts';
+import type { NewDelivery } from '../domain/delivery.ts';
+import { endpointKeyOf } from '../domain/endpoint.ts';
 import { type SearchNumber, timeOrderedUuid, type Uuid } from '../domain/ids.ts';
 import { propertyDocument } from '../domain/property-document.ts';
 import { bodyHead, type Notice, noticesOf, type SearchRoute } from '../domain/routing.ts';
@@ -96,7 +97,7 @@ export function consequencesOf(
       for (const notice of notices) {
         const head = headOf(notice, route, next);
         const snapshotId = snapshotOf(!route.hidePropertyContact);
-        deliveries.push(deliveryOf(notice, next, { head, snapshotId, traceparent: change.traceparent }));
+        deliveries.push(deliveryOf(notice, route, next, { head, snapshotId, traceparent: change.traceparent }));
       }
     }
   }
@@ -142,6 +143,7 @@ function headOf(notice: Notice, route: SearchRoute, { id, beganAt, updatedAt, pr
 
 function deliveryOf(
   { channel, kind, endpoint }: Notice,
+  { clientId }: SearchRoute,
   match: Match,
   content: Pick<NewDelivery, 'head' | 'snapshotId' | 'traceparent'>,
 ): AddressedDelivery {
@@ -152,7 +154,7 @@ function deliveryOf(
     channel,
     kind,
     endpoint,
-    endpointKey: endpointKeyOf(endpoint),
+    endpointKey: endpointKeyOf(clientId, endpoint),
     ...content,
   };
 }

@@ -3,6 +3,7 @@
  * which ones an operator has paused, and for which ones PostgreSQL holds parked deliveries, put there by whomever.
  */
 
+import { urlKeyOfKey } from '../domain/endpoint.ts';
 import type { Database } from '../store/database.ts';
 import { readParkedEndpoints } from '../store/deliveries.ts';
 import { readPausedEndpoints, readRememberedEndpoints, recordObservations } from '../store/endpoints.ts';
@@ -69,16 +70,17 @@ async function writeObservations({ database, round }: UpkeepDependencies): Promi
   await recordObservations(database, observed);
 }
 
+/** A pause of a URL holds for the lanes of all clients that name it. */
 async function followTable({ database, round, park }: UpkeepDependencies): Promise<void> {
   const paused = new Set(await readPausedEndpoints(database));
+  const parked = await readParkedEndpoints(database);
+  for (const key of [...paused, ...parked]) round.lane(key);
   for (const lane of round.lanes()) {
-    if (lane.isPaused !== paused.has(lane.key)) round.setPaused(lane.key, !lane.isPaused);
+    const isPaused = paused.has(lane.key) || paused.has(urlKeyOfKey(lane.key));
+    if (lane.isPaused !== isPaused) round.setPaused(lane.key, isPaused);
+    if (isPaused) for (const waiting of round.empty(lane)) await park(waiting);
   }
-  for (const key of paused) {
-    round.setPaused(key, true);
-    for (const waiting of round.empty(round.lane(key))) await park(waiting);
-  }
-  for (const key of await readParkedEndpoints(database)) round.noteParked(key);
+  for (const key of parked) round.noteParked(key);
 }
 
 async function parkLongWaiting({ round, park }: UpkeepDependencies): Promise<void> {

@@ -80,13 +80,14 @@ const TAKE_DUE = `
 
 /**
  * One whose search is gone or silent is cancelled instead of sent: the change was recorded while the search was being
- * deleted. One whose endpoint is paused is parked: from the end of a pause's transaction on, no attempt starts, even
+ * deleted. One whose endpoint, or its URL for every client, is paused is parked: from the end of a pause's transaction on, no attempt starts, even
  * where the courier has not heard of it.
  */
 const NEXT_STATE = `case
   when not exists (
     select from searches where number = search_number and deleted_at is null and notification_enabled) then 'cancelled'
-  when exists (select from endpoints where key = endpoint_key and paused_at is not null) then 'parked'
+  when exists (
+    select from endpoints where key in (endpoint_key, left(endpoint_key, 16)) and paused_at is not null) then 'parked'
   else 'sending' end as next_state`;
 
 /**

@@ -29,7 +29,7 @@ export interface OperatorDelivery {
   readonly isWanted: boolean;
 }
 
-/** Every condition that is not null must hold. */
+/** Every condition that is not null must hold. An `endpointKey` of a URL stands for those of all its clients. */
 export interface DeliveryFilter {
   readonly searchId: Uuid | null;
   readonly endpointKey: string | null;
@@ -44,7 +44,7 @@ const COLUMNS = `d.id, s.id as "searchId", d.match_id as "matchId", m.property_u
   s.deleted_at is null and s.notification_enabled as "isWanted"`;
 const FROM = `deliveries d join searches s on s.number = d.search_number left join matches m on m.id = d.match_id`;
 const CONDITIONS = `($1::uuid is null or d.search_number = (select number from searches where id = $1))
-  and ($2::text is null or d.endpoint_key = $2) and ($3::text is null or d.state = $3)
+  and ($2::text is null or d.endpoint_key >= $2 and d.endpoint_key < $2 || 'g') and ($3::text is null or d.state = $3)
   and ($4::timestamptz is null or d.created_at >= $4) and ($5::timestamptz is null or d.created_at < $5)`;
 
 function valuesOf({ searchId, endpointKey, state, from, before }: DeliveryFilter): unknown[] {

@@ -21,13 +21,15 @@ const COLUMNS = `key, url, paused_at as "pausedAt", pause_reason as "pauseReason
   "failedCount", "oldestDueAt", failure_streak as "failureStreak", last_error as "lastError",
   last_success_at as "lastSuccessAt", last_failure_at as "lastFailureAt"`;
 
-/** Served by deliveries_endpoint_open and deliveries_failed. */
-const FROM = `endpoints left join lateral (
+/** The key of a URL stands for those of all its clients. Served by deliveries_endpoint_open and deliveries_failed. */
+const COUNTS = `left join lateral (
     select count(*)::integer as "openCount", (count(*) filter (where state = 'parked'))::integer as "parkedCount",
       min(due_at) filter (where state in ('queued', 'retry_wait')) as "oldestDueAt"
-    from deliveries where endpoint_key = key and state in ('queued', 'sending', 'retry_wait', 'parked')
+    from deliveries where endpoint_key >= key and endpoint_key < key || 'g'
+      and state in ('queued', 'sending', 'retry_wait', 'parked')
   ) as open on true left join lateral (
-    select count(*)::integer as "failedCount" from deliveries where endpoint_key = key and state = 'failed'
+    select count(*)::integer as "failedCount" from deliveries
+    where endpoint_key >= key and endpoint_key < key || 'g' and state = 'failed'
   ) as failed on true`;
 
 /** Those with most open deliveries first. Reads every endpoint: there are thousands at most. */
@@ -36,16 +38,30 @@ export async function listOperatorEndpoints(
   page: { readonly pausedOnly: boolean; readonly offset: number; readonly limit: number },
 ): Promise<readonly OperatorEndpoint[]> {
   const { rows } = await database.query<OperatorEndpoint>(
-    `select ${COLUMNS} from ${FROM} where not $1 or paused_at is not null
+    `select ${COLUMNS} from endpoints ${COUNTS} where not $1 or paused_at is not null
      order by "openCount" desc, "failedCount" desc, key limit $2 offset $3`,
     [page.pausedOnly, page.limit, page.offset],
   );
   return rows;
 }
 
-/** Null when no courier has used it and nobody has paused it. Served by the primary key. */
+/**
+ * Null when no courier has used it and nobody has paused it. A URL is answered as its clients' endpoints together, a
+ * client's endpoint as paused when its URL is. Served by the primary key.
+ */
 export async function readOperatorEndpoint(database: Queryable, key: string): Promise<OperatorEndpoint | null> {
-  const { rows } = await database.query<OperatorEndpoint>(`select ${COLUMNS} from ${FROM} where key = $1`, [key]);
+  const { rows } = await database.query<OperatorEndpoint>(
+    `select ${COLUMNS} from (
+       select $1::text as key, min(url) as url, max(failure_streak) as failure_streak,
+         (array_agg(last_error order by last_failure_at desc nulls last))[1] as last_error,
+         max(last_success_at) as last_success_at, max(last_failure_at) as last_failure_at
+       from endpoints where key >= $1 and key < $1 || 'g' having count(*) > 0
+     ) as named left join lateral (
+       select paused_at, pause_reason from endpoints
+       where endpoints.key in ($1, left($1, 16)) and paused_at is not null order by endpoints.key desc limit 1
+     ) as pause on true ${COUNTS}`,
+    [key],
+  );
   return rows[0] ?? null;
 }
 
@@ -56,9 +72,11 @@ export async function readOperatorEndpoint(database: Queryable, key: string): Pr
 export async function readEndpointUrl(database: Queryable, key: string): Promise<string | null> {
   const { rows } = await database.query<{ endpoint: string }>(
     `(select endpoint from deliveries
-      where endpoint_key = $1 and state in ('queued', 'sending', 'retry_wait', 'parked') limit 1)
+      where endpoint_key >= $1 and endpoint_key < $1 || 'g'
+        and state in ('queued', 'sending', 'retry_wait', 'parked') limit 1)
      union all
-     (select endpoint from deliveries where endpoint_key = $1 and state = 'failed' limit 1) limit 1`,
+     (select endpoint from deliveries 
+      where endpoint_key >= $1 and endpoint_key < $1 || 'g' and state = 'failed' limit 1) limit 1`,
     [key],
   );
   return rows[0]?.endpoint ?? null;

@@ -59,7 +59,7 @@ export async function readPausedEndpoints(client: Queryable): Promise<readonly s
   return rows.map(({ key }) => key);
 }
 
-/** Couriers learn of it within a second; attempts under way end. `key`: `endpointKeyOf(url)`. */
+/** Couriers learn of it within a second; attempts under way end. `key`: of a client's endpoint, or of a URL for all. */
 export async function pauseEndpoint(client: Queryable, key: string, url: string): Promise<void> {
   await client.query(
     `insert into endpoints (key, url, paused_at) values ($1, $2, now())
@@ -68,35 +68,37 @@ export async function pauseEndpoint(client: Queryable, key: string, url: string)
   );
 }
 
-/** False when it is unknown or was not paused. */
+/** The key of a URL ends the pauses of all its clients. False when nothing was paused. Served by the primary key. */
 export async function resumeEndpoint(client: Queryable, key: string): Promise<boolean> {
   const { rowCount } = await client.query(
-    'update endpoints set paused_at = null where key = $1 and paused_at is not null',
+    `update endpoints set paused_at = null, pause_reason = null
+     where key >= $1 and key < $1 || 'g' and paused_at is not null`,
     [key],
   );
-  return rowCount === 1;
+  return rowCount !== null && rowCount > 0;
 }
 
-/** Of the endpoints `keys`; null: of all that are failing, paused or behind. Served by index `deliveries_endpoint_open`. */
+/** Of those among `keys` that are known. Served by the primary key and index `deliveries_endpoint_open`. */
 export async function readEndpointHealth(
   client: Queryable,
-  keys: readonly string[] | null,
-  limit: number,
+  keys: readonly string[],
 ): Promise<readonly EndpointHealth[]> {
   const { rows } = await client.query<EndpointHealth>(
-    `select key, url,
-       case when paused_at is not null then 'paused' when failure_streak >= ${FAILING_FROM} then 'failing'
-         else 'healthy' end as state,
-       failure_streak as "failureStreak", concurrency, last_success_at as "lastSuccessAt",
-       last_failure_at as "lastFailureAt", last_error as "lastError", backlog, oldest_due_at as "oldestDueAt"
-     from endpoints left join lateral (
+    `select named.key, coalesce(own.url, everybodys.url) as url,
+       case when own.paused_at is not null or everybodys.paused_at is not null then 'paused'
+         when own.failure_streak >= ${FAILING_FROM} then 'failing' else 'healthy' end as state,
+       coalesce(own.failure_streak, 0) as "failureStreak", coalesce(own.concurrency, 1) as concurrency,
+       own.last_success_at as "lastSuccessAt", own.last_failure_at as "lastFailureAt", own.last_error as "lastError",
+       backlog, oldest_due_at as "oldestDueAt"
+     from unnest($1::text[]) as named(key)
+     left join endpoints own on own.key = named.key
+     left join endpoints everybodys on everybodys.key = left(named.key, 16) and everybodys.paused_at is not null
+     left join lateral (
        select count(*)::integer as backlog, min(due_at) as oldest_due_at from deliveries
-       where endpoint_key = key and state in ('queued', 'sending', 'retry_wait', 'parked')
+       where endpoint_key = named.key and state in ('queued', 'sending', 'retry_wait', 'parked')
      ) as open on true
-     where case when $1::text[] is null then paused_at is not null or failure_streak > 0 or backlog > 0
-       else key = any($1) end
-     order by backlog desc, key limit $2`,
-    [keys, limit],
+     where own.key is not null or everybodys.key is not null`,
+    [keys],
   );
   return rows;
 }

@@ -10,6 +10,7 @@ import type { DeliveryAddress } from './deliveries.ts';
 
 export interface ReplayFilter {
   readonly searchId: Uuid | null;
+  /** Of a URL alone: of all its clients. */
   readonly endpointKey: string | null;
   readonly from: Date | null;
   readonly before: Date | null;
@@ -26,7 +27,7 @@ export interface ReplayPreview {
 }
 
 /** Served by deliveries_failed. */
-const FAILED = `d.state = 'failed' and ($1::uuid is null or s.id = $1) and ($2::text is null or d.endpoint_key = $2)
+const FAILED = `d.state = 'failed' and ($1::uuid is null or s.id = $1) and ($2::text is null or d.endpoint_key >= $2 and d.endpoint_key < $2 || 'g')
   and ($3::timestamptz is null or d.created_at >= $3) and ($4::timestamptz is null or d.created_at < $4)`;
 const IS_WANTED = 's.deleted_at is null and s.notification_enabled';
 const START_ANEW = `state = 'queued', attempts_spent = attempt_count, replay_count = replay_count + 1,

@@ -19,7 +19,7 @@ export async function readRoutes(
   const { rows } = await client.query<RouteRow>({
     name: 'read-routes',
     text: `
-      select number, id, endpoint_recipient as "endpointRecipient", event_endpoint as "eventEndpoint",
+      select number, id, client_id as "clientId", endpoint_recipient as "endpointRecipient", event_endpoint as "eventEndpoint",
         subscribed_events as "subscribedEvents", hide_property_contact as "hidePropertyContact",
         deleted_at is not null as "isDeleted"
       from searches

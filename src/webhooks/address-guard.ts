@@ -12,6 +12,26 @@ const METADATA_ADDRESSES = new Set(['168.63.129.16']);
 /** IPv6 global unicast, the only block that IANA has opened (RFC 3587). */
 const GLOBAL_UNICAST = ipaddr.IPv6.parseCIDR('2000::/3');
 
+/** Names of networks that no public resolver knows (RFC 6761, 6762, 8375, and what routers and offices use). */
+const PRIVATE_NAME = /(^|\.)(localhost|local|internal|intranet|lan|home\.arpa)$/;
+
+/**
+ * Why the host of a URL may not be an endpoint, or null. `hostname` as the URL parser writes it: IPv4 in any notation is
+ * dotted decimal by then. Asked when an endpoint is stored and again when it is dialled; a name that passes is judged by
+ * its addresses then.
+ */
+export function hostFault(hostname: string): string | null {
+  const address = hostname.replace(/^\[|\]$/g, '');
+  if (ipaddr.isValid(address)) return isPublicAddress(address) ? null : notPublic(address);
+  const name = hostname.replace(/\.$/, '').toLowerCase();
+  if (PRIVATE_NAME.test(name) || !name.includes('.')) return `${hostname} is not a public name`;
+  return null;
+}
+
+export function notPublic(address: string): string {
+  return `${address} is not a public address`;
+}
+
 /**
  * False for anything that is no address. IPv6 forms that carry an IPv4 address (mapped, NAT64, 6to4, Teredo) are
  * refused whatever they carry: no honest endpoint needs them, and a translator beyond us decides where they lead.

@@ -5,9 +5,10 @@
  */
 
 import { lookup, Resolver } from 'node:dns/promises';
-import { isIP, type LookupFunction, type Socket } from 'node:net';
+import type { LookupFunction, Socket } from 'node:net';
 import { buildConnector } from 'undici';
-import { isPublicAddress } from './address-guard.ts';
+import { hostFault, isPublicAddress, notPublic } from './address-guard.ts';
+import { guardAnswers } from './answer-gate.ts';
 import { AttemptFailure, codeOf, describe } from './attempt-failure.ts';
 
 export interface ResolvedAddress {
@@ -23,14 +24,16 @@ export interface ConnectorOptions {
   /** Also lets plain http through. */
   readonly allowPrivateNetworks: boolean;
   readonly resolveName?: ResolveName | undefined;
+  /** Which addresses are public; a test's own network may stand for it. */
+  readonly isPublic?: ((address: string) => boolean) | undefined;
   /** PEM certificates to trust instead of the system's. */
   readonly authorities?: string | undefined;
 }
 
 /** Every failure that it reports is an `AttemptFailure`. */
 export function createConnector(options: ConnectorOptions): buildConnector.connector {
-  const { connectTimeoutMs, allowPrivateNetworks, authorities } = options;
-  const isAllowed = (address: string): boolean => allowPrivateNetworks || isPublicAddress(address);
+  const { connectTimeoutMs, allowPrivateNetworks, authorities, isPublic = isPublicAddress } = options;
+  const isAllowed = (address: string): boolean => allowPrivateNetworks || isPublic(address);
   const resolveName = options.resolveName ?? (allowPrivateNetworks ? resolveBySystem : resolveByDns());
   const open = buildConnector({
     timeout: 0,
@@ -43,13 +46,16 @@ export function createConnector(options: ConnectorOptions): buildConnector.conne
     const refuse = (reason: string): void =>
       queueMicrotask(() => callback(new AttemptFailure('blocked', reason), null));
     if (target.protocol !== 'https:' && !allowPrivateNetworks) return refuse('plain http is not allowed');
-    if (isIP(target.hostname) !== 0 && !isAllowed(target.hostname)) return refuse(notPublic(target.hostname));
+    const fault = allowPrivateNetworks ? null : hostFault(target.hostname);
+    if (fault !== null) return refuse(fault);
 
     let isConnected = false;
     const socket = open(target, (error, opened) => {
       clearTimeout(timer);
-      if (error === null) callback(null, opened);
-      else callback(connectFailure(error, isConnected), null);
+      if (error === null) {
+        guardAnswers(opened);
+        callback(null, opened);
+      } else callback(connectFailure(error, isConnected), null);
     });
     const timer = setTimeout(() => {
       const step = isConnected ? 'no TLS handshake' : 'no connection';
@@ -57,13 +63,15 @@ export function createConnector(options: ConnectorOptions): buildConnector.conne
     }, connectTimeoutMs);
     socket.once('connect', () => {
       isConnected = true;
-      const address = socket.remoteAddress ?? '';
-      if (!isAllowed(address)) socket.destroy(new AttemptFailure('blocked', notPublic(address)));
+      const address = socket.remoteAddress;
+      if (address === undefined)
+        socket.destroy(new AttemptFailure('reset', 'the endpoint closed the connection at once'));
+      else if (!isAllowed(address)) socket.destroy(new AttemptFailure('blocked', notPublic(address)));
     });
   };
 }
 
-/** undici asks it for names only; literals are checked in the connector. */
+/** undici asks it for names only; hosts are checked in the connector. */
 function guardedLookup(resolveName: ResolveName, isAllowed: (address: string) => boolean): LookupFunction {
   return (name, options, callback) => {
     const fail = (failure: AttemptFailure): void => callback(failure, '', 0);
@@ -87,10 +95,6 @@ function connectFailure(error: Error, isConnected: boolean): AttemptFailure {
   if (code === 'ETIMEDOUT') return new AttemptFailure('timeout', describe(error), { cause: error });
   if (!isConnected) return new AttemptFailure('connect', describe(error), { cause: error });
   return new AttemptFailure(code === 'ECONNRESET' ? 'reset' : 'tls', describe(error), { cause: error });
-}
-
-function notPublic(address: string): string {
-  return `${address} is not a public address`;
 }
 
 /** Follows the hosts file and container networks, as closed networks need. */

@@ -6,7 +6,7 @@
  */
 
 import type { AttemptOutcome } from '../domain/delivery.ts';
-import type { EndpointObservation, RememberedEndpoint } from '../domain/endpoint.ts';
+import { type EndpointObservation, partiesOf, type RememberedEndpoint } from '../domain/endpoint.ts';
 
 /** `unproven`: has not answered yet. `slow`: its last answers, or those overdue at this moment, take a second or more. */
 export type LaneClass = 'proven' | 'unproven' | 'slow';
@@ -38,6 +38,8 @@ const OVERLOAD_STATUSES = new Set([429, 503]);
 
 export class EndpointLane<T> {
   readonly key: string;
+  readonly client: string;
+  readonly host: string;
   readonly #settings: LaneSettings;
   readonly #fresh: T[] = [];
   readonly #retries: T[] = [];
@@ -54,6 +56,9 @@ export class EndpointLane<T> {
 
   constructor(key: string, settings: LaneSettings) {
     this.key = key;
+    const { client, host } = partiesOf(key);
+    this.client = client;
+    this.host = host;
     this.#settings = settings;
   }
 
@@ -93,6 +98,11 @@ export class EndpointLane<T> {
     return (
       this.waiting === 0 && this.inFlight === 0 && !this.mayHaveParked && !this.isPaused && this.#observation === null
     );
+  }
+
+  /** By its last answers alone. */
+  get laneClass(): LaneClass {
+    return this.#class;
   }
 
   classAt(now: number): LaneClass {

@@ -1,17 +1,19 @@
 /**
- * Who gets the next slot. Slots are the attempts that may run at once; endpoints that have something to send take turns
- * for them, one attempt a turn. Three reserves keep one kind of trouble from becoming everybody's:
+ * Who gets the next slot. Slots are the attempts that may run at once; clients that have something to send take turns
+ * for them, one attempt a turn (turn-ring.ts). Reserves keep one kind of trouble from becoming everybody's:
  *
  * - retries never hold more than three quarters of the slots, so the due retries of an outage leave room for what is
  *   new;
  * - endpoints known to be slow never start an attempt while slow ones hold a quarter of the slots;
- * - those and endpoints that have not answered yet together never start one while they hold half of them.
+ * - those and endpoints that have not answered yet together never start one while they hold half of them;
+ * - a client never holds more than seven times what is free, and may always try one such endpoint.
  *
  * Pure state: no timers, and time is an argument.
  */
 
 import type { AttemptOutcome } from '../domain/delivery.ts';
 import { EndpointLane, type LaneClass, type LaneSettings } from './endpoint-lane.ts';
+import { TurnRing } from './turn-ring.ts';
 
 export interface FairRoundOptions extends LaneSettings {
   readonly slots: number;
@@ -35,12 +37,39 @@ const LANES_MAX = 20_000;
 const RETRY_SHARE = 3 / 4;
 const SLOW_SHARE = 1 / 4;
 const UNSURE_SHARE = 1 / 2;
+/** For the first attempt under way of each client, beyond those two. */
+const FIRSTS_SHARE = 15 / 16;
+/** One client holds at most seven eighths of the slots, two hold seven fifteenths each: some are always free. */
+const CLIENT_SHARE_OF_FREE = 7;
+
+/** How a lane waits: by its class, and from `RETRIES_ONLY` on the same again for those without a first attempt. */
+const CLASSES: readonly LaneClass[] = ['proven', 'unproven', 'slow'];
+const RETRIES_ONLY = CLASSES.length;
+
+interface SlotsHeld {
+  slow: number;
+  /** By slow and unproven endpoints. */
+  unsure: number;
+  readonly byClient: Map<string, { all: number; unsure: number }>;
+}
+
+const NOTHING_HELD = { all: 0, unsure: 0 } as const;
+
+function hold(held: SlotsHeld, client: string, laneClass: LaneClass, count: number): void {
+  const own = held.byClient.get(client) ?? { ...NOTHING_HELD };
+  held.byClient.set(client, own);
+  own.all += count;
+  if (laneClass === 'proven') return;
+  own.unsure += count;
+  held.unsure += count;
+  if (laneClass === 'slow') held.slow += count;
+}
 
 export class FairRound<T> {
   readonly #options: FairRoundOptions;
   readonly #lanes = new Map<string, EndpointLane<T>>();
-  /** Lanes that may be able to send something, in the order of their turns. */
-  readonly #ring = new Set<EndpointLane<T>>();
+  /** Lanes that may be able to send something. */
+  readonly #ring = new TurnRing<EndpointLane<T>>(2 * RETRIES_ONLY);
   /** Lanes that hold slots. */
   readonly #active = new Set<EndpointLane<T>>();
   readonly #open = new Set<OpenTurn<T>>();
@@ -82,7 +111,7 @@ export class FairRound<T> {
     if (lane.isPaused || lane.isFull || this.#waiting >= this.#options.waitingMax) return false;
     lane.add(entry, isRetry);
     this.#waiting += 1;
-    this.#ring.add(lane);
+    this.#place(lane);
     return true;
   }
 
@@ -90,7 +119,7 @@ export class FairRound<T> {
   noteParked(key: string): void {
     const lane = this.lane(key);
     lane.mayHaveParked = true;
-    this.#ring.add(lane);
+    this.#place(lane);
   }
 
   /** What waits in the lane, taken out of it. */
@@ -104,56 +133,67 @@ export class FairRound<T> {
   setPaused(key: string, isPaused: boolean): void {
     const lane = this.lane(key);
     lane.isPaused = isPaused;
-    this.#ring.add(lane);
+    this.#place(lane);
   }
 
-  /** Gives out up to `max` free slots, one to each endpoint before any gets a second one. */
+  /** Gives out up to `max` free slots, one to each client before any gets a second one. */
   take(max: number, now: number): Turn<T>[] {
     const turns: Turn<T>[] = [];
-    const held = this.#slotsHeld(now);
     const wanted = Math.min(max, this.free);
     if (wanted <= 0) return turns;
-    // A lane that is served goes to the end of the ring, where this loop meets it again.
-    for (const lane of this.#ring) {
-      const turn = this.#serve(lane, held, now);
-      if (turn !== null && turns.push(turn) === wanted) break;
+    const held = this.#slotsHeld(now);
+    const mayServe = (client: string, kind: number): boolean => this.#hasRoom(client, kind, held);
+    while (turns.length < wanted) {
+      const lane = this.#ring.next(mayServe);
+      if (lane === null) break;
+      // It comes back into the ring with the event that unblocks it.
+      if (lane.isBlocked(now)) this.#ring.place(lane, null);
+      else turns.push(this.#start(lane, held, now));
     }
     return turns;
   }
 
-  #serve(lane: EndpointLane<T>, held: Record<LaneClass, number>, now: number): Turn<T> | null {
+  /** Whether an endpoint of `client` that waits in this way may start an attempt now. */
+  #hasRoom(client: string, kind: number, held: SlotsHeld): boolean {
     const { slots } = this.#options;
-    // It comes back into the ring with the event that unblocks it.
-    if (!lane.hasWork(true) || lane.isBlocked(now)) {
-      this.#ring.delete(lane);
-      return null;
-    }
-    const withRetries = this.#retries < Math.floor(slots * RETRY_SHARE);
-    if (!lane.hasWork(withRetries)) return null;
-    const laneClass = lane.classAt(now);
-    if (laneClass === 'slow' && held.slow >= Math.ceil(slots * SLOW_SHARE)) return null;
-    if (laneClass !== 'proven' && held.slow + held.unproven >= Math.ceil(slots * UNSURE_SHARE)) return null;
-    held[laneClass] += 1;
-    return this.#start(lane, withRetries, now);
+    if (kind >= RETRIES_ONLY && !this.#hasRetrySlots) return false;
+    const own = held.byClient.get(client) ?? NOTHING_HELD;
+    if (own.all >= CLIENT_SHARE_OF_FREE * this.free) return false;
+    const laneClass = CLASSES[kind % RETRIES_ONLY];
+    if (laneClass === 'proven') return true;
+    // Others' hanging endpoints do not keep a client from finding out about its own.
+    if (own.unsure === 0 && held.unsure < Math.ceil(slots * FIRSTS_SHARE)) return true;
+    if (laneClass === 'slow' && held.slow >= Math.ceil(slots * SLOW_SHARE)) return false;
+    return held.unsure < Math.ceil(slots * UNSURE_SHARE);
   }
 
-  #start(lane: EndpointLane<T>, withRetries: boolean, now: number): Turn<T> {
-    const { entry, isRetry } = lane.take(withRetries);
+  get #hasRetrySlots(): boolean {
+    return this.#retries < Math.floor(this.#options.slots * RETRY_SHARE);
+  }
+
+  #start(lane: EndpointLane<T>, held: SlotsHeld, now: number): Turn<T> {
+    hold(held, lane.client, lane.classAt(now), 1);
+    const { entry, isRetry } = lane.take(this.#hasRetrySlots);
     if (entry !== null) this.#waiting -= 1;
     const turn: OpenTurn<T> = { lane, entry, isRetry, started: lane.start(now) };
     this.#open.add(turn);
     this.#active.add(lane);
     if (isRetry) this.#retries += 1;
-    this.#ring.delete(lane);
-    this.#ring.add(lane);
+    this.#place(lane);
     return turn;
   }
 
   /** Slots by what their endpoints are at this moment: one that has begun to hang counts as slow at once. */
-  #slotsHeld(now: number): Record<LaneClass, number> {
-    const held = { proven: 0, unproven: 0, slow: 0 };
-    for (const lane of this.#active) held[lane.classAt(now)] += lane.inFlight;
+  #slotsHeld(now: number): SlotsHeld {
+    const held: SlotsHeld = { slow: 0, unsure: 0, byClient: new Map() };
+    for (const lane of this.#active) hold(held, lane.client, lane.classAt(now), lane.inFlight);
     return held;
+  }
+
+  /** Where the lane waits for its turn, by what it has to send and how it has been answering. */
+  #place(lane: EndpointLane<T>): void {
+    if (lane.isPaused || !lane.hasWork(true)) return this.#ring.place(lane, null);
+    this.#ring.place(lane, CLASSES.indexOf(lane.laneClass) + (lane.hasWork(false) ? 0 : RETRIES_ONLY));
   }
 
   /** The attempt was not made: the row refused it, or nothing was parked any more. */
@@ -175,7 +215,7 @@ export class FairRound<T> {
 
   #noteEnd(lane: EndpointLane<T>): void {
     if (lane.inFlight === 0) this.#active.delete(lane);
-    this.#ring.add(lane);
+    this.#place(lane);
   }
 
   /** Beyond `LANES_MAX` endpoints, forgets those without open work; they are met again as unproven ones. */
@@ -184,7 +224,7 @@ export class FairRound<T> {
     for (const lane of this.#lanes.values()) {
       if (!lane.isIdle) continue;
       this.#lanes.delete(lane.key);
-      this.#ring.delete(lane);
+      this.#ring.place(lane, null);
     }
   }
 }

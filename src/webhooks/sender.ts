@@ -8,6 +8,7 @@
 
 import { Agent, type Dispatcher } from 'undici';
 import type { AttemptError, AttemptOutcome } from '../domain/delivery.ts';
+import { isUnanswered } from './answer-gate.ts';
 import { AttemptFailure, failureOf } from './attempt-failure.ts';
 import { type ConnectorOptions, createConnector } from './connector.ts';
 import { signatureHeaders } from './signature.ts';
@@ -49,55 +50,76 @@ const IDLE_CONNECTION_MAX_MS = 60_000;
 const CONNECTION_LIFE_MS = 5 * 60_000;
 
 export function createSender(options: SenderOptions): Sender {
-  const agent = new Agent({
+  const shared = {
     connect: createConnector(options),
-    pipelining: 1,
-    keepAliveTimeout: IDLE_CONNECTION_MS,
-    keepAliveMaxTimeout: IDLE_CONNECTION_MAX_MS,
     clientTtl: CONNECTION_LIFE_MS,
     // The attempt's own deadline bounds both.
     headersTimeout: 0,
     bodyTimeout: 0,
-  });
+  };
+  const agents: Agents = {
+    kept: new Agent({
+      ...shared,
+      pipelining: 1,
+      keepAliveTimeout: IDLE_CONNECTION_MS,
+      keepAliveMaxTimeout: IDLE_CONNECTION_MAX_MS,
+    }),
+    // Without pipelining a connection serves one request.
+    fresh: new Agent({ ...shared, pipelining: 0 }),
+  };
   const underWay = new Set<Promise<AttemptOutcome>>();
 
   return {
     send(request) {
-      const attempt = new Promise<AttemptOutcome>((settle) => new Attempt(request, options, settle).start(agent));
+      const attempt = new Promise<AttemptOutcome>((settle) => new Attempt(request, options, agents, settle).start());
       underWay.add(attempt);
       void attempt.then(() => underWay.delete(attempt));
       return attempt;
     },
     async close() {
       await Promise.all(underWay);
-      await agent.destroy();
+      await Promise.all([agents.kept.destroy(), agents.fresh.destroy()]);
     },
   };
+}
+
+interface Agents {
+  /** Whose connections are used again. */
+  readonly kept: Agent;
+  /** Whose connections are all new. */
+  readonly fresh: Agent;
 }
 
 /** The state of one request while undici reports on it; it settles once and ignores what comes later. */
 class Attempt implements Dispatcher.DispatchHandler {
   readonly #request: SendRequest;
   readonly #options: SenderOptions;
+  readonly #agents: Agents;
   readonly #settle: (outcome: AttemptOutcome) => void;
   readonly #beganAt = performance.now();
   readonly #deadline: NodeJS.Timeout;
   #controller: Dispatcher.DispatchController | null = null;
   #isSettled = false;
+  #isSecondTry = false;
   #statusCode: number | null = null;
   #head: Buffer[] = [];
   #bytesRead = 0;
 
-  constructor(request: SendRequest, options: SenderOptions, settle: (outcome: AttemptOutcome) => void) {
+  constructor(request: SendRequest, options: SenderOptions, agents: Agents, settle: (outcome: AttemptOutcome) => void) {
     this.#request = request;
     this.#options = options;
+    this.#agents = agents;
     this.#settle = settle;
     this.#deadline = setTimeout(() => {
       this.#stop(new AttemptFailure('timeout', `no answer within ${options.attemptTimeoutMs} ms`));
     }, options.attemptTimeoutMs);
   }
 
-  start(agent: Agent): void {
+  start(): void {
+    this.#dispatch(this.#agents.kept);
+  }
+
+  #dispatch(agent: Agent): void {
     const { id, endpoint, body, token, startedAt, traceparent } = this.#request;
     try {
       const url = new URL(endpoint);
@@ -155,8 +177,14 @@ class Attempt implements Dispatcher.DispatchHandler {
     this.#finish(null);
   }
 
+  /**
+   * An endpoint may close a connection that it keeps for us at any time; that it crossed our request is nobody's fault,
+   * and no reason to come back in an hour (RFC 9112, section 9.3.1). Once: a second time it is the endpoint's doing.
+   */
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
-    this.#fail(failureOf(error));
+    if (!isUnanswered(error) || this.#isSecondTry || this.#isSettled) return this.#fail(failureOf(error));
+    this.#isSecondTry = true;
+    this.#dispatch(this.#agents.fresh);
   }
 
   /** Drops the connection. */

@@ -10,7 +10,7 @@ import { after, before, test } from 'node:test';
 import { credentials, Metadata, type ServiceError, status } from '@grpc/grpc-js';
 import type { Activity } from '../../src/admin/generated/vigie/admin/v1/activity.ts';
 import { AdminServiceClient, AdminServiceService } from '../../src/admin/generated/vigie/admin/v1/admin.ts';
-import { endpointKeyOf } from '../../src/domain/delivery.ts';
+import { urlKeyOf } from '../../src/domain/endpoint.ts';
 import { genericCall } from '../support/admin.ts';
 import { ADMIN_TOKEN } from '../support/daemon.ts';
 import { type OperatorScene, startScene } from '../support/operator-scene.ts';
@@ -163,7 +163,7 @@ test('dead letters are listed, shown, requeued and purged', async () => {
 });
 
 test('endpoints', async () => {
-  const name = `endpoints/${endpointKeyOf(scene.receiver.urlOf('/hook'))}`;
+  const name = `endpoints/${urlKeyOf(scene.receiver.urlOf('/hook'))}`;
   await until(
     () => succeed('ListEndpoints'),
     ({ endpoints = [] }) => endpoints.length === 1,

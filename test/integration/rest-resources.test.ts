@@ -5,10 +5,12 @@ import type { SingleDelivery } from '../../src/api/dependencies.ts';
 import { sampleChange } from '../../src/api/webhook-sample.ts';
 import { EVENT_KINDS } from '../../src/domain/codes.ts';
 import type { AttemptOutcome } from '../../src/domain/delivery.ts';
+import { endpointKeyOf } from '../../src/domain/endpoint.ts';
 import { createdAtOf, timeOrderedUuid } from '../../src/domain/ids.ts';
 import { FACILITIES, type PointOfInterest } from '../../src/domain/point-of-interest.ts';
 import { buildPointIndex } from '../../src/matching/poi-index.ts';
 import { startTestApi } from '../support/api.ts';
+import { until } from '../support/until.ts';
 
 const POINTS: readonly PointOfInterest[] = [
   {
@@ -176,13 +178,14 @@ describe('deliveries', () => {
     const { iri, number } = await newSearch();
     await api.database.query(
       `insert into deliveries (id, search_number, match_id, channel, kind, endpoint, endpoint_key, head, snapshot_id, due_at)
-       values (gen_random_uuid(), $1, gen_random_uuid(), 'match', 'property.ad.create', 'https://ill.example.com', 'ill', '',
+       values (gen_random_uuid(), $1, gen_random_uuid(), 'match', 'property.ad.create', 'https://ill.example.com', $2, '',
          gen_random_uuid(), '2026-03-02T10:00Z')`,
-      [number],
+      [number, endpointKeyOf(api.clientId, 'https://ill.example.com')],
     );
     await api.database.query(
       `insert into endpoints (key, url, failure_streak, last_failure_at, last_error, concurrency)
-       values ('ill', 'https://ill.example.com', 12, '2026-03-02T09:00Z', 'timeout', 1)`,
+       values ($1, 'https://ill.example.com', 12, '2026-03-02T09:00Z', 'timeout', 1)`,
+      [endpointKeyOf(api.clientId, 'https://ill.example.com')],
     );
     const { 'hydra:member': members } = await get(`${iri}/deliveries`);
     assert.deepEqual(members[0].endpointHealth, {
@@ -312,6 +315,53 @@ describe('the webhook tester', () => {
     assert.deepEqual(body.delivery.error, 'HTTP 500');
     assert.deepEqual([body.delivery.delivered, body.delivery.token], [false, null]);
     assert.equal((await api.call('GET', `${path}&type=ad.update.price&search=${randomUUID()}`)).status, 404);
+  });
+
+  it('makes four tests of a client at once, 64 in all, and asks the next one to come again', async () => {
+    const waiting: (() => void)[] = [];
+    const gated = await startTestApi(
+      { after },
+      {
+        deliverOnce: () => new Promise((resolve) => waiting.push(() => resolve(OUTCOME))),
+      },
+    );
+    const test = (key: string) => gated.call('GET', `${path}&eventType=ad.update.price`, undefined, { key });
+    const keys = await Promise.all(Array.from({ length: 17 }, (_, n) => gated.newClient(`tester ${n}`)));
+    const [first = '', ...others] = keys;
+    const underWay = Array.from({ length: 4 }, () => test(first));
+    await until(
+      async () => waiting.length,
+      (count) => count === 4,
+    );
+    const refused = await test(first);
+    assert.deepEqual([refused.status, refused.headers.get('Retry-After')], [429, '5']);
+    for (const key of others.slice(0, 15)) underWay.push(...Array.from({ length: 4 }, () => test(key)));
+    await until(
+      async () => waiting.length,
+      (count) => count === 64,
+    );
+    assert.equal((await test(others[15] as string)).status, 429);
+    for (const answer of waiting) answer();
+    assert.deepEqual(new Set((await Promise.all(underWay)).map(({ status }) => status)), new Set([200]));
+    const again = test(first);
+    await until(
+      async () => waiting.length,
+      (count) => count === 65,
+    );
+    waiting.at(-1)?.();
+    assert.equal((await again).status, 200);
+  });
+
+  it('tests an endpoint that was saved under other rules', async () => {
+    const { body: search } = await api.call('POST', '/searches', { title: 'x' });
+    const former = 'https://hooks.example.com:81/x';
+    await api.database.query(
+      'update searches set members = jsonb_set(members, $2, to_jsonb($3::text)), event_endpoint = $3 where id = $1',
+      [search['@id'].split('/').at(-1), '{eventEndpoint}', former],
+    );
+    const query = `endpoint=${former}&eventType=ad.update.price`;
+    assert.equal((await api.call('GET', `/webhook-tester?${query}`)).status, 400);
+    assert.equal((await api.call('GET', `/webhook-tester?${query}&search=${search['@id']}`)).status, 200);
   });
 
   it('answers 400 to what cannot be sent', async () => {

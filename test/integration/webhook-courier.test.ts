@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { endpointKeyOf } from '../../src/domain/delivery.ts';
+import { endpointKeyOf } from '../../src/domain/endpoint.ts';
 import { pauseEndpoint, readEndpointHealth, resumeEndpoint } from '../../src/store/endpoints.ts';
 import { deleteSearch } from '../../src/store/searches.ts';
 import { countOpen, openDeliveryStage } from '../support/courier.ts';
@@ -129,7 +129,9 @@ test('what an endpoint cannot take is parked without using an attempt, and other
       where state = 'parked'`)
     ).rows[0];
   assert.equal((await until(parked, ({ count }) => count > 300)).attempts, 0);
-  const [health] = await readEndpointHealth(stage.database, [endpointKeyOf(receiver.urlOf('/flooded'))], 1);
+  const [health] = await readEndpointHealth(stage.database, [
+    endpointKeyOf(search.clientId, receiver.urlOf('/flooded')),
+  ]);
   assert.equal(health, undefined, 'it has not answered yet');
   release();
   await stage.untilAllEnded();
@@ -149,7 +151,7 @@ test('a paused endpoint gets nothing until it is resumed', async (t) => {
   const stage = await openDeliveryStage(t, { retryDelayMs: RETRY_DELAY_MS });
   const search = await seedSearch(stage.database);
   const [paused, other] = [receiver.urlOf('/paused'), receiver.urlOf('/other')];
-  const key = endpointKeyOf(paused);
+  const key = endpointKeyOf(search.clientId, paused);
   await pauseEndpoint(stage.database, key, paused);
   await publishSeeded(stage.broker, await seedDeliveries(stage.database, search, [paused, other, paused, other]));
   await stage.start();
@@ -158,7 +160,7 @@ test('a paused endpoint gets nothing until it is resumed', async (t) => {
     (open) => open === 2,
   );
   const health = await until(
-    () => readEndpointHealth(stage.database, [key], 1),
+    () => readEndpointHealth(stage.database, [key]),
     ([each]) => each?.backlog === 2,
   );
   assert.equal(health[0]?.state, 'paused');
@@ -178,8 +180,8 @@ test('health counts failures in a row and forgets them with a success', async (t
   receiver.script('/hook', refusal, refusal, refusal, refusal, { type: 'gated', gate, status: 200 });
   const stage = await openDeliveryStage(t, { retryDelayMs: RETRY_DELAY_MS });
   const search = await seedSearch(stage.database);
-  const key = endpointKeyOf(receiver.urlOf('/hook'));
-  const health = async () => (await readEndpointHealth(stage.database, [key], 1))[0];
+  const key = endpointKeyOf(search.clientId, receiver.urlOf('/hook'));
+  const health = async () => (await readEndpointHealth(stage.database, [key]))[0];
   await publishSeeded(stage.broker, await seedDeliveries(stage.database, search, [receiver.urlOf('/hook')]));
   await stage.start();
   const failing = await until(health, (each) => each?.failureStreak === 4);

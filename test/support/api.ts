@@ -68,6 +68,11 @@ export async function startTestApi(cleanup: Cleanup, overrides: ApiOverrides = {
     settings: {
       publicUrl: null,
       allowPrivateEndpoints: false,
+      endpointPorts: [
+        { from: 80, to: 80 },
+        { from: 443, to: 443 },
+        { from: 1_024, to: 65_535 },
+      ],
       rateLimitPerSecond: 100_000,
       rateLimitBurst: 200_000,
       version: '0.0.0-test',

@@ -6,7 +6,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Broker } from '../../src/broker/connection.ts';
 import { publishAll } from '../../src/broker/publish.ts';
-import { endpointKeyOf } from '../../src/domain/delivery.ts';
+import { endpointKeyOf } from '../../src/domain/endpoint.ts';
 import { timeOrderedUuid, type Uuid } from '../../src/domain/ids.ts';
 import { bodyHead } from '../../src/domain/routing.ts';
 import { publicationOf } from '../../src/pipeline/dispatcher.ts';
@@ -18,6 +18,7 @@ export const SEEDED_TOKEN = `whsec_${Buffer.alloc(32, 5).toString('base64')}`;
 
 export interface SeededSearch {
   readonly id: Uuid;
+  readonly clientId: Uuid;
   readonly number: number;
   readonly snapshotId: Uuid;
 }
@@ -37,7 +38,7 @@ export async function seedSearch(database: Database): Promise<SeededSearch> {
   );
   const snapshotId = timeOrderedUuid(new Date());
   await insertSnapshots(database, [{ id: snapshotId, document: DOCUMENT }]);
-  return { id, number: (rows[0] as { number: number }).number, snapshotId };
+  return { id, clientId, number: (rows[0] as { number: number }).number, snapshotId };
 }
 
 /** One delivery for each entry of `endpoints`, in that order; committed, not published. */
@@ -57,7 +58,7 @@ export async function seedDeliveries(
       channel: 'match' as const,
       kind: 'property.ad.create' as const,
       endpoint,
-      endpointKey: endpointKeyOf(endpoint),
+      endpointKey: endpointKeyOf(search.clientId, endpoint),
       head: bodyHead({ kind: 'property.ad.create', field: null }, search.id, matchId, match),
       snapshotId: search.snapshotId,
       traceparent: null,

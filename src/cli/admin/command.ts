@@ -1,7 +1,7 @@
 /** What a command of `vigie admin` is, and how its arguments are read. */
 
 import { type ParseArgsConfig, parseArgs } from 'node:util';
-import { endpointKeyOf } from '../../domain/delivery.ts';
+import { urlKeyOf } from '../../domain/endpoint.ts';
 import type { AdminClient } from './client.ts';
 
 export interface Command {
@@ -101,9 +101,9 @@ export function named(collection: string, id: string): string {
   return id === '' || id.startsWith(`${collection}/`) ? id : `${collection}/${id}`;
 }
 
-/** An endpoint may be given by its URL too. */
+/** An endpoint may be given by its URL too: then of every client that names it. */
 export function endpointNamed(id: string): string {
-  return /^https?:\/\//.test(id) ? `endpoints/${endpointKeyOf(id)}` : named('endpoints', id);
+  return /^https?:\/\//.test(id) ? `endpoints/${urlKeyOf(id)}` : named('endpoints', id);
 }
 
 export function valued(value: string, summary: string): Option {

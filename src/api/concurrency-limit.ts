@@ -1,0 +1,41 @@
+/**
+ * How many requests of a kind may be under way at once, of a client and of all: for what holds something scarce for as
+ * long as somebody else pleases. Who comes when there is no room is told to come again, and never waits here.
+ */
+
+import type { Uuid } from '../domain/ids.ts';
+import { Problem } from './problem.ts';
+
+export interface ConcurrencyBounds {
+  readonly perClientMax: number;
+  readonly allMax: number;
+  /** Told to who is refused. */
+  readonly retryAfterSeconds: number;
+}
+
+export type ConcurrencyLimit = <T>(clientId: Uuid, work: () => Promise<T>) => Promise<T>;
+
+/** What it returns does `work`, or throws a 429 `Problem`. `what` is the subject of its sentence, in the plural. */
+export function createConcurrencyLimit(what: string, bounds: ConcurrencyBounds): ConcurrencyLimit {
+  const { perClientMax, allMax, retryAfterSeconds } = bounds;
+  const byClient = new Map<Uuid, number>();
+  let all = 0;
+  return async (clientId, work) => {
+    const own = byClient.get(clientId) ?? 0;
+    if (own >= perClientMax || all >= allMax) {
+      const bound = own >= perClientMax ? `${perClientMax} of a client` : `${allMax} in all`;
+      const headers = { 'Retry-After': String(retryAfterSeconds) };
+      throw new Problem(429, `too many ${what} at once: ${bound} may be under way`, { headers });
+    }
+    byClient.set(clientId, own + 1);
+    all += 1;
+    try {
+      return await work();
+    } finally {
+      all -= 1;
+      const left = (byClient.get(clientId) ?? 1) - 1;
+      if (left === 0) byClient.delete(clientId);
+      else byClient.set(clientId, left);
+    }
+  };
+}

@@ -1,0 +1,42 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { endpointKeyOf, partiesOf, urlKeyOf, urlKeyOfKey } from '../src/domain/endpoint.ts';
+
+const CLIENT = 'c11e2700-0000-4000-8000-000000000001';
+const NEIGHBOUR = 'c11e2700-0000-4000-8000-000000000002';
+const URLS = [
+  'https://a.example/1',
+  'https://a.example/2',
+  'https://a.example:8443/1',
+  'https://a.example/1?x',
+  'https://b.example/1',
+];
+
+test('an endpoint is a client and its whole URL, in 32 hexadecimal digits', () => {
+  const keys = [CLIENT, NEIGHBOUR].flatMap((client) => URLS.map((url) => endpointKeyOf(client, url)));
+  assert.equal(new Set(keys).size, 2 * URLS.length);
+  for (const key of keys) assert.match(key, /^[0-9a-f]{32}$/);
+  assert.equal(endpointKeyOf(CLIENT, 'https://a.example/1'), keys[0]);
+});
+
+test('a key tells the URL as every client names it, as older versions did', () => {
+  for (const url of URLS) {
+    assert.equal(urlKeyOfKey(endpointKeyOf(CLIENT, url)), urlKeyOf(url));
+    assert.equal(urlKeyOfKey(urlKeyOf(url)), urlKeyOf(url));
+  }
+  assert.equal(urlKeyOf('https://a.example/1'), 'd817b80f9a5befb9');
+});
+
+test('a key tells who takes turns: the client, and the host whatever its port and path', () => {
+  const [first, ...others] = URLS.map((url) => partiesOf(endpointKeyOf(CLIENT, url)));
+  assert.deepEqual(
+    others.map(({ client, host }) => [client === first?.client, host === first?.host]),
+    [
+      [true, true],
+      [true, true],
+      [true, true],
+      [true, false],
+    ],
+  );
+  assert.notEqual(partiesOf(endpointKeyOf(NEIGHBOUR, 'https://a.example/1')).client, first?.client);
+});

@@ -1,0 +1,194 @@
+/** Clients that name the same URL or host: none delays another, sees another's backlog, or is paused for another. */
+
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { endpointKeyOf, urlKeyOf } from '../../src/domain/endpoint.ts';
+import { createApiKey } from '../../src/store/clients.ts';
+import { pauseEndpoint, readEndpointHealth, resumeEndpoint } from '../../src/store/endpoints.ts';
+import { readOperatorEndpoint } from '../../src/store/endpoints-admin.ts';
+import { startTestApi } from '../support/api.ts';
+import { countOpen, openDeliveryStage } from '../support/courier.ts';
+import { publishSeeded, seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
+import { until } from '../support/until.ts';
+import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts';
+
+const SLOTS = 16;
+
+test('a client that names the URL of another does not stand before it', async (t) => {
+  const receiver = await startWebhookReceiver(t);
+  const hook = receiver.urlOf('/hook');
+  const stage = await openDeliveryStage(t, {
+    retryDelayMs: 60_000,
+    attemptTimeoutMs: 60_000,
+    attemptsInFlightMax: SLOTS,
+  });
+  const release = gate(receiver, '/hook');
+  const [flooding, neighbour] = [await seedSearch(stage.database), await seedSearch(stage.database)];
+  const flood = await seedDeliveries(stage.database, flooding, Array<string>(400).fill(hook));
+  const [own] = await seedDeliveries(stage.database, neighbour, [hook]);
+  await publishSeeded(stage.broker, [...flood, ...(own ? [own] : [])]);
+  await stage.start();
+  const parked = async () =>
+    (await stage.database.query(`select count(*)::integer as count from deliveries where state = 'parked'`)).rows[0];
+  // The flood has been pulled: what has no room here lies in the table.
+  await until(parked, ({ count }) => count > 300);
+  release();
+  await receiver.until((posts) => posts.some(({ id }) => id === own?.id));
+  const before = receiver.posts.findIndex(({ id }) => id === own?.id);
+  assert.ok(before <= 2 * SLOTS, `${before} of the other client's posts went before`);
+  await stage.untilAllEnded();
+});
+
+test('one client with very many URLs on a host does not stand before its neighbour there', async (t) => {
+  const receiver = await startWebhookReceiver(t);
+  const stage = await openDeliveryStage(t, {
+    retryDelayMs: 60_000,
+    attemptTimeoutMs: 60_000,
+    attemptsInFlightMax: SLOTS,
+  });
+  const [flooding, neighbour] = [await seedSearch(stage.database), await seedSearch(stage.database)];
+  const urls = Array.from({ length: 2_000 }, (_, position) => receiver.urlOf(`/hooks/${position}`));
+  const releases = urls.slice(0, 4 * SLOTS).map((url) => gate(receiver, new URL(url).pathname));
+  const flood = await seedDeliveries(stage.database, flooding, urls);
+  const [own] = await seedDeliveries(stage.database, neighbour, [receiver.urlOf('/neighbour')]);
+  await publishSeeded(stage.broker, [...flood, ...(own ? [own] : [])]);
+  const courier = await stage.start();
+  // The flood's first attempts hang; whatever they hold, something is left for another client.
+  await until(
+    async () => courier.inFlight,
+    (count) => count >= 2_000 - SLOTS,
+  );
+  await receiver.until((posts) => posts.some(({ path }) => path === '/neighbour'));
+  assert.ok(receiver.posts.length <= SLOTS, 'nothing else could start meanwhile');
+  for (const release of releases) release();
+  await stage.untilAllEnded();
+});
+
+test('health and backlog are the own client’s, also where an older version recorded them for all', async (t) => {
+  const api = await startTestApi(t);
+  const hook = 'https://shared.example.com/hook';
+  const [flooding, own] = [await seedSearch(api.database), await seedSearch(api.database)];
+  const { key } = await createApiKey(api.database, own.clientId, 'own');
+  await seedDeliveries(api.database, flooding, Array<string>(40).fill(hook));
+  await seedDeliveries(api.database, own, [hook, hook]);
+  const former = await seedDeliveries(api.database, flooding, Array<string>(5).fill(hook));
+  await api.database.query(`update deliveries set endpoint_key = $1 where id = any($2::uuid[])`, [
+    urlKeyOf(hook),
+    former.map(({ id }) => id),
+  ]);
+  const health = { failure_streak: 3, last_error: 'timeout', last_failure_at: new Date() };
+  for (const endpointKey of [urlKeyOf(hook), endpointKeyOf(flooding.clientId, hook)]) {
+    await api.database.query(
+      'insert into endpoints (key, url, failure_streak, last_error, last_failure_at) values ($1, $2, $3, $4, $5)',
+      [endpointKey, hook, ...Object.values(health)],
+    );
+  }
+  const read = async () => {
+    const { body } = await api.call('GET', `/searches/${own.id}/deliveries`, undefined, { key });
+    return body['hydra:member'][0].endpointHealth;
+  };
+  assert.equal(await read(), null, 'nothing was ever sent there for this client');
+  await api.database.query('insert into endpoints (key, url, last_success_at) values ($1, $2, now())', [
+    endpointKeyOf(own.clientId, hook),
+    hook,
+  ]);
+  const { state, failureStreak, backlog, lastError } = await read();
+  assert.deepEqual(
+    { state, failureStreak, backlog, lastError },
+    {
+      state: 'healthy',
+      failureStreak: 0,
+      backlog: 2,
+      lastError: null,
+    },
+  );
+});
+
+test('an operator pauses a URL for every client, or one client’s endpoint alone', async (t) => {
+  const receiver = await startWebhookReceiver(t);
+  const stage = await openDeliveryStage(t, { retryDelayMs: 60_000 });
+  const hook = receiver.urlOf('/hook');
+  const [one, other] = [await seedSearch(stage.database), await seedSearch(stage.database)];
+  const send = async () => {
+    for (const search of [one, other]) {
+      await publishSeeded(stage.broker, await seedDeliveries(stage.database, search, [hook]));
+    }
+  };
+  const open = (count: number) =>
+    until(
+      () => countOpen(stage.database),
+      (left) => left === count,
+    );
+  await pauseEndpoint(stage.database, endpointKeyOf(one.clientId, hook), hook);
+  await send();
+  await stage.start();
+  await open(1);
+  assert.equal(receiver.posts.length, 1);
+  await pauseEndpoint(stage.database, urlKeyOf(hook), hook);
+  await send();
+  const parked = async () =>
+    (await stage.database.query(`select count(*)::integer as count from deliveries where state = 'parked'`)).rows[0];
+  await until(parked, ({ count }) => count === 3);
+  const keys = [one, other].map(({ clientId }) => endpointKeyOf(clientId, hook));
+  const health = await readEndpointHealth(stage.database, keys);
+  assert.deepEqual(health.map(({ state, backlog }) => [state, backlog]).toSorted(), [
+    ['paused', 1],
+    ['paused', 2],
+  ]);
+  const shown = await readOperatorEndpoint(stage.database, urlKeyOf(hook));
+  assert.deepEqual([shown?.openCount, shown?.pausedAt === null], [3, false]);
+  assert.equal(await resumeEndpoint(stage.database, urlKeyOf(hook)), true);
+  await open(0);
+  assert.equal(receiver.posts.length, 4);
+  assert.equal(await resumeEndpoint(stage.database, urlKeyOf(hook)), false);
+});
+
+test('what an older version recorded, published and paused goes on under its key', async (t) => {
+  const receiver = await startWebhookReceiver(t);
+  const stage = await openDeliveryStage(t, { retryDelayMs: 60_000 });
+  const hook = receiver.urlOf('/hook');
+  const search = await seedSearch(stage.database);
+  const recorded = await seedDeliveries(stage.database, search, [hook, hook]);
+  await stage.database.query('update deliveries set endpoint_key = $1', [urlKeyOf(hook)]);
+  await pauseEndpoint(stage.database, urlKeyOf(hook), hook);
+  const addresses = recorded.map(({ id }) => ({ id, endpointKey: urlKeyOf(hook) }));
+  await publishSeeded(stage.broker, [...addresses, ...(await seedDeliveries(stage.database, search, [hook]))]);
+  await stage.start();
+  const parked = async () =>
+    (await stage.database.query(`select count(*)::integer as count from deliveries where state = 'parked'`)).rows[0];
+  await until(parked, ({ count }) => count === 3);
+  assert.equal(receiver.posts.length, 0);
+  await resumeEndpoint(stage.database, urlKeyOf(hook));
+  await stage.untilAllEnded();
+  assert.equal(receiver.posts.length, 3);
+});
+
+test('a pause that stands at the upgrade is said again for every client that names the URL', async (t) => {
+  const { database } = await startTestApi(t);
+  const urls = ['https://Hooks.Example.com:8443/x?y', 'https://[2a00:1450::1]/'];
+  const [recipient, listener] = [await seedSearch(database), await seedSearch(database)];
+  for (const url of urls) await pauseEndpoint(database, urlKeyOf(url), url);
+  await database.query('update searches set endpoint_recipient = $2 where number = $1', [recipient.number, urls[0]]);
+  await database.query('update searches set event_endpoint = $2 where number = $1', [listener.number, urls[1]]);
+  const migration = new URL('../../src/store/migrations/0005_client-endpoints.sql', import.meta.url);
+  await database.query(readFileSync(migration, 'utf8'));
+  const { rows } = await database.query('select key from endpoints where paused_at is not null and length(key) = 32');
+  assert.deepEqual(
+    new Set(rows.map(({ key }) => key)),
+    new Set([
+      endpointKeyOf(recipient.clientId, urls[0] as string),
+      endpointKeyOf(listener.clientId, urls[1] as string),
+    ]),
+  );
+});
+
+/** Posts to `path` are answered once what it returns is called. */
+function gate(receiver: WebhookReceiver, path: string): () => void {
+  let release: () => void = () => undefined;
+  const opened = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  receiver.script(path, { type: 'gated', gate: opened, status: 200 });
+  return release;
+}
