@@ -77,6 +77,7 @@ const settings = z.object({
   VIGIE_RETENTION_DELIVERIES_DAYS: integer(0, DAYS_MAX),
   VIGIE_RETENTION_EXPIRED_DAYS: integer(0, DAYS_MAX),
   VIGIE_RETENTION_DEAD_LETTERS_DAYS: integer(0, DAYS_MAX),
+  VIGIE_DRAIN_ANNOUNCE_MS: integer(0, HOUR_MS),
   VIGIE_DRAIN_TIMEOUT_MS: integer(1, HOUR_MS),
   VIGIE_LOG_LEVEL: z.enum(
     ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'],
@@ -139,6 +140,7 @@ export function readConfig(environment: Environment = process.env, defaults: Env
       expired: setting.VIGIE_RETENTION_EXPIRED_DAYS,
       deadLetters: setting.VIGIE_RETENTION_DEAD_LETTERS_DAYS,
     }),
+    drainAnnounceMs: setting.VIGIE_DRAIN_ANNOUNCE_MS,
     drainTimeoutMs: setting.VIGIE_DRAIN_TIMEOUT_MS,
     logLevel: setting.VIGIE_LOG_LEVEL,
     /** Names with our prefix that no setting has: misspelt, or put there by an orchestrator. Worth a warning. */

@@ -31,8 +31,13 @@ export interface Daemon {
   end(signal: NodeJS.Signals): Promise<number | null>;
 }
 
-/** Resolves when the daemon says it is ready; rejects with its output when it ends before. */
-export async function startDaemon(cleanup: Cleanup, servers: TestServers, settings: Settings = {}): Promise<Daemon> {
+/** Resolves when the daemon says it is ready; rejects with its output when it ends before. `onStarting`: its first word. */
+export async function startDaemon(
+  cleanup: Cleanup,
+  servers: TestServers,
+  settings: Settings = {},
+  onStarting: (daemon: ChildProcess) => void = () => undefined,
+): Promise<Daemon> {
   const daemon = spawnVigie(['serve'], environmentOf(servers, settings));
   cleanup.after(async () => {
     if (daemon.exitCode === null && daemon.signalCode === null) daemon.kill('SIGKILL');
@@ -45,6 +50,7 @@ export async function startDaemon(cleanup: Cleanup, servers: TestServers, settin
     createInterface({ input: daemon.stdout as NodeJS.ReadableStream }).on('line', (line) => {
       const entry = JSON.parse(line) as Record<string, unknown>;
       log.push(entry);
+      if (entry.message === 'starting') onStarting(daemon);
       if (entry.message === 'ready') resolve(entry);
     });
   });
@@ -111,6 +117,7 @@ function environmentOf(servers: TestServers, settings: Settings): Settings {
     VIGIE_ADMIN_PORT: '0',
     VIGIE_ADMIN_TOKEN: ADMIN_TOKEN,
     VIGIE_ALLOW_PRIVATE_ENDPOINTS: 'true',
+    VIGIE_DRAIN_ANNOUNCE_MS: '100',
     ...settings,
   };
 }
