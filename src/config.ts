@@ -35,6 +35,20 @@ function url(...protocols: string[]) {
   return z.string().refine((value) => URL.canParse(value) && protocols.includes(new URL(value).protocol), message);
 }
 
+/** Servers of one cluster take the same credentials; the client library sends one set to all. */
+const natsServers = z.string().superRefine((value, context) => {
+  const urls = value.split(',').map((each) => each.trim());
+  if (!urls.every((each) => url('nats:', 'tls:').safeParse(each).success)) {
+    context.addIssue('must be URLs that start with nats:// or tls://, with commas between them');
+    return;
+  }
+  const named = urls.map((each) => new URL(each)).filter(({ username }) => username !== '');
+  if (new Set(named.map(({ username, password }) => `${username}:${password}`)).size > 1) {
+    context.addIssue('must name the same user for all servers');
+  }
+  if (new Set(urls.map((each) => new URL(each).protocol)).size > 1) context.addIssue('must not mix nats:// and tls://');
+});
+
 const roles = z.string().transform((value, context): readonly Role[] => {
   const names = value.split(',').map((name) => name.trim());
   const unknown = names.filter((name) => !ROLES.includes(name as Role));
@@ -48,7 +62,8 @@ const DAYS_MAX = 36_500;
 
 const settings = z.object({
   DATABASE_URL: optional(url('postgres:', 'postgresql:')),
-  NATS_URL: optional(url('nats:', 'tls:')),
+  NATS_URL: optional(natsServers),
+  VIGIE_NATS_REPLICAS: integer(1, 5),
   NATS_SERVER_BIN: path,
   VIGIE_DATA_DIR: path,
   VIGIE_CACHE_DIR: path,
@@ -105,6 +120,7 @@ export function readConfig(environment: Environment = process.env, defaults: Env
   return Object.freeze({
     databaseUrl: setting.DATABASE_URL,
     natsUrl: setting.NATS_URL,
+    natsReplicas: setting.VIGIE_NATS_REPLICAS,
     natsServerBin: setting.NATS_SERVER_BIN,
     dataDir: setting.VIGIE_DATA_DIR,
     cacheDir: setting.VIGIE_CACHE_DIR,

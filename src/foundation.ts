@@ -1,6 +1,7 @@
 /** Opens what every role stands on: the servers, the connections to them, and this instance among the others. */
 
 import { connectBroker } from './broker/connection.ts';
+import { untilElected } from './broker/topology.ts';
 import type { Config } from './config.ts';
 import { openServers } from './embedded/servers.ts';
 import type { Log } from './log.ts';
@@ -62,10 +63,12 @@ async function openParts(
   closing('database of the pipeline', () => pipelineDatabase.end());
   const broker = await connectBroker({
     url: natsUrl,
+    replicas: config.natsReplicas,
     name: `vigie ${VERSION}`,
     onStatus: (status, detail) => log.warn({ status, detail }, 'connection to NATS'),
   });
   closing('broker', () => broker.close());
+  await untilElected(broker);
   const clock = () => new Date();
   const presence = await startPresence({ broker, database, roles: config.roles, version: VERSION, clock, onTrouble });
   closing('presence', () => presence.stop());
