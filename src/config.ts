@@ -35,19 +35,35 @@ function url(...protocols: string[]) {
   return z.string().refine((value) => URL.canParse(value) && protocols.includes(new URL(value).protocol), message);
 }
 
+/** One server or several, `postgres://user@host1:5432,host2:5432/name`; the store reads them. */
+const databaseUrl = z.string().refine((value) => {
+  const [, before = value, hosts = '', after = ''] = /^(\w+:\/\/(?:[^/?]*@)?)([^/?]*)(.*)$/s.exec(value) ?? [];
+  return hosts
+    .split(',')
+    .every((host) => url('postgres:', 'postgresql:').safeParse(`${before}${host}${after}`).success);
+}, 'must be a URL that starts with postgres:// or postgresql://, with commas between several hosts');
+
 /** Servers of one cluster take the same credentials; the client library sends one set to all. */
-const natsServers = z.string().superRefine((value, context) => {
-  const urls = value.split(',').map((each) => each.trim());
-  if (!urls.every((each) => url('nats:', 'tls:').safeParse(each).success)) {
-    context.addIssue('must be URLs that start with nats:// or tls://, with commas between them');
-    return;
-  }
-  const named = urls.map((each) => new URL(each)).filter(({ username }) => username !== '');
-  if (new Set(named.map(({ username, password }) => `${username}:${password}`)).size > 1) {
-    context.addIssue('must name the same user for all servers');
-  }
-  if (new Set(urls.map((each) => new URL(each).protocol)).size > 1) context.addIssue('must not mix nats:// and tls://');
-});
+const natsServers = z
+  .string()
+  .refine(
+    (value) => urlsOf(value).every((each) => url('nats:', 'tls:').safeParse(each).success),
+    'must be URLs that start with nats:// or tls://, with commas between them',
+  )
+  .refine((value) => isOne(value, ({ username, password }) => username && `${username}:${password}`), {
+    message: 'must name the same user for all servers',
+  })
+  .refine((value) => isOne(value, ({ protocol }) => protocol), 'must not mix nats:// and tls://');
+
+function urlsOf(value: string): readonly string[] {
+  return value.split(',').map((each) => each.trim());
+}
+
+/** Whether all URLs that have it have the same. Those that are none have been told already. */
+function isOne(value: string, part: (url: URL) => string): boolean {
+  const urls = urlsOf(value).filter((each) => URL.canParse(each));
+  return new Set(urls.map((each) => part(new URL(each))).filter((each) => each !== '')).size <= 1;
+}
 
 const roles = z.string().transform((value, context): readonly Role[] => {
   const names = value.split(',').map((name) => name.trim());
@@ -61,7 +77,7 @@ const HOUR_MS = 3_600_000;
 const DAYS_MAX = 36_500;
 
 const settings = z.object({
-  DATABASE_URL: optional(url('postgres:', 'postgresql:')),
+  DATABASE_URL: optional(databaseUrl),
   NATS_URL: optional(natsServers),
   VIGIE_NATS_REPLICAS: integer(1, 5),
   NATS_SERVER_BIN: path,

@@ -16,6 +16,7 @@ import { loadReference } from './reference/communes.ts';
 import type { Shutdown } from './shutdown.ts';
 import { readCommuneCoordinates } from './store/commune-coordinates.ts';
 import { migrate, openDatabase } from './store/database.ts';
+import { checkSessions } from './store/session-check.ts';
 import { createTroubles } from './troubles.ts';
 import { VERSION } from './version.ts';
 
@@ -51,7 +52,6 @@ async function openParts(
   const metrics = createMetrics(VERSION);
   const troubles = createTroubles(log);
   const { onTrouble } = troubles;
-  await migrate(databaseUrl);
   const connecting = {
     url: databaseUrl,
     connectionsMax: config.databaseConnectionsMax,
@@ -59,6 +59,8 @@ async function openParts(
   };
   const database = openDatabase(connecting);
   closing('database', () => database.end());
+  await checkSessions(database);
+  await migrate(databaseUrl);
   const pipelineDatabase = openDatabase({ ...connecting, plans: 'pipeline' });
   closing('database of the pipeline', () => pipelineDatabase.end());
   const broker = await connectBroker({

@@ -45,6 +45,7 @@ const CONNECT_TIMEOUT_MS = 3_000;
 /** A cluster that has just lost a server chooses another leader of JetStream: seconds, more on a busy machine. */
 const ELECTION_MAX_MS = 30_000;
 const LOOK_AGAIN_MS = 500;
+const SILENCE: string = ErrorCode.Timeout;
 
 /** Rejects when no server can be reached, the credentials are refused or there is no JetStream. */
 export async function connectBroker(options: BrokerOptions): Promise<Broker> {
@@ -111,7 +112,7 @@ export async function onceElected<T>(ask: () => Promise<T>): Promise<T> {
 
 /** JetStream's 10008, "temporarily unavailable", and silence: a server that waits for its leader gives no answer. */
 function isElection(error: unknown): boolean {
-  return error instanceof NatsError && (error.api_error?.err_code === 10_008 || error.code === ErrorCode.Timeout);
+  return error instanceof NatsError && (error.api_error?.err_code === 10_008 || error.code === SILENCE);
 }
 
 async function followStatus(connection: NatsConnection, onStatus: BrokerOptions['onStatus']): Promise<void> {

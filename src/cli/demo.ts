@@ -164,7 +164,7 @@ async function call<T>(service: Service, key: string, method: string, path: stri
 function showWhereToLook(service: Service, key: string, dataDir: string): void {
   print(`  API         ${service.apiUrl}`);
   print(`  health      ${service.operationsUrl}/readyz    metrics ${service.operationsUrl}/metrics`);
-  print(`  servers     NATS ${new URL(service.natsUrl).host}, PostgreSQL ${new URL(service.databaseUrl).host}`);
+  print(`  servers     NATS ${hostsOf(service.natsUrl)}, PostgreSQL ${hostsOf(service.databaseUrl)}`);
   print(`  API key     ${key}`);
   print(`  operators   VIGIE_DATA_DIR=${dataDir} npm run -s vigie -- admin status --address ${service.adminAddress}`);
   print(`  documents   ${service.apiUrl}/docs`);
@@ -173,6 +173,11 @@ function showWhereToLook(service: Service, key: string, dataDir: string): void {
   print();
   for (const { title } of DEMO_SEARCHES) print(`  search      ${title}`);
   print();
+}
+
+/** Of one server or several, without credentials. */
+function hostsOf(urls: string): string {
+  return urls.replaceAll(/\w+:\/\/(?:[^@/,]*@)?/g, '').replace(/[/?].*$/, '');
 }
 
 async function crawlUntil(

@@ -93,7 +93,7 @@ test('a webhook test under way is answered before the daemon ends', async (t) =>
   const query = new URLSearchParams({ endpoint: receiver.urlOf('/slow'), eventType: 'ad.update.price' });
   const tested = restClient(daemon, key).request<{ delivery: { delivered: boolean } }>(
     'GET',
-    `/webhook-tester?${query}`,
+    `/webhook-tester?${query.toString()}`,
   );
   await receiver.until((posts) => posts.length === 1);
   const ended = daemon.end('SIGTERM');
