@@ -35,6 +35,36 @@ function url(...protocols: string[]) {
   return z.string().refine((value) => URL.canParse(value) && protocols.includes(new URL(value).protocol), message);
 }
 
+/** One server or several, `postgres://user@host1:5432,host2:5432/name`; the store reads them. */
+const databaseUrl = z.string().refine((value) => {
+  const [, before = value, hosts = '', after = ''] = /^(\w+:\/\/(?:[^/?]*@)?)([^/?]*)(.*)$/s.exec(value) ?? [];
+  return hosts
+    .split(',')
+    .every((host) => url('postgres:', 'postgresql:').safeParse(`${before}${host}${after}`).success);
+}, 'must be a URL that starts with postgres:// or postgresql://, with commas between several hosts');
+
+/** Servers of one cluster take the same credentials; the client library sends one set to all. */
+const natsServers = z
+  .string()
+  .refine(
+    (value) => urlsOf(value).every((each) => url('nats:', 'tls:').safeParse(each).success),
+    'must be URLs that start with nats:// or tls://, with commas between them',
+  )
+  .refine((value) => isOne(value, ({ username, password }) => username && `${username}:${password}`), {
+    message: 'must name the same user for all servers',
+  })
+  .refine((value) => isOne(value, ({ protocol }) => protocol), 'must not mix nats:// and tls://');
+
+function urlsOf(value: string): readonly string[] {
+  return value.split(',').map((each) => each.trim());
+}
+
+/** Whether all URLs that have it have the same. Those that are none have been told already. */
+function isOne(value: string, part: (url: URL) => string): boolean {
+  const urls = urlsOf(value).filter((each) => URL.canParse(each));
+  return new Set(urls.map((each) => part(new URL(each))).filter((each) => each !== '')).size <= 1;
+}
+
 const roles = z.string().transform((value, context): readonly Role[] => {
   const names = value.split(',').map((name) => name.trim());
   const unknown = names.filter((name) => !ROLES.includes(name as Role));
@@ -58,8 +88,9 @@ const HOUR_MS = 3_600_000;
 const DAYS_MAX = 36_500;
 
 const settings = z.object({
-  DATABASE_URL: optional(url('postgres:', 'postgresql:')),
-  NATS_URL: optional(url('nats:', 'tls:')),
+  DATABASE_URL: optional(databaseUrl),
+  NATS_URL: optional(natsServers),
+  VIGIE_NATS_REPLICAS: integer(1, 5),
   NATS_SERVER_BIN: path,
   VIGIE_DATA_DIR: path,
   VIGIE_CACHE_DIR: path,
@@ -89,6 +120,7 @@ const settings = z.object({
   VIGIE_RETENTION_DELIVERIES_DAYS: integer(0, DAYS_MAX),
   VIGIE_RETENTION_EXPIRED_DAYS: integer(0, DAYS_MAX),
   VIGIE_RETENTION_DEAD_LETTERS_DAYS: integer(0, DAYS_MAX),
+  VIGIE_DRAIN_ANNOUNCE_MS: integer(0, HOUR_MS),
   VIGIE_DRAIN_TIMEOUT_MS: integer(1, HOUR_MS),
   VIGIE_LOG_LEVEL: z.enum(
     ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'],
@@ -116,6 +148,7 @@ export function readConfig(environment: Environment = process.env, defaults: Env
   return Object.freeze({
     databaseUrl: setting.DATABASE_URL,
     natsUrl: setting.NATS_URL,
+    natsReplicas: setting.VIGIE_NATS_REPLICAS,
     natsServerBin: setting.NATS_SERVER_BIN,
     dataDir: setting.VIGIE_DATA_DIR,
     cacheDir: setting.VIGIE_CACHE_DIR,
@@ -152,6 +185,7 @@ export function readConfig(environment: Environment = process.env, defaults: Env
       expired: setting.VIGIE_RETENTION_EXPIRED_DAYS,
       deadLetters: setting.VIGIE_RETENTION_DEAD_LETTERS_DAYS,
     }),
+    drainAnnounceMs: setting.VIGIE_DRAIN_ANNOUNCE_MS,
     drainTimeoutMs: setting.VIGIE_DRAIN_TIMEOUT_MS,
     logLevel: setting.VIGIE_LOG_LEVEL,
     /** Names with our prefix that no setting has: misspelt, or put there by an orchestrator. Worth a warning. */

@@ -9,7 +9,7 @@ import { VERSION } from './version.ts';
 import { createSender, type Sender } from './webhooks/sender.ts';
 
 export async function openDelivery(parts: Parts): Promise<void> {
-  const { config, metrics, pipelineDatabase, broker, documents, observers, presence, closing, onFailure, onTrouble } =
+  const { config, metrics, pipelineDatabase, broker, documents, observers, presence, draining, onFailure, onTrouble } =
     parts;
   const sender = openSender(parts);
   const valve = createValve();
@@ -28,7 +28,7 @@ export async function openDelivery(parts: Parts): Promise<void> {
     onFailure,
     onTrouble,
   });
-  closing('courier', () => courier.drain());
+  draining('courier', () => courier.drain());
   inFlight = () => courier.inFlight;
   measureStage(metrics, 'deliver', valve, inFlight);
   await openSweeper(parts, valve);
@@ -36,7 +36,7 @@ export async function openDelivery(parts: Parts): Promise<void> {
 
 /** It rests with the courier: what waits behind a paused one is not lost. */
 async function openSweeper(parts: Parts, courierValve: Valve): Promise<void> {
-  const { config, metrics, database, broker, observers, presence, closing, onTrouble } = parts;
+  const { config, metrics, database, broker, observers, presence, draining, onTrouble } = parts;
   const valve = createValve();
   await presence.addStage({ name: 'sweeper', valve, inFlight: () => 0 });
   measureStage(metrics, 'sweeper', valve, () => 0);
@@ -49,7 +49,7 @@ async function openSweeper(parts: Parts, courierValve: Valve): Promise<void> {
     onRepair: observers.onRepair,
     onTrouble,
   });
-  closing('sweeper', () => sweeper.stop());
+  draining('sweeper', () => sweeper.stop());
 }
 
 export function openSender({ config, closing }: Parts): Sender {

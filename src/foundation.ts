@@ -1,6 +1,7 @@
 /** Opens what every role stands on: the servers, the connections to them, and this instance among the others. */
 
 import { connectBroker } from './broker/connection.ts';
+import { untilElected } from './broker/topology.ts';
 import type { Config } from './config.ts';
 import { openServers } from './embedded/servers.ts';
 import type { Log } from './log.ts';
@@ -12,8 +13,10 @@ import { createActivityFeed } from './pipeline/activity.ts';
 import { createDocumentCache } from './pipeline/document-cache.ts';
 import { startPresence } from './pipeline/presence.ts';
 import { loadReference } from './reference/communes.ts';
+import type { Shutdown } from './shutdown.ts';
 import { readCommuneCoordinates } from './store/commune-coordinates.ts';
 import { migrate, openDatabase } from './store/database.ts';
+import { checkSessions } from './store/session-check.ts';
 import { createTroubles } from './troubles.ts';
 import { VERSION } from './version.ts';
 
@@ -25,14 +28,14 @@ export interface Foundation {
   readonly failed: Promise<string>;
 }
 
-export async function openFoundation(config: Config, log: Log, closing: Parts['closing']): Promise<Foundation> {
+export async function openFoundation(config: Config, log: Log, shutdown: Shutdown): Promise<Foundation> {
   const servers = await openServers(config, (line) => log.debug({ line }, 'embedded server'));
-  closing('servers', servers.stop);
+  shutdown.closing('servers', servers.stop);
   let fail: (reason: string) => void = () => undefined;
   const actorFailed = new Promise<string>((resolve) => {
     fail = resolve;
   });
-  const parts = await openParts(config, log, closing, servers, fail);
+  const parts = await openParts(config, log, shutdown, servers, fail);
   const { databaseUrl, natsUrl } = servers;
   return { parts, databaseUrl, natsUrl, failed: Promise.race([servers.lost, actorFailed]) };
 }
@@ -41,14 +44,14 @@ export async function openFoundation(config: Config, log: Log, closing: Parts['c
 async function openParts(
   config: Config,
   log: Log,
-  closing: Parts['closing'],
+  shutdown: Shutdown,
   { databaseUrl, natsUrl }: { readonly databaseUrl: string; readonly natsUrl: string },
   fail: (reason: string) => void,
 ): Promise<Parts> {
+  const { ending, draining, closing } = shutdown;
   const metrics = createMetrics(VERSION);
   const troubles = createTroubles(log);
   const { onTrouble } = troubles;
-  await migrate(databaseUrl);
   const connecting = {
     url: databaseUrl,
     connectionsMax: config.databaseConnectionsMax,
@@ -56,21 +59,26 @@ async function openParts(
   };
   const database = openDatabase(connecting);
   closing('database', () => database.end());
+  await checkSessions(database);
+  await migrate(databaseUrl);
   const pipelineDatabase = openDatabase({ ...connecting, plans: 'pipeline' });
   closing('database of the pipeline', () => pipelineDatabase.end());
   const broker = await connectBroker({
     url: natsUrl,
+    replicas: config.natsReplicas,
     name: `vigie ${VERSION}`,
     onStatus: (status, detail) => log.warn({ status, detail }, 'connection to NATS'),
   });
   closing('broker', () => broker.close());
+  await untilElected(broker);
   const clock = () => new Date();
   const presence = await startPresence({ broker, database, roles: config.roles, version: VERSION, clock, onTrouble });
   closing('presence', () => presence.stop());
   const coordinates = await readCommuneCoordinates(database);
   const feed = createActivityFeed({ broker, database, instanceId: presence.id });
   return {
-    ...{ config, log, metrics, database, pipelineDatabase, broker, feed, presence, closing, onTrouble },
+    ...{ config, log, metrics, database, pipelineDatabase, broker, feed, presence, onTrouble },
+    ...{ ending, draining, closing, announced: announcement(ending, config.drainAnnounceMs) },
     documents: createDocumentCache(pipelineDatabase),
     reference: await loadReference({ nearest: createCommuneLocator, coordinates }),
     observers: createObservers(metrics, log, feed),
@@ -80,4 +88,12 @@ async function openParts(
       if (failure.isFinal) fail(`actor ${failure.actor}: ${failure.error.message}`);
     },
   };
+}
+
+/** The time runs from when the end begins. */
+function announcement(ending: AbortSignal, announceMs: number): () => Promise<void> {
+  const announced = new Promise<void>((resolve) => {
+    ending.addEventListener('abort', () => setTimeout(resolve, announceMs), { once: true });
+  });
+  return () => announced;
 }

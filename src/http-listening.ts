@@ -1,13 +1,20 @@
-/** Listening and closing of HTTP servers. */
+/** HTTP servers from the first connection to the last: listening, saying farewell, closing. */
 
-import type { Server } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** Resolves with the URL; rejects when the port is taken. */
+/**
+ * Resolves with the URL; rejects when the port is taken. Once `ending` is aborted every answer ends its connection, so
+ * that clients who keep theirs look for another instance.
+ */
 export function listen(
   server: Server,
   { host, port }: { readonly host: string; readonly port: number },
+  ending: AbortSignal,
 ): Promise<string> {
+  const sayFarewell = (_: IncomingMessage, response: ServerResponse): void =>
+    void response.setHeader('Connection', 'close');
+  ending.addEventListener('abort', () => server.prependListener('request', sayFarewell), { once: true });
   return new Promise((resolve, reject) => {
     server.once('error', reject);
     server.listen(port, host, () => {
@@ -17,10 +24,40 @@ export function listen(
   });
 }
 
-/** Answers what was asked already; idle keep-alive connections are closed at once. */
-export function closeServer(server: Server): Promise<void> {
-  return new Promise((resolve) => {
+/** A client that neither ends its request nor reads its answer has this long. */
+const SLOW_CLIENT_MAX_MS = 5_000;
+const LOOK_EVERY_MS = 50;
+/** For the answers that came last to reach their clients. */
+const LAST_ANSWERS_MS = 250;
+
+/**
+ * Refuses new connections, answers what was asked already, and resolves when the last connection has ended. Those on
+ * which nothing is asked end at once. What is left when clients have had their time is cut off, though not before
+ * `lastWork` has resolved: the work that requests may wait for, bounded by its owner.
+ */
+export async function closeServer(server: Server, lastWork: () => Promise<unknown> = async () => null): Promise<void> {
+  const closed = new Promise<void>((resolve) => {
     server.close(() => resolve());
-    server.closeIdleConnections();
   });
+  // A connection whose last answer began before the farewell is idle only when that answer has ended.
+  const idle = setInterval(() => server.closeIdleConnections(), LOOK_EVERY_MS);
+  const isClosed = closed.then(() => true);
+  try {
+    if (await within(SLOW_CLIENT_MAX_MS, isClosed)) return;
+    await lastWork();
+    if (await within(LAST_ANSWERS_MS, isClosed)) return;
+    server.closeAllConnections();
+    await closed;
+  } finally {
+    clearInterval(idle);
+  }
+}
+
+/** False when `work` takes longer. */
+async function within(timeMs: number, work: Promise<boolean>): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined;
+  const timeout = new Promise<boolean>((resolve) => {
+    timer = setTimeout(() => resolve(false), timeMs);
+  });
+  return Promise.race([work, timeout]).finally(() => clearTimeout(timer));
 }

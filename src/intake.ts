@@ -22,7 +22,7 @@ import { changedSince } from './store/search-feed.ts';
 import { listSiteCategories } from './store/site-categories.ts';
 
 export async function openIntake(parts: Parts, databaseUrl: string): Promise<Matcher> {
-  const { log, metrics, database, broker, presence, closing, onTrouble } = parts;
+  const { log, metrics, database, broker, presence, draining, onTrouble } = parts;
   const medians = createMarketMedians();
   const matcher = await openMatcher(parts, medians);
   await ensureIntake(broker);
@@ -46,7 +46,7 @@ export async function openIntake(parts: Parts, databaseUrl: string): Promise<Mat
     },
     onTrouble,
   });
-  closing('intake', () => leadership.stop());
+  draining('intake', () => leadership.stop());
   measureStage(metrics, 'intake', valve, inFlight);
   measureRetention(metrics, database);
   presence.setIndex({ figures: () => indexFigures(matcher), rebuild: () => matcher.rebuild() });

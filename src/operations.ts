@@ -15,7 +15,7 @@ export interface Progress {
 
 /** Resolves with its URL. */
 export async function openOperations(parts: Parts, progress: Readonly<Progress>): Promise<string> {
-  const { config, log, metrics, database, pipelineDatabase, broker, closing } = parts;
+  const { config, log, metrics, database, pipelineDatabase, broker, ending, closing } = parts;
   measurePools(metrics, [database, pipelineDatabase]);
   measureStore(metrics, database);
   measureStreams(metrics, broker);
@@ -24,7 +24,11 @@ export async function openOperations(parts: Parts, progress: Readonly<Progress>)
       checks: {
         started: () => assertThat(progress.phase === 'ready', progress.phase),
         index: () => assertThat(progress.isIndexLoaded, 'not loaded yet'),
-        postgresql: async () => void (await database.query('select 1')),
+        async postgresql() {
+          // A load balancer must hear of the end at once, however long an answer would take.
+          assertThat(progress.phase !== 'draining', 'not asked any more');
+          await database.query('select 1');
+        },
         nats: () => assertThat(broker.isConnected(), 'not connected'),
       },
       metrics: () => metrics.registry.metrics(),
@@ -32,7 +36,7 @@ export async function openOperations(parts: Parts, progress: Readonly<Progress>)
       logger: log,
     }).callback(),
   );
-  const url = await listen(operations, config.operations);
+  const url = await listen(operations, config.operations, ending);
   closing('operations', () => closeServer(operations));
   return url;
 }

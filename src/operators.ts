@@ -14,7 +14,8 @@ import { VERSION } from './version.ts';
 
 /** Resolves with the address, `host:port`. */
 export async function openOperators(parts: Parts, matcher: Matcher | null): Promise<string> {
-  const { config, log, metrics, database, broker, reference, feed, presence, closing } = parts;
+  const { config, log, metrics, database, broker, reference, feed, presence } = parts;
+  const { ending, announced, draining } = parts;
   const { token, clientAuthorities } = config.admin;
   const isTokenNeeded = token === null && clientAuthorities === null;
   const server = await startAdminServer(
@@ -52,8 +53,9 @@ export async function openOperators(parts: Parts, matcher: Matcher | null): Prom
       onReplayed: (count) => metrics.replayed.inc(count),
     },
   );
-  closing('admin', async () => {
-    server.setServing(false);
+  ending.addEventListener('abort', () => server.setServing(false), { once: true });
+  draining('admin', async () => {
+    await announced();
     await server.stop();
   });
   return server.address;

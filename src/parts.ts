@@ -10,9 +10,11 @@ import type { ActivityFeed } from './pipeline/activity.ts';
 import type { DocumentCache } from './pipeline/document-cache.ts';
 import type { Presence } from './pipeline/presence.ts';
 import type { Reference } from './reference/communes.ts';
+import type { Shutdown } from './shutdown.ts';
 import type { DatabasePool } from './store/database.ts';
 
-export interface Parts {
+/** See `shutdown.ts` for the order in which parts end. */
+export interface Parts extends Pick<Shutdown, 'ending' | 'draining' | 'closing'> {
   readonly config: Config;
   readonly log: Log;
   readonly metrics: Metrics;
@@ -27,6 +29,6 @@ export interface Parts {
   readonly presence: Presence;
   readonly onFailure: (failure: ActorFailure) => void;
   readonly onTrouble: (what: string, error: Error) => void;
-  /** Registers what closes a part; the last opened closes first. */
-  readonly closing: (name: string, close: () => Promise<unknown>) => void;
+  /** Resolves when load balancers have had their time to hear that this process ends: it may refuse connections now. */
+  readonly announced: () => Promise<void>;
 }

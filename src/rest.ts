@@ -13,7 +13,8 @@ import { VERSION } from './version.ts';
 
 /** Resolves with its URL. */
 export async function openApi(parts: Parts, matcher: Matcher | null): Promise<string> {
-  const { config, log, database, broker, reference, observers, closing, onTrouble } = parts;
+  const { config, log, database, broker, reference, observers, onTrouble } = parts;
+  const { ending, announced, draining, closing } = parts;
   const points = createPointsOfInterest();
   const keeper = await keepPoints(database, points, onTrouble);
   closing('points of interest', () => keeper.stop());
@@ -41,7 +42,10 @@ export async function openApi(parts: Parts, matcher: Matcher | null): Promise<st
     }).callback(),
   );
   observers.observeRequests(api);
-  const url = await listen(api, config.api);
-  closing('api', () => closeServer(api));
+  const url = await listen(api, config.api, ending);
+  draining('api', async () => {
+    await announced();
+    await closeServer(api, sender.close);
+  });
   return url;
 }

@@ -1,6 +1,6 @@
 /**
- * The composition root: opens every part in order and closes them in reverse. `foundation.ts` opens what all roles
- * share; each role has a file of its own beside this one.
+ * The composition root: opens every part in order; `shutdown.ts` ends them. `foundation.ts` opens what all roles share;
+ * each role has a file of its own beside this one.
  */
 
 import type { Config, Role } from './config.ts';
@@ -10,8 +10,8 @@ import { openIntake } from './intake.ts';
 import type { Log } from './log.ts';
 import { openOperations, type Progress } from './operations.ts';
 import { openOperators } from './operators.ts';
-import type { Parts } from './parts.ts';
 import { openApi } from './rest.ts';
+import { createShutdown, type Shutdown } from './shutdown.ts';
 
 export interface Service {
   readonly databaseUrl: string;
@@ -23,53 +23,65 @@ export interface Service {
   readonly adminAddress: string | null;
   /** Resolves when the service cannot go on, with the reason. */
   readonly failed: Promise<string>;
-  /** Stops pulling, finishes what is in flight, closes. Rejects when that takes longer than the drain timeout. */
+  /**
+   * Says that it ends, stops pulling, finishes what is in flight, closes. Rejects when that takes longer than the drain
+   * timeout.
+   */
   stop(): Promise<void>;
 }
 
-export async function startService(config: Config, log: Log): Promise<Service> {
-  const closers: { readonly name: string; readonly close: () => Promise<unknown> }[] = [];
-  const closing: Parts['closing'] = (name, close) => closers.push({ name, close });
-  const closeAll = async (): Promise<void> => {
-    for (const { name, close } of closers.splice(0).reverse()) {
-      log.debug({ part: name }, 'closing');
-      await close();
-    }
+/**
+ * `ending`: aborted, it breaks the start off: what has been opened is closed in order, and this rejects with
+ * `StartBrokenOffError`.
+ */
+export async function startService(config: Config, log: Log, ending?: AbortSignal): Promise<Service> {
+  const shutdown = createShutdown(log);
+  const progress: Progress = { phase: 'starting', isIndexLoaded: !config.roles.includes('intake') };
+  const stop = (): Promise<void> => {
+    progress.phase = 'draining';
+    return shutdown.run(config.drainTimeoutMs);
   };
+  const opened = openAll(config, log, shutdown, progress);
   try {
-    return await openAll(config, log, closing, () => withinTime(closeAll(), config.drainTimeoutMs));
+    return { ...(await unlessAborted(opened, ending)), stop };
   } catch (error) {
-    await closeAll();
+    // The step that was under way ends by itself, unheard: what it needs is closed.
+    opened.catch(() => undefined);
+    await stop();
     throw error;
   }
 }
 
 /** Each part after those that it needs; the operations port comes early, to say how far the others are. */
-async function openAll(config: Config, log: Log, closing: Parts['closing'], stop: Service['stop']): Promise<Service> {
-  const { parts, ...foundation } = await openFoundation(config, log, closing);
+async function openAll(
+  config: Config,
+  log: Log,
+  shutdown: Shutdown,
+  progress: Progress,
+): Promise<Omit<Service, 'stop'>> {
+  const { parts, ...foundation } = await openFoundation(config, log, shutdown);
   const hasRole = (role: Role): boolean => config.roles.includes(role);
-  const progress: Progress = { phase: 'starting', isIndexLoaded: !hasRole('intake') };
   const operationsUrl = await openOperations(parts, progress);
   if (hasRole('deliver')) await openDelivery(parts);
   const matcher = hasRole('intake') ? await openIntake(parts, foundation.databaseUrl) : null;
   progress.isIndexLoaded = true;
   const apiUrl = hasRole('api') ? await openApi(parts, matcher) : null;
   const adminAddress = hasRole('admin') ? await openOperators(parts, matcher) : null;
-  progress.phase = 'ready';
-  closing('readiness', async () => {
-    progress.phase = 'draining';
-  });
-  return { ...foundation, apiUrl, operationsUrl, adminAddress, stop };
+  if (progress.phase === 'starting') progress.phase = 'ready';
+  return { ...foundation, apiUrl, operationsUrl, adminAddress };
 }
 
-async function withinTime(work: Promise<void>, timeoutMs: number): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const timeout = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`not closed within ${timeoutMs} ms`)), timeoutMs);
+/** The process was told to end before it was ready. */
+export class StartBrokenOffError extends Error {
+  readonly code = 'START_BROKEN_OFF';
+}
+
+function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined) return work;
+  return new Promise((resolve, reject) => {
+    const breakOff = (): void => reject(new StartBrokenOffError('told to end while starting'));
+    if (signal.aborted) breakOff();
+    signal.addEventListener('abort', breakOff, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', breakOff));
   });
-  try {
-    await Promise.race([work, timeout]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

@@ -47,6 +47,12 @@ test('defaults of the caller stand before those of the file, and behind the envi
   assert.deepEqual([config.logLevel, config.api.port, config.operations.port], ['warn', 2, 9464]);
 });
 
+test('servers that stand for each other are named with commas', () => {
+  const database = 'postgresql://me:pass@a:5432,b,[::1]:5433/vigie?target_session_attrs=read-write';
+  const config = readConfig({ DATABASE_URL: database, NATS_URL: 'nats://me:pass@a:4222, nats://b' });
+  assert.deepEqual([config.databaseUrl, config.natsUrl], [database, 'nats://me:pass@a:4222, nats://b']);
+});
+
 test('an empty value unsets what may be unset, and an undefined one is none', () => {
   const config = readConfig({ DATABASE_URL: '', VIGIE_PUBLIC_URL: '', VIGIE_API_PORT: undefined });
   assert.deepEqual([config.databaseUrl, config.api.publicUrl, config.api.port], [null, null, 8080]);
@@ -62,8 +68,15 @@ const FAULTS: readonly [name: string, values: readonly string[], problem: RegExp
   ['VIGIE_ALLOW_PRIVATE_ENDPOINTS', ['', 'yes', 'TRUE', '1'], /must be true or false/],
   ['VIGIE_ROLES', ['', 'intake,', 'everything'], /has unknown roles .*; known are intake, deliver, api/],
   ['VIGIE_LOG_LEVEL', ['', 'verbose'], /must be fatal, error, warn/],
-  ['DATABASE_URL', ['mysql://h/d', 'localhost'], /must be a URL that starts with postgres:\/\/ or postgresql:\/\//],
-  ['NATS_URL', ['http://h', 'h:4222'], /must be a URL that starts with nats:\/\/ or tls:\/\//],
+  [
+    'DATABASE_URL',
+    ['mysql://h/d', 'localhost', 'postgres://h:1,h:x/d'],
+    /must be a URL that starts with postgres:\/\/ or postgresql:\/\//,
+  ],
+  ['NATS_URL', ['http://h', 'h:4222', 'nats://h,', 'nats://h,x'], /must be URLs that start with nats:\/\//],
+  ['NATS_URL', ['nats://a:b@h,nats://a:c@i'], /must name the same user for all servers/],
+  ['NATS_URL', ['nats://h,tls://i'], /must not mix/],
+  ['VIGIE_NATS_REPLICAS', ['0', '6'], /must be a whole number from 1 to 5/],
   ['VIGIE_PUBLIC_URL', ['ftp://h', '/api'], /must be a URL that starts with http:\/\/ or https:\/\//],
   ['VIGIE_API_HOST', [''], /must be an address/],
 ];

@@ -1,6 +1,15 @@
 /** The connection to NATS. This folder is the only importer of `nats`; the rest of the service sees its own words. */
 
-import { connect, Events, type JetStreamClient, type JetStreamManager, type NatsConnection } from 'nats';
+import { setTimeout as wait } from 'node:timers/promises';
+import {
+  connect,
+  ErrorCode,
+  Events,
+  type JetStreamClient,
+  type JetStreamManager,
+  type NatsConnection,
+  NatsError,
+} from 'nats';
 
 /** Publishes made while disconnected are lost, so each waits this long for its acknowledgement. */
 export const REQUEST_TIMEOUT_MS = 5_000;
@@ -8,6 +17,8 @@ export const REQUEST_TIMEOUT_MS = 5_000;
 export const STATUS_NO_RESPONDERS = 503;
 
 export interface Broker {
+  /** Copies that a stream is created with. */
+  readonly replicas: number;
   readonly connection: NatsConnection;
   readonly jetStream: JetStreamClient;
   readonly manager: JetStreamManager;
@@ -20,17 +31,28 @@ export interface Broker {
 }
 
 export interface BrokerOptions {
+  /** One server, or several of one cluster with commas between them. */
   readonly url: string;
   readonly name: string;
+  /** 1 unless said. */
+  readonly replicas?: number;
   /** Told of disconnections and reconnections; the client reconnects by itself, for ever. */
   readonly onStatus: (status: 'disconnected' | 'reconnected' | 'error', detail: string) => void;
 }
 
-/** Rejects when the server cannot be reached, refuses the credentials or has no JetStream. */
+/** A server that is cut off or frozen says nothing: the next of the cluster is asked. */
+const CONNECT_TIMEOUT_MS = 3_000;
+/** A cluster that has just lost a server chooses another leader of JetStream: seconds, more on a busy machine. */
+const ELECTION_MAX_MS = 30_000;
+const LOOK_AGAIN_MS = 500;
+const SILENCE: string = ErrorCode.Timeout;
+
+/** Rejects when no server can be reached, the credentials are refused or there is no JetStream. */
 export async function connectBroker(options: BrokerOptions): Promise<Broker> {
   const connection = await connect({
-    ...serverOf(options.url),
+    ...serversOf(options.url),
     name: options.name,
+    timeout: CONNECT_TIMEOUT_MS,
     maxReconnectAttempts: -1,
     reconnectTimeWait: 250,
     reconnectJitter: 100,
@@ -39,11 +61,13 @@ export async function connectBroker(options: BrokerOptions): Promise<Broker> {
     // One stack trace a request is a tenth of the intake's time.
     noAsyncTraces: true,
   });
-  const manager = await connection.jetstreamManager({ timeout: REQUEST_TIMEOUT_MS }).catch(async (error: Error) => {
-    // Left open, it would keep a process alive that has given up.
-    await connection.close();
-    throw error;
-  });
+  const manager = await onceElected(() => connection.jetstreamManager({ timeout: REQUEST_TIMEOUT_MS })).catch(
+    async (error: Error) => {
+      // Left open, it would keep a process alive that has given up.
+      await connection.close();
+      throw error;
+    },
+  );
   let isConnected = true;
   let disconnections = 0;
   void followStatus(connection, (status, detail) => {
@@ -52,6 +76,7 @@ export async function connectBroker(options: BrokerOptions): Promise<Broker> {
     options.onStatus(status, detail);
   });
   return {
+    replicas: options.replicas ?? 1,
     connection,
     manager,
     jetStream: connection.jetstream({ timeout: REQUEST_TIMEOUT_MS }),
@@ -64,13 +89,30 @@ export async function connectBroker(options: BrokerOptions): Promise<Broker> {
   };
 }
 
-/** The client takes credentials apart from the address. */
-function serverOf(url: string): { servers: string; user?: string; pass?: string; token?: string } {
-  const { username, password, host, protocol } = new URL(url);
-  const servers = protocol === 'tls:' ? `tls://${host}` : host;
+/** The client takes credentials apart from the addresses, and the same ones for all. */
+function serversOf(url: string): { servers: string[]; user?: string; pass?: string; token?: string } {
+  const urls = url.split(',').map((each) => new URL(each.trim()));
+  const servers = urls.map(({ protocol, host }) => (protocol === 'tls:' ? `tls://${host}` : host));
+  const { username, password } = urls.find((each) => each.username !== '') ?? { username: '', password: '' };
   if (username === '') return { servers };
   if (password === '') return { servers, token: decodeURIComponent(username) };
   return { servers, user: decodeURIComponent(username), pass: decodeURIComponent(password) };
+}
+
+/** What a cluster cannot answer while it has no leader is asked again; every other failure is final. */
+export async function onceElected<T>(ask: () => Promise<T>): Promise<T> {
+  for (const deadline = performance.now() + ELECTION_MAX_MS; ; await wait(LOOK_AGAIN_MS)) {
+    try {
+      return await ask();
+    } catch (error) {
+      if (!isElection(error) || performance.now() > deadline) throw error;
+    }
+  }
+}
+
+/** JetStream's 10008, "temporarily unavailable", and silence: a server that waits for its leader gives no answer. */
+function isElection(error: unknown): boolean {
+  return error instanceof NatsError && (error.api_error?.err_code === 10_008 || error.code === SILENCE);
 }
 
 async function followStatus(connection: NatsConnection, onStatus: BrokerOptions['onStatus']): Promise<void> {

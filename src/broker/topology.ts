@@ -10,7 +10,7 @@
  */
 
 import { AckPolicy, DiscardPolicy, NatsError, nanos, RetentionPolicy, StorageType } from 'nats';
-import type { Broker } from './connection.ts';
+import { type Broker, onceElected } from './connection.ts';
 
 export const ADVERTS_STREAM = 'ADVERTS';
 export const INTAKE_CONSUMER = 'intake';
@@ -36,6 +36,11 @@ export function retryConsumer(partition: number): string {
   return `courier-retries-${partition}`;
 }
 
+function deliveryConsumers(): readonly string[] {
+  const partitions = Array.from({ length: DELIVERY_PARTITIONS }, (_, partition) => partition);
+  return partitions.flatMap((partition) => [deliveryConsumer(partition), retryConsumer(partition)]);
+}
+
 /** `endpointKey`: hexadecimal; its first eight digits, the same for all who name a URL, choose the partition. */
 export function deliverySubject(endpointKey: string): string {
   return `deliveries.${partitionOf(endpointKey)}.${endpointKey}`;
@@ -57,6 +62,7 @@ export async function ensureAdvertsStream(broker: Broker): Promise<void> {
         name: ADVERTS_STREAM,
         subjects: ['adverts.>'],
         storage: StorageType.File,
+        num_replicas: broker.replicas,
         retention: RetentionPolicy.Limits,
         discard: DiscardPolicy.Old,
         max_age: nanos(ADVERTS_KEPT_MS),
@@ -89,6 +95,7 @@ export async function ensureDeliveries(broker: Broker): Promise<boolean> {
         name: DELIVERIES_STREAM,
         subjects: ['deliveries.*.*'],
         storage: StorageType.File,
+        num_replicas: broker.replicas,
         retention: RetentionPolicy.Workqueue,
         duplicate_window: nanos(DUPLICATE_WINDOW_MS),
       }),
@@ -125,6 +132,25 @@ async function createIfMissing(info: () => Promise<unknown>, create: () => Promi
     await create();
     return true;
   }
+}
+
+/**
+ * For a start: resolves when everything that exists here has a leader. A cluster that has just lost a server chooses
+ * others for each stream and consumer.
+ */
+export async function untilElected({ manager }: Broker): Promise<void> {
+  const lookAt = (info: () => Promise<unknown>): Promise<void> =>
+    onceElected(async () => {
+      await info().catch((error: Error) => {
+        if (!isMissing(error)) throw error;
+      });
+    });
+  const consumers = [
+    [ADVERTS_STREAM, INTAKE_CONSUMER] as const,
+    ...deliveryConsumers().map((name) => [DELIVERIES_STREAM, name] as const),
+  ];
+  for (const stream of [ADVERTS_STREAM, DELIVERIES_STREAM]) await lookAt(() => manager.streams.info(stream));
+  for (const [stream, name] of consumers) await lookAt(() => manager.consumers.info(stream, name));
 }
 
 /** JetStream answers 404 for a stream or consumer that does not exist. */

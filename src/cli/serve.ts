@@ -1,38 +1,46 @@
 /** `vigie serve`: the daemon, from the first signal of life to the last acknowledgement. */
 
+import { once } from 'node:events';
 import type { Config } from '../config.ts';
-import { createLog } from '../log.ts';
-import { startService } from '../service.ts';
+import { createLog, type Log } from '../log.ts';
+import { type Service, StartBrokenOffError, startService } from '../service.ts';
 import { VERSION } from '../version.ts';
+import { stopSignal } from './stop-signal.ts';
 
 /** Resolves when the daemon has stopped; the exit code is 0 after a clean drain, 1 otherwise. */
 export async function serve(config: Config): Promise<void> {
   const log = createLog(config.logLevel);
+  const stopping = stopSignal((signal) => {
+    log.fatal({ signal }, 'told again to end: not drained');
+    process.exit(1);
+  });
+  stopping.addEventListener('abort', () => log.info({ signal: stopping.reason }, 'draining'));
   if (config.unknownNames.length > 0) log.warn({ names: config.unknownNames }, 'environment names that no setting has');
   log.info({ version: VERSION, roles: config.roles }, 'starting');
-  const service = await startService(config, log);
-  log.info({ api: service.apiUrl, operations: service.operationsUrl, admin: service.adminAddress }, 'ready');
-
-  const reason = await Promise.race([signalled(), service.failed.then((failure) => ({ failure }))]);
-  if ('failure' in reason) {
-    log.fatal(reason, 'cannot go on');
-    process.exitCode = 1;
-  } else {
-    log.info(reason, 'draining');
-  }
-  try {
-    await service.stop();
-    log.info('stopped');
-  } catch (error) {
-    log.fatal({ err: error }, 'not drained');
-    process.exitCode = 1;
-  }
+  const service = await startService(config, log, stopping).catch((error: Error) => {
+    if (error instanceof StartBrokenOffError) return null;
+    throw error;
+  });
+  if (service !== null) await serveUntilEnd(service, stopping, log);
+  log.info('stopped');
   // What could not be closed in time would keep the process alive.
   setTimeout(() => process.exit(), 1_000).unref();
 }
 
-function signalled(): Promise<{ readonly signal: string }> {
-  return new Promise((resolve) => {
-    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => resolve({ signal }));
-  });
+async function serveUntilEnd(service: Service, stopping: AbortSignal, log: Log): Promise<void> {
+  log.info({ api: service.apiUrl, operations: service.operationsUrl, admin: service.adminAddress }, 'ready');
+  const failure = await Promise.race([
+    stopping.aborted ? null : once(stopping, 'abort').then(() => null),
+    service.failed,
+  ]);
+  if (failure !== null) {
+    log.fatal({ failure }, 'cannot go on');
+    process.exitCode = 1;
+  }
+  try {
+    await service.stop();
+  } catch (error) {
+    log.fatal({ err: error }, 'not drained');
+    process.exitCode = 1;
+  }
 }

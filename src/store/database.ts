@@ -3,7 +3,7 @@
 import { fileURLToPath } from 'node:url';
 import { runner } from 'node-pg-migrate';
 import pg from 'pg';
-import { TurnSocket } from './turn-socket.ts';
+import { databaseServers } from './database-servers.ts';
 
 /** A pool or one connection of it: whatever runs a single statement. */
 export type Queryable = Pick<pg.PoolClient, 'query'>;
@@ -56,15 +56,16 @@ const PLANS = {
 export const TRANSACTION_IDLE_MAX_MS = 10_000;
 
 export function openDatabase(options: DatabaseOptions): DatabasePool {
+  const { url, openSocket } = databaseServers(options.url);
   const pool = new pg.Pool({
-    connectionString: options.url,
+    connectionString: url,
     max: options.connectionsMax,
     connectionTimeoutMillis: 10_000,
     idle_in_transaction_session_timeout: TRANSACTION_IDLE_MAX_MS,
     application_name: 'vigie',
     // Statements that do not wait for each other's answers are sent together, and run in their order.
     pipeline: true,
-    stream: () => new TurnSocket(),
+    stream: openSocket,
     options: optionsOf(PLANS[options.plans ?? 'requests']),
   });
   pool.on('error', (error) => {
@@ -87,8 +88,9 @@ const MIGRATIONS = fileURLToPath(new URL('migrations', import.meta.url));
 
 /** Brings the schema up to date; instances that start together wait for each other. */
 export async function migrate(url: string): Promise<void> {
+  const servers = databaseServers(url);
   await runner({
-    databaseUrl: url,
+    databaseUrl: { connectionString: servers.url, stream: servers.openSocket },
     dir: MIGRATIONS,
     direction: 'up',
     migrationsTable: 'schema_migrations',

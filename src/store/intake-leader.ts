@@ -11,9 +11,10 @@
  * transaction first makes sure of its term, which keeps the next one from beginning before the transaction has ended.
  */
 
-import { Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import pg from 'pg';
 import { type Queryable, TRANSACTION_IDLE_MAX_MS } from './database.ts';
+import { databaseServers } from './database-servers.ts';
 
 /** Grows with every change of the leader. */
 export type Term = string;
@@ -43,10 +44,14 @@ const TAKE_OVER_MAX_MS = 2 * TRANSACTION_IDLE_MAX_MS;
 
 /** Rejects when PostgreSQL cannot be reached. */
 export async function openLeaderSession(url: string): Promise<LeaderSession> {
-  const socket = new Socket();
+  const servers = databaseServers(url);
+  let socket: Socket | undefined;
   const client = new pg.Client({
-    stream: () => socket,
-    connectionString: url,
+    stream: (options?: { readonly ssl?: unknown }) => {
+      socket = servers.openSocket(options);
+      return socket;
+    },
+    connectionString: servers.url,
     connectionTimeoutMillis: ANSWER_MAX_MS,
     query_timeout: ANSWER_MAX_MS,
     application_name: 'vigie leader',
@@ -61,7 +66,7 @@ export async function openLeaderSession(url: string): Promise<LeaderSession> {
     await client.connect();
     await client.query(`set idle_session_timeout = ${SILENCE_MAX_MS}`);
   } catch (error) {
-    socket.destroy();
+    socket?.destroy();
     throw error;
   }
   return {
@@ -84,7 +89,7 @@ export async function openLeaderSession(url: string): Promise<LeaderSession> {
       clearInterval(showingLife);
       lose();
       // A connection that is cut off cannot say goodbye.
-      const farewell = setTimeout(() => socket.destroy(), ANSWER_MAX_MS);
+      const farewell = setTimeout(() => socket?.destroy(), ANSWER_MAX_MS);
       await client.end().catch(() => undefined);
       clearTimeout(farewell);
     },

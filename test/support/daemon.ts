@@ -7,7 +7,7 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
-import type { Cleanup, TestServers } from './servers.ts';
+import type { Cleanup } from './servers.ts';
 
 const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
@@ -16,6 +16,12 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 export const ADMIN_TOKEN = 'token-of-the-tests-0123456789';
 
 export type Settings = Readonly<Record<string, string>>;
+
+/** What a daemon needs to know of them. */
+export interface ServerUrls {
+  readonly postgres: { readonly url: string };
+  readonly nats: { readonly url: string };
+}
 
 export interface Daemon {
   readonly apiUrl: string;
@@ -31,8 +37,13 @@ export interface Daemon {
   end(signal: NodeJS.Signals): Promise<number | null>;
 }
 
-/** Resolves when the daemon says it is ready; rejects with its output when it ends before. */
-export async function startDaemon(cleanup: Cleanup, servers: TestServers, settings: Settings = {}): Promise<Daemon> {
+/** Resolves when the daemon says it is ready; rejects with its output when it ends before. `onStarting`: its first word. */
+export async function startDaemon(
+  cleanup: Cleanup,
+  servers: ServerUrls,
+  settings: Settings = {},
+  onStarting: (daemon: ChildProcess) => void = () => undefined,
+): Promise<Daemon> {
   const daemon = spawnVigie(['serve'], environmentOf(servers, settings));
   cleanup.after(async () => {
     if (daemon.exitCode === null && daemon.signalCode === null) daemon.kill('SIGKILL');
@@ -45,6 +56,7 @@ export async function startDaemon(cleanup: Cleanup, servers: TestServers, settin
     createInterface({ input: daemon.stdout as NodeJS.ReadableStream }).on('line', (line) => {
       const entry = JSON.parse(line) as Record<string, unknown>;
       log.push(entry);
+      if (entry.message === 'starting') onStarting(daemon);
       if (entry.message === 'ready') resolve(entry);
     });
   });
@@ -78,7 +90,7 @@ export interface CommandResult {
 /** Runs one `vigie` command to its end. */
 export async function runVigie(
   args: readonly string[],
-  servers: TestServers,
+  servers: ServerUrls,
   options: { readonly settings?: Settings; readonly input?: string } = {},
 ): Promise<CommandResult> {
   const command = spawnVigie(args, environmentOf(servers, options.settings ?? {}));
@@ -91,7 +103,7 @@ export async function runVigie(
   return { code, stdout, stderr };
 }
 
-export async function createApiKey(servers: TestServers, client = 'tests'): Promise<string> {
+export async function createApiKey(servers: ServerUrls, client = 'tests'): Promise<string> {
   const { code, stdout, stderr } = await runVigie(['keys', 'create', '--client', client], servers);
   if (code !== 0) throw new Error(stderr);
   return stdout.trim();
@@ -101,7 +113,7 @@ function spawnVigie(args: readonly string[], environment: Settings): ChildProces
   return spawn(process.execPath, ['--import', 'tsx', MAIN, ...args], { cwd: ROOT, env: environment, stdio: 'pipe' });
 }
 
-function environmentOf(servers: TestServers, settings: Settings): Settings {
+function environmentOf(servers: ServerUrls, settings: Settings): Settings {
   return {
     PATH: process.env.PATH ?? '',
     DATABASE_URL: servers.postgres.url,
@@ -111,6 +123,7 @@ function environmentOf(servers: TestServers, settings: Settings): Settings {
     VIGIE_ADMIN_PORT: '0',
     VIGIE_ADMIN_TOKEN: ADMIN_TOKEN,
     VIGIE_ALLOW_PRIVATE_ENDPOINTS: 'true',
+    VIGIE_DRAIN_ANNOUNCE_MS: '100',
     ...settings,
   };
 }

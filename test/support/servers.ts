@@ -45,7 +45,7 @@ export interface TestServers {
 }
 
 /** `fsync` costs a test run seconds and proves nothing short of a power cut. */
-const TEST_SETTINGS = {
+export const TEST_SETTINGS = {
   fsync: 'off',
   full_page_writes: 'off',
   shared_buffers: '64MB',

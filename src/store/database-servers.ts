@@ -1,0 +1,185 @@
+/**
+ * Which server of `DATABASE_URL` to talk to. The URL may name several, as libpq writes them
+ * (`postgres://user@host1:5432,host2:5432/vigie?target_session_attrs=read-write`; PostgreSQL, "Connection Strings"): a
+ * primary and its standbys, which may change their parts at any time. All are asked at once which of them takes writes,
+ * at the first connection and after each one that broke; so a promotion is survived as a restart is.
+ */
+
+import { Socket } from 'node:net';
+import { checkServerIdentity } from 'node:tls';
+import pg from 'pg';
+import { TurnSocket } from './turn-socket.ts';
+
+export interface DatabaseServers {
+  /** Of one of them: the client library knows no more. */
+  readonly url: string;
+  /** A client's `stream`: connects to whichever server takes writes. */
+  readonly openSocket: (client?: { readonly ssl?: unknown }) => Socket;
+}
+
+/** `DATABASE_URL` cannot be read, or names what Vigie cannot work on. */
+export class DatabaseUrlError extends Error {
+  readonly code = 'DATABASE_URL_UNUSABLE';
+}
+
+/** None of the servers takes writes. `code` is PostgreSQL's when one is a standby, else that of a connection's failure. */
+class NoPrimaryError extends Error {
+  readonly code: string;
+
+  constructor(reasons: readonly string[], code: string) {
+    super(`no server of DATABASE_URL takes writes: ${reasons.join('; ')}`);
+    this.code = code;
+  }
+}
+
+interface ServerAddress {
+  readonly host: string;
+  readonly port: number;
+}
+
+const PORT = 5432;
+const READ_ONLY = '25006';
+const ANSWER_MAX_MS = 3_000;
+/** All that an instance which writes can ask of a session. */
+const SESSION_ATTRIBUTES = ['any', 'read-write', 'primary'];
+
+/** Throws `DatabaseUrlError`. */
+export function databaseServers(databaseUrl: string): DatabaseServers {
+  const { urls, isChoice } = readUrl(databaseUrl);
+  const [url = databaseUrl] = urls;
+  if (!isChoice) return { url, openSocket: () => new TurnSocket() };
+  const choice = new Choice(urls);
+  return {
+    url,
+    openSocket(client) {
+      trustAll(
+        client?.ssl,
+        urls.map((each) => addressOf(each).host),
+      );
+      return new PrimarySocket(choice);
+    },
+  };
+}
+
+/** Each server by a URL of its own, without what concerns them all. */
+function readUrl(databaseUrl: string): { readonly urls: readonly string[]; readonly isChoice: boolean } {
+  const [, start = '', user = '', authority = '', rest = ''] =
+    /^(postgres(?:ql)?:\/\/)((?:[^/?]*@)?)([^/?@]*)(.*)$/s.exec(databaseUrl) ?? [];
+  const [path = '', query = ''] = rest.split(/\?(.*)/s);
+  const parameters = new URLSearchParams(query);
+  const attributes = parameters.get('target_session_attrs');
+  if (attributes !== null && !SESSION_ATTRIBUTES.includes(attributes)) {
+    throw new DatabaseUrlError(
+      `DATABASE_URL: target_session_attrs=${attributes} finds no server that can be written to`,
+    );
+  }
+  const hosts = (parameters.get('host') ?? '').split(',');
+  if (authority === '' && hosts.length === 1) return { urls: [databaseUrl], isChoice: false };
+  const ports = (parameters.get('port') ?? '').split(',');
+  const servers =
+    authority === '' ? hosts.map((host, i) => `${host}:${ports[i] ?? ports[0] ?? ''}`) : authority.split(',');
+  const isChoice = servers.length > 1 || attributes === 'read-write' || attributes === 'primary';
+  parameters.delete('target_session_attrs');
+  if (authority === '') for (const name of ['host', 'port']) parameters.delete(name);
+  const tail = parameters.size === 0 ? path : `${path}?${parameters.toString()}`;
+  const urls = servers.map((server) => `${start}${user}${server.replace(/:$/, '')}${tail}`);
+  if (!urls.every((url) => URL.canParse(url))) throw new DatabaseUrlError('DATABASE_URL: a host or port is none');
+  return { urls, isChoice };
+}
+
+function addressOf(url: string): ServerAddress {
+  const { hostname, port } = new URL(url);
+  return { host: hostname.replace(/^\[(.+)\]$/, '$1'), port: port === '' ? PORT : Number(port) };
+}
+
+/** The server that takes writes, as far as is known. */
+class Choice {
+  readonly #urls: readonly string[];
+  #known: Promise<ServerAddress> | null = null;
+
+  constructor(urls: readonly string[]) {
+    this.#urls = urls;
+  }
+
+  /** Rejects with `NoPrimaryError`. */
+  address(): Promise<ServerAddress> {
+    const asked = this.#known ?? this.#ask();
+    this.#known = asked;
+    asked.catch(() => this.forget(asked));
+    return asked;
+  }
+
+  /** What was known by then: a connection has broken since. */
+  forget(known: Promise<ServerAddress> | null = this.#known): void {
+    if (this.#known === known) this.#known = null;
+  }
+
+  async #ask(): Promise<ServerAddress> {
+    try {
+      return await Promise.any(this.#urls.map(assertPrimary));
+    } catch (error) {
+      const { errors } = error as AggregateError & { readonly errors: readonly (Error & { readonly code?: string })[] };
+      const reasons = errors.map(({ message }, i) => `${addressOf(this.#urls[i] as string).host}: ${message}`);
+      const codes = errors.map(({ code }) => code ?? 'ETIMEDOUT');
+      throw new NoPrimaryError(reasons, codes.includes(READ_ONLY) ? READ_ONLY : (codes[0] as string));
+    }
+  }
+}
+
+async function assertPrimary(url: string): Promise<ServerAddress> {
+  const socket = new Socket();
+  const client = new pg.Client({
+    connectionString: url,
+    stream: () => socket,
+    connectionTimeoutMillis: ANSWER_MAX_MS,
+    query_timeout: ANSWER_MAX_MS,
+    application_name: 'vigie',
+  });
+  client.on('error', () => undefined);
+  try {
+    await client.connect();
+    const { rows } = await client.query<{ isReadOnly: boolean }>(
+      `select pg_is_in_recovery() or current_setting('default_transaction_read_only')::boolean as "isReadOnly"`,
+    );
+    if (rows[0]?.isReadOnly === true) throw Object.assign(new Error('it is read-only'), { code: READ_ONLY });
+    return addressOf(url);
+  } finally {
+    const farewell = setTimeout(() => socket.destroy(), ANSWER_MAX_MS);
+    void client
+      .end()
+      .catch(() => undefined)
+      .finally(() => clearTimeout(farewell));
+  }
+}
+
+/** Goes where the choice says, whatever address its client names. */
+class PrimarySocket extends TurnSocket {
+  readonly #choice: Choice;
+
+  constructor(choice: Choice) {
+    super();
+    this.#choice = choice;
+    // A server that goes says farewell, or does not; one that we have left answers with its end as well.
+    this.once('end', () => this.writableEnded || choice.forget());
+    this.once('error', () => choice.forget());
+  }
+
+  override connect(): this {
+    this.#choice.address().then(
+      ({ host, port }) => this.destroyed || super.connect(port, host),
+      (error: Error) => this.destroy(error),
+    );
+    return this;
+  }
+}
+
+/** The client library checks the certificate for the one name that it knows: any of the servers' will do. */
+function trustAll(ssl: unknown, hosts: readonly string[]): void {
+  if (typeof ssl !== 'object' || ssl === null || 'checkServerIdentity' in ssl) return;
+  Object.assign(ssl, {
+    checkServerIdentity(_: string, certificate: Parameters<typeof checkServerIdentity>[1]) {
+      const refusals = hosts.map((host) => checkServerIdentity(host, certificate));
+      return refusals.includes(undefined) ? undefined : refusals[0];
+    },
+  });
+}

@@ -1,0 +1,100 @@
+/** `DATABASE_URL` with several hosts, and through poolers: who is found, and what is refused with the reason. */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { migrate, openDatabase } from '../../src/store/database.ts';
+import { openLeaderSession } from '../../src/store/intake-leader.ts';
+import { checkSessions } from '../../src/store/session-check.ts';
+import { fetchPgbouncer, startPgbouncer } from '../support/pgbouncer.ts';
+import { type Cleanup, startTestPostgres } from '../support/servers.ts';
+
+function open(t: Cleanup, url: string) {
+  const database = openDatabase({ url, connectionsMax: 2, onConnectionLost: () => undefined });
+  t.after(() => database.end());
+  return database;
+}
+
+function hostsOf(...urls: readonly string[]): string {
+  return urls.map((url) => new URL(url).host).join(',');
+}
+
+test('of several hosts the one that takes writes is found, wherever it stands, and found again elsewhere', async (t) => {
+  const closers: (() => Promise<unknown>)[] = [];
+  t.after(async () => {
+    for (const close of closers.reverse()) await close();
+  });
+  const cleanup = { after: (work: () => Promise<unknown>) => void closers.push(work) };
+  const [first, second] = [await startTestPostgres(cleanup), await startTestPostgres(cleanup)];
+  const { username, password, pathname } = new URL(first.url);
+  // The test's clusters are copies of one: the password is the same.
+  const urlOf = (hosts: string) => `postgres://${username}:${password}@${hosts}${pathname}`;
+  const beWritable = async (server: { readonly url: string }, isWritable: boolean): Promise<void> => {
+    const one = open({ after: () => undefined }, server.url);
+    await one.query(`alter system set default_transaction_read_only = ${isWritable ? 'off' : 'on'}`);
+    await one.query('select pg_reload_conf()');
+    await one.end();
+  };
+  await beWritable(first, false);
+  const url = `${urlOf(`127.0.0.1:1,${hostsOf(first.url, second.url)}`)}?target_session_attrs=read-write`;
+  await migrate(url);
+  const database = open(cleanup, url);
+  const portOf = async () =>
+    (await database.query<{ port: string }>(`select current_setting('port') as port`)).rows[0]?.port;
+  assert.equal(await portOf(), new URL(second.url).port);
+  const session = await openLeaderSession(url);
+  assert.equal(await session.stand(), '1');
+  await session.close();
+  await second.kill();
+  await assert.rejects(portOf);
+  await assert.rejects(portOf, /no server of DATABASE_URL takes writes: .*it is read-only/);
+  await second.restart();
+  assert.equal(await portOf(), new URL(second.url).port);
+});
+
+test('a URL that asks for a standby is refused', () => {
+  for (const attributes of ['read-only', 'standby', 'prefer-standby', 'x']) {
+    const url = `postgres://h/d?target_session_attrs=${attributes}`;
+    assert.throws(() => openDatabase({ url, connectionsMax: 1, onConnectionLost: () => undefined }), {
+      code: 'DATABASE_URL_UNUSABLE',
+    });
+  }
+});
+
+test('hosts may stand in the query, and ports beside them', async (t) => {
+  const { url } = await startTestPostgres(t);
+  const { username, password, hostname, port, pathname } = new URL(url);
+  const database = open(
+    t,
+    `postgres://${username}:${password}@${pathname}?host=${hostname},${hostname}&port=1,${port}`,
+  );
+  assert.deepEqual((await database.query('select 1 as one')).rows, [{ one: 1 }]);
+});
+
+test('PostgreSQL itself passes the check of sessions; pgbouncer is refused with the reason', async (t) => {
+  const { url } = await startTestPostgres(t);
+  await checkSessions(open(t, url));
+  let unpacked: string;
+  try {
+    unpacked = await fetchPgbouncer();
+  } catch (error) {
+    return t.skip(`the distribution's pgbouncer cannot be had: ${(error as Error).message}`);
+  }
+  const ignored = { ignore_startup_parameters: 'options,idle_in_transaction_session_timeout' };
+  const poolers: readonly [settings: Record<string, string>, reason: RegExp][] = [
+    [{ pool_mode: 'transaction' }, /leads through a pooler \(unsupported startup parameter/],
+    [{ pool_mode: 'transaction', ...ignored }, /a pooler that drops the settings of sessions/],
+    [
+      {
+        pool_mode: 'transaction',
+        ...ignored,
+        connect_query: `'set plan_cache_mode=force_custom_plan'`,
+      },
+      /a pooler in transaction mode/,
+    ],
+  ];
+  for (const [settings, reason] of poolers) {
+    const { connect_query: connectQuery, ...others } = settings;
+    const pooled = await startPgbouncer(t, unpacked, url, others, connectQuery);
+    await assert.rejects(checkSessions(open(t, pooled)), reason);
+  }
+});

@@ -1,0 +1,250 @@
+/**
+ * The end of a daemon's life: whoever talks to it, and whatever it is doing, SIGTERM ends it in order. Its load balancer
+ * hears of it first, what is under way is finished, and nothing is cut off, repeated or refused.
+ */
+
+import assert from 'node:assert/strict';
+import { Agent, get } from 'node:http';
+import { connect } from 'node:net';
+import { test } from 'node:test';
+import { setTimeout as wait } from 'node:timers/promises';
+import { countOpen } from '../support/courier.ts';
+import { createApiKey, type Daemon, startDaemon } from '../support/daemon.ts';
+import { connectDatabase } from '../support/database.ts';
+import { connectCrawler, numberedUuid, upsert } from '../support/intake.ts';
+import { startLoadBalancer } from '../support/load-balancer.ts';
+import { restClient } from '../support/rest-client.ts';
+import { startTestServers } from '../support/servers.ts';
+import { until } from '../support/until.ts';
+import { startWebhookReceiver } from '../support/webhook-receiver.ts';
+
+const ANNOUNCE_MS = 1_000;
+const PROPERTIES = 40;
+
+test('clients that never stop asking over kept connections, and pollers of readiness, do not keep the daemon alive', async (t) => {
+  const servers = await startTestServers(t);
+  const daemon = await startDaemon(t, servers, { VIGIE_DRAIN_ANNOUNCE_MS: String(ANNOUNCE_MS) });
+  const key = await createApiKey(servers);
+  const agent = new Agent({ keepAlive: true });
+  let isGone = false;
+  const answers: { readonly path: string; readonly status: number; readonly closes: boolean; readonly at: number }[] =
+    [];
+  const askOn = async (url: string, path: string): Promise<void> => {
+    while (!isGone) {
+      const answer = await ask(`${url}${path}`, key, agent).catch(() => null);
+      if (answer === null) await wait(10);
+      else answers.push({ path, ...answer, at: performance.now() });
+    }
+  };
+  const asking = [
+    ...Array.from({ length: 8 }, () => askOn(daemon.apiUrl, '/searches')),
+    ...Array.from({ length: 4 }, () => askOn(daemon.operationsUrl, '/readyz')),
+  ];
+  await until(
+    async () => answers.length,
+    (count) => count > 200,
+  );
+  const signalledAt = performance.now();
+  const code = await daemon.end('SIGTERM');
+  const tookMs = performance.now() - signalledAt;
+  isGone = true;
+  await Promise.all(asking);
+  agent.destroy();
+  assert.equal(code, 0, JSON.stringify(daemon.log.at(-1)));
+  // The signal is on its way to the process for a moment.
+  const heardAt = signalledAt + ANNOUNCE_MS / 4;
+  const farewells = answers.filter(({ at }) => at > heardAt);
+  const announced = farewells.filter(({ path }) => path === '/searches');
+  t.diagnostic(`ended in ${Math.round(tookMs)} ms, ${announced.length} requests answered meanwhile`);
+  assert.ok(announced.length > 0, 'requests are answered while the end is announced');
+  assert.deepEqual([...new Set(announced.map(({ status }) => status))], [200]);
+  assert.deepEqual([...new Set(farewells.map(({ closes }) => closes))], [true], 'every answer ends its connection');
+  const readiness = farewells.filter(({ path }) => path === '/readyz');
+  assert.deepEqual([...new Set(readiness.map(({ status }) => status))], [503], '/readyz fails at once');
+});
+
+test('a request that a client never finishes holds the daemon up for seconds, not for its whole grace', async (t) => {
+  const servers = await startTestServers(t);
+  const daemon = await startDaemon(t, servers);
+  const { hostname, port } = new URL(daemon.apiUrl);
+  const socket = connect(Number(port), hostname);
+  t.after(() => void socket.destroy());
+  socket.on('error', () => undefined);
+  socket.write('POST /searches HTTP/1.1\r\nHost: vigie\r\nContent-Length: 100\r\n\r\n{');
+  await until(
+    async () => (await fetch(`${daemon.operationsUrl}/healthz`)).status,
+    (status) => status === 200,
+  );
+  const signalledAt = performance.now();
+  assert.equal(await daemon.end('SIGTERM'), 0);
+  t.diagnostic(`ended in ${Math.round(performance.now() - signalledAt)} ms`);
+});
+
+test('a webhook test under way is answered before the daemon ends', async (t) => {
+  const servers = await startTestServers(t);
+  const receiver = await startWebhookReceiver(t);
+  const daemon = await startDaemon(t, servers);
+  const key = await createApiKey(servers);
+  let open = (): void => undefined;
+  const gate = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  receiver.script('/slow', { type: 'gated', gate, status: 200 });
+  const query = new URLSearchParams({ endpoint: receiver.urlOf('/slow'), eventType: 'ad.update.price' });
+  const tested = restClient(daemon, key).request<{ delivery: { delivered: boolean } }>(
+    'GET',
+    `/webhook-tester?${query.toString()}`,
+  );
+  await receiver.until((posts) => posts.length === 1);
+  const ended = daemon.end('SIGTERM');
+  await untilRefused(daemon.apiUrl);
+  open();
+  const { status, body } = await tested;
+  assert.deepEqual([status, body.delivery.delivered], [200, true]);
+  assert.equal(await ended, 0);
+});
+
+test('an attempt at an endpoint that hangs is waited for and recorded', async (t) => {
+  const servers = await startTestServers(t);
+  const receiver = await startWebhookReceiver(t);
+  const database = connectDatabase(t, servers.postgres.url);
+  const crawler = await connectCrawler(t, servers.nats.url);
+  const daemon = await startDaemon(t, servers, { VIGIE_ATTEMPT_TIMEOUT_MS: '4000' });
+  receiver.script('/matches', { type: 'hang' });
+  await restClient(daemon, await createApiKey(servers)).createSearch({
+    title: 'all of Toulon',
+    notificationEnabled: true,
+    endpointRecipient: receiver.urlOf('/matches'),
+  });
+  const ids = { property: numberedUuid('property', 1), advert: numberedUuid('advert', 1) };
+  await crawler.publish(upsert({ ...ids, crawledAt: '2026-03-10T08:00:00Z', price: 100_000 }));
+  await receiver.until((posts) => posts.length === 1);
+  assert.equal(await daemon.end('SIGTERM'), 0);
+  const { rows } = await database.query('select error from attempts');
+  assert.deepEqual(rows, [{ error: 'timeout' }]);
+});
+
+test('signals that come together are one wish; a later one is obeyed at once', async (t) => {
+  const servers = await startTestServers(t);
+  const daemon = await startDaemon(t, servers, { VIGIE_DRAIN_ANNOUNCE_MS: '60000', VIGIE_DRAIN_TIMEOUT_MS: '120000' });
+  const signalledAt = performance.now();
+  const ended = daemon.end('SIGTERM');
+  const again = setInterval(() => daemon.process.kill('SIGINT'), 50);
+  assert.equal(await ended, 1);
+  clearInterval(again);
+  assert.ok(performance.now() - signalledAt > 1_000, 'the first echoes changed nothing');
+  assert.equal(daemon.log.at(-1)?.message, 'told again to end: not drained');
+});
+
+test('SIGTERM while the daemon starts ends it in order too', async (t) => {
+  const servers = await startTestServers(t);
+  const starting = startDaemon(t, servers, {}, (daemon) => void daemon.kill('SIGTERM'));
+  await assert.rejects(starting, /the daemon ended with 0/);
+});
+
+test('three daemons are restarted one after the other under load: nothing aborted, doubled or refused', async (t) => {
+  const closers: (() => Promise<unknown>)[] = [];
+  t.after(async () => {
+    for (const close of closers.reverse()) await close();
+  });
+  const cleanup = { after: (work: () => Promise<unknown>) => void closers.push(work) };
+  const servers = await startTestServers(cleanup);
+  const receiver = await startWebhookReceiver(cleanup);
+  const database = connectDatabase(cleanup, servers.postgres.url);
+  const crawler = await connectCrawler(cleanup, servers.nats.url);
+  const start = (): Promise<Daemon> =>
+    startDaemon(cleanup, servers, {
+      // What instances have unless told otherwise: a look of the balancer may take a second on a busy machine.
+      VIGIE_DRAIN_ANNOUNCE_MS: '3000',
+      // No attempt may run out of time on a busy machine.
+      VIGIE_ATTEMPT_TIMEOUT_MS: '20000',
+    });
+  const instances = [await start(), await start(), await start()];
+  const key = await createApiKey(servers);
+  await restClient(instances[0] as Daemon, key).createSearch({
+    title: 'all of Toulon',
+    notificationEnabled: true,
+    withCoherentPrice: null,
+    endpointRecipient: receiver.urlOf('/matches'),
+    eventEndpoint: receiver.urlOf('/events'),
+    subscribedEvents: ['ad.update.price'],
+  });
+  for (const each of instances) {
+    await until(
+      async () => (await (await fetch(`${each.operationsUrl}/metrics`)).text()).match(/^vigie_searches (\d+)$/m)?.[1],
+      (searches) => searches === '1',
+    );
+  }
+  const balancer = startLoadBalancer(key, { clients: 8, path: '/searches' });
+  for (const each of instances) balancer.add(each);
+  let isRolling = true;
+  const published = (async () => {
+    for (let round = 0; isRolling; round++) {
+      const crawledAt = new Date(Date.UTC(2026, 2, 10, 8, 0, round)).toISOString();
+      await crawler.publish(
+        ...Array.from({ length: PROPERTIES }, (_, number) =>
+          upsert({
+            property: numberedUuid('property', number),
+            advert: numberedUuid('advert', number),
+            crawledAt,
+            price: 100_000 + round,
+          }),
+        ),
+      );
+      await receiver.until((posts) => posts.length >= (round - 1) * PROPERTIES);
+    }
+  })();
+  const codes: (number | null)[] = [];
+  const tookMs: number[] = [];
+  for (const each of instances) {
+    await until(
+      async () => balancer.readyCount,
+      (count) => count === 3,
+    );
+    const signalledAt = performance.now();
+    codes.push(await each.end('SIGTERM'));
+    tookMs.push(Math.round(performance.now() - signalledAt));
+    balancer.add(await start());
+  }
+  isRolling = false;
+  await published;
+  await balancer.stop();
+  await until(
+    () => countOpen(database),
+    (open) => open === 0,
+  );
+  const { rows } = await database.query("select count(*)::integer as aborted from attempts where error = 'aborted'");
+  const doubled = receiver.posts.filter(({ id }) => receiver.postsOf(id).length > 1).length;
+  t.diagnostic(`${receiver.posts.length} webhooks, ${balancer.answered} requests; ended in ${tookMs.join(', ')} ms`);
+  assert.deepEqual(codes, [0, 0, 0]);
+  assert.deepEqual({ ...rows[0], doubled, refused: balancer.refused }, { aborted: 0, doubled: 0, refused: [] });
+});
+
+interface Answer {
+  readonly status: number;
+  readonly closes: boolean;
+}
+
+function ask(url: string, key: string, agent: Agent): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const asked = get(url, { agent, headers: { 'X-API-KEY': key } }, (answer) => {
+      answer.once('error', reject).resume();
+      answer.once('end', () =>
+        resolve({ status: answer.statusCode ?? 0, closes: answer.headers.connection === 'close' }),
+      );
+    });
+    asked.once('error', reject);
+  });
+}
+
+/** Until nobody listens there. */
+async function untilRefused(url: string): Promise<void> {
+  await until(
+    () =>
+      fetch(`${url}/`).then(
+        () => false,
+        () => true,
+      ),
+    (isRefused) => isRefused,
+  );
+}

@@ -1,0 +1,77 @@
+/**
+ * A NATS cluster of three with three copies of each stream: its leader is killed, another frozen, a third comes back
+ * without its disk, and the daemon starts while one is away. Nothing is lost or told twice.
+ */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { StreamInfo } from 'nats';
+import { createApiKey, startDaemon } from '../support/daemon.ts';
+import { type ClusterNode, startNatsCluster } from '../support/nats-cluster.ts';
+import { openPriceStory, STORY_SETTINGS } from '../support/price-story.ts';
+import { startTestPostgres } from '../support/servers.ts';
+import { until } from '../support/until.ts';
+
+const FREEZE_MS = 20_000;
+const CATCH_UP_MAX_MS = 240_000;
+
+test('a cluster loses its leader, freezes, forgets a server, and the deliveries go on', async (t) => {
+  const closers: (() => Promise<unknown>)[] = [];
+  t.after(async () => {
+    for (const close of closers.reverse()) await close();
+  });
+  const cleanup = { after: (work: () => Promise<unknown>) => void closers.push(work) };
+  const postgres = await startTestPostgres(cleanup);
+  const nodes = await startNatsCluster(cleanup);
+  const urls = nodes.map(({ url }) => url);
+  const servers = { postgres, nats: { url: urls.join(',') } };
+  const start = () => startDaemon(cleanup, servers, { ...STORY_SETTINGS, VIGIE_NATS_REPLICAS: '3' });
+  let daemon = await start();
+  const story = await openPriceStory(cleanup, urls);
+  await story.begin(daemon, await createApiKey(servers));
+  const infoOf = async (stream: string): Promise<StreamInfo | null> => {
+    try {
+      return await (await story.connection.jetstreamManager()).streams.info(stream);
+    } catch {
+      return null;
+    }
+  };
+  const leaderOf = async (stream: string): Promise<ClusterNode> => {
+    const info = await until(
+      () => infoOf(stream),
+      (found) => found?.cluster?.leader !== undefined,
+    );
+    return nodes.find(({ name }) => name === info?.cluster?.leader) as ClusterNode;
+  };
+  const tookMs: Record<string, number> = { undisturbed: await story.tell(2) };
+  for (const stream of ['ADVERTS', 'DELIVERIES']) assert.equal((await infoOf(stream))?.config.num_replicas, 3, stream);
+
+  const lost = await leaderOf('ADVERTS');
+  await lost.kill();
+  tookMs['leader killed'] = await story.tell(2);
+
+  assert.equal(await daemon.end('SIGTERM'), 0);
+  daemon = await start();
+  tookMs['started while it is away'] = await story.tell(1);
+
+  await lost.wipe();
+  await lost.restart();
+  tookMs['back without its disk'] = await story.tell(1);
+  await until(
+    () => infoOf('DELIVERIES'),
+    (info) => info?.cluster?.replicas?.every(({ current }) => current) ?? false,
+    CATCH_UP_MAX_MS,
+  );
+
+  const frozen = await leaderOf('DELIVERIES');
+  process.kill(frozen.pid as number, 'SIGSTOP');
+  const thaw = setTimeout(() => process.kill(frozen.pid as number, 'SIGCONT'), FREEZE_MS);
+  tookMs['leader frozen'] = await story.tell(2);
+  clearTimeout(thaw);
+  process.kill(frozen.pid as number, 'SIGCONT');
+
+  tookMs['whole again'] = await story.tell(1);
+  t.diagnostic(`milliseconds: ${JSON.stringify(tookMs)}`);
+  await story.audit(postgres.url);
+  assert.equal(await daemon.end('SIGTERM'), 0);
+});

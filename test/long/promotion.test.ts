@@ -1,0 +1,50 @@
+/**
+ * PostgreSQL as a primary with a streaming standby: the primary is killed and the standby promoted while prices change.
+ * Every instance finds the new primary by itself, as it finds one that was restarted.
+ */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createApiKey, startDaemon } from '../support/daemon.ts';
+import { startPostgresPair } from '../support/postgres-pair.ts';
+import { openPriceStory, STORY_SETTINGS } from '../support/price-story.ts';
+import { restClient } from '../support/rest-client.ts';
+import { startTestNats } from '../support/servers.ts';
+import { until } from '../support/until.ts';
+
+test('a standby is promoted after its primary was killed, and the deliveries go on', async (t) => {
+  const closers: (() => Promise<unknown>)[] = [];
+  t.after(async () => {
+    for (const close of closers.reverse()) await close();
+  });
+  const cleanup = { after: (work: () => Promise<unknown>) => void closers.push(work) };
+  const pair = await startPostgresPair(cleanup);
+  const nats = await startTestNats(cleanup);
+  const servers = { postgres: pair, nats };
+  const daemons = [
+    await startDaemon(cleanup, servers, STORY_SETTINGS),
+    await startDaemon(cleanup, servers, STORY_SETTINGS),
+  ];
+  const [daemon] = daemons as [(typeof daemons)[number]];
+  const story = await openPriceStory(cleanup, [nats.url]);
+  const key = await createApiKey(servers);
+  await story.begin(daemon, key);
+  const tookMs: Record<string, number> = { undisturbed: await story.tell(3) };
+  const whileDown = story.publishRound();
+  await pair.killPrimary();
+  await whileDown;
+  await pair.promote();
+  tookMs['promoted'] = await story.tell(2);
+  await until(
+    async () => (await fetch(`${daemon.operationsUrl}/readyz`)).status,
+    (status) => status === 200,
+  );
+  assert.equal((await restClient(daemon, key).request('GET', '/searches')).status, 200);
+  // A standby that comes second in the URL's order, or first, is passed over.
+  await pair.rejoin();
+  const late = await startDaemon(cleanup, servers, STORY_SETTINGS);
+  tookMs['the former primary is a standby'] = await story.tell(1);
+  t.diagnostic(`milliseconds: ${JSON.stringify(tookMs)}`);
+  await story.audit(pair.standbyUrl);
+  for (const each of [...daemons, late]) assert.equal(await each.end('SIGTERM'), 0);
+});

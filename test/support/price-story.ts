@@ -1,0 +1,119 @@
+/**
+ * One search and a few properties whose prices change round by round, while a test breaks what it likes. Crawlers repeat
+ * a message until the stream holds it; at the end every change was told once, in its order, and the auditor agrees.
+ */
+
+import assert from 'node:assert/strict';
+import { connect } from 'nats';
+import { countOpen } from './courier.ts';
+import type { Daemon } from './daemon.ts';
+import { connectDatabase } from './database.ts';
+import { auditDeliveries } from './delivery-auditor.ts';
+import { numberedUuid, upsert } from './intake.ts';
+import { restClient } from './rest-client.ts';
+import type { Cleanup } from './servers.ts';
+import { until } from './until.ts';
+import { startWebhookReceiver, type WebhookReceiver } from './webhook-receiver.ts';
+
+const PROPERTIES = 20;
+const RETRY_DELAY_MS = 1_000;
+/** Of messages whose acknowledgement was lost with a server: JetStream's `ack_wait`, twice. */
+const RECOVERY_MAX_MS = 240_000;
+const PUBLISH_TIMEOUT_MS = 3_000;
+
+/** No attempt may run out of time on a busy machine. */
+export const STORY_SETTINGS = { VIGIE_RETRY_DELAY_MS: String(RETRY_DELAY_MS), VIGIE_ATTEMPT_TIMEOUT_MS: '20000' };
+
+export interface PriceStory {
+  readonly receiver: WebhookReceiver;
+  readonly connection: Awaited<ReturnType<typeof connect>>;
+  /** Saves the search; resolves when the daemon's index has it. */
+  begin(daemon: Daemon, key: string): Promise<void>;
+  /** Every property gets another price. */
+  publishRound(): Promise<void>;
+  /** Resolves when everything published has been received. */
+  untilTold(): Promise<void>;
+  /** Publishes `rounds`, waits until they are told, and answers the milliseconds that it took. */
+  tell(rounds: number): Promise<number>;
+  /** Resolves when all has ended and the receiver's log agrees with the rows of `databaseUrl`. */
+  audit(databaseUrl: string): Promise<void>;
+}
+
+/** `natsUrls`: of one cluster. */
+export async function openPriceStory(cleanup: Cleanup, natsUrls: readonly string[]): Promise<PriceStory> {
+  const receiver = await startWebhookReceiver(cleanup);
+  const connection = await connect({
+    servers: natsUrls.map((url) => new URL(url).host),
+    timeout: PUBLISH_TIMEOUT_MS,
+    maxReconnectAttempts: -1,
+    pingInterval: 2_000,
+  });
+  cleanup.after(() => connection.close());
+  const jetStream = connection.jetstream({ timeout: PUBLISH_TIMEOUT_MS });
+  let round = 0;
+
+  async function publishRound(): Promise<void> {
+    const crawledAt = new Date(Date.UTC(2026, 2, 10, 8, 0, round)).toISOString();
+    for (let number = 0; number < PROPERTIES; number++) {
+      const [property, advert] = [numberedUuid('property', number), numberedUuid('advert', number)];
+      const message = JSON.stringify(upsert({ property, advert, crawledAt, price: 100_000 + round }));
+      const isHeld = (): Promise<boolean> =>
+        jetStream.publish(`adverts.${property}`, message, { msgID: `${advert}-${round}` }).then(
+          () => true,
+          () => false,
+        );
+      await until(isHeld, Boolean, RECOVERY_MAX_MS);
+    }
+    round += 1;
+  }
+
+  async function untilTold(): Promise<void> {
+    await until(
+      async () => new Set(receiver.posts.map(({ id }) => id)).size,
+      (count) => count >= round * PROPERTIES,
+      RECOVERY_MAX_MS,
+    );
+  }
+
+  return {
+    receiver,
+    connection,
+    async begin(daemon, key) {
+      await restClient(daemon, key).createSearch({
+        title: 'all of Toulon',
+        notificationEnabled: true,
+        withCoherentPrice: null,
+        endpointRecipient: receiver.urlOf('/matches'),
+        eventEndpoint: receiver.urlOf('/events'),
+        subscribedEvents: ['ad.update.price'],
+      });
+      const metrics = async () => (await fetch(`${daemon.operationsUrl}/metrics`)).text();
+      await until(metrics, (text) => /^vigie_searches 1$/m.test(text));
+    },
+    publishRound,
+    untilTold,
+    async tell(rounds) {
+      const startedAt = performance.now();
+      for (let told = 0; told < rounds; told++) await publishRound();
+      await untilTold();
+      return Math.round(performance.now() - startedAt);
+    },
+    async audit(databaseUrl) {
+      const database = connectDatabase(cleanup, databaseUrl);
+      await until(
+        () => countOpen(database),
+        (open) => open === 0,
+        RECOVERY_MAX_MS,
+      );
+      const properties = Array.from({ length: PROPERTIES }, (_, number) => numberedUuid('property', number));
+      const expected = properties.flatMap((uuid) => [
+        `${uuid} match`,
+        ...Array.from({ length: round - 1 }, () => `${uuid} event`),
+      ]);
+      const keyOf = ({ propertyUuid, channel }: { propertyUuid: string | null; channel: string }) =>
+        `${propertyUuid} ${channel}`;
+      const { posts } = receiver;
+      assert.deepEqual(await auditDeliveries({ database, posts, retryDelayMs: RETRY_DELAY_MS, expected, keyOf }), []);
+    },
+  };
+}
