@@ -7,13 +7,7 @@
 import { type ActorFailure } from '../actor/actor.ts';
 import type { Broker } from '../broker/connection.ts';
 import { type Pull, type PulledMessage, startPull } from '../broker/pull.ts';
-import {
-  DELIVERIES_STREAM,
-  DELIVERY_PARTITIONS,
-  deliveryConsumer,
-  ensureDeliveries,
-  retryConsumer,
-} from '../broker/topology.ts';
+import { DELIVERIES_STREAM, DELIVERY_PARTITIONS, deliveryConsumer, retryConsumer } from '../broker/topology.ts';
 import type { Valve } from '../broker/valve.ts';
 import type { SettledAttempt } from '../store/attempts.ts';
 import type { Database } from '../store/database.ts';
@@ -25,7 +19,8 @@ import { startDeliveryOutcomes } from './delivery-outcomes.ts';
 import type { DocumentCache } from './document-cache.ts';
 import { startEndpointUpkeep } from './endpoint-upkeep.ts';
 import { startParking } from './parking.ts';
-import { republishInterrupted, republishOpen } from './sweeper.ts';
+import { createStreamRestoration } from './stream-restoration.ts';
+import { republishInterrupted } from './sweeper.ts';
 
 export interface CourierDependencies {
   readonly broker: Broker;
@@ -57,7 +52,8 @@ const LANE_SHARE = 1 / 8;
 
 export async function startCourier(dependencies: CourierDependencies): Promise<Courier> {
   const { broker, database, onFailure, onTrouble } = dependencies;
-  await restoreStream(dependencies);
+  const restoration = createStreamRestoration(dependencies);
+  await restoration.ensure();
   await republishInterrupted(broker, database);
   const round = new FairRound<WaitingDelivery>({
     slots: dependencies.attemptsInFlightMax,
@@ -93,14 +89,14 @@ export async function startCourier(dependencies: CourierDependencies): Promise<C
     attempts.pump();
   }
 
-  const pulls = startPulls(dependencies, onMessage);
+  const pulls = startPulls(dependencies, restoration.ensure, onMessage);
   return {
     get inFlight() {
       return round.waiting + round.inFlight;
     },
     async drain() {
       attempts.stopStarting();
-      await Promise.all([upkeep.stop(), ...pulls.map((pull) => pull.stop())]);
+      await Promise.all([upkeep.stop(), restoration.stop(), ...pulls.map((pull) => pull.stop())]);
       for (const lane of round.lanes()) {
         // Handed back, not let go: another instance, or the next start, has them at once.
         for (const { message } of round.empty(lane)) await message.settle({ type: 'nak', delayMs: 0 });
@@ -116,11 +112,10 @@ export async function startCourier(dependencies: CourierDependencies): Promise<C
 
 /** One for the first attempts and one for the retries of each partition. */
 function startPulls(
-  dependencies: CourierDependencies,
+  { broker, valve, onTrouble }: CourierDependencies,
+  ensure: () => Promise<void>,
   onMessage: (message: PulledMessage) => Promise<void>,
 ): readonly Pull[] {
-  const { broker, valve, onTrouble } = dependencies;
-  const ensure = once(() => restoreStream(dependencies));
   const consumers = Array.from({ length: DELIVERY_PARTITIONS }, (_, partition) => [
     deliveryConsumer(partition),
     retryConsumer(partition),
@@ -136,20 +131,4 @@ function startPulls(
       ...(valve === undefined ? {} : { valve }),
     }),
   );
-}
-
-/** A stream that had to be created holds no message for the deliveries that are open. */
-async function restoreStream({ broker, database }: CourierDependencies): Promise<void> {
-  if (await ensureDeliveries(broker)) await republishOpen(broker, database);
-}
-
-/** Callers that come while `work` runs share its end. */
-function once(work: () => Promise<void>): () => Promise<void> {
-  let running: Promise<void> | null = null;
-  return () => {
-    running ??= work().finally(() => {
-      running = null;
-    });
-    return running;
-  };
 }

@@ -128,8 +128,7 @@ export class DeliveryAttempts {
       delivery,
       outcome,
       endedAt,
-      message: turn.entry?.message ?? null,
-      isRetryMessage: turn.entry?.isRetry ?? false,
+      hint: turn.entry,
       onRecorded: () => {
         this.forget(delivery.id);
         this.#round.finish(turn);
