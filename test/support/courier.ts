@@ -21,7 +21,8 @@ export interface DeliveryStage {
   readonly broker: Broker;
   /** What the sweeper had to make good. */
   readonly repairs: readonly Repair[];
-  start(): Promise<Courier>;
+  /** `over`: another way to the database, for the courier and its sweeper. */
+  start(over?: { readonly databaseUrl: string }): Promise<Courier>;
   /** Resolves when no delivery is open any more. */
   untilAllEnded(giveUpMs?: number): Promise<void>;
 }
@@ -34,20 +35,20 @@ export async function openDeliveryStage(cleanup: Cleanup, settings: CourierSetti
   });
   const servers = await startTestServers({ after: (work) => closers.push(work) });
   await migrate(servers.postgres.url);
-  const database = openDatabase({
-    url: servers.postgres.url,
-    connectionsMax: 8,
-    plans: 'pipeline',
-    onConnectionLost: () => undefined,
-  });
-  closers.push(() => database.end());
+  const connect = (url: string): Database => {
+    const pool = openDatabase({ url, connectionsMax: 8, plans: 'pipeline', onConnectionLost: () => undefined });
+    closers.push(() => pool.end());
+    return pool;
+  };
+  const database = connect(servers.postgres.url);
   const broker = await connectBroker({ url: servers.nats.url, name: 'test', onStatus: () => undefined });
   closers.push(() => broker.close());
   await ensureDeliveries(broker);
   const repairs: Repair[] = [];
   const attemptTimeoutMs = settings.attemptTimeoutMs ?? 2_000;
 
-  async function start(): Promise<Courier> {
+  async function start(over?: { readonly databaseUrl: string }): Promise<Courier> {
+    const ownDatabase = over === undefined ? database : connect(over.databaseUrl);
     const sender = createSender({
       connectTimeoutMs: 1_000,
       allowPrivateNetworks: true,
@@ -56,10 +57,10 @@ export async function openDeliveryStage(cleanup: Cleanup, settings: CourierSetti
       attemptTimeoutMs,
     });
     closers.push(() => sender.close());
-    const parts = { broker, database, retryDelayMs: settings.retryDelayMs, onTrouble: () => undefined };
+    const parts = { broker, database: ownDatabase, retryDelayMs: settings.retryDelayMs, onTrouble: () => undefined };
     const courier = await startCourier({
       ...parts,
-      documents: createDocumentCache(database),
+      documents: createDocumentCache(ownDatabase),
       sender,
       attemptTimeoutMs,
       attemptsInFlightMax: settings.attemptsInFlightMax ?? 64,
