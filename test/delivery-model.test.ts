@@ -55,8 +55,8 @@ class World {
   readonly posts: Post[] = [];
   /** The end of each attempt as recorded; an aborted one ends where it started. */
   readonly ends = new Map<number, { readonly at: number; readonly error: AttemptError | null }>();
-  /** Posts made when 200 was recorded. */
-  postsAtSuccess: number | null = null;
+  /** Attempts counted when 200 was recorded. */
+  attemptsAtSuccess: number | null = null;
 
   play(step: Step): void {
     switch (step.type) {
@@ -122,7 +122,7 @@ class World {
     if (next === null) return;
     this.row = next;
     this.ends.set(number, { at: endedAt, error });
-    if (error === null) this.postsAtSuccess = this.posts.length;
+    if (error === null) this.attemptsAtSuccess = this.row.attemptCount;
   }
 
   sweep(): void {
@@ -143,7 +143,10 @@ class World {
       posts.every(({ number }) => number <= row.attemptCount),
       'an attempt is counted before it is posted',
     );
-    if (this.postsAtSuccess !== null) assert.equal(posts.length, this.postsAtSuccess, 'no post after a recorded 200');
+    if (this.attemptsAtSuccess !== null) {
+      assert.equal(row.attemptCount, this.attemptsAtSuccess, 'no attempt after a recorded 200');
+      assert.ok(row.state === 'delivered' || row.state === 'cancelled', 'a recorded 200 is final');
+    }
     for (const { number, at } of posts) {
       const before = ends.get(number - 1);
       assert.ok(number === 1 || before !== undefined, 'an attempt follows one that has ended');
@@ -235,6 +238,22 @@ test('a success that is recorded after its lease ended wins over the abort', () 
     end({ ...world.row, state: 'cancelled' }, 1, { startedAt: new Date(0), durationMs: 0, error: null }, 0),
     null,
   );
+});
+
+test('a success that is recorded late wins over the attempts that have followed it', () => {
+  for (const stepsOfAnother of [['message'], ['message', 'send', 'record']] as const) {
+    const world = new World();
+    world.play({ type: 'message' });
+    world.play({ type: 'send', who: 0, error: null });
+    world.play({ type: 'wait', ms: DELAY_MS });
+    world.play({ type: 'sweep' });
+    for (const type of stepsOfAnother) world.play({ type, who: 1, error: 'status' });
+    assert.equal(world.row.attemptCount, 2);
+    world.play({ type: 'record', who: 0, error: null });
+    assert.equal(world.row.state, 'delivered');
+    for (const type of ['send', 'record'] as const) world.play({ type, who: 1, error: 'status' });
+    world.check();
+  }
 });
 
 test('a replay starts a new series of six', () => {

@@ -2,13 +2,14 @@
  * Pulling from a durable consumer with back-pressure: the next batch is asked for only when the receiver has taken what
  * came, so at most two are on the way. The client's own `consume` asks again as soon as messages arrive, which queues
  * without bound; its `fetch` stops listening 5 % after a request has expired, and what a busy process reads later is
- * dropped until `ack_wait`. So the requests are made here (JetStream API, `CONSUMER.MSG.NEXT`), and one inbox listens as
- * long as the pull lives.
+ * dropped until `ack_wait`. So the requests are made here (JetStream API, `CONSUMER.MSG.NEXT`), and one inbox hears what
+ * they bring until the pull pauses or stops.
  */
 
-import { createInbox, type Msg, nanos } from 'nats';
+import { type Msg, nanos } from 'nats';
 import { unreachable } from '../domain/unreachable.ts';
 import { type Broker, STATUS_NO_RESPONDERS } from './connection.ts';
+import { openInbox, type PullInbox } from './pull-inbox.ts';
 import type { Valve } from './valve.ts';
 
 /** What becomes of a message. One place per stage decides it. */
@@ -53,24 +54,35 @@ export interface Pull {
   stop(): Promise<void>;
 }
 
-/** Short, so that `stop` waits no longer than this for an empty stream. */
-const PULL_EXPIRES_MS = 1_000;
+/** A request that waits costs the server nothing. */
+const PULL_EXPIRES_MS = 10_000;
 /**
  * The next request is made while the last one still waits. What falls due for redelivery in the moment in which the only
  * request of its consumer ends, nats-server below 2.10 takes off its queue, finds nobody, and forgets until `ack_wait`.
+ * So a busy process may be late by seconds.
  */
-const PULL_AGAIN_MS = 500;
-/** For the end of the last request to be heard of; a server that was restarted never tells. */
-const ANSWER_MARGIN_MS = 1_000;
+const PULL_AGAIN_MS = PULL_EXPIRES_MS / 2;
+/** How soon a pull sees that it is to pause or stop, or that a connection that broke has taken its requests along. */
+const LOOK_EVERY_MS = 500;
 const TROUBLE_PAUSE_MS = 500;
 const ACKNOWLEDGE_TIMEOUT_MS = 5_000;
 
+/** The consumer that messages are from. */
+interface Source {
+  /** The server's; null until it has been asked for. */
+  readonly createdAt: string | null;
+  /**
+   * It was deleted, or nobody knows. A successor under its name counts from 1 again: to settle a message of this one
+   * would settle whichever bears its number there, and lose it.
+   */
+  isLost: boolean;
+}
+
 export function startPull(broker: Broker, options: PullOptions): Pull {
-  const { valve, batchMax } = options;
+  const { valve } = options;
   let isStopping = false;
-  /** How often the consumer was deleted: see `isGone`. */
-  let deletions = 0;
-  const inbox = openInbox(broker);
+  let source: Source = { createdAt: null, isLost: false };
+  const isTaking = (): boolean => !isStopping && valve?.isOpen !== false;
   const ended = run();
 
   async function run(): Promise<void> {
@@ -82,39 +94,25 @@ export function startPull(broker: Broker, options: PullOptions): Pull {
         await recover(error as Error, options);
       }
     }
-    for (const message of inbox.close()) await handOver(message);
   }
 
-  /** Until it is to pause or stop; then listens to the end of the last request. Throws when there is no such consumer. */
+  /** Until it is to pause or stop, or the connection has broken. Throws when there is no such consumer. */
   async function takeBatches(): Promise<void> {
-    let request: PullRequest;
-    do {
-      request = requestBatch(broker, options, inbox.replySubject());
-      await take(request, batchMax, PULL_AGAIN_MS);
-    } while (!isStopping && valve?.isOpen !== false);
-    await take(request, Number.POSITIVE_INFINITY, PULL_EXPIRES_MS + ANSWER_MARGIN_MS);
-  }
-
-  /** Hands over up to `max` messages of any request until `request`, the newest, is `ageMs` old or over. */
-  async function take(request: PullRequest, max: number, ageMs: number): Promise<void> {
-    for (let missing = max; missing > 0; ) {
-      const message = await inbox.next(request.madeAt + ageMs - performance.now());
-      if (message === null) return;
-      if (!inbox.isStatus(message)) {
-        missing -= 1;
-        await handOver(message);
-      } else if (message.subject === request.replySubject) {
-        const lack = lackOf(message);
-        if (lack?.isDeletion) deletions += 1;
-        if (lack !== null) throw new Error(`consumer ${options.consumer}: ${lack.reason}`);
-        return;
-      }
+    const { disconnections } = broker;
+    source = await recognised(broker, options, source);
+    const inbox = openInbox(broker);
+    const handOver = (message: Msg): Promise<void> =>
+      options.onMessage(pulledMessage(broker, message, options, source));
+    try {
+      const goesOn = (): boolean => isTaking() && broker.disconnections === disconnections;
+      while (goesOn())
+        await takeBatch(inbox, requestBatch(broker, options, inbox.replySubject()), options, goesOn, handOver);
+    } catch (error) {
+      source.isLost = true;
+      throw error;
+    } finally {
+      for (const message of await inbox.close()) await handOver(message);
     }
-  }
-
-  async function handOver(message: Msg): Promise<void> {
-    const before = deletions;
-    await options.onMessage(pulledMessage(broker, message, options, () => deletions > before));
   }
 
   return {
@@ -124,6 +122,40 @@ export function startPull(broker: Broker, options: PullOptions): Pull {
       return ended;
     },
   };
+}
+
+/** The same source when the consumer is the one that it was. */
+async function recognised({ manager }: Broker, { stream, consumer }: PullOptions, before: Source): Promise<Source> {
+  const { created: createdAt } = await manager.consumers.info(stream, consumer);
+  before.isLost = before.createdAt !== null && before.createdAt !== createdAt;
+  return before.createdAt === createdAt ? before : { createdAt, isLost: false };
+}
+
+/**
+ * Hands over up to `batchMax` messages of whatever request, unless `request`, the newest, grows old or ends before.
+ * Throws when there is no such consumer.
+ */
+async function takeBatch(
+  inbox: PullInbox,
+  request: PullRequest,
+  { batchMax, consumer }: PullOptions,
+  goesOn: () => boolean,
+  handOver: (message: Msg) => Promise<void>,
+): Promise<void> {
+  for (let missing = batchMax; missing > 0; ) {
+    const leftMs = request.madeAt + PULL_AGAIN_MS - performance.now();
+    const message = await inbox.next(Math.min(leftMs, LOOK_EVERY_MS));
+    if (message === null) {
+      if (leftMs <= LOOK_EVERY_MS || !goesOn()) return;
+    } else if (!inbox.isStatus(message)) {
+      missing -= 1;
+      await handOver(message);
+    } else {
+      const lack = lackOf(message);
+      if (lack !== null) throw new Error(`consumer ${consumer}: ${lack}`);
+      if (message.subject === request.replySubject) return;
+    }
+  }
 }
 
 async function recover(error: Error, { onTrouble, ensure }: PullOptions): Promise<void> {
@@ -152,71 +184,13 @@ function requestBatch(
 }
 
 /** Why a request can never be answered; null when it has only run its time. */
-function lackOf({ headers }: Msg): { readonly reason: string; readonly isDeletion: boolean } | null {
+function lackOf({ headers }: Msg): string | null {
   const { code, description } = headers ?? { code: 0, description: '' };
-  const isDeletion = /deleted/i.test(description);
-  if (!isDeletion && code !== STATUS_NO_RESPONDERS) return null;
-  return { reason: `${code} ${description || 'no such consumer'}`, isDeletion };
+  if (code !== STATUS_NO_RESPONDERS && !/deleted/i.test(description)) return null;
+  return `${code} ${description || 'no such consumer'}`;
 }
 
-interface Inbox {
-  /** Another one for each request, so that their ends can be told apart. */
-  replySubject(): string;
-  /** Whether the server tells of a request, instead of handing out a message. */
-  isStatus(message: Msg): boolean;
-  /** The next message, or null when none came within `timeoutMs`. */
-  next(timeoutMs: number): Promise<Msg | null>;
-  /** Stops listening and answers the messages that were received and not yet taken. */
-  close(): readonly Msg[];
-}
-
-function openInbox({ connection }: Broker): Inbox {
-  const prefix = `${createInbox()}.`;
-  const isStatus = ({ subject }: Msg): boolean => subject.startsWith(prefix);
-  let requests = 0;
-  const received: Msg[] = [];
-  let wake: (() => void) | null = null;
-  const subscription = connection.subscribe(`${prefix}*`, {
-    callback(error, message) {
-      if (error === null) received.push(message);
-      wake?.();
-    },
-  });
-  return {
-    replySubject() {
-      requests += 1;
-      return `${prefix}${requests}`;
-    },
-    isStatus,
-    async next(timeoutMs) {
-      if (received.length === 0 && timeoutMs > 0) {
-        let timer: NodeJS.Timeout | undefined;
-        await new Promise<void>((resolve) => {
-          wake = resolve;
-          timer = setTimeout(resolve, timeoutMs);
-        });
-        clearTimeout(timer);
-        wake = null;
-      }
-      return received.shift() ?? null;
-    },
-    close() {
-      subscription.unsubscribe();
-      return received.filter((message) => !isStatus(message));
-    },
-  };
-}
-
-/**
- * `isGone`: the message's consumer was deleted. Its successor counts from 1 again: to settle the message would settle
- * whichever one bears its number now, and lose it.
- */
-function pulledMessage(
-  { connection }: Broker,
-  message: Msg,
-  options: PullOptions,
-  isGone: () => boolean,
-): PulledMessage {
+function pulledMessage({ connection }: Broker, message: Msg, options: PullOptions, source: Source): PulledMessage {
   const { sequence, storedAtMs } = placeOf(message.reply ?? '');
   return {
     stream: options.stream,
@@ -229,7 +203,7 @@ function pulledMessage(
     bytes: message.data,
     storedAtMs,
     async settle(disposition) {
-      if (isGone()) return;
+      if (source.isLost) return;
       try {
         switch (disposition.type) {
           case 'ack':

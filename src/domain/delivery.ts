@@ -10,7 +10,7 @@
  * - `delivered`, `failed`, `cancelled`                      final (an operator's replay re-queues `failed`)
  *
  * An attempt whose process died is aborted when its lease ends. Should its outcome arrive after all, and be a success,
- * it wins over the abort: the endpoint has the data.
+ * it wins over the abort and over every attempt that has followed: the endpoint has the data.
  */
 
 import type { EventKind } from './codes.ts';
@@ -118,7 +118,7 @@ export function claim(
   return { ...delivery, state: 'sending', attemptCount, attemptStartedAt: now, dueAt: now + leaseMs };
 }
 
-/** Records how attempt `number` ended. Null when the delivery has gone on without it. */
+/** Records how attempt `number` ended. Null when the delivery has gone on without it; it never does without a success. */
 export function end(
   delivery: DeliveryProgress,
   number: number,
@@ -126,9 +126,9 @@ export function end(
   retryDelayMs: number,
 ): DeliveryProgress | null {
   const { state, dueAt } = afterAttempt(number - delivery.attemptsSpent, outcome, retryDelayMs);
-  const isLateSuccess =
-    state === 'delivered' && (isWaiting(delivery) || delivery.state === 'parked' || delivery.state === 'failed');
-  if (delivery.attemptCount !== number || !(delivery.state === 'sending' || isLateSuccess)) return null;
+  const isPresent = delivery.state === 'sending' && delivery.attemptCount === number;
+  const isNewSuccess = state === 'delivered' && delivery.state !== 'delivered' && delivery.state !== 'cancelled';
+  if (!isPresent && !isNewSuccess) return null;
   return { ...delivery, state, dueAt: dueAt?.getTime() ?? delivery.dueAt };
 }
 

@@ -6,14 +6,7 @@
 
 import { type ActorFailure } from '../actor/actor.ts';
 import type { Broker } from '../broker/connection.ts';
-import { type Pull, type PulledMessage, startPull } from '../broker/pull.ts';
-import {
-  DELIVERIES_STREAM,
-  DELIVERY_PARTITIONS,
-  deliveryConsumer,
-  ensureDeliveries,
-  retryConsumer,
-} from '../broker/topology.ts';
+import type { PulledMessage } from '../broker/pull.ts';
 import type { Valve } from '../broker/valve.ts';
 import type { SettledAttempt } from '../store/attempts.ts';
 import type { Database } from '../store/database.ts';
@@ -22,10 +15,12 @@ import type { Sender } from '../webhooks/sender.ts';
 import { DeliveryAttempts, type WaitingDelivery } from './delivery-attempts.ts';
 import { hintOf } from './delivery-messages.ts';
 import { startDeliveryOutcomes } from './delivery-outcomes.ts';
+import { startDeliveryPulls } from './delivery-pulls.ts';
 import type { DocumentCache } from './document-cache.ts';
 import { startEndpointUpkeep } from './endpoint-upkeep.ts';
 import { startParking } from './parking.ts';
-import { republishInterrupted, republishOpen } from './sweeper.ts';
+import { createStreamRestoration } from './stream-restoration.ts';
+import { republishInterrupted } from './sweeper.ts';
 
 export interface CourierDependencies {
   readonly broker: Broker;
@@ -50,14 +45,14 @@ export interface Courier {
   drain(): Promise<void>;
 }
 
-const PULL_MAX = 256;
 const WAITING_MAX = 16_384;
 /** No endpoint holds more than this share of the slots. */
 const LANE_SHARE = 1 / 8;
 
 export async function startCourier(dependencies: CourierDependencies): Promise<Courier> {
   const { broker, database, onFailure, onTrouble } = dependencies;
-  await restoreStream(dependencies);
+  const restoration = createStreamRestoration(dependencies);
+  await restoration.ensure();
   await republishInterrupted(broker, database);
   const round = new FairRound<WaitingDelivery>({
     slots: dependencies.attemptsInFlightMax,
@@ -81,30 +76,28 @@ export async function startCourier(dependencies: CourierDependencies): Promise<C
   };
   const upkeep = await startEndpointUpkeep({ database, round, park, pump: attempts.pump, onTrouble });
 
-  async function onMessage(message: PulledMessage): Promise<void> {
-    const hint = hintOf(message);
-    if (hint === null) return message.settle({ type: 'term' });
-    const dueInMs = hint.dueAt - Date.now();
-    if (dueInMs > 0) return message.settle({ type: 'nak', delayMs: dueInMs });
-    const waiting = { ...hint, message, admittedAt: performance.now() };
-    if (attempts.isHeld(waiting)) return;
-    if (!round.add(hint.endpointKey, waiting, hint.isRetry)) return park(waiting);
-    attempts.hold(waiting);
-    attempts.pump();
+  /** What waits in memory, taken out of it. */
+  function takeWaiting(): PulledMessage[] {
+    const waiting = [...round.lanes()].flatMap((lane) => round.empty(lane));
+    for (const { id } of waiting) attempts.forget(id);
+    return waiting.map(({ message }) => message);
   }
 
-  const pulls = startPulls(dependencies, onMessage);
+  const pulls = startDeliveryPulls({
+    ...dependencies,
+    ensure: restoration.ensure,
+    onMessage: taking(round, attempts, park),
+    takeBack: () => [...takeWaiting(), ...attempts.takeBack(), ...parking.takeBack()],
+  });
   return {
     get inFlight() {
       return round.waiting + round.inFlight;
     },
     async drain() {
       attempts.stopStarting();
-      await Promise.all([upkeep.stop(), ...pulls.map((pull) => pull.stop())]);
-      for (const lane of round.lanes()) {
-        // Handed back, not let go: another instance, or the next start, has them at once.
-        for (const { message } of round.empty(lane)) await message.settle({ type: 'nak', delayMs: 0 });
-      }
+      await Promise.all([upkeep.stop(), restoration.stop(), pulls.stop()]);
+      // Handed back, not let go: another instance, or the next start, has them at once.
+      for (const message of takeWaiting()) await message.settle({ type: 'nak', delayMs: 0 });
       await attempts.ended();
       await parking.drain();
       await outcomes.drain();
@@ -114,42 +107,21 @@ export async function startCourier(dependencies: CourierDependencies): Promise<C
   };
 }
 
-/** One for the first attempts and one for the retries of each partition. */
-function startPulls(
-  dependencies: CourierDependencies,
-  onMessage: (message: PulledMessage) => Promise<void>,
-): readonly Pull[] {
-  const { broker, valve, onTrouble } = dependencies;
-  const ensure = once(() => restoreStream(dependencies));
-  const consumers = Array.from({ length: DELIVERY_PARTITIONS }, (_, partition) => [
-    deliveryConsumer(partition),
-    retryConsumer(partition),
-  ]).flat();
-  return consumers.map((consumer) =>
-    startPull(broker, {
-      stream: DELIVERIES_STREAM,
-      consumer,
-      batchMax: PULL_MAX,
-      onMessage,
-      onTrouble,
-      ensure,
-      ...(valve === undefined ? {} : { valve }),
-    }),
-  );
-}
-
-/** A stream that had to be created holds no message for the deliveries that are open. */
-async function restoreStream({ broker, database }: CourierDependencies): Promise<void> {
-  if (await ensureDeliveries(broker)) await republishOpen(broker, database);
-}
-
-/** Callers that come while `work` runs share its end. */
-function once(work: () => Promise<void>): () => Promise<void> {
-  let running: Promise<void> | null = null;
-  return () => {
-    running ??= work().finally(() => {
-      running = null;
-    });
-    return running;
+/** What becomes of a pulled message. */
+function taking(
+  round: FairRound<WaitingDelivery>,
+  attempts: DeliveryAttempts,
+  park: (waiting: WaitingDelivery) => Promise<void>,
+): (message: PulledMessage) => Promise<void> {
+  return async (message) => {
+    const hint = hintOf(message);
+    if (hint === null) return message.settle({ type: 'term' });
+    const dueInMs = hint.dueAt - Date.now();
+    if (dueInMs > 0) return message.settle({ type: 'nak', delayMs: dueInMs });
+    const waiting = { ...hint, message, admittedAt: performance.now() };
+    if (attempts.isHeld(waiting)) return;
+    if (!round.add(hint.endpointKey, waiting, hint.isRetry)) return park(waiting);
+    attempts.hold(waiting);
+    attempts.pump();
   };
 }

@@ -32,6 +32,7 @@ export class DeliveryAttempts {
   readonly #claims: Claims;
   readonly #held = new Map<Uuid, WaitingDelivery>();
   readonly #underWay = new Set<Promise<void>>();
+  readonly #claiming = new Set<readonly DeliveryTurn[]>();
   #isPumpScheduled = false;
   #claimsUnderWay = 0;
   #isStopping = false;
@@ -89,6 +90,11 @@ export class DeliveryAttempts {
     this.#held.delete(id);
   }
 
+  /** The messages of what waits to be claimed, to be handed back: the rows decide who sends it. */
+  takeBack(): readonly PulledMessage[] {
+    return [...this.#claiming].flat().flatMap(({ entry }) => entry?.message ?? []);
+  }
+
   stopStarting(): void {
     this.#isStopping = true;
   }
@@ -104,7 +110,9 @@ export class DeliveryAttempts {
   }
 
   async #claim(turns: readonly DeliveryTurn[]): Promise<void> {
+    this.#claiming.add(turns);
     const claimed = await this.#claims.take(turns);
+    this.#claiming.delete(turns);
     if (claimed === null) return;
     for (const claim of claimed.claims) this.#track(this.#attempt(claim));
     for (const turn of claimed.undrawn) {
@@ -128,8 +136,7 @@ export class DeliveryAttempts {
       delivery,
       outcome,
       endedAt,
-      message: turn.entry?.message ?? null,
-      isRetryMessage: turn.entry?.isRetry ?? false,
+      hint: turn.entry,
       onRecorded: () => {
         this.forget(delivery.id);
         this.#round.finish(turn);

@@ -30,9 +30,11 @@ export interface EndedAttempt {
   readonly outcome: AttemptOutcome;
   /** Monotonic milliseconds. */
   readonly endedAt: number;
-  /** Null when the delivery was drawn from the parked ones. */
-  readonly message: PulledMessage | null;
-  readonly isRetryMessage: boolean;
+  /**
+   * Null when the delivery was drawn from the parked ones. Its message is looked at when the outcome is recorded: until
+   * then JetStream may hand out another one, and the newest is the one to settle.
+   */
+  readonly hint: { readonly message: PulledMessage; readonly isRetry: boolean } | null;
   readonly onRecorded: () => void;
 }
 
@@ -97,15 +99,15 @@ async function settleMessages(
   const retries: Publication[] = [];
   const moved: PulledMessage[] = [];
   const done: PulledMessage[] = [];
-  for (const [position, { delivery, message, isRetryMessage }] of batch.entries()) {
+  for (const [position, { delivery, hint }] of batch.entries()) {
     const { after, retryInMs, attemptCount } = settled[position] as SettledAttempt;
     if (after.state !== 'retry_wait') {
-      if (message !== null) done.push(message);
-    } else if (message !== null && isRetryMessage) {
-      void message.settle({ type: 'nak', delayMs: Math.max(1, retryInMs) });
+      if (hint !== null) done.push(hint.message);
+    } else if (hint?.isRetry) {
+      void hint.message.settle({ type: 'nak', delayMs: Math.max(1, retryInMs) });
     } else {
       retries.push(retryOf(delivery, Date.now() + retryInMs, `${delivery.id}-${attemptCount}`));
-      if (message !== null) moved.push(message);
+      if (hint !== null) moved.push(hint.message);
     }
   }
   const acknowledged = acknowledgeAll(done);

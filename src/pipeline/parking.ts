@@ -20,8 +20,15 @@ export interface Parked {
 export interface Parking {
   /** Resolves on admission. */
   tell(parked: Parked): Promise<void>;
+  /** The messages of what is not parked yet, to be handed back; whoever waits for admission is let go. */
+  takeBack(): readonly PulledMessage[];
   /** Resolves when everything told is parked and its messages are acknowledged. */
   drain(): Promise<void>;
+}
+
+interface Waiting {
+  readonly parked: Parked;
+  readonly letGo: () => void;
 }
 
 const PARKED_MAX = 2_048;
@@ -33,7 +40,8 @@ export function startParking(
 ): Parking {
   /** One batch is acknowledged while the next one is written. */
   let acknowledged: Promise<unknown> = Promise.resolve();
-  const actor = spawn<Parked>({
+  const waiting = new Set<Waiting>();
+  const actor = spawn<Waiting>({
     name: 'parking',
     mailboxMax: PARKED_MAX,
     batchMax: PARKED_MAX,
@@ -42,15 +50,25 @@ export function startParking(
     async receive(batch) {
       await parkDeliveries(
         database,
-        batch.map(({ id }) => id),
+        batch.map(({ parked }) => parked.id),
       );
-      onParked(new Set(batch.map(({ endpointKey }) => endpointKey)));
+      for (const each of batch) waiting.delete(each);
+      onParked(new Set(batch.map(({ parked }) => parked.endpointKey)));
       await acknowledged;
-      acknowledged = acknowledgeAll(batch.map(({ message }) => message));
+      acknowledged = acknowledgeAll(batch.map(({ parked }) => parked.message));
     },
   });
   return {
-    tell: (parked) => actor.tell(parked),
+    tell: (parked) =>
+      new Promise((resolve, reject) => {
+        const each = { parked, letGo: resolve };
+        waiting.add(each);
+        actor.tell(each).then(resolve, reject);
+      }),
+    takeBack() {
+      for (const { letGo } of waiting) letGo();
+      return [...waiting].map(({ parked }) => parked.message);
+    },
     async drain() {
       await actor.drain();
       await acknowledged;

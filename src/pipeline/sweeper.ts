@@ -15,7 +15,7 @@ import {
   type SettledAttempt,
 } from '../store/attempts.ts';
 import { type Database, transaction } from '../store/database.ts';
-import { type DueDelivery, readDispatched, readOverdue } from '../store/deliveries.ts';
+import { type DueDelivery, readOverdue } from '../store/deliveries.ts';
 import { retryOf } from './delivery-messages.ts';
 import { dispatchAbandoned, publicationOf } from './dispatcher.ts';
 
@@ -50,8 +50,6 @@ const INTERRUPTED_FROM_MS = 2_000;
 /** What a courier holds in memory, at most. */
 const INTERRUPTED_MAX = 16_384;
 const ABORTED_MAX = 1_000;
-const REPUBLISHED_PAGE = 1_000;
-const SMALLEST_UUID = '00000000-0000-0000-0000-000000000000';
 
 export function startSweeper(dependencies: SweeperDependencies): Sweeper {
   let running: Promise<void> | null = null;
@@ -72,20 +70,6 @@ export function startSweeper(dependencies: SweeperDependencies): Sweeper {
       await running;
     },
   };
-}
-
-/** For a stream that had to be created: a message for every open delivery that is not parked. */
-export async function republishOpen(broker: Broker, database: Database): Promise<void> {
-  for (let after = SMALLEST_UUID; ; ) {
-    const page = await readDispatched(database, after, REPUBLISHED_PAGE);
-    await publishAll(
-      broker,
-      page.map((delivery) => messageAgain(delivery, new Date())),
-    );
-    const last = page.at(-1);
-    if (last === undefined) return;
-    after = last.id;
-  }
 }
 
 /**

@@ -18,8 +18,8 @@ export interface SettledAttempt {
 
 /**
  * Records how attempts ended and what follows. A delivery cancelled meanwhile stays cancelled; its attempt is logged
- * all the same. A success that comes after its lease ended wins over the abort. One statement, so that it needs no
- * transaction of its own. Served by the primary keys.
+ * all the same. A success that comes after its lease ended wins over the abort and over whatever has followed: the
+ * endpoint has the data. One statement, so that it needs no transaction of its own. Served by the primary keys.
  */
 export async function recordAttempts(client: Queryable, settled: readonly SettledAttempt[]): Promise<void> {
   const rows = settled.map(({ id, searchNumber, attemptCount, outcome, after, retryInMs }) => ({
@@ -51,6 +51,8 @@ const RECORD = `
   ), locked as materialized (
     select settled.*, deliveries.state as held_state, attempt_count
     from settled join deliveries on deliveries.id = settled.id order by deliveries.id for update of deliveries
+  ), decisive as (
+    select distinct on (id) * from locked order by id, state = 'delivered' desc, number desc
   ), logged as (
     insert into attempts (delivery_id, number, started_at, duration_ms, status_code, error, reason, response_head)
     select id, number, started_at, duration_ms, status_code, error, reason, response_head from settled
@@ -68,14 +70,14 @@ const RECORD = `
     from locked_searches where searches.number = locked_searches.number
   )
   update deliveries
-  set state = locked.state,
-    due_at = case when locked.state = 'retry_wait'
+  set state = decisive.state,
+    due_at = case when decisive.state = 'retry_wait'
       then clock_timestamp() + retry_in_ms * interval '1 millisecond' else deliveries.due_at end,
-    finished_at = case when locked.state <> 'retry_wait' then ended_at end
-  from locked
-  where deliveries.id = locked.id and locked.attempt_count = number
-    and (held_state = 'sending'
-      or locked.state = 'delivered' and held_state in ('queued', 'retry_wait', 'parked', 'failed'))`;
+    finished_at = case when decisive.state <> 'retry_wait' then ended_at end
+  from decisive
+  where deliveries.id = decisive.id
+    and (held_state = 'sending' and decisive.attempt_count = number
+      or decisive.state = 'delivered' and held_state not in ('delivered', 'cancelled'))`;
 
 export interface AbandonedAttempt {
   readonly id: Uuid;

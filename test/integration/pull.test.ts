@@ -6,6 +6,7 @@ import { connectBroker } from '../../src/broker/connection.ts';
 import { publishAll } from '../../src/broker/publish.ts';
 import { type PulledMessage, startPull } from '../../src/broker/pull.ts';
 import { DELIVERIES_STREAM, deliveryConsumer, deliverySubject, ensureDeliveries } from '../../src/broker/topology.ts';
+import { createValve } from '../../src/broker/valve.ts';
 import { startTestNats } from '../support/servers.ts';
 import { until } from '../support/until.ts';
 
@@ -56,6 +57,45 @@ test('a message of a stream that was deleted settles none of the stream that too
   assert.equal(await heldCount(), 1);
   await fresh.settle({ type: 'ack' });
   assert.equal(await heldCount(), 0);
+});
+
+test('so it is for a stream that was replaced while the stage was paused', async (t) => {
+  const server = await startTestNats(t);
+  const broker = await connectBroker({ url: server.url, name: 'test', onStatus: () => undefined });
+  t.after(() => broker.close());
+  const valve = createValve();
+  const pulled: PulledMessage[] = [];
+  await ensureDeliveries(broker);
+  const pull = startPull(broker, {
+    stream: DELIVERIES_STREAM,
+    consumer: CONSUMER,
+    batchMax: 10,
+    onMessage: async (message) => void pulled.push(message),
+    onTrouble: () => undefined,
+    ensure: () => ensureDeliveries(broker).then(() => undefined),
+    valve,
+  });
+  t.after(() => pull.stop());
+  const publishAndPull = async (text: string) => {
+    const count = pulled.length + 1;
+    await publishAll(broker, [{ subject: deliverySubject(ENDPOINT_KEY), messageId: text, bytes: Buffer.from(text) }]);
+    await until(
+      async () => pulled.length,
+      (length) => length === count,
+    );
+  };
+  await publishAndPull('old');
+  valve.close();
+  await until(
+    async () => valve.busyCount,
+    (count) => count === 0,
+  );
+  await broker.manager.streams.delete(DELIVERIES_STREAM);
+  await ensureDeliveries(broker);
+  valve.open();
+  await publishAndPull('new');
+  await pulled[0]?.settle({ type: 'ack' });
+  assert.equal((await broker.manager.streams.info(DELIVERIES_STREAM)).state.messages, 1);
 });
 
 // What falls due for redelivery as the only request ends, nats-server below 2.10 forgets until `ack_wait`.

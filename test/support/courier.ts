@@ -24,7 +24,8 @@ export interface DeliveryStage {
   readonly broker: Broker;
   /** What the sweeper had to make good. */
   readonly repairs: readonly Repair[];
-  start(): Promise<Courier>;
+  /** `over`: another way to the database, for the courier and its sweeper. */
+  start(over?: { readonly databaseUrl: string }): Promise<Courier>;
   /** Resolves when no delivery is open any more. */
   untilAllEnded(): Promise<void>;
 }
@@ -37,20 +38,20 @@ export async function openDeliveryStage(cleanup: Cleanup, settings: CourierSetti
   });
   const servers = await startTestServers({ after: (work) => closers.push(work) });
   await migrate(servers.postgres.url);
-  const database = openDatabase({
-    url: servers.postgres.url,
-    connectionsMax: 8,
-    plans: 'pipeline',
-    onConnectionLost: () => undefined,
-  });
-  closers.push(() => database.end());
+  const connect = (url: string): Database => {
+    const pool = openDatabase({ url, connectionsMax: 8, plans: 'pipeline', onConnectionLost: () => undefined });
+    closers.push(() => pool.end());
+    return pool;
+  };
+  const database = connect(servers.postgres.url);
   const broker = await connectBroker({ url: servers.nats.url, name: 'test', onStatus: () => undefined });
   closers.push(() => broker.close());
   await ensureDeliveries(broker);
   const repairs: Repair[] = [];
   const attemptTimeoutMs = settings.attemptTimeoutMs ?? PATIENT_MS;
 
-  async function start(): Promise<Courier> {
+  async function start(over?: { readonly databaseUrl: string }): Promise<Courier> {
+    const ownDatabase = over === undefined ? database : connect(over.databaseUrl);
     const sender = createSender({
       connectTimeoutMs: PATIENT_MS,
       allowPrivateNetworks: true,
@@ -59,10 +60,10 @@ export async function openDeliveryStage(cleanup: Cleanup, settings: CourierSetti
       attemptTimeoutMs,
     });
     closers.push(() => sender.close());
-    const parts = { broker, database, retryDelayMs: settings.retryDelayMs, onTrouble: () => undefined };
+    const parts = { broker, database: ownDatabase, retryDelayMs: settings.retryDelayMs, onTrouble: () => undefined };
     const courier = await startCourier({
       ...parts,
-      documents: createDocumentCache(database),
+      documents: createDocumentCache(ownDatabase),
       sender,
       attemptTimeoutMs,
       attemptsInFlightMax: settings.attemptsInFlightMax ?? 64,

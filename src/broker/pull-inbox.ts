@@ -1,0 +1,72 @@
+/**
+ * Where the answers to the requests of a pull arrive, in their order. To close it ends the requests that wait: a server
+ * hands nothing to an inbox that nobody listens to, and what it has handed over before is not lost.
+ */
+
+import { createInbox, type Msg } from 'nats';
+import type { Broker } from './connection.ts';
+
+/** For the last messages of an inbox that is closed; a server that is frozen never tells. */
+const ANSWER_MAX_MS = 1_000;
+
+export interface PullInbox {
+  /** Another one for each request, so that their ends can be told apart. */
+  replySubject(): string;
+  /** Whether the server tells of a request, instead of handing out a message. */
+  isStatus(message: Msg): boolean;
+  /** The next message, or null when none came within `timeoutMs`. */
+  next(timeoutMs: number): Promise<Msg | null>;
+  /**
+   * Stops listening: the server drops the requests that wait. Answers the messages that were received and not yet
+   * taken; what a server that is away has sent meanwhile comes back.
+   */
+  close(): Promise<readonly Msg[]>;
+}
+
+export function openInbox({ connection, isConnected }: Broker): PullInbox {
+  const prefix = `${createInbox()}.`;
+  const isStatus = ({ subject }: Msg): boolean => subject.startsWith(prefix);
+  let requests = 0;
+  const received: Msg[] = [];
+  let wake: (() => void) | null = null;
+  const subscription = connection.subscribe(`${prefix}*`, {
+    callback(error, message) {
+      if (error === null) received.push(message);
+      wake?.();
+    },
+  });
+  return {
+    replySubject() {
+      requests += 1;
+      return `${prefix}${requests}`;
+    },
+    isStatus,
+    async next(timeoutMs) {
+      if (received.length === 0 && timeoutMs > 0) {
+        let timer: NodeJS.Timeout | undefined;
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+          timer = setTimeout(resolve, timeoutMs);
+        });
+        clearTimeout(timer);
+        wake = null;
+      }
+      return received.shift() ?? null;
+    },
+    async close() {
+      // The server's answer comes after the last message that it has sent here.
+      if (isConnected()) await withinTime(subscription.drain(), ANSWER_MAX_MS);
+      else subscription.unsubscribe();
+      return received.filter((message) => !isStatus(message));
+    },
+  };
+}
+
+async function withinTime(work: Promise<void>, timeoutMs: number): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const timeout = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, timeoutMs);
+  });
+  await Promise.race([work.catch(() => undefined), timeout]);
+  clearTimeout(timer);
+}

@@ -1,0 +1,103 @@
+/** Two couriers, one of them with a link to PostgreSQL that goes silent: bytes are swallowed, nothing is refused. */
+
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { DELIVERIES_STREAM } from '../../src/broker/topology.ts';
+import { openDeliveryStage } from '../support/courier.ts';
+import { publishSeeded, seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
+import { startTcpProxy } from '../support/tcp-proxy.ts';
+import { until } from '../support/until.ts';
+import { startWebhookReceiver } from '../support/webhook-receiver.ts';
+
+function gate() {
+  let open: () => void = () => undefined;
+  const gated = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  return { open, gated };
+}
+
+async function openScene(t: TestContext, attemptTimeoutMs: number) {
+  const closers: (() => Promise<unknown>)[] = [];
+  t.after(async () => {
+    for (const close of closers.reverse()) await close();
+  });
+  const cleanup = { after: (work: () => Promise<unknown>) => void closers.push(work) };
+  const receiver = await startWebhookReceiver(cleanup);
+  const stage = await openDeliveryStage(cleanup, { retryDelayMs: 200, attemptTimeoutMs });
+  const url = new URL(stage.servers.postgres.url);
+  const proxy = await startTcpProxy(cleanup, Number(url.port));
+  url.port = String(proxy.port);
+  const search = await seedSearch(stage.database);
+  const publish = async (paths: readonly string[]) =>
+    publishSeeded(
+      stage.broker,
+      await seedDeliveries(
+        stage.database,
+        search,
+        paths.map((path) => receiver.urlOf(path)),
+      ),
+    );
+  const rows = async () => (await stage.database.query('select state, attempt_count from deliveries')).rows;
+  const untilStreamIsEmpty = () =>
+    until(
+      async () => (await stage.broker.manager.streams.info(DELIVERIES_STREAM)).state.messages,
+      (messages) => messages === 0,
+      120_000,
+    );
+  return { receiver, stage, proxy, proxied: { databaseUrl: String(url) }, publish, rows, untilStreamIsEmpty };
+}
+
+test('a 200 that is recorded late delivers, whatever others have tried meanwhile', async (t) => {
+  const { receiver, stage, proxy, proxied, publish, rows, untilStreamIsEmpty } = await openScene(t, 5_000);
+  const [first, second] = [gate(), gate()];
+  receiver.script(
+    '/hook',
+    { type: 'gated', gate: first.gated, status: 200 },
+    { type: 'gated', gate: second.gated, status: 500 },
+    { type: 'answer', status: 500 },
+  );
+  await stage.start(proxied);
+  await publish(['/hook']);
+  await receiver.until((posts) => posts.length === 1);
+  proxy.stall();
+  first.open();
+  // Aborts the first attempt when its lease is over, and makes another one.
+  await stage.start();
+  await receiver.until((posts) => posts.length === 2);
+  proxy.heal();
+  await until(rows, ([row]) => row?.state === 'delivered');
+  second.open();
+  await untilStreamIsEmpty();
+  assert.deepEqual(await rows(), [{ state: 'delivered', attempt_count: 2 }]);
+  assert.equal(receiver.posts.length, 2);
+  const { rows: attempts } = await stage.database.query('select number, status_code from attempts order by number');
+  assert.deepEqual(attempts[0], { number: 1, status_code: 200 });
+});
+
+// JetStream's `ack_wait` of 90 s is longer than these waits.
+test('what a courier that is cut off has pulled, another one has within seconds; it comes back by itself', async (t) => {
+  const { receiver, stage, proxy, proxied, publish, rows } = await openScene(t, 2_000);
+  const paths = Array.from({ length: 300 }, (_, position) => `/${position % 30}`);
+  const untilDelivered = (count: number) =>
+    until(
+      async () => (await rows()).filter(({ state }) => state === 'delivered').length,
+      (delivered) => delivered === count,
+    );
+  const cutOff = await stage.start(proxied);
+  await publish(['/hook']);
+  await untilDelivered(1);
+  proxy.stall();
+  await publish(paths);
+  await until(
+    async () => cutOff.inFlight,
+    (count) => count > 0,
+  );
+  const other = await stage.start();
+  await untilDelivered(1 + paths.length);
+  await other.drain();
+  proxy.heal();
+  await publish(paths);
+  await untilDelivered(1 + 2 * paths.length);
+  assert.equal(receiver.posts.length, 1 + 2 * paths.length);
+});
