@@ -10,7 +10,7 @@ import {
   formatExpressions,
   parseExpressions,
 } from '../src/domain/expressions.ts';
-import { foldTexts } from '../src/domain/text.ts';
+import { foldTexts } from '../src/domain/folded-text.ts';
 
 const entry = (word: string, includes = true, strict = false): ExpressionEntry => ({ word, includes, strict });
 

@@ -6,15 +6,18 @@
 
 import RBush from 'rbush';
 import type { Criteria, Range } from '../../src/domain/criteria.ts';
+import { type FoldedText, foldTexts } from '../../src/domain/folded-text.ts';
 import { isInCircle, isInPolygon, type Polygon } from '../../src/domain/geo.ts';
+import { lemmasOf } from '../../src/domain/inflection/lemmas.ts';
 import type { PropertyFacts } from '../../src/domain/property-facts.ts';
-import { type FoldedText, foldTexts, foldWords, stem } from '../../src/domain/text.ts';
+import { foldWords } from '../../src/domain/text.ts';
 
 interface CompiledEntry {
   readonly includes: boolean;
   /** ` word word ` of a strict entry. */
   readonly phrase: string | null;
-  readonly stems: readonly string[];
+  /** Of each word. */
+  readonly lemmas: readonly (readonly string[])[];
 }
 
 interface CompiledSearch {
@@ -109,7 +112,7 @@ function compile(number: number, criteria: Criteria): CompiledSearch {
   const expressions = criteria.expressions.map((group) =>
     group.map(({ word, includes, strict }): CompiledEntry => {
       const words = foldWords(word);
-      return { includes, phrase: strict ? ` ${words.join(' ')} ` : null, stems: strict ? [] : words.map(stem) };
+      return { includes, phrase: strict ? ` ${words.join(' ')} ` : null, lemmas: strict ? [] : words.map(lemmasOf) };
     }),
   );
   const search = { number, criteria, expressions, items };
@@ -163,14 +166,14 @@ function passes({ criteria, expressions }: CompiledSearch, facts: PropertyFacts,
   )
     return false;
   if (expressions.length === 0) return true;
-  const { phrases, stems } = text();
+  const { phrases, lemmas } = text();
   return expressions.some((group) =>
     group.every((entry) => {
       const { phrase } = entry;
       const occurs =
         phrase !== null
           ? phrases.some((candidate) => candidate.includes(phrase))
-          : entry.stems.every((word) => stems.has(word));
+          : entry.lemmas.every((ofWord) => ofWord.some((lemma) => lemmas.has(lemma)));
       return occurs === entry.includes;
     }),
   );

@@ -5,9 +5,9 @@
 
 import type { Criteria } from '../../src/domain/criteria.ts';
 import { expressionsHold } from '../../src/domain/expressions.ts';
+import { type FoldedText, foldTexts } from '../../src/domain/folded-text.ts';
 import { distanceKm, isInPolygon, type Polygon } from '../../src/domain/geo.ts';
 import type { PropertyFacts } from '../../src/domain/property-facts.ts';
-import { type FoldedText, foldTexts } from '../../src/domain/text.ts';
 
 const MEASURES = ['budget', 'surface', 'room', 'bedroom', 'pricePerMeter', 'landSurface'] as const;
 const ANY = 0xff;

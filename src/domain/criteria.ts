@@ -4,9 +4,9 @@
  */
 
 import { type Expressions, expressionsHold } from './expressions.ts';
+import { foldTexts } from './folded-text.ts';
 import { type Circle, isInCircle, isInPolygon, type Polygon } from './geo.ts';
 import type { AdvertFacts, PropertyFacts } from './property-facts.ts';
-import { foldTexts } from './text.ts';
 
 /** Inclusive; null is no bound. A bound of 0 has become null already (decisions, section 2). */
 export interface Range {

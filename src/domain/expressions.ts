@@ -5,13 +5,14 @@
 
 import { LRUCache } from 'lru-cache';
 import qs from 'qs';
-import { type FoldedText, foldWords, stem } from './text.ts';
+import { type FoldedText, hasForm } from './folded-text.ts';
+import { foldWords } from './text.ts';
 
 export interface ExpressionEntry {
   readonly word: string;
   /** False: the text must not contain it. */
   readonly includes: boolean;
-  /** True: the exact phrase, words adjacent and in order. False: every word occurs, inflection ignored. */
+  /** True: the exact phrase, words adjacent and in order. False: every word occurs in one of its inflected forms. */
   readonly strict: boolean;
 }
 
@@ -88,7 +89,7 @@ function occurs(entry: ExpressionEntry, words: readonly string[], text: FoldedTe
     const phrase = ` ${words.join(' ')} `;
     return text.phrases.some((candidate) => candidate.includes(phrase));
   }
-  return words.every((word) => text.stems.has(stem(word)));
+  return words.every((word) => hasForm(text, word));
 }
 
 const QUERY_FORM = 'expressions[<group>][<index>][word]=<text>';

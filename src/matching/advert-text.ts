@@ -1,57 +1,57 @@
 /**
- * The texts of one property, folded once: which searched stems occur, and the searched words in order for phrases.
+ * The texts of one property, folded once: which searched terms occur, and the searched words in order for phrases.
  * Everything is stamped with a generation instead of being cleared between properties.
  */
 
 import type { CodeTable } from './code-table.ts';
+import type { TermTable } from './term-table.ts';
 import { TokenReader } from './token-reader.ts';
 
 const GENERATION_MAX = 2 ** 30;
 const TEXT_END = -1;
 
 export class AdvertText {
-  readonly #terms: CodeTable;
+  readonly #searchedWords: CodeTable;
+  readonly #searchedTerms: TermTable;
   readonly #reader: TokenReader;
-  /** By stem code: the generation in which it last occurred. */
-  #seenIn = new Int32Array(1024);
-  /** Likewise by word code. */
+  /** By code of a term, and of a word: the generation in which it last occurred. */
+  #termSeenIn = new Int32Array(1024);
   #wordSeenIn = new Int32Array(1024);
   #generation = 0;
   #words = new Int32Array(1024);
   #wordCount = 0;
-  #stems: number[] = [];
-  /** What was last read, and with which terms. */
+  #terms: number[] = [];
+  /** What was last read, and with which words and terms. */
   #texts: readonly string[] = [];
   #revision = -1;
 
-  constructor(terms: CodeTable) {
-    this.#terms = terms;
-    this.#reader = new TokenReader(terms);
+  constructor(words: CodeTable, terms: TermTable) {
+    this.#searchedWords = words;
+    this.#searchedTerms = terms;
+    this.#reader = new TokenReader(words, terms);
   }
 
-  /** Codes of the searched stems that occur, each once. */
-  get stems(): readonly number[] {
-    return this.#stems;
+  /** Codes of the searched terms that occur, each once. */
+  get terms(): readonly number[] {
+    return this.#terms;
   }
 
   /** Adverts are read before and after a change, and most changes leave the text alone; false when nothing is new. */
   read(texts: readonly string[]): boolean {
-    const { revision } = this.#terms;
+    const { revision } = this.#reader;
     if (revision === this.#revision && sameTexts(texts, this.#texts)) return false;
     this.#revision = revision;
     this.#texts = texts;
     if (this.#generation === GENERATION_MAX) {
-      this.#seenIn.fill(0);
+      this.#termSeenIn.fill(0);
       this.#wordSeenIn.fill(0);
       this.#generation = 0;
     }
     this.#generation += 1;
-    if (this.#seenIn.length < this.#terms.end) {
-      this.#seenIn = new Int32Array(2 * this.#terms.end);
-      this.#wordSeenIn = new Int32Array(2 * this.#terms.end);
-    }
+    this.#termSeenIn = withRoom(this.#termSeenIn, this.#searchedTerms.end);
+    this.#wordSeenIn = withRoom(this.#wordSeenIn, this.#searchedWords.end);
     this.#wordCount = 0;
-    this.#stems = [];
+    this.#terms = [];
     for (const text of texts) {
       this.#reader.read(text, this.#visit);
       this.#append(TEXT_END);
@@ -59,8 +59,8 @@ export class AdvertText {
     return true;
   }
 
-  hasStem(code: number): boolean {
-    return this.#seenIn[code] === this.#generation;
+  hasTerm(code: number): boolean {
+    return this.#termSeenIn[code] === this.#generation;
   }
 
   /** Whether the words from `start` to `end` of `codes` stand next to each other, in order, in one text. */
@@ -77,12 +77,15 @@ export class AdvertText {
     return false;
   }
 
-  readonly #visit = (wordCode: number, stemCode: number): void => {
+  readonly #visit = (wordCode: number, termCodes: readonly number[]): void => {
     this.#append(wordCode);
     this.#wordSeenIn[wordCode] = this.#generation;
-    if (stemCode === 0 || this.#seenIn[stemCode] === this.#generation) return;
-    this.#seenIn[stemCode] = this.#generation;
-    this.#stems.push(stemCode);
+    for (let i = 0; i < termCodes.length; i++) {
+      const term = termCodes[i] as number;
+      if (this.#termSeenIn[term] === this.#generation) continue;
+      this.#termSeenIn[term] = this.#generation;
+      this.#terms.push(term);
+    }
   };
 
   #append(wordCode: number): void {
@@ -93,6 +96,11 @@ export class AdvertText {
     }
     this.#words[this.#wordCount++] = wordCode;
   }
+}
+
+/** Codes below `end` have a place in what is returned; a longer list begins empty. */
+function withRoom(seenIn: Int32Array<ArrayBuffer>, end: number): Int32Array<ArrayBuffer> {
+  return seenIn.length < end ? new Int32Array(2 * end) : seenIn;
 }
 
 function sameTexts(a: readonly string[], b: readonly string[]): boolean {

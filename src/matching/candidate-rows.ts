@@ -30,7 +30,7 @@ export class CandidateRows implements RowList {
   readonly #insee = new PlaceTable(this.#trees);
   readonly #departments = new PlaceTable(this.#trees);
   readonly #zipcodes = new PlaceTable(this.#trees);
-  readonly #stems = new PlaceTable(this.#trees);
+  readonly #terms = new PlaceTable(this.#trees);
   readonly #everywhere = new PlaceTable(this.#trees);
   readonly #areas = new AreaTree(this.memory);
   #rowCount = 0;
@@ -47,7 +47,7 @@ export class CandidateRows implements RowList {
   }
 
   get counts(): { rows: number; areaLeaves: number; places: number; testedGroups: number } {
-    const places = this.#insee.size + this.#departments.size + this.#zipcodes.size + this.#stems.size;
+    const places = this.#insee.size + this.#departments.size + this.#zipcodes.size + this.#terms.size;
     return { rows: this.#rowCount, areaLeaves: this.#areas.leafCount, places, testedGroups: this.#tested };
   }
 
@@ -69,25 +69,25 @@ export class CandidateRows implements RowList {
 
   /** Inserts the staged rows, in short steps. */
   *layOut(): Generator<null> {
-    for (const table of [this.#insee, this.#departments, this.#zipcodes, this.#stems, this.#everywhere]) {
+    for (const table of [this.#insee, this.#departments, this.#zipcodes, this.#terms, this.#everywhere]) {
       yield* table.layOut();
     }
     yield* this.#areas.layOut();
   }
 
   #forEachRow(rows: SearchRows, act: RowAct): void {
-    const { row, inseeCodes, departments, zipcodes, stems, circles } = rows;
+    const { row, inseeCodes, departments, zipcodes, terms, circles } = rows;
     for (let i = 0; i < inseeCodes.length; i++) this.#insee[act](inseeCodes.at(i), row);
     for (let i = 0; i < departments.length; i++) this.#departments[act](departments.at(i), row);
     for (let i = 0; i < zipcodes.length; i++) this.#zipcodes[act](zipcodes.at(i), row);
-    for (let i = 0; i < stems.length; i++) this.#stems[act](stems.at(i), row);
+    for (let i = 0; i < terms.length; i++) this.#terms[act](terms.at(i), row);
     if (rows.isEverywhere) this.#everywhere[act](EVERYWHERE, row);
     const { attention } = row;
     for (const circle of circles) this.#areas[act](areaRow(row, circle, attention));
   }
 
-  /** `presentStems` is asked for only when some search is kept by stem. */
-  find(view: PropertyView, presentStems: () => readonly number[], take: TakeAnswers): void {
+  /** `presentTerms` is asked for only when some search is kept by term. */
+  find(view: PropertyView, presentTerms: () => readonly number[], take: TakeAnswers): void {
     writeQuery(view, this.memory);
     this.#tested = 0;
     this.#view = view;
@@ -97,7 +97,7 @@ export class CandidateRows implements RowList {
     for (const code of view.inseeCodes) this.#visitTree(this.#insee.rootOf(code));
     this.#visitTree(this.#departments.rootOf(view.departmentCode));
     for (const code of view.zipcodes) this.#visitTree(this.#zipcodes.rootOf(code));
-    if (this.#stems.size > 0) for (const stem of presentStems()) this.#visitTree(this.#stems.rootOf(stem));
+    if (this.#terms.size > 0) for (const term of presentTerms()) this.#visitTree(this.#terms.rootOf(term));
     this.#visitTree(this.#everywhere.rootOf(EVERYWHERE));
     this.#flush();
     if (facts.lat === null || facts.lon === null) return;

@@ -1,15 +1,18 @@
 /**
- * The expressions of all searches, each distinct one once, compiled to term codes. Their verdict on a property is
+ * The expressions of all searches, each distinct one once, compiled to codes. Their verdict on a property is
  * worked out when the first candidate asks and kept for the others: "balcon" is wanted by thousands of searches.
  */
 
 import { type ExpressionEntry, type Expressions, expressionsHold } from '../domain/expressions.ts';
-import { foldTexts, foldWords, stem } from '../domain/text.ts';
+import { foldTexts } from '../domain/folded-text.ts';
+import { lemmasOf } from '../domain/inflection/lemmas.ts';
+import { foldWords } from '../domain/text.ts';
 import { AdvertText } from './advert-text.ts';
 import { CodeTable } from './code-table.ts';
 import { RecordArena } from './record-arena.ts';
+import { TermTable } from './term-table.ts';
 
-/** `codes`: words of a phrase in order, or stems. */
+/** `codes`: words of a phrase in order, or terms. */
 interface CompiledEntry {
   readonly includes: boolean;
   readonly strict: boolean;
@@ -17,25 +20,27 @@ interface CompiledEntry {
 }
 
 /**
- * A program: the number of required stems and their codes; the number of groups; for each the number of entries; for
+ * A program: the number of required terms and their codes; the number of groups; for each the number of entries; for
  * each the number of codes times four, plus `IS_STRICT`, plus `INCLUDES`, then the codes.
  */
 const INCLUDES = 1;
 const IS_STRICT = 2;
 
-/** Words that most adverts contain say little: any other required stem is rarer. */
-const COMMON_STEMS: ReadonlySet<string> = new Set(
+/** Words that most adverts contain say little: any other required one is rarer. */
+const COMMON_LEMMAS: ReadonlySet<string> = new Set(
   foldWords(
     `appartement maison villa immeuble terrain pièce pièces chambre chambres cuisine salon séjour salle bain bains
      eau douche entrée surface prix vente vendre location louer bien situé proche centre ville quartier rue étage
      commerces écoles transports jardin balcon terrasse cave parking garage calme lumineux beau grand avec sans pour
      une des les dans sur est et de la le du en au`,
-  ).map(stem),
+  ).flatMap(lemmasOf),
 );
 
 export class ExpressionTable {
-  readonly terms = new CodeTable();
-  readonly text: AdvertText;
+  /** Of phrases, which take them as they are, and those that any form of theirs will do for. */
+  readonly #words = new CodeTable();
+  readonly #terms = new TermTable();
+  readonly text = new AdvertText(this.#words, this.#terms);
   readonly #ids = new Map<string, number>();
   /** By id, see `keyOf`; null when it is free. */
   readonly #keys: (string | null)[] = [null];
@@ -47,10 +52,6 @@ export class ExpressionTable {
   #rowCodes = new Int32Array(1024);
   #verdicts = new Float64Array(1024);
   #generation = 1;
-
-  constructor() {
-    this.text = new AdvertText(this.terms);
-  }
 
   get size(): number {
     return this.#ids.size;
@@ -89,7 +90,7 @@ export class ExpressionTable {
   }
 
   /**
-   * Codes of stems of which every text that satisfies the expressions has at least one; null when some group requires
+   * Codes of terms of which every text that satisfies the expressions has at least one; null when some group requires
    * no word, or there is no expression.
    */
   requiredOf(id: number): readonly number[] | null {
@@ -99,7 +100,11 @@ export class ExpressionTable {
     const start = this.#programs.integerOffset(address);
     const required: number[] = [];
     const end = start + 1 + (program[start] as number);
-    for (let at = start + 1; at < end; at++) required.push(program[at] as number);
+    // Two groups may require forms of one word.
+    for (let at = start + 1; at < end; at++) {
+      const code = program[at] as number;
+      if (!required.includes(code)) required.push(code);
+    }
     return required.length === 0 ? null : required;
   }
 
@@ -123,10 +128,10 @@ export class ExpressionTable {
     return this.#rowCodes[id] as number;
   }
 
-  /** `holds`, without a look at the table where one stem decides. */
+  /** `holds`, without a look at the table where one term decides. */
   holdsByRow(rowCode: number): boolean {
     if (rowCode >= 0) return this.holds(rowCode);
-    return this.text.hasStem(-rowCode >> 1) === ((-rowCode & 1) === 1);
+    return this.text.hasTerm(-rowCode >> 1) === ((-rowCode & 1) === 1);
   }
 
   /** On other texts than those last read. */
@@ -136,7 +141,7 @@ export class ExpressionTable {
 
   #compile(id: number, expressions: Expressions): void {
     const groups = expressions.map((group) => group.flatMap((entry) => this.#compileEntry(entry)));
-    const required = requiredStems(expressions).map((stem) => this.terms.use(stem));
+    const required = requiredWords(expressions).map((word) => this.#terms.use(word));
     const program = [required.length, ...required, groups.length];
     for (const group of groups) {
       program.push(group.length);
@@ -154,7 +159,8 @@ export class ExpressionTable {
   #compileEntry({ word, includes, strict }: ExpressionEntry): CompiledEntry[] {
     const words = foldWords(word);
     if (words.length === 0) return [];
-    return [{ includes, strict, codes: (strict ? words : words.map(stem)).map((term) => this.terms.use(term)) }];
+    const table = strict ? this.#words : this.#terms;
+    return [{ includes, strict, codes: words.map((word) => table.use(word)) }];
   }
 
   /** Ends the use of its codes as well. */
@@ -162,11 +168,12 @@ export class ExpressionTable {
     const program = this.#programs.integersAt(address);
     const start = this.#programs.integerOffset(address);
     let at = start;
-    for (let required = program[at++] as number; required > 0; required--) this.terms.release(program[at++] as number);
+    for (let required = program[at++] as number; required > 0; required--) this.#terms.release(program[at++] as number);
     for (let groups = program[at++] as number; groups > 0; groups--) {
       for (let entries = program[at++] as number; entries > 0; entries--) {
-        const end = at + 1 + ((program[at] as number) >> 2);
-        for (at += 1; at < end; at++) this.terms.release(program[at] as number);
+        const head = program[at++] as number;
+        const table = (head & IS_STRICT) !== 0 ? this.#words : this.#terms;
+        for (const end = at + (head >> 2); at < end; at++) table.release(program[at] as number);
       }
     }
     this.#programs.free(address, (at - start + 1) >> 1);
@@ -205,7 +212,7 @@ export class ExpressionTable {
 
   #occurs(program: Int32Array, start: number, end: number, strict: boolean): boolean {
     if (strict) return this.text.hasPhrase(program, start, end);
-    for (let at = start; at < end; at++) if (!this.text.hasStem(program[at] as number)) return false;
+    for (let at = start; at < end; at++) if (!this.text.hasTerm(program[at] as number)) return false;
     return true;
   }
 }
@@ -226,7 +233,7 @@ function expressionsIn(key: string): Expressions {
   );
 }
 
-/** The id; for a single stem, negative, twice its code, plus one when it must occur. */
+/** The id; for a single term, negative, twice its code, plus one when it must occur. */
 function rowCodeOf(id: number, groups: readonly (readonly CompiledEntry[])[]): number {
   const [entry] = groups[0] ?? [];
   const [code] = entry?.codes ?? [];
@@ -235,12 +242,12 @@ function rowCodeOf(id: number, groups: readonly (readonly CompiledEntry[])[]): n
   return -(2 * code + (entry.includes ? 1 : 0));
 }
 
-/** One stem a group, as rare as can be told; none when some group requires no word. */
-function requiredStems(expressions: Expressions): readonly string[] {
+/** One word a group, as rare as can be told; none when some group requires no word. */
+function requiredWords(expressions: Expressions): readonly string[] {
   const required = new Set<string>();
   for (const group of expressions) {
-    const stems = group.filter((entry) => entry.includes).flatMap((entry) => foldWords(entry.word).map(stem));
-    const [rarest] = stems.sort(byRarity);
+    const words = group.filter((entry) => entry.includes).flatMap((entry) => foldWords(entry.word));
+    const [rarest] = words.sort(byRarity);
     if (rarest === undefined) return [];
     required.add(rarest);
   }
@@ -249,7 +256,9 @@ function requiredStems(expressions: Expressions): readonly string[] {
 
 /** Uncommon first, then the longest: the longer a word, the rarer (G. K. Zipf, 1935). */
 function byRarity(a: string, b: string): number {
-  const common = Number(COMMON_STEMS.has(a)) - Number(COMMON_STEMS.has(b));
-  if (common !== 0) return common;
-  return b.length - a.length || (a < b ? -1 : 1);
+  return Number(isCommon(a)) - Number(isCommon(b)) || b.length - a.length || (a < b ? -1 : 1);
+}
+
+function isCommon(word: string): boolean {
+  return lemmasOf(word).some((lemma) => COMMON_LEMMAS.has(lemma));
 }

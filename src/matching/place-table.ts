@@ -1,4 +1,4 @@
-/** Row trees by the code of a place: those of communes, departments, zip codes and required stems, made and dropped as needed. */
+/** Row trees by the code of a place: those of communes, departments, zip codes and required terms, made and dropped as needed. */
 
 import type { Row } from './row-groups.ts';
 import type { RowTrees } from './row-tree.ts';

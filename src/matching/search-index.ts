@@ -31,7 +31,7 @@ export interface SearchIndexStats {
   readonly blocks: number;
   /** Leaves of circles and polygons in the R-tree. */
   readonly areas: number;
-  /** Communes, departments, zip codes and stems that some search names. */
+  /** Communes, departments, zip codes and terms that some search names. */
   readonly places: number;
   readonly expressions: number;
   /** Rows that the kernel tested for the last property. */
@@ -170,7 +170,7 @@ class ColumnarSearchIndex implements SearchIndex {
     this.#view = view;
     this.#repeated.clear();
     this.#matched.clear();
-    this.#rows.find(view, this.#presentStems, this.#takeAnswers);
+    this.#rows.find(view, this.#presentTerms, this.#takeAnswers);
     this.#view = null;
     this.#lastFacts = facts;
     return this.#matched.toArray();
@@ -198,9 +198,9 @@ class ColumnarSearchIndex implements SearchIndex {
     };
   }
 
-  readonly #presentStems = (): readonly number[] => {
+  readonly #presentTerms = (): readonly number[] => {
     readTexts(this.#view as PropertyView, this.#expressions);
-    return this.#expressions.text.stems;
+    return this.#expressions.text.terms;
   };
 
   readonly #takeAnswers = (sureCount: number): void => {

@@ -69,8 +69,8 @@ export class SearchRows {
   readonly inseeCodes = new NumberList();
   readonly departments = new NumberList();
   readonly zipcodes = new NumberList();
-  /** Stems that stand in for places. */
-  readonly stems = new NumberList();
+  /** Terms that stand in for places. */
+  readonly terms = new NumberList();
   readonly circles: CircleRow[] = [];
   readonly #arena: RecordArena;
   readonly #expressions: ExpressionTable;
@@ -91,7 +91,7 @@ export class SearchRows {
   }
 
   get #placeCount(): number {
-    const codes = this.inseeCodes.length + this.departments.length + this.zipcodes.length + this.stems.length;
+    const codes = this.inseeCodes.length + this.departments.length + this.zipcodes.length + this.terms.length;
     return codes + this.circles.length;
   }
 
@@ -127,7 +127,7 @@ export class SearchRows {
     this.inseeCodes.clear();
     this.departments.clear();
     this.zipcodes.clear();
-    this.stems.clear();
+    this.terms.clear();
     this.circles.length = 0;
     // With an area that the R-tree cannot hold, the row goes everywhere.
     if (!this.#readCircles(flags, address, lists)) return;
@@ -137,7 +137,7 @@ export class SearchRows {
     readCodes(integers, code, countOf(integers, head, ZIPCODES), this.zipcodes);
     if (!this.isEverywhere) return;
     const required = this.#expressions.requiredOf(integers[head + EXPRESSION] as number);
-    for (const stem of required ?? []) this.stems.add(stem);
+    for (const term of required ?? []) this.terms.add(term);
   }
 
   /** False, and none, when the R-tree cannot hold one of them. */
@@ -167,13 +167,13 @@ export class SearchRows {
     let attention = needsExactCheck ? NEEDS_EXACT_CHECK : 0;
     if (integers[head + EXPRESSION] !== 0) attention |= NEEDS_TEXT_CHECK;
     // Several departments cannot hold one property; anything else named twice may.
-    const { inseeCodes, departments, zipcodes, stems, circles } = this;
+    const { inseeCodes, departments, zipcodes, terms, circles } = this;
     const namedKinds =
       Math.min(inseeCodes.length, 1) +
       Math.min(departments.length, 1) +
       Math.min(zipcodes.length, 1) +
       Math.min(circles.length, 1);
-    if (namedKinds > 1 || zipcodes.length > 1 || circles.length > 1 || stems.length > 1) attention |= REPEATS;
+    if (namedKinds > 1 || zipcodes.length > 1 || circles.length > 1 || terms.length > 1) attention |= REPEATS;
     if (inseeCodes.length > 1) attention |= REPEATS_BY_INSEE;
     return attention;
   }

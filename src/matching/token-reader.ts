@@ -1,7 +1,8 @@
 /**
- * Reads the words of adverts as codes of searched terms. Adverts draw on some ten thousand words, so each is folded
- * and stemmed once and then found again by its letters, without making a string: an advert of a hundred words takes
- * two microseconds instead of fifty. A text with characters outside the plain Latin ones takes the way of `foldWords`.
+ * Reads the words of adverts as codes of searched words and terms. Adverts draw on some ten thousand words, so each is
+ * folded and looked up once and then found again by its letters, without making a string: an advert of a hundred words
+ * takes two microseconds instead of fifty. A text with characters outside the plain Latin ones takes the way of
+ * `foldWords`.
  */
 
 import {
@@ -14,9 +15,9 @@ import {
   lettersOf,
   SEPARATOR,
   SILENT,
-  stem,
 } from '../domain/text.ts';
 import type { CodeTable } from './code-table.ts';
+import type { TermTable } from './term-table.ts';
 
 const TOKENS_MAX = 65_536;
 const SLOTS = 2 * TOKENS_MAX;
@@ -26,24 +27,26 @@ const TOKEN_LENGTH_MAX = 64;
 const HIGH_SURROGATES = 0xd800;
 const LOW_SURROGATES = 0xdc00;
 const SURROGATES_END = 0xe000;
-/** No revision of the terms. */
+/** No revision of the tables. */
 const NEVER = -1;
 const HASH_SEED = 0x811c9dc5 | 0;
 const HASH_PRIME = 0x01000193;
 
-/** Receives each word: its code as a word and the code of its stem, 0 where no search uses it. */
-export type WordVisitor = (wordCode: number, stemCode: number) => void;
+/** Receives each word: its code as a word, 0 where no search uses it, and those of the terms that it is a form of. */
+export type WordVisitor = (wordCode: number, termCodes: readonly number[]) => void;
 
 export class TokenReader {
-  readonly #terms: CodeTable;
+  readonly #words: CodeTable;
+  readonly #terms: TermTable;
   readonly #slots = new Int32Array(SLOTS);
   readonly #hashes = new Int32Array(TOKENS_MAX + 1);
   readonly #starts = new Int32Array(TOKENS_MAX + 1);
   readonly #lengths = new Uint8Array(TOKENS_MAX + 1);
   readonly #letters = new Uint8Array(LETTERS_MAX);
   readonly #wordCodes = new Int32Array(TOKENS_MAX + 1);
-  readonly #stemCodes = new Int32Array(TOKENS_MAX + 1);
-  /** Revision of the terms for which the two codes hold. */
+  /** Lists of the term table's own where they can be. */
+  readonly #termCodes: (readonly number[])[] = [];
+  /** Revision of the tables for which the codes hold. */
   readonly #revisions = new Float64Array(TOKENS_MAX + 1);
   readonly #token = new Uint8Array(TOKEN_LENGTH_MAX);
   /** Tokens of the text at hand. */
@@ -51,21 +54,27 @@ export class TokenReader {
   #tokenCount = 0;
   #letterCount = 0;
 
-  constructor(terms: CodeTable) {
+  constructor(words: CodeTable, terms: TermTable) {
+    this.#words = words;
     this.#terms = terms;
+  }
+
+  /** Of both tables: neither ever goes back. */
+  get revision(): number {
+    return this.#words.revision + this.#terms.revision;
   }
 
   read(text: string, visit: WordVisitor): void {
     const count = this.#tokenise(text);
     if (count === null) {
-      for (const word of foldWords(text)) visit(this.#terms.codeOf(word), this.#terms.codeOf(stem(word)));
+      for (const word of foldWords(text)) visit(this.#words.codeOf(word), this.#terms.codesOf(word));
       return;
     }
-    const { revision } = this.#terms;
+    const { revision } = this;
     for (let i = 0; i < count; i++) {
       const token = this.#found[i] as number;
-      if (this.#revisions[token] !== revision) this.#resolve(token);
-      visit(this.#wordCodes[token] as number, this.#stemCodes[token] as number);
+      if (this.#revisions[token] !== revision) this.#resolve(token, revision);
+      visit(this.#wordCodes[token] as number, this.#termCodes[token] as readonly number[]);
     }
   }
 
@@ -138,17 +147,18 @@ export class TokenReader {
     return true;
   }
 
-  #resolve(token: number): void {
+  #resolve(token: number, revision: number): void {
     const start = this.#starts[token] as number;
     const letters = this.#letters.subarray(start, start + (this.#lengths[token] as number));
     const word = String.fromCharCode(...letters);
-    this.#wordCodes[token] = this.#terms.codeOf(word);
-    this.#stemCodes[token] = this.#terms.codeOf(stem(word));
-    this.#revisions[token] = this.#terms.revision;
+    this.#wordCodes[token] = this.#words.codeOf(word);
+    this.#termCodes[token] = this.#terms.codesOf(word);
+    this.#revisions[token] = revision;
   }
 
   #clear(): void {
     this.#slots.fill(0);
+    this.#termCodes.length = 0;
     this.#tokenCount = 0;
     this.#letterCount = 0;
   }

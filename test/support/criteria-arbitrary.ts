@@ -111,6 +111,9 @@ const WORDS = [
   'coeur de ville',
   'rénové',
   'rénovée',
+  'cour',
+  'courir',
+  'chaude',
   'sans vis-à-vis',
   'vis à vis',
   'm²',
@@ -123,6 +126,8 @@ const TEXTS = [
   'vue d’exception sur la mer, grands balcons, 80 m²',
   'Studio renove, coeur historique. ασδφ',
   'mer vue de loin; vue, mer',
+  'Au fond de la cour, chaudière neuve',
+  'cours commune, sols chauds',
   '',
 ] as const;
 
