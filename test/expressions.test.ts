@@ -9,6 +9,7 @@ import {
   expressionsHold,
   formatExpressions,
   parseExpressions,
+  readExpressions,
 } from '../src/domain/expressions.ts';
 import { foldTexts } from '../src/domain/folded-text.ts';
 
@@ -79,4 +80,29 @@ test('what cannot be understood or goes beyond the limits is refused', () => {
     assert.throws(() => parseExpressions(input), ExpressionsError);
   }
   assert.throws(() => parseExpressions(Array.from({ length: 51 }, () => ({ word: 'x' }))), ExpressionsError);
+});
+
+test('of what clients send every fault is reported at its place, and what is too much is not looked at', () => {
+  const faultsOf = (input: unknown) => {
+    const faults: string[] = [];
+    readExpressions(input, ({ path, message }) => faults.push(`${path.join('/')}: ${message}`));
+    return faults;
+  };
+  assert.deepEqual(faultsOf([[{ word: '…', include: true }, 7], [{ word: 'x', options: { strict: 'ja', a: 1 } }]]), [
+    '0/0/include: member of an entry',
+    '0/0/word: word must have a letter or a digit',
+    '0/1: an entry must be an object with a word',
+    '1/0/options/a: option of an entry',
+    '1/0/strict: must be true or false',
+  ]);
+  const unread = new Proxy([], {
+    get: (target, name) => (name === 'length' ? 1e9 : assert.fail(`${String(name)} of ${typeof target} was read`)),
+  });
+  assert.deepEqual(faultsOf([unread]), [': at most 50 groups and 200 entries']);
+  assert.deepEqual(faultsOf('x'.repeat(65_537)), [': must have at most 65536 characters']);
+});
+
+test('what is stored is read without being judged by the rules of today', () => {
+  const long = formatExpressions([Array.from({ length: 150 }, () => entry('é'.repeat(200)))]);
+  assert.equal(parseExpressions(long)[0]?.length, 150);
 });

@@ -1,6 +1,7 @@
 /**
  * The server side of bench/http, a process of its own so that the load generator has another core: the API on a given
- * database, or a bare Koa with one route that answers a constant body. Tells its parent the port, and the API its key.
+ * database, the same with the matcher that a daemon has beside it, or a bare Koa with one route that answers a constant
+ * body. Tells its parent the port, and when asked for how long its event loop stood still at most since it was last asked.
  */
 
 import { once } from 'node:events';
@@ -8,27 +9,51 @@ import { openSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { devNull } from 'node:os';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
 import Router from '@koa/router';
 import Koa from 'koa';
 import { createApi } from '../../src/api/api.ts';
 import { samplePointsOfInterest } from '../../src/cli/sample-points-of-interest.ts';
 import { createLog } from '../../src/log.ts';
+import { createMarketMedians } from '../../src/matching/market-medians.ts';
 import { buildPointIndex } from '../../src/matching/poi-index.ts';
+import { createSearchIndex } from '../../src/matching/search-index.ts';
+import { startMatcher } from '../../src/pipeline/matcher.ts';
 import { loadReference } from '../../src/reference/communes.ts';
-import { openDatabase } from '../../src/store/database.ts';
+import { type Database, openDatabase } from '../../src/store/database.ts';
+import { changedSince } from '../../src/store/search-feed.ts';
 
 const [kind, argument = '', pointCount = '0'] = process.argv.slice(2);
 
-async function apiHandler(databaseUrl: string) {
+/** As the daemon's, but for site categories: no search of the benchmark names one. */
+function openMatcher(database: Database) {
+  return startMatcher({
+    createIndex: createSearchIndex,
+    clock: () => new Date(),
+    medians: createMarketMedians(),
+    changedSince: (horizon, onSearch) => changedSince(database, horizon, onSearch),
+    readSiteCategoryNames: async () => () => null,
+    onFailure: ({ error }) => {
+      throw error;
+    },
+    onUnreadableSearch: (_, error) => {
+      throw error;
+    },
+  });
+}
+
+async function apiHandler(databaseUrl: string, withMatcher: boolean) {
   const reference = await loadReference();
   const index = await buildPointIndex(samplePointsOfInterest({ seed: 1, reference, count: Number(pointCount) }));
+  const database = openDatabase({ url: databaseUrl, connectionsMax: 10, onConnectionLost: () => undefined });
+  const matcher = withMatcher ? await openMatcher(database) : null;
   return createApi({
-    database: openDatabase({ url: databaseUrl, connectionsMax: 10, onConnectionLost: () => undefined }),
+    database,
     reference,
     // The daemon's own log, every line of it, written to nowhere.
     logger: createLog('info', openSync(devNull, 'w')),
     now: () => new Date(),
-    searchChanged: async () => undefined,
+    searchChanged: async () => matcher?.refresh(),
     pointsOfInterest: () => index,
     settings: {
       publicUrl: null,
@@ -53,8 +78,14 @@ function bareHandler(bodyBytes: number) {
   return app.callback();
 }
 
-const handler = kind === 'bare' ? bareHandler(Number(argument)) : await apiHandler(argument);
+const handler = kind === 'bare' ? bareHandler(Number(argument)) : await apiHandler(argument, kind === 'daemon');
 const server = createServer(handler).listen(0, '127.0.0.1');
 await once(server, 'listening');
 process.send?.({ port: (server.address() as AddressInfo).port });
+const delay = monitorEventLoopDelay({ resolution: 1 });
+delay.enable();
+process.on('message', () => {
+  process.send?.({ standstillMs: delay.max / 1e6, residentBytes: process.memoryUsage.rss() });
+  delay.reset();
+});
 process.on('disconnect', () => process.exit(0));

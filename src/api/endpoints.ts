@@ -69,7 +69,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   get('/departments/{id}', 'Department', 'item', 'Reads a department'),
   get('/site_categories', 'SiteCategory', 'collection', 'Lists site categories', PAGING),
   get('/site_categories/{id}', 'SiteCategory', 'item', 'Reads a site category'),
-  get('/users', 'User', 'collection', 'Lists yourself'),
+  get('/users', 'User', 'collection', 'Lists yourself', PAGING),
   get('/users/{id}', 'User', 'item', 'Reads yourself'),
   get('/indicators/points_of_interest', 'PointOfInterest', 'collection', 'Lists points nearby', POINT_PARAMETERS),
   get('/webhook-tester', 'WebhookTest', 'item', 'Sends one signed test delivery', WEBHOOK_TEST_PARAMETERS),

@@ -12,50 +12,70 @@ export const CORNERS_MAX = 5_000;
 
 class ShapeError extends Error {}
 
-/** The polygons, or what is wrong with `input`. */
+/** Of the smallest ring: a triangle, closed. */
+const RING_CORNERS_MIN = 4;
+const TOO_MANY = `must have at most ${CORNERS_MAX} positions`;
+
+/** The polygons, or the first thing that is wrong with `input`. */
 export function parseGeoShapes(input: unknown): readonly Polygon[] | string {
   try {
-    const polygons = input === null || input === undefined ? [] : readShapes(input);
-    const corners = polygons.reduce((sum, polygon) => sum + polygon.reduce((count, ring) => count + ring.length, 0), 0);
-    return corners > CORNERS_MAX ? `must have at most ${CORNERS_MAX} positions` : polygons;
+    return input === null || input === undefined ? [] : new ShapeReader().shapes(input);
   } catch (error) {
     if (error instanceof ShapeError) return error.message;
     throw error;
   }
 }
 
-function readShapes(input: unknown): Polygon[] {
-  if (!Array.isArray(input)) return readGeoJson(input);
-  // One ring on its own: its items are positions.
-  if (depthOf(input) === 2) return [[readRing(input)]];
-  return input.flatMap(readShape);
+export function cornersOf(polygons: readonly Polygon[]): number {
+  return polygons.reduce((sum, polygon) => sum + polygon.reduce((count, ring) => count + ring.length, 0), 0);
 }
 
-function readShape(shape: unknown): Polygon[] {
-  if (!Array.isArray(shape)) return readGeoJson(shape);
-  return depthOf(shape) === 2 ? [[readRing(shape)]] : [readPolygon(shape)];
-}
+/** Counts corners as it goes: no list is read that is longer than what is left. */
+class ShapeReader {
+  #cornersLeft = CORNERS_MAX;
 
-function readGeoJson(shape: unknown): Polygon[] {
-  const { type, coordinates } = (shape ?? {}) as { type?: unknown; coordinates?: unknown };
-  if (type === 'Polygon') return [readPolygon(coordinates)];
-  if (type === 'MultiPolygon' && Array.isArray(coordinates)) return coordinates.map(readPolygon);
-  throw new ShapeError('must be nested arrays of positions, or GeoJSON Polygon or MultiPolygon');
-}
-
-function readPolygon(rings: unknown): Polygon {
-  if (!Array.isArray(rings) || rings.length === 0) throw new ShapeError('a polygon must be an array of rings');
-  return rings.map(readRing);
-}
-
-function readRing(positions: unknown): Ring {
-  if (!Array.isArray(positions)) throw new ShapeError('a ring must be an array of positions');
-  const ring = positions.map(readPosition);
-  const [first, last] = [ring[0], ring[ring.length - 1]];
-  if (ring.length < 4 || first?.[0] !== last?.[0] || first?.[1] !== last?.[1]) {
-    throw new ShapeError('a ring must be closed: at least four positions, the last equal to the first');
+  shapes(input: unknown): Polygon[] {
+    if (!Array.isArray(input)) return this.#geoJson(input);
+    // One ring on its own: its items are positions.
+    return depthOf(input) === 2 ? [[this.#ring(input)]] : this.#rings(input).flatMap((shape) => this.#shape(shape));
   }
-  return ring;
+
+  #shape(shape: unknown): Polygon[] {
+    if (!Array.isArray(shape)) return this.#geoJson(shape);
+    return depthOf(shape) === 2 ? [[this.#ring(shape)]] : [this.#polygon(shape)];
+  }
+
+  #geoJson(shape: unknown): Polygon[] {
+    const { type, coordinates } = (shape ?? {}) as { type?: unknown; coordinates?: unknown };
+    if (type === 'Polygon') return [this.#polygon(coordinates)];
+    if (type === 'MultiPolygon' && Array.isArray(coordinates)) {
+      return this.#rings(coordinates).map((polygon) => this.#polygon(polygon));
+    }
+    throw new ShapeError('must be nested arrays of positions, or GeoJSON Polygon or MultiPolygon');
+  }
+
+  #polygon(rings: unknown): Polygon {
+    if (!Array.isArray(rings) || rings.length === 0) throw new ShapeError('a polygon must be an array of rings');
+    return this.#rings(rings).map((ring) => this.#ring(ring));
+  }
+
+  /** Or what holds rings: each costs as many corners as the smallest ring at least. */
+  #rings(list: readonly unknown[]): readonly unknown[] {
+    if (list.length * RING_CORNERS_MIN > this.#cornersLeft) throw new ShapeError(TOO_MANY);
+    return list;
+  }
+
+  #ring(positions: unknown): Ring {
+    if (!Array.isArray(positions)) throw new ShapeError('a ring must be an array of positions');
+    this.#cornersLeft -= positions.length;
+    if (this.#cornersLeft < 0) throw new ShapeError(TOO_MANY);
+    const ring = positions.map(readPosition);
+    const [first, last] = [ring[0], ring[ring.length - 1]];
+    if (ring.length < RING_CORNERS_MIN || first?.[0] !== last?.[0] || first?.[1] !== last?.[1]) {
+      throw new ShapeError('a ring must be closed: at least four positions, the last equal to the first');
+    }
+    return ring;
+  }
 }
 
 /** A third number, the altitude of GeoJSON, is left out. */

@@ -23,8 +23,13 @@ const SCHEMAS_PATH = '#/components/schemas/';
 
 const ignored = z.unknown().meta({ readOnly: true, description: 'Ignored when sent.' });
 const readOnly = Object.fromEntries(READ_ONLY_MEMBERS.map((name) => [name, ignored.optional()]));
-const { title, ...optional } = SEARCH_MEMBERS;
-const optionalMembers = Object.fromEntries(Object.entries(optional).map(([name, schema]) => [name, schema.optional()]));
+const {
+  title: { schema: title },
+  ...optional
+} = SEARCH_MEMBERS;
+const optionalMembers = Object.fromEntries(
+  Object.entries(optional).map(([name, { schema }]) => [name, schema.optional()]),
+);
 
 const SearchCreation = z.strictObject({ title, ...optionalMembers, ...readOnly });
 const SearchChange = z.strictObject({ title: title.optional(), ...optionalMembers, ...readOnly });

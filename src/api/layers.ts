@@ -27,15 +27,18 @@ const STANDING_HEADERS = Object.entries({
 
 const API_DOCUMENTATION = 'http://www.w3.org/ns/hydra/core#apiDocumentation';
 
-/** Security headers, and the link by which Hydra clients find the documentation. */
+/** Security headers, and the link by which Hydra clients find the documentation; `ctx.state.baseUrl` is what it begins with. */
 export function standingHeaders(publicUrl: string | null): Middleware {
   let host: string | undefined;
+  let baseUrl = '';
   let link = '';
   return (ctx, next) => {
     if (link === '' || host !== ctx.req.headers.host) {
       host = ctx.req.headers.host;
-      link = `<${baseUrlOf(ctx, publicUrl)}/docs.jsonld>; rel="${API_DOCUMENTATION}"`;
+      baseUrl = baseUrlOf(ctx, publicUrl);
+      link = `<${baseUrl}/docs.jsonld>; rel="${API_DOCUMENTATION}"`;
     }
+    ctx.state.baseUrl = baseUrl;
     for (const [name, value] of STANDING_HEADERS) ctx.res.setHeader(name, value);
     ctx.res.setHeader('Link', link);
     return next();

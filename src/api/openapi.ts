@@ -1,7 +1,7 @@
 /** `/openapi.json`: OpenAPI 3.1, written from the table of endpoints and the schemas that check bodies and answers. */
 
-import { BODY_TYPES } from './content.ts';
 import { ENDPOINTS, type Endpoint } from './endpoints.ts';
+import { BODY_TYPES } from './json-body.ts';
 import { JSON_SCHEMAS, type JsonSchema, referenceTo } from './json-schemas.ts';
 import { RESOURCES, type ResourceName } from './resource-schemas.ts';
 

@@ -26,6 +26,8 @@ export const POINT_PARAMETERS = {
 
 const ANSWERS_MAX = 10_000;
 const ANSWERS_BYTES_MAX = 32 * 1024 * 1024;
+/** What an answer takes beside its text, about. */
+const ENTRY_BYTES = 300;
 
 interface RememberedAnswer {
   readonly body: Buffer;
@@ -48,7 +50,8 @@ function pointHandler({ pointsOfInterest = () => NO_POINTS }: ApiDependencies): 
   const remembered = new LRUCache<string, RememberedAnswer>({
     max: ANSWERS_MAX,
     maxSize: ANSWERS_BYTES_MAX,
-    sizeCalculation: ({ body }) => body.length,
+    // A URL is up to 16 KiB long, and clients write it.
+    sizeCalculation: ({ body }, url) => body.length + url.length + ENTRY_BYTES,
   });
   let rememberedOf = NO_POINTS;
   const written = new WeakMap<PointOfInterest, Buffer>();

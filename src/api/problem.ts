@@ -9,7 +9,7 @@ import type { Context, Middleware, Next } from 'koa';
 import type { ApiLogger } from './dependencies.ts';
 
 export interface Violation {
-  /** `budgetMin`, `includedCities[2]`; empty for the body as a whole. */
+  /** `budgetMin`, `includedCities[2]`; empty for the body as a whole. Cut at 64 characters. */
   readonly propertyPath: string;
   readonly message: string;
   /** Stable, for programs. */
@@ -42,12 +42,6 @@ export class Problem extends Error {
 
 export function notFound(what: string): Problem {
   return new Problem(404, `${what} was not found`);
-}
-
-/** 422 with every violation at once. */
-export function violationsProblem(violations: readonly Violation[]): Problem {
-  const detail = violations.map((one) => (one.propertyPath ? `${one.propertyPath}: ${one.message}` : one.message));
-  return new Problem(422, detail.join('\n'), { violations });
 }
 
 export function problemBody(problem: Problem, requestId: string): Record<string, unknown> {

@@ -6,6 +6,8 @@
 
 import type { Context } from 'koa';
 import { parseUuid, type Uuid } from '../domain/ids.ts';
+import { NUMBER } from './decimal.ts';
+import { ownPath } from './iri.ts';
 import { Problem } from './problem.ts';
 
 export interface ParameterRule<Value> {
@@ -14,7 +16,7 @@ export interface ParameterRule<Value> {
   readonly schema: Readonly<Record<string, unknown>>;
   readonly isRequired?: boolean;
   /** The parsed value, or a `Problem`'s words. */
-  readonly parse: (values: readonly string[]) => Value | BadParameter;
+  readonly parse: (values: readonly string[], baseUrl?: string) => Value | BadParameter;
   /** `facilities[]` and `facilities[0]` say the same. */
   readonly isList?: boolean;
   /** What the parameter filters or orders by; null when it is neither. */
@@ -46,11 +48,13 @@ export function readQuery<R extends Rules>(ctx: Context, rules: R): ParsedQuery<
       faults.push(`unknown parameter ${JSON.stringify(sent.slice(0, 64))}, known are ${Object.keys(rules).join(', ')}`);
       break;
     }
-    found.set(name, [...(found.get(name) ?? []), value]);
+    const values = found.get(name);
+    if (values === undefined) found.set(name, [value]);
+    else values.push(value);
   }
   const entries = Object.entries(rules).map(([name, rule]) => {
     const values = found.get(name) ?? [];
-    const parsed = readParameter(rule, values);
+    const parsed = readParameter(rule, values, String(ctx.state.baseUrl ?? ''));
     if (parsed instanceof BadParameter) faults.push(`${name} ${parsed.message}`);
     return [name, parsed];
   });
@@ -60,10 +64,10 @@ export function readQuery<R extends Rules>(ctx: Context, rules: R): ParsedQuery<
   return Object.fromEntries(entries) as ParsedQuery<R>;
 }
 
-function readParameter(rule: ParameterRule<unknown>, values: readonly string[]): unknown {
+function readParameter(rule: ParameterRule<unknown>, values: readonly string[], baseUrl: string): unknown {
   if (values.length === 0 && rule.isRequired) return new BadParameter('is required');
   if (values.length > 1 && !rule.isList) return new BadParameter('was sent more than once');
-  return rule.parse(values);
+  return rule.parse(values, baseUrl);
 }
 
 function ruleNameOf(sent: string, rules: Rules): string | null {
@@ -96,7 +100,7 @@ export function booleanParameter(description: string): ParameterRule<boolean | n
   };
 }
 
-/** One of `choices`, in any case; null when absent. */
+/** One of `choices`, in any case; null when absent. An empty one is none of them. */
 export function choiceParameter<const Choice extends string>(
   description: string,
   choices: readonly Choice[],
@@ -105,7 +109,7 @@ export function choiceParameter<const Choice extends string>(
     description,
     schema: { type: 'string', enum: choices },
     parse: ([value]) => {
-      if (value === undefined || value === '') return null;
+      if (value === undefined) return null;
       const choice = choices.find((one) => one === value.toLowerCase());
       return choice ?? new BadParameter(`must be one of ${choices.join(', ')}`);
     },
@@ -114,13 +118,14 @@ export function choiceParameter<const Choice extends string>(
 
 /** A UUID, alone or as the last segment of an IRI such as `/searches/{uuid}`. Required. */
 export function referenceParameter(description: string, collection: string): ParameterRule<Uuid> {
-  const pattern = new RegExp(`^(?:(?:https?://[^/?#]+)?/?${collection}/)?([^/]+)$`);
+  const pattern = new RegExp(`^(?:/?${collection}/)?([^/]+)$`);
   return {
     description,
     schema: { type: 'string', format: 'iri-reference' },
     isRequired: true,
-    parse: ([value = '']) =>
-      parseUuid(pattern.exec(value)?.[1] ?? '') ?? new BadParameter(`must be an IRI of /${collection}`),
+    parse: ([value = ''], baseUrl = '') =>
+      parseUuid(pattern.exec(ownPath(value, baseUrl) ?? '')?.[1] ?? '') ??
+      new BadParameter(`must be an IRI of /${collection}`),
   };
 }
 
@@ -148,10 +153,10 @@ export interface NumberBounds {
   readonly isInteger?: boolean;
 }
 
-/** A decimal without exponent. `fallback` when absent; without one the parameter is required. */
+/** In any notation. `fallback` when absent; without one the parameter is required. */
 export function numberParameter(description: string, bounds: NumberBounds, fallback?: number): ParameterRule<number> {
   const { min, max, isInteger = false } = bounds;
-  const pattern = isInteger ? /^-?\d{1,15}$/ : /^-?\d{1,15}(\.\d{1,20})?$/;
+  const pattern = isInteger ? /^[-+ ]?\d{1,15}$/ : NUMBER;
   const kind = isInteger ? 'an integer' : 'a number';
   return {
     description,

@@ -28,10 +28,7 @@ export function referenceRoutes(router: Router, dependencies: ApiDependencies): 
 
   // Only the client itself: `user` of a search leads to it.
   router.get('/users', acceptable, (ctx) => {
-    readQuery(ctx, {});
-    const paging = { page: 1, itemsPerPage: 1 };
-    const members = [userDocument(ctx)];
-    answer(ctx, collection(ctx, { context: 'User', members, totalItems: 1, paging, parameters: {} }));
+    answerSlice(ctx, 'User', [ctx], userDocument, readQuery(ctx, PAGING), PAGING);
   });
 
   router.get('/users/:id', acceptable, (ctx) => {

@@ -4,100 +4,104 @@
  * so that a partial update cannot bring about what a creation would refuse.
  */
 
+import { isDeepStrictEqual } from 'node:util';
 import { SEARCH_DEFAULTS, type SearchMembers } from '../domain/search.ts';
 import type { Reference } from '../reference/communes.ts';
 import { type EndpointRules, endpointFault } from './endpoint-url.ts';
-import { nearestName } from './nearest-name.ts';
-import { type Violation, violationsProblem } from './problem.ts';
-import { READ_ONLY_MEMBERS, SEARCH_MEMBERS, type SearchInput, type SearchMemberName } from './search-schema.ts';
-import { findUnstorable } from './storable.ts';
+import { REFUSED, readingOf } from './member-rules.ts';
+import { isIgnored, SEARCH_MEMBERS, type SearchInput, type SearchMemberName } from './search-schema.ts';
+import { isStorable } from './storable.ts';
+import { Violations } from './violations.ts';
 
 export interface InputRules extends EndpointRules {
-  readonly reference: Pick<Reference, 'city' | 'cityById' | 'departmentById'>;
+  readonly reference: Pick<Reference, 'city' | 'cityById' | 'departmentById' | 'isZipcode'>;
+  /** What the client reaches this service under. */
+  readonly baseUrl: string;
   /** Ids of the site categories there are; asked only when the body names some. */
   readonly siteCategoryIds: () => Promise<ReadonlySet<number>>;
 }
 
+/** A search that is about to change, in the form it is stored and in the form it is answered. */
+export interface PresentSearch {
+  readonly members: SearchMembers;
+  readonly document: Readonly<Record<string, unknown>>;
+}
+
 /** The members of a new search. Throws a 422 `Problem`. */
 export async function readNewSearch(body: unknown, rules: InputRules): Promise<SearchMembers> {
-  const violations: Violation[] = [];
-  const changes = await readChanges(body, rules, violations);
-  if (isRecord(body) && !Object.hasOwn(body, 'title')) {
-    violations.push({ propertyPath: 'title', message: 'is required', code: 'required' });
-  }
+  const violations = new Violations();
+  const changes = await readChanges(body, null, rules, violations);
+  if (isRecord(body) && !Object.hasOwn(body, 'title')) violations.add(['title'], 'is required', 'required');
   return finish({ title: '', ...SEARCH_DEFAULTS, ...changes }, violations);
 }
 
 /**
- * The members that `body` states, changed, and the others kept: PUT and PATCH alike (decisions, section 2). The look-
- * ups are done at once, the merge when the row is locked. Throws a 422 `Problem`, and so does the merge.
+ * The members that `body` states, changed, and the others kept: PUT and PATCH alike (decisions, section 2). A member that
+ * comes back as it was answered stays as it is, whatever rules there are today. The look-ups are done at once, the merge
+ * when the row is locked. Throws a 422 `Problem`, and so does the merge.
  */
 export async function readSearchChange(
   body: unknown,
+  present: PresentSearch,
   rules: InputRules,
 ): Promise<{ readonly changes: Partial<SearchMembers>; readonly merge: (present: SearchMembers) => SearchMembers }> {
-  const violations: Violation[] = [];
-  const changes = await readChanges(body, rules, violations);
-  if (violations.length > 0) throw violationsProblem(violations);
-  return { changes, merge: (present) => finish({ ...present, ...changes }, []) };
+  const violations = new Violations();
+  const changes = await readChanges(body, present, rules, violations);
+  violations.throwAny();
+  return { changes, merge: (latest) => finish({ ...latest, ...changes }, new Violations()) };
 }
 
-function finish(members: SearchMembers, violations: Violation[]): SearchMembers {
-  const all = [...violations, ...memberConflicts(members)];
-  if (all.length > 0) throw violationsProblem(all);
+function finish(members: SearchMembers, violations: Violations): SearchMembers {
+  findConflicts(members, violations);
+  violations.throwAny();
   return members;
 }
 
-async function readChanges(body: unknown, rules: InputRules, violations: Violation[]): Promise<Partial<SearchMembers>> {
+async function readChanges(
+  body: unknown,
+  present: PresentSearch | null,
+  rules: InputRules,
+  violations: Violations,
+): Promise<Partial<SearchMembers>> {
   if (!isRecord(body)) {
-    throw violationsProblem([{ propertyPath: '', message: 'the body must be a JSON object', code: 'invalid_type' }]);
+    violations.add([], 'the body must be a JSON object', 'invalid_type');
+    violations.throwAny();
+    return {};
   }
-  violations.push(...findUnstorable(body));
-  if (violations.length > 0) throw violationsProblem(violations);
   const input: Record<string, unknown> = {};
-  for (const [name, value] of Object.entries(body)) {
-    if (READ_ONLY_MEMBERS.includes(name)) continue;
-    if (!isMemberName(name)) violations.push(unknownMember(name));
-    else readMember(name, value, input, violations);
+  const kept: Record<string, unknown> = {};
+  for (const name of Object.keys(body)) {
+    if (isIgnored(name)) continue;
+    if (!isMemberName(name)) violations.addUnknown([name], 'member of a search', MEMBER_NAMES);
+    else if (present !== null && isDeepStrictEqual(body[name], present.document[name]))
+      kept[name] = present.members[name];
+    else readMember(name, body[name], input, rules, violations);
   }
-  return resolve(input, rules, violations);
+  return { ...(await resolve(input, rules, violations)), ...kept };
 }
+
+const MEMBER_NAMES = Object.keys(SEARCH_MEMBERS);
 
 function readMember(
   name: SearchMemberName,
   value: unknown,
   input: Record<string, unknown>,
-  violations: Violation[],
+  { baseUrl }: InputRules,
+  violations: Violations,
 ): void {
-  const result = SEARCH_MEMBERS[name].safeParse(value);
-  if (result.success) input[name] = result.data;
-  else {
-    for (const issue of result.error.issues) {
-      violations.push({ propertyPath: pathOf([name, ...issue.path]), message: issue.message, code: issue.code });
-    }
-  }
-}
-
-function unknownMember(name: string): Violation {
-  const nearest = nearestName(name, Object.keys(SEARCH_MEMBERS));
-  const message = `is no member of a search; the nearest one is ${nearest}`;
-  return { propertyPath: name, message, code: 'unknown_member' };
+  const read = SEARCH_MEMBERS[name].read(value, readingOf(name, baseUrl, violations));
+  if (typeof read === 'string' && !isStorable(read)) {
+    violations.add([name], 'contains U+0000 or half a surrogate pair', 'invalid_text');
+  } else if (read !== REFUSED) input[name] = read;
 }
 
 /** Ids become keys; what leads nowhere is a violation. */
-async function resolve(
-  input: SearchInput,
-  rules: InputRules,
-  violations: Violation[],
-): Promise<Partial<SearchMembers>> {
+async function resolve(input: SearchInput, rules: InputRules, violations: Violations): Promise<Partial<SearchMembers>> {
   const { includedCities, excludedCities, includedDepartments, ...rest } = input;
-  const refuse = (propertyPath: string, message: string, code: string): void => {
-    violations.push({ propertyPath, message, code });
-  };
   const keysOf = <Key>(name: string, ids: readonly number[], keyOf: (id: number) => Key | undefined): Key[] =>
-    [...ids.entries()].flatMap(([index, id]) => {
+    ids.flatMap((id, index) => {
       const key = keyOf(id);
-      if (key === undefined) refuse(`${name}[${index}]`, 'refers to nothing', 'unknown_reference');
+      if (key === undefined) violations.add([name, index], 'refers to nothing', 'unknown_reference');
       return key ?? [];
     });
   const inseeOf = (id: number) => rules.reference.cityById(id)?.insee;
@@ -105,13 +109,9 @@ async function resolve(
   for (const name of ['endpointRecipient', 'eventEndpoint'] as const) {
     const url = input[name];
     const fault = url ? endpointFault(url, rules) : url === '' ? 'must be an absolute URL' : null;
-    if (fault !== null) refuse(name, fault, 'invalid_endpoint');
+    if (fault !== null) violations.add([name], fault, 'invalid_endpoint');
   }
-  for (const [index, insee] of (input.includedInseeCodes ?? []).entries()) {
-    if (rules.reference.city(insee) === null) {
-      refuse(`includedInseeCodes[${index}]`, 'is the code of no commune', 'unknown_reference');
-    }
-  }
+  findUnknownCodes(input, rules, violations);
   const categories = ['includedSiteCategories', 'excludedSiteCategories'] as const;
   if (categories.some((name) => (input[name] ?? []).length > 0)) {
     const known = await rules.siteCategoryIds();
@@ -125,32 +125,30 @@ async function resolve(
   };
 }
 
+function findUnknownCodes(input: SearchInput, { reference }: InputRules, violations: Violations): void {
+  for (const [index, insee] of (input.includedInseeCodes ?? []).entries()) {
+    if (reference.city(insee) !== null) continue;
+    violations.add(['includedInseeCodes', index], 'is the code of no commune', 'unknown_reference');
+  }
+  for (const [index, zipcode] of (input.includedZipcodes ?? []).entries()) {
+    if (reference.isZipcode(zipcode)) continue;
+    violations.add(['includedZipcodes', index], 'is the zip code of no commune', 'unknown_reference');
+  }
+}
+
 const RANGES = ['budget', 'advertPrice', 'pricePerMeter', 'surface', 'landSurface', 'room', 'bedroom'] as const;
 
 /** What cannot work together. A maximum of 0 is no bound. */
-function memberConflicts(members: SearchMembers): Violation[] {
-  const conflicts = RANGES.flatMap((range): Violation[] => {
+function findConflicts(members: SearchMembers, violations: Violations): void {
+  for (const range of RANGES) {
     const [min, max] = [members[`${range}Min`], members[`${range}Max`]];
-    if (min === null || max === null || max === 0 || min <= max) return [];
-    const message = `must not be above ${range}Max, which is ${max}`;
-    return [{ propertyPath: `${range}Min`, message, code: 'min_above_max' }];
-  });
+    if (min === null || max === null || max === 0 || min <= max) continue;
+    violations.add([`${range}Min`], `must not be above ${range}Max, which is ${max}`, 'min_above_max');
+  }
   const circle = ['lat', 'lon', 'radius'] as const;
   const missing = circle.filter((name) => members[name] === null);
-  if (missing.length === 0 || missing.length === circle.length) return conflicts;
-  return [
-    ...conflicts,
-    ...missing.map((propertyPath) => {
-      return { propertyPath, message: 'lat, lon and radius come together', code: 'incomplete_circle' };
-    }),
-  ];
-}
-
-function pathOf(path: readonly PropertyKey[]): string {
-  const steps = path.map((step, depth) =>
-    typeof step === 'number' ? `[${step}]` : `${depth ? '.' : ''}${String(step)}`,
-  );
-  return steps.join('');
+  if (missing.length === circle.length) return;
+  for (const name of missing) violations.add([name], 'lat, lon and radius come together', 'incomplete_circle');
 }
 
 function isMemberName(name: string): name is SearchMemberName {

@@ -1,14 +1,17 @@
 /**
- * The writable members of a search, each with its accepted forms (decisions, section 2). One schema per member gives
- * the type, the check and the published OpenAPI. Output is the stored form, except that references to cities and
+ * The writable members of a search, each with its accepted forms (decisions, section 2). One rule per member gives the
+ * type, the check and the published OpenAPI. Output is the stored form, except that references to cities and
  * departments come out as their ids: looking them up is `search-input.ts`'s part.
  */
 
 import { z } from 'zod';
-import { EVENT_KINDS, PROPERTY_TYPES, PUBLISHER_TYPES } from '../domain/codes.ts';
-import { ExpressionsError, formatExpressions, parseExpressions } from '../domain/expressions.ts';
+import { EVENT_KINDS, type EventKind, PROPERTY_TYPES, PUBLISHER_TYPES } from '../domain/codes.ts';
+import { formatExpressions, readExpressions } from '../domain/expressions.ts';
+import type { Polygon } from '../domain/geo.ts';
 import { SEARCH_DEFAULTS } from '../domain/search.ts';
+import { decimalOf, NUMBER } from './decimal.ts';
 import { parseGeoShapes } from './geo-shapes.ts';
+import { list, type MemberRule, REFUSED, Refusal, referenceItem, single, textItem } from './member-rules.ts';
 
 export const TITLE_LENGTH_MAX = 255;
 /** Fits the 32-bit columns of the matching index; no price or surface comes near. */
@@ -18,11 +21,12 @@ export const RADIUS_KM_MAX = 500;
 export const LIST_LENGTH_MAX = 2_000;
 const URL_LENGTH_MAX = 2_048;
 const DECIMAL_LENGTH_MAX = 32;
+const ADDRESS_LENGTH_MAX = 320;
 
 const title = z
   .string('must be a string')
+  .max(TITLE_LENGTH_MAX, { error: `must have at most ${TITLE_LENGTH_MAX} characters`, abort: true })
   .refine((text) => text.trim() !== '', 'must not be blank')
-  .max(TITLE_LENGTH_MAX, `must have at most ${TITLE_LENGTH_MAX} characters`)
   .meta({ description: 'Title of the search.', examples: ['T3 à Toulon'] });
 
 const transactionType = z
@@ -31,110 +35,118 @@ const transactionType = z
   .nullable()
   .meta({ description: '0 sale, 1 rent. Answered as a string.' });
 
-function codes<const Codes extends readonly number[]>(known: Codes, legend: string) {
-  const code = z.literal([...known]);
-  const accepted = `must be one of ${known.join(', ')} or an array of them`;
-  return z
-    .union([code, z.array(code).max(known.length)], accepted)
-    .nullable()
-    .meta({ description: `${legend}. One code or several (any of); answered in the form it was sent.` });
+function codes(known: readonly number[], legend: string): MemberRule<number | readonly number[] | null> {
+  const isCode = (value: unknown): value is number => known.includes(value as number);
+  const description = `${legend}. One code or several (any of); answered in the form it was sent.`;
+  const code = { type: 'integer', enum: known };
+  const several = { type: 'array', items: code, maxItems: known.length };
+  return {
+    schema: z.unknown().meta({ anyOf: [code, several, { type: 'null' }], description }),
+    read(value, { refuse }) {
+      const isSeveral = Array.isArray(value) && value.length <= known.length && value.every(isCode);
+      if (value === null || isCode(value) || isSeveral) return value;
+      refuse(`must be one of ${known.join(', ')} or an array of them`, 'invalid_union');
+      return REFUSED;
+    },
+  };
 }
 
 function bound(description: string) {
-  return z
-    .int('must be an integer')
-    .min(0, 'must be 0 or more')
-    .max(BOUND_MAX, `must be at most ${BOUND_MAX}`)
-    .nullable()
-    .meta({ description: `${description} 0 is no bound.` });
+  return single(
+    z
+      .int('must be an integer')
+      .min(0, 'must be 0 or more')
+      .max(BOUND_MAX, `must be at most ${BOUND_MAX}`)
+      .nullable()
+      .meta({ description: `${description} 0 is no bound.` }),
+  );
 }
 
 const flag = (description: string) => z.boolean('must be true or false').nullable().meta({ description });
 
-const DECIMAL = /^-?\d+(\.\d+)?$/;
-
 /** A number or a decimal string, kept as text so that no digit is lost. */
 function decimal(isAllowed: (value: number) => boolean, rule: string, description: string) {
   const accepted = `must be a number or a decimal string, ${rule}`;
-  const text = z.string(accepted).max(DECIMAL_LENGTH_MAX, accepted).regex(DECIMAL, accepted);
-  return z
-    .union([z.number(accepted), text], accepted)
-    .transform((value) => (typeof value === 'number' ? decimalOf(value) : value))
-    .refine((value) => isAllowed(Number(value)), `must be ${rule}`)
-    .nullable()
-    .meta({ description: `${description} Answered as a string.` });
+  const text = z
+    .string(accepted)
+    .max(DECIMAL_LENGTH_MAX, { error: accepted, abort: true })
+    .regex(NUMBER, { error: accepted, abort: true });
+  return single(
+    z
+      .union([z.number(accepted), text], accepted)
+      .refine((value) => isAllowed(Number(value)), `must be ${rule}`)
+      .transform(decimalOf)
+      .nullable()
+      .meta({ description: `${description} Answered as a string.` }),
+  );
 }
 
-/** Without an exponent: `String(1e-7)` is no decimal. */
-function decimalOf(value: number): string {
-  const text = String(value);
-  return DECIMAL.test(text) ? text : value.toFixed(20).replace(/\.?0+$/, '');
-}
-
-/** `/cities/30953`, `cities/30953`, the same with protocol and host, or an object with it as `@id`. */
-function references(collection: string, description: string) {
-  const pattern = new RegExp(`^(?:https?://[^/?#]+)?/?${collection}/(\\d{1,9})$`);
-  const rule = `must be an IRI such as /${collection}/1, or an object with it as @id`;
-  const iri = z.string(rule).max(URL_LENGTH_MAX, rule).regex(pattern, rule);
-  const reference = z
-    .union([iri, z.looseObject({ '@id': iri })], rule)
-    .transform((value) => Number(pattern.exec(typeof value === 'string' ? value : value['@id'])?.[1]));
-  return list(reference, description);
-}
-
-function list<Item extends z.ZodType>(item: Item, description: string) {
-  return z
-    .array(item, 'must be an array')
-    .max(LIST_LENGTH_MAX, `must have at most ${LIST_LENGTH_MAX} items`)
-    .nullable()
-    .transform((items) => items ?? [])
-    .meta({ description });
+function references(collection: string, description: string): MemberRule<readonly number[]> {
+  return list(referenceItem(collection), LIST_LENGTH_MAX, description);
 }
 
 const endpoint = (description: string) =>
-  z
-    .string('must be a URL')
-    .max(URL_LENGTH_MAX, `must have at most ${URL_LENGTH_MAX} characters`)
-    .nullable()
-    .meta({ description, format: 'uri' });
+  single(
+    z
+      .string('must be a URL')
+      .max(URL_LENGTH_MAX, `must have at most ${URL_LENGTH_MAX} characters`)
+      .nullable()
+      .meta({ description, format: 'uri' }),
+  );
 
-const expressions = z
-  .unknown()
-  .transform((input, context) => {
-    try {
-      return formatExpressions(parseExpressions(input));
-    } catch (error) {
-      if (!(error instanceof ExpressionsError)) throw error;
-      context.issues.push({ code: 'custom', message: error.message, input });
-      return z.NEVER;
-    }
-  })
-  .meta({
+const notificationRecipient = z
+  .string('must be an e-mail address')
+  .max(ADDRESS_LENGTH_MAX, { error: `must have at most ${ADDRESS_LENGTH_MAX} characters`, abort: true })
+  .check(z.email('must be an e-mail address'))
+  .nullable()
+  .meta({ description: 'Recipient address for notifications.' });
+
+const expressions: MemberRule<string | null> = {
+  schema: z.unknown().meta({
     type: ['string', 'array', 'object', 'null'],
     description:
       'Text conditions: expressions[<group>][<index>][word]=<text> with [options][includes] and [options][strict], ' +
       'the same nested, or a flat array of {word, includes, strict}. Groups are alternatives.',
-  });
+  }),
+  read(value, { refuse, refuseUnknown }) {
+    let isRefused = false;
+    const read = readExpressions(value, ({ path, message, known }) => {
+      isRefused = true;
+      if (known === undefined) refuse(message, 'custom', path);
+      else refuseUnknown(path, message, known);
+    });
+    return isRefused ? REFUSED : formatExpressions(read);
+  },
+};
 
-const geoShapes = z
-  .unknown()
-  .transform((input, context) => {
-    const shapes = parseGeoShapes(input);
-    if (typeof shapes !== 'string') return shapes;
-    context.issues.push({ code: 'custom', message: shapes, input });
-    return z.NEVER;
-  })
-  .meta({
+const geoShapes: MemberRule<readonly Polygon[]> = {
+  schema: z.unknown().meta({
     type: ['array', 'object', 'null'],
     description: 'Polygons, longitude first, rings closed: nested arrays, or GeoJSON Polygon or MultiPolygon.',
-  });
+  }),
+  read(value, { refuse }) {
+    const shapes = parseGeoShapes(value);
+    if (typeof shapes !== 'string') return shapes;
+    refuse(shapes);
+    return REFUSED;
+  },
+};
 
-const subscribedEvents = z
-  .array(z.enum(EVENT_KINDS, `must be one of ${EVENT_KINDS.join(', ')}`), 'must be an array')
-  .max(LIST_LENGTH_MAX)
-  .nullable()
-  .transform((kinds) => [...new Set(kinds ?? [])])
-  .meta({ description: 'Kinds of event that go to eventEndpoint.' });
+const eventKind = {
+  schema: { type: 'string', enum: EVENT_KINDS },
+  read(value: unknown) {
+    const kind = EVENT_KINDS.find((one) => one === value);
+    return kind ?? new Refusal(`must be one of ${EVENT_KINDS.join(', ')}`);
+  },
+};
+const eventKinds = list<EventKind>(eventKind, LIST_LENGTH_MAX, 'Kinds of event that go to eventEndpoint.');
+const subscribedEvents: MemberRule<readonly EventKind[]> = {
+  schema: eventKinds.schema,
+  read(value, reading) {
+    const kinds = eventKinds.read(value, reading);
+    return kinds === REFUSED ? REFUSED : [...new Set(kinds)];
+  },
+};
 
 const lat = decimal((value) => Math.abs(value) <= 90, 'from -90 to 90', 'Latitude of the centre, WGS 84.');
 const lon = decimal((value) => Math.abs(value) <= 180, 'from -180 to 180', 'Longitude of the centre, WGS 84.');
@@ -144,10 +156,10 @@ const radius = decimal(
   'Kilometres round lat and lon.',
 );
 
-/** By member name. Every schema takes null but that of `title`. */
+/** By member name. Every rule takes null but that of `title`. */
 export const SEARCH_MEMBERS = {
-  title,
-  transactionType,
+  title: single(title),
+  transactionType: single(transactionType),
   propertyTypes: codes(PROPERTY_TYPES, '0 apartment, 1 house, 2 building, 3 parking, 4 office, 5 land, 6 shop'),
   publisherTypes: codes(PUBLISHER_TYPES, '0 individual, 1 professional'),
   budgetMin: bound('Lowest price, euros.'),
@@ -164,50 +176,52 @@ export const SEARCH_MEMBERS = {
   roomMax: bound('Most rooms.'),
   bedroomMin: bound('Fewest bedrooms.'),
   bedroomMax: bound('Most bedrooms.'),
-  furnished: flag('Furnished or not; null: either.'),
-  withCoherentPrice: flag('Leaves out properties whose price is incoherent. Default true; null switches it off.'),
-  withVirtualTour: flag('True: a live advert has a virtual tour.'),
-  hidePropertyContact: flag('Leaves contacts out of what this search receives.').transform((value) => value ?? false),
+  furnished: single(flag('Furnished or not; null: either.')),
+  withCoherentPrice: single(
+    flag('Leaves out properties whose price is incoherent. Default true; null switches it off.'),
+  ),
+  withVirtualTour: single(flag('True: a live advert has a virtual tour.')),
+  hidePropertyContact: single(
+    flag('Leaves contacts out of what this search receives.').transform((value) => value ?? false),
+  ),
   lat,
   lon,
   radius,
   includedCities: references('cities', 'Cities to look in.'),
   excludedCities: references('cities', 'Cities to leave out.'),
   includedDepartments: references('departments', 'Departments to look in.'),
-  includedZipcodes: list(z.string().regex(/^\d{5}$/, 'must be five digits'), 'Zip codes to look in.'),
+  includedZipcodes: list(textItem(/^\d{5}$/, 'must be five digits'), LIST_LENGTH_MAX, 'Zip codes to look in.'),
   includedInseeCodes: list(
-    z.string('must be a string').regex(/^(\d{2}|2A|2B)\d{3}$/, 'must be an INSEE code, such as 83137'),
+    textItem(/^(\d{2}|2A|2B)\d{3}$/, 'must be an INSEE code, such as 83137'),
+    LIST_LENGTH_MAX,
     'INSEE codes of communes to look in.',
   ),
   includedSiteCategories: references('site_categories', 'Site categories, one of which an advert must have.'),
   excludedSiteCategories: references('site_categories', 'Site categories whose adverts do not count.'),
   geoShapes,
   expressions,
-  notificationEnabled: flag('Must be true for any delivery.').transform((value) => value ?? false),
-  notificationRecipient: z
-    .email('must be an e-mail address')
-    .max(320, 'must have at most 320 characters')
-    .nullable()
-    .meta({ description: 'Recipient address for notifications.' }),
+  notificationEnabled: single(flag('Must be true for any delivery.').transform((value) => value ?? false)),
+  notificationRecipient: single(notificationRecipient),
   endpointRecipient: endpoint('Absolute https URL that receives matches.'),
   eventEndpoint: endpoint('Absolute https URL that receives events.'),
   subscribedEvents,
 } as const;
 
 export type SearchMemberName = keyof typeof SEARCH_MEMBERS;
-export type SearchInput = { -readonly [Name in SearchMemberName]?: z.output<(typeof SEARCH_MEMBERS)[Name]> };
+export type SearchInput = {
+  -readonly [Name in SearchMemberName]?: Exclude<ReturnType<(typeof SEARCH_MEMBERS)[Name]['read']>, typeof REFUSED>;
+};
 
 /** The defaults list the same members: the compiler refuses to let the two drift apart. */
 ({ title: '', ...SEARCH_DEFAULTS }) satisfies Record<SearchMemberName, unknown>;
 
 /** Answered, and ignored when a client sends them back. */
 export const READ_ONLY_MEMBERS: readonly string[] = [
-  '@context',
-  '@id',
-  '@type',
-  'token',
-  'user',
-  'createdAt',
-  'updatedAt',
-  'lastAlertAt',
+  ...['@context', '@id', '@type', 'token', 'user', 'createdAt', 'updatedAt', 'lastAlertAt'],
+  ...['id', 'originId'],
 ];
+
+/** Those, and whatever else JSON-LD has a use for. */
+export function isIgnored(name: string): boolean {
+  return name.startsWith('@') || READ_ONLY_MEMBERS.includes(name);
+}

@@ -7,17 +7,18 @@ import type { Search } from '../domain/search.ts';
 import { createSearch, deleteSearch, listSearches, readSearch, updateSearch } from '../store/searches.ts';
 import { listSiteCategories } from '../store/site-categories.ts';
 import { principalOf } from './auth.ts';
-import { acceptable, answer, jsonBody } from './content.ts';
+import { acceptable, answer } from './content.ts';
 import type { ApiDependencies } from './dependencies.ts';
 import { etagOf, isConditional, requireMeant } from './entity-tags.ts';
 import { collection, offsetOf } from './hydra.ts';
+import { jsonBody } from './json-body.ts';
 import { notFound } from './problem.ts';
 import { booleanParameter, choiceParameter, PAGING, readQuery, textParameter } from './query.ts';
 import { type Lookups, searchDocument, searchIri } from './search-document.ts';
 import { type InputRules, readNewSearch, readSearchChange } from './search-input.ts';
 
 export const SEARCH_LIST_PARAMETERS = {
-  title: textParameter('Part of the title; case, accents and punctuation are ignored.'),
+  title: textParameter('Part of the title; case, accents, apostrophes and hyphens are ignored.'),
   notificationEnabled: booleanParameter('Whether notifications are enabled.'),
   'order[title]': { ...choiceParameter('Order by title.', ['asc', 'desc']), property: 'title' },
   ...PAGING,
@@ -25,7 +26,6 @@ export const SEARCH_LIST_PARAMETERS = {
 
 export function searchRoutes(router: Router, dependencies: ApiDependencies): void {
   const { database, searchChanged } = dependencies;
-  const rules = inputRules(dependencies);
 
   router.get('/searches', acceptable, async (ctx) => {
     const query = readQuery(ctx, SEARCH_LIST_PARAMETERS);
@@ -41,7 +41,7 @@ export function searchRoutes(router: Router, dependencies: ApiDependencies): voi
   });
 
   router.post('/searches', acceptable, jsonBody, async (ctx) => {
-    const members = await readNewSearch(ctx.request.body, rules);
+    const members = await readNewSearch(ctx.request.body, inputRules(ctx, dependencies));
     const search = await createSearch(database, principalOf(ctx).clientId, members);
     await searchChanged();
     ctx.set('Location', searchIri(search.id));
@@ -55,8 +55,10 @@ export function searchRoutes(router: Router, dependencies: ApiDependencies): voi
   const change = async (ctx: Context): Promise<void> => {
     const id = searchIdOf(ctx);
     // Whose search it is comes before what is wrong with the body.
-    await ownSearch(ctx, dependencies);
-    const { changes, merge } = await readSearchChange(ctx.request.body, rules);
+    const held = await ownSearch(ctx, dependencies);
+    const [document = {}] = await searchDocuments([held], dependencies);
+    const present = { members: held.members, document };
+    const { changes, merge } = await readSearchChange(ctx.request.body, present, inputRules(ctx, dependencies));
     const requirePresent = await precondition(ctx, dependencies);
     const search = await updateSearch(database, principalOf(ctx).clientId, id, {
       merge(present) {
@@ -119,7 +121,10 @@ async function answerSearch(ctx: Context, search: Search, dependencies: ApiDepen
   answer(ctx, document as object, status);
 }
 
-async function searchDocuments(searches: readonly Search[], dependencies: ApiDependencies): Promise<object[]> {
+async function searchDocuments(
+  searches: readonly Search[],
+  dependencies: ApiDependencies,
+): Promise<Readonly<Record<string, unknown>>[]> {
   const needsCategories = searches.some(
     ({ members }) => members.includedSiteCategories.length + members.excludedSiteCategories.length > 0,
   );
@@ -133,9 +138,10 @@ async function lookupsOf({ database, reference }: ApiDependencies): Promise<Look
   return { reference, siteCategories: new Map(categories.map((category) => [category.id, category])) };
 }
 
-function inputRules({ database, reference, settings }: ApiDependencies): InputRules {
+function inputRules(ctx: Context, { database, reference, settings }: ApiDependencies): InputRules {
   return {
     reference,
+    baseUrl: String(ctx.state.baseUrl ?? ''),
     allowPrivateEndpoints: settings.allowPrivateEndpoints,
     endpointPorts: settings.endpointPorts,
     siteCategoryIds: async () => new Set((await listSiteCategories(database)).map(({ id }) => id)),

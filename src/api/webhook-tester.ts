@@ -39,7 +39,7 @@ export const WEBHOOK_TEST_PARAMETERS = {
   search: {
     ...searchRule,
     isRequired: false,
-    parse: (values: readonly string[]) => (values.length === 0 ? null : parseSearch(values)),
+    parse: (values: readonly string[], baseUrl?: string) => (values.length === 0 ? null : parseSearch(values, baseUrl)),
   },
 } as const;
 

@@ -24,37 +24,71 @@ export type Expressions = readonly ExpressionGroup[];
 export const EXPRESSION_GROUPS_MAX = 50;
 export const EXPRESSION_ENTRIES_MAX = 200;
 export const EXPRESSION_WORD_LENGTH_MAX = 200;
+/** Of the text as it is written, characters. */
+export const EXPRESSIONS_LENGTH_MAX = 64 * 1024;
 
 export class ExpressionsError extends Error {
   readonly code = 'EXPRESSIONS_INVALID';
 }
 
+/** What is wrong with one place of an input. */
+export interface ExpressionFault {
+  readonly path: readonly (string | number)[];
+  /** With `known`: what the last step of the path is no name of. */
+  readonly message: string;
+  readonly known?: readonly string[];
+  /** The entry has a word that says nothing. */
+  readonly isBlank?: boolean;
+}
+
+export type ReportFault = (fault: ExpressionFault) => void;
+
 /**
- * Reads any accepted form: the bracketed query string, the same structure nested, or a flat array of
- * `{word, includes, strict}` with one group each. Throws `ExpressionsError` that says what to send instead.
+ * The expressions of a stored search. What clients may send is `readExpressions`' part: here sizes are not judged again,
+ * and an entry whose word folds to nothing is no condition. Throws `ExpressionsError`.
  */
 export function parseExpressions(input: unknown): Expressions {
   if (input === null || input === undefined || input === '') return [];
-  if (typeof input !== 'string') return readExpressions(input);
-  let expressions = parsed.get(input);
-  if (expressions === undefined) {
-    expressions = readExpressions(input);
-    parsed.set(input, expressions);
-  }
+  const known = typeof input === 'string' ? parsed.get(input) : undefined;
+  if (known !== undefined) return known;
+  const expressions = readGroups(input, ({ path, message, isBlank = false }) => {
+    if (!isBlank) throw new ExpressionsError(`${path.join('.')} ${message}`);
+  });
+  if (typeof input === 'string') parsed.set(input, expressions);
   return expressions;
 }
 
-/** Searches want the same few thousand things; a query string takes fifteen microseconds to parse. */
-const parsed = new LRUCache<string, Expressions>({ max: 5000 });
+const PARSED_BYTES_MAX = 16 * 1024 * 1024;
 
-function readExpressions(input: unknown): Expressions {
-  const groups = typeof input === 'string' ? groupsOfQuery(input) : groupsOfStructure(input);
-  const expressions = groups.map((group) => group.flatMap(readEntry)).filter((group) => group.length > 0);
-  const entryCount = expressions.reduce((count, group) => count + group.length, 0);
-  if (expressions.length > EXPRESSION_GROUPS_MAX || entryCount > EXPRESSION_ENTRIES_MAX) {
-    throw new ExpressionsError(`at most ${EXPRESSION_GROUPS_MAX} groups and ${EXPRESSION_ENTRIES_MAX} entries`);
-  }
-  return expressions;
+/**
+ * Searches want the same few thousand things; a query string takes fifteen microseconds to parse. Bounded in bytes: of
+ * a character, one as it is written and about three in the entries that it is parsed into.
+ */
+const parsed = new LRUCache<string, Expressions>({
+  maxSize: PARSED_BYTES_MAX,
+  maxEntrySize: PARSED_BYTES_MAX >> 8,
+  sizeCalculation: (_, query) => 4 * query.length,
+});
+
+/**
+ * Reads any accepted form: the bracketed query string, the same structure nested, or a flat array of
+ * `{word, includes, strict}` with one group each. `report` is told of everything that is wrong; sizes come before what
+ * they are sizes of. The result means nothing once a fault was reported.
+ */
+export function readExpressions(input: unknown, report: ReportFault): Expressions {
+  if (input === null || input === undefined || input === '') return [];
+  const isTooLong = (text: string): boolean => text.length > EXPRESSIONS_LENGTH_MAX;
+  const refuse = (): Expressions => {
+    report({ path: [], message: `must have at most ${EXPRESSIONS_LENGTH_MAX} characters` });
+    return [];
+  };
+  if (typeof input === 'string' && isTooLong(input)) return refuse();
+  let isFaulty = false;
+  const expressions = readGroups(input, (fault) => {
+    isFaulty = true;
+    report(fault);
+  });
+  return !isFaulty && isTooLong(formatExpressions(expressions) ?? '') ? refuse() : expressions;
 }
 
 /** The bracketed query string, values percent-encoded; null when there is no condition. */
@@ -93,60 +127,132 @@ function occurs(entry: ExpressionEntry, words: readonly string[], text: FoldedTe
 }
 
 const QUERY_FORM = 'expressions[<group>][<index>][word]=<text>';
+/** Three of each entry, and ampersands at either end. */
+const PARAMETERS_MAX = 3 * EXPRESSION_ENTRIES_MAX + 3;
+const TOO_MANY = `at most ${EXPRESSION_GROUPS_MAX} groups and ${EXPRESSION_ENTRIES_MAX} entries`;
+const ENTRY_MEMBERS: readonly string[] = ['word', 'options', 'includes', 'strict'];
+const OPTIONS: readonly string[] = ['includes', 'strict'];
 
-function groupsOfQuery(query: string): unknown[][] {
-  const parsed = qs.parse(query, {
-    depth: 5,
-    arrayLimit: EXPRESSION_ENTRIES_MAX,
-    parameterLimit: 3 * EXPRESSION_ENTRIES_MAX + 3,
-    ignoreQueryPrefix: true,
-  });
-  const unknown = Object.keys(parsed).filter((key) => key !== 'expressions');
-  if (parsed.expressions === undefined || unknown.length > 0) {
-    throw new ExpressionsError(`expected ${QUERY_FORM}, joined by &`);
+type Steps = readonly (string | number)[];
+
+function readGroups(input: unknown, report: ReportFault): Expressions {
+  const structure = typeof input === 'string' ? structureOf(input, report) : input;
+  const outer = isRecord(structure) && 'expressions' in structure ? structure.expressions : structure;
+  const groups: ExpressionGroup[] = [];
+  let entryCount = 0;
+  for (const [name, group] of itemsOf(outer, [], report)) {
+    const entries = isEntryLike(group) ? [[null, group] as const] : itemsOf(group, [name], report);
+    const read = entries.flatMap(([index, entry]) => readEntry(entry, index === null ? [name] : [name, index], report));
+    if (read.length > 0) groups.push(read);
+    entryCount += read.length;
+    if (groups.length > EXPRESSION_GROUPS_MAX || entryCount > EXPRESSION_ENTRIES_MAX) {
+      report({ path: [], message: TOO_MANY });
+      return [];
+    }
   }
-  return groupsOfStructure(parsed.expressions);
+  return groups;
 }
 
-function groupsOfStructure(input: unknown): unknown[][] {
-  const outer = isRecord(input) && 'expressions' in input ? input.expressions : input;
-  return listOf(outer, 'expressions').map((group) => (isEntryLike(group) ? [group] : listOf(group, 'a group')));
+function structureOf(query: string, report: ReportFault): unknown {
+  const expected = `expected ${QUERY_FORM}, joined by &`;
+  // The parser leaves such names out without a word.
+  const isHarmless = ![...new URLSearchParams(query).keys()].some((name) => name.includes('__proto__'));
+  if (query.split('&', PARAMETERS_MAX + 1).length > PARAMETERS_MAX) report({ path: [], message: TOO_MANY });
+  else {
+    const { expressions, ...others } = parseBrackets(query) ?? {};
+    if (expressions !== undefined && Object.keys(others).length === 0 && isHarmless) return expressions;
+    report({ path: [], message: expected });
+  }
+  return [];
 }
 
-function listOf(value: unknown, what: string): unknown[] {
-  if (Array.isArray(value)) return value;
-  if (isRecord(value)) return Object.values(value);
-  throw new ExpressionsError(`${what} must be an array, an object or ${QUERY_FORM}`);
+/** Null when it is nested deeper than an option. */
+function parseBrackets(query: string): qs.ParsedQs | null {
+  try {
+    const options = { depth: 5, strictDepth: true, ignoreQueryPrefix: true };
+    return qs.parse(query, { ...options, arrayLimit: EXPRESSION_ENTRIES_MAX, parameterLimit: PARAMETERS_MAX });
+  } catch (error) {
+    if (error instanceof RangeError) return null;
+    throw error;
+  }
 }
 
+/** With their names or positions; none when they are more than there may be. */
+function itemsOf(value: unknown, path: Steps, report: ReportFault): readonly (readonly [string | number, unknown])[] {
+  const isList = Array.isArray(value);
+  if (!isList && !isRecord(value)) {
+    const what = path.length === 0 ? 'must' : 'a group must';
+    report({ path, message: `${what} be an array, an object or ${QUERY_FORM}` });
+    return [];
+  }
+  const length = isList ? value.length : Object.keys(value).length;
+  if (length <= EXPRESSION_ENTRIES_MAX) return isList ? [...value.entries()] : Object.entries(value);
+  report({ path: [], message: TOO_MANY });
+  return [];
+}
+
+/** It has a member of an entry, or one that is a misspelt one: groups hold entries, not values. */
 function isEntryLike(value: unknown): boolean {
-  return isRecord(value) && ('word' in value || 'options' in value || 'includes' in value || 'strict' in value);
+  if (!isRecord(value)) return false;
+  for (const name in value) {
+    const member = value[name];
+    if (ENTRY_MEMBERS.includes(name) || typeof member !== 'object' || member === null) return true;
+  }
+  return false;
 }
 
-function readEntry(input: unknown): ExpressionEntry[] {
-  if (!isRecord(input)) throw new ExpressionsError('an entry must be an object with a word');
+function readEntry(input: unknown, path: Steps, report: ReportFault): ExpressionEntry[] {
+  if (!isRecord(input)) {
+    report({ path, message: 'an entry must be an object with a word' });
+    return [];
+  }
+  reportUnknown(input, path, 'member of an entry', ENTRY_MEMBERS, report);
   const { word, options } = input;
+  const areOptions = isRecord(options);
+  if (areOptions) reportUnknown(options, [...path, 'options'], 'option of an entry', OPTIONS, report);
+  else if (options !== undefined && options !== null) {
+    report({ path: [...path, 'options'], message: 'options must be an object with includes and strict' });
+  }
+  const flag = (name: 'includes' | 'strict', fallback: boolean): boolean => {
+    const isOption = areOptions && Object.hasOwn(options, name);
+    return readFlag(isOption ? options[name] : input[name], fallback, [...path, name], report);
+  };
+  const includes = flag('includes', true);
+  const strict = flag('strict', false);
   if (word === undefined || word === null || word === '') return [];
-  if (typeof word !== 'string') throw new ExpressionsError('word must be a string');
-  if (word.length > EXPRESSION_WORD_LENGTH_MAX) {
-    throw new ExpressionsError(`word must have at most ${EXPRESSION_WORD_LENGTH_MAX} characters`);
-  }
-  if (options !== undefined && options !== null && !isRecord(options)) {
-    throw new ExpressionsError('options must be an object with includes and strict');
-  }
-  const chosen = isRecord(options) ? { ...input, ...options } : input;
-  // Punctuation alone folds to nothing: as little a condition as no word at all.
-  if (foldWords(word).length === 0) return [];
-  return [
-    { word, includes: readFlag(chosen.includes, 'includes', true), strict: readFlag(chosen.strict, 'strict', false) },
-  ];
+  const message = typeof word === 'string' ? faultOfWord(word) : 'word must be a string';
+  if (message === null) return [{ word: word as string, includes, strict }];
+  report({ path: [...path, 'word'], message, isBlank: message === BLANK });
+  return [];
 }
 
-function readFlag(value: unknown, name: string, fallback: boolean): boolean {
+const BLANK = 'word must have a letter or a digit';
+
+function faultOfWord(word: string): string | null {
+  if (word.length > EXPRESSION_WORD_LENGTH_MAX) {
+    return `word must have at most ${EXPRESSION_WORD_LENGTH_MAX} characters`;
+  }
+  // Neither can be written as a query string, or stored.
+  if (/[\0\p{Surrogate}]/u.test(word)) return 'word contains U+0000 or half a surrogate pair';
+  return foldWords(word).length === 0 ? BLANK : null;
+}
+
+function reportUnknown(
+  members: Readonly<Record<string, unknown>>,
+  path: Steps,
+  message: string,
+  known: readonly string[],
+  report: ReportFault,
+): void {
+  for (const name of Object.keys(members)) if (!known.includes(name)) report({ path: [...path, name], message, known });
+}
+
+function readFlag(value: unknown, fallback: boolean, path: Steps, report: ReportFault): boolean {
   if (value === undefined || value === null || value === '') return fallback;
   if (value === true || value === 'true' || value === 1 || value === '1') return true;
   if (value === false || value === 'false' || value === 0 || value === '0') return false;
-  throw new ExpressionsError(`${name} must be true or false`);
+  report({ path, message: 'must be true or false' });
+  return fallback;
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {

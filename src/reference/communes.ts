@@ -22,6 +22,8 @@ export interface Reference {
   department(code: string): Department | null;
   departmentById(id: number): Department | null;
   departments(): readonly Department[];
+  /** Whether some commune has this zip code. */
+  isZipcode(zipcode: string): boolean;
   readonly resolvePlace: ResolvePlace;
   /** Communes that meet every given filter, in order of folded name. An INSEE or zip code is compared exactly. */
   findCities(filter: CityFilter, page?: CityPage): FoundCities;
@@ -80,6 +82,7 @@ export async function loadReference(options: ReferenceOptions = {}): Promise<Ref
     department: (code) => departmentsByCode.get(code) ?? null,
     departmentById: (id) => departmentsById.get(id) ?? null,
     departments: () => departments,
+    isZipcode: (zipcode) => table.byZipcode.has(zipcode),
     resolvePlace: createPlaceResolver({
       communeOf,
       communesOfZipcode: (zipcode) => table.byZipcode.get(zipcode) ?? [],

@@ -144,7 +144,7 @@ async function cancelOpenDeliveries(connection: Queryable, clientId: Uuid, searc
 }
 
 export interface SearchListQuery {
-  /** Part of the title; case, accents and punctuation are ignored. */
+  /** Part of the title; case, accents, apostrophes and hyphens are ignored. */
   readonly title: string | null;
   readonly notificationEnabled: boolean | null;
   /** By title as French sorts it; null: in order of creation. */
@@ -164,6 +164,14 @@ export async function listSearches(
   if (query.title !== null) {
     parameters.push(`%${foldText(query.title)}%`);
     conditions.push(`title_folded like $${parameters.length}`);
+    const signs = signsOf(query.title);
+    if (signs.length > 0) {
+      // Folded titles have no signs: those that the words let through are read.
+      parameters.push(signs);
+      conditions.push(
+        `not exists (select from unnest($${parameters.length}::text[]) sign where strpos(title, sign) = 0)`,
+      );
+    }
   }
   if (query.notificationEnabled !== null) {
     parameters.push(query.notificationEnabled);
@@ -186,6 +194,12 @@ export async function listSearches(
   );
   const [{ rows }, { rows: counted }] = await Promise.all([page, count]);
   return { searches: rows.map(searchOfRow), total: counted[0]?.total ?? 0 };
+}
+
+/** What folding takes for the end of a word, but for what is written one way as well as another. */
+function signsOf(text: string): readonly string[] {
+  const signs = text.match(/[\p{P}\p{S}]/gu) ?? [];
+  return [...new Set(signs)].filter((sign) => foldText(sign) === '' && !/['’ʼ´`\p{Pd}]/u.test(sign));
 }
 
 function titleOrder(direction: 'asc' | 'desc'): string {

@@ -1,0 +1,91 @@
+/**
+ * Bodies of requests (decisions, section 7): JSON of at most 1 MiB, in UTF-8, compressed or not. What is refused is
+ * read to its end all the same and thrown away, so that the connection serves the next request; who does not end it is
+ * cut off with everybody who sends half a request.
+ */
+
+import type { Readable } from 'node:stream';
+import { setImmediate as yieldToOthers } from 'node:timers/promises';
+import { createBrotliDecompress, createUnzip } from 'node:zlib';
+import type { Context, Middleware } from 'koa';
+import readAll from 'raw-body';
+import { Problem } from './problem.ts';
+
+declare module 'koa' {
+  interface Request {
+    /** What the client sent, parsed; behind `jsonBody` alone. */
+    body?: unknown;
+  }
+}
+
+export const BODY_TYPES = ['application/json', 'application/ld+json', 'application/merge-patch+json'] as const;
+export const BODY_BYTES_MAX = 1024 * 1024;
+const LARGE_BYTES = 64 * 1024;
+
+/** Reads the body into `ctx.request.body`. Throws 400, 413 and 415 `Problem`s. */
+export const jsonBody: Middleware = async (ctx, next) => {
+  checkBodyType(ctx);
+  const bytes = await readBytes(ctx);
+  ctx.request.body = parse(bytes);
+  // Parsing as much takes long enough: others come before anything else is done with it.
+  if (bytes.length > LARGE_BYTES) await yieldToOthers();
+  await next();
+};
+
+function checkBodyType(ctx: Context): void {
+  if (ctx.request.is() === null || ctx.request.length === 0) throw new Problem(400, 'a JSON body is needed');
+  if (!ctx.request.is(...BODY_TYPES)) {
+    const taken = BODY_TYPES.join(', ');
+    // RFC 9110, section 15.5.16; RFC 5789, section 2.2.
+    const headers = { [ctx.method === 'PATCH' ? 'Accept-Patch' : 'Accept']: taken };
+    throw new Problem(415, `send one of ${taken}`, { headers });
+  }
+  const charset = ctx.request.charset.toLowerCase();
+  if (charset !== '' && charset !== 'utf-8' && charset !== 'utf8') throw new Problem(415, 'send UTF-8');
+}
+
+async function readBytes(ctx: Context): Promise<Buffer> {
+  const decompressor = decompressorOf(ctx);
+  const isBare = decompressor === null;
+  const content = isBare ? ctx.req : ctx.req.pipe(decompressor);
+  try {
+    return await readAll(content, { limit: BODY_BYTES_MAX, length: isBare ? (ctx.request.length ?? null) : null });
+  } catch (error) {
+    ctx.req.unpipe();
+    ctx.req.resume();
+    decompressor?.destroy();
+    throw bodyProblem(error as Error & { status?: number });
+  }
+}
+
+/** Null for none. Throws a 415 `Problem`. */
+function decompressorOf(ctx: Context): (Readable & NodeJS.WritableStream) | null {
+  switch ((ctx.req.headers['content-encoding'] ?? 'identity').toLowerCase()) {
+    case 'identity':
+      return null;
+    case 'gzip':
+    case 'deflate':
+      return createUnzip();
+    case 'br':
+      return createBrotliDecompress();
+    default:
+      throw new Problem(415, 'this Content-Encoding is not supported');
+  }
+}
+
+function bodyProblem(error: Error & { status?: number }): Error {
+  if (error.status === 413) return new Problem(413, `the body is larger than ${BODY_BYTES_MAX} bytes`);
+  // raw-body gives its errors a status; what has none comes from the decompressor.
+  return error.status === undefined ? new Problem(400, 'the body is not in its Content-Encoding') : error;
+}
+
+const UTF_8 = new TextDecoder('utf-8', { fatal: true });
+
+function parse(bytes: Buffer): unknown {
+  try {
+    return JSON.parse(UTF_8.decode(bytes));
+  } catch (error) {
+    if (error instanceof SyntaxError) throw new Problem(400, `the body is not valid JSON: ${error.message}`);
+    throw new Problem(400, 'the body is not UTF-8');
+  }
+}

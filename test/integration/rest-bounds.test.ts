@@ -1,0 +1,304 @@
+/** What one request may ask, and what it is told when it asks for more, or for something that nobody meant. */
+
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { after, describe, it } from 'node:test';
+import { gzipSync } from 'node:zlib';
+import { BODY_BYTES_MAX } from '../../src/api/json-body.ts';
+import { VIOLATIONS_MAX } from '../../src/api/violations.ts';
+import { startTestApi } from '../support/api.ts';
+import { until } from '../support/until.ts';
+
+const api = await startTestApi({ after });
+
+interface Violation {
+  readonly propertyPath: string;
+  readonly message: string;
+  readonly code: string;
+}
+
+async function violationsOf(
+  members: object | string,
+): Promise<{ violations: Violation[]; count: number; text: string }> {
+  const body = typeof members === 'string' ? members : { title: 'x', ...members };
+  const { status, body: problem, text } = await api.call('POST', '/searches', body);
+  assert.equal(status, 422, text.slice(0, 500));
+  return { violations: problem.violations, count: problem.violationCount, text };
+}
+
+async function created(members: object): Promise<Record<string, unknown>> {
+  const { status, body, text } = await api.call('POST', '/searches', { title: 'x', ...members });
+  assert.equal(status, 201, text);
+  return body;
+}
+
+describe('violations', () => {
+  it('are fifty at most, with how many there are; the first ten name the nearest member', async () => {
+    const members = Object.fromEntries(Array.from({ length: 50_000 }, (_, i) => [`budgetMim${i}`, 0]));
+    const { violations, count, text } = await violationsOf(members);
+    assert.equal(count, 50_000);
+    assert.equal(violations.length, VIOLATIONS_MAX);
+    assert.deepEqual(
+      violations.map(({ message }) => /nearest one is budgetM\w+$/.test(message)),
+      Array.from({ length: VIOLATIONS_MAX }, (_, i) => i < 10),
+    );
+    assert.ok(text.length < 40_000, `${text.length} characters`);
+    assert.match(text, /and 49950 more/);
+  });
+
+  it('cut the names that clients send at 64 characters', async () => {
+    const { violations } = await violationsOf({ ['🏠'.repeat(200_000)]: 1 });
+    assert.equal(violations.length, 1);
+    const path = violations[0]?.propertyPath ?? '';
+    assert.ok(path.length <= 64 && path.endsWith('…'), path);
+    assert.equal(Buffer.from(path).toString(), path, 'no half of a surrogate pair');
+  });
+
+  it('look at lengths before items', async () => {
+    for (const [name, value, message] of [
+      ['includedCities', new Array(400_000).fill(0), /at most 2000 items/],
+      ['includedZipcodes', new Array(400_000).fill(0), /at most 2000 items/],
+      ['subscribedEvents', new Array(400_000).fill(0), /at most 2000 items/],
+      ['propertyTypes', new Array(400_000).fill(0), /must be one of/],
+      ['geoShapes', new Array(100_000).fill([]), /at most 5000 positions/],
+      ['geoShapes', [new Array(100_000).fill([0, 0])], /at most 5000 positions/],
+      ['expressions', new Array(80_000).fill({ word: 1 }), /at most 50 groups and 200 entries/],
+      ['expressions', 'x'.repeat(65_537), /at most 65536 characters/],
+      ['expressions', [Array.from({ length: 150 }, () => ({ word: 'é'.repeat(200) }))], /at most 65536 characters/],
+    ] as const) {
+      const { violations, count } = await violationsOf({ [name]: value });
+      assert.deepEqual([count, violations[0]?.propertyPath], [1, name]);
+      assert.match(violations[0]?.message ?? '', message, name);
+    }
+  });
+
+  it('of every item are counted', async () => {
+    const cities = Array.from({ length: 2_000 }, (_, i) => (i === 7 ? '/cities/83137' : 'x'));
+    const { violations, count } = await violationsOf({ includedCities: cities, excludedCities: cities });
+    assert.equal(count, 3_998);
+    assert.equal(violations.at(-1)?.propertyPath, 'includedCities[50]');
+  });
+
+  it('name what is wrong with valid JSON that has __proto__', async () => {
+    const { violations } = await violationsOf('{"title": "x", "__proto__": {"budgetMax": 1}}');
+    assert.deepEqual(
+      violations.map(({ propertyPath, code }) => [propertyPath, code]),
+      [['__proto__', 'unknown_member']],
+    );
+  });
+});
+
+describe('a typo in an expression', () => {
+  for (const [what, expressions, path, message] of [
+    ['include for includes', [{ word: 'viager', include: false }], 'expressions[0].include', /nearest one is includes/],
+    ['words for word', 'expressions[0][0][words]=viager', 'expressions[0][0].words', /nearest one is word/],
+    ['Word for word', [{ Word: 'viager' }], 'expressions[0].Word', /nearest one is word/],
+    ['an unknown option', [[{ word: 'x', options: { stric: 1 } }]], 'expressions[0][0].options.stric', /is strict/],
+    ['option for options', [[{ word: 'x', option: {} }]], 'expressions[0][0].option', /nearest one is options/],
+    ['no letter or digit', [{ word: '!!!' }], 'expressions[0].word', /a letter or a digit/],
+    ['a name that no object has', 'expressions[__proto__][0][word]=x', 'expressions', /expected expressions/],
+    ['more parameters than entries', `expressions[0][0][word]=x${'&'.repeat(700)}`, 'expressions', /at most 50 groups/],
+    ['half a surrogate pair', [{ word: 'a\ud800' }], 'expressions[0].word', /surrogate/],
+  ] as const) {
+    it(`is refused: ${what}`, async () => {
+      const { violations } = await violationsOf({ expressions });
+      assert.deepEqual(
+        violations.map(({ propertyPath }) => propertyPath),
+        [path],
+      );
+      assert.match(violations[0]?.message ?? '', message);
+    });
+  }
+
+  it('is none where an entry has no word', async () => {
+    assert.equal((await created({ expressions: [{}, { word: '' }, { includes: false }] })).expressions, null);
+  });
+});
+
+describe('a body', () => {
+  it('may have what clients were answered, and whatever else JSON-LD says', async () => {
+    await created({ id: 7, originId: 'x', '@context': {}, '@vocab': 1, token: 'x' });
+  });
+
+  it('names places by our own IRIs alone', async () => {
+    const { host } = new URL(api.baseUrl);
+    const cities = ['/cities/83137', 'cities/83137', `http://${host}/cities/83137`, `HTTPS://${host}/cities/83137`];
+    assert.equal(((await created({ includedCities: cities })).includedCities as unknown[]).length, 4);
+    for (const iri of ['https://elsewhere.example/cities/83137', `http://${host}.example/cities/83137`]) {
+      const { violations } = await violationsOf({ includedCities: [iri] });
+      assert.deepEqual(violations[0], {
+        propertyPath: 'includedCities[0]',
+        message: 'is an IRI of another service',
+        code: 'invalid_format',
+      });
+    }
+    const published = await startTestApi({ after }, { settings: { publicUrl: 'https://api.example.com/vigie/' } });
+    const post = (iri: string) => published.call('POST', '/searches', { title: 'x', includedCities: [iri] });
+    assert.equal((await post('https://api.example.com/vigie/cities/83137')).status, 201);
+    assert.equal((await post('https://api.example.com/cities/83137')).status, 422);
+    assert.equal((await post(`http://${host}/cities/83137`)).status, 422);
+  });
+
+  it('has zip codes that exist', async () => {
+    const { violations } = await violationsOf({ includedZipcodes: ['83000', '00000', '75116', '69009'] });
+    assert.deepEqual(
+      violations.map(({ propertyPath, code }) => [propertyPath, code]),
+      [['includedZipcodes[1]', 'unknown_reference']],
+    );
+  });
+
+  it('has numbers in any notation', async () => {
+    const { lat, lon, radius } = await created({ lat: '1e-7', lon: '+43.70', radius: 1e-7 });
+    assert.deepEqual([lat, lon, radius], ['0.0000001', '43.70', '0.0000001']);
+  });
+
+  it('that is no UTF-8 is a 400', async () => {
+    for (const bytes of [Buffer.from('{"title": "été"}', 'latin1'), Buffer.from('{"title": "x\ud800"}', 'utf16le')]) {
+      const answer = await fetch(`${api.baseUrl}/searches`, {
+        method: 'POST',
+        headers: { 'X-API-KEY': api.key, 'Content-Type': 'application/json' },
+        body: bytes,
+      });
+      assert.equal(answer.status, 400);
+      assert.match(await answer.text(), /not UTF-8/);
+    }
+  });
+});
+
+describe('what was saved before a rule', () => {
+  it('is kept as long as it comes back as it was answered', async () => {
+    const { '@id': iri } = await created({ title: 'ancienne', budgetMax: 5, includedCities: ['/cities/83137'] });
+    const old = {
+      title: 'ancienne',
+      ...{ budgetMax: 5, includedCities: ['83137'], includedZipcodes: ['00000'] },
+      ...{ endpointRecipient: 'https://10.0.0.1/hook', expressions: `expressions[0][0][word]=${'x'.repeat(70_000)}` },
+    };
+    await api.database.query('update searches set members = $2, endpoint_recipient = $3 where id = $1', [
+      String(iri).split('/').at(-1),
+      JSON.stringify(old),
+      old.endpointRecipient,
+    ]);
+    const read = (await api.call('GET', String(iri))).body;
+    const put = await api.call('PUT', String(iri), { ...read, budgetMax: 6 });
+    assert.equal(put.status, 200, put.text);
+    assert.deepEqual({ ...put.body, updatedAt: null }, { ...read, budgetMax: 6, updatedAt: null });
+    for (const change of [
+      { includedZipcodes: ['00000', '83000'] },
+      { endpointRecipient: 'https://10.0.0.1/other' },
+      { expressions: `${old.expressions}x` },
+    ]) {
+      assert.equal((await api.call('PATCH', String(iri), { ...change })).status, 422, Object.keys(change).join());
+    }
+  });
+});
+
+describe('the better of two media types', () => {
+  for (const [accept, expected] of [
+    ['application/ld+json; q=0.1, application/json', 'application/json'],
+    ['application/ld+json;q=0.1, application/json ; q=0.9', 'application/json'],
+    ['application/ld+json; profile="a,b;q=0"; q=0.2, application/json;q=0.1', 'application/ld+json'],
+    ['application/ld+json; Q=0, */*; q=0.1', 'application/json'],
+  ] as const) {
+    it(`is answered to Accept: ${accept}`, async () => {
+      const { headers } = await api.call('GET', '/users', undefined, { headers: { Accept: accept } });
+      assert.equal(headers.get('Content-Type'), `${expected}; charset=utf-8`);
+    });
+  }
+});
+
+describe('a connection', () => {
+  const post = (headers: string) =>
+    `POST /searches HTTP/1.1\r\nHost: x\r\nX-API-KEY: ${api.key}\r\nContent-Type: application/json\r\n${headers}\r\n\r\n`;
+
+  async function opened(): Promise<{ socket: Socket; received: () => string }> {
+    const { hostname, port } = new URL(api.baseUrl);
+    const socket = connect(Number(port), hostname);
+    await once(socket, 'connect');
+    let text = '';
+    socket.on('data', (chunk) => {
+      text += chunk;
+    });
+    socket.on('error', () => undefined);
+    return { socket, received: () => text };
+  }
+
+  const large = Buffer.alloc(3 * BODY_BYTES_MAX, 'x');
+  const zipped = gzipSync(Buffer.alloc(64 * BODY_BYTES_MAX, ' '));
+  for (const [what, headers, body] of [
+    ['its length', `Content-Length: ${large.length}`, large],
+    [
+      'its chunks',
+      'Transfer-Encoding: chunked',
+      Buffer.concat([Buffer.from('300000\r\n'), large, Buffer.from('\r\n0\r\n\r\n')]),
+    ],
+    ['what it unpacks to', `Content-Encoding: gzip\r\nContent-Length: ${zipped.length}`, zipped],
+  ] as const) {
+    it(`serves the next request after a body that is too large by ${what}`, async () => {
+      const { socket, received } = await opened();
+      socket.write(post(headers));
+      socket.write(body);
+      socket.write(post('Content-Length: 13'));
+      socket.write('{"title":"x"}');
+      await until(
+        async () => received(),
+        (text) => text.includes('HTTP/1.1 201'),
+      );
+      assert.match(received(), /^HTTP\/1.1 413 /);
+      socket.destroy();
+    });
+  }
+});
+
+describe('a query', () => {
+  it('finds titles by their punctuation', async () => {
+    const key = await api.newClient('punctuated');
+    for (const title of ['Rendement 7 %', 'Rendement', 'T3 & jardin', "L'île d'Yeu", 'a_b', 'Été (mer)', '7 ou 8']) {
+      assert.equal((await api.call('POST', '/searches', { title }, { key })).status, 201);
+    }
+    const found = async (title: string) => {
+      const { body } = await api.call('GET', `/searches?title=${encodeURIComponent(title)}`, undefined, { key });
+      assert.equal(body['hydra:totalItems'], body['hydra:member'].length);
+      return body['hydra:member'].map((one: { title: string }) => one.title);
+    };
+    for (const [title, expected] of [
+      ['%', ['Rendement 7 %']],
+      ['7%', ['Rendement 7 %']],
+      ['_', ['a_b']],
+      ['&', ['T3 & jardin']],
+      ['(MER', ['Été (mer)']],
+      ['l’île', ["L'île d'Yeu"]],
+      ['€', []],
+      ['\\', []],
+    ] as const) {
+      assert.deepEqual(await found(title), expected, title);
+    }
+  });
+
+  it('has numbers in any notation', async () => {
+    for (const query of ['lat=1e-7&lon=+43.7', 'lat=%2B43.7&lon=4E1', 'lat=-0.5&lon=0']) {
+      assert.equal((await api.call('GET', `/indicators/points_of_interest?${query}`)).status, 200, query);
+    }
+    for (const query of ['lat=1e9&lon=1', 'lat=e1&lon=1', 'lat=++1&lon=1', 'lat=0x1&lon=1', 'lat=&lon=1']) {
+      assert.equal((await api.call('GET', `/indicators/points_of_interest?${query}`)).status, 400, query);
+    }
+  });
+
+  it('pages the one user that clients see, and orders by a direction alone', async () => {
+    for (const [path, status, count] of [
+      ['/users?itemsPerPage=2', 200, 1],
+      ['/users?page=2&itemsPerPage=1', 200, 0],
+      ['/users?foo=1', 400, undefined],
+      ['/searches?order[title]=', 400, undefined],
+    ] as const) {
+      const { status: answered, body } = await api.call('GET', path);
+      assert.deepEqual([answered, body['hydra:member']?.length], [status, count], path);
+    }
+  });
+
+  it('names a search by an IRI of ours alone', async () => {
+    const { '@id': iri } = await created({});
+    assert.equal((await api.call('GET', `/matches?search=${api.baseUrl}${iri}`)).status, 200);
+    assert.equal((await api.call('GET', `/matches?search=https://elsewhere.example${iri}`)).status, 400);
+  });
+});
