@@ -2,7 +2,7 @@
  * Records a batch of intake messages in one transaction: lock the properties, compare, match, and write the new state
  * with its events, matches and deliveries. Nothing is signalled before the commit. A batch that fails leaves no trace,
  * in memory included, and can simply be recorded again. What one `Promise.all` names is one round trip: PostgreSQL runs
- * it in that order, the commit last.
+ * it in that order. What the transaction ends with is sent together with the commit, once all of it is built.
  */
 
 import { setImmediate as yieldToOthers } from 'node:timers/promises';
@@ -14,13 +14,13 @@ import { comparablePrice, marketOf, type PricedProperty } from '../domain/price-
 import { isLive } from '../domain/property.ts';
 import { type PropertyReading, propertyFacts, readingOf } from '../domain/property-document.ts';
 import type { MarketMedians } from '../matching/market-medians.ts';
-import { type Database, type Queryable, type Transaction, transaction } from '../store/database.ts';
+import { type Database, type Ending, pipelinedTransaction, type Queryable, type Statement } from '../store/database.ts';
 import { type DeadLetter, insertDeadLetters } from '../store/dead-letters.ts';
 import { insertDeliveries } from '../store/deliveries.ts';
 import { insertEvents, type PropertyEvent } from '../store/events.ts';
 import { holdTerm, type Term } from '../store/intake-leader.ts';
 import { insertMatches, type Match, readMatches, updateMatches } from '../store/matches.ts';
-import { insertOutboxEntry, type OutboxEntry } from '../store/outbox.ts';
+import { insertOutboxEntry, type OutboxEntry, outboxEntryOf } from '../store/outbox.ts';
 import {
   insertProperties,
   lockProperties,
@@ -69,14 +69,18 @@ export function createRecorder(dependencies: RecorderDependencies): RecordBatch 
   return async (term, messages, poison, traceparents = []) => {
     const medians = undoable(dependencies.matcher.medians);
     try {
-      return await transaction(dependencies.database, async (client) => {
+      const { result, answers } = await pipelinedTransaction(dependencies.database, async (client) => {
         const [, known] = await Promise.all([
           holdTerm(client, term),
           lockProperties(client, [...new Set(messages.map((message) => message.propertyUuid))]),
-          insertDeadLetters(client, poison),
         ]);
-        return recordMessages(client, known, messages, traceparents, medians, dependencies);
+        const recorded = await recordMessages(client, known, messages, traceparents, medians, dependencies);
+        return { ...recorded, last: [...recorded.last, ...insertDeadLetters(poison)] };
       });
+      const { deliveries } = result;
+      const ids = deliveries.map(({ id }) => id);
+      const outbox = ids.length === 0 ? null : outboxEntryOf(answers[0], ids);
+      return { ...result, outbox };
     } catch (error) {
       medians.undo();
       throw error;
@@ -84,14 +88,15 @@ export function createRecorder(dependencies: RecorderDependencies): RecordBatch 
   };
 }
 
+/** The outbox entry is the first of the last statements, when there are deliveries. */
 async function recordMessages(
-  client: Transaction,
+  client: Queryable,
   known: ReadonlyMap<Uuid, HeldProperty>,
   messages: readonly IntakeMessage[],
   traceparents: readonly (string | null)[],
   medians: MarketLedger,
   dependencies: RecorderDependencies,
-): Promise<Recorded> {
+): Promise<Ending<Omit<Recorded, 'outbox'>>> {
   const batch = await judgeBatch(known, messages, traceparents, medians, dependencies);
   const touched = touchedBy(batch.changes);
   const [routes, matches] = await Promise.all([
@@ -105,19 +110,15 @@ async function recordMessages(
   const now = dependencies.clock();
   const consequences = consequencesOf(batch.changes, routes, matches, dependencies.resolvePlace, now);
   const events = batch.changes.flatMap(({ propertyUuid, events }) => events.map((event) => ({ propertyUuid, event })));
-  const [outbox] = await Promise.all([
-    writeConsequences(client, consequences, now),
-    writeProperties(client, known, batch),
-    insertEvents(client, events),
-    client.commit(),
-  ]);
   return {
-    outbox,
-    deliveries: consequences.deliveries,
-    outcomes: batch.outcomes,
-    events,
-    snapshots: consequences.snapshots,
-    began: consequences.began,
+    last: [...writeConsequences(consequences, now), ...writeProperties(known, batch), ...insertEvents(events)],
+    result: {
+      deliveries: consequences.deliveries,
+      outcomes: batch.outcomes,
+      events,
+      snapshots: consequences.snapshots,
+      began: consequences.began,
+    },
   };
 }
 
@@ -179,25 +180,21 @@ function judge(
   return judged;
 }
 
-async function writeProperties(
-  client: Queryable,
+function writeProperties(
   known: ReadonlyMap<Uuid, HeldProperty>,
   { latest, readings }: JudgedBatch,
-): Promise<void> {
+): readonly Statement[] {
   const writes = [...readings].map(([uuid, { priced }]) => {
     const held = latest.get(uuid) as HeldProperty;
     return { held, priced, expiredAt: expiredAtOf(held) };
   });
   const isKnown = ({ held }: PropertyWrite): boolean => known.has(held.state.uuid);
   const seenAgain = [...latest.values()].filter(({ state }) => !readings.has(state.uuid));
-  await Promise.all([
-    insertProperties(
-      client,
-      writes.filter((write) => !isKnown(write)),
-    ),
-    updateProperties(client, writes.filter(isKnown)),
-    updateCrawls(client, seenAgain),
-  ]);
+  return [
+    ...insertProperties(writes.filter((write) => !isKnown(write))),
+    ...updateProperties(writes.filter(isKnown)),
+    ...updateCrawls(seenAgain),
+  ];
 }
 
 function expiredAtOf({ state }: HeldProperty): string | null {
@@ -210,20 +207,15 @@ function expiredAtOf({ state }: HeldProperty): string | null {
   );
 }
 
-async function writeConsequences(
-  client: Queryable,
-  consequences: Consequences,
-  now: Date,
-): Promise<OutboxEntry | null> {
+function writeConsequences(consequences: Consequences, now: Date): readonly Statement[] {
   const deliveryIds = consequences.deliveries.map(({ id }) => id);
-  const [outbox] = await Promise.all([
-    deliveryIds.length === 0 ? null : insertOutboxEntry(client, deliveryIds),
-    insertMatches(client, consequences.newMatches, now),
-    updateMatches(client, consequences.changedMatches, now),
-    insertSnapshots(client, consequences.snapshots),
-    insertDeliveries(client, consequences.deliveries),
-  ]);
-  return outbox;
+  return [
+    ...(deliveryIds.length === 0 ? [] : [insertOutboxEntry(deliveryIds)]),
+    ...insertMatches(consequences.newMatches, now),
+    ...updateMatches(consequences.changedMatches, now),
+    ...insertSnapshots(consequences.snapshots),
+    ...insertDeliveries(consequences.deliveries),
+  ];
 }
 
 interface MarketLedger {

@@ -13,13 +13,36 @@ export interface Database extends Queryable {
   connect(): Promise<pg.PoolClient>;
 }
 
-/** One that is under way. */
-export interface Transaction extends Queryable {
-  /**
-   * Sends the commit along with the statements before it: when one of them fails, PostgreSQL answers with a rollback, and
-   * this rejects as well.
-   */
-  commit(): Promise<void>;
+/** A value that needs no more work, and cannot fail any more, when it is sent. */
+export type Parameter = string | number | boolean | Date | Buffer | null;
+
+/** A statement that is ready to be sent: every parameter of it exists. */
+export interface Statement {
+  readonly name: string;
+  readonly text: string;
+  readonly values: readonly Parameter[];
+}
+
+/** What a transaction does last, and what it came to. */
+export interface Ending<T> {
+  readonly last: readonly Statement[];
+  readonly result: T;
+}
+
+export interface Committed<T> {
+  readonly result: T;
+  /** To the last statements, in their order. */
+  readonly answers: readonly pg.QueryResult[];
+}
+
+/** The connection broke before the answer to a commit came: what it should have committed is there, or is not. */
+export class CommitUnknownError extends Error {
+  readonly code = 'COMMIT_UNKNOWN';
+}
+
+/** The client library could not write a statement: a bug, and the connection is of no use any more. */
+class UnsentError extends Error {
+  readonly code = 'STATEMENT_UNSENT';
 }
 
 /** Its owner opens, measures and ends it. */
@@ -101,12 +124,26 @@ export async function migrate(url: string): Promise<void> {
 }
 
 /**
- * Runs `work` in one transaction: committed when it resolves, unless it has committed itself, rolled back when it throws.
- * Throws what `work` threw, or what broke the connection between two statements.
+ * Runs `work` in one transaction: committed when it resolves, rolled back when it rejects. Throws what `work` threw, or
+ * what broke the connection between two statements; `CommitUnknownError` when nobody can tell.
  */
-export async function transaction<T>(database: Database, work: (client: Transaction) => Promise<T>): Promise<T> {
+export async function transaction<T>(database: Database, work: (client: Queryable) => Promise<T>): Promise<T> {
+  const { result } = await pipelinedTransaction(database, async (client) => ({ last: [], result: await work(client) }));
+  return result;
+}
+
+/**
+ * Likewise, with the last statements and the commit sent together. A commit sent along commits whatever of a transaction
+ * has reached PostgreSQL, so it is not for `work` to send: its last statements are whole before the first of them is
+ * sent, a `work` that rejects is rolled back however far it came, and once it has settled it can send nothing more.
+ */
+export async function pipelinedTransaction<T>(
+  database: Database,
+  work: (client: Queryable) => Promise<Ending<T>>,
+): Promise<Committed<T>> {
   const client = await database.connect();
   let broken: Error | undefined;
+  let isCommitting = false;
   // A connection that breaks between two statements says so in an event, which would end the process unheard. The
   // first says why.
   const onBroken = (error: Error): void => {
@@ -115,24 +152,70 @@ export async function transaction<T>(database: Database, work: (client: Transact
   client.on('error', onBroken);
   try {
     await client.query('begin');
-    let committed: Promise<void> | undefined;
-    const commit = (): Promise<void> => {
-      committed ??= client.query('commit').then(assertCommitted);
-      return committed;
-    };
-    const result = await work({ query: client.query.bind(client), commit });
-    await commit();
-    return result;
+    const { last, result } = await withinWork(client, work);
+    const answers = sendAll(client, last);
+    isCommitting = true;
+    const [committed, ...answered] = await Promise.all([client.query('commit'), ...answers]);
+    assertCommitted(committed);
+    return { result, answers: answered };
   } catch (error) {
     const reason = broken ?? error;
+    // Answered after every statement before it: none of them is under way when the connection is given back.
     await client.query('rollback').catch((cause: Error) => {
-      broken = cause;
+      broken ??= cause;
     });
+    // The client library takes the statement for prepared, and PostgreSQL knows nothing of it.
+    if (error instanceof UnsentError) broken ??= error;
+    if (isCommitting && broken !== undefined) {
+      throw new CommitUnknownError('the connection broke before the commit was answered', { cause: reason });
+    }
     throw reason;
   } finally {
     client.off('error', onBroken);
     client.release(broken);
   }
+}
+
+/** What `work` goes on to send after it has settled would run outside the transaction, or in somebody else's. */
+async function withinWork<T>(client: pg.PoolClient, work: (client: Queryable) => Promise<T>): Promise<T> {
+  let hasEnded = false;
+  const query = (...statement: Parameters<typeof client.query>) =>
+    hasEnded ? Promise.reject(new Error('the transaction has ended')) : client.query(...statement);
+  try {
+    return await work({ query: query as Queryable['query'] });
+  } finally {
+    hasEnded = true;
+  }
+}
+
+/** The client library leaves out a statement whose values it cannot write, and sends what follows it. */
+function withTexts({ name, text, values }: Statement): pg.QueryConfig {
+  return { name, text, values: values.map((value) => (value instanceof Date ? value.toISOString() : value)) };
+}
+
+/** Throws when one could not be sent: nothing may follow it then, least of all a commit. */
+function sendAll(client: pg.PoolClient, statements: readonly Statement[]): readonly Promise<pg.QueryResult>[] {
+  let unsent: Error | null = null;
+  const send = (statement: pg.QueryConfig): Promise<pg.QueryResult> => {
+    const answer = new Promise<pg.QueryResult>((resolve, reject) => {
+      let isSending = true;
+      client.query(statement, (error: Error | null, result) => {
+        if (isSending) unsent = error;
+        if (error) reject(error);
+        else resolve(result);
+      });
+      isSending = false;
+    });
+    // Heard by whoever awaits it, or told by the throw.
+    answer.catch(() => undefined);
+    return answer;
+  };
+  const answers: Promise<pg.QueryResult>[] = [];
+  for (const statement of statements.map(withTexts)) {
+    answers.push(send(statement));
+    if (unsent !== null) throw new UnsentError('a statement could not be written', { cause: unsent });
+  }
+  return answers;
 }
 
 /** The answer to the commit of a transaction in which a statement has failed is no error. */

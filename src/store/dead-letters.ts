@@ -1,6 +1,6 @@
 /** Messages that cannot be understood, with everything needed to look into them and to send them again. */
 
-import type { Queryable } from './database.ts';
+import type { Statement } from './database.ts';
 
 export interface DeadLetter {
   readonly stream: string;
@@ -12,24 +12,22 @@ export interface DeadLetter {
 }
 
 /** A redelivered message is kept once. Served by the unique index. */
-export async function insertDeadLetters(client: Queryable, letters: readonly DeadLetter[]): Promise<void> {
-  for (const letter of letters) {
-    await client.query({
-      name: 'insert-dead-letter',
-      text: `
-        insert into dead_letters (stream, sequence, subject, headers, body, reason)
-        values ($1, $2, $3, $4, $5, $6)
-        on conflict (stream, sequence, body_hash) do nothing`,
-      values: [
-        letter.stream,
-        letter.sequence,
-        storable(letter.subject),
-        storableHeaders(letter.headers),
-        Buffer.from(letter.bytes),
-        letter.reason,
-      ],
-    });
-  }
+export function insertDeadLetters(letters: readonly DeadLetter[]): readonly Statement[] {
+  return letters.map((letter) => ({
+    name: 'insert-dead-letter',
+    text: `
+      insert into dead_letters (stream, sequence, subject, headers, body, reason)
+      values ($1, $2, $3, $4, $5, $6)
+      on conflict (stream, sequence, body_hash) do nothing`,
+    values: [
+      letter.stream,
+      letter.sequence,
+      storable(letter.subject),
+      storableHeaders(letter.headers),
+      Buffer.from(letter.bytes),
+      storable(letter.reason),
+    ],
+  }));
 }
 
 /** PostgreSQL holds neither U+0000 nor half a surrogate pair in text; the body keeps its bytes. */

@@ -7,13 +7,12 @@
 
 import { type DeliveryState, isFinal, type NewDelivery } from '../domain/delivery.ts';
 import type { SearchNumber, Uuid } from '../domain/ids.ts';
-import type { Queryable } from './database.ts';
+import type { Queryable, Statement } from './database.ts';
 
-export async function insertDeliveries(
-  client: Queryable,
+export function insertDeliveries(
   deliveries: readonly (NewDelivery & { readonly endpointKey: string })[],
-): Promise<void> {
-  if (deliveries.length === 0) return;
+): readonly Statement[] {
+  if (deliveries.length === 0) return [];
   const rows = deliveries.map((delivery) => ({
     id: delivery.id,
     search_number: delivery.searchNumber,
@@ -26,15 +25,17 @@ export async function insertDeliveries(
     snapshot_id: delivery.snapshotId,
     traceparent: delivery.traceparent,
   }));
-  await client.query({
-    name: 'insert-deliveries',
-    text: `
+  return [
+    {
+      name: 'insert-deliveries',
+      text: `
       insert into deliveries (id, search_number, match_id, channel, kind, endpoint, endpoint_key, head, snapshot_id,
         traceparent)
       select * from json_to_recordset($1) as written(id uuid, search_number integer, match_id uuid, channel text,
         kind text, endpoint text, endpoint_key text, head text, snapshot_id uuid, traceparent text)`,
-    values: [JSON.stringify(rows)],
-  });
+      values: [JSON.stringify(rows)],
+    },
+  ];
 }
 
 export interface ClaimedDelivery {

@@ -2,15 +2,15 @@
 
 import type { AdvertEvent } from '../domain/advert.ts';
 import type { Uuid } from '../domain/ids.ts';
-import type { Queryable } from './database.ts';
+import type { Statement } from './database.ts';
 
 export interface PropertyEvent {
   readonly propertyUuid: Uuid;
   readonly event: AdvertEvent;
 }
 
-export async function insertEvents(client: Queryable, events: readonly PropertyEvent[]): Promise<void> {
-  if (events.length === 0) return;
+export function insertEvents(events: readonly PropertyEvent[]): readonly Statement[] {
+  if (events.length === 0) return [];
   const rows = events.map(({ propertyUuid, event }) => ({
     property_uuid: propertyUuid,
     advert_uuid: event.advertUuid,
@@ -21,13 +21,15 @@ export async function insertEvents(client: Queryable, events: readonly PropertyE
     percent_variation: event.field?.percentVariation,
     created_at: event.createdAt,
   }));
-  await client.query({
-    name: 'insert-events',
-    text: `
-      insert into events (property_uuid, advert_uuid, kind, field_name, field_old_value, field_new_value,
-        percent_variation, created_at)
-      select * from json_to_recordset($1) as written(property_uuid uuid, advert_uuid uuid, kind text, field_name text,
-        field_old_value text, field_new_value text, percent_variation double precision, created_at timestamptz)`,
-    values: [JSON.stringify(rows)],
-  });
+  return [
+    {
+      name: 'insert-events',
+      text: `
+        insert into events (property_uuid, advert_uuid, kind, field_name, field_old_value, field_new_value,
+          percent_variation, created_at)
+        select * from json_to_recordset($1) as written(property_uuid uuid, advert_uuid uuid, kind text, field_name text,
+          field_old_value text, field_new_value text, percent_variation double precision, created_at timestamptz)`,
+      values: [JSON.stringify(rows)],
+    },
+  ];
 }

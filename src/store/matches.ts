@@ -5,7 +5,7 @@
 
 import type { SearchNumber, Uuid } from '../domain/ids.ts';
 import { arrayLiteral } from './array-literal.ts';
-import type { Queryable } from './database.ts';
+import type { Queryable, Statement } from './database.ts';
 
 export interface Match {
   readonly id: Uuid;
@@ -33,34 +33,38 @@ export async function readMatches(client: Queryable, uuids: readonly Uuid[]): Pr
 }
 
 /** Written at `at`, the `updatedAt` of them all. */
-export async function insertMatches(client: Queryable, matches: readonly Match[], at: Date): Promise<void> {
-  if (matches.length === 0) return;
-  await client.query({
-    name: 'insert-matches',
-    text: `
+export function insertMatches(matches: readonly Match[], at: Date): readonly Statement[] {
+  if (matches.length === 0) return [];
+  return [
+    {
+      name: 'insert-matches',
+      text: `
       insert into matches (id, search_number, property_uuid, began_at, updated_at)
       select id, search_number, property_uuid, case when has_begun then $5::timestamptz end, $5
       from unnest($1::uuid[], $2::integer[], $3::uuid[], $4::boolean[])
         as written(id, search_number, property_uuid, has_begun)`,
-    values: [
-      arrayLiteral(matches.map(({ id }) => id)),
-      arrayLiteral(matches.map(({ searchNumber }) => searchNumber)),
-      arrayLiteral(matches.map(({ propertyUuid }) => propertyUuid)),
-      arrayLiteral(matches.map(({ beganAt }) => beganAt !== null)),
-      at,
-    ],
-  });
+      values: [
+        arrayLiteral(matches.map(({ id }) => id)),
+        arrayLiteral(matches.map(({ searchNumber }) => searchNumber)),
+        arrayLiteral(matches.map(({ propertyUuid }) => propertyUuid)),
+        arrayLiteral(matches.map(({ beganAt }) => beganAt !== null)),
+        at,
+      ],
+    },
+  ];
 }
 
 /** Known ones of which some begin now: at `at`, the `updatedAt` of them all. Served by the primary key. */
-export async function updateMatches(client: Queryable, matches: readonly Match[], at: Date): Promise<void> {
-  if (matches.length === 0) return;
+export function updateMatches(matches: readonly Match[], at: Date): readonly Statement[] {
+  if (matches.length === 0) return [];
   const begin = matches.filter(({ beganAt }) => beganAt?.getTime() === at.getTime());
-  await client.query({
-    name: 'update-matches',
-    text: `
+  return [
+    {
+      name: 'update-matches',
+      text: `
       update matches set updated_at = $3, began_at = case when id = any($2::uuid[]) then $3 else began_at end
       where id = any($1::uuid[])`,
-    values: [arrayLiteral(matches.map(({ id }) => id)), arrayLiteral(begin.map(({ id }) => id)), at],
-  });
+      values: [arrayLiteral(matches.map(({ id }) => id)), arrayLiteral(begin.map(({ id }) => id)), at],
+    },
+  ];
 }

@@ -3,21 +3,23 @@
  * has acknowledged every message of it; what a crash leaves behind is published again.
  */
 
+import type { QueryResult } from 'pg';
 import type { Uuid } from '../domain/ids.ts';
-import type { Queryable } from './database.ts';
+import { arrayLiteral } from './array-literal.ts';
+import type { Queryable, Statement } from './database.ts';
 
 export interface OutboxEntry {
   readonly id: string;
   readonly deliveryIds: readonly Uuid[];
 }
 
-export async function insertOutboxEntry(client: Queryable, deliveryIds: readonly Uuid[]): Promise<OutboxEntry> {
-  const { rows } = await client.query<{ id: string }>({
+/** Answers with the `id` of the entry. */
+export function insertOutboxEntry(deliveryIds: readonly Uuid[]): Statement {
+  return {
     name: 'insert-outbox',
     text: 'insert into outbox (delivery_ids) values ($1::uuid[]) returning id',
-    values: [deliveryIds],
-  });
-  return { id: (rows[0] as { id: string }).id, deliveryIds };
+    values: [arrayLiteral(deliveryIds)],
+  };
 }
 
 /**
@@ -32,6 +34,11 @@ export async function deleteOutboxEntries(client: Queryable, entries: readonly O
       delete from outbox using unhurried where id = any($1::bigint[])`,
     values: [entries.map(({ id }) => id)],
   });
+}
+
+/** `answer`: to `insertOutboxEntry`. */
+export function outboxEntryOf(answer: QueryResult | undefined, deliveryIds: readonly Uuid[]): OutboxEntry {
+  return { id: (answer?.rows[0] as { id: string }).id, deliveryIds };
 }
 
 /** Entries written more than `ageMs` ago, oldest first: their publisher has died. The table holds a few rows at most. */

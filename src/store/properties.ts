@@ -4,7 +4,7 @@ import type { HeldProperty } from '../domain/change.ts';
 import type { Uuid } from '../domain/ids.ts';
 import { comparablePrice, type Market, marketOf, type PricedProperty } from '../domain/price-coherence.ts';
 import { arrayLiteral, joinedJson, jsonTexts } from './array-literal.ts';
-import type { Database, Queryable } from './database.ts';
+import type { Database, Queryable, Statement } from './database.ts';
 
 export interface PropertyWrite {
   readonly held: HeldProperty;
@@ -49,45 +49,51 @@ function columnsOf(writes: readonly PropertyWrite[]): readonly string[] {
   ];
 }
 
-export async function insertProperties(client: Queryable, writes: readonly PropertyWrite[]): Promise<void> {
-  if (writes.length === 0) return;
-  await client.query({
-    name: 'insert-properties',
-    text: `
+export function insertProperties(writes: readonly PropertyWrite[]): readonly Statement[] {
+  if (writes.length === 0) return [];
+  return [
+    {
+      name: 'insert-properties',
+      text: `
       insert into properties (uuid, state, crawls, department_code, transaction_type, is_land, comparable_price, expired_at)
       select uuid, state::json, crawls::json, department_code, transaction_type, is_land, comparable_price, expired_at
       from ${WRITTEN}`,
-    values: [...columnsOf(writes)],
-  });
+      values: columnsOf(writes),
+    },
+  ];
 }
 
 /** The rows are locked by `lockProperties`. Served by the primary key. */
-export async function updateProperties(client: Queryable, writes: readonly PropertyWrite[]): Promise<void> {
-  if (writes.length === 0) return;
-  await client.query({
-    name: 'update-properties',
-    text: `
+export function updateProperties(writes: readonly PropertyWrite[]): readonly Statement[] {
+  if (writes.length === 0) return [];
+  return [
+    {
+      name: 'update-properties',
+      text: `
       update properties
       set state = written.state::json, crawls = written.crawls::json, department_code = written.department_code,
         transaction_type = written.transaction_type, is_land = written.is_land,
         comparable_price = written.comparable_price, expired_at = written.expired_at, updated_at = now()
       from ${WRITTEN}
       where properties.uuid = written.uuid`,
-    values: [...columnsOf(writes)],
-  });
+      values: columnsOf(writes),
+    },
+  ];
 }
 
 /** For re-crawls without change: leaves the state alone. Served by the primary key. */
-export async function updateCrawls(client: Queryable, held: readonly HeldProperty[]): Promise<void> {
-  if (held.length === 0) return;
-  await client.query({
-    name: 'update-crawls',
-    text: `
+export function updateCrawls(held: readonly HeldProperty[]): readonly Statement[] {
+  if (held.length === 0) return [];
+  return [
+    {
+      name: 'update-crawls',
+      text: `
       update properties set crawls = written.crawls
       from json_to_recordset($1) as written(uuid uuid, crawls json)
       where properties.uuid = written.uuid`,
-    values: [JSON.stringify(held.map(({ state, crawls }) => ({ uuid: state.uuid, crawls })))],
-  });
+      values: [JSON.stringify(held.map(({ state, crawls }) => ({ uuid: state.uuid, crawls })))],
+    },
+  ];
 }
 
 /** Every comparable price known, for the medians at start-up: one sequential scan. */

@@ -2,7 +2,7 @@
 
 import type { Uuid } from '../domain/ids.ts';
 import { arrayLiteral, joinedJson, jsonTexts } from './array-literal.ts';
-import type { Queryable } from './database.ts';
+import type { Queryable, Statement } from './database.ts';
 
 export interface Snapshot {
   readonly id: Uuid;
@@ -10,15 +10,17 @@ export interface Snapshot {
   readonly document: string;
 }
 
-export async function insertSnapshots(client: Queryable, snapshots: readonly Snapshot[]): Promise<void> {
-  if (snapshots.length === 0) return;
-  await client.query({
-    name: 'insert-snapshots',
-    text: `
+export function insertSnapshots(snapshots: readonly Snapshot[]): readonly Statement[] {
+  if (snapshots.length === 0) return [];
+  return [
+    {
+      name: 'insert-snapshots',
+      text: `
       insert into snapshots (id, document)
       select * from unnest($1::uuid[], ${jsonTexts('$2')})`,
-    values: [arrayLiteral(snapshots.map(({ id }) => id)), joinedJson(snapshots.map(({ document }) => document))],
-  });
+      values: [arrayLiteral(snapshots.map(({ id }) => id)), joinedJson(snapshots.map(({ document }) => document))],
+    },
+  ];
 }
 
 /** Served by the primary key. */

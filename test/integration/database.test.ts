@@ -7,7 +7,16 @@ import { createServer, type Socket } from 'node:net';
 import { test } from 'node:test';
 import { inspect } from 'node:util';
 import { recordAttempts } from '../../src/store/attempts.ts';
-import { type DatabasePool, migrate, openDatabase, transaction } from '../../src/store/database.ts';
+import {
+  type CommitUnknownError,
+  type DatabasePool,
+  migrate,
+  openDatabase,
+  pipelinedTransaction,
+  type Queryable,
+  type Statement,
+  transaction,
+} from '../../src/store/database.ts';
 import { claimDeliveries, claimParked, parkDeliveries, readRefusals } from '../../src/store/deliveries.ts';
 import { readMatches, updateMatches } from '../../src/store/matches.ts';
 import { deleteOutboxEntries } from '../../src/store/outbox.ts';
@@ -16,6 +25,7 @@ import { readRoutes } from '../../src/store/search-routes.ts';
 import { readDocuments } from '../../src/store/snapshots.ts';
 import { TurnSocket } from '../../src/store/turn-socket.ts';
 import { type Cleanup, startTestPostgres } from '../support/servers.ts';
+import { runStatements } from '../support/statements.ts';
 
 async function openTested(t: Cleanup, plans?: 'pipeline'): Promise<DatabasePool> {
   const { url } = await startTestPostgres(t);
@@ -60,30 +70,105 @@ test('a lost connection is told with the reason, and without the connection itse
   assert.doesNotMatch(inspect(error), /secretKey/);
 });
 
-test('a commit sent along with the last statements commits them all, or none when one of them fails', async (t) => {
+const keep = (value: number): Statement => ({
+  name: 'keep',
+  text: 'insert into kept values ($1)',
+  values: [value],
+});
+
+async function openKept(
+  t: Cleanup,
+): Promise<{ readonly database: DatabasePool; readonly kept: () => Promise<number[]> }> {
   const database = await openTested(t);
   await database.query('create table kept (value integer unique)');
-  const keep = (...values: readonly number[]): Promise<unknown> =>
-    transaction(database, (client) =>
-      Promise.all([...values.map((value) => client.query('insert into kept values ($1)', [value])), client.commit()]),
-    );
-  await keep(1, 2);
-  await assert.rejects(keep(3, 1, 4), { code: '23505' });
-  await keep(5);
-  const { rows } = await database.query<{ value: number }>('select value from kept order by value');
+  return {
+    database,
+    async kept() {
+      const { rows } = await database.query<{ value: number }>('select value from kept order by value');
+      return rows.map(({ value }) => value);
+    },
+  };
+}
+
+test('a commit sent along with the last statements commits them all, or none when one of them fails', async (t) => {
+  const { database, kept } = await openKept(t);
+  const keepAll = (...values: readonly number[]) =>
+    pipelinedTransaction(database, async () => ({ last: values.map(keep), result: null }));
+  const { answers } = await keepAll(1, 2);
   assert.deepEqual(
-    rows.map(({ value }) => value),
-    [1, 2, 5],
+    answers.map(({ rowCount }) => rowCount),
+    [1, 1],
   );
+  await assert.rejects(keepAll(3, 1, 4), { code: '23505' });
+  await keepAll(5);
+  assert.deepEqual(await kept(), [1, 2, 5]);
+});
+
+test('work that throws between its statements leaves nothing behind, whatever it had sent', async (t) => {
+  const { database, kept } = await openKept(t);
+  const insert = (client: Queryable, value: number) => client.query('insert into kept values ($1)', [value]);
+  const fail = async () => Promise.reject(new RangeError('Invalid string length'));
+  const half = (client: Queryable) => Promise.all([insert(client, 1), fail(), insert(client, 2)]);
+  await assert.rejects(transaction(database, half), RangeError);
+  await assert.rejects(
+    pipelinedTransaction(database, async (client) => {
+      await half(client);
+      return { last: [keep(3)], result: null };
+    }),
+    RangeError,
+  );
+  assert.deepEqual(await kept(), []);
+});
+
+test('work that goes on after the transaction has ended can send nothing more', async (t) => {
+  const { database, kept } = await openKept(t);
+  const late = new EventEmitter<{ sent: [Promise<unknown>] }>();
+  const told = once(late, 'sent');
+  const slowly = async (client: Queryable): Promise<void> => {
+    await client.query('select pg_sleep(0.05)');
+    const sent = client.query('insert into kept values (1)');
+    late.emit('sent', sent);
+    await sent;
+  };
+  await assert.rejects(
+    transaction(database, (client) => Promise.all([slowly(client), Promise.reject(new Error('early'))])),
+    /early/,
+  );
+  const [sent] = await told;
+  await assert.rejects(sent, /the transaction has ended/);
+  assert.deepEqual(await kept(), []);
+});
+
+test('a last statement that the client library cannot write takes the others and the commit with it', async (t) => {
+  const { database, kept } = await openKept(t);
+  const unwritable = { toPostgres: () => assert.fail('no text') } as unknown as Date;
+  const last = [keep(1), { ...keep(2), values: [unwritable] }, keep(3)];
+  await assert.rejects(
+    pipelinedTransaction(database, async () => ({ last, result: null })),
+    { code: 'STATEMENT_UNSENT' },
+  );
+  assert.deepEqual(await kept(), []);
+  await pipelinedTransaction(database, async () => ({ last: [keep(4)], result: null }));
+  assert.deepEqual(await kept(), [4]);
 });
 
 test('a transaction whose failure nobody told of is not taken for committed', async (t) => {
   const database = await openTested(t);
-  const hidden = transaction(database, (client) => {
+  const hidden = transaction(database, async (client) => {
     client.query('select 1 / 0').catch(() => undefined);
-    return client.commit();
   });
   await assert.rejects(hidden, /rolled back/);
+});
+
+test('a connection that breaks under the commit says that nobody knows, and why', async (t) => {
+  const { database, kept } = await openKept(t);
+  const cut = { name: 'cut', text: 'select pg_terminate_backend(pg_backend_pid())', values: [] };
+  const ending = pipelinedTransaction(database, async () => ({ last: [keep(1), cut], result: null }));
+  await assert.rejects(ending, (error: CommitUnknownError) => {
+    assert.equal(error.code, 'COMMIT_UNKNOWN');
+    return (error.cause as { readonly code?: string }).code === '57P01';
+  });
+  assert.deepEqual(await kept(), []);
 });
 
 test('the statements of the pipeline go through indexes, even when they are planned for empty tables', async (t) => {
@@ -91,20 +176,21 @@ test('the statements of the pipeline go through indexes, even when they are plan
   await database.query('vacuum analyze');
   const ids = [randomUUID()];
   const [id] = ids as [string];
-  const held = { state: { uuid: id, adverts: [] }, crawls: {} } as unknown as Parameters<
-    typeof updateCrawls
-  >[1][number];
+  const held = { state: { uuid: id, adverts: [] }, crawls: {} };
   const priced = { departmentCode: null, transactionType: null } as unknown as Parameters<
     typeof updateProperties
-  >[1][number]['priced'];
+  >[0][number]['priced'];
   const now = new Date();
   const outcome = { startedAt: now, durationMs: 1, statusCode: 200, error: null, reason: null, responseHead: null };
   await lockProperties(database, ids);
-  await updateProperties(database, [{ held, priced, expiredAt: null }]);
-  await updateCrawls(database, [held]);
+  await runStatements(database, updateProperties([{ held, priced, expiredAt: null }]));
+  await runStatements(database, updateCrawls([held]));
   await readRoutes(database, [1]);
   await readMatches(database, ids);
-  await updateMatches(database, [{ id, searchNumber: 1, propertyUuid: id, beganAt: now, updatedAt: now }], now);
+  await runStatements(
+    database,
+    updateMatches([{ id, searchNumber: 1, propertyUuid: id, beganAt: now, updatedAt: now }], now),
+  );
   await deleteOutboxEntries(database, [{ id: '1', deliveryIds: [] }]);
   await claimDeliveries(database, ids, 1);
   await claimParked(database, [{ endpointKey: 'none', count: 1 }], 1);

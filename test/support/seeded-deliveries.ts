@@ -13,6 +13,7 @@ import { publicationOf } from '../../src/pipeline/dispatcher.ts';
 import type { Database } from '../../src/store/database.ts';
 import { type DeliveryAddress, insertDeliveries } from '../../src/store/deliveries.ts';
 import { insertSnapshots } from '../../src/store/snapshots.ts';
+import { runStatements } from './statements.ts';
 
 export const SEEDED_TOKEN = `whsec_${Buffer.alloc(32, 5).toString('base64')}`;
 
@@ -37,7 +38,7 @@ export async function seedSearch(database: Database): Promise<SeededSearch> {
     [id, clientId, SEEDED_TOKEN],
   );
   const snapshotId = timeOrderedUuid(new Date());
-  await insertSnapshots(database, [{ id: snapshotId, document: DOCUMENT }]);
+  await runStatements(database, insertSnapshots([{ id: snapshotId, document: DOCUMENT }]));
   return { id, clientId, number: (rows[0] as { number: number }).number, snapshotId };
 }
 
@@ -65,7 +66,7 @@ export async function seedDeliveries(
     };
   });
   for (let start = 0; start < deliveries.length; start += 1_000) {
-    await insertDeliveries(database, deliveries.slice(start, start + 1_000));
+    await runStatements(database, insertDeliveries(deliveries.slice(start, start + 1_000)));
   }
   return deliveries.map(({ id, endpointKey }) => ({ id, endpointKey }));
 }
