@@ -16,6 +16,8 @@ import { openApi } from './rest.ts';
 export interface Service {
   readonly databaseUrl: string;
   readonly natsUrl: string;
+  /** The file with `natsUrl` of an embedded NATS; null when NATS is given. */
+  readonly natsCredentialsFile: string | null;
   /** Null without the role `api`. */
   readonly apiUrl: string | null;
   readonly operationsUrl: string;

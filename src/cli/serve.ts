@@ -11,7 +11,9 @@ export async function serve(config: Config): Promise<void> {
   if (config.unknownNames.length > 0) log.warn({ names: config.unknownNames }, 'environment names that no setting has');
   log.info({ version: VERSION, roles: config.roles }, 'starting');
   const service = await startService(config, log);
-  log.info({ api: service.apiUrl, operations: service.operationsUrl, admin: service.adminAddress }, 'ready');
+  const { apiUrl: api, operationsUrl: operations, adminAddress: admin, natsCredentialsFile } = service;
+  const nats = natsCredentialsFile === null ? {} : { nats: new URL(service.natsUrl).host, natsCredentialsFile };
+  log.info({ api, operations, admin, ...nats }, 'ready');
 
   const reason = await Promise.race([signalled(), service.failed.then((failure) => ({ failure }))]);
   if ('failure' in reason) {
