@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { access, chmod, chown, readFile, rm, writeFile } from 'node:fs/promises';
+import { access, chmod, chown, readFile, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
@@ -13,7 +13,7 @@ import { startChildServer, waitUntilReady } from '../../src/embedded/child-serve
 import { cacheDirectory } from '../../src/embedded/data-directory.ts';
 import { startNatsServer } from '../../src/embedded/nats-server.ts';
 import { bufferSettings, startPostgres } from '../../src/embedded/postgres.ts';
-import { copyTestCluster, startTestServers, temporaryDirectory } from '../support/servers.ts';
+import { copyTestCluster, emptyDirectory, startTestServers } from '../support/servers.ts';
 import { until } from '../support/until.ts';
 
 const isRoot = process.getuid?.() === 0;
@@ -222,13 +222,6 @@ const AS_NOBODY = [`--reuid=${NOBODY}`, `--regid=${NOBODY}`, '--clear-groups', '
 async function dataDirectory(t: TestContext): Promise<string> {
   const path = await emptyDirectory(t);
   await copyTestCluster(path);
-  return path;
-}
-
-/** A name that shells, URLs and configuration files might trip over. */
-async function emptyDirectory(t: TestContext): Promise<string> {
-  const path = await temporaryDirectory(`donnée d'été "1" $HOME`);
-  t.after(() => rm(path, { recursive: true, force: true, maxRetries: 10 }));
   return path;
 }
 

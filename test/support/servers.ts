@@ -135,6 +135,13 @@ async function testServer(
   };
 }
 
+/** For a test of the servers themselves; with a name that shells, URLs and configuration files might trip over. */
+export async function emptyDirectory(cleanup: Cleanup): Promise<string> {
+  const path = await temporaryDirectory(`donnée d'été "1" $HOME`);
+  cleanup.after(() => rm(path, { recursive: true, force: true, maxRetries: 10 }));
+  return path;
+}
+
 /** Fills a data directory as the first start of PostgreSQL would, faster. */
 export async function copyTestCluster(dataDir: string): Promise<void> {
   // `cp -a`: the owner and the modes are those PostgreSQL insists on.
