@@ -12,6 +12,7 @@ import { openOperations, type Progress } from './operations.ts';
 import { openOperators } from './operators.ts';
 import type { Parts } from './parts.ts';
 import { openApi } from './rest.ts';
+import { assertPortsFree } from './taken-ports.ts';
 
 export interface Service {
   readonly databaseUrl: string;
@@ -39,6 +40,7 @@ export async function startService(config: Config, log: Log): Promise<Service> {
     }
   };
   try {
+    await assertPortsFree(config);
     return await openAll(config, log, closing, () => withinTime(closeAll(), config.drainTimeoutMs));
   } catch (error) {
     await closeAll();

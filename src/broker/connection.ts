@@ -1,6 +1,7 @@
 /** The connection to NATS. This folder is the only importer of `nats`; the rest of the service sees its own words. */
 
 import { connect, Events, type JetStreamClient, type JetStreamManager, type NatsConnection } from 'nats';
+import { brokerUnreachable } from './unreachable.ts';
 
 /** Publishes made while disconnected are lost, so each waits this long for its acknowledgement. */
 export const REQUEST_TIMEOUT_MS = 5_000;
@@ -26,7 +27,7 @@ export interface BrokerOptions {
   readonly onStatus: (status: 'disconnected' | 'reconnected' | 'error', detail: string) => void;
 }
 
-/** Rejects when the server cannot be reached, refuses the credentials or has no JetStream. */
+/** Throws `BrokerUnreachableError` when the server cannot be reached, refuses the credentials or has no JetStream. */
 export async function connectBroker(options: BrokerOptions): Promise<Broker> {
   const connection = await connect({
     ...serverOf(options.url),
@@ -38,11 +39,13 @@ export async function connectBroker(options: BrokerOptions): Promise<Broker> {
     maxPingOut: 2,
     // One stack trace a request is a tenth of the intake's time.
     noAsyncTraces: true,
+  }).catch((cause: Error) => {
+    throw brokerUnreachable(options.url, cause);
   });
   const manager = await connection.jetstreamManager({ timeout: REQUEST_TIMEOUT_MS }).catch(async (error: Error) => {
     // Left open, it would keep a process alive that has given up.
     await connection.close();
-    throw error;
+    throw brokerUnreachable(options.url, error);
   });
   let isConnected = true;
   let disconnections = 0;

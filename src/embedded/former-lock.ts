@@ -11,7 +11,8 @@ import { readdir, readFile, readlink, stat } from 'node:fs/promises';
 export async function formerHolder(path: string): Promise<number | null> {
   const name = `@vigie-data-${createHash('sha256').update(path).digest('hex').slice(0, 32)}`;
   const sockets = await readFile('/proc/net/unix', 'utf8').catch(() => '');
-  const line = sockets.split('\n').find((each) => each.endsWith(` ${name}`));
+  // Node pads the name to the length of the field.
+  const line = sockets.split('\n').find((each) => each.includes(` ${name}`));
   if (line === undefined) return null;
   const target = `socket:[${line.trim().split(/\s+/)[6]}]`;
   for (const pid of (await readdir('/proc')).filter((each) => /^\d+$/.test(each))) {

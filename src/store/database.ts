@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { runner } from 'node-pg-migrate';
 import pg from 'pg';
 import { TurnSocket } from './turn-socket.ts';
+import { databaseUnreachable } from './unreachable.ts';
 
 /** A pool or one connection of it: whatever runs a single statement. */
 export type Queryable = Pick<pg.PoolClient, 'query'>;
@@ -52,6 +53,8 @@ const PLANS = {
   },
 } as const;
 
+const CONNECT_TIMEOUT_MS = 10_000;
+
 /** A process that is frozen or cut off within a transaction holds its row locks no longer than this. */
 export const TRANSACTION_IDLE_MAX_MS = 10_000;
 
@@ -59,7 +62,7 @@ export function openDatabase(options: DatabaseOptions): DatabasePool {
   const pool = new pg.Pool({
     connectionString: options.url,
     max: options.connectionsMax,
-    connectionTimeoutMillis: 10_000,
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     idle_in_transaction_session_timeout: TRANSACTION_IDLE_MAX_MS,
     application_name: 'vigie',
     // Statements that do not wait for each other's answers are sent together, and run in their order.
@@ -85,17 +88,30 @@ function optionsOf(settings: Readonly<Record<string, string>>): string {
 
 const MIGRATIONS = fileURLToPath(new URL('migrations', import.meta.url));
 
-/** Brings the schema up to date; instances that start together wait for each other. */
+/**
+ * Brings the schema up to date; instances that start together wait for each other. Throws `DatabaseUnreachableError`
+ * when PostgreSQL does not let us in.
+ */
 export async function migrate(url: string): Promise<void> {
-  await runner({
-    databaseUrl: url,
-    dir: MIGRATIONS,
-    direction: 'up',
-    migrationsTable: 'schema_migrations',
-    advisoryLockMode: 'wait',
-    checkOrder: true,
-    log: () => undefined,
+  const dbClient = new pg.Client({ connectionString: url, connectionTimeoutMillis: CONNECT_TIMEOUT_MS });
+  // A break is told by the statement that it stops.
+  dbClient.on('error', () => undefined);
+  await dbClient.connect().catch((cause: Error) => {
+    throw databaseUnreachable(url, cause);
   });
+  try {
+    await runner({
+      dbClient,
+      dir: MIGRATIONS,
+      direction: 'up',
+      migrationsTable: 'schema_migrations',
+      advisoryLockMode: 'wait',
+      checkOrder: true,
+      log: () => undefined,
+    });
+  } finally {
+    await dbClient.end();
+  }
 }
 
 /**
