@@ -35,7 +35,7 @@ import { usageOf } from './pipeline/processes.ts';
 import { bulkInsertRate, postRate, publishRate } from './pipeline/raw-limits.ts';
 import { type Receiver, startReceiver } from './pipeline/receiver.ts';
 import { insertSavedSearches } from './pipeline/saved-searches.ts';
-import { costliestStatements, matchesWritten, STATEMENT_STATISTICS } from './pipeline/statements.ts';
+import { costliestStatements, matchesWritten, STATEMENT_STATISTICS, startCounting } from './pipeline/statements.ts';
 
 const { values } = parseArgs({
   options: {
@@ -111,7 +111,7 @@ async function main(): Promise<void> {
     const crawler = createSampleCrawler({ seed: options.seed, reference, startAt: new Date(), intervalMs: 1 });
     const processes = { daemon: daemon.pid, postgres: postgres.pid, nats: nats.pid, bench: process.pid };
     const run = { database, broker, receiver, crawler, published: { count: 0 }, daemon, folder, processes };
-    if (PROFILING) await database.query('create extension pg_stat_statements');
+    if (PROFILING) await startCounting(postgres.superuserUrl);
     const throughput = await measureThroughput(run);
     const latency = await measureLatency(run);
     await untilDelivered(run);

@@ -24,20 +24,25 @@ export interface Foundation {
   readonly parts: Parts;
   readonly databaseUrl: string;
   readonly natsUrl: string;
+  /** The file with `natsUrl` of an embedded NATS; null when NATS is given. */
+  readonly natsCredentialsFile: string | null;
   /** Resolves when the service cannot go on, with the reason. */
   readonly failed: Promise<string>;
 }
 
 export async function openFoundation(config: Config, log: Log, shutdown: Shutdown): Promise<Foundation> {
-  const servers = await openServers(config, (line) => log.debug({ line }, 'embedded server'));
+  const servers = await openServers(config, {
+    onLog: (line) => log.debug({ line }, 'embedded server'),
+    onWarning: (warning) => log.warn({ warning }, 'embedded server'),
+  });
   shutdown.closing('servers', servers.stop);
   let fail: (reason: string) => void = () => undefined;
   const actorFailed = new Promise<string>((resolve) => {
     fail = resolve;
   });
   const parts = await openParts(config, log, shutdown, servers, fail);
-  const { databaseUrl, natsUrl } = servers;
-  return { parts, databaseUrl, natsUrl, failed: Promise.race([servers.lost, actorFailed]) };
+  const { databaseUrl, natsUrl, natsCredentialsFile } = servers;
+  return { parts, databaseUrl, natsUrl, natsCredentialsFile, failed: Promise.race([servers.lost, actorFailed]) };
 }
 
 /** `fail`: told why the service cannot go on. */

@@ -13,6 +13,7 @@ const USAGE = `Vigie ${VERSION}: saved-search alerts for real-estate adverts
   vigie serve                                   run the daemon
   vigie demo [--seconds N] [--seed N]           run it on sample adverts, with a webhook receiver that shows what arrives
   vigie publish [FILE]                          send intake messages, one JSON object a line, from FILE or standard input
+  vigie nats                                    print the URL of NATS, with user and password, for crawlers
   vigie keys create --client NAME [--name NAME] create an API key, and its client when it is new
   vigie keys list                               list clients and keys
   vigie keys revoke ID                          revoke a key
@@ -40,6 +41,11 @@ async function main([command = 'help', ...args]: readonly string[]): Promise<voi
     case 'publish': {
       const { positionals } = parse(args, {}, 1);
       return publishCommand(positionals[0] ?? null);
+    }
+    case 'nats': {
+      parse(args, {}, 0);
+      const { natsUrlOf } = await import('./cli/connect.ts');
+      return print(await natsUrlOf(readConfig()));
     }
     case 'keys':
       return keysCommand(args);

@@ -12,10 +12,13 @@ import { openOperations, type Progress } from './operations.ts';
 import { openOperators } from './operators.ts';
 import { openApi } from './rest.ts';
 import { createShutdown, type Shutdown } from './shutdown.ts';
+import { assertPortsFree } from './taken-ports.ts';
 
 export interface Service {
   readonly databaseUrl: string;
   readonly natsUrl: string;
+  /** The file with `natsUrl` of an embedded NATS; null when NATS is given. */
+  readonly natsCredentialsFile: string | null;
   /** Null without the role `api`. */
   readonly apiUrl: string | null;
   readonly operationsUrl: string;
@@ -59,6 +62,7 @@ async function openAll(
   shutdown: Shutdown,
   progress: Progress,
 ): Promise<Omit<Service, 'stop'>> {
+  await assertPortsFree(config);
   const { parts, ...foundation } = await openFoundation(config, log, shutdown);
   const hasRole = (role: Role): boolean => config.roles.includes(role);
   const operationsUrl = await openOperations(parts, progress);

@@ -14,7 +14,10 @@ test('a server without JetStream is refused, and no connection to it stays open'
   const connected = once(server, 'connection') as Promise<[Socket]>;
   const { port } = server.address() as AddressInfo;
   const url = `nats://127.0.0.1:${port}`;
-  await assert.rejects(connectBroker({ url, name: 'test', onStatus: () => undefined }), { code: '503' });
+  await assert.rejects(connectBroker({ url, name: 'test', onStatus: () => undefined }), {
+    code: 'NATS_UNREACHABLE',
+    message: new RegExp(`^NATS at 127.0.0.1:${port} cannot be used \\(it has no JetStream\\)`),
+  });
   const [socket] = await connected;
   if (!socket.closed) await once(socket, 'close');
 });

@@ -1,9 +1,16 @@
 /** What PostgreSQL counted. */
 
-import type { Database } from '../../src/store/database.ts';
+import { type Database, openDatabase } from '../../src/store/database.ts';
 
 /** Settings of a server whose statements are to be profiled. */
 export const STATEMENT_STATISTICS = { shared_preload_libraries: 'pg_stat_statements' };
+
+/** Makes the extension, which the application's role may not. */
+export async function startCounting(superuserUrl: string): Promise<void> {
+  const database = openDatabase({ url: superuserUrl, connectionsMax: 1, onConnectionLost: () => undefined });
+  await database.query('create extension pg_stat_statements');
+  await database.end();
+}
 
 /** The statements that took most of the time since the extension was made, a line each. */
 export async function costliestStatements(database: Database): Promise<readonly string[]> {

@@ -10,6 +10,7 @@ import {
   type NatsConnection,
   NatsError,
 } from 'nats';
+import { brokerUnreachable } from './unreachable.ts';
 
 /** Publishes made while disconnected are lost, so each waits this long for its acknowledgement. */
 export const REQUEST_TIMEOUT_MS = 5_000;
@@ -47,7 +48,7 @@ const ELECTION_MAX_MS = 30_000;
 const LOOK_AGAIN_MS = 500;
 const SILENCE: string = ErrorCode.Timeout;
 
-/** Rejects when no server can be reached, the credentials are refused or there is no JetStream. */
+/** Throws `BrokerUnreachableError` when no server can be reached, the credentials are refused or there is no JetStream. */
 export async function connectBroker(options: BrokerOptions): Promise<Broker> {
   const connection = await connect({
     ...serversOf(options.url),
@@ -60,12 +61,14 @@ export async function connectBroker(options: BrokerOptions): Promise<Broker> {
     maxPingOut: 2,
     // One stack trace a request is a tenth of the intake's time.
     noAsyncTraces: true,
+  }).catch((cause: Error) => {
+    throw brokerUnreachable(options.url, cause);
   });
   const manager = await onceElected(() => connection.jetstreamManager({ timeout: REQUEST_TIMEOUT_MS })).catch(
     async (error: Error) => {
       // Left open, it would keep a process alive that has given up.
       await connection.close();
-      throw error;
+      throw brokerUnreachable(options.url, error);
     },
   );
   let isConnected = true;

@@ -5,7 +5,7 @@
 
 import type { Config } from '../config.ts';
 import { dataDirectoryPath } from '../embedded/data-directory.ts';
-import { openServers, readRunning } from '../embedded/servers.ts';
+import { openPostgres, readRunning } from '../embedded/servers.ts';
 import { type Database, migrate, openDatabase } from '../store/database.ts';
 import { CommandError } from './terminal.ts';
 
@@ -20,11 +20,14 @@ export async function natsUrlOf(config: Config): Promise<string> {
 export async function withDatabase<T>(config: Config, work: (database: Database) => Promise<T>): Promise<T> {
   const runningUrl = config.databaseUrl ?? (await readRunning(dataDirectoryPath(config.dataDir)))?.databaseUrl;
   if (runningUrl !== undefined) return onDatabase(runningUrl, work);
-  const servers = await openServers({ ...config, natsUrl: 'nats://unused' }, () => undefined);
+  const server = await openPostgres(config, {
+    onLog: () => undefined,
+    onWarning: (warning) => process.stderr.write(`vigie: ${warning}\n`),
+  });
   try {
-    return await onDatabase(servers.databaseUrl, work);
+    return await onDatabase(server.databaseUrl, work);
   } finally {
-    await servers.stop();
+    await server.stop();
   }
 }
 

@@ -89,6 +89,7 @@ async function demoConfig(): Promise<Config> {
     api: { ...config.api, port: await freePort(config.api) },
     operations: { ...config.operations, port: await freePort(config.operations) },
     admin: { ...config.admin, port: await freePort(config.admin) },
+    natsPort: await freePort({ host: '127.0.0.1', port: config.natsPort }),
   };
 }
 

@@ -28,7 +28,9 @@ export async function serve(config: Config): Promise<void> {
 }
 
 async function serveUntilEnd(service: Service, stopping: AbortSignal, log: Log): Promise<void> {
-  log.info({ api: service.apiUrl, operations: service.operationsUrl, admin: service.adminAddress }, 'ready');
+  const { apiUrl: api, operationsUrl: operations, adminAddress: admin, natsCredentialsFile } = service;
+  const nats = natsCredentialsFile === null ? {} : { nats: new URL(service.natsUrl).host, natsCredentialsFile };
+  log.info({ api, operations, admin, ...nats }, 'ready');
   const failure = await Promise.race([
     stopping.aborted ? null : once(stopping, 'abort').then(() => null),
     service.failed,

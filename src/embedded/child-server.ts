@@ -10,6 +10,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { setTimeout as wait } from 'node:timers/promises';
 import { followServerLog, openServerLog, tailOf } from './server-log.ts';
+import type { ServerUser } from './server-user.ts';
 
 export interface EmbeddedServer {
   readonly url: string;
@@ -34,10 +35,10 @@ export interface ChildServerOptions {
   readonly stopTimeoutMs: number;
   /** The whole environment of the child; inherited when absent. */
   readonly environment?: Readonly<Record<string, string>>;
-  /** User and group to run as; the daemon's when absent. */
-  readonly userId?: number | undefined;
-  /** Inherited by the child as file descriptor 3. */
-  readonly handle?: number;
+  /** Whom to run as; null: the daemon's user. */
+  readonly user: ServerUser | null;
+  /** Inherited by the child as file descriptors 3 and up: a way to what its user cannot walk to. */
+  readonly handles?: readonly number[];
 }
 
 /** There is no program to start. */
@@ -59,7 +60,7 @@ export async function startChildServer(options: ChildServerOptions): Promise<Chi
   const child = spawn('setpriv', setprivArguments(options), {
     cwd: directory,
     detached: true,
-    stdio: ['ignore', log.fd, log.fd, ...(options.handle === undefined ? [] : [options.handle])],
+    stdio: ['ignore', log.fd, log.fd, ...(options.handles ?? [])],
     ...(environment === undefined ? {} : { env: { ...environment } }),
   });
   const exited = new Promise<string>((ended) => {
@@ -74,9 +75,10 @@ export async function startChildServer(options: ChildServerOptions): Promise<Chi
 }
 
 /** Also for the short-lived tools of a server. */
-export function setprivArguments(options: Pick<ChildServerOptions, 'command' | 'args' | 'stopSignal' | 'userId'>) {
-  const { command, args, stopSignal, userId } = options;
-  const identity = userId === undefined ? [] : [`--reuid=${userId}`, `--regid=${userId}`, '--clear-groups'];
+export function setprivArguments(options: Pick<ChildServerOptions, 'command' | 'args' | 'stopSignal' | 'user'>) {
+  const { command, args, stopSignal, user } = options;
+  const identity =
+    user === null ? [] : [`--reuid=${user.userId}`, `--regid=${user.groupId}`, '--clear-groups', '--no-new-privs'];
   return [...identity, `--pdeathsig=${stopSignal.slice('SIG'.length)}`, '--', command, ...args];
 }
 

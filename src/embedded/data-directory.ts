@@ -1,19 +1,15 @@
 /**
  * Where the embedded servers live: the data directory, held by one daemon at a time, and the cache directory of
- * binaries, which may be deleted at any time.
- *
- * The hold is an abstract unix socket named after the directory's real path. The kernel frees it with the process,
- * whatever ends it, so a lock is never stale. It is as wide as a network namespace: containers that share a volume
- * do not see each other's.
+ * binaries, which may be deleted at any time. Neither may be in the hands of another user, who could put programs, links
+ * and data of his own in the place of ours.
  */
 
-import { createHash } from 'node:crypto';
-import { constants } from 'node:fs';
-import { access, mkdir, realpath } from 'node:fs/promises';
-import { connect, createServer, type Server } from 'node:net';
+import { constants, type Stats } from 'node:fs';
+import { access, mkdir, realpath, stat } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { isAbsolute, join, resolve } from 'node:path';
-import { setTimeout as wait } from 'node:timers/promises';
+import { lastHolder, lockDirectory } from './directory-lock.ts';
+import { formerHolder } from './former-lock.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -32,14 +28,10 @@ export class DataDirectoryError extends Error {
   }
 }
 
-/** A daemon that was just killed keeps its sockets for some milliseconds, more under load. */
-const HOLDER_DYING_MS = 5_000;
-const HOLDER_ANSWER_MS = 1_000;
-const RETRY_MS = 20;
-
 /**
  * Creates and holds the data directory: `configured`, else `/var/lib/vigie` for root, else `vigie` under
- * `$XDG_DATA_HOME` (`~/.local/share`). Throws `DataDirectoryError` when another daemon holds it or it is not writable.
+ * `$XDG_DATA_HOME` (`~/.local/share`). Throws `DataDirectoryError` when another daemon holds it, it is not writable, or
+ * another user could change it.
  */
 export async function openDataDirectory(
   configured: string | null,
@@ -49,8 +41,9 @@ export async function openDataDirectory(
   const path = await writableDirectory(wanted).catch((cause: Error) => {
     throw unusable(`${wanted} is not a directory this user can write to (${cause.message})`, cause);
   });
-  const server = await hold(path);
-  return { path, close: () => new Promise((closed) => void server.close(() => closed())) };
+  const danger = dangerOf(await stat(path));
+  if (danger !== null) throw unusable(`${path} ${danger}`);
+  return hold(path);
 }
 
 /** Where `openDataDirectory` looks. Throws `DataDirectoryError` for a user without a home. */
@@ -101,42 +94,23 @@ function unusable(reason: string, cause?: Error): DataDirectoryError {
   );
 }
 
-/** A holder answers with its process id; one that is dying refuses or says nothing, and is waited for. */
-async function hold(path: string): Promise<Server> {
-  const name = `\0vigie-data-${createHash('sha256').update(path).digest('hex').slice(0, 32)}`;
-  const deadline = performance.now() + HOLDER_DYING_MS;
-  for (;;) {
-    const server = await listen(name);
-    if (server !== null) return server;
-    const holder = await askHolder(name);
-    if (holder !== null || performance.now() > deadline) {
-      throw new DataDirectoryError(
-        'DATA_DIRECTORY_IN_USE',
-        `data directory: ${path} is in use by another vigie${holder === null ? '' : ` (process ${holder})`}. ` +
-          'Stop it, or set VIGIE_DATA_DIR to another directory.',
-      );
-    }
-    await wait(RETRY_MS);
-  }
+async function hold(path: string): Promise<DataDirectory> {
+  const lock = await lockDirectory(path).catch((cause: Error) => {
+    throw unusable(`${path} cannot be held (${cause.message})`, cause);
+  });
+  const holder = lock === null ? await lastHolder(path) : await formerHolder(path);
+  if (lock !== null && holder === null) return { path, close: lock.release };
+  await lock?.release();
+  throw new DataDirectoryError(
+    'DATA_DIRECTORY_IN_USE',
+    `data directory: ${path} is in use by another vigie${holder === null ? '' : ` (process ${holder})`}. ` +
+      'Stop it, or set VIGIE_DATA_DIR to another directory.',
+  );
 }
 
-/** Null when the name is taken. */
-function listen(name: string): Promise<Server | null> {
-  return new Promise((settle, reject) => {
-    const server = createServer((socket) => socket.on('error', () => socket.destroy()).end(String(process.pid)));
-    server.on('error', (error: NodeJS.ErrnoException) => (error.code === 'EADDRINUSE' ? settle(null) : reject(error)));
-    server.listen(name, () => settle(server.unref()));
-  });
-}
-
-function askHolder(name: string): Promise<string | null> {
-  return new Promise((settle) => {
-    let answer = '';
-    const socket = connect(name);
-    socket.setTimeout(HOLDER_ANSWER_MS, () => socket.destroy());
-    socket.setEncoding('utf8').on('data', (text: string) => {
-      answer += text;
-    });
-    socket.on('error', () => socket.destroy()).on('close', () => settle(/^\d{1,10}$/.test(answer) ? answer : null));
-  });
+/** Why what lies in a directory is not safe from other users; null when it is. The group is its owner's choice. */
+export function dangerOf({ uid, mode }: Stats): string | null {
+  if (uid !== process.geteuid?.() && uid !== 0) return `belongs to user ${uid}, who could change what is in it`;
+  if ((mode & 0o002) !== 0) return 'can be written to by every user';
+  return null;
 }

@@ -13,7 +13,7 @@ import { unpackDebianPackage } from './debian-package.ts';
 const run = promisify(execFile);
 
 export interface NatsServerBinary {
-  /** An absolute path, or a name on the PATH. */
+  /** Absolute. */
   readonly path: string;
   /** As the server states it, such as `2.10.27`. */
   readonly version: string;
@@ -58,15 +58,15 @@ export async function findNatsServer(
 }
 
 async function inspectConfigured(configured: string): Promise<NatsServerBinary> {
-  // The server runs in another directory than we do.
-  const path = configured.includes('/') ? resolve(configured) : configured;
-  return inspect(path).catch((cause: Error) => {
+  return inspect(configured).catch((cause: Error) => {
     throw new ServerMissingError(`NATS_SERVER_BIN: ${configured} is no nats-server (${firstLine(cause)})`, { cause });
   });
 }
 
 /** Runs it: a file for another processor is no server, and its version decides what its configuration may say. */
-async function inspect(path: string): Promise<NatsServerBinary> {
+async function inspect(name: string): Promise<NatsServerBinary> {
+  // The server runs in another directory than we do.
+  const path = resolve(name.includes('/') ? name : (await run('sh', ['-c', 'command -v -- "$0"', name])).stdout.trim());
   const { stdout } = await run(path, ['--version']);
   const [, version, major, minor] = /nats-server: v?((\d+)\.(\d+)\.\d+\S*)/.exec(stdout) ?? [];
   if (version === undefined) throw new Error(`it answers --version with «${stdout.trim().slice(0, 80)}»`);

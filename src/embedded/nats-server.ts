@@ -1,13 +1,25 @@
 /**
  * A real nats-server with JetStream for a start without one. It lives in `<data directory>/nats` (`store`,
- * `nats-server.conf`, `server.log`), listens on the loopback interface alone and picks a free port by itself.
+ * `credentials`, `nats-server.conf`, `server.log`), listens on the loopback interface alone and asks for a password.
  */
 
-import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, open, readdir, readFile, realpath, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type ChildServer, type EmbeddedServer, startChildServer, waitUntilReady } from './child-server.ts';
-import { endFormerServer } from './former-server.ts';
+import {
+  type ChildServer,
+  type EmbeddedServer,
+  ServerMissingError,
+  ServerStartError,
+  startChildServer,
+  waitUntilReady,
+} from './child-server.ts';
+import { endFormerServer, serverNameOf } from './former-server.ts';
+import { isPortFree } from './local-port.ts';
+import { keepAccess, NATS_CREDENTIALS_FILE, type NatsAccess, readOrMakeAccess } from './nats-access.ts';
 import { findNatsServer, type NatsServerBinary } from './nats-server-binary.ts';
+import { writeSecret } from './secret-file.ts';
+import { giveDirectory, giveTree, secureHome } from './server-home.ts';
+import { type ServerUser, serverUser } from './server-user.ts';
 
 export interface NatsServerOptions {
   /** Held by the caller: a server found running in it is taken for a leftover and stopped. */
@@ -16,63 +28,131 @@ export interface NatsServerOptions {
   readonly serverBin: string | null;
   readonly cacheDir: string;
   readonly onLog?: (line: string) => void;
-  /** A free one when absent. */
+  readonly onWarning?: (warning: string) => void;
+  /** A free one when absent or 0. */
   readonly port?: number;
+}
+
+export interface NatsServer extends EmbeddedServer {
+  /** Holds `url`, readable by the daemon's user alone. */
+  readonly credentialsFile: string;
 }
 
 /** JetStream reads its streams before it listens: seconds per million messages. */
 const READY_TIMEOUT_MS = 300_000;
 const STOP_TIMEOUT_MS = 15_000;
+const CONFIG_FILE = 'nats-server.conf';
+/** What the server inherits: its store, and its program. Its user need not be able to walk to either. */
+const STORE_HANDLE = '/proc/self/fd/3';
+const PROGRAM_HANDLE = '/proc/self/fd/4';
 
 /** Resolves when it accepts connections. Throws `ServerMissingError` without a binary, `ServerStartError` on failure. */
-export async function startNatsServer(options: NatsServerOptions): Promise<EmbeddedServer> {
+export async function startNatsServer(options: NatsServerOptions): Promise<NatsServer> {
+  const user = await serverUser('vigie-nats', options.onWarning ?? (() => undefined));
   const binary = await findNatsServer(options.serverBin, options.cacheDir, options.onLog);
   const home = join(options.dataDir, 'nats');
-  const configFile = join(home, 'nats-server.conf');
-  await endFormerServer('SIGTERM', (args) => args[args.indexOf('--config') + 1] === configFile);
-  await mkdir(home, { recursive: true, mode: 0o700 });
-  // Files of servers that were killed would be read as this one's.
-  await rm(join(home, 'ports'), { recursive: true, force: true });
-  await mkdir(join(home, 'ports'));
-  await writeFile(configFile, configuration(binary, options.port ?? -1), { mode: 0o600 });
-  const server = await startChildServer({
-    name: 'embedded nats-server',
-    command: binary.path,
-    args: ['--config', configFile],
-    directory: home,
-    // One thread: with more, Go takes a fifth more CPU time at a hundred adverts a second, to wake them.
-    environment: { GOMAXPROCS: '1' },
-    logFile: join(home, 'server.log'),
-    onLog: options.onLog,
-    stopSignal: 'SIGTERM',
-    stopTimeoutMs: STOP_TIMEOUT_MS,
-  });
-  const url = await waitUntilReady(server, READY_TIMEOUT_MS, () => clientUrl(home, server));
-  return { url, pid: server.pid, exited: server.exited, stop: server.stop };
+  await endFormer(home, user);
+  if (options.port && !(await isPortFree(options.port))) throw portTaken(options.port);
+  await prepareHome(home, user);
+  const access = await readOrMakeAccess(home);
+  await writeSecret(join(home, CONFIG_FILE), configuration(binary, options.port || -1, access), user);
+  const server = await spawnIn(home, user, binary, options.onLog);
+  const address = await waitUntilReady(server, READY_TIMEOUT_MS, () => clientAddress(home, server));
+  const url = await keepAccess(home, access, address);
+  const { pid, exited, stop } = server;
+  return { url, credentialsFile: join(home, NATS_CREDENTIALS_FILE), pid, exited, stop };
 }
 
-/** Paths are relative to the server's working directory: nothing to quote. */
-function configuration(binary: NatsServerBinary, port: number): string {
+/** Those of earlier versions were told the absolute path of their configuration, and ran as the daemon. */
+function endFormer(home: string, user: ServerUser | null): Promise<void> {
+  const name = serverNameOf(home);
+  const configFile = join(home, CONFIG_FILE);
+  return endFormerServer({
+    name: 'embedded nats-server',
+    stopSignal: 'SIGTERM',
+    userIds: [process.geteuid?.(), user?.userId].filter((id) => id !== undefined),
+    isCommandLine: (args) => args.includes(name) || args[args.indexOf('--config') + 1] === configFile,
+  });
+}
+
+function portTaken(port: number): ServerStartError {
+  return new ServerStartError(
+    `embedded NATS: another program listens on 127.0.0.1:${port}. Set VIGIE_NATS_PORT to a port that is free (0 takes ` +
+      'any), or NATS_URL to the NATS that shall be used instead of an embedded one.',
+  );
+}
+
+async function prepareHome(home: string, user: ServerUser | null): Promise<void> {
+  await secureHome(home, user);
+  // Files of servers that were killed would be read as this one's.
+  await rm(join(home, 'ports'), { recursive: true, force: true });
+  await giveDirectory(join(home, 'ports'), user);
+  await giveDirectory(join(home, 'store'), user);
+  const streams = join(await realpath(join(home, 'store')), 'jetstream');
+  await mkdir(streams, { recursive: true, mode: 0o700 });
+  await giveTree(streams, user);
+}
+
+async function spawnIn(
+  home: string,
+  user: ServerUser | null,
+  binary: NatsServerBinary,
+  onLog: ((line: string) => void) | undefined,
+): Promise<ChildServer> {
+  const store = await open(join(home, 'store'), 'r');
+  const program = await open(binary.path, 'r');
+  try {
+    if (user !== null && ((await program.stat()).mode & 0o001) === 0) {
+      throw new ServerMissingError(
+        `embedded NATS: ${binary.path} may not be run by user ${user.name}: chmod 755 allows it`,
+      );
+    }
+    return await startChildServer({
+      name: 'embedded nats-server',
+      command: PROGRAM_HANDLE,
+      args: ['--name', serverNameOf(home), '--config', CONFIG_FILE],
+      directory: home,
+      // One thread: with more, Go takes a fifth more CPU time at a hundred adverts a second, to wake them.
+      environment: { GOMAXPROCS: '1' },
+      logFile: join(home, 'server.log'),
+      onLog,
+      stopSignal: 'SIGTERM',
+      stopTimeoutMs: STOP_TIMEOUT_MS,
+      user,
+      handles: [store.fd, program.fd],
+    });
+  } finally {
+    await Promise.all([store.close(), program.close()]);
+  }
+}
+
+/** Relative paths are those of the server's working directory. */
+function configuration(binary: NatsServerBinary, port: number, { user, password }: NatsAccess): string {
   return [
     'host: "127.0.0.1"',
     `port: ${port}`,
-    'server_name: "vigie-embedded"',
     'ports_file_dir: "ports"',
+    'authorization {',
+    `  user: "${user}"`,
+    `  password: "${password}"`,
+    // Seconds that a client may take to say who it is; a busy machine starts slowly.
+    '  timeout: 10',
+    '}',
     'jetstream {',
-    '  store_dir: "store"',
+    `  store_dir: "${STORE_HANDLE}"`,
     // Every write is on disk before it is acknowledged; older servers know no such setting and sync every two minutes.
     ...(binary.canSyncAlways ? ['  sync_interval: always'] : []),
     '}',
-    '',
   ].join('\n');
 }
 
-/** The server writes `<program>_<pid>.ports` once it listens. Half a file is no JSON yet. */
-async function clientUrl(home: string, server: ChildServer): Promise<string | null> {
+/** `host:port`. The server writes `<program>_<pid>.ports` once it listens. Half a file is no JSON yet. */
+async function clientAddress(home: string, server: ChildServer): Promise<string | null> {
   const directory = join(home, 'ports');
   const name = (await readdir(directory)).find((file) => file.endsWith(`_${server.pid}.ports`));
   if (name === undefined) return null;
   const text = await readFile(join(directory, name), 'utf8');
   if (!text.endsWith('}')) return null;
-  return (JSON.parse(text) as { nats: readonly string[] }).nats[0] ?? null;
+  const [url] = (JSON.parse(text) as { nats: readonly string[] }).nats;
+  return url === undefined ? null : new URL(url).host;
 }

@@ -11,6 +11,7 @@ import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { cacheEntry } from './cache-entry.ts';
 import { ServerMissingError, setprivArguments } from './child-server.ts';
+import type { ServerUser } from './server-user.ts';
 
 const run = promisify(execFile);
 
@@ -21,18 +22,20 @@ export interface PostgresBinaries {
   readonly version: string;
 }
 
-/** `userId`: the user PostgreSQL will run as, when not the daemon's. Throws `ServerMissingError`. */
-export async function findPostgresBinaries(cacheDir: string, userId: number | undefined): Promise<PostgresBinaries> {
+/** `user`: whom PostgreSQL will run as; null: the daemon's user. Throws `ServerMissingError`. */
+export async function findPostgresBinaries(cacheDir: string, user: ServerUser | null): Promise<PostgresBinaries> {
   const { root, version } = await locatePackage();
-  if ((await completeLinks(root)) && (await reasonUnusable(root, userId)) === null) return binariesIn(root, version);
-  const isUsable = async (path: string) => (await reasonUnusable(path, userId)) === null;
+  if ((await completeLinks(root)) && (await reasonUnusable(root, user)) === null) return binariesIn(root, version);
+  const isUsable = async (path: string) => (await reasonUnusable(path, user)) === null;
   const name = `postgres-${version}-${process.arch}`;
   const copy = await cacheEntry(cacheDir, name, isUsable, (path) => copyTo(path, root)).catch((cause: Error) => {
     throw missing(`its binaries cannot be copied to ${cacheDir} (${cause.message}); VIGIE_CACHE_DIR names it`, cause);
   });
-  const reason = await reasonUnusable(copy, userId);
+  const reason = await reasonUnusable(copy, user);
   if (reason === null) return binariesIn(copy, version);
-  throw missing(`${copy} does not run as user ${userId ?? process.getuid?.()} (${reason}); VIGIE_CACHE_DIR moves it`);
+  throw missing(
+    `${copy} does not run as user ${user?.name ?? process.getuid?.()} (${reason}); VIGIE_CACHE_DIR moves it`,
+  );
 }
 
 async function locatePackage(): Promise<{ root: string; version: string }> {
@@ -56,10 +59,10 @@ function binariesIn(root: string, version: string): PostgresBinaries {
 }
 
 /** Null when both programs start as that user: the test that covers modes, mounts and libraries alike. */
-async function reasonUnusable(root: string, userId: number | undefined): Promise<string | null> {
+async function reasonUnusable(root: string, user: ServerUser | null): Promise<string | null> {
   const { postgres, initdb } = binariesIn(root, '');
   const attempts = [postgres, initdb].map((command) =>
-    run('setpriv', setprivArguments({ command, args: ['--version'], stopSignal: 'SIGTERM', userId }), { cwd: '/' }),
+    run('setpriv', setprivArguments({ command, args: ['--version'], stopSignal: 'SIGTERM', user }), { cwd: '/' }),
   );
   return Promise.all(attempts).then(
     () => null,

@@ -1,69 +1,72 @@
 /**
  * Creates the database cluster, completely or not at all: everything is made in a directory beside and renamed into
- * place, so an interrupted attempt is thrown away by the next one.
- *
- * PostgreSQL refuses to run as root; a root daemon runs it as `nobody`, who owns the directory but cannot always walk
- * to it (`/root/…`). The daemon therefore opens the directory, and PostgreSQL reaches it through `/proc/self/fd/3`.
+ * place, so an interrupted attempt is thrown away by the next one. A cluster of an earlier version, or of another user, is
+ * taken over: owner, roles and passwords are put right.
  */
 
-import { spawn } from 'node:child_process';
-import { randomBytes } from 'node:crypto';
-import { access, chown, type FileHandle, mkdir, open, readFile, rename, rm } from 'node:fs/promises';
+import { access, open, rename, rm } from 'node:fs/promises';
+import { userInfo } from 'node:os';
 import { dirname, join } from 'node:path';
-import { ServerStartError, setprivArguments } from './child-server.ts';
+import { ServerStartError } from './child-server.ts';
 import type { PostgresBinaries } from './postgres-binaries.ts';
-import { openServerLog, tailOf } from './server-log.ts';
+import { POSTGRES_SUPERUSER, type PostgresPasswords, readPasswords, setRoles } from './postgres-roles.ts';
+import { POSTGRES_DATABASE, type PostgresHome, pathFromChild, runSingleUser, runTool } from './postgres-tools.ts';
+import { randomSecret, writeSecret } from './secret-file.ts';
+import { giveDirectory, giveTree, secureHome } from './server-home.ts';
 
-/** The directory of the cluster, its password and its log. */
-export interface PostgresHome {
-  readonly path: string;
-  /** User and group that PostgreSQL runs as, when not the daemon's. */
-  readonly userId: number | undefined;
-}
+const INITDB_PASSWORD_FILE = 'initdb-password';
 
-export const POSTGRES_USER = 'vigie';
-export const POSTGRES_DATABASE = 'vigie';
-
-/** `nobody`, on every Linux that has one. */
-const NOBODY = 65_534;
-
-export function postgresHome(path: string): PostgresHome {
-  return { path, userId: process.getuid?.() === 0 ? NOBODY : undefined };
-}
-
-/** Where a PostgreSQL program that inherited the home as descriptor 3 finds `name` in it. */
-export function pathFromChild(home: PostgresHome, name: string): string {
-  return home.userId === undefined ? join(home.path, name) : `/proc/self/fd/3/${name}`;
-}
-
-export async function readPassword(home: PostgresHome): Promise<string> {
-  return (await readFile(join(home.path, 'password'), 'utf8')).trim();
-}
-
-/** Does nothing when the home exists. `isDurable: false` leaves out every fsync, for tests. */
-export async function ensureCluster(home: PostgresHome, binaries: PostgresBinaries, isDurable = true): Promise<void> {
-  const exists = await access(join(home.path, 'cluster', 'PG_VERSION')).then(
-    () => true,
-    () => false,
-  );
-  if (exists) return;
+/** `isDurable: false` leaves out every fsync, for tests. The caller holds the data directory, and no server works in it. */
+export async function ensureCluster(
+  home: PostgresHome,
+  binaries: PostgresBinaries,
+  isDurable = true,
+): Promise<PostgresPasswords> {
+  if (await isThere(clusterOf(home))) {
+    await secureHome(home.path, home.user);
+    await giveTree(clusterOf(home), home.user);
+    return (await readPasswords(home)) ?? setRoles(home, binaries, isDurable);
+  }
   const staging = { ...home, path: `${home.path}.new` };
   // A program of the interrupted attempt may write its last files meanwhile.
   await rm(staging.path, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
-  await mkdir(staging.path, { mode: 0o700 });
-  await writePassword(staging);
-  if (staging.userId !== undefined) await chown(staging.path, staging.userId, staging.userId);
-  await initialise(staging, binaries, isDurable);
+  await secureHome(staging.path, staging.user);
+  const passwords = await initialise(staging, binaries, isDurable);
   await rename(staging.path, home.path);
   if (isDurable) await syncDirectory(dirname(home.path));
+  return passwords;
 }
 
-async function initialise(home: PostgresHome, binaries: PostgresBinaries, isDurable: boolean): Promise<void> {
-  const cluster = pathFromChild(home, 'cluster');
+/**
+ * A user without an entry in the machine's list of users can run a cluster, and not make one: initdb looks itself up.
+ * Throws `ServerStartError` for one who would have to.
+ */
+export async function assertCanPrepare(home: PostgresHome): Promise<void> {
+  if (home.user !== null || ((await isThere(clusterOf(home))) && (await readPasswords(home)) !== null)) return;
+  try {
+    userInfo();
+  } catch (cause) {
+    const user = process.geteuid?.();
+    throw new ServerStartError(
+      `embedded PostgreSQL: the user id ${user} has no entry in the machine's list of users, which making a database ` +
+        `needs. Add one (useradd --uid ${user} NAME), run as another user, or set DATABASE_URL to a PostgreSQL that runs.`,
+      { cause },
+    );
+  }
+}
+
+async function initialise(
+  home: PostgresHome,
+  binaries: PostgresBinaries,
+  isDurable: boolean,
+): Promise<PostgresPasswords> {
+  await giveDirectory(clusterOf(home), home.user);
+  // One that is never used: `setRoles` replaces it by one that the server's user cannot read.
+  await writeSecret(join(home.path, INITDB_PASSWORD_FILE), randomSecret(), home.user);
   await runTool(home, binaries.initdb, [
-    `--pgdata=${cluster}`,
-    `--username=${POSTGRES_USER}`,
-    `--pwfile=${pathFromChild(home, 'password')}`,
+    `--pgdata=${pathFromChild(home, 'cluster')}`,
+    `--username=${POSTGRES_SUPERUSER}`,
+    `--pwfile=${pathFromChild(home, INITDB_PASSWORD_FILE)}`,
     '--auth=scram-sha-256',
     '--encoding=UTF8',
     // Characters as Unicode has them whatever the machine's libc knows, in code point order; `C` for the rest of libc.
@@ -73,49 +76,21 @@ async function initialise(home: PostgresHome, binaries: PostgresBinaries, isDura
     '--data-checksums',
     ...(isDurable ? [] : ['--no-sync']),
   ]);
-  const single = ['--single', '-D', cluster, '-c', `fsync=${isDurable ? 'on' : 'off'}`, 'postgres'];
-  await runTool(home, binaries.postgres, single, `create database ${POSTGRES_DATABASE};\n`);
+  await rm(join(home.path, INITDB_PASSWORD_FILE));
+  await runSingleUser(home, binaries, 'postgres', [`create database ${POSTGRES_DATABASE}`], isDurable);
+  return setRoles(home, binaries, isDurable);
 }
 
-async function writePassword(home: PostgresHome): Promise<void> {
-  const file = await open(join(home.path, 'password'), 'wx', 0o600);
-  try {
-    // URL-safe: it becomes a part of the connection URL.
-    await file.writeFile(randomBytes(24).toString('base64url'));
-    if (home.userId !== undefined) await file.chown(home.userId, home.userId);
-    await file.sync();
-  } finally {
-    await file.close();
-  }
+function clusterOf(home: PostgresHome): string {
+  return join(home.path, 'cluster');
 }
 
-/** Runs a PostgreSQL program to its end. Throws `ServerStartError` with what it said. */
-async function runTool(home: PostgresHome, command: string, args: readonly string[], input = ''): Promise<void> {
-  const logFile = join(home.path, 'server.log');
-  const log = await openServerLog(logFile);
-  const logStart = (await log.stat()).size;
-  const handle = await open(home.path, 'r');
-  const tool = spawn('setpriv', setprivArguments({ command, args, stopSignal: 'SIGKILL', userId: home.userId }), {
-    cwd: home.path,
-    detached: true,
-    env: POSTGRES_ENVIRONMENT,
-    stdio: ['pipe', log.fd, log.fd, handle.fd],
-  });
-  const exitCode = await new Promise<number | null>((ended, reject) => {
-    tool.once('error', reject).once('exit', ended);
-    // A program that ends before it reads says why by itself.
-    tool.stdin?.on('error', () => undefined).end(input);
-  }).finally(() => closeAll(log, handle));
-  if (exitCode === 0) return;
-  const said = await tailOf(logFile, logStart);
-  throw new ServerStartError(`embedded PostgreSQL: ${command} ended with code ${exitCode}:\n${said}`);
-}
-
-/** Nothing of the caller's: PGDATA, LC_ALL and the like would change what the programs do. */
-export const POSTGRES_ENVIRONMENT: Readonly<Record<string, string>> = { PATH: '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' };
-
-async function closeAll(...handles: readonly FileHandle[]): Promise<void> {
-  for (const handle of handles) await handle.close();
+/** Its home is renamed into place when all is there. */
+function isThere(cluster: string): Promise<boolean> {
+  return access(join(cluster, 'PG_VERSION')).then(
+    () => true,
+    () => false,
+  );
 }
 
 async function syncDirectory(path: string): Promise<void> {

@@ -1,12 +1,10 @@
 /**
  * A real PostgreSQL for a start without one: the cluster lives in `<data directory>/postgres` (`cluster`, `password`,
- * `server.log`), the server listens on the loopback interface alone and asks for the password. It is the truth of the
- * engine, so every commit is on disk before it is acknowledged.
+ * `superuser-password`, `server.log`), the server listens on the loopback interface alone and asks for a password. It is
+ * the truth of the engine, so every commit is on disk before it is acknowledged.
  */
 
-import { createHash } from 'node:crypto';
-import { access, open, readFile, rm } from 'node:fs/promises';
-import { createServer } from 'node:net';
+import { access, open, readFile, rm, stat } from 'node:fs/promises';
 import { totalmem } from 'node:os';
 import { join } from 'node:path';
 import {
@@ -17,18 +15,13 @@ import {
   waitUntilReady,
 } from './child-server.ts';
 import { cacheDirectory } from './data-directory.ts';
-import { endFormerServer } from './former-server.ts';
+import { endFormerServer, serverNameOf } from './former-server.ts';
+import { freePort } from './local-port.ts';
 import { findPostgresBinaries, type PostgresBinaries } from './postgres-binaries.ts';
-import {
-  ensureCluster,
-  POSTGRES_DATABASE,
-  POSTGRES_ENVIRONMENT,
-  POSTGRES_USER,
-  type PostgresHome,
-  pathFromChild,
-  postgresHome,
-  readPassword,
-} from './postgres-cluster.ts';
+import { ensureCluster } from './postgres-cluster.ts';
+import { POSTGRES_ROLE, POSTGRES_SUPERUSER, type PostgresPasswords } from './postgres-roles.ts';
+import { POSTGRES_DATABASE, POSTGRES_ENVIRONMENT, type PostgresHome, pathFromChild } from './postgres-tools.ts';
+import { serverUser } from './server-user.ts';
 
 export interface PostgresOptions {
   /** Held by the caller: a server found running in it is taken for a leftover and stopped. */
@@ -36,10 +29,16 @@ export interface PostgresOptions {
   /** For a copy of the binaries, where one is needed; the default cache directory when absent. */
   readonly cacheDir?: string;
   readonly onLog?: (line: string) => void;
+  readonly onWarning?: (warning: string) => void;
   /** A free one when absent. */
   readonly port?: number;
   /** Stronger than our own. */
   readonly settings?: Readonly<Record<string, string>>;
+}
+
+export interface PostgresServer extends EmbeddedServer {
+  /** For what the application's role may not do. */
+  readonly superuserUrl: string;
 }
 
 /** For two cores shared with the matcher, on a disk that everything else waits for as well. */
@@ -85,19 +84,17 @@ const PORT_ATTEMPTS = 5;
  * Starts the server, creating the cluster on first use. Resolves when it accepts connections.
  * Throws `ServerMissingError` without binaries and `ServerStartError` with the end of the log when it does not start.
  */
-export async function startPostgres(options: PostgresOptions): Promise<EmbeddedServer> {
-  const home = postgresHome(join(options.dataDir, 'postgres'));
-  const binaries = await findPostgresBinaries(options.cacheDir ?? cacheDirectory(null), home.userId);
-  const name = clusterName(home);
-  await endFormerServer('SIGINT', (args) => {
-    return args.includes(`cluster_name=${name}`) || args[0]?.startsWith(`postgres: ${name}: `) === true;
-  });
-  await ensureCluster(home, binaries);
+export async function startPostgres(options: PostgresOptions): Promise<PostgresServer> {
+  const home = await postgresHome(options.dataDir, options.onWarning);
+  const binaries = await findPostgresBinaries(options.cacheDir ?? cacheDirectory(null), home.user);
+  await endFormer(home);
   await removeMisleadingPidFile(home);
+  const passwords = await ensureCluster(home, binaries);
   for (let attempt = 1; ; attempt += 1) {
     const port = options.port ?? (await freePort());
     try {
-      return await startOn(port, home, binaries, options);
+      const server = await startOn(port, home, binaries, options);
+      return { ...server, ...urlsOf(passwords, port) };
     } catch (error) {
       const isPortTaken = error instanceof ServerStartError && error.message.includes('Address already in use');
       if (!isPortTaken || options.port !== undefined || attempt === PORT_ATTEMPTS) throw error;
@@ -105,18 +102,47 @@ export async function startPostgres(options: PostgresOptions): Promise<EmbeddedS
   }
 }
 
+/** Its place in the data directory, and whom it runs as. */
+export async function postgresHome(
+  dataDir: string,
+  onWarning: (warning: string) => void = () => undefined,
+): Promise<PostgresHome> {
+  return { path: join(dataDir, 'postgres'), user: await serverUser('vigie-postgres', onWarning) };
+}
+
+/** Before a cluster of an earlier version is taken over its server may run as whoever owns it. */
+async function endFormer(home: PostgresHome): Promise<void> {
+  const name = serverNameOf(home.path);
+  const owner = await stat(join(home.path, 'cluster')).catch(() => null);
+  await endFormerServer({
+    name: 'embedded PostgreSQL',
+    stopSignal: 'SIGINT',
+    userIds: [process.geteuid?.(), home.user?.userId, owner?.uid].filter((id) => id !== undefined),
+    isCommandLine: (args) =>
+      args.includes(`cluster_name=${name}`) || args[0]?.startsWith(`postgres: ${name}: `) === true,
+  });
+}
+
+function urlsOf({ role, superuser }: PostgresPasswords, port: number) {
+  const address = `127.0.0.1:${port}/${POSTGRES_DATABASE}`;
+  return {
+    url: `postgres://${POSTGRES_ROLE}:${role}@${address}`,
+    superuserUrl: `postgres://${POSTGRES_SUPERUSER}:${superuser}@${address}`,
+  };
+}
+
 async function startOn(
   port: number,
   home: PostgresHome,
   binaries: PostgresBinaries,
   options: PostgresOptions,
-): Promise<EmbeddedServer> {
+): Promise<ChildServer> {
   const memoryBytes = Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY);
   const settings = {
     ...SETTINGS,
     ...bufferSettings(memoryBytes),
     ...options.settings,
-    cluster_name: clusterName(home),
+    cluster_name: serverNameOf(home.path),
     port: String(port),
   };
   const handle = await open(home.path, 'r');
@@ -134,13 +160,11 @@ async function startOn(
     onLog: options.onLog,
     stopSignal: 'SIGINT',
     stopTimeoutMs: STOP_TIMEOUT_MS,
-    userId: home.userId,
-    handle: handle.fd,
+    user: home.user,
+    handles: [handle.fd],
   }).finally(() => handle.close());
   await waitUntilReady(server, READY_TIMEOUT_MS, () => readyState(home, server));
-  const password = await readPassword(home);
-  const url = `postgres://${POSTGRES_USER}:${password}@127.0.0.1:${port}/${POSTGRES_DATABASE}`;
-  return { url, pid: server.pid, exited: server.exited, stop: server.stop };
+  return server;
 }
 
 /**
@@ -173,22 +197,6 @@ async function removeMisleadingPidFile(home: PostgresHome): Promise<void> {
   if (isAlive) await rm(pidFile(home));
 }
 
-/** In the command line of the server, and in the title of each of its processes. */
-function clusterName(home: PostgresHome): string {
-  return `vigie-${createHash('sha256').update(home.path).digest('hex').slice(0, 16)}`;
-}
-
 function pidFile(home: PostgresHome): string {
   return join(home.path, 'cluster', 'postmaster.pid');
-}
-
-function freePort(): Promise<number> {
-  return new Promise((settle, reject) => {
-    const server = createServer().once('error', reject);
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address();
-      const port = typeof address === 'object' && address !== null ? address.port : 0;
-      server.close(() => settle(port));
-    });
-  });
 }

@@ -3,17 +3,21 @@
  * daemon leaves its addresses in `running.json` there, so that commands of the same user find its embedded servers.
  */
 
-import { readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { EmbeddedServer } from './child-server.ts';
-import { cacheDirectory, openDataDirectory } from './data-directory.ts';
-import { startNatsServer } from './nats-server.ts';
-import { startPostgres } from './postgres.ts';
+import { cacheDirectory, type DataDirectory, openDataDirectory } from './data-directory.ts';
+import { isDirectoryLocked } from './directory-lock.ts';
+import { type NatsServer, startNatsServer } from './nats-server.ts';
+import { type PostgresServer, postgresHome, startPostgres } from './postgres.ts';
+import { assertCanPrepare } from './postgres-cluster.ts';
+import { readSecret, writeSecret } from './secret-file.ts';
 
 export interface ServerSettings {
   readonly databaseUrl: string | null;
   readonly natsUrl: string | null;
   readonly natsServerBin: string | null;
+  /** Of the embedded NATS; 0 takes a free one. */
+  readonly natsPort: number;
   readonly dataDir: string | null;
   readonly cacheDir: string | null;
 }
@@ -21,78 +25,100 @@ export interface ServerSettings {
 export interface Servers {
   readonly databaseUrl: string;
   readonly natsUrl: string;
-  /** Where embedded data lies; null when both servers are given. */
-  readonly dataDir: string | null;
+  /** The file with `natsUrl` of an embedded NATS, for crawlers; null when NATS is given. */
+  readonly natsCredentialsFile: string | null;
   /** Resolves when an embedded server ends by itself, with a description; never when both are given. */
   readonly lost: Promise<string>;
   stop(): Promise<void>;
 }
 
+export interface ServerObserver {
+  /** Lines of the servers' logs. */
+  readonly onLog: (line: string) => void;
+  /** What makes the servers less safe than they should be. */
+  readonly onWarning: (warning: string) => void;
+}
+
 const RUNNING_FILE = 'running.json';
 
 /** Starts what is not given. Throws `DataDirectoryError`, `ServerMissingError` or `ServerStartError`. */
-export async function openServers(settings: ServerSettings, onLog: (line: string) => void): Promise<Servers> {
+export async function openServers(settings: ServerSettings, observer: ServerObserver): Promise<Servers> {
   const { databaseUrl, natsUrl } = settings;
   if (databaseUrl !== null && natsUrl !== null) {
-    return { databaseUrl, natsUrl, dataDir: null, lost: new Promise(() => undefined), stop: async () => undefined };
+    const lost = new Promise<never>(() => undefined);
+    return { databaseUrl, natsUrl, natsCredentialsFile: null, lost, stop: async () => undefined };
   }
   const directory = await openDataDirectory(settings.dataDir);
-  const cacheDir = cacheDirectory(settings.cacheDir);
-  const options = { dataDir: directory.path, cacheDir, onLog };
-  const started = await Promise.allSettled([
-    databaseUrl === null ? startPostgres(options) : null,
-    natsUrl === null ? startNatsServer({ ...options, serverBin: settings.natsServerBin }) : null,
-  ]);
-  const embedded = started.flatMap((result) => (result.status === 'fulfilled' ? (result.value ?? []) : []));
+  const { postgres, nats, stop } = await startMissing(directory, settings, observer);
+  const urls = { databaseUrl: (databaseUrl ?? postgres?.url) as string, natsUrl: (natsUrl ?? nats?.url) as string };
+  await writeSecret(join(directory.path, RUNNING_FILE), JSON.stringify(urls));
+  const lost = Promise.race([postgres, nats].flatMap((server) => (server === null ? [] : [server.exited])));
+  return { ...urls, natsCredentialsFile: nats?.credentialsFile ?? null, lost, stop };
+}
+
+/** The embedded PostgreSQL alone, for a command that finds no daemon. Throws as `openServers` does. */
+export async function openPostgres(
+  settings: ServerSettings,
+  observer: ServerObserver,
+): Promise<Pick<Servers, 'databaseUrl' | 'stop'>> {
+  const directory = await openDataDirectory(settings.dataDir);
+  const { postgres, stop } = await startMissing(directory, { ...settings, natsUrl: 'not started' }, observer);
+  return { databaseUrl: (postgres as PostgresServer).url, stop };
+}
+
+interface Started {
+  readonly postgres: PostgresServer | null;
+  readonly nats: NatsServer | null;
+  stop(): Promise<void>;
+}
+
+async function startMissing(
+  directory: DataDirectory,
+  settings: ServerSettings,
+  observer: ServerObserver,
+): Promise<Started> {
+  const options = { ...observer, dataDir: directory.path, cacheDir: cacheDirectory(settings.cacheDir) };
+  const runningFile = join(directory.path, RUNNING_FILE);
+  const started: (PostgresServer | NatsServer)[] = [];
   const stop = async (): Promise<void> => {
-    await rm(join(directory.path, RUNNING_FILE), { force: true });
-    await Promise.all(embedded.map((server) => server.stop()));
+    await rm(runningFile, { force: true });
+    await Promise.all(started.map((server) => server.stop()));
     await directory.close();
   };
-  const failure = started.find((result) => result.status === 'rejected');
-  if (failure !== undefined) {
-    await stop();
-    throw failure.reason;
-  }
-  const [postgres, nats] = started.map((result) => (result as PromiseFulfilledResult<EmbeddedServer | null>).value);
-  const urls = {
-    databaseUrl: databaseUrl ?? (postgres as EmbeddedServer).url,
-    natsUrl: natsUrl ?? (nats as EmbeddedServer).url,
+  const starting = async <S extends PostgresServer | NatsServer>(start: Promise<S>): Promise<S> => {
+    const server = await start;
+    started.push(server);
+    return server;
   };
-  await writeRunning(directory.path, { ...urls, processId: process.pid });
-  return { ...urls, dataDir: directory.path, lost: Promise.race(embedded.map(({ exited }) => exited)), stop };
+  try {
+    // A daemon that was killed leaves it behind.
+    await rm(runningFile, { force: true });
+    if (settings.databaseUrl === null) await assertCanPrepare(await postgresHome(directory.path));
+    const servers = await Promise.allSettled([
+      settings.databaseUrl === null ? starting(startPostgres(options)) : null,
+      settings.natsUrl === null
+        ? starting(startNatsServer({ ...options, serverBin: settings.natsServerBin, port: settings.natsPort }))
+        : null,
+    ]);
+    const [postgres, nats] = servers.map((result) => {
+      if (result.status === 'rejected') throw result.reason;
+      return result.value;
+    }) as [PostgresServer | null, NatsServer | null];
+    return { postgres, nats, stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
 }
 
 interface Running {
-  readonly processId: number;
   readonly databaseUrl: string;
   readonly natsUrl: string;
 }
 
 /** The addresses of the daemon that runs on this data directory; null when none does. */
 export async function readRunning(dataDir: string): Promise<Running | null> {
-  try {
-    const running = JSON.parse(await readFile(join(dataDir, RUNNING_FILE), 'utf8')) as Running;
-    return isAlive(running.processId) ? running : null;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
-    throw error;
-  }
-}
-
-/** A daemon that was killed leaves its file behind. */
-function isAlive(processId: number): boolean {
-  try {
-    process.kill(processId, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM';
-  }
-}
-
-/** Readable by its owner alone: the addresses hold passwords. */
-async function writeRunning(dataDir: string, running: Running): Promise<void> {
-  const path = join(dataDir, RUNNING_FILE);
-  await writeFile(`${path}.new`, JSON.stringify(running), { mode: 0o600 });
-  await rename(`${path}.new`, path);
+  if (!(await isDirectoryLocked(dataDir))) return null;
+  const running = await readSecret(join(dataDir, RUNNING_FILE));
+  return running === null ? null : (JSON.parse(running) as Running);
 }

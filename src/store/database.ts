@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { runner } from 'node-pg-migrate';
 import pg from 'pg';
 import { databaseServers } from './database-servers.ts';
+import { databaseUnreachable } from './unreachable.ts';
 
 /** A pool or one connection of it: whatever runs a single statement. */
 export type Queryable = Pick<pg.PoolClient, 'query'>;
@@ -75,6 +76,8 @@ const PLANS = {
   },
 } as const;
 
+const CONNECT_TIMEOUT_MS = 10_000;
+
 /** A process that is frozen or cut off within a transaction holds its row locks no longer than this. */
 export const TRANSACTION_IDLE_MAX_MS = 10_000;
 
@@ -83,7 +86,7 @@ export function openDatabase(options: DatabaseOptions): DatabasePool {
   const pool = new pg.Pool({
     connectionString: url,
     max: options.connectionsMax,
-    connectionTimeoutMillis: 10_000,
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     idle_in_transaction_session_timeout: TRANSACTION_IDLE_MAX_MS,
     application_name: 'vigie',
     // Statements that do not wait for each other's answers are sent together, and run in their order.
@@ -109,18 +112,35 @@ function optionsOf(settings: Readonly<Record<string, string>>): string {
 
 const MIGRATIONS = fileURLToPath(new URL('migrations', import.meta.url));
 
-/** Brings the schema up to date; instances that start together wait for each other. */
+/**
+ * Brings the schema up to date; instances that start together wait for each other. Throws `DatabaseUnreachableError`
+ * when PostgreSQL does not let us in.
+ */
 export async function migrate(url: string): Promise<void> {
   const servers = databaseServers(url);
-  await runner({
-    databaseUrl: { connectionString: servers.url, stream: servers.openSocket },
-    dir: MIGRATIONS,
-    direction: 'up',
-    migrationsTable: 'schema_migrations',
-    advisoryLockMode: 'wait',
-    checkOrder: true,
-    log: () => undefined,
+  const dbClient = new pg.Client({
+    connectionString: servers.url,
+    stream: servers.openSocket,
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
   });
+  // A break is told by the statement that it stops.
+  dbClient.on('error', () => undefined);
+  await dbClient.connect().catch((cause: Error) => {
+    throw databaseUnreachable(url, cause);
+  });
+  try {
+    await runner({
+      dbClient,
+      dir: MIGRATIONS,
+      direction: 'up',
+      migrationsTable: 'schema_migrations',
+      advisoryLockMode: 'wait',
+      checkOrder: true,
+      log: () => undefined,
+    });
+  } finally {
+    await dbClient.end();
+  }
 }
 
 /**

@@ -2,8 +2,9 @@
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtemp, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { chmod, chown, mkdtemp, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
@@ -49,6 +50,55 @@ test('a directory is free at once when its daemon is killed', async (t) => {
   await (await openDataDirectory(path)).close();
 });
 
+test('nobody else can take the hold: the socket of former daemons counts only in the hands of the daemon’s user', async (t) => {
+  const path = await temporaryDirectory(t);
+  const stranger = isRoot ? ['--reuid=65534', '--regid=65534', '--clear-groups'] : [];
+  const holder = spawn('setpriv', [...stranger, '--', process.execPath, '--eval', HOLD_AS_FORMER, formerNameOf(path)]);
+  t.after(() => holder.kill('SIGKILL'));
+  await once(holder.stdout, 'data');
+  if (isRoot) {
+    await (await openDataDirectory(path)).close();
+  } else {
+    await assert.rejects(openDataDirectory(path), { code: 'DATA_DIRECTORY_IN_USE' });
+  }
+});
+
+test('a daemon of an earlier version that still runs keeps its directory', async (t) => {
+  const path = await temporaryDirectory(t);
+  const holder = spawn(process.execPath, ['--eval', HOLD_AS_FORMER, formerNameOf(path)]);
+  t.after(() => holder.kill('SIGKILL'));
+  await once(holder.stdout, 'data');
+  await assert.rejects(openDataDirectory(path), (error: Error) => {
+    assert.match(error.message, new RegExp(`in use by another vigie \\(process ${holder.pid}\\)`));
+    return true;
+  });
+  holder.kill('SIGKILL');
+  await once(holder, 'exit');
+  await (await openDataDirectory(path)).close();
+});
+
+test('a directory that another user could change is refused', async (t) => {
+  const path = await temporaryDirectory(t);
+  for (const mode of [0o777, 0o1777]) {
+    await chmod(path, mode);
+    await assert.rejects(openDataDirectory(path), /can be written to by every user.*Set VIGIE_DATA_DIR/);
+  }
+  await chmod(path, 0o755);
+  await (await openDataDirectory(path)).close();
+  if (!isRoot) return;
+  await chown(path, 65_534, 65_534);
+  await assert.rejects(openDataDirectory(path), /belongs to user 65534, who could change what is in it/);
+});
+
+test('a lock file that leads elsewhere is refused', async (t) => {
+  const path = await temporaryDirectory(t);
+  const elsewhere = join(await temporaryDirectory(t), 'precious');
+  await writeFile(elsewhere, 'untouched');
+  await symlink(elsewhere, join(path, 'lock'));
+  await assert.rejects(openDataDirectory(path), { code: 'DATA_DIRECTORY_UNUSABLE' });
+  assert.equal(await readFile(elsewhere, 'utf8'), 'untouched');
+});
+
 test('a path that cannot be a directory is refused with the name of the setting', async (t) => {
   const file = join(await temporaryDirectory(t), 'file');
   await writeFile(file, '');
@@ -66,6 +116,14 @@ test('root caches under /var/cache, others where XDG says', () => {
   const expected = isRoot ? '/var/cache/vigie' : '/somewhere/vigie';
   assert.equal(cacheDirectory(null, { XDG_CACHE_HOME: '/somewhere' }), expected);
 });
+
+/** How daemons held a directory before the lock file: an abstract socket that answers with the process id. */
+const HOLD_AS_FORMER = `require('node:net').createServer((socket) => socket.end(String(process.pid)))
+  .listen('\\0' + process.argv[1], () => process.stdout.write('held'))`;
+
+function formerNameOf(path: string): string {
+  return `vigie-data-${createHash('sha256').update(path).digest('hex').slice(0, 32)}`;
+}
 
 async function temporaryDirectory(t: TestContext): Promise<string> {
   const path = await mkdtemp(join(tmpdir(), 'vigie-test-directory-'));

@@ -3,17 +3,17 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { access, chmod, chown, readFile, rm, writeFile } from 'node:fs/promises';
+import { access, chmod, chown, readFile, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { connect } from 'nats';
 import pg from 'pg';
+import { connectBroker } from '../../src/broker/connection.ts';
 import { startChildServer, waitUntilReady } from '../../src/embedded/child-server.ts';
 import { cacheDirectory } from '../../src/embedded/data-directory.ts';
 import { startNatsServer } from '../../src/embedded/nats-server.ts';
 import { bufferSettings, startPostgres } from '../../src/embedded/postgres.ts';
-import { copyTestCluster, startTestServers, temporaryDirectory } from '../support/servers.ts';
+import { copyTestCluster, emptyDirectory, startTestServers } from '../support/servers.ts';
 import { until } from '../support/until.ts';
 
 const isRoot = process.getuid?.() === 0;
@@ -131,7 +131,10 @@ test('a server that does not start says why', async (t) => {
   t.after(() => taken.close());
   const { port } = taken.address() as { port: number };
   await assert.rejects(startPostgres({ dataDir, cacheDir, port }), /Address already in use/);
-  await assert.rejects(startNatsServer({ dataDir, serverBin, cacheDir, port }), /address already in use/);
+  await assert.rejects(startNatsServer({ dataDir, serverBin, cacheDir, port }), (error: Error) => {
+    assert.match(error.message, new RegExp(`another program listens on 127.0.0.1:${port}. Set VIGIE_NATS_PORT`));
+    return true;
+  });
 });
 
 test('a server that dies is noticed', async (t) => {
@@ -156,6 +159,7 @@ test('a server that ignores its stop signal is killed', async (t) => {
     logFile,
     stopSignal: 'SIGTERM',
     stopTimeoutMs: 1,
+    user: null,
   });
   const isReady = async () => ((await readFile(logFile, 'utf8')).startsWith('ready') ? true : null);
   await waitUntilReady(server, 600_000, isReady);
@@ -221,13 +225,6 @@ async function dataDirectory(t: TestContext): Promise<string> {
   return path;
 }
 
-/** A name that shells, URLs and configuration files might trip over. */
-async function emptyDirectory(t: TestContext): Promise<string> {
-  const path = await temporaryDirectory(`donnée d'été "1" $HOME`);
-  t.after(() => rm(path, { recursive: true, force: true, maxRetries: 10 }));
-  return path;
-}
-
 async function startBoth(dataDir: string) {
   const [postgres, nats] = await Promise.all([
     // A killed server would leave shared memory in /dev/shm for good, the data directory being removed.
@@ -278,17 +275,16 @@ async function query(url: string, text: string): Promise<readonly unknown[]> {
 }
 
 async function publish(url: string, text: string): Promise<void> {
-  const connection = await connect({ servers: url });
-  const manager = await connection.jetstreamManager();
-  await manager.streams.add({ name: 'KEPT', subjects: ['kept'] });
-  await connection.jetstream().publish('kept', Buffer.from(text));
-  await connection.close();
+  const broker = await connectBroker({ url, name: 'test', onStatus: () => undefined });
+  await broker.manager.streams.add({ name: 'KEPT', subjects: ['kept'] });
+  await broker.jetStream.publish('kept', Buffer.from(text));
+  await broker.close();
 }
 
 async function messageCount(url: string): Promise<number> {
-  const connection = await connect({ servers: url });
-  const { state } = await (await connection.jetstreamManager()).streams.info('KEPT');
-  await connection.close();
+  const broker = await connectBroker({ url, name: 'test', onStatus: () => undefined });
+  const { state } = await broker.manager.streams.info('KEPT');
+  await broker.close();
   return state.messages;
 }
 

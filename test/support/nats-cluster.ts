@@ -41,6 +41,7 @@ export async function startNatsCluster(cleanup: Cleanup, size = 3): Promise<read
       server = await startChildServer({
         name,
         command: binary.path,
+        user: null,
         args: ['--config', config],
         directory,
         logFile: join(directory, 'server.log'),

@@ -71,6 +71,7 @@ export async function startPgbouncer(
   const server = await startChildServer({
     name: 'pgbouncer',
     command: join(unpacked, PROGRAM),
+    user: null,
     args: ['-u', 'nobody', config],
     directory: '/',
     environment: {

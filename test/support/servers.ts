@@ -15,9 +15,9 @@ import { cacheEntry } from '../../src/embedded/cache-entry.ts';
 import type { EmbeddedServer } from '../../src/embedded/child-server.ts';
 import { cacheDirectory } from '../../src/embedded/data-directory.ts';
 import { startNatsServer } from '../../src/embedded/nats-server.ts';
-import { startPostgres } from '../../src/embedded/postgres.ts';
+import { postgresHome, startPostgres } from '../../src/embedded/postgres.ts';
 import { findPostgresBinaries } from '../../src/embedded/postgres-binaries.ts';
-import { ensureCluster, postgresHome } from '../../src/embedded/postgres-cluster.ts';
+import { ensureCluster } from '../../src/embedded/postgres-cluster.ts';
 
 const run = promisify(execFile);
 
@@ -37,6 +37,11 @@ export interface TestServer {
   stop(): Promise<void>;
   /** Starts again on the same data and port, after `kill` or `stop`. */
   restart(): Promise<void>;
+}
+
+export interface TestPostgres extends TestServer {
+  /** For what the application's role may not do. Stays the same over a restart. */
+  readonly superuserUrl: string;
 }
 
 export interface TestServers {
@@ -66,12 +71,21 @@ export async function startTestServers(cleanup: Cleanup): Promise<TestServers> {
 export async function startTestPostgres(
   cleanup: Cleanup,
   settings: Readonly<Record<string, string>> = {},
-): Promise<TestServer> {
+): Promise<TestPostgres> {
   const dataDir = await temporaryDirectory('postgres');
   await copyTestCluster(dataDir);
-  return testServer(cleanup, dataDir, (port) =>
-    startPostgres({ dataDir, cacheDir: CACHE, settings: { ...TEST_SETTINGS, ...settings }, ...port }),
-  );
+  let superuserUrl = '';
+  const server = await testServer(cleanup, dataDir, async (port) => {
+    const started = await startPostgres({
+      dataDir,
+      cacheDir: CACHE,
+      settings: { ...TEST_SETTINGS, ...settings },
+      ...port,
+    });
+    superuserUrl = started.superuserUrl;
+    return started;
+  });
+  return Object.assign(server, { superuserUrl });
 }
 
 /**
@@ -121,6 +135,13 @@ async function testServer(
   };
 }
 
+/** For a test of the servers themselves; with a name that shells, URLs and configuration files might trip over. */
+export async function emptyDirectory(cleanup: Cleanup): Promise<string> {
+  const path = await temporaryDirectory(`donnée d'été "1" $HOME`);
+  cleanup.after(() => rm(path, { recursive: true, force: true, maxRetries: 10 }));
+  return path;
+}
+
 /** Fills a data directory as the first start of PostgreSQL would, faster. */
 export async function copyTestCluster(dataDir: string): Promise<void> {
   // `cp -a`: the owner and the modes are those PostgreSQL insists on.
@@ -128,11 +149,13 @@ export async function copyTestCluster(dataDir: string): Promise<void> {
 }
 
 async function postgresTemplate(): Promise<string> {
-  const binaries = await findPostgresBinaries(CACHE, postgresHome('').userId);
-  const name = `test-cluster-${binaries.version}-${process.arch}`;
-  const entry = await cacheEntry(CACHE, name, exists, (path) =>
-    ensureCluster(postgresHome(join(path, 'postgres')), binaries, false),
-  );
+  const { user } = await postgresHome('');
+  const binaries = await findPostgresBinaries(CACHE, user);
+  // Made by another version of ours: another template.
+  const name = `test-cluster-2-${binaries.version}-${process.arch}`;
+  const entry = await cacheEntry(CACHE, name, exists, async (path) => {
+    await ensureCluster({ path: join(path, 'postgres'), user }, binaries, false);
+  });
   return join(entry, 'postgres');
 }
 

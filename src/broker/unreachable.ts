@@ -1,0 +1,38 @@
+/** Why NATS cannot be used at a start, in words for whoever starts the daemon: which server, where, and what to do. */
+
+import { ErrorCode } from 'nats';
+
+export class BrokerUnreachableError extends Error {
+  readonly code = 'NATS_UNREACHABLE';
+}
+
+interface Trouble {
+  readonly code?: string;
+  readonly message: string;
+  readonly chainedError?: Error;
+}
+
+/** `url`: of one server or several. User and password are not said. */
+export function brokerUnreachable(url: string, cause: Trouble): BrokerUnreachableError {
+  const addresses = url.split(',').map((each) => {
+    const { hostname, port } = new URL(each.trim());
+    return `${hostname}:${port || 4222}`;
+  });
+  const [reason, remedy] = explain(cause);
+  return new BrokerUnreachableError(`NATS at ${addresses.join(', ')} cannot be used (${reason}). ${remedy}`, { cause });
+}
+
+function explain({ code, message, chainedError }: Trouble): readonly [reason: string, remedy: string] {
+  switch (code) {
+    case ErrorCode.AuthorizationViolation:
+    case ErrorCode.AuthenticationExpired:
+      return ['it refuses user and password', 'Correct them in NATS_URL.'];
+    case ErrorCode.JetStreamNotEnabled:
+    case ErrorCode.NoResponders:
+      return ['it has no JetStream', 'Switch JetStream on: config/nats-server.conf shows how.'];
+    case ErrorCode.ConnectionRefused:
+      return ['connection refused', 'Start it there, or correct NATS_URL.'];
+    default:
+      return [chainedError?.message ?? message, 'Start it there, or correct NATS_URL.'];
+  }
+}

@@ -1,0 +1,137 @@
+/** A start with embedded servers, as a user lives it: where crawlers publish, and whom the servers run as. */
+
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { chown, readdir, readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { promisify } from 'node:util';
+import { cacheDirectory } from '../../src/embedded/data-directory.ts';
+import { freePort } from '../../src/embedded/local-port.ts';
+import { findPostgresBinaries } from '../../src/embedded/postgres-binaries.ts';
+import { runVigie, startDaemon } from '../support/daemon.ts';
+import { numberedUuid, upsert } from '../support/intake.ts';
+import { copyTestCluster, emptyDirectory, type TestServer } from '../support/servers.ts';
+
+const run = promisify(execFile);
+
+const isRoot = process.getuid?.() === 0;
+/** In no list of users. */
+const UNKNOWN_USER = 54_321;
+const cacheDir = cacheDirectory(process.env.VIGIE_CACHE_DIR || null);
+const serverBin = process.env.NATS_SERVER_BIN || '';
+const SOURCE = new URL('../../src/embedded/', import.meta.url).href;
+/** Neither is given: both are embedded. */
+const EMBEDDED = { postgres: absent(), nats: absent() };
+
+test('crawlers find the embedded NATS: at its port, in the line that says ready, in a file and by a command', async (t) => {
+  const dataDir = await emptyDirectory(t);
+  await copyTestCluster(dataDir);
+  const port = await freePort();
+  const settings = {
+    ...{ VIGIE_DATA_DIR: dataDir, VIGIE_CACHE_DIR: cacheDir, NATS_SERVER_BIN: serverBin },
+    VIGIE_NATS_PORT: String(port),
+  };
+  const daemon = await startDaemon(t, EMBEDDED, settings);
+  const ready = daemon.log.find(({ message }) => message === 'ready');
+  assert.equal(ready?.nats, `127.0.0.1:${port}`);
+  const url = (await readFile(String(ready?.natsCredentialsFile), 'utf8')).trim();
+  assert.equal(new URL(url).host, `127.0.0.1:${port}`);
+  assert.ok(!JSON.stringify(daemon.log).includes(new URL(url).password), 'the log tells no password');
+
+  const told = await runVigie(['nats'], EMBEDDED, { settings });
+  assert.deepEqual(told, { code: 0, stdout: `${url}\n`, stderr: '' });
+  const advert = { property: numberedUuid('property', 1), advert: numberedUuid('advert', 1) };
+  const input = JSON.stringify(upsert({ ...advert, crawledAt: '2026-03-10T08:00:00Z', price: 1 }));
+  const published = await runVigie(['publish'], EMBEDDED, { settings, input });
+  assert.deepEqual(published, { code: 0, stdout: '1 published, 0 already there, 0 refused\n', stderr: '' });
+
+  assert.equal(await daemon.end('SIGTERM'), 0);
+  const gone = await runVigie(['nats'], EMBEDDED, { settings });
+  assert.equal(gone.code, 1);
+  assert.match(gone.stderr, /^vigie: no daemon runs here/);
+});
+
+test('a user without an entry in the list of users is told before anything starts, and runs what was made before', async (t) => {
+  if (!isRoot) return t.skip('only root can become another user');
+  // A copy that any user can reach, where this clone is out of reach.
+  await findPostgresBinaries(cacheDir, { name: 'unknown', userId: UNKNOWN_USER, groupId: UNKNOWN_USER });
+  const dataDir = await emptyDirectory(t);
+  await chown(dataDir, UNKNOWN_USER, UNKNOWN_USER);
+  await assert.rejects(startAs(UNKNOWN_USER, dataDir), ({ stderr }: { stderr: string }) => {
+    assert.match(stderr, new RegExp(`the user id ${UNKNOWN_USER} has no entry in the machine's list of users`));
+    assert.match(stderr, /useradd --uid 54321 NAME.*DATABASE_URL/);
+    return true;
+  });
+  assert.deepEqual(await readdir(dataDir), ['lock']);
+
+  await copyTestCluster(dataDir);
+  await run('chown', ['--recursive', `${UNKNOWN_USER}:${UNKNOWN_USER}`, dataDir]);
+  assert.match(await startAs(UNKNOWN_USER, dataDir), /^started$/m);
+  assert.equal((await stat(join(dataDir, 'nats/store'))).uid, UNKNOWN_USER);
+});
+
+test('many daemons that start at once make each system user once, and where none can be made it is nobody', async (t) => {
+  const isPossible = isRoot && (await run('unshare', ['--mount', 'true']).then(Boolean, () => false));
+  if (!isPossible) return t.skip('only root can hide the list of users of the machine from a process');
+  const script = `
+    const { serverUser } = await import('${SOURCE}server-user.ts');
+    const warnings = [];
+    const user = await serverUser('vigie-nats', (warning) => warnings.push(warning));
+    process.stdout.write(JSON.stringify({ user, warnings }) + '\\n');`;
+  const start = `node --import tsx --input-type=module --eval "$0"`;
+  // A list of users of its own, without those of other tests.
+  const etc = await emptyDirectory(t);
+  const isolated = (commands: string) =>
+    run('unshare', [
+      ...['--mount', '--propagation', 'private', 'sh', '-ec'],
+      `cp -a /etc/. "$1"; mount --bind "$1" /etc; userdel vigie-nats 2>/dev/null || true; ${commands}`,
+      ...[script, etc],
+    ]);
+  const { stdout } = await isolated(`${start} & ${start} & ${start} & wait`);
+  const made = stdout.trim().split('\n');
+  assert.equal(made.length, 3);
+  assert.equal(new Set(made).size, 1, stdout);
+  assert.match(
+    made[0] ?? '',
+    /^\{"user":\{"name":"vigie-nats","userId":[1-9]\d{2,},"groupId":\d+\},"warnings":\[\]\}$/,
+  );
+
+  const { stdout: fallback } = await isolated(`mount -o remount,ro,bind /etc; ${start}`);
+  const { user, warnings } = JSON.parse(fallback) as { user: { name: string }; warnings: readonly string[] };
+  assert.equal(user.name, 'nobody');
+  assert.match(
+    warnings.join(),
+    /^there is no system user vigie-nats.*read-only.*useradd --system --user-group vigie-nats$/,
+  );
+});
+
+/** Starts both servers and stops them. */
+async function startAs(user: number, dataDir: string): Promise<string> {
+  const script = `
+    const { openServers } = await import('${SOURCE}servers.ts');
+    const settings = { databaseUrl: null, natsUrl: null, natsPort: 0, cacheDir: process.argv[3] };
+    const servers = await openServers(
+      { ...settings, dataDir: process.argv[1], natsServerBin: process.argv[2] || null },
+      { onLog: () => undefined, onWarning: () => undefined },
+    );
+    process.stdout.write('started\\n');
+    await servers.stop();`;
+  const node = [process.execPath, '--import=tsx', '--input-type=module', `--eval=${script}`];
+  const { stdout } = await run(
+    'setpriv',
+    [`--reuid=${user}`, `--regid=${user}`, '--clear-groups', '--', ...node, dataDir, serverBin, cacheDir],
+    { env: { PATH: '/usr/local/bin:/usr/bin:/bin' } },
+  );
+  return stdout;
+}
+
+function absent(): TestServer {
+  return {
+    url: '',
+    pid: null,
+    kill: async () => undefined,
+    stop: async () => undefined,
+    restart: async () => undefined,
+  };
+}

@@ -1,0 +1,83 @@
+/** A start that cannot succeed says which server or port is at fault, where, and what to do, before it opens anything. */
+
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { type TestContext, test } from 'node:test';
+import { connectBroker } from '../../src/broker/connection.ts';
+import { migrate } from '../../src/store/database.ts';
+import { runVigie, type Settings } from '../support/daemon.ts';
+import { startTestNats, startTestPostgres, type TestServer } from '../support/servers.ts';
+
+/** Nothing listens there, and no user may. */
+const DEAD = {
+  postgres: dead('postgres://user:secret@127.0.0.1:1/base'),
+  nats: dead('nats://user:secret@127.0.0.1:1'),
+};
+
+test('ports that cannot be had are all named with their settings, before a server is asked for', async (t) => {
+  const api = await takenPort(t);
+  const settings = { VIGIE_API_PORT: String(api), VIGIE_OPERATIONS_HOST: '192.0.2.1', VIGIE_ADMIN_PORT: String(api) };
+  const { code, stderr } = await serve(settings);
+  assert.equal(code, 1);
+  const [operations, ...taken] = stderr.split('\n');
+  assert.match(
+    operations ?? '',
+    /^vigie: cannot listen on 192\.0\.2\.1:0 \(.*\)\. Correct VIGIE_OPERATIONS_HOST and VIGIE_OPERATIONS_PORT\.$/,
+  );
+  const words = `another program listens on 127.0.0.1:${api}. Stop it, or set VIGIE_…_PORT to a port that is free (0 takes any).`;
+  assert.deepEqual(taken, [words.replace('…', 'API'), words.replace('…', 'ADMIN'), '']);
+});
+
+test('a server that cannot be reached is named with its address and what to do, and a role needs its own port alone', async (t) => {
+  const { code, stderr } = await serve({ VIGIE_API_PORT: String(await takenPort(t)), VIGIE_ROLES: 'deliver' });
+  assert.equal(code, 1);
+  assert.equal(
+    stderr,
+    'vigie: PostgreSQL at 127.0.0.1:1/base cannot be used (connect ECONNREFUSED 127.0.0.1:1). Start it there, or ' +
+      'correct DATABASE_URL.\n',
+  );
+  await assert.rejects(connect(DEAD.nats.url), {
+    message: 'NATS at 127.0.0.1:1 cannot be used (connection refused). Start it there, or correct NATS_URL.',
+  });
+});
+
+test('a server that refuses is named with what to correct, and no password is told', async (t) => {
+  const [postgres, nats] = await Promise.all([startTestPostgres(t), startTestNats(t)]);
+  const { host } = new URL(postgres.url);
+  for (const [change, words] of [
+    [{ password: 'secret' }, /authentication failed.*\. Correct user and password in DATABASE_URL\.$/],
+    [{ pathname: '/missing' }, /database "missing" does not exist\)\. Create the database, or correct DATABASE_URL\.$/],
+  ] as const) {
+    const { href: url } = Object.assign(new URL(postgres.url), change as Partial<URL>);
+    await assert.rejects(migrate(url), ({ message }: Error) => {
+      assert.match(message, words);
+      assert.ok(message.startsWith(`PostgreSQL at ${host}/`), message);
+      assert.ok(!message.includes(new URL(url).password), message);
+      return true;
+    });
+  }
+  const refused = Object.assign(new URL(nats.url), { password: 'secret' });
+  await assert.rejects(connect(refused.href), {
+    message: `NATS at ${refused.host} cannot be used (it refuses user and password). Correct them in NATS_URL.`,
+  });
+});
+
+function connect(url: string): Promise<unknown> {
+  return connectBroker({ url, name: 'test', onStatus: () => undefined });
+}
+
+function serve(settings: Settings = {}) {
+  return runVigie(['serve'], DEAD, { settings });
+}
+
+async function takenPort(t: TestContext): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.after(() => server.close());
+  return (server.address() as { port: number }).port;
+}
+
+function dead(url: string): TestServer {
+  return { url, pid: null, kill: async () => undefined, stop: async () => undefined, restart: async () => undefined };
+}
