@@ -11,6 +11,10 @@ import { restClient } from '../support/rest-client.ts';
 import { startTestServers } from '../support/servers.ts';
 import { until } from '../support/until.ts';
 
+interface Matches {
+  readonly 'hydra:member': readonly { readonly property: string }[];
+}
+
 async function openScene(t: TestContext) {
   const servers = await startTestServers(t);
   const directory = await mkdtemp(join(tmpdir(), 'vigie-places-'));
@@ -68,8 +72,7 @@ test('imported centres take effect at once in every instance', async (t) => {
   }
   await crawler.publish(at(2, around));
   const matches = await until(
-    async () =>
-      (await client.request<{ 'hydra:member': { property: string }[] }>('GET', `/searches/${id}/matches`)).body,
+    async () => (await client.request<Matches>('GET', `/searches/${id}/matches`)).body,
     ({ 'hydra:member': members }) => members.length > 0,
   );
   assert.deepEqual(
@@ -79,24 +82,27 @@ test('imported centres take effect at once in every instance', async (t) => {
 });
 
 test('a zip code finds what states it, and of what states a commune only where that has no other', async (t) => {
-  const { crawler, client } = await openScene(t);
-  const matchedBy = async (zipcode: string) => {
+  const { daemon, crawler, client, inseeOf } = await openScene(t);
+  async function searchFor(zipcode: string) {
     const { id } = await client.createSearch({ title: zipcode, includedZipcodes: [zipcode] });
     return async () => {
-      const { body } = await client.request<{ 'hydra:member': { property: string }[] }>(
-        'GET',
-        `/searches/${id}/matches`,
-      );
-      return body['hydra:member'].map(({ property }) => property.slice(-1)).sort();
+      const { body } = await client.request<Matches>('GET', `/searches/${id}/matches`);
+      return body['hydra:member'].map(({ property }) => property.slice(-1));
     };
-  };
-  const toulon = await matchedBy('83100');
-  const garde = await matchedBy('83130');
+  }
+  const ofToulon = await searchFor('83100');
+  const ofLaGarde = await searchFor('83130');
   await crawler.publish(
     at(1, { city: { insee: '83137' } }),
     at(2, { city: { insee: '83137', zipcode: '83100' } }),
     at(3, { city: { insee: '83062' } }),
   );
-  assert.deepEqual(await until(garde, (found) => found.length > 0), ['4']);
-  assert.deepEqual(await toulon(), ['2']);
+  for (const number of [1, 2, 3]) {
+    await until(
+      () => inseeOf(daemon, numberedUuid('property', number)),
+      (insee) => insee !== null,
+    );
+  }
+  assert.deepEqual(await ofToulon(), ['2']);
+  assert.deepEqual(await ofLaGarde(), ['3']);
 });
