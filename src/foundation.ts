@@ -1,5 +1,6 @@
 /** Opens what every role stands on: the servers, the connections to them, and this instance among the others. */
 
+import { onCoordinates } from './broker/announcements.ts';
 import { connectBroker } from './broker/connection.ts';
 import { untilElected } from './broker/topology.ts';
 import type { Config } from './config.ts';
@@ -10,11 +11,11 @@ import { createMetrics } from './metrics.ts';
 import { createObservers } from './observers.ts';
 import type { Parts } from './parts.ts';
 import { createActivityFeed } from './pipeline/activity.ts';
+import { keepCoordinates } from './pipeline/coordinates.ts';
 import { createDocumentCache } from './pipeline/document-cache.ts';
 import { startPresence } from './pipeline/presence.ts';
 import { loadReference } from './reference/communes.ts';
 import type { Shutdown } from './shutdown.ts';
-import { readCommuneCoordinates } from './store/commune-coordinates.ts';
 import { migrate, openDatabase } from './store/database.ts';
 import { checkSessions } from './store/session-check.ts';
 import { createTroubles } from './troubles.ts';
@@ -79,13 +80,16 @@ async function openParts(
   const clock = () => new Date();
   const presence = await startPresence({ broker, database, roles: config.roles, version: VERSION, clock, onTrouble });
   closing('presence', () => presence.stop());
-  const coordinates = await readCommuneCoordinates(database);
+  const reference = await loadReference({ nearest: createCommuneLocator });
+  const coordinates = await keepCoordinates(database, reference.relocate, onTrouble);
+  closing('commune centres', () => coordinates.stop());
+  onCoordinates(broker, coordinates.look);
   const feed = createActivityFeed({ broker, database, instanceId: presence.id });
   return {
     ...{ config, log, metrics, database, pipelineDatabase, broker, feed, presence, onTrouble },
     ...{ ending, draining, closing, announced: announcement(ending, config.drainAnnounceMs) },
     documents: createDocumentCache(pipelineDatabase),
-    reference: await loadReference({ nearest: createCommuneLocator, coordinates }),
+    reference,
     observers: createObservers(metrics, log, feed),
     onFailure(failure) {
       metrics.failures.inc({ actor: failure.actor });

@@ -99,7 +99,7 @@ async function keysCommand([action = '', ...args]: readonly string[]): Promise<v
 }
 
 async function importCommand([what = '', ...args]: readonly string[]): Promise<void> {
-  const { withDatabase } = await import('./cli/connect.ts');
+  const { tellOfCoordinates, withDatabase } = await import('./cli/connect.ts');
   const { importCoordinateFile, importPointFile } = await import('./cli/import.ts');
   const { values, positionals } = parse(args, { source: { type: 'string' }, format: { type: 'string' } }, 1);
   const [path] = positionals;
@@ -110,7 +110,9 @@ async function importCommand([what = '', ...args]: readonly string[]): Promise<v
   }
   if (what === 'coordinates') {
     if (source !== undefined || format !== undefined) throw new UsageError('import coordinates takes a FILE alone');
-    return withDatabase(readConfig(), (database) => importCoordinateFile(database, path));
+    const config = readConfig();
+    const announce = () => tellOfCoordinates(config);
+    return withDatabase(config, (database) => importCoordinateFile(database, path, announce));
   }
   throw new UsageError('import takes points-of-interest or coordinates');
 }

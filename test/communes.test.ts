@@ -104,7 +104,7 @@ describe('communes of France', () => {
     assert.ok(located.length > 8500, String(located.length));
     assert.deepEqual(reference.city('69123')?.location, { lat: 45.74846, lon: 4.84671 });
     assert.deepEqual(reference.city('75056')?.location, { lat: 48.85341, lon: 2.3488 });
-    assert.equal(reference.city('75115')?.location, null);
+    assert.equal(reference.city('01002')?.location, null);
   });
 
   it('lets imported coordinates go before those of the package', async () => {
@@ -113,6 +113,30 @@ describe('communes of France', () => {
     assert.deepEqual(imported.city('75115')?.location, centre);
     const place = imported.resolvePlace({ ...NOWHERE, lat: 48.8401, lon: 2.2902 });
     assert.equal(place?.city.insee, '75115');
+  });
+
+  it('finds every arrondissement by its own centre, and by its second half', () => {
+    const arrondissements = [...reference.cities()].filter(({ cityParentId }) => cityParentId !== null);
+    assert.equal(arrondissements.length, 45);
+    for (const { insee, location } of arrondissements) {
+      assert.ok(location, insee);
+      assert.equal(reference.resolvePlace({ ...NOWHERE, ...location })?.city.insee, insee);
+    }
+    const inThePark = { ...NOWHERE, lat: 48.833, lon: 2.42 };
+    assert.equal(reference.resolvePlace(inThePark)?.city.insee, '75112');
+  });
+
+  it('takes coordinates that are imported later at once, and lets them go again', async () => {
+    const relocated = await loadReference({ nearest: createCommuneLocator });
+    const { resolvePlace } = relocated;
+    const around = { ...NOWHERE, lat: 46.157, lon: 4.926 };
+    const before = resolvePlace(around)?.city.insee;
+    assert.notEqual(before, '01001');
+    relocated.relocate(new Map([['01001', { lat: 46.15, lon: 4.93 }]]));
+    assert.equal(resolvePlace(around)?.city.insee, '01001');
+    assert.deepEqual(relocated.city('01001')?.location, { lat: 46.15, lon: 4.93 });
+    relocated.relocate(new Map());
+    assert.equal(resolvePlace(around)?.city.insee, before);
   });
 
   describe('the place an advert states', () => {
@@ -153,9 +177,13 @@ describe('communes of France', () => {
       assert.deepEqual(stated?.inseeCodes, ['75115', '75056']);
       assert.deepEqual(stated?.zipcodes, ['75015']);
       const unstated = reference.resolvePlace({ ...NOWHERE, insee: '83137' });
-      assert.deepEqual(unstated?.zipcodes, ['83000', '83100', '83200']);
+      assert.deepEqual(unstated?.zipcodes, []);
       const cedex = reference.resolvePlace({ ...NOWHERE, insee: '83137', zipcode: '83056' });
-      assert.deepEqual(cedex?.zipcodes, ['83000', '83100', '83200']);
+      assert.deepEqual(cedex?.zipcodes, []);
+      assert.deepEqual(reference.resolvePlace({ ...NOWHERE, insee: '75056' })?.zipcodes, []);
+      assert.deepEqual(reference.resolvePlace({ ...NOWHERE, insee: '75116' })?.zipcodes, []);
+      assert.deepEqual(reference.resolvePlace({ ...NOWHERE, insee: '75115' })?.zipcodes, ['75015']);
+      assert.deepEqual(reference.resolvePlace({ ...NOWHERE, insee: '83062' })?.zipcodes, ['83130']);
     });
   });
 

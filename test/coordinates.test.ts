@@ -70,6 +70,26 @@ describe('real files of commune centres', unlessReal, () => {
   });
 });
 
+describe('a fresh installation', unlessReal, () => {
+  it('finds the arrondissements by the centres that real files give them', async () => {
+    const fresh = await loadReference({ nearest: createCommuneLocator });
+    const isArrondissement = (insee: string) => (fresh.city(insee)?.cityParentId ?? null) !== null;
+    for (const [file, count] of [
+      ['communes_fr_cog2024.csv.gz', 45],
+      ['laposte_hexasmal_2022.csv.gz', 45],
+    ] as const) {
+      const { imported } = await importFile(join(REAL, file));
+      const centres = [...imported].filter(([insee]) => isArrondissement(insee));
+      const missed = centres.filter(([insee, centre]) => {
+        const place = fresh.resolvePlace({ insee: null, zipcode: null, name: null, ...centre });
+        return place?.city.insee !== insee;
+      });
+      assert.deepEqual(missed, []);
+      assert.equal(centres.length, count);
+    }
+  });
+});
+
 describe('layouts of commune centres', () => {
   it('La Poste, old and new: the row of the whole commune goes before those of its parts', async () => {
     const old = await importText(

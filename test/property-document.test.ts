@@ -149,7 +149,7 @@ test('a property has expired when its last advert has, at the latest expiry', ()
   ]);
 });
 
-test('the last crawl is the newest one that saw an advert live', () => {
+test('the last crawl is the newest one of a live advert, and of all once none is live', () => {
   const lastCrawl = (...messages: IntakeMessage[]) => {
     const { lastCrawledAt, lastCrawledAdvert } = documentOf(heldAfter(...messages));
     return [lastCrawledAt, lastCrawledAdvert];
@@ -159,6 +159,9 @@ test('the last crawl is the newest one that saw an advert live', () => {
   assert.deepEqual(lastCrawl(...both, upsertAt(9)), [minute(9), ADVERT]);
   assert.deepEqual(lastCrawl(upsertAt(0), expireAt(9)), [minute(0), ADVERT]);
   assert.deepEqual(lastCrawl(upsertAt(0), upsertAt(3), expireAt(9), expireAt(12)), [minute(3), ADVERT]);
+  const oneLeft = [...both, expireAt(9, { advertUuid: OTHER_ADVERT })];
+  assert.deepEqual(lastCrawl(...oneLeft), [minute(0), ADVERT]);
+  assert.deepEqual(lastCrawl(...oneLeft, expireAt(10)), [minute(5), OTHER_ADVERT]);
 });
 
 test('an advert without dates of its own bears those of its first crawl and its last change', () => {
@@ -179,6 +182,21 @@ test('an advert without dates of its own bears those of its first crawl and its 
   const [own] = advertsOf(documentOf(heldAfter(stated)));
   assert.deepEqual([own?.createdAt, own?.updatedAt], [minute(-9), minute(-8)]);
   assert.equal(documentOf(heldAfter(stated)).createdAt, minute(-7));
+});
+
+test('the creation of a property is the earliest known and never moves forward', () => {
+  const creations = changesOf([
+    upsertAt(0, { advert: { createdAt: minute(-5) } }),
+    upsertAt(1, { advert: { createdAt: minute(-2) } }),
+    upsertAt(2, { advert: { createdAt: minute(-1) }, property: { createdAt: null } }),
+    upsertAt(3, { advertUuid: OTHER_ADVERT, advert: { createdAt: minute(2) } }),
+    expireAt(4),
+    upsertAt(5, { advertUuid: OTHER_ADVERT, property: { createdAt: minute(-60) } }),
+    upsertAt(6, { advertUuid: OTHER_ADVERT, property: { createdAt: minute(5) } }),
+  ]).map(({ held }) => documentOf(held as HeldProperty).createdAt);
+  assert.deepEqual(creations, [...Array(5).fill(minute(-5)), minute(-60), minute(-60)]);
+  const late = changesOf([upsertAt(0), upsertAt(1, { property: { createdAt: minute(1) } })]);
+  assert.equal(documentOf(late.at(-1)?.held as HeldProperty).createdAt, minute(0));
 });
 
 test('events are listed with their advert, the variation as a number', () => {

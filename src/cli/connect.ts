@@ -3,17 +3,36 @@
  * directory, else (for PostgreSQL alone) by starting the embedded server for as long as the command takes.
  */
 
+import { announceCoordinates } from '../broker/announcements.ts';
+import { connectBroker } from '../broker/connection.ts';
 import type { Config } from '../config.ts';
 import { dataDirectoryPath } from '../embedded/data-directory.ts';
 import { openPostgres, readRunning } from '../embedded/servers.ts';
 import { type Database, migrate, openDatabase } from '../store/database.ts';
-import { CommandError } from './terminal.ts';
+import { CommandError, print } from './terminal.ts';
 
 /** Throws `CommandError` when no NATS is configured and no daemon runs. */
 export async function natsUrlOf(config: Config): Promise<string> {
-  const url = config.natsUrl ?? (await readRunning(dataDirectoryPath(config.dataDir)))?.natsUrl;
+  const url = await knownNatsUrl(config);
   if (url !== undefined) return url;
   throw new CommandError('no daemon runs here: start one with `npm start`, or set NATS_URL to the NATS of another');
+}
+
+/** Tells the daemons that commune centres were imported. Where NATS is not to be reached, they find out by themselves. */
+export async function tellOfCoordinates(config: Config): Promise<void> {
+  const url = await knownNatsUrl(config);
+  if (url === undefined) return;
+  try {
+    const broker = await connectBroker({ url, name: 'vigie import', onStatus: () => undefined });
+    await announceCoordinates(broker);
+    await broker.close();
+  } catch (error) {
+    print(`NATS is not to be reached (${(error as Error).message}): daemons take them within seconds`);
+  }
+}
+
+async function knownNatsUrl(config: Config): Promise<string | undefined> {
+  return config.natsUrl ?? (await readRunning(dataDirectoryPath(config.dataDir)))?.natsUrl;
 }
 
 /** Runs `work` on the migrated database and closes what it opened. */

@@ -1,6 +1,6 @@
 /**
  * `vigie import coordinates FILE`: commune centres from La Poste's or geo.api.gouv.fr's file, all or nothing. They go
- * before those of the reference packages from the next start of the service on.
+ * before those of the reference packages at once, in every daemon that runs.
  */
 
 import { type CoordinateRow, readCoordinateRows } from './import/coordinate-rows.ts';

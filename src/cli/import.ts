@@ -36,15 +36,20 @@ export async function importPointFile(database: Database, path: string, options:
   for (const [reason, count] of Object.entries(result.skipped)) print(`  left out, ${reason}: ${count}`);
 }
 
-/** Throws `ImportFileError`; nothing is imported then. */
-export async function importCoordinateFile(database: Database, path: string): Promise<void> {
+/** `announce`: tells the daemons, once the centres are stored. Throws `ImportFileError`; nothing is imported then. */
+export async function importCoordinateFile(
+  database: Database,
+  path: string,
+  announce: () => Promise<void>,
+): Promise<void> {
   const reference = await loadReference();
   const result = await importCoordinates(path, {
     isCommune: (insee) => reference.city(insee)?.insee === insee,
     replaceCoordinates: (coordinates) => replaceCommuneCoordinates(database, coordinates),
     onProgress: showProgress(),
   });
-  print(`${result.imported} communes from ${result.read} rows; a running daemon takes them at its next start`);
+  await announce();
+  print(`${result.imported} communes from ${result.read} rows`);
   for (const [reason, count] of Object.entries(result.skipped)) print(`  left out, ${reason}: ${count}`);
 }
 

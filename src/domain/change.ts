@@ -8,7 +8,15 @@ import type { AdvertContent, AdvertEvent, FieldChange } from './advert.ts';
 import type { EventKind } from './codes.ts';
 import type { IntakeMessage, UpsertMessage } from './intake-message.ts';
 import { percentVariation } from './percent-variation.ts';
-import { type Crawls, EVENTS_KEPT, type HeldAdvert, isLive, type PropertyState, speakingAdvert } from './property.ts';
+import {
+  type Crawls,
+  creationOf,
+  EVENTS_KEPT,
+  type HeldAdvert,
+  isLive,
+  type PropertyState,
+  speakingAdvert,
+} from './property.ts';
 
 export interface HeldProperty {
   readonly state: PropertyState;
@@ -83,6 +91,7 @@ function update(held: HeldProperty, advert: HeldAdvert, message: UpsertMessage):
     ...advert,
     content: message.advert,
     property: message.property,
+    createdBefore: creationOf(advert),
     expiredAt: null,
     lastLiveCrawledAt: null,
   });

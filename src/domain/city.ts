@@ -39,7 +39,7 @@ export interface ResolvedPlace {
   readonly city: City;
   /** INSEE codes that a search may name to include this place: its own and, for an arrondissement, its commune's. */
   readonly inseeCodes: readonly string[];
-  /** The zip code the advert stated, else every zip code of the commune. */
+  /** The zip code the advert stated, else that of the commune where it has just one, else none. */
   readonly zipcodes: readonly string[];
 }
 

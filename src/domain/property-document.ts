@@ -8,9 +8,9 @@ import type { City, ResolvedPlace, ResolvePlace } from './city.ts';
 import { isPriceCoherent, type Market, marketOf, type PricedProperty } from './price-coherence.ts';
 import {
   type Crawls,
+  creationOf,
   type HeldAdvert,
   isLive,
-  lastCrawledAdvert,
   lastLiveCrawl,
   type PropertyState,
   type StatedProperty,
@@ -37,7 +37,7 @@ export function propertyDocument(
   options: DocumentOptions,
 ): PropertyDocument {
   const values = propertyValues(state, crawls);
-  const last = lastCrawledAdvert(state.adverts, crawls);
+  const last = speakingAdvert(state, crawls);
   const expiries = state.adverts.flatMap((advert) => advert.expiredAt ?? []);
   const isExpired = expiries.length === state.adverts.length;
   return {
@@ -62,7 +62,7 @@ export function propertyDocument(
     furnished: values.furnished,
     expired: isExpired,
     expiredAt: isExpired ? latest(expiries) : null,
-    createdAt: values.createdAt ?? earliest(state.adverts.map((advert) => advert.firstCrawledAt)),
+    createdAt: earliest(state.adverts.map(creationOf)),
     updatedAt: latest(state.adverts.map((advert) => advert.changedAt)),
     lastCrawledAt: lastLiveCrawl(last, crawls),
     lastCrawledAdvert: last.uuid,
@@ -144,7 +144,6 @@ function propertyValues(state: PropertyState, crawls: Crawls): PropertyValues {
     floor: property.floor ?? content.floor,
     elevator: property.elevator ?? content.elevator,
     furnished: property.furnished ?? content.furnished,
-    createdAt: property.createdAt ?? content.createdAt,
     pictures: property.pictures ?? content.pictures,
   };
 }

@@ -50,6 +50,8 @@ export interface HeldAdvert {
   readonly content: AdvertContent;
   /** The `property` object of the message that stated `content`. */
   readonly property: StatedProperty;
+  /** The earliest creation that was known before the last update, see `creationOf`; absent before the first. */
+  readonly createdBefore?: string;
   /** First crawl and last change, by the crawler's clock. */
   readonly firstCrawledAt: string;
   readonly changedAt: string;
@@ -76,13 +78,22 @@ export function isLive(advert: HeldAdvert): boolean {
   return advert.expiredAt === null;
 }
 
+/**
+ * When the property was created, as far as this advert knows: the earliest that any of its messages has told, or its
+ * first crawl. Portals state a new date for an advert that is published again.
+ */
+export function creationOf({ property, content, createdBefore, firstCrawledAt }: HeldAdvert): string {
+  const told = [property.createdAt ?? content.createdAt, createdBefore];
+  return told.reduce<string>((best, instant) => (instant && instant < best ? instant : best), firstCrawledAt);
+}
+
 /** The last crawl that saw the advert live. Instants are kept as `Date.prototype.toISOString` writes them, so text order is time order. */
 export function lastLiveCrawl(advert: HeldAdvert, crawls: Crawls): string {
   return advert.lastLiveCrawledAt ?? crawls[advert.uuid] ?? advert.changedAt;
 }
 
 /** The advert crawled last; ties go to the one that appeared first. */
-export function lastCrawledAdvert(adverts: readonly HeldAdvert[], crawls: Crawls): HeldAdvert {
+function lastCrawledAdvert(adverts: readonly HeldAdvert[], crawls: Crawls): HeldAdvert {
   const [first, ...rest] = adverts;
   if (first === undefined) throw new Error('a property has at least one advert');
   return rest.reduce(

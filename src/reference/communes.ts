@@ -1,11 +1,12 @@
 /**
  * All communes of France in memory, by INSEE code, id, zip code and name, with the departments and regions round them.
- * Read from two npm packages at start-up (a quarter of a second) and never changed: imported coordinates come in as an
- * argument, and an import takes effect with a new `Reference`. `City` objects are built when first asked for and kept.
+ * Read from two npm packages at start-up (a quarter of a second). Only imported coordinates change it afterwards, at
+ * once and for everyone who holds it. `City` objects are built when first asked for and kept until then.
  */
 
 import type { City, CodedPlace, ResolvePlace } from '../domain/city.ts';
 import { foldText } from '../domain/text.ts';
+import { OUTLYING_PARTS } from './arrondissement-centres.ts';
 import { type Centre, readCentres } from './commune-centres.ts';
 import { type CommuneRecord, type Department, readCommuneRecords } from './commune-records.ts';
 import { cityIdOf, inseeOf } from './reference-ids.ts';
@@ -27,6 +28,8 @@ export interface Reference {
   readonly resolvePlace: ResolvePlace;
   /** Communes that meet every given filter, in order of folded name. An INSEE or zip code is compared exactly. */
   findCities(filter: CityFilter, page?: CityPage): FoundCities;
+  /** Makes these the imported commune centres, by INSEE code, and no others: they go before those of the package. */
+  relocate(coordinates: ReadonlyMap<string, Centre>): void;
 }
 
 interface CityFilter {
@@ -51,7 +54,7 @@ interface FoundCities {
 type NearestPoint = (lat: number, lon: number) => number | null;
 
 export interface ReferenceOptions {
-  /** Imported commune centres by INSEE code. They go before those of the package. */
+  /** Imported commune centres, see `relocate`. */
   readonly coordinates?: ReadonlyMap<string, Centre>;
   /** Builds the look-up of the nearest commune centre (matching/commune-locator.ts); without it none is near. */
   readonly nearest?: (points: readonly Centre[]) => NearestPoint;
@@ -62,12 +65,20 @@ const FRANCE: CodedPlace = { code: 'FR', id: 250, name: 'France' };
 /** Throws when a file of the reference packages cannot be read. */
 export async function loadReference(options: ReferenceOptions = {}): Promise<Reference> {
   const { communes, mergedInto, departments } = await readCommuneRecords();
-  const centres = await readCentres(communes);
-  for (const [insee, { lat, lon }] of options.coordinates ?? []) centres.set(insee, { lat, lon });
+  const ownCentres = await readCentres(communes);
   const table = indexCommunes(communes);
   const departmentsByCode = new Map(departments.map((department) => [department.code, department]));
   const departmentsById = new Map(departments.map((department) => [department.id, department]));
-  const cityOf = createCityBuilder(table, departmentsByCode, centres);
+  const locate = (imported: ReadonlyMap<string, Centre>): LocatedCommunes => {
+    const centres = new Map([...ownCentres, ...imported]);
+    const points = pointsOf(table, centres, imported);
+    return {
+      cityOf: createCityBuilder(table, departmentsByCode, centres),
+      nearestCommune: createNearestCommune(points, options.nearest),
+    };
+  };
+  let located = locate(options.coordinates ?? new Map());
+  const cityOf = (commune: CommuneRecord) => located.cityOf(commune);
   const communeOf = (insee: string) => table.byInsee.get(mergedInto.get(insee) ?? insee) ?? null;
   const orNull = (commune: CommuneRecord | null | undefined) => (commune ? cityOf(commune) : null);
   return {
@@ -86,11 +97,20 @@ export async function loadReference(options: ReferenceOptions = {}): Promise<Ref
     resolvePlace: createPlaceResolver({
       communeOf,
       communesOfZipcode: (zipcode) => table.byZipcode.get(zipcode) ?? [],
-      nearestCommune: createNearestCommune(table, centres, options.nearest),
+      nearestCommune: (lat, lon) => located.nearestCommune(lat, lon),
       cityOf,
     }),
     findCities: createCityFinder(table, cityOf),
+    relocate(coordinates) {
+      located = locate(coordinates);
+    },
   };
+}
+
+/** What coordinates have a say in. */
+interface LocatedCommunes {
+  readonly cityOf: (commune: CommuneRecord) => City;
+  readonly nearestCommune: (lat: number, lon: number) => CommuneRecord | null;
 }
 
 interface CommuneTable {
@@ -171,26 +191,33 @@ function createCityBuilder(
   };
 }
 
+interface CommunePoint extends Centre {
+  readonly commune: CommuneRecord;
+}
+
 /** Paris as a whole stands aside once all its arrondissements have a centre: the more precise place is meant. */
-function createNearestCommune(
+function pointsOf(
   table: CommuneTable,
   centres: ReadonlyMap<string, Centre>,
+  imported: ReadonlyMap<string, Centre>,
+): readonly CommunePoint[] {
+  return table.communes.flatMap((commune) => {
+    const { insee } = commune;
+    if (table.arrondissements.get(insee)?.every((part) => centres.has(part.insee))) return [];
+    const points = [centres.get(insee), imported.has(insee) ? undefined : OUTLYING_PARTS.get(insee)];
+    return points.flatMap((point) => (point === undefined ? [] : { ...point, commune }));
+  });
+}
+
+function createNearestCommune(
+  points: readonly CommunePoint[],
   nearest: ReferenceOptions['nearest'],
-): (lat: number, lon: number) => CommuneRecord | null {
+): LocatedCommunes['nearestCommune'] {
   if (nearest === undefined) return () => null;
-  const candidates: CommuneRecord[] = [];
-  const points: Centre[] = [];
-  for (const commune of table.communes) {
-    const centre = centres.get(commune.insee);
-    if (centre === undefined) continue;
-    if (table.arrondissements.get(commune.insee)?.every(({ insee }) => centres.has(insee))) continue;
-    candidates.push(commune);
-    points.push(centre);
-  }
   const indexOfNearest = nearest(points);
   return (lat, lon) => {
     const index = indexOfNearest(lat, lon);
-    return index === null ? null : (candidates[index] ?? null);
+    return index === null ? null : (points[index]?.commune ?? null);
   };
 }
 

@@ -54,10 +54,12 @@ function resolved(
   const isMerged = insee !== null && !inseeCodes.includes(insee) && parts.communeOf(insee) === commune;
   if (isMerged) inseeCodes.push(insee);
   const isKnownZipcode = zipcode !== null && parts.communesOfZipcode(zipcode).length > 0;
+  const zipcodes = isKnownZipcode ? [zipcode] : commune.zipcodes;
   return {
     city: parts.cityOf(commune),
     inseeCodes,
-    zipcodes: isKnownZipcode ? [zipcode] : commune.zipcodes,
+    // Of several, nobody knows which it is.
+    zipcodes: zipcodes.length === 1 ? zipcodes : [],
   };
 }
 

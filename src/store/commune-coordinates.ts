@@ -1,4 +1,4 @@
-/** Imported centres of communes, by INSEE code. Small (35,000 rows) and read once, when the reference is loaded. */
+/** Imported centres of communes, by INSEE code: 35,000 rows at most, all of one import. */
 
 import { type Database, type Queryable, transaction } from './database.ts';
 
@@ -7,12 +7,32 @@ export interface CommuneCentre {
   readonly lon: number;
 }
 
-/** A sequential scan: everything is wanted. */
-export async function readCommuneCoordinates(database: Queryable): Promise<ReadonlyMap<string, CommuneCentre>> {
-  const { rows } = await database.query<CommuneCentre & { readonly insee: string }>(
-    'select insee, lat, lon from commune_coordinates',
+/** Of an import; null before the first. */
+export type CoordinatesRevision = string | null;
+
+export interface CommuneCoordinates {
+  readonly revision: CoordinatesRevision;
+  readonly centres: ReadonlyMap<string, CommuneCentre>;
+}
+
+/** Another one than that of `readCommuneCoordinates` says that these have been replaced. */
+export async function coordinatesRevision(database: Queryable): Promise<CoordinatesRevision> {
+  // A sequential scan as far as the first row: all have the same revision.
+  const { rows } = await database.query<{ readonly revision: string }>(
+    'select revision::text from commune_coordinates limit 1',
   );
-  return new Map(rows.map(({ insee, lat, lon }) => [insee, { lat, lon }]));
+  return rows[0]?.revision ?? null;
+}
+
+/** A sequential scan: everything is wanted. */
+export async function readCommuneCoordinates(database: Queryable): Promise<CommuneCoordinates> {
+  const { rows } = await database.query<CommuneCentre & { readonly insee: string; readonly revision: string }>(
+    'select insee, lat, lon, revision::text from commune_coordinates',
+  );
+  return {
+    revision: rows[0]?.revision ?? null,
+    centres: new Map(rows.map(({ insee, lat, lon }) => [insee, { lat, lon }])),
+  };
 }
 
 /** Makes these the only imported centres, in one transaction. */

@@ -2,7 +2,11 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, describe, it } from 'node:test';
 import type { PointOfInterest } from '../../src/domain/point-of-interest.ts';
-import { readCommuneCoordinates, replaceCommuneCoordinates } from '../../src/store/commune-coordinates.ts';
+import {
+  coordinatesRevision,
+  readCommuneCoordinates,
+  replaceCommuneCoordinates,
+} from '../../src/store/commune-coordinates.ts';
 import { migrate, openDatabase } from '../../src/store/database.ts';
 import {
   listPointSources,
@@ -111,10 +115,17 @@ describe('points of interest by source', () => {
 });
 
 describe('imported commune centres', () => {
-  it('replace those imported before', async () => {
+  it('replace those imported before, and every import shows in the revision', async () => {
+    assert.deepEqual(await readCommuneCoordinates(database), { revision: null, centres: new Map() });
+    const revisions = new Set([await coordinatesRevision(database)]);
     await replaceCommuneCoordinates(database, new Map([['83137', { lat: 43.1, lon: 5.9 }]]));
+    revisions.add(await coordinatesRevision(database));
     await replaceCommuneCoordinates(database, new Map([['2A004', { lat: 41.9, lon: 8.7 }]]));
-    assert.deepEqual([...(await readCommuneCoordinates(database))], [['2A004', { lat: 41.9, lon: 8.7 }]]);
+    revisions.add(await coordinatesRevision(database));
+    const { revision, centres } = await readCommuneCoordinates(database);
+    assert.deepEqual([...centres], [['2A004', { lat: 41.9, lon: 8.7 }]]);
+    assert.equal(revision, await coordinatesRevision(database));
+    assert.equal(revisions.size, 3);
   });
 });
 
