@@ -16,7 +16,7 @@ import type { Uuid } from '../src/domain/ids.ts';
 import { SEARCH_DEFAULTS } from '../src/domain/search.ts';
 import { loadReference } from '../src/reference/communes.ts';
 import { createApiKey, createClient } from '../src/store/clients.ts';
-import { type Database, migrate, openDatabase, type Queryable } from '../src/store/database.ts';
+import { type Database, migrate, openDatabase } from '../src/store/database.ts';
 import { changedSince } from '../src/store/search-feed.ts';
 import { createSearch, listSearches } from '../src/store/searches.ts';
 import { startTestPostgres } from '../test/support/servers.ts';
@@ -161,7 +161,7 @@ async function plans(database: Database, clientId: Uuid): Promise<readonly strin
       sent.push({ text, values });
       return database.query(text, values);
     },
-  } as Queryable;
+  } as Database;
   const all = { title: null, notificationEnabled: null, titleOrder: null, offset: 0, limit: 30 } as const;
   const found: string[] = [];
   for (const [what, send] of [

@@ -4,6 +4,8 @@ import type Router from '@koa/router';
 import type { Context } from 'koa';
 import { parseUuid, type Uuid } from '../domain/ids.ts';
 import type { Search } from '../domain/search.ts';
+import type { SearchLimits } from '../domain/search-limits.ts';
+import { SearchLimitError } from '../store/search-totals.ts';
 import { createSearch, deleteSearch, listSearches, readSearch, updateSearch } from '../store/searches.ts';
 import { listSiteCategories } from '../store/site-categories.ts';
 import { principalOf } from './auth.ts';
@@ -12,7 +14,7 @@ import type { ApiDependencies } from './dependencies.ts';
 import { etagOf, isConditional, requireMeant } from './entity-tags.ts';
 import { collection, offsetOf } from './hydra.ts';
 import { jsonBody } from './json-body.ts';
-import { notFound } from './problem.ts';
+import { notFound, Problem } from './problem.ts';
 import { booleanParameter, choiceParameter, PAGING, readQuery, textParameter } from './query.ts';
 import { type Lookups, searchDocument, searchIri } from './search-document.ts';
 import { type InputRules, readNewSearch, readSearchChange } from './search-input.ts';
@@ -42,7 +44,8 @@ export function searchRoutes(router: Router, dependencies: ApiDependencies): voi
 
   router.post('/searches', acceptable, jsonBody, async (ctx) => {
     const members = await readNewSearch(ctx.request.body, inputRules(ctx, dependencies));
-    const search = await createSearch(database, principalOf(ctx).clientId, members);
+    const limits = limitsOf(ctx, dependencies);
+    const search = await createSearch(database, principalOf(ctx).clientId, members, limits).catch(refuseBeyond);
     await searchChanged();
     ctx.set('Location', searchIri(search.id));
     await answerSearch(ctx, search, dependencies, 201);
@@ -66,7 +69,8 @@ export function searchRoutes(router: Router, dependencies: ApiDependencies): voi
         return merge(present.members);
       },
       silences: changes.notificationEnabled === false,
-    });
+      limits: limitsOf(ctx, dependencies),
+    }).catch(refuseBeyond);
     if (search === null) throw notFound('this search');
     await searchChanged();
     await answerSearch(ctx, search, dependencies);
@@ -82,6 +86,24 @@ export function searchRoutes(router: Router, dependencies: ApiDependencies): voi
     await searchChanged();
     ctx.status = 204;
   });
+}
+
+function limitsOf(ctx: Context, { settings: { searchLimits } }: ApiDependencies): SearchLimits {
+  const { searchesMax, polygonCornersMax, excludedWordsMax } = principalOf(ctx);
+  return {
+    searches: searchesMax ?? searchLimits.searches,
+    polygonCorners: polygonCornersMax ?? searchLimits.polygonCorners,
+    excludedWords: excludedWordsMax ?? searchLimits.excludedWords,
+  };
+}
+
+const LIMIT_WORDS = { searches: 'searches', polygonCorners: 'corners of polygons', excludedWords: 'excluded words' };
+
+function refuseBeyond(error: unknown): never {
+  if (!(error instanceof SearchLimitError)) throw error;
+  const { limit, maximum, used } = error;
+  const detail = `you may have ${maximum} ${LIMIT_WORDS[limit]} in all, and have ${used}`;
+  throw new Problem(403, detail, { type: '/docs.jsonld#LimitReached', members: { limit, maximum, used } });
 }
 
 /**

@@ -9,8 +9,10 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import type { Uuid } from '../domain/ids.ts';
 import { SEARCH_DEFAULTS, type Search, type SearchMembers } from '../domain/search.ts';
+import { type SearchLimits, weightOf } from '../domain/search-limits.ts';
 import { foldText } from '../domain/text.ts';
 import { type Database, type Queryable, transaction } from './database.ts';
+import { requireRoom, UNLOCKED_MARGIN } from './search-totals.ts';
 
 interface SearchRow extends Omit<Search, 'members'> {
   readonly members: StoredMembers;
@@ -39,15 +41,45 @@ function storedOfMembers(members: SearchMembers): StoredMembers {
   return { ...Object.fromEntries(differing), title: members.title };
 }
 
-export async function createSearch(database: Queryable, clientId: Uuid, members: SearchMembers): Promise<Search> {
+export const NO_LIMITS: SearchLimits = {
+  searches: Number.MAX_SAFE_INTEGER,
+  polygonCorners: Number.MAX_SAFE_INTEGER,
+  excludedWords: Number.MAX_SAFE_INTEGER,
+};
+
+/** Throws `SearchLimitError`. */
+export async function createSearch(
+  database: Database,
+  clientId: Uuid,
+  members: SearchMembers,
+  limits: SearchLimits = NO_LIMITS,
+): Promise<Search> {
   const token = `whsec_${randomBytes(32).toString('base64')}`;
+  const values = [randomUUID(), clientId, token, ...columnsOf(members)];
+  const weight = weightOf(members);
+  const isLight = weight.polygonCorners + weight.excludedWords === 0;
+  const created = isLight ? await insertSearch(database, values, limits.searches - UNLOCKED_MARGIN) : null;
+  if (created !== null) return created;
+  return transaction(database, async (connection) => {
+    await requireRoom(connection, clientId, { searches: 1, ...weight }, limits);
+    return (await insertSearch(connection, values, NO_LIMITS.searches)) as Search;
+  });
+}
+
+/** Null when the client has `searchesMax` or more. The totals are served by their primary key. */
+async function insertSearch(
+  database: Queryable,
+  values: readonly unknown[],
+  searchesMax: number,
+): Promise<Search | null> {
   const { rows } = await database.query<SearchRow>(
     `insert into searches (id, client_id, token, title, title_folded, members, notification_enabled,
        endpoint_recipient, event_endpoint, subscribed_events, hide_property_contact)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) returning ${COLUMNS}`,
-    [randomUUID(), clientId, token, ...columnsOf(members)],
+     select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11
+     where (select coalesce(sum(searches), 0) from search_totals where client_id = $2) < $12 returning ${COLUMNS}`,
+    [...values, searchesMax],
   );
-  return searchOfRow(rows[0] as SearchRow);
+  return rows[0] === undefined ? null : searchOfRow(rows[0]);
 }
 
 /** Null when there is none, it was deleted, or it is another client's. Served by the unique index on id. */
@@ -64,32 +96,46 @@ export interface SearchUpdate {
   readonly merge: (present: Search) => SearchMembers;
   /** True when the result has notifications off: open deliveries are cancelled. */
   readonly silences: boolean;
+  /** A search that has more than them already may stay as large as it is. */
+  readonly limits?: SearchLimits;
 }
 
 /**
  * Merges under a row lock, so that two partial updates at once keep each other's members. Null when there is none.
- * Deliveries are locked before the search, as the courier does when it settles them: no deadlock.
+ * Throws `SearchLimitError`. Deliveries are locked before the search, as the courier does when it settles them: no deadlock.
  */
 export async function updateSearch(
   database: Database,
   clientId: Uuid,
   id: Uuid,
-  { merge, silences }: SearchUpdate,
+  { merge, silences, limits = NO_LIMITS }: SearchUpdate,
 ): Promise<Search | null> {
   return transaction(database, async (connection) => {
     if (silences) await cancelOpenDeliveries(connection, clientId, id);
     const present = await lockSearch(connection, clientId, id);
     if (present === null) return null;
+    const members = merge(present);
+    const added = weightAdded(present.members, members);
+    if (added.polygonCorners > 0 || added.excludedWords > 0) await requireRoom(connection, clientId, added, limits);
     // Served by the primary key. `revision` is this transaction's: see search-feed.ts.
     const { rows } = await connection.query<SearchRow>(
       `update searches set title = $2, title_folded = $3, members = $4, notification_enabled = $5,
          endpoint_recipient = $6, event_endpoint = $7, subscribed_events = $8, hide_property_contact = $9,
          updated_at = now(), revision = pg_current_xact_id()
        where number = $1 returning ${COLUMNS}`,
-      [present.number, ...columnsOf(merge(present))],
+      [present.number, ...columnsOf(members)],
     );
     return searchOfRow(rows[0] as SearchRow);
   });
+}
+
+function weightAdded(present: SearchMembers, next: SearchMembers): SearchLimits {
+  const [before, after] = [weightOf(present), weightOf(next)];
+  return {
+    searches: 0,
+    polygonCorners: after.polygonCorners - before.polygonCorners,
+    excludedWords: after.excludedWords - before.excludedWords,
+  };
 }
 
 /**
