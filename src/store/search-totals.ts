@@ -49,14 +49,22 @@ export async function requireRoom(
   }
 }
 
+const SUMS = `coalesce(sum(searches), 0)::integer as searches,
+  coalesce(sum(polygon_corners), 0)::integer as "polygonCorners",
+  coalesce(sum(excluded_words), 0)::integer as "excludedWords"`;
+
 /** Served by the primary key. */
 export async function readSearchTotals(database: Queryable, clientId: Uuid): Promise<SearchLimits> {
-  const { rows } = await database.query<SearchLimits>(
-    `select coalesce(sum(searches), 0)::integer as searches,
-       coalesce(sum(polygon_corners), 0)::integer as "polygonCorners",
-       coalesce(sum(excluded_words), 0)::integer as "excludedWords"
-     from search_totals where client_id = $1`,
-    [clientId],
-  );
+  const { rows } = await database.query<SearchLimits>(`select ${SUMS} from search_totals where client_id = $1`, [
+    clientId,
+  ]);
   return rows[0] as SearchLimits;
+}
+
+/** Of every client that ever had a search. A sequential scan: eight rows a client. */
+export async function readAllSearchTotals(database: Queryable): Promise<ReadonlyMap<Uuid, SearchLimits>> {
+  const { rows } = await database.query<SearchLimits & { clientId: Uuid }>(
+    `select client_id as "clientId", ${SUMS} from search_totals group by client_id`,
+  );
+  return new Map(rows.map(({ clientId, ...totals }) => [clientId, totals]));
 }
