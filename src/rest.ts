@@ -18,6 +18,8 @@ export async function openApi(parts: Parts, matcher: Matcher | null): Promise<st
   const keeper = await keepPoints(database, points, onTrouble);
   closing('points of interest', () => keeper.stop());
   const sender = openSender(parts);
+  // The first search among cities sorts them, which takes longer than any request may.
+  reference.findCities({}, { offset: 0, limit: 0 });
   const api = createHttpServer(
     createApi({
       database,

@@ -6,7 +6,14 @@ import { parseUuid, type Uuid } from '../domain/ids.ts';
 import type { Search } from '../domain/search.ts';
 import type { SearchLimits } from '../domain/search-limits.ts';
 import { SearchLimitError } from '../store/search-totals.ts';
-import { createSearch, deleteSearch, listSearches, readSearch, updateSearch } from '../store/searches.ts';
+import {
+  createSearch,
+  deleteSearch,
+  listSearches,
+  readSearch,
+  readSearchesOf,
+  updateSearch,
+} from '../store/searches.ts';
 import { listSiteCategories } from '../store/site-categories.ts';
 import { principalOf } from './auth.ts';
 import { acceptable, answer } from './content.ts';
@@ -14,6 +21,7 @@ import type { ApiDependencies } from './dependencies.ts';
 import { etagOf, isConditional, requireMeant } from './entity-tags.ts';
 import { collection, offsetOf } from './hydra.ts';
 import { jsonBody } from './json-body.ts';
+import { createLargeAnswers } from './large-answers.ts';
 import { notFound, Problem } from './problem.ts';
 import { booleanParameter, choiceParameter, PAGING, readQuery, textParameter } from './query.ts';
 import { type Lookups, searchDocument, searchIri } from './search-document.ts';
@@ -28,19 +36,7 @@ export const SEARCH_LIST_PARAMETERS = {
 
 export function searchRoutes(router: Router, dependencies: ApiDependencies): void {
   const { database, searchChanged } = dependencies;
-
-  router.get('/searches', acceptable, async (ctx) => {
-    const query = readQuery(ctx, SEARCH_LIST_PARAMETERS);
-    const { searches, total } = await listSearches(database, principalOf(ctx).clientId, {
-      title: query.title,
-      notificationEnabled: query.notificationEnabled,
-      titleOrder: query['order[title]'],
-      ...offsetOf(query),
-    });
-    const members = await searchDocuments(searches, dependencies);
-    const page = { context: 'Search', members, totalItems: total, paging: query };
-    answer(ctx, collection(ctx, { ...page, parameters: SEARCH_LIST_PARAMETERS }));
-  });
+  listRoute(router, dependencies);
 
   router.post('/searches', acceptable, jsonBody, async (ctx) => {
     const members = await readNewSearch(ctx.request.body, inputRules(ctx, dependencies));
@@ -86,6 +82,31 @@ export function searchRoutes(router: Router, dependencies: ApiDependencies): voi
     await searchChanged();
     ctx.status = 204;
   });
+}
+
+function listRoute(router: Router, dependencies: ApiDependencies): void {
+  const { database } = dependencies;
+  const answerPage = createLargeAnswers();
+  router.get('/searches', acceptable, async (ctx) => {
+    const query = readQuery(ctx, SEARCH_LIST_PARAMETERS);
+    const { clientId } = principalOf(ctx);
+    const { searches, numbers, total } = await listSearches(database, clientId, {
+      title: query.title,
+      notificationEnabled: query.notificationEnabled,
+      titleOrder: query['order[title]'],
+      ...offsetOf(query),
+    });
+    const members = await searchDocuments(searches ?? [], dependencies);
+    const page = { context: 'Search', members, totalItems: total, paging: query };
+    const envelope = collection(ctx, { ...page, parameters: SEARCH_LIST_PARAMETERS });
+    if (searches !== null) answer(ctx, envelope);
+    else answerPage(ctx, envelope, documentsOf(readSearchesOf(database, clientId, numbers), dependencies));
+  });
+}
+
+async function* documentsOf(searches: AsyncIterable<Search>, dependencies: ApiDependencies): AsyncGenerator<object> {
+  const lookups = await lookupsOf(dependencies);
+  for await (const search of searches) yield searchDocument(search, lookups);
 }
 
 function limitsOf(ctx: Context, { settings: { searchLimits } }: ApiDependencies): SearchLimits {

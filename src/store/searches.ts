@@ -7,7 +7,7 @@
 
 import { randomBytes, randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
-import type { Uuid } from '../domain/ids.ts';
+import type { SearchNumber, Uuid } from '../domain/ids.ts';
 import { SEARCH_DEFAULTS, type Search, type SearchMembers } from '../domain/search.ts';
 import { type SearchLimits, weightOf } from '../domain/search-limits.ts';
 import { foldText } from '../domain/text.ts';
@@ -21,8 +21,9 @@ interface SearchRow extends Omit<Search, 'members'> {
 /** What a row holds: the title and the members that differ from `SEARCH_DEFAULTS`. */
 export type StoredMembers = Partial<SearchMembers> & Pick<SearchMembers, 'title'>;
 
-const COLUMNS = `number, id, client_id as "clientId", members, token, created_at as "createdAt",
+const OTHER_COLUMNS = `number, id, client_id as "clientId", token, created_at as "createdAt",
   updated_at as "updatedAt", last_alert_at as "lastAlertAt"`;
+const COLUMNS = `${OTHER_COLUMNS}, members`;
 
 /**
  * Written name by name: spreading `stored` would give every set of names a shape of its own, and make reading the
@@ -199,12 +200,23 @@ export interface SearchListQuery {
   readonly limit: number;
 }
 
-/** One page of a client's searches, and how many the filters let through. */
-export async function listSearches(
-  database: Queryable,
-  clientId: Uuid,
-  query: SearchListQuery,
-): Promise<{ readonly searches: readonly Search[]; readonly total: number }> {
+export interface SearchPage {
+  /** Null when they are too large to be held at once: `readSearchesOf` reads them one by one. */
+  readonly searches: readonly Search[] | null;
+  readonly numbers: readonly SearchNumber[];
+  /** How many the filters let through. */
+  readonly total: number;
+}
+
+/** Of the members of a page as they are stored, compressed: some ten thousand cities, megabytes as they are answered. */
+const PAGE_BYTES_MAX = 64 * 1024;
+
+/** The size is read off the row: what lies apart of it stays there. */
+const LISTED_COLUMNS = `${OTHER_COLUMNS},
+  case when sum(pg_column_size(members)) over () <= ${PAGE_BYTES_MAX} then members end as members`;
+
+/** One page of a client's searches. */
+export async function listSearches(database: Queryable, clientId: Uuid, query: SearchListQuery): Promise<SearchPage> {
   const parameters: unknown[] = [clientId];
   const conditions = ['client_id = $1', 'deleted_at is null'];
   if (query.title !== null) {
@@ -227,7 +239,7 @@ export async function listSearches(
   const order = query.titleOrder === null ? 'number' : titleOrder(query.titleOrder);
   // Which rows: an index-only scan of searches_client or searches_client_title. The rows: by the primary key.
   const page = database.query<SearchRow>(
-    `select ${COLUMNS} from searches where number in (
+    `select ${LISTED_COLUMNS} from searches where number in (
        select number from searches where ${where} order by ${order}
        limit $${parameters.length + 1} offset $${parameters.length + 2}
      ) order by ${order}`,
@@ -239,7 +251,27 @@ export async function listSearches(
     parameters,
   );
   const [{ rows }, { rows: counted }] = await Promise.all([page, count]);
-  return { searches: rows.map(searchOfRow), total: counted[0]?.total ?? 0 };
+  return {
+    searches: rows.some(({ members }) => members === null) ? null : rows.map(searchOfRow),
+    numbers: rows.map(({ number }) => number),
+    total: counted[0]?.total ?? 0,
+  };
+}
+
+/** In this order; those that were deleted meanwhile are left out. Each is read when the one before was taken. */
+export async function* readSearchesOf(
+  database: Queryable,
+  clientId: Uuid,
+  numbers: readonly SearchNumber[],
+): AsyncGenerator<Search> {
+  for (const number of numbers) {
+    // Served by the primary key.
+    const { rows } = await database.query<SearchRow>(
+      `select ${COLUMNS} from searches where number = $1 and client_id = $2 and deleted_at is null`,
+      [number, clientId],
+    );
+    if (rows[0] !== undefined) yield searchOfRow(rows[0]);
+  }
 }
 
 /** What folding takes for the end of a word, but for what is written one way as well as another. */

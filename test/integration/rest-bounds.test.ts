@@ -304,3 +304,42 @@ describe('a query', () => {
     assert.equal((await api.call('GET', `/matches?search=https://elsewhere.example${String(iri)}`)).status, 400);
   });
 });
+
+describe('a page of large searches', () => {
+  it('is answered whole, as it is taken, and few at a time', async () => {
+    const key = await api.newClient('collector');
+    const cities = [...api.reference.cities()].slice(0, 2_000).map(({ id }) => `/cities/${id}`);
+    const body = JSON.stringify({ title: 'Partout', includedCities: cities, excludedCities: cities });
+    for (let i = 0; i < 8; i++) assert.equal((await api.call('POST', '/searches', body, { key })).status, 201);
+    const { status, headers, body: page } = await api.call('GET', '/searches', undefined, { key });
+    assert.equal(status, 200);
+    assert.equal(headers.get('ETag'), null);
+    assert.equal(headers.get('Content-Type'), 'application/ld+json; charset=utf-8');
+    assert.deepEqual([page['hydra:totalItems'], page['hydra:member'].length], [8, 8]);
+    const [first] = page['hydra:member'];
+    assert.deepEqual(first, (await api.call('GET', first['@id'], undefined, { key })).body);
+    assert.equal((await api.call('HEAD', '/searches', undefined, { key })).status, 200);
+
+    const { hostname, port } = new URL(api.baseUrl);
+    const unread = Array.from({ length: 3 }, () => {
+      const socket = connect(Number(port), hostname);
+      let head = '';
+      socket.once('data', (chunk) => {
+        head = String(chunk);
+        socket.pause();
+      });
+      socket.write(`GET /searches HTTP/1.1\r\nHost: x\r\nX-API-KEY: ${key}\r\n\r\n`);
+      return { socket, head: () => head.slice(0, 12) };
+    });
+    const heads = await until(
+      async () => unread.map(({ head }) => head()),
+      (seen) => seen.every((head) => head !== ''),
+    );
+    assert.deepEqual(heads.toSorted(), ['HTTP/1.1 200', 'HTTP/1.1 200', 'HTTP/1.1 429']);
+    for (const { socket } of unread) socket.destroy();
+    await until(
+      async () => (await api.call('GET', '/searches', undefined, { key })).status,
+      (answered) => answered === 200,
+    );
+  });
+});
