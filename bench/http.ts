@@ -1,9 +1,10 @@
 /**
  * Requests per second of the REST API (issue 4): points of interest against a bare Koa that answers a constant body
  * of the same size, in turns, once for places that are asked for again and again, once for places that are all new;
- * POST and GET of searches on a full table, and the plans that serve them.
+ * POST and GET of searches on a full table, and the plans that serve them; and what a client waits for beside another one
+ * that sends the worst there is (issue 15), for which the API runs with the matcher that a daemon has.
  *
- *   npm run bench:http -- [--searches 1000000] [--points 100000] [--seconds 5] [--rounds 3] [--json]
+ *   npm run bench:http -- [--searches 1000000] [--points 100000] [--seconds 5] [--rounds 3] [--only hostile] [--json]
  */
 
 import { type ChildProcess, fork } from 'node:child_process';
@@ -16,10 +17,11 @@ import type { Uuid } from '../src/domain/ids.ts';
 import { SEARCH_DEFAULTS } from '../src/domain/search.ts';
 import { loadReference } from '../src/reference/communes.ts';
 import { createApiKey, createClient } from '../src/store/clients.ts';
-import { type Database, migrate, openDatabase, type Queryable } from '../src/store/database.ts';
+import { type Database, migrate, openDatabase } from '../src/store/database.ts';
 import { changedSince } from '../src/store/search-feed.ts';
 import { createSearch, listSearches } from '../src/store/searches.ts';
 import { startTestPostgres } from '../test/support/servers.ts';
+import { benchHostile } from './http/hostile.ts';
 import { seedSearches } from './http/seed.ts';
 
 const { values: options } = parseArgs({
@@ -28,6 +30,7 @@ const { values: options } = parseArgs({
     points: { type: 'string', default: '100000' },
     seconds: { type: 'string', default: '5' },
     rounds: { type: 'string', default: '3' },
+    only: { type: 'string', default: '' },
     json: { type: 'boolean', default: false },
   },
 });
@@ -43,6 +46,7 @@ type Load = Awaited<ReturnType<typeof autocannon>>;
 
 interface Served {
   readonly url: string;
+  readonly process: ChildProcess;
   readonly stop: () => Promise<void>;
 }
 
@@ -52,6 +56,7 @@ async function serve(...args: readonly string[]): Promise<Served> {
   const [{ port }] = (await once(child, 'message')) as [{ port: number }];
   return {
     url: `http://127.0.0.1:${port}`,
+    process: child,
     async stop() {
       child.disconnect();
       await once(child, 'exit');
@@ -161,7 +166,7 @@ async function plans(database: Database, clientId: Uuid): Promise<readonly strin
       sent.push({ text, values });
       return database.query(text, values);
     },
-  } as Queryable;
+  } as Database;
   const all = { title: null, notificationEnabled: null, titleOrder: null, offset: 0, limit: 30 } as const;
   const found: string[] = [];
   for (const [what, send] of [
@@ -194,6 +199,9 @@ async function main(): Promise<void> {
     const { key: largeKey } = await createApiKey(database, large.id, 'bench');
     const { key } = await createApiKey(database, client.id, 'bench');
     const headers = { 'X-API-KEY': key };
+    const hostile = await benchHostile(database, () => serve('daemon', postgres.url, '1000'));
+    say(JSON.stringify(hostile, null, 2));
+    if (options.only === 'hostile') return console.log(JSON.stringify({ ...hostile, node: process.version }));
     const api = await serve('api', postgres.url, options.points);
     cleanups.unshift(api.stop);
     say(`points of interest: ${options.points}, 1 km, ${CONNECTIONS} connections`);
@@ -209,7 +217,9 @@ async function main(): Promise<void> {
     const planLines = await plans(database, large.id);
     for (const line of planLines) say(line);
     const rows = Number(options.searches);
-    console.log(JSON.stringify({ ...points, searchRows: rows, feedSeconds, ...searches, node: process.version }));
+    console.log(
+      JSON.stringify({ ...hostile, ...points, searchRows: rows, feedSeconds, ...searches, node: process.version }),
+    );
   } finally {
     for (const cleanup of cleanups) await cleanup();
   }

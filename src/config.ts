@@ -109,6 +109,10 @@ const settings = z.object({
   VIGIE_ADMIN_CLIENT_CA: path,
   VIGIE_RATE_LIMIT_PER_SECOND: integer(1, 1_000_000),
   VIGIE_RATE_LIMIT_BURST: integer(1, 1_000_000),
+  VIGIE_CLIENT_SEARCHES_MAX: integer(0, 1_000_000_000),
+  VIGIE_CLIENT_POLYGON_CORNERS_MAX: integer(0, 1_000_000_000),
+  VIGIE_CLIENT_EXCLUDED_WORDS_MAX: integer(0, 1_000_000_000),
+  VIGIE_API_CONNECTIONS_MAX: integer(1, 1_000_000),
   VIGIE_ALLOW_PRIVATE_ENDPOINTS: boolean,
   VIGIE_ENDPOINT_PORTS: ports,
   VIGIE_RETRY_DELAY_MS: integer(1, 168 * HOUR_MS),
@@ -159,6 +163,7 @@ export function readConfig(environment: Environment = process.env, defaults: Env
       host: setting.VIGIE_API_HOST,
       port: setting.VIGIE_API_PORT,
       publicUrl: setting.VIGIE_PUBLIC_URL,
+      connectionsMax: setting.VIGIE_API_CONNECTIONS_MAX,
     }),
     operations: Object.freeze({ host: setting.VIGIE_OPERATIONS_HOST, port: setting.VIGIE_OPERATIONS_PORT }),
     admin: Object.freeze({
@@ -172,6 +177,11 @@ export function readConfig(environment: Environment = process.env, defaults: Env
     rateLimit: Object.freeze({
       perSecond: setting.VIGIE_RATE_LIMIT_PER_SECOND,
       burst: setting.VIGIE_RATE_LIMIT_BURST,
+    }),
+    searchLimits: Object.freeze({
+      searches: setting.VIGIE_CLIENT_SEARCHES_MAX,
+      polygonCorners: setting.VIGIE_CLIENT_POLYGON_CORNERS_MAX,
+      excludedWords: setting.VIGIE_CLIENT_EXCLUDED_WORDS_MAX,
     }),
     allowPrivateEndpoints: setting.VIGIE_ALLOW_PRIVATE_ENDPOINTS,
     endpointPorts: setting.VIGIE_ENDPOINT_PORTS,

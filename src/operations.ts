@@ -1,8 +1,8 @@
 /** Opens the operations port, where Prometheus and orchestrators ask. A part of the composition root. */
 
-import { createServer } from 'node:http';
 import { createOperations } from './api/operations.ts';
 import { closeServer, listen } from './http-listening.ts';
+import { createHttpServer } from './http-server.ts';
 import { measurePools, measureStore, measureStreams } from './measures.ts';
 import type { Parts } from './parts.ts';
 
@@ -13,13 +13,16 @@ export interface Progress {
   isIndexLoaded: boolean;
 }
 
+/** Scrapers and orchestrators are a handful. */
+const CONNECTIONS_MAX = 256;
+
 /** Resolves with its URL. */
 export async function openOperations(parts: Parts, progress: Readonly<Progress>): Promise<string> {
   const { config, log, metrics, database, pipelineDatabase, broker, ending, closing } = parts;
   measurePools(metrics, [database, pipelineDatabase]);
   measureStore(metrics, database);
   measureStreams(metrics, broker);
-  const operations = createServer(
+  const operations = createHttpServer(
     createOperations({
       checks: {
         started: () => assertThat(progress.phase === 'ready', progress.phase),
@@ -35,6 +38,7 @@ export async function openOperations(parts: Parts, progress: Readonly<Progress>)
       metricsContentType: metrics.registry.contentType,
       logger: log,
     }).callback(),
+    { connectionsMax: CONNECTIONS_MAX },
   );
   const url = await listen(operations, config.operations, ending);
   closing('operations', () => closeServer(operations));

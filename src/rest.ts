@@ -1,10 +1,10 @@
 /** Opens the REST API of clients: the part of the composition root that knows `api/`. */
 
-import { createServer } from 'node:http';
 import { createApi } from './api/api.ts';
 import { announceSearchChange } from './broker/announcements.ts';
 import { openSender } from './deliverers.ts';
 import { closeServer, listen } from './http-listening.ts';
+import { connectionsOf, createHttpServer } from './http-server.ts';
 import { createPointsOfInterest } from './matching/poi-index.ts';
 import type { Parts } from './parts.ts';
 import type { Matcher } from './pipeline/matcher.ts';
@@ -13,13 +13,15 @@ import { VERSION } from './version.ts';
 
 /** Resolves with its URL. */
 export async function openApi(parts: Parts, matcher: Matcher | null): Promise<string> {
-  const { config, log, database, broker, reference, observers, onTrouble } = parts;
+  const { config, log, metrics, database, broker, reference, observers, onTrouble } = parts;
   const { ending, announced, draining, closing } = parts;
   const points = createPointsOfInterest();
   const keeper = await keepPoints(database, points, onTrouble);
   closing('points of interest', () => keeper.stop());
   const sender = openSender(parts);
-  const api = createServer(
+  // The first search among cities sorts them, which takes longer than any request may.
+  reference.findCities({}, { offset: 0, limit: 0 });
+  const api = createHttpServer(
     createApi({
       database,
       reference,
@@ -29,6 +31,7 @@ export async function openApi(parts: Parts, matcher: Matcher | null): Promise<st
         endpointPorts: config.endpointPorts,
         rateLimitPerSecond: config.rateLimit.perSecond,
         rateLimitBurst: config.rateLimit.burst,
+        searchLimits: config.searchLimits,
         version: VERSION,
       },
       logger: log,
@@ -40,8 +43,10 @@ export async function openApi(parts: Parts, matcher: Matcher | null): Promise<st
         await matcher?.refresh();
       },
     }).callback(),
+    config.api,
   );
   observers.observeRequests(api);
+  metrics.gauge('vigie_api_connections', 'Connections of clients', () => connectionsOf(api));
   const url = await listen(api, config.api, ending);
   draining('api', async () => {
     await announced();

@@ -61,6 +61,7 @@ async function apiHandler(databaseUrl: string, withMatcher: boolean) {
       endpointPorts: [],
       rateLimitPerSecond: 1_000_000,
       rateLimitBurst: 1_000_000,
+      searchLimits: { searches: 1_000_000, polygonCorners: 10_000_000, excludedWords: 10_000_000 },
       version: 'bench',
     },
   }).callback();

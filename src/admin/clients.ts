@@ -1,7 +1,9 @@
 /** Clients of the REST API and their keys. */
 
+import type { SearchLimits } from '../domain/search-limits.ts';
 import {
   type ApiKey as ApiKeyRow,
+  type ClientLimits,
   ClientNameTakenError,
   type Client as ClientRow,
   ClientUnknownError,
@@ -10,7 +12,9 @@ import {
   listClients as listClientRows,
   listApiKeys as listKeyRows,
   revokeApiKey as revokeKeyRow,
+  updateClientLimits,
 } from '../store/clients.ts';
+import { readAllSearchTotals, readSearchTotals } from '../store/search-totals.ts';
 import type { AdminDependencies } from './dependencies.ts';
 import { alreadyExists, invalidArgument, notFound } from './errors.ts';
 import { displayNameOf } from './fields.ts';
@@ -24,6 +28,7 @@ import type {
   ListApiKeysResponse,
   ListClientsRequest,
   ListClientsResponse,
+  UpdateClientRequest,
 } from './generated/vigie/admin/v1/clients.ts';
 import { apiKeyOfName, nameOf, uuidOfName } from './names.ts';
 import { pageOfList } from './paging.ts';
@@ -32,16 +37,32 @@ export async function createClient({ client }: CreateClientRequest, { database }
   if (client === undefined) throw invalidArgument('client', 'must be set');
   const name = displayNameOf('client.display_name', client.displayName);
   try {
-    const created = await createClientRow(database, {
-      name,
-      rateLimitPerSecond: limitOf('client.rate_limit_per_second', client.rateLimitPerSecond),
-      rateLimitBurst: limitOf('client.rate_limit_burst', client.rateLimitBurst),
-    });
-    return clientMessage(created);
+    return clientMessage(await createClientRow(database, { name, ...limitsOf(client, LIMITS) }), NO_SEARCHES);
   } catch (error) {
     if (error instanceof ClientNameTakenError) throw alreadyExists('Client', name, error.message);
     throw error;
   }
+}
+
+export async function updateClient(
+  { client, updateMask = [] }: UpdateClientRequest,
+  { database }: AdminDependencies,
+): Promise<Client> {
+  if (client === undefined) throw invalidArgument('client', 'must be set');
+  const id = uuidOfName('client.name', 'clients', client.name);
+  const paths = updateMask.map(snakeCase);
+  const unknown = paths.find((path) => !LIMITS.some(({ field }) => field === path));
+  if (unknown !== undefined) throw invalidArgument('update_mask', `must name limits; ${unknown} is none`);
+  const isMeant = ({ field, member }: Limit) =>
+    paths.length > 0 ? paths.includes(field) : client[member] !== undefined;
+  const updated = await updateClientLimits(database, id, limitsOf(client, LIMITS.filter(isMeant)));
+  if (updated === null) throw notFound('Client', client.name);
+  return clientMessage(updated, await readSearchTotals(database, id));
+}
+
+/** JSON clients write paths in camel case. */
+function snakeCase(path: string): string {
+  return path.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
 export async function listClients(
@@ -49,7 +70,8 @@ export async function listClients(
   { database }: AdminDependencies,
 ): Promise<ListClientsResponse> {
   const { rows, nextPageToken } = pageOfList(await listClientRows(database), request, 'clients');
-  return { clients: rows.map(clientMessage), nextPageToken };
+  const totals = await readAllSearchTotals(database);
+  return { clients: rows.map((client) => clientMessage(client, totals.get(client.id) ?? NO_SEARCHES)), nextPageToken };
 }
 
 export async function createApiKey(
@@ -85,19 +107,52 @@ export async function revokeApiKey(name: string, { database }: AdminDependencies
   return {};
 }
 
-function limitOf(field: string, limit: number | undefined): number | null {
-  if (limit === undefined) return null;
-  if (limit < 1 || limit > 1_000_000) throw invalidArgument(field, 'must be 1 to 1000000');
-  return limit;
+interface Limit {
+  readonly field: string;
+  readonly member: keyof ClientLimits;
+  readonly min: number;
+  readonly max: number;
 }
 
-function clientMessage(client: ClientRow): Client {
+const RATE = { min: 1, max: 1_000_000 };
+const AMOUNT = { min: 0, max: 1_000_000_000 };
+
+const LIMITS: readonly Limit[] = [
+  { field: 'rate_limit_per_second', member: 'rateLimitPerSecond', ...RATE },
+  { field: 'rate_limit_burst', member: 'rateLimitBurst', ...RATE },
+  { field: 'searches_max', member: 'searchesMax', ...AMOUNT },
+  { field: 'polygon_corners_max', member: 'polygonCornersMax', ...AMOUNT },
+  { field: 'excluded_words_max', member: 'excludedWordsMax', ...AMOUNT },
+];
+
+const NO_SEARCHES: SearchLimits = { searches: 0, polygonCorners: 0, excludedWords: 0 };
+
+/** Null for one that the client does not have. */
+function limitsOf(client: Client, limits: readonly Limit[]): Partial<ClientLimits> {
+  const entries = limits.map(({ field, member, min, max }) => {
+    const limit = client[member];
+    const isAllowed = limit === undefined || (limit >= min && limit <= max);
+    if (!isAllowed) throw invalidArgument(`client.${field}`, `must be ${min} to ${max}`);
+    return [member, limit ?? null];
+  });
+  return Object.fromEntries(entries);
+}
+
+function clientMessage(client: ClientRow, totals: SearchLimits): Client {
   return {
     name: nameOf.client(client.id),
     displayName: client.name,
     rateLimitPerSecond: client.rateLimitPerSecond ?? undefined,
     rateLimitBurst: client.rateLimitBurst ?? undefined,
     createTime: client.createdAt,
+    searchesMax: client.searchesMax ?? undefined,
+    polygonCornersMax: client.polygonCornersMax ?? undefined,
+    excludedWordsMax: client.excludedWordsMax ?? undefined,
+    searchTotals: {
+      searchCount: totals.searches,
+      polygonCornerCount: totals.polygonCorners,
+      excludedWordCount: totals.excludedWords,
+    },
   };
 }
 

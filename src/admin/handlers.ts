@@ -2,7 +2,7 @@
 
 import { createWatching } from './activity.ts';
 import { type CallTimeouts, clientStreaming, type Handle, serverStreaming, unary } from './call.ts';
-import { createApiKey, createClient, listApiKeys, listClients, revokeApiKey } from './clients.ts';
+import { createApiKey, createClient, listApiKeys, listClients, revokeApiKey, updateClient } from './clients.ts';
 import { getDeadLetter, listDeadLetters, purgeDeadLetters, requeueDeadLetters } from './dead-letters.ts';
 import { getDelivery, listDeliveries, retryDelivery } from './deliveries.ts';
 import type { AdminDependencies } from './dependencies.ts';
@@ -51,6 +51,7 @@ export function createHandlers(
     pauseEndpoint: usual(pauseEndpoint),
     resumeEndpoint: usual(({ name }, own) => resumeEndpoint(name, own)),
     createClient: usual(createClient),
+    updateClient: usual(updateClient),
     listClients: usual(listClients),
     createApiKey: usual(createApiKey),
     listApiKeys: usual(listApiKeys),

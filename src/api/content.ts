@@ -1,5 +1,6 @@
 /** Answers (decisions, section 7): the media type that the client accepts, and how they are written. */
 
+import type { Readable } from 'node:stream';
 import type { Context, Middleware } from 'koa';
 import { etagOf, knownTag } from './entity-tags.ts';
 import { Problem } from './problem.ts';
@@ -31,6 +32,13 @@ export function answerBytes(
   // Koa would guess a type first, and then look for this one in a table.
   if (known === null) ctx.res.setHeader('Content-Type', type);
   ctx.body = known === null ? body : null;
+}
+
+/** JSON that is written while it is sent. */
+export function answerStream(ctx: Context, json: Readable): void {
+  ctx.status = 200;
+  ctx.res.setHeader('Content-Type', `${negotiated(ctx)}; charset=utf-8`);
+  ctx.body = json;
 }
 
 /** Throws a 406 `Problem`. Called before the work, so that nothing is done for an answer that cannot be given. */

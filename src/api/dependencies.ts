@@ -2,6 +2,7 @@
 
 import type { AttemptOutcome } from '../domain/delivery.ts';
 import type { Uuid } from '../domain/ids.ts';
+import type { SearchLimits } from '../domain/search-limits.ts';
 import type { PointIndex } from '../matching/poi-index.ts';
 import type { Reference } from '../reference/communes.ts';
 import type { Database } from '../store/database.ts';
@@ -20,6 +21,8 @@ export interface ApiSettings extends EndpointRules {
   /** Per API key, unless its client has its own. */
   readonly rateLimitPerSecond: number;
   readonly rateLimitBurst: number;
+  /** Per client, unless it has its own. */
+  readonly searchLimits: SearchLimits;
   readonly version: string;
 }
 

@@ -26,10 +26,6 @@ export function parseGeoShapes(input: unknown): readonly Polygon[] | string {
   }
 }
 
-export function cornersOf(polygons: readonly Polygon[]): number {
-  return polygons.reduce((sum, polygon) => sum + polygon.reduce((count, ring) => count + ring.length, 0), 0);
-}
-
 /** Counts corners as it goes: no list is read that is longer than what is left. */
 class ShapeReader {
   #cornersLeft = CORNERS_MAX;

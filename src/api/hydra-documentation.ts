@@ -212,7 +212,21 @@ function errorClasses(): object[] {
       '@type': 'hydra:Class',
       subClassOf: 'hydra:Error',
       'hydra:title': 'A list of constraint violations',
-      'hydra:supportedProperty': [property('ConstraintViolationList', 'violations', '#ConstraintViolation')],
+      'hydra:supportedProperty': [
+        property('ConstraintViolationList', 'violations', '#ConstraintViolation'),
+        property('ConstraintViolationList', 'violationCount', 'xmls:integer'),
+      ],
+    },
+    {
+      '@id': '#LimitReached',
+      '@type': 'hydra:Class',
+      subClassOf: 'hydra:Error',
+      'hydra:title': 'A client has as much as it may have',
+      'hydra:supportedProperty': [
+        property('LimitReached', 'limit', 'xmls:string'),
+        property('LimitReached', 'maximum', 'xmls:integer'),
+        property('LimitReached', 'used', 'xmls:integer'),
+      ],
     },
   ];
 }

@@ -8,6 +8,7 @@ import { RESOURCES, type ResourceName } from './resource-schemas.ts';
 const ERRORS: Readonly<Record<number, string>> = {
   400: 'Malformed parameters or body.',
   401: 'The API key is missing, unknown or revoked.',
+  403: 'You have as much as you may have; `limit`, `maximum` and `used` say of what.',
   404: 'There is no such resource, or it is not yours.',
   406: 'None of the accepted media types is served.',
   412: 'The resource is not the one that If-Match or If-None-Match describe.',
@@ -118,7 +119,7 @@ function responses(endpoint: Endpoint, hasPathParameter: boolean): object {
   const statuses = [401, 429, 503];
   if (hasPathParameter || 'search' in parameters) statuses.push(404);
   if (answers !== 'nothing') statuses.push(406);
-  if (body !== null) statuses.push(400, 413, 415, 422);
+  if (body !== null) statuses.push(400, 403, 413, 415, 422);
   if (isChange(endpoint)) statuses.push(412);
   if (answers === 'collection' || Object.keys(parameters).length > 0) statuses.push(400);
   const errors = statuses.map((status) => [status, { $ref: `#/components/responses/E${status}` }]);

@@ -19,6 +19,8 @@ export interface Violation {
 export interface ProblemExtra {
   readonly headers?: Readonly<Record<string, string>>;
   readonly violations?: readonly Violation[];
+  /** Where the kind of problem is described, when the status does not say it all. */
+  readonly type?: string;
   readonly members?: Readonly<Record<string, unknown>>;
 }
 
@@ -28,6 +30,7 @@ export class Problem extends Error {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly violations: readonly Violation[];
+  readonly type: string | null;
   /** Further members of the body. */
   readonly members: Readonly<Record<string, unknown>>;
 
@@ -36,6 +39,7 @@ export class Problem extends Error {
     this.status = status;
     this.headers = extra.headers ?? {};
     this.violations = extra.violations ?? [];
+    this.type = extra.type ?? null;
     this.members = extra.members ?? {};
   }
 }
@@ -57,7 +61,7 @@ export function problemBody(problem: Problem, requestId: string): Record<string,
     detail: problem.message,
     status: problem.status,
     // RFC 9457: `about:blank` says that the status is all there is to say.
-    type: isViolationList ? '/docs.jsonld#ConstraintViolationList' : 'about:blank',
+    type: problem.type ?? (isViolationList ? '/docs.jsonld#ConstraintViolationList' : 'about:blank'),
     ...(isViolationList ? { violations: problem.violations } : {}),
     ...problem.members,
   };

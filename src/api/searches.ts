@@ -4,7 +4,16 @@ import type Router from '@koa/router';
 import type { Context } from 'koa';
 import { parseUuid, type Uuid } from '../domain/ids.ts';
 import type { Search } from '../domain/search.ts';
-import { createSearch, deleteSearch, listSearches, readSearch, updateSearch } from '../store/searches.ts';
+import type { SearchLimits } from '../domain/search-limits.ts';
+import { SearchLimitError } from '../store/search-totals.ts';
+import {
+  createSearch,
+  deleteSearch,
+  listSearches,
+  readSearch,
+  readSearchesOf,
+  updateSearch,
+} from '../store/searches.ts';
 import { listSiteCategories } from '../store/site-categories.ts';
 import { principalOf } from './auth.ts';
 import { acceptable, answer } from './content.ts';
@@ -12,7 +21,8 @@ import type { ApiDependencies } from './dependencies.ts';
 import { etagOf, isConditional, requireMeant } from './entity-tags.ts';
 import { collection, offsetOf } from './hydra.ts';
 import { jsonBody } from './json-body.ts';
-import { notFound } from './problem.ts';
+import { createLargeAnswers } from './large-answers.ts';
+import { notFound, Problem } from './problem.ts';
 import { booleanParameter, choiceParameter, PAGING, readQuery, textParameter } from './query.ts';
 import { type Lookups, searchDocument, searchIri } from './search-document.ts';
 import { type InputRules, readNewSearch, readSearchChange } from './search-input.ts';
@@ -26,23 +36,12 @@ export const SEARCH_LIST_PARAMETERS = {
 
 export function searchRoutes(router: Router, dependencies: ApiDependencies): void {
   const { database, searchChanged } = dependencies;
-
-  router.get('/searches', acceptable, async (ctx) => {
-    const query = readQuery(ctx, SEARCH_LIST_PARAMETERS);
-    const { searches, total } = await listSearches(database, principalOf(ctx).clientId, {
-      title: query.title,
-      notificationEnabled: query.notificationEnabled,
-      titleOrder: query['order[title]'],
-      ...offsetOf(query),
-    });
-    const members = await searchDocuments(searches, dependencies);
-    const page = { context: 'Search', members, totalItems: total, paging: query };
-    answer(ctx, collection(ctx, { ...page, parameters: SEARCH_LIST_PARAMETERS }));
-  });
+  listRoute(router, dependencies);
 
   router.post('/searches', acceptable, jsonBody, async (ctx) => {
     const members = await readNewSearch(ctx.request.body, inputRules(ctx, dependencies));
-    const search = await createSearch(database, principalOf(ctx).clientId, members);
+    const limits = limitsOf(ctx, dependencies);
+    const search = await createSearch(database, principalOf(ctx).clientId, members, limits).catch(refuseBeyond);
     await searchChanged();
     ctx.set('Location', searchIri(search.id));
     await answerSearch(ctx, search, dependencies, 201);
@@ -66,7 +65,8 @@ export function searchRoutes(router: Router, dependencies: ApiDependencies): voi
         return merge(present.members);
       },
       silences: changes.notificationEnabled === false,
-    });
+      limits: limitsOf(ctx, dependencies),
+    }).catch(refuseBeyond);
     if (search === null) throw notFound('this search');
     await searchChanged();
     await answerSearch(ctx, search, dependencies);
@@ -82,6 +82,49 @@ export function searchRoutes(router: Router, dependencies: ApiDependencies): voi
     await searchChanged();
     ctx.status = 204;
   });
+}
+
+function listRoute(router: Router, dependencies: ApiDependencies): void {
+  const { database } = dependencies;
+  const answerPage = createLargeAnswers();
+  router.get('/searches', acceptable, async (ctx) => {
+    const query = readQuery(ctx, SEARCH_LIST_PARAMETERS);
+    const { clientId } = principalOf(ctx);
+    const { searches, numbers, total } = await listSearches(database, clientId, {
+      title: query.title,
+      notificationEnabled: query.notificationEnabled,
+      titleOrder: query['order[title]'],
+      ...offsetOf(query),
+    });
+    const members = await searchDocuments(searches ?? [], dependencies);
+    const page = { context: 'Search', members, totalItems: total, paging: query };
+    const envelope = collection(ctx, { ...page, parameters: SEARCH_LIST_PARAMETERS });
+    if (searches !== null) answer(ctx, envelope);
+    else answerPage(ctx, envelope, documentsOf(readSearchesOf(database, clientId, numbers), dependencies));
+  });
+}
+
+async function* documentsOf(searches: AsyncIterable<Search>, dependencies: ApiDependencies): AsyncGenerator<object> {
+  const lookups = await lookupsOf(dependencies);
+  for await (const search of searches) yield searchDocument(search, lookups);
+}
+
+function limitsOf(ctx: Context, { settings: { searchLimits } }: ApiDependencies): SearchLimits {
+  const { searchesMax, polygonCornersMax, excludedWordsMax } = principalOf(ctx);
+  return {
+    searches: searchesMax ?? searchLimits.searches,
+    polygonCorners: polygonCornersMax ?? searchLimits.polygonCorners,
+    excludedWords: excludedWordsMax ?? searchLimits.excludedWords,
+  };
+}
+
+const LIMIT_WORDS = { searches: 'searches', polygonCorners: 'corners of polygons', excludedWords: 'excluded words' };
+
+function refuseBeyond(error: unknown): never {
+  if (!(error instanceof SearchLimitError)) throw error;
+  const { limit, maximum, used } = error;
+  const detail = `you may have ${maximum} ${LIMIT_WORDS[limit]} in all, and have ${used}`;
+  throw new Problem(403, detail, { type: '/docs.jsonld#LimitReached', members: { limit, maximum, used } });
 }
 
 /**

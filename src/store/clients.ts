@@ -10,12 +10,18 @@ import pg from 'pg';
 import type { Uuid } from '../domain/ids.ts';
 import type { Queryable } from './database.ts';
 
-export interface Client {
-  readonly id: Uuid;
-  readonly name: string;
-  /** Null: the configured default. */
+/** Null: the configured default. */
+export interface ClientLimits {
   readonly rateLimitPerSecond: number | null;
   readonly rateLimitBurst: number | null;
+  readonly searchesMax: number | null;
+  readonly polygonCornersMax: number | null;
+  readonly excludedWordsMax: number | null;
+}
+
+export interface Client extends ClientLimits {
+  readonly id: Uuid;
+  readonly name: string;
   readonly createdAt: Date;
 }
 
@@ -30,13 +36,11 @@ export interface ApiKey {
 }
 
 /** Who a request acts for. */
-export interface Principal {
+export interface Principal extends ClientLimits {
   readonly keyId: Uuid;
   readonly keyPrefix: string;
   readonly clientId: Uuid;
   readonly clientName: string;
-  readonly rateLimitPerSecond: number | null;
-  readonly rateLimitBurst: number | null;
 }
 
 export class ClientNameTakenError extends Error {
@@ -47,28 +51,52 @@ export class ClientUnknownError extends Error {
   readonly code = 'CLIENT_UNKNOWN';
 }
 
-const CLIENT_COLUMNS = `id, name, rate_limit_per_second as "rateLimitPerSecond", rate_limit_burst as "rateLimitBurst",
-  created_at as "createdAt"`;
+const LIMIT_COLUMNS = `rate_limit_per_second as "rateLimitPerSecond", rate_limit_burst as "rateLimitBurst",
+  searches_max as "searchesMax", polygon_corners_max as "polygonCornersMax", excluded_words_max as "excludedWordsMax"`;
+const CLIENT_COLUMNS = `id, name, ${LIMIT_COLUMNS}, created_at as "createdAt"`;
 const KEY_COLUMNS = `id, client_id as "clientId", name, prefix, created_at as "createdAt", revoked_at as "revokedAt"`;
 
-export interface NewClient {
-  readonly name: string;
-  readonly rateLimitPerSecond?: number | null;
-  readonly rateLimitBurst?: number | null;
-}
+export type NewClient = Partial<ClientLimits> & { readonly name: string };
 
 /** Throws `ClientNameTakenError`. */
-export async function createClient(database: Queryable, client: NewClient): Promise<Client> {
-  const { name, rateLimitPerSecond = null, rateLimitBurst = null } = client;
+export async function createClient(database: Queryable, { name, ...limits }: NewClient): Promise<Client> {
   // Served by the unique index on name.
   const { rows } = await database.query<Client>(
-    `insert into clients (id, name, rate_limit_per_second, rate_limit_burst) values ($1, $2, $3, $4)
+    `insert into clients (id, name, rate_limit_per_second, rate_limit_burst, searches_max, polygon_corners_max,
+       excluded_words_max) values ($1, $2, $3, $4, $5, $6, $7)
      on conflict (name) do nothing returning ${CLIENT_COLUMNS}`,
-    [randomUUID(), name, rateLimitPerSecond, rateLimitBurst],
+    [randomUUID(), name, ...limitValues(limits)],
   );
   const [created] = rows;
   if (created === undefined) throw new ClientNameTakenError(`a client named ${JSON.stringify(name)} exists`);
   return created;
+}
+
+/** Changes the limits that are given; null when there is no such client. Served by the primary key. */
+export async function updateClientLimits(
+  database: Queryable,
+  id: Uuid,
+  limits: Partial<ClientLimits>,
+): Promise<Client | null> {
+  const { rows } = await database.query<Client>(
+    `update clients set
+       rate_limit_per_second = case when $7 then $2 else rate_limit_per_second end,
+       rate_limit_burst = case when $8 then $3 else rate_limit_burst end,
+       searches_max = case when $9 then $4 else searches_max end,
+       polygon_corners_max = case when $10 then $5 else polygon_corners_max end,
+       excluded_words_max = case when $11 then $6 else excluded_words_max end
+     where id = $1 returning ${CLIENT_COLUMNS}`,
+    [id, ...limitValues(limits), ...LIMITS.map((limit) => limits[limit] !== undefined)],
+  );
+  return rows[0] ?? null;
+}
+
+const LIMITS = [
+  ...['rateLimitPerSecond', 'rateLimitBurst', 'searchesMax', 'polygonCornersMax', 'excludedWordsMax'],
+] as readonly (keyof ClientLimits)[];
+
+function limitValues(limits: Partial<ClientLimits>): (number | null)[] {
+  return LIMITS.map((limit) => limits[limit] ?? null);
 }
 
 /** By name. A sequential scan: clients are counted in hundreds. */
@@ -155,7 +183,7 @@ export function apiKeyVerifier(database: Queryable, nowMs: () => number = () => 
 async function findPrincipal(database: Queryable, keyHash: Buffer): Promise<Principal | null> {
   const { rows } = await database.query<Principal & { hash: Buffer }>(
     `select k.hash, k.id as "keyId", k.prefix as "keyPrefix", c.id as "clientId", c.name as "clientName",
-       c.rate_limit_per_second as "rateLimitPerSecond", c.rate_limit_burst as "rateLimitBurst"
+       ${LIMIT_COLUMNS}
      from api_keys k join clients c on c.id = k.client_id
      where k.hash = $1 and k.revoked_at is null`,
     [keyHash],

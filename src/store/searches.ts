@@ -7,10 +7,12 @@
 
 import { randomBytes, randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
-import type { Uuid } from '../domain/ids.ts';
+import type { SearchNumber, Uuid } from '../domain/ids.ts';
 import { SEARCH_DEFAULTS, type Search, type SearchMembers } from '../domain/search.ts';
+import { type SearchLimits, weightOf } from '../domain/search-limits.ts';
 import { foldText } from '../domain/text.ts';
 import { type Database, type Queryable, transaction } from './database.ts';
+import { requireRoom, UNLOCKED_MARGIN } from './search-totals.ts';
 
 interface SearchRow extends Omit<Search, 'members'> {
   readonly members: StoredMembers;
@@ -19,8 +21,9 @@ interface SearchRow extends Omit<Search, 'members'> {
 /** What a row holds: the title and the members that differ from `SEARCH_DEFAULTS`. */
 export type StoredMembers = Partial<SearchMembers> & Pick<SearchMembers, 'title'>;
 
-const COLUMNS = `number, id, client_id as "clientId", members, token, created_at as "createdAt",
+const OTHER_COLUMNS = `number, id, client_id as "clientId", token, created_at as "createdAt",
   updated_at as "updatedAt", last_alert_at as "lastAlertAt"`;
+const COLUMNS = `${OTHER_COLUMNS}, members`;
 
 /**
  * Written name by name: spreading `stored` would give every set of names a shape of its own, and make reading the
@@ -39,15 +42,45 @@ function storedOfMembers(members: SearchMembers): StoredMembers {
   return { ...Object.fromEntries(differing), title: members.title };
 }
 
-export async function createSearch(database: Queryable, clientId: Uuid, members: SearchMembers): Promise<Search> {
+export const NO_LIMITS: SearchLimits = {
+  searches: Number.MAX_SAFE_INTEGER,
+  polygonCorners: Number.MAX_SAFE_INTEGER,
+  excludedWords: Number.MAX_SAFE_INTEGER,
+};
+
+/** Throws `SearchLimitError`. */
+export async function createSearch(
+  database: Database,
+  clientId: Uuid,
+  members: SearchMembers,
+  limits: SearchLimits = NO_LIMITS,
+): Promise<Search> {
   const token = `whsec_${randomBytes(32).toString('base64')}`;
+  const values = [randomUUID(), clientId, token, ...columnsOf(members)];
+  const weight = weightOf(members);
+  const isLight = weight.polygonCorners + weight.excludedWords === 0;
+  const created = isLight ? await insertSearch(database, values, limits.searches - UNLOCKED_MARGIN) : null;
+  if (created !== null) return created;
+  return transaction(database, async (connection) => {
+    await requireRoom(connection, clientId, { searches: 1, ...weight }, limits);
+    return (await insertSearch(connection, values, NO_LIMITS.searches)) as Search;
+  });
+}
+
+/** Null when the client has `searchesMax` or more. The totals are served by their primary key. */
+async function insertSearch(
+  database: Queryable,
+  values: readonly unknown[],
+  searchesMax: number,
+): Promise<Search | null> {
   const { rows } = await database.query<SearchRow>(
     `insert into searches (id, client_id, token, title, title_folded, members, notification_enabled,
        endpoint_recipient, event_endpoint, subscribed_events, hide_property_contact)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) returning ${COLUMNS}`,
-    [randomUUID(), clientId, token, ...columnsOf(members)],
+     select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11
+     where (select coalesce(sum(searches), 0) from search_totals where client_id = $2) < $12 returning ${COLUMNS}`,
+    [...values, searchesMax],
   );
-  return searchOfRow(rows[0] as SearchRow);
+  return rows[0] === undefined ? null : searchOfRow(rows[0]);
 }
 
 /** Null when there is none, it was deleted, or it is another client's. Served by the unique index on id. */
@@ -64,32 +97,46 @@ export interface SearchUpdate {
   readonly merge: (present: Search) => SearchMembers;
   /** True when the result has notifications off: open deliveries are cancelled. */
   readonly silences: boolean;
+  /** A search that has more than them already may stay as large as it is. */
+  readonly limits?: SearchLimits;
 }
 
 /**
  * Merges under a row lock, so that two partial updates at once keep each other's members. Null when there is none.
- * Deliveries are locked before the search, as the courier does when it settles them: no deadlock.
+ * Throws `SearchLimitError`. Deliveries are locked before the search, as the courier does when it settles them: no deadlock.
  */
 export async function updateSearch(
   database: Database,
   clientId: Uuid,
   id: Uuid,
-  { merge, silences }: SearchUpdate,
+  { merge, silences, limits = NO_LIMITS }: SearchUpdate,
 ): Promise<Search | null> {
   return transaction(database, async (connection) => {
     if (silences) await cancelOpenDeliveries(connection, clientId, id);
     const present = await lockSearch(connection, clientId, id);
     if (present === null) return null;
+    const members = merge(present);
+    const added = weightAdded(present.members, members);
+    if (added.polygonCorners > 0 || added.excludedWords > 0) await requireRoom(connection, clientId, added, limits);
     // Served by the primary key. `revision` is this transaction's: see search-feed.ts.
     const { rows } = await connection.query<SearchRow>(
       `update searches set title = $2, title_folded = $3, members = $4, notification_enabled = $5,
          endpoint_recipient = $6, event_endpoint = $7, subscribed_events = $8, hide_property_contact = $9,
          updated_at = now(), revision = pg_current_xact_id()
        where number = $1 returning ${COLUMNS}`,
-      [present.number, ...columnsOf(merge(present))],
+      [present.number, ...columnsOf(members)],
     );
     return searchOfRow(rows[0] as SearchRow);
   });
+}
+
+function weightAdded(present: SearchMembers, next: SearchMembers): SearchLimits {
+  const [before, after] = [weightOf(present), weightOf(next)];
+  return {
+    searches: 0,
+    polygonCorners: after.polygonCorners - before.polygonCorners,
+    excludedWords: after.excludedWords - before.excludedWords,
+  };
 }
 
 /**
@@ -153,12 +200,23 @@ export interface SearchListQuery {
   readonly limit: number;
 }
 
-/** One page of a client's searches, and how many the filters let through. */
-export async function listSearches(
-  database: Queryable,
-  clientId: Uuid,
-  query: SearchListQuery,
-): Promise<{ readonly searches: readonly Search[]; readonly total: number }> {
+export interface SearchPage {
+  /** Null when they are too large to be held at once: `readSearchesOf` reads them one by one. */
+  readonly searches: readonly Search[] | null;
+  readonly numbers: readonly SearchNumber[];
+  /** How many the filters let through. */
+  readonly total: number;
+}
+
+/** Of the members of a page as they are stored, compressed: some ten thousand cities, megabytes as they are answered. */
+const PAGE_BYTES_MAX = 64 * 1024;
+
+/** The size is read off the row: what lies apart of it stays there. */
+const LISTED_COLUMNS = `${OTHER_COLUMNS},
+  case when sum(pg_column_size(members)) over () <= ${PAGE_BYTES_MAX} then members end as members`;
+
+/** One page of a client's searches. */
+export async function listSearches(database: Queryable, clientId: Uuid, query: SearchListQuery): Promise<SearchPage> {
   const parameters: unknown[] = [clientId];
   const conditions = ['client_id = $1', 'deleted_at is null'];
   if (query.title !== null) {
@@ -181,7 +239,7 @@ export async function listSearches(
   const order = query.titleOrder === null ? 'number' : titleOrder(query.titleOrder);
   // Which rows: an index-only scan of searches_client or searches_client_title. The rows: by the primary key.
   const page = database.query<SearchRow>(
-    `select ${COLUMNS} from searches where number in (
+    `select ${LISTED_COLUMNS} from searches where number in (
        select number from searches where ${where} order by ${order}
        limit $${parameters.length + 1} offset $${parameters.length + 2}
      ) order by ${order}`,
@@ -193,7 +251,27 @@ export async function listSearches(
     parameters,
   );
   const [{ rows }, { rows: counted }] = await Promise.all([page, count]);
-  return { searches: rows.map(searchOfRow), total: counted[0]?.total ?? 0 };
+  return {
+    searches: rows.some(({ members }) => members === null) ? null : rows.map(searchOfRow),
+    numbers: rows.map(({ number }) => number),
+    total: counted[0]?.total ?? 0,
+  };
+}
+
+/** In this order; those that were deleted meanwhile are left out. Each is read when the one before was taken. */
+export async function* readSearchesOf(
+  database: Queryable,
+  clientId: Uuid,
+  numbers: readonly SearchNumber[],
+): AsyncGenerator<Search> {
+  for (const number of numbers) {
+    // Served by the primary key.
+    const { rows } = await database.query<SearchRow>(
+      `select ${COLUMNS} from searches where number = $1 and client_id = $2 and deleted_at is null`,
+      [number, clientId],
+    );
+    if (rows[0] !== undefined) yield searchOfRow(rows[0]);
+  }
 }
 
 /** What folding takes for the end of a word, but for what is written one way as well as another. */

@@ -90,6 +90,17 @@ test('an explanation for people shows what was asked and found, and why nothing 
   assert.match(matched.stdout, /note: the search has no eventEndpoint: events are not sent/);
 });
 
+test('limits of a client are shown with what it has, changed, and undone', async () => {
+  const id = (await admin('clients', 'create', 'Limitée', '--searches', '5')).stdout.trim();
+  const shown = async () =>
+    (await admin('clients', 'list')).stdout.split('\n').find((line) => line.startsWith(id)) ?? '';
+  assert.match(await shown(), / Limitée +default +default +0 of 5 +0 of default +0 of default /);
+  await admin('clients', 'update', id, '--searches', 'default', '--polygon-corners', '0');
+  assert.match(await shown(), / 0 of default +0 of 0 +0 of default /);
+  await fails(['clients', 'update', id], 2, /say which ones: --per-second/);
+  await fails(['clients', 'update', id, '--searches', 'many'], 2, /whole number or default/);
+});
+
 test('an import whose file is wrong in one line leaves the source as it was', async () => {
   const school = JSON.stringify({ facility: 'school', lat: 43.12, lon: 5.93 });
   const [good, wrong] = [join(folder, 'good.ndjson'), join(folder, 'wrong.ndjson')];

@@ -184,6 +184,18 @@ test('clients and keys', async () => {
   assert.equal(listed.clients.length, 1);
   assert.equal((await succeed('ListClients', { pageSize: 1, pageToken: listed.nextPageToken })).clients.length, 1);
 
+  const update = (changes: object, paths: readonly string[]) =>
+    succeed('UpdateClient', { client: { name: client.name, ...changes }, updateMask: paths.join(',') });
+  assert.equal((await update({ searchesMax: 7 }, [])).rateLimitPerSecond, 5, 'without a mask what is absent stays');
+  const updated = await update({ polygonCornersMax: 0 }, ['polygonCornersMax', 'rateLimitPerSecond']);
+  assert.deepEqual([updated.searchesMax, updated.polygonCornersMax, updated.rateLimitPerSecond], [7, 0, undefined]);
+  assert.equal(updated.searchTotals.searchCount ?? 0, 0, 'JSON leaves a zero out');
+  await fail('UpdateClient', { client: { name: `clients/${UNKNOWN}` } }, 'not_found', 'ResourceInfo');
+  await fail('UpdateClient', { client: { name: client.name, searchesMax: -1 } }, 'invalid_argument', 'BadRequest');
+  const mask = { client: { name: client.name }, updateMask: 'displayName' };
+  await fail('UpdateClient', mask, 'invalid_argument', 'BadRequest');
+  await update({ searchesMax: undefined }, ['searchesMax', 'polygonCornersMax']);
+
   const created = await succeed('CreateApiKey', { parent: client.name, displayName: 'first' });
   const ask = () => fetch(`${scene.daemon.apiUrl}/searches`, { headers: { 'X-API-KEY': created.key } });
   assert.equal((await ask()).status, 200);

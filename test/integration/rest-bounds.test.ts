@@ -33,6 +33,8 @@ async function created(members: object): Promise<Record<string, unknown>> {
   return body;
 }
 
+const repeated = (item: unknown, count: number) => Array.from({ length: count }, () => item);
+
 describe('violations', () => {
   it('are fifty at most, with how many there are; the first ten name the nearest member', async () => {
     const members = Object.fromEntries(Array.from({ length: 50_000 }, (_, i) => [`budgetMim${i}`, 0]));
@@ -57,13 +59,13 @@ describe('violations', () => {
 
   it('look at lengths before items', async () => {
     for (const [name, value, message] of [
-      ['includedCities', new Array(400_000).fill(0), /at most 2000 items/],
-      ['includedZipcodes', new Array(400_000).fill(0), /at most 2000 items/],
-      ['subscribedEvents', new Array(400_000).fill(0), /at most 2000 items/],
-      ['propertyTypes', new Array(400_000).fill(0), /must be one of/],
-      ['geoShapes', new Array(100_000).fill([]), /at most 5000 positions/],
-      ['geoShapes', [new Array(100_000).fill([0, 0])], /at most 5000 positions/],
-      ['expressions', new Array(80_000).fill({ word: 1 }), /at most 50 groups and 200 entries/],
+      ['includedCities', repeated(0, 400_000), /at most 2000 items/],
+      ['includedZipcodes', repeated(0, 400_000), /at most 2000 items/],
+      ['subscribedEvents', repeated(0, 400_000), /at most 2000 items/],
+      ['propertyTypes', repeated(0, 400_000), /must be one of/],
+      ['geoShapes', repeated([], 100_000), /at most 5000 positions/],
+      ['geoShapes', [repeated([0, 0], 100_000)], /at most 5000 positions/],
+      ['expressions', repeated({ word: 1 }, 80_000), /at most 50 groups and 200 entries/],
       ['expressions', 'x'.repeat(65_537), /at most 65536 characters/],
       ['expressions', [Array.from({ length: 150 }, () => ({ word: 'é'.repeat(200) }))], /at most 65536 characters/],
     ] as const) {
@@ -298,7 +300,46 @@ describe('a query', () => {
 
   it('names a search by an IRI of ours alone', async () => {
     const { '@id': iri } = await created({});
-    assert.equal((await api.call('GET', `/matches?search=${api.baseUrl}${iri}`)).status, 200);
-    assert.equal((await api.call('GET', `/matches?search=https://elsewhere.example${iri}`)).status, 400);
+    assert.equal((await api.call('GET', `/matches?search=${api.baseUrl}${String(iri)}`)).status, 200);
+    assert.equal((await api.call('GET', `/matches?search=https://elsewhere.example${String(iri)}`)).status, 400);
+  });
+});
+
+describe('a page of large searches', () => {
+  it('is answered whole, as it is taken, and few at a time', async () => {
+    const key = await api.newClient('collector');
+    const cities = [...api.reference.cities()].slice(0, 2_000).map(({ id }) => `/cities/${id}`);
+    const body = JSON.stringify({ title: 'Partout', includedCities: cities, excludedCities: cities });
+    for (let i = 0; i < 8; i++) assert.equal((await api.call('POST', '/searches', body, { key })).status, 201);
+    const { status, headers, body: page } = await api.call('GET', '/searches', undefined, { key });
+    assert.equal(status, 200);
+    assert.equal(headers.get('ETag'), null);
+    assert.equal(headers.get('Content-Type'), 'application/ld+json; charset=utf-8');
+    assert.deepEqual([page['hydra:totalItems'], page['hydra:member'].length], [8, 8]);
+    const [first] = page['hydra:member'];
+    assert.deepEqual(first, (await api.call('GET', first['@id'], undefined, { key })).body);
+    assert.equal((await api.call('HEAD', '/searches', undefined, { key })).status, 200);
+
+    const { hostname, port } = new URL(api.baseUrl);
+    const unread = Array.from({ length: 3 }, () => {
+      const socket = connect(Number(port), hostname);
+      let head = '';
+      socket.once('data', (chunk) => {
+        head = String(chunk);
+        socket.pause();
+      });
+      socket.write(`GET /searches HTTP/1.1\r\nHost: x\r\nX-API-KEY: ${key}\r\n\r\n`);
+      return { socket, head: () => head.slice(0, 12) };
+    });
+    const heads = await until(
+      async () => unread.map(({ head }) => head()),
+      (seen) => seen.every((head) => head !== ''),
+    );
+    assert.deepEqual(heads.toSorted(), ['HTTP/1.1 200', 'HTTP/1.1 200', 'HTTP/1.1 429']);
+    for (const { socket } of unread) socket.destroy();
+    await until(
+      async () => (await api.call('GET', '/searches', undefined, { key })).status,
+      (answered) => answered === 200,
+    );
   });
 });

@@ -12,8 +12,9 @@ import addFormats from 'ajv-formats';
 import { createApi } from '../../src/api/api.ts';
 import type { ApiDependencies, ApiSettings } from '../../src/api/dependencies.ts';
 import { loadReference, type Reference } from '../../src/reference/communes.ts';
-import { createApiKey, createClient } from '../../src/store/clients.ts';
+import { type ClientLimits, createApiKey, createClient } from '../../src/store/clients.ts';
 import { type Database, migrate, openDatabase } from '../../src/store/database.ts';
+import { NO_LIMITS } from '../../src/store/searches.ts';
 import { type Cleanup, startTestPostgres } from './servers.ts';
 
 export interface ApiAnswer {
@@ -41,7 +42,7 @@ export interface TestApi {
   readonly changes: { count: number };
   /** Fails the test when the answer is not what the OpenAPI document says. A string is sent as it stands. */
   call(method: string, path: string, body?: unknown, options?: CallOptions): Promise<ApiAnswer>;
-  newClient(name: string, limits?: { rateLimitPerSecond: number; rateLimitBurst: number }): Promise<string>;
+  newClient(name: string, limits?: Partial<ClientLimits>): Promise<string>;
 }
 
 export type ApiOverrides = Partial<Omit<ApiDependencies, 'settings'>> & { readonly settings?: Partial<ApiSettings> };
@@ -75,6 +76,7 @@ export async function startTestApi(cleanup: Cleanup, overrides: ApiOverrides = {
       ],
       rateLimitPerSecond: 100_000,
       rateLimitBurst: 200_000,
+      searchLimits: NO_LIMITS,
       version: '0.0.0-test',
       ...overrides.settings,
     },

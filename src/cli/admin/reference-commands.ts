@@ -18,10 +18,46 @@ import {
 } from '../../admin/generated/vigie/admin/v1/reference.ts';
 import { CommandError, print } from '../terminal.ts';
 import { AdminCallError, type AdminClient, call } from './client.ts';
-import { type Command, named, valued } from './command.ts';
+import { type Command, demandCondition, named, UsageError, valued } from './command.ts';
 import { idOf, printFacts, printJson, printTable } from './output.ts';
 
 const POINTS_PER_MESSAGE = 1_000;
+
+const LIMIT_OPTIONS = {
+  'per-second': valued('N', 'requests a second that each of its keys may make'),
+  burst: valued('N', 'requests at once that each of its keys may make'),
+  searches: valued('N', 'searches that it may have'),
+  'polygon-corners': valued('N', 'corners of polygons that it may have in all of its searches'),
+  'excluded-words': valued(
+    'N',
+    'excluded words that it may have in all of its searches; `default` undoes any of these',
+  ),
+};
+
+const LIMIT_FIELDS = [
+  ['per-second', 'rateLimitPerSecond', 'rate_limit_per_second'],
+  ['burst', 'rateLimitBurst', 'rate_limit_burst'],
+  ['searches', 'searchesMax', 'searches_max'],
+  ['polygon-corners', 'polygonCornersMax', 'polygon_corners_max'],
+  ['excluded-words', 'excludedWordsMax', 'excluded_words_max'],
+] as const;
+
+const NO_CLIENT: Client = { name: '', displayName: '', createTime: undefined, searchTotals: undefined };
+
+/** Those that were given, by name, and their fields. */
+function limitsOf(text: (option: string) => string): { limits: Partial<Client>; updateMask: string[] } {
+  const given = LIMIT_FIELDS.filter(([option]) => text(option) !== '');
+  const limits = given.map(([option, member]) => {
+    const value = text(option);
+    if (!/^(default|\d{1,9})$/.test(value)) throw new UsageError(`--${option} takes a whole number or default`);
+    return [member, value === 'default' ? undefined : Number(value)];
+  });
+  return { limits: Object.fromEntries(limits), updateMask: given.map(([, , field]) => field) };
+}
+
+function share(count: number | undefined, max: number | undefined): string {
+  return `${count ?? 0} of ${max ?? 'default'}`;
+}
 
 const CLIENTS: readonly Command[] = [
   {
@@ -35,6 +71,15 @@ const CLIENTS: readonly Command[] = [
         { title: 'NAME', value: ({ displayName }) => displayName },
         { title: 'PER SECOND', value: ({ rateLimitPerSecond }) => rateLimitPerSecond ?? 'default' },
         { title: 'BURST', value: ({ rateLimitBurst }) => rateLimitBurst ?? 'default' },
+        { title: 'SEARCHES', value: ({ searchTotals, searchesMax }) => share(searchTotals?.searchCount, searchesMax) },
+        {
+          title: 'CORNERS',
+          value: ({ searchTotals, polygonCornersMax }) => share(searchTotals?.polygonCornerCount, polygonCornersMax),
+        },
+        {
+          title: 'EXCLUDED WORDS',
+          value: ({ searchTotals, excludedWordsMax }) => share(searchTotals?.excludedWordCount, excludedWordsMax),
+        },
         { title: 'CREATED', value: ({ createTime }) => createTime },
       ]);
     },
@@ -43,23 +88,32 @@ const CLIENTS: readonly Command[] = [
     words: 'clients create',
     args: 'NAME',
     summary: 'a new client of the REST API',
-    options: {
-      'per-second': valued('N', 'requests a second that each of its keys may make'),
-      burst: valued('N', 'requests at once that each of its keys may make'),
-    },
+    options: LIMIT_OPTIONS,
     argumentsMin: 1,
-    async run(client, { args, whole, isJson }) {
+    async run(client, { args, text, isJson }) {
+      const { limits } = limitsOf(text);
       const created = await call(client, client.stub.createClient, {
-        client: {
-          name: '',
-          displayName: args[0] as string,
-          rateLimitPerSecond: whole('per-second') || undefined,
-          rateLimitBurst: whole('burst') || undefined,
-          createTime: undefined,
-        },
+        client: { ...NO_CLIENT, displayName: args[0] as string, ...limits },
       });
       if (isJson) printJson(Client.toJSON(created));
       else print(idOf(created.name));
+    },
+  },
+  {
+    words: 'clients update',
+    args: 'CLIENT',
+    summary: 'change the limits of a client; what it has beyond them keeps working',
+    options: LIMIT_OPTIONS,
+    argumentsMin: 1,
+    async run(client, input) {
+      demandCondition({ ...input, args: [] }, Object.keys(LIMIT_OPTIONS));
+      const { args, text, isJson } = input;
+      const { limits, updateMask } = limitsOf(text);
+      const updated = await call(client, client.stub.updateClient, {
+        client: { ...NO_CLIENT, name: named('clients', args[0] as string), ...limits },
+        updateMask,
+      });
+      if (isJson) printJson(Client.toJSON(updated));
     },
   },
   {

@@ -33,6 +33,7 @@ import {
   ListClientsRequest,
   ListClientsResponse,
   RevokeApiKeyRequest,
+  UpdateClientRequest,
 } from "./clients.ts";
 import {
   DeadLetter,
@@ -346,6 +347,19 @@ export const AdminServiceService = {
     responseSerialize: (value: Client1): Buffer => Buffer.from(Client1.encode(value).finish()),
     responseDeserialize: (value: Buffer): Client1 => Client1.decode(value),
   },
+  /**
+   * Changes the limits of a client, on every instance within five seconds (AIP-134). What it has beyond a new limit keeps
+   * working: it may not have more.
+   */
+  updateClient: {
+    path: "/vigie.admin.v1.AdminService/UpdateClient" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: UpdateClientRequest): Buffer => Buffer.from(UpdateClientRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): UpdateClientRequest => UpdateClientRequest.decode(value),
+    responseSerialize: (value: Client1): Buffer => Buffer.from(Client1.encode(value).finish()),
+    responseDeserialize: (value: Buffer): Client1 => Client1.decode(value),
+  },
   /** Clients by name. */
   listClients: {
     path: "/vigie.admin.v1.AdminService/ListClients" as const,
@@ -523,6 +537,11 @@ export interface AdminServiceServer extends UntypedServiceImplementation {
   resumeEndpoint: handleUnaryCall<ResumeEndpointRequest, Endpoint>;
   /** ALREADY_EXISTS when the name is taken. */
   createClient: handleUnaryCall<CreateClientRequest, Client1>;
+  /**
+   * Changes the limits of a client, on every instance within five seconds (AIP-134). What it has beyond a new limit keeps
+   * working: it may not have more.
+   */
+  updateClient: handleUnaryCall<UpdateClientRequest, Client1>;
   /** Clients by name. */
   listClients: handleUnaryCall<ListClientsRequest, ListClientsResponse>;
   /** The answer is the only place where the key itself is ever shown. */
@@ -898,6 +917,25 @@ export interface AdminServiceClient extends Client {
   ): ClientUnaryCall;
   createClient(
     request: CreateClientRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: Client1) => void,
+  ): ClientUnaryCall;
+  /**
+   * Changes the limits of a client, on every instance within five seconds (AIP-134). What it has beyond a new limit keeps
+   * working: it may not have more.
+   */
+  updateClient(
+    request: UpdateClientRequest,
+    callback: (error: ServiceError | null, response: Client1) => void,
+  ): ClientUnaryCall;
+  updateClient(
+    request: UpdateClientRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: Client1) => void,
+  ): ClientUnaryCall;
+  updateClient(
+    request: UpdateClientRequest,
     metadata: Metadata,
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: Client1) => void,

@@ -6,6 +6,7 @@
 
 /* eslint-disable */
 import { BinaryReader, BinaryWriter } from "@bufbuild/protobuf/wire";
+import { FieldMask } from "../../../google/protobuf/field_mask.ts";
 import { Timestamp } from "../../../google/protobuf/timestamp.ts";
 
 /** Clients of the REST API and their keys. */
@@ -25,7 +26,33 @@ export interface Client {
     | number
     | undefined;
   /** When it was created. */
-  createTime: Date | undefined;
+  createTime:
+    | Date
+    | undefined;
+  /** Searches that it may have; absent: the configured default. */
+  searchesMax?:
+    | number
+    | undefined;
+  /** Corners of polygons that it may have in all of its searches; absent: the configured default. */
+  polygonCornersMax?:
+    | number
+    | undefined;
+  /** Excluded words that it may have in all of its searches; absent: the configured default. */
+  excludedWordsMax?:
+    | number
+    | undefined;
+  /** What it has of them. Output only. */
+  searchTotals: SearchTotals | undefined;
+}
+
+/** What a client's searches add up to. */
+export interface SearchTotals {
+  /** Searches that are not deleted. */
+  searchCount: number;
+  /** Corners of their polygons, closing ones included. */
+  polygonCornerCount: number;
+  /** Words that must not occur. */
+  excludedWordCount: number;
 }
 
 /** One key, without its secret. */
@@ -46,8 +73,18 @@ export interface ApiKey {
 
 /** Asks for a new client. */
 export interface CreateClientRequest {
-  /** Its `name` and `create_time` are ignored. */
+  /** Its `name`, `create_time` and `search_totals` are ignored. */
   client: Client | undefined;
+}
+
+/** Asks to change the limits of a client. */
+export interface UpdateClientRequest {
+  /** Its `name` says which one. */
+  client:
+    | Client
+    | undefined;
+  /** The limits to change; one that the client does not have becomes the configured default. Empty: those that it has. */
+  updateMask: string[] | undefined;
 }
 
 /** Asks for a page of clients. */
@@ -109,7 +146,17 @@ export interface RevokeApiKeyRequest {
 }
 
 function createBaseClient(): Client {
-  return { name: "", displayName: "", rateLimitPerSecond: undefined, rateLimitBurst: undefined, createTime: undefined };
+  return {
+    name: "",
+    displayName: "",
+    rateLimitPerSecond: undefined,
+    rateLimitBurst: undefined,
+    createTime: undefined,
+    searchesMax: undefined,
+    polygonCornersMax: undefined,
+    excludedWordsMax: undefined,
+    searchTotals: undefined,
+  };
 }
 
 export const Client: MessageFns<Client> = {
@@ -128,6 +175,18 @@ export const Client: MessageFns<Client> = {
     }
     if (message.createTime !== undefined) {
       Timestamp.encode(toTimestamp(message.createTime), writer.uint32(42).fork()).join();
+    }
+    if (message.searchesMax !== undefined) {
+      writer.uint32(48).int32(message.searchesMax);
+    }
+    if (message.polygonCornersMax !== undefined) {
+      writer.uint32(56).int32(message.polygonCornersMax);
+    }
+    if (message.excludedWordsMax !== undefined) {
+      writer.uint32(64).int32(message.excludedWordsMax);
+    }
+    if (message.searchTotals !== undefined) {
+      SearchTotals.encode(message.searchTotals, writer.uint32(74).fork()).join();
     }
     return writer;
   },
@@ -185,6 +244,38 @@ export const Client: MessageFns<Client> = {
             message.createTime = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
             continue;
           }
+          case 6: {
+            if (tag !== 48) {
+              break;
+            }
+
+            message.searchesMax = reader.int32();
+            continue;
+          }
+          case 7: {
+            if (tag !== 56) {
+              break;
+            }
+
+            message.polygonCornersMax = reader.int32();
+            continue;
+          }
+          case 8: {
+            if (tag !== 64) {
+              break;
+            }
+
+            message.excludedWordsMax = reader.int32();
+            continue;
+          }
+          case 9: {
+            if (tag !== 74) {
+              break;
+            }
+
+            message.searchTotals = SearchTotals.decode(reader, reader.uint32());
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -220,6 +311,26 @@ export const Client: MessageFns<Client> = {
         : isSet(object.create_time)
         ? fromJsonTimestamp(object.create_time)
         : undefined,
+      searchesMax: isSet(object.searchesMax)
+        ? globalThis.Number(object.searchesMax)
+        : isSet(object.searches_max)
+        ? globalThis.Number(object.searches_max)
+        : undefined,
+      polygonCornersMax: isSet(object.polygonCornersMax)
+        ? globalThis.Number(object.polygonCornersMax)
+        : isSet(object.polygon_corners_max)
+        ? globalThis.Number(object.polygon_corners_max)
+        : undefined,
+      excludedWordsMax: isSet(object.excludedWordsMax)
+        ? globalThis.Number(object.excludedWordsMax)
+        : isSet(object.excluded_words_max)
+        ? globalThis.Number(object.excluded_words_max)
+        : undefined,
+      searchTotals: isSet(object.searchTotals)
+        ? SearchTotals.fromJSON(object.searchTotals)
+        : isSet(object.search_totals)
+        ? SearchTotals.fromJSON(object.search_totals)
+        : undefined,
     };
   },
 
@@ -240,6 +351,18 @@ export const Client: MessageFns<Client> = {
     if (message.createTime !== undefined) {
       obj.createTime = message.createTime.toISOString();
     }
+    if (message.searchesMax !== undefined) {
+      obj.searchesMax = Math.round(message.searchesMax);
+    }
+    if (message.polygonCornersMax !== undefined) {
+      obj.polygonCornersMax = Math.round(message.polygonCornersMax);
+    }
+    if (message.excludedWordsMax !== undefined) {
+      obj.excludedWordsMax = Math.round(message.excludedWordsMax);
+    }
+    if (message.searchTotals !== undefined) {
+      obj.searchTotals = SearchTotals.toJSON(message.searchTotals);
+    }
     return obj;
   },
 
@@ -253,6 +376,125 @@ export const Client: MessageFns<Client> = {
     message.rateLimitPerSecond = object.rateLimitPerSecond ?? undefined;
     message.rateLimitBurst = object.rateLimitBurst ?? undefined;
     message.createTime = object.createTime ?? undefined;
+    message.searchesMax = object.searchesMax ?? undefined;
+    message.polygonCornersMax = object.polygonCornersMax ?? undefined;
+    message.excludedWordsMax = object.excludedWordsMax ?? undefined;
+    message.searchTotals = (object.searchTotals !== undefined && object.searchTotals !== null)
+      ? SearchTotals.fromPartial(object.searchTotals)
+      : undefined;
+    return message;
+  },
+};
+
+function createBaseSearchTotals(): SearchTotals {
+  return { searchCount: 0, polygonCornerCount: 0, excludedWordCount: 0 };
+}
+
+export const SearchTotals: MessageFns<SearchTotals> = {
+  encode(message: SearchTotals, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.searchCount !== 0) {
+      writer.uint32(8).int32(message.searchCount);
+    }
+    if (message.polygonCornerCount !== 0) {
+      writer.uint32(16).int32(message.polygonCornerCount);
+    }
+    if (message.excludedWordCount !== 0) {
+      writer.uint32(24).int32(message.excludedWordCount);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): SearchTotals {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseSearchTotals();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.searchCount = reader.int32();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.polygonCornerCount = reader.int32();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.excludedWordCount = reader.int32();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  fromJSON(object: any): SearchTotals {
+    return {
+      searchCount: isSet(object.searchCount)
+        ? globalThis.Number(object.searchCount)
+        : isSet(object.search_count)
+        ? globalThis.Number(object.search_count)
+        : 0,
+      polygonCornerCount: isSet(object.polygonCornerCount)
+        ? globalThis.Number(object.polygonCornerCount)
+        : isSet(object.polygon_corner_count)
+        ? globalThis.Number(object.polygon_corner_count)
+        : 0,
+      excludedWordCount: isSet(object.excludedWordCount)
+        ? globalThis.Number(object.excludedWordCount)
+        : isSet(object.excluded_word_count)
+        ? globalThis.Number(object.excluded_word_count)
+        : 0,
+    };
+  },
+
+  toJSON(message: SearchTotals): unknown {
+    const obj: any = {};
+    if (message.searchCount !== 0) {
+      obj.searchCount = Math.round(message.searchCount);
+    }
+    if (message.polygonCornerCount !== 0) {
+      obj.polygonCornerCount = Math.round(message.polygonCornerCount);
+    }
+    if (message.excludedWordCount !== 0) {
+      obj.excludedWordCount = Math.round(message.excludedWordCount);
+    }
+    return obj;
+  },
+
+  create<I extends Exact<DeepPartial<SearchTotals>, I>>(base?: I): SearchTotals {
+    return SearchTotals.fromPartial(base ?? ({} as any));
+  },
+  fromPartial<I extends Exact<DeepPartial<SearchTotals>, I>>(object: I): SearchTotals {
+    const message = createBaseSearchTotals();
+    message.searchCount = object.searchCount ?? 0;
+    message.polygonCornerCount = object.polygonCornerCount ?? 0;
+    message.excludedWordCount = object.excludedWordCount ?? 0;
     return message;
   },
 };
@@ -467,6 +709,97 @@ export const CreateClientRequest: MessageFns<CreateClientRequest> = {
     message.client = (object.client !== undefined && object.client !== null)
       ? Client.fromPartial(object.client)
       : undefined;
+    return message;
+  },
+};
+
+function createBaseUpdateClientRequest(): UpdateClientRequest {
+  return { client: undefined, updateMask: undefined };
+}
+
+export const UpdateClientRequest: MessageFns<UpdateClientRequest> = {
+  encode(message: UpdateClientRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.client !== undefined) {
+      Client.encode(message.client, writer.uint32(10).fork()).join();
+    }
+    if (message.updateMask !== undefined) {
+      FieldMask.encode(FieldMask.wrap(message.updateMask), writer.uint32(18).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): UpdateClientRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseUpdateClientRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.client = Client.decode(reader, reader.uint32());
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.updateMask = FieldMask.unwrap(FieldMask.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  fromJSON(object: any): UpdateClientRequest {
+    return {
+      client: isSet(object.client) ? Client.fromJSON(object.client) : undefined,
+      updateMask: isSet(object.updateMask)
+        ? FieldMask.unwrap(FieldMask.fromJSON(object.updateMask))
+        : isSet(object.update_mask)
+        ? FieldMask.unwrap(FieldMask.fromJSON(object.update_mask))
+        : undefined,
+    };
+  },
+
+  toJSON(message: UpdateClientRequest): unknown {
+    const obj: any = {};
+    if (message.client !== undefined) {
+      obj.client = Client.toJSON(message.client);
+    }
+    if (message.updateMask !== undefined) {
+      obj.updateMask = FieldMask.toJSON(FieldMask.wrap(message.updateMask));
+    }
+    return obj;
+  },
+
+  create<I extends Exact<DeepPartial<UpdateClientRequest>, I>>(base?: I): UpdateClientRequest {
+    return UpdateClientRequest.fromPartial(base ?? ({} as any));
+  },
+  fromPartial<I extends Exact<DeepPartial<UpdateClientRequest>, I>>(object: I): UpdateClientRequest {
+    const message = createBaseUpdateClientRequest();
+    message.client = (object.client !== undefined && object.client !== null)
+      ? Client.fromPartial(object.client)
+      : undefined;
+    message.updateMask = object.updateMask ?? undefined;
     return message;
   },
 };

@@ -1,0 +1,143 @@
+/**
+ * What one client waits for while another one sends the worst requests there are, one kind after the other: latencies of
+ * small requests that come at fixed times, whatever became of those before, and how long the server's event loop stood
+ * still at most. JSON.parse of a body is part of it.
+ */
+
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { Agent, type RequestOptions, request } from 'node:http';
+import { setTimeout as wait } from 'node:timers/promises';
+import { createApiKey, createClient } from '../../src/store/clients.ts';
+import type { Database } from '../../src/store/database.ts';
+import { type HostileRequest, hostileRequests } from '../../test/support/hostile-requests.ts';
+
+const EVERY_MS = 5;
+const KIND_MS = 1_000;
+const SEED = 15;
+const SHOWN = 10;
+/** The attack by memory: distinct texts of a megabyte. */
+const FLOOD = 4_072;
+
+interface Served {
+  readonly url: string;
+  readonly process: ChildProcess;
+  readonly stop: () => Promise<void>;
+}
+
+interface Standing {
+  readonly standstillMs: number;
+  readonly residentBytes: number;
+}
+
+type Sent = Pick<HostileRequest, 'method' | 'path' | 'headers' | 'body'>;
+
+interface Beside {
+  readonly name: string;
+  readonly p99Ms: number;
+  readonly standstillMs: number;
+  /** Of parsing the body alone, in this process: what nobody can avoid. */
+  readonly parseMs: number;
+}
+
+export async function benchHostile(database: Database, serve: () => Promise<Served>) {
+  const [hostileKey, otherKey] = [await keyOf(database, 'hostile'), await keyOf(database, 'beside')];
+  const server = await serve();
+  try {
+    const attack = sender(server.url, hostileKey);
+    const other = sender(server.url, otherKey);
+    const small: Sent = { method: 'GET', path: '/users', headers: {}, body: null };
+    await Promise.all([attack(small), other(small)]);
+    const quiet = await beside(server, 'nobody', other, () => wait(EVERY_MS));
+    const kinds: Beside[] = [];
+    for (const one of hostileRequests(SEED))
+      kinds.push(await beside(server, one.name, other, () => attack(one), one.body));
+    kinds.push(await beside(server, 'pages of large searches', other, await largePages(attack)));
+    const worst = kinds.toSorted((a, b) => b.standstillMs - a.standstillMs).slice(0, SHOWN);
+    return { hostileQuiet: quiet, hostileWorst: worst, hostileFlood: await flood(server, attack) };
+  } finally {
+    await server.stop();
+  }
+}
+
+async function keyOf(database: Database, name: string): Promise<string> {
+  const { id } = await createClient(database, { name, rateLimitPerSecond: 1_000_000, rateLimitBurst: 1_000_000 });
+  return (await createApiKey(database, id, 'bench')).key;
+}
+
+function sender(url: string, key: string): (sent: Sent) => Promise<number> {
+  const agent = new Agent({ keepAlive: true });
+  const send = ({ method, path, headers, body }: Sent): Promise<number> =>
+    new Promise((resolve, reject) => {
+      const options: RequestOptions = { method, path, agent, headers: { 'X-API-KEY': key, ...headers } };
+      const outgoing = request(url, options, (response) => {
+        response.resume();
+        response.on('end', () => resolve(response.statusCode ?? 0));
+      });
+      outgoing.on('error', reject);
+      outgoing.end(body ?? undefined);
+    });
+  // The server ends idle connections, now and then one that was about to be used.
+  return (sent) =>
+    send(sent).catch((error: NodeJS.ErrnoException) => {
+      if (error.code === 'ECONNRESET' || error.code === 'EPIPE') return send(sent);
+      throw error;
+    });
+}
+
+async function standing({ process }: Served): Promise<Standing> {
+  process.send('standing');
+  const [message] = (await once(process, 'message')) as [Standing];
+  return message;
+}
+
+async function beside(
+  server: Served,
+  name: string,
+  other: (sent: Sent) => Promise<number>,
+  attack: () => Promise<unknown>,
+  body: string | null = null,
+): Promise<Beside> {
+  const startedAtMs = performance.now();
+  if (body !== null) JSON.parse(body);
+  const parseMs = performance.now() - startedAtMs;
+  await standing(server);
+  const latencies: number[] = [];
+  const underWay: Promise<unknown>[] = [];
+  const timer = setInterval(() => {
+    const sentAtMs = performance.now();
+    const answered = other({ method: 'GET', path: '/users', headers: {}, body: null });
+    underWay.push(answered.then(() => latencies.push(performance.now() - sentAtMs)));
+  }, EVERY_MS);
+  for (const untilMs = performance.now() + KIND_MS; performance.now() < untilMs; ) await attack();
+  clearInterval(timer);
+  await Promise.all(underWay);
+  latencies.sort((a, b) => a - b);
+  const { standstillMs } = await standing(server);
+  const p99Ms = latencies[Math.floor(latencies.length * 0.99)] ?? 0;
+  return { name, p99Ms: rounded(p99Ms), standstillMs: rounded(standstillMs), parseMs: rounded(parseMs) };
+}
+
+/** A hundred searches as large as they may be, on one page. */
+async function largePages(attack: (sent: Sent) => Promise<number>): Promise<() => Promise<number>> {
+  const large = hostileRequests(SEED).find(({ name }) => name === 'four full lists of cities');
+  if (large === undefined) throw new Error('no body fills the lists');
+  for (let i = 0; i < 100; i++) await attack(large);
+  return () => attack({ method: 'GET', path: '/searches?itemsPerPage=100', headers: {}, body: null });
+}
+
+async function flood(server: Served, attack: (sent: Sent) => Promise<number>) {
+  const text = 'x'.repeat(1_000_000);
+  const before = (await standing(server)).residentBytes;
+  for (let i = 0; i < FLOOD; i++) {
+    const body = `{"title":"x","expressions":"expressions[0][0][word]=${i}${text}"}`;
+    await attack({ method: 'POST', path: '/searches', headers: { 'Content-Type': 'application/json' }, body });
+  }
+  const { residentBytes } = await standing(server);
+  const megabytes = (bytes: number) => Math.round(bytes / 1024 ** 2);
+  return { posts: FLOOD, residentBeforeMb: megabytes(before), residentAfterMb: megabytes(residentBytes) };
+}
+
+function rounded(milliseconds: number): number {
+  return Number(milliseconds.toFixed(1));
+}

@@ -1,0 +1,28 @@
+/**
+ * What a client may have in all of its searches (decisions, section 7). Corners of polygons and excluded words are what
+ * one client's searches cost every advert of everybody: nothing else has to be tried on as many adverts.
+ */
+
+import type { SearchMembers } from './search.ts';
+
+export interface SearchLimits {
+  readonly searches: number;
+  readonly polygonCorners: number;
+  readonly excludedWords: number;
+}
+
+/** What one search adds to the totals of its client. */
+export type SearchWeight = Omit<SearchLimits, 'searches'>;
+
+export function weightOf({ geoShapes, expressions }: SearchMembers): SearchWeight {
+  return { polygonCorners: cornersOf(geoShapes), excludedWords: expressions?.match(EXCLUDED)?.length ?? 0 };
+}
+
+/** Values in the query string are percent-encoded: brackets stand in names alone. */
+const EXCLUDED = /\[includes\]=false/g;
+
+function cornersOf(polygons: SearchMembers['geoShapes']): number {
+  let corners = 0;
+  for (const polygon of polygons) for (const ring of polygon) corners += ring.length;
+  return corners;
+}

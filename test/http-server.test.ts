@@ -1,0 +1,95 @@
+/** Half-sent requests end, and nobody opens more connections than there may be. */
+
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { type AddressInfo, connect, type Socket } from 'node:net';
+import { type TestContext, test } from 'node:test';
+import { connectionsOf, createHttpServer, type ServerBounds } from '../src/http-server.ts';
+import { until } from './support/until.ts';
+
+interface Open {
+  readonly port: number;
+  readonly open: (sent: string) => {
+    readonly socket: Socket;
+    readonly received: () => string;
+    readonly closed: Promise<unknown>;
+  };
+  readonly connections: () => Promise<number>;
+}
+
+async function started(t: TestContext, bounds: ServerBounds): Promise<Open> {
+  const server = createHttpServer((request, response) => {
+    request.resume();
+    request.on('end', () => response.end('heard'));
+  }, bounds);
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.after(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const { port } = server.address() as AddressInfo;
+  return {
+    port,
+    open(sent) {
+      const socket = connect(port, '127.0.0.1');
+      socket.on('error', () => undefined);
+      let text = '';
+      socket.on('data', (chunk) => {
+        text += chunk;
+      });
+      socket.write(sent);
+      return { socket, received: () => text, closed: once(socket, 'close') };
+    },
+    connections: () => connectionsOf(server),
+  };
+}
+
+const WHOLE = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n';
+
+for (const [what, half] of [
+  ['headers', 'POST / HTTP/1.1\r\nHost: x\r\nX-'],
+  ['body', 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{'],
+  ['body in chunks', 'POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{'],
+] as const) {
+  test(`a request whose ${what} are not sent ends with its connection`, async (t) => {
+    const { open } = await started(t, { connectionsMax: 10, requestTimeoutMs: 200 });
+    const { received, closed } = open(half);
+    await closed;
+    assert.match(received(), /^HTTP\/1.1 408 /);
+  });
+}
+
+test('an idle connection ends', async (t) => {
+  const { open } = await started(t, { connectionsMax: 10, idleTimeoutMs: 100 });
+  await open('').closed;
+});
+
+test('connections beyond the maximum are closed, and have room again when others have ended', async (t) => {
+  const { open, connections } = await started(t, { connectionsMax: 2 });
+  const first = open(WHOLE);
+  const second = open(WHOLE);
+  for (const { received } of [first, second])
+    await until(
+      async () => received(),
+      (text) => text.endsWith('heard'),
+    );
+  const third = open(WHOLE);
+  await third.closed;
+  assert.equal(third.received(), '');
+  assert.equal(await connections(), 2);
+  first.socket.destroy();
+  await until(connections, (count) => count === 1);
+  const fourth = open(WHOLE);
+  await until(
+    async () => fourth.received(),
+    (text) => text.endsWith('heard'),
+  );
+});
+
+test('half-sent requests have ten seconds unless said', () => {
+  const { headersTimeout, requestTimeout, timeout, maxConnections } = createHttpServer(() => undefined, {
+    connectionsMax: 3,
+  });
+  assert.deepEqual([headersTimeout, requestTimeout, timeout, maxConnections], [10_000, 10_000, 75_000, 3]);
+});

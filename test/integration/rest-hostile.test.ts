@@ -1,0 +1,92 @@
+/**
+ * The worst requests of one megabyte cost the API little more than parsing them does, which nobody can avoid: processor
+ * time, as a ratio to `JSON.parse` of the same body and a plain request beside it. `HOSTILE_SEED` changes the random ones.
+ */
+
+import assert from 'node:assert/strict';
+import { Agent, request } from 'node:http';
+import { after, test } from 'node:test';
+import { NO_POINTS } from '../../src/matching/poi-index.ts';
+import { startTestApi } from '../support/api.ts';
+import { type HostileRequest, hostileRequests } from '../support/hostile-requests.ts';
+
+const SEED = Number(process.env.HOSTILE_SEED ?? 15);
+/** Of sending, receiving, and what other work of the process falls into the same time. */
+const RATIO_MAX = 10;
+const TRIES = 5;
+
+const api = await startTestApi({ after }, { pointsOfInterest: () => NO_POINTS });
+const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+after(() => agent.destroy());
+
+interface Answer {
+  readonly status: number;
+  readonly bytes: number;
+}
+
+function send({ method, path, headers, body }: Omit<HostileRequest, 'name'>): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const options = { method, path, agent, headers: { 'X-API-KEY': api.key, ...headers } };
+    const outgoing = request(api.baseUrl, options, (response) => {
+      let bytes = 0;
+      response.on('data', (chunk: Buffer) => {
+        bytes += chunk.length;
+      });
+      response.on('end', () => resolve({ status: response.statusCode ?? 0, bytes }));
+    });
+    outgoing.on('error', reject);
+    outgoing.end(body ?? undefined);
+  });
+}
+
+/** Of all threads of this process: what waits for a processor that others use costs nothing. */
+async function processorMs(work: () => unknown): Promise<number> {
+  const before = process.cpuUsage();
+  await work();
+  const { user, system } = process.cpuUsage(before);
+  return (user + system) / 1_000;
+}
+
+/** Of a body as large that says nothing: sent, received and answered by the same parts. */
+const plain = {
+  method: 'POST',
+  path: '/searches',
+  headers: { 'Content-Type': 'application/json' },
+  body: JSON.stringify({ title: 'x'.repeat(1_000_000) }),
+} as const;
+
+function parseCost(body: string | null): Promise<number> {
+  return processorMs(() => body !== null && JSON.parse(body));
+}
+
+const requests = hostileRequests(SEED);
+
+test(`no body costs much more than parsing it (seed ${SEED})`, { timeout: 600_000 }, async (t) => {
+  for (const one of requests) {
+    const { status, bytes } = await send(one);
+    assert.ok(status < 500, one.name);
+    // What is refused is told in few words.
+    if (status >= 400) assert.ok(bytes <= 64 * 1024, `${one.name}: ${bytes} bytes`);
+  }
+  const found: { name: string; ratio: number }[] = [];
+  for (const one of requests) {
+    let ratio = Number.POSITIVE_INFINITY;
+    // A collection of garbage that others have left may fall into any of them.
+    for (let tries = 0; tries < TRIES && ratio > RATIO_MAX; tries++) {
+      const unavoidable = (await parseCost(one.body)) + (await processorMs(() => send(plain)));
+      ratio = Math.min(ratio, (await processorMs(() => send(one))) / unavoidable);
+    }
+    found.push({ name: one.name, ratio });
+  }
+  found.sort((a, b) => b.ratio - a.ratio);
+  t.diagnostic(
+    found
+      .slice(0, 5)
+      .map(({ name, ratio }) => `${name}: ${ratio.toFixed(1)}`)
+      .join(', '),
+  );
+  assert.deepEqual(
+    found.filter(({ ratio }) => ratio > RATIO_MAX),
+    [],
+  );
+});
