@@ -15,6 +15,8 @@ export async function openDelivery(parts: Parts): Promise<void> {
   const valve = createValve();
   let inFlight = (): number => 0;
   await presence.addStage({ name: 'deliver', valve, inFlight: () => inFlight() });
+  // An attempt under way is progress, however long its endpoint hangs: it ends in time.
+  const noteProgress = parts.stalls.follow('deliver', () => valve.isOpen && sender.inFlight === 0 && inFlight() > 0);
   const courier = await startCourier({
     broker,
     database: pipelineDatabase,
@@ -24,7 +26,10 @@ export async function openDelivery(parts: Parts): Promise<void> {
     attemptTimeoutMs: config.attemptTimeoutMs,
     attemptsInFlightMax: config.attemptsInFlightMax,
     valve,
-    onAttempt: observers.onAttempt,
+    onAttempt(settled) {
+      noteProgress();
+      observers.onAttempt(settled);
+    },
     onFailure,
     onTrouble,
   });

@@ -7,7 +7,7 @@ import type { Config } from './config.ts';
 import { openServers } from './embedded/servers.ts';
 import type { Log } from './log.ts';
 import { createCommuneLocator } from './matching/commune-locator.ts';
-import { createMetrics } from './metrics.ts';
+import { createMetrics, type Metrics } from './metrics.ts';
 import { createObservers } from './observers.ts';
 import type { Parts } from './parts.ts';
 import { createActivityFeed } from './pipeline/activity.ts';
@@ -16,10 +16,13 @@ import { createDocumentCache } from './pipeline/document-cache.ts';
 import { startPresence } from './pipeline/presence.ts';
 import { loadReference } from './reference/communes.ts';
 import type { Shutdown } from './shutdown.ts';
+import { createStalls, type Stalls } from './stalls.ts';
 import { migrate, openDatabase } from './store/database.ts';
 import { checkSessions } from './store/session-check.ts';
 import { createTroubles } from './troubles.ts';
 import { VERSION } from './version.ts';
+
+const STALLS_LOOK_MS = 1_000;
 
 export interface Foundation {
   readonly parts: Parts;
@@ -88,6 +91,7 @@ async function openParts(
   return {
     ...{ config, log, metrics, database, pipelineDatabase, broker, feed, presence, onTrouble },
     ...{ ending, draining, closing, announced: announcement(ending, config.drainAnnounceMs) },
+    stalls: watchStalls(metrics, closing),
     documents: createDocumentCache(pipelineDatabase),
     reference,
     observers: createObservers(metrics, log, feed),
@@ -97,6 +101,19 @@ async function openParts(
       if (failure.isFinal) fail(`actor ${failure.actor}: ${failure.error.message}`);
     },
   };
+}
+
+function watchStalls(metrics: Metrics, closing: Shutdown['closing']): Stalls {
+  const stalls = createStalls();
+  const timer = setInterval(() => stalls.look(), STALLS_LOOK_MS);
+  closing('stalls', async () => clearInterval(timer));
+  metrics.labelledGauge(
+    'vigie_stalled_seconds',
+    'How long a role of this instance has had work and made no progress',
+    'role',
+    async () => [...stalls.seconds],
+  );
+  return stalls;
 }
 
 /** The time runs from when the end begins. */

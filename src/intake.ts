@@ -31,7 +31,8 @@ export async function openIntake(parts: Parts, databaseUrl: string): Promise<Mat
   const inFlight = (): number => intake?.inFlight ?? 0;
   const leads = (): boolean => intake !== null;
   await presence.addStage({ name: 'intake', valve, inFlight, leads });
-  const takeIn = createTermStart(parts, matcher, valve);
+  const noteProgress = parts.stalls.follow('intake', () => valve.isOpen && (intake?.depth ?? 0) > 0);
+  const takeIn = createTermStart(parts, matcher, valve, noteProgress);
   const leadership = await startLeadership({
     openSession: () => openLeaderSession(databaseUrl),
     isFit: () => broker.isConnected(),
@@ -62,11 +63,19 @@ export async function openIntake(parts: Parts, databaseUrl: string): Promise<Mat
 async function openMatcher(parts: Parts, medians: MarketMedians): Promise<Matcher> {
   const { log, database, broker, closing, onFailure, onTrouble } = parts;
   const startedAt = performance.now();
+  let noteProgress = (): void => undefined;
   const matcher = await startMatcher({
     createIndex: createSearchIndex,
     clock: () => new Date(),
     medians,
-    changedSince: (horizon, onSearch) => changedSince(database, horizon, onSearch),
+    async changedSince(horizon, onSearch) {
+      const followed = await changedSince(database, horizon, (change) => {
+        noteProgress();
+        onSearch(change);
+      });
+      noteProgress();
+      return followed;
+    },
     async readSiteCategoryNames() {
       const names = new Map((await listSiteCategories(database)).map(({ id, name }) => [id, name]));
       return (id) => names.get(id) ?? null;
@@ -74,6 +83,8 @@ async function openMatcher(parts: Parts, medians: MarketMedians): Promise<Matche
     onFailure,
     onUnreadableSearch: (number, error) => log.error({ search: number, err: error }, 'search cannot be read'),
   });
+  // It looks every second whether searches have changed.
+  noteProgress = parts.stalls.follow('matcher', () => true);
   closing('matcher', () => matcher.stop());
   const durationMs = Math.round(performance.now() - startedAt);
   log.info({ searches: matcher.stats.searches, durationMs }, 'searches loaded');
@@ -86,6 +97,7 @@ function createTermStart(
   { config, database, pipelineDatabase, broker, documents, reference, observers, onFailure, onTrouble }: Parts,
   matcher: Matcher,
   valve: ReturnType<typeof createValve>,
+  noteProgress: () => void,
 ): (term: Term) => Promise<Intake> {
   const recordBatch = createRecorder({
     database: pipelineDatabase,
@@ -103,6 +115,7 @@ function createTermStart(
       recordBatchMax: config.recordBatchMax,
       valve,
       onRecorded(recorded, batch, seconds) {
+        noteProgress();
         documents.keep(recorded.snapshots);
         observers.onRecorded(recorded, batch, seconds);
       },

@@ -18,7 +18,7 @@ const CONNECTIONS_MAX = 256;
 
 /** Resolves with its URL. */
 export async function openOperations(parts: Parts, progress: Readonly<Progress>): Promise<string> {
-  const { config, log, metrics, database, pipelineDatabase, broker, ending, closing } = parts;
+  const { config, log, metrics, database, pipelineDatabase, broker, stalls, ending, closing } = parts;
   measurePools(metrics, [database, pipelineDatabase]);
   measureStore(metrics, database);
   measureStreams(metrics, broker);
@@ -32,6 +32,7 @@ export async function openOperations(parts: Parts, progress: Readonly<Progress>)
           assertThat(progress.phase !== 'draining', 'not asked any more');
           await database.query('select 1');
         },
+        progress: () => stalls.assertProgress(),
         nats: () => assertThat(broker.isConnected(), 'not connected'),
       },
       metrics: () => metrics.registry.metrics(),

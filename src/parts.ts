@@ -11,6 +11,7 @@ import type { DocumentCache } from './pipeline/document-cache.ts';
 import type { Presence } from './pipeline/presence.ts';
 import type { Reference } from './reference/communes.ts';
 import type { Shutdown } from './shutdown.ts';
+import type { Stalls } from './stalls.ts';
 import type { DatabasePool } from './store/database.ts';
 
 /** See `shutdown.ts` for the order in which parts end. */
@@ -27,6 +28,7 @@ export interface Parts extends Pick<Shutdown, 'ending' | 'draining' | 'closing'>
   readonly feed: ActivityFeed;
   readonly observers: Observers;
   readonly presence: Presence;
+  readonly stalls: Stalls;
   readonly onFailure: (failure: ActorFailure) => void;
   readonly onTrouble: (what: string, error: Error) => void;
   /** Resolves when load balancers have had their time to hear that this process ends: it may refuse connections now. */

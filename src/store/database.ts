@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { runner } from 'node-pg-migrate';
 import pg from 'pg';
 import { databaseServers } from './database-servers.ts';
+import { watchedClients } from './silence.ts';
 import { databaseUnreachable } from './unreachable.ts';
 
 /** A pool or one connection of it: whatever runs a single statement. */
@@ -77,22 +78,35 @@ const PLANS = {
 } as const;
 
 const CONNECT_TIMEOUT_MS = 10_000;
+/** Before the kernel asks whether the other side of an idle connection is still there. */
+const KEEP_ALIVE_MS = 10_000;
+
+/** PostgreSQL's side: locks and statements of a process that has gone without a word are let go within half a minute. */
+const LIVENESS = {
+  tcp_keepalives_idle: 10,
+  tcp_keepalives_interval: 5,
+  tcp_keepalives_count: 3,
+  tcp_user_timeout: 25_000,
+  client_connection_check_interval: 10_000,
+} as const;
 
 /** A process that is frozen or cut off within a transaction holds its row locks no longer than this. */
 export const TRANSACTION_IDLE_MAX_MS = 10_000;
 
 export function openDatabase(options: DatabaseOptions): DatabasePool {
-  const { url, openSocket } = databaseServers(options.url);
+  const servers = databaseServers(options.url);
   const pool = new pg.Pool({
-    connectionString: url,
+    connectionString: servers.url,
+    Client: watchedClients(servers),
     max: options.connectionsMax,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     idle_in_transaction_session_timeout: TRANSACTION_IDLE_MAX_MS,
     application_name: 'vigie',
     // Statements that do not wait for each other's answers are sent together, and run in their order.
     pipeline: true,
-    stream: openSocket,
-    options: optionsOf(PLANS[options.plans ?? 'requests']),
+    keepAlive: true,
+    keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
+    options: optionsOf({ ...LIVENESS, ...PLANS[options.plans ?? 'requests'] }),
   });
   pool.on('error', (error) => {
     // The pool hangs the whole connection on the error: five kilobytes of a log line, with the key that cancels.
@@ -104,7 +118,7 @@ export function openDatabase(options: DatabaseOptions): DatabasePool {
   return pool;
 }
 
-function optionsOf(settings: Readonly<Record<string, string>>): string {
+function optionsOf(settings: Readonly<Record<string, string | number>>): string {
   return Object.entries(settings)
     .map(([name, value]) => `-c ${name}=${value}`)
     .join(' ');

@@ -26,6 +26,8 @@ export interface SendRequest {
 }
 
 export interface Sender {
+  /** Attempts under way. */
+  readonly inFlight: number;
   /** Never rejects for anything that an endpoint does. */
   send(request: SendRequest): Promise<AttemptOutcome>;
   /** Resolves when the attempts under way have ended, which takes no longer than an attempt may. */
@@ -70,6 +72,9 @@ export function createSender(options: SenderOptions): Sender {
   const underWay = new Set<Promise<AttemptOutcome>>();
 
   return {
+    get inFlight() {
+      return underWay.size;
+    },
     send(request) {
       const attempt = new Promise<AttemptOutcome>((settle) => new Attempt(request, options, agents, settle).start());
       underWay.add(attempt);

@@ -29,7 +29,7 @@ test('readiness names each check, and says so when PostgreSQL is away', async (t
   };
   const { status, body } = await read('/readyz');
   assert.equal(status, 200);
-  assert.deepEqual(Object.keys(body.checks).sort(), ['index', 'nats', 'postgresql', 'started']);
+  assert.deepEqual(Object.keys(body.checks).sort(), ['index', 'nats', 'postgresql', 'progress', 'started']);
 
   await servers.postgres.kill();
   const away = await until(

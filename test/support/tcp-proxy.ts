@@ -9,6 +9,11 @@ export interface TcpProxy {
   cut(): void;
   /** Connections stay open, also new ones, and nothing passes. */
   stall(): void;
+  /**
+   * From now on bytes of the connections that exist vanish, those of the near side (`up`) or of the far one (`down`), and
+   * so does the word that a side has closed. New connections are not concerned.
+   */
+  swallow(direction: 'up' | 'down'): void;
   /** Resets every connection, and each new one. */
   refuse(): void;
   /** Ends `stall` and `refuse`. What was held up passes now. */
@@ -18,6 +23,8 @@ export interface TcpProxy {
 interface Pair {
   readonly near: Socket;
   readonly far: Socket;
+  /** Directions in which nothing passes any more. */
+  readonly isDeaf: { up: boolean; down: boolean };
 }
 
 /** Passes connections on to `targetPort` of the loopback interface. */
@@ -31,15 +38,15 @@ export async function startTcpProxy(cleanup: Cleanup, targetPort: number): Promi
       return;
     }
     const far = connect({ port: targetPort, host: '127.0.0.1', noDelay: true });
-    const pair = { near, far };
+    const pair = { near, far, isDeaf: { up: false, down: false } };
     pairs.add(pair);
     far.on('error', () => undefined);
     const end = (): void => {
       pairs.delete(pair);
       reset(pair);
     };
-    near.once('close', end);
-    far.once('close', end);
+    near.once('close', () => pair.isDeaf.up || end());
+    far.once('close', () => pair.isDeaf.down || end());
     if (state === 'open') join(pair);
   });
   await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
@@ -59,6 +66,13 @@ export async function startTcpProxy(cleanup: Cleanup, targetPort: number): Promi
       for (const { near, far } of pairs) {
         near.unpipe(far);
         far.unpipe(near);
+      }
+    },
+    swallow(direction) {
+      for (const { near, far, isDeaf } of pairs) {
+        isDeaf[direction] = true;
+        const [from, to] = direction === 'up' ? [near, far] : [far, near];
+        from.unpipe(to).resume();
       }
     },
     refuse() {

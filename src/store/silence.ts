@@ -1,0 +1,181 @@
+/**
+ * Connections that wait for an answer that will never come: a network that swallows bytes, or has forgotten the
+ * connection, resets nothing. A slow statement looks the same from here, so PostgreSQL is asked over a connection of its
+ * own what the silent ones' sessions do: one that is at work is left alone, however long it takes. A session that has
+ * answered already, or has gone, and a server that cannot be asked, mean that the connection is dead. It is broken then,
+ * as a reset would have, and its users do what they do after one. Noticed within 20 s.
+ */
+
+import type { Socket } from 'node:net';
+import pg from 'pg';
+import type { DatabaseServers } from './database-servers.ts';
+
+/** A client that is watched from its making to its end. */
+interface WatchedClient {
+  readonly client: pg.Client;
+  readonly socket: Socket;
+  bytesRead: number;
+  /** When bytes came last, or when an answer was first waited for. Monotonic milliseconds. */
+  heardAt: number;
+  /** All that had been sent when everything had been answered. */
+  bytesAnswered: number;
+}
+
+export interface SilenceWatch {
+  add(client: pg.Client, socket: Socket): void;
+}
+
+/** The session of one connection, as PostgreSQL sees it. */
+interface SessionState {
+  readonly pid: number;
+  readonly isAtWork: boolean;
+}
+
+const LOOK_EVERY_MS = 2_500;
+const SILENT_MS = 10_000;
+const ANSWER_MAX_MS = 5_000;
+
+/** The clients that a pool makes; `connectionString` leads to `servers`. */
+export function watchedClients(servers: DatabaseServers): new (options?: pg.ClientConfig) => pg.Client {
+  const watch = createSilenceWatch(servers);
+  return class extends pg.Client {
+    constructor(options: pg.ClientConfig = {}) {
+      let socket: Socket | undefined;
+      super({
+        ...options,
+        stream(client?: { readonly ssl?: unknown }) {
+          socket = servers.openSocket(client);
+          return socket;
+        },
+      });
+      if (socket === undefined) return;
+      watch.add(this, socket);
+      socket.once('connect', () => {
+        const { remoteAddress, remotePort } = socket as Socket;
+        // Of several servers the one it has found: where a statement of this client can be cancelled.
+        if (remoteAddress !== undefined) Object.assign(this, { host: remoteAddress, port: remotePort });
+      });
+    }
+  };
+}
+
+function createSilenceWatch(servers: DatabaseServers): SilenceWatch {
+  const watched = new Set<WatchedClient>();
+  let timer: NodeJS.Timeout | undefined;
+  let asking: Promise<void> | null = null;
+
+  function look(): void {
+    const now = performance.now();
+    const silent = [...watched].filter((each) => silenceOf(each, now) > SILENT_MS && isWaiting(each));
+    if (silent.length === 0) return;
+    asking ??= judge(silent).finally(() => {
+      asking = null;
+    });
+  }
+
+  async function judge(silent: readonly WatchedClient[]): Promise<void> {
+    const readBefore = silent.map(({ socket }) => socket.bytesRead);
+    const dead = await deadAmong(silent, servers);
+    // What came meanwhile was on its way.
+    const broken = dead.filter((each) => each.socket.bytesRead === readBefore[silent.indexOf(each)]);
+    if (broken.length === 0) return;
+    const now = performance.now();
+    // Those that nobody has used since went the same way: each would cost its next user as long as this one.
+    const unheard = [...watched].filter((each) => silenceOf(each, now) > SILENT_MS && !isWaiting(each));
+    for (const { socket } of [...broken, ...unheard]) socket.destroy(silenceError());
+  }
+
+  return {
+    add(client, socket) {
+      const entry = {
+        client,
+        socket,
+        bytesRead: 0,
+        heardAt: performance.now(),
+        bytesAnswered: Number.POSITIVE_INFINITY,
+      };
+      // Connecting has a limit of its own.
+      client.on('drain', () => {
+        entry.bytesAnswered = socket.bytesWritten;
+      });
+      socket.once('connect', () => {
+        watched.add(entry);
+        timer ??= setInterval(look, LOOK_EVERY_MS).unref();
+      });
+      socket.once('close', () => {
+        watched.delete(entry);
+        if (watched.size > 0) return;
+        clearInterval(timer);
+        timer = undefined;
+      });
+    },
+  };
+}
+
+/** Milliseconds. Also takes note of what has come. */
+function silenceOf(entry: WatchedClient, now: number): number {
+  const { bytesRead } = entry.socket;
+  if (bytesRead !== entry.bytesRead) {
+    entry.bytesRead = bytesRead;
+    entry.heardAt = now;
+  }
+  return now - entry.heardAt;
+}
+
+function isWaiting({ socket, bytesAnswered }: WatchedClient): boolean {
+  return socket.bytesWritten > bytesAnswered;
+}
+
+function silenceError(): Error {
+  return Object.assign(new Error('the connection to PostgreSQL has fallen silent'), { code: 'ETIMEDOUT' });
+}
+
+async function deadAmong(
+  silent: readonly WatchedClient[],
+  servers: DatabaseServers,
+): Promise<readonly WatchedClient[]> {
+  try {
+    const sessions = await readSessions(silent.map(processIdOf), servers);
+    const atWork = new Set(sessions.filter(({ isAtWork }) => isAtWork).map(({ pid }) => pid));
+    return silent.filter((each) => !atWork.has(processIdOf(each)));
+  } catch (error) {
+    // A server that refuses us, because it has too many connections, can be reached.
+    return 'severity' in (error as object) ? [] : silent;
+  }
+}
+
+function processIdOf({ client }: WatchedClient): number {
+  return (client as unknown as { readonly processID: number }).processID;
+}
+
+/** Rejects when PostgreSQL gives no answer in time. */
+async function readSessions(pids: readonly number[], servers: DatabaseServers): Promise<readonly SessionState[]> {
+  let socket: Socket | undefined;
+  const client = new pg.Client({
+    connectionString: servers.url,
+    stream(options?: { readonly ssl?: unknown }) {
+      socket = servers.openSocket(options);
+      return socket;
+    },
+    connectionTimeoutMillis: ANSWER_MAX_MS,
+    query_timeout: ANSWER_MAX_MS,
+    application_name: 'vigie watch',
+  });
+  client.on('error', () => undefined);
+  try {
+    await client.connect();
+    // Served by no index: PostgreSQL makes the view of its few sessions. One that waits for its client is not at work.
+    const { rows } = await client.query<SessionState>({
+      text: `select pid, state = 'active' and wait_event_type is distinct from 'Client' as "isAtWork"
+        from pg_stat_activity where pid = any($1)`,
+      values: [pids],
+    });
+    return rows;
+  } finally {
+    const farewell = setTimeout(() => socket?.destroy(), ANSWER_MAX_MS);
+    void client
+      .end()
+      .catch(() => undefined)
+      .finally(() => clearTimeout(farewell));
+  }
+}

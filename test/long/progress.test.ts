@@ -1,0 +1,73 @@
+/**
+ * What `/readyz` calls standing still. PostgreSQL answers throughout, so a fresh query alone would see nothing: somebody
+ * holds a lock that the recorder waits for. An endpoint that hangs, with a backlog behind it, is none of it.
+ */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createApiKey, type Daemon, startDaemon } from '../support/daemon.ts';
+import { connectDatabase } from '../support/database.ts';
+import { openPriceStory, STORY_SETTINGS } from '../support/price-story.ts';
+import { startTestServers } from '../support/servers.ts';
+import { until } from '../support/until.ts';
+
+const NOTICED_MAX_MS = 60_000;
+/** Well beyond the half minute after which no progress is told. */
+const BACKLOG_MS = 45_000;
+
+interface Readiness {
+  readonly status: string;
+  readonly checks: Readonly<Record<string, { readonly status: string; readonly reason?: string }>>;
+}
+
+const readinessOf = async (daemon: Daemon): Promise<Readiness> =>
+  (await fetch(`${daemon.operationsUrl}/readyz`)).json() as Promise<Readiness>;
+
+test('readiness fails while a role that has work makes no progress, and a hanging endpoint is progress', async (t) => {
+  const closers: (() => Promise<unknown>)[] = [];
+  t.after(async () => {
+    for (const close of closers.reverse()) await close();
+  });
+  const cleanup = { after: (work: () => Promise<unknown>) => void closers.push(work) };
+  const servers = await startTestServers(cleanup);
+  const daemon = await startDaemon(cleanup, servers, STORY_SETTINGS);
+  const story = await openPriceStory(cleanup, [servers.nats.url]);
+  await story.begin(daemon, await createApiKey(servers));
+  await story.tell(1);
+
+  const holder = await connectDatabase(cleanup, servers.postgres.url).connect();
+  await holder.query('begin');
+  await holder.query('lock table properties in access exclusive mode');
+  await story.publishRound();
+  const stalled = await until(
+    () => readinessOf(daemon),
+    ({ status }) => status !== 'ok',
+    NOTICED_MAX_MS,
+  );
+  assert.equal(stalled.checks['postgresql']?.status, 'ok', 'PostgreSQL itself answers');
+  assert.match(stalled.checks['progress']?.reason ?? '', /no progress: intake for 3\d s/);
+  await holder.query('rollback');
+  holder.release();
+  await until(
+    () => readinessOf(daemon),
+    ({ status }) => status === 'ok',
+  );
+  await story.untilTold();
+
+  // Each attempt hangs for its 20 s, two at a time, with a backlog of many.
+  story.receiver.script('/events', { type: 'hang' });
+  const { length } = story.receiver.posts;
+  await story.publishRound();
+  await story.receiver.until((posts) => posts.length >= length + 2);
+  const deadline = performance.now() + BACKLOG_MS;
+  await until(
+    async () => {
+      const { status, checks } = await readinessOf(daemon);
+      assert.equal(status, 'ok', JSON.stringify(checks));
+      return performance.now();
+    },
+    (now) => now > deadline,
+    2 * BACKLOG_MS,
+  );
+  assert.equal(await daemon.end('SIGTERM'), 0);
+});

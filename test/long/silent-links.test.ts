@@ -1,0 +1,72 @@
+/**
+ * A network between the daemon and PostgreSQL that swallows bytes and resets nothing, in one direction and in the other,
+ * while prices change. The daemon notices by itself, goes on over other connections, and ends in order.
+ */
+
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { createApiKey, startDaemon } from '../support/daemon.ts';
+import { openPriceStory, STORY_SETTINGS } from '../support/price-story.ts';
+import { restClient } from '../support/rest-client.ts';
+import { startTestServers } from '../support/servers.ts';
+import { startTcpProxy } from '../support/tcp-proxy.ts';
+import { until } from '../support/until.ts';
+
+async function openScene(t: TestContext) {
+  const closers: (() => Promise<unknown>)[] = [];
+  t.after(async () => {
+    for (const close of closers.reverse()) await close();
+  });
+  const cleanup = { after: (work: () => Promise<unknown>) => void closers.push(work) };
+  const servers = await startTestServers(cleanup);
+  const proxy = await startTcpProxy(cleanup, Number(new URL(servers.postgres.url).port));
+  const url = new URL(servers.postgres.url);
+  url.port = String(proxy.port);
+  const daemon = await startDaemon(cleanup, { postgres: { url: url.href }, nats: servers.nats }, STORY_SETTINGS);
+  const story = await openPriceStory(cleanup, [servers.nats.url]);
+  const key = await createApiKey(servers);
+  await story.begin(daemon, key);
+  const untilReady = (isReady: boolean) =>
+    until(
+      async () => (await fetch(`${daemon.operationsUrl}/readyz`)).ok,
+      (ok) => ok === isReady,
+    );
+  return { servers, proxy, daemon, story, key, untilReady };
+}
+
+for (const direction of ['up', 'down'] as const) {
+  test(`what goes ${direction === 'up' ? 'to' : 'from'} PostgreSQL vanishes, and the deliveries go on`, async (t) => {
+    const { servers, proxy, daemon, story, key, untilReady } = await openScene(t);
+    const tookMs: Record<string, number> = { undisturbed: await story.tell(3) };
+    const publishing = story.publishRound();
+    proxy.swallow(direction);
+    await publishing;
+    tookMs['swallowed'] = await story.tell(2);
+    assert.equal((await restClient(daemon, key).request('GET', '/searches')).status, 200);
+    await untilReady(true);
+    tookMs['afterwards'] = await story.tell(2);
+    t.diagnostic(`milliseconds: ${JSON.stringify(tookMs)}`);
+    await story.audit(servers.postgres.url);
+    proxy.swallow(direction);
+    assert.equal(await daemon.end('SIGTERM'), 0, 'it ends in order over new connections');
+  });
+}
+
+test('nothing passes at all, new connections included: readiness fails, and all is well when the network is', async (t) => {
+  const { servers, proxy, daemon, story, untilReady } = await openScene(t);
+  await story.tell(2);
+  const publishing = story.publishRound();
+  proxy.stall();
+  await publishing;
+  await untilReady(false);
+  await until(
+    async () => JSON.stringify(daemon.log),
+    (log) => log.includes('the connection to PostgreSQL has fallen silent'),
+  );
+  proxy.heal();
+  const tookMs = await story.tell(1);
+  t.diagnostic(`milliseconds after the network was there again: ${tookMs}`);
+  await untilReady(true);
+  await story.audit(servers.postgres.url);
+  assert.equal(await daemon.end('SIGTERM'), 0);
+});
