@@ -223,7 +223,7 @@ export async function readOverdue(
   client: Queryable,
   overdueMs: number,
   limit: number,
-  withFirst = true,
+  withFirst: boolean,
 ): Promise<readonly DueDelivery[]> {
   const { rows } = await client.query<DueDelivery>(
     `select ${DUE_COLUMNS} from deliveries
@@ -231,6 +231,33 @@ export async function readOverdue(
        and ($3 or attempt_count > 0)
      order by due_at limit $2`,
     [overdueMs, limit, withFirst],
+  );
+  return rows;
+}
+
+/** Where a page of overdue deliveries ended. */
+export interface OverduePlace {
+  readonly id: Uuid;
+  /** PostgreSQL's text: a `Date` would lose the microseconds. */
+  readonly dueAt: string;
+}
+
+/**
+ * The same, one page behind `after`: whole transactions fall due at one moment, so their ids go on. Served by index
+ * `deliveries_dispatched`, sorted by id where times are equal.
+ */
+export async function readOverduePage(
+  client: Queryable,
+  overdueMs: number,
+  after: OverduePlace | null,
+  limit: number,
+): Promise<readonly OverduePlace[]> {
+  const { rows } = await client.query<OverduePlace>(
+    `select id, due_at::text as "dueAt" from deliveries
+     where state in ('queued', 'retry_wait') and due_at <= clock_timestamp() - $1 * interval '1 millisecond'
+       and due_at >= $2 and (due_at, id) > ($2, $3)
+     order by due_at, id limit $4`,
+    [overdueMs, after?.dueAt ?? '-infinity', after?.id ?? '00000000-0000-0000-0000-000000000000', limit],
   );
   return rows;
 }

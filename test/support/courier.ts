@@ -68,7 +68,12 @@ export async function openDeliveryStage(cleanup: Cleanup, settings: CourierSetti
       onFailure: () => undefined,
     });
     closers.push(() => courier.drain());
-    const sweeper = startSweeper({ ...parts, clock: () => new Date(), onRepair: (repair) => repairs.push(repair) });
+    const sweeper = startSweeper({
+      ...parts,
+      isHeld: courier.holds,
+      clock: () => new Date(),
+      onRepair: (repair) => repairs.push(repair),
+    });
     closers.push(() => sweeper.stop());
     return courier;
   }
