@@ -3,6 +3,7 @@
 import { createValve, type Valve } from './broker/valve.ts';
 import { measureStage } from './measures.ts';
 import type { Parts } from './parts.ts';
+import { startCancellations } from './pipeline/cancellations.ts';
 import { type Courier, startCourier } from './pipeline/courier.ts';
 import { startSweeper } from './pipeline/sweeper.ts';
 import { VERSION } from './version.ts';
@@ -51,6 +52,8 @@ async function openSweeper(parts: Parts, courierValve: Valve, courier: Courier):
     onTrouble,
   });
   closing('sweeper', () => sweeper.stop());
+  const cancellations = startCancellations({ database, onTrouble });
+  closing('cancellations', () => cancellations.stop());
 }
 
 export function openSender({ config, closing }: Parts): Sender {

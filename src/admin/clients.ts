@@ -7,6 +7,7 @@ import {
   ClientUnknownError,
   createClient as createClientRow,
   createApiKey as createKeyRow,
+  deleteClient as deleteClientRow,
   listClients as listClientRows,
   listApiKeys as listKeyRows,
   revokeApiKey as revokeKeyRow,
@@ -50,6 +51,11 @@ export async function listClients(
 ): Promise<ListClientsResponse> {
   const { rows, nextPageToken } = pageOfList(await listClientRows(database), request, 'clients');
   return { clients: rows.map(clientMessage), nextPageToken };
+}
+
+export async function deleteClient(name: string, { database }: AdminDependencies): Promise<Record<string, never>> {
+  if (!(await deleteClientRow(database, uuidOfName('name', 'clients', name)))) throw notFound('Client', name);
+  return {};
 }
 
 export async function createApiKey(

@@ -2,7 +2,7 @@
 
 import { createWatching } from './activity.ts';
 import { type CallTimeouts, clientStreaming, type Handle, serverStreaming, unary } from './call.ts';
-import { createApiKey, createClient, listApiKeys, listClients, revokeApiKey } from './clients.ts';
+import { createApiKey, createClient, deleteClient, listApiKeys, listClients, revokeApiKey } from './clients.ts';
 import { getDeadLetter, listDeadLetters, purgeDeadLetters, requeueDeadLetters } from './dead-letters.ts';
 import { getDelivery, listDeliveries, retryDelivery } from './deliveries.ts';
 import type { AdminDependencies } from './dependencies.ts';
@@ -52,6 +52,7 @@ export function createHandlers(
     resumeEndpoint: usual(({ name }, own) => resumeEndpoint(name, own)),
     createClient: usual(createClient),
     listClients: usual(listClients),
+    deleteClient: usual(({ name }, own) => deleteClient(name, own)),
     createApiKey: usual(createApiKey),
     listApiKeys: usual(listApiKeys),
     revokeApiKey: usual(({ name }, own) => revokeApiKey(name, own)),

@@ -56,14 +56,13 @@ export function searchRoutes(router: Router, dependencies: ApiDependencies): voi
     const id = searchIdOf(ctx);
     // Whose search it is comes before what is wrong with the body.
     await ownSearch(ctx, dependencies);
-    const { changes, merge } = await readSearchChange(ctx.request.body, rules);
+    const { merge } = await readSearchChange(ctx.request.body, rules);
     const requirePresent = await precondition(ctx, dependencies);
     const search = await updateSearch(database, principalOf(ctx).clientId, id, {
       merge(present) {
         requirePresent(present);
         return merge(present.members);
       },
-      silences: changes.notificationEnabled === false,
     });
     if (search === null) throw notFound('this search');
     await searchChanged();

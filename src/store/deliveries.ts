@@ -79,15 +79,25 @@ const TAKE_DUE = `
   where state = 'sending'`;
 
 /**
- * One whose search is gone or silent is cancelled instead of sent: the change was recorded while the search was being
- * deleted. One whose endpoint is paused is parked: from the end of a pause's transaction on, no attempt starts, even
- * where the courier has not heard of it.
+ * Takes the rows of `locked`. One whose search is gone, silent, or was so since it was recorded, is cancelled instead of
+ * sent. The search is locked against being deleted or silenced meanwhile, and read as it is then: when that has been
+ * answered, no attempt begins. One whose endpoint is paused is parked: from the end of a pause's transaction on, no
+ * attempt starts, even where the courier has not heard of it.
  */
-const NEXT_STATE = `case
-  when not exists (
-    select from searches where number = search_number and deleted_at is null and notification_enabled) then 'cancelled'
-  when exists (select from endpoints where key = endpoint_key and paused_at is not null) then 'parked'
-  else 'sending' end as next_state`;
+const DUE = `
+  telling as materialized (
+    select number, cancelled_before from searches
+    where number = any(array(select search_number from locked)) and deleted_at is null and notification_enabled
+    order by number for key share
+  ), due as (
+    select id, case
+      when not exists (
+        select from telling
+        where number = search_number and (cancelled_before is null or created_at >= cancelled_before)) then 'cancelled'
+      when exists (select from endpoints where key = endpoint_key and paused_at is not null) then 'parked'
+      else 'sending' end as next_state
+    from locked
+  )`;
 
 /**
  * Takes the due ones among `ids` for one attempt each, for at most `leaseMs`. Served by the primary key: states are
@@ -102,13 +112,12 @@ export async function claimDeliveries(
   const { rows } = await client.query<ClaimedDelivery>({
     name: 'claim-deliveries',
     text: `
-      with locked as (
-        select id, search_number, endpoint_key, state, due_at from deliveries
+      with named as materialized (
+        select id, search_number, endpoint_key, created_at, state, due_at from deliveries
         where id = any($2::uuid[]) order by id for update
-      ), due as (
-        select id, ${NEXT_STATE} from locked
-        where state in ('queued', 'retry_wait') and due_at <= clock_timestamp()
-      ), ${TAKE_DUE}`,
+      ), locked as materialized (
+        select * from named where state in ('queued', 'retry_wait') and due_at <= clock_timestamp()
+      ), ${DUE}, ${TAKE_DUE}`,
     values: [leaseMs, ids],
   });
   return rows;
@@ -132,14 +141,14 @@ export async function claimParked(
   const { rows } = await client.query<ClaimedDelivery>({
     name: 'claim-parked',
     text: `
-      with due as (
-        select parked.id, parked.next_state
+      with locked as materialized (
+        select parked.*
         from unnest($2::text[], $3::integer[]) as draw(key, count), lateral (
-          select id, ${NEXT_STATE} from deliveries
+          select id, search_number, endpoint_key, created_at from deliveries
           where endpoint_key = draw.key and state = 'parked' and due_at <= clock_timestamp()
           order by due_at limit draw.count for update skip locked
         ) parked
-      ), ${TAKE_DUE}`,
+      ), ${DUE}, ${TAKE_DUE}`,
     values: [leaseMs, draws.map(({ endpointKey }) => endpointKey), draws.map(({ count }) => count)],
   });
   return rows;

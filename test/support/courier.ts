@@ -2,6 +2,7 @@
 
 import { type Broker, connectBroker } from '../../src/broker/connection.ts';
 import { ensureDeliveries } from '../../src/broker/topology.ts';
+import { startCancellations } from '../../src/pipeline/cancellations.ts';
 import { type Courier, startCourier } from '../../src/pipeline/courier.ts';
 import { createDocumentCache } from '../../src/pipeline/document-cache.ts';
 import { type Repair, startSweeper } from '../../src/pipeline/sweeper.ts';
@@ -75,6 +76,8 @@ export async function openDeliveryStage(cleanup: Cleanup, settings: CourierSetti
       onRepair: (repair) => repairs.push(repair),
     });
     closers.push(() => sweeper.stop());
+    const cancellations = startCancellations(parts);
+    closers.push(() => cancellations.stop());
     return courier;
   }
 
