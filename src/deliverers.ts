@@ -3,7 +3,8 @@
 import { createValve, type Valve } from './broker/valve.ts';
 import { measureStage } from './measures.ts';
 import type { Parts } from './parts.ts';
-import { startCourier } from './pipeline/courier.ts';
+import { startCancellations } from './pipeline/cancellations.ts';
+import { type Courier, startCourier } from './pipeline/courier.ts';
 import { startSweeper } from './pipeline/sweeper.ts';
 import { VERSION } from './version.ts';
 import { createSender, type Sender } from './webhooks/sender.ts';
@@ -36,11 +37,11 @@ export async function openDelivery(parts: Parts): Promise<void> {
   draining('courier', () => courier.drain());
   inFlight = () => courier.inFlight;
   measureStage(metrics, 'deliver', valve, inFlight);
-  await openSweeper(parts, valve);
+  await openSweeper(parts, valve, courier);
 }
 
 /** It rests with the courier: what waits behind a paused one is not lost. */
-async function openSweeper(parts: Parts, courierValve: Valve): Promise<void> {
+async function openSweeper(parts: Parts, courierValve: Valve, courier: Courier): Promise<void> {
   const { config, metrics, database, broker, observers, presence, draining, onTrouble } = parts;
   const valve = createValve();
   await presence.addStage({ name: 'sweeper', valve, inFlight: () => 0 });
@@ -49,12 +50,15 @@ async function openSweeper(parts: Parts, courierValve: Valve): Promise<void> {
     broker,
     database,
     retryDelayMs: config.retryDelayMs,
+    isHeld: courier.holds,
     clock: () => new Date(),
     isPaused: () => !valve.isOpen || !courierValve.isOpen,
     onRepair: observers.onRepair,
     onTrouble,
   });
   draining('sweeper', () => sweeper.stop());
+  const cancellations = startCancellations({ database, onTrouble });
+  draining('cancellations', () => cancellations.stop());
 }
 
 export function openSender({ config, closing }: Parts): Sender {

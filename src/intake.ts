@@ -8,7 +8,7 @@ import { ensureIntake } from './broker/topology.ts';
 import { createValve } from './broker/valve.ts';
 import { createMarketMedians, type MarketMedians } from './matching/market-medians.ts';
 import { createSearchIndex } from './matching/search-index.ts';
-import { measureRetention, measureStage } from './measures.ts';
+import { measureLead, measureRetention, measureStage } from './measures.ts';
 import type { Parts } from './parts.ts';
 import { type Intake, startIntake } from './pipeline/intake.ts';
 import { type Mandate, startLeadership } from './pipeline/leadership.ts';
@@ -50,6 +50,7 @@ export async function openIntake(parts: Parts, databaseUrl: string): Promise<Mat
   draining('intake', () => leadership.stop());
   measureStage(metrics, 'intake', valve, inFlight);
   measureRetention(metrics, database);
+  measureLead(metrics, database);
   presence.setIndex({ figures: () => indexFigures(matcher), rebuild: () => matcher.rebuild() });
   metrics.gauge('vigie_searches', 'Searches in the index', () => matcher.stats.searches);
   metrics.gauge('vigie_index_bytes', 'Memory of the index', () => matcher.stats.bytes);

@@ -10,6 +10,7 @@ import type { Metrics } from './metrics.ts';
 import type { Database, DatabasePool } from './store/database.ts';
 import { ALL_DEAD_LETTERS, countDeadLetters } from './store/dead-letter-reads.ts';
 import { countFailedDeliveries, countOpenDeliveries } from './store/delivery-admin.ts';
+import { readIntakeLead } from './store/intake-leader.ts';
 import { readOldestRows } from './store/retention.ts';
 
 const READING_KEPT_MS = 5_000;
@@ -55,6 +56,17 @@ export function measureRetention(metrics: Metrics, database: Database): void {
     'Age of the oldest row that retention may remove',
     'table',
     async () => (await readOldest()).map(({ table, ageSeconds }) => [table, ageSeconds] as const),
+  );
+}
+
+/** Every instance reads the same: take the maximum over instances. */
+export function measureLead(metrics: Metrics, database: Database): void {
+  const readLead = keptFor(READING_KEPT_MS, () => readIntakeLead(database));
+  metrics.gauge('vigie_intake_leaderless_seconds', 'How long nobody has taken adverts in; 0 while somebody does', () =>
+    readLead().then(({ leaderlessSeconds }) => leaderlessSeconds),
+  );
+  metrics.gauge('vigie_intake_takeover_seconds', 'How long nobody took adverts in before the present leader', () =>
+    readLead().then(({ gapSeconds }) => gapSeconds),
   );
 }
 

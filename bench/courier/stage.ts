@@ -38,7 +38,12 @@ const courier = await startCourier({
   },
   onFailure: ({ actor, error }) => onTrouble(actor, error),
 });
-startSweeper({ ...parts, clock: () => new Date(), onRepair: (repair) => console.error('repair', repair) });
+startSweeper({
+  ...parts,
+  isHeld: courier.holds,
+  clock: () => new Date(),
+  onRepair: (repair) => console.error('repair', repair),
+});
 process.send?.('ready');
 process.on('message', async (message) => {
   if (message === 'figures') process.send?.({ attempts, rssMb: process.memoryUsage.rss() / 1_048_576 });

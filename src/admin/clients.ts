@@ -9,6 +9,7 @@ import {
   ClientUnknownError,
   createClient as createClientRow,
   createApiKey as createKeyRow,
+  deleteClient as deleteClientRow,
   listClients as listClientRows,
   listApiKeys as listKeyRows,
   revokeApiKey as revokeKeyRow,
@@ -72,6 +73,11 @@ export async function listClients(
   const { rows, nextPageToken } = pageOfList(await listClientRows(database), request, 'clients');
   const totals = await readAllSearchTotals(database);
   return { clients: rows.map((client) => clientMessage(client, totals.get(client.id) ?? NO_SEARCHES)), nextPageToken };
+}
+
+export async function deleteClient(name: string, { database }: AdminDependencies): Promise<Record<string, never>> {
+  if (!(await deleteClientRow(database, uuidOfName('name', 'clients', name)))) throw notFound('Client', name);
+  return {};
 }
 
 export async function createApiKey(

@@ -2,7 +2,15 @@
 
 import { createWatching } from './activity.ts';
 import { type CallTimeouts, clientStreaming, type Handle, serverStreaming, unary } from './call.ts';
-import { createApiKey, createClient, listApiKeys, listClients, revokeApiKey, updateClient } from './clients.ts';
+import {
+  createApiKey,
+  createClient,
+  deleteClient,
+  listApiKeys,
+  listClients,
+  revokeApiKey,
+  updateClient,
+} from './clients.ts';
 import { getDeadLetter, listDeadLetters, purgeDeadLetters, requeueDeadLetters } from './dead-letters.ts';
 import { getDelivery, listDeliveries, retryDelivery } from './deliveries.ts';
 import type { AdminDependencies } from './dependencies.ts';
@@ -53,6 +61,7 @@ export function createHandlers(
     createClient: usual(createClient),
     updateClient: usual(updateClient),
     listClients: usual(listClients),
+    deleteClient: usual(({ name }, own) => deleteClient(name, own)),
     createApiKey: usual(createApiKey),
     listApiKeys: usual(listApiKeys),
     revokeApiKey: usual(({ name }, own) => revokeApiKey(name, own)),

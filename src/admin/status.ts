@@ -6,6 +6,7 @@ import { ALL_DEAD_LETTERS, countDeadLetters } from '../store/dead-letter-reads.t
 import { countFailedDeliveries, countOpenDeliveries } from '../store/delivery-admin.ts';
 import { countPausedEndpoints } from '../store/endpoints-admin.ts';
 import { listInstances, type SeenInstance } from '../store/instances.ts';
+import { readIntakeLead } from '../store/intake-leader.ts';
 import type { CallContext } from './call.ts';
 import type { AdminDependencies } from './dependencies.ts';
 import { notFound } from './errors.ts';
@@ -22,7 +23,7 @@ const DRAIN_LOOK_EVERY_MS = 200;
 
 export async function getStatus(dependencies: AdminDependencies): Promise<Status> {
   const { database, version, now, readStreams } = dependencies;
-  const [instances, controls, streams, open, failed, letters, pausedEndpoints, index] = await Promise.all([
+  const [instances, controls, streams, open, failed, letters, pausedEndpoints, index, lead] = await Promise.all([
     listInstances(database),
     readControls(database),
     readStreams(),
@@ -31,6 +32,7 @@ export async function getStatus(dependencies: AdminDependencies): Promise<Status
     countDeadLetters(database, ALL_DEAD_LETTERS),
     countPausedEndpoints(database),
     readIndex(database),
+    readIntakeLead(database),
   ]);
   return {
     version,
@@ -56,6 +58,11 @@ export async function getStatus(dependencies: AdminDependencies): Promise<Status
     deadLetterCount: letters,
     pausedEndpointCount: pausedEndpoints,
     index,
+    intakeLead: {
+      beginTime: lead.beganAt ?? undefined,
+      gapSeconds: lead.gapSeconds,
+      leaderlessSeconds: lead.leaderlessSeconds,
+    },
   };
 }
 

@@ -164,16 +164,16 @@ async function recover(error: Error, { onTrouble, ensure }: PullOptions): Promis
   await ensure().catch((cause: Error) => onTrouble('ensure', cause));
 }
 
-interface PullRequest {
+export interface PullRequest {
   /** Where its end is told. */
   readonly replySubject: string;
   /** Monotonic milliseconds. */
   readonly madeAt: number;
 }
 
-function requestBatch(
+export function requestBatch(
   { connection }: Broker,
-  { stream, consumer, batchMax }: PullOptions,
+  { stream, consumer, batchMax }: Pick<PullOptions, 'stream' | 'consumer' | 'batchMax'>,
   replySubject: string,
 ): PullRequest {
   const request = { batch: batchMax, expires: nanos(PULL_EXPIRES_MS) };
@@ -235,12 +235,12 @@ function nakOf(delayMs: number): string {
  * From the reply subject, `$JS.ACK.[domain.account.]stream.consumer.delivered.sequence.consumerSequence.time.pending`
  * (NATS ADR-15): newer servers name domain and account.
  */
-function placeOf(reply: string): { readonly sequence: number; readonly storedAtMs: number } {
+export function placeOf(reply: string): { readonly sequence: number; readonly storedAtMs: number } {
   const tokens = reply.split('.');
   const first = tokens.length === 9 ? 2 : 4;
   return { sequence: Number(tokens[first + 3]), storedAtMs: Number(tokens[first + 5]) / 1e6 };
 }
 
-function headersOf(message: Msg): Record<string, string> {
+export function headersOf(message: Msg): Record<string, string> {
   return Object.fromEntries((message.headers?.keys() ?? []).map((key) => [key, message.headers?.get(key) ?? '']));
 }

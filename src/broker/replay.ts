@@ -5,49 +5,119 @@
  * stream first; settling it is left to its redelivery, and recording it twice changes nothing.
  */
 
-import { NatsError } from 'nats';
+import { setTimeout as wait } from 'node:timers/promises';
+import { AckPolicy, DeliverPolicy, nanos } from 'nats';
 import type { Broker } from './connection.ts';
-import type { PulledMessage } from './pull.ts';
+import { headersOf, type PulledMessage, placeOf, requestBatch } from './pull.ts';
+import { openInbox } from './pull-inbox.ts';
 
 type HandOn = (message: PulledMessage) => Promise<void>;
 
+export interface InOrder {
+  /** Takes the pulled messages: hands each on, after those that the stream holds between the last one and it. */
+  readonly take: HandOn;
+  /** Hands nothing on any more: what is in flight is left to the next reader. */
+  stop(): void;
+}
+
+export interface InOrderOptions {
+  readonly stream: string;
+  readonly consumer: string;
+  readonly handOn: HandOn;
+  readonly onTrouble: (what: string, error: Error) => void;
+}
+
+const BATCH_MAX = 256;
+/** A server that does not answer for so long has lost the reading. */
+const ANSWER_MAX_MS = 5_000;
+const AGAIN_MS = 250;
+/** For the server to forget a reading whose process is gone. */
+const FORGOTTEN_AFTER_MS = 30_000;
+
 /**
- * Hands on what the consumer has in flight, oldest first. Resolves with what takes the pulled messages from then on: it
- * hands each on, after those that the stream holds between the last one and it. The only reader must be this one.
+ * Begins to hand on what the consumer has in flight, oldest first; what is pulled meanwhile waits for it. A reading that
+ * breaks off goes on where it was. The only reader must be this one. Rejects when NATS is away.
  */
-export async function startInOrder(broker: Broker, stream: string, consumer: string, handOn: HandOn): Promise<HandOn> {
+export async function startInOrder(broker: Broker, options: InOrderOptions): Promise<InOrder> {
+  const { stream, consumer, handOn, onTrouble } = options;
+  let isStopped = false;
   let next = 0;
 
-  async function fetchUpTo(sequence: number): Promise<void> {
-    const { first_seq } = (await broker.manager.streams.info(stream)).state;
-    for (next = Math.max(next, first_seq); next <= sequence; next++) {
-      const stored = await storedMessage(broker, stream, next);
-      if (stored !== null) await handOn({ ...stored, stream, consumer, sequence: next, settle: async () => undefined });
+  async function readUpTo(last: number): Promise<void> {
+    while (next <= last && !isStopped) {
+      try {
+        for await (const message of storedMessages(broker, options, next, last)) {
+          if (isStopped) return;
+          await handOn(message);
+          next = message.sequence + 1;
+        }
+        next = Math.max(next, last + 1);
+      } catch (error) {
+        onTrouble('read in order', error as Error);
+        await wait(AGAIN_MS);
+      }
     }
   }
 
   const { num_ack_pending, ack_floor, delivered } = await broker.manager.consumers.info(stream, consumer);
   next = (num_ack_pending === 0 ? delivered.stream_seq : ack_floor.stream_seq) + 1;
-  if (num_ack_pending > 0) await fetchUpTo(delivered.stream_seq);
-  return async (message) => {
-    if (message.sequence > next) await fetchUpTo(message.sequence - 1);
-    next = Math.max(next, message.sequence + 1);
-    await handOn(message);
+  const caughtUp = num_ack_pending === 0 ? Promise.resolve() : readUpTo(delivered.stream_seq);
+  return {
+    async take(message) {
+      await caughtUp;
+      if (message.sequence > next) await readUpTo(message.sequence - 1);
+      if (isStopped) return;
+      next = Math.max(next, message.sequence + 1);
+      await handOn(message);
+    },
+    stop() {
+      isStopped = true;
+    },
   };
 }
 
-/** Null when the stream no longer holds it. */
-async function storedMessage(
+/** From `first` to `last`, as one reading of the stream; those that it no longer holds are left out. */
+async function* storedMessages(
   broker: Broker,
-  stream: string,
-  sequence: number,
-): Promise<Pick<PulledMessage, 'subject' | 'bytes' | 'headers'> | null> {
+  { stream, consumer, onTrouble }: InOrderOptions,
+  first: number,
+  last: number,
+): AsyncGenerator<PulledMessage, void, void> {
+  const reader = await broker.manager.consumers.add(stream, {
+    ack_policy: AckPolicy.None,
+    deliver_policy: DeliverPolicy.StartSequence,
+    opt_start_seq: first,
+    inactive_threshold: nanos(FORGOTTEN_AFTER_MS),
+    mem_storage: true,
+  });
+  const inbox = openInbox(broker);
   try {
-    const message = await broker.manager.streams.getMessage(stream, { seq: sequence });
-    const headers = Object.fromEntries(message.header.keys().map((key) => [key, message.header.get(key)]));
-    return { subject: message.subject, bytes: message.data, headers };
-  } catch (error) {
-    if (error instanceof NatsError && error.api_error?.code === 404) return null;
-    throw error;
+    for (let left = reader.num_pending; left > 0; ) {
+      const batchMax = Math.min(left, BATCH_MAX);
+      requestBatch(broker, { stream, consumer: reader.name, batchMax }, inbox.replySubject());
+      for (let missing = batchMax; missing > 0; missing--) {
+        const message = await inbox.next(ANSWER_MAX_MS);
+        if (message === null || inbox.isStatus(message)) throw new Error(`the reading of ${stream} broke off`);
+        const { sequence } = placeOf(message.reply ?? '');
+        if (sequence > last) return;
+        const { subject, data: bytes } = message;
+        yield {
+          stream,
+          consumer,
+          sequence,
+          subject,
+          bytes,
+          headers: headersOf(message),
+          settle: async () => undefined,
+        };
+        if (sequence === last) return;
+        left -= 1;
+      }
+    }
+  } finally {
+    await inbox.close();
+    await broker.manager.consumers
+      .delete(stream, reader.name)
+      .catch((error: Error) => onTrouble('end of reading in order', error));
   }
 }

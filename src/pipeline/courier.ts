@@ -8,6 +8,7 @@ import { type ActorFailure } from '../actor/actor.ts';
 import type { Broker } from '../broker/connection.ts';
 import type { PulledMessage } from '../broker/pull.ts';
 import type { Valve } from '../broker/valve.ts';
+import type { Uuid } from '../domain/ids.ts';
 import type { SettledAttempt } from '../store/attempts.ts';
 import type { Database } from '../store/database.ts';
 import { FairRound } from '../webhooks/fair-round.ts';
@@ -41,6 +42,8 @@ export interface CourierDependencies {
 export interface Courier {
   /** Deliveries pulled and not yet settled: waiting in memory for a slot, being sent, being recorded. */
   readonly inFlight: number;
+  /** Whether the delivery is one of them. */
+  holds(id: Uuid): boolean;
   /** Stops pulling, hands back what waits; resolves when the attempts under way are recorded and settled. */
   drain(): Promise<void>;
 }
@@ -93,6 +96,7 @@ export async function startCourier(dependencies: CourierDependencies): Promise<C
     get inFlight() {
       return round.waiting + round.inFlight;
     },
+    holds: (id) => attempts.holds(id),
     async drain() {
       attempts.stopStarting();
       await Promise.all([upkeep.stop(), restoration.stop(), pulls.stop()]);

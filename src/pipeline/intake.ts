@@ -47,17 +47,20 @@ export async function startIntake(term: Term, dependencies: IntakeDependencies):
   const recording = startRecording(term, dependencies);
   try {
     await ensureIntake(broker);
-    const onMessage = await startInOrder(broker, ADVERTS_STREAM, INTAKE_CONSUMER, recording.admit);
+    const ofConsumer = { stream: ADVERTS_STREAM, consumer: INTAKE_CONSUMER };
+    const inOrder = await startInOrder(broker, { ...ofConsumer, handOn: recording.admit, onTrouble });
     const pull = startPull(broker, {
-      stream: ADVERTS_STREAM,
-      consumer: INTAKE_CONSUMER,
+      ...ofConsumer,
       batchMax: recordBatchMax,
-      onMessage,
+      onMessage: inOrder.take,
       onTrouble,
       ensure: () => ensureIntake(broker),
       ...(valve === undefined ? {} : { valve }),
     });
-    const end = (): Promise<void> => pull.stop().then(recording.drain);
+    const end = (): Promise<void> => {
+      inOrder.stop();
+      return pull.stop().then(recording.drain);
+    };
     return {
       get depth() {
         return recording.depth;

@@ -73,6 +73,7 @@ export async function startLeadership(dependencies: LeadershipDependencies): Pro
 
   async function serve(session: LeaderSession, term: Term): Promise<void> {
     const mandate = await lead(term);
+    await session.showLead().catch((error: Error) => onTrouble('leadership', error));
     onTerm(term);
     noteFirstLook();
     while (!isStopping() && !session.isLost && mandate.isSound) await pause();

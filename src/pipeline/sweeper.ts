@@ -1,13 +1,14 @@
 /**
  * Heals what JetStream or a crash can lose: outbox entries whose publisher died, deliveries that should have been
- * attempted long ago, attempts whose process died. In a healthy service it finds nothing; its counts are alarms.
+ * attempted long ago, attempts whose process died. In a healthy service it finds nothing; its counts are alarms. However
+ * much is overdue, it goes through all of it, a share at a time.
  */
 
 import type { Broker } from '../broker/connection.ts';
 import { type Publication, publishAll } from '../broker/publish.ts';
 import { isFirstAttemptOut } from '../broker/stream-figures.ts';
 import { afterAttempt } from '../domain/delivery.ts';
-import { timeOrderedUuid } from '../domain/ids.ts';
+import { timeOrderedUuid, type Uuid } from '../domain/ids.ts';
 import {
   type AbandonedAttempt,
   lockAbandonedAttempts,
@@ -15,7 +16,13 @@ import {
   type SettledAttempt,
 } from '../store/attempts.ts';
 import { type Database, transaction } from '../store/database.ts';
-import { type DueDelivery, readOverdue } from '../store/deliveries.ts';
+import {
+  type DueDelivery,
+  type OverduePlace,
+  parkDeliveries,
+  readOverdue,
+  readOverduePage,
+} from '../store/deliveries.ts';
 import { retryOf } from './delivery-messages.ts';
 import { dispatchAbandoned, publicationOf } from './dispatcher.ts';
 
@@ -25,6 +32,8 @@ export interface SweeperDependencies {
   readonly retryDelayMs: number;
   /** Paused, it sweeps nothing: what waits behind a paused courier is not lost. */
   readonly isPaused?: () => boolean;
+  /** Whether the courier of this process has the delivery in memory. */
+  readonly isHeld: (id: Uuid) => boolean;
   readonly clock: () => Date;
   readonly onRepair: (repair: Repair) => void;
   readonly onTrouble: (what: string, error: Error) => void;
@@ -45,7 +54,11 @@ const SWEEP_EVERY_MS = 5_000;
 const OUTBOX_ABANDONED_MS = 10_000;
 /** Longer than `ack_wait`, after which JetStream hands a message out again by itself. */
 const OVERDUE_MS = 150_000;
-const OVERDUE_MAX = 1_000;
+const OVERDUE_PAGE = 1_000;
+/** More than a courier holds in memory, so that a sweep sees beyond it. */
+const OVERDUE_PAGES_MAX = 20;
+/** In one sweep: some hundred milliseconds of PostgreSQL's time. */
+const PARKED_MAX = 4_000;
 const INTERRUPTED_FROM_MS = 2_000;
 /** What a courier holds in memory, at most. */
 const INTERRUPTED_MAX = 16_384;
@@ -90,18 +103,27 @@ async function sweepOnce(dependencies: SweeperDependencies, outboxAgeMs: number)
   const { broker, database, onRepair } = dependencies;
   const aborted = await settleAborted(dependencies);
   const republished = await dispatchAbandoned(broker, database, outboxAgeMs);
-  const overdue = await republishOverdue(dependencies);
+  const overdue = await parkOverdue(dependencies);
   if (aborted + republished + overdue > 0) onRepair({ aborted, republished, overdue });
 }
 
-/** A second message for a delivery that has one already does no harm. */
-async function republishOverdue({ broker, database, clock }: SweeperDependencies): Promise<number> {
-  const overdue = await readOverdue(database, OVERDUE_MS, OVERDUE_MAX);
-  await publishAll(
-    broker,
-    overdue.map((delivery) => messageAgain(delivery, clock())),
-  );
-  return overdue.length;
+/**
+ * What is overdue is parked: drawn from the table, it needs no message, and it is found here once, whatever its endpoint
+ * does. If there is a message after all, it finds the row parked and is forgotten. What this process's courier holds is
+ * not lost: it waits for its endpoint.
+ */
+async function parkOverdue({ database, isHeld }: SweeperDependencies): Promise<number> {
+  let parked = 0;
+  let after: OverduePlace | null = null;
+  for (let page = 0; page < OVERDUE_PAGES_MAX && parked < PARKED_MAX; page++) {
+    const overdue = await readOverduePage(database, OVERDUE_MS, after, OVERDUE_PAGE);
+    const lost = overdue.map(({ id }) => id).filter((id) => !isHeld(id));
+    if (lost.length > 0) await parkDeliveries(database, lost);
+    parked += lost.length;
+    after = overdue.at(-1) ?? null;
+    if (overdue.length < OVERDUE_PAGE) break;
+  }
+  return parked;
 }
 
 /** The identifier is new: the duplicate window would swallow that of the lost message. */

@@ -6,7 +6,6 @@
 
 import { hash, randomBytes, randomUUID, timingSafeEqual } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import pg from 'pg';
 import type { Uuid } from '../domain/ids.ts';
 import type { Queryable } from './database.ts';
 
@@ -99,9 +98,11 @@ function limitValues(limits: Partial<ClientLimits>): (number | null)[] {
   return LIMITS.map((limit) => limits[limit] ?? null);
 }
 
-/** By name. A sequential scan: clients are counted in hundreds. */
+/** By name, the deleted ones apart. A sequential scan: clients are counted in hundreds. */
 export async function listClients(database: Queryable): Promise<readonly Client[]> {
-  const { rows } = await database.query<Client>(`select ${CLIENT_COLUMNS} from clients order by name`);
+  const { rows } = await database.query<Client>(
+    `select ${CLIENT_COLUMNS} from clients where deleted_at is null order by name`,
+  );
   return rows;
 }
 
@@ -119,17 +120,32 @@ export async function createApiKey(
 ): Promise<{ readonly key: string; readonly apiKey: ApiKey }> {
   const prefix = randomBytes(4).toString('hex');
   const key = `vigie_${prefix}_${randomBytes(32).toString('base64url')}`;
-  try {
-    const { rows } = await database.query<ApiKey>(
-      `insert into api_keys (id, client_id, name, prefix, hash) values ($1, $2, $3, $4, $5) returning ${KEY_COLUMNS}`,
-      [randomUUID(), clientId, name, prefix, hashOf(key)],
-    );
-    return { key, apiKey: rows[0] as ApiKey };
-  } catch (cause) {
-    const isForeignKeyViolation = cause instanceof pg.DatabaseError && cause.code === '23503';
-    if (isForeignKeyViolation) throw new ClientUnknownError(`no client ${clientId}`, { cause });
-    throw cause;
-  }
+  // Served by the primary key of clients.
+  const { rows } = await database.query<ApiKey>(
+    `insert into api_keys (id, client_id, name, prefix, hash)
+     select $1, id, $3, $4, $5 from clients where id = $2 and deleted_at is null returning ${KEY_COLUMNS}`,
+    [randomUUID(), clientId, name, prefix, hashOf(key)],
+  );
+  const [apiKey] = rows;
+  if (apiKey === undefined) throw new ClientUnknownError(`no client ${clientId}`);
+  return { key, apiKey };
+}
+
+/**
+ * Revokes its keys at once and frees its name; its searches are deleted in the background (cancellations.ts). False when
+ * there is none. Served by the primary key and api_keys_client.
+ */
+export async function deleteClient(database: Queryable, id: Uuid): Promise<boolean> {
+  const { rowCount } = await database.query(
+    `with deleted as (
+       update clients set deleted_at = now(), name = 'deleted ' || id where id = $1 and deleted_at is null returning id
+     ), revoked as (
+       update api_keys set revoked_at = now() from deleted where client_id = deleted.id and revoked_at is null
+     )
+     select from deleted`,
+    [id],
+  );
+  return rowCount === 1;
 }
 
 /** Newest first, revoked ones included. Served by api_keys_client. */

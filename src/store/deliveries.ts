@@ -80,16 +80,26 @@ const TAKE_DUE = `
   where state = 'sending'`;
 
 /**
- * One whose search is gone or silent is cancelled instead of sent: the change was recorded while the search was being
- * deleted. One whose endpoint, or its URL for every client, is paused is parked: from the end of a pause's transaction on, no attempt starts, even
- * where the courier has not heard of it.
+ * Takes the rows of `locked`. One whose search is gone, silent, or was so since it was recorded, is cancelled instead of
+ * sent. The search is locked against being deleted or silenced meanwhile, and read as it is then: when that has been
+ * answered, no attempt begins. One whose endpoint, or its URL for every client, is paused is parked: from the end of a
+ * pause's transaction on, no attempt starts, even where the courier has not heard of it.
  */
-const NEXT_STATE = `case
-  when not exists (
-    select from searches where number = search_number and deleted_at is null and notification_enabled) then 'cancelled'
-  when exists (
-    select from endpoints where key in (endpoint_key, left(endpoint_key, 16)) and paused_at is not null) then 'parked'
-  else 'sending' end as next_state`;
+const DUE = `
+  telling as materialized (
+    select number, cancelled_before from searches
+    where number = any(array(select search_number from locked)) and deleted_at is null and notification_enabled
+    order by number for key share
+  ), due as (
+    select id, case
+      when not exists (
+        select from telling
+        where number = search_number and (cancelled_before is null or created_at >= cancelled_before)) then 'cancelled'
+      when exists (
+        select from endpoints where key in (endpoint_key, left(endpoint_key, 16)) and paused_at is not null) then 'parked'
+      else 'sending' end as next_state
+    from locked
+  )`;
 
 /**
  * Takes the due ones among `ids` for one attempt each, for at most `leaseMs`. Served by the primary key: states are
@@ -104,13 +114,12 @@ export async function claimDeliveries(
   const { rows } = await client.query<ClaimedDelivery>({
     name: 'claim-deliveries',
     text: `
-      with locked as (
-        select id, search_number, endpoint_key, state, due_at from deliveries
+      with named as materialized (
+        select id, search_number, endpoint_key, created_at, state, due_at from deliveries
         where id = any($2::uuid[]) order by id for update
-      ), due as (
-        select id, ${NEXT_STATE} from locked
-        where state in ('queued', 'retry_wait') and due_at <= clock_timestamp()
-      ), ${TAKE_DUE}`,
+      ), locked as materialized (
+        select * from named where state in ('queued', 'retry_wait') and due_at <= clock_timestamp()
+      ), ${DUE}, ${TAKE_DUE}`,
     values: [leaseMs, ids],
   });
   return rows;
@@ -134,14 +143,14 @@ export async function claimParked(
   const { rows } = await client.query<ClaimedDelivery>({
     name: 'claim-parked',
     text: `
-      with due as (
-        select parked.id, parked.next_state
+      with locked as materialized (
+        select parked.*
         from unnest($2::text[], $3::integer[]) as draw(key, count), lateral (
-          select id, ${NEXT_STATE} from deliveries
+          select id, search_number, endpoint_key, created_at from deliveries
           where endpoint_key = draw.key and state = 'parked' and due_at <= clock_timestamp()
           order by due_at limit draw.count for update skip locked
         ) parked
-      ), ${TAKE_DUE}`,
+      ), ${DUE}, ${TAKE_DUE}`,
     values: [leaseMs, draws.map(({ endpointKey }) => endpointKey), draws.map(({ count }) => count)],
   });
   return rows;
@@ -225,7 +234,7 @@ export async function readOverdue(
   client: Queryable,
   overdueMs: number,
   limit: number,
-  withFirst = true,
+  withFirst: boolean,
 ): Promise<readonly DueDelivery[]> {
   const { rows } = await client.query<DueDelivery>(
     `select ${DUE_COLUMNS} from deliveries
@@ -233,6 +242,33 @@ export async function readOverdue(
        and ($3 or attempt_count > 0)
      order by due_at limit $2`,
     [overdueMs, limit, withFirst],
+  );
+  return rows;
+}
+
+/** Where a page of overdue deliveries ended. */
+export interface OverduePlace {
+  readonly id: Uuid;
+  /** PostgreSQL's text: a `Date` would lose the microseconds. */
+  readonly dueAt: string;
+}
+
+/**
+ * The same, one page behind `after`: whole transactions fall due at one moment, so their ids go on. Served by index
+ * `deliveries_dispatched`, sorted by id where times are equal.
+ */
+export async function readOverduePage(
+  client: Queryable,
+  overdueMs: number,
+  after: OverduePlace | null,
+  limit: number,
+): Promise<readonly OverduePlace[]> {
+  const { rows } = await client.query<OverduePlace>(
+    `select id, due_at::text as "dueAt" from deliveries
+     where state in ('queued', 'retry_wait') and due_at <= clock_timestamp() - $1 * interval '1 millisecond'
+       and due_at >= $2 and (due_at, id) > ($2, $3)
+     order by due_at, id limit $4`,
+    [overdueMs, after?.dueAt ?? '-infinity', after?.id ?? '00000000-0000-0000-0000-000000000000', limit],
   );
   return rows;
 }

@@ -6,6 +6,7 @@
 import type { EventKind } from '../domain/codes.ts';
 import type { DeliveryChannel, DeliveryState } from '../domain/delivery.ts';
 import type { Uuid } from '../domain/ids.ts';
+import { FINISHED_AT, IS_WANTED, isInState, STATE } from './cancellations.ts';
 import type { Queryable } from './database.ts';
 import type { AttemptRead } from './delivery-reads.ts';
 
@@ -39,12 +40,13 @@ export interface DeliveryFilter {
 }
 
 const COLUMNS = `d.id, s.id as "searchId", d.match_id as "matchId", m.property_uuid as "propertyUuid", d.channel, d.kind,
-  d.endpoint, d.endpoint_key as "endpointKey", d.state, d.attempt_count - d.attempts_spent as "attemptCount",
-  d.replay_count as "replayCount", d.created_at as "createdAt", d.due_at as "dueAt", d.finished_at as "finishedAt",
-  s.deleted_at is null and s.notification_enabled as "isWanted"`;
+  d.endpoint, d.endpoint_key as "endpointKey", ${STATE} as state, d.attempt_count - d.attempts_spent as "attemptCount",
+  d.replay_count as "replayCount", d.created_at as "createdAt", d.due_at as "dueAt", ${FINISHED_AT} as "finishedAt",
+  ${IS_WANTED} as "isWanted"`;
 const FROM = `deliveries d join searches s on s.number = d.search_number left join matches m on m.id = d.match_id`;
 const CONDITIONS = `($1::uuid is null or d.search_number = (select number from searches where id = $1))
-  and ($2::text is null or d.endpoint_key >= $2 and d.endpoint_key < $2 || 'g') and ($3::text is null or d.state = $3)
+  and ($2::text is null or d.endpoint_key >= $2 and d.endpoint_key < $2 || 'g')
+  and ($3::text is null or ${isInState('$3::text')})
   and ($4::timestamptz is null or d.created_at >= $4) and ($5::timestamptz is null or d.created_at < $5)`;
 
 function valuesOf({ searchId, endpointKey, state, from, before }: DeliveryFilter): unknown[] {

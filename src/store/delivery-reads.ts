@@ -2,6 +2,7 @@
 
 import type { DeliveryState } from '../domain/delivery.ts';
 import type { SearchNumber, Uuid } from '../domain/ids.ts';
+import { FINISHED_AT, isInState, STATE } from './cancellations.ts';
 import type { Queryable } from './database.ts';
 
 export interface AttemptRead {
@@ -33,8 +34,8 @@ export interface DeliveryRead {
 type DeliveryRow = Omit<DeliveryRead, 'attempts'>;
 
 const COLUMNS = `d.id, s.id as "searchId", d.match_id as "matchId", d.channel, d.kind, d.endpoint,
-  d.endpoint_key as "endpointKey", d.state,
-  d.attempt_count as "attemptCount", d.due_at as "dueAt", d.created_at as "createdAt", d.finished_at as "finishedAt"`;
+  d.endpoint_key as "endpointKey", ${STATE} as state,
+  d.attempt_count as "attemptCount", d.due_at as "dueAt", d.created_at as "createdAt", ${FINISHED_AT} as "finishedAt"`;
 
 export interface DeliveryListQuery {
   /** Null: any. */
@@ -49,14 +50,14 @@ export async function listDeliveries(
   searchNumber: SearchNumber,
   { state, offset, limit }: DeliveryListQuery,
 ): Promise<{ readonly deliveries: readonly DeliveryRead[]; readonly total: number }> {
-  const where = 'd.search_number = $1 and ($2::text is null or d.state = $2)';
+  const where = `d.search_number = $1 and ($2::text is null or ${isInState('$2::text')})`;
   const listed = database.query<DeliveryRow>(
     `select ${COLUMNS} from deliveries d join searches s on s.number = d.search_number
      where ${where} order by d.created_at desc, d.id limit $3 offset $4`,
     [searchNumber, state, limit, offset],
   );
   const counted = database.query<{ total: number }>(
-    `select count(*)::integer as total from deliveries d where ${where}`,
+    `select count(*)::integer as total from deliveries d join searches s on s.number = d.search_number where ${where}`,
     [searchNumber, state],
   );
   const [{ rows }, { rows: counts }] = await Promise.all([listed, counted]);

@@ -24,6 +24,8 @@ export interface LeaderSession {
   readonly isLost: boolean;
   /** The number of a new term when nobody leads, else null. Rejects when the session is lost. */
   stand(): Promise<Term | null>;
+  /** Tells everybody that the work of the term has begun, and from then on that it goes on. */
+  showLead(): Promise<void>;
   /** Ends the session and the term, if it has one. Never rejects. */
   close(): Promise<void>;
 }
@@ -41,6 +43,11 @@ const SHOW_LIFE_EVERY_MS = 1_000;
 const ANSWER_MAX_MS = 3_000;
 /** The former leader may have died within a transaction. */
 const TAKE_OVER_MAX_MS = 2 * TRANSACTION_IDLE_MAX_MS;
+
+/** The table has one row. */
+const BEGIN_LEAD = `update intake_leads set began_at = clock_timestamp(), seen_at = clock_timestamp(),
+  gap_seconds = extract(epoch from clock_timestamp() - seen_at)`;
+const SHOW_LEAD = 'update intake_leads set seen_at = clock_timestamp()';
 
 /** Rejects when PostgreSQL cannot be reached. */
 export async function openLeaderSession(url: string): Promise<LeaderSession> {
@@ -62,9 +69,11 @@ export async function openLeaderSession(url: string): Promise<LeaderSession> {
   };
   client.on('error', lose).on('end', lose);
   let showingLife: NodeJS.Timeout | undefined;
+  let showLife = 'select';
   try {
     await client.connect();
-    await client.query(`set idle_session_timeout = ${SILENCE_MAX_MS}`);
+    // What is told of the lead may be lost in a crash of PostgreSQL, and need not wait for its disk.
+    await client.query(`set idle_session_timeout = ${SILENCE_MAX_MS}; set synchronous_commit = off`);
   } catch (error) {
     socket?.destroy();
     throw error;
@@ -82,8 +91,12 @@ export async function openLeaderSession(url: string): Promise<LeaderSession> {
         query_timeout: TAKE_OVER_MAX_MS,
       };
       const begun = await client.query<{ term: Term }>(takeOver);
-      showingLife = setInterval(() => client.query('select').catch(lose), SHOW_LIFE_EVERY_MS);
+      showingLife = setInterval(() => client.query(showLife).catch(lose), SHOW_LIFE_EVERY_MS);
       return (begun.rows[0] as { term: Term }).term;
+    },
+    async showLead() {
+      await client.query(BEGIN_LEAD);
+      showLife = SHOW_LEAD;
     },
     async close() {
       clearInterval(showingLife);
@@ -107,4 +120,32 @@ export async function holdTerm(client: Queryable, term: Term): Promise<void> {
     values: [term],
   });
   if (rowCount === 0) throw new TermOverError(`term ${term} is over: another instance takes adverts in`);
+}
+
+export interface IntakeLead {
+  /** When the last leader took up its work; null when there was none. */
+  readonly beganAt: Date | null;
+  /** How long nobody had taken adverts in before it. */
+  readonly gapSeconds: number;
+  /** How long nobody has taken adverts in; 0 while somebody does. */
+  readonly leaderlessSeconds: number;
+}
+
+/** Two beats missed. */
+const UNSEEN_MAX_SECONDS = (2 * SHOW_LIFE_EVERY_MS) / 1_000;
+
+/** The table has one row. */
+export async function readIntakeLead(client: Queryable): Promise<IntakeLead> {
+  const { rows } = await client.query<{
+    beganAt: Date | null;
+    gapSeconds: number | null;
+    unseenSeconds: number | null;
+  }>(
+    `select began_at as "beganAt", gap_seconds as "gapSeconds",
+       extract(epoch from clock_timestamp() - seen_at)::float8 as "unseenSeconds"
+     from intake_leads`,
+  );
+  const { beganAt = null, gapSeconds, unseenSeconds } = rows[0] ?? {};
+  const leaderlessSeconds = (unseenSeconds ?? 0) > UNSEEN_MAX_SECONDS ? (unseenSeconds ?? 0) : 0;
+  return { beganAt, gapSeconds: gapSeconds ?? 0, leaderlessSeconds };
 }

@@ -5,6 +5,7 @@
 
 import type { DeliveryState } from '../domain/delivery.ts';
 import type { Uuid } from '../domain/ids.ts';
+import { IS_WANTED, STATE } from './cancellations.ts';
 import type { Queryable } from './database.ts';
 import type { DeliveryAddress } from './deliveries.ts';
 
@@ -29,7 +30,6 @@ export interface ReplayPreview {
 /** Served by deliveries_failed. */
 const FAILED = `d.state = 'failed' and ($1::uuid is null or s.id = $1) and ($2::text is null or d.endpoint_key >= $2 and d.endpoint_key < $2 || 'g')
   and ($3::timestamptz is null or d.created_at >= $3) and ($4::timestamptz is null or d.created_at < $4)`;
-const IS_WANTED = 's.deleted_at is null and s.notification_enabled';
 const START_ANEW = `state = 'queued', attempts_spent = attempt_count, replay_count = replay_count + 1,
   due_at = clock_timestamp(), finished_at = null`;
 
@@ -97,7 +97,10 @@ export async function requeueOne(
   id: Uuid,
 ): Promise<{ readonly state: DeliveryState; readonly address: DeliveryAddress | null } | null> {
   const { rows } = await database.query<{ state: DeliveryState; endpointKey: string; isChanged: boolean }>(
-    `with held as (select id, state, endpoint_key from deliveries where id = $1 for update),
+    `with held as (
+       select d.id, ${STATE} as state, d.endpoint_key from deliveries d join searches s on s.number = d.search_number
+       where d.id = $1 for update of d
+     ),
      restarted as (
        update deliveries set ${START_ANEW} from held where deliveries.id = held.id and held.state = 'failed'
        returning deliveries.id

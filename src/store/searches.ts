@@ -95,24 +95,22 @@ export async function readSearch(database: Queryable, clientId: Uuid, id: Uuid):
 export interface SearchUpdate {
   /** Makes the new members of the present search; what it throws leaves the search as it was. */
   readonly merge: (present: Search) => SearchMembers;
-  /** True when the result has notifications off: open deliveries are cancelled. */
-  readonly silences: boolean;
   /** A search that has more than them already may stay as large as it is. */
   readonly limits?: SearchLimits;
 }
 
 /**
- * Merges under a row lock, so that two partial updates at once keep each other's members. Null when there is none.
- * Throws `SearchLimitError`. Deliveries are locked before the search, as the courier does when it settles them: no deadlock.
+ * Merges under a row lock, so that two partial updates at once keep each other's members. Null when there is none. One
+ * that is silenced is marked, and its open deliveries are cancelled with that (cancellations.ts). Throws
+ * `SearchLimitError`.
  */
 export async function updateSearch(
   database: Database,
   clientId: Uuid,
   id: Uuid,
-  { merge, silences, limits = NO_LIMITS }: SearchUpdate,
+  { merge, limits = NO_LIMITS }: SearchUpdate,
 ): Promise<Search | null> {
   return transaction(database, async (connection) => {
-    if (silences) await cancelOpenDeliveries(connection, clientId, id);
     const present = await lockSearch(connection, clientId, id);
     if (present === null) return null;
     const members = merge(present);
@@ -122,6 +120,8 @@ export async function updateSearch(
     const { rows } = await connection.query<SearchRow>(
       `update searches set title = $2, title_folded = $3, members = $4, notification_enabled = $5,
          endpoint_recipient = $6, event_endpoint = $7, subscribed_events = $8, hide_property_contact = $9,
+         cancelled_before = case
+           when notification_enabled and not $5 then clock_timestamp() else cancelled_before end,
          updated_at = now(), revision = pg_current_xact_id()
        where number = $1 returning ${COLUMNS}`,
       [present.number, ...columnsOf(members)],
@@ -140,8 +140,8 @@ function weightAdded(present: SearchMembers, next: SearchMembers): SearchLimits 
 }
 
 /**
- * The row stays, marked, until its deliveries are gone. False when there is none. What `check` throws of the present
- * search leaves it as it was.
+ * The row stays, marked, until its deliveries are gone; those that are open are cancelled with the mark
+ * (cancellations.ts). False when there is none. What `check` throws of the present search leaves it as it was.
  */
 export async function deleteSearch(
   database: Database,
@@ -150,13 +150,13 @@ export async function deleteSearch(
   check: (present: Search) => void = () => undefined,
 ): Promise<boolean> {
   return transaction(database, async (connection) => {
-    await cancelOpenDeliveries(connection, clientId, id);
     const present = await lockSearch(connection, clientId, id);
     if (present === null) return false;
     check(present);
     // Served by the primary key.
     await connection.query(
-      `update searches set deleted_at = now(), notification_enabled = false, revision = pg_current_xact_id()
+      `update searches set deleted_at = now(), notification_enabled = false, cancelled_before = clock_timestamp(),
+         revision = pg_current_xact_id()
        where number = $1`,
       [present.number],
     );
@@ -171,23 +171,6 @@ async function lockSearch(connection: Queryable, clientId: Uuid, id: Uuid): Prom
     [id, clientId],
   );
   return rows[0] === undefined ? null : searchOfRow(rows[0]);
-}
-
-/**
- * In key order, as deliveries are claimed. One that is being sent at this moment finishes, and its outcome finds no
- * open row; one that is recorded at this moment is cancelled when it is claimed. Served by deliveries_search.
- */
-async function cancelOpenDeliveries(connection: Queryable, clientId: Uuid, searchId: Uuid): Promise<void> {
-  await connection.query(
-    `with open as (
-       select id from deliveries
-       where search_number = (select number from searches where id = $1 and client_id = $2)
-         and state in ('queued', 'sending', 'retry_wait', 'parked')
-       order by id for update
-     )
-     update deliveries set state = 'cancelled', finished_at = now() from open where deliveries.id = open.id`,
-    [searchId, clientId],
-  );
 }
 
 export interface SearchListQuery {

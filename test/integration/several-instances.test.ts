@@ -145,6 +145,10 @@ test('a leader that freezes is replaced, and what it holds when it wakes is not 
     (leads) => leads === 1,
   );
   await published;
+  await until(
+    () => metric(second, 'vigie_intake_takeover_seconds'),
+    (seconds) => seconds > 0,
+  );
   first.process.kill('SIGCONT');
   await publishRounds(2);
   await audit();

@@ -2,6 +2,7 @@
 
 import { type Broker, connectBroker } from '../../src/broker/connection.ts';
 import { ensureDeliveries } from '../../src/broker/topology.ts';
+import { startCancellations } from '../../src/pipeline/cancellations.ts';
 import { type Courier, startCourier } from '../../src/pipeline/courier.ts';
 import { createDocumentCache } from '../../src/pipeline/document-cache.ts';
 import { type Repair, startSweeper } from '../../src/pipeline/sweeper.ts';
@@ -71,8 +72,15 @@ export async function openDeliveryStage(cleanup: Cleanup, settings: CourierSetti
       onFailure: () => undefined,
     });
     closers.push(() => courier.drain());
-    const sweeper = startSweeper({ ...parts, clock: () => new Date(), onRepair: (repair) => repairs.push(repair) });
+    const sweeper = startSweeper({
+      ...parts,
+      isHeld: courier.holds,
+      clock: () => new Date(),
+      onRepair: (repair) => repairs.push(repair),
+    });
     closers.push(() => sweeper.stop());
+    const cancellations = startCancellations(parts);
+    closers.push(() => cancellations.stop());
     return courier;
   }
 

@@ -117,6 +117,15 @@ const CLIENTS: readonly Command[] = [
     },
   },
   {
+    words: 'clients delete',
+    args: 'CLIENT',
+    summary: 'refuse its keys from now on and delete its searches',
+    argumentsMin: 1,
+    async run(client, { args }) {
+      await call(client, client.stub.deleteClient, { name: named('clients', args[0] as string) });
+    },
+  },
+  {
     words: 'keys list',
     args: 'CLIENT',
     summary: 'API keys of a client, newest first',

@@ -55,6 +55,9 @@ function showStatus(status: Status): void {
     'dead letters': status.deadLetterCount,
     'paused endpoints': status.pausedEndpointCount,
     'oldest due': status.oldestDueTime,
+    'intake led since': status.intakeLead?.beginTime,
+    'intake takeover took': secondsOf(status.intakeLead?.gapSeconds),
+    'intake without a leader for': secondsOf(status.intakeLead?.leaderlessSeconds),
     'searches stored': status.index?.storedSearchCount,
     ...Object.fromEntries(status.openDeliveries.map(({ state, count }) => [`deliveries ${state}`, count])),
   });
@@ -71,6 +74,10 @@ function showStatus(status: Status): void {
     { title: 'INTAKE', value: ({ roles, leadsIntake }) => (roles.includes('intake') ? standingOf(leadsIntake) : '') },
     { title: 'STARTED', value: ({ startTime }) => startTime },
   ]);
+}
+
+function secondsOf(seconds = 0): string {
+  return `${seconds.toFixed(1)} s`;
 }
 
 function standingOf(leads: boolean): string {

@@ -28,6 +28,7 @@ import {
   CreateApiKeyRequest,
   CreateApiKeyResponse,
   CreateClientRequest,
+  DeleteClientRequest,
   ListApiKeysRequest,
   ListApiKeysResponse,
   ListClientsRequest,
@@ -370,6 +371,19 @@ export const AdminServiceService = {
     responseSerialize: (value: ListClientsResponse): Buffer => Buffer.from(ListClientsResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): ListClientsResponse => ListClientsResponse.decode(value),
   },
+  /**
+   * Its keys are refused at once and its name is free; its searches are deleted, and what is open of them cancelled, in
+   * the background.
+   */
+  deleteClient: {
+    path: "/vigie.admin.v1.AdminService/DeleteClient" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: DeleteClientRequest): Buffer => Buffer.from(DeleteClientRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): DeleteClientRequest => DeleteClientRequest.decode(value),
+    responseSerialize: (value: Empty): Buffer => Buffer.from(Empty.encode(value).finish()),
+    responseDeserialize: (value: Buffer): Empty => Empty.decode(value),
+  },
   /** The answer is the only place where the key itself is ever shown. */
   createApiKey: {
     path: "/vigie.admin.v1.AdminService/CreateApiKey" as const,
@@ -544,6 +558,11 @@ export interface AdminServiceServer extends UntypedServiceImplementation {
   updateClient: handleUnaryCall<UpdateClientRequest, Client1>;
   /** Clients by name. */
   listClients: handleUnaryCall<ListClientsRequest, ListClientsResponse>;
+  /**
+   * Its keys are refused at once and its name is free; its searches are deleted, and what is open of them cancelled, in
+   * the background.
+   */
+  deleteClient: handleUnaryCall<DeleteClientRequest, Empty>;
   /** The answer is the only place where the key itself is ever shown. */
   createApiKey: handleUnaryCall<CreateApiKeyRequest, CreateApiKeyResponse>;
   /** Keys of one client, newest first, revoked ones included. */
@@ -955,6 +974,25 @@ export interface AdminServiceClient extends Client {
     metadata: Metadata,
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: ListClientsResponse) => void,
+  ): ClientUnaryCall;
+  /**
+   * Its keys are refused at once and its name is free; its searches are deleted, and what is open of them cancelled, in
+   * the background.
+   */
+  deleteClient(
+    request: DeleteClientRequest,
+    callback: (error: ServiceError | null, response: Empty) => void,
+  ): ClientUnaryCall;
+  deleteClient(
+    request: DeleteClientRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: Empty) => void,
+  ): ClientUnaryCall;
+  deleteClient(
+    request: DeleteClientRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: Empty) => void,
   ): ClientUnaryCall;
   /** The answer is the only place where the key itself is ever shown. */
   createApiKey(

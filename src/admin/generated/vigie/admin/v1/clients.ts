@@ -103,6 +103,12 @@ export interface ListClientsResponse {
   nextPageToken: string;
 }
 
+/** Asks to delete a client. */
+export interface DeleteClientRequest {
+  /** `clients/{client}`. */
+  name: string;
+}
+
 /** Asks for a new key. */
 export interface CreateApiKeyRequest {
   /** `clients/{client}`. */
@@ -982,6 +988,73 @@ export const ListClientsResponse: MessageFns<ListClientsResponse> = {
     const message = createBaseListClientsResponse();
     message.clients = object.clients?.map((e) => Client.fromPartial(e)) || [];
     message.nextPageToken = object.nextPageToken ?? "";
+    return message;
+  },
+};
+
+function createBaseDeleteClientRequest(): DeleteClientRequest {
+  return { name: "" };
+}
+
+export const DeleteClientRequest: MessageFns<DeleteClientRequest> = {
+  encode(message: DeleteClientRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.name !== "") {
+      writer.uint32(10).string(message.name);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): DeleteClientRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseDeleteClientRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.name = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  fromJSON(object: any): DeleteClientRequest {
+    return { name: isSet(object.name) ? globalThis.String(object.name) : "" };
+  },
+
+  toJSON(message: DeleteClientRequest): unknown {
+    const obj: any = {};
+    if (message.name !== "") {
+      obj.name = message.name;
+    }
+    return obj;
+  },
+
+  create<I extends Exact<DeepPartial<DeleteClientRequest>, I>>(base?: I): DeleteClientRequest {
+    return DeleteClientRequest.fromPartial(base ?? ({} as any));
+  },
+  fromPartial<I extends Exact<DeepPartial<DeleteClientRequest>, I>>(object: I): DeleteClientRequest {
+    const message = createBaseDeleteClientRequest();
+    message.name = object.name ?? "";
     return message;
   },
 };

@@ -38,7 +38,23 @@ export interface Status {
   /** Endpoints that an operator has paused. */
   pausedEndpointCount: number;
   /** What the search index holds. */
-  index: Index | undefined;
+  index:
+    | Index
+    | undefined;
+  /** Who takes adverts in, and how long nobody did. */
+  intakeLead: IntakeLead | undefined;
+}
+
+/** The intake has one leader at a time. */
+export interface IntakeLead {
+  /** When the last leader took up its work; absent when there was none. */
+  beginTime:
+    | Date
+    | undefined;
+  /** How long nobody had taken adverts in before it. */
+  gapSeconds: number;
+  /** How long nobody has taken adverts in by now; 0 while somebody does. */
+  leaderlessSeconds: number;
 }
 
 /** One process. */
@@ -232,6 +248,7 @@ function createBaseStatus(): Status {
     deadLetterCount: 0,
     pausedEndpointCount: 0,
     index: undefined,
+    intakeLead: undefined,
   };
 }
 
@@ -269,6 +286,9 @@ export const Status: MessageFns<Status> = {
     }
     if (message.index !== undefined) {
       Index.encode(message.index, writer.uint32(90).fork()).join();
+    }
+    if (message.intakeLead !== undefined) {
+      IntakeLead.encode(message.intakeLead, writer.uint32(98).fork()).join();
     }
     return writer;
   },
@@ -374,6 +394,14 @@ export const Status: MessageFns<Status> = {
             message.index = Index.decode(reader, reader.uint32());
             continue;
           }
+          case 12: {
+            if (tag !== 98) {
+              break;
+            }
+
+            message.intakeLead = IntakeLead.decode(reader, reader.uint32());
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -425,6 +453,11 @@ export const Status: MessageFns<Status> = {
         ? globalThis.Number(object.paused_endpoint_count)
         : 0,
       index: isSet(object.index) ? Index.fromJSON(object.index) : undefined,
+      intakeLead: isSet(object.intakeLead)
+        ? IntakeLead.fromJSON(object.intakeLead)
+        : isSet(object.intake_lead)
+        ? IntakeLead.fromJSON(object.intake_lead)
+        : undefined,
     };
   },
 
@@ -463,6 +496,9 @@ export const Status: MessageFns<Status> = {
     if (message.index !== undefined) {
       obj.index = Index.toJSON(message.index);
     }
+    if (message.intakeLead !== undefined) {
+      obj.intakeLead = IntakeLead.toJSON(message.intakeLead);
+    }
     return obj;
   },
 
@@ -482,6 +518,122 @@ export const Status: MessageFns<Status> = {
     message.deadLetterCount = object.deadLetterCount ?? 0;
     message.pausedEndpointCount = object.pausedEndpointCount ?? 0;
     message.index = (object.index !== undefined && object.index !== null) ? Index.fromPartial(object.index) : undefined;
+    message.intakeLead = (object.intakeLead !== undefined && object.intakeLead !== null)
+      ? IntakeLead.fromPartial(object.intakeLead)
+      : undefined;
+    return message;
+  },
+};
+
+function createBaseIntakeLead(): IntakeLead {
+  return { beginTime: undefined, gapSeconds: 0, leaderlessSeconds: 0 };
+}
+
+export const IntakeLead: MessageFns<IntakeLead> = {
+  encode(message: IntakeLead, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.beginTime !== undefined) {
+      Timestamp.encode(toTimestamp(message.beginTime), writer.uint32(10).fork()).join();
+    }
+    if (message.gapSeconds !== 0) {
+      writer.uint32(17).double(message.gapSeconds);
+    }
+    if (message.leaderlessSeconds !== 0) {
+      writer.uint32(25).double(message.leaderlessSeconds);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): IntakeLead {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseIntakeLead();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.beginTime = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 2: {
+            if (tag !== 17) {
+              break;
+            }
+
+            message.gapSeconds = reader.double();
+            continue;
+          }
+          case 3: {
+            if (tag !== 25) {
+              break;
+            }
+
+            message.leaderlessSeconds = reader.double();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  fromJSON(object: any): IntakeLead {
+    return {
+      beginTime: isSet(object.beginTime)
+        ? fromJsonTimestamp(object.beginTime)
+        : isSet(object.begin_time)
+        ? fromJsonTimestamp(object.begin_time)
+        : undefined,
+      gapSeconds: isSet(object.gapSeconds)
+        ? globalThis.Number(object.gapSeconds)
+        : isSet(object.gap_seconds)
+        ? globalThis.Number(object.gap_seconds)
+        : 0,
+      leaderlessSeconds: isSet(object.leaderlessSeconds)
+        ? globalThis.Number(object.leaderlessSeconds)
+        : isSet(object.leaderless_seconds)
+        ? globalThis.Number(object.leaderless_seconds)
+        : 0,
+    };
+  },
+
+  toJSON(message: IntakeLead): unknown {
+    const obj: any = {};
+    if (message.beginTime !== undefined) {
+      obj.beginTime = message.beginTime.toISOString();
+    }
+    if (message.gapSeconds !== 0) {
+      obj.gapSeconds = floatToJson(message.gapSeconds);
+    }
+    if (message.leaderlessSeconds !== 0) {
+      obj.leaderlessSeconds = floatToJson(message.leaderlessSeconds);
+    }
+    return obj;
+  },
+
+  create<I extends Exact<DeepPartial<IntakeLead>, I>>(base?: I): IntakeLead {
+    return IntakeLead.fromPartial(base ?? ({} as any));
+  },
+  fromPartial<I extends Exact<DeepPartial<IntakeLead>, I>>(object: I): IntakeLead {
+    const message = createBaseIntakeLead();
+    message.beginTime = object.beginTime ?? undefined;
+    message.gapSeconds = object.gapSeconds ?? 0;
+    message.leaderlessSeconds = object.leaderlessSeconds ?? 0;
     return message;
   },
 };
@@ -1406,6 +1558,10 @@ export const DrainStageRequest: MessageFns<DrainStageRequest> = {
     return message;
   },
 };
+
+function floatToJson(value: number | null | undefined): number | string | null | undefined {
+  return typeof value === "number" && !globalThis.Number.isFinite(value) ? globalThis.String(value) : value;
+}
 
 type Builtin = Date | Function | Uint8Array | string | number | boolean | undefined;
 

@@ -1,0 +1,164 @@
+/**
+ * Searches and clients are deleted, and searches silenced, at once, however much is open of them: what is open counts as
+ * cancelled from the answer on, and its rows follow.
+ */
+
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { type TestContext, test } from 'node:test';
+import { SEARCH_DEFAULTS } from '../../src/domain/search.ts';
+import { startCancellations } from '../../src/pipeline/cancellations.ts';
+import { ClientUnknownError, createApiKey, createClient, deleteClient, listClients } from '../../src/store/clients.ts';
+import { migrate, openDatabase } from '../../src/store/database.ts';
+import { claimDeliveries, claimParked, parkDeliveries } from '../../src/store/deliveries.ts';
+import { listOperatorDeliveries } from '../../src/store/delivery-admin.ts';
+import { listDeliveries } from '../../src/store/delivery-reads.ts';
+import { previewReplay, requeueOne } from '../../src/store/replays.ts';
+import { createSearch, deleteSearch, listSearches, updateSearch } from '../../src/store/searches.ts';
+import { seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
+import { startTestServers } from '../support/servers.ts';
+import { until } from '../support/until.ts';
+
+const ENDPOINT = 'https://endpoint.example/hook';
+const LEASE_MS = 30_000;
+const ANY = { searchId: null, endpointKey: null, state: null, from: null, before: null };
+
+async function openScene(t: TestContext) {
+  const closers: (() => Promise<unknown>)[] = [];
+  t.after(async () => {
+    for (const close of closers.reverse()) await close();
+  });
+  const { postgres } = await startTestServers({ after: (work) => void closers.push(work) });
+  await migrate(postgres.url);
+  const database = openDatabase({
+    url: postgres.url,
+    connectionsMax: 4,
+    plans: 'pipeline',
+    onConnectionLost: () => undefined,
+  });
+  closers.push(() => database.end());
+  const search = await seedSearch(database);
+  const { rows } = await database.query('select client_id from searches');
+  const clientId: string = rows[0].client_id;
+  const seed = (count: number) => seedDeliveries(database, search, Array<string>(count).fill(ENDPOINT));
+  const tell = (notificationEnabled: boolean) =>
+    updateSearch(database, clientId, search.id, {
+      merge: ({ members }) => ({ ...members, title: 'seeded', notificationEnabled }),
+    });
+  const statesRead = async () =>
+    (await listOperatorDeliveries(database, ANY, null, 100)).map(({ state }) => state).toSorted();
+  const statesHeld = async () =>
+    (await database.query('select state from deliveries order by state')).rows.map(({ state }) => state);
+  const startWork = () => {
+    const work = startCancellations({
+      database,
+      onTrouble(what, error) {
+        throw new Error(what, { cause: error });
+      },
+    });
+    closers.push(() => work.stop());
+  };
+  return { database, search, clientId, seed, tell, statesRead, statesHeld, startWork };
+}
+
+test('what is open of a deleted search reads as cancelled, and is never claimed, before its rows say so', async (t) => {
+  const { database, search, clientId, seed, statesRead, statesHeld } = await openScene(t);
+  const [queued, parked] = await seed(2);
+  assert.ok(queued && parked);
+  await parkDeliveries(database, [parked.id]);
+  assert.equal(await deleteSearch(database, clientId, search.id), true);
+  assert.deepEqual(await statesRead(), ['cancelled', 'cancelled']);
+  assert.deepEqual(await statesHeld(), ['parked', 'queued']);
+  assert.deepEqual(await requeueOne(database, queued.id), { state: 'cancelled', address: null });
+  assert.deepEqual(await claimDeliveries(database, [queued.id], LEASE_MS), []);
+  assert.deepEqual(await claimParked(database, [{ endpointKey: parked.endpointKey, count: 2 }], LEASE_MS), []);
+  assert.deepEqual(await statesHeld(), ['cancelled', 'cancelled']);
+});
+
+test('what was open when a search was silenced stays cancelled when it is told again', async (t) => {
+  const { database, search, seed, tell, statesHeld, startWork } = await openScene(t);
+  const [early] = await seed(1);
+  await tell(false);
+  await tell(true);
+  const [late] = await seed(1);
+  assert.ok(early && late);
+  const page = { state: null, offset: 0, limit: 10 };
+  const { deliveries } = await listDeliveries(database, search.number, page);
+  assert.deepEqual(
+    deliveries.map(({ id, state, finishedAt }) => [id, state, finishedAt !== null]),
+    [
+      [late.id, 'queued', false],
+      [early.id, 'cancelled', true],
+    ],
+  );
+  for (const state of ['cancelled', 'queued'] as const) {
+    assert.equal((await listDeliveries(database, search.number, { ...page, state })).total, 1);
+  }
+  startWork();
+  await until(statesHeld, ([state]) => state === 'cancelled');
+  const claimed = await claimDeliveries(database, [early.id, late.id], LEASE_MS);
+  assert.deepEqual(
+    claimed.map(({ id }) => id),
+    [late.id],
+  );
+});
+
+test('rows follow page by page, also what a slow recorder commits late; then the mark is forgotten', async (t) => {
+  const { database, search, seed, tell, statesHeld, startWork } = await openScene(t);
+  await seed(2_500);
+  await database.query(`update deliveries set state = 'failed' where id = (select id from deliveries limit 1)`);
+  await tell(false);
+  startWork();
+  const left = async () => (await statesHeld()).filter((state) => state === 'queued').length;
+  await until(left, (count) => count === 0);
+  await tell(true);
+  // As if all of that had been a minute ago, and one transaction had only now ended.
+  await seed(1);
+  await database.query(`update deliveries set created_at = created_at - interval '90 seconds'`);
+  await database.query(`update searches set cancelled_before = clock_timestamp() - interval '61 seconds'`);
+  const mark = async () => (await database.query('select cancelled_before from searches')).rows[0].cancelled_before;
+  await until(mark, (cancelledBefore) => cancelledBefore === null);
+  assert.equal(await left(), 0);
+  assert.equal((await statesHeld()).filter((state) => state === 'failed').length, 1);
+  const { count } = await previewReplay(database, { ...ANY, searchId: search.id });
+  assert.equal(count, 1, 'what had failed before may be replayed');
+});
+
+test('no attempt begins once a search was deleted, though it was being claimed meanwhile', async (t) => {
+  const { database, clientId, search, seed, tell } = await openScene(t);
+  for (let round = 0; round < 30; round++) {
+    const addresses = await seed(20);
+    const claims = addresses.map(({ id }) => claimDeliveries(database, [id], LEASE_MS));
+    await tell(false);
+    await Promise.all(claims);
+    const { rows } = await database.query(
+      `select count(*)::integer as count from deliveries join searches on number = search_number
+       where attempt_started_at > cancelled_before`,
+    );
+    assert.equal(rows[0].count, 0);
+    await tell(true);
+    await database.query('delete from deliveries');
+  }
+  assert.equal(await deleteSearch(database, clientId, search.id), true);
+});
+
+test('a client goes with its keys, its name and all its searches', async (t) => {
+  const { database, startWork } = await openScene(t);
+  const { id } = await createClient(database, { name: 'acme' });
+  await createApiKey(database, id, 'default');
+  for (let count = 0; count < 600; count++) await createSearch(database, id, { ...SEARCH_DEFAULTS, title: `${count}` });
+  startWork();
+  assert.equal(await deleteClient(database, id), true);
+  assert.equal(await deleteClient(database, id), false);
+  assert.equal(await deleteClient(database, randomUUID()), false);
+  await assert.rejects(createApiKey(database, id, 'again'), ClientUnknownError);
+  assert.deepEqual((await database.query('select from api_keys where revoked_at is null')).rowCount, 0);
+  assert.equal(
+    (await listClients(database)).some((client) => client.id === id),
+    false,
+  );
+  await createClient(database, { name: 'acme' });
+  const query = { title: null, notificationEnabled: null, titleOrder: null, offset: 0, limit: 1 };
+  const total = async () => (await listSearches(database, id, query)).total;
+  await until(total, (searches) => searches === 0);
+});

@@ -1,0 +1,136 @@
+/** What a reader of the intake left in flight is read from the stream, by whoever comes next, in the stream's order. */
+
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { type Broker, connectBroker } from '../../src/broker/connection.ts';
+import { publishAll } from '../../src/broker/publish.ts';
+import { type PulledMessage, startPull } from '../../src/broker/pull.ts';
+import { startInOrder } from '../../src/broker/replay.ts';
+import { ADVERTS_STREAM, advertSubject, ensureIntake, INTAKE_CONSUMER } from '../../src/broker/topology.ts';
+import { startTestNats } from '../support/servers.ts';
+import { until } from '../support/until.ts';
+
+const COUNT = 2_000;
+const SUBJECT = advertSubject('11111111-0000-4000-8000-000000000000');
+const CREATE_READER = `$JS.API.CONSUMER.CREATE.${ADVERTS_STREAM}`;
+
+function trouble(what: string, error: Error): never {
+  throw new Error(what, { cause: error });
+}
+
+async function openScene(t: TestContext) {
+  const server = await startTestNats(t);
+  const broker = await connectBroker({ url: server.url, name: 'test', onStatus: () => undefined });
+  t.after(() => broker.close());
+  await ensureIntake(broker);
+  await publishNumbers(broker, 1, COUNT);
+  const left: PulledMessage[] = [];
+  const dead = pullInto(broker, async (message) => void left.push(message));
+  await until(
+    async () => left.length,
+    (count) => count === COUNT,
+  );
+  await dead.stop();
+  return { server, broker, left };
+}
+
+function publishNumbers(broker: Broker, first: number, last: number): Promise<void> {
+  const numbers = Array.from({ length: last - first + 1 }, (_, position) => `${first + position}`);
+  return publishAll(
+    broker,
+    numbers.map((text) => ({ subject: SUBJECT, messageId: text, bytes: Buffer.from(text) })),
+  );
+}
+
+function pullInto(broker: Broker, onMessage: (message: PulledMessage) => Promise<void>) {
+  const ensure = async () => undefined;
+  const ofConsumer = { stream: ADVERTS_STREAM, consumer: INTAKE_CONSUMER };
+  return startPull(broker, { ...ofConsumer, batchMax: COUNT, onMessage, onTrouble: () => undefined, ensure });
+}
+
+const textOf = ({ bytes }: PulledMessage): number => Number(Buffer.from(bytes).toString());
+
+test('what is in flight comes first, without the messages that are gone, in a few readings', async (t) => {
+  const { broker, left } = await openScene(t);
+  await broker.manager.streams.deleteMessage(ADVERTS_STREAM, 3);
+  for (const message of left.slice(0, 1)) await message.settle({ type: 'ack' });
+  await publishNumbers(broker, COUNT + 1, COUNT + 10);
+  let requests = 0;
+  broker.connection.subscribe('$JS.API.STREAM.MSG.GET.>', { callback: () => void (requests += 1) });
+  const read: number[] = [];
+  const inOrder = await startInOrder(broker, {
+    stream: ADVERTS_STREAM,
+    consumer: INTAKE_CONSUMER,
+    handOn: async (message) => void read.push(textOf(message)),
+    onTrouble: trouble,
+  });
+  const pull = pullInto(broker, inOrder.take);
+  t.after(() => pull.stop());
+  await until(
+    async () => read.length,
+    (count) => count === COUNT + 10 - 2,
+  );
+  assert.deepEqual(
+    read,
+    Array.from({ length: COUNT + 10 }, (_, position) => position + 1).filter((number) => number !== 1 && number !== 3),
+  );
+  assert.equal(requests, 0, 'no message is asked for by itself');
+});
+
+test('a reading that breaks off goes on where it was', async (t) => {
+  const { broker } = await openScene(t);
+  const read: number[] = [];
+  const broken: string[] = [];
+  let readings = 0;
+  broker.connection.subscribe(`${CREATE_READER}.>`, { callback: () => void (readings += 1) });
+  const inOrder = await startInOrder(broker, {
+    stream: ADVERTS_STREAM,
+    consumer: INTAKE_CONSUMER,
+    async handOn(message) {
+      if (read.length === 1_000 && broken.length === 0) {
+        broken.push('once');
+        throw new Error('the link is cut');
+      }
+      read.push(textOf(message));
+    },
+    onTrouble: (what) => void broken.push(what),
+  });
+  t.after(async () => inOrder.stop());
+  await until(
+    async () => read.length,
+    (count) => count === COUNT,
+  );
+  assert.deepEqual(
+    read,
+    Array.from({ length: COUNT }, (_, position) => position + 1),
+  );
+  assert.deepEqual(broken, ['once', 'read in order']);
+  assert.ok(readings <= 2);
+});
+
+test('one that is stopped hands nothing on', async (t) => {
+  const { broker, left } = await openScene(t);
+  let handedOn = 0;
+  let release: () => void = () => undefined;
+  const gate = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  const inOrder = await startInOrder(broker, {
+    stream: ADVERTS_STREAM,
+    consumer: INTAKE_CONSUMER,
+    async handOn() {
+      handedOn += 1;
+      await gate;
+    },
+    onTrouble: trouble,
+  });
+  await until(
+    async () => handedOn,
+    (count) => count === 1,
+  );
+  inOrder.stop();
+  const taken = inOrder.take(left.at(-1) as PulledMessage);
+  release();
+  await taken;
+  assert.equal(handedOn, 1);
+});
