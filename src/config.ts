@@ -73,6 +73,9 @@ const settings = z.object({
   VIGIE_ATTEMPTS_IN_FLIGHT_MAX: integer(1, 10_000),
   VIGIE_DATABASE_CONNECTIONS_MAX: integer(4, 1_000),
   VIGIE_RECORD_BATCH_MAX: integer(1, 10_000),
+  VIGIE_SET_ASIDE_PROPERTIES_MAX: integer(0, 1_000_000),
+  VIGIE_SET_ASIDE_WINDOW_MS: integer(1, 24 * HOUR_MS),
+  VIGIE_INTAKE_REST_MS: integer(1, HOUR_MS),
   VIGIE_RETENTION_EVENTS_DAYS: integer(0, DAYS_MAX),
   VIGIE_RETENTION_DELIVERIES_DAYS: integer(0, DAYS_MAX),
   VIGIE_RETENTION_EXPIRED_DAYS: integer(0, DAYS_MAX),
@@ -133,6 +136,11 @@ export function readConfig(environment: Environment = process.env, defaults: Env
     attemptsInFlightMax: setting.VIGIE_ATTEMPTS_IN_FLIGHT_MAX,
     databaseConnectionsMax: setting.VIGIE_DATABASE_CONNECTIONS_MAX,
     recordBatchMax: setting.VIGIE_RECORD_BATCH_MAX,
+    setAside: Object.freeze({
+      propertiesMax: setting.VIGIE_SET_ASIDE_PROPERTIES_MAX,
+      windowMs: setting.VIGIE_SET_ASIDE_WINDOW_MS,
+      restMs: setting.VIGIE_INTAKE_REST_MS,
+    }),
     retentionDays: Object.freeze({
       events: setting.VIGIE_RETENTION_EVENTS_DAYS,
       deliveries: setting.VIGIE_RETENTION_DELIVERIES_DAYS,

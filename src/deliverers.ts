@@ -9,7 +9,7 @@ import { VERSION } from './version.ts';
 import { createSender, type Sender } from './webhooks/sender.ts';
 
 export async function openDelivery(parts: Parts): Promise<void> {
-  const { config, metrics, pipelineDatabase, broker, documents, observers, presence, closing, onFailure, onTrouble } =
+  const { config, metrics, pipelineDatabase, broker, documents, observers, presence, closing, supervisor, onTrouble } =
     parts;
   const sender = openSender(parts);
   const valve = createValve();
@@ -25,7 +25,7 @@ export async function openDelivery(parts: Parts): Promise<void> {
     attemptsInFlightMax: config.attemptsInFlightMax,
     valve,
     onAttempt: observers.onAttempt,
-    onFailure,
+    supervisor,
     onTrouble,
   });
   closing('courier', () => courier.drain());

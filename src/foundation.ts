@@ -1,6 +1,8 @@
 /** Opens what every role stands on: the servers, the connections to them, and this instance among the others. */
 
+import { createSupervisor } from './actor/supervisor.ts';
 import { connectBroker } from './broker/connection.ts';
+import { isBrokerOutage } from './broker/outage.ts';
 import type { Config } from './config.ts';
 import { openServers } from './embedded/servers.ts';
 import type { Log } from './log.ts';
@@ -14,6 +16,7 @@ import { startPresence } from './pipeline/presence.ts';
 import { loadReference } from './reference/communes.ts';
 import { readCommuneCoordinates } from './store/commune-coordinates.ts';
 import { migrate, openDatabase } from './store/database.ts';
+import { isDatabaseOutage } from './store/outage.ts';
 import { createTroubles } from './troubles.ts';
 import { VERSION } from './version.ts';
 
@@ -70,14 +73,31 @@ async function openParts(
   const coordinates = await readCommuneCoordinates(database);
   const feed = createActivityFeed({ broker, database, instanceId: presence.id });
   return {
-    ...{ config, log, metrics, database, pipelineDatabase, broker, feed, presence, closing, onTrouble },
+    ...{
+      config,
+      log,
+      metrics,
+      database,
+      pipelineDatabase,
+      broker,
+      feed,
+      presence,
+      closing,
+      onTrouble,
+      fail,
+      checks: {},
+    },
     documents: createDocumentCache(pipelineDatabase),
     reference: await loadReference({ nearest: createCommuneLocator, coordinates }),
     observers: createObservers(metrics, log, feed),
-    onFailure(failure) {
-      metrics.failures.inc({ actor: failure.actor });
-      troubles.onFailure(failure);
-      if (failure.isFinal) fail(`actor ${failure.actor}: ${failure.error.message}`);
-    },
+    supervisor: createSupervisor({
+      isOperational: (error) => isDatabaseOutage(error) || isBrokerOutage(error),
+      onFailure(failure) {
+        metrics.failures.inc({ actor: failure.actor });
+        troubles.onFailure(failure);
+        if (failure.isFinal) fail(`actor ${failure.actor}: ${failure.error.message}`);
+      },
+      nowMs: () => performance.now(),
+    }),
   };
 }

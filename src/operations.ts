@@ -1,6 +1,7 @@
 /** Opens the operations port, where Prometheus and orchestrators ask. A part of the composition root. */
 
 import { createServer } from 'node:http';
+import { FAILING_MS, type Supervisor } from './actor/supervisor.ts';
 import { createOperations } from './api/operations.ts';
 import { closeServer, listen } from './http-listening.ts';
 import { measurePools, measureStore, measureStreams } from './measures.ts';
@@ -15,7 +16,7 @@ export interface Progress {
 
 /** Resolves with its URL. */
 export async function openOperations(parts: Parts, progress: Readonly<Progress>): Promise<string> {
-  const { config, log, metrics, database, pipelineDatabase, broker, closing } = parts;
+  const { config, log, metrics, database, pipelineDatabase, broker, supervisor, closing } = parts;
   measurePools(metrics, [database, pipelineDatabase]);
   measureStore(metrics, database);
   measureStreams(metrics, broker);
@@ -26,6 +27,8 @@ export async function openOperations(parts: Parts, progress: Readonly<Progress>)
         index: () => assertThat(progress.isIndexLoaded, 'not loaded yet'),
         postgresql: async () => void (await database.query('select 1')),
         nats: () => assertThat(broker.isConnected(), 'not connected'),
+        actors: () => assertNothing(failingActors(supervisor)),
+        intake: () => assertNothing(parts.checks.intake?.() ?? null),
       },
       metrics: () => metrics.registry.metrics(),
       metricsContentType: metrics.registry.contentType,
@@ -35,6 +38,18 @@ export async function openOperations(parts: Parts, progress: Readonly<Progress>)
   const url = await listen(operations, config.operations);
   closing('operations', () => closeServer(operations));
   return url;
+}
+
+/** `recorder for 12 s: connect ECONNREFUSED …`; null when every actor works. */
+function failingActors(supervisor: Supervisor): string | null {
+  const told = supervisor
+    .failing(FAILING_MS)
+    .map(({ actor, failingForMs, reason }) => `${actor} for ${Math.round(failingForMs / 1_000)} s: ${reason}`);
+  return told.length === 0 ? null : told.join('; ');
+}
+
+function assertNothing(reason: string | null): void {
+  if (reason !== null) throw new Error(reason);
 }
 
 function assertThat(holds: boolean, reason: string): void {

@@ -1,6 +1,6 @@
 /** What the composition root hands to those of its parts that have a file of their own. */
 
-import type { ActorFailure } from './actor/actor.ts';
+import type { Supervisor } from './actor/supervisor.ts';
 import type { Broker } from './broker/connection.ts';
 import type { Config } from './config.ts';
 import type { Log } from './log.ts';
@@ -25,7 +25,11 @@ export interface Parts {
   readonly feed: ActivityFeed;
   readonly observers: Observers;
   readonly presence: Presence;
-  readonly onFailure: (failure: ActorFailure) => void;
+  readonly supervisor: Supervisor;
+  /** Ends the process: told why the service cannot go on. */
+  readonly fail: (reason: string) => void;
+  /** By name: why this instance is not ready, or null. A part adds its own when it opens. */
+  readonly checks: Record<string, () => string | null>;
   readonly onTrouble: (what: string, error: Error) => void;
   /** Registers what closes a part; the last opened closes first. */
   readonly closing: (name: string, close: () => Promise<unknown>) => void;

@@ -4,7 +4,7 @@
  * fair round (webhooks/fair-round.ts); with a slot a delivery is claimed, sent, recorded, and its message settled.
  */
 
-import { type ActorFailure } from '../actor/actor.ts';
+import type { Supervisor } from '../actor/supervisor.ts';
 import type { Broker } from '../broker/connection.ts';
 import { type Pull, type PulledMessage, startPull } from '../broker/pull.ts';
 import {
@@ -39,7 +39,7 @@ export interface CourierDependencies {
   /** Closed, it pauses the stage: nothing is pulled and no attempt starts. */
   readonly valve?: Valve;
   readonly onAttempt: (settled: SettledAttempt) => void;
-  readonly onFailure: (failure: ActorFailure) => void;
+  readonly supervisor: Supervisor;
   readonly onTrouble: (what: string, error: Error) => void;
 }
 
@@ -56,7 +56,7 @@ const WAITING_MAX = 16_384;
 const LANE_SHARE = 1 / 8;
 
 export async function startCourier(dependencies: CourierDependencies): Promise<Courier> {
-  const { broker, database, onFailure, onTrouble } = dependencies;
+  const { broker, database, supervisor, onTrouble } = dependencies;
   await restoreStream(dependencies);
   await republishInterrupted(broker, database);
   const round = new FairRound<WaitingDelivery>({
@@ -73,7 +73,7 @@ export async function startCourier(dependencies: CourierDependencies): Promise<C
       for (const key of endpointKeys) round.noteParked(key);
       attempts.pump();
     },
-    onFailure,
+    supervisor,
   );
   const park = async ({ id, endpointKey, message }: WaitingDelivery): Promise<void> => {
     attempts.forget(id);

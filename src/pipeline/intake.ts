@@ -3,7 +3,7 @@
  * that is slow stops the pulling, and JetStream holds the rest.
  */
 
-import type { ActorFailure } from '../actor/actor.ts';
+import type { Supervisor } from '../actor/supervisor.ts';
 import type { Broker } from '../broker/connection.ts';
 import { startPull } from '../broker/pull.ts';
 import { startInOrder } from '../broker/replay.ts';
@@ -12,6 +12,7 @@ import type { Valve } from '../broker/valve.ts';
 import type { Database } from '../store/database.ts';
 import type { Term } from '../store/intake-leader.ts';
 import type { RecordedBatch } from './dispatcher.ts';
+import type { IntakeBreaker } from './intake-breaker.ts';
 import type { RecordBatch, Recorded } from './recorder.ts';
 import { startRecording } from './recording.ts';
 
@@ -24,7 +25,8 @@ export interface IntakeDependencies {
   readonly valve?: Valve;
   /** `seconds`: what recording took. */
   readonly onRecorded: (recorded: Recorded, batch: RecordedBatch, seconds: number) => void;
-  readonly onFailure: (failure: ActorFailure) => void;
+  readonly supervisor: Supervisor;
+  readonly breaker: Pick<IntakeBreaker, 'admits'>;
   readonly onTrouble: (what: string, error: Error) => void;
 }
 
@@ -33,7 +35,7 @@ export interface Intake {
   readonly depth: number;
   /** Messages pulled and not yet acknowledged. */
   readonly inFlight: number;
-  /** False once it cannot promise the order any more: the term is over, or messages were lost on the way. */
+  /** False once it must end: the term is over, messages were lost on the way, or a bug meets too many of them. */
   readonly isSound: boolean;
   /** Stops pulling, then finishes what was pulled. */
   drain(): Promise<void>;

@@ -6,6 +6,7 @@
  */
 
 import { setTimeout as wait } from 'node:timers/promises';
+import type { Supervisor } from '../actor/supervisor.ts';
 import type { LeaderSession, Term } from '../store/intake-leader.ts';
 
 export interface LeadershipDependencies {
@@ -17,7 +18,7 @@ export interface LeadershipDependencies {
   readonly lead: (term: Term) => Promise<Mandate>;
   /** Told of each term of this instance that begins, and with null of its end. */
   readonly onTerm: (term: Term | null) => void;
-  readonly onTrouble: (what: string, error: Error) => void;
+  readonly supervisor: Pick<Supervisor, 'watch'>;
 }
 
 /** The work of one term. */
@@ -39,7 +40,8 @@ const LOOK_EVERY_MS = 500;
 
 /** Resolves when this instance leads or has found that it must wait. */
 export async function startLeadership(dependencies: LeadershipDependencies): Promise<Leadership> {
-  const { openSession, isFit, lead, onTerm, onTrouble } = dependencies;
+  const { openSession, isFit, lead, onTerm } = dependencies;
+  const watch = dependencies.supervisor.watch('leadership');
   const stopping = new AbortController();
   const isStopping = (): boolean => stopping.signal.aborted;
   const pause = (): Promise<void> => wait(LOOK_EVERY_MS, undefined, { signal: stopping.signal }).catch(() => undefined);
@@ -50,10 +52,15 @@ export async function startLeadership(dependencies: LeadershipDependencies): Pro
 
   async function run(): Promise<void> {
     while (!isStopping()) {
-      if (isFit()) await standOnce().catch((error: Error) => onTrouble('leadership', error));
+      if (isFit()) await standOnce().catch(note);
       noteFirstLook();
       await pause();
     }
+  }
+
+  /** A term that cannot begin, whatever the reason, leaves the lock to another instance, and stands again. */
+  function note(error: Error): void {
+    watch.failed({ error, isBug: !watch.isOperational(error), isFinal: false, retryInMs: LOOK_EVERY_MS });
   }
 
   /** As long as one session lasts, but for one term at most. */
@@ -62,6 +69,7 @@ export async function startLeadership(dependencies: LeadershipDependencies): Pro
     try {
       while (!isStopping() && isFit()) {
         const term = await session.stand();
+        if (term === null) watch.recovered();
         if (term !== null) return await serve(session, term);
         noteFirstLook();
         await pause();
@@ -73,6 +81,7 @@ export async function startLeadership(dependencies: LeadershipDependencies): Pro
 
   async function serve(session: LeaderSession, term: Term): Promise<void> {
     const mandate = await lead(term);
+    watch.recovered();
     onTerm(term);
     noteFirstLook();
     while (!isStopping() && !session.isLost && mandate.isSound) await pause();
@@ -93,6 +102,7 @@ export async function startLeadership(dependencies: LeadershipDependencies): Pro
     async stop() {
       stopping.abort();
       await ended;
+      watch.recovered();
     },
   };
 }

@@ -21,6 +21,7 @@ import { createSearch, deleteSearch } from '../../src/store/searches.ts';
 import { resolveToulon, TOULON, UNKNOWN_CONTENT, UNSTATED_PROPERTY } from './adverts.ts';
 import { numberedUuid } from './intake.ts';
 import type { SimulatedClock } from './simulated-clock.ts';
+import { quietSupervisor } from './supervisor.ts';
 
 export interface SimulatedMarketOptions {
   readonly database: Database;
@@ -160,7 +161,7 @@ function startMatcherOf(database: Database, clock: SimulatedClock): Promise<Matc
     medians: createMarketMedians(),
     changedSince: (horizon, onSearch) => changedSince(database, horizon, onSearch),
     readSiteCategoryNames: async () => () => null,
-    onFailure: ({ error }) => console.error(error),
+    supervisor: quietSupervisor(({ error }) => console.error(error)),
     onUnreadableSearch: (_, error) => console.error(error),
   });
 }
@@ -232,6 +233,7 @@ function poisonOf(sequence: number) {
     subject: 'adverts.unknown',
     headers: {},
     bytes: Buffer.from(`nonsense ${sequence}`),
+    setAsideFor: null,
     reason: 'not JSON',
   };
 }
