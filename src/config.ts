@@ -73,6 +73,10 @@ const settings = z.object({
   VIGIE_ATTEMPTS_IN_FLIGHT_MAX: integer(1, 10_000),
   VIGIE_DATABASE_CONNECTIONS_MAX: integer(4, 1_000),
   VIGIE_RECORD_BATCH_MAX: integer(1, 10_000),
+  VIGIE_RECORD_BATCH_BYTES_MAX: integer(1_048_576, 268_435_456),
+  VIGIE_PROPERTY_ADVERTS_MAX: integer(1, 100_000),
+  VIGIE_PROPERTY_BYTES_MAX: integer(65_536, 67_108_864),
+  VIGIE_PROPERTY_WAITING_MAX: integer(1, 10_000),
   VIGIE_SET_ASIDE_PROPERTIES_MAX: integer(0, 1_000_000),
   VIGIE_SET_ASIDE_WINDOW_MS: integer(1, 24 * HOUR_MS),
   VIGIE_INTAKE_REST_MS: integer(1, HOUR_MS),
@@ -136,6 +140,12 @@ export function readConfig(environment: Environment = process.env, defaults: Env
     attemptsInFlightMax: setting.VIGIE_ATTEMPTS_IN_FLIGHT_MAX,
     databaseConnectionsMax: setting.VIGIE_DATABASE_CONNECTIONS_MAX,
     recordBatchMax: setting.VIGIE_RECORD_BATCH_MAX,
+    recordBounds: Object.freeze({
+      batchBytesMax: setting.VIGIE_RECORD_BATCH_BYTES_MAX,
+      advertsMax: setting.VIGIE_PROPERTY_ADVERTS_MAX,
+      bytesMax: setting.VIGIE_PROPERTY_BYTES_MAX,
+      waitingMax: setting.VIGIE_PROPERTY_WAITING_MAX,
+    }),
     setAside: Object.freeze({
       propertiesMax: setting.VIGIE_SET_ASIDE_PROPERTIES_MAX,
       windowMs: setting.VIGIE_SET_ASIDE_WINDOW_MS,

@@ -100,6 +100,7 @@ function createTermStart(
     database: pipelineDatabase,
     matcher: observers.timed(matcher),
     resolvePlace: reference.resolvePlace,
+    bounds: config.recordBounds,
     clock: () => new Date(),
   });
   return async (term) => {
@@ -111,6 +112,7 @@ function createTermStart(
       database: pipelineDatabase,
       recordBatch,
       recordBatchMax: config.recordBatchMax,
+      recordBatchBytesMax: config.recordBounds.batchBytesMax,
       valve,
       breaker,
       onRecorded(recorded, batch, seconds) {

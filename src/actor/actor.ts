@@ -53,7 +53,7 @@ export class ActorStoppedError extends Error {
 export const DRAIN_MAX_MS = 15_000;
 
 export function spawn<M>(options: ActorOptions<M>): Actor<M> {
-  const { name, batchMax = 1, gatherMs = 0, receive, setAside } = options;
+  const { name, receive, setAside } = options;
   const mailbox = new Mailbox<M>(options.mailboxMax, options.weighing);
   const watch = options.supervisor.watch(name);
   const patience = createPatience();
@@ -62,7 +62,7 @@ export function spawn<M>(options: ActorOptions<M>): Actor<M> {
   async function run(): Promise<void> {
     try {
       for (let left: readonly M[] = []; ; ) {
-        const messages = [...left, ...(await taken(left.length > 0))];
+        const messages = [...left, ...(await nextBatch(mailbox, left.length > 0, options))];
         if (messages.length === 0) return;
         left = await handle(messages);
       }
@@ -71,14 +71,6 @@ export function spawn<M>(options: ActorOptions<M>): Actor<M> {
       mailbox.close(new ActorStoppedError(`actor ${name} has crashed`, { cause: error }));
       watch.failed({ error: error as Error, isBug: true, isFinal: true, retryInMs: null });
     }
-  }
-
-  async function taken(hasLeft: boolean): Promise<readonly M[]> {
-    if (hasLeft) return mailbox.takeAdmitted(batchMax);
-    await mailbox.arrival();
-    const { depth } = mailbox;
-    if (gatherMs > 0 && depth > 0 && depth < batchMax) await pause(gatherMs);
-    return mailbox.take(batchMax);
   }
 
   /** Resolves with what is left over; rejects when the actor must stop. */
@@ -113,6 +105,19 @@ export function spawn<M>(options: ActorOptions<M>): Actor<M> {
       watch.recovered();
     },
   };
+}
+
+/** Waits for a message only when nothing is left over. */
+async function nextBatch<M>(
+  mailbox: Mailbox<M>,
+  hasLeft: boolean,
+  { batchMax = 1, gatherMs = 0 }: Pick<ActorOptions<M>, 'batchMax' | 'gatherMs'>,
+): Promise<readonly M[]> {
+  if (hasLeft) return mailbox.takeAdmitted(batchMax);
+  await mailbox.arrival();
+  const { depth } = mailbox;
+  if (gatherMs > 0 && depth > 0 && depth < batchMax) await pause(gatherMs);
+  return mailbox.take(batchMax);
 }
 
 /** Without end, until it is given a time to end. */

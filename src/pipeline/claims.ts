@@ -74,21 +74,15 @@ export function createClaims(
 
   async function takeAll(turns: readonly DeliveryTurn[]): Promise<Claimed> {
     const { byId, drawn, draws } = sortTurns(turns);
-    const claim =
-      <T>(statement: (items: readonly T[]) => Promise<readonly ClaimedDelivery[]>) =>
-      async (items: readonly T[]) => {
-        const expiresAt = performance.now() + LEASE_MARGIN_MS / 2;
-        return (await statement(items)).map((delivery) => ({ delivery, expiresAt }));
-      };
     // Each goes on by itself: what one has claimed must not be claimed again because the other one failed.
     const [hinted, parked] = await Promise.all([
       apart(
         [...byId.keys()],
-        claim((ids) => claimDeliveries(database, ids, leaseMs)),
+        dated((ids) => claimDeliveries(database, ids, leaseMs)),
       ),
       apart(
         draws,
-        claim((some) => claimParked(database, some, leaseMs)),
+        dated((some) => claimParked(database, some, leaseMs)),
       ),
     ]);
     const deliveries = [...hinted.results, ...parked.results];
@@ -118,6 +112,14 @@ export function createClaims(
       apart(ids, (some) => readRefusals(database, some))
         .then(({ results }) => results)
         .catch(nullWhenGivenUp),
+  };
+}
+
+/** With when the claims are too old to be used. */
+function dated<T>(statement: (items: readonly T[]) => Promise<readonly ClaimedDelivery[]>) {
+  return async (items: readonly T[]) => {
+    const expiresAt = performance.now() + LEASE_MARGIN_MS / 2;
+    return (await statement(items)).map((delivery) => ({ delivery, expiresAt }));
   };
 }
 

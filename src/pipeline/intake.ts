@@ -21,6 +21,8 @@ export interface IntakeDependencies {
   readonly database: Database;
   readonly recordBatch: RecordBatch;
   readonly recordBatchMax: number;
+  /** Of messages, and of those that are being pulled. */
+  readonly recordBatchBytesMax: number;
   /** Closed, it pauses the stage. */
   readonly valve?: Valve;
   /** `seconds`: what recording took. */
@@ -44,7 +46,7 @@ export interface Intake {
 }
 
 export async function startIntake(term: Term, dependencies: IntakeDependencies): Promise<Intake> {
-  const { broker, recordBatchMax, valve, onTrouble } = dependencies;
+  const { broker, recordBatchMax, recordBatchBytesMax, valve, onTrouble } = dependencies;
   const { disconnections } = broker;
   const recording = startRecording(term, dependencies);
   try {
@@ -54,6 +56,7 @@ export async function startIntake(term: Term, dependencies: IntakeDependencies):
       stream: ADVERTS_STREAM,
       consumer: INTAKE_CONSUMER,
       batchMax: recordBatchMax,
+      bytesMax: recordBatchBytesMax,
       onMessage,
       onTrouble,
       ensure: () => ensureIntake(broker),

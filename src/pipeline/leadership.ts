@@ -6,7 +6,7 @@
  */
 
 import { setTimeout as wait } from 'node:timers/promises';
-import type { Supervisor } from '../actor/supervisor.ts';
+import type { Supervisor, Watch } from '../actor/supervisor.ts';
 import type { LeaderSession, Term } from '../store/intake-leader.ts';
 
 export interface LeadershipDependencies {
@@ -40,27 +40,19 @@ const LOOK_EVERY_MS = 500;
 
 /** Resolves when this instance leads or has found that it must wait. */
 export async function startLeadership(dependencies: LeadershipDependencies): Promise<Leadership> {
-  const { openSession, isFit, lead, onTerm } = dependencies;
-  const watch = dependencies.supervisor.watch('leadership');
+  const { openSession, isFit, lead, onTerm, supervisor } = dependencies;
+  const watch = supervisor.watch('leadership');
   const stopping = new AbortController();
   const isStopping = (): boolean => stopping.signal.aborted;
   const pause = (): Promise<void> => wait(LOOK_EVERY_MS, undefined, { signal: stopping.signal }).catch(() => undefined);
-  let noteFirstLook = (): void => undefined;
-  const looked = new Promise<void>((resolve) => {
-    noteFirstLook = resolve;
-  });
+  const { promise: looked, note: noteFirstLook } = createLook();
 
   async function run(): Promise<void> {
     while (!isStopping()) {
-      if (isFit()) await standOnce().catch(note);
+      if (isFit()) await standOnce().catch((error: Error) => noteFailure(watch, error));
       noteFirstLook();
       await pause();
     }
-  }
-
-  /** A term that cannot begin, whatever the reason, leaves the lock to another instance, and stands again. */
-  function note(error: Error): void {
-    watch.failed({ error, isBug: !watch.isOperational(error), isFinal: false, retryInMs: LOOK_EVERY_MS });
   }
 
   /** As long as one session lasts, but for one term at most. */
@@ -105,4 +97,17 @@ export async function startLeadership(dependencies: LeadershipDependencies): Pro
       watch.recovered();
     },
   };
+}
+
+function createLook(): { readonly promise: Promise<void>; readonly note: () => void } {
+  let note = (): void => undefined;
+  const promise = new Promise<void>((resolve) => {
+    note = resolve;
+  });
+  return { promise, note };
+}
+
+/** A term that cannot begin, whatever the reason: the lock is left to another instance, and this one stands again. */
+function noteFailure(watch: Watch, error: Error): void {
+  watch.failed({ error, isBug: !watch.isOperational(error), isFinal: false, retryInMs: LOOK_EVERY_MS });
 }

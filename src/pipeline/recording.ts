@@ -13,6 +13,7 @@ import { deleteOutboxEntries, type OutboxEntry } from '../store/outbox.ts';
 import { dispatch, type RecordedBatch, type RefusedMessage } from './dispatcher.ts';
 import type { IntakeDependencies } from './intake.ts';
 import { describe } from './intake-breaker.ts';
+import type { RecordedEntry } from './recorder.ts';
 import { traceparentOf } from './tracing.ts';
 
 export interface Recording {
@@ -37,12 +38,18 @@ interface Decoded {
   readonly setAsideFor: string | null;
 }
 
-type RecordBatch = (decoded: readonly Decoded[]) => Promise<RecordedBatch | null>;
+interface RecordedPart {
+  readonly batch: RecordedBatch;
+  /** What is to be recorded next. */
+  readonly left: readonly Decoded[];
+}
+
+type RecordPart = (decoded: readonly Decoded[]) => Promise<RecordedPart | null>;
 type Lane = Pick<Recording, 'depth' | 'inFlight' | 'drain'> & { readonly admit: (decoded: Decoded) => Promise<void> };
 
 interface LaneWork {
   /** Resolves with null when nothing is to be recorded any more. */
-  readonly record: RecordBatch;
+  readonly record: RecordPart;
   /** Whether a message that a bug stands in the way of is to be set aside; if not, nothing more is recorded. */
   readonly mayBeSetAside: (decoded: Decoded, error: Error) => boolean;
   readonly forget: Actor<OutboxEntry>['tell'];
@@ -60,7 +67,7 @@ const OUTBOX_GATHER_MS = 100;
 export function startRecording(term: Term, dependencies: IntakeDependencies): Recording {
   const { breaker } = dependencies;
   let isOver = false;
-  const record: RecordBatch = async (decoded) => {
+  const record: RecordPart = async (decoded) => {
     if (isOver) return null;
     try {
       return await recordDecoded(term, decoded, dependencies);
@@ -117,7 +124,7 @@ function startOutbox({ database, supervisor }: IntakeDependencies): Actor<Outbox
 }
 
 function startLane({ record, mayBeSetAside, forget }: LaneWork, dependencies: IntakeDependencies): Lane {
-  const { broker, recordBatchMax, supervisor } = dependencies;
+  const { broker, recordBatchMax, recordBatchBytesMax, supervisor } = dependencies;
   let inFlight = 0;
   const end = ({ understood, poison }: RecordedBatch): void => {
     inFlight -= understood.length + poison.length;
@@ -134,14 +141,17 @@ function startLane({ record, mayBeSetAside, forget }: LaneWork, dependencies: In
     // Its outbox entry is left for the sweeper, and its messages come again to be recognised as recorded.
     setAside: async (batch) => end(batch),
   });
-  async function recordAll(decoded: readonly Decoded[]): Promise<void> {
-    const batch = await record(decoded);
-    if (batch !== null) await dispatcher.tell(batch);
+  async function recordAll(decoded: readonly Decoded[]): Promise<readonly Decoded[]> {
+    const part = await record(decoded);
+    if (part === null) return [];
+    await dispatcher.tell(part.batch);
+    return part.left;
   }
   const recorder = spawn<Decoded>({
     name: 'recorder',
     mailboxMax: recordBatchMax,
     batchMax: recordBatchMax,
+    weighing: { weigh: ({ pulled }) => pulled.bytes.length, weightMax: recordBatchBytesMax },
     supervisor,
     receive: recordAll,
     async setAside(decoded, error) {
@@ -196,23 +206,30 @@ async function recordDecoded(
   term: Term,
   decoded: readonly Decoded[],
   { recordBatch, onRecorded, onTrouble }: IntakeDependencies,
-): Promise<RecordedBatch> {
-  const understood: PulledMessage[] = [];
-  const messages: IntakeMessage[] = [];
+): Promise<RecordedPart> {
+  const entries: (RecordedEntry & { readonly from: Decoded })[] = [];
   const poison: RefusedMessage[] = [];
-  for (const { pulled, message, setAsideFor } of decoded) {
+  for (const from of decoded) {
+    const { pulled, message, setAsideFor } = from;
     if (message instanceof PoisonError) {
       poison.push({ ...pulled, reason: message.message, setAsideFor });
     } else if (message instanceof Error) {
       throw message;
     } else {
-      understood.push(pulled);
-      messages.push(message);
+      const traceparent = traceparentOf(pulled.headers);
+      entries.push({ from, message, letter: pulled, bytes: pulled.bytes.length, traceparent });
     }
   }
   const startedAt = performance.now();
-  const traceparents = understood.map(({ headers }) => traceparentOf(headers));
-  const recorded = await recordBatch(term, messages, poison, traceparents);
+  const recorded = await recordBatch(term, entries, poison);
+  const { refused } = recorded;
+  const leftAt = new Set(recorded.left);
+  const understood: PulledMessage[] = [];
+  for (const [position, { from }] of entries.entries()) {
+    const reason = refused.get(position);
+    if (reason !== undefined) poison.push({ ...from.pulled, reason, setAsideFor: null });
+    else if (!leftAt.has(position)) understood.push(from.pulled);
+  }
   const batch = { outbox: recorded.outbox, deliveries: recorded.deliveries, understood, poison };
   try {
     onRecorded(recorded, batch, (performance.now() - startedAt) / 1_000);
@@ -220,5 +237,5 @@ async function recordDecoded(
     // It is recorded, whoever cannot look at it.
     onTrouble('observe what was recorded', error as Error);
   }
-  return batch;
+  return { batch, left: recorded.left.map((position) => (entries[position] as { readonly from: Decoded }).from) };
 }

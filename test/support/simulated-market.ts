@@ -62,6 +62,9 @@ const FAILING_FOR_GOOD_EACH = 50;
 /** As long as the description of a real advert. */
 const DESCRIPTION = 'Appartement lumineux de trois pièces, proche des commerces et de la rade. '.repeat(16);
 
+const BOUNDS = { advertsMax: 200, bytesMax: 8_388_608, batchBytesMax: 16_777_216, waitingMax: 64 };
+const entryOf = (message: IntakeMessage) => ({ message, bytes: 1_024, traceparent: null, letter: poisonOf(0) });
+
 /** The database must be migrated. */
 export async function startSimulatedMarket(options: SimulatedMarketOptions): Promise<SimulatedMarket> {
   const { database, clock, clientId } = options;
@@ -70,7 +73,13 @@ export async function startSimulatedMarket(options: SimulatedMarketOptions): Pro
     searchIds.push((await createSearch(database, clientId, membersOf(options, number))).id);
   }
   const matcher = await startMatcherOf(database, clock);
-  const recordBatch = createRecorder({ database, matcher, resolvePlace: resolveToulon, clock: () => clock.now() });
+  const recordBatch = createRecorder({
+    database,
+    matcher,
+    resolvePlace: resolveToulon,
+    bounds: BOUNDS,
+    clock: () => clock.now(),
+  });
   const failingForGood = new Set<Uuid>();
   const failingOnce = new Set<Uuid>();
   const parkedIds: Uuid[] = [];
@@ -84,7 +93,8 @@ export async function startSimulatedMarket(options: SimulatedMarketOptions): Pro
   async function record(messages: readonly IntakeMessage[]): Promise<readonly Uuid[]> {
     const deliveryIds: Uuid[] = [];
     for (let start = 0; start < messages.length; start += RECORD_BATCH) {
-      const { outbox, deliveries } = await recordBatch(FIRST_TERM, messages.slice(start, start + RECORD_BATCH), []);
+      const entries = messages.slice(start, start + RECORD_BATCH).map(entryOf);
+      const { outbox, deliveries } = await recordBatch(FIRST_TERM, entries, []);
       if (outbox !== null) await deleteOutboxEntries(database, [outbox]);
       deliveryIds.push(...deliveries.map(({ id }) => id));
     }

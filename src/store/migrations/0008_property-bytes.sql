@@ -1,0 +1,5 @@
+-- Up Migration
+
+-- Bytes of `state`, so that one which is too large is known before it is read. Null in rows that were written before:
+-- their state is looked at instead.
+alter table properties add column state_bytes integer;
