@@ -140,17 +140,7 @@ export function readConfig(environment: Environment = process.env, defaults: Env
     attemptsInFlightMax: setting.VIGIE_ATTEMPTS_IN_FLIGHT_MAX,
     databaseConnectionsMax: setting.VIGIE_DATABASE_CONNECTIONS_MAX,
     recordBatchMax: setting.VIGIE_RECORD_BATCH_MAX,
-    recordBounds: Object.freeze({
-      batchBytesMax: setting.VIGIE_RECORD_BATCH_BYTES_MAX,
-      advertsMax: setting.VIGIE_PROPERTY_ADVERTS_MAX,
-      bytesMax: setting.VIGIE_PROPERTY_BYTES_MAX,
-      waitingMax: setting.VIGIE_PROPERTY_WAITING_MAX,
-    }),
-    setAside: Object.freeze({
-      propertiesMax: setting.VIGIE_SET_ASIDE_PROPERTIES_MAX,
-      windowMs: setting.VIGIE_SET_ASIDE_WINDOW_MS,
-      restMs: setting.VIGIE_INTAKE_REST_MS,
-    }),
+    ...intakeBounds(setting),
     retentionDays: Object.freeze({
       events: setting.VIGIE_RETENTION_EVENTS_DAYS,
       deliveries: setting.VIGIE_RETENTION_DELIVERIES_DAYS,
@@ -162,6 +152,22 @@ export function readConfig(environment: Environment = process.env, defaults: Env
     /** Names with our prefix that no setting has: misspelt, or put there by an orchestrator. Worth a warning. */
     unknownNames: Object.keys(environment).filter((name) => name.startsWith('VIGIE_') && !(name in settings.shape)),
   });
+}
+
+function intakeBounds(setting: z.output<typeof settings>) {
+  return {
+    recordBounds: Object.freeze({
+      batchBytesMax: setting.VIGIE_RECORD_BATCH_BYTES_MAX,
+      advertsMax: setting.VIGIE_PROPERTY_ADVERTS_MAX,
+      bytesMax: setting.VIGIE_PROPERTY_BYTES_MAX,
+      waitingMax: setting.VIGIE_PROPERTY_WAITING_MAX,
+    }),
+    setAside: Object.freeze({
+      propertiesMax: setting.VIGIE_SET_ASIDE_PROPERTIES_MAX,
+      windowMs: setting.VIGIE_SET_ASIDE_WINDOW_MS,
+      restMs: setting.VIGIE_INTAKE_REST_MS,
+    }),
+  };
 }
 
 function definedOnly(environment: Environment): Record<string, string> {

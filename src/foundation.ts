@@ -1,13 +1,13 @@
 /** Opens what every role stands on: the servers, the connections to them, and this instance among the others. */
 
-import { createSupervisor } from './actor/supervisor.ts';
+import { createSupervisor, FAILING_MS, type Supervisor } from './actor/supervisor.ts';
 import { connectBroker } from './broker/connection.ts';
 import { isBrokerOutage } from './broker/outage.ts';
 import type { Config } from './config.ts';
 import { openServers } from './embedded/servers.ts';
 import type { Log } from './log.ts';
 import { createCommuneLocator } from './matching/commune-locator.ts';
-import { createMetrics } from './metrics.ts';
+import { createMetrics, type Metrics } from './metrics.ts';
 import { createObservers } from './observers.ts';
 import type { Parts } from './parts.ts';
 import { createActivityFeed } from './pipeline/activity.ts';
@@ -16,8 +16,9 @@ import { startPresence } from './pipeline/presence.ts';
 import { loadReference } from './reference/communes.ts';
 import { readCommuneCoordinates } from './store/commune-coordinates.ts';
 import { migrate, openDatabase } from './store/database.ts';
+import type { FailingPart } from './store/instances.ts';
 import { isDatabaseOutage } from './store/outage.ts';
-import { createTroubles } from './troubles.ts';
+import { createTroubles, type Troubles } from './troubles.ts';
 import { VERSION } from './version.ts';
 
 export interface Foundation {
@@ -52,23 +53,26 @@ async function openParts(
   const troubles = createTroubles(log);
   const { onTrouble } = troubles;
   await migrate(databaseUrl);
-  const connecting = {
-    url: databaseUrl,
-    connectionsMax: config.databaseConnectionsMax,
-    onConnectionLost: (error: Error) => onTrouble('connection to PostgreSQL', error),
-  };
-  const database = openDatabase(connecting);
-  closing('database', () => database.end());
-  const pipelineDatabase = openDatabase({ ...connecting, plans: 'pipeline' });
-  closing('database of the pipeline', () => pipelineDatabase.end());
+  const { database, pipelineDatabase } = openDatabases(config, databaseUrl, onTrouble, closing);
   const broker = await connectBroker({
     url: natsUrl,
     name: `vigie ${VERSION}`,
     onStatus: (status, detail) => log.warn({ status, detail }, 'connection to NATS'),
   });
   closing('broker', () => broker.close());
+  const supervisor = openSupervisor(metrics, troubles, fail);
+  const checks: Parts['checks'] = {};
+  const failing = () => failingParts(supervisor, checks);
   const clock = () => new Date();
-  const presence = await startPresence({ broker, database, roles: config.roles, version: VERSION, clock, onTrouble });
+  const presence = await startPresence({
+    broker,
+    database,
+    roles: config.roles,
+    version: VERSION,
+    clock,
+    failing,
+    onTrouble,
+  });
   closing('presence', () => presence.stop());
   const coordinates = await readCommuneCoordinates(database);
   const feed = createActivityFeed({ broker, database, instanceId: presence.id });
@@ -85,19 +89,48 @@ async function openParts(
       closing,
       onTrouble,
       fail,
-      checks: {},
+      checks,
     },
     documents: createDocumentCache(pipelineDatabase),
     reference: await loadReference({ nearest: createCommuneLocator, coordinates }),
     observers: createObservers(metrics, log, feed),
-    supervisor: createSupervisor({
-      isOperational: (error) => isDatabaseOutage(error) || isBrokerOutage(error),
-      onFailure(failure) {
-        metrics.failures.inc({ actor: failure.actor });
-        troubles.onFailure(failure);
-        if (failure.isFinal) fail(`actor ${failure.actor}: ${failure.error.message}`);
-      },
-      nowMs: () => performance.now(),
-    }),
+    supervisor,
   };
+}
+
+function openDatabases(
+  config: Config,
+  url: string,
+  onTrouble: Parts['onTrouble'],
+  closing: Parts['closing'],
+): Pick<Parts, 'database' | 'pipelineDatabase'> {
+  const connecting = {
+    url,
+    connectionsMax: config.databaseConnectionsMax,
+    onConnectionLost: (error: Error) => onTrouble('connection to PostgreSQL', error),
+  };
+  const database = openDatabase(connecting);
+  closing('database', () => database.end());
+  const pipelineDatabase = openDatabase({ ...connecting, plans: 'pipeline' });
+  closing('database of the pipeline', () => pipelineDatabase.end());
+  return { database, pipelineDatabase };
+}
+
+function openSupervisor(metrics: Metrics, { onFailure }: Troubles, fail: (reason: string) => void): Supervisor {
+  return createSupervisor({
+    isOperational: (error) => isDatabaseOutage(error) || isBrokerOutage(error),
+    onFailure(failure) {
+      metrics.failures.inc({ actor: failure.actor });
+      onFailure(failure);
+      if (failure.isFinal) fail(`actor ${failure.actor}: ${failure.error.message}`);
+    },
+    nowMs: () => performance.now(),
+  });
+}
+
+/** An intake that rests fails at nothing, and is told of all the same. */
+function failingParts(supervisor: Supervisor, checks: Parts['checks']): readonly FailingPart[] {
+  const reason = checks.intake?.() ?? null;
+  const resting = reason === null ? [] : [{ actor: 'intake', reason, failingForMs: 0 }];
+  return [...supervisor.failing(FAILING_MS), ...resting];
 }
