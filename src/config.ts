@@ -121,6 +121,13 @@ const settings = z.object({
   VIGIE_ATTEMPTS_IN_FLIGHT_MAX: integer(1, 10_000),
   VIGIE_DATABASE_CONNECTIONS_MAX: integer(4, 1_000),
   VIGIE_RECORD_BATCH_MAX: integer(1, 10_000),
+  VIGIE_RECORD_BATCH_BYTES_MAX: integer(1_048_576, 268_435_456),
+  VIGIE_PROPERTY_ADVERTS_MAX: integer(1, 100_000),
+  VIGIE_PROPERTY_BYTES_MAX: integer(65_536, 67_108_864),
+  VIGIE_PROPERTY_WAITING_MAX: integer(1, 10_000),
+  VIGIE_SET_ASIDE_PROPERTIES_MAX: integer(0, 1_000_000),
+  VIGIE_SET_ASIDE_WINDOW_MS: integer(1, 24 * HOUR_MS),
+  VIGIE_INTAKE_REST_MS: integer(1, HOUR_MS),
   VIGIE_RETENTION_EVENTS_DAYS: integer(0, DAYS_MAX),
   VIGIE_RETENTION_DELIVERIES_DAYS: integer(0, DAYS_MAX),
   VIGIE_RETENTION_EXPIRED_DAYS: integer(0, DAYS_MAX),
@@ -191,6 +198,7 @@ export function readConfig(environment: Environment = process.env, defaults: Env
     attemptsInFlightMax: setting.VIGIE_ATTEMPTS_IN_FLIGHT_MAX,
     databaseConnectionsMax: setting.VIGIE_DATABASE_CONNECTIONS_MAX,
     recordBatchMax: setting.VIGIE_RECORD_BATCH_MAX,
+    ...intakeBounds(setting),
     retentionDays: Object.freeze({
       events: setting.VIGIE_RETENTION_EVENTS_DAYS,
       deliveries: setting.VIGIE_RETENTION_DELIVERIES_DAYS,
@@ -203,6 +211,22 @@ export function readConfig(environment: Environment = process.env, defaults: Env
     /** Names with our prefix that no setting has: misspelt, or put there by an orchestrator. Worth a warning. */
     unknownNames: Object.keys(environment).filter((name) => name.startsWith('VIGIE_') && !(name in settings.shape)),
   });
+}
+
+function intakeBounds(setting: z.output<typeof settings>) {
+  return {
+    recordBounds: Object.freeze({
+      batchBytesMax: setting.VIGIE_RECORD_BATCH_BYTES_MAX,
+      advertsMax: setting.VIGIE_PROPERTY_ADVERTS_MAX,
+      bytesMax: setting.VIGIE_PROPERTY_BYTES_MAX,
+      waitingMax: setting.VIGIE_PROPERTY_WAITING_MAX,
+    }),
+    setAside: Object.freeze({
+      propertiesMax: setting.VIGIE_SET_ASIDE_PROPERTIES_MAX,
+      windowMs: setting.VIGIE_SET_ASIDE_WINDOW_MS,
+      restMs: setting.VIGIE_INTAKE_REST_MS,
+    }),
+  };
 }
 
 function definedOnly(environment: Environment): Record<string, string> {

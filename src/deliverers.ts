@@ -10,7 +10,7 @@ import { VERSION } from './version.ts';
 import { createSender, type Sender } from './webhooks/sender.ts';
 
 export async function openDelivery(parts: Parts): Promise<void> {
-  const { config, metrics, pipelineDatabase, broker, documents, observers, presence, draining, onFailure, onTrouble } =
+  const { config, metrics, pipelineDatabase, broker, documents, observers, presence, draining, supervisor, onTrouble } =
     parts;
   const sender = openSender(parts);
   const valve = createValve();
@@ -31,7 +31,7 @@ export async function openDelivery(parts: Parts): Promise<void> {
       noteProgress();
       observers.onAttempt(settled);
     },
-    onFailure,
+    supervisor,
     onTrouble,
   });
   draining('courier', () => courier.drain());

@@ -1,7 +1,9 @@
 /** Opens what every role stands on: the servers, the connections to them, and this instance among the others. */
 
+import { createSupervisor, FAILING_MS, type Supervisor } from './actor/supervisor.ts';
 import { onCoordinates } from './broker/announcements.ts';
 import { connectBroker } from './broker/connection.ts';
+import { isBrokerOutage } from './broker/outage.ts';
 import { untilElected } from './broker/topology.ts';
 import type { Config } from './config.ts';
 import { openServers } from './embedded/servers.ts';
@@ -18,8 +20,10 @@ import { loadReference } from './reference/communes.ts';
 import type { Shutdown } from './shutdown.ts';
 import { createStalls, type Stalls } from './stalls.ts';
 import { migrate, openDatabase } from './store/database.ts';
+import type { FailingPart } from './store/instances.ts';
+import { isDatabaseOutage } from './store/outage.ts';
 import { checkSessions } from './store/session-check.ts';
-import { createTroubles } from './troubles.ts';
+import { createTroubles, type Troubles } from './troubles.ts';
 import { VERSION } from './version.ts';
 
 const STALLS_LOOK_MS = 1_000;
@@ -61,17 +65,7 @@ async function openParts(
   const metrics = createMetrics(VERSION);
   const troubles = createTroubles(log);
   const { onTrouble } = troubles;
-  const connecting = {
-    url: databaseUrl,
-    connectionsMax: config.databaseConnectionsMax,
-    onConnectionLost: (error: Error) => onTrouble('connection to PostgreSQL', error),
-  };
-  const database = openDatabase(connecting);
-  closing('database', () => database.end());
-  await checkSessions(database);
-  await migrate(databaseUrl);
-  const pipelineDatabase = openDatabase({ ...connecting, plans: 'pipeline' });
-  closing('database of the pipeline', () => pipelineDatabase.end());
+  const { database, pipelineDatabase } = await openDatabases(config, databaseUrl, onTrouble, closing);
   const broker = await connectBroker({
     url: natsUrl,
     replicas: config.natsReplicas,
@@ -80,8 +74,12 @@ async function openParts(
   });
   closing('broker', () => broker.close());
   await untilElected(broker);
+  const supervisor = openSupervisor(metrics, troubles, fail);
+  const checks: Parts['checks'] = {};
+  const failing = () => failingParts(supervisor, checks);
   const clock = () => new Date();
-  const presence = await startPresence({ broker, database, roles: config.roles, version: VERSION, clock, onTrouble });
+  const instance = { roles: config.roles, version: VERSION };
+  const presence = await startPresence({ broker, database, ...instance, clock, failing, onTrouble });
   closing('presence', () => presence.stop());
   const reference = await loadReference({ nearest: createCommuneLocator });
   const coordinates = await keepCoordinates(database, reference.relocate, onTrouble);
@@ -89,18 +87,51 @@ async function openParts(
   onCoordinates(broker, coordinates.look);
   const feed = createActivityFeed({ broker, database, instanceId: presence.id });
   return {
-    ...{ config, log, metrics, database, pipelineDatabase, broker, feed, presence, onTrouble },
+    ...{ config, log, metrics, database, pipelineDatabase, broker, feed, presence, reference },
     ...{ ending, draining, closing, announced: announcement(ending, config.drainAnnounceMs) },
-    stalls: watchStalls(metrics, closing),
+    ...{ supervisor, checks, fail, onTrouble, stalls: watchStalls(metrics, closing) },
     documents: createDocumentCache(pipelineDatabase),
-    reference,
     observers: createObservers(metrics, log, feed),
+  };
+}
+
+async function openDatabases(
+  config: Config,
+  url: string,
+  onTrouble: Parts['onTrouble'],
+  closing: Parts['closing'],
+): Promise<Pick<Parts, 'database' | 'pipelineDatabase'>> {
+  const connecting = {
+    url,
+    connectionsMax: config.databaseConnectionsMax,
+    onConnectionLost: (error: Error) => onTrouble('connection to PostgreSQL', error),
+  };
+  const database = openDatabase(connecting);
+  closing('database', () => database.end());
+  await checkSessions(database);
+  await migrate(url);
+  const pipelineDatabase = openDatabase({ ...connecting, plans: 'pipeline' });
+  closing('database of the pipeline', () => pipelineDatabase.end());
+  return { database, pipelineDatabase };
+}
+
+function openSupervisor(metrics: Metrics, { onFailure }: Troubles, fail: (reason: string) => void): Supervisor {
+  return createSupervisor({
+    isOperational: (error) => isDatabaseOutage(error) || isBrokerOutage(error),
     onFailure(failure) {
       metrics.failures.inc({ actor: failure.actor });
-      troubles.onFailure(failure);
+      onFailure(failure);
       if (failure.isFinal) fail(`actor ${failure.actor}: ${failure.error.message}`);
     },
-  };
+    nowMs: () => performance.now(),
+  });
+}
+
+/** An intake that rests fails at nothing, and is told of all the same. */
+function failingParts(supervisor: Supervisor, checks: Parts['checks']): readonly FailingPart[] {
+  const reason = checks.intake?.() ?? null;
+  const resting = reason === null ? [] : [{ actor: 'intake', reason, failingForMs: 0 }];
+  return [...supervisor.failing(FAILING_MS), ...resting];
 }
 
 function watchStalls(metrics: Metrics, closing: Shutdown['closing']): Stalls {

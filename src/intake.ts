@@ -5,16 +5,18 @@
 
 import { onSearchChange } from './broker/announcements.ts';
 import { ensureIntake } from './broker/topology.ts';
-import { createValve } from './broker/valve.ts';
+import { createValve, type Valve } from './broker/valve.ts';
 import { createMarketMedians, type MarketMedians } from './matching/market-medians.ts';
 import { createSearchIndex } from './matching/search-index.ts';
 import { measureLead, measureRetention, measureStage } from './measures.ts';
 import type { Parts } from './parts.ts';
 import { type Intake, startIntake } from './pipeline/intake.ts';
+import { createIntakeBreaker, type IntakeBreaker } from './pipeline/intake-breaker.ts';
 import { type Mandate, startLeadership } from './pipeline/leadership.ts';
 import { type Matcher, startMatcher } from './pipeline/matcher.ts';
 import { createRecorder } from './pipeline/recorder.ts';
 import { type Retention, startRetention } from './pipeline/retention.ts';
+import { readSetAside } from './store/dead-letters.ts';
 import type { IndexFigures } from './store/instances.ts';
 import { openLeaderSession, type Term } from './store/intake-leader.ts';
 import { readMarketPrices } from './store/properties.ts';
@@ -22,7 +24,7 @@ import { changedSince } from './store/search-feed.ts';
 import { listSiteCategories } from './store/site-categories.ts';
 
 export async function openIntake(parts: Parts, databaseUrl: string): Promise<Matcher> {
-  const { log, metrics, database, broker, presence, draining, onTrouble } = parts;
+  const { config, log, metrics, database, broker, presence, draining, supervisor, fail } = parts;
   const medians = createMarketMedians();
   const matcher = await openMatcher(parts, medians);
   await ensureIntake(broker);
@@ -31,11 +33,17 @@ export async function openIntake(parts: Parts, databaseUrl: string): Promise<Mat
   const inFlight = (): number => intake?.inFlight ?? 0;
   const leads = (): boolean => intake !== null;
   await presence.addStage({ name: 'intake', valve, inFlight, leads });
+  const breaker = createIntakeBreaker({
+    ...config.setAside,
+    nowMs: () => performance.now(),
+    onHopeless: (reason) => fail(`intake: ${reason}`),
+  });
+  parts.checks.intake = () => breaker.restReason;
   const noteProgress = parts.stalls.follow('intake', () => valve.isOpen && (intake?.depth ?? 0) > 0);
-  const takeIn = createTermStart(parts, matcher, valve, noteProgress);
+  const takeIn = createTermStart(parts, matcher, { valve, breaker, noteProgress });
   const leadership = await startLeadership({
     openSession: () => openLeaderSession(databaseUrl),
-    isFit: () => broker.isConnected(),
+    isFit: () => broker.isConnected() && breaker.restReason === null,
     async lead(term) {
       const taken = await takeIn(term);
       intake = taken;
@@ -45,7 +53,7 @@ export async function openIntake(parts: Parts, databaseUrl: string): Promise<Mat
       if (term === null) intake = null;
       log.info({ term }, term === null ? 'intake stands by' : 'intake leads');
     },
-    onTrouble,
+    supervisor,
   });
   draining('intake', () => leadership.stop());
   measureStage(metrics, 'intake', valve, inFlight);
@@ -62,7 +70,7 @@ export async function openIntake(parts: Parts, databaseUrl: string): Promise<Mat
 }
 
 async function openMatcher(parts: Parts, medians: MarketMedians): Promise<Matcher> {
-  const { log, database, broker, closing, onFailure, onTrouble } = parts;
+  const { log, database, broker, closing, supervisor, onTrouble } = parts;
   const startedAt = performance.now();
   let noteProgress = (): void => undefined;
   const matcher = await startMatcher({
@@ -81,7 +89,7 @@ async function openMatcher(parts: Parts, medians: MarketMedians): Promise<Matche
       const names = new Map((await listSiteCategories(database)).map(({ id, name }) => [id, name]));
       return (id) => names.get(id) ?? null;
     },
-    onFailure,
+    supervisor,
     onUnreadableSearch: (number, error) => log.error({ search: number, err: error }, 'search cannot be read'),
   });
   // It looks every second whether searches have changed.
@@ -93,34 +101,43 @@ async function openMatcher(parts: Parts, medians: MarketMedians): Promise<Matche
   return matcher;
 }
 
+interface IntakeControls {
+  readonly valve: Valve;
+  readonly breaker: IntakeBreaker;
+  readonly noteProgress: () => void;
+}
+
 /** Every term reads the market anew: another instance may have recorded since this one did. */
 function createTermStart(
-  { config, database, pipelineDatabase, broker, documents, reference, observers, onFailure, onTrouble }: Parts,
+  { config, database, pipelineDatabase, broker, documents, reference, observers, supervisor, onTrouble }: Parts,
   matcher: Matcher,
-  valve: ReturnType<typeof createValve>,
-  noteProgress: () => void,
+  { valve, breaker, noteProgress }: IntakeControls,
 ): (term: Term) => Promise<Intake> {
   const recordBatch = createRecorder({
     database: pipelineDatabase,
     matcher: observers.timed(matcher),
     resolvePlace: reference.resolvePlace,
+    bounds: config.recordBounds,
     clock: () => new Date(),
   });
   return async (term) => {
     matcher.medians.clear();
+    breaker.recall(await readSetAside(database, config.setAside.windowMs));
     await readMarketPrices(database, (market, price) => matcher.medians.add(market, price));
     return startIntake(term, {
       broker,
       database: pipelineDatabase,
       recordBatch,
       recordBatchMax: config.recordBatchMax,
+      recordBatchBytesMax: config.recordBounds.batchBytesMax,
       valve,
+      breaker,
       onRecorded(recorded, batch, seconds) {
         noteProgress();
         documents.keep(recorded.snapshots);
         observers.onRecorded(recorded, batch, seconds);
       },
-      onFailure,
+      supervisor,
       onTrouble,
     });
   };

@@ -113,6 +113,7 @@ function intakeMetrics(registers: Registers, counter: MakeCounter, histogram: Ma
   return {
     changes,
     poison: counter('vigie_dead_letters_total', 'Intake messages that could not be understood'),
+    setAside: counter('vigie_set_aside_total', 'Intake messages that a bug kept from being recorded'),
     events: counter('vigie_events_total', 'Events recorded'),
     matches: counter('vigie_matches_total', 'Matches that began'),
     deliveries: counter('vigie_deliveries_total', 'Deliveries created'),

@@ -30,7 +30,9 @@ export function createObservers(metrics: Metrics, log: Log, feed: ActivityFeed):
       metrics.events.inc(recorded.events.length);
       metrics.matches.inc(recorded.began.length);
       metrics.deliveries.inc(recorded.deliveries.length);
-      metrics.poison.inc(poison.length);
+      const setAside = poison.filter(({ setAsideFor }) => setAsideFor !== null);
+      metrics.poison.inc(poison.length - setAside.length);
+      metrics.setAside.inc(setAside.length);
       metrics.recordSeconds.observe(seconds);
       metrics.recordMessages.observe(understood.length + poison.length);
       const nowMs = Date.now();

@@ -1,5 +1,6 @@
 /** Opens the operations port, where Prometheus and orchestrators ask. A part of the composition root. */
 
+import { FAILING_MS, type Supervisor } from './actor/supervisor.ts';
 import { createOperations } from './api/operations.ts';
 import { closeServer, listen } from './http-listening.ts';
 import { createHttpServer } from './http-server.ts';
@@ -18,7 +19,7 @@ const CONNECTIONS_MAX = 256;
 
 /** Resolves with its URL. */
 export async function openOperations(parts: Parts, progress: Readonly<Progress>): Promise<string> {
-  const { config, log, metrics, database, pipelineDatabase, broker, stalls, ending, closing } = parts;
+  const { config, log, metrics, database, pipelineDatabase, broker, supervisor, stalls, ending, closing } = parts;
   measurePools(metrics, [database, pipelineDatabase]);
   measureStore(metrics, database);
   measureStreams(metrics, broker);
@@ -34,6 +35,8 @@ export async function openOperations(parts: Parts, progress: Readonly<Progress>)
         },
         progress: () => stalls.assertProgress(),
         nats: () => assertThat(broker.isConnected(), 'not connected'),
+        actors: () => assertNothing(failingActors(supervisor)),
+        intake: () => assertNothing(parts.checks.intake?.() ?? null),
       },
       metrics: () => metrics.registry.metrics(),
       metricsContentType: metrics.registry.contentType,
@@ -44,6 +47,18 @@ export async function openOperations(parts: Parts, progress: Readonly<Progress>)
   const url = await listen(operations, config.operations, ending);
   closing('operations', () => closeServer(operations));
   return url;
+}
+
+/** `recorder for 12 s: connect ECONNREFUSED …`; null when every actor works. */
+function failingActors(supervisor: Supervisor): string | null {
+  const told = supervisor
+    .failing(FAILING_MS)
+    .map(({ actor, failingForMs, reason }) => `${actor} for ${Math.round(failingForMs / 1_000)} s: ${reason}`);
+  return told.length === 0 ? null : told.join('; ');
+}
+
+function assertNothing(reason: string | null): void {
+  if (reason !== null) throw new Error(reason);
 }
 
 function assertThat(holds: boolean, reason: string): void {

@@ -3,6 +3,7 @@
 import { startAdminServer } from './admin/server.ts';
 import { readOrMakeToken } from './admin/token-file.ts';
 import { announceControlChange } from './broker/operator-signals.ts';
+import { isBrokerOutage } from './broker/outage.ts';
 import { publish, publishAll } from './broker/publish.ts';
 import { readStreamFigures } from './broker/stream-figures.ts';
 import { timeOrderedUuid } from './domain/ids.ts';
@@ -48,6 +49,7 @@ export async function openOperators(parts: Parts, matcher: Matcher | null): Prom
           headers: Object.fromEntries(kept),
         });
       },
+      isBrokerOutage,
       watch: (onActivities) => feed.watch(onActivities),
       onCall: (code) => metrics.adminCalls.inc({ code }),
       onReplayed: (count) => metrics.replayed.inc(count),

@@ -1,6 +1,6 @@
 /** What the composition root hands to those of its parts that have a file of their own. */
 
-import type { ActorFailure } from './actor/actor.ts';
+import type { Supervisor } from './actor/supervisor.ts';
 import type { Broker } from './broker/connection.ts';
 import type { Config } from './config.ts';
 import type { Log } from './log.ts';
@@ -29,7 +29,11 @@ export interface Parts extends Pick<Shutdown, 'ending' | 'draining' | 'closing'>
   readonly observers: Observers;
   readonly presence: Presence;
   readonly stalls: Stalls;
-  readonly onFailure: (failure: ActorFailure) => void;
+  readonly supervisor: Supervisor;
+  /** Ends the process: told why the service cannot go on. */
+  readonly fail: (reason: string) => void;
+  /** By name: why this instance is not ready, or null. A part adds its own when it opens. */
+  readonly checks: Record<string, () => string | null>;
   readonly onTrouble: (what: string, error: Error) => void;
   /** Resolves when load balancers have had their time to hear that this process ends: it may refuse connections now. */
   readonly announced: () => Promise<void>;

@@ -3,7 +3,7 @@
  * such a trouble begins and one when it is over say the same, and can be read.
  */
 
-import type { ActorFailure } from './actor/actor.ts';
+import type { ActorFailure } from './actor/supervisor.ts';
 import type { Log } from './log.ts';
 
 export interface Troubles {
@@ -48,8 +48,9 @@ export function createTroubles(log: Pick<Log, 'info' | 'warn' | 'error'>): Troub
     onTrouble(what, error) {
       if (isNews(what, error)) log.warn({ what, err: error }, 'trouble');
     },
-    onFailure({ actor, error, isFinal, retryInMs }) {
-      if (isFinal || isNews(`actor ${actor}`, error)) log.error({ actor, err: error, retryInMs }, 'actor failed');
+    onFailure({ actor, error, isBug, isFinal, retryInMs }) {
+      if (!isFinal && !isNews(`actor ${actor}`, error)) return;
+      log.error({ actor, err: error, isBug, retryInMs }, isFinal ? 'actor crashed' : 'actor failed');
     },
   };
 }

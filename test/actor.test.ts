@@ -1,24 +1,36 @@
-/** The promises of src/actor/actor.ts: admission, order, draining, asking and the two kinds of supervision. */
+/** The promises of src/actor: admission, order, draining, asking, and what becomes of work that fails. */
 
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, mock, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import fc from 'fast-check';
-import { type ActorFailure, type ActorOptions, ActorStoppedError, ask, type Reply, spawn } from '../src/actor/actor.ts';
+import { type ActorOptions, ActorStoppedError, ask, DRAIN_MAX_MS, type Reply, spawn } from '../src/actor/actor.ts';
+import { type ActorFailure, createSupervisor } from '../src/actor/supervisor.ts';
 
 beforeEach(() => mock.timers.enable({ apis: ['setTimeout'] }));
 afterEach(() => mock.timers.reset());
 
+class AwayError extends Error {
+  readonly code = 'ECONNREFUSED';
+}
+
+const away = new AwayError('server away');
+
 function spawnFor<M>(options: Partial<ActorOptions<M>> & Pick<ActorOptions<M>, 'receive'>) {
   const failures: ActorFailure[] = [];
-  const actor = spawn<M>({
-    name: 'tested',
-    mailboxMax: 2,
-    supervision: 'escalate',
+  let nowMs = 0;
+  const supervisor = createSupervisor({
+    isOperational: (error) => error instanceof AwayError,
     onFailure: (failure) => failures.push(failure),
-    ...options,
+    nowMs: () => nowMs,
   });
-  return { actor, failures };
+  const actor = spawn<M>({ name: 'tested', mailboxMax: 2, supervisor, ...options });
+  const tick = async (ms: number): Promise<void> => {
+    nowMs += ms;
+    mock.timers.tick(ms);
+    await turn();
+  };
+  return { actor, failures, supervisor, tick };
 }
 
 /** A receiver that handles a batch only when told to. */
@@ -137,7 +149,7 @@ test('drain refuses new and waiting messages and ends when the admitted ones are
   await actor.drain();
 });
 
-test('escalate: a failure stops the actor, rejects its senders with the cause and tells the supervisor once', async () => {
+test('a bug where nothing can be set aside stops the actor, rejects its senders and tells the supervisor once', async () => {
   const gate = gated<number>();
   const { actor, failures } = spawnFor({ mailboxMax: 1, receive: gate.receive });
   const error = new Error('state may be wrong');
@@ -148,48 +160,168 @@ test('escalate: a failure stops the actor, rejects its senders with the cause an
   await gate.fail(error);
   await waiting;
   await assert.rejects(actor.tell(4), { code: 'ACTOR_STOPPED', cause: error });
-  assert.deepEqual(failures, [{ actor: 'tested', error, isFinal: true, retryInMs: null }]);
+  assert.deepEqual(failures, [{ actor: 'tested', error, isBug: true, isFinal: true, retryInMs: null }]);
   await actor.drain();
   assert.deepEqual(gate.received, [[1]], 'an actor that crashed handles nothing more');
 });
 
-test('retry: the same batch comes again after growing pauses, in its place before the next', async () => {
+test("a server's trouble: the same batch comes again after growing pauses, in its place before the next", async () => {
   const gate = gated<number>();
-  const { actor, failures } = spawnFor({ mailboxMax: 5, batchMax: 2, supervision: 'retry', receive: gate.receive });
+  const { actor, failures, tick } = spawnFor({ mailboxMax: 5, batchMax: 2, receive: gate.receive });
   for (const message of [1, 2, 3]) void actor.tell(message);
   await turn();
-  const error = new Error('server away');
   const first = gate.received[0];
   for (const pauseMs of [100, 200, 400, 800, 1_600, 3_200, 5_000, 5_000]) {
     const before = gate.received.length;
-    await gate.fail(error);
-    assert.deepEqual(failures.at(-1), { actor: 'tested', error, isFinal: false, retryInMs: pauseMs });
-    mock.timers.tick(pauseMs - 1);
-    await turn();
+    await gate.fail(away);
+    const failure = { actor: 'tested', error: away, isBug: false, isFinal: false, retryInMs: pauseMs };
+    assert.deepEqual(failures.at(-1), failure);
+    await tick(pauseMs - 1);
     assert.equal(gate.received.length, before);
-    mock.timers.tick(1);
-    await turn();
+    await tick(1);
     assert.equal(gate.received.length, before + 1);
     assert.equal(gate.received.at(-1), first);
   }
   await gate.open();
   assert.notEqual(gate.received.at(-1), first);
-  await gate.fail(error);
+  await gate.fail(away);
   assert.equal(failures.at(-1)?.retryInMs, 100, 'a new batch starts with the first pause');
 });
 
-test('retry: drain ends only when the batch that failed is done', async () => {
+test('the message that a bug stands alone with is set aside, and the others go on in their order', async () => {
+  const bounds = [fc.uniqueArray(fc.integer({ min: 0, max: 11 })), fc.integer({ min: 1, max: 12 })] as const;
+  await fc.assert(
+    fc.asyncProperty(...bounds, async (bad, batchMax) => {
+      const done: number[] = [];
+      const aside: number[] = [];
+      const { actor, failures } = spawnFor<number>({
+        mailboxMax: 12,
+        batchMax,
+        async receive(messages) {
+          if (messages.some((message) => bad.includes(message))) throw new TypeError('a bug');
+          done.push(...messages);
+        },
+        setAside: async (message) => void aside.push(message),
+      });
+      const messages = Array.from({ length: 12 }, (_, message) => message);
+      for (const message of messages) await actor.tell(message);
+      await actor.drain();
+      assert.deepEqual(
+        done,
+        messages.filter((message) => !bad.includes(message)),
+      );
+      assert.deepEqual(
+        aside,
+        [...bad].sort((a, b) => a - b),
+      );
+      assert.equal(failures.length, bad.length);
+    }),
+    { numRuns: 60 },
+  );
+});
+
+test('setting aside waits for a server like any other work, and a bug in it stops the actor', async () => {
+  const outcomes = [away, null, new TypeError('another bug')];
+  const { actor, failures, tick } = spawnFor<number>({
+    receive: async () => Promise.reject(new TypeError('a bug')),
+    setAside: () => {
+      const error = outcomes.shift() ?? null;
+      return error === null ? Promise.resolve() : Promise.reject(error);
+    },
+  });
+  await actor.tell(1);
+  await tick(0);
+  await tick(100);
+  assert.equal(outcomes.length, 1);
+  await actor.tell(2);
+  await tick(0);
+  assert.equal(failures.at(-1)?.isFinal, true);
+  await assert.rejects(actor.tell(3), ActorStoppedError);
+});
+
+test('what a receiver leaves over comes first in the next batch, without waiting for another message', async () => {
+  const received: (readonly number[])[] = [];
+  const { actor } = spawnFor<number>({
+    mailboxMax: 4,
+    batchMax: 4,
+    async receive(messages) {
+      received.push(messages);
+      return messages.slice(1);
+    },
+  });
+  for (const message of [1, 2, 3]) void actor.tell(message);
+  await actor.drain();
+  assert.deepEqual(received, [[1, 2, 3], [2, 3], [3]]);
+});
+
+test('weighing: neither the mailbox nor a batch holds more than it may, but for one message that is heavier', async () => {
   const gate = gated<number>();
-  const { actor } = spawnFor({ supervision: 'retry', receive: gate.receive });
+  const weighing = { weigh: (message: number) => message, weightMax: 10 };
+  const { actor } = spawnFor({ mailboxMax: 100, batchMax: 100, weighing, receive: gate.receive });
+  await actor.tell(4);
+  await turn();
+  await actor.tell(6);
+  await actor.tell(4);
+  const heavy = actor.tell(30);
+  const behind = actor.tell(1);
+  assert.equal(await hasSettled(heavy), false);
+  await gate.open();
+  assert.equal(await hasSettled(heavy), true);
+  assert.equal(await hasSettled(behind), false, 'a light one does not overtake');
+  await gate.open();
+  await gate.open();
+  assert.deepEqual(gate.received, [[4], [6, 4], [30], [1]]);
+});
+
+test('who has been failing for how long is known until it works again, is drained, or has another cause', async () => {
+  const gate = gated<number>();
+  const { actor, supervisor, tick } = spawnFor({ receive: gate.receive });
   void actor.tell(1);
   await turn();
-  await gate.fail(new Error('server away'));
+  await gate.fail(away);
+  assert.deepEqual(supervisor.failing(1), []);
+  await tick(10_000);
+  await gate.fail(new AwayError('still away'));
+  assert.deepEqual(supervisor.failing(10_000), [{ actor: 'tested', reason: 'still away', failingForMs: 10_000 }]);
+  await tick(200);
+  await gate.open();
+  assert.deepEqual(supervisor.failing(0), []);
+  void actor.tell(2);
+  await turn();
+  await gate.fail(away);
+  assert.equal(supervisor.failing(0).length, 1);
   const drained = actor.drain();
-  assert.equal(await hasSettled(drained), false);
-  mock.timers.tick(100);
   await turn();
   await gate.open();
+  await drained;
+  assert.deepEqual(supervisor.failing(0), []);
+});
+
+test('drain tries at once what waits for its next try, and ends when the batch that failed is done', async () => {
+  const gate = gated<number>();
+  const { actor } = spawnFor({ receive: gate.receive });
+  void actor.tell(1);
+  await turn();
+  await gate.fail(away);
+  const drained = actor.drain();
+  assert.equal(await hasSettled(drained), false);
+  assert.deepEqual(gate.received, [[1], [1]]);
+  await gate.open();
   assert.equal(await hasSettled(drained), true);
+});
+
+test('drain ends also when the server never comes back, and when a receiver never ends', async () => {
+  const failing = spawnFor<number>({ receive: async () => Promise.reject(away) });
+  const hanging = spawnFor<number>({ receive: () => new Promise(() => undefined) });
+  for (const { actor, tick } of [failing, hanging]) {
+    void actor.tell(1);
+    await turn();
+    const drained = actor.drain();
+    for (let passedMs = 0; passedMs < DRAIN_MAX_MS; passedMs += 100) await tick(100);
+    assert.equal(await hasSettled(drained), true);
+    assert.equal(await hasSettled(actor.drain()), true);
+  }
+  assert.equal(failing.failures.at(-1)?.retryInMs, null, 'the last failure is not tried again');
 });
 
 test('what is thrown and is no Error becomes one', async () => {

@@ -46,14 +46,20 @@ test('other work and other reasons are other troubles', () => {
   troubles.onTrouble('sweep', new Error('away'));
   troubles.onTrouble('pull', new Error('away'));
   troubles.onTrouble('pull', new Error('refused'));
-  troubles.onFailure({ actor: 'recorder', error: new Error('away'), isFinal: false, retryInMs: 100 });
-  troubles.onFailure({ actor: 'recorder', error: new Error('away'), isFinal: false, retryInMs: 200 });
+  troubles.onFailure({ actor: 'recorder', error: new Error('away'), isBug: false, isFinal: false, retryInMs: 100 });
+  troubles.onFailure({ actor: 'recorder', error: new Error('away'), isBug: false, isFinal: false, retryInMs: 200 });
   assert.deepEqual(messages(), ['trouble', 'trouble', 'trouble', 'actor failed']);
 });
 
 test('the failure that ends an actor is always told', () => {
   for (const isFinal of [false, true]) {
-    troubles.onFailure({ actor: 'matcher', error: new Error('bug'), isFinal, retryInMs: isFinal ? null : 100 });
+    troubles.onFailure({
+      actor: 'matcher',
+      error: new Error('bug'),
+      isBug: true,
+      isFinal,
+      retryInMs: isFinal ? null : 100,
+    });
   }
-  assert.deepEqual(messages(), ['actor failed', 'actor failed']);
+  assert.deepEqual(messages(), ['actor failed', 'actor crashed']);
 });

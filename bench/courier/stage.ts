@@ -1,10 +1,13 @@
 /** The delivering part of the daemon alone, in a process whose memory can be read. Arguments: PostgreSQL, NATS, settings. */
 
+import { createSupervisor } from '../../src/actor/supervisor.ts';
 import { connectBroker } from '../../src/broker/connection.ts';
+import { isBrokerOutage } from '../../src/broker/outage.ts';
 import { startCourier } from '../../src/pipeline/courier.ts';
 import { createDocumentCache } from '../../src/pipeline/document-cache.ts';
 import { startSweeper } from '../../src/pipeline/sweeper.ts';
 import { openDatabase } from '../../src/store/database.ts';
+import { isDatabaseOutage } from '../../src/store/outage.ts';
 import { createSender } from '../../src/webhooks/sender.ts';
 
 const [databaseUrl = '', natsUrl = '', retryDelay = '3600000'] = process.argv.slice(2);
@@ -36,7 +39,11 @@ const courier = await startCourier({
   onAttempt() {
     attempts += 1;
   },
-  onFailure: ({ actor, error }) => onTrouble(actor, error),
+  supervisor: createSupervisor({
+    isOperational: (error) => isDatabaseOutage(error) || isBrokerOutage(error),
+    onFailure: ({ actor, error }) => onTrouble(actor, error),
+    nowMs: () => performance.now(),
+  }),
 });
 startSweeper({
   ...parts,

@@ -22,6 +22,7 @@ import { startMatcher } from '../../src/pipeline/matcher.ts';
 import { loadReference } from '../../src/reference/communes.ts';
 import { type Database, openDatabase } from '../../src/store/database.ts';
 import { changedSince } from '../../src/store/search-feed.ts';
+import { quietSupervisor } from '../../test/support/supervisor.ts';
 
 const [kind, argument = '', pointCount = '0'] = process.argv.slice(2);
 
@@ -33,9 +34,9 @@ function openMatcher(database: Database) {
     medians: createMarketMedians(),
     changedSince: (horizon, onSearch) => changedSince(database, horizon, onSearch),
     readSiteCategoryNames: async () => () => null,
-    onFailure: ({ error }) => {
+    supervisor: quietSupervisor(({ error }) => {
       throw error;
-    },
+    }),
     onUnreadableSearch: (_, error) => {
       throw error;
     },

@@ -2,34 +2,34 @@
  * Actors: a closure owns some state and receives its messages one batch at a time, in the order each sender sent them.
  *
  * Promises: `tell` resolves on admission and waits while the mailbox is full. `drain` refuses new messages and ends
- * when the admitted ones are done. A stopped actor rejects its senders; an admitted message is handled or, when the
- * actor crashes, lost with the process, so durable work is acknowledged by its handler, never by its sender.
+ * when the admitted ones are done, or when they cannot be done in time. A stopped actor rejects its senders; an admitted
+ * message is handled or, when the actor stops before, lost, so durable work is acknowledged by its handler, never by its
+ * sender.
  *
- * When `receive` throws, supervision decides: `escalate` stops the actor and tells its supervisor, for state that may
- * be wrong; `retry` hands the same batch over again with growing pauses, for work that only waits for a server.
+ * When `receive` throws, the failure's class decides (supervisor.ts). Trouble of a server: the same batch again, with
+ * growing pauses. A bug: the batch is halved until the message that causes it stands alone; that one is set aside and
+ * the others go on, in their order. Where nothing can be set aside the state may be wrong: the actor stops and its
+ * supervisor is told.
  */
 
-import { Mailbox } from './mailbox.ts';
+import { Mailbox, type Weighing } from './mailbox.ts';
+import { GaveUpError, type Patience, persist, type Supervisor } from './supervisor.ts';
 
 export interface ActorOptions<M> {
   readonly name: string;
   /** Messages admitted and not yet taken, at most. */
   readonly mailboxMax: number;
-  /** Messages handed to `receive` at once, at most; 1 unless said. */
+  /** Messages handed to `receive` at once, at most; 1 unless said. What it has left comes on top. */
   readonly batchMax?: number;
+  /** Bounds the mailbox and each batch by weight as well. */
+  readonly weighing?: Weighing<M>;
   /** Milliseconds that a batch which is not full waits for more: for work that nobody waits for; 0 unless said. */
   readonly gatherMs?: number;
-  readonly supervision: 'escalate' | 'retry';
-  readonly receive: (messages: readonly M[]) => Promise<void>;
-  /** Told of every failure; `isFinal` when the actor stops because of it. */
-  readonly onFailure: (failure: ActorFailure) => void;
-}
-
-export interface ActorFailure {
-  readonly actor: string;
-  readonly error: Error;
-  readonly isFinal: boolean;
-  readonly retryInMs: number | null;
+  /** What it resolves with, if anything, is left over: not all of the batch, and first in the next one. */
+  readonly receive: (messages: readonly M[]) => Promise<readonly M[] | void>;
+  /** Takes the message that a bug stands alone with; absent, a bug stops the actor. */
+  readonly setAside?: (message: M, error: Error) => Promise<void>;
+  readonly supervisor: Pick<Supervisor, 'watch'>;
 }
 
 export interface Actor<M> {
@@ -38,7 +38,10 @@ export interface Actor<M> {
   readonly depth: number;
   /** Resolves when the message is admitted; rejects with `ActorStoppedError`. */
   tell(message: M): Promise<void>;
-  /** Refuses new messages; resolves when the admitted ones are done. */
+  /**
+   * Refuses new messages; resolves when the admitted ones are done, after `DRAIN_MAX_MS` at the latest: what cannot be
+   * done by then is let go.
+   */
   drain(): Promise<void>;
 }
 
@@ -46,39 +49,44 @@ export class ActorStoppedError extends Error {
   readonly code = 'ACTOR_STOPPED';
 }
 
-const RETRY_FIRST_MS = 100;
-const RETRY_MAX_MS = 5_000;
+/** Less than a process is given to end. */
+export const DRAIN_MAX_MS = 15_000;
 
 export function spawn<M>(options: ActorOptions<M>): Actor<M> {
-  const { name, batchMax = 1, gatherMs = 0, supervision, receive, onFailure } = options;
-  const mailbox = new Mailbox<M>(options.mailboxMax);
-  const stopped = run();
+  const { name, receive, setAside } = options;
+  const mailbox = new Mailbox<M>(options.mailboxMax, options.weighing);
+  const watch = options.supervisor.watch(name);
+  const patience = createPatience();
+  const stopped = run().finally(() => patience.end());
 
   async function run(): Promise<void> {
-    for (;;) {
-      await mailbox.arrival();
-      const { depth } = mailbox;
-      if (gatherMs > 0 && depth > 0 && depth < batchMax) await pause(gatherMs);
-      const messages = await mailbox.take(batchMax);
-      if (messages.length === 0) return;
-      if (!(await handle(messages))) return;
+    try {
+      for (let left: readonly M[] = []; ; ) {
+        const messages = [...left, ...(await nextBatch(mailbox, left.length > 0, options))];
+        if (messages.length === 0) return;
+        left = await handle(messages);
+      }
+    } catch (error) {
+      if (error instanceof GaveUpError) return;
+      mailbox.close(new ActorStoppedError(`actor ${name} has crashed`, { cause: error }));
+      watch.failed({ error: error as Error, isBug: true, isFinal: true, retryInMs: null });
     }
   }
 
-  /** False when the actor must stop. */
-  async function handle(messages: readonly M[]): Promise<boolean> {
-    for (let retryInMs = RETRY_FIRST_MS; ; retryInMs = Math.min(2 * retryInMs, RETRY_MAX_MS)) {
-      try {
-        await receive(messages);
-        return true;
-      } catch (cause) {
-        const error = cause instanceof Error ? cause : new Error(String(cause));
-        const isFinal = supervision === 'escalate';
-        if (isFinal) mailbox.close(new ActorStoppedError(`actor ${name} has crashed`, { cause: error }));
-        onFailure({ actor: name, error, isFinal, retryInMs: isFinal ? null : retryInMs });
-        if (isFinal) return false;
-        await pause(retryInMs);
+  /** Resolves with what is left over; rejects when the actor must stop. */
+  async function handle(messages: readonly M[]): Promise<readonly M[]> {
+    try {
+      return (await persist(() => receive(messages), watch, patience)) ?? [];
+    } catch (error) {
+      if (error instanceof GaveUpError || setAside === undefined) throw error;
+      if (messages.length > 1) {
+        const middle = messages.length >> 1;
+        const left = await handle(messages.slice(0, middle));
+        return handle([...left, ...messages.slice(middle)]);
       }
+      watch.failed({ error: error as Error, isBug: true, isFinal: false, retryInMs: null });
+      await persist(() => setAside(messages[0] as M, error as Error), watch, patience);
+      return [];
     }
   }
 
@@ -88,10 +96,60 @@ export function spawn<M>(options: ActorOptions<M>): Actor<M> {
       return mailbox.depth;
     },
     tell: (message) => mailbox.put(message),
-    drain() {
+    async drain() {
       mailbox.close(new ActorStoppedError(`actor ${name} is draining`));
-      return stopped;
+      const expired = patience.expiry(DRAIN_MAX_MS);
+      await Promise.race([stopped, expired]);
+      patience.end();
+      // Whoever is gone is nobody's trouble any more.
+      watch.recovered();
     },
+  };
+}
+
+/** Waits for a message only when nothing is left over. */
+async function nextBatch<M>(
+  mailbox: Mailbox<M>,
+  hasLeft: boolean,
+  { batchMax = 1, gatherMs = 0 }: Pick<ActorOptions<M>, 'batchMax' | 'gatherMs'>,
+): Promise<readonly M[]> {
+  if (hasLeft) return mailbox.takeAdmitted(batchMax);
+  await mailbox.arrival();
+  const { depth } = mailbox;
+  if (gatherMs > 0 && depth > 0 && depth < batchMax) await pause(gatherMs);
+  return mailbox.take(batchMax);
+}
+
+/** Without end, until it is given a time to end. */
+function createPatience(): Patience & { expiry(inMs: number): Promise<void>; end(): void } {
+  let isOver = false;
+  let wake = (): void => undefined;
+  let timer: NodeJS.Timeout | undefined;
+  let expired: Promise<void> | null = null;
+  return {
+    get isOver() {
+      return isOver;
+    },
+    async pause(durationMs) {
+      let pausing: NodeJS.Timeout | undefined;
+      await new Promise<void>((resolve) => {
+        wake = resolve;
+        pausing = setTimeout(resolve, durationMs);
+      });
+      clearTimeout(pausing);
+    },
+    expiry(inMs) {
+      wake();
+      expired ??= new Promise((resolve) => {
+        timer = setTimeout(() => {
+          isOver = true;
+          wake();
+          resolve();
+        }, inMs);
+      });
+      return expired;
+    },
+    end: () => clearTimeout(timer),
   };
 }
 

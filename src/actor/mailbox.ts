@@ -9,16 +9,27 @@ interface Waiting<T> {
   readonly refuse: (reason: Error) => void;
 }
 
+/** What a message counts for, for instance its bytes, and how much of that may be held or taken together. */
+export interface Weighing<T> {
+  readonly weigh: (message: T) => number;
+  readonly weightMax: number;
+}
+
+const WEIGHTLESS: Weighing<unknown> = { weigh: () => 0, weightMax: 0 };
+
 export class Mailbox<T> {
   readonly #max: number;
+  readonly #weighing: Weighing<T>;
   readonly #admitted: T[] = [];
   readonly #waiting: Waiting<T>[] = [];
+  #weight = 0;
   #wake: (() => void) | null = null;
   #closed: Error | null = null;
 
-  /** `max`: admitted messages held at most, at least 1. */
-  constructor(max: number) {
+  /** `max`: admitted messages held at most, at least 1. One that is heavier than allowed is held and taken alone. */
+  constructor(max: number, weighing: Weighing<T> = WEIGHTLESS) {
     this.#max = max;
+    this.#weighing = weighing;
   }
 
   /** Admitted messages not yet taken. */
@@ -29,7 +40,7 @@ export class Mailbox<T> {
   /** Resolves once the message is admitted; rejects when the mailbox is closed before that. */
   put(message: T): Promise<void> {
     if (this.#closed !== null) return Promise.reject(this.#closed);
-    if (this.#admitted.length < this.#max) {
+    if (this.#waiting.length === 0 && this.#hasRoomFor(message)) {
       this.#admit(message);
       return Promise.resolve();
     }
@@ -48,9 +59,23 @@ export class Mailbox<T> {
   /** Waits for one message and takes up to `max` of them; empty only when closed and emptied. */
   async take(max: number): Promise<T[]> {
     await this.arrival();
-    const taken = this.#admitted.splice(0, max);
-    while (this.#waiting.length > 0 && this.#admitted.length < this.#max) {
-      const next = this.#waiting.shift() as Waiting<T>;
+    return this.takeAdmitted(max);
+  }
+
+  /** Takes up to `max` of the messages that are there, at least one unless there is none. */
+  takeAdmitted(max: number): T[] {
+    const { weigh, weightMax } = this.#weighing;
+    let count = 0;
+    let weight = 0;
+    for (const message of this.#admitted) {
+      if (count === max || (count > 0 && weight + weigh(message) > weightMax)) break;
+      count += 1;
+      weight += weigh(message);
+    }
+    this.#weight -= weight;
+    const taken = this.#admitted.splice(0, count);
+    for (let next = this.#waiting[0]; next !== undefined && this.#hasRoomFor(next.message); next = this.#waiting[0]) {
+      this.#waiting.shift();
       this.#admit(next.message);
       next.admit();
     }
@@ -65,8 +90,15 @@ export class Mailbox<T> {
     this.#wakeReceiver();
   }
 
+  #hasRoomFor(message: T): boolean {
+    const { weigh, weightMax } = this.#weighing;
+    if (this.#admitted.length === 0) return true;
+    return this.#admitted.length < this.#max && this.#weight + weigh(message) <= weightMax;
+  }
+
   #admit(message: T): void {
     this.#admitted.push(message);
+    this.#weight += this.#weighing.weigh(message);
     this.#wakeReceiver();
   }
 

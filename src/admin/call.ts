@@ -8,6 +8,7 @@ import type { EventEmitter } from 'node:events';
 import type { ServerReadableStream, ServerUnaryCall, ServerWritableStream, sendUnaryData } from '@grpc/grpc-js';
 import { status } from '@grpc/grpc-js';
 import { cancellable } from '../store/cancellable.ts';
+import { isDatabaseOutage } from '../store/outage.ts';
 import type { AdminDependencies } from './dependencies.ts';
 import {
   AdminError,
@@ -117,11 +118,10 @@ async function run<R>(
 }
 
 /** What is not ours is not shown: it may hold addresses or values. */
-function foreignError(error: unknown, call: AnyCall, { logger }: AdminDependencies): AdminError {
-  const code = (error as { code?: unknown } | null)?.code;
-  if (typeof code === 'string' && /^(ECONN|08|57P|EPIPE|ETIMEDOUT)/.test(code)) return unavailable('PostgreSQL');
-  if (code === TRANSACTION_IDLE) return senderTooSlow();
-  if (code === 'TIMEOUT' || code === '503' || code === 'CONNECTION_CLOSED') return unavailable('NATS');
+function foreignError(error: unknown, call: AnyCall, { logger, isBrokerOutage }: AdminDependencies): AdminError {
+  if ((error as { code?: unknown } | null)?.code === TRANSACTION_IDLE) return senderTooSlow();
+  if (isDatabaseOutage(error)) return unavailable('PostgreSQL');
+  if (isBrokerOutage(error)) return unavailable('NATS');
   logger.error({ method: call.getPath(), err: error }, 'admin call failed');
   return internalError();
 }

@@ -39,6 +39,8 @@ export interface AdminDependencies {
   readonly publishDeliveries: (addresses: readonly DeliveryAddress[]) => Promise<void>;
   /** Puts a message back into the stream, once however often it is asked. */
   readonly republish: (letter: DeadLetterRead & { readonly body: Buffer }) => Promise<void>;
+  /** Whether a failure of these is only NATS's trouble. */
+  readonly isBrokerOutage: (error: unknown) => boolean;
   readonly watch: (onActivities: (activities: readonly Activity[]) => void) => Promise<() => void>;
   /** Told of every call that ended, with the name of its code, and of every replayed delivery. */
   readonly onCall: (code: string) => void;

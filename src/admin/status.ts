@@ -46,6 +46,11 @@ export async function getStatus(dependencies: AdminDependencies): Promise<Status
       startTime: instance.startedAt,
       seenTime: instance.seenAt,
       leadsIntake: instance.stages.intake?.leads === true,
+      failingActors: instance.failing.map(({ actor, reason, failingForMs }) => ({
+        actor,
+        reason,
+        failingSeconds: Math.round(failingForMs / 1_000),
+      })),
     })),
     stages: STAGES.map((stage) => stageOf(stage, instances, controls)),
     streams: streams.map(streamOf),

@@ -6,6 +6,7 @@
 
 import { STATUS_CODES } from 'node:http';
 import type { Context, Middleware, Next } from 'koa';
+import { isDatabaseOutage } from '../store/outage.ts';
 import type { ApiLogger } from './dependencies.ts';
 
 export interface Violation {
@@ -84,23 +85,20 @@ export function reportProblems(logger: Pick<ApiLogger, 'error'>): Middleware {
   };
 }
 
-/** PostgreSQL out of reach or shutting down: SQLSTATE classes 08, 53 and 57, and what sockets and the pool say. */
-const UNAVAILABLE = /^(08|53|57)|^(ECONNREFUSED|ECONNRESET|ENOTFOUND|EPIPE|ETIMEDOUT)$/;
-
 function problemOf(error: unknown): Problem {
   if (error instanceof Problem) return error;
-  const { status, code, message, expose } = readError(error);
+  const { status, message, expose } = readError(error);
   if (typeof status === 'number' && status >= 400 && status < 500) {
     return new Problem(status, expose === false ? (STATUS_CODES[status] ?? 'bad request') : message);
   }
-  if (UNAVAILABLE.test(code) || message.includes('timeout exceeded when trying to connect')) {
+  if (isDatabaseOutage(error)) {
     return new Problem(503, 'the store is not reachable, try again', { headers: { 'Retry-After': '5' } });
   }
   return new Problem(500, 'an error of the service, logged under the request id');
 }
 
-function readError(error: unknown): { status: unknown; code: string; message: string; expose: unknown } {
-  if (!(error instanceof Error)) return { status: null, code: '', message: '', expose: null };
-  const { status, code, expose } = error as Error & Record<'status' | 'code' | 'expose', unknown>;
-  return { status, code: typeof code === 'string' ? code : '', message: error.message, expose };
+function readError(error: unknown): { status: unknown; message: string; expose: unknown } {
+  if (!(error instanceof Error)) return { status: null, message: '', expose: null };
+  const { status, expose } = error as Error & Record<'status' | 'expose', unknown>;
+  return { status, message: error.message, expose };
 }

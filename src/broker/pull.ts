@@ -39,6 +39,8 @@ export interface PullOptions {
   readonly stream: string;
   readonly consumer: string;
   readonly batchMax: number;
+  /** Of the messages that one request may bring; without bound unless said. */
+  readonly bytesMax?: number;
   /** Resolves when there is room for the next message. */
   readonly onMessage: (message: PulledMessage) => Promise<void>;
   /** Told when pulling or settling fails; both go on by themselves. */
@@ -65,6 +67,8 @@ const PULL_AGAIN_MS = PULL_EXPIRES_MS / 2;
 /** How soon a pull sees that it is to pause or stop, or that a connection that broke has taken its requests along. */
 const LOOK_EVERY_MS = 500;
 const TROUBLE_PAUSE_MS = 500;
+/** A message counts with its subject and headers. */
+const LARGEST_FACTOR = 2;
 const ACKNOWLEDGE_TIMEOUT_MS = 5_000;
 
 /** The consumer that messages are from. */
@@ -173,14 +177,20 @@ export interface PullRequest {
 
 export function requestBatch(
   { connection }: Broker,
-  { stream, consumer, batchMax }: Pick<PullOptions, 'stream' | 'consumer' | 'batchMax'>,
+  { stream, consumer, batchMax, bytesMax }: Pick<PullOptions, 'stream' | 'consumer' | 'batchMax' | 'bytesMax'>,
   replySubject: string,
 ): PullRequest {
-  const request = { batch: batchMax, expires: nanos(PULL_EXPIRES_MS) };
+  const request = { batch: batchMax, expires: nanos(PULL_EXPIRES_MS), ...boundOf(connection, bytesMax) };
   connection.publish(`$JS.API.CONSUMER.MSG.NEXT.${stream}.${consumer}`, JSON.stringify(request), {
     reply: replySubject,
   });
   return { replySubject, madeAt: performance.now() };
+}
+
+/** Never below a message of the largest size, for which the server would end every request at once. */
+function boundOf({ info }: Broker['connection'], bytesMax: number | undefined): { readonly max_bytes?: number } {
+  if (bytesMax === undefined) return {};
+  return { max_bytes: Math.max(bytesMax, LARGEST_FACTOR * (info?.max_payload ?? 0)) };
 }
 
 /** Why a request can never be answered; null when it has only run its time. */

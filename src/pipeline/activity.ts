@@ -11,6 +11,7 @@ import {
   onWatcher,
   publishActivity,
 } from '../broker/operator-signals.ts';
+import { BrokerTroubleError } from '../broker/outage.ts';
 import type { Activity } from '../domain/activity.ts';
 import type { Queryable } from '../store/database.ts';
 import { listInstances } from '../store/instances.ts';
@@ -21,7 +22,7 @@ export interface ActivityFeed {
   tell(build: () => readonly Activity[]): void;
   /**
    * Resolves when the activities of every living instance are seen, or when one has not answered for a second; the
-   * result ends the watch. Rejects with code `TIMEOUT` when NATS does not answer at all.
+   * result ends the watch. Rejects with `BrokerTroubleError` when NATS does not answer at all.
    */
   watch(onActivities: (activities: readonly Activity[]) => void): Promise<() => void>;
 }
@@ -40,10 +41,6 @@ const WATCHER_SHOWN_EVERY_MS = 2_000;
 const ANSWERS_WITHIN_MS = 1_000;
 /** Keeps a message well below the server's limit of one megabyte. */
 const ACTIVITIES_PER_MESSAGE = 500;
-
-class UnansweredError extends Error {
-  readonly code = 'TIMEOUT';
-}
 
 export function createActivityFeed(options: ActivityFeedOptions): ActivityFeed {
   const { broker, instanceId } = options;
@@ -96,5 +93,5 @@ async function everyInstanceAnswers(options: ActivityFeedOptions): Promise<void>
       resolve();
     }
   });
-  if (missing.has(instanceId)) throw new UnansweredError('NATS does not answer');
+  if (missing.has(instanceId)) throw new BrokerTroubleError('NATS does not answer');
 }

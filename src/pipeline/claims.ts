@@ -4,6 +4,7 @@
  */
 
 import { setTimeout as wait } from 'node:timers/promises';
+import { GaveUpError, type Patience, persistApart } from '../actor/supervisor.ts';
 import type { Uuid } from '../domain/ids.ts';
 import {
   type ClaimedDelivery,
@@ -38,6 +39,8 @@ export interface Claimed {
   readonly undrawn: readonly DeliveryTurn[];
   /** Turns whose delivery may not be sent now, by the delivery. */
   readonly refused: ReadonlyMap<Uuid, DeliveryTurn>;
+  /** Turns that a bug stands in the way of: their messages come back, and their leases end. */
+  readonly broken: readonly DeliveryTurn[];
 }
 
 /**
@@ -52,50 +55,77 @@ export interface Claims {
 
 /** How much longer than an attempt its claim lasts: time to record the outcome. */
 const LEASE_MARGIN_MS = 15_000;
-const RETRY_FIRST_MS = 100;
-const RETRY_MAX_MS = 5_000;
 
 export function createClaims(
-  { database, documents, attemptTimeoutMs, onFailure }: CourierDependencies,
+  { database, documents, attemptTimeoutMs, supervisor }: CourierDependencies,
   isStopping: () => boolean,
 ): Claims {
   const leaseMs = attemptTimeoutMs + LEASE_MARGIN_MS;
 
-  async function untilItWorks<T>(work: () => Promise<T>): Promise<T | null> {
-    for (let retryInMs = RETRY_FIRST_MS; ; retryInMs = Math.min(2 * retryInMs, RETRY_MAX_MS)) {
-      try {
-        return await work();
-      } catch (error) {
-        onFailure({ actor: 'claims', error: error as Error, isFinal: false, retryInMs });
-        if (isStopping()) return null;
-        await wait(retryInMs);
-      }
-    }
-  }
+  const watch = supervisor.watch('claims');
+  const patience: Patience = {
+    get isOver() {
+      return isStopping();
+    },
+    pause: (durationMs) => wait(durationMs),
+  };
+  const apart = <T, R>(items: readonly T[], work: (items: readonly T[]) => Promise<readonly R[]>) =>
+    persistApart(items, work, watch, patience);
 
-  async function take(turns: readonly DeliveryTurn[]): Promise<Claimed | null> {
+  async function takeAll(turns: readonly DeliveryTurn[]): Promise<Claimed> {
     const { byId, drawn, draws } = sortTurns(turns);
-    let expiresAt = 0;
-    const deliveries = await untilItWorks(async () => {
-      expiresAt = performance.now() + LEASE_MARGIN_MS / 2;
-      const [hinted, parked] = await Promise.all([
-        byId.size === 0 ? [] : claimDeliveries(database, [...byId.keys()], leaseMs),
-        draws.length === 0 ? [] : claimParked(database, draws, leaseMs),
-      ]);
-      return [...hinted, ...parked];
-    });
-    if (deliveries === null) return null;
-    const texts = await untilItWorks(() => documents.read(deliveries.map(({ snapshotId }) => snapshotId)));
-    if (texts === null) return null;
-    const claims = deliveries.map((delivery) => {
+    // Each goes on by itself: what one has claimed must not be claimed again because the other one failed.
+    const [hinted, parked] = await Promise.all([
+      apart(
+        [...byId.keys()],
+        dated((ids) => claimDeliveries(database, ids, leaseMs)),
+      ),
+      apart(
+        draws,
+        dated((some) => claimParked(database, some, leaseMs)),
+      ),
+    ]);
+    const deliveries = [...hinted.results, ...parked.results];
+    const snapshotIds = deliveries.map(({ delivery }) => delivery.snapshotId);
+    const read = await apart([...new Set(snapshotIds)], async (ids) => [...(await documents.read(ids))]);
+    const texts = new Map(read.results);
+    const unreadable = new Set(read.broken);
+    const claims: Claim[] = [];
+    const broken: DeliveryTurn[] = [];
+    for (const { delivery, expiresAt } of deliveries) {
       const turn = (byId.get(delivery.id) ?? drawn.get(delivery.endpointKey)?.pop()) as DeliveryTurn;
       byId.delete(delivery.id);
-      return { turn, delivery, document: texts.get(delivery.snapshotId), expiresAt };
-    });
-    return { claims, undrawn: [...drawn.values()].flat(), refused: byId };
+      const { snapshotId } = delivery;
+      if (unreadable.has(snapshotId)) broken.push(turn);
+      else claims.push({ turn, delivery, document: texts.get(snapshotId), expiresAt });
+    }
+    for (const id of hinted.broken) {
+      broken.push(byId.get(id) as DeliveryTurn);
+      byId.delete(id);
+    }
+    return { claims, undrawn: [...drawn.values()].flat(), refused: byId, broken };
   }
 
-  return { take, refusals: (ids) => untilItWorks(() => readRefusals(database, ids)) };
+  return {
+    take: (turns) => takeAll(turns).catch(nullWhenGivenUp),
+    refusals: (ids) =>
+      apart(ids, (some) => readRefusals(database, some))
+        .then(({ results }) => results)
+        .catch(nullWhenGivenUp),
+  };
+}
+
+/** With when the claims are too old to be used. */
+function dated<T>(statement: (items: readonly T[]) => Promise<readonly ClaimedDelivery[]>) {
+  return async (items: readonly T[]) => {
+    const expiresAt = performance.now() + LEASE_MARGIN_MS / 2;
+    return (await statement(items)).map((delivery) => ({ delivery, expiresAt }));
+  };
+}
+
+function nullWhenGivenUp(error: Error): null {
+  if (error instanceof GaveUpError) return null;
+  throw error;
 }
 
 interface SortedTurns {

@@ -4,7 +4,7 @@
  * fair round (webhooks/fair-round.ts); with a slot a delivery is claimed, sent, recorded, and its message settled.
  */
 
-import { type ActorFailure } from '../actor/actor.ts';
+import type { Supervisor } from '../actor/supervisor.ts';
 import type { Broker } from '../broker/connection.ts';
 import type { PulledMessage } from '../broker/pull.ts';
 import type { Valve } from '../broker/valve.ts';
@@ -35,7 +35,7 @@ export interface CourierDependencies {
   /** Closed, it pauses the stage: nothing is pulled and no attempt starts. */
   readonly valve?: Valve;
   readonly onAttempt: (settled: SettledAttempt) => void;
-  readonly onFailure: (failure: ActorFailure) => void;
+  readonly supervisor: Supervisor;
   readonly onTrouble: (what: string, error: Error) => void;
 }
 
@@ -53,7 +53,7 @@ const WAITING_MAX = 16_384;
 const LANE_SHARE = 1 / 8;
 
 export async function startCourier(dependencies: CourierDependencies): Promise<Courier> {
-  const { broker, database, onFailure, onTrouble } = dependencies;
+  const { broker, database, supervisor, onTrouble } = dependencies;
   const restoration = createStreamRestoration(dependencies);
   await restoration.ensure();
   await republishInterrupted(broker, database);
@@ -71,7 +71,7 @@ export async function startCourier(dependencies: CourierDependencies): Promise<C
       for (const key of endpointKeys) round.noteParked(key);
       attempts.pump();
     },
-    onFailure,
+    supervisor,
   );
   const park = async ({ id, endpointKey, message }: WaitingDelivery): Promise<void> => {
     attempts.forget(id);

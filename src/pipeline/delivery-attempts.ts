@@ -124,6 +124,10 @@ export class DeliveryAttempts {
       turn.lane.mayHaveParked = false;
       this.#round.withdraw(turn);
     }
+    for (const turn of claimed.broken) {
+      if (turn.entry !== null) this.forget(turn.entry.id);
+      this.#round.withdraw(turn);
+    }
     await this.#settleRefused(claimed.refused);
   }
 

@@ -5,7 +5,8 @@
  */
 
 import { setTimeout as wait } from 'node:timers/promises';
-import { type ActorFailure, spawn } from '../actor/actor.ts';
+import { spawn } from '../actor/actor.ts';
+import type { Supervisor } from '../actor/supervisor.ts';
 import { acknowledgeAll } from '../broker/acknowledge.ts';
 import type { Broker } from '../broker/connection.ts';
 import { type Publication, publishAll } from '../broker/publish.ts';
@@ -21,7 +22,7 @@ export interface OutcomeDependencies {
   readonly database: Database;
   readonly retryDelayMs: number;
   readonly onAttempt: (settled: SettledAttempt) => void;
-  readonly onFailure: (failure: ActorFailure) => void;
+  readonly supervisor: Supervisor;
   readonly onTrouble: (what: string, error: Error) => void;
 }
 
@@ -51,7 +52,7 @@ const GATHER_MS = 20;
 const PUBLISH_AGAIN_MS = 1_000;
 
 export function startDeliveryOutcomes(dependencies: OutcomeDependencies): DeliveryOutcomes {
-  const { database, onAttempt, onFailure } = dependencies;
+  const { database, onAttempt, supervisor } = dependencies;
   const settling = new Set<Promise<void>>();
   let isDraining = false;
 
@@ -60,8 +61,9 @@ export function startDeliveryOutcomes(dependencies: OutcomeDependencies): Delive
     mailboxMax: OUTCOMES_MAX,
     batchMax: OUTCOMES_MAX,
     gatherMs: GATHER_MS,
-    supervision: 'retry',
-    onFailure,
+    supervisor,
+    // Its slot must not stay taken; the sweeper counts the attempt as aborted when its lease ends.
+    setAside: async ({ onRecorded }) => onRecorded(),
     async receive(batch) {
       const settled = batch.map((ended) => settledOf(ended, dependencies.retryDelayMs));
       await recordAttempts(database, settled);

@@ -9,14 +9,18 @@ import { type Publication, publishAll } from '../broker/publish.ts';
 import type { PulledMessage } from '../broker/pull.ts';
 import { deliverySubject } from '../broker/topology.ts';
 import type { Database } from '../store/database.ts';
+import type { DeadLetter } from '../store/dead-letters.ts';
 import { type DeliveryAddress, readOpenAddresses } from '../store/deliveries.ts';
 import { deleteOutboxEntries, type OutboxEntry, readAbandonedEntries } from '../store/outbox.ts';
+
+/** Kept in the dead letters; see `DeadLetter`. */
+export type RefusedMessage = PulledMessage & Pick<DeadLetter, 'reason' | 'setAsideFor'>;
 
 export interface RecordedBatch {
   readonly outbox: OutboxEntry | null;
   readonly deliveries: readonly DeliveryAddress[];
   readonly understood: readonly PulledMessage[];
-  readonly poison: readonly (PulledMessage & { readonly reason: string })[];
+  readonly poison: readonly RefusedMessage[];
 }
 
 /** `forget` is told of the outbox entry once it has served. */

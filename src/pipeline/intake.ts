@@ -3,7 +3,7 @@
  * that is slow stops the pulling, and JetStream holds the rest.
  */
 
-import type { ActorFailure } from '../actor/actor.ts';
+import type { Supervisor } from '../actor/supervisor.ts';
 import type { Broker } from '../broker/connection.ts';
 import { startPull } from '../broker/pull.ts';
 import { startInOrder } from '../broker/replay.ts';
@@ -12,6 +12,7 @@ import type { Valve } from '../broker/valve.ts';
 import type { Database } from '../store/database.ts';
 import type { Term } from '../store/intake-leader.ts';
 import type { RecordedBatch } from './dispatcher.ts';
+import type { IntakeBreaker } from './intake-breaker.ts';
 import type { RecordBatch, Recorded } from './recorder.ts';
 import { startRecording } from './recording.ts';
 
@@ -20,11 +21,14 @@ export interface IntakeDependencies {
   readonly database: Database;
   readonly recordBatch: RecordBatch;
   readonly recordBatchMax: number;
+  /** Of messages, and of those that are being pulled. */
+  readonly recordBatchBytesMax: number;
   /** Closed, it pauses the stage. */
   readonly valve?: Valve;
   /** `seconds`: what recording took. */
   readonly onRecorded: (recorded: Recorded, batch: RecordedBatch, seconds: number) => void;
-  readonly onFailure: (failure: ActorFailure) => void;
+  readonly supervisor: Supervisor;
+  readonly breaker: Pick<IntakeBreaker, 'admits'>;
   readonly onTrouble: (what: string, error: Error) => void;
 }
 
@@ -33,7 +37,7 @@ export interface Intake {
   readonly depth: number;
   /** Messages pulled and not yet acknowledged. */
   readonly inFlight: number;
-  /** False once it cannot promise the order any more: the term is over, or messages were lost on the way. */
+  /** False once it must end: the term is over, messages were lost on the way, or a bug meets too many of them. */
   readonly isSound: boolean;
   /** Stops pulling, then finishes what was pulled. */
   drain(): Promise<void>;
@@ -42,7 +46,7 @@ export interface Intake {
 }
 
 export async function startIntake(term: Term, dependencies: IntakeDependencies): Promise<Intake> {
-  const { broker, recordBatchMax, valve, onTrouble } = dependencies;
+  const { broker, recordBatchMax, recordBatchBytesMax, valve, onTrouble } = dependencies;
   const { disconnections } = broker;
   const recording = startRecording(term, dependencies);
   try {
@@ -52,6 +56,7 @@ export async function startIntake(term: Term, dependencies: IntakeDependencies):
     const pull = startPull(broker, {
       ...ofConsumer,
       batchMax: recordBatchMax,
+      bytesMax: recordBatchBytesMax,
       onMessage: inOrder.take,
       onTrouble,
       ensure: () => ensureIntake(broker),

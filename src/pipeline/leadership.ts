@@ -6,6 +6,7 @@
  */
 
 import { setTimeout as wait } from 'node:timers/promises';
+import type { Supervisor, Watch } from '../actor/supervisor.ts';
 import type { LeaderSession, Term } from '../store/intake-leader.ts';
 
 export interface LeadershipDependencies {
@@ -17,7 +18,7 @@ export interface LeadershipDependencies {
   readonly lead: (term: Term) => Promise<Mandate>;
   /** Told of each term of this instance that begins, and with null of its end. */
   readonly onTerm: (term: Term | null) => void;
-  readonly onTrouble: (what: string, error: Error) => void;
+  readonly supervisor: Pick<Supervisor, 'watch'>;
 }
 
 /** The work of one term. */
@@ -39,18 +40,16 @@ const LOOK_EVERY_MS = 500;
 
 /** Resolves when this instance leads or has found that it must wait. */
 export async function startLeadership(dependencies: LeadershipDependencies): Promise<Leadership> {
-  const { openSession, isFit, lead, onTerm, onTrouble } = dependencies;
+  const { openSession, isFit, lead, onTerm, supervisor } = dependencies;
+  const watch = supervisor.watch('leadership');
   const stopping = new AbortController();
   const isStopping = (): boolean => stopping.signal.aborted;
   const pause = (): Promise<void> => wait(LOOK_EVERY_MS, undefined, { signal: stopping.signal }).catch(() => undefined);
-  let noteFirstLook = (): void => undefined;
-  const looked = new Promise<void>((resolve) => {
-    noteFirstLook = resolve;
-  });
+  const { promise: looked, note: noteFirstLook } = createLook();
 
   async function run(): Promise<void> {
     while (!isStopping()) {
-      if (isFit()) await standOnce().catch((error: Error) => onTrouble('leadership', error));
+      if (isFit()) await standOnce().catch((error: Error) => noteFailure(watch, error));
       noteFirstLook();
       await pause();
     }
@@ -62,6 +61,7 @@ export async function startLeadership(dependencies: LeadershipDependencies): Pro
     try {
       while (!isStopping() && isFit()) {
         const term = await session.stand();
+        if (term === null) watch.recovered();
         if (term !== null) return await serve(session, term);
         noteFirstLook();
         await pause();
@@ -73,7 +73,8 @@ export async function startLeadership(dependencies: LeadershipDependencies): Pro
 
   async function serve(session: LeaderSession, term: Term): Promise<void> {
     const mandate = await lead(term);
-    await session.showLead().catch((error: Error) => onTrouble('leadership', error));
+    watch.recovered();
+    await session.showLead().catch((error: Error) => noteFailure(watch, error));
     onTerm(term);
     noteFirstLook();
     while (!isStopping() && !session.isLost && mandate.isSound) await pause();
@@ -94,6 +95,20 @@ export async function startLeadership(dependencies: LeadershipDependencies): Pro
     async stop() {
       stopping.abort();
       await ended;
+      watch.recovered();
     },
   };
+}
+
+function createLook(): { readonly promise: Promise<void>; readonly note: () => void } {
+  let note = (): void => undefined;
+  const promise = new Promise<void>((resolve) => {
+    note = resolve;
+  });
+  return { promise, note };
+}
+
+/** A term that cannot begin, whatever the reason: the lock is left to another instance, and this one stands again. */
+function noteFailure(watch: Watch, error: Error): void {
+  watch.failed({ error, isBug: !watch.isOperational(error), isFinal: false, retryInMs: LOOK_EVERY_MS });
 }

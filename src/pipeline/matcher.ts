@@ -4,7 +4,8 @@
  */
 
 import { setImmediate as yieldToOthers } from 'node:timers/promises';
-import { type ActorFailure, ask, type Reply, spawn } from '../actor/actor.ts';
+import { ask, type Reply, spawn } from '../actor/actor.ts';
+import type { Supervisor } from '../actor/supervisor.ts';
 import type { SearchNumber } from '../domain/ids.ts';
 import type { PropertyFacts } from '../domain/property-facts.ts';
 import { criteriaOf, type SiteCategoryName } from '../domain/search.ts';
@@ -22,7 +23,7 @@ export interface MatcherDependencies {
     onSearch: (change: SearchChange) => void,
   ) => Promise<SearchHorizon>;
   readonly readSiteCategoryNames: () => Promise<SiteCategoryName>;
-  readonly onFailure: (failure: ActorFailure) => void;
+  readonly supervisor: Supervisor;
   /** A stored search that cannot be read back: a bug or another version's row. It matches nothing until it is fixed. */
   readonly onUnreadableSearch: (number: SearchNumber, error: Error) => void;
 }
@@ -63,8 +64,7 @@ export async function startMatcher(dependencies: MatcherDependencies): Promise<M
     name: 'matcher',
     mailboxMax: REFRESHES_MAX,
     batchMax: REFRESHES_MAX,
-    supervision: 'retry',
-    onFailure: dependencies.onFailure,
+    supervisor: dependencies.supervisor,
     async receive(waiting) {
       if (waiting.some(({ isRebuild }) => isRebuild)) await followed.rebuild();
       else await followed.catchUp();

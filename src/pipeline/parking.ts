@@ -4,7 +4,8 @@
  * their endpoint has room again.
  */
 
-import { type ActorFailure, spawn } from '../actor/actor.ts';
+import { spawn } from '../actor/actor.ts';
+import type { Supervisor } from '../actor/supervisor.ts';
 import { acknowledgeAll } from '../broker/acknowledge.ts';
 import type { PulledMessage } from '../broker/pull.ts';
 import type { Uuid } from '../domain/ids.ts';
@@ -36,7 +37,7 @@ const PARKED_MAX = 2_048;
 export function startParking(
   database: Database,
   onParked: (endpointKeys: ReadonlySet<string>) => void,
-  onFailure: (failure: ActorFailure) => void,
+  supervisor: Supervisor,
 ): Parking {
   /** One batch is acknowledged while the next one is written. */
   let acknowledged: Promise<unknown> = Promise.resolve();
@@ -45,8 +46,9 @@ export function startParking(
     name: 'parking',
     mailboxMax: PARKED_MAX,
     batchMax: PARKED_MAX,
-    supervision: 'retry',
-    onFailure,
+    supervisor,
+    // Its message is not acknowledged, and comes again.
+    setAside: async () => undefined,
     async receive(batch) {
       await parkDeliveries(
         database,

@@ -11,7 +11,13 @@ import { onControlChange } from '../broker/operator-signals.ts';
 import type { Valve } from '../broker/valve.ts';
 import { type Control, readControls } from '../store/controls.ts';
 import type { Database } from '../store/database.ts';
-import { type IndexFigures, removeInstance, type StageFigures, showInstance } from '../store/instances.ts';
+import {
+  type FailingPart,
+  type IndexFigures,
+  removeInstance,
+  type StageFigures,
+  showInstance,
+} from '../store/instances.ts';
 
 /** A stage of this instance: its valve, and what it has under way beyond the batches being pulled. */
 export interface FollowedStage {
@@ -34,6 +40,8 @@ export interface PresenceOptions {
   readonly roles: readonly string[];
   readonly version: string;
   readonly clock: () => Date;
+  /** What has been failing here for a while. */
+  readonly failing: () => readonly FailingPart[];
   readonly onTrouble: (what: string, error: Error) => void;
 }
 
@@ -78,6 +86,7 @@ export async function startPresence(options: PresenceOptions): Promise<Presence>
     return showInstance(database, {
       ...identity,
       stages: Object.fromEntries(stages.map((stage) => [stage.name, figuresOf(stage)])),
+      failing: options.failing(),
       searchIndex: index === null ? null : { ...index.figures(), generation },
     });
   }

@@ -5,15 +5,10 @@
  * it in that order. What the transaction ends with is sent together with the commit, once all of it is built.
  */
 
-import { setImmediate as yieldToOthers } from 'node:timers/promises';
-import { applyMessage, type ChangeOutcome, type HeldProperty } from '../domain/change.ts';
+import type { ChangeOutcome, HeldProperty } from '../domain/change.ts';
 import type { ResolvePlace } from '../domain/city.ts';
-import type { SearchNumber, Uuid } from '../domain/ids.ts';
-import type { IntakeMessage } from '../domain/intake-message.ts';
-import { comparablePrice, marketOf, type PricedProperty } from '../domain/price-coherence.ts';
+import type { Uuid } from '../domain/ids.ts';
 import { isLive } from '../domain/property.ts';
-import { type PropertyReading, propertyFacts, readingOf } from '../domain/property-document.ts';
-import type { MarketMedians } from '../matching/market-medians.ts';
 import { type Database, type Ending, pipelinedTransaction, type Queryable, type Statement } from '../store/database.ts';
 import { type DeadLetter, insertDeadLetters } from '../store/dead-letters.ts';
 import { insertDeliveries } from '../store/deliveries.ts';
@@ -23,62 +18,69 @@ import { insertMatches, type Match, readMatches, updateMatches } from '../store/
 import { insertOutboxEntry, type OutboxEntry, outboxEntryOf } from '../store/outbox.ts';
 import {
   insertProperties,
+  type LockedProperty,
   lockProperties,
+  noteBytes,
   type PropertyWrite,
+  readLocked,
   updateCrawls,
   updateProperties,
 } from '../store/properties.ts';
 import { readRoutes } from '../store/search-routes.ts';
 import { insertSnapshots, type Snapshot } from '../store/snapshots.ts';
-import { type Consequences, consequencesOf, type JudgedChange, touchedBy } from './consequences.ts';
+import { type AddressedDelivery, type Consequences, consequencesOf, touchedBy } from './consequences.ts';
+import { type IntakeEntry, isReadable, type JudgedBatch, judgeBatch, type RecordBounds } from './judging.ts';
+import { type MarketLedger, openLedger } from './market-ledger.ts';
 import type { Matcher } from './matcher.ts';
 
 export interface RecorderDependencies {
   readonly database: Database;
   readonly matcher: Pick<Matcher, 'match' | 'medians'>;
   readonly resolvePlace: ResolvePlace;
+  readonly bounds: RecordBounds;
   readonly clock: () => Date;
 }
 
 export interface Recorded {
   /** Null when the batch led to no delivery. */
   readonly outbox: OutboxEntry | null;
-  readonly deliveries: readonly { readonly id: Uuid; readonly endpointKey: string }[];
+  readonly deliveries: readonly AddressedDelivery[];
   readonly outcomes: Readonly<Record<ChangeOutcome, number>>;
   readonly events: readonly PropertyEvent[];
   readonly snapshots: readonly Snapshot[];
   /** Matches that began. */
   readonly began: readonly Match[];
+  /** Why entries were refused, and kept in the dead letters, by their position. */
+  readonly refused: ReadonlyMap<number, string>;
+  /** Positions of the entries that are not recorded yet: they come first in the next batch. Never all of them. */
+  readonly left: readonly number[];
 }
 
-/** Changes judged before timers and sockets get their turn. */
-const CHANGES_PER_TURN = 16;
+/** A message, and itself as a dead letter: why is known when it is refused. */
+export type RecordedEntry = IntakeEntry & { readonly letter: Omit<DeadLetter, 'reason' | 'setAsideFor'> };
 
-/**
- * `traceparents[i]`: the trace that `messages[i]` belongs to, as its sender wrote it. Rejects with `TermOverError` when
- * another instance leads.
- */
+/** Rejects with `TermOverError` when another instance leads. */
 export type RecordBatch = (
   term: Term,
-  messages: readonly IntakeMessage[],
+  entries: readonly RecordedEntry[],
   poison: readonly DeadLetter[],
-  traceparents?: readonly (string | null)[],
 ) => Promise<Recorded>;
 
 export function createRecorder(dependencies: RecorderDependencies): RecordBatch {
-  return async (term, messages, poison, traceparents = []) => {
-    const medians = undoable(dependencies.matcher.medians);
+  return async (term, entries, poison) => {
+    const medians = openLedger(dependencies.matcher.medians);
     try {
       const { result, answers } = await pipelinedTransaction(dependencies.database, async (client) => {
-        const [, known] = await Promise.all([
-          holdTerm(client, term),
-          lockProperties(client, [...new Set(messages.map((message) => message.propertyUuid))]),
-        ]);
-        const recorded = await recordMessages(client, known, messages, traceparents, medians, dependencies);
-        return { ...recorded, last: [...recorded.last, ...insertDeadLetters(poison)] };
+        const uuids = [...new Set(entries.map(({ message }) => message.propertyUuid))];
+        const [, locked] = await Promise.all([holdTerm(client, term), lockProperties(client, uuids)]);
+        const known = await withLargeOnes(client, locked, uuids, dependencies.bounds);
+        const { last, result } = await recordEntries(client, known, entries, medians, dependencies);
+        const refused = [...result.refused].map(([position, reason]) => {
+          return { ...(entries[position] as RecordedEntry).letter, reason, setAsideFor: null };
+        });
+        return { last: [...last, ...insertDeadLetters([...poison, ...refused])], result };
       });
-      const { deliveries } = result;
-      const ids = deliveries.map(({ id }) => id);
+      const ids = result.deliveries.map(({ id }) => id);
       const outbox = ids.length === 0 ? null : outboxEntryOf(answers[0], ids);
       return { ...result, outbox };
     } catch (error) {
@@ -88,17 +90,38 @@ export function createRecorder(dependencies: RecorderDependencies): RecordBatch 
   };
 }
 
-/** The outbox entry is the first of the last statements, when there are deliveries. */
-async function recordMessages(
+/** Reads the large ones in the order of their messages, as far as they go together; one in any case. */
+async function withLargeOnes(
   client: Queryable,
-  known: ReadonlyMap<Uuid, HeldProperty>,
-  messages: readonly IntakeMessage[],
-  traceparents: readonly (string | null)[],
+  locked: ReadonlyMap<Uuid, LockedProperty>,
+  uuids: readonly Uuid[],
+  bounds: RecordBounds,
+): Promise<ReadonlyMap<Uuid, LockedProperty>> {
+  const chosen: Uuid[] = [];
+  let bytes = 0;
+  for (const uuid of uuids) {
+    const property = locked.get(uuid);
+    if (property === undefined || property.held !== null || !isReadable(property, bounds)) continue;
+    bytes += property.bytes;
+    if (chosen.length > 0 && bytes > bounds.batchBytesMax) break;
+    chosen.push(uuid);
+  }
+  if (chosen.length === 0) return locked;
+  const read = await readLocked(client, chosen);
+  return new Map([...locked].map(([uuid, property]) => [uuid, { ...property, held: read.get(uuid) ?? property.held }]));
+}
+
+/** The outbox entry is the first of the last statements, when there are deliveries. */
+async function recordEntries(
+  client: Queryable,
+  known: ReadonlyMap<Uuid, LockedProperty>,
+  entries: readonly RecordedEntry[],
   medians: MarketLedger,
   dependencies: RecorderDependencies,
 ): Promise<Ending<Omit<Recorded, 'outbox'>>> {
-  const batch = await judgeBatch(known, messages, traceparents, medians, dependencies);
-  const touched = touchedBy(batch.changes);
+  const batch = await judgeBatch(known, entries, medians, dependencies);
+  const { changes, outcomes, refused, left } = batch;
+  const touched = touchedBy(changes);
   const [routes, matches] = await Promise.all([
     readRoutes(client, [...touched.searchNumbers]),
     // A new property is in no pair: pairs are written with it, and go with it.
@@ -108,80 +131,23 @@ async function recordMessages(
     ),
   ]);
   const now = dependencies.clock();
-  const consequences = consequencesOf(batch.changes, routes, matches, dependencies.resolvePlace, now);
-  const events = batch.changes.flatMap(({ propertyUuid, events }) => events.map((event) => ({ propertyUuid, event })));
+  const consequences = consequencesOf(changes, routes, matches, dependencies.resolvePlace, now);
+  const events = changes.flatMap(({ propertyUuid, events }) => events.map((event) => ({ propertyUuid, event })));
+  const { deliveries, snapshots, began } = consequences;
+  const tooLarge = [...known].filter(([, property]) => !isReadable(property, dependencies.bounds));
   return {
-    last: [...writeConsequences(consequences, now), ...writeProperties(known, batch), ...insertEvents(events)],
-    result: {
-      deliveries: consequences.deliveries,
-      outcomes: batch.outcomes,
-      events,
-      snapshots: consequences.snapshots,
-      began: consequences.began,
-    },
+    last: [
+      ...writeConsequences(consequences, now),
+      ...writeProperties(known, batch),
+      ...insertEvents(events),
+      ...noteBytes(new Map(tooLarge.map(([uuid, { bytes }]) => [uuid, bytes]))),
+    ],
+    result: { deliveries, outcomes, events, snapshots, began, refused, left },
   };
 }
 
-interface JudgedBatch {
-  /** The last state of every property that a message touched. */
-  readonly latest: ReadonlyMap<Uuid, HeldProperty>;
-  /** That of the properties that may read differently; the other touched ones were only seen again. */
-  readonly readings: ReadonlyMap<Uuid, PropertyReading>;
-  readonly changes: readonly JudgedChange[];
-  readonly outcomes: Record<ChangeOutcome, number>;
-}
-
-async function judgeBatch(
-  known: ReadonlyMap<Uuid, HeldProperty>,
-  messages: readonly IntakeMessage[],
-  traceparents: readonly (string | null)[],
-  medians: MarketLedger,
-  dependencies: RecorderDependencies,
-): Promise<JudgedBatch> {
-  const latest = new Map<Uuid, HeldProperty>();
-  const readings = new Map<Uuid, PropertyReading>();
-  const read = ({ state, crawls }: HeldProperty) => readingOf(state, crawls, dependencies.resolvePlace);
-  const changes: JudgedChange[] = [];
-  const outcomes = { created: 0, changed: 0, recrawled: 0, stale: 0, unknown: 0 };
-  for (const [position, message] of messages.entries()) {
-    if (position % CHANGES_PER_TURN === CHANGES_PER_TURN - 1) await yieldToOthers();
-    const uuid = message.propertyUuid;
-    const held = latest.get(uuid) ?? known.get(uuid) ?? null;
-    const change = applyMessage(held, message);
-    outcomes[change.outcome] += 1;
-    if (change.held === null || change.outcome === 'stale' || change.outcome === 'unknown') continue;
-    latest.set(uuid, change.held);
-    if (!change.mayAffectMatches) continue;
-    const before = readings.get(uuid) ?? (held === null ? null : read(held));
-    const after = read(change.held);
-    readings.set(uuid, after);
-    changes.push({
-      propertyUuid: uuid,
-      held: change.held,
-      events: change.events,
-      ...judge(before, after, medians, dependencies.matcher),
-      traceparent: traceparents[position] ?? null,
-    });
-  }
-  return { latest, readings, changes, outcomes };
-}
-
-/** The medians that judge a change are those of the properties known before it. */
-function judge(
-  before: PropertyReading | null,
-  after: PropertyReading,
-  medians: MarketLedger,
-  matcher: RecorderDependencies['matcher'],
-): Pick<JudgedChange, 'before' | 'after'> {
-  const matchesOf = (reading: PropertyReading): readonly SearchNumber[] =>
-    reading.state.adverts.some(isLive) ? matcher.match(propertyFacts(reading, medians.median)) : [];
-  const judged = { before: before === null ? [] : matchesOf(before), after: matchesOf(after) };
-  medians.replace(before?.priced ?? null, after.priced);
-  return judged;
-}
-
 function writeProperties(
-  known: ReadonlyMap<Uuid, HeldProperty>,
+  known: ReadonlyMap<Uuid, LockedProperty>,
   { latest, readings }: JudgedBatch,
 ): readonly Statement[] {
   const writes = [...readings].map(([uuid, { priced }]) => {
@@ -216,36 +182,4 @@ function writeConsequences(consequences: Consequences, now: Date): readonly Stat
     ...insertSnapshots(consequences.snapshots),
     ...insertDeliveries(consequences.deliveries),
   ];
-}
-
-interface MarketLedger {
-  median: MarketMedians['median'];
-  replace(before: PricedProperty | null, after: PricedProperty): void;
-  undo(): void;
-}
-
-/** Medians move with each change of a batch, so that the batch's size makes no difference; `undo` takes it all back. */
-function undoable(medians: MarketMedians): MarketLedger {
-  const undo: (() => void)[] = [];
-  const move = (property: PricedProperty, isKnown: boolean): void => {
-    const market = marketOf(property);
-    const price = comparablePrice(property);
-    if (market === null || price === null) return;
-    if (isKnown) {
-      medians.add(market, price);
-      undo.push(() => void medians.remove(market, price));
-    } else if (medians.remove(market, price)) {
-      undo.push(() => medians.add(market, price));
-    }
-  };
-  return {
-    median: (market) => medians.median(market),
-    replace(before, after) {
-      if (before !== null) move(before, false);
-      move(after, true);
-    },
-    undo() {
-      for (const step of undo.reverse()) step();
-    },
-  };
 }

@@ -7,10 +7,13 @@
 import { type Actor, spawn } from '../actor/actor.ts';
 import type { PulledMessage } from '../broker/pull.ts';
 import { decodeIntakeMessage, type IntakeMessage, PoisonError } from '../domain/intake-message.ts';
+import { CommitUnknownError } from '../store/database.ts';
 import { type Term, TermOverError } from '../store/intake-leader.ts';
 import { deleteOutboxEntries, type OutboxEntry } from '../store/outbox.ts';
-import { dispatch, type RecordedBatch } from './dispatcher.ts';
+import { dispatch, type RecordedBatch, type RefusedMessage } from './dispatcher.ts';
 import type { IntakeDependencies } from './intake.ts';
+import { describe } from './intake-breaker.ts';
+import type { RecordedEntry } from './recorder.ts';
 import { traceparentOf } from './tracing.ts';
 
 export interface Recording {
@@ -27,13 +30,30 @@ export interface Recording {
   readonly drain: () => Promise<void>;
 }
 
+/** An error that is no `PoisonError` is a bug of the decoder. */
 interface Decoded {
   readonly pulled: PulledMessage;
-  readonly message: IntakeMessage | PoisonError;
+  readonly message: IntakeMessage | Error;
+  /** See `DeadLetter`. */
+  readonly setAsideFor: string | null;
 }
 
-type RecordBatch = (decoded: readonly Decoded[]) => Promise<RecordedBatch | null>;
+interface RecordedPart {
+  readonly batch: RecordedBatch;
+  /** What is to be recorded next. */
+  readonly left: readonly Decoded[];
+}
+
+type RecordPart = (decoded: readonly Decoded[]) => Promise<RecordedPart | null>;
 type Lane = Pick<Recording, 'depth' | 'inFlight' | 'drain'> & { readonly admit: (decoded: Decoded) => Promise<void> };
+
+interface LaneWork {
+  /** Resolves with null when nothing is to be recorded any more. */
+  readonly record: RecordPart;
+  /** Whether a message that a bug stands in the way of is to be set aside; if not, nothing more is recorded. */
+  readonly mayBeSetAside: (decoded: Decoded, error: Error) => boolean;
+  readonly forget: Actor<OutboxEntry>['tell'];
+}
 
 /** One to compute, one to wait for PostgreSQL: more would share the same core. */
 const LANES = 2;
@@ -45,19 +65,26 @@ const OUTBOX_MAX = 256;
 const OUTBOX_GATHER_MS = 100;
 
 export function startRecording(term: Term, dependencies: IntakeDependencies): Recording {
+  const { breaker } = dependencies;
   let isOver = false;
-  const record: RecordBatch = async (decoded) => {
+  const record: RecordPart = async (decoded) => {
     if (isOver) return null;
     try {
       return await recordDecoded(term, decoded, dependencies);
     } catch (error) {
-      if (!(error instanceof TermOverError)) throw error;
+      // Nobody knows whether the batch is recorded: the next term reads the truth, and what it missed, anew.
+      if (!(error instanceof TermOverError || error instanceof CommitUnknownError)) throw error;
       isOver = true;
       return null;
     }
   };
+  const mayBeSetAside: LaneWork['mayBeSetAside'] = (decoded, error) => {
+    if (!isOver && !breaker.admits(culpritOf(decoded), error)) isOver = true;
+    return !isOver;
+  };
   const outbox = startOutbox(dependencies);
-  const lanes = Array.from({ length: LANES }, () => startLane(record, outbox.tell, dependencies));
+  const work = { record, mayBeSetAside, forget: outbox.tell };
+  const lanes = Array.from({ length: LANES }, () => startLane(work, dependencies));
   const sum = (count: (lane: Lane) => number): number => lanes.reduce((total, lane) => total + count(lane), 0);
   return {
     get depth() {
@@ -70,7 +97,7 @@ export function startRecording(term: Term, dependencies: IntakeDependencies): Re
       return isOver;
     },
     admit(pulled) {
-      const decoded = { pulled, message: decode(pulled) };
+      const decoded = { pulled, message: decode(pulled), setAsideFor: null };
       return (lanes[laneOf(decoded)] as Lane).admit(decoded);
     },
     forget() {
@@ -83,42 +110,54 @@ export function startRecording(term: Term, dependencies: IntakeDependencies): Re
   };
 }
 
-/** Forgets the entries that it is told of. */
-function startOutbox({ database, onFailure }: IntakeDependencies): Actor<OutboxEntry> {
+/** Forgets the entries that it is told of; those that it cannot forget are published again by the sweeper. */
+function startOutbox({ database, supervisor }: IntakeDependencies): Actor<OutboxEntry> {
   return spawn<OutboxEntry>({
     name: 'outbox',
     mailboxMax: OUTBOX_MAX,
     batchMax: OUTBOX_MAX,
     gatherMs: OUTBOX_GATHER_MS,
-    supervision: 'retry',
-    onFailure,
+    supervisor,
     receive: (entries) => deleteOutboxEntries(database, entries),
+    setAside: async () => undefined,
   });
 }
 
-function startLane(record: RecordBatch, forget: Actor<OutboxEntry>['tell'], dependencies: IntakeDependencies): Lane {
-  const { broker, recordBatchMax, onFailure } = dependencies;
+function startLane({ record, mayBeSetAside, forget }: LaneWork, dependencies: IntakeDependencies): Lane {
+  const { broker, recordBatchMax, recordBatchBytesMax, supervisor } = dependencies;
   let inFlight = 0;
+  const end = ({ understood, poison }: RecordedBatch): void => {
+    inFlight -= understood.length + poison.length;
+  };
   const dispatcher = spawn<RecordedBatch>({
     name: 'dispatcher',
     mailboxMax: DISPATCH_MAILBOX_MAX,
-    supervision: 'retry',
-    onFailure,
+    supervisor,
     async receive([taken]) {
       const batch = taken as RecordedBatch;
       await dispatch(broker, batch, forget);
-      inFlight -= batch.understood.length + batch.poison.length;
+      end(batch);
     },
+    // Its outbox entry is left for the sweeper, and its messages come again to be recognised as recorded.
+    setAside: async (batch) => end(batch),
   });
+  async function recordAll(decoded: readonly Decoded[]): Promise<readonly Decoded[]> {
+    const part = await record(decoded);
+    if (part === null) return [];
+    await dispatcher.tell(part.batch);
+    return part.left;
+  }
   const recorder = spawn<Decoded>({
     name: 'recorder',
     mailboxMax: recordBatchMax,
     batchMax: recordBatchMax,
-    supervision: 'retry',
-    onFailure,
-    async receive(decoded) {
-      const batch = await record(decoded);
-      if (batch !== null) await dispatcher.tell(batch);
+    weighing: { weigh: ({ pulled }) => pulled.bytes.length, weightMax: recordBatchBytesMax },
+    supervisor,
+    receive: recordAll,
+    async setAside(decoded, error) {
+      if (!mayBeSetAside(decoded, error)) return;
+      const message = new PoisonError(`could not be recorded: ${describe(error)}`);
+      await recordAll([{ ...decoded, message, setAsideFor: culpritOf(decoded) }]);
     },
   });
   return {
@@ -139,18 +178,22 @@ function startLane(record: RecordBatch, forget: Actor<OutboxEntry>['tell'], depe
   };
 }
 
-function decode(pulled: PulledMessage): IntakeMessage | PoisonError {
+function decode(pulled: PulledMessage): IntakeMessage | Error {
   try {
     return decodeIntakeMessage(pulled.bytes);
   } catch (error) {
-    if (error instanceof PoisonError) return error;
-    throw error;
+    return error as Error;
   }
+}
+
+/** Whose message it is, as far as it says. */
+function culpritOf({ pulled, message }: Decoded): string {
+  return message instanceof Error ? pulled.subject : message.propertyUuid;
 }
 
 /** By the property, whatever its kind of UUID leaves constant; what cannot be read belongs to none. */
 function laneOf({ message }: Decoded): number {
-  if (message instanceof PoisonError) return 0;
+  if (message instanceof Error) return 0;
   let hash = 0;
   for (let position = 0; position < message.propertyUuid.length; position++) {
     hash = (Math.imul(hash, 31) + message.propertyUuid.charCodeAt(position)) | 0;
@@ -158,26 +201,41 @@ function laneOf({ message }: Decoded): number {
   return (hash >>> 0) % LANES;
 }
 
+/** Throws the decoder's bug, if there was one. */
 async function recordDecoded(
   term: Term,
   decoded: readonly Decoded[],
-  { recordBatch, onRecorded }: IntakeDependencies,
-): Promise<RecordedBatch> {
-  const understood: PulledMessage[] = [];
-  const messages: IntakeMessage[] = [];
-  const poison: (PulledMessage & { readonly reason: string })[] = [];
-  for (const { pulled, message } of decoded) {
+  { recordBatch, onRecorded, onTrouble }: IntakeDependencies,
+): Promise<RecordedPart> {
+  const entries: (RecordedEntry & { readonly from: Decoded })[] = [];
+  const poison: RefusedMessage[] = [];
+  for (const from of decoded) {
+    const { pulled, message, setAsideFor } = from;
     if (message instanceof PoisonError) {
-      poison.push({ ...pulled, reason: message.message });
+      poison.push({ ...pulled, reason: message.message, setAsideFor });
+    } else if (message instanceof Error) {
+      throw message;
     } else {
-      understood.push(pulled);
-      messages.push(message);
+      const traceparent = traceparentOf(pulled.headers);
+      entries.push({ from, message, letter: pulled, bytes: pulled.bytes.length, traceparent });
     }
   }
   const startedAt = performance.now();
-  const traceparents = understood.map(({ headers }) => traceparentOf(headers));
-  const recorded = await recordBatch(term, messages, poison, traceparents);
+  const recorded = await recordBatch(term, entries, poison);
+  const { refused } = recorded;
+  const leftAt = new Set(recorded.left);
+  const understood: PulledMessage[] = [];
+  for (const [position, { from }] of entries.entries()) {
+    const reason = refused.get(position);
+    if (reason !== undefined) poison.push({ ...from.pulled, reason, setAsideFor: null });
+    else if (!leftAt.has(position)) understood.push(from.pulled);
+  }
   const batch = { outbox: recorded.outbox, deliveries: recorded.deliveries, understood, poison };
-  onRecorded(recorded, batch, (performance.now() - startedAt) / 1_000);
-  return batch;
+  try {
+    onRecorded(recorded, batch, (performance.now() - startedAt) / 1_000);
+  } catch (error) {
+    // It is recorded, whoever cannot look at it.
+    onTrouble('observe what was recorded', error as Error);
+  }
+  return { batch, left: recorded.left.map((position) => (entries[position] as { readonly from: Decoded }).from) };
 }

@@ -233,11 +233,16 @@ function sendAll(client: pg.PoolClient, statements: readonly Statement[]): reado
   const send = (statement: pg.QueryConfig): Promise<pg.QueryResult> => {
     const answer = new Promise<pg.QueryResult>((resolve, reject) => {
       let isSending = true;
-      client.query(statement, (error: Error | null, result) => {
+      const settle = (error: Error | null, result?: pg.QueryResult): void => {
         if (isSending) unsent = error;
         if (error) reject(error);
-        else resolve(result);
-      });
+        else resolve(result as pg.QueryResult);
+      };
+      try {
+        client.query(statement, settle);
+      } catch (error) {
+        settle(error as Error);
+      }
       isSending = false;
     });
     // Heard by whoever awaits it, or told by the throw.

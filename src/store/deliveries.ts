@@ -8,11 +8,14 @@
 import { type DeliveryState, isFinal, type NewDelivery } from '../domain/delivery.ts';
 import type { SearchNumber, Uuid } from '../domain/ids.ts';
 import type { Queryable, Statement } from './database.ts';
+import { statementShares } from './statement-share.ts';
+
+/** Of a written delivery, but for its longest members. */
+const ROW_LENGTH = 512;
 
 export function insertDeliveries(
   deliveries: readonly (NewDelivery & { readonly endpointKey: string })[],
 ): readonly Statement[] {
-  if (deliveries.length === 0) return [];
   const rows = deliveries.map((delivery) => ({
     id: delivery.id,
     search_number: delivery.searchNumber,
@@ -25,17 +28,15 @@ export function insertDeliveries(
     snapshot_id: delivery.snapshotId,
     traceparent: delivery.traceparent,
   }));
-  return [
-    {
-      name: 'insert-deliveries',
-      text: `
+  return statementShares(rows, ({ head, endpoint }) => head.length + endpoint.length + ROW_LENGTH).map((share) => ({
+    name: 'insert-deliveries',
+    text: `
       insert into deliveries (id, search_number, match_id, channel, kind, endpoint, endpoint_key, head, snapshot_id,
         traceparent)
       select * from json_to_recordset($1) as written(id uuid, search_number integer, match_id uuid, channel text,
         kind text, endpoint text, endpoint_key text, head text, snapshot_id uuid, traceparent text)`,
-      values: [JSON.stringify(rows)],
-    },
-  ];
+    values: [JSON.stringify(share)],
+  }));
 }
 
 export interface ClaimedDelivery {

@@ -20,6 +20,14 @@ export interface IndexFigures {
   readonly figures: Readonly<Record<string, number>>;
 }
 
+/** A part of an instance that fails again and again. */
+export interface FailingPart {
+  readonly actor: string;
+  readonly reason: string;
+  /** Since its last success. */
+  readonly failingForMs: number;
+}
+
 export interface Instance {
   readonly id: Uuid;
   readonly host: string;
@@ -28,6 +36,8 @@ export interface Instance {
   readonly version: string;
   readonly startedAt: Date;
   readonly stages: Readonly<Record<string, StageFigures>>;
+  /** What has been failing in it for a while, longest first. */
+  readonly failing: readonly FailingPart[];
   /** Null without the role `intake`. */
   readonly searchIndex: IndexFigures | null;
 }
@@ -43,10 +53,11 @@ export async function showInstance(database: Queryable, instance: Instance): Pro
   await database.query({
     name: 'show-instance',
     text: `
-      insert into instances (id, host, process_id, roles, version, started_at, stages, search_index)
-      values ($1, $2, $3, $4, $5, $6, $7, $8)
+      insert into instances (id, host, process_id, roles, version, started_at, stages, search_index, failing)
+      values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
       on conflict (id) do update
-      set seen_at = clock_timestamp(), stages = excluded.stages, search_index = excluded.search_index`,
+      set seen_at = clock_timestamp(), stages = excluded.stages, search_index = excluded.search_index,
+        failing = excluded.failing`,
     values: [
       instance.id,
       instance.host,
@@ -56,6 +67,7 @@ export async function showInstance(database: Queryable, instance: Instance): Pro
       instance.startedAt,
       JSON.stringify(instance.stages),
       instance.searchIndex === null ? null : JSON.stringify(instance.searchIndex),
+      JSON.stringify(instance.failing),
     ],
   });
 }
@@ -77,7 +89,7 @@ export async function forgetInstances(database: Queryable): Promise<number> {
 export async function listInstances(database: Queryable): Promise<readonly SeenInstance[]> {
   const { rows } = await database.query<SeenInstance>(
     `select id, host, process_id as "processId", roles, version, started_at as "startedAt", seen_at as "seenAt",
-       stages, search_index as "searchIndex"
+       stages, search_index as "searchIndex", coalesce(failing, '[]') as failing
      from instances where seen_at > clock_timestamp() - ${GONE_AFTER_SECONDS} * interval '1 second'
      order by started_at, id`,
   );

@@ -5,6 +5,7 @@ import type { Uuid } from '../domain/ids.ts';
 import { comparablePrice, type Market, marketOf, type PricedProperty } from '../domain/price-coherence.ts';
 import { arrayLiteral, joinedJson, jsonTexts } from './array-literal.ts';
 import type { Database, Queryable, Statement } from './database.ts';
+import { statementShares } from './statement-share.ts';
 
 export interface PropertyWrite {
   readonly held: HeldProperty;
@@ -13,14 +14,56 @@ export interface PropertyWrite {
   readonly expiredAt: string | null;
 }
 
+export interface LockedProperty {
+  /** Null when its state is larger than what is read along with the lock. */
+  readonly held: HeldProperty | null;
+  /** Of its state as JSON. */
+  readonly bytes: number;
+}
+
+/** A batch reads this much of each property, and more of a few. */
+const READ_AT_ONCE_BYTES = 128 * 1_024;
+
+type HeldRow = HeldProperty & { readonly uuid: Uuid };
+
 /** Locks and reads the known ones among `uuids`; in key order, so that two batches cannot lock each other out. Served by the primary key. */
-export async function lockProperties(client: Queryable, uuids: readonly Uuid[]): Promise<Map<Uuid, HeldProperty>> {
-  const { rows } = await client.query<{ uuid: Uuid; state: HeldProperty['state']; crawls: HeldProperty['crawls'] }>({
+export async function lockProperties(client: Queryable, uuids: readonly Uuid[]): Promise<Map<Uuid, LockedProperty>> {
+  const { rows } = await client.query<Omit<HeldRow, 'state'> & { state: HeldRow['state'] | null; bytes: number }>({
     name: 'lock-properties',
-    text: 'select uuid, state, crawls from properties where uuid = any($1::uuid[]) order by uuid for update',
+    text: `
+      select uuid, bytes, case when bytes <= $2 then state end as state, crawls from (
+        select uuid, coalesce(state_bytes, octet_length(state::text)) as bytes, state, crawls
+        from properties where uuid = any($1::uuid[]) order by uuid for update
+      ) locked`,
+    values: [uuids, READ_AT_ONCE_BYTES],
+  });
+  return new Map(
+    rows.map(({ uuid, bytes, state, crawls }) => [uuid, { bytes, held: state === null ? null : { state, crawls } }]),
+  );
+}
+
+/** The states that `lockProperties` left out. Served by the primary key. */
+export async function readLocked(client: Queryable, uuids: readonly Uuid[]): Promise<ReadonlyMap<Uuid, HeldProperty>> {
+  const { rows } = await client.query<HeldRow>({
+    name: 'read-locked',
+    text: 'select uuid, state, crawls from properties where uuid = any($1::uuid[])',
     values: [uuids],
   });
   return new Map(rows.map(({ uuid, state, crawls }) => [uuid, { state, crawls }]));
+}
+
+/** For states of older rows, which took a while to measure. Served by the primary key. */
+export function noteBytes(measured: ReadonlyMap<Uuid, number>): readonly Statement[] {
+  if (measured.size === 0) return [];
+  return [
+    {
+      name: 'note-bytes',
+      text: `
+        update properties set state_bytes = noted.bytes from unnest($1::uuid[], $2::integer[]) as noted(uuid, bytes)
+        where properties.uuid = noted.uuid and state_bytes is null`,
+      values: [arrayLiteral([...measured.keys()]), arrayLiteral([...measured.values()])],
+    },
+  ];
 }
 
 /** Served by the primary key. */
@@ -32,53 +75,59 @@ export async function readProperty(database: Queryable, uuid: Uuid): Promise<Hel
 /** Rows of the parameters that `columnsOf` makes. */
 const WRITTEN = `
   unnest($1::uuid[], ${jsonTexts('$2')}, ${jsonTexts('$3')}, $4::text[], $5::smallint[], $6::boolean[],
-    $7::double precision[], $8::timestamptz[])
-  as written(uuid, state, crawls, department_code, transaction_type, is_land, comparable_price, expired_at)`;
+    $7::double precision[], $8::timestamptz[], $9::integer[])
+  as written(uuid, state, crawls, department_code, transaction_type, is_land, comparable_price, expired_at, state_bytes)`;
 
-function columnsOf(writes: readonly PropertyWrite[]): readonly string[] {
-  const priced = writes.map((write) => write.priced);
+type Row = PropertyWrite & { readonly state: string };
+
+/** In shares that one statement can carry. */
+function rowsOf(writes: readonly PropertyWrite[]): readonly (readonly Row[])[] {
+  const rows = writes.map((write) => ({ ...write, state: JSON.stringify(write.held.state) }));
+  return statementShares(rows, ({ state }) => state.length);
+}
+
+function columnsOf(rows: readonly Row[]): readonly string[] {
+  const priced = rows.map((row) => row.priced);
   return [
-    arrayLiteral(writes.map(({ held }) => held.state.uuid)),
-    joinedJson(writes.map(({ held }) => JSON.stringify(held.state))),
-    joinedJson(writes.map(({ held }) => JSON.stringify(held.crawls))),
+    arrayLiteral(rows.map(({ held }) => held.state.uuid)),
+    joinedJson(rows.map(({ state }) => state)),
+    joinedJson(rows.map(({ held }) => JSON.stringify(held.crawls))),
     arrayLiteral(priced.map(({ departmentCode }) => departmentCode)),
     arrayLiteral(priced.map(({ transactionType }) => transactionType)),
     arrayLiteral(priced.map((each) => marketOf(each)?.isLand ?? false)),
     arrayLiteral(priced.map(comparablePrice)),
-    arrayLiteral(writes.map(({ expiredAt }) => expiredAt)),
+    arrayLiteral(rows.map(({ expiredAt }) => expiredAt)),
+    arrayLiteral(rows.map(({ state }) => Buffer.byteLength(state))),
   ];
 }
 
 export function insertProperties(writes: readonly PropertyWrite[]): readonly Statement[] {
-  if (writes.length === 0) return [];
-  return [
-    {
-      name: 'insert-properties',
-      text: `
-      insert into properties (uuid, state, crawls, department_code, transaction_type, is_land, comparable_price, expired_at)
-      select uuid, state::json, crawls::json, department_code, transaction_type, is_land, comparable_price, expired_at
+  return rowsOf(writes).map((rows) => ({
+    name: 'insert-properties',
+    text: `
+      insert into properties (uuid, state, crawls, department_code, transaction_type, is_land, comparable_price,
+        expired_at, state_bytes)
+      select uuid, state::json, crawls::json, department_code, transaction_type, is_land, comparable_price, expired_at,
+        state_bytes
       from ${WRITTEN}`,
-      values: columnsOf(writes),
-    },
-  ];
+    values: columnsOf(rows),
+  }));
 }
 
 /** The rows are locked by `lockProperties`. Served by the primary key. */
 export function updateProperties(writes: readonly PropertyWrite[]): readonly Statement[] {
-  if (writes.length === 0) return [];
-  return [
-    {
-      name: 'update-properties',
-      text: `
+  return rowsOf(writes).map((rows) => ({
+    name: 'update-properties',
+    text: `
       update properties
       set state = written.state::json, crawls = written.crawls::json, department_code = written.department_code,
         transaction_type = written.transaction_type, is_land = written.is_land,
-        comparable_price = written.comparable_price, expired_at = written.expired_at, updated_at = now()
+        comparable_price = written.comparable_price, expired_at = written.expired_at,
+        state_bytes = written.state_bytes, updated_at = now()
       from ${WRITTEN}
       where properties.uuid = written.uuid`,
-      values: columnsOf(writes),
-    },
-  ];
+    values: columnsOf(rows),
+  }));
 }
 
 /** For re-crawls without change: leaves the state alone. Served by the primary key. */

@@ -3,6 +3,7 @@
 import type { Uuid } from '../domain/ids.ts';
 import { arrayLiteral, joinedJson, jsonTexts } from './array-literal.ts';
 import type { Queryable, Statement } from './database.ts';
+import { statementShares } from './statement-share.ts';
 
 export interface Snapshot {
   readonly id: Uuid;
@@ -11,16 +12,13 @@ export interface Snapshot {
 }
 
 export function insertSnapshots(snapshots: readonly Snapshot[]): readonly Statement[] {
-  if (snapshots.length === 0) return [];
-  return [
-    {
-      name: 'insert-snapshots',
-      text: `
+  return statementShares(snapshots, ({ document }) => document.length).map((share) => ({
+    name: 'insert-snapshots',
+    text: `
       insert into snapshots (id, document)
       select * from unnest($1::uuid[], ${jsonTexts('$2')})`,
-      values: [arrayLiteral(snapshots.map(({ id }) => id)), joinedJson(snapshots.map(({ document }) => document))],
-    },
-  ];
+    values: [arrayLiteral(share.map(({ id }) => id)), joinedJson(share.map(({ document }) => document))],
+  }));
 }
 
 /** Served by the primary key. */

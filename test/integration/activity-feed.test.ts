@@ -56,6 +56,7 @@ async function openTwo(t: TestContext) {
       startedAt: new Date(),
       stages: {},
       searchIndex: null,
+      failing: [],
     });
   }
   return { servers, database, ids, brokers: brokers as [Broker, Broker] };

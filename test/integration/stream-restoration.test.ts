@@ -8,6 +8,7 @@ import { createStreamRestoration } from '../../src/pipeline/stream-restoration.t
 import { claimDeliveries } from '../../src/store/deliveries.ts';
 import { openDeliveryStage } from '../support/courier.ts';
 import { publishSeeded, seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
+import { quietSupervisor } from '../support/supervisor.ts';
 import { until } from '../support/until.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
@@ -99,7 +100,7 @@ test('the newest message of a delivery is settled, not the one it was claimed by
     onAttempt() {
       hint.message = messageOf('new');
     },
-    onFailure: () => undefined,
+    supervisor: quietSupervisor(),
     onTrouble: () => undefined,
   });
   const outcome = { ...NO_OUTCOME, statusCode: 500, error: 'status' as const, reason: 'HTTP 500' };

@@ -9,6 +9,7 @@ import { type Repair, startSweeper } from '../../src/pipeline/sweeper.ts';
 import { type Database, migrate, openDatabase } from '../../src/store/database.ts';
 import { createSender, type SenderOptions } from '../../src/webhooks/sender.ts';
 import { type Cleanup, startTestServers, type TestServers } from './servers.ts';
+import { quietSupervisor } from './supervisor.ts';
 import { until } from './until.ts';
 
 /** An endpoint that answers does so in time, however busy the machine is: another attempt would be right, and counted. */
@@ -69,7 +70,7 @@ export async function openDeliveryStage(cleanup: Cleanup, settings: CourierSetti
       attemptTimeoutMs,
       attemptsInFlightMax: settings.attemptsInFlightMax ?? 64,
       onAttempt: () => undefined,
-      onFailure: () => undefined,
+      supervisor: quietSupervisor(),
     });
     closers.push(() => courier.drain());
     const sweeper = startSweeper({

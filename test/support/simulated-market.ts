@@ -21,6 +21,7 @@ import { createSearch, deleteSearch } from '../../src/store/searches.ts';
 import { resolveToulon, TOULON, UNKNOWN_CONTENT, UNSTATED_PROPERTY } from './adverts.ts';
 import { numberedUuid } from './intake.ts';
 import type { SimulatedClock } from './simulated-clock.ts';
+import { quietSupervisor } from './supervisor.ts';
 
 export interface SimulatedMarketOptions {
   readonly database: Database;
@@ -61,6 +62,9 @@ const FAILING_FOR_GOOD_EACH = 50;
 /** As long as the description of a real advert. */
 const DESCRIPTION = 'Appartement lumineux de trois pièces, proche des commerces et de la rade. '.repeat(16);
 
+const BOUNDS = { advertsMax: 200, bytesMax: 8_388_608, batchBytesMax: 16_777_216, waitingMax: 64 };
+const entryOf = (message: IntakeMessage) => ({ message, bytes: 1_024, traceparent: null, letter: poisonOf(0) });
+
 /** The database must be migrated. */
 export async function startSimulatedMarket(options: SimulatedMarketOptions): Promise<SimulatedMarket> {
   const { database, clock, clientId } = options;
@@ -69,7 +73,13 @@ export async function startSimulatedMarket(options: SimulatedMarketOptions): Pro
     searchIds.push((await createSearch(database, clientId, membersOf(options, number))).id);
   }
   const matcher = await startMatcherOf(database, clock);
-  const recordBatch = createRecorder({ database, matcher, resolvePlace: resolveToulon, clock: () => clock.now() });
+  const recordBatch = createRecorder({
+    database,
+    matcher,
+    resolvePlace: resolveToulon,
+    bounds: BOUNDS,
+    clock: () => clock.now(),
+  });
   const failingForGood = new Set<Uuid>();
   const failingOnce = new Set<Uuid>();
   const parkedIds: Uuid[] = [];
@@ -83,7 +93,8 @@ export async function startSimulatedMarket(options: SimulatedMarketOptions): Pro
   async function record(messages: readonly IntakeMessage[]): Promise<readonly Uuid[]> {
     const deliveryIds: Uuid[] = [];
     for (let start = 0; start < messages.length; start += RECORD_BATCH) {
-      const { outbox, deliveries } = await recordBatch(FIRST_TERM, messages.slice(start, start + RECORD_BATCH), []);
+      const entries = messages.slice(start, start + RECORD_BATCH).map(entryOf);
+      const { outbox, deliveries } = await recordBatch(FIRST_TERM, entries, []);
       if (outbox !== null) await deleteOutboxEntries(database, [outbox]);
       deliveryIds.push(...deliveries.map(({ id }) => id));
     }
@@ -160,7 +171,7 @@ function startMatcherOf(database: Database, clock: SimulatedClock): Promise<Matc
     medians: createMarketMedians(),
     changedSince: (horizon, onSearch) => changedSince(database, horizon, onSearch),
     readSiteCategoryNames: async () => () => null,
-    onFailure: ({ error }) => console.error(error),
+    supervisor: quietSupervisor(({ error }) => console.error(error)),
     onUnreadableSearch: (_, error) => console.error(error),
   });
 }
@@ -232,6 +243,7 @@ function poisonOf(sequence: number) {
     subject: 'adverts.unknown',
     headers: {},
     bytes: Buffer.from(`nonsense ${sequence}`),
+    setAsideFor: null,
     reason: 'not JSON',
   };
 }

@@ -3,7 +3,7 @@
 import { once } from 'node:events';
 import { Activity } from '../../admin/generated/vigie/admin/v1/activity.ts';
 import { ExplainMatchResponse, Index, IndexedSearch } from '../../admin/generated/vigie/admin/v1/matching.ts';
-import { Stage, Status, type Stream } from '../../admin/generated/vigie/admin/v1/status.ts';
+import { type FailingActor, Stage, Status, type Stream } from '../../admin/generated/vigie/admin/v1/status.ts';
 import { print, styled } from '../terminal.ts';
 import { AdminCallError, type AdminClient, call } from './client.ts';
 import {
@@ -72,12 +72,17 @@ function showStatus(status: Status): void {
     { title: 'HOST', value: ({ host, processId }) => `${host}:${processId}` },
     { title: 'ROLES', value: ({ roles }) => roles.join(',') },
     { title: 'INTAKE', value: ({ roles, leadsIntake }) => (roles.includes('intake') ? standingOf(leadsIntake) : '') },
+    { title: 'FAILING', value: ({ failingActors }) => failingActors.map(failureOf).join('; ') },
     { title: 'STARTED', value: ({ startTime }) => startTime },
   ]);
 }
 
 function secondsOf(seconds = 0): string {
   return `${seconds.toFixed(1)} s`;
+}
+
+function failureOf({ actor, failingSeconds, reason }: FailingActor): string {
+  return `${actor} for ${failingSeconds} s: ${reason}`;
 }
 
 function standingOf(leads: boolean): string {

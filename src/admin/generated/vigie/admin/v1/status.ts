@@ -79,6 +79,18 @@ export interface Instance {
     | undefined;
   /** It takes adverts in; the other instances of role `intake` stand by. */
   leadsIntake: boolean;
+  /** What has been failing in it for more than ten seconds, longest first. */
+  failingActors: FailingActor[];
+}
+
+/** A part of an instance that fails again and again. */
+export interface FailingActor {
+  /** `recorder`, `matcher`, `claims`, … */
+  actor: string;
+  /** For how many seconds it has not succeeded. */
+  failingSeconds: number;
+  /** Its last failure. */
+  reason: string;
 }
 
 /** One stage of the pipeline, over all instances that run it. */
@@ -648,6 +660,7 @@ function createBaseInstance(): Instance {
     startTime: undefined,
     seenTime: undefined,
     leadsIntake: false,
+    failingActors: [],
   };
 }
 
@@ -676,6 +689,9 @@ export const Instance: MessageFns<Instance> = {
     }
     if (message.leadsIntake !== false) {
       writer.uint32(64).bool(message.leadsIntake);
+    }
+    for (const v of message.failingActors) {
+      FailingActor.encode(v!, writer.uint32(74).fork()).join();
     }
     return writer;
   },
@@ -757,6 +773,14 @@ export const Instance: MessageFns<Instance> = {
             message.leadsIntake = reader.bool();
             continue;
           }
+          case 9: {
+            if (tag !== 74) {
+              break;
+            }
+
+            message.failingActors.push(FailingActor.decode(reader, reader.uint32()));
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -795,6 +819,11 @@ export const Instance: MessageFns<Instance> = {
         : isSet(object.leads_intake)
         ? globalThis.Boolean(object.leads_intake)
         : false,
+      failingActors: globalThis.Array.isArray(object?.failingActors)
+        ? object.failingActors.map((e: any) => FailingActor.fromJSON(e))
+        : globalThis.Array.isArray(object?.failing_actors)
+        ? object.failing_actors.map((e: any) => FailingActor.fromJSON(e))
+        : [],
     };
   },
 
@@ -824,6 +853,9 @@ export const Instance: MessageFns<Instance> = {
     if (message.leadsIntake !== false) {
       obj.leadsIntake = message.leadsIntake;
     }
+    if (message.failingActors?.length) {
+      obj.failingActors = message.failingActors.map((e) => FailingActor.toJSON(e));
+    }
     return obj;
   },
 
@@ -840,6 +872,112 @@ export const Instance: MessageFns<Instance> = {
     message.startTime = object.startTime ?? undefined;
     message.seenTime = object.seenTime ?? undefined;
     message.leadsIntake = object.leadsIntake ?? false;
+    message.failingActors = object.failingActors?.map((e) => FailingActor.fromPartial(e)) || [];
+    return message;
+  },
+};
+
+function createBaseFailingActor(): FailingActor {
+  return { actor: "", failingSeconds: 0, reason: "" };
+}
+
+export const FailingActor: MessageFns<FailingActor> = {
+  encode(message: FailingActor, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.actor !== "") {
+      writer.uint32(10).string(message.actor);
+    }
+    if (message.failingSeconds !== 0) {
+      writer.uint32(16).int32(message.failingSeconds);
+    }
+    if (message.reason !== "") {
+      writer.uint32(26).string(message.reason);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): FailingActor {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseFailingActor();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.actor = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.failingSeconds = reader.int32();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.reason = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  fromJSON(object: any): FailingActor {
+    return {
+      actor: isSet(object.actor) ? globalThis.String(object.actor) : "",
+      failingSeconds: isSet(object.failingSeconds)
+        ? globalThis.Number(object.failingSeconds)
+        : isSet(object.failing_seconds)
+        ? globalThis.Number(object.failing_seconds)
+        : 0,
+      reason: isSet(object.reason) ? globalThis.String(object.reason) : "",
+    };
+  },
+
+  toJSON(message: FailingActor): unknown {
+    const obj: any = {};
+    if (message.actor !== "") {
+      obj.actor = message.actor;
+    }
+    if (message.failingSeconds !== 0) {
+      obj.failingSeconds = Math.round(message.failingSeconds);
+    }
+    if (message.reason !== "") {
+      obj.reason = message.reason;
+    }
+    return obj;
+  },
+
+  create<I extends Exact<DeepPartial<FailingActor>, I>>(base?: I): FailingActor {
+    return FailingActor.fromPartial(base ?? ({} as any));
+  },
+  fromPartial<I extends Exact<DeepPartial<FailingActor>, I>>(object: I): FailingActor {
+    const message = createBaseFailingActor();
+    message.actor = object.actor ?? "";
+    message.failingSeconds = object.failingSeconds ?? 0;
+    message.reason = object.reason ?? "";
     return message;
   },
 };

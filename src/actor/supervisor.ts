@@ -1,0 +1,140 @@
+/**
+ * Supervision: what becomes of work that fails. Trouble of a server passes by itself, so the work is tried again with
+ * growing pauses for as long as anybody has patience; anything else is a bug, and trying again would repeat it. The
+ * supervisor is told of each failure, and knows who has been failing for how long.
+ */
+
+export interface ActorFailure {
+  readonly actor: string;
+  readonly error: Error;
+  /** True when it is no server's trouble. */
+  readonly isBug: boolean;
+  /** True when the actor stops because of it. */
+  readonly isFinal: boolean;
+  /** Null when it is not tried again. */
+  readonly retryInMs: number | null;
+}
+
+export interface FailingActor {
+  readonly actor: string;
+  readonly reason: string;
+  /** Since its last success. */
+  readonly failingForMs: number;
+}
+
+/** An actor that has failed for this long is worth telling of. */
+export const FAILING_MS = 10_000;
+
+export interface Supervisor {
+  readonly isOperational: (error: Error) => boolean;
+  /** Of one actor; several may have one name. */
+  watch(actor: string): Watch;
+  /** Those that have failed for at least `durationMs` without a success, one entry a name, longest first. */
+  failing(durationMs: number): readonly FailingActor[];
+}
+
+export interface Watch {
+  readonly isOperational: Supervisor['isOperational'];
+  failed(failure: Omit<ActorFailure, 'actor'>): void;
+  /** It works, or has ended. */
+  recovered(): void;
+}
+
+export interface SupervisorOptions {
+  /** Whether a failure is a named server's trouble. */
+  readonly isOperational: (error: Error) => boolean;
+  readonly onFailure: (failure: ActorFailure) => void;
+  /** Monotonic milliseconds. */
+  readonly nowMs: () => number;
+}
+
+export function createSupervisor({ isOperational, onFailure, nowMs }: SupervisorOptions): Supervisor {
+  const failing = new Map<object, { readonly actor: string; readonly sinceMs: number; reason: string }>();
+  return {
+    isOperational,
+    watch(actor) {
+      const identity = {};
+      return {
+        isOperational,
+        failed(failure) {
+          const known = failing.get(identity);
+          const { message: reason } = failure.error;
+          failing.set(identity, { actor, reason, sinceMs: known?.sinceMs ?? nowMs() });
+          onFailure({ actor, ...failure });
+        },
+        recovered: () => void failing.delete(identity),
+      };
+    },
+    failing(durationMs) {
+      const longest = new Map<string, FailingActor>();
+      for (const { actor, reason, sinceMs } of failing.values()) {
+        const failingForMs = nowMs() - sinceMs;
+        const isLongest = failingForMs > (longest.get(actor)?.failingForMs ?? Number.NEGATIVE_INFINITY);
+        if (failingForMs >= durationMs && isLongest) longest.set(actor, { actor, reason, failingForMs });
+      }
+      return [...longest.values()].sort((a, b) => b.failingForMs - a.failingForMs);
+    },
+  };
+}
+
+/** How long somebody goes on trying. */
+export interface Patience {
+  readonly isOver: boolean;
+  /** Resolves after `durationMs`, or earlier when there is a reason to try at once. */
+  pause(durationMs: number): Promise<void>;
+}
+
+/** Patience was over before the work went through. */
+export class GaveUpError extends Error {
+  readonly code = 'GAVE_UP';
+}
+
+const RETRY_FIRST_MS = 100;
+const RETRY_MAX_MS = 5_000;
+
+/** Tries `work` until it goes through. Rejects with what it throws when that is a bug, and with `GaveUpError`. */
+export async function persist<T>(work: () => Promise<T>, watch: Watch, patience: Patience): Promise<T> {
+  for (let retryInMs = RETRY_FIRST_MS; ; retryInMs = Math.min(2 * retryInMs, RETRY_MAX_MS)) {
+    try {
+      const result = await work();
+      watch.recovered();
+      return result;
+    } catch (cause) {
+      const error = cause instanceof Error ? cause : new Error(String(cause));
+      if (!watch.isOperational(error)) throw error;
+      const { isOver } = patience;
+      watch.failed({ error, isBug: false, isFinal: false, retryInMs: isOver ? null : retryInMs });
+      if (isOver) throw new GaveUpError('no time is left to try again', { cause: error });
+      await patience.pause(retryInMs);
+    }
+  }
+}
+
+export interface Apart<T, R> {
+  readonly results: readonly R[];
+  /** Items that `work` throws a bug for, each by itself. */
+  readonly broken: readonly T[];
+}
+
+/** Likewise for many items at once. What a bug keeps from going through together is done in halves. */
+export async function persistApart<T, R>(
+  items: readonly T[],
+  work: (items: readonly T[]) => Promise<readonly R[]>,
+  watch: Watch,
+  patience: Patience,
+): Promise<Apart<T, R>> {
+  if (items.length === 0) return { results: [], broken: [] };
+  try {
+    return { results: await persist(() => work(items), watch, patience), broken: [] };
+  } catch (error) {
+    if (error instanceof GaveUpError) throw error;
+    if (items.length === 1) {
+      watch.failed({ error: error as Error, isBug: true, isFinal: false, retryInMs: null });
+      return { results: [], broken: items };
+    }
+    const middle = items.length >> 1;
+    const first = await persistApart(items.slice(0, middle), work, watch, patience);
+    const second = await persistApart(items.slice(middle), work, watch, patience);
+    return { results: [...first.results, ...second.results], broken: [...first.broken, ...second.broken] };
+  }
+}

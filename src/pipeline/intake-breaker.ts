@@ -1,0 +1,68 @@
+/**
+ * Keeps a bug from emptying the stream into the dead letters. A message that a bug keeps from being recorded is set
+ * aside; when that has happened to more different properties lately than it may, the messages are not to blame: intake
+ * rests, so that another instance may lead, perhaps with another version. When it meets the bug again after its rest,
+ * the process has to end.
+ */
+
+export interface BreakerOptions {
+  /** Different properties whose messages may be set aside within the window. */
+  readonly propertiesMax: number;
+  readonly windowMs: number;
+  readonly restMs: number;
+  /** Monotonic milliseconds. */
+  readonly nowMs: () => number;
+  /** Told why the process must end. */
+  readonly onHopeless: (reason: string) => void;
+}
+
+export interface IntakeBreaker {
+  /** Why intake rests; null while it may lead. */
+  readonly restReason: string | null;
+  /** Counts what was set aside before this term, by whichever instance: milliseconds ago, by property. */
+  recall(agesMs: ReadonlyMap<string, number>): void;
+  /** True when a message of the property may be set aside because of `error`; else intake rests from now on. */
+  admits(property: string, error: Error): boolean;
+}
+
+export function createIntakeBreaker(options: BreakerOptions): IntakeBreaker {
+  const { propertiesMax, windowMs, restMs, nowMs, onHopeless } = options;
+  const setAsideAtMs = new Map<string, number>();
+  let rest: { readonly reason: string; readonly sinceMs: number } | null = null;
+
+  function forgetOld(): void {
+    for (const [property, atMs] of setAsideAtMs) {
+      if (atMs < nowMs() - windowMs) setAsideAtMs.delete(property);
+    }
+  }
+
+  function trip(error: Error): void {
+    const reason = `a bug meets the messages of more than ${propertiesMax} properties: ${describe(error)}`;
+    const isAgain = rest !== null && nowMs() - rest.sinceMs < restMs + windowMs;
+    rest = { reason, sinceMs: nowMs() };
+    if (isAgain) onHopeless(reason);
+  }
+
+  return {
+    get restReason() {
+      return rest !== null && nowMs() - rest.sinceMs < restMs ? rest.reason : null;
+    },
+    recall(agesMs) {
+      for (const [property, ageMs] of agesMs) setAsideAtMs.set(property, nowMs() - ageMs);
+    },
+    admits(property, error) {
+      forgetOld();
+      if (!setAsideAtMs.has(property) && setAsideAtMs.size >= propertiesMax) {
+        trip(error);
+        return false;
+      }
+      setAsideAtMs.set(property, nowMs());
+      return true;
+    },
+  };
+}
+
+/** As operators read it. */
+export function describe({ name, message }: Error): string {
+  return `${name}: ${message}`;
+}

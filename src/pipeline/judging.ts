@@ -1,0 +1,216 @@
+/**
+ * What a batch of messages does to the properties that it meets, one message after the other: the new states, the
+ * searches satisfied before and after each change. Light properties are judged all at once; what a transaction holds of
+ * large ones is bounded, so some of their messages are left for the next one, and of one that comes faster than it can
+ * be recorded the surplus is refused.
+ */
+
+import { setImmediate as yieldToOthers } from 'node:timers/promises';
+import { applyMessage, type Change, type ChangeOutcome, type HeldProperty } from '../domain/change.ts';
+import type { ResolvePlace } from '../domain/city.ts';
+import type { SearchNumber, Uuid } from '../domain/ids.ts';
+import type { IntakeMessage } from '../domain/intake-message.ts';
+import { isLive } from '../domain/property.ts';
+import { excessOf, type PropertyBounds, stateBytes } from '../domain/property-bounds.ts';
+import { type PropertyReading, propertyFacts, readingOf } from '../domain/property-document.ts';
+import type { LockedProperty } from '../store/properties.ts';
+import type { JudgedChange } from './consequences.ts';
+import type { MarketLedger } from './market-ledger.ts';
+import type { Matcher } from './matcher.ts';
+
+export interface RecordBounds extends PropertyBounds {
+  /** Of large properties that one transaction reads, and tells of. */
+  readonly batchBytesMax: number;
+  /** Messages of one very large property that may wait. */
+  readonly waitingMax: number;
+}
+
+export interface IntakeEntry {
+  readonly message: IntakeMessage;
+  /** Of the message as it came. */
+  readonly bytes: number;
+  /** The trace that it belongs to, as its sender wrote it. */
+  readonly traceparent: string | null;
+}
+
+export interface JudgedBatch {
+  /** The last state of every property that a message touched. */
+  readonly latest: ReadonlyMap<Uuid, HeldProperty>;
+  /** That of the properties that may read differently; the other touched ones were only seen again. */
+  readonly readings: ReadonlyMap<Uuid, PropertyReading>;
+  readonly changes: readonly JudgedChange[];
+  readonly outcomes: Record<ChangeOutcome, number>;
+  /** Why, by the message's position. */
+  readonly refused: ReadonlyMap<number, string>;
+  /** Positions of messages that are left for the next batch. */
+  readonly left: readonly number[];
+}
+
+export interface JudgingDependencies {
+  readonly matcher: Pick<Matcher, 'match'>;
+  readonly resolvePlace: ResolvePlace;
+  readonly bounds: RecordBounds;
+}
+
+/** Changes judged before timers and sockets get their turn. */
+const CHANGES_PER_TURN = 16;
+/** A property above this counts against what a transaction may hold. */
+const LIGHT_BYTES = 64 * 1_024;
+/** Above this a transaction may be about one property alone. */
+const VERY_LARGE_BYTES = 1_024 * 1_024;
+/** Of its bytes as sent, what a message adds to a state at most: numbers may be longer, absent members are null. */
+const GROWTH_FACTOR = 3;
+const GROWTH_BYTES = 8 * 1_024;
+/** Pairs of changes and searches in one transaction, about. */
+const PAIRS_MAX = 50_000;
+/** A state this many times the bound was written before there was one, and is too large to be read at all. */
+const READABLE_FACTOR = 4;
+
+export function isReadable({ bytes }: LockedProperty, { bytesMax }: PropertyBounds): boolean {
+  return bytes <= READABLE_FACTOR * bytesMax;
+}
+
+/** `known`: the held ones of the messages' properties; one whose state is null is judged another time. */
+export async function judgeBatch(
+  known: ReadonlyMap<Uuid, LockedProperty>,
+  entries: readonly IntakeEntry[],
+  medians: MarketLedger,
+  dependencies: JudgingDependencies,
+): Promise<JudgedBatch> {
+  const judging = new Judging(known, medians, dependencies);
+  for (const [position, entry] of entries.entries()) {
+    if (position % CHANGES_PER_TURN === CHANGES_PER_TURN - 1) await yieldToOthers();
+    if (judging.take(position, entry) > LIGHT_BYTES) await yieldToOthers();
+  }
+  return judging;
+}
+
+class Judging implements JudgedBatch {
+  readonly latest = new Map<Uuid, HeldProperty>();
+  readonly readings = new Map<Uuid, PropertyReading>();
+  readonly changes: JudgedChange[] = [];
+  readonly outcomes = { created: 0, changed: 0, recrawled: 0, stale: 0, unknown: 0 };
+  readonly refused = new Map<number, string>();
+  readonly left: number[] = [];
+  readonly #known: ReadonlyMap<Uuid, LockedProperty>;
+  readonly #medians: MarketLedger;
+  readonly #dependencies: JudgingDependencies;
+  /** Bytes of the latest states, at most. */
+  readonly #bytes = new Map<Uuid, number>();
+  /** Messages left, by property: those that come after them must wait as well. */
+  readonly #leftOf = new Map<Uuid, number>();
+  #heldBytes = 0;
+  #pairs = 0;
+
+  constructor(known: ReadonlyMap<Uuid, LockedProperty>, medians: MarketLedger, dependencies: JudgingDependencies) {
+    this.#known = known;
+    this.#medians = medians;
+    this.#dependencies = dependencies;
+  }
+
+  /** Answers how many bytes were looked at, about. */
+  take(position: number, entry: IntakeEntry): number {
+    const { bounds } = this.#dependencies;
+    const uuid = entry.message.propertyUuid;
+    const locked = this.#known.get(uuid);
+    if (locked !== undefined && !isReadable(locked, bounds)) {
+      const reason = `the property holds ${locked.bytes} bytes, far more than VIGIE_PROPERTY_BYTES_MAX allows`;
+      this.refused.set(position, `${reason} (${bounds.bytesMax})`);
+      return 0;
+    }
+    const isUnread = locked?.held === null;
+    if (isUnread || this.#leftOf.has(uuid) || this.#pairs > PAIRS_MAX) {
+      this.#leave(position, uuid);
+      return 0;
+    }
+    return this.#judge(position, entry, this.latest.get(uuid) ?? locked?.held ?? null);
+  }
+
+  #judge(position: number, entry: IntakeEntry, held: HeldProperty | null): number {
+    const { message } = entry;
+    const { bounds } = this.#dependencies;
+    const uuid = message.propertyUuid;
+    const change = applyMessage(held, message);
+    const { outcome } = change;
+    if (change.held === null || outcome === 'stale' || outcome === 'unknown') {
+      this.outcomes[outcome] += 1;
+      return 0;
+    }
+    const bytes = this.#bytesAfter(entry, change.held);
+    const isBound = message.kind === 'upsert' && outcome !== 'recrawled';
+    const excess = isBound && this.#mayExceed(change.held, bytes) ? excessOf(held, change.held, bounds) : null;
+    if (excess !== null) {
+      this.refused.set(position, excess);
+      return bytes;
+    }
+    if (change.mayAffectMatches && !this.#judgeMatches(entry, held, change, bytes)) {
+      this.#leave(position, uuid);
+      return bytes;
+    }
+    this.outcomes[outcome] += 1;
+    this.latest.set(uuid, change.held);
+    this.#bytes.set(uuid, bytes);
+    return bytes;
+  }
+
+  /** False when the transaction has no room for what would have to be told. */
+  #judgeMatches(entry: IntakeEntry, held: HeldProperty | null, change: Change, bytes: number): boolean {
+    const uuid = entry.message.propertyUuid;
+    const after = this.#read(change.held as HeldProperty);
+    const before = this.readings.get(uuid) ?? (held === null ? null : this.#read(held));
+    // The medians that judge a change are those of the properties known before it.
+    const satisfied = { before: before === null ? [] : this.#match(before), after: this.#match(after) };
+    const pairs = satisfied.before.length + satisfied.after.length;
+    const weight = bytes <= LIGHT_BYTES || pairs === 0 ? 0 : bytes;
+    if (weight > 0 && this.#heldBytes > 0 && this.#heldBytes + weight > this.#dependencies.bounds.batchBytesMax) {
+      return false;
+    }
+    this.#heldBytes += weight;
+    this.#pairs += pairs;
+    this.#medians.replace(before?.priced ?? null, after.priced);
+    this.readings.set(uuid, after);
+    this.changes.push({
+      propertyUuid: uuid,
+      held: change.held as HeldProperty,
+      events: change.events,
+      ...satisfied,
+      traceparent: entry.traceparent,
+    });
+    return true;
+  }
+
+  #read({ state, crawls }: HeldProperty): PropertyReading {
+    return readingOf(state, crawls, this.#dependencies.resolvePlace);
+  }
+
+  #match(reading: PropertyReading): readonly SearchNumber[] {
+    if (!reading.state.adverts.some(isLive)) return [];
+    return this.#dependencies.matcher.match(propertyFacts(reading, this.#medians.median));
+  }
+
+  /** An upper bound that costs nothing, as long as that is enough to know that the property is a light one. */
+  #bytesAfter({ message, bytes }: IntakeEntry, after: HeldProperty): number {
+    const uuid = message.propertyUuid;
+    const before = this.#bytes.get(uuid) ?? this.#known.get(uuid)?.bytes ?? 0;
+    const bytesMax = before + GROWTH_FACTOR * bytes + GROWTH_BYTES;
+    return bytesMax <= LIGHT_BYTES ? bytesMax : stateBytes(after.state);
+  }
+
+  #mayExceed({ state }: HeldProperty, bytes: number): boolean {
+    const { advertsMax, bytesMax } = this.#dependencies.bounds;
+    return state.adverts.length > advertsMax || bytes > bytesMax;
+  }
+
+  #leave(position: number, uuid: Uuid): void {
+    const { waitingMax } = this.#dependencies.bounds;
+    const waiting = this.#leftOf.get(uuid) ?? 0;
+    const bytes = this.#bytes.get(uuid) ?? this.#known.get(uuid)?.bytes ?? 0;
+    if (bytes > VERY_LARGE_BYTES && waiting >= waitingMax) {
+      const reason = `more than VIGIE_PROPERTY_WAITING_MAX (${waitingMax}) messages wait for the property`;
+      this.refused.set(position, `${reason}, which holds ${bytes} bytes: they come faster than it can be recorded`);
+      return;
+    }
+    this.#leftOf.set(uuid, waiting + 1);
+    this.left.push(position);
+  }
+}

@@ -1,0 +1,59 @@
+/**
+ * Which failures are PostgreSQL's trouble: out of reach, shutting down, overloaded, or giving a statement up for the
+ * sake of others. They pass, so whoever meets one tries again or says 503; every other failure of a statement is a bug.
+ */
+
+import { CommitUnknownError } from './database.ts';
+
+/** Classes of SQLSTATE (PostgreSQL, Appendix A), by their first two characters. */
+const CLASSES: ReadonlySet<string> = new Set([
+  '08', // connection exception
+  '28', // the server does not know us now, for instance while its password is being changed
+  '53', // insufficient resources: connections, memory, disk
+  '58', // system error, of its disk mostly
+]);
+
+/** Single SQLSTATEs, where the rest of their class says something about the statement. */
+const STATES: ReadonlySet<string> = new Set([
+  '25006', // read-only transaction: a standby that is being promoted
+  '25P03', // idle in transaction too long: this process was frozen
+  '25P04', // transaction too long
+  '3D000', // the database is not there, for instance while it is being restored
+  '40001', // serialization failure
+  '40003', // statement completion unknown
+  '40P01', // deadlock detected
+  '55006', // object in use
+  '55P03', // lock not available
+  '57014', // cancelled: a statement timeout, or somebody's hand
+  '57P01', // shut down by an administrator
+  '57P02', // shut down by a crash
+  '57P03', // starting or stopping
+  '57P05', // idle session ended
+]);
+
+/** What sockets and the resolver of names say (errno of Node.js). */
+const SOCKET_CODES: ReadonlySet<string> = new Set([
+  ...['EAI_AGAIN', 'ECONNABORTED', 'ECONNREFUSED', 'ECONNRESET', 'EHOSTDOWN', 'EHOSTUNREACH', 'EMFILE', 'ENETDOWN'],
+  ...['ENETUNREACH', 'ENFILE', 'ENOTFOUND', 'EPIPE', 'ETIMEDOUT'],
+]);
+
+/** What the client library and its pool say without any code. */
+const SAYINGS: readonly RegExp[] = [
+  /^timeout exceeded when trying to connect$/,
+  /^Connection terminated/,
+  /^Client has encountered a connection error/,
+  /^Client was closed/,
+  /^Query read timeout$/,
+  /^Cannot use a pool after calling end/,
+];
+
+/** True for a failure that says something about PostgreSQL and nothing about what it was asked. */
+export function isDatabaseOutage(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  if (error instanceof CommitUnknownError) return true;
+  const { code, syscall } = error as Error & { readonly code?: unknown; readonly syscall?: unknown };
+  if (typeof code !== 'string') return SAYINGS.some((saying) => saying.test(error.message));
+  // Its local socket is not there.
+  if (code === 'ENOENT') return syscall === 'connect';
+  return SOCKET_CODES.has(code) || STATES.has(code) || (code.length === 5 && CLASSES.has(code.slice(0, 2)));
+}

@@ -1,0 +1,24 @@
+/** What one statement carries: a text that is longer than a string may be stops whatever it stands for. */
+
+/** Characters of the parameters of one statement, about. One item that is larger goes alone. */
+const STATEMENT_LENGTH_MAX = 4 * 1_024 * 1_024;
+
+/** `items` in their order, in shares of at most `STATEMENT_LENGTH_MAX`. */
+export function statementShares<T>(
+  items: readonly T[],
+  lengthOf: (item: T) => number,
+  lengthMax = STATEMENT_LENGTH_MAX,
+): readonly (readonly T[])[] {
+  const shares: T[][] = [];
+  let length = Number.POSITIVE_INFINITY;
+  for (const item of items) {
+    const itemLength = lengthOf(item);
+    if (length + itemLength > lengthMax) {
+      shares.push([]);
+      length = 0;
+    }
+    shares.at(-1)?.push(item);
+    length += itemLength;
+  }
+  return shares;
+}

@@ -1,0 +1,101 @@
+/** Clients and operators hear the same of one outage: REST says 503, gRPC UNAVAILABLE, and neither shows its inside. */
+
+import assert from 'node:assert/strict';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { test } from 'node:test';
+import { credentials, Metadata, type ServiceError, status } from '@grpc/grpc-js';
+import pg from 'pg';
+import type { AdminDependencies } from '../../src/admin/dependencies.ts';
+import { AdminServiceClient } from '../../src/admin/generated/vigie/admin/v1/admin.ts';
+import { startAdminServer } from '../../src/admin/server.ts';
+import { createApi } from '../../src/api/api.ts';
+import { BrokerTroubleError, isBrokerOutage } from '../../src/broker/outage.ts';
+import { loadReference } from '../../src/reference/communes.ts';
+import { type Database, openDatabase } from '../../src/store/database.ts';
+import { isDatabaseOutage } from '../../src/store/outage.ts';
+import { NO_LIMITS } from '../../src/store/searches.ts';
+import { type Cleanup, startTestPostgres } from '../support/servers.ts';
+
+const TOKEN = 'token-of-operators-0123456789';
+/** As keys look; nobody can look it up. */
+const KEY = `vigie_01234567_${'k'.repeat(43)}`;
+const logger = { infoJson: () => undefined, info: () => undefined, error: () => undefined };
+
+/** What the two interfaces answer while `database` is what it is. */
+async function answers(t: Cleanup, database: Database): Promise<{ rest: number; grpc: number; words: string }> {
+  const api = createServer(
+    createApi({
+      database,
+      reference: await loadReference(),
+      settings: {
+        ...{ publicUrl: null, allowPrivateEndpoints: true, rateLimitPerSecond: 1, rateLimitBurst: 1, version: '0' },
+        ...{ endpointPorts: [], searchLimits: NO_LIMITS },
+      },
+      logger,
+      now: () => new Date(),
+      searchChanged: async () => undefined,
+    }).callback(),
+  );
+  await new Promise<void>((listening) => api.listen(0, '127.0.0.1', listening));
+  t.after(async () => void api.close());
+  const server = await startAdminServer(
+    {
+      ...{ host: '127.0.0.1', port: 0, token: TOKEN, certificate: null, privateKey: null, clientAuthorities: null },
+    },
+    { database, logger, isBrokerOutage, onCall: () => undefined } as unknown as AdminDependencies,
+  );
+  const stub = new AdminServiceClient(server.address, credentials.createInsecure());
+  t.after(async () => {
+    stub.close();
+    await server.stop();
+  });
+  const metadata = new Metadata();
+  metadata.set('authorization', `Bearer ${TOKEN}`);
+  const { port } = api.address() as AddressInfo;
+  const [answer, error] = await Promise.all([
+    fetch(`http://127.0.0.1:${port}/searches`, { headers: { 'X-API-KEY': KEY } }),
+    new Promise<ServiceError | null>((resolve) => stub.listClients({ pageSize: 1, pageToken: '' }, metadata, resolve)),
+  ]);
+  return { rest: answer.status, grpc: error?.code ?? status.OK, words: `${await answer.text()} ${error?.details}` };
+}
+
+const open = (url: string, connectionsMax = 4) =>
+  openDatabase({ url, connectionsMax, onConnectionLost: () => undefined });
+
+test('no connection is left in PostgreSQL, none in the pool, or its name is not known', async (t) => {
+  const { url } = await startTestPostgres(t, { max_connections: '8', superuser_reserved_connections: '0' });
+  // The server stops before they do.
+  const full = Array.from({ length: 20 }, () => new pg.Client(url).on('error', () => undefined));
+  await Promise.allSettled(full.map((client) => client.connect()));
+  const refused = open(url);
+  const unknown = open('postgres://vigie@nowhere.invalid/vigie');
+  const inner = await startTestPostgres(t);
+  const drained = open(inner.url, 1);
+  const held = await drained.connect();
+  for (const database of [refused, unknown, drained]) {
+    const { rest, grpc, words } = await answers(t, database);
+    assert.deepEqual([rest, grpc], [503, status.UNAVAILABLE], words);
+    assert.doesNotMatch(words, /53300|nowhere|timeout exceeded|too many/);
+  }
+  held.release();
+  t.after(async () => void (await Promise.all([refused, unknown, drained].map((pool) => pool.end()))));
+});
+
+const failed = (code: string, extra: object = {}) => Object.assign(new Error('failed'), { code, ...extra });
+
+test('trouble of a server is told from a bug by named codes', () => {
+  const outages = ['08006', '28P01', '53100', '53300', '57P01', '57P03', '57014', '40001', '40P01', '55P03', '58030'];
+  const sockets = ['ECONNREFUSED', 'ECONNRESET', 'ENOTFOUND', 'EAI_AGAIN', 'EPIPE', 'ETIMEDOUT', 'EMFILE'];
+  for (const code of [...outages, ...sockets]) assert.ok(isDatabaseOutage(failed(code)), code);
+  assert.ok(isDatabaseOutage(new Error('timeout exceeded when trying to connect')));
+  assert.ok(isDatabaseOutage(new Error('Connection terminated unexpectedly')));
+  assert.ok(isDatabaseOutage(failed('ENOENT', { syscall: 'connect' })));
+  const bugs = ['22P02', '23505', '25001', '26000', '42P01', '0A000', 'ENOENT', 'ERR_INVALID_ARG_TYPE', 'POISON'];
+  for (const code of bugs) assert.ok(!isDatabaseOutage(failed(code)), code);
+  for (const error of [new TypeError('x is not a function'), new RangeError('Invalid string length'), 'text', null]) {
+    assert.ok(!isDatabaseOutage(error) && !isBrokerOutage(error));
+  }
+  assert.ok(isBrokerOutage(new BrokerTroubleError('no stream takes the subject')));
+  assert.ok(!isBrokerOutage(failed('TIMEOUT')), 'a word of NATS counts from NATS alone');
+});

@@ -1,0 +1,140 @@
+/**
+ * A property has a largest size, and so have batches and statements: whoever uses one property for everything hurts
+ * that property, not the others, and not the service.
+ */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type pg from 'pg';
+import { createApiKey, startDaemon } from '../support/daemon.ts';
+import { connectDatabase } from '../support/database.ts';
+import { connectCrawler, numberedUuid, upsert } from '../support/intake.ts';
+import { restClient } from '../support/rest-client.ts';
+import { startTestServers } from '../support/servers.ts';
+import { until } from '../support/until.ts';
+import { startWebhookReceiver } from '../support/webhook-receiver.ts';
+
+const KILOBYTE = 1_024;
+const at = (second: number): string => new Date(Date.parse('2026-03-10T08:00:00Z') + second * 1_000).toISOString();
+
+function large(property: number, advert: number, second: number, bytes: number) {
+  const ids = { property: numberedUuid('property', property), advert: numberedUuid('advert', advert) };
+  const message = upsert({ ...ids, crawledAt: at(second), price: 200_000 });
+  return { ...message, advert: { ...message.advert, description: 'rade '.repeat(Math.ceil(bytes / 5)) } };
+}
+
+const statesOf = async (database: pg.Pool) => {
+  const { rows } = await database.query<{ uuid: string; adverts: number; bytes: number; noted: number }>(
+    `select uuid, json_array_length(state -> 'adverts') as adverts, octet_length(state::text) as bytes,
+       state_bytes as noted from properties order by uuid`,
+  );
+  return new Map(rows.map((row) => [row.uuid, row]));
+};
+
+const lettersOf = async (database: pg.Pool) =>
+  (await database.query<{ reason: string; subject: string }>('select reason, subject from dead_letters order by id'))
+    .rows;
+
+test('adverts beyond the bounds go to the dead letters with the bound, and the neighbours do not wait for them', async (t) => {
+  const servers = await startTestServers(t);
+  const receiver = await startWebhookReceiver(t);
+  const daemon = await startDaemon(t, servers);
+  const rest = restClient(daemon, await createApiKey(servers));
+  await rest.createSearch({
+    title: 'Toulon',
+    includedCities: ['/cities/83137'],
+    notificationEnabled: true,
+    endpointRecipient: receiver.urlOf('/matches'),
+    eventEndpoint: receiver.urlOf('/events'),
+    subscribedEvents: ['property.ad.create'],
+  });
+  const crawler = await connectCrawler(t, servers.nats.url);
+  const database = connectDatabase(t, servers.postgres.url);
+  const heavy = numberedUuid('property', 1);
+  const busy = numberedUuid('property', 2);
+  const sent: unknown[] = [];
+  for (let advert = 0; advert < 256; advert++) {
+    sent.push(large(1, advert, advert, 50 * KILOBYTE), large(2, 1_000 + advert, advert, 100));
+    sent.push(large(100 + advert, 2_000 + advert, advert, 100));
+  }
+  await crawler.publish(...sent);
+  const states = await until(
+    () => statesOf(database),
+    (found) => found.size === 258,
+  );
+  assert.ok(states.size === 258);
+  const letters = await until(
+    () => lettersOf(database),
+    (found) => found.filter(({ subject }) => subject === `adverts.${busy}`).length >= 56,
+  );
+  assert.match(
+    letters.find(({ subject }) => subject.endsWith(busy))?.reason ?? '',
+    /201 adverts.*VIGIE_PROPERTY_ADVERTS_MAX/,
+  );
+  // Every message has ended: acknowledged as recorded, or kept.
+  await until(
+    async () => (await fetch(`${daemon.operationsUrl}/metrics`)).text(),
+    (metrics) =>
+      /vigie_consumer_ack_pending\{stream="ADVERTS"\} 0\n/.test(metrics) &&
+      /vigie_stage_in_flight\{stage="intake"\} 0\n/.test(metrics),
+    240_000,
+  );
+  const after = await statesOf(database);
+  assert.equal(after.get(busy)?.adverts, 200);
+  const held = after.get(heavy);
+  assert.ok(held !== undefined && held.bytes <= 8 * KILOBYTE * KILOBYTE && held.bytes === held.noted);
+  const refused = (await lettersOf(database)).filter(({ subject }) => subject.endsWith(heavy));
+  assert.equal(refused.length + held.adverts, 256);
+  for (const { reason } of refused) assert.match(reason, /VIGIE_PROPERTY_(BYTES|WAITING)_MAX/);
+  const orphans = await database.query(
+    'select from deliveries where not exists (select from snapshots where snapshots.id = snapshot_id)',
+  );
+  assert.equal(orphans.rowCount, 0);
+  // What does not enlarge it is taken: an expiry, and an advert that shrinks.
+  const expired = { property: { uuid: heavy }, advert: { uuid: numberedUuid('advert', 0) } };
+  await crawler.publish({ kind: 'expire', crawledAt: at(900), ...expired }, large(1, 1, 900, 100));
+  await until(
+    async () =>
+      (await database.query(`select state::text as state from properties where uuid = $1`, [heavy])).rows[0]
+        .state as string,
+    (state) => state.includes(`"expiredAt":"${at(900)}"`) && Buffer.byteLength(state) < held.bytes - 40 * KILOBYTE,
+  );
+  assert.equal(await daemon.end('SIGTERM'), 0);
+});
+
+test('a property that is too large from before there were bounds stops nobody', async (t) => {
+  const servers = await startTestServers(t);
+  const bounds = { VIGIE_PROPERTY_BYTES_MAX: String(1_024 * KILOBYTE) };
+  const daemon = await startDaemon(t, servers, bounds);
+  const crawler = await connectCrawler(t, servers.nats.url);
+  const database = connectDatabase(t, servers.postgres.url);
+  await crawler.publish(large(1, 1, 1, 100), large(2, 2, 1, 100));
+  await until(
+    () => statesOf(database),
+    (found) => found.size === 2,
+  );
+  // As another version has left them: one too large to be read, one that can only shrink.
+  for (const [number, bytes] of [
+    [1, 8_192 * KILOBYTE],
+    [2, 2_048 * KILOBYTE],
+  ] as const) {
+    await database.query(
+      `update properties set state_bytes = null, state = jsonb_set(state::jsonb, '{adverts,0,content,description}', to_jsonb(repeat('x', $2)))::json
+       where uuid = $1`,
+      [numberedUuid('property', number), bytes],
+    );
+  }
+  await crawler.publish(large(1, 1, 2, 200), large(2, 3, 2, 200), large(3, 4, 2, 200), large(2, 2, 3, 300));
+  const states = await until(
+    () => statesOf(database),
+    (found) =>
+      found.has(numberedUuid('property', 3)) && (found.get(numberedUuid('property', 2))?.bytes ?? 0) < 8 * KILOBYTE,
+  );
+  assert.ok((states.get(numberedUuid('property', 1))?.noted ?? 0) > 8_192 * KILOBYTE, 'it is measured once');
+  const letters = await until(
+    () => lettersOf(database),
+    (found) => found.length === 2,
+  );
+  for (const { reason } of letters) assert.match(reason, /VIGIE_PROPERTY_BYTES_MAX allows \(1048576\)/);
+  assert.equal(await daemon.end('SIGTERM'), 0);
+});

@@ -1,0 +1,279 @@
+/**
+ * All or nothing: whatever builder or statement of a recording transaction fails, and wherever in a claim or an outcome
+ * a statement does, the tables hold all of it or none, memory is as before, and the next try gives the right state.
+ */
+
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import type { IntakeMessage } from '../../src/domain/intake-message.ts';
+import { SEARCH_DEFAULTS } from '../../src/domain/search.ts';
+import { createMarketMedians, type MarketMedians } from '../../src/matching/market-medians.ts';
+import { createSearchIndex } from '../../src/matching/search-index.ts';
+import { startMatcher } from '../../src/pipeline/matcher.ts';
+import { createRecorder, type RecordedEntry, type RecorderDependencies } from '../../src/pipeline/recorder.ts';
+import { createClient } from '../../src/store/clients.ts';
+import { type Database, type DatabasePool, migrate, openDatabase } from '../../src/store/database.ts';
+import { changedSince } from '../../src/store/search-feed.ts';
+import { createSearch } from '../../src/store/searches.ts';
+import { minute, resolveToulon, TOULON, UNKNOWN_CONTENT, UNSTATED_PROPERTY } from '../support/adverts.ts';
+import { openDeliveryStage } from '../support/courier.ts';
+import { numberedUuid } from '../support/intake.ts';
+import { publishSeeded, seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
+import { startTestPostgres } from '../support/servers.ts';
+import { quietSupervisor } from '../support/supervisor.ts';
+import { startWebhookReceiver } from '../support/webhook-receiver.ts';
+
+const TERM = '0';
+const BOUNDS = { advertsMax: 200, bytesMax: 8_388_608, batchBytesMax: 16_777_216, waitingMax: 64 };
+const TABLES = ['properties', 'events', 'matches', 'snapshots', 'deliveries', 'outbox', 'dead_letters'];
+
+/** Counts down to the step that fails; negative: none does. */
+interface Fault {
+  in: number;
+}
+
+const NEVER: Fault = { in: -1 };
+
+class InjectedError extends Error {}
+
+function step(fault: Fault): void {
+  fault.in -= 1;
+  if (fault.in === -1) throw new InjectedError('injected');
+}
+
+/** Each statement of a transaction is a step: it is not sent, or PostgreSQL refuses it. */
+function faulty(database: DatabasePool, fault: Fault, kind: 'unsent' | 'refused'): Database {
+  return {
+    query: database.query.bind(database),
+    async connect() {
+      const client = await database.connect();
+      const { query } = client;
+      const pass = query.bind(client) as (...statement: unknown[]) => unknown;
+      const fail = (statement: unknown, ...rest: unknown[]): unknown => {
+        if (statement === 'rollback') return pass(statement, ...rest);
+        try {
+          step(fault);
+        } catch (error) {
+          if (kind === 'unsent') throw error;
+          return pass('select 1 / 0', ...rest.filter((each) => typeof each === 'function'));
+        }
+        return pass(statement, ...rest);
+      };
+      return new Proxy(client, { get: (target, member) => (member === 'query' ? fail : Reflect.get(target, member)) });
+    },
+  };
+}
+
+/** Serialising it is a step. */
+const feature = (fault: Fault) =>
+  ({
+    toJSON() {
+      step(fault);
+      return 'balcon';
+    },
+  }) as unknown as string;
+
+function messagesOf(from: number, price: number, fault: Fault): readonly IntakeMessage[] {
+  return [1, 2, 3].map((number) => ({
+    kind: 'upsert',
+    crawledAt: minute(from),
+    propertyUuid: numberedUuid('property', number),
+    advertUuid: numberedUuid('advert', number),
+    property: {
+      ...UNSTATED_PROPERTY,
+      transactionType: 0,
+      propertyType: 0,
+      city: { insee: TOULON.insee, zipcode: null, name: null },
+    },
+    advert: { ...UNKNOWN_CONTENT, title: 'Appartement', price, surface: 50, features: [feature(fault)] },
+  }));
+}
+
+const LETTER = { stream: 'ADVERTS', sequence: 1, subject: 'adverts', headers: {}, bytes: Buffer.from('x') };
+
+const entriesOf = (messages: readonly IntakeMessage[]): readonly RecordedEntry[] =>
+  messages.map((message) => ({ message, bytes: 100, traceparent: null, letter: LETTER }));
+
+/** Its headers are a step. */
+function poisonOf(sequence: number, fault: Fault) {
+  const headers = {
+    get traced() {
+      step(fault);
+      return 'yes';
+    },
+  };
+  return { ...LETTER, sequence, headers, reason: 'poison', setAsideFor: null };
+}
+
+/** Medians that can be looked into. */
+function countedMedians(): MarketMedians & { readonly held: () => string } {
+  const medians = createMarketMedians();
+  const prices: string[] = [];
+  return {
+    ...medians,
+    add(market, price) {
+      medians.add(market, price);
+      prices.push(`${market.departmentCode} ${price}`);
+    },
+    remove(market, price) {
+      const position = prices.indexOf(`${market.departmentCode} ${price}`);
+      if (position >= 0) prices.splice(position, 1);
+      return medians.remove(market, price);
+    },
+    held: () => [...prices].sort().join(),
+  };
+}
+
+async function openScene(t: TestContext) {
+  const { url } = await startTestPostgres(t);
+  await migrate(url);
+  const database = openDatabase({ url, connectionsMax: 4, plans: 'pipeline', onConnectionLost: () => undefined });
+  t.after(() => database.end());
+  const client = await createClient(database, { name: 'tests', rateLimitPerSecond: null, rateLimitBurst: null });
+  await createSearch(database, client.id, {
+    ...SEARCH_DEFAULTS,
+    title: 'Toulon',
+    includedInseeCodes: [TOULON.insee],
+    withCoherentPrice: null,
+    notificationEnabled: true,
+    endpointRecipient: 'https://client.example/matches',
+    eventEndpoint: 'https://client.example/events',
+    subscribedEvents: ['ad.update.price', 'property.ad.update'],
+  });
+  const medians = countedMedians();
+  const matcher = await startMatcher({
+    createIndex: createSearchIndex,
+    clock: () => new Date(),
+    medians,
+    changedSince: (horizon, onSearch) => changedSince(database, horizon, onSearch),
+    readSiteCategoryNames: async () => () => null,
+    supervisor: quietSupervisor(),
+    onUnreadableSearch: (_, error) => assert.fail(error),
+  });
+  t.after(() => matcher.stop());
+  return { database, matcher, medians };
+}
+
+async function contentsOf(database: Database): Promise<Record<string, string>> {
+  const contents: Record<string, string> = {};
+  for (const table of TABLES) {
+    const { rows } = await database.query<{ hash: string }>(
+      `select count(*) || ' ' || coalesce(md5(string_agg(each::text, ',' order by each::text)), '') as hash from ${table} each`,
+    );
+    contents[table] = rows[0]?.hash ?? '';
+  }
+  return contents;
+}
+
+type Arrange = (fault: Fault, scene: Awaited<ReturnType<typeof openScene>>) => Partial<RecorderDependencies>;
+
+const ARRANGED: Readonly<Record<string, Arrange>> = {
+  'a statement that cannot be sent': (fault, { database }) => ({ database: faulty(database, fault, 'unsent') }),
+  'a statement that PostgreSQL refuses': (fault, { database }) => ({ database: faulty(database, fault, 'refused') }),
+  'matching, resolving a place, or the clock': (fault, { matcher }) => ({
+    matcher: {
+      medians: matcher.medians,
+      match(facts) {
+        step(fault);
+        return matcher.match(facts);
+      },
+    },
+    resolvePlace(place) {
+      step(fault);
+      return resolveToulon(place);
+    },
+    clock() {
+      step(fault);
+      return new Date();
+    },
+  }),
+  'putting texts together': () => ({}),
+};
+
+for (const [what, arrange] of Object.entries(ARRANGED)) {
+  test(`recording fails in ${what}: nothing of it stays, and the next try gives the right state`, async (t) => {
+    const scene = await openScene(t);
+    const { database, matcher, medians } = scene;
+    const standing = { matcher, resolvePlace: resolveToulon, bounds: BOUNDS, clock: () => new Date(), database };
+    const record = createRecorder(standing);
+    let price = 200_000;
+    let failures = 0;
+    for (let fails = true, at = 0; fails; at++) {
+      price += 1_000;
+      const before = { contents: await contentsOf(database), medians: medians.held() };
+      const fault: Fault = { in: -1 };
+      const inTexts = what.startsWith('putting') ? fault : NEVER;
+      const failing = createRecorder({ ...standing, ...arrange(fault, scene) });
+      const messages = messagesOf(at, price, inTexts);
+      fault.in = at;
+      const error = await failing(TERM, entriesOf(messages), [poisonOf(at, inTexts)]).then(
+        () => null,
+        (thrown: Error) => thrown,
+      );
+      fails = error !== null;
+      if (error !== null) {
+        failures += 1;
+        assert.match(error.message + String(error.cause), /injected|division by zero/);
+        assert.deepEqual(await contentsOf(database), before.contents, `${what} ${at}: ${error.stack}`);
+        assert.equal(medians.held(), before.medians);
+        fault.in = -1;
+        await record(TERM, entriesOf(messages), []);
+      }
+      const { rows } = await database.query<{ price: number; snapshots: number; deliveries: number }>(
+        `select (state #>> '{adverts,0,content,price}')::integer as price,
+           (select count(*)::integer from snapshots) as snapshots,
+           (select count(*)::integer from deliveries where exists (
+             select from snapshots where snapshots.id = snapshot_id)) as deliveries
+         from properties`,
+      );
+      assert.deepEqual(
+        rows.map((row) => row.price),
+        [price, price, price],
+      );
+      // A match when each began, then two events for each change; one snapshot a change.
+      assert.equal(rows[0]?.snapshots, 3 * (at + 1));
+      assert.equal(rows[0]?.deliveries, 3 + 6 * at);
+      assert.equal(medians.held().split(',').length, 3);
+    }
+    assert.ok(failures > 5, `${failures} places were found to fail in`);
+  });
+}
+
+test('a claim or an outcome whose statement fails is tried again, and every attempt is counted once', async (t) => {
+  const receiver = await startWebhookReceiver(t);
+  const stage = await openDeliveryStage(t, { retryDelayMs: 60_000 });
+  const search = await seedSearch(stage.database);
+  const addresses = await seedDeliveries(
+    stage.database,
+    search,
+    Array.from({ length: 40 }, (_, number) => receiver.urlOf(`/${number % 4}`)),
+  );
+  const { query } = stage.database;
+  const pass = query.bind(stage.database) as (...statement: unknown[]) => unknown;
+  const seen = new Map<string, number>();
+  const away = (): Promise<never> => Promise.reject(Object.assign(new Error('away'), { code: '57P01' }));
+  // Every other statement of each kind finds PostgreSQL away.
+  Object.assign(stage.database, {
+    query(statement: { readonly name?: string }, ...rest: unknown[]) {
+      const { name } = statement;
+      if (name === undefined) return pass(statement, ...rest);
+      const count = (seen.get(name) ?? 0) + 1;
+      seen.set(name, count);
+      return count % 2 === 1 ? away() : pass(statement, ...rest);
+    },
+  });
+  await stage.start();
+  await publishSeeded(stage.broker, addresses);
+  await receiver.until((posts) => posts.length >= addresses.length);
+  await stage.untilAllEnded();
+  const { rows } = await stage.database.query<{ state: string; attempt_count: number; logged: number }>(
+    `select state, attempt_count, (select count(*)::integer from attempts where delivery_id = id) as logged
+     from deliveries`,
+  );
+  assert.equal(rows.length, addresses.length);
+  for (const row of rows) assert.deepEqual(row, { state: 'delivered', attempt_count: 1, logged: 1 });
+  assert.equal(receiver.posts.length, addresses.length);
+  for (const name of ['claim-deliveries', 'record-attempts', 'read-documents'])
+    assert.ok((seen.get(name) ?? 0) >= 2, name);
+  assert.deepEqual(stage.repairs, []);
+});
