@@ -28,7 +28,6 @@ import { LEASE_MS, openScene, RETRY_DELAY_MS, type Scene } from './chaos/scene.t
 import { CHAOS_SEEDS } from './chaos/seeds.ts';
 
 /** JetStream hands a lost message out again after 90 s, the sweeper puts a lost one back after 150 s. */
-const DRAIN_MAX_MS = 300_000;
 /** Faults listed in full. */
 const LISTED_MAX = 40;
 
@@ -140,7 +139,7 @@ async function untilQuiet({ instances, broker, database }: Scene, deliveries: nu
     return `not quiet: ${num_pending} messages wait, ${num_ack_pending} are under way, ${outbox} entries in the outbox, ${open} of ${recorded} deliveries open, ${deliveries} expected`;
   };
   try {
-    await until(look, (state) => state === '', DRAIN_MAX_MS);
+    await until(look, (state) => state === '');
     return [];
   } catch (error) {
     return [(error as Error).message];

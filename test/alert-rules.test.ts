@@ -1,24 +1,22 @@
 /** The alert rules that we ship, by the tools that will load them. */
 
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { createMetrics } from '../src/metrics.ts';
+import { promtool } from './support/prometheus.ts';
 
 const FOLDER = fileURLToPath(new URL('../config/prometheus/', import.meta.url));
-const HAS_PROMTOOL = spawnSync('promtool', ['--version']).status === 0;
-const skip = HAS_PROMTOOL ? false : 'promtool is not installed here';
 
 for (const args of [
   ['check', 'config', 'prometheus.yml'],
   ['check', 'rules', 'alerts.yml'],
   ['test', 'rules', 'alerts.test.yml'],
 ]) {
-  test(`promtool ${args.join(' ')}`, { skip }, () => {
-    const { status, stdout, stderr } = spawnSync('promtool', args, { cwd: FOLDER, encoding: 'utf8' });
-    assert.equal(status, 0, `${stdout}${stderr}`);
+  test(`promtool ${args.join(' ')}`, async () => {
+    const { status, output } = await promtool(args, { folder: FOLDER });
+    assert.equal(status, 0, output);
   });
 }
 

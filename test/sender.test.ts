@@ -12,8 +12,8 @@ const PRIVATE_ADDRESS_NAME = async () => [{ address: '127.0.0.1', family: 4 as c
 
 function openSender(t: TestContext, options: Partial<SenderOptions> = {}): Sender {
   const sender = createSender({
-    connectTimeoutMs: 2_000,
-    attemptTimeoutMs: 5_000,
+    connectTimeoutMs: 60_000,
+    attemptTimeoutMs: 60_000,
     allowPrivateNetworks: true,
     userAgent: 'Vigie/0.0.0',
     ...options,
@@ -35,6 +35,17 @@ async function outcomeOf(
   const receiver = await startWebhookReceiver(t);
   receiver.script('/hook', behaviour);
   return openSender(t, options).send(request(receiver.urlOf('/hook')));
+}
+
+/** Again with more time, where a busy machine had too little for what has to come before the deadline. */
+async function patiently(
+  attempt: (deadlineMs: number) => Promise<AttemptOutcome>,
+  isTelling: (outcome: AttemptOutcome) => boolean,
+): Promise<AttemptOutcome> {
+  for (let deadlineMs = 60; ; deadlineMs *= 4) {
+    const outcome = await attempt(deadlineMs);
+    if (isTelling(outcome) || deadlineMs > 60_000) return outcome;
+  }
 }
 
 test('an attempt carries the signed headers and the body byte for byte', async (t) => {
@@ -94,7 +105,10 @@ test('an answer that trickles in does not outlive the deadline', async (t) => {
 });
 
 test('a 200 whose body trickles in is delivered at the deadline', async (t) => {
-  const outcome = await outcomeOf(t, { type: 'trickle', everyMs: 5, part: 'body' }, { attemptTimeoutMs: 60 });
+  const outcome = await patiently(
+    (attemptTimeoutMs) => outcomeOf(t, { type: 'trickle', everyMs: 5, part: 'body' }, { attemptTimeoutMs }),
+    ({ statusCode }) => statusCode !== null,
+  );
   assert.equal(outcome.error, null);
   assert.equal(outcome.statusCode, 200);
 });
@@ -136,9 +150,12 @@ test('a name whose servers never answer costs the connect deadline and no more',
 test('a server that accepts and never speaks TLS times out while connecting', async (t) => {
   const server = createServer();
   await listen(t, server);
-  const sender = openSender(t, { connectTimeoutMs: 40 });
-  const outcome = await sender.send(request(`https://127.0.0.1:${portOf(server)}/`));
-  assert.deepEqual([outcome.error, outcome.reason], ['timeout', 'no TLS handshake within 40 ms']);
+  const outcome = await patiently(
+    (connectTimeoutMs) => openSender(t, { connectTimeoutMs }).send(request(`https://127.0.0.1:${portOf(server)}/`)),
+    ({ reason }) => reason?.startsWith('no connection') === false,
+  );
+  assert.equal(outcome.error, 'timeout');
+  assert.match(String(outcome.reason), /^no TLS handshake within \d+ ms$/);
 });
 
 test('trusted TLS delivers; unknown, expired and misnamed certificates do not', async (t) => {

@@ -30,8 +30,7 @@ export interface InstanceOptions {
 }
 
 const START_AGAIN_MS = 500;
-const UP_MAX_MS = 300_000;
-const RETIREMENT_MAX_MS = 60_000;
+const RETIREMENT_MAX_MS = 600_000;
 
 export function keepInstance(cleanup: Cleanup, options: InstanceOptions): Instance {
   const { name, servers, settings, onTrouble, onCrash } = options;
@@ -79,7 +78,6 @@ export function keepInstance(cleanup: Cleanup, options: InstanceOptions): Instan
       return (await until(
         async () => daemon,
         (up) => up !== null,
-        UP_MAX_MS,
       )) as Daemon;
     },
     async retire() {

@@ -64,15 +64,18 @@ describe('API keys', () => {
 
   it('are limited in rate one by one, by the limits of their client', async () => {
     const key = await api.newClient('slow', { rateLimitPerSecond: 1, rateLimitBurst: 3 });
-    const answers = [];
-    for (let i = 0; i < 5; i++) answers.push(await api.call('GET', '/searches', undefined, { key }));
-    assert.deepEqual(
-      answers.map(({ status }) => status),
-      [200, 200, 200, 429, 429],
+    const sentAt = Date.now();
+    const first = await api.call('GET', '/searches', undefined, { key });
+    assert.equal(first.headers.get('RateLimit-Limit'), '3');
+    assert.equal(first.headers.get('RateLimit-Remaining'), '2');
+    const answers = await Promise.all(
+      Array.from({ length: 50 }, () => api.call('GET', '/searches', undefined, { key })),
     );
-    assert.equal(answers[0]?.headers.get('RateLimit-Limit'), '3');
-    assert.equal(answers[0]?.headers.get('RateLimit-Remaining'), '2');
-    assert.equal(answers[3]?.headers.get('Retry-After'), '1');
+    const answered = answers.filter(({ status }) => status === 200).length;
+    const newTokens = Math.ceil((Date.now() - sentAt) / 1_000);
+    assert.ok(answered >= 2 && answered <= 2 + newTokens, `${answered} of 50`);
+    const refused = answers.filter(({ status }) => status !== 200);
+    for (const { status, headers } of refused) assert.deepEqual([status, headers.get('Retry-After')], [429, '1']);
     assert.equal((await api.call('GET', '/searches')).status, 200);
   });
 });

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Daemon, runVigie, startDaemon } from '../support/daemon.ts';
 import { metricOf, type OperatorScene, startScene } from '../support/operator-scene.ts';
-import { PROMETHEUS_MISSING, startPrometheus } from '../support/prometheus.ts';
+import { startPrometheus } from '../support/prometheus.ts';
 import type { Cleanup } from '../support/servers.ts';
 import { until } from '../support/until.ts';
 
@@ -165,15 +165,8 @@ test('a pause holds on every instance and over their restarts', async (t) => {
   await receiver.until((posts) => posts.length === 2);
 });
 
-/**
- * The alert that tells the operator: the committed rule, judged by a real Prometheus on what it scrapes from the
- * daemon, or where there is none the counter that the rule looks at.
- */
+/** The alert that tells the operator: the committed rule, judged by a real Prometheus on what it scrapes. */
 async function alarmOf(cleanup: Cleanup, daemon: Daemon): Promise<{ rings(): Promise<void> }> {
-  if (PROMETHEUS_MISSING) {
-    const exhausted = () => metricOf(daemon, 'vigie_deliveries_exhausted_total');
-    return { rings: async () => void (await until(exhausted, (count) => count > 0)) };
-  }
   const prometheus = await startPrometheus(cleanup, new URL(daemon.operationsUrl).host);
   await until(
     () => prometheus.query('vigie_deliveries_exhausted_total'),

@@ -18,8 +18,6 @@ import { until } from '../support/until.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
 const PROPERTIES = 40;
-/** What a frozen instance has taken comes back after JetStream's `ack_wait` of 90 s. */
-const RECOVERY_MAX_MS = 240_000;
 const RETRY_DELAY_MS = 1_000;
 /** No attempt may run out of time on a busy machine: it would be made again, and rightly so. */
 const SETTINGS = { VIGIE_RETRY_DELAY_MS: String(RETRY_DELAY_MS), VIGIE_ATTEMPT_TIMEOUT_MS: '20000' };
@@ -59,20 +57,21 @@ async function openScene(t: TestContext) {
     }
   }
 
-  /** Waits until everything published has ended, then compares with one instance's reading. */
+  /**
+   * Waits until everything published has ended, then compares with one instance's reading. What a frozen instance has
+   * taken comes back after JetStream's `ack_wait` of 90 s.
+   */
   async function audit(): Promise<void> {
     const expected = replay(messages, searches, resolvePlace);
     const events = [...expected.events.values()].flat().length;
     await until(
       async () => Number((await database.query('select count(*) from events')).rows[0].count),
       (count) => count >= events,
-      RECOVERY_MAX_MS,
-    ).catch(() => undefined);
+    );
     assert.deepEqual(await auditRecords(database, expected), []);
     await until(
       () => countOpen(database),
       (open) => open === 0,
-      RECOVERY_MAX_MS,
     );
     const { posts } = receiver;
     assert.deepEqual(
@@ -109,16 +108,20 @@ test('two full instances write what one would, match what was saved on either, a
     );
   }
   await publishRounds(12);
+  const readShares = () =>
+    Promise.all(instances.map((instance) => metric(instance, 'vigie_delivery_attempts_total{result="delivered"}')));
+  // Each instance delivers, though a starved one may come late.
+  await until(
+    async () => {
+      await publishRounds(1);
+      return readShares();
+    },
+    (shares) => shares.every((share) => share > 0),
+  );
   await audit();
   const leads = await Promise.all(instances.map((instance) => metric(instance, 'vigie_intake_leads')));
   assert.deepEqual(leads.toSorted(), [0, 1], 'one takes adverts in, the other stands by');
-  const shares = await Promise.all(
-    instances.map((instance) => metric(instance, 'vigie_delivery_attempts_total{result="delivered"}')),
-  );
-  assert.ok(
-    shares.every((share) => share > 0),
-    `each instance delivers: ${shares.join()}`,
-  );
+  const shares = await readShares();
   assert.equal(
     shares.reduce((sum, share) => sum + share),
     receiver.posts.length,

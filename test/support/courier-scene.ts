@@ -18,8 +18,6 @@ export const COURIER_SETTINGS = {
   VIGIE_RETRY_DELAY_MS: String(RETRY_DELAY_MS),
   VIGIE_ATTEMPT_TIMEOUT_MS: '1000',
 };
-/** A message whose handing-back was lost comes again after JetStream's `ack_wait` of 90 s; the sweeper acts after 150 s. */
-const RECOVERY_MAX_MS = 240_000;
 
 /** Servers, rows and a receiver with every kind of endpoint; `load` adds deliveries in the background. */
 export async function openCourierScene(t: TestContext) {
@@ -60,11 +58,11 @@ export async function openCourierScene(t: TestContext) {
     );
   }
 
+  /** A message whose handing-back was lost comes again after JetStream's `ack_wait` of 90 s; the sweeper acts after 150 s. */
   async function audit(): Promise<void> {
     await until(
       () => countOpen(database).catch(() => -1),
       (open) => open === 0,
-      RECOVERY_MAX_MS,
     );
     const keyOf = ({ endpoint }: { endpoint: string }) => endpoint;
     const { posts } = receiver;

@@ -41,7 +41,8 @@ export async function connectCrawler(cleanup: Cleanup, natsUrl: string): Promise
     ...(username === '' ? {} : { user: username, pass: password }),
   });
   cleanup.after(() => connection.close());
-  const jetStream = connection.jetstream();
+  // The stream answers when it has written, and a busy disk takes its time.
+  const jetStream = connection.jetstream({ timeout: 60_000 });
   return {
     async publish(...messages) {
       for (const message of messages) {

@@ -1,16 +1,23 @@
-/** A real Prometheus that scrapes one daemon, where it is installed. */
+/**
+ * Prometheus itself and its promtool: those on the PATH, else those of the distribution's package, unpacked into the
+ * cache as nats-server is.
+ */
 
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
-import type { Cleanup } from './servers.ts';
+import { promisify } from 'node:util';
+import { cacheEntry } from '../../src/embedded/cache-entry.ts';
+import { unpackDebianPackage } from '../../src/embedded/debian-package.ts';
+import { CACHE, type Cleanup } from './servers.ts';
 
-/** What `skip` of a test takes. */
-export const PROMETHEUS_MISSING =
-  spawnSync('prometheus', ['--version']).status === 0 ? false : 'prometheus is not installed here';
+type Program = 'prometheus' | 'promtool';
+
+const PACKAGED = 'usr/bin';
 
 /** As committed, `for` and all. */
 const RULES = fileURLToPath(new URL('../../config/prometheus/alerts.yml', import.meta.url));
@@ -27,6 +34,35 @@ export interface Prometheus {
   alerts(): Promise<readonly Alert[]>;
 }
 
+/** What promtool said of `input` or of the files in `folder`, and whether it was content. */
+export async function promtool(
+  args: readonly string[],
+  { folder, input = '' }: { readonly folder?: string; readonly input?: string },
+): Promise<{ readonly status: number | null; readonly output: string }> {
+  const child = spawn(await programPath('promtool'), args, { cwd: folder, stdio: 'pipe' });
+  child.stdin.end(input);
+  const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')]);
+  return { status: child.exitCode, output: `${stdout}${stderr}` };
+}
+
+async function programPath(program: Program): Promise<string> {
+  if (await runs(program)) return program;
+  const unpacked = await cacheEntry(
+    CACHE,
+    `prometheus-${process.arch}`,
+    (path) => runs(join(path, PACKAGED, program)),
+    (path) => unpackDebianPackage('prometheus', path),
+  );
+  return join(unpacked, PACKAGED, program);
+}
+
+function runs(path: string): Promise<boolean> {
+  return promisify(execFile)(path, ['--version']).then(
+    () => true,
+    () => false,
+  );
+}
+
 /** Scrapes and judges the committed rules every second. `target`: `host:port` of the operations port. */
 export async function startPrometheus(cleanup: Cleanup, target: string): Promise<Prometheus> {
   const folder = await mkdtemp(join(tmpdir(), 'vigie-prometheus-'));
@@ -40,7 +76,7 @@ export async function startPrometheus(cleanup: Cleanup, target: string): Promise
     }),
   );
   const args = [`--config.file=${config}`, `--storage.tsdb.path=${join(folder, 'tsdb')}`];
-  const child = spawn('prometheus', [...args, '--web.listen-address=127.0.0.1:0'], {
+  const child = spawn(await programPath('prometheus'), [...args, '--web.listen-address=127.0.0.1:0'], {
     stdio: ['ignore', 'ignore', 'pipe'],
   });
   cleanup.after(async () => {

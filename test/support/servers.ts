@@ -55,7 +55,7 @@ const TEST_SETTINGS = {
 /** Some fifty clusters: those of tests side by side, and what killed tests left. */
 const MEMORY_FREE_BYTES = 4 * 1024 ** 3;
 const PREFIX = 'vigie-test-';
-const CACHE = cacheDirectory(process.env.VIGIE_CACHE_DIR || null);
+export const CACHE = cacheDirectory(process.env.VIGIE_CACHE_DIR || null);
 
 export async function startTestServers(cleanup: Cleanup): Promise<TestServers> {
   const [postgres, nats] = await Promise.all([startTestPostgres(cleanup), startTestNats(cleanup)]);

@@ -1,11 +1,14 @@
-/** Waiting for what another process does: looked at again and again, and given up after a minute with the last look. */
+/**
+ * Waiting for what another process does: looked at again and again. It is given up only where nothing will ever come:
+ * how long a busy machine takes says nothing of the service.
+ */
 
 import { setTimeout as wait } from 'node:timers/promises';
 
-const GIVE_UP_MS = 60_000;
+const GIVE_UP_MS = 600_000;
 const LOOK_EVERY_MS = 50;
 
-/** Resolves with the first value of `look` that `holds`. */
+/** Resolves with the first value of `look` that `holds`; rejects with the last one when it is given up. */
 export async function until<T>(
   look: () => Promise<T>,
   holds: (value: T) => boolean,

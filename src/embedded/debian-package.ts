@@ -1,0 +1,51 @@
+/**
+ * A package of Debian or Ubuntu, fetched and unpacked without root and without its dependencies. apt verifies its
+ * signature, from whatever mirror the machine uses.
+ */
+
+import { execFile } from 'node:child_process';
+import { mkdir, readdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
+
+/** One step of apt on a slow line: a full update is some 15 MB, a package up to 60 MB. */
+const APT_TIMEOUT_MS = 300_000;
+
+/** Fills the directory `target`. Rejects with what apt or dpkg-deb say. */
+export async function unpackDebianPackage(name: string, target: string): Promise<void> {
+  const work = join(target, 'apt');
+  await download(name, work);
+  const archive = (await readdir(work)).find((file) => file.endsWith('.deb'));
+  if (archive === undefined) throw new Error('apt-get download left no package');
+  await run('dpkg-deb', ['--extract', join(work, archive), target]);
+  await rm(work, { recursive: true });
+}
+
+/** With the machine's package lists first; where it has none, or old ones, with lists of our own. */
+async function download(name: string, work: string): Promise<void> {
+  await mkdir(join(work, 'cache/archives/partial'), { recursive: true });
+  await mkdir(join(work, 'state/lists/partial'), { recursive: true });
+  // No change of user, when root: it could not write here.
+  const options = [`Dir::Cache=${join(work, 'cache')}`, 'APT::Sandbox::User=', 'Acquire::Retries=1'];
+  const ownLists = [...options, `Dir::State=${join(work, 'state')}`, 'Acquire::Languages=none'];
+  const apt = (settings: readonly string[], ...args: readonly string[]) =>
+    run('apt-get', ['-qq', ...settings.flatMap((setting) => ['-o', setting]), ...args], {
+      cwd: work,
+      timeout: APT_TIMEOUT_MS,
+    });
+  const isDone = await apt(options, 'download', name).then(
+    () => true,
+    () => false,
+  );
+  if (isDone) return;
+  // An update fails when one of many sources is out of reach: whether it brought our package, the download tells.
+  const updateError = await apt([...ownLists, 'APT::Update::Error-Mode=any'], 'update').then(
+    () => null,
+    (error: Error) => error,
+  );
+  await apt(ownLists, 'download', name).catch((error: Error) => {
+    throw updateError ?? error;
+  });
+}
