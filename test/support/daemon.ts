@@ -111,6 +111,8 @@ function environmentOf(servers: TestServers, settings: Settings): Settings {
     VIGIE_ADMIN_PORT: '0',
     VIGIE_ADMIN_TOKEN: ADMIN_TOKEN,
     VIGIE_ALLOW_PRIVATE_ENDPOINTS: 'true',
+    // A busy machine drains as well, only later.
+    VIGIE_DRAIN_TIMEOUT_MS: '600000',
     ...settings,
   };
 }
