@@ -11,7 +11,6 @@ import {
   credentials,
   Metadata,
   makeGenericClientConstructor,
-  type ServiceDefinition,
   type ServiceError,
   status,
 } from '@grpc/grpc-js';
@@ -60,7 +59,7 @@ interface HealthClient {
 }
 
 function healthClient({ address }: AdminServer): HealthClient {
-  const Health = makeGenericClientConstructor(service as ServiceDefinition, 'Health');
+  const Health = makeGenericClientConstructor(service, 'Health');
   const client = new Health(address, credentials.createInsecure()) as unknown as HealthClient;
   leaving.push(() => client.close());
   return client;

@@ -35,3 +35,9 @@ test('packages run nothing when they are installed, and no script of ours counts
   const hooks = Object.keys(scripts).filter((name) => /^(?:pre|post)/.test(name));
   assert.deepEqual(hooks, []);
 });
+
+test('the image is built on an exact version of Node', () => {
+  assert.match(read('Dockerfile'), /^ARG NODE_VERSION=\d+\.\d+\.\d+$/m);
+  const bases = [...read('Dockerfile').matchAll(/^FROM (\S+)/gm)].map(([, base]) => base);
+  assert.deepEqual(new Set(bases), new Set(['node:${NODE_VERSION}-bookworm-slim']));
+});

@@ -11,7 +11,6 @@ import {
   ServerListenerBuilder,
   type ServerUnaryCall,
   type ServerWritableStream,
-  type ServiceDefinition,
   type sendUnaryData,
 } from '@grpc/grpc-js';
 import { service } from 'grpc-health-check';
@@ -48,7 +47,7 @@ export function addHealth(server: Server, names: readonly string[], stopping: Ab
   stopping.addEventListener('abort', () => {
     for (const watcher of watchers) watcher.emit('error', statusOf(unavailable('this instance, which is stopping,')));
   });
-  server.addService(service as ServiceDefinition, {
+  server.addService(service, {
     check({ request }: ServerUnaryCall<Question, Answer>, callback: sendUnaryData<Answer>) {
       if (names.includes(request.service)) callback(null, { status: current });
       else callback(statusOf(notFound('Service', 'such service')));

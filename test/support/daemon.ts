@@ -124,6 +124,8 @@ function environmentOf(servers: ServerUrls, settings: Settings): Settings {
     VIGIE_ADMIN_TOKEN: ADMIN_TOKEN,
     VIGIE_ALLOW_PRIVATE_ENDPOINTS: 'true',
     VIGIE_DRAIN_ANNOUNCE_MS: '100',
+    // A busy machine drains as well, only later.
+    VIGIE_DRAIN_TIMEOUT_MS: '600000',
     ...settings,
   };
 }
