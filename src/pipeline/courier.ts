@@ -24,6 +24,7 @@ import { hintOf } from './delivery-messages.ts';
 import { startDeliveryOutcomes } from './delivery-outcomes.ts';
 import type { DocumentCache } from './document-cache.ts';
 import { startEndpointUpkeep } from './endpoint-upkeep.ts';
+import { startOvertaking } from './overtaking.ts';
 import { startParking } from './parking.ts';
 import { republishInterrupted, republishOpen } from './sweeper.ts';
 
@@ -81,7 +82,10 @@ export async function startCourier(dependencies: CourierDependencies): Promise<C
   };
   const upkeep = await startEndpointUpkeep({ database, round, park, pump: attempts.pump, onTrouble });
 
+  const overtaking = startOvertaking({ database, round, attempts, onTrouble });
+
   async function onMessage(message: PulledMessage): Promise<void> {
+    overtaking.note(message);
     const hint = hintOf(message);
     if (hint === null) return message.settle({ type: 'term' });
     const dueInMs = hint.dueAt - Date.now();
@@ -100,7 +104,7 @@ export async function startCourier(dependencies: CourierDependencies): Promise<C
     },
     async drain() {
       attempts.stopStarting();
-      await Promise.all([upkeep.stop(), ...pulls.map((pull) => pull.stop())]);
+      await Promise.all([upkeep.stop(), overtaking.stop(), ...pulls.map((pull) => pull.stop())]);
       for (const lane of round.lanes()) {
         // Handed back, not let go: another instance, or the next start, has them at once.
         for (const { message } of round.empty(lane)) await message.settle({ type: 'nak', delayMs: 0 });

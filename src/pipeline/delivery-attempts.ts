@@ -85,6 +85,11 @@ export class DeliveryAttempts {
     return true;
   }
 
+  /** Waiting here for its turn, or under way. */
+  holds(id: Uuid): boolean {
+    return this.#held.has(id);
+  }
+
   forget(id: Uuid): void {
     this.#held.delete(id);
   }

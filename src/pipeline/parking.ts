@@ -4,6 +4,7 @@
  * their endpoint has room again.
  */
 
+import { setTimeout as rest } from 'node:timers/promises';
 import { type ActorFailure, spawn } from '../actor/actor.ts';
 import { acknowledgeAll } from '../broker/acknowledge.ts';
 import type { PulledMessage } from '../broker/pull.ts';
@@ -25,6 +26,8 @@ export interface Parking {
 }
 
 const PARKED_MAX = 2_048;
+/** Small, and after each one as long a rest: PostgreSQL serves attempts beside them, and nobody waits for what is parked. */
+const BATCH_MAX = 256;
 
 export function startParking(
   database: Database,
@@ -33,13 +36,15 @@ export function startParking(
 ): Parking {
   /** One batch is acknowledged while the next one is written. */
   let acknowledged: Promise<unknown> = Promise.resolve();
+  let isDraining = false;
   const actor = spawn<Parked>({
     name: 'parking',
     mailboxMax: PARKED_MAX,
-    batchMax: PARKED_MAX,
+    batchMax: BATCH_MAX,
     supervision: 'retry',
     onFailure,
     async receive(batch) {
+      const startedAt = performance.now();
       await parkDeliveries(
         database,
         batch.map(({ id }) => id),
@@ -47,11 +52,13 @@ export function startParking(
       onParked(new Set(batch.map(({ endpointKey }) => endpointKey)));
       await acknowledged;
       acknowledged = acknowledgeAll(batch.map(({ message }) => message));
+      if (!isDraining) await rest(performance.now() - startedAt);
     },
   });
   return {
     tell: (parked) => actor.tell(parked),
     async drain() {
+      isDraining = true;
       await actor.drain();
       await acknowledged;
     },

@@ -236,6 +236,19 @@ export async function readOverdue(
   return rows;
 }
 
+/** First attempts that are due, the newest first. Served by index `deliveries_dispatched`, from its end. */
+export async function readNewestQueued(client: Queryable, limit: number): Promise<readonly DeliveryAddress[]> {
+  const { rows } = await client.query<DeliveryAddress>({
+    name: 'read-newest-queued',
+    text: `
+      select id, endpoint_key as "endpointKey" from deliveries
+      where state in ('queued', 'sending', 'retry_wait') and state = 'queued' and due_at <= now()
+      order by due_at desc limit $1`,
+    values: [limit],
+  });
+  return rows;
+}
+
 /**
  * Every delivery that a message should point at, one page in key order; `after`: the last one of the page before.
  * Served by the primary key.
