@@ -81,7 +81,6 @@ export async function startCourier(dependencies: CourierDependencies): Promise<C
     await parking.tell({ id, endpointKey, message });
   };
   const upkeep = await startEndpointUpkeep({ database, round, park, pump: attempts.pump, onTrouble });
-
   const overtaking = startOvertaking({ database, round, attempts, onTrouble });
 
   async function onMessage(message: PulledMessage): Promise<void> {

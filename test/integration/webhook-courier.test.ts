@@ -42,7 +42,7 @@ const ENDPOINTS: Readonly<Record<string, { readonly behaviours: [Behaviour, ...B
 test('whatever endpoints do, every delivery ends, and by the rules', async (t) => {
   const receiver = await startWebhookReceiver(t);
   const untrusted = await startWebhookReceiver(t, { tls: 'valid' });
-  const stage = await openDeliveryStage(t, { retryDelayMs: RETRY_DELAY_MS, attemptTimeoutMs: 400 });
+  const stage = await openDeliveryStage(t, { retryDelayMs: RETRY_DELAY_MS, attemptTimeoutMs: 1_500 });
   const endsOf = new Map<string, string>([
     [untrusted.urlOf('/bad-tls'), 'failed'],
     ['http://127.0.0.1:1/closed', 'failed'],
