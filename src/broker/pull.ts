@@ -28,6 +28,8 @@ export interface PulledMessage {
   readonly bytes: Uint8Array;
   /** When the stream took it, in milliseconds since the epoch. */
   readonly storedAtMs?: number;
+  /** Messages that the consumer has not handed out yet, as it handed out this one. */
+  readonly pendingCount?: number;
   /**
    * Resolves when the server knows, or when it cannot be told: then the message comes back, and the row decides. Does
    * nothing once the consumer has been deleted.
@@ -201,7 +203,7 @@ function lackOf({ headers }: Msg): string | null {
 }
 
 function pulledMessage({ connection }: Broker, message: Msg, options: PullOptions, source: Source): PulledMessage {
-  const { sequence, storedAtMs } = placeOf(message.reply ?? '');
+  const { sequence, storedAtMs, pendingCount } = placeOf(message.reply ?? '');
   return {
     stream: options.stream,
     consumer: options.consumer,
@@ -212,6 +214,7 @@ function pulledMessage({ connection }: Broker, message: Msg, options: PullOption
     },
     bytes: message.data,
     storedAtMs,
+    pendingCount,
     async settle(disposition) {
       if (source.isLost) return;
       try {
@@ -245,10 +248,14 @@ function nakOf(delayMs: number): string {
  * From the reply subject, `$JS.ACK.[domain.account.]stream.consumer.delivered.sequence.consumerSequence.time.pending`
  * (NATS ADR-15): newer servers name domain and account.
  */
-export function placeOf(reply: string): { readonly sequence: number; readonly storedAtMs: number } {
+export function placeOf(reply: string): Readonly<Record<'sequence' | 'storedAtMs' | 'pendingCount', number>> {
   const tokens = reply.split('.');
   const first = tokens.length === 9 ? 2 : 4;
-  return { sequence: Number(tokens[first + 3]), storedAtMs: Number(tokens[first + 5]) / 1e6 };
+  return {
+    sequence: Number(tokens[first + 3]),
+    storedAtMs: Number(tokens[first + 5]) / 1e6,
+    pendingCount: Number(tokens[first + 6]),
+  };
 }
 
 export function headersOf(message: Msg): Record<string, string> {

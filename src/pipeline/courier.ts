@@ -19,6 +19,7 @@ import { startDeliveryOutcomes } from './delivery-outcomes.ts';
 import { startDeliveryPulls } from './delivery-pulls.ts';
 import type { DocumentCache } from './document-cache.ts';
 import { startEndpointUpkeep } from './endpoint-upkeep.ts';
+import { startOvertaking } from './overtaking.ts';
 import { startParking } from './parking.ts';
 import { createStreamRestoration } from './stream-restoration.ts';
 import { republishInterrupted } from './sweeper.ts';
@@ -78,6 +79,7 @@ export async function startCourier(dependencies: CourierDependencies): Promise<C
     await parking.tell({ id, endpointKey, message });
   };
   const upkeep = await startEndpointUpkeep({ database, round, park, pump: attempts.pump, onTrouble });
+  const overtaking = startOvertaking({ database, round, attempts, onTrouble });
 
   /** What waits in memory, taken out of it. */
   function takeWaiting(): PulledMessage[] {
@@ -86,10 +88,14 @@ export async function startCourier(dependencies: CourierDependencies): Promise<C
     return waiting.map(({ message }) => message);
   }
 
+  const take = taking(round, attempts, park);
   const pulls = startDeliveryPulls({
     ...dependencies,
     ensure: restoration.ensure,
-    onMessage: taking(round, attempts, park),
+    onMessage(message) {
+      overtaking.note(message);
+      return take(message);
+    },
     takeBack: () => [...takeWaiting(), ...attempts.takeBack(), ...parking.takeBack()],
   });
   return {
@@ -99,7 +105,7 @@ export async function startCourier(dependencies: CourierDependencies): Promise<C
     holds: (id) => attempts.holds(id),
     async drain() {
       attempts.stopStarting();
-      await Promise.all([upkeep.stop(), restoration.stop(), pulls.stop()]);
+      await Promise.all([upkeep.stop(), overtaking.stop(), restoration.stop(), pulls.stop()]);
       // Handed back, not let go: another instance, or the next start, has them at once.
       for (const message of takeWaiting()) await message.settle({ type: 'nak', delayMs: 0 });
       await attempts.ended();

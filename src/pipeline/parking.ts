@@ -4,6 +4,7 @@
  * their endpoint has room again.
  */
 
+import { setTimeout as rest } from 'node:timers/promises';
 import { spawn } from '../actor/actor.ts';
 import type { Supervisor } from '../actor/supervisor.ts';
 import { acknowledgeAll } from '../broker/acknowledge.ts';
@@ -33,6 +34,8 @@ interface Waiting {
 }
 
 const PARKED_MAX = 2_048;
+/** Small, and after each one as long a rest: PostgreSQL serves attempts beside them, and nobody waits for what is parked. */
+const BATCH_MAX = 256;
 
 export function startParking(
   database: Database,
@@ -42,14 +45,16 @@ export function startParking(
   /** One batch is acknowledged while the next one is written. */
   let acknowledged: Promise<unknown> = Promise.resolve();
   const waiting = new Set<Waiting>();
+  let isDraining = false;
   const actor = spawn<Waiting>({
     name: 'parking',
     mailboxMax: PARKED_MAX,
-    batchMax: PARKED_MAX,
+    batchMax: BATCH_MAX,
     supervisor,
     // Its message is not acknowledged, and comes again.
     setAside: async () => undefined,
     async receive(batch) {
+      const startedAt = performance.now();
       await parkDeliveries(
         database,
         batch.map(({ parked }) => parked.id),
@@ -58,6 +63,7 @@ export function startParking(
       onParked(new Set(batch.map(({ parked }) => parked.endpointKey)));
       await acknowledged;
       acknowledged = acknowledgeAll(batch.map(({ parked }) => parked.message));
+      if (!isDraining) await rest(performance.now() - startedAt);
     },
   });
   return {
@@ -72,6 +78,7 @@ export function startParking(
       return [...waiting].map(({ parked }) => parked.message);
     },
     async drain() {
+      isDraining = true;
       await actor.drain();
       await acknowledged;
     },

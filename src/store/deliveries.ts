@@ -247,10 +247,9 @@ export async function readOverdue(
   return rows;
 }
 
-/** Where a page of overdue deliveries ended. */
+/** Where a page of overdue deliveries ended; `dueAt` is PostgreSQL's text: a `Date` would lose the microseconds. */
 export interface OverduePlace {
   readonly id: Uuid;
-  /** PostgreSQL's text: a `Date` would lose the microseconds. */
   readonly dueAt: string;
 }
 
@@ -271,6 +270,19 @@ export async function readOverduePage(
      order by due_at, id limit $4`,
     [overdueMs, after?.dueAt ?? '-infinity', after?.id ?? '00000000-0000-0000-0000-000000000000', limit],
   );
+  return rows;
+}
+
+/** First attempts that are due, the newest first. Served by index `deliveries_dispatched`, from its end. */
+export async function readNewestQueued(client: Queryable, limit: number): Promise<readonly DeliveryAddress[]> {
+  const { rows } = await client.query<DeliveryAddress>({
+    name: 'read-newest-queued',
+    text: `
+      select id, endpoint_key as "endpointKey" from deliveries
+      where state in ('queued', 'sending', 'retry_wait') and state = 'queued' and due_at <= now()
+      order by due_at desc limit $1`,
+    values: [limit],
+  });
   return rows;
 }
 

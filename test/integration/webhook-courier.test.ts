@@ -146,6 +146,31 @@ test('what an endpoint cannot take is parked without using an attempt, and other
   assert.equal(receiver.posts.length, 550);
 });
 
+test('a flood in the stream holds up nobody: who stands behind it goes ahead of the messages', async (t) => {
+  const receiver = await startWebhookReceiver(t);
+  receiver.script('/flooded', { type: 'hang' });
+  const stage = await openDeliveryStage(t, { retryDelayMs: 60_000, attemptTimeoutMs: 60_000 });
+  const search = await seedSearch(stage.database);
+  const flood = await seedDeliveries(stage.database, search, Array<string>(3_000).fill(receiver.urlOf('/flooded')));
+  await publishSeeded(stage.broker, flood);
+  // Their messages stand so far behind that none of them is here before the test ends.
+  const urls = ['/one', '/other', '/other'].map((path) => receiver.urlOf(path));
+  const behind = await seedDeliveries(stage.database, search, urls);
+  await stage.start();
+  const delivered = async () => {
+    const { rows } = await stage.database.query(
+      `select count(*)::integer as count from deliveries where state = 'delivered' and id = any($1::uuid[])`,
+      [behind.map(({ id }) => id)],
+    );
+    return rows[0].count;
+  };
+  await until(delivered, (count) => count >= 2);
+  // Pulled at last, a message finds its row served.
+  await publishSeeded(stage.broker, behind);
+  await until(delivered, (count) => count === 3);
+  assert.equal(receiver.posts.filter(({ path }) => path !== '/flooded').length, 3);
+});
+
 test('a paused endpoint gets nothing until it is resumed', async (t) => {
   const receiver = await startWebhookReceiver(t);
   const stage = await openDeliveryStage(t, { retryDelayMs: RETRY_DELAY_MS });

@@ -6,7 +6,7 @@
 
 import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { generate } from 'selfsigned';
 import type { Cleanup } from './servers.ts';
 
@@ -42,6 +42,8 @@ export interface ReceivedPost {
   answeredAt: number | null;
   /** Status sent, or null. */
   status: number | null;
+  /** Dropped unanswered on a connection that had served before: the sender may try once more within the attempt. */
+  isAbandoned?: boolean;
 }
 
 export interface WebhookReceiver {
@@ -73,6 +75,7 @@ export async function startWebhookReceiver(cleanup: Cleanup, options: ReceiverOp
   const postsById = new Map<string, ReceivedPost[]>();
   const scripts = new Map<string, { readonly behaviours: readonly Behaviour[]; used: number }>();
   const watchers = new Set<() => void>();
+  const hasServed = new WeakSet<Socket>();
   let connectionCount = 0;
   const noteChange = (): void => {
     for (const watch of watchers) watch();
@@ -89,8 +92,11 @@ export async function startWebhookReceiver(cleanup: Cleanup, options: ReceiverOp
     const post: ReceivedPost = { path, id, headers, body, receivedAt, answeredAt: null, status: null };
     posts.push(post);
     postsById.set(id, [...(postsById.get(id) ?? []), post]);
+    const behaviour = nextBehaviour(scripts.get(path));
+    post.isAbandoned = behaviour.type === 'reset' && hasServed.has(request.socket);
+    hasServed.add(request.socket);
     noteChange();
-    await behave(nextBehaviour(scripts.get(path)), request, response);
+    await behave(behaviour, request, response);
     if (!response.headersSent) return;
     post.status = response.statusCode;
     post.answeredAt = now();
