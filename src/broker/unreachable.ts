@@ -22,7 +22,7 @@ export function brokerUnreachable(url: string, cause: Trouble): BrokerUnreachabl
 }
 
 function explain({ code, message, chainedError }: Trouble): readonly [reason: string, remedy: string] {
-  switch (code) {
+  switch (code ?? '') {
     case ErrorCode.AuthorizationViolation:
     case ErrorCode.AuthenticationExpired:
       return ['it refuses user and password', 'Correct them in NATS_URL.'];
