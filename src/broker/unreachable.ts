@@ -12,6 +12,15 @@ interface Trouble {
   readonly chainedError?: Error;
 }
 
+const START_OR_CORRECT = 'Start it there, or correct NATS_URL.';
+
+const KNOWN: Readonly<Record<string, readonly [reason: string, remedy: string]>> = {
+  [ErrorCode.AuthorizationViolation]: ['it refuses user and password', 'Correct them in NATS_URL.'],
+  // The same code as that of nobody who answers.
+  [ErrorCode.JetStreamNotEnabled]: ['it has no JetStream', 'Switch JetStream on: config/nats-server.conf shows how.'],
+  [ErrorCode.ConnectionRefused]: ['connection refused', START_OR_CORRECT],
+};
+
 /** `url`: of one server or several. User and password are not said. */
 export function brokerUnreachable(url: string, cause: Trouble): BrokerUnreachableError {
   const addresses = url.split(',').map((each) => {
@@ -23,16 +32,5 @@ export function brokerUnreachable(url: string, cause: Trouble): BrokerUnreachabl
 }
 
 function explain({ code, message, chainedError }: Trouble): readonly [reason: string, remedy: string] {
-  switch (code) {
-    case ErrorCode.AuthorizationViolation:
-    case ErrorCode.AuthenticationExpired:
-      return ['it refuses user and password', 'Correct them in NATS_URL.'];
-    case ErrorCode.JetStreamNotEnabled:
-    case ErrorCode.NoResponders:
-      return ['it has no JetStream', 'Switch JetStream on: config/nats-server.conf shows how.'];
-    case ErrorCode.ConnectionRefused:
-      return ['connection refused', 'Start it there, or correct NATS_URL.'];
-    default:
-      return [chainedError?.message ?? message, 'Start it there, or correct NATS_URL.'];
-  }
+  return KNOWN[code ?? ''] ?? [chainedError?.message ?? message, START_OR_CORRECT];
 }

@@ -5,6 +5,7 @@
 
 import { chmod, mkdir, mkdtemp, readdir, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { dangerOf } from './data-directory.ts';
 
 const STAGING = 'unfinished-';
 /** Longer than any entry takes to make. */
@@ -12,7 +13,7 @@ const ABANDONED_MS = 3_600_000;
 
 /**
  * The path of the entry `name`, which `make` fills unless `isUsable` says that it is there. Readable by all users:
- * a root daemon runs some of it as another.
+ * a root daemon runs some of it as another. Throws when another user could change what lies in the cache.
  */
 export async function cacheEntry(
   cacheDir: string,
@@ -20,6 +21,9 @@ export async function cacheEntry(
   isUsable: (path: string) => Promise<boolean>,
   make: (path: string) => Promise<void>,
 ): Promise<string> {
+  // A program that another user put there would run as us.
+  const danger = await stat(cacheDir).then(dangerOf, () => null);
+  if (danger !== null) throw new Error(`${cacheDir} ${danger}`);
   const entry = join(cacheDir, name);
   if (await isUsable(entry)) return entry;
   await createForAll(cacheDir);

@@ -53,14 +53,14 @@ export async function endFormerServer(former: FormerServer): Promise<void> {
 
 async function findProcesses(former: FormerServer): Promise<readonly number[]> {
   const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name)).map(Number);
-  const areFormer = await Promise.all(pids.map((pid) => pid !== process.pid && isFormer(pid, former)));
+  const areFormer = await Promise.all(pids.map((pid) => isFormer(pid, former)));
   return pids.filter((_, at) => areFormer[at]);
 }
 
 /** A zombie has no command line any more, and is not found. */
 async function isFormer(pid: number, { userIds, isCommandLine }: FormerServer): Promise<boolean> {
   const commandLine = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
-  if (!isCommandLine(commandLine.split('\0'))) return false;
+  if (pid === process.pid || !isCommandLine(commandLine.split('\0'))) return false;
   const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');
   const [, userId] = /^Uid:\t(\d+)/m.exec(status) ?? [];
   return userId !== undefined && userIds.includes(Number(userId));

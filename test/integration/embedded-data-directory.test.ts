@@ -8,6 +8,7 @@ import { chmod, chown, mkdtemp, readFile, rm, stat, symlink, writeFile } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { cacheEntry } from '../../src/embedded/cache-entry.ts';
 import { cacheDirectory, openDataDirectory } from '../../src/embedded/data-directory.ts';
 
 const isRoot = process.getuid?.() === 0;
@@ -88,6 +89,16 @@ test('a directory that another user could change is refused', async (t) => {
   if (!isRoot) return;
   await chown(path, 65_534, 65_534);
   await assert.rejects(openDataDirectory(path), /belongs to user 65534, who could change what is in it/);
+});
+
+test('a cache that another user could change is refused, whatever lies in it', async (t) => {
+  const path = await temporaryDirectory(t);
+  await writeFile(join(path, 'planted'), '');
+  await chmod(path, 0o777);
+  const take = () => cacheEntry(path, 'planted', async () => true, assert.fail);
+  await assert.rejects(take(), /can be written to by every user/);
+  await chmod(path, 0o755);
+  assert.equal(await take(), join(path, 'planted'));
 });
 
 test('a lock file that leads elsewhere is refused', async (t) => {

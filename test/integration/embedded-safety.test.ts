@@ -12,6 +12,7 @@ import { cacheDirectory, openDataDirectory } from '../../src/embedded/data-direc
 import { startNatsServer } from '../../src/embedded/nats-server.ts';
 import { startPostgres } from '../../src/embedded/postgres.ts';
 import { migrate } from '../../src/store/database.ts';
+import { queryOnce as query } from '../support/database.ts';
 import { copyTestCluster, emptyDirectory } from '../support/servers.ts';
 
 const run = promisify(execFile);
@@ -211,15 +212,4 @@ async function userOf(pid: number): Promise<number> {
 
 async function nameOf(user: number): Promise<string> {
   return (await run('id', ['--user', '--name', String(user)])).stdout.trim();
-}
-
-async function query(url: string, text: string): Promise<readonly unknown[]> {
-  const client = new pg.Client(url);
-  client.on('error', () => undefined);
-  await client.connect();
-  try {
-    return (await client.query(text)).rows;
-  } finally {
-    await client.end();
-  }
 }

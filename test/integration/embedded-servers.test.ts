@@ -7,12 +7,12 @@ import { access, chmod, chown, readFile, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import pg from 'pg';
 import { connectBroker } from '../../src/broker/connection.ts';
 import { startChildServer, waitUntilReady } from '../../src/embedded/child-server.ts';
 import { cacheDirectory } from '../../src/embedded/data-directory.ts';
 import { startNatsServer } from '../../src/embedded/nats-server.ts';
 import { bufferSettings, startPostgres } from '../../src/embedded/postgres.ts';
+import { queryOnce as query } from '../support/database.ts';
 import { copyTestCluster, emptyDirectory, startTestServers } from '../support/servers.ts';
 import { until } from '../support/until.ts';
 
@@ -260,18 +260,6 @@ async function startDaemon(dataDir: string, setpriv?: readonly string[]) {
   const [text] = await once(daemon.stdout as NodeJS.ReadableStream, 'data');
   const told = JSON.parse(String(text)) as { pids: number[]; urls: { postgres: string; nats: string } };
   return { daemon, ...told };
-}
-
-async function query(url: string, text: string): Promise<readonly unknown[]> {
-  const client = new pg.Client(url);
-  // A test may kill the server under it.
-  client.on('error', () => undefined);
-  await client.connect();
-  try {
-    return (await client.query(text)).rows;
-  } finally {
-    await client.end();
-  }
 }
 
 async function publish(url: string, text: string): Promise<void> {

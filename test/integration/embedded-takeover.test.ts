@@ -4,7 +4,6 @@ import assert from 'node:assert/strict';
 import { chown, lchown, mkdir, open, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import pg from 'pg';
 import { connectBroker } from '../../src/broker/connection.ts';
 import { startChildServer, waitUntilReady } from '../../src/embedded/child-server.ts';
 import { cacheDirectory } from '../../src/embedded/data-directory.ts';
@@ -17,6 +16,7 @@ import { findPostgresBinaries } from '../../src/embedded/postgres-binaries.ts';
 import { POSTGRES_ENVIRONMENT, pathFromChild, runTool } from '../../src/embedded/postgres-tools.ts';
 import { NOBODY } from '../../src/embedded/server-user.ts';
 import { migrate } from '../../src/store/database.ts';
+import { queryOnce as query } from '../support/database.ts';
 import { emptyDirectory } from '../support/servers.ts';
 import { until } from '../support/until.ts';
 
@@ -189,15 +189,4 @@ async function startFormerNats(t: TestContext, dataDir: string) {
     (log) => log.includes('Server is ready'),
   );
   return { ...server, url: `nats://127.0.0.1:${port}` };
-}
-
-async function query(url: string, text: string): Promise<readonly unknown[]> {
-  const client = new pg.Client(url);
-  client.on('error', () => undefined);
-  await client.connect();
-  try {
-    return (await client.query(text)).rows;
-  } finally {
-    await client.end();
-  }
 }

@@ -10,3 +10,16 @@ export function connectDatabase(cleanup: Cleanup, url: string): pg.Pool {
   cleanup.after(() => pool.end());
   return pool;
 }
+
+/** Over a connection of its own. Rejects when the server cannot be reached, refuses the user or the statement. */
+export async function queryOnce(url: string, text: string): Promise<readonly unknown[]> {
+  const client = new pg.Client(url);
+  // A test may kill the server under it.
+  client.on('error', () => undefined);
+  await client.connect();
+  try {
+    return (await client.query(text)).rows;
+  } finally {
+    await client.end();
+  }
+}
