@@ -81,7 +81,8 @@ export function createRecorder(dependencies: RecorderDependencies): RecordBatch 
         return { last: [...last, ...insertDeadLetters([...poison, ...refused])], result };
       });
       const ids = result.deliveries.map(({ id }) => id);
-      const outbox = ids.length === 0 ? null : outboxEntryOf(answers[0], ids);
+      const [answer] = answers;
+      const outbox = ids.length === 0 || answer === undefined ? null : outboxEntryOf(answer, ids);
       return { ...result, outbox };
     } catch (error) {
       medians.undo();

@@ -37,8 +37,8 @@ export async function deleteOutboxEntries(client: Queryable, entries: readonly O
 }
 
 /** `answer`: to `insertOutboxEntry`. */
-export function outboxEntryOf(answer: QueryResult | undefined, deliveryIds: readonly Uuid[]): OutboxEntry {
-  return { id: (answer?.rows[0] as { id: string }).id, deliveryIds };
+export function outboxEntryOf({ rows }: QueryResult, deliveryIds: readonly Uuid[]): OutboxEntry {
+  return { id: (rows[0] as { id: string }).id, deliveryIds };
 }
 
 /** Entries written more than `ageMs` ago, oldest first: their publisher has died. The table holds a few rows at most. */

@@ -25,11 +25,15 @@ test('readiness names each check, and says so when PostgreSQL is away', async (t
   const daemon = await startDaemon(t, servers);
   const read = async (path: string) => {
     const response = await fetch(`${daemon.operationsUrl}${path}`);
-    return { status: response.status, body: (await response.json()) as { checks: Record<string, { status: string }> } };
+    return {
+      status: response.status,
+      body: (await response.json()) as { checks: Record<string, { status: string; reason?: string }> },
+    };
   };
   const { status, body } = await read('/readyz');
   assert.equal(status, 200);
-  assert.deepEqual(Object.keys(body.checks).sort(), ['index', 'nats', 'postgresql', 'progress', 'started']);
+  const checks = ['actors', 'index', 'intake', 'nats', 'postgresql', 'progress', 'started'];
+  assert.deepEqual(Object.keys(body.checks).sort(), checks);
 
   await servers.postgres.kill();
   const away = await until(
@@ -41,6 +45,11 @@ test('readiness names each check, and says so when PostgreSQL is away', async (t
   assert.equal((await read('/healthz')).status, 200, 'alive all the same');
   const { status: scraped } = await fetch(`${daemon.operationsUrl}/metrics`);
   assert.equal(scraped, 200, 'metrics are there when they are needed most');
+  const failing = await until(
+    () => read('/readyz'),
+    (seen) => seen.body.checks.actors?.status === 'failed',
+  );
+  assert.match(failing.body.checks.actors?.reason ?? '', /matcher for 1\d s: /, 'who has been failing for ten seconds');
   await servers.postgres.restart();
   await until(
     () => read('/readyz'),
