@@ -91,11 +91,12 @@ const DUE = `
     select number, cancelled_before from searches
     where number = any(array(select search_number from locked)) and deleted_at is null and notification_enabled
     order by number for key share
+  ), silenced as materialized (
+    select * from telling where cancelled_before is not null
   ), due as (
     select id, case
-      when not exists (
-        select from telling
-        where number = search_number and (cancelled_before is null or created_at >= cancelled_before)) then 'cancelled'
+      when search_number not in (select number from telling) then 'cancelled'
+      when exists (select from silenced where number = search_number and created_at < cancelled_before) then 'cancelled'
       when exists (
         select from endpoints where key in (endpoint_key, left(endpoint_key, 16)) and paused_at is not null) then 'parked'
       else 'sending' end as next_state

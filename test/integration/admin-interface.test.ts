@@ -208,6 +208,8 @@ test('clients and keys', async () => {
     (answered) => answered === 401,
   );
   await fail('CreateApiKey', { parent: `clients/${UNKNOWN}` }, 'not_found', 'ResourceInfo');
+  await succeed('DeleteClient', { name: client.name });
+  await fail('DeleteClient', { name: client.name }, 'not_found', 'ResourceInfo');
 });
 
 test('site categories and points of interest', async () => {
