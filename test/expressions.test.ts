@@ -102,6 +102,20 @@ test('of what clients send every fault is reported at its place, and what is too
   assert.deepEqual(faultsOf('x'.repeat(65_537)), [': must have at most 65536 characters']);
 });
 
+test('of the unknown members of one entry fifty are told, and the others counted', () => {
+  const count = (members: number) => {
+    let told = 0;
+    let all = 0;
+    const unknown = Object.fromEntries(Array.from({ length: members }, (_, i) => [`k${i}`, 0]));
+    readExpressions([{ ...unknown, word: 'x' }], ({ more = 0 }) => {
+      told += 1;
+      all += 1 + more;
+    });
+    return [told, all];
+  };
+  for (const members of [0, 1, 49, 50, 51, 500]) assert.deepEqual(count(members), [Math.min(members, 50), members]);
+});
+
 test('what is stored is read without being judged by the rules of today', () => {
   const long = formatExpressions([Array.from({ length: 150 }, () => entry('é'.repeat(200)))]);
   assert.equal(parseExpressions(long)[0]?.length, 150);

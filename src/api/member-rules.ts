@@ -12,7 +12,8 @@ export interface Reading {
   /** What clients reach this service under. */
   readonly baseUrl: string;
   refuse(message: string, code?: string, path?: Path): void;
-  refuseUnknown(path: Path, what: string, known: readonly string[]): void;
+  /** `more`: so many others at the same place. */
+  refuseUnknown(path: Path, what: string, known: readonly string[], more: number): void;
 }
 
 /** Instead of a value; the reading was told why. */
@@ -29,7 +30,10 @@ export function readingOf(name: string, baseUrl: string, violations: Violations)
   return {
     baseUrl,
     refuse: (message, code = 'custom', path = []) => violations.add([name, ...path], message, code),
-    refuseUnknown: (path, what, known) => violations.addUnknown([name, ...path], what, known),
+    refuseUnknown(path, what, known, more) {
+      violations.addUnknown([name, ...path], what, known);
+      violations.addMore(more);
+    },
   };
 }
 

@@ -11,7 +11,7 @@ import { type EndpointRules, endpointFault } from './endpoint-url.ts';
 import { REFUSED, readingOf } from './member-rules.ts';
 import { isIgnored, SEARCH_MEMBERS, type SearchInput, type SearchMemberName } from './search-schema.ts';
 import { isStorable } from './storable.ts';
-import { Violations } from './violations.ts';
+import { VIOLATIONS_MAX, Violations } from './violations.ts';
 
 export interface InputRules extends EndpointRules {
   readonly reference: Pick<Reference, 'city' | 'cityById' | 'departmentById' | 'isZipcode'>;
@@ -72,8 +72,10 @@ async function readChanges(
   const kept: Record<string, unknown> = {};
   for (const name of Object.keys(body)) {
     if (isIgnored(name)) continue;
-    if (!isMemberName(name)) violations.addUnknown([name], 'member of a search', MEMBER_NAMES);
-    else if (present !== null && isDeepStrictEqual(body[name], present.document[name]))
+    if (!isMemberName(name)) {
+      if (violations.count < VIOLATIONS_MAX) violations.addUnknown([name], 'member of a search', MEMBER_NAMES);
+      else violations.addMore(1);
+    } else if (present !== null && isDeepStrictEqual(body[name], present.document[name]))
       kept[name] = present.members[name];
     else readMember(name, body[name], input, rules, violations);
   }

@@ -110,10 +110,10 @@ const expressions: MemberRule<string | null> = {
   }),
   read(value, { refuse, refuseUnknown }) {
     let isRefused = false;
-    const read = readExpressions(value, ({ path, message, known }) => {
+    const read = readExpressions(value, ({ path, message, known, more = 0 }) => {
       isRefused = true;
       if (known === undefined) refuse(message, 'custom', path);
-      else refuseUnknown(path, message, known);
+      else refuseUnknown(path, message, known, more);
     });
     return isRefused ? REFUSED : formatExpressions(read);
   },

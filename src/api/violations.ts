@@ -27,6 +27,11 @@ export class Violations {
     if (this.#first.length < VIOLATIONS_MAX) this.#first.push({ propertyPath: textOf(path), message, code });
   }
 
+  /** Without a word of their own: there are enough already. */
+  addMore(count: number): void {
+    this.#count += count;
+  }
+
   /** `what` it is no member of; the name is the last step of the path. `known` must not be empty. */
   addUnknown(path: Path, what: string, known: readonly string[]): void {
     if (this.#nearestNames >= NEAREST_NAMES_MAX) return this.add(path, `is no ${what}`, 'unknown_member');

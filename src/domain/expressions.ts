@@ -37,6 +37,8 @@ export interface ExpressionFault {
   /** With `known`: what the last step of the path is no name of. */
   readonly message: string;
   readonly known?: readonly string[];
+  /** How many more there are like it, at the same place. */
+  readonly more?: number;
   /** The entry has a word that says nothing. */
   readonly isBlank?: boolean;
 }
@@ -194,10 +196,8 @@ function itemsOf(value: unknown, path: Steps, report: ReportFault): readonly (re
 /** It has a member of an entry, or one that is a misspelt one: groups hold entries, not values. */
 function isEntryLike(value: unknown): boolean {
   if (!isRecord(value)) return false;
-  for (const name in value) {
-    const member = value[name];
-    if (ENTRY_MEMBERS.includes(name) || typeof member !== 'object' || member === null) return true;
-  }
+  if (ENTRY_MEMBERS.some((name) => Object.hasOwn(value, name))) return true;
+  for (const name in value) if (typeof value[name] !== 'object' || value[name] === null) return true;
   return false;
 }
 
@@ -237,6 +237,9 @@ function faultOfWord(word: string): string | null {
   return foldWords(word).length === 0 ? BLANK : null;
 }
 
+/** Of one object; further ones are counted. */
+const UNKNOWN_REPORTED_MAX = 50;
+
 function reportUnknown(
   members: Readonly<Record<string, unknown>>,
   path: Steps,
@@ -244,7 +247,16 @@ function reportUnknown(
   known: readonly string[],
   report: ReportFault,
 ): void {
-  for (const name of Object.keys(members)) if (!known.includes(name)) report({ path: [...path, name], message, known });
+  const names = Object.keys(members);
+  let left = names.length - known.filter((name) => Object.hasOwn(members, name)).length;
+  for (let i = 0, reported = 0; left > 0; i++) {
+    const name = names[i] as string;
+    if (known.includes(name)) continue;
+    reported += 1;
+    const more = reported === UNKNOWN_REPORTED_MAX ? left - 1 : 0;
+    report({ path: [...path, name], message, known, more });
+    left = more > 0 ? 0 : left - 1;
+  }
 }
 
 function readFlag(value: unknown, fallback: boolean, path: Steps, report: ReportFault): boolean {

@@ -18,6 +18,16 @@ export function weightOf({ geoShapes, expressions }: SearchMembers): SearchWeigh
   return { polygonCorners: cornersOf(geoShapes), excludedWords: expressions?.match(EXCLUDED)?.length ?? 0 };
 }
 
+/** What a change of a search adds; negative where it takes away. */
+export function weightAdded(present: SearchMembers, next: SearchMembers): SearchLimits {
+  const [before, after] = [weightOf(present), weightOf(next)];
+  return {
+    searches: 0,
+    polygonCorners: after.polygonCorners - before.polygonCorners,
+    excludedWords: after.excludedWords - before.excludedWords,
+  };
+}
+
 /** Values in the query string are percent-encoded: brackets stand in names alone. */
 const EXCLUDED = /\[includes\]=false/g;
 

@@ -9,7 +9,7 @@ import type { Uuid } from '../domain/ids.ts';
 import type { Database } from '../store/database.ts';
 import { readDocuments, type Snapshot } from '../store/snapshots.ts';
 
-const CACHED_CHARACTERS_MAX = 16 * 1_024 * 1_024;
+const CACHED_BYTES_MAX = 32 * 1_024 * 1_024;
 
 export interface DocumentCache {
   /** For snapshots that are committed. */
@@ -20,8 +20,9 @@ export interface DocumentCache {
 
 export function createDocumentCache(database: Database): DocumentCache {
   const cache = new LRUCache<Uuid, string>({
-    maxSize: CACHED_CHARACTERS_MAX,
-    sizeCalculation: (text) => text.length + 1,
+    maxSize: CACHED_BYTES_MAX,
+    // One sign such as the euro's makes two bytes of every character.
+    sizeCalculation: (text) => 2 * (text.length + 1),
   });
   const keep: DocumentCache['keep'] = (snapshots) => {
     for (const { id, document } of snapshots) cache.set(id, document);

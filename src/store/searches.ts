@@ -9,7 +9,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import type { SearchNumber, Uuid } from '../domain/ids.ts';
 import { SEARCH_DEFAULTS, type Search, type SearchMembers } from '../domain/search.ts';
-import { type SearchLimits, weightOf } from '../domain/search-limits.ts';
+import { type SearchLimits, weightAdded, weightOf } from '../domain/search-limits.ts';
 import { foldText } from '../domain/text.ts';
 import { type Database, type Queryable, transaction } from './database.ts';
 import { requireRoom, UNLOCKED_MARGIN } from './search-totals.ts';
@@ -128,15 +128,6 @@ export async function updateSearch(
     );
     return searchOfRow(rows[0] as SearchRow);
   });
-}
-
-function weightAdded(present: SearchMembers, next: SearchMembers): SearchLimits {
-  const [before, after] = [weightOf(present), weightOf(next)];
-  return {
-    searches: 0,
-    polygonCorners: after.polygonCorners - before.polygonCorners,
-    excludedWords: after.excludedWords - before.excludedWords,
-  };
 }
 
 /**
