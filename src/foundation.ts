@@ -14,6 +14,7 @@ import { startPresence } from './pipeline/presence.ts';
 import { loadReference } from './reference/communes.ts';
 import { readCommuneCoordinates } from './store/commune-coordinates.ts';
 import { migrate, openDatabase } from './store/database.ts';
+import { renumberRestored } from './store/search-feed.ts';
 import { createTroubles } from './troubles.ts';
 import { VERSION } from './version.ts';
 
@@ -56,6 +57,8 @@ async function openParts(
   };
   const database = openDatabase(connecting);
   closing('database', () => database.end());
+  const renumbered = await renumberRestored(database);
+  if (renumbered > 0) log.info({ searches: renumbered }, 'the database was restored: its searches are numbered anew');
   const pipelineDatabase = openDatabase({ ...connecting, plans: 'pipeline' });
   closing('database of the pipeline', () => pipelineDatabase.end());
   const broker = await connectBroker({

@@ -83,7 +83,7 @@ async function openMatcher(parts: Parts, medians: MarketMedians): Promise<Matche
 
 /** Every term reads the market anew: another instance may have recorded since this one did. */
 function createTermStart(
-  { config, database, pipelineDatabase, broker, documents, reference, observers, onFailure, onTrouble }: Parts,
+  { config, log, database, pipelineDatabase, broker, documents, reference, observers, onFailure, onTrouble }: Parts,
   matcher: Matcher,
   valve: ReturnType<typeof createValve>,
 ): (term: Term) => Promise<Intake> {
@@ -102,6 +102,14 @@ function createTermStart(
       recordBatch,
       recordBatchMax: config.recordBatchMax,
       valve,
+      onStart({ behind, isKnownStream }) {
+        if (!isKnownStream) {
+          log.warn(
+            'the stream of adverts is another than was recorded, or an older copy: taken in as its consumer says',
+          );
+        }
+        if (behind > 0) log.info({ messages: behind }, 'taking in again what this database has not seen');
+      },
       onRecorded(recorded, batch, seconds) {
         documents.keep(recorded.snapshots);
         observers.onRecorded(recorded, batch, seconds);

@@ -5,49 +5,129 @@
  * stream first; settling it is left to its redelivery, and recording it twice changes nothing.
  */
 
-import { NatsError } from 'nats';
+import { AckPolicy, DeliverPolicy, nanos } from 'nats';
 import type { Broker } from './connection.ts';
 import type { PulledMessage } from './pull.ts';
 
 type HandOn = (message: PulledMessage) => Promise<void>;
 
-/**
- * Hands on what the consumer has in flight, oldest first. Resolves with what takes the pulled messages from then on: it
- * hands each on, after those that the stream holds between the last one and it. The only reader must be this one.
- */
-export async function startInOrder(broker: Broker, stream: string, consumer: string, handOn: HandOn): Promise<HandOn> {
-  let next = 0;
+export interface InOrder {
+  /**
+   * Takes the pulled messages: hands each on, after those that the stream holds between the last one and it. Once it has
+   * failed or was broken off it lets them go: they come back.
+   */
+  readonly handOn: HandOn;
+  /** Of what was read from the stream, everything up to here is settled; infinite when nothing is left to settle. */
+  readonly settledUpTo: number;
+  /** True once a message could not be read: the order cannot be kept any more. */
+  readonly hasFailed: boolean;
+  /** Breaks off what is read before the first pulled message. */
+  breakOff(): void;
+}
 
-  async function fetchUpTo(sequence: number): Promise<void> {
-    const { first_seq } = (await broker.manager.streams.info(stream)).state;
-    for (next = Math.max(next, first_seq); next <= sequence; next++) {
-      const stored = await storedMessage(broker, stream, next);
-      if (stored !== null) await handOn({ ...stored, stream, consumer, sequence: next, settle: async () => undefined });
+export interface InOrderOptions {
+  readonly stream: string;
+  readonly consumer: string;
+  /** Where to begin; what the consumer has had acknowledged beyond it is handed on again. */
+  readonly recordedUpTo: number;
+  readonly handOn: HandOn;
+  readonly onTrouble: (what: string, error: Error) => void;
+}
+
+/** Read at once; their bytes wait in memory. */
+const CHUNK = 256;
+const FETCH_EXPIRES_MS = 5_000;
+/** The server forgets the reader of a process that died. */
+const READER_KEPT_MS = 30_000;
+
+/** Begins with what the stream holds after `recordedUpTo` and the consumer has handed out; the only reader must be this one. */
+export async function startInOrder(broker: Broker, options: InOrderOptions): Promise<InOrder> {
+  const { stream, consumer, onTrouble } = options;
+  const unsettled = new Set<number>();
+  let next = options.recordedUpTo + 1;
+  let isOver = false;
+  let hasFailed = false;
+
+  async function readUpTo(last: number): Promise<void> {
+    while (next <= last && !isOver) {
+      const chunk = await readChunk(broker, stream, next, Math.min(CHUNK, last - next + 1));
+      for (const stored of chunk.filter(({ sequence }) => sequence <= last)) {
+        if (isOver) return;
+        unsettled.add(stored.sequence);
+        next = stored.sequence + 1;
+        const settle = async (): Promise<void> => void unsettled.delete(stored.sequence);
+        await options.handOn({ ...stored, stream, consumer, settle });
+      }
+      if (chunk.length === 0 || (chunk.at(-1) as StoredMessage).sequence >= last) next = last + 1;
     }
   }
 
-  const { num_ack_pending, ack_floor, delivered } = await broker.manager.consumers.info(stream, consumer);
-  next = (num_ack_pending === 0 ? delivered.stream_seq : ack_floor.stream_seq) + 1;
-  if (num_ack_pending > 0) await fetchUpTo(delivered.stream_seq);
-  return async (message) => {
-    if (message.sequence > next) await fetchUpTo(message.sequence - 1);
-    next = Math.max(next, message.sequence + 1);
-    await handOn(message);
+  /** Nothing may overtake what could not be read. */
+  async function orFail(work: () => Promise<void>): Promise<void> {
+    try {
+      await work();
+    } catch (error) {
+      onTrouble('reading the stream', error as Error);
+      hasFailed = true;
+      isOver = true;
+    }
+  }
+
+  const { delivered } = await broker.manager.consumers.info(stream, consumer);
+  let isBegun = false;
+  const begun = orFail(() => readUpTo(delivered.stream_seq)).then(() => {
+    isBegun = !isOver;
+  });
+  return {
+    get settledUpTo() {
+      const [oldest] = unsettled;
+      if (oldest !== undefined) return oldest - 1;
+      return isBegun ? Number.POSITIVE_INFINITY : next - 1;
+    },
+    get hasFailed() {
+      return hasFailed;
+    },
+    async handOn(message) {
+      await begun;
+      await orFail(() => readUpTo(message.sequence - 1));
+      if (isOver) return;
+      next = Math.max(next, message.sequence + 1);
+      await options.handOn(message);
+    },
+    breakOff() {
+      isOver ||= !isBegun;
+    },
   };
 }
 
-/** Null when the stream no longer holds it. */
-async function storedMessage(
-  broker: Broker,
+type StoredMessage = Pick<PulledMessage, 'sequence' | 'subject' | 'bytes' | 'headers'>;
+
+/** Up to `count` messages from `first` on, in order; fewer when time runs out, none when the stream holds none. */
+async function readChunk(
+  { manager, jetStream }: Broker,
   stream: string,
-  sequence: number,
-): Promise<Pick<PulledMessage, 'subject' | 'bytes' | 'headers'> | null> {
-  try {
-    const message = await broker.manager.streams.getMessage(stream, { seq: sequence });
-    const headers = Object.fromEntries(message.header.keys().map((key) => [key, message.header.get(key)]));
-    return { subject: message.subject, bytes: message.data, headers };
-  } catch (error) {
-    if (error instanceof NatsError && error.api_error?.code === 404) return null;
-    throw error;
+  first: number,
+  count: number,
+): Promise<readonly StoredMessage[]> {
+  for (;;) {
+    const reader = await manager.consumers.add(stream, {
+      ack_policy: AckPolicy.None,
+      deliver_policy: DeliverPolicy.StartSequence,
+      opt_start_seq: first,
+      mem_storage: true,
+      num_replicas: 1,
+      inactive_threshold: nanos(READER_KEPT_MS),
+    });
+    if (reader.num_pending === 0) return [];
+    const chunk: StoredMessage[] = [];
+    const consumer = await jetStream.consumers.get(stream, reader.name);
+    for await (const message of await consumer.fetch({ max_messages: count, expires: FETCH_EXPIRES_MS })) {
+      const headers = Object.fromEntries(
+        (message.headers?.keys() ?? []).map((key) => [key, message.headers?.get(key) ?? '']),
+      );
+      chunk.push({ sequence: message.seq, subject: message.subject, bytes: message.data, headers });
+    }
+    await manager.consumers.delete(stream, reader.name);
+    if (chunk.length > 0) return chunk;
   }
 }

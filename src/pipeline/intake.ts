@@ -12,6 +12,7 @@ import type { Valve } from '../broker/valve.ts';
 import type { Database } from '../store/database.ts';
 import type { Term } from '../store/intake-leader.ts';
 import type { RecordedBatch } from './dispatcher.ts';
+import { findIntakeStart, type IntakeStart, startPositionMarks } from './intake-position.ts';
 import type { RecordBatch, Recorded } from './recorder.ts';
 import { startRecording } from './recording.ts';
 
@@ -22,6 +23,8 @@ export interface IntakeDependencies {
   readonly recordBatchMax: number;
   /** Closed, it pauses the stage. */
   readonly valve?: Valve;
+  /** Told where the term begins. */
+  readonly onStart: (start: IntakeStart) => void;
   /** `seconds`: what recording took. */
   readonly onRecorded: (recorded: Recorded, batch: RecordedBatch, seconds: number) => void;
   readonly onFailure: (failure: ActorFailure) => void;
@@ -42,22 +45,35 @@ export interface Intake {
 }
 
 export async function startIntake(term: Term, dependencies: IntakeDependencies): Promise<Intake> {
-  const { broker, recordBatchMax, valve, onTrouble } = dependencies;
+  const { broker, database, recordBatchMax, valve, onStart, onTrouble } = dependencies;
   const { disconnections } = broker;
   const recording = startRecording(term, dependencies);
   try {
     await ensureIntake(broker);
-    const onMessage = await startInOrder(broker, ADVERTS_STREAM, INTAKE_CONSUMER, recording.admit);
+    const start = await findIntakeStart(broker, database);
+    onStart(start);
+    const inOrder = await startInOrder(broker, {
+      stream: ADVERTS_STREAM,
+      consumer: INTAKE_CONSUMER,
+      recordedUpTo: start.recordedUpTo,
+      handOn: recording.admit,
+      onTrouble,
+    });
+    const marks = startPositionMarks(term, start, () => inOrder.settledUpTo, dependencies);
     const pull = startPull(broker, {
       stream: ADVERTS_STREAM,
       consumer: INTAKE_CONSUMER,
       batchMax: recordBatchMax,
-      onMessage,
+      onMessage: inOrder.handOn,
       onTrouble,
       ensure: () => ensureIntake(broker),
       ...(valve === undefined ? {} : { valve }),
     });
-    const end = (): Promise<void> => pull.stop().then(recording.drain);
+    const end = async (): Promise<void> => {
+      inOrder.breakOff();
+      await Promise.all([pull.stop(), marks.stop()]);
+      await recording.drain();
+    };
     return {
       get depth() {
         return recording.depth;
@@ -66,7 +82,7 @@ export async function startIntake(term: Term, dependencies: IntakeDependencies):
         return recording.inFlight;
       },
       get isSound() {
-        return !recording.isOver && broker.disconnections === disconnections;
+        return !recording.isOver && !inOrder.hasFailed && broker.disconnections === disconnections;
       },
       drain: end,
       abandon() {
