@@ -22,6 +22,7 @@ import { createStalls, type Stalls } from './stalls.ts';
 import { migrate, openDatabase } from './store/database.ts';
 import type { FailingPart } from './store/instances.ts';
 import { isDatabaseOutage } from './store/outage.ts';
+import { renumberRestored } from './store/search-feed.ts';
 import { checkSessions } from './store/session-check.ts';
 import { createTroubles, type Troubles } from './troubles.ts';
 import { VERSION } from './version.ts';
@@ -66,6 +67,8 @@ async function openParts(
   const troubles = createTroubles(log);
   const { onTrouble } = troubles;
   const { database, pipelineDatabase } = await openDatabases(config, databaseUrl, onTrouble, closing);
+  const renumbered = await renumberRestored(database);
+  if (renumbered > 0) log.info({ searches: renumbered }, 'the database was restored: its searches are numbered anew');
   const broker = await connectBroker({
     url: natsUrl,
     replicas: config.natsReplicas,

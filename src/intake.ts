@@ -109,7 +109,7 @@ interface IntakeControls {
 
 /** Every term reads the market anew: another instance may have recorded since this one did. */
 function createTermStart(
-  { config, database, pipelineDatabase, broker, documents, reference, observers, supervisor, onTrouble }: Parts,
+  { config, log, database, pipelineDatabase, broker, documents, reference, observers, supervisor, onTrouble }: Parts,
   matcher: Matcher,
   { valve, breaker, noteProgress }: IntakeControls,
 ): (term: Term) => Promise<Intake> {
@@ -132,6 +132,14 @@ function createTermStart(
       recordBatchBytesMax: config.recordBounds.batchBytesMax,
       valve,
       breaker,
+      onStart({ behind, isKnownStream }) {
+        if (!isKnownStream) {
+          log.warn(
+            'the stream of adverts is another than was recorded, or an older copy: taken in as its consumer says',
+          );
+        }
+        if (behind > 0) log.info({ messages: behind }, 'taking in again what this database has not seen');
+      },
       onRecorded(recorded, batch, seconds) {
         noteProgress();
         documents.keep(recorded.snapshots);

@@ -16,6 +16,8 @@ type HandOn = (message: PulledMessage) => Promise<void>;
 export interface InOrder {
   /** Takes the pulled messages: hands each on, after those that the stream holds between the last one and it. */
   readonly take: HandOn;
+  /** Of what was read from the stream, everything up to here is settled; infinite when nothing is left to settle. */
+  readonly settledUpTo: number;
   /** Hands nothing on any more: what is in flight is left to the next reader. */
   stop(): void;
 }
@@ -23,6 +25,8 @@ export interface InOrder {
 export interface InOrderOptions {
   readonly stream: string;
   readonly consumer: string;
+  /** Where to begin; what the consumer has had acknowledged beyond it is handed on again. */
+  readonly recordedUpTo: number;
   readonly handOn: HandOn;
   readonly onTrouble: (what: string, error: Error) => void;
 }
@@ -35,21 +39,26 @@ const AGAIN_MS = 250;
 const FORGOTTEN_AFTER_MS = 30_000;
 
 /**
- * Begins to hand on what the consumer has in flight, oldest first; what is pulled meanwhile waits for it. A reading that
- * breaks off goes on where it was. The only reader must be this one. Rejects when NATS is away.
+ * Begins to hand on what the stream holds after `recordedUpTo` and the consumer has handed out, oldest first; what is
+ * pulled meanwhile waits for it. A reading that breaks off goes on where it was. The only reader must be this one. Rejects
+ * when NATS is away.
  */
 export async function startInOrder(broker: Broker, options: InOrderOptions): Promise<InOrder> {
   const { stream, consumer, handOn, onTrouble } = options;
+  const unsettled = new Set<number>();
   let isStopped = false;
-  let next = 0;
+  let isCaughtUp = false;
+  let next = options.recordedUpTo + 1;
 
   async function readUpTo(last: number): Promise<void> {
     while (next <= last && !isStopped) {
       try {
         for await (const message of storedMessages(broker, options, next, last)) {
           if (isStopped) return;
-          await handOn(message);
-          next = message.sequence + 1;
+          const { sequence } = message;
+          unsettled.add(sequence);
+          await handOn({ ...message, settle: async () => void unsettled.delete(sequence) });
+          next = sequence + 1;
         }
         next = Math.max(next, last + 1);
       } catch (error) {
@@ -59,10 +68,16 @@ export async function startInOrder(broker: Broker, options: InOrderOptions): Pro
     }
   }
 
-  const { num_ack_pending, ack_floor, delivered } = await broker.manager.consumers.info(stream, consumer);
-  next = (num_ack_pending === 0 ? delivered.stream_seq : ack_floor.stream_seq) + 1;
-  const caughtUp = num_ack_pending === 0 ? Promise.resolve() : readUpTo(delivered.stream_seq);
+  const { delivered } = await broker.manager.consumers.info(stream, consumer);
+  const caughtUp = readUpTo(delivered.stream_seq).then(() => {
+    isCaughtUp = !isStopped;
+  });
   return {
+    get settledUpTo() {
+      const [oldest] = unsettled;
+      if (oldest !== undefined) return oldest - 1;
+      return isCaughtUp ? Number.POSITIVE_INFINITY : next - 1;
+    },
     async take(message) {
       await caughtUp;
       if (message.sequence > next) await readUpTo(message.sequence - 1);

@@ -13,6 +13,7 @@ import type { Database } from '../store/database.ts';
 import type { Term } from '../store/intake-leader.ts';
 import type { RecordedBatch } from './dispatcher.ts';
 import type { IntakeBreaker } from './intake-breaker.ts';
+import { findIntakeStart, type IntakeStart, startPositionMarks } from './intake-position.ts';
 import type { RecordBatch, Recorded } from './recorder.ts';
 import { startRecording } from './recording.ts';
 
@@ -25,6 +26,8 @@ export interface IntakeDependencies {
   readonly recordBatchBytesMax: number;
   /** Closed, it pauses the stage. */
   readonly valve?: Valve;
+  /** Told where the term begins. */
+  readonly onStart: (start: IntakeStart) => void;
   /** `seconds`: what recording took. */
   readonly onRecorded: (recorded: Recorded, batch: RecordedBatch, seconds: number) => void;
   readonly supervisor: Supervisor;
@@ -46,13 +49,17 @@ export interface Intake {
 }
 
 export async function startIntake(term: Term, dependencies: IntakeDependencies): Promise<Intake> {
-  const { broker, recordBatchMax, recordBatchBytesMax, valve, onTrouble } = dependencies;
+  const { broker, database, recordBatchMax, recordBatchBytesMax, valve, onStart, onTrouble } = dependencies;
   const { disconnections } = broker;
   const recording = startRecording(term, dependencies);
   try {
     await ensureIntake(broker);
     const ofConsumer = { stream: ADVERTS_STREAM, consumer: INTAKE_CONSUMER };
-    const inOrder = await startInOrder(broker, { ...ofConsumer, handOn: recording.admit, onTrouble });
+    const start = await findIntakeStart(broker, database);
+    onStart(start);
+    const { recordedUpTo } = start;
+    const inOrder = await startInOrder(broker, { ...ofConsumer, recordedUpTo, handOn: recording.admit, onTrouble });
+    const marks = startPositionMarks(term, start, () => inOrder.settledUpTo, dependencies);
     const pull = startPull(broker, {
       ...ofConsumer,
       batchMax: recordBatchMax,
@@ -62,9 +69,10 @@ export async function startIntake(term: Term, dependencies: IntakeDependencies):
       ensure: () => ensureIntake(broker),
       ...(valve === undefined ? {} : { valve }),
     });
-    const end = (): Promise<void> => {
+    const end = async (): Promise<void> => {
       inOrder.stop();
-      return pull.stop().then(recording.drain);
+      await Promise.all([pull.stop(), marks.stop()]);
+      await recording.drain();
     };
     return {
       get depth() {

@@ -11,7 +11,7 @@ import type { PropertyFacts } from '../domain/property-facts.ts';
 import { criteriaOf, type SiteCategoryName } from '../domain/search.ts';
 import type { MarketMedians } from '../matching/market-medians.ts';
 import type { SearchIndex, SearchIndexStats } from '../matching/search-index.ts';
-import type { SearchChange, SearchHorizon } from '../store/search-feed.ts';
+import { isSetBack, type SearchChange, type SearchHorizon } from '../store/search-feed.ts';
 
 export interface MatcherDependencies {
   /** Makes an empty index: at the start, and for each rebuild. */
@@ -124,7 +124,9 @@ class FollowedIndex {
 
   /** Reads what changed since the last look. */
   async catchUp(): Promise<void> {
-    this.#horizon = await this.#follow(this.#horizon, this.#index);
+    const horizon = await this.#follow(this.#horizon, this.#index);
+    if (isSetBack(horizon, this.#horizon)) await this.rebuild();
+    else this.#horizon = horizon;
   }
 
   /** Reads every search into another index, which takes over when it has them all. */

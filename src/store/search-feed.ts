@@ -55,6 +55,24 @@ export async function changedSince(
   });
 }
 
+/** Whether `horizon` is of an older database than `former`: it was restored meanwhile, and transactions count anew. */
+export function isSetBack(horizon: SearchHorizon, former: SearchHorizon | null): boolean {
+  return former !== null && BigInt(horizon) < BigInt(former);
+}
+
+/**
+ * A database that was restored from a dump holds the transactions of the old cluster as revisions: each poll would find
+ * all that lie ahead of the new cluster's. They become this transaction. Resolves with their number. Served by
+ * searches_revision.
+ */
+export async function renumberRestored(database: Queryable): Promise<number> {
+  const { rowCount } = await database.query(
+    `update searches set revision = pg_current_xact_id()
+     where revision >= pg_snapshot_xmax(pg_current_snapshot())`,
+  );
+  return rowCount ?? 0;
+}
+
 /** PostgreSQL reads the next page while this process takes in the last one. */
 async function* pagesOfFeed(connection: Queryable): AsyncGenerator<readonly FeedRow[]> {
   const fetch = () => connection.query<FeedRow>(`fetch ${PAGE_ROWS} from feed`);

@@ -61,6 +61,7 @@ test('what is in flight comes first, without the messages that are gone, in a fe
   const inOrder = await startInOrder(broker, {
     stream: ADVERTS_STREAM,
     consumer: INTAKE_CONSUMER,
+    recordedUpTo: 1,
     handOn: async (message) => void read.push(textOf(message)),
     onTrouble: trouble,
   });
@@ -86,6 +87,7 @@ test('a reading that breaks off goes on where it was', async (t) => {
   const inOrder = await startInOrder(broker, {
     stream: ADVERTS_STREAM,
     consumer: INTAKE_CONSUMER,
+    recordedUpTo: 0,
     async handOn(message) {
       if (read.length === 1_000 && broken.length === 0) {
         broken.push('once');
@@ -118,6 +120,7 @@ test('one that is stopped hands nothing on', async (t) => {
   const inOrder = await startInOrder(broker, {
     stream: ADVERTS_STREAM,
     consumer: INTAKE_CONSUMER,
+    recordedUpTo: 0,
     async handOn() {
       handedOn += 1;
       await gate;

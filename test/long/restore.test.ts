@@ -1,0 +1,176 @@
+/**
+ * The drill of the operator after a disaster: PostgreSQL, NATS or both come back older, empty or as they were, and the
+ * service goes on at its first ordinary start. What the database has not seen is taken in again as far as the stream
+ * holds it; nothing is recorded twice; every delivery of the rows that are there comes to its end.
+ */
+
+import assert from 'node:assert/strict';
+import { cp } from 'node:fs/promises';
+import { describe, type TestContext, test } from 'node:test';
+import { loadReference } from '../../src/reference/communes.ts';
+import { countOpen } from '../support/courier.ts';
+import { createApiKey, type Daemon, startDaemon } from '../support/daemon.ts';
+import { connectDatabase } from '../support/database.ts';
+import { copyDatabase, restoreDatabase } from '../support/database-copy.ts';
+import { auditDeliveries } from '../support/delivery-auditor.ts';
+import { connectCrawler, numberedUuid, upsert } from '../support/intake.ts';
+import { auditRecords, deliveryKeyOf, type OracleSearch, replay } from '../support/replay-oracle.ts';
+import { restClient } from '../support/rest-client.ts';
+import { startTestNats, startTestPostgres, type TestServers, temporaryDirectory } from '../support/servers.ts';
+import { until } from '../support/until.ts';
+import { startWebhookReceiver } from '../support/webhook-receiver.ts';
+
+const PROPERTIES = 40;
+const RETRY_DELAY_MS = 1_000;
+const SETTINGS = { VIGIE_RETRY_DELAY_MS: String(RETRY_DELAY_MS), VIGIE_ATTEMPT_TIMEOUT_MS: '20000' };
+/** The sweeper puts back what lost its message after 150 s; a busy machine needs some more. */
+const RECOVERY_MAX_MS = 600_000;
+
+/** What each server is after the disaster: as it was, as the copy has it, or new. */
+type Fate = 'intact' | 'older' | 'empty';
+
+async function openScene(t: TestContext) {
+  const closers: (() => Promise<unknown>)[] = [];
+  t.after(async () => {
+    for (const close of closers.reverse()) await close();
+  });
+  const cleanup = { after: (work: () => Promise<unknown>) => void closers.push(work) };
+  const natsStore = await temporaryDirectory('drill');
+  const servers = { postgres: await startTestPostgres(cleanup), nats: await startTestNats(cleanup, natsStore) };
+  const receiver = await startWebhookReceiver(cleanup);
+  const { resolvePlace } = await loadReference();
+  const messages: ReturnType<typeof upsert>[] = [];
+  let rounds = 0;
+
+  /** Every property changes its price in each round. */
+  async function publishRounds({ nats }: TestServers, count: number): Promise<void> {
+    const crawler = await connectCrawler(cleanup, nats.url);
+    for (const last = rounds + count; rounds < last; rounds++) {
+      const crawledAt = new Date(Date.UTC(2026, 2, 10, 8, 0, rounds)).toISOString();
+      const batch = Array.from({ length: PROPERTIES }, (_, number) => {
+        const property = numberedUuid('property', number);
+        return upsert({ property, advert: numberedUuid('advert', number), crawledAt, price: 100_000 + rounds });
+      });
+      await crawler.publish(...batch);
+      messages.push(...batch);
+    }
+  }
+
+  async function save(daemon: Daemon, key: string): Promise<OracleSearch> {
+    const members = {
+      endpointRecipient: receiver.urlOf('/matches'),
+      eventEndpoint: receiver.urlOf('/events'),
+      subscribedEvents: ['ad.update.price' as const],
+      notificationEnabled: true,
+      withCoherentPrice: null,
+    };
+    const { id } = await restClient(daemon, key).createSearch({ title: 'drill', ...members });
+    await until(
+      async () => await (await fetch(`${daemon.operationsUrl}/metrics`)).text(),
+      (metrics) => metrics.includes('\nvigie_searches 1\n'),
+    );
+    return { id, members };
+  }
+
+  async function untilRecorded({ postgres }: TestServers, taken: readonly unknown[]): Promise<void> {
+    const events = [...replay(taken, [], resolvePlace).events.values()].flat().length;
+    const database = connectDatabase(cleanup, postgres.url);
+    await until(
+      async () => Number((await database.query('select count(*) from events')).rows[0].count),
+      (count) => count >= events,
+      RECOVERY_MAX_MS,
+    );
+  }
+
+  async function restoredNats(copy: string, fate: Fate) {
+    if (fate === 'intact') return servers.nats;
+    return startTestNats(cleanup, fate === 'older' ? copy : null);
+  }
+
+  return {
+    ...{ cleanup, servers, natsStore, receiver, resolvePlace, messages },
+    ...{ publishRounds, save, untilRecorded, restoredNats },
+    start: (on: TestServers) => startDaemon(cleanup, on, SETTINGS),
+  };
+}
+
+type Scene = Awaited<ReturnType<typeof openScene>>;
+
+/** The rows of `on` are what one instance writes that takes `messages` in; `isForgotten` says which posts they cannot know. */
+async function audit(
+  { cleanup, receiver, resolvePlace, untilRecorded }: Scene,
+  on: TestServers,
+  search: OracleSearch,
+  messages: readonly unknown[],
+  isForgotten: (receivedAt: number) => boolean,
+): Promise<void> {
+  const database = connectDatabase(cleanup, on.postgres.url);
+  const expected = replay(messages, [search], resolvePlace);
+  await untilRecorded(on, messages).catch(() => undefined);
+  assert.deepEqual(await auditRecords(database, expected), []);
+  await until(
+    () => countOpen(database),
+    (open) => open === 0,
+    RECOVERY_MAX_MS,
+  );
+  const known = new Set((await database.query<{ id: string }>('select id from deliveries')).rows.map(({ id }) => id));
+  const audited = {
+    database,
+    // Some of what it forgot was told under ids that it does not know.
+    posts: receiver.posts.filter(({ id, receivedAt }) => known.has(id) && !isForgotten(receivedAt)),
+    retryDelayMs: RETRY_DELAY_MS,
+    expected: expected.deliveries,
+    keyOf: deliveryKeyOf,
+  };
+  assert.deepEqual(await auditDeliveries(audited), []);
+}
+
+describe('a service that was restored goes on like the original', { concurrency: true }, () => {
+  const fates: readonly (readonly [Fate, Fate])[] = [
+    ['older', 'intact'],
+    ['intact', 'older'],
+    ['intact', 'empty'],
+    ['older', 'older'],
+    ['older', 'empty'],
+  ];
+  for (const [postgresFate, natsFate] of fates) {
+    test(`PostgreSQL ${postgresFate}, NATS ${natsFate}`, async (t) => {
+      const scene = await openScene(t);
+      const { servers, natsStore, cleanup, messages, publishRounds } = scene;
+      const isLossy = natsFate === 'empty' || (natsFate === 'older' && postgresFate === 'older');
+      const first = await scene.start(servers);
+      const search = await scene.save(first, await createApiKey(servers));
+      await publishRounds(servers, 4);
+      const natsCopy = await temporaryDirectory('drill-copy');
+      if (natsFate === 'older') {
+        await servers.nats.stop();
+        await cp(natsStore, natsCopy, { recursive: true });
+        await servers.nats.restart();
+      }
+      const natsHolds = messages.length;
+      // Under load, unless what is lost has to be known to the message.
+      if (isLossy) await scene.untilRecorded(servers, messages);
+      else await publishRounds(servers, 2);
+      const copy = await copyDatabase(servers.postgres.url);
+      const copied = messages.length;
+      await publishRounds(servers, 4);
+      await scene.untilRecorded(servers, messages);
+      assert.equal(await first.end('SIGKILL'), null);
+
+      const disasterAt = Date.now();
+      const postgres = postgresFate === 'intact' ? servers.postgres : await startTestPostgres(cleanup);
+      if (postgresFate === 'older') await restoreDatabase(postgres.url, copy);
+      const restored = { postgres, nats: await scene.restoredNats(natsCopy, natsFate) };
+      const lostFrom = natsFate === 'older' && postgresFate === 'older' ? Math.max(natsHolds, copied) : copied;
+      const survived = isLossy && postgresFate === 'older' ? messages.slice(0, lostFrom) : [...messages];
+      const second = await scene.start(restored);
+      const before = messages.length;
+      await publishRounds(restored, 3);
+      survived.push(...messages.slice(before));
+
+      const isForgotten = (at: number): boolean => postgresFate === 'older' && at > copy.takenAt && at < disasterAt;
+      await audit(scene, restored, search, survived, isForgotten);
+      assert.equal(await second.end('SIGTERM'), 0);
+    });
+  }
+});

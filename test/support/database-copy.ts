@@ -1,0 +1,84 @@
+/**
+ * A logical copy of a database, as `pg_dump` and `pg_restore` make one: all tables of one snapshot, restored into another
+ * cluster, whose transactions count anew. In SQL, because the client programs of the embedded PostgreSQL's version are in
+ * no package of the distribution.
+ */
+
+import pg from 'pg';
+import { migrate } from '../../src/store/database.ts';
+
+export interface DatabaseCopy {
+  /** When its snapshot was taken, in milliseconds since the epoch: not later. */
+  readonly takenAt: number;
+  /** Rows as JSON, by table. */
+  readonly tables: ReadonlyMap<string, string>;
+}
+
+/** While others write. */
+export async function copyDatabase(url: string): Promise<DatabaseCopy> {
+  return withClient(url, async (client) => {
+    await client.query('begin isolation level repeatable read, read only');
+    const { rows } = await client.query<{ at: string }>('select extract(epoch from now()) * 1000 as at');
+    const tables = new Map<string, string>();
+    for (const { name, columns } of await readTables(client)) {
+      const { rows: copied } = await client.query<{ json: string }>(
+        `select coalesce(json_agg(row_to_json(copied)), '[]')::text as json from (select ${columns} from ${name}) copied`,
+      );
+      tables.set(name, (copied[0] as { json: string }).json);
+    }
+    await client.query('commit');
+    return { takenAt: Number((rows[0] as { at: string }).at), tables };
+  });
+}
+
+/** Into a database that is empty. */
+export async function restoreDatabase(url: string, { tables }: DatabaseCopy): Promise<void> {
+  await migrate(url);
+  await withClient(url, async (client) => {
+    await client.query('begin');
+    // Foreign keys are checked by triggers.
+    await client.query('set local session_replication_role = replica');
+    for (const { name, columns, identity } of await readTables(client)) {
+      await client.query(`delete from ${name}`);
+      await client.query(
+        `insert into ${name} (${columns}) overriding system value
+         select ${columns} from json_populate_recordset(null::${name}, $1::json)`,
+        [tables.get(name)],
+      );
+      if (identity === null) continue;
+      await client.query(
+        `select setval(pg_get_serial_sequence($1, $2), coalesce(max(${identity}), 0) + 1, false) from ${name}`,
+        [name, identity],
+      );
+    }
+    await client.query('commit');
+  });
+}
+
+interface Table {
+  readonly name: string;
+  /** Generated ones apart. */
+  readonly columns: string;
+  readonly identity: string | null;
+}
+
+async function readTables(client: pg.Client): Promise<readonly Table[]> {
+  const { rows } = await client.query<Table>(`
+    select table_name as name,
+      string_agg(column_name, ', ' order by ordinal_position) filter (where is_generated = 'NEVER') as columns,
+      max(column_name) filter (where is_identity = 'YES') as identity
+    from information_schema.columns join information_schema.tables using (table_schema, table_name)
+    where table_schema = 'public' and table_type = 'BASE TABLE' and table_name <> 'schema_migrations'
+    group by table_name order by table_name`);
+  return rows;
+}
+
+async function withClient<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = new pg.Client(url);
+  await client.connect();
+  try {
+    return await work(client);
+  } finally {
+    await client.end();
+  }
+}
