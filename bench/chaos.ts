@@ -1,9 +1,10 @@
 /**
  * Chaos: two daemons take in, match and deliver while they, nats-server and PostgreSQL are killed and frozen, every
- * connection is cut, held up and refused, mailboxes overflow and the disk of nats-server is full. Then everything heals,
- * and an auditor decides: nothing published is lost or out of order, nothing is sent again after its status 200 was there
- * to be read, no delivery has more than six attempts or one too early, every retry carries the same signed bytes, and no
- * daemon ends by itself. Exits with 1 and a list when it finds a fault.
+ * connection is cut, held up and refused, mailboxes overflow, the disk of nats-server is full, adverts cannot be stored,
+ * properties overflow and a client asks for the worst it can. Then everything heals, and an auditor decides: nothing
+ * published is lost or out of order, what was refused is in the dead letters, nothing is sent again after its status 200
+ * was there to be read, no delivery has more than six attempts or one too early, every retry carries the same signed
+ * bytes, and no daemon ends by itself. Exits with 1 and a list when it finds a fault.
  *
  *   npm run chaos -- [--seed 1,2,3] [--minutes 10 | --seconds 90] [--rate 15] [--faults PATTERN]
  *
@@ -18,12 +19,14 @@ import { createSampleCrawler } from '../src/cli/sample-adverts.ts';
 import { createRandom } from '../src/cli/seeded-random.ts';
 import type { ResolvePlace } from '../src/domain/city.ts';
 import { loadReference } from '../src/reference/communes.ts';
+import { createApiKey } from '../test/support/daemon.ts';
 import { auditDeliveries } from '../test/support/delivery-auditor.ts';
 import { auditRecords, deliveryKeyOf, replay } from '../test/support/replay-oracle.ts';
 import { until } from '../test/support/until.ts';
 import { startChaosCrawler } from './chaos/crawler.ts';
 import { canMount, INSIDE, runInNamespace } from './chaos/disk.ts';
 import { faultsOf, wreakHavoc } from './chaos/faults.ts';
+import { auditRefused, createMischief, type Mischief, refuseUnstorable } from './chaos/mischief.ts';
 import { LEASE_MS, openScene, RETRY_DELAY_MS, type Scene } from './chaos/scene.ts';
 import { CHAOS_SEEDS } from './chaos/seeds.ts';
 
@@ -79,12 +82,17 @@ async function runSeed(seed: number): Promise<number> {
       crawler: createSampleCrawler({ seed, reference, startAt: new Date(), changeShare: 0.75, heldMax: 300 }),
       messagesPerSecond: Number(values.rate),
     });
+    await refuseUnstorable(scene.database);
+    const apiKey = await createApiKey(scene.servers, 'hostile');
+    const mischief = createMischief({ crawler, instances: scene.instances, apiKey, random });
     const chaosFrom = elapsed();
-    const faults = faultsOf(scene, crawler, random, seconds / 4).filter(({ name }) => name.match(values.faults));
+    const faults = faultsOf(scene, crawler, mischief, random, seconds / 4).filter(({ name }) =>
+      name.match(values.faults),
+    );
     const struck = await wreakHavoc(faults, random, () => elapsed() > chaosFrom + seconds, say);
     say('everything heals');
     await crawler.end();
-    const { summary, found } = await audit(scene, crawler.messages, reference.resolvePlace);
+    const { summary, found } = await audit(scene, crawler.messages, mischief, reference.resolvePlace);
     found.unshift(...crashes);
     const verdict = found.length === 0 ? 'clean' : `${found.length} FOUND`;
     console.log(
@@ -98,13 +106,20 @@ async function runSeed(seed: number): Promise<number> {
   }
 }
 
-async function audit(scene: Scene, messages: readonly unknown[], resolvePlace: ResolvePlace) {
+async function audit(
+  scene: Scene,
+  messages: readonly unknown[],
+  { refused, brokenAnswers }: Mischief,
+  resolvePlace: ResolvePlace,
+) {
   const { database, receiver, searches, seenDelivered } = scene;
   const expected = replay(messages, searches, resolvePlace);
   const found = [
     ...(await untilQuiet(scene, expected.deliveries.length)),
     ...(await retireAll(scene)),
     ...(await auditRecords(database, expected)),
+    ...(await auditRefused(database, refused)),
+    ...brokenAnswers,
     ...(await auditDeliveries({
       database,
       posts: receiver.posts,
@@ -117,7 +132,7 @@ async function audit(scene: Scene, messages: readonly unknown[], resolvePlace: R
   const events = [...expected.events.values()].flat().length;
   const summary =
     `${expected.properties.size} properties, ${events} events, ` +
-    `${expected.deliveries.length} deliveries, ${receiver.posts.length} posts`;
+    `${expected.deliveries.length} deliveries, ${receiver.posts.length} posts, ${refused.length} refused`;
   return { summary, found };
 }
 

@@ -16,6 +16,10 @@ export interface ChaosCrawler {
   readonly retries: number;
   /** Publishes `count` messages more as soon as it can. */
   burst(count: number): void;
+  /** Publishes a message that counts as one of `messages`. */
+  publishKept(message: IntakeMessageJson): void;
+  /** Publishes a message that does not: the service is to refuse it. */
+  publish(message: IntakeMessageJson): void;
   /** Makes no new messages; resolves when the stream has taken all. */
   end(): Promise<void>;
 }
@@ -38,9 +42,12 @@ export function startChaosCrawler({ broker, crawler, messagesPerSecond }: ChaosC
   let retries = 0;
   let owed = 0;
 
-  function publishNext(): void {
-    const message = crawler.next();
+  function publishKept(message: IntakeMessageJson): void {
     messages.push(message);
+    enqueue(message);
+  }
+
+  function enqueue(message: IntakeMessageJson): void {
     waiting += 1;
     const { uuid } = message.property;
     const published = (lastOf.get(uuid) ?? Promise.resolve()).then(() => publishUntilTaken(message));
@@ -67,7 +74,7 @@ export function startChaosCrawler({ broker, crawler, messagesPerSecond }: ChaosC
 
   const timer = setInterval(() => {
     owed += (messagesPerSecond * TICK_MS) / 1_000;
-    for (; owed >= 1; owed--) if (waiting < WAITING_MAX) publishNext();
+    for (; owed >= 1; owed--) if (waiting < WAITING_MAX) publishKept(crawler.next());
   }, TICK_MS);
   return {
     messages,
@@ -75,8 +82,10 @@ export function startChaosCrawler({ broker, crawler, messagesPerSecond }: ChaosC
       return retries;
     },
     burst(count) {
-      for (let made = 0; made < count; made++) publishNext();
+      for (let made = 0; made < count; made++) publishKept(crawler.next());
     },
+    publishKept,
+    publish: enqueue,
     async end() {
       clearInterval(timer);
       await Promise.all(lastOf.values());

@@ -7,6 +7,7 @@ import type { TcpProxy } from '../../test/support/tcp-proxy.ts';
 import type { ChaosCrawler } from './crawler.ts';
 import type { SmallDisk } from './disk.ts';
 import type { Instance } from './instances.ts';
+import type { Mischief } from './mischief.ts';
 import { type Scene, signalFamily } from './scene.ts';
 
 export interface Fault {
@@ -45,7 +46,13 @@ export async function wreakHavoc(
 }
 
 /** `secondsMax`: how long the longest fault may last. */
-export function faultsOf(scene: Scene, crawler: ChaosCrawler, random: Random, secondsMax: number): readonly Fault[] {
+export function faultsOf(
+  scene: Scene,
+  crawler: ChaosCrawler,
+  mischief: Mischief,
+  random: Random,
+  secondsMax: number,
+): readonly Fault[] {
   const lasting = (longestSeconds: number) => wait(random.integer(200, 1_000 * Math.min(longestSeconds, secondsMax)));
   const { postgres, nats } = scene.servers;
   return [
@@ -60,6 +67,7 @@ export function faultsOf(scene: Scene, crawler: ChaosCrawler, random: Random, se
       victim: 'crawler',
       strike: async () => crawler.burst(500),
     },
+    ...mischiefFaults(mischief, lasting),
   ];
 }
 
@@ -94,6 +102,35 @@ function instanceFaults(instance: Instance, lasting: Lasting): Fault[] {
         instance.freeze();
         await lasting(25);
         instance.thaw();
+      },
+    },
+  ];
+}
+
+function mischiefFaults(mischief: Mischief, lasting: Lasting): Fault[] {
+  return [
+    {
+      name: 'an advert that cannot be stored',
+      weight: 3,
+      victim: 'a property',
+      strike: async () => mischief.publishUnstorable(),
+    },
+    {
+      name: 'a crowd of adverts in one property',
+      weight: 2,
+      victim: 'a property',
+      strike: async () => mischief.publishCrowd(),
+    },
+    {
+      name: 'a hostile client',
+      weight: 3,
+      victim: 'REST interface',
+      async strike() {
+        let isOver = false;
+        const over = lasting(10).then(() => {
+          isOver = true;
+        });
+        await Promise.all([over, mischief.ask(() => isOver)]);
       },
     },
   ];

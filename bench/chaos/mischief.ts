@@ -1,0 +1,175 @@
+/**
+ * What comes in during a chaos run and must cost at most itself: adverts that PostgreSQL refuses to store, a crawler that
+ * puts everything under one property, and a client with a valid key that asks for the worst it can think of.
+ */
+
+import { setTimeout as wait } from 'node:timers/promises';
+import type pg from 'pg';
+import type { IntakeMessageJson } from '../../src/cli/sample-adverts.ts';
+import type { Random } from '../../src/cli/seeded-random.ts';
+import type { ChaosCrawler } from './crawler.ts';
+import type { Instance } from './instances.ts';
+
+/** As the daemons of a chaos run are set: low, so that a burst reaches it soon. */
+export const PROPERTY_ADVERTS_MAX = 40;
+/** Adverts of a crowded property beyond the bound, each of which is refused. */
+const CROWD_BEYOND = 10;
+/** No property of the sample crawler's begins so. */
+const UNSTORABLE = '00bad000';
+const CROWDED = '00c2a0d0';
+
+/** Refused messages and where they must be found: in the dead letters, with these bytes and this reason. */
+export interface Refused {
+  readonly message: IntakeMessageJson;
+  readonly reason: RegExp;
+}
+
+export interface Mischief {
+  /** What the crawler published and no property may show. */
+  readonly refused: readonly Refused[];
+  /** Answers to the hostile client that say that the service itself broke. */
+  readonly brokenAnswers: readonly string[];
+  /** An advert whose property PostgreSQL refuses to store. */
+  publishUnstorable(): void;
+  /** One property with more adverts than a property may have, one after the other. */
+  publishCrowd(): void;
+  /** Two requests at a time to each daemon, until `isOver`. */
+  ask(isOver: () => boolean): Promise<void>;
+}
+
+export interface MischiefOptions {
+  readonly crawler: ChaosCrawler;
+  readonly instances: readonly Instance[];
+  /** The hostile client's key. */
+  readonly apiKey: string;
+  readonly random: Random;
+}
+
+export function createMischief({ crawler, instances, apiKey, random }: MischiefOptions): Mischief {
+  const refused: Refused[] = [];
+  const brokenAnswers: string[] = [];
+  const bodies = hostileBodies();
+  let made = 0;
+
+  function refuse(message: IntakeMessageJson, reason: RegExp): void {
+    refused.push({ message, reason });
+    crawler.publish(message);
+  }
+
+  async function pester(instance: Instance, isOver: () => boolean): Promise<void> {
+    while (!isOver()) {
+      const { daemon } = instance;
+      const [method, path, body] = random.pick(bodies);
+      if (daemon === null) await wait(200);
+      else await request(`${daemon.apiUrl}${path}`, method, body);
+    }
+  }
+
+  async function request(url: string, method: string, body: string | null): Promise<void> {
+    try {
+      const headers = { 'X-API-KEY': apiKey, 'Content-Type': 'application/json' };
+      const response = await fetch(url, { method, headers, body, signal: AbortSignal.timeout(10_000) });
+      await response.arrayBuffer();
+      // 503 is an honest answer while PostgreSQL is away.
+      if (response.status >= 500 && response.status !== 503) brokenAnswers.push(`${method} ${url}: ${response.status}`);
+    } catch {
+      // The daemon is killed, frozen or cut off at that moment.
+      await wait(100);
+    }
+  }
+
+  return {
+    refused,
+    brokenAnswers,
+    publishUnstorable() {
+      made += 1;
+      refuse(advertOf(`${UNSTORABLE}-0000-4000-8000-${serial(made)}`, made), /^could not be recorded: /);
+    },
+    publishCrowd() {
+      made += 1;
+      const property = `${CROWDED}-0000-4000-8000-${serial(made)}`;
+      for (let number = 0; number < PROPERTY_ADVERTS_MAX + CROWD_BEYOND; number++) {
+        const message = advertOf(property, number);
+        if (number < PROPERTY_ADVERTS_MAX) crawler.publishKept(message);
+        else refuse(message, new RegExp(`\\b${PROPERTY_ADVERTS_MAX}\\b`));
+      }
+    },
+    async ask(isOver) {
+      await Promise.all([...instances, ...instances].map((instance) => pester(instance, isOver)));
+    },
+  };
+}
+
+/** A rule in the rows that no message's sender can know: to the recorder it is a failure like a bug of its own. */
+export async function refuseUnstorable(database: Pick<pg.Pool, 'query'>): Promise<void> {
+  await database.query(`
+    create function refuse_unstorable() returns trigger language plpgsql as $$
+      begin
+        raise exception 'this property cannot be stored' using errcode = 'data_exception';
+      end $$`);
+  await database.query(`
+    create trigger refuse_unstorable before insert or update on properties
+      for each row when (new.uuid::text like '${UNSTORABLE}%') execute function refuse_unstorable()`);
+}
+
+/** Where the dead letters differ from what was refused, in words; empty when they hold each once and nothing else. */
+export async function auditRefused(
+  database: Pick<pg.Pool, 'query'>,
+  refused: readonly Refused[],
+): Promise<readonly string[]> {
+  const { rows } = await database.query<{ body: Buffer; reason: string }>('select body, reason from dead_letters');
+  const found = new Map<string, string[]>();
+  for (const { body, reason } of rows) {
+    const bytes = body.toString();
+    found.set(bytes, [...(found.get(bytes) ?? []), reason]);
+  }
+  const faults = refused.flatMap(({ message, reason }) => {
+    const bytes = JSON.stringify(message);
+    const reasons = found.get(bytes) ?? [];
+    found.delete(bytes);
+    if (reasons.length === 1 && reason.test(reasons[0] as string)) return [];
+    return [`a refused message is ${reasons.length} times in the dead letters (${reasons.join('; ')}): ${bytes}`];
+  });
+  return [
+    ...faults,
+    ...[...found].map(([bytes, [reason]]) => `a dead letter that nobody expected (${reason}): ${bytes}`),
+  ];
+}
+
+function serial(number: number): string {
+  return number.toString(16).padStart(12, '0');
+}
+
+/** Nowhere and of no transaction: it satisfies only the search that wants everything. */
+function advertOf(property: string, number: number): IntakeMessageJson {
+  const message = {
+    kind: 'upsert',
+    crawledAt: new Date(Date.parse('2026-03-10T08:00:00Z') + number * 1_000).toISOString(),
+    property: { uuid: property },
+    advert: { uuid: `${property.slice(0, 9)}a${property.slice(10, 24)}${serial(number)}`, title: `Annonce ${number}` },
+  };
+  return message as unknown as IntakeMessageJson;
+}
+
+/** Each within the mebibyte that a body may have. */
+function hostileBodies(): readonly (readonly [method: string, path: string, body: string | null])[] {
+  const members = Object.fromEntries(Array.from({ length: 60_000 }, (_, number) => [`budgetMaxx${number}`, 1]));
+  const cities = { title: 'x', includedCities: Array.from({ length: 60_000 }, (_, number) => `/cities/${number}`) };
+  const ring = Array.from({ length: 20_000 }, (_, number) => [2 + Math.sin(number), 48 + Math.cos(number)]);
+  const words = Array.from({ length: 15_000 }, (_, number) => ({ word: `mot${number}`, includes: false }));
+  const nested = `{"title":"x","geoShapes":${'['.repeat(400_000)}${']'.repeat(400_000)}}`;
+  return [
+    ['POST', '/searches', JSON.stringify(members)],
+    ['POST', '/searches', JSON.stringify(cities)],
+    ['POST', '/searches', JSON.stringify({ title: 'x', geoShapes: [[...ring, ring[0]]] })],
+    ['POST', '/searches', JSON.stringify({ title: 'x', expressions: words })],
+    [
+      'POST',
+      '/searches',
+      JSON.stringify({ title: 'x', expressions: `expressions[0][0][word]=${'é'.repeat(500_000)}` }),
+    ],
+    ['POST', '/searches', nested],
+    ['GET', `/searches?${'title=%25&'.repeat(1_000)}`, null],
+    ['GET', '/indicators/points_of_interest?lat=48.85&lon=2.35&radius=50', null],
+  ];
+}
