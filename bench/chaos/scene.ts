@@ -26,6 +26,7 @@ import { startWebhookReceiver, type WebhookReceiver } from '../../test/support/w
 import { familyOf } from '../pipeline/processes.ts';
 import { mountSmallDisk, type SmallDisk } from './disk.ts';
 import { type Instance, keepInstance } from './instances.ts';
+import { PROPERTY_ADVERTS_MAX } from './mischief.ts';
 import { chaosSearches } from './searches.ts';
 
 export const RETRY_DELAY_MS = 1_000;
@@ -37,6 +38,9 @@ const SETTINGS = {
   VIGIE_RETRY_DELAY_MS: String(RETRY_DELAY_MS),
   VIGIE_ATTEMPT_TIMEOUT_MS: String(ATTEMPT_TIMEOUT_MS),
   VIGIE_CONNECT_TIMEOUT_MS: '500',
+  VIGIE_PROPERTY_ADVERTS_MAX: String(PROPERTY_ADVERTS_MAX),
+  // As many properties that cannot be stored as a run may bring.
+  VIGIE_SET_ASIDE_PROPERTIES_MAX: '1000',
 };
 /** Mailboxes and slots that any burst fills. */
 const TINY = { VIGIE_RECORD_BATCH_MAX: '8', VIGIE_ATTEMPTS_IN_FLIGHT_MAX: '8', VIGIE_DATABASE_CONNECTIONS_MAX: '4' };

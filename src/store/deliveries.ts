@@ -82,9 +82,8 @@ const TAKE_DUE = `
 
 /**
  * Takes the rows of `locked`. One whose search is gone, silent, or was so since it was recorded, is cancelled instead of
- * sent. The search is locked against being deleted or silenced meanwhile, and read as it is then: when that has been
- * answered, no attempt begins. One whose endpoint, or its URL for every client, is paused is parked: from the end of a
- * pause's transaction on, no attempt starts, even where the courier has not heard of it.
+ * sent; the search is locked against that meanwhile, so when it has been answered, no attempt begins. One whose endpoint,
+ * or its URL for every client, is paused is parked: from the end of a pause's transaction on, no attempt starts.
  */
 const DUE = `
   telling as materialized (
