@@ -181,15 +181,7 @@ export function readConfig(environment: Environment = process.env, defaults: Env
       privateKey: setting.VIGIE_ADMIN_TLS_KEY,
       clientAuthorities: setting.VIGIE_ADMIN_CLIENT_CA,
     }),
-    rateLimit: Object.freeze({
-      perSecond: setting.VIGIE_RATE_LIMIT_PER_SECOND,
-      burst: setting.VIGIE_RATE_LIMIT_BURST,
-    }),
-    searchLimits: Object.freeze({
-      searches: setting.VIGIE_CLIENT_SEARCHES_MAX,
-      polygonCorners: setting.VIGIE_CLIENT_POLYGON_CORNERS_MAX,
-      excludedWords: setting.VIGIE_CLIENT_EXCLUDED_WORDS_MAX,
-    }),
+    ...clientLimits(setting),
     allowPrivateEndpoints: setting.VIGIE_ALLOW_PRIVATE_ENDPOINTS,
     endpointPorts: setting.VIGIE_ENDPOINT_PORTS,
     retryDelayMs: setting.VIGIE_RETRY_DELAY_MS,
@@ -211,6 +203,21 @@ export function readConfig(environment: Environment = process.env, defaults: Env
     /** Names with our prefix that no setting has: misspelt, or put there by an orchestrator. Worth a warning. */
     unknownNames: Object.keys(environment).filter((name) => name.startsWith('VIGIE_') && !(name in settings.shape)),
   });
+}
+
+/** Those of every client that has none of its own. */
+function clientLimits(setting: z.output<typeof settings>) {
+  return {
+    rateLimit: Object.freeze({
+      perSecond: setting.VIGIE_RATE_LIMIT_PER_SECOND,
+      burst: setting.VIGIE_RATE_LIMIT_BURST,
+    }),
+    searchLimits: Object.freeze({
+      searches: setting.VIGIE_CLIENT_SEARCHES_MAX,
+      polygonCorners: setting.VIGIE_CLIENT_POLYGON_CORNERS_MAX,
+      excludedWords: setting.VIGIE_CLIENT_EXCLUDED_WORDS_MAX,
+    }),
+  };
 }
 
 function intakeBounds(setting: z.output<typeof settings>) {

@@ -19,7 +19,7 @@ import { startPresence } from './pipeline/presence.ts';
 import { loadReference } from './reference/communes.ts';
 import type { Shutdown } from './shutdown.ts';
 import { createStalls, type Stalls } from './stalls.ts';
-import { migrate, openDatabase } from './store/database.ts';
+import { assertReachable, migrate, openDatabase } from './store/database.ts';
 import type { FailingPart } from './store/instances.ts';
 import { isDatabaseOutage } from './store/outage.ts';
 import { renumberRestored } from './store/search-feed.ts';
@@ -111,6 +111,7 @@ async function openDatabases(
   };
   const database = openDatabase(connecting);
   closing('database', () => database.end());
+  await assertReachable(url);
   await checkSessions(database);
   await migrate(url);
   const pipelineDatabase = openDatabase({ ...connecting, plans: 'pipeline' });

@@ -58,12 +58,7 @@ export async function startCourier(dependencies: CourierDependencies): Promise<C
   const restoration = createStreamRestoration(dependencies);
   await restoration.ensure();
   await republishInterrupted(broker, database);
-  const round = new FairRound<WaitingDelivery>({
-    slots: dependencies.attemptsInFlightMax,
-    concurrencyMax: Math.max(2, Math.floor(dependencies.attemptsInFlightMax * LANE_SHARE)),
-    tooLongMs: dependencies.attemptTimeoutMs / 2,
-    waitingMax: WAITING_MAX,
-  });
+  const round = openRound(dependencies);
   const outcomes = startDeliveryOutcomes(dependencies);
   const attempts = new DeliveryAttempts(round, outcomes, dependencies);
   const parking = startParking(
@@ -115,6 +110,15 @@ export async function startCourier(dependencies: CourierDependencies): Promise<C
       await broker.connection.flush().catch((error: Error) => onTrouble('flush', error));
     },
   };
+}
+
+function openRound({ attemptsInFlightMax, attemptTimeoutMs }: CourierDependencies): FairRound<WaitingDelivery> {
+  return new FairRound({
+    slots: attemptsInFlightMax,
+    concurrencyMax: Math.max(2, Math.floor(attemptsInFlightMax * LANE_SHARE)),
+    tooLongMs: attemptTimeoutMs / 2,
+    waitingMax: WAITING_MAX,
+  });
 }
 
 /** What becomes of a pulled message. */

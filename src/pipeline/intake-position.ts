@@ -24,6 +24,8 @@ export interface IntakeStart {
 
 export interface PositionMarks {
   stop(): Promise<void>;
+  /** Once more, for an end in order: then the next term takes nothing in twice. Never rejects. */
+  markLast(): Promise<void>;
 }
 
 const MARK_EVERY_MS = 1_000;
@@ -90,17 +92,17 @@ export function startPositionMarks(
     marked = sequence;
   }
 
+  const tryToMark = (): Promise<void> => mark().catch((error: Error) => onTrouble('intake position', error));
   const timer = setInterval(() => {
-    running ??= mark()
-      .catch((error: Error) => onTrouble('intake position', error))
-      .finally(() => {
-        running = null;
-      });
+    running ??= tryToMark().finally(() => {
+      running = null;
+    });
   }, MARK_EVERY_MS);
   return {
     async stop() {
       clearInterval(timer);
       await running;
     },
+    markLast: tryToMark,
   };
 }

@@ -84,7 +84,7 @@ export async function startIntake(term: Term, dependencies: IntakeDependencies):
       get isSound() {
         return !recording.isOver && broker.disconnections === disconnections;
       },
-      drain: end,
+      drain: () => end().then(marks.markLast),
       abandon() {
         recording.forget();
         return end();

@@ -126,22 +126,18 @@ function optionsOf(settings: Readonly<Record<string, string | number>>): string 
 
 const MIGRATIONS = fileURLToPath(new URL('migrations', import.meta.url));
 
+/** Throws `DatabaseUnreachableError` when PostgreSQL does not let us in. */
+export async function assertReachable(url: string): Promise<void> {
+  const client = await connectOnce(url);
+  await client.end();
+}
+
 /**
  * Brings the schema up to date; instances that start together wait for each other. Throws `DatabaseUnreachableError`
  * when PostgreSQL does not let us in.
  */
 export async function migrate(url: string): Promise<void> {
-  const servers = databaseServers(url);
-  const dbClient = new pg.Client({
-    connectionString: servers.url,
-    stream: servers.openSocket,
-    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-  });
-  // A break is told by the statement that it stops.
-  dbClient.on('error', () => undefined);
-  await dbClient.connect().catch((cause: Error) => {
-    throw databaseUnreachable(url, cause);
-  });
+  const dbClient = await connectOnce(url);
   try {
     await runner({
       dbClient,
@@ -155,6 +151,21 @@ export async function migrate(url: string): Promise<void> {
   } finally {
     await dbClient.end();
   }
+}
+
+async function connectOnce(url: string): Promise<pg.Client> {
+  const servers = databaseServers(url);
+  const client = new pg.Client({
+    connectionString: servers.url,
+    stream: servers.openSocket,
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+  });
+  // A break is told by the statement that it stops.
+  client.on('error', () => undefined);
+  await client.connect().catch((cause: Error) => {
+    throw databaseUnreachable(url, cause);
+  });
+  return client;
 }
 
 /**

@@ -28,8 +28,8 @@ test('of several hosts the one that takes writes is found, wherever it stands, a
   const { username, password, pathname } = new URL(first.url);
   // The test's clusters are copies of one: the password is the same.
   const urlOf = (hosts: string) => `postgres://${username}:${password}@${hosts}${pathname}`;
-  const beWritable = async (server: { readonly url: string }, isWritable: boolean): Promise<void> => {
-    const one = open({ after: () => undefined }, server.url);
+  const beWritable = async (server: { readonly superuserUrl: string }, isWritable: boolean): Promise<void> => {
+    const one = open({ after: () => undefined }, server.superuserUrl);
     await one.query(`alter system set default_transaction_read_only = ${isWritable ? 'off' : 'on'}`);
     await one.query('select pg_reload_conf()');
     await one.end();

@@ -85,7 +85,7 @@ test('many daemons that start at once make each system user once, and where none
   const isolated = (commands: string) =>
     run('unshare', [
       ...['--mount', '--propagation', 'private', 'sh', '-ec'],
-      `cp -a /etc/. "$1"; mount --bind "$1" /etc; userdel vigie-nats 2>/dev/null || true; ${commands}`,
+      `cp -a /etc/. "$1"; mount --bind "$1" /etc; userdel --force vigie-nats 2>/dev/null || true; ${commands}`,
       ...[script, etc],
     ]);
   const { stdout } = await isolated(`${start} & ${start} & ${start} & wait`);

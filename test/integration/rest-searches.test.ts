@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, describe, it } from 'node:test';
 import { SEARCH_DEFAULTS, type SearchMembers } from '../../src/domain/search.ts';
+import { FINISHED_AT, STATE } from '../../src/store/cancellations.ts';
 import { changedSince } from '../../src/store/search-feed.ts';
 import { startTestApi } from '../support/api.ts';
 
@@ -158,9 +159,10 @@ describe('a search that is changed', () => {
       await api.database.query(insert, [id, ['queued', 'sending', 'retry_wait', 'parked', 'delivered', 'failed']]);
       const body = silence === 'PATCH' ? { notificationEnabled: false } : undefined;
       assert.ok((await api.call(silence, String(search['@id']), body)).status < 300);
+      // The rows follow; what reads them knows at once.
       const { rows } = await api.database.query(
-        `select state, count(*)::integer as count, count(finished_at)::integer as finished from deliveries
-         where search_number = (select number from searches where id = $1) group by state order by state`,
+        `select ${STATE} as state, count(*)::integer as count, count(${FINISHED_AT})::integer as finished
+         from deliveries d join searches s on s.number = d.search_number where s.id = $1 group by 1 order by 1`,
         [id],
       );
       assert.deepEqual(rows, [

@@ -12,7 +12,14 @@ import { endingsFrom, follow } from './word-graph.ts';
 const french = readGraphFile(readFileSync(new URL('french.graph', import.meta.url)));
 
 /** Adverts draw on some ten thousand words; looking one up anew costs as much as ten of them. */
-const known = new LRUCache<string, readonly string[]>({ max: 50_000 });
+const KNOWN_MAX_BYTES = 8 * 1024 ** 2;
+/** Of an entry, beside its texts. */
+const ENTRY_BYTES = 128;
+const known = new LRUCache<string, readonly string[]>({
+  maxSize: KNOWN_MAX_BYTES,
+  sizeCalculation: (lemmas, word) =>
+    ENTRY_BYTES + 2 * lemmas.reduce((length, lemma) => length + lemma.length, word.length),
+});
 
 /** Names of the lemmas, at least one. */
 export function lemmasOf(foldedWord: string): readonly string[] {
