@@ -159,7 +159,7 @@ describe('a service that was restored goes on like the original', { concurrency:
 
       const disasterAt = Date.now();
       const postgres = postgresFate === 'intact' ? servers.postgres : await startTestPostgres(cleanup);
-      if (postgresFate === 'older') await restoreDatabase(postgres.url, copy);
+      if (postgresFate === 'older') await restoreDatabase(postgres, copy);
       const restored = { postgres, nats: await scene.restoredNats(natsCopy, natsFate) };
       const lostFrom = natsFate === 'older' && postgresFate === 'older' ? Math.max(natsHolds, copied) : copied;
       const survived = isLossy && postgresFate === 'older' ? messages.slice(0, lostFrom) : [...messages];

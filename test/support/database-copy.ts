@@ -31,10 +31,15 @@ export async function copyDatabase(url: string): Promise<DatabaseCopy> {
   });
 }
 
-/** Into a database that is empty. */
-export async function restoreDatabase(url: string, { tables }: DatabaseCopy): Promise<void> {
+/** Into the database of a server, which is empty; as its superuser, for whom triggers stand aside. */
+export async function restoreDatabase(
+  { url, superuserUrl }: { readonly url: string; readonly superuserUrl: string },
+  { tables }: DatabaseCopy,
+): Promise<void> {
   await migrate(url);
-  await withClient(url, async (client) => {
+  const owner = new URL(superuserUrl);
+  owner.pathname = new URL(url).pathname;
+  await withClient(owner.href, async (client) => {
     await client.query('begin');
     // Foreign keys are checked by triggers.
     await client.query('set local session_replication_role = replica');

@@ -52,7 +52,7 @@ export async function startPostgresPair(cleanup: Cleanup): Promise<PostgresPair>
   const primary = await start(primaryDir, { synchronous_standby_names: 'standby' });
   cleanup.after(() => rm(primaryDir, { recursive: true, force: true }));
   cleanup.after(() => primary.stop());
-  const standby = await start(standbyDir, await follow(standbyDir, primary.url));
+  const standby = await start(standbyDir, await follow(standbyDir, primary.superuserUrl));
   cleanup.after(() => rm(standbyDir, { recursive: true, force: true }));
   cleanup.after(() => standby.stop());
   const hosts = [primary.url, standby.url].map((url) => new URL(url).host).join(',');
@@ -64,7 +64,7 @@ export async function startPostgresPair(cleanup: Cleanup): Promise<PostgresPair>
     return client.query(statement).finally(() => client.end());
   };
   await until(
-    async () => (await on(primary.url, 'select sync_state from pg_stat_replication')).rows[0]?.sync_state,
+    async () => (await on(primary.superuserUrl, 'select sync_state from pg_stat_replication')).rows[0]?.sync_state,
     (state) => state === 'sync',
   );
   return {
@@ -77,12 +77,12 @@ export async function startPostgresPair(cleanup: Cleanup): Promise<PostgresPair>
       await primary.exited;
     },
     async promote() {
-      await on(standby.url, 'select pg_promote()');
+      await on(standby.superuserUrl, 'select pg_promote()');
     },
     async rejoin() {
       const returned = await start(
         primaryDir,
-        await follow(primaryDir, standby.url),
+        await follow(primaryDir, standby.superuserUrl),
         Number(new URL(primary.url).port),
       );
       cleanup.after(() => returned.stop());

@@ -42,8 +42,10 @@ export interface PriceStory {
 /** `natsUrls`: of one cluster. */
 export async function openPriceStory(cleanup: Cleanup, natsUrls: readonly string[]): Promise<PriceStory> {
   const receiver = await startWebhookReceiver(cleanup);
+  const [{ username, password }] = natsUrls.map((url) => new URL(url)) as [URL];
   const connection = await connect({
     servers: natsUrls.map((url) => new URL(url).host),
+    ...(username === '' ? {} : { user: username, pass: password }),
     timeout: PUBLISH_TIMEOUT_MS,
     maxReconnectAttempts: -1,
     pingInterval: 2_000,
