@@ -27,6 +27,7 @@ export async function openDelivery(parts: Parts): Promise<void> {
     attemptTimeoutMs: config.attemptTimeoutMs,
     attemptsInFlightMax: config.attemptsInFlightMax,
     valve,
+    onClaimed: noteProgress,
     onAttempt(settled) {
       noteProgress();
       observers.onAttempt(settled);

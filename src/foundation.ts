@@ -153,6 +153,7 @@ function watchStalls(metrics: Metrics, closing: Shutdown['closing']): Stalls {
 
 /** The time runs from when the end begins. */
 function announcement(ending: AbortSignal, announceMs: number): () => Promise<void> {
+  if (ending.aborted) return () => Promise.resolve();
   const announced = new Promise<void>((resolve) => {
     ending.addEventListener('abort', () => setTimeout(resolve, announceMs), { once: true });
   });

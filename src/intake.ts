@@ -20,7 +20,7 @@ import { readSetAside } from './store/dead-letters.ts';
 import type { IndexFigures } from './store/instances.ts';
 import { openLeaderSession, type Term } from './store/intake-leader.ts';
 import { readMarketPrices } from './store/properties.ts';
-import { changedSince } from './store/search-feed.ts';
+import { changedSince, renumberRestored } from './store/search-feed.ts';
 import { listSiteCategories } from './store/site-categories.ts';
 
 export async function openIntake(parts: Parts, databaseUrl: string): Promise<Matcher> {
@@ -78,6 +78,8 @@ async function openMatcher(parts: Parts, medians: MarketMedians): Promise<Matche
     clock: () => new Date(),
     medians,
     async changedSince(horizon, onSearch) {
+      // Read anew, perhaps because the database was restored under this process.
+      if (horizon === null) await renumberRestored(database);
       const followed = await changedSince(database, horizon, (change) => {
         noteProgress();
         onSearch(change);

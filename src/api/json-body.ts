@@ -81,7 +81,35 @@ function bodyProblem(error: Error & { status?: number }): Error {
 
 const UTF_8 = new TextDecoder('utf-8', { fatal: true });
 
+/** No body of this interface needs a tenth of it; beyond, the parser takes ten times as long for each byte. */
+const DEPTH_MAX = 128;
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const OPEN_LIST = 0x5b;
+const CLOSE_LIST = 0x5d;
+const OPEN_OBJECT = 0x7b;
+const CLOSE_OBJECT = 0x7d;
+
+/** Of lists and objects, outside strings. */
+function isTooDeep(bytes: Buffer): boolean {
+  let depth = 0;
+  let isText = false;
+  for (let position = 0; position < bytes.length; position++) {
+    const byte = bytes[position];
+    if (isText) {
+      if (byte === BACKSLASH) position += 1;
+      else if (byte === QUOTE) isText = false;
+    } else if (byte === QUOTE) isText = true;
+    else if (byte === OPEN_LIST || byte === OPEN_OBJECT) {
+      depth += 1;
+      if (depth > DEPTH_MAX) return true;
+    } else if (byte === CLOSE_LIST || byte === CLOSE_OBJECT) depth -= 1;
+  }
+  return false;
+}
+
 function parse(bytes: Buffer): unknown {
+  if (isTooDeep(bytes)) throw new Problem(400, `the body is nested more than ${DEPTH_MAX} levels deep`);
   try {
     return JSON.parse(UTF_8.decode(bytes));
   } catch (error) {

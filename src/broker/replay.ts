@@ -31,7 +31,8 @@ export interface InOrderOptions {
   readonly onTrouble: (what: string, error: Error) => void;
 }
 
-const BATCH_MAX = 256;
+/** A message may have a mebibyte, and a batch waits in memory. */
+const BATCH_MAX = 64;
 /** A server that does not answer for so long has lost the reading. */
 const ANSWER_MAX_MS = 5_000;
 const AGAIN_MS = 250;

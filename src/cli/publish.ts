@@ -4,7 +4,7 @@
  */
 
 import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
+import { open } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 import { connectBroker } from '../broker/connection.ts';
 import { publish } from '../broker/publish.ts';
@@ -33,7 +33,7 @@ const PROGRESS_EVERY = 1_000;
 /** Rejects when the file or NATS fails; then the summary told last is what the stream holds for certain. */
 export async function publishLines(options: PublishOptions): Promise<PublishSummary> {
   const summary = { published: 0, duplicates: 0, refused: 0 };
-  const input = options.file === null ? process.stdin : createReadStream(options.file);
+  const input = options.file === null ? process.stdin : (await open(options.file)).createReadStream();
   const broker = await connectBroker({ url: options.natsUrl, name: 'vigie publish', onStatus: () => undefined });
   const window = createSemaphore(WINDOW);
   const failures: Error[] = [];

@@ -35,6 +35,8 @@ export interface CourierDependencies {
   readonly attemptsInFlightMax: number;
   /** Closed, it pauses the stage: nothing is pulled and no attempt starts. */
   readonly valve?: Valve;
+  /** Told of each claim that PostgreSQL has answered. */
+  readonly onClaimed?: () => void;
   readonly onAttempt: (settled: SettledAttempt) => void;
   readonly supervisor: Supervisor;
   readonly onTrouble: (what: string, error: Error) => void;

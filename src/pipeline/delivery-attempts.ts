@@ -119,6 +119,7 @@ export class DeliveryAttempts {
     const claimed = await this.#claims.take(turns);
     this.#claiming.delete(turns);
     if (claimed === null) return;
+    this.#dependencies.onClaimed?.();
     for (const claim of claimed.claims) this.#track(this.#attempt(claim));
     for (const turn of claimed.undrawn) {
       turn.lane.mayHaveParked = false;

@@ -120,7 +120,7 @@ class Judging implements JudgedBatch {
     }
     const isUnread = locked?.held === null;
     if (isUnread || this.#leftOf.has(uuid) || this.#pairs > PAIRS_MAX) {
-      this.#leave(position, uuid);
+      this.#leave(position, entry);
       return 0;
     }
     return this.#judge(position, entry, this.latest.get(uuid) ?? locked?.held ?? null);
@@ -144,7 +144,7 @@ class Judging implements JudgedBatch {
       return bytes;
     }
     if (change.mayAffectMatches && !this.#judgeMatches(entry, held, change, bytes)) {
-      this.#leave(position, uuid);
+      this.#leave(position, entry);
       return bytes;
     }
     this.outcomes[outcome] += 1;
@@ -201,11 +201,13 @@ class Judging implements JudgedBatch {
     return state.adverts.length > advertsMax || bytes > bytesMax;
   }
 
-  #leave(position: number, uuid: Uuid): void {
+  /** An expiry is never refused: nothing else would take its advert off. */
+  #leave(position: number, { message }: IntakeEntry): void {
+    const uuid = message.propertyUuid;
     const { waitingMax } = this.#dependencies.bounds;
     const waiting = this.#leftOf.get(uuid) ?? 0;
     const bytes = this.#bytes.get(uuid) ?? this.#known.get(uuid)?.bytes ?? 0;
-    if (bytes > VERY_LARGE_BYTES && waiting >= waitingMax) {
+    if (message.kind === 'upsert' && bytes > VERY_LARGE_BYTES && waiting >= waitingMax) {
       const reason = `more than VIGIE_PROPERTY_WAITING_MAX (${waitingMax}) messages wait for the property`;
       this.refused.set(position, `${reason}, which holds ${bytes} bytes: they come faster than it can be recorded`);
       return;

@@ -78,7 +78,7 @@ export async function startLeadership(dependencies: LeadershipDependencies): Pro
     onTerm(term);
     noteFirstLook();
     while (!isStopping() && !session.isLost && mandate.isSound) await pause();
-    if (isStopping()) {
+    if (isStopping() && !session.isLost && mandate.isSound) {
       await mandate.drain();
       onTerm(null);
     } else {

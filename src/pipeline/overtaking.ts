@@ -54,7 +54,8 @@ export function startOvertaking({ database, round, attempts, onTrouble }: Overta
 
   async function look(): Promise<void> {
     try {
-      for (const address of await readNewestQueued(database, LOOK_MAX)) admit(address);
+      // The oldest of them first: an endpoint is told things in the order in which they happened.
+      for (const address of (await readNewestQueued(database, LOOK_MAX)).toReversed()) admit(address);
     } catch (error) {
       onTrouble('overtaking', error as Error);
     }

@@ -52,7 +52,7 @@ export function startParking(
     batchMax: BATCH_MAX,
     supervisor,
     // Its message is not acknowledged, and comes again.
-    setAside: async () => undefined,
+    setAside: async (each) => void waiting.delete(each),
     async receive(batch) {
       const startedAt = performance.now();
       await parkDeliveries(

@@ -5,6 +5,7 @@
  */
 
 import { type Actor, spawn } from '../actor/actor.ts';
+import { GaveUpError } from '../actor/supervisor.ts';
 import type { PulledMessage } from '../broker/pull.ts';
 import { decodeIntakeMessage, type IntakeMessage, PoisonError } from '../domain/intake-message.ts';
 import { CommitUnknownError } from '../store/database.ts';
@@ -144,7 +145,10 @@ function startLane({ record, mayBeSetAside, forget }: LaneWork, dependencies: In
   async function recordAll(decoded: readonly Decoded[]): Promise<readonly Decoded[]> {
     const part = await record(decoded);
     if (part === null) return [];
-    await dispatcher.tell(part.batch);
+    // A dispatcher that has ended lets go: the outbox entry is the sweeper's, and the messages come again.
+    await dispatcher.tell(part.batch).catch((cause: Error) => {
+      throw new GaveUpError('the dispatcher has ended', { cause });
+    });
     return part.left;
   }
   const recorder = spawn<Decoded>({

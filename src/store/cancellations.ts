@@ -95,10 +95,12 @@ export async function removeMark(client: Queryable, { number, cancelledBefore }:
  */
 export async function deleteOrphanedSearches(client: Queryable, limit: number): Promise<number> {
   const { rowCount } = await client.query(
-    `with orphaned as (
-       select number from searches
-       where client_id in (select id from clients where deleted_at is not null) and deleted_at is null
-       order by number limit $1 for update skip locked
+    `with orphaned as materialized (
+       select orphan.number from clients, lateral (
+         select number from searches where client_id = clients.id and deleted_at is null
+         order by number limit $1 for update skip locked
+       ) orphan
+       where clients.deleted_at is not null limit $1
      )
      update searches set deleted_at = now(), notification_enabled = false, revision = pg_current_xact_id(),
        cancelled_before = case

@@ -201,7 +201,7 @@ async function findPrincipal(database: Queryable, keyHash: Buffer): Promise<Prin
     `select k.hash, k.id as "keyId", k.prefix as "keyPrefix", c.id as "clientId", c.name as "clientName",
        ${LIMIT_COLUMNS}
      from api_keys k join clients c on c.id = k.client_id
-     where k.hash = $1 and k.revoked_at is null`,
+     where k.hash = $1 and k.revoked_at is null and c.deleted_at is null`,
     [keyHash],
   );
   const [row] = rows;

@@ -280,7 +280,7 @@ export async function readNewestQueued(client: Queryable, limit: number): Promis
     text: `
       select id, endpoint_key as "endpointKey" from deliveries
       where state in ('queued', 'sending', 'retry_wait') and state = 'queued' and due_at <= now()
-      order by due_at desc limit $1`,
+      order by due_at desc, id desc limit $1`,
     values: [limit],
   });
   return rows;

@@ -15,6 +15,8 @@ const GLOBAL_UNICAST = ipaddr.IPv6.parseCIDR('2000::/3');
 /** Names of networks that no public resolver knows (RFC 6761, 6762, 8375, and what routers and offices use). */
 const PRIVATE_NAME = /(^|\.)(localhost|local|internal|intranet|lan|home\.arpa)$/;
 
+const LABEL_LENGTH_MAX = 63;
+
 /**
  * Why the host of a URL may not be an endpoint, or null. `hostname` as the URL parser writes it: IPv4 in any notation is
  * dotted decimal by then. Asked when an endpoint is stored and again when it is dialled; a name that passes is judged by
@@ -24,6 +26,8 @@ export function hostFault(hostname: string): string | null {
   const address = hostname.replace(/^\[|\]$/g, '');
   if (ipaddr.isValid(address)) return isPublicAddress(address) ? null : notPublic(address);
   const name = hostname.replace(/\.$/, '').toLowerCase();
+  // RFC 1035, section 2.3.4: DNS has no such name.
+  if (name.split('.').some((label) => label === '' || label.length > LABEL_LENGTH_MAX)) return `${hostname} is no name`;
   if (PRIVATE_NAME.test(name) || !name.includes('.')) return `${hostname} is not a public name`;
   return null;
 }
