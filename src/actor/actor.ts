@@ -52,6 +52,9 @@ export class ActorStoppedError extends Error {
 /** Less than a process is given to end. */
 export const DRAIN_MAX_MS = 15_000;
 
+/** What is left over of batches, in batches, beside which new messages are taken. */
+const LEFT_BATCHES_MAX = 4;
+
 export function spawn<M>(options: ActorOptions<M>): Actor<M> {
   const { name, receive, setAside } = options;
   const mailbox = new Mailbox<M>(options.mailboxMax, options.weighing);
@@ -62,7 +65,7 @@ export function spawn<M>(options: ActorOptions<M>): Actor<M> {
   async function run(): Promise<void> {
     try {
       for (let left: readonly M[] = []; ; ) {
-        const messages = [...left, ...(await nextBatch(mailbox, left.length > 0, options))];
+        const messages = [...left, ...(await nextBatch(mailbox, left.length, options))];
         if (messages.length === 0) return;
         left = await handle(messages);
       }
@@ -107,13 +110,14 @@ export function spawn<M>(options: ActorOptions<M>): Actor<M> {
   };
 }
 
-/** Waits for a message only when nothing is left over. */
+/** Waits for a message only when nothing is left over, and takes none while that is much: senders wait then. */
 async function nextBatch<M>(
   mailbox: Mailbox<M>,
-  hasLeft: boolean,
+  leftCount: number,
   { batchMax = 1, gatherMs = 0 }: Pick<ActorOptions<M>, 'batchMax' | 'gatherMs'>,
 ): Promise<readonly M[]> {
-  if (hasLeft) return mailbox.takeAdmitted(batchMax);
+  if (leftCount >= LEFT_BATCHES_MAX * batchMax) return [];
+  if (leftCount > 0) return mailbox.takeAdmitted(batchMax);
   await mailbox.arrival();
   const { depth } = mailbox;
   if (gatherMs > 0 && depth > 0 && depth < batchMax) await pause(gatherMs);

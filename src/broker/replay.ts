@@ -6,10 +6,11 @@
  */
 
 import { setTimeout as wait } from 'node:timers/promises';
-import { AckPolicy, DeliverPolicy, nanos } from 'nats';
+import { AckPolicy, DeliverPolicy, nanos, RetentionPolicy } from 'nats';
 import type { Broker } from './connection.ts';
 import { headersOf, type PulledMessage, placeOf, requestBatch } from './pull.ts';
 import { openInbox } from './pull-inbox.ts';
+import { isMissing } from './topology.ts';
 
 type HandOn = (message: PulledMessage) => Promise<void>;
 
@@ -54,7 +55,7 @@ export async function startInOrder(broker: Broker, options: InOrderOptions): Pro
   async function readUpTo(last: number): Promise<void> {
     while (next <= last && !isStopped) {
       try {
-        for await (const message of storedMessages(broker, options, next, last)) {
+        for await (const message of read(broker, options, next, last)) {
           if (isStopped) return;
           const { sequence } = message;
           unsettled.add(sequence);
@@ -70,6 +71,9 @@ export async function startInOrder(broker: Broker, options: InOrderOptions): Pro
   }
 
   const { delivered } = await broker.manager.consumers.info(stream, consumer);
+  const { config } = await broker.manager.streams.info(stream);
+  // A work queue, which an operator may have made of the stream, takes no second consumer.
+  const read = config.retention === RetentionPolicy.Workqueue ? singleMessages : storedMessages;
   const caughtUp = readUpTo(delivered.stream_seq).then(() => {
     isCaughtUp = !isStopped;
   });
@@ -135,5 +139,25 @@ async function* storedMessages(
     await broker.manager.consumers
       .delete(stream, reader.name)
       .catch((error: Error) => onTrouble('end of reading in order', error));
+  }
+}
+
+/** The same, each asked for by itself. */
+async function* singleMessages(
+  { manager }: Broker,
+  { stream, consumer }: InOrderOptions,
+  first: number,
+  last: number,
+): AsyncGenerator<PulledMessage, void, void> {
+  const { first_seq } = (await manager.streams.info(stream)).state;
+  for (let sequence = Math.max(first, first_seq); sequence <= last; sequence++) {
+    const stored = await manager.streams.getMessage(stream, { seq: sequence }).catch((error: Error) => {
+      if (isMissing(error)) return null;
+      throw error;
+    });
+    if (stored === null) continue;
+    const { subject, data: bytes, header } = stored;
+    const headers = Object.fromEntries(header.keys().map((key) => [key, header.get(key)]));
+    yield { stream, consumer, sequence, subject, bytes, headers, settle: async () => undefined };
   }
 }

@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
+import { RetentionPolicy } from 'nats';
 import { type Broker, connectBroker } from '../../src/broker/connection.ts';
 import { publishAll } from '../../src/broker/publish.ts';
 import { type PulledMessage, startPull } from '../../src/broker/pull.ts';
@@ -136,4 +137,39 @@ test('one that is stopped hands nothing on', async (t) => {
   release();
   await taken;
   assert.equal(handedOn, 1);
+});
+
+test('a stream that an operator made a work queue is read in order too', async (t) => {
+  const server = await startTestNats(t);
+  const broker = await connectBroker({ url: server.url, name: 'test', onStatus: () => undefined });
+  t.after(() => broker.close());
+  await broker.manager.streams.add({
+    name: ADVERTS_STREAM,
+    subjects: ['adverts.>'],
+    retention: RetentionPolicy.Workqueue,
+  });
+  await ensureIntake(broker);
+  await publishNumbers(broker, 1, 10);
+  const left: PulledMessage[] = [];
+  const dead = pullInto(broker, async (message) => void left.push(message));
+  await until(
+    async () => left.length,
+    (count) => count === 10,
+  );
+  await dead.stop();
+  for (const message of left.slice(0, 2)) await message.settle({ type: 'ack' });
+  const read: number[] = [];
+  const inOrder = await startInOrder(broker, {
+    stream: ADVERTS_STREAM,
+    consumer: INTAKE_CONSUMER,
+    recordedUpTo: 0,
+    handOn: async (message) => void read.push(textOf(message)),
+    onTrouble: trouble,
+  });
+  t.after(async () => inOrder.stop());
+  await until(
+    async () => read.length,
+    (count) => count === 8,
+  );
+  assert.deepEqual(read, [3, 4, 5, 6, 7, 8, 9, 10]);
 });
