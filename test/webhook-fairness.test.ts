@@ -282,3 +282,16 @@ test('slots, concurrency and the number of waiting entries are never exceeded, a
     { seed: 20_261_121 },
   );
 });
+
+test('an endpoint whose queue was taken away gets no turn, and gets one again with the next entry', () => {
+  const round = openRound();
+  addMany(round, 'a', 3);
+  addMany(round, 'a', 3, true);
+  assert.equal(round.empty(round.lane('a')).length, 6);
+  assert.deepEqual(round.take(SLOTS, 0), []);
+  round.add('a', 'next', false);
+  assert.deepEqual(
+    round.take(SLOTS, 0).map(({ entry }) => entry),
+    ['next'],
+  );
+});

@@ -126,6 +126,7 @@ export class FairRound<T> {
   empty(lane: EndpointLane<T>): T[] {
     const entries = lane.empty();
     this.#waiting -= entries.length;
+    this.#place(lane);
     return entries;
   }
 
