@@ -202,9 +202,13 @@ async function crawlUntil(
   }
 }
 
+/** Timers and signals of our own: what `AbortSignal.any` makes of a time-out may be collected before it fires. */
 function endOf(seconds: number | null): AbortSignal {
-  const signals = [stopSignal(() => process.exit(1))];
-  return AbortSignal.any(seconds === null ? signals : [...signals, AbortSignal.timeout(seconds * 1_000)]);
+  const ending = new AbortController();
+  const stopping = stopSignal(() => process.exit(1));
+  stopping.addEventListener('abort', () => ending.abort(stopping.reason), { once: true });
+  if (seconds !== null) setTimeout(() => ending.abort(), seconds * 1_000).unref();
+  return ending.signal;
 }
 
 /** Somebody's, and not that the time is over. */
