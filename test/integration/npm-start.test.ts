@@ -39,9 +39,18 @@ for (const script of ['start', 'demo']) {
   });
 }
 
-async function startScript(t: TestContext, script: string, mark: string) {
+test('the demonstration ends by itself after its seconds', async (t) => {
+  const mark = `/tmp/vigie-mark-${process.pid}-seconds`;
+  const { npm, lines } = await startScript(t, 'demo', mark, ['--seconds', '8']);
+  const [code] = (await once(npm, 'exit')) as [number | null];
+  assert.equal(code, 0);
+  assert.match(lines.join('\n'), /adverts and changes in/);
+  assert.deepEqual(await processesOf(mark), []);
+});
+
+async function startScript(t: TestContext, script: string, mark: string, args: readonly string[] = []) {
   const servers = await startTestServers(t);
-  const npm = spawn('npm', ['run', '-s', script], {
+  const npm = spawn('npm', ['run', '-s', script, '--', ...args], {
     cwd: ROOT,
     stdio: ['ignore', 'pipe', 'inherit'],
     env: {
