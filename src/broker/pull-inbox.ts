@@ -10,6 +10,8 @@ import type { Broker } from './connection.ts';
 const ANSWER_MAX_MS = 1_000;
 
 export interface PullInbox {
+  /** Received and not yet taken. */
+  readonly depth: number;
   /** Another one for each request, so that their ends can be told apart. */
   replySubject(): string;
   /** Whether the server tells of a request, instead of handing out a message. */
@@ -36,6 +38,9 @@ export function openInbox({ connection, isConnected }: Broker): PullInbox {
     },
   });
   return {
+    get depth() {
+      return received.length;
+    },
     replySubject() {
       requests += 1;
       return `${prefix}${requests}`;

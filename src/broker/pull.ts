@@ -6,6 +6,7 @@
  * they bring until the pull pauses or stops.
  */
 
+import { setImmediate as yieldToOthers } from 'node:timers/promises';
 import { type Msg, nanos } from 'nats';
 import { unreachable } from '../domain/unreachable.ts';
 import { type Broker, STATUS_NO_RESPONDERS } from './connection.ts';
@@ -28,7 +29,7 @@ export interface PulledMessage {
   readonly bytes: Uint8Array;
   /** When the stream took it, in milliseconds since the epoch. */
   readonly storedAtMs?: number;
-  /** Messages that the consumer has not handed out yet, as it handed out this one. */
+  /** Messages after this one that the consumer had not handed out as it handed out this one, or that wait here. */
   readonly pendingCount?: number;
   /**
    * Resolves when the server knows, or when it cannot be told: then the message comes back, and the row decides. Does
@@ -66,6 +67,8 @@ const PULL_EXPIRES_MS = 10_000;
  * So a busy process may be late by seconds.
  */
 const PULL_AGAIN_MS = PULL_EXPIRES_MS / 2;
+/** Messages handed over before timers and sockets get their turn: a whole batch of a flood may be there at once. */
+const MESSAGES_PER_TURN = 4;
 /** How soon a pull sees that it is to pause or stop, or that a connection that broke has taken its requests along. */
 const LOOK_EVERY_MS = 500;
 const TROUBLE_PAUSE_MS = 500;
@@ -108,7 +111,7 @@ export function startPull(broker: Broker, options: PullOptions): Pull {
     source = await recognised(broker, options, source);
     const inbox = openInbox(broker);
     const handOver = (message: Msg): Promise<void> =>
-      options.onMessage(pulledMessage(broker, message, options, source));
+      options.onMessage(pulledMessage(broker, message, options, source, inbox.depth));
     try {
       const goesOn = (): boolean => isTaking() && broker.disconnections === disconnections;
       while (goesOn())
@@ -156,6 +159,7 @@ async function takeBatch(
     } else if (!inbox.isStatus(message)) {
       missing -= 1;
       await handOver(message);
+      if (missing % MESSAGES_PER_TURN === 0) await yieldToOthers();
     } else {
       const lack = lackOf(message);
       if (lack !== null) throw new Error(`consumer ${consumer}: ${lack}`);
@@ -202,7 +206,13 @@ function lackOf({ headers }: Msg): string | null {
   return `${code} ${description || 'no such consumer'}`;
 }
 
-function pulledMessage({ connection }: Broker, message: Msg, options: PullOptions, source: Source): PulledMessage {
+function pulledMessage(
+  { connection }: Broker,
+  message: Msg,
+  options: PullOptions,
+  source: Source,
+  waitingCount: number,
+): PulledMessage {
   const { sequence, storedAtMs, pendingCount } = placeOf(message.reply ?? '');
   return {
     stream: options.stream,
@@ -214,7 +224,7 @@ function pulledMessage({ connection }: Broker, message: Msg, options: PullOption
     },
     bytes: message.data,
     storedAtMs,
-    pendingCount,
+    pendingCount: pendingCount + waitingCount,
     async settle(disposition) {
       if (source.isLost) return;
       try {

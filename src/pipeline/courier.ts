@@ -90,7 +90,7 @@ export async function startCourier(dependencies: CourierDependencies): Promise<C
     ...dependencies,
     ensure: restoration.ensure,
     onMessage(message) {
-      overtaking.note(message);
+      overtaking.note(message, parking.depth);
       return take(message);
     },
     takeBack: () => [...takeWaiting(), ...attempts.takeBack(), ...parking.takeBack()],

@@ -28,7 +28,8 @@ export interface DeliveryPulls {
   stop(): Promise<void>;
 }
 
-const PULL_MAX = 256;
+/** Of one pull. A flood is taken in small steps: what is not pulled costs nothing, and tells how much is behind it. */
+const PULL_MAX = 64;
 
 export function startDeliveryPulls(options: DeliveryPullsOptions): DeliveryPulls {
   const { database, takeBack, onTrouble } = options;

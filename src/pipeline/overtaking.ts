@@ -21,14 +21,14 @@ export interface OvertakingDependencies {
 }
 
 export interface Overtaking {
-  /** Call it with every message pulled: it tells how far the stream is behind. */
-  note(message: PulledMessage): void;
+  /** Call it with every message pulled, and how many of those before it are not put away yet. */
+  note(message: PulledMessage, aheadCount: number): void;
   /** Resolves when nothing is being looked up any more. */
   stop(): Promise<void>;
 }
 
-/** So many messages of one consumer waiting are a flood: a courier takes as many in a tenth of a second. */
-const BEHIND_FROM = 512;
+/** So many messages before the newest one are a flood: a courier takes as many in a twentieth of a second. */
+const BEHIND_FROM = 128;
 /** Newest first attempts that a look reads: what a fast recorder writes between two of them, several times over. */
 const LOOK_MAX = 512;
 /** Between two looks; at least as long as the last one took, so that PostgreSQL is not asked to death. */
@@ -72,8 +72,9 @@ export function startOvertaking({ database, round, attempts, onTrouble }: Overta
   }
 
   return {
-    note({ pendingCount = 0 }) {
-      if (pendingCount < BEHIND_FROM || isStopping) return;
+    note({ pendingCount = 0 }, aheadCount) {
+      // At first a flood is handed out as fast as it comes, and waits here alone.
+      if (Math.max(pendingCount, aheadCount) < BEHIND_FROM || isStopping) return;
       isBehind = true;
       looking ??= lookOften();
     },

@@ -20,6 +20,8 @@ export interface Parked {
 }
 
 export interface Parking {
+  /** What was told and is not parked yet. */
+  readonly depth: number;
   /** Resolves on admission. */
   tell(parked: Parked): Promise<void>;
   /** The messages of what is not parked yet, to be handed back; whoever waits for admission is let go. */
@@ -33,7 +35,7 @@ interface Waiting {
   readonly letGo: () => void;
 }
 
-const PARKED_MAX = 2_048;
+const PARKED_MAX = 256;
 /** Small, and after each one as long a rest: PostgreSQL serves attempts beside them, and nobody waits for what is parked. */
 const BATCH_MAX = 256;
 
@@ -67,6 +69,9 @@ export function startParking(
     },
   });
   return {
+    get depth() {
+      return waiting.size;
+    },
     tell: (parked) =>
       new Promise((resolve, reject) => {
         const each = { parked, letGo: resolve };
