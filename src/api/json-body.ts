@@ -22,7 +22,7 @@ export const BODY_TYPES = ['application/json', 'application/ld+json', 'applicati
 export const BODY_BYTES_MAX = 1024 * 1024;
 const LARGE_BYTES = 64 * 1024;
 
-/** Reads the body into `ctx.request.body`. Throws 400, 413 and 415 `Problem`s. */
+/** Reads the body into `ctx.request.body`. Throws 400, 413, 415 and 422 `Problem`s. */
 export const jsonBody: Middleware = async (ctx, next) => {
   checkBodyType(ctx);
   const bytes = await readBytes(ctx);
@@ -83,33 +83,48 @@ const UTF_8 = new TextDecoder('utf-8', { fatal: true });
 
 /** No body of this interface needs a tenth of it; beyond, the parser takes ten times as long for each byte. */
 const DEPTH_MAX = 128;
+/** Objects, lists and members together: enough for a search whose every list is full, or whose polygons are. */
+const PARTS_MAX = 30_000;
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
+const COLON = 0x3a;
 const OPEN_LIST = 0x5b;
 const CLOSE_LIST = 0x5d;
 const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 
-/** Of lists and objects, outside strings. */
-function isTooDeep(bytes: Buffer): boolean {
+/**
+ * Reading a mebibyte of small things takes longer than others should wait: this looks at it without making any. Throws
+ * 400 and 422 `Problem`s.
+ */
+function checkParts(bytes: Buffer): void {
   let depth = 0;
+  let parts = 0;
   let isText = false;
   for (let position = 0; position < bytes.length; position++) {
     const byte = bytes[position];
     if (isText) {
       if (byte === BACKSLASH) position += 1;
       else if (byte === QUOTE) isText = false;
-    } else if (byte === QUOTE) isText = true;
-    else if (byte === OPEN_LIST || byte === OPEN_OBJECT) {
-      depth += 1;
-      if (depth > DEPTH_MAX) return true;
-    } else if (byte === CLOSE_LIST || byte === CLOSE_OBJECT) depth -= 1;
+      continue;
+    }
+    if (byte === QUOTE) isText = true;
+    else if (byte === OPEN_LIST || byte === OPEN_OBJECT) depth += 1;
+    else if (byte === CLOSE_LIST || byte === CLOSE_OBJECT) depth -= 1;
+    if (byte === COLON || byte === OPEN_LIST || byte === OPEN_OBJECT) parts += 1;
+    if (depth > DEPTH_MAX) throw new Problem(400, `the body is nested more than ${DEPTH_MAX} levels deep`);
+    if (parts > PARTS_MAX) throw tooManyParts();
   }
-  return false;
+}
+
+function tooManyParts(): Problem {
+  const message = `must have at most ${PARTS_MAX} objects, lists and members in all`;
+  const violations = [{ propertyPath: '', message, code: 'too_many_parts' }];
+  return new Problem(422, `the body ${message}`, { violations, members: { violationCount: 1 } });
 }
 
 function parse(bytes: Buffer): unknown {
-  if (isTooDeep(bytes)) throw new Problem(400, `the body is nested more than ${DEPTH_MAX} levels deep`);
+  checkParts(bytes);
   try {
     return JSON.parse(UTF_8.decode(bytes));
   } catch (error) {
