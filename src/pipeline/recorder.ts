@@ -72,9 +72,12 @@ export function createRecorder(dependencies: RecorderDependencies): RecordBatch 
     try {
       const { result, answers } = await pipelinedTransaction(dependencies.database, async (client) => {
         const uuids = [...new Set(entries.map(({ message }) => message.propertyUuid))];
-        const [, locked] = await Promise.all([holdTerm(client, term), lockProperties(client, uuids)]);
+        const [sequenceFloor, locked] = await Promise.all([holdTerm(client, term), lockProperties(client, uuids)]);
         const known = await withLargeOnes(client, locked, uuids, dependencies.bounds);
-        const { last, result } = await recordEntries(client, known, entries, medians, dependencies);
+        const { last, result } = await recordEntries(client, known, entries, medians, {
+          ...dependencies,
+          sequenceFloor,
+        });
         const refused = [...result.refused].map(([position, reason]) => {
           return { ...(entries[position] as RecordedEntry).letter, reason, setAsideFor: null };
         });
@@ -118,7 +121,7 @@ async function recordEntries(
   known: ReadonlyMap<Uuid, LockedProperty>,
   entries: readonly RecordedEntry[],
   medians: MarketLedger,
-  dependencies: RecorderDependencies,
+  dependencies: RecorderDependencies & { readonly sequenceFloor: number },
 ): Promise<Ending<Omit<Recorded, 'outbox'>>> {
   const batch = await judgeBatch(known, entries, medians, dependencies);
   const { changes, outcomes, refused, left } = batch;
@@ -132,7 +135,8 @@ async function recordEntries(
     ),
   ]);
   const now = dependencies.clock();
-  const consequences = consequencesOf(changes, routes, matches, dependencies.resolvePlace, now);
+  const { resolvePlace, sequenceFloor } = dependencies;
+  const consequences = consequencesOf(changes, routes, matches, resolvePlace, now, sequenceFloor);
   const events = changes.flatMap(({ propertyUuid, events }) => events.map((event) => ({ propertyUuid, event })));
   const { deliveries, snapshots, began } = consequences;
   const tooLarge = [...known].filter(([, property]) => !isReadable(property, dependencies.bounds));
