@@ -59,7 +59,15 @@ export interface Recorded {
 /** A message, and itself as a dead letter: why is known when it is refused. */
 export type RecordedEntry = IntakeEntry & { readonly letter: Omit<DeadLetter, 'reason' | 'setAsideFor'> };
 
-/** Rejects with `TermOverError` when another instance leads. */
+/**
+ * The database turned out to have been restored to an older state: nothing may be numbered before its numbers are raised
+ * above what it may have told.
+ */
+export class ForgottenError extends Error {
+  readonly code = 'FORGOTTEN';
+}
+
+/** Rejects with `TermOverError` when another instance leads, and with `ForgottenError`. */
 export type RecordBatch = (
   term: Term,
   entries: readonly RecordedEntry[],
@@ -125,6 +133,7 @@ async function recordEntries(
 ): Promise<Ending<Omit<Recorded, 'outbox'>>> {
   const batch = await judgeBatch(known, entries, medians, dependencies);
   const { changes, outcomes, refused, left } = batch;
+  if (batch.hasForgotten) throw new ForgottenError('what was acknowledged once is news to the database');
   const touched = touchedBy(changes);
   const [routes, matches] = await Promise.all([
     readRoutes(client, [...touched.searchNumbers]),
