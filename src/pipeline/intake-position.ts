@@ -24,6 +24,8 @@ export interface IntakeStart {
   readonly isRestored: boolean;
   /** Up to here a message that is news to the database has been forgotten by it. */
   readonly acknowledgedUpTo: number;
+  /** How long nobody had taken adverts in, as far as the database knows. */
+  readonly unledSeconds: number;
 }
 
 export interface PositionMarks {
@@ -36,12 +38,12 @@ const MARK_EVERY_MS = 1_000;
 
 /** Rejects when a server is away. */
 export async function findIntakeStart(broker: Broker, database: Database): Promise<IntakeStart> {
-  const [at, { recorded, isCopied }] = await Promise.all([
+  const [at, { recorded, isCopied, unledSeconds }] = await Promise.all([
     readConsumerPosition(broker, ADVERTS_STREAM, INTAKE_CONSUMER),
     readIntakePosition(database),
   ]);
   const { acknowledgedUpTo } = at;
-  const asConsumed = { recordedUpTo: acknowledgedUpTo, behind: 0, acknowledgedUpTo };
+  const asConsumed = { recordedUpTo: acknowledgedUpTo, behind: 0, acknowledgedUpTo, unledSeconds };
   if (recorded === null) return { ...asConsumed, isKnownStream: true, isRestored: isCopied };
   if (!(await isOfStream(broker, recorded, at))) return { ...asConsumed, isKnownStream: false, isRestored: true };
   const { sequence } = recorded;
@@ -53,6 +55,7 @@ export async function findIntakeStart(broker: Broker, database: Database): Promi
     // What the stream has dropped meanwhile nobody can take in again, and see whether it is news.
     isRestored: isCopied || Math.min(acknowledgedUpTo, stillThere) > sequence,
     acknowledgedUpTo,
+    unledSeconds,
   };
 }
 

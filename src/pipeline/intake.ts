@@ -57,7 +57,7 @@ export async function startIntake(term: Term, dependencies: IntakeDependencies):
   await ensureIntake(broker);
   const start = await findIntakeStart(broker, database);
   onStart(start);
-  if (start.isRestored) await raiseSequenceFloor(database, term);
+  if (start.isRestored) await raiseSequenceFloor(database, term, start.unledSeconds);
   else await noteDatabase(database);
   const recording = startRecording(term, start, dependencies);
   try {

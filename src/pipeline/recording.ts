@@ -67,11 +67,7 @@ const OUTBOX_MAX = 256;
 /** Well below the age at which the sweeper takes an entry for abandoned. */
 const OUTBOX_GATHER_MS = 100;
 
-export function startRecording(
-  term: Term,
-  start: Pick<IntakeStart, 'isRestored' | 'acknowledgedUpTo'>,
-  dependencies: IntakeDependencies,
-): Recording {
+export function startRecording(term: Term, start: IntakeStart, dependencies: IntakeDependencies): Recording {
   const { breaker } = dependencies;
   const memory = testMemory(term, start, dependencies);
   let isOver = false;
@@ -131,14 +127,14 @@ interface Memory {
 
 function testMemory(
   term: Term,
-  { isRestored, acknowledgedUpTo }: Pick<IntakeStart, 'isRestored' | 'acknowledgedUpTo'>,
+  { isRestored, acknowledgedUpTo, unledSeconds }: IntakeStart,
   { database, onForgotten }: IntakeDependencies,
 ): Memory {
   let tellingUpTo = isRestored ? 0 : acknowledgedUpTo;
   let noting: Promise<void> | null = null;
   async function note(): Promise<void> {
     if (tellingUpTo === 0) return;
-    await raiseSequenceFloor(database, term);
+    await raiseSequenceFloor(database, term, unledSeconds);
     tellingUpTo = 0;
     onForgotten();
   }

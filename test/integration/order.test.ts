@@ -9,7 +9,9 @@ import { type TestContext, test } from 'node:test';
 import { countOpen } from '../support/courier.ts';
 import { createApiKey, type Daemon, type Settings, startDaemon } from '../support/daemon.ts';
 import { connectDatabase } from '../support/database.ts';
+import { auditDeliveries } from '../support/delivery-auditor.ts';
 import { connectCrawler, numberedUuid, upsert } from '../support/intake.ts';
+import { noteParkings, readParkings } from '../support/order-auditor.ts';
 import { restClient } from '../support/rest-client.ts';
 import { startTestServers } from '../support/servers.ts';
 import { until } from '../support/until.ts';
@@ -124,6 +126,32 @@ for (const [endpoints, paths] of [
     assert.equal(await daemon.end('SIGTERM'), 0);
   });
 }
+
+test('a daemon that is killed again and again keeps the order', async (t) => {
+  const { receiver, database, start, save, publish, untilAllDelivered } = await openScene(t);
+  const dying = { VIGIE_ATTEMPT_TIMEOUT_MS: '1000', VIGIE_RETRY_DELAY_MS: '1000' };
+  let daemon = await start(dying);
+  await save([daemon], { matches: '/matches', events: '/events' });
+  await noteParkings(database);
+  const published = publish(PROPERTIES, CUTS);
+  for (const share of [1 / 6, 1 / 3, 1 / 2]) {
+    await receiver.until((posts) => posts.length > share * PROPERTIES * CUTS);
+    await daemon.end('SIGKILL');
+    daemon = await start(dying);
+  }
+  await published;
+  await untilAllDelivered(PROPERTIES * (CUTS + 1));
+  assert.equal(await daemon.end('SIGTERM'), 0);
+  const faults = await auditDeliveries({
+    database,
+    posts: receiver.posts,
+    retryDelayMs: 1_000,
+    expected: Array.from(firstPosts(receiver.posts).values()).flatMap((told) => told.map(({ path }) => path)),
+    keyOf: ({ endpoint }) => new URL(endpoint).pathname,
+    order: { parkedIds: await readParkings(database) },
+  });
+  assert.deepEqual(faults, []);
+});
 
 test('two instances share the deliveries of a match and keep its order', async (t) => {
   const { receiver, start, save, publish, untilAllDelivered } = await openScene(t);
