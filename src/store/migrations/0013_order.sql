@@ -12,8 +12,9 @@ alter table matches
   add column last_sequence integer,
   add column last_delivery_id uuid;
 
--- First attempts that have not ended: what may hold back a later delivery of its match (store/delivery-order.ts). Reads
--- the table once; nothing in it has a sequence yet.
+-- First attempts that have not ended: what may hold back a later delivery of its match (store/delivery-claims.ts). It is
+-- empty at first, but the table is read once to find that out, and nobody delivers meanwhile: seconds for each million
+-- rows.
 create index deliveries_undecided on deliveries (match_id, sequence)
   where sequence is not null and state in ('queued', 'sending', 'parked')
     and attempt_count = (state = 'sending')::integer;
