@@ -2,7 +2,7 @@
  * Chaos: two daemons take in, match and deliver while they, nats-server and PostgreSQL are killed and frozen, every
  * connection is cut, held up and refused, mailboxes overflow, the disk of nats-server is full, adverts cannot be stored,
  * properties overflow and a client asks for the worst it can. Then everything heals, and an auditor decides: nothing
- * published is lost or out of order, what was refused is in the dead letters, nothing is sent again after its status 200
+ * published is lost or out of order, webhooks of a match keep its order, what was refused is in the dead letters, nothing is sent again after its status 200
  * was there to be read, no delivery has more than six attempts or one too early, every retry carries the same signed
  * bytes, and no daemon ends by itself. Exits with 1 and a list when it finds a fault.
  *
@@ -21,6 +21,7 @@ import type { ResolvePlace } from '../src/domain/city.ts';
 import { loadReference } from '../src/reference/communes.ts';
 import { createApiKey } from '../test/support/daemon.ts';
 import { auditDeliveries } from '../test/support/delivery-auditor.ts';
+import { readParkings } from '../test/support/order-auditor.ts';
 import { auditRecords, deliveryKeyOf, replay } from '../test/support/replay-oracle.ts';
 import { until } from '../test/support/until.ts';
 import { startChaosCrawler } from './chaos/crawler.ts';
@@ -126,6 +127,7 @@ async function audit(
       retryDelayMs: RETRY_DELAY_MS,
       expected: expected.deliveries,
       keyOf: deliveryKeyOf,
+      order: { parkedIds: await readParkings(database) },
       freezes: { seenDelivered, leaseMs: LEASE_MS },
     })),
   ];

@@ -122,6 +122,7 @@ function createTermStart(
     bounds: config.recordBounds,
     clock: () => new Date(),
   });
+  const noteRestored = (): void => log.info('the database was restored: webhooks are numbered on far above');
   return async (term) => {
     matcher.medians.clear();
     breaker.recall(await readSetAside(database, config.setAside.windowMs));
@@ -134,12 +135,14 @@ function createTermStart(
       recordBatchBytesMax: config.recordBounds.batchBytesMax,
       valve,
       breaker,
-      onStart({ behind, isKnownStream }) {
+      onForgotten: noteRestored,
+      onStart({ behind, isKnownStream, isRestored }) {
         if (!isKnownStream) {
           log.warn(
             'the stream of adverts is another than was recorded, or an older copy: taken in as its consumer says',
           );
         }
+        if (isRestored) noteRestored();
         if (behind > 0) log.info({ messages: behind }, 'taking in again what this database has not seen');
       },
       onRecorded(recorded, batch, seconds) {

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { EVENT_KINDS } from '../src/domain/codes.ts';
 import { endpointKeyOf } from '../src/domain/endpoint.ts';
+import { createdAtOf } from '../src/domain/ids.ts';
 import { bodyOf, type SearchRoute } from '../src/domain/routing.ts';
 import { type Consequences, consequencesOf, type JudgedChange, touchedBy } from '../src/pipeline/consequences.ts';
 import type { Match } from '../src/store/matches.ts';
@@ -61,15 +62,22 @@ const MATCH: Match = {
   propertyUuid: PROPERTY,
   beganAt: new Date(minute(-60)),
   updatedAt: new Date(minute(-60)),
+  lastSequence: 0,
+  lastDeliveryId: null,
 };
 const STANDING: Match = { ...MATCH, beganAt: null };
+
+/** How its deliveries are counted is a test's own. */
+function uncounted(match: Match | undefined): Match | null {
+  return match === undefined ? null : { ...match, lastSequence: 0, lastDeliveryId: null };
+}
 
 test('a property that satisfies a search from its first state on is a match', () => {
   const consequences = follow([judged(CREATED, [], [7])]);
   assert.deepEqual(sent(consequences), ['match property.ad.create', 'event property.ad.create']);
   assert.equal(consequences.began.length, 1);
   const [match] = consequences.newMatches;
-  assert.deepEqual({ ...match, id: null }, { ...MATCH, id: null, beganAt: NOW, updatedAt: NOW });
+  assert.deepEqual({ ...uncounted(match), id: null }, { ...MATCH, id: null, beganAt: NOW, updatedAt: NOW });
 });
 
 test('a new search is not flooded: what satisfied it before is told by its events alone, and is no match', () => {
@@ -86,13 +94,13 @@ test('a pair that only stood begins when the property leaves and comes back', ()
   assert.deepEqual([left.began.length, sent(left)], [0, ['event ad.update.price', 'event property.ad.update']]);
   const back = follow([judged(CHEAPER, [], [7])], { known: left.changedMatches });
   assert.deepEqual(sent(back), ['match property.ad.update', 'event ad.update.price', 'event property.ad.update']);
-  assert.deepEqual(back.changedMatches, [{ ...STANDING, beganAt: NOW, updatedAt: NOW }]);
+  assert.deepEqual(back.changedMatches.map(uncounted), [{ ...STANDING, beganAt: NOW, updatedAt: NOW }]);
 });
 
 test('a match that began stays one match: coming back is told by events alone', () => {
   const back = follow([judged(CHEAPER, [], [7])], { known: [MATCH] });
   assert.deepEqual(sent(back), ['event ad.update.price', 'event property.ad.update']);
-  assert.deepEqual(back.changedMatches, [{ ...MATCH, updatedAt: NOW }]);
+  assert.deepEqual(back.changedMatches.map(uncounted), [{ ...MATCH, updatedAt: NOW }]);
   assert.deepEqual([back.newMatches, back.began.length], [[], 0]);
 });
 
@@ -195,6 +203,56 @@ test('a delivery names its search, match, endpoint, the key of that endpoint and
     assert.equal(delivery.traceparent, TRACE);
   }
   assert.equal(new Set(consequences.deliveries.map(({ id }) => id)).size, 2);
+});
+
+test('deliveries of a match are counted on from batch to batch, and from one over both endpoints', () => {
+  const first = follow([judged(CREATED, [], [7]), judged(CHEAPER, [7], [7])]);
+  assert.deepEqual(
+    first.deliveries.map(({ sequence }) => sequence),
+    [1, 2, 3, 4],
+  );
+  const second = follow([judged(CHEAPER, [7], [7])], { known: first.newMatches });
+  assert.deepEqual(
+    second.deliveries.map(({ sequence }) => sequence),
+    [5, 6],
+  );
+  const silent = follow([judged(CHEAPER, [7], [7])], { known: second.changedMatches, route: { eventEndpoint: null } });
+  assert.equal(silent.changedMatches[0]?.lastSequence, 6, 'what is not told is not counted');
+  const restored = consequencesOf(
+    [judged(CHEAPER, [7], [7])],
+    new Map([[7, ROUTE]]),
+    second.changedMatches,
+    resolveToulon,
+    NOW,
+    1_000_000,
+  );
+  assert.deepEqual(
+    restored.deliveries.map(({ sequence }) => sequence),
+    [1_000_001, 1_000_002],
+  );
+});
+
+test('ids of a match ascend and are not before their snapshot, though the clock was set back', () => {
+  const ids: string[] = [];
+  let known: readonly Match[] = [];
+  for (const minutes of [0, -60, -60, -1, 0, 1]) {
+    const now = new Date(NOW.getTime() + 60_000 * minutes);
+    const change = judged(CHEAPER, [7], [7]);
+    const { changedMatches, newMatches, deliveries, snapshots } = consequencesOf(
+      [change, change],
+      new Map([[7, ROUTE]]),
+      known,
+      resolveToulon,
+      now,
+    );
+    known = [...newMatches, ...changedMatches];
+    ids.push(...deliveries.map(({ id }) => id));
+    for (const { id, snapshotId } of deliveries) assert.ok(createdAtOf(id) >= createdAtOf(snapshotId));
+    assert.ok(snapshots.every(({ id }) => createdAtOf(id) >= now));
+  }
+  assert.equal(ids.length, 24);
+  assert.deepEqual(ids.toSorted(), ids);
+  assert.equal(createdAtOf(ids.at(-1) as string).getTime(), NOW.getTime() + 60_000, 'the clock is followed again');
 });
 
 test('properties and searches to read are each named once, and a property only when a pair of it is touched', () => {

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { createdAtOf, firstUuidAt, parseUuid, timeOrderedUuid } from '../src/domain/ids.ts';
+import { createdAtOf, firstUuidAt, parseUuid, timeOrderedUuid, uuidAfter } from '../src/domain/ids.ts';
 
 test('a UUID is read in any case and version, and answered in lower case', () => {
   assert.equal(parseUuid('0D9E0C6A-0000-4000-8000-0000000000AB'), '0d9e0c6a-0000-4000-8000-0000000000ab');
@@ -37,6 +37,22 @@ test('a later UUID sorts after an earlier one, and no two of one millisecond are
   const earlier = timeOrderedUuid(new Date(1_000));
   assert.ok(earlier < timeOrderedUuid(new Date(1_001)));
   assert.notEqual(earlier, timeOrderedUuid(new Date(1_000)));
+});
+
+test('a UUID after another one is above it, whatever the clock says, and as old as the later of the two', () => {
+  const maxMs = 253_402_300_799_999;
+  const noise = fc.oneof(fc.uint8Array({ minLength: 16, maxLength: 16 }), fc.constant(new Uint8Array(16).fill(0xff)));
+  fc.assert(
+    fc.property(fc.integer({ min: 1, max: maxMs - 1 }), fc.integer({ min: -2, max: 2 }), noise, (ms, step, bytes) => {
+      const previous = timeOrderedUuid(new Date(ms), () => Buffer.from(bytes));
+      const at = new Date(ms + step);
+      const next = uuidAfter(previous, at);
+      assert.ok(next > previous);
+      assert.match(next, /^.{14}7.{4}[89ab]/);
+      assert.ok(createdAtOf(next).getTime() - Math.max(ms, at.getTime()) <= 1);
+    }),
+  );
+  assert.equal(createdAtOf(uuidAfter(null, new Date(7))).getTime(), 7);
 });
 
 test('the first UUID of a moment parts what was made before from what was made then or later', () => {

@@ -65,6 +65,7 @@ test('an attempt carries the signed headers and the body byte for byte', async (
   assert.equal(post.headers['user-agent'], 'Vigie/0.0.0');
   assert.equal(post.headers['webhook-id'], ID);
   assert.equal(post.headers['webhook-timestamp'], String(Math.floor(startedAt.getTime() / 1_000)));
+  assert.equal(post.headers['vigie-sequence'], undefined, 'what has no place in an order has no number');
   assert.deepEqual(new Webhook(TOKEN).verify(post.body.toString(), post.headers), { prix: '1 €' });
 });
 

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { signatureHeaders } from '../src/webhooks/signature.ts';
 import { type Audit, type AuditedDelivery, auditDeliveries } from './support/delivery-auditor.ts';
+import { auditOrder } from './support/order-auditor.ts';
 import type { ReceivedPost } from './support/webhook-receiver.ts';
 
 const TOKEN = `whsec_${Buffer.alloc(32, 9).toString('base64')}`;
@@ -31,6 +32,7 @@ function history(told: readonly Told[], state: string): { delivery: AuditedDeliv
   });
   const delivery: AuditedDelivery = {
     ...{ id: 'd1', searchId: 's1', propertyUuid: 'p1', matchId: 'm1', channel: 'event', kind: 'ad.update.price' },
+    ...{ sequence: null, createdAt: START - 50 },
     ...{ endpoint: 'https://e.test/', state, attemptCount: told.length, body: BODY, token: TOKEN, attempts },
   };
   return { delivery, posts };
@@ -119,4 +121,66 @@ test('(f) other bytes on a retry are found', async () => {
   const { delivery, posts } = history([BAD, OK], 'delivered');
   const [first, second] = posts as [ReceivedPost, ReceivedPost];
   assert.match(await audit(delivery, [first, { ...second, body: Buffer.from('{}') }]), /\(f\) post 2 differs/);
+});
+
+/** Deliveries of one match, the first `posts` of each answered 200, begun `startedMs` after the first one. */
+function match(
+  ...told: readonly (Partial<AuditedDelivery> & { readonly sequence: number; readonly startedMs: number })[]
+) {
+  const postsById = new Map<string, ReceivedPost[]>();
+  const deliveries = told.map(({ startedMs, ...over }) => {
+    const id = `d${over.sequence}`;
+    const body = JSON.stringify({ match: { '@id': '/matches/m1' }, number: over.sequence });
+    const { delivery, posts } = history([OK], 'delivered');
+    const [attempt] = delivery.attempts as [AuditedDelivery['attempts'][number]];
+    const attempts = [{ ...attempt, startedAt: START + startedMs, endedAt: START + startedMs + 10 }];
+    const headers = { 'vigie-sequence': String(over.sequence) };
+    postsById.set(
+      id,
+      posts.map((post) => ({
+        ...post,
+        ...{ id, headers, body: Buffer.from(body) },
+        ...{ receivedAt: START + startedMs + 2, answeredAt: START + startedMs + 9 },
+      })),
+    );
+    return { ...delivery, id, body, attempts, createdAt: START, ...over };
+  });
+  return { deliveries, postsById };
+}
+
+test('(g) first attempts out of order, and before the one before was answered, are found', () => {
+  const judge = ({ deliveries, postsById }: ReturnType<typeof match>, parked: readonly string[] = []): string =>
+    auditOrder(deliveries, postsById, { parkedIds: new Set(parked) }).join('\n');
+  assert.equal(judge(match({ sequence: 1, startedMs: 0 }, { sequence: 2, startedMs: 20 })), '');
+  const early = match({ sequence: 1, startedMs: 20 }, { sequence: 2, startedMs: 0 });
+  assert.match(judge(early), /number 2 was claimed 30 ms before 1 had ended/);
+  assert.match(judge(early), /number 2 came 27 ms before 1 was answered/);
+  assert.equal(judge(early, ['d1']), '', 'what was parked has lost its place');
+  assert.match(judge(early, ['d2']), /number 2 was claimed/);
+  const other = { endpoint: 'https://other.test/' };
+  const late = match({ sequence: 1, startedMs: 28_020 }, { sequence: 2, startedMs: 28_000, ...other });
+  assert.equal(judge(late), '', 'it has waited long enough for another endpoint');
+  assert.match(judge(match({ sequence: 1, startedMs: 28_020 }, { sequence: 2, startedMs: 28_000 })), /number 2 came/);
+  const cancelled = { state: 'cancelled' };
+  assert.equal(judge(match({ sequence: 1, startedMs: 20, ...cancelled }, { sequence: 2, startedMs: 0 })), '');
+});
+
+test('(g) numbers that leave a gap, come twice, or are not those of the header, and ids that do not ascend, are found', () => {
+  const judge = ({ deliveries, postsById }: ReturnType<typeof match>, mayJump = false): string =>
+    auditOrder(deliveries, postsById, { mayJump }).join('\n');
+  const gap = match({ sequence: 1, startedMs: 0 }, { sequence: 3, startedMs: 20 });
+  assert.match(judge(gap), /number 3 follows 1/);
+  assert.match(judge(gap, true), /number 3 follows 1/);
+  const jump = match({ sequence: 1, startedMs: 0 }, { sequence: 1_000_002, startedMs: 20 });
+  assert.match(judge(jump), /number 1000002 follows 1/);
+  assert.equal(judge(jump, true), '');
+  const [first, second] = match({ sequence: 1, startedMs: 0 }, { sequence: 2, startedMs: 20 }).deliveries;
+  const swapped = [first, { ...second, id: 'd0' }] as AuditedDelivery[];
+  assert.match(auditOrder(swapped, new Map(), {}).join(), /the id of number 2 is not above 1's/);
+  const { deliveries, postsById } = match({ sequence: 1, startedMs: 0 });
+  const [post] = postsById.get('d1') as [ReceivedPost];
+  const wrong = new Map([['d1', [{ ...post, headers: { 'vigie-sequence': '2' } }]]]);
+  assert.match(auditOrder(deliveries, wrong, {}).join(), /a post is number 2, not 1/);
+  const doubled = new Map([['d1', [post, { ...post, body: Buffer.from('{"match":{"@id":"/matches/m1"}}') }]]]);
+  assert.match(auditOrder(deliveries, doubled, {}).join(), /m1 1 was told of two different things/);
 });

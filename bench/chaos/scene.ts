@@ -10,6 +10,7 @@ import type { Random } from '../../src/cli/seeded-random.ts';
 import { migrate } from '../../src/store/database.ts';
 import { createApiKey } from '../../test/support/daemon.ts';
 import { connectDatabase } from '../../test/support/database.ts';
+import { noteParkings } from '../../test/support/order-auditor.ts';
 import type { OracleSearch } from '../../test/support/replay-oracle.ts';
 import { restClient } from '../../test/support/rest-client.ts';
 import {
@@ -105,6 +106,7 @@ export async function openScene(cleanup: Cleanup, options: SceneOptions): Promis
   const wanted = chaosSearches(options.random, receiver, (path) => new URL(path, toReceiver).href);
   const searches = await saveSearches(servers, instances, wanted);
   const database = connectDatabase(cleanup, postgres.url);
+  await noteParkings(database);
   return {
     servers,
     instances,

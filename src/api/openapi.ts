@@ -19,6 +19,13 @@ const ERRORS: Readonly<Record<number, string>> = {
   503: 'Not available now; see Retry-After.',
 };
 
+/** What a receiver must know of the header `Vigie-Sequence` (decisions, section 6, "Order"). */
+const WEBHOOK_ORDER =
+  'Webhooks of a match, over both endpoints of its search, make their first attempts in the order in which things ' +
+  'happened. The header `Vigie-Sequence` counts them from 1 for each match (`match.@id`), the same on every attempt and ' +
+  'replay. Keep the highest number seen with the state of a match, and drop what comes with a lower one; never wait for a ' +
+  'missing number: a cancelled delivery leaves a gap, and a restored service goes on far above.';
+
 const string = { type: 'string' };
 
 export function openApiDocument(baseUrl: string, version: string): object {
@@ -31,7 +38,7 @@ export function openApiDocument(baseUrl: string, version: string): object {
     info: {
       title: 'Vigie',
       version,
-      description: 'Saved real-estate searches, the alerts they raise and where they went.',
+      description: `Saved real-estate searches, the alerts they raise and where they went.\n\n${WEBHOOK_ORDER}`,
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: baseUrl === '' ? '/' : baseUrl }],

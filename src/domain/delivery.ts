@@ -37,6 +37,8 @@ export interface NewDelivery {
   readonly id: Uuid;
   readonly searchNumber: SearchNumber;
   readonly matchId: Uuid;
+  /** Its place among the webhooks of its match, from 1; null for what has none. */
+  readonly sequence: number | null;
   readonly channel: DeliveryChannel;
   readonly kind: EventKind;
   readonly endpoint: string;
@@ -116,6 +118,41 @@ export function claim(
   if (!isOpen || delivery.dueAt > now) return null;
   const attemptCount = delivery.attemptCount + 1;
   return { ...delivery, state: 'sending', attemptCount, attemptStartedAt: now, dueAt: now + leaseMs };
+}
+
+/**
+ * How long a delivery waits at most, from its recording on, for an earlier one of its match at another endpoint: the
+ * thirty seconds of the decisions (section 6, "Order"), less what a courier may need to notice that they are over.
+ */
+export const HELD_BACK_MAX_MS = 28_000;
+
+/** What order asks of a delivery. */
+export interface OrderedDelivery extends Pick<DeliveryProgress, 'state' | 'attemptCount'> {
+  readonly endpointKey: string;
+  readonly sequence: number;
+}
+
+/**
+ * Whether `earlier` keeps `later`, of the same match and before its first attempt, from that attempt: as long as the own
+ * first attempt of `earlier` has not ended. One that is parked has lost its place, unless both are parked at one endpoint
+ * and drawn in turn, or its endpoint is only short of room: then it keeps its place for as long as one of another
+ * endpoint would. `ageMs`: of `later`, since its recording. `at`: the endpoint of `earlier`.
+ */
+export function holdsBack(
+  earlier: OrderedDelivery,
+  later: OrderedDelivery,
+  ageMs: number,
+  at: { readonly isPaused: boolean; readonly isFailing: boolean },
+): boolean {
+  if (earlier.sequence >= later.sequence || later.attemptCount > 0) return false;
+  const isUndecided =
+    earlier.state === 'sending'
+      ? earlier.attemptCount === 1
+      : (earlier.state === 'queued' || earlier.state === 'parked') && earlier.attemptCount === 0;
+  if (!isUndecided) return false;
+  const isParked = earlier.state === 'parked';
+  if (earlier.endpointKey === later.endpointKey && (!isParked || later.state === 'parked')) return true;
+  return ageMs < HELD_BACK_MAX_MS && !at.isPaused && !(isParked && at.isFailing);
 }
 
 /** Records how attempt `number` ended. Null when the delivery has gone on without it; it never does without a success. */

@@ -40,6 +40,29 @@ export function timeOrderedUuid(at: Date, random: (bytes: number) => Buffer = po
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
 }
 
+/** Bits of a version 7 UUID that are random. */
+const RANDOM_BITS = 74n;
+const LOW_RANDOM_BITS = 62n;
+
+/**
+ * The same, and above `previous`, whatever the clock says: one that was made at the same moment or a later one is counted
+ * up by a random step (RFC 9562, section 6.2, method 2). Null: there is none before.
+ */
+export function uuidAfter(previous: Uuid | null, at: Date): Uuid {
+  if (previous === null || createdAtOf(previous) < at) return timeOrderedUuid(at);
+  const digits = BigInt(`0x${previous.replaceAll('-', '')}`);
+  const low = digits & ((1n << LOW_RANDOM_BITS) - 1n);
+  const high = (digits >> 64n) & 0xfffn;
+  const next = (high << LOW_RANDOM_BITS) + low + 1n + BigInt(pooledRandomBytes(4).readUInt32BE());
+  if (next >> RANDOM_BITS > 0n) return timeOrderedUuid(new Date(createdAtOf(previous).getTime() + 1));
+  return timeOrderedUuid(createdAtOf(previous), () => {
+    const bytes = Buffer.alloc(16);
+    bytes.writeUInt16BE(Number(next >> LOW_RANDOM_BITS), 6);
+    bytes.writeBigUInt64BE(next & ((1n << LOW_RANDOM_BITS) - 1n), 8);
+    return bytes;
+  });
+}
+
 const POOL_BYTES = 4_096;
 let pool = Buffer.alloc(0);
 

@@ -6,14 +6,14 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { GaveUpError, type Patience, persistApart } from '../actor/supervisor.ts';
 import type { Uuid } from '../domain/ids.ts';
+import { type RefusedClaim, readRefusals } from '../store/deliveries.ts';
 import {
   type ClaimedDelivery,
   claimDeliveries,
   claimParked,
   type Draw,
-  type RefusedClaim,
-  readRefusals,
-} from '../store/deliveries.ts';
+  type HeldDelivery,
+} from '../store/delivery-claims.ts';
 import type { Turn } from '../webhooks/fair-round.ts';
 import type { CourierDependencies } from './courier.ts';
 import type { WaitingDelivery } from './delivery-attempts.ts';
@@ -35,8 +35,10 @@ export interface Claim {
 
 export interface Claimed {
   readonly claims: readonly Claim[];
-  /** Turns for which nothing was parked any more. */
+  /** Turns for which nothing that may be sent now was parked any more. */
   readonly undrawn: readonly DeliveryTurn[];
+  /** Turns whose delivery has to wait for the one before it in its match. */
+  readonly held: readonly { readonly turn: DeliveryTurn; readonly by: HeldDelivery }[];
   /** Turns whose delivery may not be sent now, by the delivery. */
   readonly refused: ReadonlyMap<Uuid, DeliveryTurn>;
   /** Turns that a bug stands in the way of: their messages come back, and their leases end. */
@@ -76,16 +78,17 @@ export function createClaims(
     const { byId, drawn, draws } = sortTurns(turns);
     // Each goes on by itself: what one has claimed must not be claimed again because the other one failed.
     const [hinted, parked] = await Promise.all([
-      apart(
-        [...byId.keys()],
-        dated((ids) => claimDeliveries(database, ids, leaseMs)),
-      ),
-      apart(
-        draws,
-        dated((some) => claimParked(database, some, leaseMs)),
-      ),
+      apart([...byId.keys()], async (ids) => {
+        const claim = dated();
+        const { claimed, held } = await claimDeliveries(database, ids, leaseMs);
+        return [...claimed.map(claim), ...held];
+      }),
+      apart(draws, async (some) => {
+        const claim = dated();
+        return (await claimParked(database, some, leaseMs)).map(claim);
+      }),
     ]);
-    const deliveries = [...hinted.results, ...parked.results];
+    const deliveries = [...hinted.results.filter(isDated), ...parked.results];
     const snapshotIds = deliveries.map(({ delivery }) => delivery.snapshotId);
     const read = await apart([...new Set(snapshotIds)], async (ids) => [...(await documents.read(ids))]);
     const texts = new Map(read.results);
@@ -99,11 +102,9 @@ export function createClaims(
       if (unreadable.has(snapshotId)) broken.push(turn);
       else claims.push({ turn, delivery, document: texts.get(snapshotId), expiresAt });
     }
-    for (const id of hinted.broken) {
-      broken.push(byId.get(id) as DeliveryTurn);
-      byId.delete(id);
-    }
-    return { claims, undrawn: [...drawn.values()].flat(), refused: byId, broken };
+    for (const id of hinted.broken) broken.push(takeTurn(byId, id));
+    const held = hinted.results.flatMap((by) => (isDated(by) ? [] : [{ turn: takeTurn(byId, by.id), by }]));
+    return { claims, undrawn: [...drawn.values()].flat(), held, refused: byId, broken };
   }
 
   return {
@@ -115,12 +116,22 @@ export function createClaims(
   };
 }
 
-/** With when the claims are too old to be used. */
-function dated<T>(statement: (items: readonly T[]) => Promise<readonly ClaimedDelivery[]>) {
-  return async (items: readonly T[]) => {
-    const expiresAt = performance.now() + LEASE_MARGIN_MS / 2;
-    return (await statement(items)).map((delivery) => ({ delivery, expiresAt }));
-  };
+function takeTurn(byId: Map<Uuid, DeliveryTurn>, id: Uuid): DeliveryTurn {
+  const turn = byId.get(id) as DeliveryTurn;
+  byId.delete(id);
+  return turn;
+}
+
+type DatedDelivery = Pick<Claim, 'delivery' | 'expiresAt'>;
+
+/** For what is claimed from now on: with when it is too old to be used. */
+function dated(): (delivery: ClaimedDelivery) => DatedDelivery {
+  const expiresAt = performance.now() + LEASE_MARGIN_MS / 2;
+  return (delivery) => ({ delivery, expiresAt });
+}
+
+function isDated(each: DatedDelivery | HeldDelivery): each is DatedDelivery {
+  return 'delivery' in each;
 }
 
 function nullWhenGivenUp(error: Error): null {

@@ -8,7 +8,7 @@ import type { HeldProperty } from '../domain/change.ts';
 import type { ResolvePlace } from '../domain/city.ts';
 import type { NewDelivery } from '../domain/delivery.ts';
 import { endpointKeyOf } from '../domain/endpoint.ts';
-import { type SearchNumber, timeOrderedUuid, type Uuid } from '../domain/ids.ts';
+import { createdAtOf, type SearchNumber, timeOrderedUuid, type Uuid, uuidAfter } from '../domain/ids.ts';
 import { propertyDocument } from '../domain/property-document.ts';
 import { bodyHead, type Notice, noticesOf, type SearchRoute } from '../domain/routing.ts';
 import type { KnownMatch, Match } from '../store/matches.ts';
@@ -54,7 +54,7 @@ export function touchedBy(changes: readonly JudgedChange[]): {
 
 /**
  * `routes`: the searches that want to be told, and null for those that are gone; the rest is silent. `known`: at least
- * the pairs of the changed properties that a change touches.
+ * the pairs of the changed properties that a change touches. `sequenceFloor`: every new sequence is above it.
  */
 export function consequencesOf(
   changes: readonly JudgedChange[],
@@ -62,6 +62,7 @@ export function consequencesOf(
   known: readonly KnownMatch[],
   resolvePlace: ResolvePlace,
   now: Date,
+  sequenceFloor = 0,
 ): Consequences {
   const pairs = byProperty(known, changes);
   const written = new Set<Pair>();
@@ -73,7 +74,8 @@ export function consequencesOf(
     const { propertyUuid, events } = change;
     const before = new Set(change.before);
     const pairsOfProperty = pairs.get(propertyUuid) as Map<SearchNumber, Pair>;
-    const snapshotOf = snapshotter(change.held, resolvePlace, now, snapshots);
+    const idsAt = notBefore(now, pairsOfProperty.values());
+    const snapshotOf = snapshotter(change.held, resolvePlace, idsAt, snapshots);
     for (const number of searchesTouchedBy(change)) {
       const route = routes.get(number);
       if (route === null) continue;
@@ -82,23 +84,26 @@ export function consequencesOf(
       const startsNow = !before.has(number) && (match?.beganAt ?? null) === null;
       const notices = route === undefined ? [] : noticesOf(route, events, startsNow);
       if (match === null && !startsNow && notices.length === 0) continue;
-      const next: Match = {
+      let next: Match = {
         id: match?.id ?? timeOrderedUuid(now),
         searchNumber: number,
         propertyUuid,
         beganAt: startsNow ? now : (match?.beganAt ?? null),
         updatedAt: now,
+        lastSequence: match?.lastSequence ?? 0,
+        lastDeliveryId: match?.lastDeliveryId ?? null,
       };
+      for (const notice of notices) {
+        if (route === undefined) break;
+        const head = headOf(notice, route, next);
+        const snapshotId = snapshotOf(!route.hidePropertyContact);
+        next = counted(next, idsAt, sequenceFloor);
+        deliveries.push(deliveryOf(notice, route, next, { head, snapshotId, traceparent: change.traceparent }));
+      }
       pair.match = next;
       pairsOfProperty.set(number, pair);
       written.add(pair);
       if (startsNow) began.push(next);
-      if (route === undefined) continue;
-      for (const notice of notices) {
-        const head = headOf(notice, route, next);
-        const snapshotId = snapshotOf(!route.hidePropertyContact);
-        deliveries.push(deliveryOf(notice, route, next, { head, snapshotId, traceparent: change.traceparent }));
-      }
     }
   }
   const matchesOf = (isKnown: boolean): readonly Match[] =>
@@ -141,6 +146,27 @@ function headOf(notice: Notice, route: SearchRoute, { id, beganAt, updatedAt, pr
   return bodyHead(notice, route.id, propertyUuid, record);
 }
 
+/**
+ * The moment that the ids of a change are made for, which is not before those of the property's last deliveries: ids of a
+ * match ascend though a clock was set back, and a snapshot's is never later than those of its deliveries.
+ */
+function notBefore(now: Date, pairs: Iterable<Pair>): Date {
+  let last: Uuid | null = null;
+  for (const { match } of pairs) {
+    const id = match?.lastDeliveryId ?? null;
+    if (id !== null && (last === null || id > last)) last = id;
+  }
+  const lastAt = last === null ? now : createdAtOf(last);
+  return lastAt > now ? lastAt : now;
+}
+
+/** The match with one more delivery. */
+function counted(match: Match, at: Date, sequenceFloor: number): Match {
+  const lastSequence = Math.max(match.lastSequence, sequenceFloor) + 1;
+  return { ...match, lastSequence, lastDeliveryId: uuidAfter(match.lastDeliveryId, at) };
+}
+
+/** `match`: with this delivery counted. */
 function deliveryOf(
   { channel, kind, endpoint }: Notice,
   { clientId }: SearchRoute,
@@ -148,7 +174,8 @@ function deliveryOf(
   content: Pick<NewDelivery, 'head' | 'snapshotId' | 'traceparent'>,
 ): AddressedDelivery {
   return {
-    id: timeOrderedUuid(match.updatedAt),
+    id: match.lastDeliveryId as Uuid,
+    sequence: match.lastSequence,
     searchNumber: match.searchNumber,
     matchId: match.id,
     channel,
@@ -163,7 +190,7 @@ function deliveryOf(
 function snapshotter(
   held: HeldProperty,
   resolvePlace: ResolvePlace,
-  now: Date,
+  at: Date,
   snapshots: Snapshot[],
 ): (withContacts: boolean) => Uuid {
   const ids = new Map<boolean, Uuid>();
@@ -171,7 +198,7 @@ function snapshotter(
     const known = ids.get(withContacts);
     if (known !== undefined) return known;
     const document = propertyDocument(held.state, held.crawls, resolvePlace, { withContacts });
-    const snapshot = { id: timeOrderedUuid(now), document: JSON.stringify(document) };
+    const snapshot = { id: timeOrderedUuid(at), document: JSON.stringify(document) };
     ids.set(withContacts, snapshot.id);
     snapshots.push(snapshot);
     return snapshot.id;

@@ -62,7 +62,11 @@ export async function startCourier(dependencies: CourierDependencies): Promise<C
   await republishInterrupted(broker, database);
   const round = openRound(dependencies);
   const outcomes = startDeliveryOutcomes(dependencies);
-  const attempts = new DeliveryAttempts(round, outcomes, dependencies);
+  const park = async ({ id, endpointKey, message }: WaitingDelivery): Promise<void> => {
+    attempts.forget(id);
+    await parking.tell({ id, endpointKey, message });
+  };
+  const attempts = new DeliveryAttempts(round, outcomes, park, dependencies);
   const parking = startParking(
     database,
     (endpointKeys) => {
@@ -71,16 +75,13 @@ export async function startCourier(dependencies: CourierDependencies): Promise<C
     },
     supervisor,
   );
-  const park = async ({ id, endpointKey, message }: WaitingDelivery): Promise<void> => {
-    attempts.forget(id);
-    await parking.tell({ id, endpointKey, message });
-  };
-  const upkeep = await startEndpointUpkeep({ database, round, park, pump: attempts.pump, onTrouble });
+  const { followers, pump } = attempts;
+  const upkeep = await startEndpointUpkeep({ database, round, followers, park, pump, onTrouble });
   const overtaking = startOvertaking({ database, round, attempts, onTrouble });
 
   /** What waits in memory, taken out of it. */
   function takeWaiting(): PulledMessage[] {
-    const waiting = [...round.lanes()].flatMap((lane) => round.empty(lane));
+    const waiting = [...[...round.lanes()].flatMap((lane) => round.empty(lane)), ...followers.takeAll()];
     for (const { id } of waiting) attempts.forget(id);
     return waiting.map(({ message }) => message);
   }
@@ -97,7 +98,7 @@ export async function startCourier(dependencies: CourierDependencies): Promise<C
   });
   return {
     get inFlight() {
-      return round.waiting + round.inFlight;
+      return round.waiting + followers.count + round.inFlight;
     },
     holds: (id) => attempts.holds(id),
     async drain() {

@@ -7,12 +7,13 @@ import type { PulledMessage } from '../broker/pull.ts';
 import type { AttemptOutcome } from '../domain/delivery.ts';
 import type { Uuid } from '../domain/ids.ts';
 import { bodyOf } from '../domain/routing.ts';
-import type { ClaimedDelivery } from '../store/deliveries.ts';
+import type { ClaimedDelivery, HeldDelivery } from '../store/delivery-claims.ts';
 import type { FairRound } from '../webhooks/fair-round.ts';
 import { type Claim, type Claims, createClaims, type DeliveryTurn } from './claims.ts';
 import type { CourierDependencies } from './courier.ts';
 import type { DeliveryHint } from './delivery-messages.ts';
 import type { DeliveryOutcomes } from './delivery-outcomes.ts';
+import { Followers } from './followers.ts';
 import { traceAttempt } from './tracing.ts';
 
 /** A delivery whose message has been pulled. JetStream may hand it out again meanwhile: the newest message counts. */
@@ -30,16 +31,29 @@ export class DeliveryAttempts {
   readonly #outcomes: DeliveryOutcomes;
   readonly #dependencies: CourierDependencies;
   readonly #claims: Claims;
+  readonly #park: (waiting: WaitingDelivery) => Promise<void>;
   readonly #held = new Map<Uuid, WaitingDelivery>();
+  readonly #followers: Followers;
   readonly #underWay = new Set<Promise<void>>();
   readonly #claiming = new Set<readonly DeliveryTurn[]>();
   #isPumpScheduled = false;
   #claimsUnderWay = 0;
   #isStopping = false;
 
-  constructor(round: FairRound<WaitingDelivery>, outcomes: DeliveryOutcomes, dependencies: CourierDependencies) {
+  /** `park`: for what finds no room here. */
+  constructor(
+    round: FairRound<WaitingDelivery>,
+    outcomes: DeliveryOutcomes,
+    park: (waiting: WaitingDelivery) => Promise<void>,
+    dependencies: CourierDependencies,
+  ) {
     this.#round = round;
     this.#outcomes = outcomes;
+    this.#park = park;
+    this.#followers = new Followers(
+      (id) => this.#held.has(id),
+      (waiting) => this.#goOn(waiting),
+    );
     this.#dependencies = dependencies;
     this.#claims = createClaims(dependencies, () => this.#isStopping);
   }
@@ -86,6 +100,11 @@ export class DeliveryAttempts {
     return true;
   }
 
+  /** Waiting for the one before them in their match. */
+  get followers(): Pick<Followers, 'count' | 'takeOlder' | 'takeAll'> {
+    return this.#followers;
+  }
+
   /** Waiting here for its turn, or under way. */
   holds(id: Uuid): boolean {
     return this.#held.has(id);
@@ -125,11 +144,30 @@ export class DeliveryAttempts {
       turn.lane.mayHaveParked = false;
       this.#round.withdraw(turn);
     }
+    for (const { turn, by } of claimed.held) {
+      this.#round.withdraw(turn);
+      this.#follow(turn.entry as WaitingDelivery, by);
+    }
     for (const turn of claimed.broken) {
       if (turn.entry !== null) this.forget(turn.entry.id);
       this.#round.withdraw(turn);
     }
     await this.#settleRefused(claimed.refused);
+  }
+
+  #follow(waiting: WaitingDelivery, by: HeldDelivery): void {
+    if (this.#isStopping) {
+      this.forget(waiting.id);
+      this.#track(waiting.message.settle({ type: 'nak', delayMs: 0 }));
+    } else if (!this.#followers.add(waiting, by)) {
+      this.#track(this.#park(waiting));
+    }
+  }
+
+  /** First in its lane: it has had its turn before. */
+  #goOn(waiting: WaitingDelivery): void {
+    if (!this.#round.addFirst(waiting.endpointKey, waiting)) return this.#track(this.#park(waiting));
+    this.pump();
   }
 
   async #attempt(claim: Claim): Promise<void> {
@@ -150,6 +188,9 @@ export class DeliveryAttempts {
       onRecorded: () => {
         this.forget(delivery.id);
         this.#round.finish(turn);
+        this.#followers.leaderEnded(delivery.id);
+        // What is parked behind it in its match was passed over.
+        if (turn.entry === null) this.#round.noteParked(turn.lane.key);
         this.pump();
       },
     });
@@ -157,10 +198,13 @@ export class DeliveryAttempts {
 
   async #send({ delivery, document }: Claim): Promise<AttemptOutcome> {
     if (document === undefined) return lostSnapshot(delivery);
-    const { id, endpoint, token, startedAt, head } = delivery;
+    const { id, endpoint, token, sequence, startedAt, head } = delivery;
     const trace = traceAttempt(delivery);
     const body = Buffer.from(bodyOf(head, document));
-    const outcome = await this.#dependencies.sender.send({ id, endpoint, body, token, startedAt, ...trace.headers });
+    const outcome = await this.#dependencies.sender.send({
+      ...{ id, endpoint, body, token, sequence, startedAt },
+      ...trace.headers,
+    });
     trace.end(outcome);
     return outcome;
   }

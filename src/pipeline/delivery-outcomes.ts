@@ -14,7 +14,7 @@ import type { PulledMessage } from '../broker/pull.ts';
 import { type AttemptOutcome, afterAttempt } from '../domain/delivery.ts';
 import { recordAttempts, type SettledAttempt } from '../store/attempts.ts';
 import type { Database } from '../store/database.ts';
-import type { ClaimedDelivery } from '../store/deliveries.ts';
+import type { ClaimedDelivery } from '../store/delivery-claims.ts';
 import { retryOf } from './delivery-messages.ts';
 
 export interface OutcomeDependencies {

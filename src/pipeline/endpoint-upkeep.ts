@@ -9,10 +9,12 @@ import { readParkedEndpoints } from '../store/deliveries.ts';
 import { readPausedEndpoints, readRememberedEndpoints, recordObservations } from '../store/endpoints.ts';
 import type { FairRound } from '../webhooks/fair-round.ts';
 import type { WaitingDelivery } from './delivery-attempts.ts';
+import type { Followers } from './followers.ts';
 
 export interface UpkeepDependencies {
   readonly database: Database;
   readonly round: FairRound<WaitingDelivery>;
+  readonly followers: Pick<Followers, 'takeOlder'>;
   readonly park: (waiting: WaitingDelivery) => Promise<void>;
   readonly pump: () => void;
   readonly onTrouble: (what: string, error: Error) => void;
@@ -83,8 +85,9 @@ async function followTable({ database, round, park }: UpkeepDependencies): Promi
   for (const key of parked) round.noteParked(key);
 }
 
-async function parkLongWaiting({ round, park }: UpkeepDependencies): Promise<void> {
+async function parkLongWaiting({ round, followers, park }: UpkeepDependencies): Promise<void> {
   const since = performance.now() - WAITED_MAX_MS;
+  for (const waiting of followers.takeOlder(since)) await park(waiting);
   for (const lane of round.lanes()) {
     if (lane.oldest !== null && lane.oldest.admittedAt < since) {
       for (const waiting of round.empty(lane)) await park(waiting);

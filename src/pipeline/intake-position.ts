@@ -20,6 +20,12 @@ export interface IntakeStart {
   readonly behind: number;
   /** False: the stream was restored or made anew, and its consumer alone knows how far it was read. */
   readonly isKnownStream: boolean;
+  /** The database may have told what it does not know any more. */
+  readonly isRestored: boolean;
+  /** Up to here a message that is news to the database has been forgotten by it. */
+  readonly acknowledgedUpTo: number;
+  /** How long nobody had taken adverts in, as far as the database knows. */
+  readonly unledSeconds: number;
 }
 
 export interface PositionMarks {
@@ -32,21 +38,24 @@ const MARK_EVERY_MS = 1_000;
 
 /** Rejects when a server is away. */
 export async function findIntakeStart(broker: Broker, database: Database): Promise<IntakeStart> {
-  const [at, recorded] = await Promise.all([
+  const [at, { recorded, isCopied, unledSeconds }] = await Promise.all([
     readConsumerPosition(broker, ADVERTS_STREAM, INTAKE_CONSUMER),
     readIntakePosition(database),
   ]);
   const { acknowledgedUpTo } = at;
-  if (recorded === null) return { recordedUpTo: acknowledgedUpTo, behind: 0, isKnownStream: true };
-  if (!(await isOfStream(broker, recorded, at))) {
-    return { recordedUpTo: acknowledgedUpTo, behind: 0, isKnownStream: false };
-  }
+  const asConsumed = { recordedUpTo: acknowledgedUpTo, behind: 0, acknowledgedUpTo, unledSeconds };
+  if (recorded === null) return { ...asConsumed, isKnownStream: true, isRestored: isCopied };
+  if (!(await isOfStream(broker, recorded, at))) return { ...asConsumed, isKnownStream: false, isRestored: true };
   const { sequence } = recorded;
   const stillThere = Math.max(sequence, at.firstSequence - 1);
   return {
     recordedUpTo: Math.min(sequence, acknowledgedUpTo),
     behind: Math.max(0, acknowledgedUpTo - stillThere),
     isKnownStream: true,
+    // What the stream has dropped meanwhile nobody can take in again, and see whether it is news.
+    isRestored: isCopied || Math.min(acknowledgedUpTo, stillThere) > sequence,
+    acknowledgedUpTo,
+    unledSeconds,
   };
 }
 

@@ -11,6 +11,7 @@ import { ADVERTS_STREAM, ensureIntake, INTAKE_CONSUMER } from '../broker/topolog
 import type { Valve } from '../broker/valve.ts';
 import type { Database } from '../store/database.ts';
 import type { Term } from '../store/intake-leader.ts';
+import { noteDatabase, raiseSequenceFloor } from '../store/intake-position.ts';
 import type { RecordedBatch } from './dispatcher.ts';
 import type { IntakeBreaker } from './intake-breaker.ts';
 import { findIntakeStart, type IntakeStart, startPositionMarks } from './intake-position.ts';
@@ -28,6 +29,8 @@ export interface IntakeDependencies {
   readonly valve?: Valve;
   /** Told where the term begins. */
   readonly onStart: (start: IntakeStart) => void;
+  /** Told when the database turns out to have forgotten what it had recorded. */
+  readonly onForgotten: () => void;
   /** `seconds`: what recording took. */
   readonly onRecorded: (recorded: Recorded, batch: RecordedBatch, seconds: number) => void;
   readonly supervisor: Supervisor;
@@ -51,12 +54,14 @@ export interface Intake {
 export async function startIntake(term: Term, dependencies: IntakeDependencies): Promise<Intake> {
   const { broker, database, recordBatchMax, recordBatchBytesMax, valve, onStart, onTrouble } = dependencies;
   const { disconnections } = broker;
-  const recording = startRecording(term, dependencies);
+  await ensureIntake(broker);
+  const start = await findIntakeStart(broker, database);
+  onStart(start);
+  if (start.isRestored) await raiseSequenceFloor(database, term, start.unledSeconds);
+  else await noteDatabase(database);
+  const recording = startRecording(term, start, dependencies);
   try {
-    await ensureIntake(broker);
     const ofConsumer = { stream: ADVERTS_STREAM, consumer: INTAKE_CONSUMER };
-    const start = await findIntakeStart(broker, database);
-    onStart(start);
     const { recordedUpTo } = start;
     const inOrder = await startInOrder(broker, { ...ofConsumer, recordedUpTo, handOn: recording.admit, onTrouble });
     const marks = startPositionMarks(term, start, () => inOrder.settledUpTo, dependencies);

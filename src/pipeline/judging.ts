@@ -31,6 +31,8 @@ export interface IntakeEntry {
   readonly bytes: number;
   /** The trace that it belongs to, as its sender wrote it. */
   readonly traceparent: string | null;
+  /** It was acknowledged once, so it was recorded, and no news to a database that forgets nothing. */
+  readonly wasAcknowledged?: boolean;
 }
 
 export interface JudgedBatch {
@@ -44,6 +46,8 @@ export interface JudgedBatch {
   readonly refused: ReadonlyMap<number, string>;
   /** Positions of messages that are left for the next batch. */
   readonly left: readonly number[];
+  /** What was acknowledged once is news: the database was restored to an older state. */
+  readonly hasForgotten: boolean;
 }
 
 export interface JudgingDependencies {
@@ -92,6 +96,7 @@ class Judging implements JudgedBatch {
   readonly outcomes = { created: 0, changed: 0, recrawled: 0, stale: 0, unknown: 0 };
   readonly refused = new Map<number, string>();
   readonly left: number[] = [];
+  hasForgotten = false;
   readonly #known: ReadonlyMap<Uuid, LockedProperty>;
   readonly #medians: MarketLedger;
   readonly #dependencies: JudgingDependencies;
@@ -148,6 +153,9 @@ class Judging implements JudgedBatch {
       return bytes;
     }
     this.outcomes[outcome] += 1;
+    if (entry.wasAcknowledged === true && message.crawledAt > (held?.crawls[message.advertUuid] ?? '')) {
+      this.hasForgotten = true;
+    }
     this.latest.set(uuid, change.held);
     this.#bytes.set(uuid, bytes);
     return bytes;

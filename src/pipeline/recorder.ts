@@ -59,7 +59,15 @@ export interface Recorded {
 /** A message, and itself as a dead letter: why is known when it is refused. */
 export type RecordedEntry = IntakeEntry & { readonly letter: Omit<DeadLetter, 'reason' | 'setAsideFor'> };
 
-/** Rejects with `TermOverError` when another instance leads. */
+/**
+ * The database turned out to have been restored to an older state: nothing may be numbered before its numbers are raised
+ * above what it may have told.
+ */
+export class ForgottenError extends Error {
+  readonly code = 'FORGOTTEN';
+}
+
+/** Rejects with `TermOverError` when another instance leads, and with `ForgottenError`. */
 export type RecordBatch = (
   term: Term,
   entries: readonly RecordedEntry[],
@@ -72,9 +80,12 @@ export function createRecorder(dependencies: RecorderDependencies): RecordBatch 
     try {
       const { result, answers } = await pipelinedTransaction(dependencies.database, async (client) => {
         const uuids = [...new Set(entries.map(({ message }) => message.propertyUuid))];
-        const [, locked] = await Promise.all([holdTerm(client, term), lockProperties(client, uuids)]);
+        const [sequenceFloor, locked] = await Promise.all([holdTerm(client, term), lockProperties(client, uuids)]);
         const known = await withLargeOnes(client, locked, uuids, dependencies.bounds);
-        const { last, result } = await recordEntries(client, known, entries, medians, dependencies);
+        const { last, result } = await recordEntries(client, known, entries, medians, {
+          ...dependencies,
+          sequenceFloor,
+        });
         const refused = [...result.refused].map(([position, reason]) => {
           return { ...(entries[position] as RecordedEntry).letter, reason, setAsideFor: null };
         });
@@ -118,10 +129,11 @@ async function recordEntries(
   known: ReadonlyMap<Uuid, LockedProperty>,
   entries: readonly RecordedEntry[],
   medians: MarketLedger,
-  dependencies: RecorderDependencies,
+  dependencies: RecorderDependencies & { readonly sequenceFloor: number },
 ): Promise<Ending<Omit<Recorded, 'outbox'>>> {
   const batch = await judgeBatch(known, entries, medians, dependencies);
   const { changes, outcomes, refused, left } = batch;
+  if (batch.hasForgotten) throw new ForgottenError('what was acknowledged once is news to the database');
   const touched = touchedBy(changes);
   const [routes, matches] = await Promise.all([
     readRoutes(client, [...touched.searchNumbers]),
@@ -132,7 +144,8 @@ async function recordEntries(
     ),
   ]);
   const now = dependencies.clock();
-  const consequences = consequencesOf(changes, routes, matches, dependencies.resolvePlace, now);
+  const { resolvePlace, sequenceFloor } = dependencies;
+  const consequences = consequencesOf(changes, routes, matches, resolvePlace, now, sequenceFloor);
   const events = changes.flatMap(({ propertyUuid, events }) => events.map((event) => ({ propertyUuid, event })));
   const { deliveries, snapshots, began } = consequences;
   const tooLarge = [...known].filter(([, property]) => !isReadable(property, dependencies.bounds));

@@ -10,11 +10,13 @@ import type { PulledMessage } from '../broker/pull.ts';
 import { decodeIntakeMessage, type IntakeMessage, PoisonError } from '../domain/intake-message.ts';
 import { CommitUnknownError } from '../store/database.ts';
 import { type Term, TermOverError } from '../store/intake-leader.ts';
+import { raiseSequenceFloor } from '../store/intake-position.ts';
 import { deleteOutboxEntries, type OutboxEntry } from '../store/outbox.ts';
 import { dispatch, type RecordedBatch, type RefusedMessage } from './dispatcher.ts';
 import type { IntakeDependencies } from './intake.ts';
 import { describe } from './intake-breaker.ts';
-import type { RecordedEntry } from './recorder.ts';
+import type { IntakeStart } from './intake-position.ts';
+import { ForgottenError, type RecordedEntry } from './recorder.ts';
 import { traceparentOf } from './tracing.ts';
 
 export interface Recording {
@@ -65,14 +67,19 @@ const OUTBOX_MAX = 256;
 /** Well below the age at which the sweeper takes an entry for abandoned. */
 const OUTBOX_GATHER_MS = 100;
 
-export function startRecording(term: Term, dependencies: IntakeDependencies): Recording {
+export function startRecording(term: Term, start: IntakeStart, dependencies: IntakeDependencies): Recording {
   const { breaker } = dependencies;
+  const memory = testMemory(term, start, dependencies);
   let isOver = false;
   const record: RecordPart = async (decoded) => {
     if (isOver) return null;
     try {
-      return await recordDecoded(term, decoded, dependencies);
+      return await recordDecoded(term, decoded, memory.tellingUpTo, dependencies);
     } catch (error) {
+      if (error instanceof ForgottenError) {
+        await memory.noteForgotten();
+        return record(decoded);
+      }
       // Nobody knows whether the batch is recorded: the next term reads the truth, and what it missed, anew.
       if (!(error instanceof TermOverError || error instanceof CommitUnknownError)) throw error;
       isOver = true;
@@ -107,6 +114,39 @@ export function startRecording(term: Term, dependencies: IntakeDependencies): Re
     async drain() {
       await Promise.all(lanes.map((lane) => lane.drain()));
       await outbox.drain();
+    },
+  };
+}
+
+interface Memory {
+  /** Messages up to this one tell whether the database was restored; 0 once that is known. */
+  readonly tellingUpTo: number;
+  /** Raises the numbers of what is told from now on, once, whichever lanes find out. */
+  noteForgotten(): Promise<void>;
+}
+
+function testMemory(
+  term: Term,
+  { isRestored, acknowledgedUpTo, unledSeconds }: IntakeStart,
+  { database, onForgotten }: IntakeDependencies,
+): Memory {
+  let tellingUpTo = isRestored ? 0 : acknowledgedUpTo;
+  let noting: Promise<void> | null = null;
+  async function note(): Promise<void> {
+    if (tellingUpTo === 0) return;
+    await raiseSequenceFloor(database, term, unledSeconds);
+    tellingUpTo = 0;
+    onForgotten();
+  }
+  return {
+    get tellingUpTo() {
+      return tellingUpTo;
+    },
+    noteForgotten() {
+      noting ??= note().finally(() => {
+        noting = null;
+      });
+      return noting;
     },
   };
 }
@@ -209,6 +249,7 @@ function laneOf({ message }: Decoded): number {
 async function recordDecoded(
   term: Term,
   decoded: readonly Decoded[],
+  tellingUpTo: number,
   { recordBatch, onRecorded, onTrouble }: IntakeDependencies,
 ): Promise<RecordedPart> {
   const entries: (RecordedEntry & { readonly from: Decoded })[] = [];
@@ -221,7 +262,8 @@ async function recordDecoded(
       throw message;
     } else {
       const traceparent = traceparentOf(pulled.headers);
-      entries.push({ from, message, letter: pulled, bytes: pulled.bytes.length, traceparent });
+      const wasAcknowledged = pulled.sequence <= tellingUpTo;
+      entries.push({ from, message, letter: pulled, bytes: pulled.bytes.length, traceparent, wasAcknowledged });
     }
   }
   const startedAt = performance.now();

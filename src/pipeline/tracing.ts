@@ -6,7 +6,7 @@
 
 import { context, type SpanContext, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
 import type { AttemptOutcome } from '../domain/delivery.ts';
-import type { ClaimedDelivery } from '../store/deliveries.ts';
+import type { ClaimedDelivery } from '../store/delivery-claims.ts';
 
 /** Version 00; a later version is read as far as this one goes. */
 const TRACEPARENT = /^(?!ff)[0-9a-f]{2}-((?!0{32})[0-9a-f]{32})-((?!0{16})[0-9a-f]{16})-([0-9a-f]{2})(?:$|-)/;

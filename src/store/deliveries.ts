@@ -1,12 +1,11 @@
 /**
- * Deliveries: recorded, dispatched, and taken for an attempt (domain/delivery.ts has the states; attempts.ts records how
- * they ended). An attempt is counted when it is claimed, before any byte is sent, and every time is PostgreSQL's, so
- * instances with different clocks agree on what is due. Rows are locked in key order everywhere, so that batches never
- * lock each other out.
+ * Deliveries: recorded, dispatched and set aside (domain/delivery.ts has the states; delivery-claims.ts takes them for an
+ * attempt, and attempts.ts records how that ended). Rows are locked in key order everywhere, so that batches never lock
+ * each other out.
  */
 
 import { type DeliveryState, isFinal, type NewDelivery } from '../domain/delivery.ts';
-import type { SearchNumber, Uuid } from '../domain/ids.ts';
+import type { Uuid } from '../domain/ids.ts';
 import type { Queryable, Statement } from './database.ts';
 import { statementShares } from './statement-share.ts';
 
@@ -20,6 +19,7 @@ export function insertDeliveries(
     id: delivery.id,
     search_number: delivery.searchNumber,
     match_id: delivery.matchId,
+    sequence: delivery.sequence,
     channel: delivery.channel,
     kind: delivery.kind,
     endpoint: delivery.endpoint,
@@ -31,28 +31,12 @@ export function insertDeliveries(
   return statementShares(rows, ({ head, endpoint }) => head.length + endpoint.length + ROW_LENGTH).map((share) => ({
     name: 'insert-deliveries',
     text: `
-      insert into deliveries (id, search_number, match_id, channel, kind, endpoint, endpoint_key, head, snapshot_id,
-        traceparent)
-      select * from json_to_recordset($1) as written(id uuid, search_number integer, match_id uuid, channel text,
-        kind text, endpoint text, endpoint_key text, head text, snapshot_id uuid, traceparent text)`,
+      insert into deliveries (id, search_number, match_id, sequence, channel, kind, endpoint, endpoint_key, head,
+        snapshot_id, traceparent)
+      select * from json_to_recordset($1) as written(id uuid, search_number integer, match_id uuid, sequence integer,
+        channel text, kind text, endpoint text, endpoint_key text, head text, snapshot_id uuid, traceparent text)`,
     values: [JSON.stringify(share)],
   }));
-}
-
-export interface ClaimedDelivery {
-  readonly id: Uuid;
-  readonly searchNumber: SearchNumber;
-  readonly endpoint: string;
-  readonly endpointKey: string;
-  readonly head: string;
-  readonly snapshotId: Uuid;
-  readonly token: string;
-  /** This attempt's number, from 1; counts on over replays. */
-  readonly attemptCount: number;
-  /** Attempts made before the last replay: they do not count against the retries. */
-  readonly attemptsSpent: number;
-  readonly startedAt: Date;
-  readonly traceparent: string | null;
 }
 
 /** Why a delivery was not claimed, and when to look again: null when its message has nothing more to do. */
@@ -60,101 +44,6 @@ export interface RefusedClaim {
   readonly id: Uuid;
   readonly state: DeliveryState;
   readonly dueInMs: number | null;
-}
-
-/** Takes the rows of `due (id, next_state)`. */
-const TAKE_DUE = `
-  taken as (
-    update deliveries
-    set state = next_state,
-      attempt_count = attempt_count + (next_state = 'sending')::integer,
-      attempt_started_at = case when next_state = 'sending' then clock_timestamp() end,
-      due_at = case when next_state = 'sending' then clock_timestamp() + $1 * interval '1 millisecond' else due_at end,
-      finished_at = case when next_state = 'cancelled' then clock_timestamp() end
-    from due where deliveries.id = due.id
-    returning deliveries.*
-  )
-  select taken.id, search_number as "searchNumber", endpoint, endpoint_key as "endpointKey", head,
-    snapshot_id as "snapshotId", token, attempt_count as "attemptCount", attempts_spent as "attemptsSpent",
-    attempt_started_at as "startedAt", traceparent
-  from taken join searches on searches.number = search_number
-  where state = 'sending'`;
-
-/**
- * Takes the rows of `locked`. One whose search is gone, silent, or was so since it was recorded, is cancelled instead of
- * sent; the search is locked against that meanwhile, so when it has been answered, no attempt begins. One whose endpoint,
- * or its URL for every client, is paused is parked: from the end of a pause's transaction on, no attempt starts.
- */
-const DUE = `
-  telling as materialized (
-    select number, cancelled_before from searches
-    where number = any(array(select search_number from locked)) and deleted_at is null and notification_enabled
-    order by number for key share
-  ), silenced as materialized (
-    select * from telling where cancelled_before is not null
-  ), due as (
-    select id, case
-      when search_number not in (select number from telling) then 'cancelled'
-      when exists (select from silenced where number = search_number and created_at < cancelled_before) then 'cancelled'
-      when exists (
-        select from endpoints where key in (endpoint_key, left(endpoint_key, 16)) and paused_at is not null) then 'parked'
-      else 'sending' end as next_state
-    from locked
-  )`;
-
-/**
- * Takes the due ones among `ids` for one attempt each, for at most `leaseMs`. Served by the primary key: states are
- * looked at once the rows are locked. In one condition with the keys they make PostgreSQL read all of an index of states,
- * where every delivery of the last minutes has left dead entries.
- */
-export async function claimDeliveries(
-  client: Queryable,
-  ids: readonly Uuid[],
-  leaseMs: number,
-): Promise<readonly ClaimedDelivery[]> {
-  const { rows } = await client.query<ClaimedDelivery>({
-    name: 'claim-deliveries',
-    text: `
-      with named as materialized (
-        select id, search_number, endpoint_key, created_at, state, due_at from deliveries
-        where id = any($2::uuid[]) order by id for update
-      ), locked as materialized (
-        select * from named where state in ('queued', 'retry_wait') and due_at <= clock_timestamp()
-      ), ${DUE}, ${TAKE_DUE}`,
-    values: [leaseMs, ids],
-  });
-  return rows;
-}
-
-/** What may be drawn from the parked deliveries of one endpoint. */
-export interface Draw {
-  readonly endpointKey: string;
-  readonly count: number;
-}
-
-/**
- * Takes up to `count` parked deliveries of each endpoint, oldest first; those that another instance is taking are
- * passed over. Served by index `deliveries_parked`.
- */
-export async function claimParked(
-  client: Queryable,
-  draws: readonly Draw[],
-  leaseMs: number,
-): Promise<readonly ClaimedDelivery[]> {
-  const { rows } = await client.query<ClaimedDelivery>({
-    name: 'claim-parked',
-    text: `
-      with locked as materialized (
-        select parked.*
-        from unnest($2::text[], $3::integer[]) as draw(key, count), lateral (
-          select id, search_number, endpoint_key, created_at from deliveries
-          where endpoint_key = draw.key and state = 'parked' and due_at <= clock_timestamp()
-          order by due_at limit draw.count for update skip locked
-        ) parked
-      ), ${DUE}, ${TAKE_DUE}`,
-    values: [leaseMs, draws.map(({ endpointKey }) => endpointKey), draws.map(({ count }) => count)],
-  });
-  return rows;
 }
 
 /** Sets deliveries aside without using an attempt. Served by the primary key. */

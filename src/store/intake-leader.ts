@@ -111,15 +111,17 @@ export async function openLeaderSession(url: string): Promise<LeaderSession> {
 
 /**
  * For the beginning of a recording transaction: throws `TermOverError` when the term is over, else keeps it from ending
- * before the transaction does. The table has one row.
+ * before the transaction does. Resolves with what every new `Vigie-Sequence` is above. The table has one row.
  */
-export async function holdTerm(client: Queryable, term: Term): Promise<void> {
-  const { rowCount } = await client.query({
+export async function holdTerm(client: Queryable, term: Term): Promise<number> {
+  const { rows } = await client.query<{ sequence_floor: number }>({
     name: 'hold-term',
-    text: 'select from intake_leader where term = $1 for share',
+    text: 'select sequence_floor from intake_leader where term = $1 for share',
     values: [term],
   });
-  if (rowCount === 0) throw new TermOverError(`term ${term} is over: another instance takes adverts in`);
+  const [held] = rows;
+  if (held === undefined) throw new TermOverError(`term ${term} is over: another instance takes adverts in`);
+  return held.sequence_floor;
 }
 
 export interface IntakeLead {

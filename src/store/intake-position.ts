@@ -14,13 +14,62 @@ export interface RecordedPosition {
   readonly storedAt: string | null;
 }
 
-/** Null in a database that was never told. The table has one row. */
-export async function readIntakePosition(database: Queryable): Promise<RecordedPosition | null> {
-  const { rows } = await database.query<{ sequence: string | null; stored_at: string | null }>(
-    'select sequence, stored_at from intake_position',
+export interface KeptPosition {
+  /** Null in a database that was never told. */
+  readonly recorded: RecordedPosition | null;
+  /** It was kept by another database, of which this one is a copy. */
+  readonly isCopied: boolean;
+  /** How long this database, or what it is a copy of, has had no leader: at least the age of a copy. */
+  readonly unledSeconds: number;
+}
+
+/** Another cluster has another system identifier, and another database of one cluster another number. */
+const DATABASE_IDENTITY = `(
+  select concat(system_identifier, '/', oid) from pg_control_system(), pg_database where datname = current_database())`;
+
+/** Before the lead of the term is shown. Both tables have one row. */
+export async function readIntakePosition(database: Queryable): Promise<KeptPosition> {
+  const { rows } = await database.query<{
+    sequence: string | null;
+    storedAt: string | null;
+    isCopied: boolean;
+    unledSeconds: number;
+  }>(
+    `select sequence, stored_at as "storedAt",
+       coalesce(database_identity <> ${DATABASE_IDENTITY}, false) as "isCopied",
+       coalesce(extract(epoch from clock_timestamp() - seen_at), 0)::float8 as "unledSeconds"
+     from intake_position, intake_leads`,
   );
-  const { sequence, stored_at: storedAt } = rows[0] as (typeof rows)[number];
-  return sequence === null ? null : { sequence: Number(sequence), storedAt };
+  const { sequence, storedAt, ...rest } = rows[0] as (typeof rows)[number];
+  return { recorded: sequence === null ? null : { sequence: Number(sequence), storedAt }, ...rest };
+}
+
+/** So that a copy of this database is known as one. Writes nothing when it is noted already. The table has one row. */
+export async function noteDatabase(database: Queryable): Promise<void> {
+  await database.query(
+    `update intake_position set database_identity = ${DATABASE_IDENTITY}
+     where database_identity is distinct from ${DATABASE_IDENTITY}`,
+  );
+}
+
+/** More than a match is ever told between a copy of the database and its restoration. */
+const RESTORED_ABOVE = 1_000_000;
+/** For each second since the copy was written: so a second restoration of one copy begins above the first. */
+const RESTORED_ABOVE_PER_SECOND = 10;
+
+/**
+ * This database was restored to an older state: what it tells from now on is numbered above what it may have told and
+ * forgotten. `unledSeconds`: as the term has found it. Without effect once the term is over. Both tables have one row.
+ */
+export async function raiseSequenceFloor(database: Queryable, term: Term, unledSeconds: number): Promise<void> {
+  const above = RESTORED_ABOVE + Math.max(0, Math.floor(RESTORED_ABOVE_PER_SECOND * unledSeconds));
+  await database.query(
+    `with raised as (
+       update intake_leader set sequence_floor = sequence_floor + $2 where term = $1 returning term
+     )
+     update intake_position set database_identity = ${DATABASE_IDENTITY} from raised`,
+    [term, above],
+  );
 }
 
 /** Without effect once the term is over. Both tables have one row. */

@@ -14,6 +14,10 @@ export interface Match {
   /** Null while the pair only stands (see the schema). */
   readonly beganAt: Date | null;
   readonly updatedAt: Date;
+  /** Of its newest delivery that has one; 0 before the first. */
+  readonly lastSequence: number;
+  /** Of that delivery: the next one's id is above it. */
+  readonly lastDeliveryId: Uuid | null;
 }
 
 /** A pair as the table holds it. */
@@ -25,7 +29,8 @@ export async function readMatches(client: Queryable, uuids: readonly Uuid[]): Pr
   const { rows } = await client.query<KnownMatch>({
     name: 'read-matches',
     text: `
-      select id, search_number as "searchNumber", property_uuid as "propertyUuid", began_at as "beganAt"
+      select id, search_number as "searchNumber", property_uuid as "propertyUuid", began_at as "beganAt",
+        coalesce(last_sequence, 0) as "lastSequence", last_delivery_id as "lastDeliveryId"
       from matches where property_uuid = any($1::uuid[])`,
     values: [arrayLiteral(uuids)],
   });
@@ -39,16 +44,18 @@ export function insertMatches(matches: readonly Match[], at: Date): readonly Sta
     {
       name: 'insert-matches',
       text: `
-      insert into matches (id, search_number, property_uuid, began_at, updated_at)
-      select id, search_number, property_uuid, case when has_begun then $5::timestamptz end, $5
-      from unnest($1::uuid[], $2::integer[], $3::uuid[], $4::boolean[])
-        as written(id, search_number, property_uuid, has_begun)`,
+      insert into matches (id, search_number, property_uuid, began_at, updated_at, last_sequence, last_delivery_id)
+      select id, search_number, property_uuid, case when has_begun then $5::timestamptz end, $5, last_sequence,
+        last_delivery_id
+      from unnest($1::uuid[], $2::integer[], $3::uuid[], $4::boolean[], $6::integer[], $7::uuid[])
+        as written(id, search_number, property_uuid, has_begun, last_sequence, last_delivery_id)`,
       values: [
         arrayLiteral(matches.map(({ id }) => id)),
         arrayLiteral(matches.map(({ searchNumber }) => searchNumber)),
         arrayLiteral(matches.map(({ propertyUuid }) => propertyUuid)),
         arrayLiteral(matches.map(({ beganAt }) => beganAt !== null)),
         at,
+        ...lastDeliveriesOf(matches),
       ],
     },
   ];
@@ -62,9 +69,24 @@ export function updateMatches(matches: readonly Match[], at: Date): readonly Sta
     {
       name: 'update-matches',
       text: `
-      update matches set updated_at = $3, began_at = case when id = any($2::uuid[]) then $3 else began_at end
-      where id = any($1::uuid[])`,
-      values: [arrayLiteral(matches.map(({ id }) => id)), arrayLiteral(begin.map(({ id }) => id)), at],
+      update matches
+      set updated_at = $3, began_at = case when matches.id = any($2::uuid[]) then $3 else began_at end,
+        last_sequence = written.last_sequence, last_delivery_id = written.last_delivery_id
+      from unnest($1::uuid[], $4::integer[], $5::uuid[]) as written(id, last_sequence, last_delivery_id)
+      where matches.id = written.id`,
+      values: [
+        arrayLiteral(matches.map(({ id }) => id)),
+        arrayLiteral(begin.map(({ id }) => id)),
+        at,
+        ...lastDeliveriesOf(matches),
+      ],
     },
+  ];
+}
+
+function lastDeliveriesOf(matches: readonly Match[]): readonly [sequences: string, ids: string] {
+  return [
+    arrayLiteral(matches.map(({ lastSequence }) => lastSequence || null)),
+    arrayLiteral(matches.map(({ lastDeliveryId }) => lastDeliveryId)),
   ];
 }

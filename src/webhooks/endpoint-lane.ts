@@ -123,6 +123,11 @@ export class EndpointLane<T> {
     (isRetry ? this.#retries : this.#fresh).push(entry);
   }
 
+  /** A first attempt that goes before the others. */
+  addFirst(entry: T): void {
+    this.#fresh.unshift(entry);
+  }
+
   /**
    * The next entry, or null for one to be drawn from what is parked. First attempts go first, but every fourth turn is
    * for what has waited longer. Ask `hasWork` before.

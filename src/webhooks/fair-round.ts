@@ -115,6 +115,19 @@ export class FairRound<T> {
     return true;
   }
 
+  /**
+   * Before what waits in the lane, however much that is: the entry had a turn that was withdrawn. False when its endpoint
+   * is paused.
+   */
+  addFirst(key: string, entry: T): boolean {
+    const lane = this.lane(key);
+    if (lane.isPaused) return false;
+    lane.addFirst(entry);
+    this.#waiting += 1;
+    this.#place(lane);
+    return true;
+  }
+
   /** PostgreSQL holds parked deliveries for this endpoint, or may do so. */
   noteParked(key: string): void {
     const lane = this.lane(key);

@@ -20,6 +20,8 @@ export interface SendRequest {
   readonly body: string | Buffer;
   /** `whsec_` and the key in base64. */
   readonly token: string;
+  /** Its place among the webhooks of its match, from 1; null leaves the header out. */
+  readonly sequence?: number | null;
   readonly startedAt: Date;
   /** The trace that the attempt belongs to (W3C Trace Context). */
   readonly traceparent?: string;
@@ -125,7 +127,7 @@ class Attempt implements Dispatcher.DispatchHandler {
   }
 
   #dispatch(agent: Agent): void {
-    const { id, endpoint, body, token, startedAt, traceparent } = this.#request;
+    const { id, endpoint, body, token, sequence = null, startedAt, traceparent } = this.#request;
     try {
       const url = new URL(endpoint);
       agent.dispatch(
@@ -136,6 +138,7 @@ class Attempt implements Dispatcher.DispatchHandler {
           headers: {
             'content-type': 'application/json',
             'user-agent': this.#options.userAgent,
+            ...(sequence === null ? {} : { 'vigie-sequence': String(sequence) }),
             ...(traceparent === undefined ? {} : { traceparent }),
             ...signatureHeaders(id, startedAt, body, token),
           },

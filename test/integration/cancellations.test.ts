@@ -10,8 +10,9 @@ import { SEARCH_DEFAULTS } from '../../src/domain/search.ts';
 import { startCancellations } from '../../src/pipeline/cancellations.ts';
 import { ClientUnknownError, createApiKey, createClient, deleteClient, listClients } from '../../src/store/clients.ts';
 import { migrate, openDatabase } from '../../src/store/database.ts';
-import { claimDeliveries, claimParked, parkDeliveries } from '../../src/store/deliveries.ts';
+import { parkDeliveries } from '../../src/store/deliveries.ts';
 import { listOperatorDeliveries } from '../../src/store/delivery-admin.ts';
+import { claimDeliveries, claimParked } from '../../src/store/delivery-claims.ts';
 import { listDeliveries } from '../../src/store/delivery-reads.ts';
 import { previewReplay, requeueOne } from '../../src/store/replays.ts';
 import { createSearch, deleteSearch, listSearches, updateSearch } from '../../src/store/searches.ts';
@@ -70,7 +71,7 @@ test('what is open of a deleted search reads as cancelled, and is never claimed,
   assert.deepEqual(await statesRead(), ['cancelled', 'cancelled']);
   assert.deepEqual(await statesHeld(), ['parked', 'queued']);
   assert.deepEqual(await requeueOne(database, queued.id), { state: 'cancelled', address: null });
-  assert.deepEqual(await claimDeliveries(database, [queued.id], LEASE_MS), []);
+  assert.deepEqual((await claimDeliveries(database, [queued.id], LEASE_MS)).claimed, []);
   assert.deepEqual(await claimParked(database, [{ endpointKey: parked.endpointKey, count: 2 }], LEASE_MS), []);
   assert.deepEqual(await statesHeld(), ['cancelled', 'cancelled']);
 });
@@ -96,7 +97,7 @@ test('what was open when a search was silenced stays cancelled when it is told a
   }
   startWork();
   await until(statesHeld, ([state]) => state === 'cancelled');
-  const claimed = await claimDeliveries(database, [early.id, late.id], LEASE_MS);
+  const { claimed } = await claimDeliveries(database, [early.id, late.id], LEASE_MS);
   assert.deepEqual(
     claimed.map(({ id }) => id),
     [late.id],

@@ -17,7 +17,8 @@ import {
   type Statement,
   transaction,
 } from '../../src/store/database.ts';
-import { claimDeliveries, claimParked, parkDeliveries, readRefusals } from '../../src/store/deliveries.ts';
+import { parkDeliveries, readRefusals } from '../../src/store/deliveries.ts';
+import { claimDeliveries, claimParked } from '../../src/store/delivery-claims.ts';
 import { readMatches, updateMatches } from '../../src/store/matches.ts';
 import { deleteOutboxEntries } from '../../src/store/outbox.ts';
 import { lockProperties, updateCrawls, updateProperties } from '../../src/store/properties.ts';
@@ -189,7 +190,10 @@ test('the statements of the pipeline go through indexes, even when they are plan
   await readMatches(database, ids);
   await runStatements(
     database,
-    updateMatches([{ id, searchNumber: 1, propertyUuid: id, beganAt: now, updatedAt: now }], now),
+    updateMatches(
+      [{ id, searchNumber: 1, propertyUuid: id, beganAt: now, updatedAt: now, lastSequence: 1, lastDeliveryId: id }],
+      now,
+    ),
   );
   await deleteOutboxEntries(database, [{ id: '1', deliveryIds: [] }]);
   await claimDeliveries(database, ids, 1);

@@ -20,7 +20,8 @@ import {
 } from '../../src/domain/delivery.ts';
 import { lockAbandonedAttempts, recordAttempts } from '../../src/store/attempts.ts';
 import { type Database, migrate, openDatabase, transaction } from '../../src/store/database.ts';
-import { claimDeliveries, claimParked, type DeliveryAddress, parkDeliveries } from '../../src/store/deliveries.ts';
+import { type DeliveryAddress, parkDeliveries } from '../../src/store/deliveries.ts';
+import { claimDeliveries, claimParked } from '../../src/store/delivery-claims.ts';
 import { requeueOne } from '../../src/store/replays.ts';
 import { type SeededSearch, seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
 import { startTestServers } from '../support/servers.ts';

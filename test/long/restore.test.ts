@@ -14,6 +14,7 @@ import { connectDatabase } from '../support/database.ts';
 import { copyDatabase, restoreDatabase } from '../support/database-copy.ts';
 import { auditDeliveries } from '../support/delivery-auditor.ts';
 import { connectCrawler, numberedUuid, upsert } from '../support/intake.ts';
+import { auditNumbers } from '../support/order-auditor.ts';
 import { auditRecords, deliveryKeyOf, type OracleSearch, replay } from '../support/replay-oracle.ts';
 import { restClient } from '../support/rest-client.ts';
 import { startTestNats, startTestPostgres, type TestServers, temporaryDirectory } from '../support/servers.ts';
@@ -121,8 +122,11 @@ async function audit(
     retryDelayMs: RETRY_DELAY_MS,
     expected: expected.deliveries,
     keyOf: deliveryKeyOf,
+    order: { mayJump: true },
   };
   assert.deepEqual(await auditDeliveries(audited), []);
+  // Of all that was ever told, what the database has forgotten included.
+  assert.deepEqual(auditNumbers(receiver.posts), []);
 }
 
 describe('a service that was restored goes on like the original', { concurrency: true }, () => {

@@ -7,11 +7,13 @@
  * (c) at most six attempts, each posted at most once, and once more when the endpoint dropped it on a kept connection;
  * (d) between the end of an attempt and the start of the next lies the delay, on both clocks;
  * (e) every signature verifies, with the token of the delivery's search;
- * (f) every retry sends the bytes recorded at the change.
+ * (f) every retry sends the bytes recorded at the change;
+ * (g) deliveries of a match are numbered from 1, and their first attempts keep that order (order-auditor.ts).
  */
 
 import { Webhook } from 'standardwebhooks';
 import type { Database } from '../../src/store/database.ts';
+import { auditOrder, type OrderRules } from './order-auditor.ts';
 import type { ReceivedPost } from './webhook-receiver.ts';
 
 export interface Audit {
@@ -23,6 +25,8 @@ export interface Audit {
   readonly keyOf: (delivery: AuditedDelivery) => string;
   /** Final states besides `delivered` that the test provokes; `failed` is always one. */
   readonly mayBeCancelled?: boolean;
+  /** What else of order is to be judged; its lease is that of `freezes`. */
+  readonly order?: Omit<OrderRules, 'leaseMs'>;
   /** Where senders freeze in the middle of an attempt, others may go on before it is recorded. */
   readonly freezes?: {
     /** When a watcher first saw each delivery's status 200 in the rows, in milliseconds since the epoch. */
@@ -37,6 +41,10 @@ export interface AuditedDelivery {
   readonly searchId: string;
   readonly propertyUuid: string | null;
   readonly matchId: string;
+  /** Null: recorded by a version without. */
+  readonly sequence: number | null;
+  /** Milliseconds since the epoch. */
+  readonly createdAt: number;
   readonly channel: string;
   readonly kind: string;
   readonly endpoint: string;
@@ -74,6 +82,10 @@ export async function auditDeliveries(audit: Audit): Promise<readonly string[]> 
     ...deliveries.flatMap((delivery) =>
       auditOne(delivery, postsById.get(delivery.id) ?? [], audit).map((fault) => `delivery ${delivery.id}: ${fault}`),
     ),
+    ...auditOrder(deliveries, postsById, {
+      ...audit.order,
+      ...(audit.freezes === undefined ? {} : { leaseMs: audit.freezes.leaseMs }),
+    }),
   ];
 }
 
@@ -206,7 +218,8 @@ function verify({ body, headers, receivedAt }: ReceivedPost, token: string): voi
 
 async function readDeliveries(database: Pick<Database, 'query'>): Promise<readonly AuditedDelivery[]> {
   const { rows } = await database.query<AuditedDelivery>(`
-    select d.id, s.id as "searchId", m.property_uuid as "propertyUuid", d.match_id as "matchId", d.channel, d.kind,
+    select d.id, s.id as "searchId", m.property_uuid as "propertyUuid", d.match_id as "matchId", d.sequence,
+      extract(epoch from d.created_at)::float8 * 1000 as "createdAt", d.channel, d.kind,
       d.endpoint, d.state, d.attempt_count::integer as "attemptCount", d.head || document || '}}' as body, s.token,
       coalesce(logged.attempts, '[]') as attempts
     from deliveries d

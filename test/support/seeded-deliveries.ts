@@ -7,7 +7,7 @@ import { randomUUID } from 'node:crypto';
 import type { Broker } from '../../src/broker/connection.ts';
 import { publishAll } from '../../src/broker/publish.ts';
 import { endpointKeyOf } from '../../src/domain/endpoint.ts';
-import { timeOrderedUuid, type Uuid } from '../../src/domain/ids.ts';
+import { timeOrderedUuid, type Uuid, uuidAfter } from '../../src/domain/ids.ts';
 import { bodyHead } from '../../src/domain/routing.ts';
 import { publicationOf } from '../../src/pipeline/dispatcher.ts';
 import type { Database } from '../../src/store/database.ts';
@@ -47,15 +47,21 @@ export async function seedDeliveries(
   database: Database,
   search: SeededSearch,
   endpoints: readonly string[],
+  of: 'a match each' | 'one match' = 'a match each',
 ): Promise<readonly DeliveryAddress[]> {
   const now = new Date();
-  const deliveries = endpoints.map((endpoint) => {
-    const matchId = timeOrderedUuid(now);
+  const sharedId = timeOrderedUuid(now);
+  let lastId: Uuid | null = null;
+  const deliveries = endpoints.map((endpoint, position) => {
+    const matchId = of === 'one match' ? sharedId : timeOrderedUuid(now);
+    const id: Uuid = of === 'one match' ? uuidAfter(lastId, now) : timeOrderedUuid(now);
+    lastId = id;
     const match = { id: matchId, beganAt: now.toISOString(), updatedAt: now.toISOString() };
     return {
-      id: timeOrderedUuid(now),
+      id,
       searchNumber: search.number,
       matchId,
+      sequence: of === 'one match' ? position + 1 : 1,
       channel: 'match' as const,
       kind: 'property.ad.create' as const,
       endpoint,

@@ -14,7 +14,8 @@ import { type Matcher, startMatcher } from '../../src/pipeline/matcher.ts';
 import { createRecorder } from '../../src/pipeline/recorder.ts';
 import { recordAttempts, type SettledAttempt } from '../../src/store/attempts.ts';
 import { type Database, transaction } from '../../src/store/database.ts';
-import { type ClaimedDelivery, claimDeliveries, parkDeliveries } from '../../src/store/deliveries.ts';
+import { parkDeliveries } from '../../src/store/deliveries.ts';
+import { type ClaimedDelivery, claimDeliveries } from '../../src/store/delivery-claims.ts';
 import { deleteOutboxEntries } from '../../src/store/outbox.ts';
 import { changedSince } from '../../src/store/search-feed.ts';
 import { createSearch, deleteSearch } from '../../src/store/searches.ts';
@@ -102,8 +103,9 @@ export async function startSimulatedMarket(options: SimulatedMarketOptions): Pro
   }
 
   async function attempt(ids: readonly Uuid[]): Promise<void> {
-    for (let start = 0; start < ids.length; start += RECORD_BATCH) {
-      const claimed = await claimDeliveries(database, ids.slice(start, start + RECORD_BATCH), LEASE_MS);
+    for (let open = ids; open.length > 0; ) {
+      const { claimed, held } = await claimDeliveries(database, open.slice(0, RECORD_BATCH), LEASE_MS);
+      open = [...held.map(({ id }) => id), ...open.slice(RECORD_BATCH)];
       const settled = claimed.map((delivery) =>
         settle(
           delivery,

@@ -1,0 +1,186 @@
+/**
+ * What the one before holds back, and what it does not: couriers in the test's own process, endpoints that fail, hang,
+ * are paused or gone, and deliveries of one match as the recorder leaves them.
+ */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { publishAll } from '../../src/broker/publish.ts';
+import { HELD_BACK_MAX_MS } from '../../src/domain/delivery.ts';
+import { publicationOf } from '../../src/pipeline/dispatcher.ts';
+import { claimDeliveries } from '../../src/store/delivery-claims.ts';
+import { pauseEndpoint } from '../../src/store/endpoints.ts';
+import { requeueOne } from '../../src/store/replays.ts';
+import { type CourierSettings, openDeliveryStage } from '../support/courier.ts';
+import { auditDeliveries } from '../support/delivery-auditor.ts';
+import { noteParkings, readParkings } from '../support/order-auditor.ts';
+import { publishSeeded, seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
+import type { Cleanup } from '../support/servers.ts';
+import { type ReceivedPost, startWebhookReceiver } from '../support/webhook-receiver.ts';
+
+const LATER_MS = 3_600_000;
+const failing = { type: 'answer', status: 500 } as const;
+
+async function openScene(t: Cleanup, settings: Partial<CourierSettings> = {}) {
+  const receiver = await startWebhookReceiver(t);
+  const stage = await openDeliveryStage(t, { retryDelayMs: LATER_MS, ...settings });
+  const { database, broker } = stage;
+  await noteParkings(database);
+  const search = await seedSearch(database);
+  const expected: string[] = [];
+
+  /** Of one match, in this order. */
+  async function seed(...paths: readonly string[]) {
+    const urls = paths.map((path) => receiver.urlOf(path));
+    expected.push(...urls);
+    return seedDeliveries(database, search, urls, 'one match');
+  }
+
+  async function tell(...paths: readonly string[]) {
+    const addresses = await seed(...paths);
+    await publishSeeded(broker, addresses);
+    return addresses;
+  }
+
+  async function audit(): Promise<void> {
+    const rules = { database, posts: receiver.posts, retryDelayMs: settings.retryDelayMs ?? LATER_MS };
+    const order = { parkedIds: await readParkings(database) };
+    const keyOf = ({ endpoint }: { endpoint: string }) => endpoint;
+    assert.deepEqual(await auditDeliveries({ ...rules, expected, keyOf, order }), []);
+  }
+
+  const untilPosted = (path: string, count = 1) =>
+    receiver.until((posts) => posts.filter((post) => post.path === path).length >= count);
+  return { ...stage, receiver, seed, tell, audit, untilPosted };
+}
+
+const pathsOf = (posts: readonly ReceivedPost[]): readonly string[] => posts.map(({ path }) => path);
+
+test('the next one goes when an attempt has failed, and does not wait for the retry', async (t) => {
+  const { receiver, tell, start, audit, untilAllEnded } = await openScene(t, { retryDelayMs: 1_000 });
+  receiver.script('/failing', failing, failing, { type: 'answer', status: 200 });
+  await tell('/failing', '/second', '/third');
+  await start();
+  await untilAllEnded();
+  assert.deepEqual(pathsOf(receiver.posts), ['/failing', '/second', '/third', '/failing', '/failing']);
+  const numbers = receiver.posts.map(({ headers }) => headers['vigie-sequence']);
+  assert.deepEqual(numbers, ['1', '2', '3', '1', '1'], 'every attempt has the same number');
+  await audit();
+});
+
+test('an endpoint that hangs holds its match back, there and elsewhere, and nothing of another match', async (t) => {
+  const { receiver, tell, start, audit, untilPosted, untilAllEnded } = await openScene(t);
+  let answer = (): void => undefined;
+  const gate = new Promise<void>((resolve) => {
+    answer = resolve;
+  });
+  receiver.script('/hanging', { type: 'gated', gate, status: 200 }, { type: 'answer', status: 200 });
+  await tell('/hanging', '/elsewhere', '/hanging', '/last');
+  await start();
+  await untilPosted('/hanging');
+  await tell('/other', '/other', '/another');
+  await untilPosted('/another');
+  assert.deepEqual(pathsOf(receiver.posts), ['/hanging', '/other', '/other', '/another']);
+  answer();
+  await untilAllEnded();
+  assert.deepEqual(pathsOf(receiver.posts).slice(4), ['/elsewhere', '/hanging', '/last']);
+  await audit();
+});
+
+test('another endpoint is waited for no longer than half a minute, the same one as long as it takes', async (t) => {
+  const { database, broker, receiver, seed, start, untilPosted, untilAllEnded } = await openScene(t);
+  let answer = (): void => undefined;
+  const gate = new Promise<void>((resolve) => {
+    answer = resolve;
+  });
+  receiver.script('/hanging', { type: 'gated', gate, status: 200 }, { type: 'answer', status: 200 });
+  const addresses = await seed('/hanging', '/hanging', '/elsewhere');
+  await start();
+  await publishSeeded(broker, addresses.slice(0, 1));
+  await untilPosted('/hanging');
+  // Recorded long enough ago to have a second left.
+  await database.query(`update deliveries set created_at = now() - $1 * interval '1 millisecond'`, [
+    HELD_BACK_MAX_MS - 1_000,
+  ]);
+  await publishSeeded(broker, addresses.slice(1));
+  await untilPosted('/elsewhere');
+  assert.deepEqual(pathsOf(receiver.posts), ['/hanging', '/elsewhere']);
+  answer();
+  await untilAllEnded();
+  assert.deepEqual(pathsOf(receiver.posts), ['/hanging', '/elsewhere', '/hanging']);
+});
+
+test('a paused endpoint holds nothing back', async (t) => {
+  const { database, receiver, tell, start, untilPosted } = await openScene(t);
+  const url = receiver.urlOf('/paused');
+  const [first] = await tell('/paused', '/second');
+  await pauseEndpoint(database, first?.endpointKey as string, url);
+  await start();
+  await untilPosted('/second');
+  assert.deepEqual(pathsOf(receiver.posts), ['/second']);
+});
+
+test('an attempt whose process died holds its match back until its lease ends', async (t) => {
+  const { database, receiver, seed, broker, start, untilPosted } = await openScene(t);
+  const addresses = await seed('/all', '/all');
+  const [first] = addresses;
+  await claimDeliveries(database, [first?.id as string], 1_000);
+  await publishSeeded(broker, addresses);
+  await start();
+  await untilPosted('/all');
+  const { rows } = await database.query('select state, attempt_count from deliveries order by id');
+  assert.equal(rows[0].state, 'retry_wait');
+  assert.equal(receiver.posts[0]?.id, addresses[1]?.id);
+});
+
+test('two couriers, few slots and a flood keep the order of every match', async (t) => {
+  const { database, broker, seed, start, audit, untilAllEnded, receiver } = await openScene(t, {
+    attemptsInFlightMax: 16,
+  });
+  const seeded: Awaited<ReturnType<typeof seed>>[number][] = [];
+  for (let match = 0; match < 60; match++) seeded.push(...(await seed('/a', '/b', '/a', '/a', '/b', '/a')));
+  // As several partitions and redeliveries mix them.
+  await publishSeeded(broker, seeded.toReversed());
+  await Promise.all([start(), start()]);
+  await untilAllEnded();
+  assert.equal(receiver.posts.length, 360);
+  await audit();
+  const { rows } = await database.query(`
+    select count(*)::integer as count from deliveries later join deliveries earlier using (match_id)
+    where later.sequence = earlier.sequence + 1 and later.finished_at <= earlier.finished_at`);
+  assert.equal(rows[0].count, 0, 'parked or not');
+});
+
+test('many events in a row at an endpoint that hangs go one after the other, and no neighbour waits', async (t) => {
+  const { receiver, tell, start, untilPosted } = await openScene(t, { attemptTimeoutMs: 100 });
+  receiver.script('/hanging', { type: 'hang' });
+  await tell(...Array<string>(40).fill('/hanging'));
+  await start();
+  await untilPosted('/hanging');
+  await tell('/neighbour', '/neighbour');
+  await untilPosted('/neighbour', 2);
+  assert.ok(receiver.posts.length < 40);
+  await untilPosted('/hanging', 40);
+  const sequences = receiver.posts.flatMap(({ path, headers }) =>
+    path === '/hanging' ? [headers['vigie-sequence']] : [],
+  );
+  assert.deepEqual(
+    sequences,
+    Array.from({ length: 40 }, (_, position) => String(position + 1)),
+  );
+});
+
+test('a delivery that an operator sends again keeps its number and waits for nobody', async (t) => {
+  const { database, broker, receiver, tell, start, untilAllEnded } = await openScene(t, { retryDelayMs: 0 });
+  receiver.script('/failing', failing, failing, failing, failing, failing, failing, { type: 'answer', status: 200 });
+  const [first, second] = await tell('/failing', '/second');
+  await start();
+  await untilAllEnded();
+  const replayed = await requeueOne(database, first?.id as string);
+  await publishAll(broker, replayed?.address == null ? [] : [publicationOf(replayed.address, 'again')]);
+  await receiver.until((posts) => posts.filter(({ id }) => id === first?.id).length === 7);
+  await untilAllEnded();
+  const numbers = receiver.posts.filter(({ id }) => id === first?.id).map(({ headers }) => headers['vigie-sequence']);
+  assert.deepEqual(numbers, Array(7).fill('1'));
+  assert.equal(receiver.postsOf(second?.id as string).length, 1);
+});

@@ -1,0 +1,131 @@
+/**
+ * Numbers of webhooks after a disaster: a database that is an older state of itself numbers on far above what it may have
+ * told and forgotten, wherever it lies; one that only crashed counts on by one.
+ */
+
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { createApiKey, type Daemon, startDaemon } from '../support/daemon.ts';
+import { connectDatabase } from '../support/database.ts';
+import { copyDatabase, restoreDatabase } from '../support/database-copy.ts';
+import { connectCrawler, numberedUuid, upsert } from '../support/intake.ts';
+import { auditNumbers } from '../support/order-auditor.ts';
+import { restClient } from '../support/rest-client.ts';
+import { startTestNats, startTestPostgres } from '../support/servers.ts';
+import { until } from '../support/until.ts';
+import { startWebhookReceiver } from '../support/webhook-receiver.ts';
+
+const PROPERTIES = 5;
+
+async function openScene(t: TestContext) {
+  const closers: (() => Promise<unknown>)[] = [];
+  t.after(async () => {
+    for (const close of closers.reverse()) await close();
+  });
+  const cleanup = { after: (work: () => Promise<unknown>) => void closers.push(work) };
+  const postgres = await startTestPostgres(cleanup);
+  const nats = await startTestNats(cleanup);
+  const receiver = await startWebhookReceiver(cleanup);
+  const start = (on = postgres) => startDaemon(cleanup, { postgres: on, nats });
+  let cuts = 0;
+
+  async function save(daemon: Daemon): Promise<void> {
+    await restClient(daemon, await createApiKey({ postgres, nats })).createSearch({
+      title: 'Toulon',
+      notificationEnabled: true,
+      withCoherentPrice: null,
+      eventEndpoint: receiver.urlOf('/events'),
+      subscribedEvents: ['ad.update.price'],
+    });
+    await until(
+      async () => await (await fetch(`${daemon.operationsUrl}/metrics`)).text(),
+      (metrics) => metrics.includes('\nvigie_searches 1\n'),
+    );
+  }
+
+  /** Resolves when all is told. Each price is told once: `count` rounds, another price in each. */
+  async function tell(count: number): Promise<void> {
+    const crawler = await connectCrawler(cleanup, nats.url);
+    for (let round = 0; round < count; round++, cuts++) {
+      for (let number = 0; number < PROPERTIES; number++) {
+        const ids = { property: numberedUuid('property', number), advert: numberedUuid('advert', number) };
+        const crawledAt = new Date(Date.UTC(2026, 2, 10, 8, cuts)).toISOString();
+        await crawler.publish(upsert({ ...ids, crawledAt, price: 300_000 - 1_000 * cuts }));
+      }
+    }
+    await receiver.until(
+      (posts) => posts.filter(({ body }) => body.includes(`"${300_000 - 1_000 * (cuts - 1)}"`)).length >= PROPERTIES,
+    );
+  }
+
+  /** The numbers that came for each match, in the order in which they came, without the first `skipped` posts. */
+  function numbersSince(skipped: number): readonly (readonly number[])[] {
+    const byMatch = new Map<string, number[]>();
+    for (const { headers, body } of receiver.posts.slice(skipped)) {
+      const match = JSON.parse(body.toString()).match['@id'];
+      byMatch.set(match, [...(byMatch.get(match) ?? []), Number(headers['vigie-sequence'])]);
+    }
+    return [...byMatch.values()];
+  }
+  return { cleanup, postgres, receiver, start, save, tell, numbersSince };
+}
+
+for (const where of ['another cluster', 'its own place'] as const) {
+  test(`a database restored to an older state, in ${where}, numbers on a million above`, async (t) => {
+    const { cleanup, postgres, receiver, start, save, tell, numbersSince } = await openScene(t);
+    const first = await start();
+    await save(first);
+    await tell(3);
+    // The intake position is written once a second; a copy in its order is what an operator has.
+    assert.equal(await first.end('SIGTERM'), 0);
+    const copy = await copyDatabase(postgres.url);
+    const second = await start();
+    await tell(2);
+    assert.deepEqual(numbersSince(0), Array(PROPERTIES).fill([1, 2, 3, 4]));
+    assert.equal(await second.end('SIGTERM'), 0);
+    const toldBefore = receiver.posts.length;
+
+    const target = where === 'its own place' ? postgres : await startTestPostgres(cleanup);
+    const restore = async (): Promise<void> => {
+      await restoreDatabase(target, copy);
+      // All clusters of the tests are copies of one, and have its identity.
+      if (target === postgres) return;
+      const database = connectDatabase(cleanup, target.url);
+      await database.query(`update intake_position set database_identity = 'the first'`);
+    };
+    await restore();
+    const third = await start(target);
+    await tell(1);
+    assert.ok(third.log.some(({ message }) => String(message).includes('numbered on far above')));
+    const numbers = numbersSince(toldBefore);
+    assert.equal(numbers.length, PROPERTIES);
+    for (const [firstNumber = 0, ...others] of numbers) {
+      assert.ok(firstNumber > 1_000_000, `${firstNumber}`);
+      assert.deepEqual(others, [firstNumber + 1, firstNumber + 2], 'forgotten ones are told again, and the new one');
+    }
+    assert.deepEqual(auditNumbers(receiver.posts), []);
+    assert.equal(await third.end('SIGTERM'), 0);
+
+    // The same copy once more: what was told after the first restoration is forgotten as well.
+    await restore();
+    const fourth = await start(target);
+    await tell(1);
+    assert.deepEqual(auditNumbers(receiver.posts), []);
+    assert.equal(await fourth.end('SIGTERM'), 0);
+  });
+}
+
+test('a daemon that is killed, or leads after another one, counts on by one', async (t) => {
+  const { start, save, tell, numbersSince } = await openScene(t);
+  const first = await start();
+  await save(first);
+  await tell(3);
+  assert.equal(await first.end('SIGKILL'), null);
+  const second = await start();
+  await tell(2);
+  assert.equal(await second.end('SIGTERM'), 0);
+  const third = await start();
+  await tell(1);
+  assert.deepEqual(numbersSince(0), Array(PROPERTIES).fill([1, 2, 3, 4, 5]));
+  assert.equal(await third.end('SIGTERM'), 0);
+});
