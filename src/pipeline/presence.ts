@@ -18,6 +18,7 @@ import {
   type StageFigures,
   showInstance,
 } from '../store/instances.ts';
+import { refusalOf } from '../store/schema.ts';
 
 /** A stage of this instance: its valve, and what it has under way beyond the batches being pulled. */
 export interface FollowedStage {
@@ -43,6 +44,8 @@ export interface PresenceOptions {
   /** What has been failing here for a while. */
   readonly failing: () => readonly FailingPart[];
   readonly onTrouble: (what: string, error: Error) => void;
+  /** Told why this version may not go on: a newer one has upgraded the database beyond it. */
+  readonly onOutdated: (reason: string) => void;
 }
 
 export interface Presence {
@@ -82,13 +85,15 @@ export async function startPresence(options: PresenceOptions): Promise<Presence>
     await show();
   }
 
-  function show(): Promise<void> {
-    return showInstance(database, {
+  async function show(): Promise<void> {
+    const compatibleFrom = await showInstance(database, {
       ...identity,
       stages: Object.fromEntries(stages.map((stage) => [stage.name, figuresOf(stage)])),
       failing: options.failing(),
       searchIndex: index === null ? null : { ...index.figures(), generation },
     });
+    const reason = refusalOf(compatibleFrom);
+    if (reason !== null) options.onOutdated(reason);
   }
 
   /** One look at a time; a look asked for meanwhile comes after it. */
