@@ -14,6 +14,7 @@ import type { Database } from '../store/database.ts';
 import {
   type FailingPart,
   type IndexFigures,
+  type Instance,
   removeInstance,
   type StageFigures,
   showInstance,
@@ -85,15 +86,13 @@ export async function startPresence(options: PresenceOptions): Promise<Presence>
     await show();
   }
 
-  async function show(): Promise<void> {
-    const compatibleFrom = await showInstance(database, {
+  function show(): Promise<void> {
+    return showUnlessOutdated(options, {
       ...identity,
       stages: Object.fromEntries(stages.map((stage) => [stage.name, figuresOf(stage)])),
       failing: options.failing(),
       searchIndex: index === null ? null : { ...index.figures(), generation },
     });
-    const reason = refusalOf(compatibleFrom);
-    if (reason !== null) options.onOutdated(reason);
   }
 
   /** One look at a time; a look asked for meanwhile comes after it. */
@@ -128,6 +127,11 @@ export async function startPresence(options: PresenceOptions): Promise<Presence>
 
 function identityOf({ roles, version, clock }: PresenceOptions) {
   return { id: randomUUID(), host: hostname(), processId: process.pid, roles, version, startedAt: clock() };
+}
+
+async function showUnlessOutdated({ database, onOutdated }: PresenceOptions, instance: Instance): Promise<void> {
+  const reason = refusalOf(await showInstance(database, instance));
+  if (reason !== null) onOutdated(reason);
 }
 
 function follow({ name, valve }: FollowedStage, controls: ReadonlyMap<string, Control>): void {
