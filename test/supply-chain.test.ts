@@ -54,7 +54,7 @@ test('who only wants to run it installs what running needs, and the tests find o
   const installed = new Set([...Object.keys(dependencies), ...Object.keys(optionalDependencies)]);
   const sources = readdirSync(fileURLToPath(new URL('src', ROOT)), { recursive: true, encoding: 'utf8' });
   // `npm run generate` runs these.
-  const isRun = (path: string): boolean => /\.ts$/.test(path) && !/(?:^|\/)build\.ts$|\.d\.ts$/.test(path);
+  const isRun = (path: string): boolean => path.endsWith('.ts') && !/(?:^|\/)build\.ts$|\.d\.ts$/.test(path);
   const missing = sources.filter(isRun).flatMap((path) =>
     importsOf(read(`src/${path}`).replace(/^import type [^;]*;$/gm, ''))
       .filter((specifier) => !/^(?:\.|node:)/.test(specifier))
