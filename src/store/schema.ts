@@ -34,6 +34,7 @@ export interface UpgradeOptions {
 const MIGRATIONS = fileURLToPath(new URL('migrations', import.meta.url));
 const TABLE = 'schema_migrations';
 const KNOWN: readonly string[] = readdirSync(MIGRATIONS)
+  .filter((file) => file.endsWith('.sql'))
   .map((file) => file.replace(/\.sql$/, ''))
   .sort();
 
@@ -129,7 +130,15 @@ async function runPatiently(dbClient: pg.Client, newest: number, onWaiting: (rea
         throw error;
       });
       const { code, message } = error as { readonly code?: string; readonly message: string };
-      if (code !== LOCK_NOT_AVAILABLE || tries === LOCK_TRIES_MAX) throw error;
+      if (code !== LOCK_NOT_AVAILABLE) throw error;
+      if (tries === LOCK_TRIES_MAX) {
+        throw new SchemaError(
+          `The upgrade has waited in vain for a table that somebody holds (${message}). Try again.`,
+          {
+            cause: error,
+          },
+        );
+      }
       if (tries === 1) onWaiting(message);
       await wait(LOCK_PAUSE_MS);
     }

@@ -5,6 +5,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
+import { VERSION } from '../../src/version.ts';
 import { type CommandResult, runVigie, type Settings } from '../support/daemon.ts';
 import { type OperatorScene, startScene } from '../support/operator-scene.ts';
 import { until } from '../support/until.ts';
@@ -75,6 +76,14 @@ test('options of every command may stand before its words, and between them', as
     assert.deepEqual([code, stdout], [2, '']);
     assert.match(stderr, words);
   }
+});
+
+test('the status says which version each instance is', async () => {
+  const { stdout } = await admin('status');
+  assert.match(
+    stdout,
+    new RegExp(`^INSTANCE +HOST +VERSION +ROLES [^]*\\n\\S+ +\\S+:\\d+ +${VERSION} +intake,deliver`, 'm'),
+  );
 });
 
 test('what is not there is 3, what is not possible 6', async () => {
