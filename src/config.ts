@@ -14,6 +14,10 @@ const DEFAULTS_FILE = new URL('../config/default.env', import.meta.url);
 
 export class ConfigError extends Error {
   readonly code = 'CONFIG_INVALID';
+
+  static of(problems: readonly string[]): ConfigError {
+    return new ConfigError(`configuration:\n${problems.map((problem) => `  ${problem}`).join('\n')}`);
+  }
 }
 
 const optional = <T extends z.ZodType>(schema: T) =>
@@ -90,7 +94,9 @@ const DAYS_MAX = 36_500;
 const settings = z.object({
   DATABASE_URL: optional(databaseUrl),
   NATS_URL: optional(natsServers),
-  VIGIE_NATS_REPLICAS: integer(1, 5),
+  VIGIE_NATS_REPLICAS: z
+    .enum(['1', '3', '5'], 'must be 1, 3 or 5: an even number of copies survives the loss of no more servers')
+    .transform(Number),
   NATS_SERVER_BIN: path,
   VIGIE_NATS_PORT: integer(0, 65_535),
   VIGIE_DATA_DIR: path,
@@ -154,7 +160,7 @@ export function readConfig(environment: Environment = process.env, defaults: Env
   const parsed = settings.safeParse(values);
   if (!parsed.success) {
     const problems = parsed.error.issues.map((issue) => `${issue.path.join('.')} ${issue.message}`);
-    throw new ConfigError(`configuration:\n${problems.map((problem) => `  ${problem}`).join('\n')}`);
+    throw ConfigError.of(problems);
   }
   const setting = parsed.data;
   return Object.freeze({

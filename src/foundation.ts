@@ -66,7 +66,7 @@ async function openParts(
   const metrics = createMetrics(VERSION);
   const troubles = createTroubles(log);
   const { onTrouble } = troubles;
-  const { database, pipelineDatabase } = await openDatabases(config, databaseUrl, onTrouble, closing);
+  const { database, pipelineDatabase } = await openDatabases(config, databaseUrl, log, onTrouble, closing);
   const renumbered = await renumberRestored(database);
   if (renumbered > 0) log.info({ searches: renumbered }, 'the database was restored: its searches are numbered anew');
   const broker = await connectBroker({
@@ -82,7 +82,7 @@ async function openParts(
   const failing = () => failingParts(supervisor, checks);
   const clock = () => new Date();
   const instance = { roles: config.roles, version: VERSION };
-  const presence = await startPresence({ broker, database, ...instance, clock, failing, onTrouble });
+  const presence = await startPresence({ broker, database, ...instance, clock, failing, onTrouble, onOutdated: fail });
   closing('presence', () => presence.stop());
   const reference = await loadReference({ nearest: createCommuneLocator });
   const coordinates = await keepCoordinates(database, reference.relocate, onTrouble);
@@ -101,6 +101,7 @@ async function openParts(
 async function openDatabases(
   config: Config,
   url: string,
+  log: Log,
   onTrouble: Parts['onTrouble'],
   closing: Parts['closing'],
 ): Promise<Pick<Parts, 'database' | 'pipelineDatabase'>> {
@@ -113,7 +114,11 @@ async function openDatabases(
   closing('database', () => database.end());
   await assertReachable(url);
   await checkSessions(database);
-  await migrate(url);
+  const { migrated, unknown } = await migrate(url, {
+    onWaiting: (reason) => log.warn({ reason }, 'the upgrade of the database waits for somebody who holds a table'),
+  });
+  if (migrated.length > 0) log.info({ migrated }, 'database upgraded');
+  if (unknown.length > 0) log.warn({ unknown }, 'a newer version has upgraded the database; this one goes on with it');
   const pipelineDatabase = openDatabase({ ...connecting, plans: 'pipeline' });
   closing('database of the pipeline', () => pipelineDatabase.end());
   return { database, pipelineDatabase };

@@ -80,7 +80,7 @@ async function publishCommand(file: string | null): Promise<void> {
 }
 
 async function keysCommand([action = '', ...args]: readonly string[]): Promise<void> {
-  const { withDatabase } = await import('./cli/connect.ts');
+  const { tellOfKeys, withDatabase } = await import('./cli/connect.ts');
   const { createKey, listKeys, revokeKey } = await import('./cli/keys.ts');
   if (action === 'create') {
     const { values } = parse(args, { client: { type: 'string' }, name: { type: 'string', default: 'default' } }, 0);
@@ -93,7 +93,9 @@ async function keysCommand([action = '', ...args]: readonly string[]): Promise<v
     const { positionals } = parse(args, {}, 1);
     const [id] = positionals;
     if (id === undefined) throw new UsageError('keys revoke needs the ID of a key');
-    return withDatabase(readConfig(), (database) => revokeKey(database, id));
+    const config = readConfig();
+    await withDatabase(config, (database) => revokeKey(database, id));
+    return tellOfKeys(config);
   }
   throw new UsageError('keys takes create, list or revoke');
 }

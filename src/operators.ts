@@ -2,6 +2,7 @@
 
 import { startAdminServer } from './admin/server.ts';
 import { readOrMakeToken } from './admin/token-file.ts';
+import { announceKeyChange } from './broker/announcements.ts';
 import { announceControlChange } from './broker/operator-signals.ts';
 import { isBrokerOutage } from './broker/outage.ts';
 import { publish, publishAll } from './broker/publish.ts';
@@ -32,6 +33,7 @@ export async function openOperators(parts: Parts, matcher: Matcher | null): Prom
         announceControlChange(broker);
         await presence.look();
       },
+      keysChanged: () => announceKeyChange(broker),
       isIndexed: (number) => matcher?.has(number) ?? null,
       // Another message id than the first time: the duplicate window would swallow it.
       publishDeliveries: (addresses) =>

@@ -4,6 +4,7 @@
  */
 
 import type { Config, Role } from './config.ts';
+import { assertServable } from './config-conflicts.ts';
 import { openDelivery } from './deliverers.ts';
 import { openFoundation } from './foundation.ts';
 import { openIntake } from './intake.ts';
@@ -62,6 +63,7 @@ async function openAll(
   shutdown: Shutdown,
   progress: Progress,
 ): Promise<Omit<Service, 'stop'>> {
+  assertServable(config);
   await assertPortsFree(config);
   const { parts, ...foundation } = await openFoundation(config, log, shutdown);
   const hasRole = (role: Role): boolean => config.roles.includes(role);

@@ -4,7 +4,15 @@ import assert from 'node:assert/strict';
 import { afterEach, beforeEach, mock, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import fc from 'fast-check';
-import { type ActorOptions, ActorStoppedError, ask, DRAIN_MAX_MS, type Reply, spawn } from '../src/actor/actor.ts';
+import {
+  type ActorOptions,
+  ActorStoppedError,
+  ask,
+  DRAIN_MAX_MS,
+  type Reply,
+  spawn,
+  startGrace,
+} from '../src/actor/actor.ts';
 import { type ActorFailure, createSupervisor } from '../src/actor/supervisor.ts';
 
 beforeEach(() => mock.timers.enable({ apis: ['setTimeout'] }));
@@ -322,6 +330,21 @@ test('drain ends also when the server never comes back, and when a receiver neve
     assert.equal(await hasSettled(actor.drain()), true);
   }
   assert.equal(failing.failures.at(-1)?.retryInMs, null, 'the last failure is not tried again');
+});
+
+test('actors that are drained one after the other have one grace together', async () => {
+  const hang = () => new Promise<void>(() => undefined);
+  const scenes = [1, 2, 3].map(() => spawnFor<number>({ receive: hang }));
+  for (const { actor } of scenes) void actor.tell(1);
+  await turn();
+  const grace = startGrace();
+  const drained = (async () => {
+    for (const { actor } of scenes) await actor.drain(grace);
+  })();
+  mock.timers.tick(DRAIN_MAX_MS - 1);
+  assert.equal(await hasSettled(drained), false);
+  mock.timers.tick(1);
+  assert.equal(await hasSettled(drained), true);
 });
 
 test('what is thrown and is no Error becomes one', async () => {

@@ -26,16 +26,6 @@ const PLAIN: AdminServerSettings = {
 };
 const WATCH = { kinds: [], search: '', property: '', endpoint: '', failuresOnly: false };
 
-test('plaintext is spoken on the loopback alone, and never without a token', async () => {
-  await assert.rejects(startAdminServer({ ...PLAIN, host: '0.0.0.0' }, dependencies()), /on the loopback alone/);
-  await assert.rejects(startAdminServer({ ...PLAIN, host: '::' }, dependencies()), /on the loopback alone/);
-  await assert.rejects(startAdminServer({ ...PLAIN, token: null }, dependencies()), /needs VIGIE_ADMIN_TOKEN/);
-  await assert.rejects(
-    startAdminServer({ ...PLAIN, clientAuthorities: 'ca.pem' }, dependencies()),
-    /must be set together/,
-  );
-});
-
 test('with client authorities a certificate of theirs is needed, and no token', async (t) => {
   const pem = await certificates(t);
   const server = await startAdminServer(

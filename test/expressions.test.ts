@@ -93,7 +93,7 @@ test('of what clients send every fault is reported at its place, and what is too
     '0/0/word: word must have a letter or a digit',
     '0/1: an entry must be an object with a word',
     '1/0/options/a: option of an entry',
-    '1/0/strict: must be true or false',
+    '1/0/options/strict: must be true or false',
   ]);
   const unread = new Proxy([], {
     get: (target, name) => (name === 'length' ? 1e9 : assert.fail(`${String(name)} of ${typeof target} was read`)),

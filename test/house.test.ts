@@ -32,12 +32,13 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   api: ['store', 'matching', 'reference', 'webhooks', 'domain'],
   admin: ['store', 'matching', 'reference', 'webhooks', 'domain'],
   'config.ts': [],
+  'config-conflicts.ts': ['config.ts'],
   'log.ts': [],
   'version.ts': [],
   'metrics.ts': ['domain'],
   cli: [
     ...['domain', 'embedded', 'broker', 'matching', 'store', 'reference', 'pipeline', 'admin'],
-    ...['config.ts', 'log.ts', 'version.ts', 'service.ts'],
+    ...['config.ts', 'config-conflicts.ts', 'log.ts', 'version.ts', 'service.ts'],
   ],
   'main.ts': ['cli', 'config.ts', 'log.ts', 'version.ts'],
 };

@@ -1,9 +1,10 @@
 /** What is installed is what was written down: no package brings other bytes, or runs anything while it is installed. */
 
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { importsOf } from './support/source-scanner.ts';
 
 const ROOT = new URL('..', import.meta.url);
 const read = (name: string) => readFileSync(fileURLToPath(new URL(name, ROOT)), 'utf8');
@@ -34,6 +35,39 @@ test('packages run nothing when they are installed, and no script of ours counts
   const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
   const hooks = Object.keys(scripts).filter((name) => /^(?:pre|post)/.test(name));
   assert.deepEqual(hooks, []);
+});
+
+test('who only wants to run it installs what running needs, and the tests find out what is missing', () => {
+  const { scripts, dependencies, optionalDependencies, devDependencies } = JSON.parse(read('package.json')) as Record<
+    'scripts' | 'dependencies' | 'optionalDependencies' | 'devDependencies',
+    Record<string, string>
+  >;
+  for (const name of ['start', 'demo', 'vigie']) assert.match(scripts[name] ?? '', /^npm run -s setup:run && exec /);
+  for (const name of ['test', 'test:long']) assert.match(scripts[name] ?? '', /^npm run -s setup && exec /);
+  const [, witness = ''] = /^flock .*'test -d node_modules\/(\S+) -a /.exec(scripts.setup ?? '') ?? [];
+  assert.ok(witness in devDependencies, `${witness} is there when the packages of development are`);
+  assert.match(
+    scripts['setup:run'] ?? '',
+    new RegExp(`\\$\\(test -d node_modules/${witness} \\|\\| echo --omit=dev\\)`),
+  );
+
+  const installed = new Set([...Object.keys(dependencies), ...Object.keys(optionalDependencies)]);
+  const sources = readdirSync(fileURLToPath(new URL('src', ROOT)), { recursive: true, encoding: 'utf8' });
+  // `npm run generate` runs these.
+  const isRun = (path: string): boolean => path.endsWith('.ts') && !/(?:^|\/)build\.ts$|\.d\.ts$/.test(path);
+  const missing = sources.filter(isRun).flatMap((path) =>
+    importsOf(read(`src/${path}`).replace(/^import type [^;]*;$/gm, ''))
+      .filter((specifier) => !/^(?:\.|node:)/.test(specifier))
+      .map((specifier) =>
+        specifier
+          .split('/')
+          .slice(0, specifier.startsWith('@') ? 2 : 1)
+          .join('/'),
+      )
+      .filter((name) => !installed.has(name))
+      .map((name) => `${path}: ${name}`),
+  );
+  assert.deepEqual(missing, []);
 });
 
 test('the image is built on an exact version of Node', () => {

@@ -39,10 +39,17 @@ export interface Actor<M> {
   /** Resolves when the message is admitted; rejects with `ActorStoppedError`. */
   tell(message: M): Promise<void>;
   /**
-   * Refuses new messages; resolves when the admitted ones are done, after `DRAIN_MAX_MS` at the latest: what cannot be
-   * done by then is let go.
+   * Refuses new messages; resolves when the admitted ones are done, or when `grace` is over, one of its own unless said:
+   * what cannot be done by then is let go.
    */
-  drain(): Promise<void>;
+  drain(grace?: Grace): Promise<void>;
+}
+
+/** The time that several have together to end. */
+export interface Grace {
+  readonly isOver: Promise<void>;
+  /** Nobody needs it any more. */
+  end(): void;
 }
 
 export class ActorStoppedError extends Error {
@@ -55,12 +62,20 @@ export const DRAIN_MAX_MS = 15_000;
 /** What is left over of batches, in batches, beside which new messages are taken. */
 const LEFT_BATCHES_MAX = 4;
 
+export function startGrace(durationMs: number = DRAIN_MAX_MS): Grace {
+  let timer: NodeJS.Timeout | undefined;
+  const isOver = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, durationMs);
+  });
+  return { isOver, end: () => clearTimeout(timer) };
+}
+
 export function spawn<M>(options: ActorOptions<M>): Actor<M> {
   const { name, receive, setAside } = options;
   const mailbox = new Mailbox<M>(options.mailboxMax, options.weighing);
   const watch = options.supervisor.watch(name);
   const patience = createPatience();
-  const stopped = run().finally(() => patience.end());
+  const stopped = run();
 
   async function run(): Promise<void> {
     try {
@@ -99,11 +114,11 @@ export function spawn<M>(options: ActorOptions<M>): Actor<M> {
       return mailbox.depth;
     },
     tell: (message) => mailbox.put(message),
-    async drain() {
+    async drain(grace) {
       mailbox.close(new ActorStoppedError(`actor ${name} is draining`));
-      const expired = patience.expiry(DRAIN_MAX_MS);
-      await Promise.race([stopped, expired]);
-      patience.end();
+      const own = grace ?? startGrace();
+      await Promise.race([stopped, patience.endWith(own)]);
+      if (grace === undefined) own.end();
       // Whoever is gone is nobody's trouble any more.
       watch.recovered();
     },
@@ -125,11 +140,10 @@ async function nextBatch<M>(
 }
 
 /** Without end, until it is given a time to end. */
-function createPatience(): Patience & { expiry(inMs: number): Promise<void>; end(): void } {
+function createPatience(): Patience & { endWith(grace: Grace): Promise<void> } {
   let isOver = false;
   let wake = (): void => undefined;
-  let timer: NodeJS.Timeout | undefined;
-  let expired: Promise<void> | null = null;
+  let ended: Promise<void> | null = null;
   return {
     get isOver() {
       return isOver;
@@ -142,18 +156,14 @@ function createPatience(): Patience & { expiry(inMs: number): Promise<void>; end
       });
       clearTimeout(pausing);
     },
-    expiry(inMs) {
+    endWith(grace) {
       wake();
-      expired ??= new Promise((resolve) => {
-        timer = setTimeout(() => {
-          isOver = true;
-          wake();
-          resolve();
-        }, inMs);
+      ended ??= grace.isOver.then(() => {
+        isOver = true;
+        wake();
       });
-      return expired;
+      return ended;
     },
-    end: () => clearTimeout(timer),
   };
 }
 

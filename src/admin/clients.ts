@@ -1,5 +1,6 @@
 /** Clients of the REST API and their keys. */
 
+import { CLIENT_LIMIT_RANGES } from '../domain/client-limits.ts';
 import type { SearchLimits } from '../domain/search-limits.ts';
 import {
   type ApiKey as ApiKeyRow,
@@ -47,7 +48,7 @@ export async function createClient({ client }: CreateClientRequest, { database }
 
 export async function updateClient(
   { client, updateMask = [] }: UpdateClientRequest,
-  { database }: AdminDependencies,
+  { database, keysChanged }: AdminDependencies,
 ): Promise<Client> {
   if (client === undefined) throw invalidArgument('client', 'must be set');
   const id = uuidOfName('client.name', 'clients', client.name);
@@ -58,6 +59,7 @@ export async function updateClient(
     paths.length > 0 ? paths.includes(field) : client[member] !== undefined;
   const updated = await updateClientLimits(database, id, limitsOf(client, LIMITS.filter(isMeant)));
   if (updated === null) throw notFound('Client', client.name);
+  keysChanged();
   return clientMessage(updated, await readSearchTotals(database, id));
 }
 
@@ -75,8 +77,12 @@ export async function listClients(
   return { clients: rows.map((client) => clientMessage(client, totals.get(client.id) ?? NO_SEARCHES)), nextPageToken };
 }
 
-export async function deleteClient(name: string, { database }: AdminDependencies): Promise<Record<string, never>> {
+export async function deleteClient(
+  name: string,
+  { database, keysChanged }: AdminDependencies,
+): Promise<Record<string, never>> {
   if (!(await deleteClientRow(database, uuidOfName('name', 'clients', name)))) throw notFound('Client', name);
+  keysChanged();
   return {};
 }
 
@@ -106,37 +112,37 @@ export async function listApiKeys(
   return { apiKeys: rows.map(keyMessage), nextPageToken };
 }
 
-export async function revokeApiKey(name: string, { database }: AdminDependencies): Promise<Record<string, never>> {
+export async function revokeApiKey(
+  name: string,
+  { database, keysChanged }: AdminDependencies,
+): Promise<Record<string, never>> {
   const { clientId, id } = apiKeyOfName('name', name);
   const isOfClient = (await listKeyRows(database, clientId)).some((key) => key.id === id);
   if (!isOfClient || !(await revokeKeyRow(database, id))) throw notFound('ApiKey', name);
+  keysChanged();
   return {};
 }
 
 interface Limit {
   readonly field: string;
   readonly member: keyof ClientLimits;
-  readonly min: number;
-  readonly max: number;
 }
 
-const RATE = { min: 1, max: 1_000_000 };
-const AMOUNT = { min: 0, max: 1_000_000_000 };
-
 const LIMITS: readonly Limit[] = [
-  { field: 'rate_limit_per_second', member: 'rateLimitPerSecond', ...RATE },
-  { field: 'rate_limit_burst', member: 'rateLimitBurst', ...RATE },
-  { field: 'searches_max', member: 'searchesMax', ...AMOUNT },
-  { field: 'polygon_corners_max', member: 'polygonCornersMax', ...AMOUNT },
-  { field: 'excluded_words_max', member: 'excludedWordsMax', ...AMOUNT },
+  { field: 'rate_limit_per_second', member: 'rateLimitPerSecond' },
+  { field: 'rate_limit_burst', member: 'rateLimitBurst' },
+  { field: 'searches_max', member: 'searchesMax' },
+  { field: 'polygon_corners_max', member: 'polygonCornersMax' },
+  { field: 'excluded_words_max', member: 'excludedWordsMax' },
 ];
 
 const NO_SEARCHES: SearchLimits = { searches: 0, polygonCorners: 0, excludedWords: 0 };
 
 /** Null for one that the client does not have. */
 function limitsOf(client: Client, limits: readonly Limit[]): Partial<ClientLimits> {
-  const entries = limits.map(({ field, member, min, max }) => {
+  const entries = limits.map(({ field, member }) => {
     const limit = client[member];
+    const { min, max } = CLIENT_LIMIT_RANGES[member];
     const isAllowed = limit === undefined || (limit >= min && limit <= max);
     if (!isAllowed) throw invalidArgument(`client.${field}`, `must be ${min} to ${max}`);
     return [member, limit ?? null];

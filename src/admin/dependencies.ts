@@ -33,6 +33,8 @@ export interface AdminDependencies {
   readonly readStreams: () => Promise<readonly StreamStatus[]>;
   /** Told after a control was written: every instance looks at them; resolves when this one has acted. */
   readonly controlsChanged: () => Promise<void>;
+  /** Told after a key was revoked or a client changed: every instance hears of it. */
+  readonly keysChanged: () => void;
   /** Whether the index of this instance holds the search; null without an index. */
   readonly isIndexed: (number: SearchNumber) => boolean | null;
   /** Puts deliveries into the stream, whatever was published of them before. */

@@ -4,7 +4,6 @@ import { pauseEndpoint as pauseRow, resumeEndpoint as resumeRow } from '../store
 import {
   listOperatorEndpoints,
   type OperatorEndpoint,
-  readEndpointUrl,
   readOperatorEndpoint,
   setPauseReason,
 } from '../store/endpoints-admin.ts';
@@ -46,9 +45,9 @@ export async function pauseEndpoint(
   const { database } = dependencies;
   const key = endpointKeyOfName('name', name);
   const words = reasonOf(reason);
-  const url = (await readOperatorEndpoint(database, key))?.url ?? (await readEndpointUrl(database, key));
-  if (url === null) throw notFound('Endpoint', name);
-  await pauseRow(database, key, url);
+  const endpoint = await readOperatorEndpoint(database, key);
+  if (endpoint === null) throw notFound('Endpoint', name);
+  await pauseRow(database, key, endpoint.url);
   await setPauseReason(database, key, words);
   return getEndpoint(name, dependencies);
 }

@@ -1,9 +1,9 @@
 /** Fields that several requests have, checked in one place. */
 
+import { DISPLAY_NAME_LENGTH_MAX } from '../domain/client-limits.ts';
 import { invalidArgument } from './errors.ts';
 
 const REASON_LENGTH_MAX = 200;
-export const DISPLAY_NAME_LENGTH_MAX = 200;
 
 /** An operator's words; null for none. */
 export function reasonOf(reason: string): string | null {

@@ -30,7 +30,9 @@ export function createApi(dependencies: ApiDependencies): Koa {
   app.use(standingHeaders(settings.publicUrl));
   app.use(openToOrigins);
   app.use(compressed);
-  app.use(authenticate(apiKeyVerifier(database, nowMs)));
+  const keys = apiKeyVerifier(database, nowMs);
+  dependencies.onKeyChange?.(keys.forget);
+  app.use(authenticate(keys.verify));
   app.use(limitRate(settings, nowMs));
   const { router, shortCut } = createRoutes(dependencies);
   app.use(shortCut);

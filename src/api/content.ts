@@ -9,7 +9,12 @@ const ANSWER_TYPES = ['application/ld+json', 'application/json'] as const;
 
 /** Writes `body` in the negotiated type, serialised once: ETag, length and compression work on the text. */
 export function answer(ctx: Context, body: object, status = 200): void {
-  answerBytes(ctx, `${negotiated(ctx)}; charset=utf-8`, JSON.stringify(body), status);
+  answerJson(ctx, JSON.stringify(body), status);
+}
+
+/** Likewise of a body that is JSON already. */
+export function answerJson(ctx: Context, json: string, status = 200): void {
+  answerBytes(ctx, `${negotiated(ctx)}; charset=utf-8`, json, status);
 }
 
 /** The same for JSON that was written, and tagged, before. */

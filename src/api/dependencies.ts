@@ -46,6 +46,8 @@ export interface ApiDependencies {
   readonly now: () => Date;
   /** Awaited after each committed write of a search: the matcher has it before the client hears of it. */
   readonly searchChanged: () => Promise<void>;
+  /** Calls the listener when a key or what its client may do has changed; without it that is seen within seconds. */
+  readonly onKeyChange?: (listener: () => void) => void;
   /** The present index: another one after each import. Without it no points are known. */
   readonly pointsOfInterest?: () => PointIndex;
   /** Without it the webhook tester answers 503. */

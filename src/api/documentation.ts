@@ -10,22 +10,25 @@ import type Router from '@koa/router';
 import type { Context, Middleware } from 'koa';
 import helmet from 'koa-helmet';
 import { baseUrlOf } from './base-url.ts';
-import { acceptable, answer, answerBytes } from './content.ts';
+import { acceptable, answer, answerBytes, answerJson } from './content.ts';
 import type { ApiDependencies } from './dependencies.ts';
 import { ENTRYPOINT_MEMBERS } from './entrypoint-members.ts';
 import { hydraDocumentation } from './hydra-documentation.ts';
 import { jsonLdContext } from './json-ld-contexts.ts';
 import { openApiDocument } from './openapi.ts';
 import { notFound } from './problem.ts';
+import { standingDocument } from './standing-document.ts';
 
 export function documentationRoutes(router: Router, { settings }: ApiDependencies): void {
   const baseUrl = (ctx: Context): string => baseUrlOf(ctx, settings.publicUrl);
+  const hydra = standingDocument(hydraDocumentation);
+  const openApi = standingDocument((url) => openApiDocument(url, settings.version));
 
   router.get('/', acceptable, (ctx) => {
     answer(ctx, { '@context': '/contexts/Entrypoint', '@id': '/', '@type': 'Entrypoint', ...ENTRYPOINT_MEMBERS });
   });
 
-  router.get('/docs.jsonld', acceptable, (ctx) => answer(ctx, hydraDocumentation(baseUrl(ctx))));
+  router.get('/docs.jsonld', acceptable, (ctx) => answerJson(ctx, hydra(baseUrl(ctx))));
 
   router.get('/contexts/:name', acceptable, (ctx) => {
     const context = jsonLdContext(String(ctx.params.name), baseUrl(ctx));
@@ -34,11 +37,7 @@ export function documentationRoutes(router: Router, { settings }: ApiDependencie
   });
 
   router.get('/openapi.json', (ctx) => {
-    answerBytes(
-      ctx,
-      'application/json; charset=utf-8',
-      JSON.stringify(openApiDocument(baseUrl(ctx), settings.version)),
-    );
+    answerBytes(ctx, 'application/json; charset=utf-8', openApi(baseUrl(ctx)));
   });
 
   pageRoutes(router);

@@ -150,7 +150,10 @@ function findConflicts(members: SearchMembers, violations: Violations): void {
   const circle = ['lat', 'lon', 'radius'] as const;
   const missing = circle.filter((name) => members[name] === null);
   if (missing.length === circle.length) return;
-  for (const name of missing) violations.add([name], 'lat, lon and radius come together', 'incomplete_circle');
+  // What was sent and refused is not missing.
+  for (const name of missing) {
+    if (!violations.isTold(name)) violations.add([name], 'lat, lon and radius come together', 'incomplete_circle');
+  }
 }
 
 function isMemberName(name: string): name is SearchMemberName {

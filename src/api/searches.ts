@@ -117,12 +117,17 @@ function limitsOf(ctx: Context, { settings: { searchLimits } }: ApiDependencies)
   };
 }
 
-const LIMIT_WORDS = { searches: 'searches', polygonCorners: 'corners of polygons', excludedWords: 'excluded words' };
+const LIMIT_WORDS = {
+  searches: ['search', 'searches'],
+  polygonCorners: ['corner of a polygon', 'corners of polygons'],
+  excludedWords: ['excluded word', 'excluded words'],
+} as const;
 
 function refuseBeyond(error: unknown): never {
   if (!(error instanceof SearchLimitError)) throw error;
   const { limit, maximum, used } = error;
-  const detail = `you may have ${maximum} ${LIMIT_WORDS[limit]} in all, and have ${used}`;
+  const [one, several] = LIMIT_WORDS[limit];
+  const detail = `you may have ${maximum} ${maximum === 1 ? one : several} in all, and have ${used}`;
   throw new Problem(403, detail, { type: '/docs.jsonld#LimitReached', members: { limit, maximum, used } });
 }
 

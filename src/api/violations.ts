@@ -27,6 +27,11 @@ export class Violations {
     if (this.#first.length < VIOLATIONS_MAX) this.#first.push({ propertyPath: textOf(path), message, code });
   }
 
+  /** Whether the answer says something of the member itself. */
+  isTold(member: string): boolean {
+    return this.#first.some(({ propertyPath }) => propertyPath === member);
+  }
+
   /** Without a word of their own: there are enough already. */
   addMore(count: number): void {
     this.#count += count;

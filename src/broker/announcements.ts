@@ -1,12 +1,14 @@
 /**
- * "Some search has changed", "commune centres were imported", told to every instance. Core NATS, so a message may be
- * lost: it only saves the wait for the next poll of PostgreSQL, which is the truth.
+ * "Some search has changed", "commune centres were imported", "a key or a client's limits are no longer what they were",
+ * told to every instance. Core NATS, so a message may be lost: it only saves the wait for the next look at PostgreSQL,
+ * which is the truth.
  */
 
 import type { Broker } from './connection.ts';
 
 const SEARCHES_CHANGED = 'vigie.searches.changed';
 const COORDINATES_CHANGED = 'vigie.coordinates.changed';
+const KEYS_CHANGED = 'vigie.keys.changed';
 
 export function announceSearchChange(broker: Broker): void {
   if (broker.isConnected()) broker.connection.publish(SEARCHES_CHANGED);
@@ -16,12 +18,18 @@ export function onSearchChange(broker: Broker, listener: () => void): void {
   broker.connection.subscribe(SEARCHES_CHANGED, { callback: (error) => error ?? listener() });
 }
 
-/** Resolves when the server has it. */
-export async function announceCoordinates(broker: Broker): Promise<void> {
-  broker.connection.publish(COORDINATES_CHANGED);
-  await broker.connection.flush();
+export function announceCoordinates(broker: Broker): void {
+  if (broker.isConnected()) broker.connection.publish(COORDINATES_CHANGED);
 }
 
 export function onCoordinates(broker: Broker, listener: () => void): void {
   broker.connection.subscribe(COORDINATES_CHANGED, { callback: (error) => error ?? listener() });
+}
+
+export function announceKeyChange(broker: Broker): void {
+  if (broker.isConnected()) broker.connection.publish(KEYS_CHANGED);
+}
+
+export function onKeyChange(broker: Broker, listener: () => void): void {
+  broker.connection.subscribe(KEYS_CHANGED, { callback: (error) => error ?? listener() });
 }

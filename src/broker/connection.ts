@@ -10,7 +10,7 @@ import {
   type NatsConnection,
   NatsError,
 } from 'nats';
-import { brokerUnreachable } from './unreachable.ts';
+import { BrokerUnfitError, brokerUnreachable } from './unreachable.ts';
 
 /** Publishes made while disconnected are lost, so each waits this long for its acknowledgement. */
 export const REQUEST_TIMEOUT_MS = 5_000;
@@ -64,13 +64,12 @@ export async function connectBroker(options: BrokerOptions): Promise<Broker> {
   }).catch((cause: Error) => {
     throw brokerUnreachable(options.url, cause);
   });
-  const manager = await onceElected(() => connection.jetstreamManager({ timeout: REQUEST_TIMEOUT_MS })).catch(
-    async (error: Error) => {
-      // Left open, it would keep a process alive that has given up.
-      await connection.close();
-      throw brokerUnreachable(options.url, error);
-    },
-  );
+  const { replicas = 1 } = options;
+  const manager = await managerOf(connection, replicas).catch(async (error: Error) => {
+    // Left open, it would keep a process alive that has given up.
+    await connection.close();
+    throw brokerUnreachable(options.url, error);
+  });
   let isConnected = true;
   let disconnections = 0;
   void followStatus(connection, (status, detail) => {
@@ -79,7 +78,7 @@ export async function connectBroker(options: BrokerOptions): Promise<Broker> {
     options.onStatus(status, detail);
   });
   return {
-    replicas: options.replicas ?? 1,
+    replicas,
     connection,
     manager,
     jetStream: connection.jetstream({ timeout: REQUEST_TIMEOUT_MS }),
@@ -90,6 +89,15 @@ export async function connectBroker(options: BrokerOptions): Promise<Broker> {
     },
     close: () => connection.close(),
   };
+}
+
+async function managerOf(connection: NatsConnection, replicas: number): Promise<JetStreamManager> {
+  // A server says the name of the cluster that it belongs to.
+  if (replicas > 1 && connection.info?.cluster === undefined) {
+    const reason = `it is one server, and VIGIE_NATS_REPLICAS asks for ${replicas} copies`;
+    throw new BrokerUnfitError(reason, 'Correct NATS_URL or VIGIE_NATS_REPLICAS.');
+  }
+  return onceElected(() => connection.jetstreamManager({ timeout: REQUEST_TIMEOUT_MS }));
 }
 
 /** The client takes credentials apart from the addresses, and the same ones for all. */

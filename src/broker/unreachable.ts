@@ -6,6 +6,16 @@ export class BrokerUnreachableError extends Error {
   readonly code = 'NATS_UNREACHABLE';
 }
 
+/** What makes a server of no use that can be reached. */
+export class BrokerUnfitError extends Error {
+  readonly remedy: string;
+
+  constructor(reason: string, remedy: string) {
+    super(reason);
+    this.remedy = remedy;
+  }
+}
+
 interface Trouble {
   readonly code?: string;
   readonly message: string;
@@ -31,6 +41,8 @@ export function brokerUnreachable(url: string, cause: Trouble): BrokerUnreachabl
   return new BrokerUnreachableError(`NATS at ${addresses.join(', ')} cannot be used (${reason}). ${remedy}`, { cause });
 }
 
-function explain({ code, message, chainedError }: Trouble): readonly [reason: string, remedy: string] {
+function explain(cause: Trouble): readonly [reason: string, remedy: string] {
+  if (cause instanceof BrokerUnfitError) return [cause.message, cause.remedy];
+  const { code, message, chainedError } = cause;
   return KNOWN[code ?? ''] ?? [chainedError?.message ?? message, START_OR_CORRECT];
 }

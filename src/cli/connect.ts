@@ -3,8 +3,8 @@
  * directory, else (for PostgreSQL alone) by starting the embedded server for as long as the command takes.
  */
 
-import { announceCoordinates } from '../broker/announcements.ts';
-import { connectBroker } from '../broker/connection.ts';
+import { announceCoordinates, announceKeyChange } from '../broker/announcements.ts';
+import { type Broker, connectBroker } from '../broker/connection.ts';
 import type { Config } from '../config.ts';
 import { dataDirectoryPath } from '../embedded/data-directory.ts';
 import { openPostgres, readRunning } from '../embedded/servers.ts';
@@ -19,15 +19,25 @@ export async function natsUrlOf(config: Config): Promise<string> {
 }
 
 /** Tells the daemons that commune centres were imported. Where NATS is not to be reached, they find out by themselves. */
-export async function tellOfCoordinates(config: Config): Promise<void> {
+export function tellOfCoordinates(config: Config): Promise<void> {
+  return tellDaemons(config, announceCoordinates, 'daemons take them within seconds');
+}
+
+/** Likewise that a key was revoked. */
+export function tellOfKeys(config: Config): Promise<void> {
+  return tellDaemons(config, announceKeyChange, 'daemons that know the key refuse it within five seconds');
+}
+
+async function tellDaemons(config: Config, announce: (broker: Broker) => void, otherwise: string): Promise<void> {
   const url = await knownNatsUrl(config);
   if (url === undefined) return;
   try {
-    const broker = await connectBroker({ url, name: 'vigie import', onStatus: () => undefined });
-    await announceCoordinates(broker);
+    const broker = await connectBroker({ url, name: 'vigie command', onStatus: () => undefined });
+    announce(broker);
+    await broker.connection.flush();
     await broker.close();
   } catch (error) {
-    print(`NATS is not to be reached (${(error as Error).message}): daemons take them within seconds`);
+    print(`NATS is not to be reached (${(error as Error).message}): ${otherwise}`);
   }
 }
 

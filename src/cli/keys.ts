@@ -1,5 +1,6 @@
 /** `vigie keys`: clients and their API keys. */
 
+import { DISPLAY_NAME_LENGTH_MAX } from '../domain/client-limits.ts';
 import { parseUuid } from '../domain/ids.ts';
 import {
   createApiKey,
@@ -14,10 +15,18 @@ import { CommandError, print } from './terminal.ts';
 
 /** Creates the client when it is new; prints the key alone on standard output, so that scripts can take it. */
 export async function createKey(database: Database, clientName: string, keyName: string): Promise<void> {
-  const client = (await findClientByName(database, clientName)) ?? (await createClient(database, { name: clientName }));
-  const { key } = await createApiKey(database, client.id, keyName);
+  const client =
+    (await findClientByName(database, clientName)) ??
+    (await createClient(database, { name: displayNameOf('--client', clientName) }));
+  const { key } = await createApiKey(database, client.id, displayNameOf('--name', keyName));
   process.stderr.write(`API key of client ${client.name}; it is shown this once:\n`);
   print(key);
+}
+
+function displayNameOf(option: string, name: string): string {
+  const trimmed = name.trim();
+  if (trimmed !== '' && trimmed.length <= DISPLAY_NAME_LENGTH_MAX) return trimmed;
+  throw new CommandError(`${option} takes 1 to ${DISPLAY_NAME_LENGTH_MAX} characters`);
 }
 
 export async function listKeys(database: Database): Promise<void> {
@@ -30,7 +39,7 @@ export async function listKeys(database: Database): Promise<void> {
   }
 }
 
-/** Takes effect within five seconds on every instance. */
+/** Whoever calls it tells the daemons. */
 export async function revokeKey(database: Database, id: string): Promise<void> {
   const keyId = parseUuid(id);
   const isRevoked = keyId !== null && (await revokeApiKey(database, keyId));

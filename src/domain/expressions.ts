@@ -214,8 +214,9 @@ function readEntry(input: unknown, path: Steps, report: ReportFault): Expression
     report({ path: [...path, 'options'], message: 'options must be an object with includes and strict' });
   }
   const flag = (name: 'includes' | 'strict', fallback: boolean): boolean => {
-    const isOption = areOptions && Object.hasOwn(options, name);
-    return readFlag(isOption ? options[name] : input[name], fallback, [...path, name], report);
+    return areOptions && Object.hasOwn(options, name)
+      ? readFlag(options[name], fallback, [...path, 'options', name], report)
+      : readFlag(input[name], fallback, [...path, name], report);
   };
   const includes = flag('includes', true);
   const strict = flag('strict', false);

@@ -4,6 +4,7 @@
  * fair round (webhooks/fair-round.ts); with a slot a delivery is claimed, sent, recorded, and its message settled.
  */
 
+import { startGrace } from '../actor/actor.ts';
 import type { Supervisor } from '../actor/supervisor.ts';
 import type { Broker } from '../broker/connection.ts';
 import type { PulledMessage } from '../broker/pull.ts';
@@ -54,6 +55,8 @@ export interface Courier {
 const WAITING_MAX = 16_384;
 /** No endpoint holds more than this share of the slots. */
 const LANE_SHARE = 1 / 8;
+/** With an attempt at an endpoint that hangs, less than a process is given to end. */
+const RECORD_GRACE_MS = 10_000;
 
 export async function startCourier(dependencies: CourierDependencies): Promise<Courier> {
   const { broker, database, supervisor, onTrouble } = dependencies;
@@ -107,8 +110,10 @@ export async function startCourier(dependencies: CourierDependencies): Promise<C
       // Handed back, not let go: another instance, or the next start, has them at once.
       for (const message of takeWaiting()) await message.settle({ type: 'nak', delayMs: 0 });
       await attempts.ended();
-      await parking.drain();
-      await outcomes.drain();
+      const grace = startGrace(RECORD_GRACE_MS);
+      await parking.drain(grace);
+      await outcomes.drain(grace);
+      grace.end();
       await upkeep.writeLast();
       await broker.connection.flush().catch((error: Error) => onTrouble('flush', error));
     },

@@ -5,7 +5,7 @@
  */
 
 import { setTimeout as wait } from 'node:timers/promises';
-import { spawn } from '../actor/actor.ts';
+import { type Grace, spawn } from '../actor/actor.ts';
 import type { Supervisor } from '../actor/supervisor.ts';
 import { acknowledgeAll } from '../broker/acknowledge.ts';
 import type { Broker } from '../broker/connection.ts';
@@ -43,7 +43,7 @@ export interface DeliveryOutcomes {
   /** Resolves on admission. */
   tell(ended: EndedAttempt): Promise<void>;
   /** Resolves when everything told is recorded and its messages are settled. */
-  drain(): Promise<void>;
+  drain(grace?: Grace): Promise<void>;
 }
 
 const OUTCOMES_MAX = 256;
@@ -76,8 +76,8 @@ export function startDeliveryOutcomes(dependencies: OutcomeDependencies): Delive
   });
   return {
     tell: (ended) => actor.tell(ended),
-    async drain() {
-      await actor.drain();
+    async drain(grace) {
+      await actor.drain(grace);
       isDraining = true;
       await Promise.all(settling);
     },

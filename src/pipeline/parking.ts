@@ -5,7 +5,7 @@
  */
 
 import { setTimeout as rest } from 'node:timers/promises';
-import { spawn } from '../actor/actor.ts';
+import { type Grace, spawn } from '../actor/actor.ts';
 import type { Supervisor } from '../actor/supervisor.ts';
 import { acknowledgeAll } from '../broker/acknowledge.ts';
 import type { PulledMessage } from '../broker/pull.ts';
@@ -27,7 +27,7 @@ export interface Parking {
   /** The messages of what is not parked yet, to be handed back; whoever waits for admission is let go. */
   takeBack(): readonly PulledMessage[];
   /** Resolves when everything told is parked and its messages are acknowledged. */
-  drain(): Promise<void>;
+  drain(grace: Grace): Promise<void>;
 }
 
 interface Waiting {
@@ -82,9 +82,9 @@ export function startParking(
       for (const { letGo } of waiting) letGo();
       return [...waiting].map(({ parked }) => parked.message);
     },
-    async drain() {
+    async drain(grace) {
       isDraining = true;
-      await actor.drain();
+      await actor.drain(grace);
       await acknowledged;
     },
   };

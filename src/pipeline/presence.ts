@@ -14,10 +14,12 @@ import type { Database } from '../store/database.ts';
 import {
   type FailingPart,
   type IndexFigures,
+  type Instance,
   removeInstance,
   type StageFigures,
   showInstance,
 } from '../store/instances.ts';
+import { refusalOf } from '../store/schema.ts';
 
 /** A stage of this instance: its valve, and what it has under way beyond the batches being pulled. */
 export interface FollowedStage {
@@ -43,6 +45,8 @@ export interface PresenceOptions {
   /** What has been failing here for a while. */
   readonly failing: () => readonly FailingPart[];
   readonly onTrouble: (what: string, error: Error) => void;
+  /** Told why this version may not go on: a newer one has upgraded the database beyond it. */
+  readonly onOutdated: (reason: string) => void;
 }
 
 export interface Presence {
@@ -83,7 +87,7 @@ export async function startPresence(options: PresenceOptions): Promise<Presence>
   }
 
   function show(): Promise<void> {
-    return showInstance(database, {
+    return showUnlessOutdated(options, {
       ...identity,
       stages: Object.fromEntries(stages.map((stage) => [stage.name, figuresOf(stage)])),
       failing: options.failing(),
@@ -123,6 +127,11 @@ export async function startPresence(options: PresenceOptions): Promise<Presence>
 
 function identityOf({ roles, version, clock }: PresenceOptions) {
   return { id: randomUUID(), host: hostname(), processId: process.pid, roles, version, startedAt: clock() };
+}
+
+async function showUnlessOutdated({ database, onOutdated }: PresenceOptions, instance: Instance): Promise<void> {
+  const reason = refusalOf(await showInstance(database, instance));
+  if (reason !== null) onOutdated(reason);
 }
 
 function follow({ name, valve }: FollowedStage, controls: ReadonlyMap<string, Control>): void {

@@ -4,7 +4,7 @@
  * slow recorder fills its mailbox, and `admit` waits.
  */
 
-import { type Actor, spawn } from '../actor/actor.ts';
+import { type Actor, type Grace, spawn, startGrace } from '../actor/actor.ts';
 import { GaveUpError } from '../actor/supervisor.ts';
 import type { PulledMessage } from '../broker/pull.ts';
 import { decodeIntakeMessage, type IntakeMessage, PoisonError } from '../domain/intake-message.ts';
@@ -29,7 +29,7 @@ export interface Recording {
   readonly admit: (pulled: PulledMessage) => Promise<void>;
   /** Records nothing more. */
   forget(): void;
-  /** Resolves when everything admitted is recorded, or forgotten. */
+  /** Resolves when everything admitted is recorded, or forgotten; within one grace for all of it. */
   readonly drain: () => Promise<void>;
 }
 
@@ -48,7 +48,11 @@ interface RecordedPart {
 }
 
 type RecordPart = (decoded: readonly Decoded[]) => Promise<RecordedPart | null>;
-type Lane = Pick<Recording, 'depth' | 'inFlight' | 'drain'> & { readonly admit: (decoded: Decoded) => Promise<void> };
+
+interface Lane extends Pick<Recording, 'depth' | 'inFlight'> {
+  readonly admit: (decoded: Decoded) => Promise<void>;
+  readonly drain: (grace: Grace) => Promise<void>;
+}
 
 interface LaneWork {
   /** Resolves with null when nothing is to be recorded any more. */
@@ -112,8 +116,10 @@ export function startRecording(term: Term, start: IntakeStart, dependencies: Int
       isOver = true;
     },
     async drain() {
-      await Promise.all(lanes.map((lane) => lane.drain()));
-      await outbox.drain();
+      const grace = startGrace();
+      await Promise.all(lanes.map((lane) => lane.drain(grace)));
+      await outbox.drain(grace);
+      grace.end();
     },
   };
 }
@@ -215,9 +221,9 @@ function startLane({ record, mayBeSetAside, forget }: LaneWork, dependencies: In
       inFlight += 1;
       return recorder.tell(decoded);
     },
-    async drain() {
-      await recorder.drain();
-      await dispatcher.drain();
+    async drain(grace) {
+      await recorder.drain(grace);
+      await dispatcher.drain(grace);
     },
   };
 }

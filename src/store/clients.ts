@@ -1,7 +1,7 @@
 /**
  * Clients and their API keys. A key is shown once, when it is created; PostgreSQL holds its SHA-256 only, which is
  * enough for 256 random bits. A verified key is remembered for a few seconds, so that a busy client does not cost a
- * query per request and a revoked key still stops working everywhere within `KEY_STALENESS_MAX_MS`.
+ * query per request; a revoked one is forgotten when that is announced, and everywhere within `KEY_STALENESS_MAX_MS`.
  */
 
 import { hash, randomBytes, randomUUID, timingSafeEqual } from 'node:crypto';
@@ -174,24 +174,40 @@ const KEY_PATTERN = /^vigie_[0-9a-f]{8}_[A-Za-z0-9_-]{43}$/;
 /** Null when the key is malformed, unknown or revoked. At once for a key that was verified just before. */
 export type VerifyApiKey = (key: string) => Principal | null | Promise<Principal | null>;
 
-/** A verifier with a memory of its own; one per process. `nowMs` is any clock that never goes backwards. */
-export function apiKeyVerifier(database: Queryable, nowMs: () => number = () => performance.now()): VerifyApiKey {
+export interface ApiKeyVerifier {
+  readonly verify: VerifyApiKey;
+  /** What was verified before no longer counts: a key was revoked, or what its client may do was changed. */
+  forget(): void;
+}
+
+/** With a memory of its own; one per process. `nowMs` is any clock that never goes backwards. */
+export function apiKeyVerifier(database: Queryable, nowMs: () => number = () => performance.now()): ApiKeyVerifier {
   const verified = new LRUCache<string, { readonly principal: Principal; readonly atMs: number }>({
     max: KEYS_REMEMBERED_MAX,
   });
+  let forgotten = 0;
   const ask = async (keyHash: string, askedAtMs: number): Promise<Principal | null> => {
+    const before = forgotten;
     const principal = await findPrincipal(database, Buffer.from(keyHash, 'base64'));
     if (principal === null) verified.delete(keyHash);
-    else verified.set(keyHash, { principal, atMs: askedAtMs });
+    // What was asked before the news may be older than they are.
+    else if (forgotten === before) verified.set(keyHash, { principal, atMs: askedAtMs });
     return principal;
   };
-  return (key) => {
+  const verify: VerifyApiKey = (key) => {
     // Kept under the hash: the memory of the process holds no usable key.
     const keyHash = hash('sha256', key, 'base64');
     const known = verified.get(keyHash);
     const askedAtMs = nowMs();
     if (known !== undefined && askedAtMs - known.atMs < KEY_STALENESS_MAX_MS) return known.principal;
     return KEY_PATTERN.test(key) ? ask(keyHash, askedAtMs) : null;
+  };
+  return {
+    verify,
+    forget() {
+      forgotten += 1;
+      verified.clear();
+    },
   };
 }
 

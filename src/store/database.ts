@@ -1,9 +1,8 @@
 /** The PostgreSQL connection pool, transactions and migrations. */
 
-import { fileURLToPath } from 'node:url';
-import { runner } from 'node-pg-migrate';
 import pg from 'pg';
 import { databaseServers } from './database-servers.ts';
+import { bringUp, type SchemaState, type UpgradeOptions } from './schema.ts';
 import { watchedClients } from './silence.ts';
 import { databaseUnreachable } from './unreachable.ts';
 
@@ -124,8 +123,6 @@ function optionsOf(settings: Readonly<Record<string, string | number>>): string 
     .join(' ');
 }
 
-const MIGRATIONS = fileURLToPath(new URL('migrations', import.meta.url));
-
 /** Throws `DatabaseUnreachableError` when PostgreSQL does not let us in. */
 export async function assertReachable(url: string): Promise<void> {
   const client = await connectOnce(url);
@@ -133,23 +130,15 @@ export async function assertReachable(url: string): Promise<void> {
 }
 
 /**
- * Brings the schema up to date; instances that start together wait for each other. Throws `DatabaseUnreachableError`
- * when PostgreSQL does not let us in.
+ * Brings the schema up to date. Throws `DatabaseUnreachableError` when PostgreSQL does not let us in, `SchemaError` when
+ * this version may not work there.
  */
-export async function migrate(url: string): Promise<void> {
-  const dbClient = await connectOnce(url);
+export async function migrate(url: string, options: UpgradeOptions = {}): Promise<SchemaState> {
+  const client = await connectOnce(url);
   try {
-    await runner({
-      dbClient,
-      dir: MIGRATIONS,
-      direction: 'up',
-      migrationsTable: 'schema_migrations',
-      advisoryLockMode: 'wait',
-      checkOrder: true,
-      log: () => undefined,
-    });
+    return await bringUp(client, options);
   } finally {
-    await dbClient.end();
+    await client.end();
   }
 }
 

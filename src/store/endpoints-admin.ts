@@ -32,13 +32,39 @@ const COUNTS = `left join lateral (
     where endpoint_key >= key and endpoint_key < key || 'g' and state = 'failed'
   ) as failed on true`;
 
+const OPEN = "state in ('queued', 'sending', 'retry_wait', 'parked')";
+
+/**
+ * Keys of open deliveries, from one to the next of index `deliveries_endpoint_open`, however many lie between; those that
+ * no courier has written about yet, because it has not ended an attempt at them, with their URLs.
+ */
+const NEVER_ANSWERED = `
+  with recursive waiting as (
+    (select endpoint_key as key from deliveries where ${OPEN} order by endpoint_key limit 1)
+    union all
+    select (
+      select endpoint_key from deliveries where ${OPEN} and endpoint_key > waiting.key order by endpoint_key limit 1)
+    from waiting where waiting.key is not null
+  ), never_answered as (
+    select key, url from waiting, lateral (
+      select endpoint as url from deliveries where endpoint_key = waiting.key and ${OPEN} limit 1
+    ) as one
+    where not exists (select from endpoints where endpoints.key = waiting.key)
+  )`;
+
 /** Those with most open deliveries first. Reads every endpoint: there are thousands at most. */
 export async function listOperatorEndpoints(
   database: Queryable,
   page: { readonly pausedOnly: boolean; readonly offset: number; readonly limit: number },
 ): Promise<readonly OperatorEndpoint[]> {
   const { rows } = await database.query<OperatorEndpoint>(
-    `select ${COLUMNS} from endpoints ${COUNTS} where not $1 or paused_at is not null
+    `${NEVER_ANSWERED}
+     select ${COLUMNS} from (
+       select key, url, paused_at, pause_reason, failure_streak, last_error, last_success_at, last_failure_at
+       from endpoints
+       union all
+       select key, url, null, null, 0, null, null, null from never_answered
+     ) as known ${COUNTS} where not $1 or paused_at is not null
      order by "openCount" desc, "failedCount" desc, key limit $2 offset $3`,
     [page.pausedOnly, page.limit, page.offset],
   );
@@ -46,8 +72,8 @@ export async function listOperatorEndpoints(
 }
 
 /**
- * Null when no courier has used it and nobody has paused it. A URL is answered as its clients' endpoints together, a
- * client's endpoint as paused when its URL is. Served by the primary key.
+ * Null when nobody has paused it, and it has and had no delivery. A URL is answered as its clients' endpoints together, a
+ * client's endpoint as paused when its URL is. Served by the primary key, deliveries_endpoint_open and deliveries_failed.
  */
 export async function readOperatorEndpoint(database: Queryable, key: string): Promise<OperatorEndpoint | null> {
   const { rows } = await database.query<OperatorEndpoint>(
@@ -55,7 +81,16 @@ export async function readOperatorEndpoint(database: Queryable, key: string): Pr
        select $1::text as key, min(url) as url, max(failure_streak) as failure_streak,
          (array_agg(last_error order by last_failure_at desc nulls last))[1] as last_error,
          max(last_success_at) as last_success_at, max(last_failure_at) as last_failure_at
-       from endpoints where key >= $1 and key < $1 || 'g' having count(*) > 0
+       from (
+         select url, failure_streak, last_error, last_success_at, last_failure_at
+         from endpoints where key >= $1 and key < $1 || 'g'
+         union all
+         (select endpoint, 0, null, null, null from deliveries
+          where endpoint_key >= $1 and endpoint_key < $1 || 'g' and ${OPEN} limit 1)
+         union all
+         (select endpoint, 0, null, null, null from deliveries
+          where endpoint_key >= $1 and endpoint_key < $1 || 'g' and state = 'failed' limit 1)
+       ) as known having count(*) > 0
      ) as named left join lateral (
        select paused_at, pause_reason from endpoints
        where endpoints.key in ($1, left($1, 16)) and paused_at is not null order by endpoints.key desc limit 1
@@ -63,23 +98,6 @@ export async function readOperatorEndpoint(database: Queryable, key: string): Pr
     [key],
   );
   return rows[0] ?? null;
-}
-
-/**
- * The URL of an endpoint that no courier has used yet, of a delivery that is open or failed; null when there is none.
- * Served by deliveries_endpoint_open and deliveries_failed.
- */
-export async function readEndpointUrl(database: Queryable, key: string): Promise<string | null> {
-  const { rows } = await database.query<{ endpoint: string }>(
-    `(select endpoint from deliveries
-      where endpoint_key >= $1 and endpoint_key < $1 || 'g'
-        and state in ('queued', 'sending', 'retry_wait', 'parked') limit 1)
-     union all
-     (select endpoint from deliveries 
-      where endpoint_key >= $1 and endpoint_key < $1 || 'g' and state = 'failed' limit 1) limit 1`,
-    [key],
-  );
-  return rows[0]?.endpoint ?? null;
 }
 
 /** Served by the primary key. */

@@ -2,6 +2,7 @@
 
 import type { Uuid } from '../domain/ids.ts';
 import type { Queryable } from './database.ts';
+import { NEWEST_MIGRATION } from './schema.ts';
 
 export interface StageFigures {
   readonly isPaused: boolean;
@@ -48,16 +49,18 @@ export type SeenInstance = Instance & { readonly seenAt: Date };
 const GONE_AFTER_SECONDS = 10;
 const FORGOTTEN_AFTER_SECONDS = 3_600;
 
-/** Served by the primary key. */
-export async function showInstance(database: Queryable, instance: Instance): Promise<void> {
-  await database.query({
+/** Answers the migration from which on the database is compatible (store/schema.ts). Served by the primary key. */
+export async function showInstance(database: Queryable, instance: Instance): Promise<number> {
+  const { rows } = await database.query<{ compatibleFrom: number }>({
     name: 'show-instance',
     text: `
-      insert into instances (id, host, process_id, roles, version, started_at, stages, search_index, failing)
-      values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+      insert into instances (id, host, process_id, roles, version, started_at, stages, search_index, failing,
+        newest_migration)
+      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
       on conflict (id) do update
       set seen_at = clock_timestamp(), stages = excluded.stages, search_index = excluded.search_index,
-        failing = excluded.failing`,
+        failing = excluded.failing
+      returning (select compatible_from from schema_compatibility) as "compatibleFrom"`,
     values: [
       instance.id,
       instance.host,
@@ -68,8 +71,10 @@ export async function showInstance(database: Queryable, instance: Instance): Pro
       JSON.stringify(instance.stages),
       instance.searchIndex === null ? null : JSON.stringify(instance.searchIndex),
       JSON.stringify(instance.failing),
+      NEWEST_MIGRATION,
     ],
   });
+  return rows[0]?.compatibleFrom ?? 0;
 }
 
 /** Served by the primary key. */

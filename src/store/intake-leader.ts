@@ -68,8 +68,7 @@ export async function openLeaderSession(url: string): Promise<LeaderSession> {
     isLost = true;
   };
   client.on('error', lose).on('end', lose);
-  let showingLife: NodeJS.Timeout | undefined;
-  let showLife = 'select';
+  const beat = createBeat(client, lose);
   try {
     await client.connect();
     // What is told of the lead may be lost in a crash of PostgreSQL, and need not wait for its disk.
@@ -91,21 +90,44 @@ export async function openLeaderSession(url: string): Promise<LeaderSession> {
         query_timeout: TAKE_OVER_MAX_MS,
       };
       const begun = await client.query<{ term: Term }>(takeOver);
-      showingLife = setInterval(() => client.query(showLife).catch(lose), SHOW_LIFE_EVERY_MS);
+      beat.start();
       return (begun.rows[0] as { term: Term }).term;
     },
     async showLead() {
       await client.query(BEGIN_LEAD);
-      showLife = SHOW_LEAD;
+      beat.say(SHOW_LEAD);
     },
     async close() {
-      clearInterval(showingLife);
+      beat.stop();
       lose();
       // A connection that is cut off cannot say goodbye.
       const farewell = setTimeout(() => socket?.destroy(), ANSWER_MAX_MS);
       await client.end().catch(() => undefined);
       clearTimeout(farewell);
     },
+  };
+}
+
+/** Every second from `start` on; one statement at a time, for a session that waits for its answer is not idle. */
+function createBeat(client: pg.Client, onLost: () => void) {
+  let timer: NodeJS.Timeout | undefined;
+  let statement = 'select';
+  let isAnswered = true;
+  function beat(): void {
+    if (!isAnswered) return;
+    isAnswered = false;
+    client.query(statement).then(() => {
+      isAnswered = true;
+    }, onLost);
+  }
+  return {
+    start() {
+      timer = setInterval(beat, SHOW_LIFE_EVERY_MS);
+    },
+    say(next: string) {
+      statement = next;
+    },
+    stop: () => clearInterval(timer),
   };
 }
 

@@ -6,6 +6,7 @@
  * as a reset would have, and its users do what they do after one. Noticed within 20 s.
  */
 
+import type { EventEmitter } from 'node:events';
 import type { Socket } from 'node:net';
 import pg from 'pg';
 import type { DatabaseServers } from './database-servers.ts';
@@ -94,10 +95,12 @@ function createSilenceWatch(servers: DatabaseServers): SilenceWatch {
         heardAt: performance.now(),
         bytesAnswered: Number.POSITIVE_INFINITY,
       };
-      // Connecting has a limit of its own.
-      client.on('drain', () => {
+      const noteAnswered = (): void => {
         entry.bytesAnswered = socket.bytesWritten;
-      });
+      };
+      // Connecting has a limit of its own. Its end is heard here before the first statement can be sent.
+      (client as unknown as { readonly connection: EventEmitter }).connection.once('readyForQuery', noteAnswered);
+      client.on('drain', noteAnswered);
       socket.once('connect', () => {
         watched.add(entry);
         timer ??= setInterval(look, LOOK_EVERY_MS).unref();

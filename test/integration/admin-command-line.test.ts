@@ -5,6 +5,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
+import { VERSION } from '../../src/version.ts';
 import { type CommandResult, runVigie, type Settings } from '../support/daemon.ts';
 import { type OperatorScene, startScene } from '../support/operator-scene.ts';
 import { until } from '../support/until.ts';
@@ -50,6 +51,39 @@ test('a wrong command line is 2, and says where to look', async () => {
   await fails(['deliveries', 'replay'], 2, /say which ones: --search, --endpoint, --since, --until, --all/);
   await fails(['dead-letters', 'purge', '--force'], 2, /say which ones/);
   await fails(['explain', scene.search.id, 'nonsense'], 2, /property must be properties\/\{uuid\}/);
+});
+
+test('options of every command may stand before its words, and between them', async () => {
+  const to = ['--address', scene.daemon.adminAddress];
+  for (const args of [
+    [...to, '--json', 'status'],
+    ['--json', 'status', ...to],
+    [...to, 'deliveries', '--json', 'list'],
+    ['--json', 'explain', ...to, '--', scene.search.id, property],
+  ]) {
+    const { code, stdout, stderr } = await run(args);
+    assert.deepEqual([code, stderr], [0, ''], args.join(' '));
+    assert.equal(typeof JSON.parse(stdout), 'object');
+  }
+  const help = await run(['--help', 'status']);
+  assert.match(help.stdout, /^vigie admin status\n/);
+  for (const [args, words] of [
+    [to, /say what to do/],
+    [['--json', 'statuss'], /unknown command statuss/],
+    [['--adress', 'x', 'status'], /unknown command x|Unknown option '--adress'/],
+  ] as const) {
+    const { code, stdout, stderr } = await run(args);
+    assert.deepEqual([code, stdout], [2, '']);
+    assert.match(stderr, words);
+  }
+});
+
+test('the status says which version each instance is', async () => {
+  const { stdout } = await admin('status');
+  assert.match(
+    stdout,
+    new RegExp(`^INSTANCE +HOST +VERSION +ROLES [^]*\\n\\S+ +\\S+:\\d+ +${VERSION} +intake,deliver`, 'm'),
+  );
 });
 
 test('what is not there is 3, what is not possible 6', async () => {
@@ -98,7 +132,48 @@ test('limits of a client are shown with what it has, changed, and undone', async
   await admin('clients', 'update', id, '--searches', 'default', '--polygon-corners', '0');
   assert.match(await shown(), / 0 of default +0 of 0 +0 of default /);
   await fails(['clients', 'update', id], 2, /say which ones: --per-second/);
-  await fails(['clients', 'update', id, '--searches', 'many'], 2, /whole number or default/);
+  await fails(
+    ['clients', 'update', id, '--searches', 'many'],
+    2,
+    /--searches takes a whole number from 0 to 1000000000, or default/,
+  );
+});
+
+test('a revoked key is refused by the time that the command ends', async () => {
+  const client = (await admin('clients', 'create', 'Révoquée')).stdout.trim();
+  for (const revoke of [
+    (id: string) => admin('keys', 'revoke', client, id),
+    (id: string) => runVigie(['keys', 'revoke', id], scene.servers),
+  ]) {
+    const created = JSON.parse((await admin('keys', 'create', client, '--json')).stdout) as {
+      key: string;
+      apiKey: { name: string };
+    };
+    const ask = async () =>
+      (await fetch(`${scene.daemon.apiUrl}/searches`, { headers: { 'X-API-KEY': created.key } })).status;
+    assert.equal(await ask(), 200);
+    const { code, stderr } = await revoke(created.apiKey.name.split('/').at(-1) as string);
+    assert.deepEqual([code, stderr], [0, '']);
+    assert.equal(await ask(), 401);
+  }
+});
+
+test('names and limits are bounded, and the bound is told', async () => {
+  const tooLong = await runVigie(['keys', 'create', '--client', 'x'.repeat(201)], scene.servers);
+  assert.deepEqual([tooLong.code, tooLong.stderr], [1, 'vigie: --client takes 1 to 200 characters\n']);
+  await fails(['clients', 'create', 'x', '--searches', '99999999999'], 2, /from 0 to 1000000000, or default/);
+  await fails(['clients', 'create', 'x', '--burst', '0'], 2, /--burst takes a whole number from 1 to 1000000/);
+});
+
+test('headers of a dead letter are shown by their names', async () => {
+  await scene.publishPoison();
+  const [letter] = await until(
+    async () =>
+      (JSON.parse((await admin('dead-letters', 'list', '--json')).stdout).deadLetters ?? []) as { name: string }[],
+    ({ length }) => length > 0,
+  );
+  const { stdout } = await admin('dead-letters', 'show', letter?.name ?? '');
+  assert.match(stdout, /^nats-msg-id +\S+$/im);
 });
 
 test('an import whose file is wrong in one line leaves the source as it was', async () => {

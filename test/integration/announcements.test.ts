@@ -22,6 +22,6 @@ test('an import of centres is told to every instance, and is no change of a sear
       }),
   );
   await Promise.all(instances.map(({ connection }) => connection.flush()));
-  await announceCoordinates(await connect('import'));
+  announceCoordinates(await connect('import'));
   await Promise.all(told);
 });

@@ -26,7 +26,7 @@ describe('API keys', () => {
 
   it('work until they are revoked, and at most the staleness bound after', async () => {
     let nowMs = 0;
-    const verify = apiKeyVerifier(api.database, () => nowMs);
+    const { verify } = apiKeyVerifier(api.database, () => nowMs);
     const { key, apiKey } = await createApiKey(api.database, api.clientId, 'to be revoked');
     assert.equal((await verify(key))?.clientId, api.clientId);
     assert.equal(await revokeApiKey(api.database, apiKey.id), true);
@@ -35,6 +35,19 @@ describe('API keys', () => {
     assert.equal(await verify(key), null);
     const [newest] = await listApiKeys(api.database, api.clientId);
     assert.ok(newest?.revokedAt instanceof Date);
+  });
+
+  it('are refused at once when their revocation is announced, also where they are being verified in that moment', async () => {
+    const { verify, forget } = apiKeyVerifier(api.database, () => 0);
+    const { key, apiKey } = await createApiKey(api.database, api.clientId, 'to be revoked');
+    assert.equal((await verify(key))?.clientId, api.clientId);
+    forget();
+    // Answered before the revocation, and remembered after it, if anything were.
+    const asked = verify(key);
+    await revokeApiKey(api.database, apiKey.id);
+    forget();
+    await asked;
+    assert.equal(await verify(key), null);
   });
 
   it('are refused when they are malformed, unknown or missing, with a challenge', async () => {

@@ -138,7 +138,7 @@ test('signals that come together are one wish; a later one is obeyed at once', a
 
 test('SIGTERM while the daemon starts ends it in order too', async (t) => {
   const servers = await startTestServers(t);
-  const starting = startDaemon(t, servers, {}, (daemon) => void daemon.kill('SIGTERM'));
+  const starting = startDaemon(t, servers, {}, { onStarting: (daemon) => void daemon.kill('SIGTERM') });
   await assert.rejects(starting, /the daemon ended with 0/);
 });
 

@@ -149,6 +149,20 @@ describe('a search that is changed', () => {
     for (const member of members) assert.equal(body[member], 7, member);
   });
 
+  it('is told what is wrong with a circle, and not that it is incomplete for that', async () => {
+    const circle = { title: 'x', lat: 43.1, lon: 5.9, radius: 10 };
+    for (const [wrong, expected] of [
+      [{ radius: 0 }, ['radius']],
+      [{ lat: 91 }, ['lat']],
+      [{ lat: 'north', radius: -1 }, ['lat', 'radius']],
+      [{ lon: null }, ['lon']],
+      [{ lon: null, radius: 501 }, ['radius', 'lon']],
+    ] as const) {
+      const { status, body } = await api.call('POST', '/searches', { ...circle, ...wrong });
+      assert.deepEqual([status, pathsOf(body), body.violationCount], [422, expected, expected.length]);
+    }
+  });
+
   it('has its open deliveries cancelled when it falls silent, and when it is deleted', async () => {
     for (const silence of ['PATCH', 'DELETE'] as const) {
       const search = await created({ title: 'x', notificationEnabled: true });

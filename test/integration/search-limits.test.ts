@@ -51,6 +51,11 @@ describe('a client with limits of its own', () => {
     assert.equal((await post({ expressions: [{ word: 'calme' }] })).status, 201);
     const refused = await post({});
     assert.deepEqual([refused.status, refused.body.limit, refused.body.used], [403, 'searches', 3]);
+    assert.equal(refused.body.detail, 'you may have 3 searches in all, and have 3');
+    const lonely = await api.newClient('lonely', { searchesMax: 1 });
+    const create = () => api.call('POST', '/searches', { title: 'x' }, { key: lonely });
+    assert.equal((await create()).status, 201);
+    assert.equal((await create()).body.detail, 'you may have 1 search in all, and have 1');
   });
 
   it('may change, shrink and delete what it has, and have as much again', async () => {

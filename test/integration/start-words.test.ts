@@ -16,8 +16,9 @@ const DEAD = {
 };
 
 test('ports that cannot be had are all named with their settings, before a server is asked for', async (t) => {
-  const api = await takenPort(t);
-  const settings = { VIGIE_API_PORT: String(api), VIGIE_OPERATIONS_HOST: '192.0.2.1', VIGIE_ADMIN_PORT: String(api) };
+  const [api, admin] = [await takenPort(t), await takenPort(t)];
+  const ports = { VIGIE_API_PORT: String(api), VIGIE_ADMIN_PORT: String(admin) };
+  const settings = { ...ports, VIGIE_OPERATIONS_HOST: '192.0.2.1' };
   const { code, stderr } = await serve(settings);
   assert.equal(code, 1);
   const [operations, ...taken] = stderr.split('\n');
@@ -25,8 +26,9 @@ test('ports that cannot be had are all named with their settings, before a serve
     operations ?? '',
     /^vigie: cannot listen on 192\.0\.2\.1:0 \(.*\)\. Correct VIGIE_OPERATIONS_HOST and VIGIE_OPERATIONS_PORT\.$/,
   );
-  const words = `another program listens on 127.0.0.1:${api}. Stop it, or set VIGIE_…_PORT to a port that is free (0 takes any).`;
-  assert.deepEqual(taken, [words.replace('…', 'API'), words.replace('…', 'ADMIN'), '']);
+  const wordsOf = (setting: string, port: number): string =>
+    `another program listens on 127.0.0.1:${port}. Stop it, or set ${setting} to a port that is free (0 takes any).`;
+  assert.deepEqual(taken, [wordsOf('VIGIE_API_PORT', api), wordsOf('VIGIE_ADMIN_PORT', admin), '']);
 });
 
 test('a server that cannot be reached is named with its address and what to do, and a role needs its own port alone', async (t) => {
@@ -39,6 +41,22 @@ test('a server that cannot be reached is named with its address and what to do, 
   );
   await assert.rejects(connect(DEAD.nats.url), {
     message: 'NATS at 127.0.0.1:1 cannot be used (connection refused). Start it there, or correct NATS_URL.',
+  });
+});
+
+test('settings that do not go together are told before a server is asked for', async () => {
+  const { code, stderr } = await serve({ VIGIE_API_PORT: '9464', VIGIE_OPERATIONS_PORT: '9464' });
+  assert.equal(code, 1);
+  const words = 'VIGIE_OPERATIONS_PORT and VIGIE_API_PORT are both 9464: each needs a port of its own';
+  assert.equal(stderr, `vigie: configuration:\n  ${words}\n`);
+});
+
+test('copies are asked of a cluster alone', async (t) => {
+  const { url } = await startTestNats(t);
+  await assert.rejects(connectBroker({ url, replicas: 3, name: 'test', onStatus: () => undefined }), {
+    message:
+      `NATS at ${new URL(url).host} cannot be used (it is one server, and VIGIE_NATS_REPLICAS asks for 3 copies). ` +
+      'Correct NATS_URL or VIGIE_NATS_REPLICAS.',
   });
 });
 

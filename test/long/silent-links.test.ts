@@ -5,10 +5,11 @@
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
+import { openDatabase } from '../../src/store/database.ts';
 import { createApiKey, startDaemon } from '../support/daemon.ts';
 import { openPriceStory, STORY_SETTINGS } from '../support/price-story.ts';
 import { restClient } from '../support/rest-client.ts';
-import { startTestServers } from '../support/servers.ts';
+import { startTestPostgres, startTestServers } from '../support/servers.ts';
 import { startTcpProxy } from '../support/tcp-proxy.ts';
 import { until } from '../support/until.ts';
 
@@ -33,6 +34,17 @@ async function openScene(t: TestContext) {
     );
   return { servers, proxy, daemon, story, key, untilReady };
 }
+
+test('the first statement of a new connection is watched like the others', async (t) => {
+  const postgres = await startTestPostgres(t);
+  const proxy = await startTcpProxy(t, Number(new URL(postgres.url).port));
+  const url = Object.assign(new URL(postgres.url), { port: String(proxy.port) }).href;
+  const database = openDatabase({ url, connectionsMax: 1, onConnectionLost: () => undefined });
+  t.after(() => database.end());
+  database.once('connect', () => proxy.swallow('down'));
+  await assert.rejects(database.query('select'), { code: 'ETIMEDOUT', message: /has fallen silent/ });
+  assert.equal((await database.query('select')).rowCount, 1, 'the next one is made anew');
+});
 
 for (const direction of ['up', 'down'] as const) {
   test(`what goes ${direction === 'up' ? 'to' : 'from'} PostgreSQL vanishes, and the deliveries go on`, async (t) => {

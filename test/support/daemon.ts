@@ -4,12 +4,12 @@
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import type { Cleanup } from './servers.ts';
 
-const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
 /** Of every daemon and command of the tests. */
@@ -37,14 +37,21 @@ export interface Daemon {
   end(signal: NodeJS.Signals): Promise<number | null>;
 }
 
-/** Resolves when the daemon says it is ready; rejects with its output when it ends before. `onStarting`: its first word. */
+export interface DaemonOptions {
+  /** Told with its first word. */
+  readonly onStarting?: (daemon: ChildProcess) => void;
+  /** The directory of another version. */
+  readonly root?: string;
+}
+
+/** Resolves when the daemon says it is ready; rejects with its output when it ends before. */
 export async function startDaemon(
   cleanup: Cleanup,
   servers: ServerUrls,
   settings: Settings = {},
-  onStarting: (daemon: ChildProcess) => void = () => undefined,
+  { onStarting = () => undefined, root = ROOT }: DaemonOptions = {},
 ): Promise<Daemon> {
-  const daemon = spawnVigie(['serve'], environmentOf(servers, settings));
+  const daemon = spawnVigie(['serve'], environmentOf(servers, settings), root);
   cleanup.after(async () => {
     if (daemon.exitCode === null && daemon.signalCode === null) daemon.kill('SIGKILL');
   });
@@ -91,9 +98,9 @@ export interface CommandResult {
 export async function runVigie(
   args: readonly string[],
   servers: ServerUrls,
-  options: { readonly settings?: Settings; readonly input?: string } = {},
+  options: { readonly settings?: Settings; readonly input?: string; readonly root?: string } = {},
 ): Promise<CommandResult> {
-  const command = spawnVigie(args, environmentOf(servers, options.settings ?? {}));
+  const command = spawnVigie(args, environmentOf(servers, options.settings ?? {}), options.root ?? ROOT);
   command.stdin?.end(options.input ?? '');
   const [stdout, stderr, [code]] = await Promise.all([
     text(command.stdout as NodeJS.ReadableStream),
@@ -109,8 +116,9 @@ export async function createApiKey(servers: ServerUrls, client = 'tests'): Promi
   return stdout.trim();
 }
 
-function spawnVigie(args: readonly string[], environment: Settings): ChildProcess {
-  return spawn(process.execPath, ['--import', 'tsx', MAIN, ...args], { cwd: ROOT, env: environment, stdio: 'pipe' });
+function spawnVigie(args: readonly string[], environment: Settings, root: string): ChildProcess {
+  const main = join(root, 'src', 'main.ts');
+  return spawn(process.execPath, ['--import', 'tsx', main, ...args], { cwd: root, env: environment, stdio: 'pipe' });
 }
 
 function environmentOf(servers: ServerUrls, settings: Settings): Settings {

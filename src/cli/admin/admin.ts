@@ -1,9 +1,10 @@
 /** `vigie admin`: the calls of the administration interface on the command line. */
 
+import { parseArgs } from 'node:util';
 import { readConfig } from '../../config.ts';
 import { print } from '../terminal.ts';
 import { AdminCallError, type ConnectionFlags, connectAdmin } from './client.ts';
-import { type Command, parse, UsageError, usageOf } from './command.ts';
+import { type Command, GLOBAL_OPTIONS, parse, UsageError, usageOf } from './command.ts';
 import { DEAD_LETTER_COMMANDS } from './dead-letter-commands.ts';
 import { DELIVERY_COMMANDS } from './delivery-commands.ts';
 import { REFERENCE_COMMANDS } from './reference-commands.ts';
@@ -50,18 +51,9 @@ export async function runAdmin(args: readonly string[]): Promise<void> {
 }
 
 async function run(args: readonly string[]): Promise<void> {
-  const command = commandOf(args);
-  if (command === null) {
-    const topic = args[0] ?? '';
-    if (args.length === 0 || topic.startsWith('-') || topic === 'help') return print(helpOf(COMMANDS));
-    const group = COMMANDS.filter(({ words }) => words.split(' ')[0] === topic);
-    if (group.length === 0) throw new UsageError(`unknown command ${topic}`);
-    if (args.length > 1 && !args.includes('--help') && !args.includes('-h')) {
-      throw new UsageError(`${topic} takes ${group.map(({ words }) => words.split(' ')[1]).join(', ')}`);
-    }
-    return print(helpOf(group));
-  }
-  const { input, values } = parse(command, args.slice(command.words.split(' ').length));
+  const { command, words, rest } = split(args);
+  if (command === null) return helpOrThrow(args, words);
+  const { input, values } = parse(command, rest);
   if (values.help === true) return print(helpOf([command]));
   const client = await connectAdmin(readConfig(), values as unknown as ConnectionFlags);
   try {
@@ -71,12 +63,34 @@ async function run(args: readonly string[]): Promise<void> {
   }
 }
 
-function commandOf([first = '', second = '']: readonly string[]): Command | null {
-  return COMMANDS.find(({ words }) => words === `${first} ${second}` || words === first) ?? null;
+function helpOrThrow(args: readonly string[], [topic, ...others]: readonly string[]): void {
+  const isHelp = topic === 'help' || args.includes('--help') || args.includes('-h');
+  if (args.length === 0 || (isHelp && (topic === undefined || topic === 'help'))) return print(helpOf(COMMANDS));
+  if (topic === undefined) throw new UsageError('say what to do');
+  const group = COMMANDS.filter(({ words }) => words.split(' ')[0] === topic);
+  if (group.length === 0) throw new UsageError(`unknown command ${topic}`);
+  if (others.length > 0 && !isHelp) {
+    throw new UsageError(`${topic} takes ${group.map(({ words }) => words.split(' ')[1]).join(', ')}`);
+  }
+  return print(helpOf(group));
+}
+
+/** Options of every command may stand before and between its words as well as behind them. */
+function split(args: readonly string[]): {
+  readonly command: Command | null;
+  readonly words: readonly string[];
+  readonly rest: readonly string[];
+} {
+  const { tokens } = parseArgs({ args: [...args], options: GLOBAL_OPTIONS, strict: false, tokens: true });
+  const named = tokens.filter((token) => token.kind === 'positional').slice(0, 2);
+  const words = named.map(({ value }) => value);
+  const command = COMMANDS.find((each) => each.words === words.join(' ') || each.words === words[0]) ?? null;
+  const taken = named.slice(0, command?.words.split(' ').length).map(({ index }) => index);
+  return { command, words, rest: args.filter((_, index) => !taken.includes(index)) };
 }
 
 function moreHelp(args: readonly string[]): string {
-  const command = commandOf(args);
+  const { command } = split(args);
   if (command === null) return 'vigie admin --help shows every command';
   return `vigie admin ${command.words} --help says what it takes`;
 }

@@ -6,9 +6,9 @@
 import { readFile } from 'node:fs/promises';
 import { type CallOptions, ChannelCredentials, experimental, Metadata, type ServiceError, status } from '@grpc/grpc-js';
 import { AdminServiceClient } from '../../admin/generated/vigie/admin/v1/admin.ts';
-import { isLoopback } from '../../admin/server.ts';
 import { readToken } from '../../admin/token-file.ts';
 import type { Config } from '../../config.ts';
+import { isLoopback } from '../../config-conflicts.ts';
 import { dataDirectoryPath } from '../../embedded/data-directory.ts';
 import { CommandError } from '../terminal.ts';
 

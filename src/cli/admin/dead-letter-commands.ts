@@ -69,7 +69,7 @@ export const DEAD_LETTER_COMMANDS: readonly Command[] = [
       const letter = await call(client, client.stub.getDeadLetter, { name: named('deadLetters', args[0] as string) });
       if (isJson) return printJson(DeadLetter.toJSON(letter));
       const { headers, body, ...facts } = letter;
-      printFacts({ ...facts, ...headers });
+      printFacts(facts, headers);
       print(`\n${body.toString('utf8')}`);
     },
   },

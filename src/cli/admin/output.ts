@@ -31,12 +31,15 @@ export function printTable<T>(rows: readonly T[], columns: readonly Column<T>[])
   for (const row of cells) print(line(row));
 }
 
-/** One fact a line, `openCount` as `open count`; what is empty is left out. */
-export function printFacts(facts: Readonly<Record<string, string | number | boolean | Date | undefined>>): void {
-  const shown = Object.entries(facts).flatMap(([name, value]) =>
-    value === undefined || value === ''
-      ? []
-      : [[name.replaceAll(/[A-Z]/g, (c) => ` ${c.toLowerCase()}`), value] as const],
+type Facts = Readonly<Record<string, string | number | boolean | Date | undefined>>;
+
+/** One fact a line, `openCount` as `open count`; those of `verbatim` under the names that they have. What is empty is left out. */
+export function printFacts(facts: Facts, verbatim: Facts = {}): void {
+  const named = Object.entries(facts).map(
+    ([name, value]) => [name.replaceAll(/[A-Z]/g, (c) => ` ${c.toLowerCase()}`), value] as const,
+  );
+  const shown = [...named, ...Object.entries(verbatim)].flatMap(([name, value]) =>
+    value === undefined || value === '' ? [] : [[printable(name), value] as const],
   );
   const width = Math.max(0, ...shown.map(([name]) => name.length));
   for (const [name, value] of shown) print(`${styled('dim', name.padEnd(width))}${GAP}${full(value)}`);

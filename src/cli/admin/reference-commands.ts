@@ -16,6 +16,7 @@ import {
   PointSource,
   SetSiteCategoriesResponse,
 } from '../../admin/generated/vigie/admin/v1/reference.ts';
+import { CLIENT_LIMIT_RANGES } from '../../domain/client-limits.ts';
 import { CommandError, print } from '../terminal.ts';
 import { AdminCallError, type AdminClient, call } from './client.ts';
 import { type Command, demandCondition, named, UsageError, valued } from './command.ts';
@@ -49,8 +50,13 @@ function limitsOf(text: (option: string) => string): { limits: Partial<Client>; 
   const given = LIMIT_FIELDS.filter(([option]) => text(option) !== '');
   const limits = given.map(([option, member]) => {
     const value = text(option);
-    if (!/^(default|\d{1,9})$/.test(value)) throw new UsageError(`--${option} takes a whole number or default`);
-    return [member, value === 'default' ? undefined : Number(value)];
+    if (value === 'default') return [member, undefined];
+    const { min, max } = CLIENT_LIMIT_RANGES[member];
+    const number = /^\d+$/.test(value) ? Number(value) : Number.NaN;
+    if (!(number >= min && number <= max)) {
+      throw new UsageError(`--${option} takes a whole number from ${min} to ${max}, or default`);
+    }
+    return [member, number];
   });
   return { limits: Object.fromEntries(limits), updateMask: given.map(([, , field]) => field) };
 }

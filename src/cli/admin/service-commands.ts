@@ -70,6 +70,7 @@ function showStatus(status: Status): void {
   printTable(status.instances, [
     { title: 'INSTANCE', value: ({ name }) => idOf(name) },
     { title: 'HOST', value: ({ host, processId }) => `${host}:${processId}` },
+    { title: 'VERSION', value: ({ version }) => version },
     { title: 'ROLES', value: ({ roles }) => roles.join(',') },
     { title: 'INTAKE', value: ({ roles, leadsIntake }) => (roles.includes('intake') ? standingOf(leadsIntake) : '') },
     { title: 'FAILING', value: ({ failingActors }) => failingActors.map(failureOf).join('; ') },

@@ -1,0 +1,89 @@
+/**
+ * What the settings of a daemon may not be together, told before anything opens. Commands that only ask a daemon do
+ * without: they may name the host of another.
+ */
+
+import { readFileSync } from 'node:fs';
+import { isIPv4 } from 'node:net';
+import { createSecureContext } from 'node:tls';
+import { type Config, ConfigError } from './config.ts';
+
+/** Throws `ConfigError` that names every conflict. */
+export function assertServable(config: Config): void {
+  const problems = [...replicaProblems(config), ...portProblems(config)];
+  if (config.roles.includes('admin')) problems.push(...adminProblems(config.admin));
+  if (problems.length > 0) throw ConfigError.of(problems);
+}
+
+export function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'));
+}
+
+function replicaProblems({ natsReplicas, natsUrl }: Config): readonly string[] {
+  if (natsReplicas === 1 || natsUrl !== null) return [];
+  return [`VIGIE_NATS_REPLICAS is ${natsReplicas}, and the embedded NATS is one server: set NATS_URL to a cluster`];
+}
+
+const ANYWHERE: readonly string[] = ['0.0.0.0', '::'];
+
+function portProblems(config: Config): readonly string[] {
+  const { roles, operations, api, admin, natsUrl, natsPort } = config;
+  const wanted = [
+    { setting: 'VIGIE_OPERATIONS_PORT', ...operations },
+    ...(roles.includes('api') ? [{ setting: 'VIGIE_API_PORT', host: api.host, port: api.port }] : []),
+    ...(roles.includes('admin') ? [{ setting: 'VIGIE_ADMIN_PORT', host: admin.host, port: admin.port }] : []),
+    ...(natsUrl === null ? [{ setting: 'VIGIE_NATS_PORT', host: '127.0.0.1', port: natsPort }] : []),
+  ];
+  const overlap = (one: string, other: string): boolean =>
+    one === other || [one, other].some((host) => ANYWHERE.includes(host));
+  return wanted.flatMap(({ setting, host, port }, position) =>
+    wanted
+      .slice(position + 1)
+      .filter((other) => port !== 0 && other.port === port && overlap(host, other.host))
+      .map((other) => `${setting} and ${other.setting} are both ${port}: each needs a port of its own`),
+  );
+}
+
+function adminProblems({ host, certificate, privateKey, clientAuthorities }: Config['admin']): readonly string[] {
+  if (certificate === null && privateKey === null) {
+    const problems: string[] = [];
+    if (clientAuthorities !== null) {
+      problems.push('VIGIE_ADMIN_CLIENT_CA needs VIGIE_ADMIN_TLS_CERT and VIGIE_ADMIN_TLS_KEY');
+    }
+    if (!isLoopback(host)) {
+      problems.push(
+        `VIGIE_ADMIN_HOST is ${host}, and plaintext is spoken on the loopback alone: set VIGIE_ADMIN_TLS_CERT and ` +
+          'VIGIE_ADMIN_TLS_KEY',
+      );
+    }
+    return problems;
+  }
+  if (certificate === null || privateKey === null) {
+    return ['VIGIE_ADMIN_TLS_CERT and VIGIE_ADMIN_TLS_KEY must be set together'];
+  }
+  return tlsProblems(certificate, privateKey, clientAuthorities);
+}
+
+/** The files may have changed when they are used: then the start fails later, in other words. */
+function tlsProblems(certificate: string, privateKey: string, clientAuthorities: string | null): readonly string[] {
+  const problems: string[] = [];
+  const read = (setting: string, path: string): Buffer | null => {
+    try {
+      return readFileSync(path);
+    } catch (error) {
+      problems.push(`${setting} cannot be read (${(error as Error).message})`);
+      return null;
+    }
+  };
+  const [cert, key] = [read('VIGIE_ADMIN_TLS_CERT', certificate), read('VIGIE_ADMIN_TLS_KEY', privateKey)];
+  const ca = clientAuthorities === null ? undefined : read('VIGIE_ADMIN_CLIENT_CA', clientAuthorities);
+  if (cert === null || key === null || ca === null) return problems;
+  try {
+    createSecureContext({ cert, key, ca });
+  } catch (error) {
+    problems.push(
+      `VIGIE_ADMIN_TLS_CERT, VIGIE_ADMIN_TLS_KEY and VIGIE_ADMIN_CLIENT_CA do not fit (${(error as Error).message})`,
+    );
+  }
+  return problems;
+}

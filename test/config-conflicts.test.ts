@@ -1,0 +1,81 @@
+/** What settings may not be together is told at once, all of it, before a daemon opens anything. */
+
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { generate } from 'selfsigned';
+import { ConfigError, readConfig } from '../src/config.ts';
+import { assertServable } from '../src/config-conflicts.ts';
+
+function problemsOf(environment: Readonly<Record<string, string>>): readonly string[] {
+  try {
+    assertServable(readConfig(environment));
+  } catch (error) {
+    assert.ok(error instanceof ConfigError);
+    const [title, ...problems] = error.message.split('\n');
+    assert.equal(title, 'configuration:');
+    return problems.map((problem) => problem.trim());
+  }
+  return [];
+}
+
+test('the defaults go together, and any free port may be asked for many times', () => {
+  assert.deepEqual(problemsOf({}), []);
+  assert.deepEqual(problemsOf({ VIGIE_API_PORT: '0', VIGIE_ADMIN_PORT: '0', VIGIE_OPERATIONS_PORT: '0' }), []);
+});
+
+test('the interface of operators speaks plaintext on the loopback alone', () => {
+  for (const host of ['0.0.0.0', '::', 'vigie.example', '10.0.0.1']) {
+    const [problem = '', ...others] = problemsOf({ VIGIE_ADMIN_HOST: host });
+    assert.match(problem, /^VIGIE_ADMIN_HOST is .* plaintext is spoken on the loopback alone/);
+    assert.deepEqual(others, []);
+    assert.deepEqual(problemsOf({ VIGIE_ADMIN_HOST: host, VIGIE_ROLES: 'intake,api' }), [], 'nobody opens it');
+  }
+  for (const host of ['127.0.0.1', '127.9.9.9', '::1', 'localhost']) {
+    assert.deepEqual(problemsOf({ VIGIE_ADMIN_HOST: host }), []);
+  }
+});
+
+test('a certificate comes with its key, and authorities with both', () => {
+  const together = 'VIGIE_ADMIN_TLS_CERT and VIGIE_ADMIN_TLS_KEY must be set together';
+  assert.deepEqual(problemsOf({ VIGIE_ADMIN_TLS_CERT: 'cert.pem' }), [together]);
+  assert.deepEqual(problemsOf({ VIGIE_ADMIN_TLS_KEY: 'key.pem' }), [together]);
+  assert.deepEqual(problemsOf({ VIGIE_ADMIN_CLIENT_CA: 'ca.pem', VIGIE_ADMIN_HOST: '::' }).length, 2);
+});
+
+test('files of certificates are there, whole, and a pair', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'vigie-pem-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const write = (name: string, text: string): string => {
+    writeFileSync(join(folder, name), text);
+    return join(folder, name);
+  };
+  const [own, foreign] = await Promise.all([generate([], { keyType: 'ec' }), generate([], { keyType: 'ec' })]);
+  const cert = write('cert.pem', own.cert);
+  const settings = { VIGIE_ADMIN_HOST: '0.0.0.0', VIGIE_ADMIN_TLS_CERT: cert, VIGIE_ADMIN_CLIENT_CA: cert };
+  assert.deepEqual(problemsOf({ ...settings, VIGIE_ADMIN_TLS_KEY: write('key.pem', own.private) }), []);
+  const [missing = ''] = problemsOf({ ...settings, VIGIE_ADMIN_TLS_KEY: join(folder, 'none.pem') });
+  assert.match(missing, /^VIGIE_ADMIN_TLS_KEY cannot be read \(ENOENT/);
+  for (const key of [write('other.pem', foreign.private), write('broken.pem', 'nonsense')]) {
+    const [unfit = ''] = problemsOf({ ...settings, VIGIE_ADMIN_TLS_KEY: key });
+    assert.match(unfit, /^VIGIE_ADMIN_TLS_CERT, VIGIE_ADMIN_TLS_KEY and VIGIE_ADMIN_CLIENT_CA do not fit \(/);
+  }
+});
+
+test('a port that two settings name is told as such, where they meet on one address', () => {
+  const both = { VIGIE_API_PORT: '7000', VIGIE_OPERATIONS_PORT: '7000' };
+  const words = 'VIGIE_OPERATIONS_PORT and VIGIE_API_PORT are both 7000: each needs a port of its own';
+  assert.deepEqual(problemsOf(both), [words]);
+  assert.deepEqual(problemsOf({ ...both, VIGIE_API_HOST: '0.0.0.0' }), [words]);
+  assert.deepEqual(problemsOf({ ...both, VIGIE_API_HOST: '127.0.0.2' }), []);
+  assert.deepEqual(problemsOf({ ...both, VIGIE_ROLES: 'intake' }), []);
+  assert.equal(problemsOf({ VIGIE_API_PORT: '9466' }).length, 1, 'the embedded NATS has one too');
+  assert.deepEqual(problemsOf({ VIGIE_API_PORT: '9466', NATS_URL: 'nats://n.example' }), []);
+});
+
+test('the embedded NATS keeps one copy', () => {
+  assert.match(problemsOf({ VIGIE_NATS_REPLICAS: '3' }).join(), /set NATS_URL to a cluster/);
+  assert.deepEqual(problemsOf({ VIGIE_NATS_REPLICAS: '3', NATS_URL: 'nats://n.example' }), []);
+});

@@ -1,0 +1,42 @@
+/** Operators see every endpoint that something waits for, also one that nobody has had an answer of yet. */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { endpointKeyOf, urlKeyOf } from '../../src/domain/endpoint.ts';
+import { migrate } from '../../src/store/database.ts';
+import { listOperatorEndpoints, readOperatorEndpoint } from '../../src/store/endpoints-admin.ts';
+import { connectDatabase } from '../support/database.ts';
+import { seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
+import { startTestPostgres } from '../support/servers.ts';
+
+const [HANGING, KNOWN, PAUSED] = ['https://a.example/hangs', 'https://b.example/known', 'https://c.example/paused'];
+
+test('an endpoint at which no attempt has ended is listed and shown like the others', async (t) => {
+  const { url } = await startTestPostgres(t);
+  await migrate(url);
+  const database = connectDatabase(t, url);
+  const search = await seedSearch(database);
+  await seedDeliveries(database, search, [HANGING, HANGING, KNOWN]);
+  const keyOf = (endpoint: string): string => endpointKeyOf(search.clientId, endpoint);
+  await database.query(
+    `insert into endpoints (key, url, failure_streak, paused_at) values ($1, $2, 3, null), ($3, $4, 0, now())`,
+    [keyOf(KNOWN), KNOWN, urlKeyOf(PAUSED), PAUSED],
+  );
+  const page = { pausedOnly: false, offset: 0, limit: 10 };
+  const seen = (await listOperatorEndpoints(database, page)).map((each) => [
+    each.url,
+    each.openCount,
+    each.failureStreak,
+  ]);
+  assert.deepEqual(seen, [
+    [HANGING, 2, 0],
+    [KNOWN, 1, 3],
+    [PAUSED, 0, 0],
+  ]);
+  assert.equal((await listOperatorEndpoints(database, { ...page, pausedOnly: true })).length, 1);
+  for (const key of [keyOf(HANGING), urlKeyOf(HANGING)]) {
+    const shown = await readOperatorEndpoint(database, key);
+    assert.deepEqual([shown?.url, shown?.openCount, shown?.pausedAt], [HANGING, 2, null]);
+  }
+  assert.equal(await readOperatorEndpoint(database, urlKeyOf('https://d.example/')), null);
+});

@@ -1,0 +1,214 @@
+/**
+ * A rolling upgrade as operators make it, and back: the program of the former schema and the present one take in, match
+ * and deliver side by side, while adverts come in, endpoints fail and an operator's pause stands. Nothing is lost, told
+ * twice or sent too early, whoever of the two leads.
+ */
+
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { loadReference } from '../../src/reference/communes.ts';
+import { countOpen } from '../support/courier.ts';
+import { type Daemon, runVigie, startDaemon } from '../support/daemon.ts';
+import { connectDatabase } from '../support/database.ts';
+import { type AuditedDelivery, auditDeliveries } from '../support/delivery-auditor.ts';
+import { commitBefore, formerVersion } from '../support/former-version.ts';
+import { connectCrawler, numberedUuid, upsert } from '../support/intake.ts';
+import { auditRecords, deliveryKeyOf, type OracleSearch, replay } from '../support/replay-oracle.ts';
+import { restClient } from '../support/rest-client.ts';
+import { startTestServers } from '../support/servers.ts';
+import { until } from '../support/until.ts';
+import { type Behaviour, startWebhookReceiver } from '../support/webhook-receiver.ts';
+
+/** The first one that the former version does not know. */
+const FIRST_NEW_MIGRATION = '0004_search-limits.sql';
+
+const PROPERTIES = 30;
+const RETRY_DELAY_MS = 1_000;
+const SETTINGS = { VIGIE_RETRY_DELAY_MS: String(RETRY_DELAY_MS), VIGIE_ATTEMPT_TIMEOUT_MS: '20000' };
+/** Of messages whose acknowledgement went with a daemon: JetStream's `ack_wait`, twice. */
+const RECOVERY_MAX_MS = 240_000;
+const FINE: Behaviour = { type: 'answer', status: 200 };
+const FLAKY = Array.from(
+  { length: 4_000 },
+  (_, number): Behaviour => (number % 5 === 3 ? { ...FINE, status: 500 } : FINE),
+);
+/** What the later properties cost, which searches saved in the middle wait for. */
+const DEAR = 300_000;
+
+async function openScene(t: TestContext, formerRoot: string) {
+  const closers: (() => Promise<unknown>)[] = [];
+  t.after(async () => {
+    for (const close of closers.reverse()) await close();
+  });
+  const cleanup = { after: (work: () => Promise<unknown>) => void closers.push(work) };
+  const servers = await startTestServers(cleanup);
+  const receiver = await startWebhookReceiver(cleanup);
+  receiver.script('/flaky', FINE, ...FLAKY);
+  const database = connectDatabase(cleanup, servers.postgres.url);
+  const crawler = await connectCrawler(cleanup, servers.nats.url);
+  const messages: ReturnType<typeof upsert>[] = [];
+  const searches: OracleSearch[] = [];
+  let round = 0;
+
+  async function save(daemon: Daemon, key: string, own: Partial<OracleSearch['members']>): Promise<void> {
+    const members = { notificationEnabled: true, withCoherentPrice: null, ...own } as const;
+    const { id } = await restClient(daemon, key).createSearch({ title: `search ${searches.length}`, ...members });
+    searches.push({ id, members });
+  }
+
+  /** Every property changes its price; `isDear`: the later ones too. */
+  async function publishRound(isDear: boolean): Promise<void> {
+    const crawledAt = new Date(Date.UTC(2026, 2, 10, 8, 0, round)).toISOString();
+    const batch = Array.from({ length: isDear ? 2 * PROPERTIES : PROPERTIES }, (_, number) => {
+      const price = (number < PROPERTIES ? 100_000 : DEAR) + round;
+      return upsert({
+        property: numberedUuid('property', number),
+        advert: numberedUuid('advert', number),
+        crawledAt,
+        price,
+      });
+    });
+    await crawler.publish(...batch);
+    messages.push(...batch);
+    round += 1;
+  }
+
+  return {
+    ...{ cleanup, servers, receiver, database, messages, searches, save, publishRound },
+    startFormer: () => startDaemon(cleanup, servers, SETTINGS, { root: formerRoot }),
+    startPresent: () => startDaemon(cleanup, servers, SETTINGS),
+  };
+}
+
+type Scene = Awaited<ReturnType<typeof openScene>>;
+
+test('the former version and this one run side by side, there and back, and nothing is lost or told twice', async (t) => {
+  const commit = await commitBefore(FIRST_NEW_MIGRATION);
+  if (commit === null) return t.skip('needs the history of this repository: a full clone');
+  const formerRoot = await formerVersion(t, commit);
+  const scene = await openScene(t, formerRoot);
+  const { receiver, save, startFormer, startPresent } = scene;
+  const former = [await startFormer(), await startFormer()] as const;
+  const key = await createKeyOf(scene, formerRoot);
+  const events = { eventEndpoint: receiver.urlOf('/flaky'), subscribedEvents: ['ad.update.price' as const] };
+  await save(former[0], key, { endpointRecipient: receiver.urlOf('/matches'), ...events });
+  await save(former[0], key, { endpointRecipient: receiver.urlOf('/paused') });
+  await untilKnown(former, 2);
+  const load = startLoad(scene);
+  await untilPosts(scene, 3 * PROPERTIES);
+  const paused = receiver.urlOf('/paused');
+  await operator(scene, ['endpoints', 'pause', paused, '--reason', 'upgrade'], former[0], formerRoot);
+
+  const first = await startPresent();
+  await save(first, key, { budgetMin: DEAR, endpointRecipient: receiver.urlOf('/saved-on-present'), ...events });
+  await save(former[1], key, { budgetMin: DEAR, endpointRecipient: receiver.urlOf('/saved-on-former'), ...events });
+  await untilKnown([...former, first], 4);
+  load.addDear();
+  await untilPosts(scene, 6 * PROPERTIES);
+  await endAll(scene, former);
+  const second = await startPresent();
+  await untilPosts(scene, 6 * PROPERTIES);
+
+  const again = await startFormer();
+  await endAll(scene, [first, second]);
+  await untilPosts(scene, 6 * PROPERTIES);
+  const last = await startPresent();
+  await endAll(scene, [again]);
+  await untilPosts(scene, 6 * PROPERTIES);
+  assert.equal(await countSincePause(scene, paused), 0, 'the pause held');
+  await operator(scene, ['endpoints', 'resume', paused], last);
+  await load.stop();
+  await audit(t, scene);
+  assert.equal(await last.end('SIGTERM'), 0);
+});
+
+function startLoad({ publishRound, receiver }: Scene) {
+  let [isRunning, isDear] = [true, false];
+  const running = (async () => {
+    while (isRunning) {
+      const received = receiver.posts.length;
+      await publishRound(isDear);
+      await receiver.until((posts) => !isRunning || posts.length >= received + PROPERTIES / 2);
+    }
+  })();
+  return {
+    addDear: () => void (isDear = true),
+    async stop() {
+      isRunning = false;
+      await running;
+    },
+  };
+}
+
+async function untilPosts({ receiver }: Scene, more: number): Promise<void> {
+  const received = receiver.posts.length;
+  await receiver.until((posts) => posts.length >= received + more);
+}
+
+async function untilKnown(daemons: readonly Daemon[], searches: number): Promise<void> {
+  for (const { operationsUrl } of daemons) {
+    await until(
+      async () => (await fetch(`${operationsUrl}/metrics`)).text(),
+      (metrics) => metrics.includes(`\nvigie_searches ${searches}\n`),
+    );
+  }
+}
+
+async function endAll(scene: Scene, daemons: readonly Daemon[]): Promise<void> {
+  for (const daemon of daemons) {
+    assert.equal(await daemon.end('SIGTERM'), 0);
+    await untilPosts(scene, PROPERTIES);
+  }
+}
+
+async function createKeyOf({ servers }: Scene, root: string): Promise<string> {
+  const { code, stdout, stderr } = await runVigie(['keys', 'create', '--client', 'tests'], servers, { root });
+  assert.equal(code, 0, stderr);
+  return stdout.trim();
+}
+
+async function operator({ servers }: Scene, args: readonly string[], on: Daemon, root?: string): Promise<void> {
+  const to = ['admin', ...args, '--address', on.adminAddress];
+  const { code, stderr } = await runVigie(to, servers, root === undefined ? {} : { root });
+  assert.equal(code, 0, stderr);
+}
+
+/** Attempts at the endpoint that an operator has paused under its URL. */
+async function countSincePause({ database }: Scene, url: string): Promise<number> {
+  const { rows } = await database.query<{ count: number }>(
+    `select count(*)::integer as count from endpoints paused
+     join deliveries on deliveries.endpoint = paused.url join attempts on delivery_id = deliveries.id
+     where paused.url = $1 and length(paused.key) = 16 and started_at > paused_at`,
+    [url],
+  );
+  return (rows[0] as { count: number }).count;
+}
+
+/** Documents say a little more in this version: a delivery is known by what it tells of. */
+async function audit(t: TestContext, { database, receiver, messages, searches }: Scene): Promise<void> {
+  const { resolvePlace } = await loadReference();
+  const expected = replay(messages, searches, resolvePlace);
+  const count = [...expected.events.values()].flat().length;
+  await until(
+    async () => Number((await database.query('select count(*) from events')).rows[0].count),
+    (events) => events >= count,
+    RECOVERY_MAX_MS,
+  );
+  await until(
+    () => countOpen(database),
+    (open) => open === 0,
+    RECOVERY_MAX_MS,
+  );
+  const { posts } = receiver;
+  const audited = { database, posts, retryDelayMs: RETRY_DELAY_MS };
+  const keys = expected.deliveries.map((each) => each.replace(/ \S+$/, ''));
+  const keyOf = (delivery: AuditedDelivery) => deliveryKeyOf(delivery).replace(/ \S+$/, '');
+  assert.deepEqual(await auditDeliveries({ ...audited, expected: keys, keyOf }), []);
+  assert.deepEqual(await auditRecords(database, expected), []);
+  const aborted = await database.query("select count(*)::integer as count from attempts where error = 'aborted'");
+  const doubled = posts.filter(
+    ({ id, status }) => status === 200 && receiver.postsOf(id).filter((post) => post.status === 200).length > 1,
+  );
+  assert.deepEqual([aborted.rows[0].count, doubled.length], [0, 0]);
+  t.diagnostic(`${posts.length} webhooks of ${messages.length} adverts`);
+}

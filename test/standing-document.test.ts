@@ -1,0 +1,25 @@
+/** Documents of the API are built once, and say the URL of whoever asks. */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { hydraDocumentation } from '../src/api/hydra-documentation.ts';
+import { openApiDocument } from '../src/api/openapi.ts';
+import { standingDocument } from '../src/api/standing-document.ts';
+
+for (const [name, build] of [
+  ['the OpenAPI document', (baseUrl: string) => openApiDocument(baseUrl, '1')],
+  ['the Hydra documentation', hydraDocumentation],
+] as const) {
+  test(`${name} is what would be built for each URL, and is built once`, () => {
+    let builds = 0;
+    const document = standingDocument((baseUrl) => {
+      builds += 1;
+      return build(baseUrl);
+    });
+    for (const baseUrl of ['https://a.example', 'http://127.0.0.1:8080', 'https://b.example/$&/\'"x', '']) {
+      assert.deepEqual(JSON.parse(document(baseUrl)), JSON.parse(JSON.stringify(build(baseUrl))));
+    }
+    for (let asked = 0; asked < 100; asked++) document(`https://${asked}.example`);
+    assert.equal(builds, 2, 'one with a URL, one without');
+  });
+}
