@@ -70,14 +70,7 @@ export async function startCourier(dependencies: CourierDependencies): Promise<C
     await parking.tell({ id, endpointKey, message });
   };
   const attempts = new DeliveryAttempts(round, outcomes, park, dependencies);
-  const parking = startParking(
-    database,
-    (endpointKeys) => {
-      for (const key of endpointKeys) round.noteParked(key);
-      attempts.pump();
-    },
-    supervisor,
-  );
+  const parking = startParking(database, attempts.noteParked, supervisor);
   const { followers, pump } = attempts;
   const upkeep = await startEndpointUpkeep({ database, round, followers, park, pump, onTrouble });
   const overtaking = startOvertaking({ database, round, attempts, onTrouble });

@@ -71,6 +71,12 @@ export class DeliveryAttempts {
     });
   };
 
+  /** Call it with the endpoints of what has been parked. */
+  readonly noteParked = (endpointKeys: ReadonlySet<string>): void => {
+    for (const key of endpointKeys) this.#round.noteParked(key);
+    this.pump();
+  };
+
   #startClaims(): void {
     const { valve } = this.#dependencies;
     while (!this.#isStopping && valve?.isOpen !== false && this.#claimsUnderWay < CLAIMS_AT_ONCE) {
