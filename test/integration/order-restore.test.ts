@@ -81,7 +81,10 @@ for (const where of ['another cluster', 'its own place'] as const) {
     const copy = await copyDatabase(postgres.url);
     const second = await start();
     await tell(2);
-    assert.deepEqual(numbersSince(0), Array(PROPERTIES).fill([1, 2, 3, 4]));
+    assert.deepEqual(
+      numbersSince(0),
+      Array.from({ length: PROPERTIES }, () => [1, 2, 3, 4]),
+    );
     assert.equal(await second.end('SIGTERM'), 0);
     const toldBefore = receiver.posts.length;
 
@@ -126,6 +129,9 @@ test('a daemon that is killed, or leads after another one, counts on by one', as
   assert.equal(await second.end('SIGTERM'), 0);
   const third = await start();
   await tell(1);
-  assert.deepEqual(numbersSince(0), Array(PROPERTIES).fill([1, 2, 3, 4, 5]));
+  assert.deepEqual(
+    numbersSince(0),
+    Array.from({ length: PROPERTIES }, () => [1, 2, 3, 4, 5]),
+  );
   assert.equal(await third.end('SIGTERM'), 0);
 });
