@@ -24,7 +24,12 @@ const FIRST_NEW_MIGRATION = '0004_search-limits.sql';
 
 const PROPERTIES = 30;
 const RETRY_DELAY_MS = 1_000;
-const SETTINGS = { VIGIE_RETRY_DELAY_MS: String(RETRY_DELAY_MS), VIGIE_ATTEMPT_TIMEOUT_MS: '20000' };
+/** No attempt may run out of time on a busy machine: it would be made again, and rightly so. */
+const SETTINGS = {
+  VIGIE_RETRY_DELAY_MS: String(RETRY_DELAY_MS),
+  VIGIE_ATTEMPT_TIMEOUT_MS: '60000',
+  VIGIE_CONNECT_TIMEOUT_MS: '60000',
+};
 /** Of messages whose acknowledgement went with a daemon: JetStream's `ack_wait`, twice. */
 const RECOVERY_MAX_MS = 240_000;
 const FINE: Behaviour = { type: 'answer', status: 200 };
@@ -205,10 +210,13 @@ async function audit(t: TestContext, { database, receiver, messages, searches }:
   const keyOf = (delivery: AuditedDelivery) => deliveryKeyOf(delivery).replace(/ \S+$/, '');
   assert.deepEqual(await auditDeliveries({ ...audited, expected: keys, keyOf }), []);
   assert.deepEqual(await auditRecords(database, expected), []);
-  const aborted = await database.query("select count(*)::integer as count from attempts where error = 'aborted'");
-  const doubled = posts.filter(
-    ({ id, status }) => status === 200 && receiver.postsOf(id).filter((post) => post.status === 200).length > 1,
+  const delivered = posts.filter(({ status }) => status === 200).map(({ id }) => id);
+  const { rows } = await database.query<{ error: string; count: number }>(
+    "select error, count(*)::integer as count from attempts where error <> 'status' group by error",
   );
-  assert.deepEqual([aborted.rows[0].count, doubled.length], [0, 0]);
+  assert.deepEqual(
+    { toldTwice: delivered.length - new Set(delivered).size, errors: rows },
+    { toldTwice: 0, errors: [] },
+  );
   t.diagnostic(`${posts.length} webhooks of ${messages.length} adverts`);
 }
