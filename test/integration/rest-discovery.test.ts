@@ -107,6 +107,8 @@ describe('the table of endpoints', () => {
       '/docs.jsonld',
       '/contexts/{name}',
       '/openapi.json',
+      '/asyncapi.json',
+      '/schemas/intake.json',
       '/docs/init.js',
       '/docs/{asset}',
     ];
