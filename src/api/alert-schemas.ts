@@ -52,11 +52,10 @@ export const ALERTS = {
   ExpiryAlert: alert('ad.update.expired', 'expired'),
   CreationAlert: alert('property.ad.create', null),
   UpdateAlert: alert('property.ad.update', null),
-  AlertedMatch,
   Rejection,
 } as const;
 
-type AlertName = Exclude<keyof typeof ALERTS, 'AlertedMatch' | 'Rejection'>;
+type AlertName = Exclude<keyof typeof ALERTS, 'Rejection'>;
 
 interface AlertWords {
   readonly schema: AlertName;

@@ -17,6 +17,15 @@ const MINUTE_MS = 60_000;
 const DAY_MS = 1_440 * MINUTE_MS;
 const MIB = 1_024 * 1_024;
 
+/** Which one, the operator knows: it is not the API's to tell. */
+const NATS = {
+  host: '{host}',
+  protocol: 'nats',
+  description: 'NATS with JetStream. Your operator tells its address, user and password; `vigie nats` prints them.',
+  variables: { host: { default: '127.0.0.1:9466', description: 'That of a daemon on this machine unless said.' } },
+  security: [{ $ref: '#/components/securitySchemes/natsUser' }],
+};
+
 const propertyUuid = { description: 'UUID of the property that the message is about.' };
 
 export function asyncApiDocument(version: string, examples: ContractExamples): object {
@@ -29,7 +38,9 @@ export function asyncApiDocument(version: string, examples: ContractExamples): o
         'Crawlers publish adverts to NATS JetStream and hear there what was refused; clients receive webhooks. ' +
         `The schema of what crawlers publish stands by itself at ${INTAKE_SCHEMA_PATH}.`,
       license: { name: 'Apache-2.0', url: 'https://www.apache.org/licenses/LICENSE-2.0' },
+      tags: [{ name: 'crawlers' }, { name: 'webhooks' }],
     },
+    servers: { nats: NATS },
     defaultContentType: 'application/json',
     channels: {
       adverts: advertsChannel(),
@@ -40,9 +51,15 @@ export function asyncApiDocument(version: string, examples: ContractExamples): o
       alertAcknowledgement: channel('alertAcknowledgement', null, ACKNOWLEDGEMENT),
     },
     operations: operations(),
-    components: { messages: messages(examples), schemas: schemas() },
+    components: {
+      securitySchemes: { natsUser: { type: 'userPassword', description: 'The crawlers’ user of NATS.' } },
+      messages: messages(examples),
+      schemas: schemas(),
+    },
   });
 }
+
+const ON_NATS = [{ $ref: '#/servers/nats' }];
 
 const referenceToMessage = (name: string) => ({ $ref: `#/components/messages/${name}` });
 
@@ -64,6 +81,7 @@ function advertsChannel(): object {
       `creates when it is missing and never alters. It keeps messages for ${days} days, and takes a message id that it ` +
       `has seen within ${ADVERTS.duplicateWindowMs / MINUTE_MS} minutes for a repeat. What one property’s crawlers publish ` +
       'is recorded in the order of the stream.',
+    servers: ON_NATS,
     parameters: { propertyUuid },
     messages: messagesOf(['upsert', 'expire']),
   };
@@ -78,6 +96,7 @@ function rejectionsChannel(): object {
       `creates when it is missing and never alters: ${REJECTED.keptMs / DAY_MS} days and ${REJECTED.bytesMax / MIB} MiB. ` +
       'A subscription to the subject hears it at once; what was missed is read from the stream. A message that is ' +
       'refused twice, because a crash came between, may be told twice.',
+    servers: ON_NATS,
     parameters: { propertyUuid: { ...propertyUuid, description: 'UUID of the property, or `unknown`.' } },
     messages: messagesOf(['rejection']),
   };

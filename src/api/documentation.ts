@@ -1,5 +1,6 @@
 /**
- * What needs no key: the Hydra entrypoint, documentation and contexts, and the page that shows the OpenAPI document. The page's scripts come from this server, under a policy that allows no other.
+ * What needs no key beside the contracts: the Hydra entrypoint, documentation and contexts, and the page that shows the
+ * OpenAPI document. The page's scripts come from this server, under a policy that allows no other.
  */
 
 import { readFile } from 'node:fs/promises';

@@ -4,6 +4,7 @@
  */
 
 import { WEBHOOK_TAG, webhooks } from './alert-documentation.ts';
+import { ALERTS } from './alert-schemas.ts';
 import { BODY_EXAMPLES, type ContractExamples, idExample, PARAMETER_EXAMPLES } from './contract-examples.ts';
 import { ENDPOINTS, type Endpoint } from './endpoints.ts';
 import { BODY_TYPES } from './json-body.ts';
@@ -34,6 +35,7 @@ export function openApiDocument(version: string, examples: ContractExamples): ob
   for (const endpoint of ENDPOINTS) {
     paths[endpoint.path] = { ...paths[endpoint.path], [endpoint.method]: operation(endpoint, examples) };
   }
+  const schemas = Object.entries(JSON_SCHEMAS).filter(([name]) => !(name in ALERTS));
   const listed = ENDPOINTS.filter(({ answers }) => answers === 'collection').map(({ resource }) => resource);
   return plain({
     openapi: '3.1.0',
@@ -42,7 +44,6 @@ export function openApiDocument(version: string, examples: ContractExamples): ob
       version,
       description: 'Saved real-estate searches, the alerts they raise and where they went.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
-      contact: { name: 'Your operator of Vigie' },
     },
     security: [{ apiKey: [] }],
     tags: [...Object.keys(RESOURCES).map((name) => ({ name, description: `${name} resources.` })), WEBHOOK_TAG],
@@ -51,7 +52,7 @@ export function openApiDocument(version: string, examples: ContractExamples): ob
     components: {
       securitySchemes: { apiKey: { type: 'apiKey', in: 'header', name: 'X-API-KEY', description: 'Your API key.' } },
       schemas: {
-        ...JSON_SCHEMAS,
+        ...Object.fromEntries(schemas),
         ...envelopeSchemas(),
         ...Object.fromEntries([...new Set(listed)].map((name) => [`${name}Collection`, collectionSchema(name)])),
       },

@@ -78,10 +78,16 @@ class Teller {
 
   /** It has failed; when it has rested, the first message that comes tries it. */
   get isHopeless(): boolean {
-    return this.#againAtMs !== null && (this.inFlight > 0 || this.#nowMs() < this.#againAtMs);
+    return this.#isResting || (this.#againAtMs !== null && this.inFlight > 0);
+  }
+
+  get #isResting(): boolean {
+    return this.#againAtMs !== null && this.#nowMs() < this.#againAtMs;
   }
 
   async tell(messages: readonly RefusedMessage[]): Promise<void> {
+    // Those that waited while the ones before them failed.
+    if (this.#isResting) return this.leaveUntold(messages);
     const { broker, onTold, onTrouble } = this.#dependencies;
     const { disconnections } = broker;
     try {
