@@ -253,6 +253,6 @@ const PUBLISH_ACKNOWLEDGEMENT = {
 
 function referencesIn(value: unknown): readonly string[] {
   if (typeof value !== 'object' || value === null) return [];
-  const name = nameOfReference(value as JsonSchema);
+  const name = nameOfReference(value);
   return name === null ? Object.values(value).flatMap(referencesIn) : [name];
 }

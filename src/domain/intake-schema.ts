@@ -92,7 +92,7 @@ export const NUMBER_FORMATS: Readonly<Record<string, Format<number>>> = {
 /** Characters are what JSON Schema counts (RFC 8259): one beyond the first plane is two units of a string. */
 function isShort(text: string): boolean {
   if (text.length <= TEXT_LENGTH_MAX) return true;
-  return text.length <= 2 * TEXT_LENGTH_MAX && [...text].length <= TEXT_LENGTH_MAX;
+  return text.length <= 2 * TEXT_LENGTH_MAX && Array.from(text).length <= TEXT_LENGTH_MAX;
 }
 
 type Members<Type> = Readonly<Record<keyof Type, Schema>>;

@@ -90,6 +90,7 @@ class Teller {
     if (this.#isResting) return this.leaveUntold(messages);
     const { broker, onTold, onTrouble } = this.#dependencies;
     const { disconnections } = broker;
+    const wasConnected = broker.isConnected();
     try {
       await publishRejections(broker, messages.map(publicationOf));
     } catch (error) {
@@ -97,8 +98,9 @@ class Teller {
       this.#againAtMs = this.#nowMs() + REST_MS;
       onTrouble('tell of refused messages', error as Error);
       // What is not let go comes again, with everything else that was on its way.
-      if (broker.disconnections !== disconnections || !broker.isConnected()) this.inFlight -= messages.length;
-      else await this.leaveUntold(messages);
+      const isUnbroken = wasConnected && broker.isConnected() && broker.disconnections === disconnections;
+      if (isUnbroken) await this.leaveUntold(messages);
+      else this.inFlight -= messages.length;
       return;
     }
     this.#againAtMs = null;

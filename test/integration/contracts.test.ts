@@ -182,7 +182,7 @@ describe('the OpenAPI document', () => {
         else if (place === 'query' && value !== undefined) for (const one of [value].flat()) query.append(name, one);
       }
       const body = requestBody?.content['application/ld+json'].example;
-      const url = query.size === 0 ? address : `${address}?${query}`;
+      const url = query.size === 0 ? address : `${address}?${query.toString()}`;
       const answer = await fetch(`${daemon.apiUrl}${url}`, {
         method: method.toUpperCase(),
         headers: { 'X-API-KEY': key, ...(body === undefined ? {} : { 'Content-Type': 'application/ld+json' }) },

@@ -83,7 +83,8 @@ test('a crawler publishes, hears what is refused, reads what it missed, and can 
   assert.equal(JSON.parse(String(heard[0])).sequence, seq);
 
   const late = await connectCrawler(t, address);
-  const ask = async (subject: string, body: object) => (await late.request(subject, JSON.stringify(body))).json<any>();
+  const ask = async (subject: string, body: object) =>
+    (await late.request(subject, JSON.stringify(body))).json<{ readonly message: { readonly data: string } }>();
   const missed = await ask('$JS.API.STREAM.MSG.GET.REJECTED', { seq: 1, next_by_subj: 'adverts-rejected.unknown' });
   assert.equal(Buffer.from(missed.message.data, 'base64').toString(), heard[0]);
 

@@ -171,6 +171,40 @@ test('where nothing can be told intake goes on, with a warning and a counter', a
   assert.equal(await daemon.end('SIGTERM'), 0);
 });
 
+test('a refusal that an outage of NATS keeps from being told is told after it', async (t) => {
+  const servers = await startTestServers(t);
+  const daemon = await startDaemon(t, servers);
+  const connection = await connectNats(t, servers);
+  const database = connectDatabase(t, servers.postgres.url);
+  const blocker = await database.connect();
+  await blocker.query('begin; lock table dead_letters');
+  await send(connection, 'nonsense');
+  await until(
+    async () => (await database.query(`select 1 from pg_locks where not granted`)).rowCount,
+    (count) => count === 1,
+  );
+  await servers.nats.kill();
+  await until(
+    async () => daemon.log.some(({ status }) => status === 'disconnected'),
+    (isSeen) => isSeen,
+  );
+  await blocker.query('commit');
+  blocker.release();
+  await until(
+    async () => (await database.query('select 1 from dead_letters')).rowCount,
+    (count) => count === 1,
+  );
+  await servers.nats.restart();
+  await until(
+    () => countOf(daemon, 'vigie_rejections_total{result="told"}'),
+    (count) => count >= 1,
+  );
+  assert.equal(await countOf(daemon, 'vigie_rejections_total{result="untold"}'), 0);
+  const held = await connection.jetstreamManager().then((manager) => manager.streams.info('REJECTED'));
+  assert.equal(held.state.messages, 1, 'told once, as far as the stream can tell repeats');
+  assert.equal((await database.query('select 1 from dead_letters')).rowCount, 1, 'and kept once');
+});
+
 test('members that nobody knows are counted by name, and never by more than fifty of them', async (t) => {
   const servers = await startTestServers(t);
   const daemon = await startDaemon(t, servers);
