@@ -4,7 +4,7 @@
  */
 
 import { onSearchChange } from './broker/announcements.ts';
-import { ensureIntake } from './broker/topology.ts';
+import { ensureIntake, ensureRejections } from './broker/topology.ts';
 import { createValve, type Valve } from './broker/valve.ts';
 import { createMarketMedians, type MarketMedians } from './matching/market-medians.ts';
 import { createSearchIndex } from './matching/search-index.ts';
@@ -24,10 +24,11 @@ import { changedSince, renumberRestored } from './store/search-feed.ts';
 import { listSiteCategories } from './store/site-categories.ts';
 
 export async function openIntake(parts: Parts, databaseUrl: string): Promise<Matcher> {
-  const { config, log, metrics, database, broker, presence, draining, supervisor, fail } = parts;
+  const { config, log, metrics, database, broker, presence, draining, supervisor, fail, onTrouble } = parts;
   const medians = createMarketMedians();
   const matcher = await openMatcher(parts, medians);
   await ensureIntake(broker);
+  await ensureRejections(broker).catch((error: Error) => onTrouble('stream of refused messages', error));
   const valve = createValve();
   let intake: Intake | null = null;
   const inFlight = (): number => intake?.inFlight ?? 0;
@@ -150,6 +151,7 @@ function createTermStart(
         documents.keep(recorded.snapshots);
         observers.onRecorded(recorded, batch, seconds);
       },
+      ...observers.crawlers,
       supervisor,
       onTrouble,
     });

@@ -12,7 +12,8 @@ const USAGE = `Vigie ${VERSION}: saved-search alerts for real-estate adverts
 
   vigie serve                                   run the daemon
   vigie demo [--seconds N] [--seed N]           run it on sample adverts, with a webhook receiver that shows what arrives
-  vigie publish [FILE]                          send intake messages, one JSON object a line, from FILE or standard input
+  vigie publish [--strict] [FILE]               send intake messages, one JSON object a line, from FILE or standard input;
+                                                strictly: no members that the contract does not know
   vigie nats                                    print the URL of NATS, with user and password, for crawlers
   vigie keys create --client NAME [--name NAME] create an API key, and its client when it is new
   vigie keys list                               list clients and keys
@@ -25,6 +26,7 @@ const USAGE = `Vigie ${VERSION}: saved-search alerts for real-estate adverts
 Settings come from the environment; config/default.env lists them.`;
 
 const USAGE_EXIT = 2;
+const WARNINGS_MAX = 50;
 
 async function main([command = 'help', ...args]: readonly string[]): Promise<void> {
   switch (command) {
@@ -39,8 +41,8 @@ async function main([command = 'help', ...args]: readonly string[]): Promise<voi
       return runDemo({ seconds: wholeNumber('seconds', values.seconds), seed: wholeNumber('seed', values.seed) });
     }
     case 'publish': {
-      const { positionals } = parse(args, {}, 1);
-      return publishCommand(positionals[0] ?? null);
+      const { values, positionals } = parse(args, { strict: { type: 'boolean' } }, 1);
+      return publishCommand(positionals[0] ?? null, values.strict === true);
     }
     case 'nats': {
       parse(args, {}, 0);
@@ -66,12 +68,20 @@ async function main([command = 'help', ...args]: readonly string[]): Promise<voi
   }
 }
 
-async function publishCommand(file: string | null): Promise<void> {
+async function publishCommand(file: string | null, isStrict: boolean): Promise<void> {
   const { natsUrlOf } = await import('./cli/connect.ts');
-  const { publishLines } = await import('./cli/publish.ts');
+  const { describeUnknown, publishLines } = await import('./cli/publish.ts');
+  const warned = new Set<string>();
   const summary = await publishLines({
     natsUrl: await natsUrlOf(readConfig()),
     file,
+    isStrict,
+    // Every line is likely to have the same ones.
+    onUnknownMember(lineNumber, member) {
+      if (warned.has(member.path) || warned.size === WARNINGS_MAX) return;
+      warned.add(member.path);
+      process.stderr.write(`line ${lineNumber}: ${describeUnknown(member)}\n`);
+    },
     onProgress: ({ published, refused }) => process.stderr.write(`${published} published, ${refused} refused\n`),
     onRefusal: (lineNumber, reason) => process.stderr.write(`line ${lineNumber} refused: ${reason}\n`),
   });
@@ -121,7 +131,7 @@ async function importCommand([what = '', ...args]: readonly string[]): Promise<v
 
 class UsageError extends Error {}
 
-function parse<const O extends Record<string, { type: 'string'; default?: string }>>(
+function parse<const O extends Record<string, { type: 'string'; default?: string } | { type: 'boolean' }>>(
   args: readonly string[],
   options: O,
   positionalsMax: number,

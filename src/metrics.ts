@@ -110,10 +110,24 @@ function intakeMetrics(registers: Registers, counter: MakeCounter, histogram: Ma
     registers,
   });
   for (const outcome of ['created', 'changed', 'recrawled', 'stale', 'unknown']) changes.inc({ outcome }, 0);
+  const rejections = new Counter({
+    name: 'vigie_rejections_total',
+    help: 'Refused intake messages that their crawlers were told of, or could not be',
+    labelNames: ['result'],
+    registers,
+  });
+  for (const result of ['told', 'untold']) rejections.inc({ result }, 0);
   return {
     changes,
     poison: counter('vigie_dead_letters_total', 'Intake messages that could not be understood'),
     setAside: counter('vigie_set_aside_total', 'Intake messages that a bug kept from being recorded'),
+    rejections,
+    unknownMembers: new Counter({
+      name: 'vigie_unknown_members_total',
+      help: 'Members of intake messages that the contract does not know, by name',
+      labelNames: ['member'],
+      registers,
+    }),
     events: counter('vigie_events_total', 'Events recorded'),
     matches: counter('vigie_matches_total', 'Matches that began'),
     deliveries: counter('vigie_deliveries_total', 'Deliveries created'),

@@ -1,11 +1,13 @@
 /** What the stages report, turned into metrics, log lines and activities: each fact once, in one place. */
 
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { type CrawlerObservers, observeCrawlers } from './crawler-observers.ts';
 import type { Activity } from './domain/activity.ts';
 import { createdAtOf } from './domain/ids.ts';
 import type { Log } from './log.ts';
 import type { Metrics } from './metrics.ts';
 import type { ActivityFeed } from './pipeline/activity.ts';
+import type { RefusedMessage } from './pipeline/dispatcher.ts';
 import type { IntakeDependencies } from './pipeline/intake.ts';
 import type { Matcher } from './pipeline/matcher.ts';
 import type { Recorded } from './pipeline/recorder.ts';
@@ -18,10 +20,14 @@ export interface Observers {
   readonly onAttempt: (settled: SettledAttempt) => void;
   readonly onRepair: SweeperDependencies['onRepair'];
   readonly onSwept: (sweep: Sweep) => void;
+  readonly crawlers: CrawlerObservers;
   /** The same matcher, with its time taken. */
   timed(matcher: Matcher): Pick<Matcher, 'match' | 'medians'>;
   observeRequests(server: Server): void;
 }
+
+/** Of each batch. */
+const DEAD_LETTERS_SHOWN = 10;
 
 export function createObservers(metrics: Metrics, log: Log, feed: ActivityFeed): Observers {
   return {
@@ -36,10 +42,10 @@ export function createObservers(metrics: Metrics, log: Log, feed: ActivityFeed):
       metrics.recordSeconds.observe(seconds);
       metrics.recordMessages.observe(understood.length + poison.length);
       const nowMs = Date.now();
-      for (const { storedAtMs } of understood) {
-        if (storedAtMs !== undefined) metrics.intakeSeconds.observe(Math.max(0, nowMs - storedAtMs) / 1_000);
+      for (const { storedAtMs = nowMs } of understood) {
+        metrics.intakeSeconds.observe(Math.max(0, nowMs - storedAtMs) / 1_000);
       }
-      for (const { subject, sequence, reason } of poison) log.warn({ subject, sequence, reason }, 'dead letter');
+      logDeadLetters(log, poison);
       log.debug(summaryOf(recorded, poison.length, seconds), 'recorded');
       feed.tell(() => activitiesOf(recorded, new Date(nowMs).toISOString()));
     },
@@ -56,6 +62,7 @@ export function createObservers(metrics: Metrics, log: Log, feed: ActivityFeed):
       for (const [table, count] of Object.entries(removed)) metrics.removed.inc({ table }, count);
       if (Object.keys(removed).length > 0) log.info({ ...removed, durationMs }, 'retention removed');
     },
+    crawlers: observeCrawlers(metrics, log),
     timed: (matcher) => ({
       medians: matcher.medians,
       match(facts) {
@@ -77,6 +84,13 @@ export function createObservers(metrics: Metrics, log: Log, feed: ActivityFeed):
       });
     },
   };
+}
+
+/** Of a flood the first ones: each is in the table, and another log line for each would be a flood of its own. */
+function logDeadLetters(log: Log, poison: readonly RefusedMessage[]): void {
+  const shown = poison.slice(0, DEAD_LETTERS_SHOWN);
+  for (const { subject, sequence, reason } of shown) log.warn({ subject, sequence, reason }, 'dead letter');
+  if (poison.length > shown.length) log.warn({ count: poison.length - shown.length }, 'more dead letters');
 }
 
 /** Anybody can invent methods; a label must not grow with them. */

@@ -3,11 +3,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { hydraDocumentation } from '../src/api/hydra-documentation.ts';
-import { openApiDocument } from '../src/api/openapi.ts';
+import { intakeSchema } from '../src/api/intake-schema-document.ts';
 import { standingDocument } from '../src/api/standing-document.ts';
 
 for (const [name, build] of [
-  ['the OpenAPI document', (baseUrl: string) => openApiDocument(baseUrl, '1')],
+  ['the schema of intake messages', intakeSchema],
   ['the Hydra documentation', hydraDocumentation],
 ] as const) {
   test(`${name} is what would be built for each URL, and is built once`, () => {

@@ -7,6 +7,7 @@ import Router from '@koa/router';
 import Koa, { type Context, type Middleware } from 'koa';
 import { apiKeyVerifier } from '../store/clients.ts';
 import { authenticate, limitRate } from './auth.ts';
+import { contractRoutes } from './contracts.ts';
 import { deliveryRoutes } from './deliveries.ts';
 import type { ApiDependencies } from './dependencies.ts';
 import { documentationRoutes } from './documentation.ts';
@@ -53,6 +54,7 @@ export function createRoutes(dependencies: ApiDependencies): {
   const router = new Router({ sensitive: true });
   const shortCut = pointRoutes(router, dependencies);
   documentationRoutes(router, dependencies);
+  contractRoutes(router, dependencies);
   searchRoutes(router, dependencies);
   matchRoutes(router, dependencies);
   deliveryRoutes(router, dependencies);

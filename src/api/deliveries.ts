@@ -65,7 +65,7 @@ export function deliveryRoutes(router: Router, dependencies: ApiDependencies): v
   });
 }
 
-function deliveryDocument(delivery: DeliveryRead, health: EndpointHealth | null): object {
+export function deliveryDocument(delivery: DeliveryRead, health: EndpointHealth | null): object {
   const isWaiting = delivery.state === 'queued' || delivery.state === 'retry_wait';
   return {
     '@context': '/contexts/Delivery',

@@ -1,6 +1,6 @@
 /**
- * What needs no key: the Hydra entrypoint, documentation and contexts, the OpenAPI document and the page that shows
- * it. The page's scripts come from this server, under a policy that allows no other.
+ * What needs no key beside the contracts: the Hydra entrypoint, documentation and contexts, and the page that shows the
+ * OpenAPI document. The page's scripts come from this server, under a policy that allows no other.
  */
 
 import { readFile } from 'node:fs/promises';
@@ -15,14 +15,12 @@ import type { ApiDependencies } from './dependencies.ts';
 import { ENTRYPOINT_MEMBERS } from './entrypoint-members.ts';
 import { hydraDocumentation } from './hydra-documentation.ts';
 import { jsonLdContext } from './json-ld-contexts.ts';
-import { openApiDocument } from './openapi.ts';
 import { notFound } from './problem.ts';
 import { standingDocument } from './standing-document.ts';
 
 export function documentationRoutes(router: Router, { settings }: ApiDependencies): void {
   const baseUrl = (ctx: Context): string => baseUrlOf(ctx, settings.publicUrl);
   const hydra = standingDocument(hydraDocumentation);
-  const openApi = standingDocument((url) => openApiDocument(url, settings.version));
 
   router.get('/', acceptable, (ctx) => {
     answer(ctx, { '@context': '/contexts/Entrypoint', '@id': '/', '@type': 'Entrypoint', ...ENTRYPOINT_MEMBERS });
@@ -34,10 +32,6 @@ export function documentationRoutes(router: Router, { settings }: ApiDependencie
     const context = jsonLdContext(String(ctx.params.name), baseUrl(ctx));
     if (context === null) throw notFound('this context');
     answer(ctx, context);
-  });
-
-  router.get('/openapi.json', (ctx) => {
-    answerBytes(ctx, 'application/json; charset=utf-8', openApi(baseUrl(ctx)));
   });
 
   pageRoutes(router);

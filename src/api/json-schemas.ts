@@ -1,6 +1,7 @@
 /** The zod schemas as JSON Schema (2020-12, which OpenAPI 3.1 takes as it is), by name, with references among them. */
 
 import { z } from 'zod';
+import { ALERTS } from './alert-schemas.ts';
 import { problemSchema, violationListSchema } from './problem-schemas.ts';
 import { PARTS, RESOURCES } from './resource-schemas.ts';
 import { READ_ONLY_MEMBERS, SEARCH_MEMBERS } from './search-schema.ts';
@@ -37,7 +38,7 @@ const SearchChange = z.strictObject({ title: title.optional(), ...optionalMember
 /** Of every answer and every body. */
 export const JSON_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
   ...convert(
-    { ...RESOURCES, ...PARTS, Problem: problemSchema, ConstraintViolationList: violationListSchema },
+    { ...RESOURCES, ...PARTS, ...ALERTS, Problem: problemSchema, ConstraintViolationList: violationListSchema },
     'output',
   ),
   ...convert({ SearchCreation, SearchChange }, 'input'),

@@ -1,8 +1,16 @@
-/** `/openapi.json`: OpenAPI 3.1, written from the table of endpoints and the schemas that check bodies and answers. */
+/**
+ * `/openapi.json`: OpenAPI 3.1, written from the table of endpoints and the schemas that check bodies and answers, in the
+ * words that all generators of clients understand.
+ */
 
+import { WEBHOOK_TAG, webhooks } from './alert-documentation.ts';
+import { ALERTS } from './alert-schemas.ts';
+import { BODY_EXAMPLES, type ContractExamples, idExample, PARAMETER_EXAMPLES } from './contract-examples.ts';
 import { ENDPOINTS, type Endpoint } from './endpoints.ts';
 import { BODY_TYPES } from './json-body.ts';
 import { JSON_SCHEMAS, type JsonSchema, referenceTo } from './json-schemas.ts';
+import { OPERATION_TEXTS } from './operation-texts.ts';
+import { plain } from './plain-schemas.ts';
 import { RESOURCES, type ResourceName } from './resource-schemas.ts';
 
 const ERRORS: Readonly<Record<number, string>> = {
@@ -28,12 +36,15 @@ const WEBHOOK_ORDER =
 
 const string = { type: 'string' };
 
-export function openApiDocument(baseUrl: string, version: string): object {
+/** Without `servers`, which every request knows better. */
+export function openApiDocument(version: string, examples: ContractExamples): object {
   const paths: Record<string, Record<string, object>> = {};
-  for (const endpoint of ENDPOINTS)
-    paths[endpoint.path] = { ...paths[endpoint.path], [endpoint.method]: operation(endpoint) };
+  for (const endpoint of ENDPOINTS) {
+    paths[endpoint.path] = { ...paths[endpoint.path], [endpoint.method]: operation(endpoint, examples) };
+  }
+  const schemas = Object.entries(JSON_SCHEMAS).filter(([name]) => !(name in ALERTS));
   const listed = ENDPOINTS.filter(({ answers }) => answers === 'collection').map(({ resource }) => resource);
-  return {
+  return plain({
     openapi: '3.1.0',
     info: {
       title: 'Vigie',
@@ -41,14 +52,14 @@ export function openApiDocument(baseUrl: string, version: string): object {
       description: `Saved real-estate searches, the alerts they raise and where they went.\n\n${WEBHOOK_ORDER}`,
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
-    servers: [{ url: baseUrl === '' ? '/' : baseUrl }],
     security: [{ apiKey: [] }],
-    tags: Object.keys(RESOURCES).map((name) => ({ name, description: `${name} resources.` })),
+    tags: [...Object.keys(RESOURCES).map((name) => ({ name, description: `${name} resources.` })), WEBHOOK_TAG],
     paths,
+    webhooks: webhooks(examples.alert),
     components: {
       securitySchemes: { apiKey: { type: 'apiKey', in: 'header', name: 'X-API-KEY', description: 'Your API key.' } },
       schemas: {
-        ...JSON_SCHEMAS,
+        ...Object.fromEntries(schemas),
         ...envelopeSchemas(),
         ...Object.fromEntries([...new Set(listed)].map((name) => [`${name}Collection`, collectionSchema(name)])),
       },
@@ -56,14 +67,15 @@ export function openApiDocument(baseUrl: string, version: string): object {
         Object.entries(ERRORS).map(([status, description]) => [`E${status}`, errorResponse(status, description)]),
       ),
     },
-  };
+  });
 }
 
-function operation(endpoint: Endpoint): object {
+function operation(endpoint: Endpoint, examples: ContractExamples): object {
   const names = [...endpoint.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => String(name));
   return {
     operationId: operationId(endpoint),
     summary: endpoint.summary,
+    description: OPERATION_TEXTS[`${endpoint.method} ${endpoint.path}`],
     tags: [endpoint.resource],
     parameters: [
       ...names.map((name) => pathParameter(name, endpoint)),
@@ -71,7 +83,7 @@ function operation(endpoint: Endpoint): object {
       ...conditionParameters(endpoint),
     ],
     ...(endpoint.body === null ? {} : { requestBody: requestBody(endpoint.body) }),
-    responses: responses(endpoint, names.length > 0),
+    responses: responses(endpoint, names.length > 0, examples),
   };
 }
 
@@ -89,7 +101,8 @@ const NUMBERED: readonly ResourceName[] = ['City', 'Department', 'SiteCategory']
 
 function pathParameter(name: string, { resource }: Endpoint): object {
   const schema = NUMBERED.includes(resource) ? { type: 'integer', minimum: 0 } : { type: 'string', format: 'uuid' };
-  return { name, in: 'path', required: true, schema };
+  const description = NUMBERED.includes(resource) ? 'As the IRI has it.' : 'UUID, as the IRI has it.';
+  return { name, in: 'path', required: true, description, schema, example: idExample(resource) };
 }
 
 function queryParameters({ parameters }: Endpoint): object[] {
@@ -99,6 +112,8 @@ function queryParameters({ parameters }: Endpoint): object[] {
     required: isRequired,
     description,
     schema,
+    // Pages that send a request as it is shown fill it in: only what must be sent.
+    ...(isRequired || name === 'eventType' ? { example: PARAMETER_EXAMPLES[name] } : {}),
     ...(schema.type === 'array' ? { style: 'form', explode: true } : {}),
   }));
 }
@@ -114,15 +129,13 @@ function isChange({ method }: Endpoint): boolean {
   return method === 'put' || method === 'patch' || method === 'delete';
 }
 
-function requestBody(name: string): object {
-  return {
-    required: true,
-    content: Object.fromEntries(BODY_TYPES.map((type) => [type, { schema: referenceTo(name) }])),
-  };
+function requestBody(name: NonNullable<Endpoint['body']>): object {
+  const content = { schema: referenceTo(name), example: BODY_EXAMPLES[name] };
+  return { required: true, content: Object.fromEntries(BODY_TYPES.map((type) => [type, content])) };
 }
 
-function responses(endpoint: Endpoint, hasPathParameter: boolean): object {
-  const { answers, body, method, parameters, resource } = endpoint;
+function responses(endpoint: Endpoint, hasPathParameter: boolean, examples: ContractExamples): object {
+  const { answers, body, parameters } = endpoint;
   const statuses = [401, 429, 503];
   if (hasPathParameter || 'search' in parameters) statuses.push(404);
   if (answers !== 'nothing') statuses.push(406);
@@ -130,13 +143,15 @@ function responses(endpoint: Endpoint, hasPathParameter: boolean): object {
   if (isChange(endpoint)) statuses.push(412);
   if (answers === 'collection' || Object.keys(parameters).length > 0) statuses.push(400);
   const errors = statuses.map((status) => [status, { $ref: `#/components/responses/E${status}` }]);
-  return { ...Object.fromEntries(errors), ...success(answers, resource, method) };
+  return { ...Object.fromEntries(errors), ...success(endpoint, examples) };
 }
 
-function success(answers: Endpoint['answers'], resource: ResourceName, method: string): object {
+function success(endpoint: Endpoint, { item, collection }: ContractExamples): object {
+  const { answers, resource, method } = endpoint;
   if (answers === 'nothing') return { 204: { description: 'Deleted.' } };
   const schema = referenceTo(answers === 'collection' ? `${resource}Collection` : resource);
-  const content = { 'application/ld+json': { schema }, 'application/json': { schema } };
+  const answer = { schema, example: answers === 'collection' ? collection(endpoint) : item(resource) };
+  const content = { 'application/ld+json': answer, 'application/json': answer };
   const headers = { ETag: { description: 'Of the answer; for If-None-Match and If-Match.', schema: string } };
   if (method === 'get') return { 200: { description: 'OK.', headers, content }, 304: { description: 'You have it.' } };
   if (method === 'patch') return { 200: { description: 'OK.', headers, content } };

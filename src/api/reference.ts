@@ -63,7 +63,7 @@ function cityRoutes(router: Router, { reference }: ApiDependencies): void {
   });
 }
 
-function cityDocument(city: City): object {
+export function cityDocument(city: City): object {
   return {
     '@context': '/contexts/City',
     '@id': `/cities/${city.id}`,

@@ -3,7 +3,7 @@
  * there is, and costs no more than that.
  */
 
-import { nearestName } from './nearest-name.ts';
+import { nearestName } from '../domain/nearest-name.ts';
 import { Problem, type Violation } from './problem.ts';
 
 export const VIOLATIONS_MAX = 50;

@@ -6,7 +6,7 @@
 import type { AdvertEvent } from '../domain/advert.ts';
 import { applyMessage, type HeldProperty } from '../domain/change.ts';
 import type { EventKind } from '../domain/codes.ts';
-import { decodeIntakeMessage } from '../domain/intake-message.ts';
+import { decodeIntakeMessage, type IntakeMessage } from '../domain/intake-message.ts';
 
 const DAY_MS = 86_400_000;
 
@@ -53,11 +53,18 @@ function changeOf(kind: EventKind): object | null {
   return kind === 'property.ad.create' ? {} : CHANGES[kind];
 }
 
+/** A message of each kind, as a crawler would send it. */
+export function sampleMessages(at: Date): Readonly<Record<IntakeMessage['kind'], Readonly<Record<string, unknown>>>> {
+  const crawledAt = at.toISOString();
+  return {
+    upsert: { kind: 'upsert', crawledAt, property: PROPERTY, advert: ADVERT },
+    expire: { kind: 'expire', crawledAt, property: { uuid: PROPERTY.uuid }, advert: { uuid: ADVERT.uuid } },
+  };
+}
+
 /** Null: the advert expires. */
 function apply(held: HeldProperty | null, change: object | null, crawledAt: Date) {
-  const message =
-    change === null
-      ? { kind: 'expire', crawledAt, property: { uuid: PROPERTY.uuid }, advert: { uuid: ADVERT.uuid } }
-      : { kind: 'upsert', crawledAt, property: PROPERTY, advert: { ...ADVERT, ...change } };
+  const { upsert, expire } = sampleMessages(crawledAt);
+  const message = change === null ? expire : { ...upsert, advert: { ...ADVERT, ...change } };
   return applyMessage(held, decodeIntakeMessage(Buffer.from(JSON.stringify(message))));
 }

@@ -118,7 +118,7 @@ async function* storedMessages(
       for (let missing = batchMax; missing > 0; missing--) {
         const message = await inbox.next(ANSWER_MAX_MS);
         if (message === null || inbox.isStatus(message)) throw new Error(`the reading of ${stream} broke off`);
-        const { sequence } = placeOf(message.reply ?? '');
+        const { sequence, storedAtMs } = placeOf(message.reply ?? '');
         if (sequence > last) return;
         const { subject, data: bytes } = message;
         yield {
@@ -127,6 +127,7 @@ async function* storedMessages(
           sequence,
           subject,
           bytes,
+          storedAtMs,
           headers: headersOf(message),
           settle: async () => undefined,
         };
@@ -156,8 +157,9 @@ async function* singleMessages(
       throw error;
     });
     if (stored === null) continue;
-    const { subject, data: bytes, header } = stored;
+    const { subject, data: bytes, header, timestamp } = stored;
+    const storedAtMs = Date.parse(timestamp);
     const headers = Object.fromEntries(header.keys().map((key) => [key, header.get(key)]));
-    yield { stream, consumer, sequence, subject, bytes, headers, settle: async () => undefined };
+    yield { stream, consumer, sequence, subject, bytes, storedAtMs, headers, settle: async () => undefined };
   }
 }

@@ -6,13 +6,14 @@
  * `deliveries.<partition>.<endpoint key>`: one consumer per partition, because a burst of due retries costs a consumer
  * the square of its length, and one filter subject each, because nats-server 2.9 knows no more. Retries have partitions
  * of their own, `deliveries.r<partition>.<endpoint key>`: a consumer hands out due messages before new ones, and the
- * retries of an outage would stand before every live alert.
+ * retries of an outage would stand before every live alert. `REJECTED` tells crawlers what was refused of theirs.
  */
 
 import { AckPolicy, DiscardPolicy, NatsError, nanos, RetentionPolicy, StorageType } from 'nats';
+import { ADVERTS, REJECTED } from '../domain/streams.ts';
 import { type Broker, onceElected } from './connection.ts';
 
-export const ADVERTS_STREAM = 'ADVERTS';
+export const ADVERTS_STREAM = ADVERTS.name;
 export const INTAKE_CONSUMER = 'intake';
 export const DELIVERIES_STREAM = 'DELIVERIES';
 export const DELIVERY_PARTITIONS = 8;
@@ -21,12 +22,9 @@ export const DELIVERY_PARTITIONS = 8;
 const INTAKE_ACK_PENDING_MAX = 2_048;
 const INTAKE_ACK_WAIT_MS = 60_000;
 const DELIVERY_ACK_WAIT_MS = 90_000;
-const ADVERTS_KEPT_MS = 7 * 24 * 3_600_000;
 const DUPLICATE_WINDOW_MS = 2 * 60_000;
 
-export function advertSubject(propertyUuid: string): string {
-  return `adverts.${propertyUuid}`;
-}
+export const advertSubject = ADVERTS.subjectOf;
 
 export function deliveryConsumer(partition: number): string {
   return `courier-${partition}`;
@@ -60,13 +58,13 @@ export async function ensureAdvertsStream(broker: Broker): Promise<void> {
     () =>
       broker.manager.streams.add({
         name: ADVERTS_STREAM,
-        subjects: ['adverts.>'],
+        subjects: [ADVERTS.subjects],
         storage: StorageType.File,
         num_replicas: broker.replicas,
         retention: RetentionPolicy.Limits,
         discard: DiscardPolicy.Old,
-        max_age: nanos(ADVERTS_KEPT_MS),
-        duplicate_window: nanos(DUPLICATE_WINDOW_MS),
+        max_age: nanos(ADVERTS.keptMs),
+        duplicate_window: nanos(ADVERTS.duplicateWindowMs),
       }),
   );
 }
@@ -82,6 +80,25 @@ export async function ensureIntake(broker: Broker): Promise<void> {
         ack_wait: nanos(INTAKE_ACK_WAIT_MS),
         max_ack_pending: INTAKE_ACK_PENDING_MAX,
         max_deliver: -1,
+      }),
+  );
+}
+
+/** Resolves with true when the stream was missing. */
+export function ensureRejections(broker: Broker): Promise<boolean> {
+  return createIfMissing(
+    () => broker.manager.streams.info(REJECTED.name),
+    () =>
+      broker.manager.streams.add({
+        name: REJECTED.name,
+        subjects: [REJECTED.subjects],
+        storage: StorageType.File,
+        num_replicas: broker.replicas,
+        retention: RetentionPolicy.Limits,
+        discard: DiscardPolicy.Old,
+        max_age: nanos(REJECTED.keptMs),
+        max_bytes: REJECTED.bytesMax,
+        duplicate_window: nanos(DUPLICATE_WINDOW_MS),
       }),
   );
 }

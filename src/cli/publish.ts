@@ -1,15 +1,18 @@
 /**
  * `vigie publish`: sends intake messages, one JSON object a line, to the stream that the daemon reads. A line that the
- * contract does not allow is refused here, before it can become a dead letter.
+ * contract does not allow is refused here, before it can become a dead letter; members that it does not know, which would
+ * have no effect, are told or refused.
  */
 
 import { createHash } from 'node:crypto';
 import { open } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 import { connectBroker } from '../broker/connection.ts';
-import { publish } from '../broker/publish.ts';
+import { type Publication, publish } from '../broker/publish.ts';
 import { advertSubject, ensureAdvertsStream } from '../broker/topology.ts';
 import { decodeIntakeMessage, PoisonError } from '../domain/intake-message.ts';
+import { nearestName } from '../domain/nearest-name.ts';
+import type { UnknownMember } from '../domain/unknown-members.ts';
 import { createSemaphore } from '../pipeline/semaphore.ts';
 
 export interface PublishSummary {
@@ -23,8 +26,12 @@ export interface PublishOptions {
   readonly natsUrl: string;
   /** Null: standard input. */
   readonly file: string | null;
+  /** Refuses lines with members that the contract does not know. */
+  readonly isStrict: boolean;
   readonly onProgress: (summary: PublishSummary) => void;
   readonly onRefusal: (lineNumber: number, reason: string) => void;
+  /** Told of each such member of a line that is sent all the same. */
+  readonly onUnknownMember: (lineNumber: number, member: UnknownMember) => void;
 }
 
 const WINDOW = 256;
@@ -44,12 +51,13 @@ export async function publishLines(options: PublishOptions): Promise<PublishSumm
       lineNumber += 1;
       if (line.trim() === '') continue;
       if (failures.length > 0) break;
-      const publication = publicationOf(line);
-      if (publication instanceof PoisonError) {
+      const { publication, reason, unknown } = readLine(line, options.isStrict);
+      if (publication === null) {
         summary.refused += 1;
-        options.onRefusal(lineNumber, publication.message);
+        options.onRefusal(lineNumber, reason);
         continue;
       }
+      for (const member of unknown) options.onUnknownMember(lineNumber, member);
       await window.acquire(1);
       void publish(broker, publication)
         .then(
@@ -70,14 +78,29 @@ export async function publishLines(options: PublishOptions): Promise<PublishSumm
   return summary;
 }
 
+interface ReadLine {
+  /** Null: refused. */
+  readonly publication: Publication | null;
+  readonly reason: string;
+  readonly unknown: readonly UnknownMember[];
+}
+
 /** The message id is the content's hash: sending a file twice in a row changes nothing. */
-function publicationOf(line: string) {
+function readLine(line: string, isStrict: boolean): ReadLine {
   const bytes = Buffer.from(line);
+  const unknown: UnknownMember[] = [];
   try {
-    const { propertyUuid } = decodeIntakeMessage(bytes);
-    return { subject: advertSubject(propertyUuid), messageId: createHash('sha256').update(bytes).digest('hex'), bytes };
+    const { propertyUuid } = decodeIntakeMessage(bytes, (member) => unknown.push(member));
+    const reason = unknown.map(describeUnknown).join('; ');
+    if (isStrict && unknown.length > 0) return { publication: null, reason, unknown };
+    const messageId = createHash('sha256').update(bytes).digest('hex');
+    return { publication: { subject: advertSubject(propertyUuid), messageId, bytes }, reason, unknown };
   } catch (error) {
-    if (error instanceof PoisonError) return error;
+    if (error instanceof PoisonError) return { publication: null, reason: error.message, unknown };
     throw error;
   }
+}
+
+export function describeUnknown({ path, name, known }: UnknownMember): string {
+  return `${path} is no member of the contract and has no effect; the nearest one is ${nearestName(name, known)}`;
 }

@@ -1,13 +1,13 @@
 /**
  * The intake contract (decisions, section 8): bytes from a crawler become an `IntakeMessage` or a `PoisonError` that
- * says what is wrong with them. Members the contract does not know are ignored; an absent member is unknown.
+ * says what is wrong with them. Members the contract does not know are told and ignored; an absent member is unknown.
  */
 
-import type { ErrorObject } from 'ajv';
 import type { AdvertContent } from './advert.ts';
-import type { Uuid } from './ids.ts';
-import { describeFault, type SentMessage, type SentUpsert, VALIDATORS } from './intake-schema.ts';
+import { parseUuid, type Uuid } from './ids.ts';
+import { type IntakeViolation, type SentMessage, type SentUpsert, VALIDATORS, violationsOf } from './intake-schema.ts';
 import type { StatedProperty } from './property.ts';
+import { dropUnknownMembers, type TellUnknown } from './unknown-members.ts';
 
 interface IntakeMessageBase {
   /** UTC, as `Date.prototype.toISOString` writes it. */
@@ -32,11 +32,24 @@ export type IntakeMessage = UpsertMessage | ExpireMessage;
 /** A message that no retry can make understood. */
 export class PoisonError extends Error {
   readonly code = 'POISON';
+  /** The first of them; empty when it is no message at all. */
+  readonly violations: readonly IntakeViolation[];
+  /** As far as it can be read. */
+  readonly propertyUuid: Uuid | null;
+
+  constructor(
+    reason: string,
+    { violations = [], propertyUuid = null, cause }: Partial<PoisonError> & { readonly cause?: unknown } = {},
+  ) {
+    super(reason, { cause });
+    this.violations = violations;
+    this.propertyUuid = propertyUuid;
+  }
 }
 
-/** Throws `PoisonError`. */
-export function decodeIntakeMessage(bytes: Uint8Array): IntakeMessage {
-  const sent = validated(parseJson(bytes));
+/** Throws `PoisonError`. `tellUnknown`: told of members that nobody knows. */
+export function decodeIntakeMessage(bytes: Uint8Array, tellUnknown: TellUnknown = () => undefined): IntakeMessage {
+  const sent = validated(parseJson(bytes), tellUnknown);
   const { kind } = sent;
   const identity = {
     crawledAt: inUtc(sent.crawledAt),
@@ -44,6 +57,10 @@ export function decodeIntakeMessage(bytes: Uint8Array): IntakeMessage {
     advertUuid: sent.advert.uuid.toLowerCase(),
   };
   if (kind === 'expire') return { ...identity, kind, expiredAt: inUtcIfKnown(sent.expiredAt) };
+  if (isHalf(sent.property.locations)) {
+    const fault = { propertyPath: 'property.locations', message: 'must have both lat and lon, or none', code: 'anyOf' };
+    throw poisonOf(sent, [fault]);
+  }
   return { ...identity, kind, property: statedProperty(sent.property), advert: advertContent(sent.advert) };
 }
 
@@ -59,22 +76,30 @@ function parseJson(bytes: Uint8Array): unknown {
   }
 }
 
-function validated(sent: unknown): SentMessage {
-  if (typeof sent !== 'object' || sent === null || Array.isArray(sent))
-    throw new PoisonError('message: must be an object');
+function validated(sent: unknown, tellUnknown: TellUnknown): SentMessage {
+  if (typeof sent !== 'object' || sent === null || Array.isArray(sent)) {
+    throw poisonOf(sent, [{ propertyPath: '', message: 'must be an object', code: 'type' }]);
+  }
   const { kind } = sent as { kind?: unknown };
-  if (kind !== 'upsert' && kind !== 'expire') throw new PoisonError('kind: must be one of upsert, expire');
+  if (kind !== 'upsert' && kind !== 'expire') {
+    throw poisonOf(sent, [{ propertyPath: 'kind', message: 'must be one of upsert, expire', code: 'enum' }]);
+  }
+  dropUnknownMembers(sent, kind, tellUnknown);
   const validate = VALIDATORS[kind];
-  if (!validate(sent)) throw new PoisonError(describeFaults(validate.errors ?? []));
+  if (!validate(sent)) throw poisonOf(sent, violationsOf(validate.errors ?? []));
   return sent;
 }
 
 const FAULTS_SHOWN = 5;
+const VIOLATIONS_MAX = 50;
 
-function describeFaults(errors: readonly ErrorObject[]): string {
-  const faults = errors.map(describeFault);
-  const more = faults.length > FAULTS_SHOWN ? `; and ${faults.length - FAULTS_SHOWN} more` : '';
-  return faults.slice(0, FAULTS_SHOWN).join('; ') + more;
+function poisonOf(sent: unknown, violations: readonly IntakeViolation[]): PoisonError {
+  const shown = violations.slice(0, FAULTS_SHOWN);
+  const faults = shown.map(({ propertyPath, message }) => `${propertyPath || 'message'}: ${message}`);
+  if (violations.length > FAULTS_SHOWN) faults.push(`and ${violations.length - FAULTS_SHOWN} more`);
+  const uuid = (sent as { property?: { uuid?: unknown } | null } | null)?.property?.uuid;
+  const propertyUuid = typeof uuid === 'string' ? parseUuid(uuid) : null;
+  return new PoisonError(faults.join('; '), { violations: violations.slice(0, VIOLATIONS_MAX), propertyUuid });
 }
 
 function statedProperty(sent: SentUpsert['property']): StatedProperty {
@@ -97,12 +122,16 @@ function advertContent(sent: SentUpsert['advert']): AdvertContent {
   });
 }
 
+type SentPlace = SentUpsert['property']['locations'];
+
+function isHalf(sent: SentPlace): boolean {
+  return sent !== null && (sent.lat === null) !== (sent.lon === null);
+}
+
 /** A place whose coordinates are both null is as unknown as none. */
-function placeOf(sent: SentUpsert['property']['locations']): StatedProperty['locations'] {
-  if (sent === null || (sent.lat === null && sent.lon === null)) return null;
-  const { lat, lon } = sent;
-  if (lat === null || lon === null) throw new PoisonError('property.locations: must have both lat and lon, or none');
-  return { lat, lon };
+function placeOf(sent: SentPlace): StatedProperty['locations'] {
+  if (sent === null || sent.lat === null || sent.lon === null) return null;
+  return { lat: sent.lat, lon: sent.lon };
 }
 
 function inUtc(instant: string): string {

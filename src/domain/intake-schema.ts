@@ -1,6 +1,6 @@
 /**
- * The intake contract (decisions, section 8) as JSON Schema. Members that it does not know are dropped, and absent ones
- * become null. Compiled, because every message passes here.
+ * The intake contract (decisions, section 8) as JSON Schema, compiled, because every message passes here. Absent members
+ * become null. `intake-contract.ts` publishes the same schema to crawlers.
  */
 
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
@@ -46,39 +46,55 @@ const AMOUNT_MAX = 1e11;
 /** Below any price or surface but 0; with `AMOUNT_MAX` it keeps every quotient finite. */
 const AMOUNT_MIN = 1e-4;
 const TEXT_LENGTH_MAX = 100_000;
-const LIST_LENGTH_MAX = 1_000;
+export const LIST_LENGTH_MAX = 1_000;
 const YEAR_MAX = 9_999;
 
 const DATE_TIME = z.regexes.datetime({ offset: true });
 
+type Schema = Readonly<Record<string, unknown>>;
+
 interface Format<Value> {
   readonly isMet: (value: Value) => boolean;
   readonly demand: string;
+  /** What JSON Schema can say of it, in expressions that every language has: no `\d`, no `\u`, no `\p`. */
+  readonly published: Schema;
 }
 
 /** Nothing gets through that PostgreSQL refuses in text, json or timestamptz: it would refuse the whole batch. */
-const TEXT_FORMATS: Readonly<Record<string, Format<string>>> = {
-  uuid: { isMet: (value) => z.regexes.guid.test(value), demand: 'must be a UUID' },
+export const TEXT_FORMATS: Readonly<Record<string, Format<string>>> = {
+  uuid: {
+    isMet: (value) => z.regexes.guid.test(value),
+    demand: 'must be a UUID',
+    published: { format: 'uuid', pattern: z.regexes.guid.source },
+  },
   instant: {
     isMet(value) {
       const year = DATE_TIME.test(value) ? new Date(value).getUTCFullYear() : 0;
       return year >= 1 && year <= YEAR_MAX;
     },
     demand: `must be an ISO 8601 date and time with Z or an offset, in the years 1 to ${YEAR_MAX}`,
+    published: { format: 'date-time', pattern: DATE_TIME.source.replaceAll('\\d', '[0-9]') },
   },
   text: {
-    isMet: (value) => value.length <= TEXT_LENGTH_MAX && value.isWellFormed() && !value.includes('\0'),
+    isMet: (value) => isShort(value) && value.isWellFormed() && !value.includes('\0'),
     demand: `must have at most ${TEXT_LENGTH_MAX} characters, without U+0000 or half a surrogate pair`,
+    published: { maxLength: TEXT_LENGTH_MAX, pattern: '^[^\\x00]*$' },
   },
 };
-const NUMBER_FORMATS: Readonly<Record<string, Format<number>>> = {
+export const NUMBER_FORMATS: Readonly<Record<string, Format<number>>> = {
   amount: {
     isMet: (value) => value === 0 || (value >= AMOUNT_MIN && value <= AMOUNT_MAX),
     demand: `must be 0, or between ${AMOUNT_MIN} and ${AMOUNT_MAX}`,
+    published: { anyOf: [{ const: 0 }, { minimum: AMOUNT_MIN, maximum: AMOUNT_MAX }] },
   },
 };
 
-type Schema = Readonly<Record<string, unknown>>;
+/** Characters are what JSON Schema counts (RFC 8259): one beyond the first plane is two units of a string. */
+function isShort(text: string): boolean {
+  if (text.length <= TEXT_LENGTH_MAX) return true;
+  return text.length <= 2 * TEXT_LENGTH_MAX && Array.from(text).length <= TEXT_LENGTH_MAX;
+}
+
 type Members<Type> = Readonly<Record<keyof Type, Schema>>;
 
 const unknownAsNull = { default: null };
@@ -185,7 +201,7 @@ const PROPERTY: Members<SentUpsert['property']> = {
   city: unknownRecord<NonNullable<StatedProperty['city']>>({ insee: text, zipcode: text, name: text }),
 };
 
-const compiler = new Ajv({ allErrors: true, allowUnionTypes: true, removeAdditional: 'all', useDefaults: true });
+const compiler = new Ajv({ allErrors: true, allowUnionTypes: true, useDefaults: true });
 for (const [name, { isMet }] of Object.entries(TEXT_FORMATS)) compiler.addFormat(name, { validate: isMet });
 for (const [name, { isMet }] of Object.entries(NUMBER_FORMATS)) {
   compiler.addFormat(name, { type: 'number', validate: isMet });
@@ -193,23 +209,40 @@ for (const [name, { isMet }] of Object.entries(NUMBER_FORMATS)) {
 
 const identified = record({ uuid }, ['uuid']);
 const message = (kind: string, members: Readonly<Record<string, Schema>>): Schema =>
-  record({ kind: { const: kind }, crawledAt: instant, ...members }, ['crawledAt', 'property', 'advert']);
+  record({ kind: { const: kind }, crawledAt: instant, ...members }, ['kind', 'crawledAt', 'property', 'advert']);
+
+/** By kind of message, in the words of the compiler: `format` may be one of `TEXT_FORMATS` or `NUMBER_FORMATS`. */
+export const MESSAGE_SCHEMAS: Readonly<Record<SentMessage['kind'], Schema>> = {
+  upsert: message('upsert', { property: record(PROPERTY, ['uuid']), advert: record(ADVERT, ['uuid']) }),
+  expire: message('expire', { property: identified, advert: identified, expiredAt: unknownInstant }),
+};
 
 /** By kind of message; what they admit, they leave complete. */
 export const VALIDATORS: Readonly<Record<SentMessage['kind'], ValidateFunction<SentMessage>>> = {
-  upsert: compiler.compile<SentMessage>(
-    message('upsert', { property: record(PROPERTY, ['uuid']), advert: record(ADVERT, ['uuid']) }),
-  ),
-  expire: compiler.compile<SentMessage>(
-    message('expire', { property: identified, advert: identified, expiredAt: unknownInstant }),
-  ),
+  upsert: compiler.compile<SentMessage>(MESSAGE_SCHEMAS.upsert),
+  expire: compiler.compile<SentMessage>(MESSAGE_SCHEMAS.expire),
 };
 
-/** The fault and where it is: `advert.pictures.0: must be string`. */
-export function describeFault({ instancePath, keyword, params, message }: ErrorObject): string {
+/** What is wrong with a message, at one place. */
+export interface IntakeViolation {
+  /** Such as `advert.pictures.0`; empty for the message as a whole. */
+  readonly propertyPath: string;
+  readonly message: string;
+  /** Stable, for programs: the keyword of JSON Schema that is not met. */
+  readonly code: string;
+}
+
+export function violationsOf(errors: readonly ErrorObject[]): readonly IntakeViolation[] {
+  // What an item does not meet is told of the item; the list's own `if` says nothing more.
+  return errors.filter(({ keyword }) => keyword !== 'if').map(violationOf);
+}
+
+function violationOf({ instancePath, keyword, params, message = '' }: ErrorObject): IntakeViolation {
   const path = instancePath.split('/').slice(1);
-  if (keyword === 'required') return `${[...path, params.missingProperty].join('.')}: is missing`;
-  return `${path.join('.') || 'message'}: ${demandOf(keyword, params) ?? message}`;
+  if (keyword === 'required') {
+    return { propertyPath: [...path, params.missingProperty].join('.'), message: 'is missing', code: keyword };
+  }
+  return { propertyPath: path.join('.'), message: demandOf(keyword, params) ?? message, code: keyword };
 }
 
 function demandOf(keyword: string, params: ErrorObject['params']): string | undefined {

@@ -1,6 +1,7 @@
 /**
  * After the commit: publishes the deliveries of a recorded batch, and only then acknowledges the intake messages and
- * forgets the outbox entry. A crash at any point repeats work that the rows recognise as done.
+ * forgets the outbox entry. A crash at any point repeats work that the rows recognise as done. Refused messages go
+ * another way (rejections.ts).
  */
 
 import { acknowledgeAll } from '../broker/acknowledge.ts';
@@ -8,13 +9,21 @@ import type { Broker } from '../broker/connection.ts';
 import { type Publication, publishAll } from '../broker/publish.ts';
 import type { PulledMessage } from '../broker/pull.ts';
 import { deliverySubject } from '../broker/topology.ts';
+import type { Uuid } from '../domain/ids.ts';
+import type { IntakeViolation } from '../domain/intake-schema.ts';
 import type { Database } from '../store/database.ts';
 import type { DeadLetter } from '../store/dead-letters.ts';
 import { type DeliveryAddress, readOpenAddresses } from '../store/deliveries.ts';
 import { deleteOutboxEntries, type OutboxEntry, readAbandonedEntries } from '../store/outbox.ts';
 
 /** Kept in the dead letters; see `DeadLetter`. */
-export type RefusedMessage = PulledMessage & Pick<DeadLetter, 'reason' | 'setAsideFor'>;
+export type RefusedMessage = PulledMessage &
+  Pick<DeadLetter, 'reason' | 'setAsideFor'> & {
+    readonly violations: readonly IntakeViolation[];
+    readonly storedAtMs: number;
+    /** Null when nobody knows whose it is. */
+    readonly propertyUuid: Uuid | null;
+  };
 
 export interface RecordedBatch {
   readonly outbox: OutboxEntry | null;
@@ -31,10 +40,7 @@ export async function dispatch(
 ): Promise<void> {
   await publishDeliveries(broker, batch.deliveries);
   if (batch.outbox !== null) await forget(batch.outbox);
-  await Promise.all([
-    acknowledgeAll(batch.understood),
-    ...batch.poison.map((message) => message.settle({ type: 'term' })),
-  ]);
+  await acknowledgeAll(batch.understood);
 }
 
 /** Publishes what a crash left in the outbox for longer than `ageMs`; resolves with the number of deliveries. */

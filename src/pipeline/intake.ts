@@ -9,6 +9,7 @@ import { startPull } from '../broker/pull.ts';
 import { startInOrder } from '../broker/replay.ts';
 import { ADVERTS_STREAM, ensureIntake, INTAKE_CONSUMER } from '../broker/topology.ts';
 import type { Valve } from '../broker/valve.ts';
+import type { TellUnknown } from '../domain/unknown-members.ts';
 import type { Database } from '../store/database.ts';
 import type { Term } from '../store/intake-leader.ts';
 import { noteDatabase, raiseSequenceFloor } from '../store/intake-position.ts';
@@ -35,6 +36,11 @@ export interface IntakeDependencies {
   readonly onRecorded: (recorded: Recorded, batch: RecordedBatch, seconds: number) => void;
   readonly supervisor: Supervisor;
   readonly breaker: Pick<IntakeBreaker, 'admits'>;
+  /** Told of members of messages that nobody knows. */
+  readonly onUnknownMember: TellUnknown;
+  /** Told how many refused messages were told to their crawlers, or were not. */
+  readonly onTold: (count: number) => void;
+  readonly onUntold: (count: number) => void;
   readonly onTrouble: (what: string, error: Error) => void;
 }
 

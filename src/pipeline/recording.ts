@@ -8,15 +8,18 @@ import { type Actor, type Grace, spawn, startGrace } from '../actor/actor.ts';
 import { GaveUpError } from '../actor/supervisor.ts';
 import type { PulledMessage } from '../broker/pull.ts';
 import { decodeIntakeMessage, type IntakeMessage, PoisonError } from '../domain/intake-message.ts';
+import { propertyOf } from '../domain/rejection.ts';
+import type { TellUnknown } from '../domain/unknown-members.ts';
 import { CommitUnknownError } from '../store/database.ts';
 import { type Term, TermOverError } from '../store/intake-leader.ts';
-import { raiseSequenceFloor } from '../store/intake-position.ts';
 import { deleteOutboxEntries, type OutboxEntry } from '../store/outbox.ts';
 import { dispatch, type RecordedBatch, type RefusedMessage } from './dispatcher.ts';
 import type { IntakeDependencies } from './intake.ts';
 import { describe } from './intake-breaker.ts';
+import { testMemory } from './intake-memory.ts';
 import type { IntakeStart } from './intake-position.ts';
 import { ForgottenError, type RecordedEntry } from './recorder.ts';
+import { type Rejections, startRejections } from './rejections.ts';
 import { traceparentOf } from './tracing.ts';
 
 export interface Recording {
@@ -60,10 +63,13 @@ interface LaneWork {
   /** Whether a message that a bug stands in the way of is to be set aside; if not, nothing more is recorded. */
   readonly mayBeSetAside: (decoded: Decoded, error: Error) => boolean;
   readonly forget: Actor<OutboxEntry>['tell'];
+  readonly reject: Rejections['tell'];
 }
 
 /** One to compute, one to wait for PostgreSQL: more would share the same core. */
 const LANES = 2;
+/** What cannot be read belongs to no property, and keeps no place among those that can. */
+const UNREADABLE_LANE = LANES;
 /** Recorded batches of a lane that wait for their publication at most. */
 const DISPATCH_MAILBOX_MAX = 4;
 /** Outbox entries that have served and are still there, at most. */
@@ -95,21 +101,22 @@ export function startRecording(term: Term, start: IntakeStart, dependencies: Int
     return !isOver;
   };
   const outbox = startOutbox(dependencies);
-  const work = { record, mayBeSetAside, forget: outbox.tell };
-  const lanes = Array.from({ length: LANES }, () => startLane(work, dependencies));
+  const rejections = startRejections(dependencies);
+  const work = { record, mayBeSetAside, forget: outbox.tell, reject: rejections.tell };
+  const lanes = Array.from({ length: LANES + 1 }, () => startLane(work, dependencies));
   const sum = (count: (lane: Lane) => number): number => lanes.reduce((total, lane) => total + count(lane), 0);
   return {
     get depth() {
       return sum(({ depth }) => depth);
     },
     get inFlight() {
-      return sum(({ inFlight }) => inFlight);
+      return sum(({ inFlight }) => inFlight) + rejections.inFlight;
     },
     get isOver() {
       return isOver;
     },
     admit(pulled) {
-      const decoded = { pulled, message: decode(pulled), setAsideFor: null };
+      const decoded = { pulled, message: decode(pulled, dependencies.onUnknownMember), setAsideFor: null };
       return (lanes[laneOf(decoded)] as Lane).admit(decoded);
     },
     forget() {
@@ -118,41 +125,8 @@ export function startRecording(term: Term, start: IntakeStart, dependencies: Int
     async drain() {
       const grace = startGrace();
       await Promise.all(lanes.map((lane) => lane.drain(grace)));
-      await outbox.drain(grace);
+      await Promise.all([outbox.drain(grace), rejections.drain(grace)]);
       grace.end();
-    },
-  };
-}
-
-interface Memory {
-  /** Messages up to this one tell whether the database was restored; 0 once that is known. */
-  readonly tellingUpTo: number;
-  /** Raises the numbers of what is told from now on, once, whichever lanes find out. */
-  noteForgotten(): Promise<void>;
-}
-
-function testMemory(
-  term: Term,
-  { isRestored, acknowledgedUpTo, unledSeconds }: IntakeStart,
-  { database, onForgotten }: IntakeDependencies,
-): Memory {
-  let tellingUpTo = isRestored ? 0 : acknowledgedUpTo;
-  let noting: Promise<void> | null = null;
-  async function note(): Promise<void> {
-    if (tellingUpTo === 0) return;
-    await raiseSequenceFloor(database, term, unledSeconds);
-    tellingUpTo = 0;
-    onForgotten();
-  }
-  return {
-    get tellingUpTo() {
-      return tellingUpTo;
-    },
-    noteForgotten() {
-      noting ??= note().finally(() => {
-        noting = null;
-      });
-      return noting;
     },
   };
 }
@@ -170,11 +144,11 @@ function startOutbox({ database, supervisor }: IntakeDependencies): Actor<Outbox
   });
 }
 
-function startLane({ record, mayBeSetAside, forget }: LaneWork, dependencies: IntakeDependencies): Lane {
+function startLane({ record, mayBeSetAside, forget, reject }: LaneWork, dependencies: IntakeDependencies): Lane {
   const { broker, recordBatchMax, recordBatchBytesMax, supervisor } = dependencies;
   let inFlight = 0;
-  const end = ({ understood, poison }: RecordedBatch): void => {
-    inFlight -= understood.length + poison.length;
+  const end = ({ understood }: RecordedBatch): void => {
+    inFlight -= understood.length;
   };
   const dispatcher = spawn<RecordedBatch>({
     name: 'dispatcher',
@@ -191,8 +165,10 @@ function startLane({ record, mayBeSetAside, forget }: LaneWork, dependencies: In
   async function recordAll(decoded: readonly Decoded[]): Promise<readonly Decoded[]> {
     const part = await record(decoded);
     if (part === null) return [];
+    const { poison } = part.batch;
+    inFlight -= poison.length;
     // A dispatcher that has ended lets go: the outbox entry is the sweeper's, and the messages come again.
-    await dispatcher.tell(part.batch).catch((cause: Error) => {
+    await Promise.all([reject(poison), dispatcher.tell(part.batch)]).catch((cause: Error) => {
       throw new GaveUpError('the dispatcher has ended', { cause });
     });
     return part.left;
@@ -205,9 +181,7 @@ function startLane({ record, mayBeSetAside, forget }: LaneWork, dependencies: In
     supervisor,
     receive: recordAll,
     async setAside(decoded, error) {
-      if (!mayBeSetAside(decoded, error)) return;
-      const message = new PoisonError(`could not be recorded: ${describe(error)}`);
-      await recordAll([{ ...decoded, message, setAsideFor: culpritOf(decoded) }]);
+      if (mayBeSetAside(decoded, error)) await recordAll([setAsideBy(error, decoded)]);
     },
   });
   return {
@@ -228,12 +202,19 @@ function startLane({ record, mayBeSetAside, forget }: LaneWork, dependencies: In
   };
 }
 
-function decode(pulled: PulledMessage): IntakeMessage | Error {
+function decode(pulled: PulledMessage, tellUnknown: TellUnknown): IntakeMessage | Error {
   try {
-    return decodeIntakeMessage(pulled.bytes);
+    return decodeIntakeMessage(pulled.bytes, tellUnknown);
   } catch (error) {
     return error as Error;
   }
+}
+
+/** The same, to be kept instead of recorded. */
+function setAsideBy(error: Error, decoded: Decoded): Decoded {
+  const propertyUuid = decoded.message instanceof Error ? null : decoded.message.propertyUuid;
+  const message = new PoisonError(`could not be recorded: ${describe(error)}`, { propertyUuid });
+  return { ...decoded, message, setAsideFor: culpritOf(decoded) };
 }
 
 /** Whose message it is, as far as it says. */
@@ -241,14 +222,23 @@ function culpritOf({ pulled, message }: Decoded): string {
   return message instanceof Error ? pulled.subject : message.propertyUuid;
 }
 
-/** By the property, whatever its kind of UUID leaves constant; what cannot be read belongs to none. */
+/** By the property, whatever its kind of UUID leaves constant. */
 function laneOf({ message }: Decoded): number {
-  if (message instanceof Error) return 0;
+  if (message instanceof Error) return UNREADABLE_LANE;
   let hash = 0;
   for (let position = 0; position < message.propertyUuid.length; position++) {
     hash = (Math.imul(hash, 31) + message.propertyUuid.charCodeAt(position)) | 0;
   }
   return (hash >>> 0) % LANES;
+}
+
+function refusalOf({ pulled, message, setAsideFor }: Decoded, refusal: PoisonError): RefusedMessage {
+  const { violations } = refusal;
+  const told = message instanceof Error ? refusal.propertyUuid : message.propertyUuid;
+  const propertyUuid = propertyOf(told, pulled.subject);
+  // Every message of a stream has it.
+  const { storedAtMs = Date.now() } = pulled;
+  return { ...pulled, storedAtMs, reason: refusal.message, setAsideFor, violations, propertyUuid };
 }
 
 /** Throws the decoder's bug, if there was one. */
@@ -261,9 +251,9 @@ async function recordDecoded(
   const entries: (RecordedEntry & { readonly from: Decoded })[] = [];
   const poison: RefusedMessage[] = [];
   for (const from of decoded) {
-    const { pulled, message, setAsideFor } = from;
+    const { pulled, message } = from;
     if (message instanceof PoisonError) {
-      poison.push({ ...pulled, reason: message.message, setAsideFor });
+      poison.push(refusalOf(from, message));
     } else if (message instanceof Error) {
       throw message;
     } else {
@@ -279,7 +269,7 @@ async function recordDecoded(
   const understood: PulledMessage[] = [];
   for (const [position, { from }] of entries.entries()) {
     const reason = refused.get(position);
-    if (reason !== undefined) poison.push({ ...from.pulled, reason, setAsideFor: null });
+    if (reason !== undefined) poison.push(refusalOf(from, new PoisonError(reason)));
     else if (!leftAt.has(position)) understood.push(from.pulled);
   }
   const batch = { outbox: recorded.outbox, deliveries: recorded.deliveries, understood, poison };

@@ -96,6 +96,20 @@ test('publish refuses what the contract does not allow, by line, and publishes a
   const again = await runVigie(['publish', file], servers);
   assert.equal(again.code, 0);
   assert.match(again.stdout, /^0 published, 1 already there, 0 refused/);
+  const misspelt = JSON.stringify({
+    ...upsert({ property, advert, crawledAt: at(20), price: 240_000 }),
+    advert: { uuid: advert, prise: 240_000 },
+  });
+  const strict = await runVigie(['publish', '--strict'], servers, { input: `${misspelt}\n` });
+  assert.equal(strict.code, 1);
+  assert.match(strict.stderr, /^line 1 refused: advert\.prise is no member of .*; the nearest one is price\n$/);
+  const lenient = await runVigie(['publish'], servers, { input: `${good}\n${misspelt}\n${misspelt} \n` });
+  assert.equal(lenient.code, 0);
+  assert.match(
+    lenient.stderr,
+    /^line 2: advert\.prise is no member of .* and has no effect; the nearest one is price\n$/,
+  );
+  assert.match(lenient.stdout, /^2 published, 1 already there, 0 refused/);
   const missing = await runVigie(['publish', '/nonexistent/file'], servers);
   assert.equal(missing.code, 1);
   assert.match(missing.stderr, /no such file/);

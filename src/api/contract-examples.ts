@@ -1,0 +1,200 @@
+/**
+ * The examples that the contracts show. Each is made by the code that makes the real thing, of the advert that the webhook
+ * tester sends; the tests send the requests among them to a running service, and hold the answers against the schemas.
+ */
+
+import type { EventKind } from '../domain/codes.ts';
+import type { DeliveryChannel } from '../domain/delivery.ts';
+import { decodeIntakeMessage, PoisonError } from '../domain/intake-message.ts';
+import { propertyDocument } from '../domain/property-document.ts';
+import { type Rejection, rejectionOf } from '../domain/rejection.ts';
+import { bodyHead, bodyOf } from '../domain/routing.ts';
+import { SEARCH_DEFAULTS, type Search, type SearchMembers } from '../domain/search.ts';
+import { ADVERTS } from '../domain/streams.ts';
+import type { Reference } from '../reference/communes.ts';
+import { deliveryDocument } from './deliveries.ts';
+import type { Endpoint } from './endpoints.ts';
+import { matchDocument } from './match-document.ts';
+import { searchTemplate } from './query.ts';
+import { cityDocument } from './reference.ts';
+import type { ResourceName } from './resource-schemas.ts';
+import { departmentDocument, searchDocument, siteCategoryDocument } from './search-document.ts';
+import { sampleChange, sampleMessages } from './webhook-sample.ts';
+
+const AT = new Date('2026-03-10T08:15:00Z');
+const ID = {
+  client: '0199a2f4-7c1e-7d3a-8b1c-2f4e6a8c0d10',
+  search: '0199a2f4-7c1e-7d3a-8b1c-2f4e6a8c0d11',
+  match: '0199a2f4-7c1e-7d3a-8b1c-2f4e6a8c0d12',
+  delivery: '0199a2f4-7c1e-7d3a-8b1c-2f4e6a8c0d13',
+} as const;
+const PROPERTY = '00000000-0000-4000-8000-000000000001';
+const ENDPOINT = 'https://hooks.example.com/matches';
+const CATEGORY = { id: 1, name: 'Agence' };
+const TOULON = '83137';
+const VAR = '83';
+
+/** By kind of message. */
+export const INTAKE_EXAMPLES = sampleMessages(AT);
+
+/** Bodies that are sent with success as they are. */
+export const BODY_EXAMPLES: Readonly<Record<NonNullable<Endpoint['body']>, object>> = {
+  SearchCreation: {
+    title: 'Three rooms in Toulon, sea view',
+    transactionType: 0,
+    propertyTypes: [0, 1],
+    includedCities: [`/cities/${TOULON}`],
+    budgetMax: 300_000,
+    roomMin: 3,
+    expressions: [{ word: 'vue mer', strict: true }],
+    notificationEnabled: false,
+    endpointRecipient: ENDPOINT,
+    eventEndpoint: 'https://hooks.example.com/events',
+    subscribedEvents: ['ad.update.price', 'ad.update.expired'],
+  },
+  SearchChange: { budgetMax: 320_000, roomMin: null },
+};
+
+/** Of parameters that must be sent. */
+export const PARAMETER_EXAMPLES: Readonly<Record<string, unknown>> = {
+  search: `/searches/${ID.search}`,
+  'uuid[]': [PROPERTY],
+  lat: 43.1242,
+  lon: 5.928,
+  endpoint: ENDPOINT,
+  eventType: 'ad.update.price',
+};
+
+/** Of the id in the path of a resource. */
+export function idExample(resource: ResourceName): string | number {
+  const ids: Readonly<Partial<Record<ResourceName, string | number>>> = {
+    City: Number(TOULON),
+    Department: Number(VAR),
+    SiteCategory: CATEGORY.id,
+    Match: ID.match,
+    Delivery: ID.delivery,
+    PropertyDocument: PROPERTY,
+    User: ID.client,
+  };
+  return ids[resource] ?? ID.search;
+}
+
+export interface ContractExamples {
+  readonly item: (resource: ResourceName) => object;
+  readonly collection: (endpoint: Endpoint) => object;
+  readonly alert: (kind: EventKind, channel: DeliveryChannel) => object;
+}
+
+export function contractExamples(reference: Reference): ContractExamples {
+  const items = itemExamples(reference);
+  return {
+    item: (resource) => items[resource],
+    collection: ({ path, resource, parameters }) => ({
+      '@context': `/contexts/${resource}`,
+      '@id': path.replace('{id}', ID.search),
+      '@type': 'hydra:Collection',
+      'hydra:member': [items[resource]],
+      'hydra:totalItems': 1,
+      'hydra:view': { '@id': path.replace('{id}', ID.search), '@type': 'hydra:PartialCollectionView' },
+      ...(resource === 'PointOfInterest'
+        ? {}
+        : { 'hydra:search': searchTemplate(path.replace('{id}', ID.search), parameters) }),
+    }),
+    alert: (kind, channel) => alertExample(kind, channel, reference),
+  };
+}
+
+function itemExamples(reference: Reference): Readonly<Record<ResourceName, object>> {
+  const match = matchExample('ad.update.price', reference);
+  const { propertyDocument: document } = match as { readonly propertyDocument?: object };
+  return {
+    Search: searchDocument(searchExample(), { reference, siteCategories: new Map([[CATEGORY.id, CATEGORY]]) }),
+    Match: match,
+    PropertyDocument: document ?? {},
+    Delivery: deliveryExample(),
+    City: cityDocument(present(reference.city(TOULON))),
+    Department: departmentDocument(present(reference.department(VAR))),
+    SiteCategory: siteCategoryDocument(CATEGORY),
+    PointOfInterest: {
+      ...{ lat: 43.1256, lon: 5.9304, name: 'Lycée Dumont d’Urville', type: 'school' },
+      attributes: { schoolType: 'lycée', operatorType: 'public' },
+    },
+    WebhookTest: {
+      ...{ '@context': '/contexts/WebhookTest', '@id': `/webhook-tester/${ID.delivery}`, '@type': 'WebhookTest' },
+      ...alertExample('ad.update.price', 'event', reference),
+      delivery: { delivered: true, statusCode: 200, durationMs: 84, error: null, responseBody: 'ok', token: token() },
+    },
+    User: { '@context': '/contexts/User', '@id': `/users/${ID.client}`, '@type': 'User', name: 'acme' },
+  };
+}
+
+/** What was looked up by a code of today is there. */
+function present<Place>(place: Place | null): Place {
+  if (place === null) throw new Error('an example is of a place that the reference does not have');
+  return place;
+}
+
+/** A secret that is none. */
+const token = (): string => `whsec_${Buffer.from('an example, and nobody’s secret!').toString('base64')}`;
+
+function searchExample(): Search {
+  const members: SearchMembers = {
+    ...SEARCH_DEFAULTS,
+    ...(BODY_EXAMPLES.SearchCreation as SearchMembers),
+    includedCities: [TOULON],
+    expressions:
+      'expressions[0][0][word]=vue%20mer&expressions[0][0][options][includes]=true&expressions[0][0][options][strict]=true',
+  };
+  const at = { createdAt: AT, updatedAt: AT, lastAlertAt: AT };
+  return { id: ID.search, number: 1, clientId: ID.client, token: token(), members, ...at };
+}
+
+function matchExample(kind: EventKind, { resolvePlace }: Reference): object {
+  const { held } = sampleChange(kind, AT);
+  const match = { id: ID.match, propertyUuid: PROPERTY, searchId: ID.search, beganAt: AT, updatedAt: AT };
+  return matchDocument({ ...match, held, hidePropertyContact: false }, { resolvePlace });
+}
+
+/** As the pipeline writes it. */
+function alertExample(kind: EventKind, channel: DeliveryChannel, { resolvePlace }: Reference): object {
+  const { held, event } = sampleChange(kind, AT);
+  const field = channel === 'match' || event.field === null ? null : { ...event.field, createdAt: event.createdAt };
+  const match = { id: ID.match, beganAt: AT.toISOString(), updatedAt: AT.toISOString() };
+  const document = propertyDocument(held.state, held.crawls, resolvePlace, { withContacts: true });
+  return JSON.parse(bodyOf(bodyHead({ kind, field }, ID.search, PROPERTY, match), JSON.stringify(document)));
+}
+
+function deliveryExample(): object {
+  const attempt = { number: 1, startedAt: AT, durationMs: 84, statusCode: 200, error: null, reason: null };
+  return deliveryDocument(
+    {
+      ...{ id: ID.delivery, searchId: ID.search, matchId: ID.match, channel: 'event', kind: 'ad.update.price' },
+      ...{
+        endpoint: ENDPOINT,
+        endpointKey: '',
+        state: 'delivered',
+        attemptCount: 1,
+        dueAt: AT,
+        createdAt: AT,
+        finishedAt: AT,
+      },
+      attempts: [{ ...attempt, responseHead: 'ok' }],
+    },
+    null,
+  );
+}
+
+/** What the crawler of the sample is told when its price is negative. */
+export function rejectionExample(): Rejection {
+  const { upsert } = INTAKE_EXAMPLES;
+  const wrong = { ...upsert, advert: { ...(upsert.advert as object), price: -1 } };
+  try {
+    decodeIntakeMessage(Buffer.from(JSON.stringify(wrong)));
+  } catch (error) {
+    if (!(error instanceof PoisonError)) throw error;
+    const { message: reason, violations } = error;
+    const sent = { subject: ADVERTS.subjectOf(PROPERTY), sequence: 4711, headers: { 'Nats-Msg-Id': 'crawler-7-4711' } };
+    return rejectionOf({ ...sent, storedAtMs: AT.getTime(), reason, violations, setAsideFor: null });
+  }
+  throw new Error('the example of a rejection is not refused');
+}

@@ -1,0 +1,42 @@
+/** What each operation does, for people who read `/docs` and for the comments of generated clients. By method and path. */
+
+const FILTERED = 'Filters and orders are in `hydra:search` of the answer; pages in `hydra:view`.';
+const REFERENCE = 'Reference data of France, the same for all clients.';
+
+/** In Markdown. */
+export const OPERATION_TEXTS: Readonly<Record<string, string>> = {
+  'get /searches': `Your saved searches. ${FILTERED}`,
+  'post /searches':
+    'Saves a search. Only `title` is required; every criterion that is set must hold. Matches go to `endpointRecipient` ' +
+    'and events to `eventEndpoint`, when `notificationEnabled` is true. What satisfied the search before it was saved is ' +
+    'no match. The answer’s `token` signs its webhooks.',
+  'get /searches/{id}': 'One of your searches, with the token that signs its webhooks.',
+  'put /searches/{id}':
+    'Changes the members that the body has and keeps the others; `null` clears one. What was answered may be sent back ' +
+    'as it is: read-only members are ignored.',
+  'patch /searches/{id}':
+    'A merge patch (RFC 7396): changes the members that the body has and keeps the others; `null` clears one.',
+  'delete /searches/{id}':
+    'Deletes a search. Its open deliveries are cancelled: after the answer no attempt begins. Its matches go with it.',
+  'get /searches/{id}/matches': 'The properties that began to satisfy the search, the newest match first.',
+  'get /matches': 'The properties that began to satisfy a search, the newest match first.',
+  'get /matches/{id}': 'A match with the property document as it is now.',
+  'get /searches/{id}/deliveries': 'What was sent for the search, or will be, newest first, with every attempt.',
+  'get /deliveries': 'What was sent for a search, or will be, newest first, with every attempt.',
+  'get /deliveries/{id}': 'A delivery: where it goes, what has become of each attempt, and when the next one is due.',
+  'get /documents/properties': 'Property documents by their UUIDs; unknown ones are left out.',
+  'get /documents/properties/{uuid}': 'A property with its adverts and their events, as it is now.',
+  'get /cities': `${REFERENCE} Communes and the arrondissements of Paris, Lyon and Marseille. ${FILTERED}`,
+  'get /cities/{id}': `${REFERENCE} The id is the INSEE code as a number; 2A004 is 120004.`,
+  'get /departments': `${REFERENCE} All departments. ${FILTERED}`,
+  'get /departments/{id}': `${REFERENCE} The id is the code as a number; 2A is 201.`,
+  'get /site_categories': 'What publishers of adverts can be, for `includedSiteCategories` and its counterpart.',
+  'get /site_categories/{id}': 'One category of publishers.',
+  'get /users': 'Yourself, the one client that the API key belongs to.',
+  'get /users/{id}': 'Yourself: `user` of each of your searches leads here.',
+  'get /indicators/points_of_interest':
+    'Schools, restaurants, hospitals and so on around a place, nearest first, at most 1000.',
+  'get /webhook-tester':
+    'Sends one signed webhook with a made-up match to an endpoint, at once and without retry, and answers what was sent ' +
+    'and what came back. With `search` it is signed with that search’s token, without with one that the answer tells.',
+};

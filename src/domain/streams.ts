@@ -1,0 +1,26 @@
+/** The streams that crawlers see (decisions, section 8), as the daemon creates them and as `/asyncapi.json` tells of them. */
+
+import type { Uuid } from './ids.ts';
+
+const DAY_MS = 24 * 3_600_000;
+const MIB = 1_024 * 1_024;
+
+/** What crawlers say. */
+export const ADVERTS = {
+  name: 'ADVERTS',
+  subjects: 'adverts.>',
+  subjectOf: (propertyUuid: string): string => `adverts.${propertyUuid}`,
+  keptMs: 7 * DAY_MS,
+  /** In which a `Nats-Msg-Id` is recognised. */
+  duplicateWindowMs: 2 * 60_000,
+} as const;
+
+/** What was refused of it. */
+export const REJECTED = {
+  name: 'REJECTED',
+  subjects: 'adverts-rejected.*',
+  /** Null when nobody knows which. */
+  subjectOf: (propertyUuid: Uuid | null): string => `adverts-rejected.${propertyUuid ?? 'unknown'}`,
+  keptMs: 7 * DAY_MS,
+  bytesMax: 256 * MIB,
+} as const;

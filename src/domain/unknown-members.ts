@@ -1,0 +1,72 @@
+/**
+ * Members of an intake message that the contract does not know: a misspelt one has no effect, and nobody would find out
+ * why. They are taken out and told, at most a few of each message.
+ */
+
+import { LIST_LENGTH_MAX, MESSAGE_SCHEMAS, type SentMessage } from './intake-schema.ts';
+
+export interface UnknownMember {
+  /** Such as `advert.prix`, whatever the position in lists on the way. */
+  readonly path: string;
+  readonly name: string;
+  /** What the object may have instead. */
+  readonly known: readonly string[];
+}
+
+export type TellUnknown = (member: UnknownMember) => void;
+
+/** The names that an object may have, and what lies below each; null: a value. */
+type Shape = ReadonlyMap<string, Shape | null>;
+
+interface Schema {
+  readonly properties?: Readonly<Record<string, Schema>>;
+  /** Of a list, see `list` of the schema. */
+  readonly else?: { readonly items: Schema };
+}
+
+/** Stated in the specification's table of an advert, and told by `crawledAt` already: no news to anybody. */
+const WITHOUT_EFFECT = 'advert.lastCrawledAt';
+const TOLD_MAX = 20;
+
+const shapeOf = ({ properties, else: longer }: Schema): Shape | null => {
+  if (properties === undefined) return longer === undefined ? null : shapeOf(longer.items);
+  return new Map(Object.entries(properties).map(([name, schema]) => [name, shapeOf(schema)]));
+};
+
+const UPSERT = shapeOf(MESSAGE_SCHEMAS.upsert) as Shape;
+/** One that expires an advert may repeat everything that is known of it. */
+const SHAPES: Readonly<Record<SentMessage['kind'], Shape>> = {
+  upsert: UPSERT,
+  expire: new Map([...(shapeOf(MESSAGE_SCHEMAS.expire) as Shape), ...UPSERT]),
+};
+
+/** Removes them from `sent`, as far as its objects and lists are where the contract has them. */
+export function dropUnknownMembers(sent: object, kind: SentMessage['kind'], tell: TellUnknown): void {
+  let told = 0;
+
+  function look(value: unknown, shape: Shape, path: string): void {
+    if (Array.isArray(value)) {
+      // A longer one is refused.
+      if (value.length <= LIST_LENGTH_MAX) for (const item of value) look(item, shape, path);
+      return;
+    }
+    if (typeof value !== 'object' || value === null) return;
+    const members = value as Record<string, unknown>;
+    for (const name in members) {
+      const below = shape.get(name);
+      if (below === undefined) {
+        delete members[name];
+        note(name, shape, path);
+      } else if (below !== null) look(members[name], below, `${path}${name}.`);
+    }
+  }
+
+  function note(name: string, shape: Shape, prefix: string): void {
+    const path = prefix + name;
+    if (told === TOLD_MAX || path === WITHOUT_EFFECT) return;
+    told += 1;
+    tell({ path, name, known: [...shape.keys()] });
+  }
+
+  look(sent, SHAPES[kind], '');
+}

@@ -1,0 +1,319 @@
+/**
+ * The contracts as machines read them, of a running daemon: generators make clients that compile, linters and parsers
+ * find nothing, and what the documents show as examples is sent to the daemon and answered as they say.
+ */
+
+import assert from 'node:assert/strict';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, describe, it } from 'node:test';
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+import addFormats from 'ajv-formats';
+import { EVENT_KINDS } from '../../src/domain/codes.ts';
+import { ADVERTS, REJECTED } from '../../src/domain/streams.ts';
+import { answerValidator } from '../support/api.ts';
+import { runReader } from '../support/contract-readers.ts';
+import { createApiKey, startDaemon } from '../support/daemon.ts';
+import { connectCrawler, numberedUuid, upsert } from '../support/intake.ts';
+import { restClient } from '../support/rest-client.ts';
+import { startTestServers } from '../support/servers.ts';
+import { startWebhookReceiver } from '../support/webhook-receiver.ts';
+
+const servers = await startTestServers({ after });
+const daemon = await startDaemon({ after }, servers);
+const key = await createApiKey(servers);
+const folder = await mkdtemp(join(tmpdir(), 'vigie-contracts-'));
+after(() => rm(folder, { recursive: true, force: true }));
+
+// oxlint-disable-next-line typescript/no-explicit-any -- tests look everywhere into the documents
+type Document = any;
+
+/** Without a key. */
+async function fetched(path: string): Promise<Document> {
+  const answer = await fetch(`${daemon.apiUrl}${path}`);
+  assert.equal(answer.status, 200, path);
+  const text = await answer.text();
+  await writeFile(join(folder, path.slice(1).replace('/', '-')), text);
+  return JSON.parse(text);
+}
+
+/** Pino's. */
+const LEVEL_ERROR = 50;
+const openApi = await fetched('/openapi.json');
+const asyncApi = await fetched('/asyncapi.json');
+const intakeSchema = await fetched('/schemas/intake.json');
+
+const ajv = new Ajv2020({ strict: false, allErrors: true });
+addFormats.default(ajv);
+ajv.addFormat('iri-reference', /^[^\s<>"{}|\\^`]*$/);
+ajv.addSchema(openApi, 'openapi');
+ajv.addSchema(asyncApi, 'asyncapi');
+
+function validatorOf(document: 'openapi' | 'asyncapi', schema: object): ValidateFunction {
+  return ajv.compile(JSON.parse(JSON.stringify(schema).replaceAll('"#/', `"${document}#/`)));
+}
+
+function assertValid(validate: ValidateFunction, value: unknown, what: string): void {
+  assert.ok(validate(value), `${what}: ${ajv.errorsText(validate.errors)}`);
+}
+
+interface Operation {
+  readonly method: string;
+  readonly path: string;
+  readonly operation: Document;
+}
+
+const operations: readonly Operation[] = Object.entries<Document>(openApi.paths).flatMap(([path, methods]) =>
+  Object.entries<Document>(methods).map(([method, operation]) => ({ method, path, operation })),
+);
+
+const told = scene();
+
+describe('generators and linters', () => {
+  it('openapi-typescript makes types that the compiler takes', async () => {
+    const made = await runReader('openapi-typescript', ['openapi.json', '-o', 'types.d.ts'], folder);
+    assert.equal(made.code, 0, made.output);
+    const compiled = await runReader('tsc', ['--noEmit', '--strict', 'types.d.ts'], folder);
+    assert.deepEqual(compiled, { code: 0, output: '' });
+  });
+
+  it('@hey-api/openapi-ts makes a client that the compiler takes', async () => {
+    const made = await runReader('openapi-ts', ['-i', 'openapi.json', '-o', 'client', '--no-log-file'], folder);
+    assert.equal(made.code, 0, made.output);
+    const modern = [
+      '--module',
+      'esnext',
+      '--moduleResolution',
+      'bundler',
+      '--target',
+      'es2022',
+      '--lib',
+      'es2022,dom,dom.iterable',
+    ];
+    const compiled = await runReader('tsc', ['--noEmit', '--strict', ...modern, 'client/index.ts'], folder);
+    assert.deepEqual(compiled, { code: 0, output: '' });
+  });
+
+  it('spectral finds nothing in OpenAPI and AsyncAPI', async () => {
+    const args = [
+      'lint',
+      '--ruleset',
+      'HOME/spectral.yaml',
+      '--fail-severity',
+      'hint',
+      'openapi.json',
+      'asyncapi.json',
+    ];
+    const { code, output } = await runReader('spectral', args, folder);
+    assert.equal(code, 0, output);
+  });
+
+  it('Redocly and the AsyncAPI parser find nothing, but a planted fault', async () => {
+    const judge = async (kind: string, file: string) =>
+      JSON.parse((await runReader('judge.mjs', [kind, file], folder)).output) as string[];
+    assert.deepEqual(await judge('openapi', 'openapi.json'), []);
+    assert.deepEqual(await judge('asyncapi', 'asyncapi.json'), []);
+    await writeFile(
+      join(folder, 'faulty.json'),
+      JSON.stringify({ ...asyncApi, operations: { a: { action: 'shout' } } }),
+    );
+    assert.ok((await judge('asyncapi', 'faulty.json')).length > 0);
+  });
+
+  it('meet no word that the least of them does not know', () => {
+    const faults: string[] = [];
+    const look = (value: Document, path: string): void => {
+      if (typeof value !== 'object' || value === null || /\/(example|examples|default|enum)$/.test(path)) return;
+      if (Array.isArray(value.type)) faults.push(`${path}: types`);
+      if (value.type === 'array' && typeof value.items !== 'object') faults.push(`${path}: no items`);
+      for (const word of ['prefixItems', 'const', 'propertyNames', 'if']) {
+        if (word in value && !path.endsWith('/properties')) faults.push(`${path}: ${word}`);
+      }
+      for (const name of Object.keys(value.properties ?? {})) {
+        if (name.startsWith('@') && name.slice(1) in value.properties) faults.push(`${path}: ${name} twice`);
+      }
+      for (const [name, member] of Object.entries(value)) look(member, `${path}/${name}`);
+    };
+    look(openApi, '');
+    assert.deepEqual(faults, []);
+  });
+});
+
+describe('the OpenAPI document', () => {
+  it('describes every operation, with an example of what is sent and answered', () => {
+    const faults = operations.flatMap(({ method, path, operation }) => {
+      const { description, requestBody, responses, parameters } = operation;
+      const bodies = Object.values<Document>(requestBody?.content ?? {});
+      const answers = Object.entries<Document>(responses).filter(([status]) => status === '200' || status === '201');
+      const shown = [...bodies, ...answers.flatMap(([, answer]) => Object.values<Document>(answer.content))];
+      const lacks = [
+        ...(description === undefined || description.length < 20 ? ['description'] : []),
+        ...(shown.some(({ example }) => example === undefined) ? ['example'] : []),
+        ...parameters
+          .filter((each: Document) => each.required && each.example === undefined)
+          .map((each: Document) => each.name),
+      ];
+      return lacks.map((lack) => `${method} ${path}: ${lack}`);
+    });
+    assert.deepEqual(faults, []);
+  });
+
+  it('shows examples that are what they are examples of', () => {
+    for (const { method, path, operation } of operations) {
+      const contents = [operation.requestBody, ...Object.values<Document>(operation.responses)].flatMap((each) =>
+        Object.values<Document>(each?.content ?? {}),
+      );
+      for (const { schema, example } of contents) {
+        if (example !== undefined) assertValid(validatorOf('openapi', schema), example, `${method} ${path}`);
+      }
+    }
+  });
+
+  it('shows requests that the running service takes as they are', async () => {
+    const validate = await answerValidator(daemon.apiUrl);
+    const send = async ({ method, path, operation }: Operation, ids: Readonly<Record<string, string>>) => {
+      const { parameters, requestBody } = operation;
+      const query = new URLSearchParams();
+      let address = path;
+      for (const { in: place, name, example } of parameters) {
+        const value = ids[`${path} ${name}`] ?? example;
+        if (place === 'path') address = address.replace(`{${name}}`, String(value));
+        else if (place === 'query' && value !== undefined) for (const one of [value].flat()) query.append(name, one);
+      }
+      const body = requestBody?.content['application/ld+json'].example;
+      const url = query.size === 0 ? address : `${address}?${query.toString()}`;
+      const answer = await fetch(`${daemon.apiUrl}${url}`, {
+        method: method.toUpperCase(),
+        headers: { 'X-API-KEY': key, ...(body === undefined ? {} : { 'Content-Type': 'application/ld+json' }) },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      });
+      const text = await answer.text();
+      assert.ok(answer.status >= 200 && answer.status < 300, `${method} ${url} ${answer.status}: ${text}`);
+      const parsed = text === '' ? null : JSON.parse(text);
+      validate(method.toUpperCase(), url, { status: answer.status, headers: answer.headers, text, body: parsed });
+      return parsed;
+    };
+    const known = await told;
+    const [creation] = operations.filter(({ method }) => method === 'post');
+    const created = await send(creation as Operation, {});
+    const id = created['@id'].split('/').at(-1);
+    const ids: Record<string, string> = { '/matches search': created['@id'], '/deliveries search': created['@id'] };
+    for (const { path } of operations) {
+      if (path.startsWith('/searches/{id}')) ids[`${path} id`] = id;
+      if (path === '/users/{id}') ids[`${path} id`] = created.user.split('/').at(-1);
+      if (path === '/matches/{id}') ids[`${path} id`] = known.match;
+      if (path === '/deliveries/{id}') ids[`${path} id`] = known.delivery;
+      if (path === '/documents/properties/{uuid}') ids[`${path} uuid`] = known.property;
+    }
+    const rest = operations.filter(({ method }) => method !== 'post' && method !== 'delete');
+    for (const operation of rest) await send(operation, ids);
+    for (const operation of operations.filter(({ method }) => method === 'delete')) await send(operation, ids);
+  });
+});
+
+/** One match with its delivery, and what every kind of event looks like at its endpoint. */
+async function scene() {
+  const property = numberedUuid('property', 900);
+  const crawler = await connectCrawler({ after }, servers.nats.url);
+  const receiver = await startWebhookReceiver({ after });
+  const rest = restClient(daemon, key);
+  await rest.createSearch({
+    title: 'Everything',
+    notificationEnabled: true,
+    endpointRecipient: receiver.urlOf('/match'),
+    eventEndpoint: receiver.urlOf('/event'),
+    subscribedEvents: EVENT_KINDS,
+  });
+  // Not one that begins with an advert that is new.
+  await rest.createSearch({
+    title: 'Cheap',
+    budgetMax: 245_000,
+    notificationEnabled: true,
+    endpointRecipient: receiver.urlOf('/match'),
+  });
+  const advert = numberedUuid('advert', 900);
+  const at = (minute: number) => `2026-03-10T08:${minute}:00Z`;
+  const first = upsert({ property, advert, crawledAt: at(10), price: 250_000 });
+  const cheaper = upsert({ property, advert, crawledAt: at(20), price: 240_000, surface: 51 });
+  const shown = { ...cheaper, crawledAt: at(30), advert: { ...cheaper.advert, pictures: ['https://a.example/1.jpg'] } };
+  const gone = { kind: 'expire', crawledAt: at(40), property: { uuid: property }, advert: { uuid: advert } };
+  await crawler.publish(first, cheaper, shown, gone);
+  // Two matches; four events of a field, a creation, and an update with each change.
+  await receiver.until((posts) => posts.length >= 2 + 4 + 1 + 2);
+  const post = receiver.posts.find(({ path }) => path === '/match');
+  const match = JSON.parse(String(post?.body)).match['@id'].split('/').at(-1) as string;
+  return { property, match, delivery: String(post?.headers['webhook-id']), posts: receiver.posts };
+}
+
+describe('webhooks', () => {
+  it('of every kind on both channels arrive as the contracts describe them', async () => {
+    const { posts } = await told;
+    const seen = new Set<string>();
+    for (const { path, body, headers } of posts) {
+      const { event, ...rest } = JSON.parse(String(body));
+      const words = event.split('.').map((word: string) => word.charAt(0).toUpperCase() + word.slice(1));
+      const name = `${path.slice(1)}${words.join('')}`;
+      seen.add(name);
+      const { requestBody, parameters } = openApi.webhooks[name].post;
+      assertValid(validatorOf('openapi', requestBody.content['application/json'].schema), { event, ...rest }, name);
+      const { payload, headers: described } = asyncApi.components.messages[name];
+      assertValid(validatorOf('asyncapi', payload), { event, ...rest }, name);
+      assertValid(validatorOf('asyncapi', described), headers, name);
+      const known = [...parameters.map((each: Document) => each.name), ...OF_HTTP];
+      assert.deepEqual(
+        Object.keys(headers).filter((header) => !known.includes(header)),
+        [],
+      );
+    }
+    assert.deepEqual([...seen].sort(), Object.keys(openApi.webhooks).sort());
+  });
+
+  it('are shown by examples that are what they are examples of', () => {
+    for (const [name, { post }] of Object.entries<Document>(openApi.webhooks)) {
+      const { schema, example } = post.requestBody.content['application/json'];
+      assertValid(validatorOf('openapi', schema), example, name);
+    }
+  });
+});
+
+/** Headers of every request. */
+const OF_HTTP = ['host', 'connection', 'content-type', 'content-length', 'transfer-encoding'];
+
+describe('the AsyncAPI document', () => {
+  it('shows messages that are what they are examples of', () => {
+    for (const [name, { payload, headers = {}, examples = [] }] of Object.entries<Document>(
+      asyncApi.components.messages,
+    )) {
+      for (const example of examples) {
+        assertValid(validatorOf('asyncapi', payload), example.payload, name);
+        if (example.headers !== undefined) assertValid(validatorOf('asyncapi', headers), example.headers, name);
+      }
+    }
+  });
+
+  it('names the subjects and streams that there are', async () => {
+    const { adverts, rejections } = asyncApi.channels;
+    assert.equal(adverts.address, ADVERTS.subjectOf('{propertyUuid}'));
+    assert.equal(rejections.address, REJECTED.subjectOf('{propertyUuid}'));
+    assert.match(adverts.description, /7 days, .* within 2 minutes/);
+    assert.match(rejections.description, /7 days and 256 MiB/);
+  });
+
+  it('has the intake schema that stands by itself', () => {
+    const { Upsert, Expire } = asyncApi.components.schemas;
+    assert.deepEqual(
+      Object.keys(Upsert.properties.advert.properties),
+      Object.keys(intakeSchema.$defs.Upsert.properties.advert.properties),
+    );
+    assert.deepEqual(Expire.required, intakeSchema.$defs.Expire.required);
+    assert.equal(intakeSchema.$id, `${daemon.apiUrl}/schemas/intake.json`);
+  });
+});
+
+it('the daemon has no error to log', () => {
+  assert.deepEqual(
+    daemon.log.filter(({ level }) => Number(level) >= LEVEL_ERROR),
+    [],
+  );
+});

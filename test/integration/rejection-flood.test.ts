@@ -1,0 +1,101 @@
+/**
+ * A crawler gone mad: refused messages by the ten thousand, as fast as the stream takes them. Another crawler's adverts
+ * are recorded among them, all refusals are told, and the daemon holds no more of them than it may.
+ */
+
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { type TestContext, test } from 'node:test';
+import { connectBroker } from '../../src/broker/connection.ts';
+import { publishAll } from '../../src/broker/publish.ts';
+import { startDaemon } from '../support/daemon.ts';
+import { connectDatabase } from '../support/database.ts';
+import { numberedUuid, upsert } from '../support/intake.ts';
+import { startTestServers } from '../support/servers.ts';
+import { until } from '../support/until.ts';
+
+const REFUSED = 20_000;
+const GOOD = 400;
+/** Twenty thousand messages of two kilobytes, were they all held, and what the service itself takes while it works. */
+const GROWTH_MAX_KB = 120 * 1_024;
+
+const flood = Array.from({ length: REFUSED }, (_, number) => ({
+  subject: `adverts.${numberedUuid('property', number)}`,
+  messageId: `mad-${number}`,
+  bytes: Buffer.from(
+    number % 2 === 0
+      ? `{"nonsense": ${'x'.repeat(2_000)}`
+      : JSON.stringify({ kind: 'upsert', crawledAt: 'now', [`invented-${number}`]: 1, padding: 'x'.repeat(2_000) }),
+  ),
+}));
+const good = Array.from({ length: GOOD }, (_, number) => {
+  const property = numberedUuid('property', REFUSED + number);
+  const message = upsert({
+    property,
+    advert: numberedUuid('advert', number),
+    crawledAt: '2026-03-10T08:15:00Z',
+    price: 1,
+  });
+  return { subject: `adverts.${property}`, messageId: `good-${number}`, bytes: Buffer.from(JSON.stringify(message)) };
+});
+
+async function openFlood(t: TestContext) {
+  const servers = await startTestServers(t);
+  const broker = await connectBroker({ url: servers.nats.url, name: 'mad crawler', onStatus: () => undefined });
+  t.after(() => broker.close());
+  const daemon = await startDaemon(t, servers);
+  const database = connectDatabase(t, servers.postgres.url);
+  const samples = async (): Promise<ReadonlyMap<string, number>> => {
+    const text = await (await fetch(`${daemon.operationsUrl}/metrics`)).text();
+    return new Map(text.split('\n').map((line) => [line.split(' ')[0] ?? '', Number(line.split(' ')[1])]));
+  };
+  const residentKb = async () => {
+    const status = await readFile(`/proc/${daemon.process.pid}/status`, 'utf8');
+    return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]);
+  };
+  const count = async (table: string) => Number((await database.query(`select count(*) from ${table}`)).rows[0].count);
+  return { broker, samples, residentKb, count };
+}
+
+test('a flood of refused messages is kept and told, and stands in nobody’s way', async (t) => {
+  const { broker, samples, residentKb, count } = await openFlood(t);
+  const before = await residentKb();
+  // In turns, as two crawlers would: what is good lies all through the flood.
+  const every = REFUSED / GOOD;
+  const mixed = good.flatMap((publication, number) => [
+    ...flood.slice(number * every, (number + 1) * every),
+    publication,
+  ]);
+  await publishAll(broker, mixed);
+  let most = 0;
+  let inFlight = 0;
+  await until(
+    async () => {
+      most = Math.max(most, await residentKb());
+      inFlight = Math.max(inFlight, (await samples()).get('vigie_stage_in_flight{stage="intake"}') ?? 0);
+      return { recorded: await count('properties'), kept: await count('dead_letters') };
+    },
+    ({ recorded, kept }) => recorded === GOOD && kept === REFUSED,
+  );
+  await until(samples, (seen) => seen.get('vigie_rejections_total{result="told"}') === REFUSED);
+  assert.equal((await samples()).get('vigie_rejections_total{result="untold"}'), 0);
+  assert.equal((await broker.manager.streams.info('REJECTED')).state.messages, REFUSED);
+  assert.ok(most - before < GROWTH_MAX_KB, `${before} KiB before, ${most} at most`);
+  // No more than the consumer hands out.
+  assert.ok(inFlight <= 2_048, `${inFlight} in flight`);
+  t.diagnostic(`${before} KiB before, ${most} KiB at most, ${inFlight} messages in flight at most`);
+});
+
+test('a stream of refusals that does not answer stands in nobody’s way either', async (t) => {
+  const { broker, samples, count } = await openFlood(t);
+  // Nobody takes the subject, and nobody refuses it: each batch would wait for its time-out.
+  await broker.manager.streams.delete('REJECTED');
+  await broker.manager.streams.add({ name: 'FOREIGN', subjects: ['adverts-rejected.>'], no_ack: true });
+  await publishAll(broker, [...flood.slice(0, 5_000), ...good]);
+  await until(
+    () => count('properties'),
+    (recorded) => recorded === GOOD,
+  );
+  const seen = await until(samples, (now) => (now.get('vigie_rejections_total{result="untold"}') ?? 0) === 5_000);
+  assert.equal(seen.get('vigie_rejections_total{result="told"}'), 0);
+});

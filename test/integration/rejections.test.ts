@@ -1,0 +1,234 @@
+/** Crawlers hear which of their messages were refused, and why; whoever does not listen, or cannot be told, stops nobody. */
+
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { type TestContext, test } from 'node:test';
+import { connect, headers, type NatsConnection } from 'nats';
+import { type Daemon, startDaemon } from '../support/daemon.ts';
+import { connectDatabase } from '../support/database.ts';
+import { numberedUuid, upsert } from '../support/intake.ts';
+import { startTestServers, type TestServers } from '../support/servers.ts';
+import { until } from '../support/until.ts';
+
+const property = numberedUuid('property', 1);
+const advert = numberedUuid('advert', 1);
+const good = upsert({ property, advert, crawledAt: '2026-03-10T08:10:00Z', price: 250_000 });
+
+interface Told {
+  readonly on: string;
+  readonly reason: string;
+  readonly violations: readonly { readonly propertyPath: string; readonly message: string; readonly code: string }[];
+  readonly subject: string;
+  readonly sequence: number;
+  readonly messageId: string | null;
+  readonly receivedAt: string;
+}
+
+async function connectNats(t: TestContext, { nats }: TestServers): Promise<NatsConnection> {
+  const { host, username: user, password: pass } = new URL(nats.url);
+  const connection = await connect({ servers: host, user, pass });
+  t.after(() => connection.close());
+  return connection;
+}
+
+/** What a plain subscription hears. */
+function listen(connection: NatsConnection): readonly Told[] {
+  const heard: Told[] = [];
+  connection.subscribe('adverts-rejected.>', {
+    callback: (_error, message) => heard.push({ on: message.subject, ...message.json<Omit<Told, 'on'>>() }),
+  });
+  return heard;
+}
+
+async function send(connection: NatsConnection, message: unknown, subject = `adverts.${property}`, id?: string) {
+  const bytes = typeof message === 'string' ? message : JSON.stringify(message);
+  const named = headers();
+  if (id !== undefined) named.set('Nats-Msg-Id', id);
+  return connection.jetstream({ timeout: 60_000 }).publish(subject, bytes, { headers: named });
+}
+
+const countOf = async ({ operationsUrl }: Daemon, sample: string): Promise<number> => {
+  const text = await (await fetch(`${operationsUrl}/metrics`)).text();
+  return Number(
+    text
+      .split('\n')
+      .find((line) => line.startsWith(`${sample} `))
+      ?.split(' ')[1] ?? 0,
+  );
+};
+
+test('a refused message is told with its reason, violations, subject, sequence and message id', async (t) => {
+  const servers = await startTestServers(t);
+  const daemon = await startDaemon(t, servers, { VIGIE_PROPERTY_ADVERTS_MAX: '1' });
+  const connection = await connectNats(t, servers);
+  const heard = listen(connection);
+  const wrong = { ...good, advert: { ...good.advert, price: -1, pictures: ['a', 1] } };
+  const second = { ...good, advert: { ...good.advert, uuid: numberedUuid('advert', 2) } };
+  const nowhere = 'adverts.somewhere.else';
+  const { seq } = await send(connection, wrong, undefined, 'message-1');
+  await send(connection, 'nonsense', `adverts.${property.toUpperCase()}`);
+  await send(connection, '{}', nowhere);
+  await send(connection, good);
+  await send(connection, second);
+  await until(
+    async () => heard,
+    (told) => told.length === 4,
+  );
+  const byReason = (words: RegExp) => heard.find(({ reason }) => words.test(reason)) as Told;
+  const { receivedAt, ...told } = byReason(/price/);
+  assert.deepEqual(told, {
+    on: `adverts-rejected.${property}`,
+    reason: 'advert.price: must be 0, or between 0.0001 and 100000000000; advert.pictures.1: must be string',
+    violations: [
+      { propertyPath: 'advert.price', message: 'must be 0, or between 0.0001 and 100000000000', code: 'format' },
+      { propertyPath: 'advert.pictures.1', message: 'must be string', code: 'type' },
+    ],
+    subject: `adverts.${property}`,
+    sequence: seq,
+    messageId: 'message-1',
+  });
+  assert.ok(Math.abs(Date.now() - Date.parse(receivedAt)) < 600_000);
+  assert.deepEqual([byReason(/not JSON/).on, byReason(/not JSON/).violations], [`adverts-rejected.${property}`, []]);
+  assert.deepEqual([byReason(/^kind/).on, byReason(/^kind/).subject], ['adverts-rejected.unknown', nowhere]);
+  assert.deepEqual(
+    [byReason(/would have 2 adverts/).on, byReason(/would have 2 adverts/).messageId],
+    [`adverts-rejected.${property}`, null],
+  );
+  assert.equal(await countOf(daemon, 'vigie_rejections_total{result="told"}'), 4);
+  const { config, state } = await (await connection.jetstreamManager()).streams.info('REJECTED');
+  assert.equal(state.messages, 4);
+  const week = 7 * 24 * 3_600 * 1e9;
+  assert.deepEqual([config.max_age, config.max_bytes, config.discard], [week, 256 * 1024 ** 2, 'old']);
+});
+
+test('a message that a bug keeps from being recorded is told, without the words of the bug', async (t) => {
+  const servers = await startTestServers(t);
+  await startDaemon(t, servers);
+  const connection = await connectNats(t, servers);
+  const database = connectDatabase(t, servers.postgres.url);
+  const heard = listen(connection);
+  await send(connection, good);
+  await until(
+    async () => (await database.query(`update properties set state = '{}'`)).rowCount,
+    (count) => count === 1,
+  );
+  await send(connection, { ...good, crawledAt: '2026-03-10T09:10:00Z' }, 'adverts.elsewhere');
+  const [told] = await until(
+    async () => heard,
+    (seen) => seen.length === 1,
+  );
+  assert.equal(told?.on, `adverts-rejected.${property}`);
+  assert.match(told?.reason ?? '', /^could not be recorded: a bug of the service/);
+});
+
+test('an operator’s stream is left as it is, and one that was deleted is made again', async (t) => {
+  const servers = await startTestServers(t);
+  const connection = await connectNats(t, servers);
+  const manager = await connection.jetstreamManager();
+  await manager.streams.add({ name: 'REJECTED', subjects: ['adverts-rejected.>'], max_msgs: 3 });
+  const daemon = await startDaemon(t, servers);
+  await send(connection, 'nonsense');
+  const held = () => manager.streams.info('REJECTED').catch(() => null);
+  const first = await until(held, (info) => info?.state.messages === 1);
+  assert.deepEqual([first?.config.max_msgs, first?.config.max_bytes], [3, -1]);
+  await manager.streams.delete('REJECTED');
+  await send(connection, 'more nonsense');
+  const second = await until(held, (info) => info?.state.messages === 1);
+  assert.equal(second?.config.max_bytes, 256 * 1024 ** 2);
+  assert.equal(await countOf(daemon, 'vigie_rejections_total{result="untold"}'), 0);
+});
+
+test('where nothing can be told intake goes on, with a warning and a counter', async (t) => {
+  const servers = await startTestServers(t);
+  const connection = await connectNats(t, servers);
+  const manager = await connection.jetstreamManager();
+  // It takes the subject, so that there can be no REJECTED, and none of the messages.
+  const refusing = { name: 'FOREIGN', subjects: ['adverts-rejected.>'], max_msg_size: 1 };
+  await manager.streams.add(refusing);
+  const daemon = await startDaemon(t, servers);
+  const database = connectDatabase(t, servers.postgres.url);
+  for (let number = 0; number < 20; number++) await send(connection, `nonsense ${number}`);
+  await send(connection, good);
+  await until(
+    async () => (await database.query('select 1 from properties')).rowCount,
+    (count) => count === 1,
+  );
+  await until(
+    () => countOf(daemon, 'vigie_rejections_total{result="untold"}'),
+    (count) => count === 20,
+  );
+  assert.equal((await database.query('select 1 from dead_letters')).rowCount, 20, 'they are all kept');
+  const warnings = daemon.log.filter(({ what }) => what === 'tell of refused messages');
+  assert.equal(warnings.length, 1, 'one line, not twenty');
+  await manager.streams.delete('FOREIGN');
+  await until(
+    async () => {
+      await send(connection, `nonsense ${randomUUID()}`);
+      return countOf(daemon, 'vigie_rejections_total{result="told"}');
+    },
+    (count) => count > 0,
+  );
+  assert.equal(await daemon.end('SIGTERM'), 0);
+});
+
+test('a refusal that an outage of NATS keeps from being told is told after it', async (t) => {
+  const servers = await startTestServers(t);
+  const daemon = await startDaemon(t, servers);
+  const connection = await connectNats(t, servers);
+  const database = connectDatabase(t, servers.postgres.url);
+  const blocker = await database.connect();
+  await blocker.query('begin; lock table dead_letters');
+  await send(connection, 'nonsense');
+  await until(
+    async () => (await database.query(`select 1 from pg_locks where not granted`)).rowCount,
+    (count) => count === 1,
+  );
+  await servers.nats.kill();
+  await until(
+    async () => daemon.log.some(({ status }) => status === 'disconnected'),
+    (isSeen) => isSeen,
+  );
+  await blocker.query('commit');
+  blocker.release();
+  await until(
+    async () => (await database.query('select 1 from dead_letters')).rowCount,
+    (count) => count === 1,
+  );
+  await servers.nats.restart();
+  await until(
+    () => countOf(daemon, 'vigie_rejections_total{result="told"}'),
+    (count) => count >= 1,
+  );
+  assert.equal(await countOf(daemon, 'vigie_rejections_total{result="untold"}'), 0);
+  const held = await connection.jetstreamManager().then((manager) => manager.streams.info('REJECTED'));
+  assert.equal(held.state.messages, 1, 'told once, as far as the stream can tell repeats');
+  assert.equal((await database.query('select 1 from dead_letters')).rowCount, 1, 'and kept once');
+});
+
+test('members that nobody knows are counted by name, and never by more than fifty of them', async (t) => {
+  const servers = await startTestServers(t);
+  const daemon = await startDaemon(t, servers);
+  const connection = await connectNats(t, servers);
+  const misspelt = { ...good, advert: { ...good.advert, prise: 1, lastCrawledAt: 'x' }, stations: [] };
+  await send(connection, misspelt);
+  await send(connection, { ...misspelt, property: { ...misspelt.property, stations: [{ lines: [{ colour: '' }] }] } });
+  for (let round = 0; round < 10; round++) {
+    const invented = Object.fromEntries(Array.from({ length: 30 }, (_, at) => [`invented-${round}-${at}`, 0]));
+    await send(connection, { ...good, advert: { ...good.advert, ...invented, '"}\n': 1 } });
+  }
+  const samples = async () => {
+    const text = await (await fetch(`${daemon.operationsUrl}/metrics`)).text();
+    return text.split('\n').filter((line) => line.startsWith('vigie_unknown_members_total{'));
+  };
+  await until(samples, (lines) => lines.some((line) => line.endsWith('{member="other"} 153')));
+  const lines = await samples();
+  assert.equal(lines.length, 51);
+  for (const expected of ['advert.prise"} 2', 'stations"} 2', 'property.stations.lines.colour"} 1']) {
+    assert.ok(
+      lines.some((line) => line.endsWith(`{member="${expected}`)),
+      expected,
+    );
+  }
+  const [warned] = daemon.log.filter(({ member }) => member === 'advert.prise');
+  assert.equal(warned?.nearest, 'price');
+});
