@@ -91,7 +91,7 @@ const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 
 /** Of lists and objects, outside strings. */
-function isTooDeep(bytes: Buffer): boolean {
+export function isTooDeep(bytes: Buffer): boolean {
   let depth = 0;
   let isText = false;
   for (let position = 0; position < bytes.length; position++) {

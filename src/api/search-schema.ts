@@ -121,8 +121,10 @@ const expressions: MemberRule<string | null> = {
 
 const geoShapes: MemberRule<readonly Polygon[]> = {
   schema: z.unknown().meta({
-    type: ['array', 'object', 'null'],
-    description: 'Polygons, longitude first, rings closed: nested arrays, or GeoJSON Polygon or MultiPolygon.',
+    type: ['array', 'object', 'string', 'null'],
+    description:
+      'Polygons, longitude first, rings closed: nested arrays, GeoJSON Polygon or MultiPolygon, either of them as text, ' +
+      'or lon,lat;lon,lat;… for a ring; one or several.',
   }),
   read(value, { refuse }) {
     const shapes = parseGeoShapes(value);
