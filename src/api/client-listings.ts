@@ -1,20 +1,43 @@
 /**
- * Lists of everything that a client has, without naming a search: bounded in how far they reach and in how many are made
- * at once, because each looks into all searches of the client.
+ * Lists of everything that a client has, without naming a search. Each looks into all searches of the client, so they are
+ * bounded in how far they reach, and made one after the other: an admin interface asks for a list and for what it can be
+ * filtered by at once, several times over, and waits for its turns; who asks for more is told to come again.
  */
 
 import type { Context } from 'koa';
+import type { Uuid } from '../domain/ids.ts';
 import { LISTED_MAX, type ListedPage } from '../store/client-listings.ts';
 import { principalOf } from './auth.ts';
-import { createConcurrencyLimit } from './concurrency-limit.ts';
+import { type ConcurrencyLimit, createConcurrencyLimit } from './concurrency-limit.ts';
 import { offsetOf, type Paging } from './hydra.ts';
 import { Problem } from './problem.ts';
 import { type Direction, orderParameter } from './query.ts';
 
-/** An admin interface asks for a list and for what it can be filtered by at once, several times over. */
-const LISTS_AT_ONCE = { perClientMax: 8, allMax: 16, retryAfterSeconds: 1 };
+const LISTS = 'lists over all searches';
+/** Those that wait included; how many that may be in all, the connections say. */
+const ADMITTED = { perClientMax: 8, allMax: 10_000, retryAfterSeconds: 1 };
+const AT_WORK = { perClientMax: 1, allMax: 8, retryAfterSeconds: 1 };
 
-export const limitListings = createConcurrencyLimit('lists over all searches', LISTS_AT_ONCE);
+/** What it returns does `work` when what the client asked for before is done. Throws a 429 `Problem`. */
+export function createListingTurns(): ConcurrencyLimit {
+  const admit = createConcurrencyLimit(LISTS, ADMITTED);
+  const begin = createConcurrencyLimit(LISTS, AT_WORK);
+  const lastOf = new Map<Uuid, Promise<unknown>>();
+  return (clientId, work) =>
+    admit(clientId, async () => {
+      const listed = (lastOf.get(clientId) ?? Promise.resolve()).then(() => begin(clientId, work));
+      // The next one waits for the end of this one, whichever it is; what went wrong is told to who asked.
+      const ended = listed.catch(() => undefined);
+      lastOf.set(clientId, ended);
+      try {
+        return await listed;
+      } finally {
+        if (lastOf.get(clientId) === ended) lastOf.delete(clientId);
+      }
+    });
+}
+
+const inTurn = createListingTurns();
 
 /** Ids are made in the order of time, so both come to the same. */
 export const TIME_ORDERS = {
@@ -38,5 +61,5 @@ export function listWithinReach<Page extends ListedPage, Listed>(
   const limit = Math.min(page.limit, LISTED_MAX - page.offset);
   if (limit <= 0)
     throw new Problem(400, `only the first ${LISTED_MAX} are listed: order the other way, or name a search`);
-  return limitListings(principalOf(ctx).clientId, () => list({ ...page, limit }));
+  return inTurn(principalOf(ctx).clientId, () => list({ ...page, limit }));
 }
