@@ -109,7 +109,7 @@ function supportedProperty(
       'rdfs:label': member,
       // What several classes share belongs to none of them.
       ...(isOwnIri(iri) ? { domain: `#${name}` } : {}),
-      range: linked === undefined ? rangeOf(schema) : `#${linked}`,
+      range: linked === undefined ? (isWritable ? inputRangeOf(schema) : rangeOf(schema)) : `#${linked}`,
       // Clients take everything else for a list.
       ...(isSingle(value) ? { 'owl:maxCardinality': 1 } : {}),
     },
@@ -143,6 +143,15 @@ function rangeOf(schema: JsonSchema): string {
   if (variant !== undefined) return rangeOf(variant);
   const types = Array.isArray(value.type) ? value.type : [value.type];
   return RANGES[String(types.find((type) => type !== 'null'))] ?? 'rdfs:Resource';
+}
+
+/**
+ * Of a flag that may be unset, a range that forms know no switch for: a switch is on or off, and one that nobody touched
+ * would ask for what is unfurnished.
+ */
+function inputRangeOf(schema: JsonSchema): string {
+  const types = [schema.type ?? []].flat();
+  return types.includes('boolean') && types.includes('null') ? 'schema:Boolean' : rangeOf(schema);
 }
 
 function operation({ method, summary, resource, answers, body }: Endpoint): object {

@@ -22,11 +22,14 @@ const ENVELOPE_TERMS: Terms = {
   hydra: HYDRA,
   xsd: 'http://www.w3.org/2001/XMLSchema#',
   ...Object.fromEntries(['first', 'last', 'previous', 'next'].map((name) => [`hydra:${name}`, LINK(name)])),
+  'hydra:variableRepresentation': { '@id': `${HYDRA}variableRepresentation`, '@type': '@vocab' },
+  BasicRepresentation: `${HYDRA}BasicRepresentation`,
   'hydra:mapping': {
     '@id': `${HYDRA}mapping`,
     '@context': {
       variable: `${HYDRA}variable`,
-      property: `${HYDRA}property`,
+      // The member that is filtered or ordered by: its name means what it means in the resource.
+      property: { '@id': `${HYDRA}property`, '@type': '@vocab' },
       required: `${HYDRA}required`,
       IriTemplateMapping: `${HYDRA}IriTemplateMapping`,
     },

@@ -40,6 +40,9 @@ const rowCountIs = (count) =>
     {},
     count,
   );
+/** A list is shown as it was until it has been read again. */
+const rowOf = (title) =>
+  page.waitForSelector(`::-p-xpath(//tr[contains(@class,"RaDatagrid-row")][contains(.,"${title}")])`);
 /** By its words or its label, as a person finds it. */
 const press = async (label) => {
   const button = await page.waitForSelector(`::-p-aria([name="${label}"][role="button"])`);
@@ -120,7 +123,7 @@ async function createWithMistake() {
   await fill('budgetMin', '100');
   await press('Save');
   await page.waitForFunction(() => window.location.hash === '#/searches');
-  await settled();
+  await rowOf('Created by hand');
   seen.created = (await rows()).filter((row) => row.includes('Created by hand')).length;
   await picture('created');
 }
@@ -128,10 +131,20 @@ async function createWithMistake() {
 /** The edit page of the one search of this title. */
 async function edit(title) {
   await open('#/searches');
-  const row = await page.waitForSelector(`::-p-xpath(//tr[contains(@class,"RaDatagrid-row")][contains(.,"${title}")])`);
+  const row = await rowOf(title);
   await (await row.waitForSelector('::-p-aria([name="Edit"][role="link"])')).click();
   await page.waitForSelector('input[name="title"]');
   await settled();
+}
+
+/** Saved as it stands but for one member: what the form shows of the others comes back with it. */
+async function editWhatIsThere() {
+  await edit('Maison Lyon');
+  await fill('budgetMax', '250000');
+  await press('Save');
+  await page.waitForFunction(() => !window.location.hash.includes('%2F'));
+  await settled();
+  await picture('edited');
 }
 
 async function editIt() {
@@ -140,7 +153,7 @@ async function editIt() {
   await picture('edit');
   await press('Save');
   await page.waitForFunction(() => !window.location.hash.includes('%2F'));
-  await settled();
+  await rowOf('Changed by hand');
   seen.changed = (await rows()).filter((row) => row.includes('Changed by hand')).length;
 }
 
@@ -149,7 +162,8 @@ async function deleteIt() {
   await press('Delete');
   await (await page.waitForSelector('button.ra-confirm')).click();
   await page.waitForFunction(() => !window.location.hash.includes('%2F'));
-  await settled();
+  await page.waitForFunction(() => !document.querySelector('.RaDatagrid-tbody')?.innerText.includes('Changed by hand'));
+  await page.waitForSelector('.RaDatagrid-tbody .RaDatagrid-row');
   seen.left = await rows();
   await picture('deleted');
 }
@@ -162,13 +176,16 @@ try {
   page.on('console', (message) => {
     if (message.type() === 'error' && isOurs(message.location())) complaints.push(message.text());
   });
+  page.on('request', (request) => {
+    if (request.method() === 'POST') seen.sent = JSON.parse(request.postData());
+  });
   page.on('pageerror', (error) => complaints.push(error.message));
   page.on('response', (answer) => {
     if (answer.status() >= 400) refused.push(`${answer.status()} ${answer.request().method()} ${answer.url()}`);
   });
   await page.goto(address, { waitUntil: 'networkidle0' });
   await page.waitForSelector('.RaDatagrid-tbody .RaDatagrid-row');
-  for (const story of [lookAtLists, openEach, filterAndSort, createWithMistake, editIt, deleteIt]) {
+  for (const story of [lookAtLists, openEach, filterAndSort, createWithMistake, editWhatIsThere, editIt, deleteIt]) {
     try {
       await story();
     } catch (error) {

@@ -44,6 +44,8 @@ test('alcaeus walks from the entrypoint to collections, pages, members and what 
   assert.deepEqual([all?.total, all?.members], [3, searches]);
   assert.deepEqual(all?.memberOperations, ['DELETE', 'GET', 'PATCH #Search', 'PUT #Search']);
   assert.deepEqual([second?.members, second?.next], [[searches[1]], '/searches?page=3&itemsPerPage=1']);
+  assert.equal(all?.filters['order[title]'], 'https://schema.org/name');
+  assert.equal(all?.filters.notificationEnabled, '#Search/notificationEnabled');
   assert.deepEqual(matches?.members, [match]);
   // What RDF clients could not look into: the members are nodes and values of their own.
   assert.equal(one?.values['Match/propertyDocument'], property);

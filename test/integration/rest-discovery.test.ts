@@ -162,6 +162,10 @@ describe('the Hydra documentation', () => {
     ]);
     const types = Object.fromEntries(search?.fields?.map(({ name, type }) => [name, type]) ?? []);
     assert.deepEqual([types.budgetMin, types.furnished, types.createdAt], ['integer', 'boolean', 'dateTime']);
+    // A flag that may be unset is no switch.
+    const ranges = Object.fromEntries(search?.fields?.map(({ name, range }) => [name, range]) ?? []);
+    assert.match(String(ranges.furnished), /schema.org\/Boolean$/);
+    assert.match(String(ranges.notificationEnabled), /XMLSchema#boolean$/);
     assert.equal(nameOf(search?.fields?.find(({ name }) => name === 'user')?.reference), 'users');
     assert.equal(nameOf(search?.fields?.find(({ name }) => name === 'includedCities')?.embedded), 'cities');
   });
@@ -171,7 +175,7 @@ describe('the Hydra documentation', () => {
 function valuesOf(document: unknown): string[] {
   const shorten = (text: string) =>
     text
-      .replace(/^IriTemplateMapping$/, 'hydra:IriTemplateMapping')
+      .replace(/^(IriTemplateMapping|BasicRepresentation)$/, 'hydra:$1')
       .replace(`${api.baseUrl}/docs.jsonld#`, '')
       .replace('http://www.w3.org/ns/hydra/core#', 'hydra:')
       .replace(api.baseUrl, '');
@@ -180,7 +184,10 @@ function valuesOf(document: unknown): string[] {
   if (typeof document !== 'object') return [shorten(JSON.stringify(document).replace(/^"|"$/g, ''))];
   const node = document as Record<string, unknown>;
   if ('@value' in node) return valuesOf(node['@value']);
-  return Object.entries(node).flatMap(([key, value]) => (key === '@context' ? [] : valuesOf(value)));
+  // The property of a mapping is a name here and an IRI there.
+  const isMapping = [node['@type']].flat().some((type) => /#?IriTemplateMapping$/.test(String(type)));
+  const kept = Object.entries(node).filter(([key]) => key !== '@context' && !(isMapping && key.endsWith('property')));
+  return kept.flatMap(([, value]) => valuesOf(value));
 }
 
 /** Definitions of terms, wherever they are nested, whose IRI is the term. */

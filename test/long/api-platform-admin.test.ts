@@ -22,6 +22,8 @@ interface Seen {
   readonly filtered: readonly string[];
   /** What stands at the field. */
   readonly violation: string;
+  /** The last body of a creation. */
+  readonly sent: Readonly<Record<string, unknown>>;
   readonly created: number;
   readonly changed: number;
   readonly left: readonly string[];
@@ -53,6 +55,14 @@ test('API Platform Admin lists, filters, sorts, opens, creates, edits and delete
     property: { uuid: property, transactionType: 0, propertyType: 0, city: { insee: '83137' } },
     advert: { uuid: advert, title: 'T3 vue mer', price: 250_000, surface: 62 },
   };
+  const searchOf = async (title: string) => {
+    const { body } = await rest.request<{ 'hydra:member': Record<string, unknown>[] }>(
+      'GET',
+      `/searches?title=${title}`,
+    );
+    return body['hydra:member'][0] ?? {};
+  };
+  const before = await searchOf('Maison');
   assert.equal((await runVigie(['publish'], servers, { input: JSON.stringify(message) })).code, 0);
   await until(
     async () => (await rest.request<{ 'hydra:totalItems': number }>('GET', '/deliveries?status=delivered')).body,
@@ -74,8 +84,14 @@ test('API Platform Admin lists, filters, sorts, opens, creates, edits and delete
   assert.deepEqual([seen.ascending, seen.descending], [TITLES, TITLES.toReversed()]);
   assert.deepEqual(seen.filtered, ['Zébulon']);
   assert.equal(seen.violation, 'must not be above budgetMax, which is 300');
+  // What nobody touched is left to its default: no switch that is off by itself.
+  assert.equal(seen.sent.title, 'Created by hand');
+  for (const flag of ['furnished', 'withCoherentPrice', 'withVirtualTour']) assert.ok(!(flag in seen.sent), flag);
   assert.deepEqual([seen.created, seen.changed], [1, 1]);
   assert.equal(seen.left.length, TITLES.length);
+  const { updatedAt: _updatedAt, lastAlertAt: _lastAlertAt, ...after } = await searchOf('Maison');
+  assert.deepEqual({ ...before, ...after, budgetMax: null }, before);
+  assert.equal(after.budgetMax, 250_000);
   assert.deepEqual(seen.refused, [`422 POST ${daemon.apiUrl}/searches`]);
   const unexpected = seen.complaints.filter((complaint) => !complaint.includes('422'));
   assert.deepEqual(unexpected, []);

@@ -29,6 +29,8 @@ export interface LoadedResource extends HydraResource {
   readonly total?: number;
   readonly members?: readonly string[];
   readonly next?: string;
+  /** By variable: the IRI of the member that it filters or orders by. */
+  readonly filters: Readonly<Record<string, string>>;
   readonly memberOperations?: readonly string[];
   /** By member. */
   readonly values: Readonly<Record<string, string>>;

@@ -53,6 +53,11 @@ for (const path of paths) {
     total: root.totalItems,
     members: root.member?.map((one) => relative(one.id.value)),
     next: relative(view?.next?.id.value),
+    filters: Object.fromEntries(
+      [root.search ?? []]
+        .flat()
+        .flatMap(({ mapping }) => mapping.map((one) => [one.variable, relative(one.property.id.value)])),
+    ),
     memberOperations: root.member?.[0] && operationsOf(root.member[0]).sort(),
     values: valuesOf(root),
   });
