@@ -167,14 +167,16 @@ async function plans(database: Database, clientId: Uuid): Promise<readonly strin
       return database.query(text, values);
     },
   } as Database;
-  const all = { title: null, notificationEnabled: null, titleOrder: null, offset: 0, limit: 30 } as const;
+  const some = { title: null, notificationEnabled: null, offset: 0, limit: 30 } as const;
+  const all = { ...some, order: 'creation', direction: 'asc' } as const;
+  const byTitle = { ...some, order: 'title', direction: 'asc' } as const;
   const found: string[] = [];
   for (const [what, send] of [
     ['creation', () => createSearch(recorder, clientId, { ...SEARCH_DEFAULTS, title: 'Recherche' })],
     ['list', () => listSearches(recorder, clientId, all)],
-    ['list by title', () => listSearches(recorder, clientId, { ...all, titleOrder: 'asc' })],
+    ['list by title', () => listSearches(recorder, clientId, byTitle)],
     ['list filtered', () => listSearches(recorder, clientId, { ...all, title: '1234' })],
-    ['list filtered, by title', () => listSearches(recorder, clientId, { ...all, title: '1234', titleOrder: 'asc' })],
+    ['list filtered, by title', () => listSearches(recorder, clientId, { ...byTitle, title: '1234' })],
   ] as const) {
     await send();
     for (const { text, values } of sent.splice(0)) {

@@ -21,6 +21,7 @@ export async function openApi(parts: Parts, matcher: Matcher | null): Promise<st
   const sender = openSender(parts);
   // The first search among cities sorts them, which takes longer than any request may.
   reference.findCities({}, { offset: 0, limit: 0 });
+  reference.completePlaces('', { offset: 0, limit: 0 });
   const api = createHttpServer(
     createApi({
       database,

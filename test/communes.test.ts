@@ -202,12 +202,12 @@ describe('communes of France', () => {
     });
 
     it('pages, and counts all pages', () => {
-      const first = reference.findCities({ zipcode: '01400' }, { offset: 0, limit: 2 });
-      const second = reference.findCities({ zipcode: '01400' }, { offset: 2, limit: 2 });
+      const first = reference.findCities({ zipcodes: new Set(['01400']) }, { offset: 0, limit: 2 });
+      const second = reference.findCities({ zipcodes: new Set(['01400']) }, { offset: 2, limit: 2 });
       assert.ok(first.total > 5);
       assert.equal(first.cities.length, 2);
       assert.notDeepEqual(first.cities, second.cities);
-      assert.equal(reference.findCities({ insee: '83137' }).total, 1);
+      assert.equal(reference.findCities({ insees: new Set(['83137']) }).total, 1);
       assert.equal(reference.findCities({}).total, 35_014);
     });
   });

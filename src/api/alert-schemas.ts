@@ -118,6 +118,16 @@ export const ALERT_HEADERS: Readonly<Record<string, AlertHeader>> = {
     isRequired: true,
     example: 'v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=',
   },
+  'vigie-sequence': {
+    description:
+      'Counts the webhooks of a match (`match.@id`), over both endpoints of its search, from 1 in the order in which ' +
+      'things happened; the same on every attempt and replay. Keep the highest number seen with the state of a match, and ' +
+      'drop what comes with a lower one; never wait for a missing number: a cancelled delivery leaves a gap, and a ' +
+      'restored service goes on far above. Deliveries from before there was an order have none.',
+    schema: { type: 'string', pattern: '^[1-9][0-9]*$' },
+    isRequired: false,
+    example: '2',
+  },
   'user-agent': {
     description: 'The service and its version.',
     schema: { type: 'string', pattern: '^Vigie/' },

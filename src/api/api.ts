@@ -13,6 +13,7 @@ import type { ApiDependencies } from './dependencies.ts';
 import { documentationRoutes } from './documentation.ts';
 import { BODY_TYPES } from './json-body.ts';
 import { compressed, openToOrigins, standingHeaders } from './layers.ts';
+import { locationRoutes } from './location-completion.ts';
 import { matchRoutes } from './matches.ts';
 import { pointRoutes } from './points-of-interest.ts';
 import { Problem, reportProblems } from './problem.ts';
@@ -60,6 +61,7 @@ export function createRoutes(dependencies: ApiDependencies): {
   deliveryRoutes(router, dependencies);
   propertyRoutes(router, dependencies);
   referenceRoutes(router, dependencies);
+  locationRoutes(router, dependencies);
   webhookTestRoutes(router, dependencies);
   return { router, shortCut };
 }

@@ -52,6 +52,11 @@ export const acceptable: Middleware = (ctx, next) => {
   return next();
 };
 
+/** Whether a page is what the client likes best: a browser's address bar, not a program that takes anything. */
+export function prefersPage(ctx: Context): boolean {
+  return ctx.accepts(...ANSWER_TYPES, 'text/html') === 'text/html';
+}
+
 function negotiated(ctx: Context): string {
   return (ctx.state.answerType as string | undefined) ?? negotiate(ctx);
 }

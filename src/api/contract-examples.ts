@@ -14,6 +14,7 @@ import { ADVERTS } from '../domain/streams.ts';
 import type { Reference } from '../reference/communes.ts';
 import { deliveryDocument } from './deliveries.ts';
 import type { Endpoint } from './endpoints.ts';
+import { locationDocument } from './location-completion.ts';
 import { matchDocument } from './match-document.ts';
 import { searchTemplate } from './query.ts';
 import { cityDocument } from './reference.ts';
@@ -59,6 +60,7 @@ export const BODY_EXAMPLES: Readonly<Record<NonNullable<Endpoint['body']>, objec
 export const PARAMETER_EXAMPLES: Readonly<Record<string, unknown>> = {
   search: `/searches/${ID.search}`,
   'uuid[]': [PROPERTY],
+  query: 'toul',
   lat: 43.1242,
   lon: 5.928,
   endpoint: ENDPOINT,
@@ -124,13 +126,15 @@ function itemExamples(reference: Reference): Readonly<Record<ResourceName, objec
       ...alertExample('ad.update.price', 'event', reference),
       delivery: { delivered: true, statusCode: 200, durationMs: 84, error: null, responseBody: 'ok', token: token() },
     },
+    Location: locationDocument(present(reference.completePlaces('Toulon', { offset: 0, limit: 1 }).places[0])),
     User: { '@context': '/contexts/User', '@id': `/users/${ID.client}`, '@type': 'User', name: 'acme' },
   };
 }
 
 /** What was looked up by a code of today is there. */
-function present<Place>(place: Place | null): Place {
-  if (place === null) throw new Error('an example is of a place that the reference does not have');
+function present<Place>(place: Place | null | undefined): Place {
+  if (place === null || place === undefined)
+    throw new Error('an example is of a place that the reference does not have');
   return place;
 }
 

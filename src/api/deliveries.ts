@@ -1,16 +1,22 @@
-/** `/searches/{id}/deliveries`, the same as `/deliveries?search=`, and `/deliveries/{id}` (decisions, sections 6, 7). */
+/** `/deliveries`, of one search or of all; `/searches/{id}/deliveries`, `/deliveries/{id}` (decisions, sections 6, 7). */
 
 import type Router from '@koa/router';
 import type { Context } from 'koa';
-import { DELIVERY_STATES, type DeliveryState } from '../domain/delivery.ts';
+import { DELIVERY_STATES } from '../domain/delivery.ts';
 import { type EndpointHealth, endpointKeyOf } from '../domain/endpoint.ts';
-import type { Search } from '../domain/search.ts';
-import { type DeliveryRead, listDeliveries, readDelivery } from '../store/delivery-reads.ts';
+import {
+  type DeliveryPage,
+  type DeliveryRead,
+  listDeliveries,
+  listDeliveriesOfClient,
+  readDelivery,
+} from '../store/delivery-reads.ts';
 import { readEndpointHealth } from '../store/endpoints.ts';
 import { principalOf } from './auth.ts';
+import { listWithinReach, TIME_ORDERS, timeOrderedPage } from './client-listings.ts';
 import { acceptable, answer } from './content.ts';
 import type { ApiDependencies } from './dependencies.ts';
-import { collection, offsetOf, type Paging } from './hydra.ts';
+import { collection, type Paging } from './hydra.ts';
 import { notFound } from './problem.ts';
 import { choiceParameter, PAGING, type Rules, readQuery, referenceParameter } from './query.ts';
 import { searchIri } from './search-document.ts';
@@ -18,15 +24,14 @@ import { idOf, ownSearch } from './searches.ts';
 
 export const SEARCH_DELIVERY_PARAMETERS = {
   status: choiceParameter('State of the delivery; failed: all retries are exhausted.', DELIVERY_STATES),
+  ...TIME_ORDERS,
   ...PAGING,
 } as const;
 
 export const DELIVERY_LIST_PARAMETERS = {
-  search: referenceParameter('The search whose deliveries are listed.', 'searches'),
+  search: referenceParameter('The search whose deliveries are listed; without it, those of all searches.', 'searches'),
   ...SEARCH_DELIVERY_PARAMETERS,
 } as const;
-
-type DeliveryQuery = Paging & { readonly status: DeliveryState | null };
 
 export function deliveryRoutes(router: Router, dependencies: ApiDependencies): void {
   const { database } = dependencies;
@@ -40,21 +45,28 @@ export function deliveryRoutes(router: Router, dependencies: ApiDependencies): v
     return keyed.map(({ delivery, key }) => deliveryDocument(delivery, healthOf.get(key) ?? null));
   };
 
-  const answerPage = async (ctx: Context, search: Search, query: DeliveryQuery, parameters: Rules): Promise<void> => {
-    const page = { state: query.status, ...offsetOf(query) };
-    const { deliveries, total } = await listDeliveries(database, search.number, page);
-    const members = await describe(ctx, deliveries);
-    answer(ctx, collection(ctx, { context: 'Delivery', members, totalItems: total, paging: query, parameters }));
+  const answerPage = async (ctx: Context, page: DeliveryPage, paging: Paging, parameters: Rules): Promise<void> => {
+    const members = await describe(ctx, page.deliveries);
+    answer(ctx, collection(ctx, { context: 'Delivery', members, totalItems: page.total, paging, parameters }));
   };
 
   router.get('/searches/:id/deliveries', acceptable, async (ctx) => {
     const query = readQuery(ctx, SEARCH_DELIVERY_PARAMETERS);
-    await answerPage(ctx, await ownSearch(ctx, dependencies), query, SEARCH_DELIVERY_PARAMETERS);
+    const { number } = await ownSearch(ctx, dependencies);
+    const page = await listDeliveries(database, number, { state: query.status, ...timeOrderedPage(query) });
+    await answerPage(ctx, page, query, SEARCH_DELIVERY_PARAMETERS);
   });
 
   router.get('/deliveries', acceptable, async (ctx) => {
     const query = readQuery(ctx, DELIVERY_LIST_PARAMETERS);
-    await answerPage(ctx, await ownSearch(ctx, dependencies, query.search), query, DELIVERY_LIST_PARAMETERS);
+    const wanted = { state: query.status, ...timeOrderedPage(query) };
+    const page =
+      query.search === null
+        ? await listWithinReach(ctx, wanted, (part) =>
+            listDeliveriesOfClient(database, principalOf(ctx).clientId, part),
+          )
+        : await listDeliveries(database, (await ownSearch(ctx, dependencies, query.search)).number, wanted);
+    await answerPage(ctx, page, query, DELIVERY_LIST_PARAMETERS);
   });
 
   router.get('/deliveries/:id', acceptable, async (ctx) => {

@@ -10,7 +10,7 @@ import type Router from '@koa/router';
 import type { Context, Middleware } from 'koa';
 import helmet from 'koa-helmet';
 import { baseUrlOf } from './base-url.ts';
-import { acceptable, answer, answerBytes, answerJson } from './content.ts';
+import { acceptable, answer, answerBytes, answerJson, prefersPage } from './content.ts';
 import type { ApiDependencies } from './dependencies.ts';
 import { ENTRYPOINT_MEMBERS } from './entrypoint-members.ts';
 import { hydraDocumentation } from './hydra-documentation.ts';
@@ -22,7 +22,7 @@ export function documentationRoutes(router: Router, { settings }: ApiDependencie
   const baseUrl = (ctx: Context): string => baseUrlOf(ctx, settings.publicUrl);
   const hydra = standingDocument(hydraDocumentation);
 
-  router.get('/', acceptable, (ctx) => {
+  router.get('/', welcome, acceptable, (ctx) => {
     answer(ctx, { '@context': '/contexts/Entrypoint', '@id': '/', '@type': 'Entrypoint', ...ENTRYPOINT_MEMBERS });
   });
 
@@ -36,6 +36,34 @@ export function documentationRoutes(router: Router, { settings }: ApiDependencie
 
   pageRoutes(router);
 }
+
+const WELCOME = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>Vigie</title>
+<link rel="icon" href="data:,">
+</head>
+<body>
+<h1>Vigie</h1>
+<p>Saved real-estate searches, the alerts they raise and where they went. This is the address of its REST interface.</p>
+<ul>
+<li><a href="/docs">Documentation</a>, to read and to try</li>
+<li><a href="/openapi.json">OpenAPI</a></li>
+<li><a href="/docs.jsonld">Hydra</a></li>
+</ul>
+<p>Requests carry your key in the header <code>X-API-KEY</code>.</p>
+</body>
+</html>
+`;
+
+/** The entrypoint, for who came with a browser. */
+const welcome: Middleware = (ctx, next) => {
+  if (!prefersPage(ctx)) return next();
+  return secureDocument(ctx, async () => answerBytes(ctx, 'text/html; charset=utf-8', WELCOME));
+};
 
 const PAGE = `<!doctype html>
 <html lang="en">

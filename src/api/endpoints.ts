@@ -4,11 +4,17 @@
  */
 
 import { DELIVERY_LIST_PARAMETERS, SEARCH_DELIVERY_PARAMETERS } from './deliveries.ts';
-import { MATCH_LIST_PARAMETERS } from './matches.ts';
+import { LOCATION_PARAMETERS } from './location-completion.ts';
+import { MATCH_LIST_PARAMETERS, SEARCH_MATCH_PARAMETERS } from './matches.ts';
 import { POINT_PARAMETERS } from './points-of-interest.ts';
 import { PROPERTY_LIST_PARAMETERS } from './properties.ts';
-import { PAGING, type Rules } from './query.ts';
-import { CITY_LIST_PARAMETERS } from './reference.ts';
+import type { Rules } from './query.ts';
+import {
+  CITY_LIST_PARAMETERS,
+  DEPARTMENT_LIST_PARAMETERS,
+  SITE_CATEGORY_LIST_PARAMETERS,
+  USER_LIST_PARAMETERS,
+} from './reference.ts';
 import type { ResourceName } from './resource-schemas.ts';
 import { SEARCH_LIST_PARAMETERS } from './searches.ts';
 import { WEBHOOK_TEST_PARAMETERS } from './webhook-tester.ts';
@@ -49,37 +55,47 @@ export const ENDPOINTS: readonly Endpoint[] = [
     ...{ method: 'delete', path: '/searches/{id}', resource: 'Search', answers: 'nothing', parameters: {}, body: null },
     summary: 'Deletes a search and cancels its open deliveries',
   },
-  get('/searches/{id}/matches', 'Match', 'collection', 'Lists the matches of a search, newest first', PAGING),
-  get('/matches', 'Match', 'collection', 'Lists the matches of a search, newest first', MATCH_LIST_PARAMETERS),
+  get(
+    '/searches/{id}/matches',
+    'Match',
+    'collection',
+    'Lists the matches of a search, newest first',
+    SEARCH_MATCH_PARAMETERS,
+  ),
+  get('/matches', 'Match', 'collection', 'Lists your matches, newest first', MATCH_LIST_PARAMETERS),
   get('/matches/{id}', 'Match', 'item', 'Reads a match'),
   get(
     '/searches/{id}/deliveries',
     'Delivery',
     'collection',
-    'Lists the deliveries of a search',
+    'Lists the deliveries of a search, newest first',
     SEARCH_DELIVERY_PARAMETERS,
   ),
-  get('/deliveries', 'Delivery', 'collection', 'Lists the deliveries of a search', DELIVERY_LIST_PARAMETERS),
+  get('/deliveries', 'Delivery', 'collection', 'Lists your deliveries, newest first', DELIVERY_LIST_PARAMETERS),
   get('/deliveries/{id}', 'Delivery', 'item', 'Reads a delivery with its attempts'),
-  get('/documents/properties', 'PropertyDocument', 'collection', 'Looks up properties', PROPERTY_LIST_PARAMETERS),
+  get('/documents/properties', 'PropertyDocument', 'collection', 'Lists what you matched', PROPERTY_LIST_PARAMETERS),
   get('/documents/properties/{uuid}', 'PropertyDocument', 'item', 'Reads a property document'),
   get('/cities', 'City', 'collection', 'Lists cities', CITY_LIST_PARAMETERS),
   get('/cities/{id}', 'City', 'item', 'Reads a city'),
-  get('/departments', 'Department', 'collection', 'Lists departments', PAGING),
+  get('/departments', 'Department', 'collection', 'Lists departments', DEPARTMENT_LIST_PARAMETERS),
   get('/departments/{id}', 'Department', 'item', 'Reads a department'),
-  get('/site_categories', 'SiteCategory', 'collection', 'Lists site categories', PAGING),
+  get('/site_categories', 'SiteCategory', 'collection', 'Lists site categories', SITE_CATEGORY_LIST_PARAMETERS),
   get('/site_categories/{id}', 'SiteCategory', 'item', 'Reads a site category'),
-  get('/users', 'User', 'collection', 'Lists yourself', PAGING),
+  get('/users', 'User', 'collection', 'Lists yourself', USER_LIST_PARAMETERS),
   get('/users/{id}', 'User', 'item', 'Reads yourself'),
   get('/indicators/points_of_interest', 'PointOfInterest', 'collection', 'Lists points nearby', POINT_PARAMETERS),
+  get('/public/location-autocomplete', 'Location', 'collection', 'Completes the name of a place', LOCATION_PARAMETERS),
   get('/webhook-tester', 'WebhookTest', 'item', 'Sends one signed test delivery', WEBHOOK_TEST_PARAMETERS),
 ];
 
-/** Where each resource starts: the Hydra entrypoint. */
-export function collectionPath(resource: ResourceName): string {
+/** What lists the resource and can be read bare; null when nothing does. */
+export function collectionPath(resource: ResourceName): string | null {
   const endpoint = ENDPOINTS.find(
-    (one) => one.resource === resource && one.method === 'get' && !one.path.includes('{'),
+    ({ answers, parameters, path, ...one }) =>
+      one.resource === resource &&
+      answers === 'collection' &&
+      !path.includes('{') &&
+      Object.values(parameters).every(({ isRequired = false }) => !isRequired),
   );
-  if (endpoint === undefined) throw new Error(`nothing lists ${resource}`);
-  return endpoint.path;
+  return endpoint?.path ?? null;
 }

@@ -2,10 +2,12 @@
  * The accepted forms of `geoShapes` (decisions, section 2), read into polygons: longitude first, rings closed.
  * One shape is a ring, a polygon (its rings, outer first) or GeoJSON; `geoShapes` is one shape or several. Among bare
  * arrays only the depth tells them apart: `[ring, ring]` is two areas, as clients draw them, while a polygon with a
- * hole is `[[ring, hole]]` or GeoJSON.
+ * hole is `[[ring, hole]]` or GeoJSON. Forms send text: any of these as JSON, or a ring as `lon,lat;lon,lat`.
  */
 
 import type { Polygon, Position, Ring } from '../domain/geo.ts';
+import { NUMBER } from './decimal.ts';
+import { excessOf } from './json-body.ts';
 
 /** Corners of one search, all polygons together: matching walks them for every advert that comes that far. */
 export const CORNERS_MAX = 5_000;
@@ -14,6 +16,7 @@ class ShapeError extends Error {}
 
 /** Of the smallest ring: a triangle, closed. */
 const RING_CORNERS_MIN = 4;
+const NOT_UNDERSTOOD = 'must be polygons in JSON, or positions such as 5.9,43.1;6,43.1;6,43.2;5.9,43.1';
 const TOO_MANY = `must have at most ${CORNERS_MAX} positions`;
 
 /** The polygons, or the first thing that is wrong with `input`. */
@@ -30,13 +33,15 @@ export function parseGeoShapes(input: unknown): readonly Polygon[] | string {
 class ShapeReader {
   #cornersLeft = CORNERS_MAX;
 
-  shapes(input: unknown): Polygon[] {
+  shapes(sent: unknown): Polygon[] {
+    const input = unwritten(sent);
     if (!Array.isArray(input)) return this.#geoJson(input);
     // One ring on its own: its items are positions.
     return depthOf(input) === 2 ? [[this.#ring(input)]] : this.#rings(input).flatMap((shape) => this.#shape(shape));
   }
 
   #shape(shape: unknown): Polygon[] {
+    if (typeof shape === 'string') return this.shapes(shape);
     if (!Array.isArray(shape)) return this.#geoJson(shape);
     return depthOf(shape) === 2 ? [[this.#ring(shape)]] : [this.#polygon(shape)];
   }
@@ -72,6 +77,35 @@ class ShapeReader {
     }
     return ring;
   }
+}
+
+/** What text says; anything else is what it is. Forms send an empty text for nothing. */
+function unwritten(input: unknown): unknown {
+  if (typeof input !== 'string') return input;
+  const text = input.trim();
+  if (text === '') return [];
+  return /^[[{]/.test(text) ? parsed(text) : ringOf(text);
+}
+
+function parsed(text: string): unknown {
+  const excess = excessOf(Buffer.from(text));
+  if (excess !== null) throw new ShapeError(excess === 'depth' ? NOT_UNDERSTOOD : TOO_MANY);
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new ShapeError(NOT_UNDERSTOOD);
+  }
+}
+
+/** `5.9,43.1;6,43.1;6,43.2;5.9,43.1` */
+function ringOf(text: string): unknown {
+  const positions = text.split(';', CORNERS_MAX + 1).map((position) => position.split(','));
+  return positions.map((position) =>
+    position.map((part) => {
+      if (!NUMBER.test(part.trim())) throw new ShapeError(NOT_UNDERSTOOD);
+      return Number(part);
+    }),
+  );
 }
 
 /** A third number, the altitude of GeoJSON, is left out. */

@@ -4,8 +4,9 @@
  */
 
 import { ENDPOINTS, type Endpoint } from './endpoints.ts';
-import { memberOf } from './entrypoint-members.ts';
+import { ENTRYPOINT_COLLECTIONS, memberOf } from './entrypoint-members.ts';
 import { JSON_SCHEMAS, type JsonSchema, nameOfReference, withoutNull } from './json-schemas.ts';
+import { isOwnIri, memberIri } from './member-iris.ts';
 import { PARTS, RESOURCES, type ResourceName } from './resource-schemas.ts';
 
 const CONTEXT = {
@@ -42,7 +43,7 @@ export function hydraDocumentation(baseUrl: string): object {
       ...Object.keys(PARTS)
         .filter((name) => name !== 'CityReference')
         .map((name) => partClass(name)),
-      entrypointClass(resources),
+      entrypointClass([...ENTRYPOINT_COLLECTIONS.keys()]),
       ...errorClasses(),
     ],
   };
@@ -97,15 +98,20 @@ function supportedProperty(
   schema: JsonSchema,
   { isWritable, isRequired }: Access,
 ): object {
-  const linked = withoutNull(schema)['x-class'];
+  const value = withoutNull(schema);
+  const linked = value['x-class'] ?? value.items?.['x-class'];
+  const iri = memberIri(name, member);
   return {
     '@type': 'hydra:SupportedProperty',
     'hydra:property': {
-      '@id': `#${name}/${member}`,
+      '@id': isOwnIri(iri) ? `#${iri}` : iri,
       '@type': linked === undefined ? 'rdf:Property' : 'hydra:Link',
       'rdfs:label': member,
-      domain: `#${name}`,
-      range: linked === undefined ? rangeOf(schema) : `#${linked}`,
+      // What several classes share belongs to none of them.
+      ...(isOwnIri(iri) ? { domain: `#${name}` } : {}),
+      range: linked === undefined ? (isWritable ? inputRangeOf(schema) : rangeOf(schema)) : `#${linked}`,
+      // Clients take everything else for a list.
+      ...(isSingle(value) ? { 'owl:maxCardinality': 1 } : {}),
     },
     'hydra:title': member,
     'hydra:required': isRequired,
@@ -115,6 +121,10 @@ function supportedProperty(
   };
 }
 
+function isSingle({ anyOf, type }: JsonSchema): boolean {
+  return type !== 'array' && !(anyOf ?? []).some((variant) => variant.type === 'array');
+}
+
 const RANGES: Readonly<Record<string, string>> = {
   boolean: 'xmls:boolean',
   integer: 'xmls:integer',
@@ -122,17 +132,26 @@ const RANGES: Readonly<Record<string, string>> = {
   string: 'xmls:string',
 };
 
-/** Of an array, that of its items; of alternatives, that of the first. */
+/** Of an array of objects, that of its items, of one of values API Platform's `array`; of alternatives, that of the first. */
 function rangeOf(schema: JsonSchema): string {
   const value = withoutNull(schema);
   const name = nameOfReference(value);
   if (name !== null) return `#${name === 'CityReference' ? 'City' : name}`;
   if (value.format === 'date-time') return 'xmls:dateTime';
-  if (value.items !== undefined) return rangeOf(value.items);
+  if (value.items !== undefined) return nameOfReference(value.items) === null ? 'xmls:array' : rangeOf(value.items);
   const [variant] = value.anyOf ?? [];
   if (variant !== undefined) return rangeOf(variant);
   const types = Array.isArray(value.type) ? value.type : [value.type];
   return RANGES[String(types.find((type) => type !== 'null'))] ?? 'rdfs:Resource';
+}
+
+/**
+ * Of a flag that may be unset, a range that forms know no switch for: a switch is on or off, and one that nobody touched
+ * would ask for what is unfurnished.
+ */
+function inputRangeOf(schema: JsonSchema): string {
+  const types = [schema.type ?? []].flat();
+  return types.includes('boolean') && types.includes('null') ? 'schema:Boolean' : rangeOf(schema);
 }
 
 function operation({ method, summary, resource, answers, body }: Endpoint): object {
@@ -189,7 +208,7 @@ function errorClasses(): object[] {
   const property = (name: string, member: string, range: string) => ({
     '@type': 'hydra:SupportedProperty',
     'hydra:property': {
-      '@id': `#${name}/${member}`,
+      '@id': `#${memberIri(name, member)}`,
       '@type': 'rdf:Property',
       'rdfs:label': member,
       domain: `#${name}`,

@@ -94,10 +94,10 @@ const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 
 /**
- * Reading a mebibyte of small things takes longer than others should wait: this looks at it without making any. Throws
- * 400 and 422 `Problem`s.
+ * What is too much for JSON that a client sends, if anything: reading a mebibyte of small things takes longer than others
+ * should wait, and this looks at it without making any.
  */
-function checkParts(bytes: Buffer): void {
+export function excessOf(bytes: Buffer): 'depth' | 'parts' | null {
   let depth = 0;
   let parts = 0;
   let isText = false;
@@ -112,9 +112,10 @@ function checkParts(bytes: Buffer): void {
     else if (byte === OPEN_LIST || byte === OPEN_OBJECT) depth += 1;
     else if (byte === CLOSE_LIST || byte === CLOSE_OBJECT) depth -= 1;
     if (byte === COLON || byte === OPEN_LIST || byte === OPEN_OBJECT) parts += 1;
-    if (depth > DEPTH_MAX) throw new Problem(400, `the body is nested more than ${DEPTH_MAX} levels deep`);
-    if (parts > PARTS_MAX) throw tooManyParts();
+    if (depth > DEPTH_MAX) return 'depth';
+    if (parts > PARTS_MAX) return 'parts';
   }
+  return null;
 }
 
 function tooManyParts(): Problem {
@@ -124,7 +125,9 @@ function tooManyParts(): Problem {
 }
 
 function parse(bytes: Buffer): unknown {
-  checkParts(bytes);
+  const excess = excessOf(bytes);
+  if (excess === 'depth') throw new Problem(400, `the body is nested more than ${DEPTH_MAX} levels deep`);
+  if (excess === 'parts') throw tooManyParts();
   try {
     return JSON.parse(UTF_8.decode(bytes));
   } catch (error) {

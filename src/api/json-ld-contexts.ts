@@ -1,11 +1,13 @@
 /**
  * The JSON-LD contexts, read off the JSON Schemas so that every member of every answer has an IRI and expanding an
  * answer loses nothing (JSON-LD 1.1): objects without an identity of their own get a scoped context, arrays of values
- * keep their order as lists, and free-form JSON stays JSON.
+ * keep their order as lists, and free-form JSON stays JSON. Members of collections are a set, as Hydra has them. No term
+ * is defined by itself: processors that stream take that for a cycle.
  */
 
 import { ENTRYPOINT_MEMBERS } from './entrypoint-members.ts';
 import { JSON_SCHEMAS, type JsonSchema, nameOfReference, withoutNull } from './json-schemas.ts';
+import { memberIri } from './member-iris.ts';
 import { RESOURCES } from './resource-schemas.ts';
 
 type Term = string | Readonly<Record<string, unknown>>;
@@ -13,18 +15,23 @@ type Terms = Readonly<Record<string, Term>>;
 
 const HYDRA = 'http://www.w3.org/ns/hydra/core#';
 
+const LINK = (name: string): Term => ({ '@id': HYDRA + name, '@type': '@id' });
+
 /** Terms of the collection envelope; those of `hydra:mapping` hold inside it only. */
 const ENVELOPE_TERMS: Terms = {
   hydra: HYDRA,
   xsd: 'http://www.w3.org/2001/XMLSchema#',
-  'hydra:member': { '@id': 'hydra:member', '@container': '@list' },
+  ...Object.fromEntries(['first', 'last', 'previous', 'next'].map((name) => [`hydra:${name}`, LINK(name)])),
+  'hydra:variableRepresentation': { '@id': `${HYDRA}variableRepresentation`, '@type': '@vocab' },
+  BasicRepresentation: `${HYDRA}BasicRepresentation`,
   'hydra:mapping': {
-    '@id': 'hydra:mapping',
+    '@id': `${HYDRA}mapping`,
     '@context': {
-      variable: 'hydra:variable',
-      property: 'hydra:property',
-      required: 'hydra:required',
-      IriTemplateMapping: 'hydra:IriTemplateMapping',
+      variable: `${HYDRA}variable`,
+      // The member that is filtered or ordered by: its name means what it means in the resource.
+      property: { '@id': `${HYDRA}property`, '@type': '@vocab' },
+      required: `${HYDRA}required`,
+      IriTemplateMapping: `${HYDRA}IriTemplateMapping`,
     },
   },
 };
@@ -49,30 +56,45 @@ function termsOf(name: string): Terms | null {
 
 function memberTerms(name: string, schema: JsonSchema): Terms {
   const members = Object.entries(schema.properties ?? {}).filter(([member]) => !/^@|:/.test(member));
-  return Object.fromEntries(members.map(([member, value]) => [member, termOf(`${name}/${member}`, value)]));
+  // What the vocabulary resolves by itself needs no term.
+  const terms = members.filter(([member]) => memberIri(name, member) !== member);
+  return Object.fromEntries(terms.map(([member, value]) => [member, termOf(memberIri(name, member), value)]));
 }
 
 function termOf(id: string, schema: JsonSchema): Term {
   const value = withoutNull(schema);
   if (value['x-class'] !== undefined) return { '@id': id, '@type': '@id' };
   if (value.format === 'date-time') return { '@id': id, '@type': 'xsd:dateTime' };
-  const items = value.items;
+  const { items } = value;
   if (items !== undefined && value.type === 'array') {
+    if (items['x-class'] !== undefined) return { '@id': id, '@type': '@id' };
     // Lists of lists, such as polygons: a set would lose their order and their borders.
     if (items.type === 'array') return { '@id': id, '@type': '@json' };
-    return { ...scoped(id, items), '@container': '@list' };
+    const terms = scoped(id, items);
+    return id === VIOLATIONS ? terms : { ...terms, '@container': '@list' };
   }
-  const isAlternative = value.anyOf !== undefined;
-  const isFreeForm = value.type === 'object' && value.properties === undefined;
-  if (isAlternative || isFreeForm) return { '@id': id, '@type': '@json' };
-  return scoped(id, value);
+  return isFreeForm(value) ? { '@id': id, '@type': '@json' } : scoped(id, value);
+}
+
+/** Who reads a form's violations looks for the nodes themselves. */
+const VIOLATIONS = 'ConstraintViolationList/violations';
+
+/** Objects of unknown members, and alternatives of which one is an object or holds more than values. */
+function isFreeForm({ anyOf, type, properties }: JsonSchema): boolean {
+  if (anyOf !== undefined) return anyOf.some((variant) => !isPlain(variant.items ?? variant));
+  return type === 'object' && properties === undefined;
+}
+
+function isPlain({ type }: JsonSchema): boolean {
+  return type !== undefined && type !== 'object' && type !== 'array';
 }
 
 /** A part without an identity gets its terms here; a resource inside brings its own `@context`. */
 function scoped(id: string, schema: JsonSchema): Readonly<Record<string, unknown>> {
-  const name = nameOfReference(schema);
-  const target = name === null ? schema : (JSON_SCHEMAS[name] as JsonSchema);
+  const reference = nameOfReference(schema);
+  const target = reference === null ? schema : (JSON_SCHEMAS[reference] as JsonSchema);
+  const name = id === VIOLATIONS ? 'ConstraintViolation' : (reference ?? id);
   const bringsContext = target.properties?.['@context'] !== undefined;
   if (target.properties === undefined || bringsContext) return { '@id': id };
-  return { '@id': id, '@context': memberTerms(name ?? id, target) };
+  return { '@id': id, '@context': memberTerms(name, target) };
 }

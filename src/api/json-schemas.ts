@@ -75,9 +75,10 @@ export function nameOfReference(schema: JsonSchema): string | null {
 
 /** The schema without the alternative `null`. */
 export function withoutNull(schema: JsonSchema): JsonSchema {
-  const variants = schema.anyOf?.filter((variant) => variant.type !== 'null') ?? [];
+  const { anyOf = [], ...rest } = schema;
+  const variants = anyOf.filter((variant) => variant.type !== 'null');
   const [only] = variants;
-  return variants.length === 1 && only !== undefined ? { ...schema, ...only } : schema;
+  return variants.length === 1 && only !== undefined ? { ...rest, ...only } : schema;
 }
 
 export function referenceTo(name: string): JsonSchema {

@@ -27,13 +27,6 @@ const ERRORS: Readonly<Record<number, string>> = {
   503: 'Not available now; see Retry-After.',
 };
 
-/** What a receiver must know of the header `Vigie-Sequence` (decisions, section 6, "Order"). */
-const WEBHOOK_ORDER =
-  'Webhooks of a match, over both endpoints of its search, make their first attempts in the order in which things ' +
-  'happened. The header `Vigie-Sequence` counts them from 1 for each match (`match.@id`), the same on every attempt and ' +
-  'replay. Keep the highest number seen with the state of a match, and drop what comes with a lower one; never wait for a ' +
-  'missing number: a cancelled delivery leaves a gap, and a restored service goes on far above.';
-
 const string = { type: 'string' };
 
 /** Without `servers`, which every request knows better. */
@@ -49,7 +42,7 @@ export function openApiDocument(version: string, examples: ContractExamples): ob
     info: {
       title: 'Vigie',
       version,
-      description: `Saved real-estate searches, the alerts they raise and where they went.\n\n${WEBHOOK_ORDER}`,
+      description: 'Saved real-estate searches, the alerts they raise and where they went.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     security: [{ apiKey: [] }],

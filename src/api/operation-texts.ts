@@ -19,12 +19,13 @@ export const OPERATION_TEXTS: Readonly<Record<string, string>> = {
   'delete /searches/{id}':
     'Deletes a search. Its open deliveries are cancelled: after the answer no attempt begins. Its matches go with it.',
   'get /searches/{id}/matches': 'The properties that began to satisfy the search, the newest match first.',
-  'get /matches': 'The properties that began to satisfy a search, the newest match first.',
+  'get /matches': `The properties that began to satisfy a search: any of yours unless one is named. ${FILTERED}`,
   'get /matches/{id}': 'A match with the property document as it is now.',
   'get /searches/{id}/deliveries': 'What was sent for the search, or will be, newest first, with every attempt.',
-  'get /deliveries': 'What was sent for a search, or will be, newest first, with every attempt.',
+  'get /deliveries': `What was sent, or will be, for any of your searches unless one is named, with every attempt. ${FILTERED}`,
   'get /deliveries/{id}': 'A delivery: where it goes, what has become of each attempt, and when the next one is due.',
-  'get /documents/properties': 'Property documents by their UUIDs; unknown ones are left out.',
+  'get /documents/properties':
+    'Property documents by their UUIDs, unknown ones left out; without any, those that your searches have matched.',
   'get /documents/properties/{uuid}': 'A property with its adverts and their events, as it is now.',
   'get /cities': `${REFERENCE} Communes and the arrondissements of Paris, Lyon and Marseille. ${FILTERED}`,
   'get /cities/{id}': `${REFERENCE} The id is the INSEE code as a number; 2A004 is 120004.`,
@@ -36,6 +37,9 @@ export const OPERATION_TEXTS: Readonly<Record<string, string>> = {
   'get /users/{id}': 'Yourself: `user` of each of your searches leads here.',
   'get /indicators/points_of_interest':
     'Schools, restaurants, hospitals and so on around a place, nearest first, at most 1000.',
+  'get /public/location-autocomplete':
+    'The cities, departments and zip codes that may be meant by what was typed so far, the most inhabitants first, each ' +
+    'with the member of a search that takes it.',
   'get /webhook-tester':
     'Sends one signed webhook with a made-up match to an endpoint, at once and without retry, and answers what was sent ' +
     'and what came back. With `search` it is signed with that search’s token, without with one that the answer tells.',

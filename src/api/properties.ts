@@ -1,20 +1,31 @@
 /** `/documents/properties`: property documents as they are now (specification, section 2.6). */
 
 import type Router from '@koa/router';
+import type { Context } from 'koa';
 import { parseUuid, type Uuid } from '../domain/ids.ts';
 import { type PropertyDocument, propertyDocument } from '../domain/property-document.ts';
-import { readHeldProperties } from '../store/property-reads.ts';
+import { listMatchedProperties, type PropertyOrder, readHeldProperties } from '../store/property-reads.ts';
+import { principalOf } from './auth.ts';
+import { listWithinReach } from './client-listings.ts';
 import { acceptable, answer } from './content.ts';
 import type { ApiDependencies } from './dependencies.ts';
-import { collection } from './hydra.ts';
+import { collection, offsetOf, type Paging } from './hydra.ts';
 import { notFound } from './problem.ts';
-import { BadParameter, ITEMS_PER_PAGE_MAX, type ParameterRule, readQuery } from './query.ts';
+import {
+  BadParameter,
+  type Direction,
+  ITEMS_PER_PAGE_MAX,
+  orderParameter,
+  PAGING,
+  type ParameterRule,
+  readQuery,
+} from './query.ts';
 
-/** A look-up by name, not a list to walk: properties are found through the matches of a search. */
 const uuids: ParameterRule<readonly Uuid[]> = {
-  description: `UUIDs of properties, at most ${ITEMS_PER_PAGE_MAX}; unknown ones are left out.`,
-  schema: { type: 'array', items: { type: 'string', format: 'uuid' }, minItems: 1, maxItems: ITEMS_PER_PAGE_MAX },
-  isRequired: true,
+  description:
+    `UUIDs of properties, at most ${ITEMS_PER_PAGE_MAX}, all on one page; unknown ones are left out. ` +
+    'Without any: what your searches have matched, the last match first.',
+  schema: { type: 'array', items: { type: 'string', format: 'uuid' }, maxItems: ITEMS_PER_PAGE_MAX },
   isList: true,
   property: 'uuid',
   parse: (values) => {
@@ -24,7 +35,7 @@ const uuids: ParameterRule<readonly Uuid[]> = {
   },
 };
 
-export const PROPERTY_LIST_PARAMETERS = { 'uuid[]': uuids } as const;
+export const PROPERTY_LIST_PARAMETERS = { 'uuid[]': uuids, 'order[id]': orderParameter('id'), ...PAGING } as const;
 
 export function propertyRoutes(router: Router, { database, reference }: ApiDependencies): void {
   const documents = async (wanted: readonly Uuid[]): Promise<PropertyDocument[]> => {
@@ -34,12 +45,26 @@ export function propertyRoutes(router: Router, { database, reference }: ApiDepen
     });
   };
 
+  /** Those of `uuids` that are known, on one page whatever its size was to be. */
+  const answerNamed = async (ctx: Context, uuids: readonly Uuid[], order: Direction | null, { page }: Paging) => {
+    const sorted = order === null ? uuids : [...uuids].sort();
+    const found = await documents(order === 'desc' ? sorted.toReversed() : sorted);
+    answerPage(ctx, page === 1 ? found : [], found.length, { page, itemsPerPage: ITEMS_PER_PAGE_MAX });
+  };
+
+  const answerMatched = async (ctx: Context, order: Direction | null, paging: Paging): Promise<void> => {
+    const by: PropertyOrder = order === null ? 'matched' : 'uuid';
+    const wanted = { by, direction: order ?? ('desc' as const), ...offsetOf(paging) };
+    const { clientId } = principalOf(ctx);
+    const { uuids, total } = await listWithinReach(ctx, wanted, (page) =>
+      listMatchedProperties(database, clientId, page),
+    );
+    answerPage(ctx, await documents(uuids), total, paging);
+  };
+
   router.get('/documents/properties', acceptable, async (ctx) => {
-    const { 'uuid[]': wanted } = readQuery(ctx, PROPERTY_LIST_PARAMETERS);
-    const members = await documents(wanted);
-    const paging = { page: 1, itemsPerPage: ITEMS_PER_PAGE_MAX };
-    const page = { context: 'PropertyDocument', members, totalItems: members.length, paging };
-    answer(ctx, collection(ctx, { ...page, parameters: PROPERTY_LIST_PARAMETERS }));
+    const { 'uuid[]': named, 'order[id]': order, ...paging } = readQuery(ctx, PROPERTY_LIST_PARAMETERS);
+    await (named.length > 0 ? answerNamed(ctx, named, order, paging) : answerMatched(ctx, order, paging));
   });
 
   router.get('/documents/properties/:uuid', acceptable, async (ctx) => {
@@ -48,4 +73,9 @@ export function propertyRoutes(router: Router, { database, reference }: ApiDepen
     if (document === undefined) throw notFound('this property');
     answer(ctx, document);
   });
+}
+
+function answerPage(ctx: Context, members: readonly PropertyDocument[], totalItems: number, paging: Paging): void {
+  const page = { context: 'PropertyDocument', members, totalItems, paging, parameters: PROPERTY_LIST_PARAMETERS };
+  answer(ctx, collection(ctx, page));
 }

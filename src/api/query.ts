@@ -88,6 +88,25 @@ export function textParameter(description: string, lengthMax = 255): ParameterRu
   };
 }
 
+/** Repeatable; empty ones are left out. */
+export function textsParameter(description: string, lengthMax = 255): ParameterRule<readonly string[]> {
+  const { schema, parse } = textParameter(description, lengthMax);
+  return {
+    description,
+    schema: { type: 'array', items: schema },
+    isList: true,
+    parse: (values) => {
+      const texts: string[] = [];
+      for (const value of values) {
+        const text = parse([value]);
+        if (text instanceof BadParameter) return text;
+        if (text !== null) texts.push(text);
+      }
+      return texts;
+    },
+  };
+}
+
 export function booleanParameter(description: string): ParameterRule<boolean | null> {
   return {
     description,
@@ -116,16 +135,17 @@ export function choiceParameter<const Choice extends string>(
   };
 }
 
-/** A UUID, alone or as the last segment of an IRI such as `/searches/{uuid}`. Required. */
-export function referenceParameter(description: string, collection: string): ParameterRule<Uuid> {
+/** A UUID, alone or as the last segment of an IRI such as `/searches/{uuid}`; null when absent. */
+export function referenceParameter(description: string, collection: string): ParameterRule<Uuid | null> {
   const pattern = new RegExp(`^(?:/?${collection}/)?([^/]+)$`);
   return {
     description,
     schema: { type: 'string', format: 'iri-reference' },
-    isRequired: true,
-    parse: ([value = ''], baseUrl = '') =>
-      parseUuid(pattern.exec(ownPath(value, baseUrl) ?? '')?.[1] ?? '') ??
-      new BadParameter(`must be an IRI of /${collection}`),
+    parse: ([value], baseUrl = '') =>
+      value === undefined
+        ? null
+        : (parseUuid(pattern.exec(ownPath(value, baseUrl) ?? '')?.[1] ?? '') ??
+          new BadParameter(`must be an IRI of /${collection}`)),
   };
 }
 
@@ -175,25 +195,41 @@ export function numberParameter(description: string, bounds: NumberBounds, fallb
   };
 }
 
-export const ITEMS_PER_PAGE_DEFAULT = 30;
+const ITEMS_PER_PAGE_DEFAULT = 30;
 export const ITEMS_PER_PAGE_MAX = 100;
 /** Offsets stay far inside 32 bits. */
 const PAGE_MAX = 10_000_000;
+
+/** More than the maximum is the maximum: clients that want everything ask for a thousand. */
+function itemsPerPageParameter(fallback: number): ParameterRule<number> {
+  return {
+    description: `Members on a page; more than ${ITEMS_PER_PAGE_MAX} are ${ITEMS_PER_PAGE_MAX}.`,
+    schema: { type: 'integer', minimum: 1, default: fallback },
+    property: null,
+    parse: ([value]) => {
+      if (value === undefined) return fallback;
+      const isCount = /^[+ ]?0*[1-9]\d*$/.test(value);
+      return isCount
+        ? Math.min(Number(value), ITEMS_PER_PAGE_MAX)
+        : new BadParameter('must be an integer of 1 or more');
+    },
+  };
+}
 
 export const PAGING = {
   page: {
     ...numberParameter('Page of the collection, from 1.', { min: 1, max: PAGE_MAX, isInteger: true }, 1),
     property: null,
   },
-  itemsPerPage: {
-    ...numberParameter(
-      'Members on a page.',
-      { min: 1, max: ITEMS_PER_PAGE_MAX, isInteger: true },
-      ITEMS_PER_PAGE_DEFAULT,
-    ),
-    property: null,
-  },
+  itemsPerPage: itemsPerPageParameter(ITEMS_PER_PAGE_DEFAULT),
 } as const;
+
+export type Direction = 'asc' | 'desc';
+
+/** `order[<member>]`, in any case. `meaning`: what the order comes to, when the member does not say it. */
+export function orderParameter(member: string, meaning = ''): ParameterRule<Direction | null> {
+  return { ...choiceParameter(`Order by ${member}${meaning}.`, ['asc', 'desc']), property: member };
+}
 
 /** Hydra's description of the parameters that filter or order: paging has its own links. */
 export function searchTemplate(path: string, rules: Rules): object {

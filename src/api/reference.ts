@@ -4,22 +4,43 @@ import type Router from '@koa/router';
 import type { Context } from 'koa';
 import type { City } from '../domain/city.ts';
 import { parseUuid } from '../domain/ids.ts';
+import type { CityFilter } from '../reference/city-finder.ts';
 import { cityReference } from '../reference/embedded-references.ts';
 import { listSiteCategories } from '../store/site-categories.ts';
 import { principalOf } from './auth.ts';
 import { acceptable, answer } from './content.ts';
 import type { ApiDependencies } from './dependencies.ts';
-import { collection, offsetOf, type Paging } from './hydra.ts';
+import { collection, offsetOf } from './hydra.ts';
 import { notFound } from './problem.ts';
-import { PAGING, type Rules, readQuery, textParameter } from './query.ts';
+import {
+  type Direction,
+  orderParameter,
+  PAGING,
+  type ParsedQuery,
+  readQuery,
+  textParameter,
+  textsParameter,
+} from './query.ts';
 import { departmentDocument, siteCategoryDocument } from './search-document.ts';
+
+const NAME_ORDERS = { 'order[id]': orderParameter('id'), 'order[name]': orderParameter('name') } as const;
 
 export const CITY_LIST_PARAMETERS = {
   insee: textParameter('INSEE code.', 5),
+  inseeCode: { ...textParameter('The same as insee.', 5), property: 'insee' },
+  'inseeCodes[]': { ...textsParameter('INSEE codes, any of them.', 5), property: 'insee' },
   zipcode: textParameter('Zip code.', 5),
+  'zipcodes[]': { ...textsParameter('Zip codes, any of them.', 5), property: 'zipcode' },
   name: textParameter('Beginning of the name; case, accents and hyphens are ignored.'),
+  label: { ...textParameter('Any part of the name, likewise.'), property: 'name' },
+  slug: { ...textParameter('Such as saint-etienne, or saint-etienne-42000.'), property: 'name' },
+  ...NAME_ORDERS,
   ...PAGING,
 } as const;
+
+export const DEPARTMENT_LIST_PARAMETERS = { ...NAME_ORDERS, ...PAGING } as const;
+export const SITE_CATEGORY_LIST_PARAMETERS = { ...NAME_ORDERS, ...PAGING } as const;
+export const USER_LIST_PARAMETERS = { ...NAME_ORDERS, ...PAGING } as const;
 
 export function referenceRoutes(router: Router, dependencies: ApiDependencies): void {
   cityRoutes(router, dependencies);
@@ -28,30 +49,30 @@ export function referenceRoutes(router: Router, dependencies: ApiDependencies): 
 
   // Only the client itself: `user` of a search leads to it.
   router.get('/users', acceptable, (ctx) => {
-    answerSlice(ctx, 'User', [ctx], userDocument, readQuery(ctx, PAGING), PAGING);
+    const items = [{ id: principalOf(ctx).clientId, name: principalOf(ctx).clientName }];
+    answerSlice(ctx, { context: 'User', items, documentOf: userDocument, parameters: USER_LIST_PARAMETERS });
   });
 
   router.get('/users/:id', acceptable, (ctx) => {
     if (parseUuid(String(ctx.params.id)) !== principalOf(ctx).clientId) throw notFound('this user');
-    answer(ctx, userDocument(ctx));
+    answer(ctx, userDocument({ id: principalOf(ctx).clientId, name: principalOf(ctx).clientName }));
   });
 }
 
-function userDocument(ctx: Context): object {
-  const { clientId, clientName } = principalOf(ctx);
-  return { '@context': '/contexts/User', '@id': `/users/${clientId}`, '@type': 'User', name: clientName };
+function userDocument({ id, name }: { readonly id: string; readonly name: string }): object {
+  return { '@context': '/contexts/User', '@id': `/users/${id}`, '@type': 'User', name };
 }
 
 function cityRoutes(router: Router, { reference }: ApiDependencies): void {
   router.get('/cities', acceptable, (ctx) => {
-    const { insee, zipcode, name, ...paging } = readQuery(ctx, CITY_LIST_PARAMETERS);
-    const filter = {
-      ...(insee === null ? {} : { insee: insee.toUpperCase() }),
-      ...(zipcode === null ? {} : { zipcode }),
-      ...(name === null ? {} : { namePrefix: name }),
-    };
-    const { cities, total } = reference.findCities(filter, offsetOf(paging));
-    const page = { context: 'City', members: cities.map(cityDocument), totalItems: total, paging };
+    const query = readQuery(ctx, CITY_LIST_PARAMETERS);
+    const orderById = query['order[name]'] === null ? query['order[id]'] : null;
+    const { cities, total } = reference.findCities(cityFilterOf(query), {
+      order: orderById === null ? 'name' : 'id',
+      direction: orderById ?? query['order[name]'] ?? 'asc',
+      ...offsetOf(query),
+    });
+    const page = { context: 'City', members: cities.map(cityDocument), totalItems: total, paging: query };
     answer(ctx, collection(ctx, { ...page, parameters: CITY_LIST_PARAMETERS }));
   });
 
@@ -61,6 +82,27 @@ function cityRoutes(router: Router, { reference }: ApiDependencies): void {
     if (city === null) throw notFound('this city');
     answer(ctx, cityDocument(city));
   });
+}
+
+function cityFilterOf(query: ParsedQuery<typeof CITY_LIST_PARAMETERS>): CityFilter {
+  const { insee, inseeCode, zipcode, name, label, slug } = query;
+  const insees = bothOf([insee, inseeCode], query['inseeCodes[]']);
+  const zipcodes = bothOf([zipcode], query['zipcodes[]']);
+  return {
+    ...(insees === null ? {} : { insees: new Set(insees.map((code) => code.toUpperCase())) }),
+    ...(zipcodes === null ? {} : { zipcodes: new Set(zipcodes) }),
+    ...(name === null ? {} : { namePrefix: name }),
+    ...(label === null ? {} : { namePart: label }),
+    ...(slug === null ? {} : { slug }),
+  };
+}
+
+/** What is asked for alone and in a list at once must be in both; null when nothing is asked for. */
+function bothOf(alone: readonly (string | null)[], listed: readonly string[]): readonly string[] | null {
+  const [first, ...others] = alone.filter((one) => one !== null);
+  if (first === undefined) return listed.length === 0 ? null : listed;
+  const isBoth = others.every((one) => one === first) && (listed.length === 0 || listed.includes(first));
+  return isBoth ? [first] : [];
 }
 
 export function cityDocument(city: City): object {
@@ -75,8 +117,13 @@ export function cityDocument(city: City): object {
 
 function departmentRoutes(router: Router, { reference }: ApiDependencies): void {
   router.get('/departments', acceptable, (ctx) => {
-    const paging = readQuery(ctx, PAGING);
-    answerSlice(ctx, 'Department', reference.departments(), departmentDocument, paging, PAGING);
+    const items = reference.departments();
+    answerSlice(ctx, {
+      context: 'Department',
+      items,
+      documentOf: departmentDocument,
+      parameters: DEPARTMENT_LIST_PARAMETERS,
+    });
   });
 
   router.get('/departments/:id', acceptable, (ctx) => {
@@ -89,8 +136,13 @@ function departmentRoutes(router: Router, { reference }: ApiDependencies): void 
 
 function siteCategoryRoutes(router: Router, { database }: ApiDependencies): void {
   router.get('/site_categories', acceptable, async (ctx) => {
-    const paging = readQuery(ctx, PAGING);
-    answerSlice(ctx, 'SiteCategory', await listSiteCategories(database), siteCategoryDocument, paging, PAGING);
+    const items = await listSiteCategories(database);
+    answerSlice(ctx, {
+      context: 'SiteCategory',
+      items,
+      documentOf: siteCategoryDocument,
+      parameters: SITE_CATEGORY_LIST_PARAMETERS,
+    });
   });
 
   router.get('/site_categories/:id', acceptable, async (ctx) => {
@@ -101,18 +153,40 @@ function siteCategoryRoutes(router: Router, { database }: ApiDependencies): void
   });
 }
 
+interface Slice<Item> {
+  readonly context: string;
+  /** In the order that they have unless the client asks for another. */
+  readonly items: readonly Item[];
+  readonly documentOf: (item: Item) => object;
+  readonly parameters: typeof DEPARTMENT_LIST_PARAMETERS;
+}
+
 /** One page of a list that is in memory as a whole. */
-function answerSlice<Item>(
+function answerSlice<Item extends { readonly id: number | string; readonly name: string }>(
   ctx: Context,
-  context: string,
-  items: readonly Item[],
-  documentOf: (item: Item) => object,
-  paging: Paging,
-  parameters: Rules,
+  { context, items, documentOf, parameters }: Slice<Item>,
 ): void {
-  const { offset, limit } = offsetOf(paging);
-  const members = items.slice(offset, offset + limit).map(documentOf);
-  answer(ctx, collection(ctx, { context, members, totalItems: items.length, paging, parameters }));
+  const query = readQuery(ctx, parameters);
+  const { offset, limit } = offsetOf(query);
+  const members = inOrder(items, query['order[name]'], query['order[id]'])
+    .slice(offset, offset + limit)
+    .map(documentOf);
+  answer(ctx, collection(ctx, { context, members, totalItems: items.length, paging: query, parameters }));
+}
+
+/** By name as French sorts it. */
+const collator = new Intl.Collator('fr');
+
+function inOrder<Item extends { readonly id: number | string; readonly name: string }>(
+  items: readonly Item[],
+  byName: Direction | null,
+  byId: Direction | null,
+): readonly Item[] {
+  if (byName === null && byId === null) return items;
+  const sorted = items.toSorted((a, b) =>
+    byName === null ? Number(a.id) - Number(b.id) : collator.compare(a.name, b.name),
+  );
+  return (byName ?? byId) === 'desc' ? sorted.reverse() : sorted;
 }
 
 /** The integer of the path; anything else is an id that no resource has. */

@@ -36,6 +36,21 @@ const SiteCategory = z.strictObject({
   name: text('Name, as publisher.category states it.'),
 });
 
+const Location = z.strictObject({
+  ...identity('Location'),
+  type: z.enum(['city', 'department', 'zipcode']).meta({ description: 'What it is.' }),
+  label: text('For people: Toulon (83000).'),
+  name: text('Name; of a zip code, itself.'),
+  code: text('INSEE code, department code or zip code.'),
+  zipcode: textOrNull('First zip code; null for a department.'),
+  population: z.int().meta({ description: 'Inhabitants; 0 when unknown.' }),
+  cities: list(link('City', 'A city.'), 'Of a zip code, the cities that have it.'),
+  criterion: z
+    .enum(['includedCities', 'includedDepartments', 'includedZipcodes'])
+    .meta({ description: 'The member of a search that takes it.' }),
+  value: text('What to put there.'),
+});
+
 const User = z.strictObject({ ...identity('User'), name: text('Name of the API client.') });
 
 const codes = z.union([z.int(), z.array(z.int())]).nullable();
@@ -170,6 +185,7 @@ export const RESOURCES = {
   City,
   Department,
   SiteCategory,
+  Location,
   PointOfInterest,
   WebhookTest,
   User,

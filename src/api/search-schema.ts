@@ -64,6 +64,14 @@ function bound(description: string) {
 
 const flag = (description: string) => z.boolean('must be true or false').nullable().meta({ description });
 
+/** Forms have text alone where a flag may be unset: `true` and `false` are read as they are written. */
+function written<Value>({ schema, read }: MemberRule<Value>): MemberRule<Value> {
+  return {
+    schema,
+    read: (value, reading) => read(value === 'true' || value === 'false' ? value === 'true' : value, reading),
+  };
+}
+
 /** A number or a decimal string, kept as text so that no digit is lost. */
 function decimal(isAllowed: (value: number) => boolean, rule: string, description: string) {
   const accepted = `must be a number or a decimal string, ${rule}`;
@@ -121,8 +129,10 @@ const expressions: MemberRule<string | null> = {
 
 const geoShapes: MemberRule<readonly Polygon[]> = {
   schema: z.unknown().meta({
-    type: ['array', 'object', 'null'],
-    description: 'Polygons, longitude first, rings closed: nested arrays, or GeoJSON Polygon or MultiPolygon.',
+    type: ['array', 'object', 'string', 'null'],
+    description:
+      'Polygons, longitude first, rings closed: nested arrays, GeoJSON Polygon or MultiPolygon, either of them as text, ' +
+      'or lon,lat;lon,lat;… for a ring; one or several.',
   }),
   read(value, { refuse }) {
     const shapes = parseGeoShapes(value);
@@ -176,11 +186,11 @@ export const SEARCH_MEMBERS = {
   roomMax: bound('Most rooms.'),
   bedroomMin: bound('Fewest bedrooms.'),
   bedroomMax: bound('Most bedrooms.'),
-  furnished: single(flag('Furnished or not; null: either.')),
-  withCoherentPrice: single(
-    flag('Leaves out properties whose price is incoherent. Default true; null switches it off.'),
+  furnished: written(single(flag('Furnished or not; null: either.'))),
+  withCoherentPrice: written(
+    single(flag('Leaves out properties whose price is incoherent. Default true; null switches it off.')),
   ),
-  withVirtualTour: single(flag('True: a live advert has a virtual tour.')),
+  withVirtualTour: written(single(flag('True: a live advert has a virtual tour.'))),
   hidePropertyContact: single(
     flag('Leaves contacts out of what this search receives.').transform((value) => value ?? false),
   ),

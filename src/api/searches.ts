@@ -23,14 +23,16 @@ import { collection, offsetOf } from './hydra.ts';
 import { jsonBody } from './json-body.ts';
 import { createLargeAnswers } from './large-answers.ts';
 import { notFound, Problem } from './problem.ts';
-import { booleanParameter, choiceParameter, PAGING, readQuery, textParameter } from './query.ts';
+import { booleanParameter, orderParameter, PAGING, readQuery, textParameter } from './query.ts';
 import { type Lookups, searchDocument, searchIri } from './search-document.ts';
 import { type InputRules, readNewSearch, readSearchChange } from './search-input.ts';
 
 export const SEARCH_LIST_PARAMETERS = {
   title: textParameter('Part of the title; case, accents, apostrophes and hyphens are ignored.'),
   notificationEnabled: booleanParameter('Whether notifications are enabled.'),
-  'order[title]': { ...choiceParameter('Order by title.', ['asc', 'desc']), property: 'title' },
+  'order[id]': orderParameter('id', ', which is the order of creation'),
+  'order[title]': orderParameter('title'),
+  'order[createdAt]': orderParameter('createdAt'),
   ...PAGING,
 } as const;
 
@@ -92,7 +94,8 @@ function listRoute(router: Router, dependencies: ApiDependencies): void {
     const { searches, numbers, total } = await listSearches(database, clientId, {
       title: query.title,
       notificationEnabled: query.notificationEnabled,
-      titleOrder: query['order[title]'],
+      order: query['order[title]'] === null ? 'creation' : 'title',
+      direction: query['order[title]'] ?? query['order[id]'] ?? query['order[createdAt]'] ?? 'asc',
       ...offsetOf(query),
     });
     const members = await searchDocuments(searches ?? [], dependencies);

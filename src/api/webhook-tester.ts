@@ -22,8 +22,6 @@ import { BadParameter, choiceParameter, type ParameterRule, readQuery, reference
 import { ownSearch } from './searches.ts';
 import { sampleChange } from './webhook-sample.ts';
 
-const { parse: parseSearch, ...searchRule } = referenceParameter('Signs with the token of this search.', 'searches');
-
 /** `endpoint` is checked by the handler, which knows what is allowed. */
 const endpoint: ParameterRule<string> = {
   description: 'Absolute https URL that receives the delivery.',
@@ -36,11 +34,7 @@ export const WEBHOOK_TEST_PARAMETERS = {
   endpoint,
   eventType: choiceParameter('Kind of event to deliver.', EVENT_KINDS),
   type: choiceParameter('The same as eventType.', EVENT_KINDS),
-  search: {
-    ...searchRule,
-    isRequired: false,
-    parse: (values: readonly string[], baseUrl?: string) => (values.length === 0 ? null : parseSearch(values, baseUrl)),
-  },
+  search: referenceParameter('Signs with the token of this search.', 'searches'),
 } as const;
 
 /** Each may hold a connection for as long as an attempt takes. */

@@ -5,10 +5,11 @@
  */
 
 import type { City, CodedPlace, ResolvePlace } from '../domain/city.ts';
-import { foldText } from '../domain/text.ts';
 import { OUTLYING_PARTS } from './arrondissement-centres.ts';
+import { createCityFinder, type FindCities } from './city-finder.ts';
 import { type Centre, readCentres } from './commune-centres.ts';
 import { type CommuneRecord, type Department, readCommuneRecords } from './commune-records.ts';
+import { type CompletePlaces, createPlaceCompletion } from './place-completion.ts';
 import { cityIdOf, inseeOf } from './reference-ids.ts';
 import { createPlaceResolver } from './resolve-place.ts';
 
@@ -26,28 +27,12 @@ export interface Reference {
   /** Whether some commune has this zip code. */
   isZipcode(zipcode: string): boolean;
   readonly resolvePlace: ResolvePlace;
-  /** Communes that meet every given filter, in order of folded name. An INSEE or zip code is compared exactly. */
-  findCities(filter: CityFilter, page?: CityPage): FoundCities;
+  /** Communes that meet every given filter, in order of folded name unless asked otherwise. */
+  readonly findCities: FindCities;
+  /** What may be meant by the words typed so far, most inhabitants first. */
+  readonly completePlaces: CompletePlaces;
   /** Makes these the imported commune centres, by INSEE code, and no others: they go before those of the package. */
   relocate(coordinates: ReadonlyMap<string, Centre>): void;
-}
-
-interface CityFilter {
-  readonly insee?: string;
-  readonly zipcode?: string;
-  /** Beginning of the name, case, accents and hyphens ignored, with or without the article. */
-  readonly namePrefix?: string;
-}
-
-interface CityPage {
-  readonly offset: number;
-  readonly limit: number;
-}
-
-interface FoundCities {
-  /** On all pages together. */
-  readonly total: number;
-  readonly cities: readonly City[];
 }
 
 /** Index of the nearest of `points`, or null when none is near enough. */
@@ -100,7 +85,8 @@ export async function loadReference(options: ReferenceOptions = {}): Promise<Ref
       nearestCommune: (lat, lon) => located.nearestCommune(lat, lon),
       cityOf,
     }),
-    findCities: createCityFinder(table, cityOf),
+    findCities: createCityFinder(communes, cityOf),
+    completePlaces: createPlaceCompletion({ communes, departments, byZipcode: table.byZipcode, nameOf }),
     relocate(coordinates) {
       located = locate(coordinates);
     },
@@ -219,41 +205,4 @@ function createNearestCommune(
     const index = indexOfNearest(lat, lon);
     return index === null ? null : (points[index]?.commune ?? null);
   };
-}
-
-/** Folding 35,000 names takes 60 ms: the order by name is made at the first search. */
-function createCityFinder(table: CommuneTable, cityOf: (commune: CommuneRecord) => City): Reference['findCities'] {
-  let sorted: readonly NamedCommune[] | null = null;
-  return (filter, page = { offset: 0, limit: Number.POSITIVE_INFINITY }) => {
-    sorted ??= sortByName(table.communes);
-    const prefix = filter.namePrefix === undefined ? '' : foldText(filter.namePrefix);
-    const { insee, zipcode } = filter;
-    const found = sorted.filter(
-      ({ commune, folded, bare }) =>
-        (insee === undefined || commune.insee === insee) &&
-        (zipcode === undefined || commune.zipcodes.includes(zipcode)) &&
-        (folded.startsWith(prefix) || bare.startsWith(prefix)),
-    );
-    const onPage = found.slice(page.offset, page.offset + page.limit);
-    return { total: found.length, cities: onPage.map(({ commune }) => cityOf(commune)) };
-  };
-}
-
-interface NamedCommune {
-  readonly commune: CommuneRecord;
-  readonly folded: string;
-  /** `folded` without its article. */
-  readonly bare: string;
-}
-
-function sortByName(communes: readonly CommuneRecord[]): readonly NamedCommune[] {
-  const named = communes.map((commune) => {
-    const folded = foldText(commune.officialName);
-    return { commune, folded, bare: folded.replace(/^(?:l|le|la|les|los|aux) /, '') };
-  });
-  return named.sort((a, b) => compare(a.folded, b.folded) || compare(a.commune.insee, b.commune.insee));
-}
-
-function compare(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
 }

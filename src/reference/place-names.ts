@@ -43,6 +43,12 @@ function arrondissementKey(city: string, words: readonly string[]): string {
   return [city, ...kept].join(' ');
 }
 
+/** The word that an abbreviation stands for, null when it is none or stands for several. */
+export function fullWordOf(word: string): string | null {
+  const full = Object.hasOwn(ABBREVIATIONS, word) ? ABBREVIATIONS[word] : undefined;
+  return full === undefined || full.includes(' ') ? null : full;
+}
+
 /** `Le`, `La`, `Les`, `L'`, `Los` or `Aux` at the head of an official name, else empty. */
 export function articleOf(officialName: string): string {
   return /^(?:L'|(?:Le|La|Les|Los|Aux)(?= ))/.exec(officialName)?.[0] ?? '';

@@ -3,6 +3,15 @@
 import type { DeliveryState } from '../domain/delivery.ts';
 import type { SearchNumber, Uuid } from '../domain/ids.ts';
 import { FINISHED_AT, isInState, STATE } from './cancellations.ts';
+import {
+  cutOfListed,
+  LISTED_DELIVERIES,
+  LISTED_MAX,
+  type ListedIds,
+  type ListedPage,
+  listedOfClient,
+  listOfClient,
+} from './client-listings.ts';
 import type { Queryable } from './database.ts';
 
 export interface AttemptRead {
@@ -37,23 +46,26 @@ const COLUMNS = `d.id, s.id as "searchId", d.match_id as "matchId", d.channel, d
   d.endpoint_key as "endpointKey", ${STATE} as state,
   d.attempt_count as "attemptCount", d.due_at as "dueAt", d.created_at as "createdAt", ${FINISHED_AT} as "finishedAt"`;
 
-export interface DeliveryListQuery {
+export interface DeliveryListQuery extends ListedPage {
   /** Null: any. */
   readonly state: DeliveryState | null;
-  readonly offset: number;
-  readonly limit: number;
 }
 
-/** One page of the deliveries of a search, newest first, and how many there are. Served by deliveries_search. */
+export interface DeliveryPage {
+  readonly deliveries: readonly DeliveryRead[];
+  readonly total: number;
+}
+
+/** One page of the deliveries of a search, by time, and how many there are. Served by deliveries_search. */
 export async function listDeliveries(
   database: Queryable,
   searchNumber: SearchNumber,
-  { state, offset, limit }: DeliveryListQuery,
-): Promise<{ readonly deliveries: readonly DeliveryRead[]; readonly total: number }> {
+  { state, direction, offset, limit }: DeliveryListQuery,
+): Promise<DeliveryPage> {
   const where = `d.search_number = $1 and ($2::text is null or ${isInState('$2::text')})`;
   const listed = database.query<DeliveryRow>(
     `select ${COLUMNS} from deliveries d join searches s on s.number = d.search_number
-     where ${where} order by d.created_at desc, d.id limit $3 offset $4`,
+     where ${where} order by d.created_at ${direction}, d.id ${direction} limit $3 offset $4`,
     [searchNumber, state, limit, offset],
   );
   const counted = database.query<{ total: number }>(
@@ -62,6 +74,44 @@ export async function listDeliveries(
   );
   const [{ rows }, { rows: counts }] = await Promise.all([listed, counted]);
   return { deliveries: await withAttempts(database, rows), total: counts[0]?.total ?? 0 };
+}
+
+/** The same of all searches of a client (client-listings.ts); a state is looked for among the first `LISTED_MAX`. */
+export async function listDeliveriesOfClient(
+  database: Queryable,
+  clientId: Uuid,
+  { state, ...page }: DeliveryListQuery,
+): Promise<DeliveryPage> {
+  const { ids, total } =
+    state === null
+      ? await listOfClient(database, LISTED_DELIVERIES, clientId, page)
+      : await listInState(database, clientId, state, page);
+  // Served by the primary keys.
+  const { rows } = await database.query<DeliveryRow>(
+    `select ${COLUMNS} from unnest($1::uuid[]) with ordinality as wanted (id, position)
+     join deliveries d using (id) join searches s on s.number = d.search_number order by position`,
+    [ids],
+  );
+  return { deliveries: await withAttempts(database, rows), total };
+}
+
+/** Served as `listedOfClient` says, then by the primary keys. */
+async function listInState(
+  database: Queryable,
+  clientId: Uuid,
+  state: DeliveryState,
+  { direction, offset, limit }: ListedPage,
+): Promise<ListedIds> {
+  const { rows } = await database.query<ListedIds>(
+    `${listedOfClient(LISTED_DELIVERIES, direction)}, found as materialized (
+       select cut.id, cut.at from ${cutOfListed(direction)} cut
+       join deliveries d using (id) join searches s on s.number = d.search_number where ${isInState('$3::text')}
+     )
+     select array(select id from found order by at ${direction}, id ${direction} limit $4 offset $5) as ids,
+       (select count(*)::integer from found) as total`,
+    [clientId, LISTED_MAX, state, limit, offset],
+  );
+  return rows[0] as ListedIds;
 }
 
 /** Null when it is another client's or its search was deleted. Served by the primary keys. */

@@ -5,9 +5,9 @@
  * migration that writes the old one down.
  */
 
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
-import type { SearchNumber, Uuid } from '../domain/ids.ts';
+import { type SearchNumber, timeOrderedUuid, type Uuid } from '../domain/ids.ts';
 import { SEARCH_DEFAULTS, type Search, type SearchMembers } from '../domain/search.ts';
 import { type SearchLimits, weightAdded, weightOf } from '../domain/search-limits.ts';
 import { foldText } from '../domain/text.ts';
@@ -56,7 +56,7 @@ export async function createSearch(
   limits: SearchLimits = NO_LIMITS,
 ): Promise<Search> {
   const token = `whsec_${randomBytes(32).toString('base64')}`;
-  const values = [randomUUID(), clientId, token, ...columnsOf(members)];
+  const values = [timeOrderedUuid(new Date()), clientId, token, ...columnsOf(members)];
   const weight = weightOf(members);
   const isLight = weight.polygonCorners + weight.excludedWords === 0;
   const created = isLight ? await insertSearch(database, values, limits.searches - UNLOCKED_MARGIN) : null;
@@ -168,8 +168,9 @@ export interface SearchListQuery {
   /** Part of the title; case, accents, apostrophes and hyphens are ignored. */
   readonly title: string | null;
   readonly notificationEnabled: boolean | null;
-  /** By title as French sorts it; null: in order of creation. */
-  readonly titleOrder: 'asc' | 'desc' | null;
+  /** By title as French sorts it, or in order of creation. */
+  readonly order: 'title' | 'creation';
+  readonly direction: 'asc' | 'desc';
   readonly offset: number;
   readonly limit: number;
 }
@@ -210,7 +211,7 @@ export async function listSearches(database: Queryable, clientId: Uuid, query: S
     conditions.push(`notification_enabled = $${parameters.length}`);
   }
   const where = conditions.join(' and ');
-  const order = query.titleOrder === null ? 'number' : titleOrder(query.titleOrder);
+  const order = orderOf(query);
   // Which rows: an index-only scan of searches_client or searches_client_title. The rows: by the primary key.
   const page = database.query<SearchRow>(
     `select ${LISTED_COLUMNS} from searches where number in (
@@ -254,10 +255,8 @@ function signsOf(text: string): readonly string[] {
   return [...new Set(signs)].filter((sign) => foldText(sign) === '' && !/['’ʼ´`\p{Pd}]/u.test(sign));
 }
 
-function titleOrder(direction: 'asc' | 'desc'): string {
-  return direction === 'asc'
-    ? 'title collate "fr-x-icu" asc, number asc'
-    : 'title collate "fr-x-icu" desc, number desc';
+function orderOf({ order, direction }: SearchListQuery): string {
+  return order === 'title' ? `title collate "fr-x-icu" ${direction}, number ${direction}` : `number ${direction}`;
 }
 
 function columnsOf(members: SearchMembers): unknown[] {

@@ -83,7 +83,7 @@ test('what was open when a search was silenced stays cancelled when it is told a
   await tell(true);
   const [late] = await seed(1);
   assert.ok(early && late);
-  const page = { state: null, offset: 0, limit: 10 };
+  const page = { state: null, direction: 'desc', offset: 0, limit: 10 } as const;
   const { deliveries } = await listDeliveries(database, search.number, page);
   assert.deepEqual(
     deliveries.map(({ id, state, finishedAt }) => [id, state, finishedAt !== null]),
@@ -159,7 +159,14 @@ test('a client goes with its keys, its name and all its searches', async (t) => 
     false,
   );
   await createClient(database, { name: 'acme' });
-  const query = { title: null, notificationEnabled: null, titleOrder: null, offset: 0, limit: 1 };
+  const query = {
+    title: null,
+    notificationEnabled: null,
+    order: 'creation',
+    direction: 'asc',
+    offset: 0,
+    limit: 1,
+  } as const;
   const total = async () => (await listSearches(database, id, query)).total;
   await until(total, (searches) => searches === 0);
 });

@@ -43,7 +43,7 @@ test('the demonstration ends by itself after its seconds', async (t) => {
   const mark = `/tmp/vigie-mark-${process.pid}-seconds`;
   const { npm, lines } = await startScript(t, 'demo', mark, ['--seconds', '8']);
   const [code] = (await once(npm, 'exit')) as [number | null];
-  assert.equal(code, 0);
+  assert.equal(code, 0, lines.slice(-20).join('\n'));
   assert.match(lines.join('\n'), /adverts and changes in/);
   assert.deepEqual(await processesOf(mark), []);
 });

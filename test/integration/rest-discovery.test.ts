@@ -11,6 +11,8 @@ import { createConfig, lintFromString } from '@redocly/openapi-core';
 import jsonld from 'jsonld';
 import { createRoutes } from '../../src/api/api.ts';
 import { ENDPOINTS } from '../../src/api/endpoints.ts';
+import { ENTRYPOINT_COLLECTIONS } from '../../src/api/entrypoint-members.ts';
+import { jsonLdContext } from '../../src/api/json-ld-contexts.ts';
 import { JSON_SCHEMAS } from '../../src/api/json-schemas.ts';
 import { RESOURCES } from '../../src/api/resource-schemas.ts';
 import { SEARCH_MEMBERS } from '../../src/api/search-schema.ts';
@@ -92,6 +94,7 @@ async function everything(): Promise<readonly string[]> {
     ...[`/documents/properties/${uuid}`, `${search['@id']}/deliveries`, `/deliveries/${delivery}`],
     ...['/cities/75115', '/cities?name=par&itemsPerPage=2', '/departments/83', '/departments?itemsPerPage=3'],
     ...['/site_categories', '/site_categories/1', search.user, '/users'],
+    ...['/matches', '/deliveries?status=queued', '/documents/properties', '/public/location-autocomplete?query=toul'],
     ...['/indicators/points_of_interest?lat=43.1&lon=5.9', '/searches?foo=1', '/nowhere'],
     '/webhook-tester?endpoint=https://h.example.com/&eventType=ad.update.price',
   ];
@@ -127,7 +130,7 @@ describe('the Hydra documentation', () => {
     const { api: found } = await parseHydraDocumentation(api.baseUrl, { headers: { 'X-API-KEY': api.key } });
     const resources = found.resources ?? [];
     const classOf = (id: string | null | undefined) => id?.split('#').at(-1);
-    assert.deepEqual(resources.map(({ id }) => classOf(id)).sort(), Object.keys(RESOURCES).sort());
+    assert.deepEqual(resources.map(({ id }) => classOf(id)).sort(), [...ENTRYPOINT_COLLECTIONS.keys()].sort());
     const nameOf = (resource: unknown) => (resource as { name?: string } | null | undefined)?.name;
     const filters: Record<string, string[]> = {};
     for (const resource of resources) {
@@ -137,16 +140,17 @@ describe('the Hydra documentation', () => {
       filters[resource.name] = (await resource.getParameters?.())?.map(({ variable }) => variable) ?? [];
     }
     assert.deepEqual(filters, {
-      searches: ['title', 'notificationEnabled', 'order[title]'],
-      matches: ['search'],
-      'documents/properties': ['uuid[]'],
-      deliveries: ['search', 'status'],
-      cities: ['insee', 'zipcode', 'name'],
-      departments: [],
-      site_categories: [],
-      'indicators/points_of_interest': ['facilities[]', 'lat', 'lon', 'radius'],
-      'webhook-tester': ['endpoint', 'eventType', 'type', 'search'],
-      users: [],
+      searches: ['title', 'notificationEnabled', 'order[id]', 'order[title]', 'order[createdAt]'],
+      matches: ['search', 'order[id]', 'order[createdAt]'],
+      'documents/properties': ['uuid[]', 'order[id]'],
+      deliveries: ['search', 'status', 'order[id]', 'order[createdAt]'],
+      cities: [
+        ...['insee', 'inseeCode', 'inseeCodes[]', 'zipcode', 'zipcodes[]', 'name', 'label', 'slug'],
+        ...['order[id]', 'order[name]'],
+      ],
+      departments: ['order[id]', 'order[name]'],
+      site_categories: ['order[id]', 'order[name]'],
+      users: ['order[id]', 'order[name]'],
     });
     const search = resources.find(({ name }) => name === 'searches');
     assert.deepEqual(search?.writableFields?.map(({ name }) => name).sort(), Object.keys(SEARCH_MEMBERS).sort());
@@ -160,6 +164,10 @@ describe('the Hydra documentation', () => {
     ]);
     const types = Object.fromEntries(search?.fields?.map(({ name, type }) => [name, type]) ?? []);
     assert.deepEqual([types.budgetMin, types.furnished, types.createdAt], ['integer', 'boolean', 'dateTime']);
+    // A flag that may be unset is no switch.
+    const ranges = Object.fromEntries(search?.fields?.map(({ name, range }) => [name, range]) ?? []);
+    assert.match(String(ranges.furnished), /schema.org\/Boolean$/);
+    assert.match(String(ranges.notificationEnabled), /XMLSchema#boolean$/);
     assert.equal(nameOf(search?.fields?.find(({ name }) => name === 'user')?.reference), 'users');
     assert.equal(nameOf(search?.fields?.find(({ name }) => name === 'includedCities')?.embedded), 'cities');
   });
@@ -169,7 +177,7 @@ describe('the Hydra documentation', () => {
 function valuesOf(document: unknown): string[] {
   const shorten = (text: string) =>
     text
-      .replace(/^IriTemplateMapping$/, 'hydra:IriTemplateMapping')
+      .replace(/^(IriTemplateMapping|BasicRepresentation)$/, 'hydra:$1')
       .replace(`${api.baseUrl}/docs.jsonld#`, '')
       .replace('http://www.w3.org/ns/hydra/core#', 'hydra:')
       .replace(api.baseUrl, '');
@@ -178,10 +186,39 @@ function valuesOf(document: unknown): string[] {
   if (typeof document !== 'object') return [shorten(JSON.stringify(document).replace(/^"|"$/g, ''))];
   const node = document as Record<string, unknown>;
   if ('@value' in node) return valuesOf(node['@value']);
-  return Object.entries(node).flatMap(([key, value]) => (key === '@context' ? [] : valuesOf(value)));
+  // The property of a mapping is a name here and an IRI there.
+  const isMapping = [node['@type']].flat().some((type) => /#?IriTemplateMapping$/.test(String(type)));
+  const kept = Object.entries(node).filter(([key]) => key !== '@context' && !(isMapping && key.endsWith('property')));
+  return kept.flatMap(([, value]) => valuesOf(value));
+}
+
+/** Definitions of terms, wherever they are nested, whose IRI is the term. */
+function selfDefined(context: object): string[] {
+  return Object.entries(context).flatMap(([term, definition]: [string, unknown]) => {
+    if (typeof definition === 'string') return definition === term ? [term] : [];
+    if (typeof definition !== 'object' || definition === null) return [];
+    const { '@id': id, '@context': nested = {} } = definition as { '@id'?: string; '@context'?: object };
+    return [...(id === term ? [term] : []), ...selfDefined(nested)];
+  });
 }
 
 describe('JSON-LD', () => {
+  it('has no term that is defined by itself, and leaves members of collections a set', () => {
+    for (const name of [...Object.keys(RESOURCES), 'Entrypoint', 'Error', 'ConstraintViolationList']) {
+      const { '@context': context } = jsonLdContext(name, 'http://h') as { '@context': Record<string, unknown> };
+      assert.deepEqual([selfDefined(context), context['hydra:member']], [[], undefined], name);
+    }
+  });
+
+  it('names the property and the words of a violation as API Platform does', async () => {
+    const { body } = await api.call('POST', '/searches', { title: 'x', budgetMin: 2, budgetMax: 1 });
+    const [expanded] = (await expand(body)) as Record<string, Record<string, unknown>[]>[];
+    const vocabulary = `${api.baseUrl}/docs.jsonld#`;
+    const [violation] = expanded?.[`${vocabulary}ConstraintViolationList/violations`] ?? [];
+    assert.deepEqual(violation?.[`${vocabulary}propertyPath`], [{ '@value': 'budgetMin' }]);
+    assert.ok(violation?.[`${vocabulary}message`]);
+  });
+
   const documentLoader = async (url: string) => {
     const document = await (await fetch(url, { headers: { Accept: 'application/ld+json' } })).json();
     return { contextUrl: undefined, documentUrl: url, document };
@@ -217,6 +254,31 @@ describe('the OpenAPI document', () => {
     );
     delete body.paths['/searches'].get.operationId;
     assert.ok((await lint(JSON.stringify(body))).length > 0);
+  });
+});
+
+describe('the entrypoint', () => {
+  it('is a page for browsers, which leads to the documentation, and Hydra for everybody else', async () => {
+    const { markup, complaints, addresses } = await visit(`${api.baseUrl}/`);
+    assert.match(markup, /<a href="\/docs">/);
+    assert.deepEqual(
+      [complaints, addresses.filter((address) => !address.startsWith('data:'))],
+      [[], [`${api.baseUrl}/`]],
+    );
+    for (const accept of ['*/*', 'application/ld+json', 'application/json', 'text/html;q=0.5, application/json']) {
+      const { headers, body } = await api.call('GET', '/', undefined, { headers: { Accept: accept }, key: null });
+      assert.match(String(headers.get('Content-Type')), /json/, accept);
+      assert.equal(body['@type'], 'Entrypoint');
+    }
+    const elsewhere = await api.call('GET', '/searches', undefined, { headers: { Accept: 'text/html' } });
+    assert.equal(elsewhere.status, 406);
+  });
+
+  it('names collections alone', async () => {
+    const { body } = await api.call('GET', '/');
+    const { '@context': _context, '@id': _id, '@type': _type, ...members } = body;
+    assert.deepEqual(Object.values(members).sort(), [...ENTRYPOINT_COLLECTIONS.values()].sort());
+    assert.ok(!('webhookTest' in members) && !('pointOfInterest' in members));
   });
 });
 

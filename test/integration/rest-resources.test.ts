@@ -128,7 +128,7 @@ describe('property documents', () => {
       found['hydra:member'].map((one: { uuid: string }) => one.uuid),
       [b, a],
     );
-    for (const query of ['', '?uuid[]=x', `?${'uuid[]='.concat(a, '&').repeat(101)}`]) {
+    for (const query of ['?uuid[]=x', `?${'uuid[]='.concat(a, '&').repeat(101)}`]) {
       assert.equal((await api.call('GET', `/documents/properties${query}`)).status, 400);
     }
   });
@@ -213,6 +213,45 @@ describe('reference data', () => {
     const all = await get('/cities?itemsPerPage=100&page=300');
     assert.ok(all['hydra:totalItems'] > 34_000);
     assert.equal(all['hydra:member'].length, 100);
+  });
+
+  it('lists cities as forms ask for them: by codes, a part of the name, a slug, in an order', async () => {
+    const namesOf = async (query: string) => {
+      return (await get(`/cities?${query}`))['hydra:member'].map((one: { name: string }) => one.name);
+    };
+    assert.deepEqual(await namesOf('inseeCode=83137'), ['Toulon']);
+    assert.deepEqual(await namesOf('inseeCodes[]=83137&inseeCodes[]=2a004'), ['Ajaccio', 'Toulon']);
+    assert.deepEqual(await namesOf('inseeCodes[0]=83137&insee=75056'), []);
+    assert.deepEqual(await namesOf('zipcodes[]=83000&zipcodes[]=75015'), ['Paris', 'Paris 15e', 'Toulon']);
+    assert.deepEqual(await namesOf('label=etienne-du-rouv'), ['Saint-Étienne-du-Rouvray']);
+    assert.deepEqual(await namesOf('slug=toulon'), ['Toulon']);
+    assert.deepEqual(await namesOf('slug=saint-denis-93200'), ['Saint-Denis']);
+    assert.deepEqual(await namesOf('slug=toulo'), []);
+    const named = 'label=toulon&order[name]';
+    assert.deepEqual(await namesOf(`${named}=desc`), (await namesOf(`${named}=asc`)).reverse());
+    assert.deepEqual(await namesOf('inseeCodes[]=83137&inseeCodes[]=2A004&order[id]=asc'), ['Toulon', 'Ajaccio']);
+  });
+
+  it('completes places, with what a search takes to look there', async () => {
+    const { 'hydra:member': members, 'hydra:totalItems': total } = await get(
+      '/public/location-autocomplete?query=83000',
+    );
+    assert.equal(total, 2);
+    const [zipcode, toulon] = members;
+    assert.deepEqual(zipcode, {
+      ...{ '@context': '/contexts/Location', '@id': '/cities?zipcode=83000', '@type': 'Location', type: 'zipcode' },
+      ...{ label: '83000 (Toulon)', name: '83000', code: '83000', zipcode: '83000', population: toulon.population },
+      ...{ cities: ['/cities/83137'], criterion: 'includedZipcodes', value: '83000' },
+    });
+    assert.deepEqual([toulon.label, toulon.value], ['Toulon (83000)', '/cities/83137']);
+    const [department] = (await get('/public/location-autocomplete?query=var'))['hydra:member'];
+    assert.deepEqual([department['@id'], department.label], ['/departments/83', 'Var (83)']);
+    for (const { '@id': iri, criterion, value } of [zipcode, toulon, department]) {
+      assert.equal((await api.call('GET', iri)).status, 200, iri);
+      assert.equal((await api.call('POST', '/searches', { title: 'x', [criterion]: [value] })).status, 201, iri);
+    }
+    assert.equal((await api.call('GET', '/public/location-autocomplete')).status, 400);
+    assert.deepEqual((await get('/public/location-autocomplete?query='))['hydra:member'], []);
   });
 
   it('answers a city with the members of both tables, arrondissements with their parent', async () => {

@@ -66,6 +66,25 @@ describe('a search that is created', () => {
     assert.equal(unknown.code, 'unknown_member');
   });
 
+  it('takes what forms send: flags and shapes as text, and what they were answered', async () => {
+    const { body: created } = await api.call('POST', '/searches', {
+      ...{ title: 'x', furnished: 'true', withVirtualTour: 'false', geoShapes: ['5,43;6,43;6,44;5,43'] },
+      ...{ id: '/searches/1', originId: '1', '@anything': {} },
+    });
+    assert.deepEqual([created.furnished, created.withVirtualTour], [true, false]);
+    const ring = [
+      [5, 43],
+      [6, 43],
+      [6, 44],
+      [5, 43],
+    ];
+    assert.deepEqual(created.geoShapes, [[ring]]);
+    const { status, body } = await api.call('PUT', created['@id'], { ...created, id: created['@id'], title: 'y' });
+    assert.equal(status, 200);
+    const { updatedAt: _updatedAt, ...kept } = body;
+    assert.deepEqual({ ...created, ...kept, title: 'x' }, created);
+  });
+
   const refused: readonly [string, Readonly<Record<string, unknown>>, string][] = [
     ['a blank title', { title: ' ' }, 'title'],
     ['no title', { title: undefined }, 'title'],
@@ -258,7 +277,7 @@ describe('the list of searches', () => {
     'page=0',
     'page=x',
     'page=1&page=2',
-    'itemsPerPage=101',
+    'itemsPerPage=0',
     'order[title]=up',
     'notificationEnabled=2',
     'order[price]=asc',
@@ -268,7 +287,10 @@ describe('the list of searches', () => {
     it(`answers 400 to ?${query.slice(0, 30)} and says what is known`, async () => {
       const { status, body } = await api.call('GET', `/searches?${query}`);
       assert.equal(status, 400);
-      assert.equal(body['hydra:search']['hydra:template'], '/searches{?title,notificationEnabled,order[title]}');
+      assert.equal(
+        body['hydra:search']['hydra:template'],
+        '/searches{?title,notificationEnabled,order[id],order[title],order[createdAt]}',
+      );
     });
   }
 });

@@ -234,6 +234,8 @@ function hostileQueries(): Record<string, string> {
     'a list of brackets': `/searches?${repeated(() => '[]', '')}=1`,
     'many ampersands': `/searches?${repeated(() => '&', '')}`,
     'every city': '/cities?itemsPerPage=100&page=300',
+    'many codes of cities': `/cities?${repeated((i) => `inseeCodes[]=${i}`, '&')}`,
+    'many words of a place': `/public/location-autocomplete?query=${'a+e+i+o+u+l+d+s+'.repeat(6)}`,
     'a long path': `/searches/${'a/'.repeat(HEADER_BYTES / 2)}`,
     'a path of escapes': `/searches/${'%41'.repeat(HEADER_BYTES / 3)}`,
     'the whole description': '/openapi.json',

@@ -1,0 +1,174 @@
+/**
+ * Places while their name is being typed: cities, departments and zip codes that have a word for each word typed, or one
+ * that begins with it. A sorted list of all words leads to the places, which stand in the order of their inhabitants, so
+ * what is found is in the order that people expect; only who types a whole code finds its place before all others.
+ */
+
+import { foldWords } from '../domain/text.ts';
+import type { CommuneRecord, Department } from './commune-records.ts';
+import { fullWordOf } from './place-names.ts';
+import { cityIdOf } from './reference-ids.ts';
+
+export type PlaceType = 'zipcode' | 'city' | 'department';
+
+export interface CompletedPlace {
+  readonly type: PlaceType;
+  /** Name in everyday use; a zip code is its own. */
+  readonly name: string;
+  /** INSEE code, department code, or the zip code. */
+  readonly code: string;
+  /** Of a city or department, as IRIs have it; null for a zip code. */
+  readonly id: number | null;
+  /** The first of a city; null for a department. */
+  readonly zipcode: string | null;
+  readonly population: number;
+  /** Ids of the communes that have this zip code; empty for the others. */
+  readonly cityIds: readonly number[];
+  readonly cityNames: readonly string[];
+}
+
+export interface FoundPlaces {
+  /** On all pages together. */
+  readonly total: number;
+  readonly places: readonly CompletedPlace[];
+}
+
+export type CompletePlaces = (text: string, page: { readonly offset: number; readonly limit: number }) => FoundPlaces;
+
+export interface PlaceSource {
+  readonly communes: readonly CommuneRecord[];
+  readonly departments: readonly Department[];
+  readonly byZipcode: ReadonlyMap<string, readonly CommuneRecord[]>;
+  readonly nameOf: (commune: CommuneRecord) => string;
+}
+
+/** Reading all words takes a tenth of a second: it is done when the first place is asked for. */
+export function createPlaceCompletion(source: PlaceSource): CompletePlaces {
+  let index: PlaceIndex | null = null;
+  return (text, { offset, limit }) => {
+    index ??= new PlaceIndex(placesOf(source));
+    const found = index.find(foldWords(text));
+    return { total: found.length, places: index.placesAt(found.slice(offset, offset + limit)) };
+  };
+}
+
+interface WordedPlace {
+  readonly place: CompletedPlace;
+  readonly words: readonly string[];
+}
+
+interface Entry {
+  readonly word: string;
+  /** Position of its place. */
+  readonly rank: number;
+}
+
+class PlaceIndex {
+  readonly #places: readonly WordedPlace[];
+  /** In order of their words. */
+  readonly #entries: readonly Entry[];
+  /** By rank: whether the search under way has met the place. */
+  readonly #isMet: Uint8Array;
+
+  constructor(places: readonly WordedPlace[]) {
+    this.#places = places.toSorted((a, b) => compareRank(a.place, b.place));
+    this.#entries = this.#places
+      .flatMap(({ words }, rank) => [...new Set(words)].map((word) => ({ word, rank })))
+      .sort((a, b) => (a.word < b.word ? -1 : a.word > b.word ? 1 : 0));
+    this.#isMet = new Uint8Array(this.#places.length);
+  }
+
+  /** Ranks of the places that have them all, best first; none when there are no words. */
+  find(words: readonly string[]): readonly number[] {
+    // The longest word leads to the fewest places: the others are looked for in those.
+    const [first, ...others] = [...new Set(words)].sort((a, b) => b.length - a.length).map(beginningsOf);
+    if (first === undefined) return [];
+    this.#isMet.fill(0);
+    for (const beginning of first) this.#meet(beginning);
+    const found: number[] = [];
+    for (let rank = this.#isMet.indexOf(1); rank >= 0; rank = this.#isMet.indexOf(1, rank + 1)) {
+      const held = (this.#places[rank] as WordedPlace).words;
+      const hasAll = others.every((beginnings) => held.some((word) => beginnings.some((one) => word.startsWith(one))));
+      if (hasAll) found.push(rank);
+    }
+    return words.length === 1 ? this.#codeFirst(found, words[0] as string) : found;
+  }
+
+  #codeFirst(found: readonly number[], code: string): readonly number[] {
+    const isCode = (rank: number) => this.#places[rank]?.place.code.toLowerCase() === code;
+    const coded = /\d/.test(code) ? found.filter(isCode) : [];
+    return coded.length === 0 ? found : [...coded, ...found.filter((rank) => !isCode(rank))];
+  }
+
+  placesAt(ranks: readonly number[]): readonly CompletedPlace[] {
+    return ranks.map((rank) => (this.#places[rank] as WordedPlace).place);
+  }
+
+  #meet(beginning: string): void {
+    for (let at = this.#firstAtOrAfter(beginning); at < this.#entries.length; at++) {
+      const { word, rank } = this.#entries[at] as Entry;
+      if (!word.startsWith(beginning)) break;
+      this.#isMet[rank] = 1;
+    }
+  }
+
+  #firstAtOrAfter(word: string): number {
+    let [low, high] = [0, this.#entries.length];
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((this.#entries[middle] as Entry).word < word) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+}
+
+/** `st` may be the beginning of a word, or stand for `saint`. */
+function beginningsOf(word: string): readonly string[] {
+  const full = fullWordOf(word);
+  return full === null ? [word] : [word, full];
+}
+
+const TYPES: readonly PlaceType[] = ['zipcode', 'city', 'department'];
+
+/** Most inhabitants first; Paris the city before Paris the department. */
+function compareRank(a: CompletedPlace, b: CompletedPlace): number {
+  return b.population - a.population || TYPES.indexOf(a.type) - TYPES.indexOf(b.type) || (a.code < b.code ? -1 : 1);
+}
+
+function placesOf({ communes, departments, byZipcode, nameOf }: PlaceSource): WordedPlace[] {
+  const inhabitants = new Map<string, number>();
+  for (const { departmentCode, population, parentInsee } of communes) {
+    if (parentInsee !== null) continue;
+    inhabitants.set(departmentCode, (inhabitants.get(departmentCode) ?? 0) + population);
+  }
+  const none = { cityIds: [], cityNames: [] };
+  return [
+    ...communes.map((commune): WordedPlace => {
+      const { insee: code, zipcodes, departmentCode, population } = commune;
+      const name = nameOf(commune);
+      const place = { type: 'city', name, code, id: cityIdOf(code), zipcode: zipcodes[0] ?? null, population } as const;
+      const words = [...foldWords(name), ...[code, departmentCode, ...zipcodes].map((one) => one.toLowerCase())];
+      return { place: { ...place, ...none }, words };
+    }),
+    ...departments.map(({ code, id, name }): WordedPlace => {
+      const place = { type: 'department', name, code, id, zipcode: null } as const;
+      const words = [...foldWords(name), code.toLowerCase()];
+      return { place: { ...place, population: inhabitants.get(code) ?? 0, ...none }, words };
+    }),
+    ...[...byZipcode].map(([zipcode, holders]): WordedPlace => {
+      const population = holders.reduce((sum, commune) => sum + commune.population, 0);
+      const cities = { cityIds: holders.map(({ insee }) => cityIdOf(insee)), cityNames: holders.map(nameOf) };
+      const place = {
+        type: 'zipcode',
+        name: zipcode,
+        code: zipcode,
+        id: null,
+        zipcode,
+        population,
+        ...cities,
+      } as const;
+      return { place, words: [zipcode] };
+    }),
+  ];
+}

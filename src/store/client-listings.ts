@@ -1,0 +1,96 @@
+/**
+ * What a client has over all its searches, by time: matches and deliveries know their search alone, and an index by
+ * client would be paid by each of them when it is written. So the list is merged from the lists of the searches: one
+ * look at the head of each, then only those that reach into the page. Exact, and bounded: at most `LISTED_MAX` rows are
+ * listed and counted; who wants more names a search.
+ */
+
+import type { Uuid } from '../domain/ids.ts';
+import type { Queryable } from './database.ts';
+
+export const LISTED_MAX = 10_000;
+
+/** Newest first is `desc`. */
+export type Direction = 'asc' | 'desc';
+
+export interface ListedPage {
+  readonly direction: Direction;
+  readonly offset: number;
+  /** With the offset no more than `LISTED_MAX`. */
+  readonly limit: number;
+}
+
+export interface ListedIds {
+  readonly ids: readonly Uuid[];
+  /** On all pages together, `LISTED_MAX` at most. */
+  readonly total: number;
+}
+
+interface ListedTable {
+  readonly name: 'matches' | 'deliveries';
+  readonly time: string;
+  readonly condition: string;
+}
+
+export const LISTED_MATCHES: ListedTable = {
+  name: 'matches',
+  time: 'began_at',
+  condition: 'one.began_at is not null',
+};
+export const LISTED_DELIVERIES: ListedTable = { name: 'deliveries', time: 'created_at', condition: 'true' };
+
+/**
+ * The head of a statement: `listed` (id, at) holds the first `$2` rows of client `$1`, those made at the same instant
+ * as the last one included, and `heads` the searches that have any. Served by searches_client, then by matches_search or
+ * deliveries_search alone, once for each search.
+ */
+export function listedOfClient({ name, time, condition }: ListedTable, direction: Direction): string {
+  const [beyond, last, endless] = direction === 'desc' ? ['>=', 'min', '-infinity'] : ['<=', 'max', 'infinity'];
+  // The lateral limits keep it a look into an index for each search, whatever the planner thinks of the tables.
+  return `with heads as materialized (
+      select s.number, head.at from searches s cross join lateral (
+        select one.${time} as at from ${name} one where one.search_number = s.number and ${condition}
+        order by one.${time} ${direction} limit 1
+      ) head
+      where s.client_id = $1 and s.deleted_at is null
+    ), reaching as materialized (
+      select number, at from heads order by at ${direction} fetch first ($2::bigint) rows with ties
+    ), rim as materialized (
+      select case when count(*) < $2::bigint then '${endless}'::timestamptz else ${last}(at) end as at from reaching
+    ), listed as materialized (
+      select item.id, item.at from reaching cross join lateral (
+        select one.id, one.${time} as at from ${name} one
+        where one.search_number = reaching.number and ${condition} and one.${time} ${beyond} (select at from rim)
+        order by one.${time} ${direction} fetch first ($2::bigint) rows with ties
+      ) item
+    )`;
+}
+
+/** Of the rows that `listedOfClient` knows, the first as many as were asked for: a tie may have brought more. */
+export function cutOfListed(direction: Direction): string {
+  return `(select id, at from listed order by at ${direction}, id ${direction} limit $2::bigint)`;
+}
+
+/** One page of a client's rows. Served as `listedOfClient` says. */
+export async function listOfClient(
+  database: Queryable,
+  table: ListedTable,
+  clientId: Uuid,
+  { direction, offset, limit }: ListedPage,
+): Promise<ListedIds> {
+  const { name, condition } = table;
+  const { rows } = await database.query<ListedIds>(
+    `${listedOfClient(table, direction)}
+     select array(
+       select id from ${cutOfListed(direction)} cut order by at ${direction}, id ${direction} offset $3
+     ) as ids, (
+       select count(*)::integer from (
+         select from heads cross join lateral (
+           select from ${name} one where one.search_number = heads.number and ${condition} limit ${LISTED_MAX}
+         ) item limit ${LISTED_MAX}
+       ) counted
+     ) as total`,
+    [clientId, offset + limit, offset],
+  );
+  return rows[0] as ListedIds;
+}

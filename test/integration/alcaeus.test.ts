@@ -1,0 +1,55 @@
+/** The API as alcaeus sees it, a Hydra client that knows of the API what the API says of itself. */
+
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { after, test } from 'node:test';
+import { sampleChange } from '../../src/api/webhook-sample.ts';
+import { startTestApi } from '../support/api.ts';
+import { walkWithAlcaeus } from '../support/hydra-clients.ts';
+
+const api = await startTestApi({ after });
+
+async function seed(): Promise<{ readonly match: string; readonly property: string; readonly searches: string[] }> {
+  const searches: string[] = [];
+  for (const title of ['One', 'Two', 'Three']) {
+    const { body } = await api.call('POST', '/searches', { title, propertyTypes: [0, 1], budgetMax: 1 });
+    searches.push(body['@id']);
+  }
+  const { held } = sampleChange('ad.update.price', new Date());
+  const match = randomUUID();
+  await api.database.query('insert into properties (uuid, state, crawls, is_land) values ($1, $2, $3, false)', [
+    held.state.uuid,
+    JSON.stringify(held.state),
+    JSON.stringify(held.crawls),
+  ]);
+  await api.database.query(
+    'insert into matches select $1, number, $2, now(), now() from searches order by number limit 1',
+    [match, held.state.uuid],
+  );
+  return { match: `/matches/${match}`, property: `/documents/properties/${held.state.uuid}`, searches };
+}
+
+test('alcaeus walks from the entrypoint to collections, pages, members and what can be done with them', async () => {
+  const { match, property, searches } = await seed();
+  const paths = ['/searches', '/searches?page=2&itemsPerPage=1', '/matches', match, property, '/cities/75115'];
+  const { collections, loaded } = await walkWithAlcaeus(api.baseUrl, api.key, paths);
+  const operations = Object.fromEntries(collections.map((one) => [one.id, one.operations]));
+  assert.deepEqual(operations['/searches'], ['GET', 'POST #Search']);
+  assert.deepEqual(Object.keys(operations).sort(), [
+    ...['/cities', '/deliveries', '/departments', '/documents/properties', '/matches', '/searches'],
+    ...['/site_categories', '/users'],
+  ]);
+  const [all, second, matches, one, document, city] = loaded;
+  assert.ok(all?.types.includes('http://www.w3.org/ns/hydra/core#Collection'));
+  assert.deepEqual([all?.total, all?.members], [3, searches]);
+  assert.deepEqual(all?.memberOperations, ['DELETE', 'GET', 'PATCH #Search', 'PUT #Search']);
+  assert.deepEqual([second?.members, second?.next], [[searches[1]], '/searches?page=3&itemsPerPage=1']);
+  assert.equal(all?.filters['order[title]'], 'https://schema.org/name');
+  assert.equal(all?.filters.notificationEnabled, '#Search/notificationEnabled');
+  assert.deepEqual(matches?.members, [match]);
+  // What RDF clients could not look into: the members are nodes and values of their own.
+  assert.equal(one?.values['Match/propertyDocument'], property);
+  assert.equal(document?.values['PropertyDocument/city'], '_');
+  assert.match(String(document?.values['PropertyDocument/lastCrawledAdvert']), /^[0-9a-f-]{36}$/);
+  assert.equal(city?.values['https://schema.org/name'], 'Paris 15e');
+});

@@ -1,0 +1,100 @@
+/** API Platform Admin in a real browser, on a daemon that has recorded and delivered something. */
+
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { mkdir } from 'node:fs/promises';
+import { test } from 'node:test';
+import { drive } from '../support/browser.ts';
+import { createApiKey, runVigie, startDaemon } from '../support/daemon.ts';
+import { serveAdmin } from '../support/hydra-clients.ts';
+import { restClient } from '../support/rest-client.ts';
+import { startTestServers } from '../support/servers.ts';
+import { until } from '../support/until.ts';
+import { startWebhookReceiver } from '../support/webhook-receiver.ts';
+
+interface Seen {
+  /** By resource. */
+  readonly lists: Readonly<Record<string, { readonly rows: number; readonly paging: string | null }>>;
+  readonly opened: Readonly<Record<string, string>>;
+  /** Titles of the searches. */
+  readonly ascending: readonly string[];
+  readonly descending: readonly string[];
+  readonly filtered: readonly string[];
+  /** What stands at the field. */
+  readonly violation: string;
+  /** The last body of a creation. */
+  readonly sent: Readonly<Record<string, unknown>>;
+  readonly created: number;
+  readonly changed: number;
+  readonly left: readonly string[];
+  readonly complaints: readonly string[];
+  readonly refused: readonly string[];
+}
+
+const TITLES = ['Appartement Toulon', 'Maison Lyon', 'Zébulon'];
+
+test('API Platform Admin lists, filters, sorts, opens, creates, edits and deletes', { timeout: 300_000 }, async (t) => {
+  const servers = await startTestServers(t);
+  const receiver = await startWebhookReceiver(t);
+  const daemon = await startDaemon(t, servers);
+  const key = await createApiKey(servers);
+  const rest = restClient(daemon, key);
+  for (const title of TITLES) {
+    const endpointRecipient = receiver.urlOf('/matches');
+    const places = {
+      includedCities: ['/cities/83137'],
+      geoShapes: ['5,43;6,43;6,44;5,43'],
+      includedZipcodes: ['83000'],
+    };
+    await rest.createSearch({ title, ...places, notificationEnabled: true, endpointRecipient });
+  }
+  const [property, advert] = [randomUUID(), randomUUID()];
+  const message = {
+    kind: 'upsert',
+    crawledAt: '2026-03-10T08:15:00+01:00',
+    property: { uuid: property, transactionType: 0, propertyType: 0, city: { insee: '83137' } },
+    advert: { uuid: advert, title: 'T3 vue mer', price: 250_000, surface: 62 },
+  };
+  const searchOf = async (title: string) => {
+    const { body } = await rest.request<{ 'hydra:member': Record<string, unknown>[] }>(
+      'GET',
+      `/searches?title=${title}`,
+    );
+    return body['hydra:member'][0] ?? {};
+  };
+  const before = await searchOf('Maison');
+  assert.equal((await runVigie(['publish'], servers, { input: JSON.stringify(message) })).code, 0);
+  await until(
+    async () => (await rest.request<{ 'hydra:totalItems': number }>('GET', '/deliveries?status=delivered')).body,
+    (body) => body['hydra:totalItems'] === TITLES.length,
+  );
+
+  const pictures = process.env.VIGIE_TEST_PICTURES;
+  if (pictures !== undefined) await mkdir(pictures, { recursive: true });
+  const address = await serveAdmin(t, daemon.apiUrl, key);
+  const seen = await drive<Seen>('hydra-admin.mjs', [address, ...(pictures === undefined ? [] : [pictures])]);
+
+  const rows = Object.fromEntries(Object.entries(seen.lists).map(([name, list]) => [name, list.rows]));
+  assert.deepEqual(rows, {
+    ...{ searches: 3, matches: 3, deliveries: 3, 'documents/properties': 1, cities: 10, departments: 10 },
+    ...{ site_categories: 7, users: 1 },
+  });
+  assert.match(String(seen.opened['documents/properties']), /T3 vue mer/);
+  assert.match(String(seen.opened.deliveries), /Appartement Toulon|Maison Lyon|Zébulon/);
+  assert.deepEqual([seen.ascending, seen.descending], [TITLES, TITLES.toReversed()]);
+  assert.deepEqual(seen.filtered, ['Zébulon']);
+  assert.equal(seen.violation, 'must not be above budgetMax, which is 300');
+  // What nobody touched is left to its default: no switch that is off by itself.
+  assert.equal(seen.sent.title, 'Created by hand');
+  for (const flag of ['furnished', 'withCoherentPrice', 'withVirtualTour']) assert.ok(!(flag in seen.sent), flag);
+  assert.deepEqual([seen.created, seen.changed], [1, 1]);
+  assert.equal(seen.left.length, TITLES.length);
+  const { updatedAt: _updatedAt, lastAlertAt: _lastAlertAt, ...after } = await searchOf('Maison');
+  assert.deepEqual({ ...before, ...after, budgetMax: null }, before);
+  assert.equal(after.budgetMax, 250_000);
+  assert.deepEqual(seen.refused, [`422 POST ${daemon.apiUrl}/searches`]);
+  const unexpected = seen.complaints.filter((complaint) => !complaint.includes('422'));
+  assert.deepEqual(unexpected, []);
+  const loud = daemon.log.filter(({ level }) => level !== 'info' && level !== 30);
+  assert.deepEqual([loud, daemon.errors], [[], []]);
+});

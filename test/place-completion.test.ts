@@ -1,0 +1,79 @@
+import assert from 'node:assert/strict';
+import { before, describe, it } from 'node:test';
+import { loadReference, type Reference } from '../src/reference/communes.ts';
+
+describe('the completion of places', () => {
+  let reference: Reference;
+  before(async () => {
+    reference = await loadReference();
+  });
+  const found = (text: string, limit = 10) => reference.completePlaces(text, { offset: 0, limit });
+  const namesOf = (text: string, limit?: number) =>
+    found(text, limit).places.map(({ type, name }) => `${type} ${name}`);
+
+  it('puts first where most people live', () => {
+    assert.equal(namesOf('toul')[0], 'city Toulouse');
+    assert.ok(namesOf('toul').includes('city Toulon'));
+    assert.deepEqual(namesOf('paris', 2), ['city Paris', 'department Paris']);
+    for (const text of ['saint', 'a', '83', 'la']) {
+      const populations = found(text, 100).places.map(({ population }) => population);
+      assert.ok(populations.length > 10, text);
+      assert.deepEqual(
+        populations,
+        populations.toSorted((a, b) => b - a),
+        text,
+      );
+    }
+  });
+
+  it('takes words begun, in any order, without accents, hyphens and case, abbreviated or not', () => {
+    for (const text of ['saint-étienne', 'SAINT ETIENNE', 'etien sain', 'st etienne', 'St-Étienne']) {
+      assert.equal(namesOf(text)[0], 'city Saint-Étienne', text);
+    }
+    assert.ok(namesOf('hay roses').includes("city L'Haÿ-les-Roses"));
+    assert.equal(namesOf('œ').length > 0, true);
+  });
+
+  it('finds departments and zip codes, by name and by code', () => {
+    assert.equal(namesOf('var')[0], 'department Var');
+    assert.equal(namesOf('83')[0], 'department Var');
+    assert.equal(namesOf('2a')[0], 'department Corse-du-Sud');
+    assert.deepEqual(namesOf('83000'), ['zipcode 83000', 'city Toulon']);
+    assert.equal(namesOf('83137')[0], 'city Toulon');
+    const [lyon] = found('69001').places;
+    assert.deepEqual([lyon?.type, lyon?.cityIds.length], ['zipcode', 1]);
+    const named = ['department Seine-Saint-Denis', 'city Saint-Denis', "city L'Île-Saint-Denis"];
+    assert.deepEqual(namesOf('saint denis 93'), named);
+  });
+
+  it('finds nothing for nothing', () => {
+    for (const text of ['', ' ', '-', 'qqqq', 'toulon qqqq'])
+      assert.deepEqual(found(text), { total: 0, places: [] }, text);
+  });
+
+  it('counts all, and answers a page', () => {
+    const { total } = found('saint', 1);
+    assert.ok(total > 4_000);
+    const second = reference.completePlaces('saint', { offset: 1, limit: 1 }).places;
+    assert.deepEqual(second, found('saint', 2).places.slice(1));
+  });
+
+  it('agrees with a look at every commune', () => {
+    const words = (name: string) =>
+      name
+        .normalize('NFKD')
+        .toLowerCase()
+        .replace(/\p{M}/gu, '')
+        .replace(/œ/g, 'oe')
+        .split(/[^\p{L}\p{N}]+/u);
+    for (const text of ['mont', 'roche', 'ville neu', 'x', 'bo']) {
+      const expected = [...reference.cities()]
+        .filter(({ name }) => text.split(' ').every((part) => words(name).some((word) => word.startsWith(part))))
+        .map(({ insee }) => insee);
+      const codes = found(text, 100_000)
+        .places.filter(({ type }) => type === 'city')
+        .map(({ code }) => code);
+      assert.deepEqual(codes.toSorted(), expected.toSorted(), text);
+    }
+  });
+});

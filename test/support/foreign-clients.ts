@@ -1,0 +1,70 @@
+/**
+ * Programs of others that tests run beside Vigie, from the npm packages of a folder of test/clients: installed once a
+ * machine, so that the product's own installation stays small, and run as processes of their own.
+ */
+
+import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { access, copyFile, mkdir, readFile } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { cacheEntry } from '../../src/embedded/cache-entry.ts';
+import { CACHE } from './servers.ts';
+
+const run = promisify(execFile);
+
+const CLIENTS = fileURLToPath(new URL('../clients', import.meta.url));
+const PACKAGES = ['package.json', 'package-lock.json', '.npmrc'];
+const OUTPUT_MAX_BYTES = 64 * 1024 ** 2;
+
+export interface ForeignClients {
+  /** In test/clients. */
+  readonly folder: string;
+  /** Other files that the installation takes: another one of them makes another installation. */
+  readonly files: readonly string[];
+  /** Arguments of Node.js that end the installation, and what that leaves. */
+  readonly unpack: readonly string[];
+  readonly unpacked: string;
+  readonly environment: Readonly<Record<string, string>>;
+}
+
+/** What a script of the folder prints as JSON. Rejects with what it complains of. */
+export async function runClient<Said>(clients: ForeignClients, script: string, args: readonly string[]): Promise<Said> {
+  const home = await installed(clients);
+  const source = join(CLIENTS, clients.folder, script);
+  // A module finds its packages from where it lies. Named by what it says, no two versions meet.
+  const copy = join(home, `${await hashOf([source])}-${basename(script)}`);
+  await copyFile(source, copy);
+  const environment = environmentOf(clients, home);
+  const options = { cwd: home, env: environment, maxBuffer: OUTPUT_MAX_BYTES };
+  const { stdout } = await run(process.execPath, [copy, ...args], options);
+  return JSON.parse(stdout) as Said;
+}
+
+/** The directory where the packages are installed and unpacked. */
+export async function installed(clients: ForeignClients): Promise<string> {
+  const files = [...PACKAGES, ...clients.files].map((name) => join(CLIENTS, clients.folder, name));
+  const kind = clients.folder === '' ? 'clients' : `clients-${clients.folder}`;
+  const isInstalled = (home: string) =>
+    access(join(home, 'unpacked', clients.unpacked)).then(
+      () => true,
+      () => false,
+    );
+  return cacheEntry(CACHE, `${kind}-${process.arch}-${await hashOf(files)}`, isInstalled, async (home) => {
+    for (const file of files) await copyFile(file, join(home, basename(file)));
+    await run('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'], { cwd: home });
+    await mkdir(join(home, 'unpacked'));
+    await run(process.execPath, clients.unpack, { cwd: home, env: environmentOf(clients, home) });
+  });
+}
+
+async function hashOf(files: readonly string[]): Promise<string> {
+  const hash = createHash('sha256');
+  for (const file of files) hash.update(await readFile(file));
+  return hash.digest('hex').slice(0, 16);
+}
+
+function environmentOf({ environment }: ForeignClients, home: string): NodeJS.ProcessEnv {
+  return { ...process.env, ...environment, TMPDIR: join(home, 'unpacked') };
+}
