@@ -121,6 +121,7 @@ function createTermStart(
     resolvePlace: reference.resolvePlace,
     bounds: config.recordBounds,
     clock: () => new Date(),
+    mailGatherMs: config.mail?.gatherMs ?? null,
   });
   return async (term) => {
     matcher.medians.clear();

@@ -9,7 +9,8 @@ import type { ResolvePlace } from '../domain/city.ts';
 import type { NewDelivery } from '../domain/delivery.ts';
 import { endpointKeyOf } from '../domain/endpoint.ts';
 import { type SearchNumber, timeOrderedUuid, type Uuid } from '../domain/ids.ts';
-import { propertyDocument } from '../domain/property-document.ts';
+import { type MailNotice, mailItemContent, mailNoticesOf, type NewMailItem } from '../domain/mail-item.ts';
+import { type PropertyDocument, propertyDocument } from '../domain/property-document.ts';
 import { bodyHead, type Notice, noticesOf, type SearchRoute } from '../domain/routing.ts';
 import type { KnownMatch, Match } from '../store/matches.ts';
 import type { Snapshot } from '../store/snapshots.ts';
@@ -32,6 +33,7 @@ export interface Consequences {
   readonly changedMatches: readonly Match[];
   readonly snapshots: readonly Snapshot[];
   readonly deliveries: readonly AddressedDelivery[];
+  readonly mailItems: readonly NewMailItem[];
   /** Pairs that began, known or not before. */
   readonly began: readonly Match[];
 }
@@ -67,6 +69,7 @@ export function consequencesOf(
   const written = new Set<Pair>();
   const snapshots: Snapshot[] = [];
   const deliveries: AddressedDelivery[] = [];
+  const mailItems: NewMailItem[] = [];
   const began: Match[] = [];
 
   for (const change of changes) {
@@ -74,6 +77,7 @@ export function consequencesOf(
     const before = new Set(change.before);
     const pairsOfProperty = pairs.get(propertyUuid) as Map<SearchNumber, Pair>;
     const snapshotOf = snapshotter(change.held, resolvePlace, now, snapshots);
+    const mailItemOf = mailItemMaker(change, resolvePlace);
     for (const number of searchesTouchedBy(change)) {
       const route = routes.get(number);
       if (route === null) continue;
@@ -81,7 +85,8 @@ export function consequencesOf(
       const { match } = pair;
       const startsNow = !before.has(number) && (match?.beganAt ?? null) === null;
       const notices = route === undefined ? [] : noticesOf(route, events, startsNow);
-      if (match === null && !startsNow && notices.length === 0) continue;
+      const mailNotices = route === undefined ? [] : mailNoticesOf(route, events, startsNow);
+      if (match === null && !startsNow && notices.length + mailNotices.length === 0) continue;
       const next: Match = {
         id: match?.id ?? timeOrderedUuid(now),
         searchNumber: number,
@@ -99,6 +104,7 @@ export function consequencesOf(
         const snapshotId = snapshotOf(!route.hidePropertyContact);
         deliveries.push(deliveryOf(notice, route, next, { head, snapshotId, traceparent: change.traceparent }));
       }
+      for (const notice of mailNotices) mailItems.push(mailItemOf(notice, route, next));
     }
   }
   const matchesOf = (isKnown: boolean): readonly Match[] =>
@@ -108,6 +114,7 @@ export function consequencesOf(
     changedMatches: matchesOf(true),
     snapshots,
     deliveries,
+    mailItems,
     began,
   };
 }
@@ -175,5 +182,27 @@ function snapshotter(
     ids.set(withContacts, snapshot.id);
     snapshots.push(snapshot);
     return snapshot.id;
+  };
+}
+
+/** Makes the document of one change at most once, and none where nothing goes by e-mail. */
+function mailItemMaker(
+  { held, events, traceparent }: JudgedChange,
+  resolvePlace: ResolvePlace,
+): (notice: MailNotice, route: SearchRoute, match: Match) => NewMailItem {
+  let document: PropertyDocument | null = null;
+  return (notice, { clientId, mail }, { id, searchNumber, updatedAt }) => {
+    if (mail === null) throw new Error('a notice by e-mail of a search without one');
+    document ??= propertyDocument(held.state, held.crawls, resolvePlace, { withContacts: false });
+    return {
+      id: timeOrderedUuid(updatedAt),
+      clientId,
+      searchNumber,
+      matchId: id,
+      kind: notice.reason.kind,
+      route: mail,
+      content: mailItemContent(document, notice, events),
+      traceparent,
+    };
   };
 }

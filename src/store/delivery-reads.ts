@@ -2,6 +2,7 @@
 
 import type { DeliveryState } from '../domain/delivery.ts';
 import type { SearchNumber, Uuid } from '../domain/ids.ts';
+import { ALL_DELIVERIES } from './all-deliveries.ts';
 import { FINISHED_AT, isInState, STATE } from './cancellations.ts';
 import type { Queryable } from './database.ts';
 
@@ -44,7 +45,7 @@ export interface DeliveryListQuery {
   readonly limit: number;
 }
 
-/** One page of the deliveries of a search, newest first, and how many there are. Served by deliveries_search. */
+/** One page of the deliveries of a search, newest first, and how many there are. Served by deliveries_search and mail_items_search. */
 export async function listDeliveries(
   database: Queryable,
   searchNumber: SearchNumber,
@@ -52,12 +53,13 @@ export async function listDeliveries(
 ): Promise<{ readonly deliveries: readonly DeliveryRead[]; readonly total: number }> {
   const where = `d.search_number = $1 and ($2::text is null or ${isInState('$2::text')})`;
   const listed = database.query<DeliveryRow>(
-    `select ${COLUMNS} from deliveries d join searches s on s.number = d.search_number
+    `select ${COLUMNS} from ${ALL_DELIVERIES} d join searches s on s.number = d.search_number
      where ${where} order by d.created_at desc, d.id limit $3 offset $4`,
     [searchNumber, state, limit, offset],
   );
   const counted = database.query<{ total: number }>(
-    `select count(*)::integer as total from deliveries d join searches s on s.number = d.search_number where ${where}`,
+    `select count(*)::integer as total from ${ALL_DELIVERIES} d join searches s on s.number = d.search_number
+     where ${where}`,
     [searchNumber, state],
   );
   const [{ rows }, { rows: counts }] = await Promise.all([listed, counted]);
@@ -67,7 +69,7 @@ export async function listDeliveries(
 /** Null when it is another client's or its search was deleted. Served by the primary keys. */
 export async function readDelivery(database: Queryable, clientId: Uuid, id: Uuid): Promise<DeliveryRead | null> {
   const { rows } = await database.query<DeliveryRow>(
-    `select ${COLUMNS} from deliveries d join searches s on s.number = d.search_number
+    `select ${COLUMNS} from ${ALL_DELIVERIES} d join searches s on s.number = d.search_number
      where d.id = $1 and s.client_id = $2 and s.deleted_at is null`,
     [id, clientId],
   );
