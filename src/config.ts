@@ -84,13 +84,16 @@ const ports = z.string().transform((value, context) => {
 });
 
 /** The path and the query of such a URL mean nothing: what one hopes that they do would not be done. */
-const smtpServer = z.string().refine((value) => {
-  if (!URL.canParse(value)) return false;
-  const { protocol, hostname, pathname, search, hash, username, password } = new URL(value);
-  const isPlain = /^\/?$/.test(pathname) && search === '' && hash === '';
-  const isSmtp = protocol === 'smtp:' || protocol === 'smtps:';
-  return isSmtp && isPlain && hostname !== '' && (username === '') === (password === '');
-}, 'must be smtp:// or smtps://, user and password or neither, a host and perhaps a port');
+const smtpServer = z
+  .string()
+  .refine((value) => {
+    if (!URL.canParse(value)) return false;
+    const { protocol, hostname, pathname, search, hash, username, password } = new URL(value);
+    const isPlain = /^\/?$/.test(pathname) && search === '' && hash === '';
+    const isSmtp = protocol === 'smtp:' || protocol === 'smtps:';
+    return isSmtp && isPlain && hostname !== '' && (username === '') === (password === '');
+  }, 'must be smtp:// or smtps://, user and password or neither, a host and perhaps a port')
+  .refine((value) => !/%(?![0-9a-f]{2})/i.test(value), 'has a % that begins no escape');
 
 /** `alerts@example.org`, or with a name before it: `Vigie <alerts@example.org>`. */
 const mailbox = z.string().refine((value) => {
@@ -240,10 +243,10 @@ function mailProblems(values: Environment): readonly string[] {
 }
 
 /** Null without a mail server. */
-function mailOf({ VIGIE_SMTP_URL: url, VIGIE_MAIL_FROM: from, ...setting }: z.output<typeof settings>) {
-  const { VIGIE_PUBLIC_URL: publicUrl, VIGIE_MAIL_GATHER_MS: gatherMs } = setting;
+function mailOf(setting: z.output<typeof settings>) {
+  const [url, from, publicUrl] = [setting.VIGIE_SMTP_URL, setting.VIGIE_MAIL_FROM, setting.VIGIE_PUBLIC_URL];
   if (url === null || from === null || publicUrl === null) return null;
-  return Object.freeze({ url, from: mailboxOf(from), publicUrl, gatherMs });
+  return Object.freeze({ url, from: mailboxOf(from), publicUrl, gatherMs: setting.VIGIE_MAIL_GATHER_MS });
 }
 
 /** Those of every client that has none of its own. */

@@ -12,10 +12,12 @@ import type { Recorded } from './pipeline/recorder.ts';
 import type { Sweep } from './pipeline/retention.ts';
 import type { SweeperDependencies } from './pipeline/sweeper.ts';
 import type { SettledAttempt } from './store/attempts.ts';
+import type { SettledMail } from './store/mail-outcomes.ts';
 
 export interface Observers {
   readonly onRecorded: IntakeDependencies['onRecorded'];
   readonly onAttempt: (settled: SettledAttempt) => void;
+  readonly onMail: (settled: SettledMail, itemCount: number) => void;
   readonly onRepair: SweeperDependencies['onRepair'];
   readonly onSwept: (sweep: Sweep) => void;
   /** The same matcher, with its time taken. */
@@ -30,6 +32,7 @@ export function createObservers(metrics: Metrics, log: Log, feed: ActivityFeed):
       metrics.events.inc(recorded.events.length);
       metrics.matches.inc(recorded.began.length);
       metrics.deliveries.inc(recorded.deliveries.length);
+      metrics.mailItems.inc(recorded.mailItemCount);
       const setAside = poison.filter(({ setAsideFor }) => setAsideFor !== null);
       metrics.poison.inc(poison.length - setAside.length);
       metrics.setAside.inc(setAside.length);
@@ -47,6 +50,10 @@ export function createObservers(metrics: Metrics, log: Log, feed: ActivityFeed):
       countAttempt(metrics, settled);
       logAttempt(log, settled);
       feed.tell(() => [attemptActivity(settled)]);
+    },
+    onMail(settled, itemCount) {
+      countMail(metrics, settled);
+      logMail(log, settled, itemCount);
     },
     onRepair(repair) {
       for (const [kind, count] of Object.entries(repair)) metrics.repairs.inc({ kind }, count);
@@ -120,6 +127,22 @@ function logAttempt(log: Log, { id, endpointKey, attemptCount, outcome, after, t
   };
   if (error === null) log.debug(line, 'attempt');
   else log.info(line, 'attempt');
+}
+
+function countMail(metrics: Metrics, { attempt, outcome, after }: SettledMail): void {
+  metrics.mailAttempts.inc({ result: outcome.error ?? 'delivered' });
+  metrics.mailAttemptSeconds.observe(outcome.durationMs / 1_000);
+  if (attempt > 1) metrics.mailRetries.inc();
+  if (after.state === 'failed') metrics.mailsFailed.inc();
+}
+
+/** No address, and nothing that the mail server says: it repeats whom it speaks of. */
+function logMail(log: Log, { id, key, attempt, outcome, after }: SettledMail, itemCount: number): void {
+  const { statusCode, error, reason } = outcome;
+  const durationMs = Math.round(outcome.durationMs);
+  const line = { mail: id, recipient: key, items: itemCount, attempt, state: after.state, statusCode, error, reason };
+  if (error === null) log.debug({ ...line, durationMs }, 'mail');
+  else log.info({ ...line, durationMs }, 'mail');
 }
 
 function activitiesOf({ events, began }: Recorded, at: string): readonly Activity[] {

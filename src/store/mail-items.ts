@@ -1,8 +1,10 @@
-/** Deliveries by e-mail as the recorder writes them: the items that e-mails are made of (migration 0014 says why apart). */
+/** Deliveries by e-mail: the items that e-mails are made of, as the recorder writes them (migration 0014 says why apart). */
 
+import type { DeliveryState } from '../domain/delivery.ts';
+import type { Uuid } from '../domain/ids.ts';
 import { type MailFrequency, mailEndpointOf, nextMorning } from '../domain/mail.ts';
 import type { NewMailItem } from '../domain/mail-item.ts';
-import type { Statement } from './database.ts';
+import type { Queryable, Statement } from './database.ts';
 import { statementShares } from './statement-share.ts';
 
 /** Of a written item, but for its content. */
@@ -43,4 +45,33 @@ export function insertMailItems(items: readonly NewMailItem[], now: Date, gather
         endpoint text, endpoint_key text, content text, traceparent text, morning timestamptz)`,
     values: [JSON.stringify(share), gatherMs],
   }));
+}
+
+export interface Requeued {
+  /** That it was in. */
+  readonly state: DeliveryState;
+  readonly isChanged: boolean;
+}
+
+/**
+ * An operator's retry: a failed item is gathered into a new e-mail; one that waits to be gathered, or the whole e-mail
+ * that waits to be tried again, is due now. Null when there is none. Served by the primary key and mail_items_mail.
+ */
+export async function requeueMailItem(client: Queryable, id: Uuid): Promise<Requeued | null> {
+  const { rows } = await client.query<Requeued>(
+    `with held as materialized (
+       select id, mail_id, state from mail_items where id = $1 for update
+     ), restarted as (
+       update mail_items set state = 'queued', mail_id = null, attempts_spent = attempt_count,
+         replay_count = replay_count + 1, due_at = clock_timestamp(), gathers_from = clock_timestamp(), finished_at = null
+       from held where mail_items.id = held.id and held.state = 'failed' returning mail_items.id
+     ), hastened as (
+       update mail_items set due_at = clock_timestamp(), gathers_from = clock_timestamp()
+       where state in ('queued', 'retry_wait') and (id = (select id from held where state = 'queued')
+         or mail_id = (select mail_id from held where state = 'retry_wait')) returning id
+     )
+     select state, exists (select from restarted) or exists (select from hastened) as "isChanged" from held`,
+    [id],
+  );
+  return rows[0] ?? null;
 }
