@@ -19,6 +19,7 @@ import { propertyRoutes } from './properties.ts';
 import { referenceRoutes } from './reference.ts';
 import { logRequests } from './request-log.ts';
 import { searchRoutes } from './searches.ts';
+import { unsubscribeRoutes } from './unsubscribe.ts';
 import { webhookTestRoutes } from './webhook-tester.ts';
 
 export function createApi(dependencies: ApiDependencies): Koa {
@@ -57,6 +58,7 @@ export function createRoutes(dependencies: ApiDependencies): {
   propertyRoutes(router, dependencies);
   referenceRoutes(router, dependencies);
   webhookTestRoutes(router, dependencies);
+  unsubscribeRoutes(router, dependencies);
   return { router, shortCut };
 }
 

@@ -6,7 +6,7 @@ import type { ApiSettings } from './dependencies.ts';
 import { Problem } from './problem.ts';
 import { createRateLimiter } from './rate-limit.ts';
 
-const PUBLIC_PATH = /^\/(|docs([./].*)?|contexts\/.*|openapi\.json|favicon\.ico)$/;
+const PUBLIC_PATH = /^\/(|docs([./].*)?|contexts\/.*|openapi\.json|favicon\.ico|unsubscribe\/.*)$/;
 
 export function principalOf(ctx: Context): Principal {
   return ctx.state.principal as Principal;
