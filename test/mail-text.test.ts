@@ -87,7 +87,9 @@ test('texts of adverts and clients are text, in HTML and in headers', async () =
 
 test('a message has a stable name and date, and unsubscribes in one click', async () => {
   const id = timeOrderedUuid(new Date('2026-03-10T09:00:00Z'));
-  const message = { id, from: { name: 'Vigie', address: 'alerts@vigie.example' }, to: 'jo@example.org' };
+  // As the configuration is.
+  const from = Object.freeze({ name: 'Vigie', address: 'alerts@vigie.example' });
+  const message = { id, from, to: 'jo@example.org' };
   const text = mailText(contentsOf({ title: 'é'.repeat(300) }), LINK, 'fr');
   const [first, again] = await Promise.all(
     [0, 1].map(async () => simpleParser(await messageBytes({ ...message, text, unsubscribeUrl: LINK }))),

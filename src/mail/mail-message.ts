@@ -23,7 +23,8 @@ export interface MailMessage {
 export function messageBytes({ id, from, to, text, unsubscribeUrl }: MailMessage): Promise<Buffer> {
   const domain = from.address.slice(from.address.lastIndexOf('@') + 1);
   return new MailComposer({
-    from,
+    // The library writes into it.
+    from: { ...from },
     to: { name: '', address: to },
     subject: text.subject,
     text: text.text,

@@ -350,10 +350,6 @@ test('an outcome that PostgreSQL cannot take is recorded when it is back', async
     (count) => count === 1,
   );
   await scene.postgres.kill();
-  await until(
-    async () => scene.settled.length,
-    () => true,
-  );
   await scene.postgres.restart();
   await until(
     () => scene.rows().catch(() => []),
