@@ -54,7 +54,7 @@ export function createMailSender({ url, timeoutMs, authorities }: MailSenderOpti
 function connectionOf(url: string, timeoutMs: number, authorities: string | undefined) {
   const { protocol, hostname, port, username, password } = new URL(url);
   const host = hostname.replace(/^\[|\]$/g, '');
-  const isLoopback = host === 'localhost' || host === '::1' || /^127\./.test(host);
+  const isLoopback = host === 'localhost' || host === '::1' || host.startsWith('127.');
   const secure = protocol === 'smtps:';
   const auth: SMTPConnectionAuth | null =
     username === '' ? null : { user: decodeURIComponent(username), pass: decodeURIComponent(password) };

@@ -27,10 +27,10 @@ export async function* removeMailItems(client: Queryable, before: Date): Batches
          (select count(*) from logged)::integer as attempts`,
       [after, firstUuidAt(before), before, ROWS_PER_BATCH],
     );
-    const [{ last = null, count = 0, items = 0, attempts = 0 } = {}] = rows;
-    yield { mail_items: items, attempts };
-    after = last ?? after;
-    isMore = count === ROWS_PER_BATCH;
+    const [batch] = rows;
+    yield { mail_items: batch?.items ?? 0, attempts: batch?.attempts ?? 0 };
+    after = batch?.last ?? after;
+    isMore = batch?.count === ROWS_PER_BATCH;
   }
 }
 

@@ -46,7 +46,7 @@ export async function readRoutes(
   return new Map(rows.map((row) => [row.number, row.isDeleted ? null : routeOf(row)]));
 }
 
-function routeOf({ isDeleted: _, mailAddress, mailKey, mailFrequency, ...route }: RouteRow): SearchRoute {
+function routeOf({ isDeleted: _deleted, mailAddress, mailKey, mailFrequency, ...route }: RouteRow): SearchRoute {
   const mail =
     mailAddress === null ? null : { address: mailAddress, key: mailKey, frequency: mailFrequency ?? 'instant' };
   return { ...route, mail };

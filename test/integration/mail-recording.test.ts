@@ -102,7 +102,7 @@ test('what has had its day is forgotten, and neither an unsubscription nor what 
   await database.query('update mail_recipients set unsubscribed_at = now() where key = $1', [
     mailKeyOf(client, 'leaving@example.org'),
   ]);
-  const sweep = async (...batches: AsyncGenerator<unknown>[]) => {
+  const sweep = async (...batches: AsyncGenerator[]) => {
     for (const each of batches) for await (const _ of each);
   };
   const horizon = new Date(Date.now() - 30 * 86_400_000);
