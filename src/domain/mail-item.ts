@@ -136,5 +136,7 @@ function firstOf(found: readonly (string | null)[]): string | null {
 
 /** By code points, so that no pair of surrogates is cut in two. */
 function cut(text: string | null, lengthMax: number): string | null {
-  return text === null || text.length <= lengthMax ? text : `${Array.from(text.slice(0, lengthMax)).slice(0, -1).join('')}…`;
+  return text === null || text.length <= lengthMax
+    ? text
+    : `${Array.from(text.slice(0, lengthMax)).slice(0, -1).join('')}…`;
 }
