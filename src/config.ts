@@ -87,6 +87,29 @@ const ports = z.string().transform((value, context) => {
   return Object.freeze(ranges);
 });
 
+/** The path and the query of such a URL mean nothing: what one hopes that they do would not be done. */
+const smtpServer = z
+  .string()
+  .refine((value) => {
+    if (!URL.canParse(value)) return false;
+    const { protocol, hostname, pathname, search, hash, username, password } = new URL(value);
+    const isPlain = /^\/?$/.test(pathname) && search === '' && hash === '';
+    const isSmtp = protocol === 'smtp:' || protocol === 'smtps:';
+    return isSmtp && isPlain && hostname !== '' && (username === '') === (password === '');
+  }, 'must be smtp:// or smtps://, user and password or neither, a host and perhaps a port')
+  .refine((value) => !/%(?![0-9a-f]{2})/i.test(value), 'has a % that begins no escape');
+
+/** `alerts@example.org`, or with a name before it: `Vigie <alerts@example.org>`. */
+const mailbox = z.string().refine((value) => {
+  const { name, address } = mailboxOf(value);
+  return /^[^\p{Cc}",;:\\()[\]]{0,100}$/u.test(name) && z.email().safeParse(address).success;
+}, 'must be an e-mail address, or Name <address>');
+
+function mailboxOf(value: string): { readonly name: string; readonly address: string } {
+  const [, name = '', address = value] = /^([^<>]*?)\s*<([^<>]*)>$/.exec(value) ?? [];
+  return Object.freeze({ name, address });
+}
+
 const HOUR_MS = 3_600_000;
 /** A century. */
 const DAYS_MAX = 36_500;
@@ -121,6 +144,10 @@ const settings = z.object({
   VIGIE_API_CONNECTIONS_MAX: integer(1, 1_000_000),
   VIGIE_ALLOW_PRIVATE_ENDPOINTS: boolean,
   VIGIE_ENDPOINT_PORTS: ports,
+  VIGIE_SMTP_URL: optional(smtpServer),
+  VIGIE_MAIL_FROM: optional(mailbox),
+  VIGIE_MAIL_LANGUAGE: z.enum(['fr', 'en'], 'must be fr or en'),
+  VIGIE_MAIL_GATHER_MS: integer(0, HOUR_MS),
   VIGIE_RETRY_DELAY_MS: integer(1, 168 * HOUR_MS),
   VIGIE_CONNECT_TIMEOUT_MS: integer(1, HOUR_MS),
   VIGIE_ATTEMPT_TIMEOUT_MS: integer(1, HOUR_MS),
@@ -158,8 +185,9 @@ export function readConfig(environment: Environment = process.env, defaults: Env
   const file = parseEnv(readFileSync(DEFAULTS_FILE, 'utf8'));
   const values = { ...file, ...definedOnly(defaults), ...definedOnly(environment) };
   const parsed = settings.safeParse(values);
-  if (!parsed.success) {
-    const problems = parsed.error.issues.map((issue) => `${issue.path.join('.')} ${issue.message}`);
+  const issues = parsed.error?.issues ?? [];
+  const problems = [...issues.map(({ path, message }) => `${path.join('.')} ${message}`), ...mailProblems(values)];
+  if (!parsed.success || problems.length > 0) {
     throw ConfigError.of(problems);
   }
   const setting = parsed.data;
@@ -188,6 +216,8 @@ export function readConfig(environment: Environment = process.env, defaults: Env
       clientAuthorities: setting.VIGIE_ADMIN_CLIENT_CA,
     }),
     ...clientLimits(setting),
+    mail: mailOf(setting),
+    mailLanguage: setting.VIGIE_MAIL_LANGUAGE,
     allowPrivateEndpoints: setting.VIGIE_ALLOW_PRIVATE_ENDPOINTS,
     endpointPorts: setting.VIGIE_ENDPOINT_PORTS,
     retryDelayMs: setting.VIGIE_RETRY_DELAY_MS,
@@ -209,6 +239,20 @@ export function readConfig(environment: Environment = process.env, defaults: Env
     /** Names with our prefix that no setting has: misspelt, or put there by an orchestrator. Worth a warning. */
     unknownNames: Object.keys(environment).filter((name) => name.startsWith('VIGIE_') && !(name in settings.shape)),
   });
+}
+
+/** What a mail server needs and lacks. */
+function mailProblems(values: Environment): readonly string[] {
+  if (!values.VIGIE_SMTP_URL) return [];
+  const missing = ['VIGIE_MAIL_FROM', 'VIGIE_PUBLIC_URL'].filter((name) => !values[name]);
+  return missing.map((name) => `${name} is required by VIGIE_SMTP_URL`);
+}
+
+/** Null without a mail server. */
+function mailOf(setting: z.output<typeof settings>) {
+  const [url, from, publicUrl] = [setting.VIGIE_SMTP_URL, setting.VIGIE_MAIL_FROM, setting.VIGIE_PUBLIC_URL];
+  if (url === null || from === null || publicUrl === null) return null;
+  return Object.freeze({ url, from: mailboxOf(from), publicUrl, gatherMs: setting.VIGIE_MAIL_GATHER_MS });
 }
 
 /** Those of every client that has none of its own. */

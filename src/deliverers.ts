@@ -1,6 +1,7 @@
 /** Opens what delivers: the sender, the courier and the sweeper. A part of the composition root. */
 
 import { createValve, type Valve } from './broker/valve.ts';
+import { openMailing } from './mailers.ts';
 import { measureStage } from './measures.ts';
 import type { Parts } from './parts.ts';
 import { startCancellations } from './pipeline/cancellations.ts';
@@ -15,9 +16,10 @@ export async function openDelivery(parts: Parts): Promise<void> {
   const sender = openSender(parts);
   const valve = createValve();
   let inFlight = (): number => 0;
+  let waiting = (): number => 0;
   await presence.addStage({ name: 'deliver', valve, inFlight: () => inFlight() });
   // An attempt under way is progress, however long its endpoint hangs: it ends in time.
-  const noteProgress = parts.stalls.follow('deliver', () => valve.isOpen && sender.inFlight === 0 && inFlight() > 0);
+  const noteProgress = parts.stalls.follow('deliver', () => valve.isOpen && sender.inFlight === 0 && waiting() > 0);
   const courier = await startCourier({
     broker,
     database: pipelineDatabase,
@@ -36,7 +38,9 @@ export async function openDelivery(parts: Parts): Promise<void> {
     onTrouble,
   });
   draining('courier', () => courier.drain());
-  inFlight = () => courier.inFlight;
+  waiting = () => courier.inFlight;
+  const mailing = openMailing(parts, valve);
+  inFlight = () => courier.inFlight + (mailing?.inFlight ?? 0);
   measureStage(metrics, 'deliver', valve, inFlight);
   await openSweeper(parts, valve, courier);
 }

@@ -122,6 +122,7 @@ function createTermStart(
     resolvePlace: reference.resolvePlace,
     bounds: config.recordBounds,
     clock: () => new Date(),
+    mailGatherMs: config.mail?.gatherMs ?? null,
   });
   const noteRestored = (): void => log.info('the database was restored: webhooks are numbered on far above');
   return async (term) => {

@@ -11,10 +11,12 @@ import type { Database, DatabasePool } from './store/database.ts';
 import { ALL_DEAD_LETTERS, countDeadLetters } from './store/dead-letter-reads.ts';
 import { countFailedDeliveries, countOpenDeliveries } from './store/delivery-admin.ts';
 import { readIntakeLead } from './store/intake-leader.ts';
+import { countOpenMailItems } from './store/mail-turns.ts';
 import { readOldestRows } from './store/retention.ts';
 
 const READING_KEPT_MS = 5_000;
 const OPEN_STATES = ['queued', 'sending', 'retry_wait', 'parked'] as const;
+const MAIL_STATES = ['queued', 'sending', 'retry_wait', 'failed'] as const;
 
 export function measurePools(metrics: Metrics, pools: readonly DatabasePool[]): void {
   const sum = (count: (pool: DatabasePool) => number): number => pools.reduce((total, pool) => total + count(pool), 0);
@@ -46,6 +48,24 @@ export function measureStore(metrics: Metrics, database: Database): void {
     return oldestDueAt === null ? 0 : Math.max(0, (Date.now() - oldestDueAt.getTime()) / 1_000);
   });
   metrics.gauge('vigie_dead_letters_held', 'Dead letters that wait for an operator', readLetters);
+}
+
+/** Every instance reads the same: take the maximum over instances. */
+export function measureMail(metrics: Metrics, database: Database): void {
+  const read = keptFor(READING_KEPT_MS, () => countOpenMailItems(database));
+  metrics.labelledGauge(
+    'vigie_mail_items',
+    'Items of e-mails that are not final, and failed ones',
+    'state',
+    async () => {
+      const { counts } = await read();
+      return MAIL_STATES.map((state) => [state, counts.get(state) ?? 0] as const);
+    },
+  );
+  metrics.gauge('vigie_mail_oldest_due_seconds', 'How long the most overdue item of an e-mail has waited', async () => {
+    const { oldestDueAt } = await read();
+    return oldestDueAt === null ? 0 : Math.max(0, (Date.now() - oldestDueAt.getTime()) / 1_000);
+  });
 }
 
 /** Every instance reads the same: take the maximum over instances. */

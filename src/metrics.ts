@@ -48,6 +48,7 @@ export function createMetrics(version = '') {
     stagePaused,
     ...intakeMetrics(registers, counter, histogram),
     ...deliveryMetrics(registers, counter, histogram),
+    ...mailMetrics(registers, counter, histogram),
     ...callMetrics(registers),
     /** A value read at each scrape; a read that fails leaves it out. */
     gauge: (name: string, help: string, read: () => number | Promise<number>) =>
@@ -173,6 +174,23 @@ function deliveryMetrics(registers: Registers, counter: MakeCounter, histogram: 
     replayed: counter('vigie_deliveries_replayed_total', 'Failed deliveries that operators have sent again'),
     attemptSeconds: histogram('vigie_delivery_attempt_seconds', 'Duration of attempts', ATTEMPT_SECONDS),
     alertSeconds: histogram('vigie_alert_seconds', 'From the record of a change to its delivery', ALERT_SECONDS),
+  };
+}
+
+function mailMetrics(registers: Registers, counter: MakeCounter, histogram: MakeHistogram) {
+  const mailAttempts = new Counter({
+    name: 'vigie_mail_attempts_total',
+    help: 'Attempts at e-mails, by result: delivered or the class of the error',
+    labelNames: ['result'],
+    registers,
+  });
+  for (const result of ['delivered', ...ATTEMPT_ERRORS]) mailAttempts.inc({ result }, 0);
+  return {
+    mailAttempts,
+    mailItems: counter('vigie_mail_items_total', 'Deliveries by e-mail created: items of e-mails'),
+    mailRetries: counter('vigie_mail_retries_total', 'Attempts that were not the first of their e-mail'),
+    mailsFailed: counter('vigie_mails_failed_total', 'E-mails refused for good, or whose attempts were used up'),
+    mailAttemptSeconds: histogram('vigie_mail_attempt_seconds', 'Duration of attempts at e-mails', ATTEMPT_SECONDS),
   };
 }
 

@@ -14,10 +14,12 @@ import type { Recorded } from './pipeline/recorder.ts';
 import type { Sweep } from './pipeline/retention.ts';
 import type { SweeperDependencies } from './pipeline/sweeper.ts';
 import type { SettledAttempt } from './store/attempts.ts';
+import type { SettledMail } from './store/mail-outcomes.ts';
 
 export interface Observers {
   readonly onRecorded: IntakeDependencies['onRecorded'];
   readonly onAttempt: (settled: SettledAttempt) => void;
+  readonly onMail: (settled: SettledMail, itemCount: number) => void;
   readonly onRepair: SweeperDependencies['onRepair'];
   readonly onSwept: (sweep: Sweep) => void;
   readonly crawlers: CrawlerObservers;
@@ -36,6 +38,7 @@ export function createObservers(metrics: Metrics, log: Log, feed: ActivityFeed):
       metrics.events.inc(recorded.events.length);
       metrics.matches.inc(recorded.began.length);
       metrics.deliveries.inc(recorded.deliveries.length);
+      metrics.mailItems.inc(recorded.mailItemCount);
       const setAside = poison.filter(({ setAsideFor }) => setAsideFor !== null);
       metrics.poison.inc(poison.length - setAside.length);
       metrics.setAside.inc(setAside.length);
@@ -54,6 +57,10 @@ export function createObservers(metrics: Metrics, log: Log, feed: ActivityFeed):
       logAttempt(log, settled);
       feed.tell(() => [attemptActivity(settled)]);
     },
+    onMail(settled, itemCount) {
+      countMail(metrics, settled);
+      logMail(log, settled, itemCount);
+    },
     onRepair(repair) {
       for (const [kind, count] of Object.entries(repair)) metrics.repairs.inc({ kind }, count);
       log.warn(repair, 'sweeper repaired');
@@ -63,15 +70,7 @@ export function createObservers(metrics: Metrics, log: Log, feed: ActivityFeed):
       if (Object.keys(removed).length > 0) log.info({ ...removed, durationMs }, 'retention removed');
     },
     crawlers: observeCrawlers(metrics, log),
-    timed: (matcher) => ({
-      medians: matcher.medians,
-      match(facts) {
-        const startedAt = performance.now();
-        const matched = matcher.match(facts);
-        metrics.matchSeconds.observe((performance.now() - startedAt) / 1_000);
-        return matched;
-      },
-    }),
+    timed: (matcher) => timedMatcher(matcher, metrics),
     observeRequests(server) {
       server.on('request', ({ method = '' }: IncomingMessage, response: ServerResponse) => {
         const startedAt = performance.now();
@@ -82,6 +81,18 @@ export function createObservers(metrics: Metrics, log: Log, feed: ActivityFeed):
           metrics.requestSeconds.observe({ method: known }, (performance.now() - startedAt) / 1_000);
         });
       });
+    },
+  };
+}
+
+function timedMatcher(matcher: Matcher, metrics: Metrics): ReturnType<Observers['timed']> {
+  return {
+    medians: matcher.medians,
+    match(facts) {
+      const startedAt = performance.now();
+      const matched = matcher.match(facts);
+      metrics.matchSeconds.observe((performance.now() - startedAt) / 1_000);
+      return matched;
     },
   };
 }
@@ -134,6 +145,22 @@ function logAttempt(log: Log, { id, endpointKey, attemptCount, outcome, after, t
   };
   if (error === null) log.debug(line, 'attempt');
   else log.info(line, 'attempt');
+}
+
+function countMail(metrics: Metrics, { attempt, outcome, after }: SettledMail): void {
+  metrics.mailAttempts.inc({ result: outcome.error ?? 'delivered' });
+  metrics.mailAttemptSeconds.observe(outcome.durationMs / 1_000);
+  if (attempt > 1) metrics.mailRetries.inc();
+  if (after.state === 'failed') metrics.mailsFailed.inc();
+}
+
+/** No address, and nothing that the mail server says: it repeats whom it speaks of. */
+function logMail(log: Log, { id, key, attempt, outcome, after }: SettledMail, itemCount: number): void {
+  const { statusCode, error, reason } = outcome;
+  const durationMs = Math.round(outcome.durationMs);
+  const line = { mail: id, recipient: key, items: itemCount, attempt, state: after.state, statusCode, error, reason };
+  if (error === null) log.debug({ ...line, durationMs }, 'mail');
+  else log.info({ ...line, durationMs }, 'mail');
 }
 
 function activitiesOf({ events, began }: Recorded, at: string): readonly Activity[] {

@@ -33,6 +33,8 @@ export async function openApi(parts: Parts, matcher: Matcher | null): Promise<st
         rateLimitPerSecond: config.rateLimit.perSecond,
         rateLimitBurst: config.rateLimit.burst,
         searchLimits: config.searchLimits,
+        isMailAvailable: config.mail !== null,
+        mailLanguage: config.mailLanguage,
         version: VERSION,
       },
       logger: log,

@@ -79,6 +79,12 @@ const FAULTS: readonly [name: string, values: readonly string[], problem: RegExp
   ['VIGIE_NATS_REPLICAS', ['', '0', '2', '4', '6'], /must be 1, 3 or 5: an even number of copies survives/],
   ['VIGIE_PUBLIC_URL', ['ftp://h', '/api'], /must be a URL that starts with http:\/\/ or https:\/\//],
   ['VIGIE_API_HOST', [''], /must be an address/],
+  [
+    'VIGIE_MAIL_FROM',
+    ['a', 'a@', 'x <a@b>', 'x\r\nBcc: y <a@b.example>', '<a@b.example>, c@d.example'],
+    /e-mail address/,
+  ],
+  ['VIGIE_MAIL_LANGUAGE', ['', 'de'], /must be fr or en/],
 ];
 
 for (const [name, values, problem] of FAULTS) {
@@ -91,6 +97,26 @@ for (const [name, values, problem] of FAULTS) {
     }
   });
 }
+
+test('VIGIE_SMTP_URL names a server and nothing beside it, and needs a sender and the public URL', () => {
+  const rest = { VIGIE_MAIL_FROM: 'Vigie <a@b.example>', VIGIE_PUBLIC_URL: 'https://vigie.example' };
+  for (const url of ['smtp://me:secret@h:587', 'smtps://h', 'smtp://h/', 'smtp://[::1]:25']) {
+    assert.deepEqual(problemsOf({ ...rest, VIGIE_SMTP_URL: url }), []);
+    assert.deepEqual(
+      problemsOf({ VIGIE_SMTP_URL: url }).map((problem) => problem.trim().split(' ')[0]),
+      ['VIGIE_MAIL_FROM', 'VIGIE_PUBLIC_URL'],
+    );
+  }
+  for (const url of ['http://secret', 'smtp://', 'smtp://h/secret', 'smtp://h?tls=secret', 'smtp://secret@h', 'h:25']) {
+    const problems = problemsOf({ ...rest, VIGIE_SMTP_URL: url });
+    assert.equal(problems.length, 1, url);
+    assert.match(problems[0] ?? '', /^ *VIGIE_SMTP_URL must be/);
+    assert.doesNotMatch(problems.join(), /secret/);
+  }
+  const { mail } = readConfig({ ...rest, VIGIE_SMTP_URL: 'smtp://h' });
+  assert.deepEqual(mail?.from, { name: 'Vigie', address: 'a@b.example' });
+  assert.equal(readConfig({}).mail, null);
+});
 
 test('all problems are told at once, by the name of the setting, without a secret', () => {
   const problems = problemsOf({ DATABASE_URL: 'secret://me:pass@h', VIGIE_API_PORT: 'x', VIGIE_LOG_LEVEL: 'loud' });

@@ -69,6 +69,7 @@ const searches: fc.Arbitrary<readonly SearchPlan[]> = fc
       eventEndpoint: fc.option(fc.constant('https://client.example/events')),
       subscribedEvents: fc.subarray([...EVENT_KINDS]),
       hidePropertyContact: fc.boolean(),
+      mail: fc.constant(null),
     }),
     { minLength: 1, maxLength: 6, size: 'max' },
   )

@@ -18,6 +18,7 @@ const ROUTE: SearchRoute = {
   eventEndpoint: 'https://client.example/events',
   subscribedEvents: EVENT_KINDS,
   hidePropertyContact: false,
+  mail: null,
 };
 const TRACE = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
 const NOW = new Date('2026-03-10T09:00:00.000Z');
@@ -136,7 +137,7 @@ test('a search deleted meanwhile gets nothing', () => {
     resolveToulon,
     NOW,
   );
-  assert.deepEqual(rest, { newMatches: [], changedMatches: [], deliveries: [], began: [] });
+  assert.deepEqual(rest, { newMatches: [], changedMatches: [], deliveries: [], mailItems: [], began: [] });
   assert.deepEqual(snapshots, []);
 });
 

@@ -17,6 +17,7 @@ const ROUTE: SearchRoute = {
   eventEndpoint: 'https://client.example/events',
   subscribedEvents: EVENT_KINDS,
   hidePropertyContact: false,
+  mail: null,
 };
 
 const PRICE: FieldChange = {

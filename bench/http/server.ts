@@ -63,6 +63,8 @@ async function apiHandler(databaseUrl: string, withMatcher: boolean) {
       rateLimitPerSecond: 1_000_000,
       rateLimitBurst: 1_000_000,
       searchLimits: { searches: 1_000_000, polygonCorners: 10_000_000, excludedWords: 10_000_000 },
+      isMailAvailable: false,
+      mailLanguage: 'fr',
       version: 'bench',
     },
   }).callback();

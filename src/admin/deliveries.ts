@@ -1,5 +1,6 @@
 /** Deliveries: list, show, retry one. `replays.ts` sends many again. */
 
+import type { Uuid } from '../domain/ids.ts';
 import { bodyOf } from '../domain/routing.ts';
 import {
   listAttempts,
@@ -7,6 +8,7 @@ import {
   readDeliveryBody,
   readOperatorDelivery,
 } from '../store/delivery-admin.ts';
+import { type Requeued, requeueMailItem } from '../store/mail-items.ts';
 import { requeueOne } from '../store/replays.ts';
 import { attemptMessage, deliveryMessage, stateOfMessage } from './delivery-messages.ts';
 import type { AdminDependencies } from './dependencies.ts';
@@ -64,20 +66,28 @@ const NOT_RETRIABLE: Readonly<Record<string, readonly [reason: string, descripti
 };
 
 export async function retryDelivery(name: string, dependencies: AdminDependencies): Promise<Delivery> {
-  const { database, publishDeliveries, onReplayed } = dependencies;
+  const { database, onReplayed } = dependencies;
   const id = uuidOfName('name', 'deliveries', name);
   const held = await readOperatorDelivery(database, id);
   if (held === null) throw notFound('Delivery', name);
   if (!held.isWanted) throw failedPrecondition('SEARCH_SILENT', name, 'its search is deleted or not notified');
-  const requeued = await requeueOne(database, id);
+  const isMail = held.channel === 'email';
+  const requeued = isMail ? await requeueMailItem(database, id) : await requeueWebhook(id, dependencies);
   if (requeued === null) throw notFound('Delivery', name);
-  if (requeued.address === null) {
+  if (!requeued.isChanged) {
     const [reason, description] = NOT_RETRIABLE[requeued.state] ?? ['NOT_RETRIABLE', `it is ${requeued.state}`];
     throw failedPrecondition(reason, name, description);
   }
-  await publishDeliveries([requeued.address]);
   if (requeued.state === 'failed') onReplayed(1);
   const delivery = await readOperatorDelivery(database, id);
   if (delivery === null) throw notFound('Delivery', name);
   return deliveryMessage(delivery);
+}
+
+async function requeueWebhook(id: Uuid, { database, publishDeliveries }: AdminDependencies): Promise<Requeued | null> {
+  const requeued = await requeueOne(database, id);
+  if (requeued === null) return null;
+  const { state, address } = requeued;
+  if (address !== null) await publishDeliveries([address]);
+  return { state, isChanged: address !== null };
 }

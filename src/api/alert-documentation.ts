@@ -1,14 +1,14 @@
 /** The `webhooks` section of the OpenAPI document: each kind of event on each channel that carries it. */
 
 import { EVENT_KINDS, type EventKind } from '../domain/codes.ts';
-import type { DeliveryChannel } from '../domain/delivery.ts';
+import type { WebhookChannel } from '../domain/delivery.ts';
 import { ACKNOWLEDGEMENT, ALERT_HEADERS, ALERT_KINDS, CHANNELS } from './alert-schemas.ts';
 import { JSON_SCHEMAS } from './json-schemas.ts';
 
 export const WEBHOOK_TAG = { name: 'Webhooks', description: 'What the service sends to the endpoints of a search.' };
 
 /** `examples`: a body by kind and channel. */
-export function webhooks(exampleOf: (kind: EventKind, channel: DeliveryChannel) => object): Record<string, object> {
+export function webhooks(exampleOf: (kind: EventKind, channel: WebhookChannel) => object): Record<string, object> {
   const sent = EVENT_KINDS.flatMap((kind) => ALERT_KINDS[kind].channels.map((channel) => ({ kind, channel })));
   return Object.fromEntries(
     sent.map(({ kind, channel }) => [
@@ -19,12 +19,12 @@ export function webhooks(exampleOf: (kind: EventKind, channel: DeliveryChannel) 
 }
 
 /** Such as `eventAdUpdatePrice`. */
-export function webhookName(kind: EventKind, channel: DeliveryChannel): string {
+export function webhookName(kind: EventKind, channel: WebhookChannel): string {
   const words = kind.split('.').map((word) => word.charAt(0).toUpperCase() + word.slice(1));
   return `${channel}${words.join('')}`;
 }
 
-function operation(kind: EventKind, channel: DeliveryChannel, example: object): object {
+function operation(kind: EventKind, channel: WebhookChannel, example: object): object {
   const { schema, summary } = ALERT_KINDS[kind];
   const name = webhookName(kind, channel);
   return {

@@ -6,7 +6,7 @@
 
 import { z } from 'zod';
 import type { EventKind } from '../domain/codes.ts';
-import type { DeliveryChannel } from '../domain/delivery.ts';
+import type { WebhookChannel } from '../domain/delivery.ts';
 import { MESSAGE_ID_LENGTH_MAX, REASON_LENGTH_MAX } from '../domain/rejection.ts';
 import { dateTime, text } from './field-schemas.ts';
 import { AdEvent } from './property-schemas.ts';
@@ -60,7 +60,7 @@ type AlertName = Exclude<keyof typeof ALERTS, 'Rejection'>;
 interface AlertWords {
   readonly schema: AlertName;
   readonly summary: string;
-  readonly channels: readonly DeliveryChannel[];
+  readonly channels: readonly WebhookChannel[];
 }
 
 /** Which kind goes where: a new match as one of two kinds, events as any. */
@@ -73,7 +73,7 @@ export const ALERT_KINDS: Readonly<Record<EventKind, AlertWords>> = {
   'property.ad.update': { schema: 'UpdateAlert', summary: 'An advert has changed', channels: ['match', 'event'] },
 };
 
-export const CHANNELS: Readonly<Record<DeliveryChannel, { readonly member: string; readonly when: string }>> = {
+export const CHANNELS: Readonly<Record<WebhookChannel, { readonly member: string; readonly when: string }>> = {
   match: {
     member: 'endpointRecipient',
     when: 'Sent to endpointRecipient when a property starts to satisfy a search whose notificationEnabled is true.',

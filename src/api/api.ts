@@ -21,6 +21,7 @@ import { propertyRoutes } from './properties.ts';
 import { referenceRoutes } from './reference.ts';
 import { logRequests } from './request-log.ts';
 import { searchRoutes } from './searches.ts';
+import { unsubscribeRoutes } from './unsubscribe.ts';
 import { webhookTestRoutes } from './webhook-tester.ts';
 
 export function createApi(dependencies: ApiDependencies): Koa {
@@ -63,6 +64,7 @@ export function createRoutes(dependencies: ApiDependencies): {
   referenceRoutes(router, dependencies);
   locationRoutes(router, dependencies);
   webhookTestRoutes(router, dependencies);
+  unsubscribeRoutes(router, dependencies);
   return { router, shortCut };
 }
 

@@ -4,7 +4,7 @@
  */
 
 import { EVENT_KINDS, type EventKind } from '../domain/codes.ts';
-import type { DeliveryChannel } from '../domain/delivery.ts';
+import type { WebhookChannel } from '../domain/delivery.ts';
 import { ADVERTS, REJECTED } from '../domain/streams.ts';
 import { webhookName } from './alert-documentation.ts';
 import { ACKNOWLEDGEMENT, ALERT_HEADERS, ALERT_KINDS, CHANNELS } from './alert-schemas.ts';
@@ -103,7 +103,7 @@ function rejectionsChannel(): object {
 }
 
 /** The address is what the search says. */
-function alertChannel(name: DeliveryChannel): object {
+function alertChannel(name: WebhookChannel): object {
   return {
     address: null,
     title: CHANNELS[name].member,
@@ -112,7 +112,7 @@ function alertChannel(name: DeliveryChannel): object {
   };
 }
 
-function kindsOf(name: DeliveryChannel): readonly EventKind[] {
+function kindsOf(name: WebhookChannel): readonly EventKind[] {
   return EVENT_KINDS.filter((kind) => ALERT_KINDS[kind].channels.includes(name));
 }
 
@@ -199,7 +199,7 @@ function messages({ alert }: ContractExamples): Record<string, object> {
   };
 }
 
-function alertMessage(kind: EventKind, name: DeliveryChannel, example: object): object {
+function alertMessage(kind: EventKind, name: WebhookChannel, example: object): object {
   const headers = Object.entries(ALERT_HEADERS);
   const shown = Object.fromEntries(headers.map(([header, { example: value }]) => [header, value]));
   return {

@@ -6,7 +6,8 @@ import type { ApiSettings } from './dependencies.ts';
 import { Problem } from './problem.ts';
 import { createRateLimiter } from './rate-limit.ts';
 
-const PUBLIC_PATH = /^\/(|docs([./].*)?|contexts\/.*|openapi\.json|asyncapi\.json|schemas\/.*|favicon\.ico)$/;
+const PUBLIC_PATH =
+  /^\/(|docs([./].*)?|contexts\/.*|openapi\.json|asyncapi\.json|schemas\/.*|favicon\.ico|unsubscribe\/.*)$/;
 
 export function principalOf(ctx: Context): Principal {
   return ctx.state.principal as Principal;

@@ -4,7 +4,7 @@
  */
 
 import type { EventKind } from '../domain/codes.ts';
-import type { DeliveryChannel } from '../domain/delivery.ts';
+import type { WebhookChannel } from '../domain/delivery.ts';
 import { decodeIntakeMessage, PoisonError } from '../domain/intake-message.ts';
 import { propertyDocument } from '../domain/property-document.ts';
 import { type Rejection, rejectionOf } from '../domain/rejection.ts';
@@ -84,7 +84,7 @@ export function idExample(resource: ResourceName): string | number {
 export interface ContractExamples {
   readonly item: (resource: ResourceName) => object;
   readonly collection: (endpoint: Endpoint) => object;
-  readonly alert: (kind: EventKind, channel: DeliveryChannel) => object;
+  readonly alert: (kind: EventKind, channel: WebhookChannel) => object;
 }
 
 export function contractExamples(reference: Reference): ContractExamples {
@@ -110,7 +110,11 @@ function itemExamples(reference: Reference): Readonly<Record<ResourceName, objec
   const match = matchExample('ad.update.price', reference);
   const { propertyDocument: document } = match as { readonly propertyDocument?: object };
   return {
-    Search: searchDocument(searchExample(), { reference, siteCategories: new Map([[CATEGORY.id, CATEGORY]]) }),
+    Search: searchDocument(searchExample(), {
+      reference,
+      siteCategories: new Map([[CATEGORY.id, CATEGORY]]),
+      isMailAvailable: true,
+    }),
     Match: match,
     PropertyDocument: document ?? {},
     Delivery: deliveryExample(),
@@ -150,7 +154,8 @@ function searchExample(): Search {
       'expressions[0][0][word]=vue%20mer&expressions[0][0][options][includes]=true&expressions[0][0][options][strict]=true',
   };
   const at = { createdAt: AT, updatedAt: AT, lastAlertAt: AT };
-  return { id: ID.search, number: 1, clientId: ID.client, token: token(), members, ...at };
+  const mail = { isWritten: false, isRefused: false, isUnsubscribed: false };
+  return { id: ID.search, number: 1, clientId: ID.client, token: token(), members, mail, ...at };
 }
 
 function matchExample(kind: EventKind, { resolvePlace }: Reference): object {
@@ -160,7 +165,7 @@ function matchExample(kind: EventKind, { resolvePlace }: Reference): object {
 }
 
 /** As the pipeline writes it. */
-function alertExample(kind: EventKind, channel: DeliveryChannel, { resolvePlace }: Reference): object {
+function alertExample(kind: EventKind, channel: WebhookChannel, { resolvePlace }: Reference): object {
   const { held, event } = sampleChange(kind, AT);
   const field = channel === 'match' || event.field === null ? null : { ...event.field, createdAt: event.createdAt };
   const match = { id: ID.match, beganAt: AT.toISOString(), updatedAt: AT.toISOString() };

@@ -2,6 +2,7 @@
 
 import type { AttemptOutcome } from '../domain/delivery.ts';
 import type { Uuid } from '../domain/ids.ts';
+import type { MailLanguage } from '../domain/mail.ts';
 import type { SearchLimits } from '../domain/search-limits.ts';
 import type { PointIndex } from '../matching/poi-index.ts';
 import type { Reference } from '../reference/communes.ts';
@@ -23,6 +24,9 @@ export interface ApiSettings extends EndpointRules {
   readonly rateLimitBurst: number;
   /** Per client, unless it has its own. */
   readonly searchLimits: SearchLimits;
+  /** There is a mail server. */
+  readonly isMailAvailable: boolean;
+  readonly mailLanguage: MailLanguage;
   readonly version: string;
 }
 

@@ -25,7 +25,7 @@ const CONTEXT = {
 
 /** Answered only, or known by the resource's own `@` members. */
 const READ_ONLY: Readonly<Partial<Record<ResourceName, readonly string[]>>> = {
-  Search: ['token', 'user', 'createdAt', 'updatedAt', 'lastAlertAt'],
+  Search: ['token', 'user', 'createdAt', 'updatedAt', 'lastAlertAt', 'emailStatus'],
 };
 const REQUIRED: Readonly<Partial<Record<ResourceName, readonly string[]>>> = { Search: ['title'] };
 

@@ -12,9 +12,11 @@ const REQUEST_ID = /^[\w.-]{1,64}$/;
 const PATH_LENGTH_MAX = 200;
 /** A key that someone put into the path. */
 const KEY = /vigie_[0-9a-f]{8}_[\w-]*/gi;
+/** Who has this link can unsubscribe somebody. */
+const UNSUBSCRIPTION = /^(\/unsubscribe\/).+/;
 
 function loggablePath(path: string): string {
-  return path.slice(0, PATH_LENGTH_MAX).replace(KEY, 'vigie_…');
+  return path.slice(0, PATH_LENGTH_MAX).replace(KEY, 'vigie_…').replace(UNSUBSCRIPTION, '$1…');
 }
 
 export function logRequests(logger: ApiLogger, nowMs: () => number): Middleware {

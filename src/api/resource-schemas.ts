@@ -6,7 +6,8 @@
 
 import { z } from 'zod';
 import { EVENT_KINDS } from '../domain/codes.ts';
-import { ATTEMPT_ERRORS, DELIVERY_STATES } from '../domain/delivery.ts';
+import { ATTEMPT_ERRORS, DELIVERY_CHANNELS, DELIVERY_STATES } from '../domain/delivery.ts';
+import { EMAIL_STATUSES, MAIL_FREQUENCIES } from '../domain/mail.ts';
 import { dateTime, dateTimeOrNull, flag, identity, integer, link, list, text, textOrNull } from './field-schemas.ts';
 import { AdEvent, PROPERTY_PARTS, PropertyCity, PropertyDocument } from './property-schemas.ts';
 import { TITLE_LENGTH_MAX } from './search-schema.ts';
@@ -64,6 +65,12 @@ const Search = z.strictObject({
   createdAt: dateTime('When it was created.'),
   updatedAt: dateTime('When it was changed last.'),
   lastAlertAt: dateTimeOrNull('Its last successful delivery.'),
+  emailStatus: z.enum(EMAIL_STATUSES).meta({
+    description:
+      'Whether e-mails go to notificationRecipient. off: no address, no notifications, or an address that was written ' +
+      'before there was e-mail, until it is written again; unavailable: the service has no mail server; refused: the ' +
+      'server of the recipient refuses the address for good; unsubscribed: the recipient wants no more.',
+  }),
   transactionType: z.enum(['0', '1']).nullable().meta({ description: '0 sale, 1 rent.' }),
   propertyTypes: codes.meta({ description: '0 apartment, 1 house, 2 building, 3 parking, 4 office, 5 land, 6 shop.' }),
   publisherTypes: codes.meta({ description: '0 individual, 1 professional.' }),
@@ -99,6 +106,7 @@ const Search = z.strictObject({
   expressions: textOrNull('Text conditions, as a bracketed query string.'),
   notificationEnabled: z.boolean().meta({ description: 'True: matches and events are delivered.' }),
   notificationRecipient: textOrNull('E-mail address.'),
+  notificationFrequency: z.enum(MAIL_FREQUENCIES).meta({ description: 'How often e-mails go.' }),
   endpointRecipient: textOrNull('URL that receives matches.'),
   eventEndpoint: textOrNull('URL that receives events.'),
   subscribedEvents: list(z.enum(EVENT_KINDS), 'Event kinds that go to eventEndpoint.'),
@@ -127,7 +135,7 @@ const Attempt = z.strictObject({
   number: z.int().meta({ description: 'From 1; at most 6.' }),
   startedAt: dateTime('When it started.'),
   durationMs: integer('Milliseconds.'),
-  statusCode: integer('HTTP status of the answer.'),
+  statusCode: integer('HTTP status of the answer; of an e-mail, the SMTP code.'),
   error: z.enum(ATTEMPT_ERRORS).nullable().meta({ description: 'Null when delivered.' }),
   reason: textOrNull('What went wrong.'),
   responseHead: textOrNull('First 2 KiB of the answer.'),
@@ -148,9 +156,11 @@ const Delivery = z.strictObject({
   ...identity('Delivery'),
   search: link('Search', 'The search.'),
   match: link('Match', 'The match.'),
-  channel: z.enum(['match', 'event']).meta({ description: 'match: to endpointRecipient; event: to eventEndpoint.' }),
+  channel: z.enum(DELIVERY_CHANNELS).meta({
+    description: 'match: to endpointRecipient; event: to eventEndpoint; email: an item of an e-mail.',
+  }),
   event: z.enum(EVENT_KINDS).meta({ description: 'Event kind.' }),
-  endpoint: text('Where it goes.'),
+  endpoint: text('Where it goes: a URL, mailto: for an e-mail.'),
   endpointHealth: EndpointHealth.nullable().meta({ description: 'Null before the first attempt.' }),
   status: z.enum(DELIVERY_STATES).meta({ description: 'State of the delivery.' }),
   exhausted: z.boolean().meta({ description: 'True: all retries failed.' }),

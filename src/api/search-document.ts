@@ -1,5 +1,6 @@
 /** A search as its owner reads it (specification, sections 2.1 and 2.2): keys become embedded references, numbers text. */
 
+import { emailStatusOf } from '../domain/mail.ts';
 import type { Search } from '../domain/search.ts';
 import type { Reference } from '../reference/communes.ts';
 import { cityReference, departmentReference } from '../reference/embedded-references.ts';
@@ -8,13 +9,18 @@ import type { SiteCategory } from '../store/site-categories.ts';
 export interface Lookups {
   readonly reference: Pick<Reference, 'city' | 'department'>;
   readonly siteCategories: ReadonlyMap<number, SiteCategory>;
+  /** The service sends e-mails. */
+  readonly isMailAvailable: boolean;
 }
 
 export function searchIri(id: string): string {
   return `/searches/${id}`;
 }
 
-export function searchDocument(search: Search, { reference, siteCategories }: Lookups): Record<string, unknown> {
+export function searchDocument(
+  search: Search,
+  { reference, siteCategories, isMailAvailable }: Lookups,
+): Record<string, unknown> {
   const { members } = search;
   const { title, ...criteria } = members;
   const cities = (codes: readonly string[]) => codes.flatMap((insee) => embeddedCity(insee, reference) ?? []);
@@ -31,6 +37,7 @@ export function searchDocument(search: Search, { reference, siteCategories }: Lo
     createdAt: search.createdAt.toISOString(),
     updatedAt: search.updatedAt.toISOString(),
     lastAlertAt: search.lastAlertAt?.toISOString() ?? null,
+    emailStatus: emailStatusOf(search.mail, members.notificationEnabled, isMailAvailable),
     ...criteria,
     transactionType: members.transactionType === null ? null : String(members.transactionType),
     includedCities: cities(members.includedCities),

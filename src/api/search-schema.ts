@@ -8,6 +8,7 @@ import { z } from 'zod';
 import { EVENT_KINDS, type EventKind, PROPERTY_TYPES, PUBLISHER_TYPES } from '../domain/codes.ts';
 import { formatExpressions, readExpressions } from '../domain/expressions.ts';
 import type { Polygon } from '../domain/geo.ts';
+import { MAIL_FREQUENCIES } from '../domain/mail.ts';
 import { SEARCH_DEFAULTS } from '../domain/search.ts';
 import { decimalOf, NUMBER } from './decimal.ts';
 import { parseGeoShapes } from './geo-shapes.ts';
@@ -107,7 +108,17 @@ const notificationRecipient = z
   .max(ADDRESS_LENGTH_MAX, { error: `must have at most ${ADDRESS_LENGTH_MAX} characters`, abort: true })
   .check(z.email('must be an e-mail address'))
   .nullable()
-  .meta({ description: 'Recipient address for notifications.' });
+  .meta({ description: 'E-mail address that receives matches, and events of the subscribed kinds.' });
+
+const notificationFrequency = z
+  .enum(MAIL_FREQUENCIES, `must be one of ${MAIL_FREQUENCIES.join(', ')}`)
+  .nullable()
+  .transform((value) => value ?? SEARCH_DEFAULTS.notificationFrequency)
+  .meta({
+    description:
+      'How e-mails are gathered. instant (default): what comes within five minutes; daily and weekly: at 7:00 in Paris, ' +
+      'on Mondays.',
+  });
 
 const expressions: MemberRule<string | null> = {
   schema: z.unknown().meta({
@@ -212,6 +223,7 @@ export const SEARCH_MEMBERS = {
   expressions,
   notificationEnabled: single(flag('Must be true for any delivery.').transform((value) => value ?? false)),
   notificationRecipient: single(notificationRecipient),
+  notificationFrequency: single(notificationFrequency),
   endpointRecipient: endpoint('Absolute https URL that receives matches.'),
   eventEndpoint: endpoint('Absolute https URL that receives events.'),
   subscribedEvents,
@@ -228,7 +240,7 @@ export type SearchInput = {
 /** Answered, and ignored when a client sends them back. */
 export const READ_ONLY_MEMBERS: readonly string[] = [
   ...['@context', '@id', '@type', 'token', 'user', 'createdAt', 'updatedAt', 'lastAlertAt'],
-  ...['id', 'originId'],
+  ...['emailStatus', 'id', 'originId'],
 ];
 
 /** Those, and whatever else JSON-LD has a use for. */

@@ -14,7 +14,7 @@ import {
   readSearchesOf,
   updateSearch,
 } from '../store/searches.ts';
-import { listSiteCategories } from '../store/site-categories.ts';
+import { listSiteCategories, type SiteCategory } from '../store/site-categories.ts';
 import { principalOf } from './auth.ts';
 import { acceptable, answer } from './content.ts';
 import type { ApiDependencies } from './dependencies.ts';
@@ -59,13 +59,14 @@ export function searchRoutes(router: Router, dependencies: ApiDependencies): voi
     const held = await ownSearch(ctx, dependencies);
     const [document = {}] = await searchDocuments([held], dependencies);
     const present = { members: held.members, document };
-    const { merge } = await readSearchChange(ctx.request.body, present, inputRules(ctx, dependencies));
+    const { changes, merge } = await readSearchChange(ctx.request.body, present, inputRules(ctx, dependencies));
     const requirePresent = await precondition(ctx, dependencies);
     const search = await updateSearch(database, principalOf(ctx).clientId, id, {
       merge(present) {
         requirePresent(present);
         return merge(present.members);
       },
+      isRecipientWritten: changes.notificationRecipient !== undefined,
       limits: limitsOf(ctx, dependencies),
     }).catch(refuseBeyond);
     if (search === null) throw notFound('this search');
@@ -178,14 +179,17 @@ async function searchDocuments(
   const needsCategories = searches.some(
     ({ members }) => members.includedSiteCategories.length + members.excludedSiteCategories.length > 0,
   );
-  const { reference } = dependencies;
-  const lookups = needsCategories ? await lookupsOf(dependencies) : { reference, siteCategories: new Map() };
+  const lookups = needsCategories ? await lookupsOf(dependencies) : lookupsWith([], dependencies);
   return searches.map((search) => searchDocument(search, lookups));
 }
 
-async function lookupsOf({ database, reference }: ApiDependencies): Promise<Lookups> {
-  const categories = await listSiteCategories(database);
-  return { reference, siteCategories: new Map(categories.map((category) => [category.id, category])) };
+async function lookupsOf(dependencies: ApiDependencies): Promise<Lookups> {
+  return lookupsWith(await listSiteCategories(dependencies.database), dependencies);
+}
+
+function lookupsWith(categories: readonly SiteCategory[], { reference, settings }: ApiDependencies): Lookups {
+  const siteCategories = new Map(categories.map((category) => [category.id, category]));
+  return { reference, siteCategories, isMailAvailable: settings.isMailAvailable };
 }
 
 function inputRules(ctx: Context, { database, reference, settings }: ApiDependencies): InputRules {

@@ -18,6 +18,7 @@ import { type Service, startService } from '../service.ts';
 import { createApiKey, createClient, findClientByName } from '../store/clients.ts';
 import { type Database, openDatabase } from '../store/database.ts';
 import { replacePointSource } from '../store/points-of-interest.ts';
+import { type DemoMail, startDemoMailServer } from './demo-mail-server.ts';
 import { type DemoReceiver, type ReceivedDelivery, startDemoReceiver } from './demo-receiver.ts';
 import { DEMO_SEARCHES } from './demo-searches.ts';
 import { createSampleCrawler, type IntakeMessageJson } from './sample-adverts.ts';
@@ -34,17 +35,24 @@ export interface DemoOptions {
 
 const PUBLISH_EVERY_MS = 200;
 const NEAR_THE_OLD_PORT = '/indicators/points_of_interest?lat=43.2951&lon=5.3740&radius=3&facilities[]=school';
+/** Five minutes are too long for a demonstration. */
+const MAIL_GATHER_MS = 10_000;
 /** Before the crawler starts to change adverts it needs some. */
 const FIRST_ADVERTS = 40;
 const SHOWN_PER_SECOND = 12;
+const MAIL_LINES_SHOWN = 5;
 const POINTS = 5_000;
 
 /** Throws `CommandError` when nothing was delivered though nobody broke it off, or a signature did not verify. */
 export async function runDemo({ seconds, seed }: DemoOptions): Promise<void> {
-  const tally = { published: 0, matches: 0, events: 0, refused: 0 };
+  const tally = { published: 0, matches: 0, events: 0, mails: 0, refused: 0 };
   const ended = endOf(seconds);
   print(styled('bold', 'Vigie demonstration: starting PostgreSQL, nats-server and the daemon …'));
-  const config = await demoConfig();
+  const mailServer = await startDemoMailServer((mail) => {
+    tally.mails += 1;
+    print(describeMail(mail));
+  });
+  const config = await demoConfig(mailServer.url);
   const service = await startService(config, createLog(config.logLevel));
   const show = throttledPrint();
   const titles = new Map<string, string>();
@@ -74,19 +82,25 @@ export async function runDemo({ seconds, seed }: DemoOptions): Promise<void> {
     await broker.close();
     await service.stop();
     await receiver.close();
+    await mailServer.close();
   }
   summarise(tally, isWish(ended.reason));
 }
 
 /** The default configuration with private endpoints allowed, data of its own, and free ports where the usual are taken. */
-async function demoConfig(): Promise<Config> {
+async function demoConfig(smtpUrl: string): Promise<Config> {
   const config = readConfig(undefined, { VIGIE_LOG_LEVEL: 'warn', VIGIE_ALLOW_PRIVATE_ENDPOINTS: 'true' });
+  const apiPort = await freePort(config.api);
   return {
     ...config,
+    mail: {
+      ...{ url: smtpUrl, from: { name: 'Vigie', address: 'alerts@vigie.example' }, gatherMs: MAIL_GATHER_MS },
+      publicUrl: `http://127.0.0.1:${apiPort}`,
+    },
     // No load balancer stands before it.
     drainAnnounceMs: 0,
     dataDir: config.dataDir ?? `${dataDirectoryPath(null)}-demo`,
-    api: { ...config.api, port: await freePort(config.api) },
+    api: { ...config.api, port: apiPort },
     operations: { ...config.operations, port: await freePort(config.operations) },
     admin: { ...config.admin, port: await freePort(config.admin) },
     natsPort: await freePort({ host: '127.0.0.1', port: config.natsPort }),
@@ -146,6 +160,8 @@ async function replaceSearches(
       notificationEnabled: true,
       endpointRecipient: `${receiver.url}/matches`,
       eventEndpoint: `${receiver.url}/events`,
+      // Another one each time: twenty e-mails a day would soon be used up.
+      notificationRecipient: `demo-${Date.now()}@vigie.example`,
     });
     receiver.remember(created['@id'], created.token);
     titles.set(created['@id'], search.title);
@@ -233,6 +249,11 @@ function describeDelivery(path: string, delivery: ReceivedDelivery, titles: Read
   return `${styled('yellow', `  ← event     ${event}${values}${percent}: ${what}`)}  ${search}`;
 }
 
+function describeMail({ subject, lines }: DemoMail): string {
+  const some = lines.slice(0, MAIL_LINES_SHOWN).map((line) => styled('dim', `              ${line}`));
+  return [styled('cyan', `  ✉ e-mail    ${subject}`), ...some].join('\n');
+}
+
 /** A burst would scroll away what matters: it is counted, not shown. */
 function throttledPrint(): (line: string) => void {
   let second = 0;
@@ -253,7 +274,7 @@ function throttledPrint(): (line: string) => void {
 }
 
 function summarise(
-  tally: { published: number; matches: number; events: number; refused: number },
+  tally: { published: number; matches: number; events: number; mails: number; refused: number },
   isBrokenOff: boolean,
 ): void {
   print();
@@ -261,7 +282,7 @@ function summarise(
     styled(
       'bold',
       `${tally.published} adverts and changes in; ${tally.matches} matches and ${tally.events} events out`,
-    ) + `, ${tally.refused} signatures refused`,
+    ) + `, ${tally.mails} e-mails, ${tally.refused} signatures refused`,
   );
   if (tally.matches === 0 && !isBrokenOff) throw new CommandError('nothing was delivered');
   if (tally.refused > 0) throw new CommandError(`${tally.refused} deliveries did not verify`);

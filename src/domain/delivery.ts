@@ -30,7 +30,11 @@ export type DeliveryState = (typeof DELIVERY_STATES)[number];
 /** The first attempt and at most five retries (specification, section 6.3). */
 export const ATTEMPTS_MAX = 6;
 
-export type DeliveryChannel = 'match' | 'event';
+/** Those of the webhooks, each to an endpoint of its own, and e-mail (domain/mail.ts). */
+export const WEBHOOK_CHANNELS = ['match', 'event'] as const;
+export const DELIVERY_CHANNELS = [...WEBHOOK_CHANNELS, 'email'] as const;
+export type WebhookChannel = (typeof WEBHOOK_CHANNELS)[number];
+export type DeliveryChannel = (typeof DELIVERY_CHANNELS)[number];
 
 /** A delivery as the recorder creates it. */
 export interface NewDelivery {
@@ -39,7 +43,7 @@ export interface NewDelivery {
   readonly matchId: Uuid;
   /** Its place among the webhooks of its match, from 1; null for what has none. */
   readonly sequence: number | null;
-  readonly channel: DeliveryChannel;
+  readonly channel: WebhookChannel;
   readonly kind: EventKind;
   readonly endpoint: string;
   /** The body up to the property document; `snapshotId` names the rest. */

@@ -5,7 +5,9 @@
  * | Grows with | Table | Goes |
  * |---|---|---|
  * | each change | `events` | `events` days after it was recorded |
- * | each notice of a change | `deliveries`, and with each try `attempts` | `deliveries` days after it became final |
+ * | each notice of a change | `deliveries`, `mail_items`, and with each try `attempts` | `deliveries` days after it became final |
+ * | each e-mail | `mail_tokens` | a year later: its link to unsubscribe works as long |
+ * | each recipient of e-mails | `mail_recipients` | with their last link, unless they unsubscribed |
  * | each change that was notified | `snapshots` | with the last delivery of that change |
  * | each advert that was ever seen | `properties` | `expired` days after its last advert expired |
  * | each property that began to satisfy a search | `matches` | with its property: a pair has one match for ever |
@@ -19,6 +21,9 @@
 export const FORGETFUL_TABLES = [
   'events',
   'deliveries',
+  'mail_items',
+  'mail_tokens',
+  'mail_recipients',
   'attempts',
   'snapshots',
   'properties',

@@ -5,8 +5,9 @@
 
 import type { AdvertEvent, FieldChange } from './advert.ts';
 import type { EventKind } from './codes.ts';
-import type { DeliveryChannel } from './delivery.ts';
+import type { WebhookChannel } from './delivery.ts';
 import { createdAtOf, type SearchNumber, type Uuid } from './ids.ts';
+import type { MailRoute } from './mail.ts';
 import { propertyIri } from './property-document.ts';
 
 /** What routing needs to know of a search that is not silent; it is read in the transaction that records the change. */
@@ -18,6 +19,8 @@ export interface SearchRoute {
   readonly eventEndpoint: string | null;
   readonly subscribedEvents: readonly EventKind[];
   readonly hidePropertyContact: boolean;
+  /** Null when nothing goes by e-mail. */
+  readonly mail: MailRoute | null;
 }
 
 export interface MatchRecord {
@@ -28,7 +31,7 @@ export interface MatchRecord {
 }
 
 export interface Notice {
-  readonly channel: DeliveryChannel;
+  readonly channel: WebhookChannel;
   readonly kind: EventKind;
   readonly endpoint: string;
   /** `adEvent` of the body; null leaves the member out. */

@@ -5,6 +5,7 @@ import { type Criteria, type Range, UNBOUNDED } from './criteria.ts';
 import { parseExpressions } from './expressions.ts';
 import type { Polygon } from './geo.ts';
 import type { SearchNumber, Uuid } from './ids.ts';
+import type { MailFrequency, MailStanding } from './mail.ts';
 
 /**
  * Every writable member, validated, in the form it is stored. References are kept as keys (INSEE code, department
@@ -50,6 +51,7 @@ export interface SearchMembers {
   readonly expressions: string | null;
   readonly notificationEnabled: boolean;
   readonly notificationRecipient: string | null;
+  readonly notificationFrequency: MailFrequency;
   readonly endpointRecipient: string | null;
   readonly eventEndpoint: string | null;
   readonly subscribedEvents: readonly EventKind[];
@@ -65,6 +67,7 @@ export interface Search {
   readonly createdAt: Date;
   readonly updatedAt: Date;
   readonly lastAlertAt: Date | null;
+  readonly mail: MailStanding;
 }
 
 /** Defaults of decisions, section 2; `title` alone is required. */
@@ -104,6 +107,7 @@ export const SEARCH_DEFAULTS: Omit<SearchMembers, 'title'> = {
   expressions: null,
   notificationEnabled: false,
   notificationRecipient: null,
+  notificationFrequency: 'instant',
   endpointRecipient: null,
   eventEndpoint: null,
   subscribedEvents: [],

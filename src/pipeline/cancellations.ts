@@ -7,6 +7,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import {
   type CancelledPlace,
+  cancelMailItems,
   cancelPage,
   deleteOrphanedSearches,
   type MarkedSearch,
@@ -56,6 +57,7 @@ export function startCancellations({ database, onTrouble }: CancellationsDepende
       const from: CancelledPlace | null = after;
       after = await rested(() => cancelPage(database, marked, sinceMs, from, PAGE));
     } while (after !== null && !signal.aborted);
+    while (!signal.aborted && (await rested(() => cancelMailItems(database, marked, PAGE))) > 0);
   }
 
   async function serve(marked: MarkedSearch): Promise<void> {
@@ -74,10 +76,7 @@ export function startCancellations({ database, onTrouble }: CancellationsDepende
     walked = new Map(
       marks.flatMap(({ number }) => (walked.has(number) ? [[number, walked.get(number) as string]] : [])),
     );
-    for (const marked of marks) {
-      if (signal.aborted) return;
-      await serve(marked);
-    }
+    for (const marked of marks) if (!signal.aborted) await serve(marked);
   }
 
   async function run(): Promise<void> {

@@ -9,7 +9,8 @@ import type { ResolvePlace } from '../domain/city.ts';
 import type { NewDelivery } from '../domain/delivery.ts';
 import { endpointKeyOf } from '../domain/endpoint.ts';
 import { createdAtOf, type SearchNumber, timeOrderedUuid, type Uuid, uuidAfter } from '../domain/ids.ts';
-import { propertyDocument } from '../domain/property-document.ts';
+import { type MailNotice, mailItemContent, mailNoticesOf, type NewMailItem } from '../domain/mail-item.ts';
+import { type PropertyDocument, propertyDocument } from '../domain/property-document.ts';
 import { bodyHead, type Notice, noticesOf, type SearchRoute } from '../domain/routing.ts';
 import type { KnownMatch, Match } from '../store/matches.ts';
 import type { Snapshot } from '../store/snapshots.ts';
@@ -32,6 +33,7 @@ export interface Consequences {
   readonly changedMatches: readonly Match[];
   readonly snapshots: readonly Snapshot[];
   readonly deliveries: readonly AddressedDelivery[];
+  readonly mailItems: readonly NewMailItem[];
   /** Pairs that began, known or not before. */
   readonly began: readonly Match[];
 }
@@ -68,6 +70,7 @@ export function consequencesOf(
   const written = new Set<Pair>();
   const snapshots: Snapshot[] = [];
   const deliveries: AddressedDelivery[] = [];
+  const mailItems: NewMailItem[] = [];
   const began: Match[] = [];
 
   for (const change of changes) {
@@ -76,6 +79,7 @@ export function consequencesOf(
     const pairsOfProperty = pairs.get(propertyUuid) as Map<SearchNumber, Pair>;
     const idsAt = notBefore(now, pairsOfProperty.values());
     const snapshotOf = snapshotter(change.held, resolvePlace, idsAt, snapshots);
+    const mailItemOf = mailItemMaker(change, resolvePlace);
     for (const number of searchesTouchedBy(change)) {
       const route = routes.get(number);
       if (route === null) continue;
@@ -83,16 +87,9 @@ export function consequencesOf(
       const { match } = pair;
       const startsNow = !before.has(number) && (match?.beganAt ?? null) === null;
       const notices = route === undefined ? [] : noticesOf(route, events, startsNow);
-      if (match === null && !startsNow && notices.length === 0) continue;
-      let next: Match = {
-        id: match?.id ?? timeOrderedUuid(now),
-        searchNumber: number,
-        propertyUuid,
-        beganAt: startsNow ? now : (match?.beganAt ?? null),
-        updatedAt: now,
-        lastSequence: match?.lastSequence ?? 0,
-        lastDeliveryId: match?.lastDeliveryId ?? null,
-      };
+      const mailNotices = route === undefined ? [] : mailNoticesOf(route, events, startsNow);
+      if (match === null && !startsNow && notices.length + mailNotices.length === 0) continue;
+      let next = touched(match, { searchNumber: number, propertyUuid }, startsNow, now);
       for (const notice of notices) {
         if (route === undefined) break;
         const head = headOf(notice, route, next);
@@ -104,6 +101,8 @@ export function consequencesOf(
       pairsOfProperty.set(number, pair);
       written.add(pair);
       if (startsNow) began.push(next);
+      if (route === undefined) continue;
+      for (const notice of mailNotices) mailItems.push(mailItemOf(notice, route, next));
     }
   }
   const matchesOf = (isKnown: boolean): readonly Match[] =>
@@ -113,6 +112,7 @@ export function consequencesOf(
     changedMatches: matchesOf(true),
     snapshots,
     deliveries,
+    mailItems,
     began,
   };
 }
@@ -160,6 +160,22 @@ function notBefore(now: Date, pairs: Iterable<Pair>): Date {
   return lastAt > now ? lastAt : now;
 }
 
+function touched(
+  match: Pair['match'],
+  pair: Pick<Match, 'searchNumber' | 'propertyUuid'>,
+  startsNow: boolean,
+  now: Date,
+): Match {
+  return {
+    ...pair,
+    id: match?.id ?? timeOrderedUuid(now),
+    beganAt: startsNow ? now : (match?.beganAt ?? null),
+    updatedAt: now,
+    lastSequence: match?.lastSequence ?? 0,
+    lastDeliveryId: match?.lastDeliveryId ?? null,
+  };
+}
+
 /** The match with one more delivery. */
 function counted(match: Match, at: Date, sequenceFloor: number): Match {
   const lastSequence = Math.max(match.lastSequence, sequenceFloor) + 1;
@@ -202,5 +218,27 @@ function snapshotter(
     ids.set(withContacts, snapshot.id);
     snapshots.push(snapshot);
     return snapshot.id;
+  };
+}
+
+/** Makes the document of one change at most once, and none where nothing goes by e-mail. */
+function mailItemMaker(
+  { held, events, traceparent }: JudgedChange,
+  resolvePlace: ResolvePlace,
+): (notice: MailNotice, route: SearchRoute, match: Match) => NewMailItem {
+  let document: PropertyDocument | null = null;
+  return (notice, { clientId, mail }, { id, searchNumber, updatedAt }) => {
+    if (mail === null) throw new Error('a notice by e-mail of a search without one');
+    document ??= propertyDocument(held.state, held.crawls, resolvePlace, { withContacts: false });
+    return {
+      id: timeOrderedUuid(updatedAt),
+      clientId,
+      searchNumber,
+      matchId: id,
+      kind: notice.reason.kind,
+      route: mail,
+      content: mailItemContent(document, notice, events),
+      traceparent,
+    };
   };
 }

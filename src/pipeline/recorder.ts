@@ -14,6 +14,7 @@ import { type DeadLetter, insertDeadLetters } from '../store/dead-letters.ts';
 import { insertDeliveries } from '../store/deliveries.ts';
 import { insertEvents, type PropertyEvent } from '../store/events.ts';
 import { holdTerm, type Term } from '../store/intake-leader.ts';
+import { insertMailItems } from '../store/mail-items.ts';
 import { insertMatches, type Match, readMatches, updateMatches } from '../store/matches.ts';
 import { insertOutboxEntry, type OutboxEntry, outboxEntryOf } from '../store/outbox.ts';
 import {
@@ -39,12 +40,16 @@ export interface RecorderDependencies {
   readonly resolvePlace: ResolvePlace;
   readonly bounds: RecordBounds;
   readonly clock: () => Date;
+  /** How long instant e-mails gather what comes; null when the service sends none. */
+  readonly mailGatherMs?: number | null;
 }
 
 export interface Recorded {
   /** Null when the batch led to no delivery. */
   readonly outbox: OutboxEntry | null;
   readonly deliveries: readonly AddressedDelivery[];
+  /** Deliveries by e-mail. */
+  readonly mailItemCount: number;
   readonly outcomes: Readonly<Record<ChangeOutcome, number>>;
   readonly events: readonly PropertyEvent[];
   readonly snapshots: readonly Snapshot[];
@@ -131,12 +136,13 @@ async function recordEntries(
   medians: MarketLedger,
   dependencies: RecorderDependencies & { readonly sequenceFloor: number },
 ): Promise<Ending<Omit<Recorded, 'outbox'>>> {
+  const { mailGatherMs = null } = dependencies;
   const batch = await judgeBatch(known, entries, medians, dependencies);
   const { changes, outcomes, refused, left } = batch;
   if (batch.hasForgotten) throw new ForgottenError('what was acknowledged once is news to the database');
   const touched = touchedBy(changes);
   const [routes, matches] = await Promise.all([
-    readRoutes(client, [...touched.searchNumbers]),
+    readRoutes(client, [...touched.searchNumbers], mailGatherMs !== null),
     // A new property is in no pair: pairs are written with it, and go with it.
     readMatches(
       client,
@@ -152,11 +158,21 @@ async function recordEntries(
   return {
     last: [
       ...writeConsequences(consequences, now),
+      ...insertMailItems(consequences.mailItems, now, mailGatherMs ?? 0),
       ...writeProperties(known, batch),
       ...insertEvents(events),
       ...noteBytes(new Map(tooLarge.map(([uuid, { bytes }]) => [uuid, bytes]))),
     ],
-    result: { deliveries, outcomes, events, snapshots, began, refused, left },
+    result: {
+      deliveries,
+      mailItemCount: consequences.mailItems.length,
+      outcomes,
+      events,
+      snapshots,
+      began,
+      refused,
+      left,
+    },
   };
 }
 

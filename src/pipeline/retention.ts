@@ -9,6 +9,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Market } from '../domain/price-coherence.ts';
 import { type ForgetfulTable, horizonsOf, type RetentionDays, type RetentionHorizons } from '../domain/retention.ts';
 import type { Database } from '../store/database.ts';
+import { removeMailItems, removeMailRecipients, removeMailTokens } from '../store/mail-retention.ts';
 import {
   type Removed,
   readClock,
@@ -96,11 +97,14 @@ async function* allBatches(
   if (events !== null) yield* removeRecorded(database, 'events', events);
   if (deliveries !== null) {
     yield* removeDeliveries(database, deliveries);
+    yield* removeMailItems(database, deliveries);
     yield* removeSnapshots(database, deliveries);
     yield* removeDeletedSearches(database, deliveries);
     yield* removeUnusedEndpoints(database, deliveries);
   }
   if (expired !== null) yield* removeExpiredProperties(database, expired, onForgotten);
   if (deadLetters !== null) yield* removeRecorded(database, 'dead_letters', deadLetters);
+  yield* removeMailTokens(database);
+  yield* removeMailRecipients(database);
   yield* removeGoneInstances(database);
 }

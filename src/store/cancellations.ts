@@ -40,6 +40,24 @@ export async function readMarkedSearches(client: Queryable, limit: number): Prom
   return rows;
 }
 
+/** The same for items of e-mails; there are few in the space of a week. Served by mail_items_search. */
+export async function cancelMailItems(
+  client: Queryable,
+  { number, cancelledBefore }: MarkedSearch,
+  limit: number,
+): Promise<number> {
+  const { rowCount } = await client.query(
+    `with open as materialized (
+       select id from mail_items
+       where search_number = $1 and created_at < $2::timestamptz and state in ('queued', 'sending', 'retry_wait')
+       order by id limit $3 for update
+     )
+     update mail_items set state = 'cancelled', finished_at = $2::timestamptz from open where mail_items.id = open.id`,
+    [number, cancelledBefore, limit],
+  );
+  return rowCount ?? 0;
+}
+
 /** Where a page of deliveries ended. */
 export interface CancelledPlace {
   readonly id: Uuid;
@@ -91,7 +109,7 @@ export async function removeMark(client: Queryable, { number, cancelledBefore }:
 
 /**
  * Deletes up to `limit` searches of deleted clients; resolves with their number. Served by clients_deleted,
- * searches_client and deliveries_search.
+ * searches_client, deliveries_search and mail_items_search.
  */
 export async function deleteOrphanedSearches(client: Queryable, limit: number): Promise<number> {
   const { rowCount } = await client.query(
@@ -104,7 +122,8 @@ export async function deleteOrphanedSearches(client: Queryable, limit: number): 
      )
      update searches set deleted_at = now(), notification_enabled = false, revision = pg_current_xact_id(),
        cancelled_before = case
-         when exists (select from deliveries where search_number = searches.number) then clock_timestamp() end
+         when exists (select from deliveries where search_number = searches.number)
+           or exists (select from mail_items where search_number = searches.number) then clock_timestamp() end
      from orphaned where searches.number = orphaned.number`,
     [limit],
   );

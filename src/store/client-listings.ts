@@ -6,6 +6,7 @@
  */
 
 import type { Uuid } from '../domain/ids.ts';
+import { ALL_DELIVERIES } from './all-deliveries.ts';
 import type { Queryable } from './database.ts';
 
 export const LISTED_MAX = 10_000;
@@ -27,7 +28,7 @@ export interface ListedIds {
 }
 
 interface ListedTable {
-  readonly name: 'matches' | 'deliveries';
+  readonly name: 'matches' | typeof ALL_DELIVERIES;
   readonly time: string;
   readonly condition: string;
 }
@@ -37,12 +38,12 @@ export const LISTED_MATCHES: ListedTable = {
   time: 'began_at',
   condition: 'one.began_at is not null',
 };
-export const LISTED_DELIVERIES: ListedTable = { name: 'deliveries', time: 'created_at', condition: 'true' };
+export const LISTED_DELIVERIES: ListedTable = { name: ALL_DELIVERIES, time: 'created_at', condition: 'true' };
 
 /**
  * The head of a statement: `listed` (id, at) holds the first `$2` rows of client `$1`, those made at the same instant
- * as the last one included, and `heads` the searches that have any. Served by searches_client, then by matches_search or
- * deliveries_search alone, once for each search.
+ * as the last one included, and `heads` the searches that have any. Served by searches_client, then by matches_search, or by
+ * deliveries_search and mail_items_search, alone, once for each search.
  */
 export function listedOfClient({ name, time, condition }: ListedTable, direction: Direction): string {
   const [beyond, last, endless] = direction === 'desc' ? ['>=', 'min', '-infinity'] : ['<=', 'max', 'infinity'];

@@ -6,6 +6,7 @@
 import type { EventKind } from '../domain/codes.ts';
 import type { DeliveryChannel, DeliveryState } from '../domain/delivery.ts';
 import type { Uuid } from '../domain/ids.ts';
+import { ALL_DELIVERIES } from './all-deliveries.ts';
 import { FINISHED_AT, IS_WANTED, isInState, STATE } from './cancellations.ts';
 import type { Queryable } from './database.ts';
 import type { AttemptRead } from './delivery-reads.ts';
@@ -43,7 +44,7 @@ const COLUMNS = `d.id, s.id as "searchId", d.match_id as "matchId", m.property_u
   d.endpoint, d.endpoint_key as "endpointKey", ${STATE} as state, d.attempt_count - d.attempts_spent as "attemptCount",
   d.replay_count as "replayCount", d.created_at as "createdAt", d.due_at as "dueAt", ${FINISHED_AT} as "finishedAt",
   ${IS_WANTED} as "isWanted"`;
-const FROM = `deliveries d join searches s on s.number = d.search_number left join matches m on m.id = d.match_id`;
+const FROM = `${ALL_DELIVERIES} d join searches s on s.number = d.search_number left join matches m on m.id = d.match_id`;
 const CONDITIONS = `($1::uuid is null or d.search_number = (select number from searches where id = $1))
   and ($2::text is null or d.endpoint_key >= $2 and d.endpoint_key < $2 || 'g')
   and ($3::text is null or ${isInState('$3::text')})
@@ -54,8 +55,8 @@ function valuesOf({ searchId, endpointKey, state, from, before }: DeliveryFilter
 }
 
 /**
- * Newest first, those below `belowId`. Failed ones are served by deliveries_failed, those of a search by
- * deliveries_search; anything else walks the primary key from its end.
+ * Newest first, those below `belowId`. Failed ones are served by deliveries_failed and mail_items_failed, those of a search by
+ * deliveries_search and mail_items_search; anything else walks the primary keys from their ends.
  */
 export async function listOperatorDeliveries(
   database: Queryable,
@@ -77,7 +78,7 @@ export async function readOperatorDelivery(database: Queryable, id: Uuid): Promi
   return rows[0] ?? null;
 }
 
-/** Every delivery of a pair, oldest first. Served by deliveries_search. */
+/** Every delivery of a pair, oldest first. Served by deliveries_search and mail_items_search. */
 export async function listPairDeliveries(
   database: Queryable,
   searchId: Uuid,
@@ -102,7 +103,7 @@ export async function listAttempts(database: Queryable, deliveryId: Uuid): Promi
   return rows;
 }
 
-/** The two parts of the body; null when there is no such delivery. Served by the primary keys. */
+/** The two parts of a webhook's body; null when there is no such delivery. Served by the primary keys. */
 export async function readDeliveryBody(
   database: Queryable,
   id: Uuid,
@@ -115,7 +116,7 @@ export async function readDeliveryBody(
 }
 
 /**
- * Deliveries that are not final, by state, and when the most overdue one was due. Served by deliveries_endpoint_open.
+ * Webhooks that are not final, by state, and when the most overdue one was due. Served by deliveries_endpoint_open.
  */
 export async function countOpenDeliveries(database: Queryable): Promise<{
   readonly counts: ReadonlyMap<string, number>;

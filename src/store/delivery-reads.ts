@@ -2,6 +2,7 @@
 
 import type { DeliveryState } from '../domain/delivery.ts';
 import type { SearchNumber, Uuid } from '../domain/ids.ts';
+import { ALL_DELIVERIES } from './all-deliveries.ts';
 import { FINISHED_AT, isInState, STATE } from './cancellations.ts';
 import {
   cutOfListed,
@@ -56,7 +57,7 @@ export interface DeliveryPage {
   readonly total: number;
 }
 
-/** One page of the deliveries of a search, by time, and how many there are. Served by deliveries_search. */
+/** One page of the deliveries of a search, by time, and how many there are. Served by deliveries_search and mail_items_search. */
 export async function listDeliveries(
   database: Queryable,
   searchNumber: SearchNumber,
@@ -64,12 +65,13 @@ export async function listDeliveries(
 ): Promise<DeliveryPage> {
   const where = `d.search_number = $1 and ($2::text is null or ${isInState('$2::text')})`;
   const listed = database.query<DeliveryRow>(
-    `select ${COLUMNS} from deliveries d join searches s on s.number = d.search_number
+    `select ${COLUMNS} from ${ALL_DELIVERIES} d join searches s on s.number = d.search_number
      where ${where} order by d.created_at ${direction}, d.id ${direction} limit $3 offset $4`,
     [searchNumber, state, limit, offset],
   );
   const counted = database.query<{ total: number }>(
-    `select count(*)::integer as total from deliveries d join searches s on s.number = d.search_number where ${where}`,
+    `select count(*)::integer as total from ${ALL_DELIVERIES} d join searches s on s.number = d.search_number
+     where ${where}`,
     [searchNumber, state],
   );
   const [{ rows }, { rows: counts }] = await Promise.all([listed, counted]);
@@ -89,7 +91,7 @@ export async function listDeliveriesOfClient(
   // Served by the primary keys.
   const { rows } = await database.query<DeliveryRow>(
     `select ${COLUMNS} from unnest($1::uuid[]) with ordinality as wanted (id, position)
-     join deliveries d using (id) join searches s on s.number = d.search_number order by position`,
+     join ${ALL_DELIVERIES} d using (id) join searches s on s.number = d.search_number order by position`,
     [ids],
   );
   return { deliveries: await withAttempts(database, rows), total };
@@ -105,7 +107,7 @@ async function listInState(
   const { rows } = await database.query<ListedIds>(
     `${listedOfClient(LISTED_DELIVERIES, direction)}, found as materialized (
        select cut.id, cut.at from ${cutOfListed(direction)} cut
-       join deliveries d using (id) join searches s on s.number = d.search_number where ${isInState('$3::text')}
+       join ${ALL_DELIVERIES} d using (id) join searches s on s.number = d.search_number where ${isInState('$3::text')}
      )
      select array(select id from found order by at ${direction}, id ${direction} limit $4 offset $5) as ids,
        (select count(*)::integer from found) as total`,
@@ -117,7 +119,7 @@ async function listInState(
 /** Null when it is another client's or its search was deleted. Served by the primary keys. */
 export async function readDelivery(database: Queryable, clientId: Uuid, id: Uuid): Promise<DeliveryRead | null> {
   const { rows } = await database.query<DeliveryRow>(
-    `select ${COLUMNS} from deliveries d join searches s on s.number = d.search_number
+    `select ${COLUMNS} from ${ALL_DELIVERIES} d join searches s on s.number = d.search_number
      where d.id = $1 and s.client_id = $2 and s.deleted_at is null`,
     [id, clientId],
   );

@@ -21,7 +21,7 @@ import { forgetInstances } from './instances.ts';
 /** Rows removed by one batch. */
 export type Removed = Partial<Readonly<Record<ForgetfulTable, number>>>;
 /** Each step removes one batch; it ends when nothing is left. */
-type Batches = AsyncGenerator<Removed, void, void>;
+export type Batches = AsyncGenerator<Removed, void, void>;
 
 const ROWS_PER_BATCH = 2_000;
 /** With some ten matches each. */
@@ -145,13 +145,14 @@ export async function* removeExpiredProperties(
 
 /**
  * Searches deleted before `before` that no delivery refers to any more, with their matches; a pair that only stands
- * goes with its property. Served by searches_deleted, deliveries_search and matches_search.
+ * goes with its property. Served by searches_deleted, deliveries_search, mail_items_search and matches_search.
  */
 export async function* removeDeletedSearches(client: Queryable, before: Date): Batches {
   for (;;) {
     const { rows } = await client.query<{ number: number }>(
       `select number from searches
        where deleted_at < $1 and not exists (select from deliveries where search_number = number)
+         and not exists (select from mail_items where search_number = number)
        order by deleted_at limit $2`,
       [before, SEARCHES_PER_BATCH],
     );

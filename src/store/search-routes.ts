@@ -1,19 +1,34 @@
 /** Where a search wants its matches and events; read in the transaction that records the change. */
 
 import type { SearchNumber } from '../domain/ids.ts';
+import type { MailFrequency } from '../domain/mail.ts';
 import type { SearchRoute } from '../domain/routing.ts';
 import { arrayLiteral } from './array-literal.ts';
 import type { Queryable } from './database.ts';
 
-type RouteRow = SearchRoute & { readonly isDeleted: boolean };
+type RouteRow = Omit<SearchRoute, 'mail'> & {
+  readonly isDeleted: boolean;
+  readonly mailAddress: string | null;
+  readonly mailKey: string;
+  readonly mailFrequency: MailFrequency | null;
+};
+
+/**
+ * The address that e-mails go to, and null where they are off, refused or unsubscribed from: of most searches their own
+ * row says so. The unsubscription is served by the primary key.
+ */
+const MAIL_ADDRESS = `case when mail_key is not null and mail_refused_at is null
+  and mail_to = members ->> 'notificationRecipient'
+  and not exists (select from mail_recipients where key = mail_key and unsubscribed_at is not null) then mail_to end`;
 
 /**
  * The searches among `numbers` that want to be told, and null for those that were deleted; the rest is silent. Served by
- * index `searches_told`.
+ * index `searches_told`. `withMail`: this service sends e-mails.
  */
 export async function readRoutes(
   client: Queryable,
   numbers: readonly SearchNumber[],
+  withMail: boolean,
 ): Promise<Map<SearchNumber, SearchRoute | null>> {
   if (numbers.length === 0) return new Map();
   const { rows } = await client.query<RouteRow>({
@@ -21,10 +36,18 @@ export async function readRoutes(
     text: `
       select number, id, client_id as "clientId", endpoint_recipient as "endpointRecipient", event_endpoint as "eventEndpoint",
         subscribed_events as "subscribedEvents", hide_property_contact as "hidePropertyContact",
-        deleted_at is not null as "isDeleted"
+        deleted_at is not null as "isDeleted", mail_key as "mailKey",
+        case when $2 then ${MAIL_ADDRESS} end as "mailAddress",
+        case when mail_key is not null then members ->> 'notificationFrequency' end as "mailFrequency"
       from searches
       where number = any($1::integer[]) and (notification_enabled or deleted_at is not null)`,
-    values: [arrayLiteral(numbers)],
+    values: [arrayLiteral(numbers), withMail],
   });
-  return new Map(rows.map(({ isDeleted, ...route }) => [route.number, isDeleted ? null : route]));
+  return new Map(rows.map((row) => [row.number, row.isDeleted ? null : routeOf(row)]));
+}
+
+function routeOf({ isDeleted: _deleted, mailAddress, mailKey, mailFrequency, ...route }: RouteRow): SearchRoute {
+  const mail =
+    mailAddress === null ? null : { address: mailAddress, key: mailKey, frequency: mailFrequency ?? 'instant' };
+  return { ...route, mail };
 }

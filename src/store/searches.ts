@@ -8,21 +8,28 @@
 import { randomBytes } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { type SearchNumber, timeOrderedUuid, type Uuid } from '../domain/ids.ts';
+import { type MailStanding, mailKeyOf } from '../domain/mail.ts';
 import { SEARCH_DEFAULTS, type Search, type SearchMembers } from '../domain/search.ts';
 import { type SearchLimits, weightAdded, weightOf } from '../domain/search-limits.ts';
 import { foldText } from '../domain/text.ts';
 import { type Database, type Queryable, transaction } from './database.ts';
 import { requireRoom, UNLOCKED_MARGIN } from './search-totals.ts';
 
-interface SearchRow extends Omit<Search, 'members'> {
+interface SearchRow extends Omit<Search, 'members' | 'mail'>, MailStanding {
   readonly members: StoredMembers;
 }
 
 /** What a row holds: the title and the members that differ from `SEARCH_DEFAULTS`. */
 export type StoredMembers = Partial<SearchMembers> & Pick<SearchMembers, 'title'>;
 
+/** `MailStanding`. The unsubscription is served by the primary key, and looked for where there is an address. */
+const MAIL_COLUMNS = `case when mail_to is null then false else mail_to is not distinct from members ->> 'notificationRecipient' end
+    as "isWritten",
+  mail_refused_at is not null as "isRefused",
+  mail_key is not null and exists (
+    select from mail_recipients where key = mail_key and unsubscribed_at is not null) as "isUnsubscribed"`;
 const OTHER_COLUMNS = `number, id, client_id as "clientId", token, created_at as "createdAt",
-  updated_at as "updatedAt", last_alert_at as "lastAlertAt"`;
+  updated_at as "updatedAt", last_alert_at as "lastAlertAt", ${MAIL_COLUMNS}`;
 const COLUMNS = `${OTHER_COLUMNS}, members`;
 
 /**
@@ -56,7 +63,13 @@ export async function createSearch(
   limits: SearchLimits = NO_LIMITS,
 ): Promise<Search> {
   const token = `whsec_${randomBytes(32).toString('base64')}`;
-  const values = [timeOrderedUuid(new Date()), clientId, token, ...columnsOf(members)];
+  const values = [
+    timeOrderedUuid(new Date()),
+    clientId,
+    token,
+    ...columnsOf(members),
+    ...mailColumnsOf(clientId, members),
+  ];
   const weight = weightOf(members);
   const isLight = weight.polygonCorners + weight.excludedWords === 0;
   const created = isLight ? await insertSearch(database, values, limits.searches - UNLOCKED_MARGIN) : null;
@@ -75,9 +88,9 @@ async function insertSearch(
 ): Promise<Search | null> {
   const { rows } = await database.query<SearchRow>(
     `insert into searches (id, client_id, token, title, title_folded, members, notification_enabled,
-       endpoint_recipient, event_endpoint, subscribed_events, hide_property_contact)
-     select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11
-     where (select coalesce(sum(searches), 0) from search_totals where client_id = $2) < $12 returning ${COLUMNS}`,
+       endpoint_recipient, event_endpoint, subscribed_events, hide_property_contact, mail_to, mail_key)
+     select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13
+     where (select coalesce(sum(searches), 0) from search_totals where client_id = $2) < $14 returning ${COLUMNS}`,
     [...values, searchesMax],
   );
   return rows[0] === undefined ? null : searchOfRow(rows[0]);
@@ -95,20 +108,22 @@ export async function readSearch(database: Queryable, clientId: Uuid, id: Uuid):
 export interface SearchUpdate {
   /** Makes the new members of the present search; what it throws leaves the search as it was. */
   readonly merge: (present: Search) => SearchMembers;
+  /** The address is written, though it may be the same: e-mail goes to it from now on. */
+  readonly isRecipientWritten?: boolean;
   /** A search that has more than them already may stay as large as it is. */
   readonly limits?: SearchLimits;
 }
 
 /**
  * Merges under a row lock, so that two partial updates at once keep each other's members. Null when there is none. One
- * that is silenced is marked, and its open deliveries are cancelled with that (cancellations.ts). Throws
- * `SearchLimitError`.
+ * that is silenced is marked, and its open deliveries are cancelled with that (cancellations.ts). A refusal was another
+ * address's. Throws `SearchLimitError`.
  */
 export async function updateSearch(
   database: Database,
   clientId: Uuid,
   id: Uuid,
-  { merge, limits = NO_LIMITS }: SearchUpdate,
+  { merge, isRecipientWritten = false, limits = NO_LIMITS }: SearchUpdate,
 ): Promise<Search | null> {
   return transaction(database, async (connection) => {
     const present = await lockSearch(connection, clientId, id);
@@ -122,9 +137,11 @@ export async function updateSearch(
          endpoint_recipient = $6, event_endpoint = $7, subscribed_events = $8, hide_property_contact = $9,
          cancelled_before = case
            when notification_enabled and not $5 then clock_timestamp() else cancelled_before end,
+         mail_to = case when $10 then $11 else mail_to end, mail_key = case when $10 then $12 else mail_key end,
+         mail_refused_at = case when not $10 or mail_to = $11 then mail_refused_at end,
          updated_at = now(), revision = pg_current_xact_id()
        where number = $1 returning ${COLUMNS}`,
-      [present.number, ...columnsOf(members)],
+      [present.number, ...columnsOf(members), isRecipientWritten, ...mailColumnsOf(clientId, members)],
     );
     return searchOfRow(rows[0] as SearchRow);
   });
@@ -272,6 +289,11 @@ function columnsOf(members: SearchMembers): unknown[] {
   ];
 }
 
-function searchOfRow(row: SearchRow): Search {
-  return { ...row, members: membersOfStored(row.members) };
+/** Of an address that is written: itself and its recipient. */
+function mailColumnsOf(clientId: Uuid, { notificationRecipient: address }: SearchMembers): unknown[] {
+  return address === null ? [null, null] : [address, mailKeyOf(clientId, address)];
+}
+
+function searchOfRow({ isWritten, isRefused, isUnsubscribed, ...row }: SearchRow): Search {
+  return { ...row, members: membersOfStored(row.members), mail: { isWritten, isRefused, isUnsubscribed } };
 }

@@ -186,7 +186,7 @@ test('the statements of the pipeline go through indexes, even when they are plan
   await lockProperties(database, ids);
   await runStatements(database, updateProperties([{ held, priced, expiredAt: null }]));
   await runStatements(database, updateCrawls([held]));
-  await readRoutes(database, [1]);
+  await readRoutes(database, [1], true);
   await readMatches(database, ids);
   await runStatements(
     database,

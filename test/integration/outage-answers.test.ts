@@ -30,7 +30,7 @@ async function answers(t: Cleanup, database: Database): Promise<{ rest: number; 
       reference: await loadReference(),
       settings: {
         ...{ publicUrl: null, allowPrivateEndpoints: true, rateLimitPerSecond: 1, rateLimitBurst: 1, version: '0' },
-        ...{ endpointPorts: [], searchLimits: NO_LIMITS },
+        ...{ endpointPorts: [], searchLimits: NO_LIMITS, isMailAvailable: false, mailLanguage: 'fr' },
       },
       logger,
       now: () => new Date(),

@@ -79,7 +79,7 @@ async function saveAsFormer(database: pg.Pool, receiver: WebhookReceiver) {
   const id = await insertSearch(database, clientId, token, stored);
   const { rows } = await database.query<{ number: number }>('select number from searches where id = $1', [id]);
   const { number } = rows[0] as { number: number };
-  const route: SearchRoute = { number, id, clientId, ...members, hidePropertyContact: false };
+  const route: SearchRoute = { number, id, clientId, ...members, hidePropertyContact: false, mail: null };
   return { route, search: { id, members: stored } satisfies OracleSearch, token };
 }
 

@@ -77,6 +77,8 @@ export async function startTestApi(cleanup: Cleanup, overrides: ApiOverrides = {
       rateLimitPerSecond: 100_000,
       rateLimitBurst: 200_000,
       searchLimits: NO_LIMITS,
+      isMailAvailable: true,
+      mailLanguage: 'fr',
       version: '0.0.0-test',
       ...overrides.settings,
     },

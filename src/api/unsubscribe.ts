@@ -1,0 +1,79 @@
+/**
+ * `/unsubscribe/{token}`: where the link of an e-mail leads (decisions, section 12). A GET asks and changes nothing, for
+ * mail servers follow links by themselves; a POST unsubscribes, from the page or in one click (RFC 8058). No key: the
+ * token is the proof. No address is shown, for whoever has the link sees the page.
+ */
+
+import type Router from '@koa/router';
+import type { Context, Middleware } from 'koa';
+import helmet from 'koa-helmet';
+import { escapeHtml, MAIL_WORDS } from '../mail/mail-words.ts';
+import { isMailToken, unsubscribe } from '../store/mail-recipients.ts';
+import { answerBytes } from './content.ts';
+import type { ApiDependencies } from './dependencies.ts';
+
+/** 128 bits in base64url. */
+const TOKEN = /^[A-Za-z0-9_-]{22}$/;
+
+export function unsubscribeRoutes(router: Router, { database, settings }: ApiDependencies): void {
+  const { mailLanguage: language } = settings;
+  const words = MAIL_WORDS[language]?.page;
+
+  const show = (ctx: Context, status: 200 | 404, body: string): void => {
+    answerBytes(ctx, 'text/html; charset=utf-8', pageOf(words.title, body, language), status, null);
+    ctx.set('Cache-Control', 'no-store');
+    ctx.set('X-Robots-Tag', 'noindex');
+  };
+
+  router.get('/unsubscribe/:token', secureForm, async (ctx) => {
+    const token = String(ctx.params.token);
+    const isKnown = TOKEN.test(token) && (await isMailToken(database, token));
+    show(ctx, isKnown ? 200 : 404, isKnown ? form(words.question, words.confirm) : paragraph(words.unknown));
+  });
+
+  router.post('/unsubscribe/:token', secureForm, async (ctx) => {
+    const token = String(ctx.params.token);
+    const isDone = TOKEN.test(token) && (await unsubscribe(database, token));
+    show(ctx, isDone ? 200 : 404, paragraph(isDone ? words.done : words.unknown));
+  });
+}
+
+/** The form leads back to where it came from, and the page loads nothing. */
+const secureForm: Middleware = helmet({
+  contentSecurityPolicy: {
+    useDefaults: false,
+    directives: {
+      defaultSrc: ["'none'"],
+      baseUri: ["'none'"],
+      formAction: ["'self'"],
+      frameAncestors: ["'none'"],
+    },
+  },
+});
+
+function paragraph(text: string): string {
+  return `<p>${escapeHtml(text)}</p>`;
+}
+
+function form(question: string, confirm: string): string {
+  return `${paragraph(question)}
+<form method="post"><button type="submit">${escapeHtml(confirm)}</button></form>`;
+}
+
+function pageOf(title: string, body: string, language: string): string {
+  return `<!doctype html>
+<html lang="${language}">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="robots" content="noindex">
+<title>${escapeHtml(title)}</title>
+<link rel="icon" href="data:,">
+</head>
+<body>
+<h1>${escapeHtml(title)}</h1>
+${body}
+</body>
+</html>
+`;
+}

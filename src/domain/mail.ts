@@ -1,0 +1,103 @@
+/**
+ * E-mail of a search (decisions, section 12): to whom it goes, how often, and what its state is called. A recipient is a
+ * client and an address, whatever its letters' case: what one client's recipient gets or refuses is nothing to another.
+ */
+
+import { endpointKeyOf } from './endpoint.ts';
+import type { Uuid } from './ids.ts';
+
+export const MAIL_FREQUENCIES = ['instant', 'daily', 'weekly'] as const;
+export type MailFrequency = (typeof MAIL_FREQUENCIES)[number];
+
+export const EMAIL_STATUSES = ['off', 'active', 'unavailable', 'refused', 'unsubscribed'] as const;
+export type EmailStatus = (typeof EMAIL_STATUSES)[number];
+
+export type MailLanguage = 'fr' | 'en';
+
+/** Where the e-mails of a search go that has some. */
+export interface MailRoute {
+  readonly address: string;
+  /** Of the recipient. */
+  readonly key: string;
+  readonly frequency: MailFrequency;
+}
+
+/** E-mails that are begun on one day in Paris. */
+export const RECIPIENT_MAILS_MAX = 20;
+export const CLIENT_MAILS_MAX = 10_000;
+
+/** Where a delivery by e-mail goes, as other deliveries name their URL (RFC 6068). */
+export function mailEndpointOf(address: string): string {
+  return `mailto:${address}`;
+}
+
+/** Has the form of an endpoint's key. */
+export function mailKeyOf(clientId: Uuid, address: string): string {
+  return endpointKeyOf(clientId, mailEndpointOf(address.toLowerCase()));
+}
+
+/** What is known of the e-mail of a search. */
+export interface MailStanding {
+  /** The client has written the address since there is e-mail. */
+  readonly isWritten: boolean;
+  readonly isRefused: boolean;
+  readonly isUnsubscribed: boolean;
+}
+
+/** `isAvailable`: the service has a mail server. */
+export function emailStatusOf(
+  { isWritten, isRefused, isUnsubscribed }: MailStanding,
+  isNotified: boolean,
+  isAvailable: boolean,
+): EmailStatus {
+  if (!isWritten) return 'off';
+  if (!isAvailable) return 'unavailable';
+  if (isUnsubscribed) return 'unsubscribed';
+  if (isRefused) return 'refused';
+  return isNotified ? 'active' : 'off';
+}
+
+const MAIL_HOUR = 7;
+const MONDAY = 1;
+const PARIS = new Intl.DateTimeFormat('en-GB', {
+  timeZone: 'Europe/Paris',
+  hourCycle: 'h23',
+  year: 'numeric',
+  month: '2-digit',
+  day: '2-digit',
+  hour: '2-digit',
+});
+
+/** `2026-03-10`: the day that it is in Paris. */
+export function parisDayOf(at: Date): string {
+  const { year, month, day } = parisPartsOf(at);
+  return `${year}-${month}-${day}`;
+}
+
+/** The first seven o'clock in Paris after `now`: of any day, or of a Monday. */
+export function nextMorning(frequency: 'daily' | 'weekly', now: Date): Date {
+  const { year, month, day } = parisPartsOf(now);
+  for (let ahead = 0; ; ahead++) {
+    // A date without a zone, counted in UTC.
+    const date = new Date(Date.UTC(Number(year), Number(month) - 1, Number(day) + ahead));
+    if (frequency === 'weekly' && date.getUTCDay() !== MONDAY) continue;
+    const morning = morningOf(date);
+    if (morning > now) return morning;
+  }
+}
+
+/** Paris is one hour ahead of UTC, or two; seven o'clock is never left out and never comes twice. */
+function morningOf(date: Date): Date {
+  const summer = new Date(date.getTime());
+  summer.setUTCHours(MAIL_HOUR - 2);
+  if (Number(parisPartsOf(summer).hour) === MAIL_HOUR) return summer;
+  const winter = new Date(date.getTime());
+  winter.setUTCHours(MAIL_HOUR - 1);
+  return winter;
+}
+
+function parisPartsOf(at: Date): Record<'year' | 'month' | 'day' | 'hour', string> {
+  return Object.fromEntries(PARIS.formatToParts(at).map(({ type, value }) => [type, value])) as ReturnType<
+    typeof parisPartsOf
+  >;
+}

@@ -1,0 +1,180 @@
+/**
+ * Sends an e-mail to the mail server, one connection each, within one time limit for all of it. What the server answers
+ * is judged here: 4yz and whatever goes wrong on our side of it is tried again; 5yz to the recipient or the message is
+ * final. A refused login or sender is no recipient's fault: an operator can mend it.
+ */
+
+import SMTPConnection, { type SMTPConnectionAuth, type SMTPConnectionOptions } from 'nodemailer/lib/smtp-connection';
+import type { AttemptError, AttemptOutcome } from '../domain/delivery.ts';
+
+export interface MailSenderOptions {
+  /** `smtp:` or `smtps:`; with a user and a password, percent-encoded, or neither. */
+  readonly url: string;
+  /** Milliseconds for the whole of an attempt. */
+  readonly timeoutMs: number;
+  /** PEM of authorities beside those that Node knows. */
+  readonly authorities?: string;
+}
+
+/** Who it is from, who it is for, and its bytes. */
+export interface Letter {
+  readonly from: string;
+  readonly to: string;
+  readonly bytes: Buffer;
+}
+
+export interface MailOutcome extends AttemptOutcome {
+  /** It will never be taken: there is no use in another attempt. */
+  readonly isFinal: boolean;
+  /** Because of whom it is for. */
+  readonly isRecipientRefused: boolean;
+}
+
+export interface MailSender {
+  /** Never rejects for anything that the mail server does. */
+  send(letter: Letter, startedAt: Date): Promise<MailOutcome>;
+}
+
+/** After an answer the server may take its time to hang up; nobody waits for it. */
+const CLOSE_TIMEOUT_MS = 1_000;
+const RESPONSE_HEAD_MAX = 2_048;
+
+export function createMailSender({ url, timeoutMs, authorities }: MailSenderOptions): MailSender {
+  const { options, auth } = connectionOf(url, timeoutMs, authorities);
+  return {
+    async send(letter, startedAt) {
+      const began = performance.now();
+      const result = await sendWithin(timeoutMs, options, auth, letter).then(accepted, failed);
+      return { startedAt, durationMs: performance.now() - began, ...result };
+    },
+  };
+}
+
+/** On the loopback nobody listens in, and servers there show certificates that nobody knows. */
+function connectionOf(url: string, timeoutMs: number, authorities: string | undefined) {
+  const { protocol, hostname, port, username, password } = new URL(url);
+  const host = hostname.replace(/^\[|\]$/g, '');
+  const isLoopback = host === 'localhost' || host === '::1' || host.startsWith('127.');
+  const secure = protocol === 'smtps:';
+  const auth: SMTPConnectionAuth | null =
+    username === '' ? null : { user: decodeURIComponent(username), pass: decodeURIComponent(password) };
+  const options: SMTPConnectionOptions = {
+    host,
+    secure,
+    ...(port === '' ? {} : { port: Number(port) }),
+    ignoreTLS: isLoopback && authorities === undefined,
+    requireTLS: !secure && auth !== null && !isLoopback,
+    connectionTimeout: timeoutMs,
+    greetingTimeout: timeoutMs,
+    socketTimeout: timeoutMs,
+    socketCloseTimeout: CLOSE_TIMEOUT_MS,
+    ...(authorities === undefined ? {} : { tls: { ca: authorities } }),
+  };
+  return { options, auth };
+}
+
+/** Resolves with the answer to the message; rejects with nodemailer's error. */
+function sendWithin(
+  timeoutMs: number,
+  options: SMTPConnectionOptions,
+  auth: SMTPConnectionAuth | null,
+  { from, to, bytes }: Letter,
+): Promise<string> {
+  const connection = new SMTPConnection(options);
+  return new Promise<string>((resolve, reject) => {
+    const timer = setTimeout(() => {
+      reject(Object.assign(new Error('no answer in time'), { code: 'ETIMEDOUT' }));
+      connection.close();
+    }, timeoutMs);
+    const end = (error: Error | null, answer = ''): void => {
+      clearTimeout(timer);
+      // A server that took the message and answers nothing more has it all the same.
+      if (error === null) {
+        resolve(answer);
+        connection.quit();
+        setTimeout(() => connection.close(), CLOSE_TIMEOUT_MS).unref();
+      } else {
+        reject(error);
+        connection.close();
+      }
+    };
+    const send = (): void => {
+      connection.send({ from, to: [to], size: bytes.length }, bytes, (error, info) =>
+        end(error ?? null, info?.response),
+      );
+    };
+    // Emitted again after the answer, too, when the connection breaks while it is closed.
+    connection.on('error', end);
+    connection.connect((error) => {
+      if (error) end(error);
+      else if (auth === null) send();
+      else connection.login(auth, (refused) => (refused ? end(refused) : send()));
+    });
+  });
+}
+
+type Result = Omit<MailOutcome, 'startedAt' | 'durationMs'>;
+
+function accepted(answer: string): Result {
+  const [, code = '250'] = /^(\d{3})/.exec(answer) ?? [];
+  return {
+    statusCode: Number(code),
+    ...{ error: null, reason: null, responseHead: headOf(answer), isFinal: false, isRecipientRefused: false },
+  };
+}
+
+interface SmtpFailure {
+  readonly code?: string;
+  readonly originalCode?: string;
+  readonly command?: string;
+  readonly response?: string;
+  readonly responseCode?: number;
+}
+
+/** The reason goes into the log, so it is told in words of our own: a server's answer names whom it is about. */
+function failed(error: SmtpFailure): Result {
+  const { code = '', originalCode = '', command = '', response = null, responseCode } = error;
+  const isAnswer = responseCode !== undefined && responseCode >= 400;
+  const isRefusal = isAnswer && responseCode >= 500;
+  const isRecipientRefused = isRefusal && isAboutRecipient(command, responseCode, response ?? '');
+  return {
+    statusCode: isAnswer ? responseCode : null,
+    error: isAnswer ? 'status' : errorOf(code, originalCode),
+    reason: isAnswer
+      ? `the mail server answered ${responseCode} to ${command === 'CONN' ? 'the connection' : command}`
+      : `the mail server could not be used: ${originalCode || code || 'unknown error'}`,
+    responseHead: response === null ? null : headOf(response),
+    isFinal: isRefusal && (command === 'RCPT TO' || command === 'DATA'),
+    isRecipientRefused,
+  };
+}
+
+/** Some servers look at the mailbox only once they have the message (RFC 3463: x.1 address, x.2 mailbox). */
+function isAboutRecipient(command: string, responseCode: number, response: string): boolean {
+  if (command === 'RCPT TO') return true;
+  if (command !== 'DATA') return false;
+  const [, subject] = /^\d{3}[ -]5\.(\d{1,3})\./.exec(response) ?? [];
+  return subject === undefined ? [550, 551, 553].includes(responseCode) : subject === '1' || subject === '2';
+}
+
+const ERRORS: Readonly<Record<string, AttemptError>> = {
+  EDNS: 'dns',
+  ENOTFOUND: 'dns',
+  ECONNREFUSED: 'connect',
+  EHOSTUNREACH: 'connect',
+  ENETUNREACH: 'connect',
+  ETIMEDOUT: 'timeout',
+  ECONNRESET: 'reset',
+  EPIPE: 'reset',
+  ECONNECTION: 'reset',
+  ETLS: 'tls',
+};
+
+function errorOf(code: string, originalCode: string): AttemptError {
+  if (/CERT|SSL|TLS|SIGNATURE/.test(originalCode)) return 'tls';
+  return ERRORS[originalCode] ?? ERRORS[code] ?? 'protocol';
+}
+
+function headOf(answer: string): string {
+  return answer.replaceAll('\0', '').slice(0, RESPONSE_HEAD_MAX);
+}

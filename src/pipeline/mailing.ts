@@ -1,0 +1,234 @@
+/**
+ * From recorded items to the mail server: every second a look at what is due, a turn for each client, and an e-mail for
+ * each recipient: claimed, which counts the attempt, written, sent, its outcome recorded. Nothing of it is in JetStream:
+ * e-mails wait for minutes or days, and the rows are looked at by index. An attempt whose process died is counted as
+ * aborted when its lease ends; the e-mail may have gone, and goes again under the same Message-ID.
+ */
+
+import { setTimeout as wait } from 'node:timers/promises';
+import { GaveUpError, type Patience, persist, type Supervisor } from '../actor/supervisor.ts';
+import type { Valve } from '../broker/valve.ts';
+import { type AfterAttempt, afterAttempt } from '../domain/delivery.ts';
+import type { MailLanguage } from '../domain/mail.ts';
+import { type Mailbox, messageBytes } from '../mail/mail-message.ts';
+import { sectionsOf, shownOf } from '../mail/mail-sections.ts';
+import type { MailOutcome, MailSender } from '../mail/mail-sender.ts';
+import { mailText } from '../mail/mail-text.ts';
+import type { Database } from '../store/database.ts';
+import { type ClaimedMail, claimMail } from '../store/mail-claims.ts';
+import { readMailContents, readTitles, recordMail, type SettledMail } from '../store/mail-outcomes.ts';
+import { type AbandonedMail, type MailTurn, readAbandonedMails, readMailTurns } from '../store/mail-turns.ts';
+
+export interface MailingDependencies {
+  readonly database: Database;
+  readonly sender: MailSender;
+  readonly from: Mailbox;
+  /** What links begin with, without a slash at its end. */
+  readonly publicUrl: string;
+  readonly language: MailLanguage;
+  readonly retryDelayMs: number;
+  readonly attemptTimeoutMs: number;
+  /** Closed, no attempt starts. */
+  readonly valve: Pick<Valve, 'isOpen'>;
+  readonly clock: () => Date;
+  readonly onMail: (settled: SettledMail, itemCount: number) => void;
+  readonly supervisor: Supervisor;
+  readonly onTrouble: (what: string, error: Error) => void;
+}
+
+export interface Mailing {
+  /** E-mails claimed and not yet recorded. */
+  readonly inFlight: number;
+  /** Starts nothing more; resolves when the attempts under way are recorded. */
+  drain(): Promise<void>;
+}
+
+/** Attempts at once: one server takes them all. */
+const SLOTS = 8;
+const LOOK_EVERY_MS = 1_000;
+const TURNS_MAX = 256;
+const ABANDONED_MAX = 100;
+/** How much longer than an attempt its claim lasts: time to write the e-mail and to record the outcome. */
+const LEASE_MARGIN_MS = 15_000;
+/** Before a recipient that a bug stands in the way of is looked at again. */
+const BROKEN_REST_MS = 60_000;
+
+export function startMailing(dependencies: MailingDependencies): Mailing {
+  const { database, valve, supervisor, onTrouble } = dependencies;
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  const watch = supervisor.watch('mail');
+  const patience = patienceUntil(signal);
+  const patiently: Patiently = (work) => persist(work, watch, patience);
+  const tell = (error: Error) => void (error instanceof GaveUpError || onTrouble('mail', error));
+  /** Until when recipients that a bug stands in the way of are passed over, so that they take no slot from others. */
+  const resting = new Map<string, number>();
+  const slots = createSlots(async (turn) => {
+    try {
+      await mailOnce(turn, dependencies, patiently);
+    } catch (error) {
+      tell(error as Error);
+      resting.set(turn.key, performance.now() + BROKEN_REST_MS);
+    }
+  });
+
+  /** Whether something was started. */
+  async function lookOnce(): Promise<boolean> {
+    for (const abandoned of await readAbandonedMails(database, ABANDONED_MAX)) {
+      await settleAbandoned(abandoned, dependencies);
+    }
+    for (const [key, untilMs] of resting) if (untilMs < performance.now()) resting.delete(key);
+    let hasStarted = false;
+    for (const turn of await readMailTurns(database, TURNS_MAX)) {
+      await slots.untilFree();
+      if (signal.aborted || !valve.isOpen) return false;
+      if (!resting.has(turn.key)) hasStarted = slots.start(turn) || hasStarted;
+    }
+    return hasStarted;
+  }
+
+  async function run(): Promise<void> {
+    while (!signal.aborted) {
+      const hasStarted = valve.isOpen && (await patiently(lookOnce).catch(tell)) === true;
+      // What has been started would be found again.
+      if (hasStarted) await slots.untilOneEnds();
+      else await patience.pause(LOOK_EVERY_MS);
+    }
+    await slots.untilAllEnd();
+  }
+
+  const ended = run();
+  return {
+    get inFlight() {
+      return slots.inFlight;
+    },
+    async drain() {
+      stopping.abort();
+      await ended;
+      watch.recovered();
+    },
+  };
+}
+
+function patienceUntil(signal: AbortSignal): Patience {
+  return {
+    get isOver() {
+      return signal.aborted;
+    },
+    pause: (durationMs) => wait(durationMs, undefined, { signal }).catch(() => undefined),
+  };
+}
+
+/** What is under way: so many e-mails at once, and one of each recipient. */
+function createSlots(serve: (turn: MailTurn) => Promise<void>) {
+  const attempts = new Map<string, Promise<void>>();
+  const untilOneEnds = async (): Promise<void> => {
+    if (attempts.size > 0) await Promise.race(attempts.values());
+  };
+  return {
+    get inFlight() {
+      return attempts.size;
+    },
+    untilOneEnds,
+    untilFree: async (): Promise<void> => {
+      while (attempts.size >= SLOTS) await untilOneEnds();
+    },
+    untilAllEnd: async (): Promise<void> => void (await Promise.all(attempts.values())),
+    /** False when the recipient has one under way. */
+    start(turn: MailTurn): boolean {
+      if (attempts.has(turn.key)) return false;
+      attempts.set(
+        turn.key,
+        serve(turn).finally(() => attempts.delete(turn.key)),
+      );
+      return true;
+    },
+  };
+}
+
+type Patiently = <T>(work: () => Promise<T>) => Promise<T>;
+
+async function mailOnce(turn: MailTurn, dependencies: MailingDependencies, patiently: Patiently): Promise<void> {
+  const { database, attemptTimeoutMs, retryDelayMs, clock, onMail } = dependencies;
+  const options = { leaseMs: attemptTimeoutMs + LEASE_MARGIN_MS, now: clock() };
+  let claimedAt = 0;
+  // A claim whose answer was lost is found taken when it is asked for again: its lease ends.
+  const mail = await patiently(() => {
+    claimedAt = performance.now();
+    return claimMail(database, turn, options);
+  });
+  if (mail === null) return;
+  const isTooOld = () => performance.now() - claimedAt > LEASE_MARGIN_MS / 2;
+  const outcome = await attempt(mail, dependencies, patiently, isTooOld);
+  if (outcome === null) return;
+  const settled = settledOf(mail, outcome, retryDelayMs);
+  await patiently(() => recordMail(database, settled));
+  onMail(settled, mail.items.length);
+}
+
+/**
+ * What cannot be written counts as an attempt that failed: the others go on, and this one is not tried for ever. Null
+ * when the claim has become too old: its lease could end under the attempt, and another process send it as well.
+ */
+async function attempt(
+  mail: ClaimedMail,
+  dependencies: MailingDependencies,
+  patiently: Patiently,
+  isTooOld: () => boolean,
+): Promise<MailOutcome | null> {
+  const { from, sender, onTrouble } = dependencies;
+  let bytes: Buffer;
+  try {
+    bytes = await write(mail, dependencies, patiently);
+  } catch (error) {
+    if (error instanceof GaveUpError) throw error;
+    onTrouble('write mail', error as Error);
+    return {
+      startedAt: mail.startedAt,
+      ...{ durationMs: 0, statusCode: null, responseHead: null, isFinal: false, isRecipientRefused: false },
+      ...{ error: 'protocol', reason: 'the e-mail could not be written' },
+    };
+  }
+  return isTooOld() ? null : sender.send({ from: from.address, to: mail.address, bytes }, mail.startedAt);
+}
+
+async function write(
+  mail: ClaimedMail,
+  { database, from, publicUrl, language }: MailingDependencies,
+  patiently: Patiently,
+): Promise<Buffer> {
+  const shown = shownOf(mail.items);
+  const ids = shown.items.map(({ id }) => id);
+  const numbers = [...new Set(shown.items.map(({ searchNumber }) => searchNumber))];
+  const [contents, titles] = await patiently(() =>
+    Promise.all([readMailContents(database, ids), readTitles(database, numbers)]),
+  );
+  const unsubscribeUrl = `${publicUrl}/unsubscribe/${mail.token}`;
+  const text = mailText(sectionsOf(shown, contents, titles), unsubscribeUrl, language);
+  return messageBytes({ id: mail.id, from, to: mail.address, text, unsubscribeUrl });
+}
+
+function settledOf({ id, key, attempt }: ClaimedMail, outcome: MailOutcome, retryDelayMs: number): SettledMail {
+  const { isFinal, isRecipientRefused, ...logged } = outcome;
+  const after: AfterAttempt = isFinal ? { state: 'failed', dueAt: null } : afterAttempt(attempt, outcome, retryDelayMs);
+  return { id, key, attempt, outcome: logged, after, retryInMs: retryDelayMs, isRecipientRefused };
+}
+
+async function settleAbandoned(
+  { mailId, startedAgoMs, ...abandoned }: AbandonedMail,
+  { database, retryDelayMs, onMail }: MailingDependencies,
+): Promise<void> {
+  const outcome = {
+    startedAt: abandoned.startedAt,
+    durationMs: 0,
+    statusCode: null,
+    error: 'aborted' as const,
+    reason: 'the daemon stopped during the attempt; whether the mail server took it is unknown',
+    responseHead: null,
+  };
+  const after = afterAttempt(abandoned.attempt, outcome, retryDelayMs);
+  const retryInMs = retryDelayMs - startedAgoMs;
+  const settled = { id: mailId, ...abandoned, outcome, after, retryInMs, isRecipientRefused: false };
+  await recordMail(database, settled);
+  onMail(settled, 0);
+}

@@ -1,0 +1,200 @@
+/**
+ * Takes an e-mail for an attempt, and counts the attempt before any byte is sent. Whoever takes one holds the row of its
+ * recipient, so two instances never gather the same items into two e-mails, and an unsubscription that has been answered
+ * finds none that begins. Locks are taken in one order everywhere: recipient, client, items, searches.
+ */
+
+import { randomBytes } from 'node:crypto';
+import { type SearchNumber, timeOrderedUuid, type Uuid } from '../domain/ids.ts';
+import { CLIENT_MAILS_MAX, nextMorning, parisDayOf, RECIPIENT_MAILS_MAX } from '../domain/mail.ts';
+import { type Database, type Queryable, transaction } from './database.ts';
+import { tokenHash } from './mail-recipients.ts';
+import type { MailTurn } from './mail-turns.ts';
+
+export interface ClaimedItem {
+  readonly id: Uuid;
+  readonly searchNumber: SearchNumber;
+  readonly matchId: Uuid;
+}
+
+export interface ClaimedMail {
+  readonly id: Uuid;
+  readonly key: string;
+  readonly address: string;
+  /** Never empty; oldest first. */
+  readonly items: readonly ClaimedItem[];
+  /** Of the present series, from 1. */
+  readonly attempt: number;
+  readonly startedAt: Date;
+  /** For the link to unsubscribe: 128 random bits in base64url. */
+  readonly token: string;
+}
+
+export interface MailClaimOptions {
+  readonly leaseMs: number;
+  readonly now: Date;
+}
+
+/** Of one e-mail; what is beyond goes into the next one. */
+const ITEMS_MAX = 5_000;
+const TOKEN_BYTES = 16;
+
+/**
+ * Null when there is nothing to send: another instance has it, the recipient or the client has had enough for today and
+ * is put off until the next morning, or nobody wants it any more.
+ */
+export async function claimMail(
+  database: Database,
+  { clientId, key, mailId }: MailTurn,
+  { leaseMs, now }: MailClaimOptions,
+): Promise<ClaimedMail | null> {
+  return transaction(database, async (client) => {
+    const recipient = await lockRecipient(client, key, clientId);
+    if (recipient === null) return null;
+    const today = parisDayOf(now);
+    const isNew = mailId === null;
+    const putOffUntil =
+      isNew && !(await hasRoom(client, recipient, clientId, today)) ? nextMorning('daily', now) : null;
+    const id = mailId ?? timeOrderedUuid(now);
+    const rows = await takeItems(client, { key, mailId, id, leaseMs, putOffUntil, ...recipient });
+    const [first] = rows;
+    if (first === undefined) return null;
+    const token = randomBytes(TOKEN_BYTES).toString('base64url');
+    await noteMail(client, { key, clientId, today, isNew, token });
+    const { address, attempt, startedAt } = first;
+    return { id, key, address, attempt, startedAt, token, items: rows };
+  });
+}
+
+interface Recipient {
+  readonly isUnsubscribed: boolean;
+  readonly day: string | null;
+  readonly mails: number;
+}
+
+/** Null when another instance holds it. Served by the primary key. */
+async function lockRecipient(client: Queryable, key: string, clientId: Uuid): Promise<Recipient | null> {
+  await client.query({
+    name: 'insert-mail-recipient',
+    text: 'insert into mail_recipients (key, client_id) values ($1, $2) on conflict do nothing',
+    values: [key, clientId],
+  });
+  const { rows } = await client.query<Recipient>({
+    name: 'lock-mail-recipient',
+    text: `select unsubscribed_at is not null as "isUnsubscribed", day::text, mails from mail_recipients
+      where key = $1 for update skip locked`,
+    values: [key],
+  });
+  return rows[0] ?? null;
+}
+
+/** The client's row stays locked, so that two of its e-mails are not both the last one. Served by the primary key. */
+async function hasRoom(client: Queryable, recipient: Recipient, clientId: Uuid, today: string): Promise<boolean> {
+  if (recipient.day === today && recipient.mails >= RECIPIENT_MAILS_MAX) return false;
+  const { rows } = await client.query<{ mails: number }>({
+    name: 'lock-mail-client',
+    text: `
+      insert into mail_clients (client_id, day, mails) values ($1, $2, 0)
+      on conflict (client_id) do update
+      set mails = case when mail_clients.day = excluded.day then mail_clients.mails else 0 end, day = excluded.day
+      returning mails`,
+    values: [clientId, today],
+  });
+  return (rows[0]?.mails ?? 0) < CLIENT_MAILS_MAX;
+}
+
+interface Taking extends Recipient {
+  readonly key: string;
+  /** Of what was tried before. */
+  readonly mailId: Uuid | null;
+  /** Of what is tried now. */
+  readonly id: Uuid;
+  readonly leaseMs: number;
+  readonly putOffUntil: Date | null;
+}
+
+interface TakenRow extends ClaimedItem {
+  readonly address: string;
+  readonly attempt: number;
+  readonly startedAt: Date;
+}
+
+/** What is gathered: served by mail_items_recipient. What is tried again: by mail_items_mail. */
+const OPEN = {
+  gathered: `select id, search_number, created_at from mail_items
+    where endpoint_key = $1 and state = 'queued' and gathers_from <= clock_timestamp() and $6::uuid is null
+    order by id limit ${ITEMS_MAX} for update`,
+  again: `select id, search_number, created_at from mail_items
+    where mail_id = $6 and endpoint_key = $1 and state = 'retry_wait' and due_at <= clock_timestamp()
+    order by id for update`,
+} as const;
+
+/**
+ * Judges each item: cancelled with its search, when that is gone, silent, was so since it was recorded, or sends no
+ * e-mails; turned to the search's present address; put off; or taken. The searches are locked meanwhile, so when a change
+ * of one has been answered, no attempt begins that it rules out. Served by the primary keys beside `OPEN`.
+ */
+function takeText(open: string): string {
+  return `
+    with open as materialized (${open}), telling as materialized (
+      select number, cancelled_before, mail_key, mail_to from searches
+      where number = any(array(select search_number from open)) and deleted_at is null and notification_enabled
+        and mail_key is not null and mail_refused_at is null and mail_to = members ->> 'notificationRecipient'
+      order by number for key share
+    ), judged as materialized (
+      select open.id, mail_key, mail_to, case
+        when $2 or mail_key is null or created_at < cancelled_before then 'cancelled'
+        when mail_key <> $1 then 'turned'
+        when $3::timestamptz is not null then 'put off'
+        else 'taken' end as verdict
+      from open left join telling on number = search_number
+    ), taken as (
+      update mail_items set
+        state = case verdict when 'cancelled' then 'cancelled' when 'taken' then 'sending' else 'queued' end,
+        endpoint = case when verdict in ('turned', 'taken') then 'mailto:' || mail_to else endpoint end,
+        endpoint_key = case verdict when 'turned' then mail_key else endpoint_key end,
+        mail_id = case verdict when 'taken' then $4::uuid when 'turned' then null else mail_id end,
+        attempt_count = attempt_count + (verdict = 'taken')::integer,
+        attempts_spent = case verdict when 'turned' then attempt_count else attempts_spent end,
+        attempt_started_at = case verdict when 'taken' then clock_timestamp() else attempt_started_at end,
+        gathers_from = case when verdict in ('turned', 'put off') then coalesce($3, clock_timestamp()) else gathers_from end,
+        due_at = case verdict when 'taken' then clock_timestamp() + $5 * interval '1 millisecond'
+          when 'cancelled' then due_at else coalesce($3, clock_timestamp()) end,
+        finished_at = case verdict when 'cancelled' then clock_timestamp() end
+      from judged where mail_items.id = judged.id
+      returning mail_items.*, verdict, mail_to
+    )
+    select id, search_number as "searchNumber", match_id as "matchId", mail_to as address,
+      attempt_count - attempts_spent as attempt, attempt_started_at as "startedAt"
+    from taken where verdict = 'taken' order by id`;
+}
+
+async function takeItems(client: Queryable, taking: Taking): Promise<readonly TakenRow[]> {
+  const { key, isUnsubscribed, putOffUntil, id, leaseMs, mailId } = taking;
+  const kind = mailId === null ? 'gathered' : 'again';
+  const { rows } = await client.query<TakenRow>({
+    name: `take-mail-items-${kind}`,
+    text: takeText(OPEN[kind]),
+    values: [key, isUnsubscribed, putOffUntil, id, leaseMs, mailId],
+  });
+  return rows;
+}
+
+/** Counts an e-mail that begins, and remembers what its link proves itself by. Served by the primary keys. */
+async function noteMail(
+  client: Queryable,
+  mail: { readonly key: string; clientId: Uuid; today: string; isNew: boolean; token: string },
+): Promise<void> {
+  const { key, clientId, today, isNew, token } = mail;
+  await client.query({
+    name: 'note-mail',
+    text: `
+      with counted as (
+        update mail_recipients set mails = case when day = $3 then mails + 1 else 1 end, day = $3 where key = $1 and $4
+      ), counted_too as (
+        update mail_clients set mails = mails + 1 where client_id = $2 and $4
+      )
+      insert into mail_tokens (hash, recipient_key) values ($5, $1)`,
+    values: [key, clientId, today, isNew, tokenHash(token)],
+  });
+}

@@ -1,0 +1,77 @@
+/** Deliveries by e-mail: the items that e-mails are made of, as the recorder writes them (migration 0014 says why apart). */
+
+import type { DeliveryState } from '../domain/delivery.ts';
+import type { Uuid } from '../domain/ids.ts';
+import { type MailFrequency, mailEndpointOf, nextMorning } from '../domain/mail.ts';
+import type { NewMailItem } from '../domain/mail-item.ts';
+import type { Queryable, Statement } from './database.ts';
+import { statementShares } from './statement-share.ts';
+
+/** Of a written item, but for its content. */
+const ROW_LENGTH = 768;
+
+/**
+ * Recorded at `now`. Instant ones gather for `gatherMs`, on PostgreSQL's clock; the others wait for their morning, when
+ * they begin to gather as well.
+ */
+export function insertMailItems(items: readonly NewMailItem[], now: Date, gatherMs: number): readonly Statement[] {
+  const mornings = new Map<MailFrequency, Date>();
+  const morningOf = (frequency: MailFrequency): Date | null => {
+    if (frequency === 'instant') return null;
+    const morning = mornings.get(frequency) ?? nextMorning(frequency, now);
+    mornings.set(frequency, morning);
+    return morning;
+  };
+  const rows = items.map(({ route: { address, key, frequency }, ...item }) => ({
+    id: item.id,
+    client_id: item.clientId,
+    search_number: item.searchNumber,
+    match_id: item.matchId,
+    kind: item.kind,
+    endpoint: mailEndpointOf(address),
+    endpoint_key: key,
+    content: JSON.stringify(item.content),
+    traceparent: item.traceparent,
+    morning: morningOf(frequency),
+  }));
+  return statementShares(rows, ({ content }) => content.length + ROW_LENGTH).map((share) => ({
+    name: 'insert-mail-items',
+    text: `
+      insert into mail_items (id, client_id, search_number, match_id, kind, endpoint, endpoint_key, content, traceparent,
+        gathers_from, due_at)
+      select id, client_id, search_number, match_id, kind, endpoint, endpoint_key, content, traceparent,
+        coalesce(morning, now()), coalesce(morning, now() + $2 * interval '1 millisecond')
+      from json_to_recordset($1) as written(id uuid, client_id uuid, search_number integer, match_id uuid, kind text,
+        endpoint text, endpoint_key text, content text, traceparent text, morning timestamptz)`,
+    values: [JSON.stringify(share), gatherMs],
+  }));
+}
+
+export interface Requeued {
+  /** That it was in. */
+  readonly state: DeliveryState;
+  readonly isChanged: boolean;
+}
+
+/**
+ * An operator's retry: a failed item is gathered into a new e-mail; one that waits to be gathered, or the whole e-mail
+ * that waits to be tried again, is due now. Null when there is none. Served by the primary key and mail_items_mail.
+ */
+export async function requeueMailItem(client: Queryable, id: Uuid): Promise<Requeued | null> {
+  const { rows } = await client.query<Requeued>(
+    `with held as materialized (
+       select id, mail_id, state from mail_items where id = $1 for update
+     ), restarted as (
+       update mail_items set state = 'queued', mail_id = null, attempts_spent = attempt_count,
+         replay_count = replay_count + 1, due_at = clock_timestamp(), gathers_from = clock_timestamp(), finished_at = null
+       from held where mail_items.id = held.id and held.state = 'failed' returning mail_items.id
+     ), hastened as (
+       update mail_items set due_at = clock_timestamp(), gathers_from = clock_timestamp()
+       where state in ('queued', 'retry_wait') and (id = (select id from held where state = 'queued')
+         or mail_id = (select mail_id from held where state = 'retry_wait')) returning id
+     )
+     select state, exists (select from restarted) or exists (select from hastened) as "isChanged" from held`,
+    [id],
+  );
+  return rows[0] ?? null;
+}

@@ -1,0 +1,97 @@
+/** How an attempt at an e-mail ended, written for each of its items: they share attempts and outcome. */
+
+import type { AfterAttempt, AttemptOutcome } from '../domain/delivery.ts';
+import type { SearchNumber, Uuid } from '../domain/ids.ts';
+import type { MailItemContent } from '../domain/mail-item.ts';
+import type { Queryable } from './database.ts';
+
+export interface SettledMail {
+  readonly id: Uuid;
+  /** Of the recipient. */
+  readonly key: string;
+  /** Of the present series, from 1. */
+  readonly attempt: number;
+  readonly outcome: AttemptOutcome;
+  readonly after: AfterAttempt;
+  /** From the moment of recording, on PostgreSQL's clock: what counts when `after` is a retry. */
+  readonly retryInMs: number;
+  /** The recipient's server will never take anything for the address. */
+  readonly isRecipientRefused: boolean;
+}
+
+/**
+ * Like the outcomes of webhooks (attempts.ts): an item that was cancelled meanwhile stays so and its attempt is logged, a
+ * success wins over the abort that came before it, and locks are taken in key order. One statement. Served by
+ * mail_items_mail, searches_mail and the primary keys.
+ */
+export async function recordMail(client: Queryable, settled: SettledMail): Promise<void> {
+  const { id, key, attempt, outcome, after, retryInMs, isRecipientRefused } = settled;
+  await client.query({
+    name: 'record-mail',
+    text: RECORD,
+    values: [
+      ...[id, attempt, outcome.startedAt, Math.round(outcome.durationMs), outcome.statusCode, outcome.error],
+      ...[outcome.reason, outcome.responseHead, after.state, Math.max(0, Math.ceil(retryInMs))],
+      ...[isRecipientRefused ? key : null],
+    ],
+  });
+}
+
+const RECORD = `
+  with locked as materialized (
+    select id, search_number, state as held_state, attempts_spent + $2::smallint as number, attempt_count from mail_items
+    where mail_id = $1 and attempt_count >= attempts_spent + $2 order by id for update
+  ), logged as (
+    insert into attempts (delivery_id, number, started_at, duration_ms, status_code, error, reason, response_head)
+    select id, number, $3::timestamptz, $4::integer, $5::smallint, $6, $7, $8 from locked
+    on conflict (delivery_id, number) do update
+    set duration_ms = excluded.duration_ms, status_code = excluded.status_code, error = excluded.error,
+      reason = excluded.reason, response_head = excluded.response_head
+    where attempts.error = 'aborted'
+  ), told as materialized (
+    select number from searches
+    where number = any(array(select search_number from locked where $9 = 'delivered'))
+    order by number for no key update
+  ), noted as (
+    update searches set last_alert_at = greatest(last_alert_at, $3::timestamptz + $4 * interval '1 millisecond')
+    from told where searches.number = told.number
+  ), refusing as materialized (
+    select number from searches where mail_key = $11 order by number for no key update
+  ), refused as (
+    update searches set mail_refused_at = coalesce(mail_refused_at, clock_timestamp())
+    from refusing where searches.number = refusing.number
+  )
+  update mail_items
+  set state = $9,
+    due_at = case when $9 = 'retry_wait' then clock_timestamp() + $10 * interval '1 millisecond' else due_at end,
+    finished_at = case when $9 <> 'retry_wait' then clock_timestamp() end
+  from locked
+  where mail_items.id = locked.id
+    and (held_state = 'sending' and locked.attempt_count = number
+      or $9 = 'delivered' and held_state not in ('delivered', 'cancelled'))`;
+
+/** What items say, by the item. Served by the primary key. */
+export async function readMailContents(
+  client: Queryable,
+  ids: readonly Uuid[],
+): Promise<ReadonlyMap<Uuid, MailItemContent>> {
+  const { rows } = await client.query<{ id: Uuid; content: string }>({
+    name: 'read-mail-contents',
+    text: 'select id, content from mail_items where id = any($1::uuid[])',
+    values: [ids],
+  });
+  return new Map(rows.map(({ id, content }) => [id, JSON.parse(content)]));
+}
+
+/** By number. Served by the primary key. */
+export async function readTitles(
+  client: Queryable,
+  numbers: readonly SearchNumber[],
+): Promise<ReadonlyMap<SearchNumber, string>> {
+  const { rows } = await client.query<{ number: SearchNumber; title: string }>({
+    name: 'read-titles',
+    text: 'select number, title from searches where number = any($1::integer[])',
+    values: [numbers],
+  });
+  return new Map(rows.map(({ number, title }) => [number, title]));
+}

@@ -1,0 +1,46 @@
+/**
+ * Recipients who want no more e-mails of a client. Links prove themselves by a token that only its hash is kept of; an
+ * unsubscription is kept for good, and names no address.
+ */
+
+import { hash } from 'node:crypto';
+import { type Database, type Queryable, transaction } from './database.ts';
+
+/** As plain a hash as that of an API key: the token is as hard to guess. */
+export function tokenHash(token: string): Buffer {
+  return hash('sha256', token, 'buffer');
+}
+
+/** Whether a link is one of ours. Served by the primary key. */
+export async function isMailToken(client: Queryable, token: string): Promise<boolean> {
+  const { rows } = await client.query('select from mail_tokens where hash = $1', [tokenHash(token)]);
+  return rows.length > 0;
+}
+
+/**
+ * No e-mail of the client to the recipient begins from now on, and those that wait are cancelled. False when there is no
+ * such token. Whoever is about to send one holds the recipient's row, so this waits for that. Served by the primary keys,
+ * mail_items_recipient and mail_items_due.
+ */
+export async function unsubscribe(database: Database, token: string): Promise<boolean> {
+  return transaction(database, async (client) => {
+    const { rows } = await client.query<{ key: string; clientId: string }>(
+      `update mail_recipients set unsubscribed_at = coalesce(unsubscribed_at, clock_timestamp())
+       from mail_tokens where mail_tokens.hash = $1 and key = recipient_key
+       returning key, client_id as "clientId"`,
+      [tokenHash(token)],
+    );
+    const [recipient] = rows;
+    if (recipient === undefined) return false;
+    await client.query(
+      `with open as materialized (
+         select id from mail_items
+         where client_id = $2 and endpoint_key = $1 and state in ('queued', 'retry_wait') order by id for update
+       )
+       update mail_items set state = 'cancelled', finished_at = clock_timestamp()
+       from open where mail_items.id = open.id and state in ('queued', 'retry_wait')`,
+      [recipient.key, recipient.clientId],
+    );
+    return true;
+  });
+}

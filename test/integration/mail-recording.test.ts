@@ -1,0 +1,120 @@
+/** What is recorded for e-mails, and what is not: nothing is sent afterwards for a time without them (decisions, 12). */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { mailKeyOf, nextMorning } from '../../src/domain/mail.ts';
+import { claimMail } from '../../src/store/mail-claims.ts';
+import { requeueMailItem } from '../../src/store/mail-items.ts';
+import { removeMailItems, removeMailRecipients, removeMailTokens } from '../../src/store/mail-retention.ts';
+import { readMailTurns } from '../../src/store/mail-turns.ts';
+import { readRoutes } from '../../src/store/search-routes.ts';
+import { openMailScene } from '../support/mail-scene.ts';
+
+test('nothing is recorded for an address that is off, refused, unsubscribed, or without a mail server', async (t) => {
+  const { database, ...scene } = await openMailScene(t);
+  const client = await scene.newClient('a');
+  const names = ['active', 'daily', 'former', 'changed', 'refused', 'unsubscribed'];
+  const searches = await Promise.all(
+    names.map((name) =>
+      scene.newSearch(client, `${name}@example.org`, { notificationFrequency: name === 'daily' ? 'daily' : 'instant' }),
+    ),
+  );
+  const [, , former, changed, refused] = searches;
+  // As a version without e-mail writes searches, when it creates and when it changes one.
+  await database.query('update searches set mail_to = null, mail_key = null where number = $1', [former?.number]);
+  await database.query(
+    `update searches set members = members || '{"notificationRecipient": "x@example.org"}' where number = $1`,
+    [changed?.number],
+  );
+  await database.query('update searches set mail_refused_at = now() where number = $1', [refused?.number]);
+  await database.query('insert into mail_recipients (key, client_id, unsubscribed_at) values ($1, $2, now())', [
+    mailKeyOf(client, 'Unsubscribed@example.org'),
+    client,
+  ]);
+  const numbers = searches.map(({ number }) => number);
+  const mailOf = async (withMail: boolean) => {
+    const routes = await readRoutes(database, numbers, withMail);
+    return numbers.map((number) => routes.get(number)?.mail ?? null);
+  };
+  assert.deepEqual(await mailOf(true), [
+    { address: 'active@example.org', key: mailKeyOf(client, 'active@example.org'), frequency: 'instant' },
+    { address: 'daily@example.org', key: mailKeyOf(client, 'daily@example.org'), frequency: 'daily' },
+    ...[null, null, null, null],
+  ]);
+  assert.deepEqual(
+    await mailOf(false),
+    numbers.map(() => null),
+  );
+});
+
+test('an item waits for its morning, and goes along with nothing before', async (t) => {
+  const scene = await openMailScene(t);
+  const client = await scene.newClient('a');
+  const now = new Date('2027-03-10T09:00:00Z');
+  for (const frequency of ['daily', 'weekly'] as const) {
+    const search = await scene.newSearch(client, 'jo@example.org', { notificationFrequency: frequency });
+    const [id] = await scene.record(search, 1, { now });
+    const { rows } = await scene.database.query('select due_at, gathers_from from mail_items where id = $1', [id]);
+    assert.deepEqual(rows, [{ due_at: nextMorning(frequency, now), gathers_from: nextMorning(frequency, now) }]);
+  }
+  assert.deepEqual(await readMailTurns(scene.database, 10), []);
+});
+
+test('an operator’s retry gathers a failed item anew, and hastens a whole e-mail that waits', async (t) => {
+  const scene = await openMailScene(t);
+  const { database } = scene;
+  const client = await scene.newClient('a');
+  const search = await scene.newSearch(client, 'jo@example.org');
+  const [failed = '', first = '', second = ''] = await scene.record(search, 3, { gatherMs: 60_000 });
+  await database.query("update mail_items set state = 'failed', attempt_count = 6, finished_at = now() where id = $1", [
+    failed,
+  ]);
+  await database.query(
+    `update mail_items set state = 'retry_wait', attempt_count = 1, mail_id = $1, due_at = now() + interval '1 hour'
+     where id in ($1, $2)`,
+    [first, second],
+  );
+  assert.deepEqual(await requeueMailItem(database, failed), { state: 'failed', isChanged: true });
+  assert.deepEqual(await requeueMailItem(database, second), { state: 'retry_wait', isChanged: true });
+  scene.start();
+  const ended = new Map((await scene.untilAllEnded()).map(({ id, state, attempts }) => [id, `${state} ${attempts}`]));
+  assert.deepEqual(
+    [failed, first, second].map((id) => ended.get(id)),
+    ['delivered 7', 'delivered 2', 'delivered 2'],
+  );
+  assert.equal(scene.smtp.mails.length, 2);
+  assert.deepEqual(await requeueMailItem(database, failed), { state: 'delivered', isChanged: false });
+});
+
+test('what has had its day is forgotten, and neither an unsubscription nor what still waits', async (t) => {
+  const scene = await openMailScene(t);
+  const { database } = scene;
+  const client = await scene.newClient('a');
+  const old = new Date(Date.now() - 40 * 86_400_000);
+  const search = await scene.newSearch(client, 'jo@example.org');
+  const leaving = await scene.newSearch(client, 'leaving@example.org');
+  for (const each of [search, leaving]) await scene.record(each, 1, { now: old });
+  for (const turn of await readMailTurns(database, 10)) {
+    assert.ok(await claimMail(database, turn, { leaseMs: 1, now: old }));
+  }
+  await database.query(`update mail_items set state = 'delivered', finished_at = $1`, [old]);
+  const [waiting] = await scene.record(search, 1, { now: old, gatherMs: 60_000 });
+  await database.query('update mail_recipients set unsubscribed_at = now() where key = $1', [
+    mailKeyOf(client, 'leaving@example.org'),
+  ]);
+  const sweep = async (...batches: AsyncGenerator[]) => {
+    for (const each of batches) for await (const _ of each);
+  };
+  const horizon = new Date(Date.now() - 30 * 86_400_000);
+  await sweep(removeMailItems(database, horizon), removeMailTokens(database), removeMailRecipients(database));
+  assert.deepEqual(
+    (await scene.rows()).map(({ id }) => id),
+    [waiting],
+  );
+  const count = async (table: string) => (await database.query(`select from ${table}`)).rowCount;
+  assert.deepEqual([await count('mail_tokens'), await count('mail_recipients')], [2, 2]);
+  await database.query(`update mail_tokens set created_at = now() - interval '400 days'`);
+  await database.query(`update mail_items set due_at = $1`, [old]);
+  await sweep(removeMailItems(database, horizon), removeMailTokens(database), removeMailRecipients(database));
+  assert.deepEqual([await count('mail_items'), await count('mail_tokens'), await count('mail_recipients')], [0, 0, 1]);
+});

@@ -1,0 +1,362 @@
+/** From recorded items to a real mail server: gathered, tried again, given up, by one instance or two (decisions, 12). */
+
+import assert from 'node:assert/strict';
+import type { AddressInfo } from 'node:net';
+import { createServer } from 'node:net';
+import { test } from 'node:test';
+import { createValve } from '../../src/broker/valve.ts';
+import { ATTEMPTS_MAX } from '../../src/domain/delivery.ts';
+import { CLIENT_MAILS_MAX, RECIPIENT_MAILS_MAX } from '../../src/domain/mail.ts';
+import { claimMail } from '../../src/store/mail-claims.ts';
+import { readMailTurns } from '../../src/store/mail-turns.ts';
+import { deleteSearch, readSearch, updateSearch } from '../../src/store/searches.ts';
+import { openMailScene } from '../support/mail-scene.ts';
+import { until } from '../support/until.ts';
+
+const JO = 'jo@example.org';
+
+test('what came within the time of gathering is one e-mail, with all searches of the recipient', async (t) => {
+  const scene = await openMailScene(t);
+  const client = await scene.newClient('a');
+  const [one, two] = [await scene.newSearch(client, JO), await scene.newSearch(client, JO, { title: 'Hyères' })];
+  await scene.record(one, 2, { gatherMs: 60_000, title: 'waiting' });
+  await scene.record(two, 1, { title: 'due' });
+  // Another one of the recipient, that waits for its morning.
+  await scene.record({ ...one, members: { ...one.members, notificationFrequency: 'daily' } }, 1);
+  scene.start();
+  await until(scene.rows, (rows) => rows.filter(({ state }) => state === 'delivered').length === 3);
+  assert.equal(scene.smtp.mails.length, 1);
+  const [mail] = scene.smtp.mails;
+  assert.deepEqual([mail?.to, mail?.from], [JO, 'alerts@vigie.example']);
+  assert.equal(mail?.parsed.from?.text, '"Vigie" <alerts@vigie.example>');
+  assert.equal(mail?.parsed.subject, '3 biens pour vos recherches');
+  for (const word of ['Toulon', 'Hyères', 'waiting 0', 'waiting 1', 'due 0'])
+    assert.ok(mail?.parsed.text?.includes(word));
+  const rows = await scene.rows();
+  const delivered = rows.filter(({ state }) => state === 'delivered');
+  assert.equal(new Set(delivered.map(({ mail_id }) => mail_id)).size, 1);
+  assert.ok(mail?.parsed.messageId?.includes(String(delivered[0]?.mail_id)));
+  const { rows: attempts } = await scene.database.query(
+    'select number, status_code, error, response_head from attempts',
+  );
+  assert.deepEqual(
+    attempts.map(({ number, status_code, error }) => [number, status_code, error]),
+    [
+      [1, 250, null],
+      [1, 250, null],
+      [1, 250, null],
+    ],
+  );
+  assert.match(attempts[0].response_head, /^250 /);
+  assert.ok((await readSearch(scene.database, client, one.id))?.lastAlertAt instanceof Date);
+});
+
+test('two instances send each recipient one e-mail', async (t) => {
+  const scene = await openMailScene(t);
+  for (const name of ['a', 'b', 'c']) {
+    const client = await scene.newClient(name);
+    for (let number = 0; number < 12; number++) {
+      await scene.record(await scene.newSearch(client, `r${number}@${name}.example`), 4);
+    }
+  }
+  scene.start();
+  scene.start();
+  const rows = await scene.untilAllEnded();
+  assert.deepEqual(new Set(rows.map(({ state, attempts }) => `${state} ${attempts}`)), new Set(['delivered 1']));
+  assert.equal(scene.smtp.mails.length, 36);
+  assert.equal(new Set(scene.smtp.mails.map(({ to }) => to)).size, 36);
+});
+
+test('a 4yz answer is tried again with the same Message-ID, and six times at most', async (t) => {
+  const scene = await openMailScene(t);
+  const client = await scene.newClient('a');
+  scene.smtp.scriptRecipient('later@example.org', { code: 450 }, { code: 451 }, 'accept');
+  scene.smtp.scriptRecipient('never@example.org', { code: 450 });
+  await scene.record(await scene.newSearch(client, 'later@example.org'), 2);
+  const never = await scene.newSearch(client, 'never@example.org');
+  await scene.record(never, 1);
+  scene.start();
+  const rows = await scene.untilAllEnded();
+  assert.deepEqual(
+    rows.map(({ state, attempts }) => [state, attempts]),
+    [
+      ['delivered', 3],
+      ['delivered', 3],
+      ['failed', ATTEMPTS_MAX],
+    ],
+  );
+  const ids = new Set(scene.settled.filter(({ after }) => after.state !== 'failed').map(({ id }) => id));
+  assert.equal(ids.size, 2);
+  assert.ok(scene.smtp.mails[0]?.parsed.messageId?.includes(String(rows[0]?.mail_id)));
+  const { rows: attempts } = await scene.database.query(
+    'select number, status_code, error, reason, response_head from attempts where delivery_id = $1 order by number',
+    [rows[2]?.id],
+  );
+  assert.deepEqual(
+    attempts.map(({ number, status_code, error }) => [number, status_code, error]),
+    Array.from({ length: ATTEMPTS_MAX }, (_, number) => [number + 1, 450, 'status']),
+  );
+  assert.equal(attempts[0].reason, 'the mail server answered 450 to RCPT TO');
+  assert.equal((await readSearch(scene.database, client, never.id))?.mail.isRefused, false);
+});
+
+test('a 5yz answer is final; about the recipient it refuses the address for all searches of the client', async (t) => {
+  const scene = await openMailScene(t);
+  const [client, neighbour] = [await scene.newClient('a'), await scene.newClient('b')];
+  const searches = [
+    await scene.newSearch(client, 'gone@example.org'),
+    await scene.newSearch(client, 'Gone@example.org'),
+  ];
+  const theirs = await scene.newSearch(neighbour, 'gone@example.org');
+  scene.smtp.scriptRecipient('gone@example.org', { code: 550, text: '5.1.1 <gone@example.org> is unknown' });
+  await scene.record(searches[0] as (typeof searches)[number], 1);
+  scene.start();
+  assert.deepEqual(
+    (await scene.untilAllEnded()).map(({ state, attempts }) => [state, attempts]),
+    [['failed', 1]],
+  );
+  for (const { id } of searches) assert.equal((await readSearch(scene.database, client, id))?.mail.isRefused, true);
+  assert.equal((await readSearch(scene.database, neighbour, theirs.id))?.mail.isRefused, false);
+  assert.ok(scene.settled.every(({ outcome }) => !String(outcome.reason).includes('@')));
+  const spam = await scene.newSearch(client, 'spam@example.org');
+  scene.smtp.scriptMessage({ code: 554, text: '5.7.1 looks like spam' });
+  await scene.record(spam, 1);
+  await scene.untilAllEnded();
+  assert.equal((await readSearch(scene.database, client, spam.id))?.mail.isRefused, false);
+  const late = await scene.newSearch(client, 'late@example.org');
+  scene.smtp.scriptMessage({ code: 550, text: '5.1.1 no such mailbox' });
+  await scene.record(late, 1);
+  const rows = await scene.untilAllEnded();
+  assert.deepEqual(
+    rows.map(({ state, attempts }) => [state, attempts]),
+    Array.from({ length: 3 }, () => ['failed', 1]),
+  );
+  assert.equal((await readSearch(scene.database, client, late.id))?.mail.isRefused, true);
+});
+
+test('a mail server that is away, silent, or hangs up half way costs an attempt, and nothing is lost', async (t) => {
+  const scene = await openMailScene(t);
+  const client = await scene.newClient('a');
+  scene.smtp.scriptMessage({ code: 421, text: 'closing' }, 'hang', 'accept');
+  await scene.record(await scene.newSearch(client, JO), 1);
+  const first = scene.start({ attemptTimeoutMs: 1_000 });
+  await until(scene.rows, ([row]) => row?.state === 'delivered');
+  await first.drain();
+  assert.deepEqual(
+    scene.settled.map(({ outcome }) => outcome.error),
+    ['status', 'timeout', null],
+  );
+  await scene.smtp.close();
+  await scene.record(await scene.newSearch(client, 'other@example.org'), 1);
+  const away = scene.start({ retryDelayMs: 60_000 });
+  await until(scene.rows, (rows) => rows.at(-1)?.state === 'retry_wait');
+  await away.drain();
+  assert.equal(scene.settled.at(-1)?.outcome.error, 'connect');
+  const garbage = createServer((socket) => {
+    socket.on('error', () => undefined);
+    socket.end('HTTP/1.1 400 Bad Request\r\n\r\n');
+  }).listen(0, '127.0.0.1');
+  t.after(() => garbage.close());
+  await until(async () => garbage.listening, Boolean);
+  await scene.database.query('update mail_items set due_at = now()');
+  scene.start({ sender: { url: `smtp://127.0.0.1:${(garbage.address() as AddressInfo).port}` }, retryDelayMs: 60_000 });
+  await until(scene.rows, (rows) => rows.at(-1)?.attempts === 2 && rows.at(-1)?.state === 'retry_wait');
+  assert.equal(scene.settled.at(-1)?.outcome.error, 'protocol');
+});
+
+test('an e-mail whose sender died is counted as aborted, and goes again under the same Message-ID', async (t) => {
+  const scene = await openMailScene(t);
+  const client = await scene.newClient('a');
+  await scene.record(await scene.newSearch(client, JO), 2);
+  const [turn] = await readMailTurns(scene.database, 10);
+  assert.ok(turn);
+  const dying = await claimMail(scene.database, turn, { leaseMs: 1, now: new Date() });
+  scene.start();
+  await scene.untilAllEnded();
+  assert.equal(scene.smtp.mails.length, 1);
+  assert.ok(scene.smtp.mails[0]?.parsed.messageId?.includes(String(dying?.id)));
+  const { rows } = await scene.database.query('select number, error from attempts order by number, delivery_id');
+  assert.deepEqual(
+    rows.map(({ number, error }) => [number, error]),
+    [
+      [1, 'aborted'],
+      [1, 'aborted'],
+      [2, null],
+      [2, null],
+    ],
+  );
+});
+
+test('a search that is deleted, silenced or without address sends nothing that waited', async (t) => {
+  const scene = await openMailScene(t);
+  const { database } = scene;
+  const client = await scene.newClient('a');
+  const searches = await Promise.all([1, 2, 3, 4].map((n) => scene.newSearch(client, `r${n}@example.org`)));
+  const [deleted, silenced, removed, again] = searches;
+  for (const search of searches) await scene.record(search, 2);
+  const silence = (id: string, notificationEnabled: boolean) =>
+    updateSearch(database, client, id, { merge: ({ members }) => ({ ...members, notificationEnabled }) });
+  await deleteSearch(database, client, deleted?.id ?? '');
+  await silence(silenced?.id ?? '', false);
+  await updateSearch(database, client, removed?.id ?? '', {
+    merge: ({ members }) => ({ ...members, notificationRecipient: null }),
+    isRecipientWritten: true,
+  });
+  await silence(again?.id ?? '', false);
+  await silence(again?.id ?? '', true);
+  scene.start();
+  const rows = await scene.untilAllEnded();
+  assert.deepEqual(new Set(rows.map(({ state, attempts }) => `${state} ${attempts}`)), new Set(['cancelled 0']));
+  assert.deepEqual(scene.smtp.recipients, []);
+});
+
+test('what waits follows the address that is written meanwhile, tried before or not', async (t) => {
+  const scene = await openMailScene(t);
+  const client = await scene.newClient('a');
+  const [search, tried] = [
+    await scene.newSearch(client, 'tpyo@example.org'),
+    await scene.newSearch(client, 'full@example.org'),
+  ];
+  scene.smtp.scriptRecipient('full@example.org', { code: 452 });
+  await scene.record(tried, 1);
+  const first = scene.start({ retryDelayMs: 60_000 });
+  await until(scene.rows, ([row]) => row?.state === 'retry_wait');
+  await first.drain();
+  await scene.record(search, 2);
+  for (const { id } of [search, tried]) {
+    await updateSearch(scene.database, client, id, {
+      merge: ({ members }) => ({ ...members, notificationRecipient: JO }),
+      isRecipientWritten: true,
+    });
+  }
+  await scene.database.query('update mail_items set due_at = now()');
+  scene.start();
+  const rows = await scene.untilAllEnded();
+  assert.deepEqual(
+    new Set(rows.map(({ state, endpoint }) => `${state} ${endpoint}`)),
+    new Set([`delivered mailto:${JO}`]),
+  );
+  assert.deepEqual(new Set(scene.smtp.mails.map(({ to }) => to)), new Set([JO]));
+  assert.deepEqual(
+    scene.smtp.recipients.filter((address) => address !== JO),
+    ['full@example.org'],
+  );
+});
+
+test('beyond twenty e-mails a day the rest is gathered into one of the next morning', async (t) => {
+  const scene = await openMailScene(t);
+  const client = await scene.newClient('a');
+  const search = await scene.newSearch(client, JO);
+  // Their next morning has been.
+  const daysAgo = new Date(Date.now() - 3 * 86_400_000);
+  const past = scene.start({ clock: () => daysAgo });
+  for (let mail = 1; mail <= 2; mail++) {
+    await scene.record(search, 1);
+    await until(
+      async () => scene.smtp.mails.length,
+      (count) => count === mail,
+    );
+  }
+  await past.drain();
+  const counted = await scene.database.query(
+    'select mails from mail_recipients union all select mails from mail_clients',
+  );
+  assert.deepEqual(
+    counted.rows.map(({ mails }) => mails),
+    [2, 2],
+  );
+  await scene.database.query('update mail_recipients set mails = $1', [RECIPIENT_MAILS_MAX]);
+  await scene.record(search, 3);
+  const [turn] = await readMailTurns(scene.database, 10);
+  assert.ok(turn);
+  assert.equal(await claimMail(scene.database, turn, { leaseMs: 60_000, now: daysAgo }), null);
+  const waiting = (await scene.rows()).filter(({ state }) => state === 'queued');
+  assert.equal(waiting.length, 3);
+  assert.ok(waiting.every(({ due_at }) => due_at > daysAgo));
+  scene.start();
+  await scene.untilAllEnded();
+  assert.equal(scene.smtp.mails.length, 3);
+  assert.equal(scene.smtp.mails.at(-1)?.parsed.subject, '3 biens pour « Toulon »');
+});
+
+test('beyond its e-mails of a day a client waits for the next morning, and another one does not', async (t) => {
+  const scene = await openMailScene(t);
+  const [client, neighbour] = [await scene.newClient('a'), await scene.newClient('b')];
+  const now = new Date();
+  await scene.record(await scene.newSearch(client, 'first@example.org'), 1);
+  const [first] = await readMailTurns(scene.database, 10);
+  assert.ok(first);
+  assert.ok(await claimMail(scene.database, first, { leaseMs: 60_000, now }));
+  await scene.database.query('update mail_clients set mails = $1 where client_id = $2', [CLIENT_MAILS_MAX, client]);
+  await scene.record(await scene.newSearch(client, 'second@example.org'), 1);
+  await scene.record(await scene.newSearch(neighbour, 'second@example.org'), 1);
+  const claims = [];
+  for (const turn of await readMailTurns(scene.database, 10)) {
+    claims.push([turn.clientId, (await claimMail(scene.database, turn, { leaseMs: 60_000, now })) !== null]);
+  }
+  assert.deepEqual(
+    new Map(claims as [string, boolean][]),
+    new Map([
+      [client, false],
+      [neighbour, true],
+    ]),
+  );
+});
+
+test('clients take turns, however many recipients one has', async (t) => {
+  const scene = await openMailScene(t);
+  const [many, few] = [await scene.newClient('many'), await scene.newClient('few')];
+  for (let n = 0; n < 30; n++) await scene.record(await scene.newSearch(many, `r${n}@example.org`), 3);
+  await scene.record(await scene.newSearch(few, JO), 1);
+  const turns = await readMailTurns(scene.database, 20);
+  assert.ok(turns.slice(0, 2).some(({ clientId }) => clientId === few));
+  assert.equal(new Set(turns.map(({ key }) => key)).size, turns.length);
+});
+
+test('a paused stage sends nothing, and a drain leaves nothing half done', async (t) => {
+  const scene = await openMailScene(t);
+  const client = await scene.newClient('a');
+  const valve = createValve();
+  valve.close();
+  let looks = 0;
+  const watched = {
+    get isOpen() {
+      looks += 1;
+      return valve.isOpen;
+    },
+  };
+  await scene.record(await scene.newSearch(client, JO), 1);
+  const mailing = scene.start({ valve: watched });
+  await until(
+    async () => looks,
+    (count) => count > 2,
+  );
+  assert.equal((await scene.rows())[0]?.attempts, 0);
+  valve.open();
+  scene.smtp.scriptMessage('accept');
+  await until(scene.rows, ([row]) => row?.state !== 'queued');
+  await mailing.drain();
+  assert.equal((await scene.rows())[0]?.state, 'delivered');
+});
+
+test('an outcome that PostgreSQL cannot take is recorded when it is back', async (t) => {
+  const scene = await openMailScene(t);
+  const client = await scene.newClient('a');
+  scene.smtp.scriptMessage('hang');
+  await scene.record(await scene.newSearch(client, JO), 1);
+  scene.start({ attemptTimeoutMs: 3_000, retryDelayMs: 600_000 });
+  await until(
+    async () => scene.smtp.recipients.length,
+    (count) => count === 1,
+  );
+  await scene.postgres.kill();
+  await scene.postgres.restart();
+  await until(
+    () => scene.rows().catch(() => []),
+    ([row]) => row?.state === 'retry_wait',
+  );
+  assert.deepEqual(
+    scene.settled.map(({ outcome }) => outcome.error),
+    ['timeout'],
+  );
+});

@@ -1,0 +1,113 @@
+/** The link of an e-mail, asked and answered without a key (decisions, section 12; RFC 8058). */
+
+import assert from 'node:assert/strict';
+import { after, describe, it } from 'node:test';
+import { timeOrderedUuid } from '../../src/domain/ids.ts';
+import { mailKeyOf } from '../../src/domain/mail.ts';
+import { SEARCH_DEFAULTS } from '../../src/domain/search.ts';
+import { claimMail } from '../../src/store/mail-claims.ts';
+import { insertMailItems } from '../../src/store/mail-items.ts';
+import { readMailTurns } from '../../src/store/mail-turns.ts';
+import { createSearch } from '../../src/store/searches.ts';
+import { startTestApi } from '../support/api.ts';
+import { MAIL_CONTENT } from '../support/mail-scene.ts';
+import { runStatements } from '../support/statements.ts';
+
+const api = await startTestApi({ after });
+
+/** A search with an e-mail under way to `address` and an item that waits. */
+async function sent(address: string) {
+  const { database, clientId } = api;
+  const members = { ...SEARCH_DEFAULTS, title: 'x', notificationEnabled: true, notificationRecipient: address };
+  const { id, number } = await createSearch(database, clientId, members);
+  const key = mailKeyOf(clientId, address);
+  const item = () => ({
+    ...{ id: timeOrderedUuid(new Date()), clientId, searchNumber: number, matchId: timeOrderedUuid(new Date()) },
+    ...{ kind: 'property.ad.create' as const, content: MAIL_CONTENT, traceparent: null },
+    route: { address, key, frequency: 'instant' as const },
+  });
+  await runStatements(database, insertMailItems([item()], new Date(), 0));
+  const turn = (await readMailTurns(database, 10)).find((one) => one.key === key);
+  assert.ok(turn);
+  const mail = await claimMail(database, turn, { leaseMs: 600_000, now: new Date() });
+  assert.ok(mail);
+  const waiting = item();
+  await runStatements(database, insertMailItems([waiting], new Date(), 300_000));
+  return {
+    iri: `/searches/${id}`,
+    path: `/unsubscribe/${mail.token}`,
+    token: mail.token,
+    waiting: waiting.id,
+    address,
+  };
+}
+
+const ask = (method: string, path: string, init: RequestInit = {}) =>
+  fetch(`${api.baseUrl}${path}`, { method, ...init });
+const statusOf = async (iri: string) => (await api.call('GET', iri)).body.emailStatus;
+
+describe('the link to unsubscribe', () => {
+  it('asks, and changes nothing, however often it is followed', async () => {
+    const { iri, path, address } = await sent('asked@example.org');
+    for (const method of ['GET', 'HEAD', 'GET']) {
+      const response = await ask(method, path);
+      assert.equal(response.status, 200);
+      assert.match(response.headers.get('Content-Type') ?? '', /^text\/html/);
+      assert.equal(response.headers.get('Cache-Control'), 'no-store');
+      assert.equal(response.headers.get('Referrer-Policy'), 'no-referrer');
+      const policy = response.headers.get('Content-Security-Policy') ?? '';
+      assert.match(policy, /default-src 'none'/);
+      assert.match(policy, /form-action 'self'/);
+      const page = await response.text();
+      if (method === 'GET') assert.match(page, /<form method="post">/);
+      assert.ok(!page.includes(address));
+    }
+    assert.equal(await statusOf(iri), 'active');
+  });
+
+  it('unsubscribes with one click, for good, and cancels what waits', async () => {
+    const { iri, path, waiting, address } = await sent('leaving@example.org');
+    const click = {
+      headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
+      body: 'List-Unsubscribe=One-Click',
+    };
+    assert.equal((await ask('POST', path, click)).status, 200);
+    assert.equal(await statusOf(iri), 'unsubscribed');
+    const { body } = await api.call('GET', `/deliveries/${waiting}`);
+    assert.deepEqual([body.status, body.channel, body.endpoint], ['cancelled', 'email', `mailto:${address}`]);
+    assert.equal((await ask('POST', path)).status, 200);
+    const written = await api.call('PUT', iri, { notificationRecipient: address.toUpperCase() });
+    assert.equal(written.body.emailStatus, 'unsubscribed');
+  });
+
+  it('takes the form of the page, and any other body', async () => {
+    const { iri, path } = await sent('form@example.org');
+    const form = new FormData();
+    form.set('List-Unsubscribe', 'One-Click');
+    assert.equal((await ask('POST', path, { body: form })).status, 200);
+    assert.equal(await statusOf(iri), 'unsubscribed');
+  });
+
+  it('is of no use to anybody who guesses', async () => {
+    const { iri, token } = await sent('guessed@example.org');
+    const wrong = `${token.slice(0, -1)}${token.endsWith('A') ? 'Q' : 'A'}`;
+    for (const path of [wrong, token.slice(1), `${token}A`, '%00', '..%2f', "'", 'a'.repeat(10_000)]) {
+      for (const method of ['GET', 'POST']) {
+        assert.equal((await ask(method, `/unsubscribe/${path}`)).status, 404, path.slice(0, 40));
+      }
+    }
+    assert.equal(await statusOf(iri), 'active');
+    assert.equal((await ask('DELETE', `/unsubscribe/${token}`)).status, 405);
+  });
+
+  it('is written neither to the log nor, as it is, to the database', async () => {
+    const { path, token } = await sent('secret@example.org');
+    await ask('GET', path);
+    await ask('POST', path);
+    const logged = JSON.stringify(api.logged);
+    assert.ok(!logged.includes(token));
+    assert.ok(logged.includes('/unsubscribe/…'));
+    const { rows } = await api.database.query("select encode(hash, 'hex') as hash from mail_tokens");
+    assert.ok(!JSON.stringify(rows).includes(Buffer.from(token, 'base64url').toString('hex')));
+  });
+});

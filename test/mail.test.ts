@@ -1,0 +1,116 @@
+/** When e-mails go, what their state is called, and what an item keeps of a property (decisions, section 12). */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { EVENT_KINDS } from '../src/domain/codes.ts';
+import { emailStatusOf, mailKeyOf, nextMorning, parisDayOf } from '../src/domain/mail.ts';
+import { mailItemContent, mailNoticesOf } from '../src/domain/mail-item.ts';
+import { propertyDocument } from '../src/domain/property-document.ts';
+import { changesOf, resolveToulon, TOULON, upsertAt } from './support/adverts.ts';
+
+const CLIENT = 'c11e2700-0000-4000-8000-000000000001';
+
+test('a daily e-mail goes at seven in Paris, in winter, in summer, and on the days between them', () => {
+  const cases: readonly (readonly [now: string, morning: string])[] = [
+    ['2026-01-15T05:59:59.999Z', '2026-01-15T06:00:00.000Z'],
+    ['2026-01-15T06:00:00.000Z', '2026-01-16T06:00:00.000Z'],
+    ['2026-07-15T04:59:00.000Z', '2026-07-15T05:00:00.000Z'],
+    ['2026-07-15T22:30:00.000Z', '2026-07-16T05:00:00.000Z'],
+    // Clocks go forward on 29 March at one o'clock UTC, and back on 25 October.
+    ['2026-03-28T12:00:00.000Z', '2026-03-29T05:00:00.000Z'],
+    ['2026-03-28T23:30:00.000Z', '2026-03-29T05:00:00.000Z'],
+    ['2026-10-24T12:00:00.000Z', '2026-10-25T06:00:00.000Z'],
+    ['2026-12-31T23:30:00.000Z', '2027-01-01T06:00:00.000Z'],
+  ];
+  for (const [now, morning] of cases) assert.equal(nextMorning('daily', new Date(now)).toISOString(), morning, now);
+});
+
+test('a weekly e-mail goes on Mondays', () => {
+  const cases: readonly (readonly [now: string, morning: string])[] = [
+    ['2026-03-09T05:59:00.000Z', '2026-03-09T06:00:00.000Z'],
+    ['2026-03-09T06:00:00.000Z', '2026-03-16T06:00:00.000Z'],
+    // Sunday night in UTC is Monday in Paris.
+    ['2026-03-15T23:30:00.000Z', '2026-03-16T06:00:00.000Z'],
+    ['2026-03-24T12:00:00.000Z', '2026-03-30T05:00:00.000Z'],
+  ];
+  for (const [now, morning] of cases) assert.equal(nextMorning('weekly', new Date(now)).toISOString(), morning, now);
+});
+
+test('a day is a day in Paris', () => {
+  assert.equal(parisDayOf(new Date('2026-07-15T21:59:59Z')), '2026-07-15');
+  assert.equal(parisDayOf(new Date('2026-07-15T22:00:00Z')), '2026-07-16');
+});
+
+test('a recipient is an address in any case, of one client', () => {
+  assert.equal(mailKeyOf(CLIENT, 'Jo@Example.org'), mailKeyOf(CLIENT, 'jo@example.ORG'));
+  assert.notEqual(mailKeyOf(CLIENT, 'jo@example.org'), mailKeyOf(CLIENT.replace(/1$/, '2'), 'jo@example.org'));
+  assert.match(mailKeyOf(CLIENT, 'jo@example.org'), /^[0-9a-f]{32}$/);
+});
+
+test('emailStatus says the first thing that keeps e-mails from going', () => {
+  const fine = { isWritten: true, isRefused: false, isUnsubscribed: false };
+  assert.equal(emailStatusOf(fine, true, true), 'active');
+  assert.equal(emailStatusOf(fine, false, true), 'off');
+  assert.equal(emailStatusOf(fine, true, false), 'unavailable');
+  assert.equal(emailStatusOf({ ...fine, isRefused: true }, true, true), 'refused');
+  assert.equal(emailStatusOf({ ...fine, isRefused: true, isUnsubscribed: true }, true, true), 'unsubscribed');
+  assert.equal(emailStatusOf({ isWritten: false, isRefused: true, isUnsubscribed: true }, true, true), 'off');
+});
+
+const MAIL = { address: 'jo@example.org', key: mailKeyOf(CLIENT, 'jo@example.org'), frequency: 'instant' } as const;
+const PARTS = {
+  advert: {
+    title: 'T3 vue mer',
+    price: 250_000,
+    url: 'https://portal.example/annonce/1',
+    pictures: ['javascript:alert(1)', 'data:image/png;base64,AA', 'https://portal.example/é.jpg'],
+    contact: { agency: 'Agence', email: 'a@a.example', fax: null, name: 'N', phone: '+33', reference: 'R' },
+  },
+  property: { city: { insee: TOULON.insee, zipcode: null, name: null } },
+};
+const [CREATED, CHEAPER] = changesOf([
+  upsertAt(0, PARTS),
+  upsertAt(5, { ...PARTS, advert: { ...PARTS.advert, price: 240_000 } }),
+]);
+
+function contentsOf(change: typeof CREATED, subscribedEvents: readonly (typeof EVENT_KINDS)[number][], begun: boolean) {
+  assert.ok(change?.held);
+  const { state, crawls } = change.held;
+  const document = propertyDocument(state, crawls, resolveToulon, { withContacts: false });
+  return mailNoticesOf({ mail: MAIL, subscribedEvents }, change.events, begun).map((notice) =>
+    mailItemContent(document, notice, change.events),
+  );
+}
+
+test('an e-mail tells of the match that begins, and of events of the kinds that are subscribed', () => {
+  assert.deepEqual(
+    contentsOf(CREATED, [], true).map(({ reason }) => reason),
+    [{ type: 'match', kind: 'property.ad.create', oldValue: null, newValue: null }],
+  );
+  assert.deepEqual(
+    contentsOf(CHEAPER, ['ad.update.price'], false).map(({ reason }) => reason),
+    [{ type: 'event', kind: 'ad.update.price', oldValue: '250000', newValue: '240000' }],
+  );
+  assert.deepEqual(contentsOf(CHEAPER, ['ad.update.surface'], false), []);
+  assert.deepEqual(mailNoticesOf({ mail: null, subscribedEvents: EVENT_KINDS }, CHEAPER?.events ?? [], true), []);
+});
+
+test('an item keeps web addresses alone, the price of before, and no contact', () => {
+  const [item] = contentsOf(CHEAPER, [], true);
+  assert.equal(item?.picture, 'https://portal.example/%C3%A9.jpg');
+  assert.equal(item?.link, 'https://portal.example/annonce/1');
+  assert.deepEqual([item?.price, item?.priceBefore], [240_000, 250_000]);
+  assert.deepEqual([item?.city, item?.reason.kind], [TOULON.name, 'property.ad.update']);
+  assert.doesNotMatch(JSON.stringify(item), /a@a\.example|\+33|Agence/);
+  assert.equal(contentsOf(CREATED, [], true)[0]?.priceBefore, null);
+});
+
+test('an item of an advert with a long title and a hostile address stays small', () => {
+  const advert = { ...PARTS.advert, title: '😀'.repeat(5_000), url: 'javascript:alert(1)', pictures: [] };
+  const [change] = changesOf([upsertAt(0, { ...PARTS, advert })]);
+  const [item] = contentsOf(change, [], true);
+  assert.equal(item?.link, null);
+  assert.equal(item?.picture, null);
+  assert.equal(item?.title?.isWellFormed?.() ?? true, true);
+  assert.ok(JSON.stringify(item).length < 1_000);
+});

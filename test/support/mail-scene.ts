@@ -1,0 +1,150 @@
+/** E-mails in the test's own process, from recorded items to a real mail server, and a look at their rows. */
+
+import { createValve } from '../../src/broker/valve.ts';
+import { timeOrderedUuid, type Uuid } from '../../src/domain/ids.ts';
+import { mailKeyOf } from '../../src/domain/mail.ts';
+import type { MailItemContent, NewMailItem } from '../../src/domain/mail-item.ts';
+import { SEARCH_DEFAULTS, type Search, type SearchMembers } from '../../src/domain/search.ts';
+import { createMailSender, type MailSenderOptions } from '../../src/mail/mail-sender.ts';
+import { type Mailing, type MailingDependencies, startMailing } from '../../src/pipeline/mailing.ts';
+import { createClient } from '../../src/store/clients.ts';
+import { type Database, migrate, openDatabase } from '../../src/store/database.ts';
+import { insertMailItems } from '../../src/store/mail-items.ts';
+import type { SettledMail } from '../../src/store/mail-outcomes.ts';
+import { createSearch } from '../../src/store/searches.ts';
+import { type Cleanup, startTestPostgres, type TestPostgres } from './servers.ts';
+import { type SmtpReceiver, startSmtpReceiver } from './smtp-receiver.ts';
+import { runStatements } from './statements.ts';
+import { quietSupervisor } from './supervisor.ts';
+import { until } from './until.ts';
+
+/** A server that answers does so in time, however busy the machine is. */
+const PATIENT_MS = 60_000;
+
+export const MAIL_CONTENT: MailItemContent = {
+  title: 'T3 vue mer',
+  transactionType: 0,
+  price: 250_000,
+  priceBefore: null,
+  surface: 62,
+  landSurface: null,
+  room: 3,
+  city: 'Toulon',
+  zipcode: '83000',
+  picture: null,
+  link: 'https://portal.example/annonce/1',
+  reason: { type: 'match', kind: 'property.ad.create', oldValue: null, newValue: null },
+};
+
+export interface MailItemRow {
+  readonly id: Uuid;
+  readonly state: string;
+  readonly attempts: number;
+  readonly mail_id: Uuid | null;
+  readonly due_at: Date;
+  readonly endpoint: string;
+}
+
+export type MailStart = Partial<Pick<MailingDependencies, 'retryDelayMs' | 'attemptTimeoutMs' | 'valve' | 'clock'>> & {
+  readonly sender?: Partial<MailSenderOptions>;
+};
+
+export interface MailScene {
+  readonly postgres: TestPostgres;
+  readonly database: Database;
+  readonly smtp: SmtpReceiver;
+  readonly settled: readonly SettledMail[];
+  newClient(name: string): Promise<Uuid>;
+  newSearch(clientId: Uuid, address: string, members?: Partial<SearchMembers>): Promise<Search>;
+  /** Items of the search, each of a property of its own unless said; resolves with their ids. */
+  record(search: Search, count: number, options?: { gatherMs?: number; now?: Date; title?: string }): Promise<Uuid[]>;
+  start(options?: MailStart): Mailing;
+  rows(): Promise<readonly MailItemRow[]>;
+  /** Resolves with the items once none is open. */
+  untilAllEnded(): Promise<readonly MailItemRow[]>;
+}
+
+export async function openMailScene(cleanup: Cleanup): Promise<MailScene> {
+  const closers: (() => Promise<unknown>)[] = [];
+  cleanup.after(async () => {
+    for (const close of closers.reverse()) await close();
+  });
+  const postgres = await startTestPostgres({ after: (work) => closers.push(work) });
+  await migrate(postgres.url);
+  const database = openDatabase({
+    ...{ url: postgres.url, connectionsMax: 12, plans: 'pipeline', onConnectionLost: () => undefined },
+  });
+  closers.push(() => database.end());
+  const smtp = await startSmtpReceiver({ after: (work) => closers.push(work) });
+  const settled: SettledMail[] = [];
+
+  async function rows(): Promise<readonly MailItemRow[]> {
+    const { rows: found } = await database.query<MailItemRow>(
+      'select id, state, attempt_count as attempts, mail_id, due_at, endpoint from mail_items order by id',
+    );
+    return found;
+  }
+
+  return {
+    postgres,
+    database,
+    smtp,
+    settled,
+    rows,
+    newClient: async (name) => (await createClient(database, { name })).id,
+    newSearch: (clientId, notificationRecipient, members = {}) =>
+      createSearch(database, clientId, {
+        ...{ ...SEARCH_DEFAULTS, title: 'Toulon', notificationEnabled: true, notificationRecipient },
+        ...members,
+      }),
+    async record(search, count, { gatherMs = 0, now = new Date(), title = 'T3 vue mer' } = {}) {
+      const items = Array.from({ length: count }, (_, position) => itemOf(search, `${title} ${position}`, now));
+      await runStatements(database, insertMailItems(items, now, gatherMs));
+      return items.map(({ id }) => id);
+    },
+    start({ sender, ...options } = {}) {
+      const mailing = startMailing({
+        database,
+        sender: createMailSender({ url: smtp.url, timeoutMs: options.attemptTimeoutMs ?? PATIENT_MS, ...sender }),
+        from: { name: 'Vigie', address: 'alerts@vigie.example' },
+        publicUrl: 'https://vigie.example',
+        language: 'fr',
+        retryDelayMs: 50,
+        attemptTimeoutMs: PATIENT_MS,
+        valve: createValve(),
+        clock: () => new Date(),
+        onMail: (mail) => void settled.push(mail),
+        supervisor: quietSupervisor(),
+        onTrouble: (what, error) => assertNever(what, error),
+        ...options,
+      });
+      closers.push(() => mailing.drain());
+      return mailing;
+    },
+    untilAllEnded: () => until(rows, (found) => found.every(({ state }) => ENDED.has(state))),
+  };
+}
+
+const ENDED = new Set(['delivered', 'failed', 'cancelled']);
+
+/** Trouble here is a bug: it ends the test's process with its reason. */
+function assertNever(what: string, error: Error): void {
+  if (/terminat|connect|shutting down|ECONN/i.test(error.message)) return;
+  setImmediate(() => {
+    throw new Error(what, { cause: error });
+  });
+}
+
+function itemOf({ clientId, number, members }: Search, title: string, now: Date): NewMailItem {
+  const address = members.notificationRecipient as string;
+  return {
+    id: timeOrderedUuid(now),
+    clientId,
+    searchNumber: number,
+    matchId: timeOrderedUuid(now),
+    kind: 'property.ad.create',
+    route: { address, key: mailKeyOf(clientId, address), frequency: members.notificationFrequency },
+    content: { ...MAIL_CONTENT, title },
+    traceparent: null,
+  };
+}

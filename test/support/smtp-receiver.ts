@@ -1,0 +1,96 @@
+/** A real mail server that keeps what it is sent, and answers as a test scripts it. */
+
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { type ParsedMail, simpleParser } from 'mailparser';
+import { SMTPServer, type SMTPServerOptions } from 'smtp-server';
+import type { Cleanup } from './servers.ts';
+
+export interface ReceivedMail {
+  readonly to: string;
+  readonly from: string;
+  readonly raw: string;
+  readonly parsed: ParsedMail;
+}
+
+/** An answer instead of 250; `hang`: none at all. */
+export type SmtpAnswer = { readonly code: number; readonly text?: string } | 'accept' | 'hang';
+
+export interface SmtpReceiver {
+  readonly url: string;
+  readonly port: number;
+  /** Taken with 250. */
+  readonly mails: readonly ReceivedMail[];
+  /** Every RCPT TO, whatever became of it. */
+  readonly recipients: readonly string[];
+  /** Answers to RCPT TO of the address, one after the other; the last one for ever. */
+  scriptRecipient(address: string, ...answers: SmtpAnswer[]): void;
+  /** Answers to the message itself, whoever it is for. */
+  scriptMessage(...answers: SmtpAnswer[]): void;
+  close(): Promise<void>;
+}
+
+export async function startSmtpReceiver(
+  cleanup: Cleanup,
+  options: SMTPServerOptions & { readonly port?: number } = {},
+): Promise<SmtpReceiver> {
+  const mails: ReceivedMail[] = [];
+  const recipients: string[] = [];
+  const ofRecipient = new Map<string, SmtpAnswer[]>();
+  let ofMessage: SmtpAnswer[] = [];
+  const next = (answers: SmtpAnswer[] | undefined): SmtpAnswer =>
+    (answers !== undefined && answers.length > 1 ? answers.shift() : answers?.[0]) ?? 'accept';
+  const give = (answer: SmtpAnswer, reply: (error?: Error | null) => void): void => {
+    if (answer === 'hang') return;
+    if (answer === 'accept') reply();
+    else reply(Object.assign(new Error(answer.text ?? 'scripted'), { responseCode: answer.code }));
+  };
+  const server = new SMTPServer({
+    authOptional: true,
+    disabledCommands: options.onAuth === undefined ? ['AUTH', 'STARTTLS'] : [],
+    disableReverseLookup: true,
+    logger: false,
+    onRcptTo({ address }, _session, reply) {
+      recipients.push(address);
+      give(next(ofRecipient.get(address)), reply);
+    },
+    onData(stream, { envelope }, reply) {
+      const chunks: Buffer[] = [];
+      stream.on('data', (chunk: Buffer) => chunks.push(chunk));
+      stream.on('end', async () => {
+        const raw = Buffer.concat(chunks);
+        const parsed = await simpleParser(raw);
+        const answer = next(ofMessage);
+        const from = envelope.mailFrom === false ? '' : envelope.mailFrom.address;
+        const to = envelope.rcptTo.map(({ address }) => address).join();
+        if (answer === 'accept') mails.push({ to, from, raw: raw.toString('latin1'), parsed });
+        give(answer, reply);
+      });
+    },
+    ...options,
+  });
+  // Clients that hang up say so.
+  server.on('error', () => undefined);
+  server.listen(options.port ?? 0, '127.0.0.1');
+  await once(server.server, 'listening');
+  const { port } = server.server.address() as AddressInfo;
+  let closing: Promise<void> | null = null;
+  const close = (): Promise<void> => {
+    closing ??= new Promise((resolve) => {
+      server.close(() => resolve());
+    });
+    return closing;
+  };
+  cleanup.after(close);
+  return {
+    url: `smtp://127.0.0.1:${port}`,
+    port,
+    mails,
+    recipients,
+    scriptRecipient: (address, ...answers) => void ofRecipient.set(address, answers),
+    scriptMessage: (...answers) => {
+      ofMessage = answers;
+    },
+    close,
+  };
+}
