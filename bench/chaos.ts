@@ -2,9 +2,9 @@
  * Chaos: two daemons take in, match and deliver while they, nats-server and PostgreSQL are killed and frozen, every
  * connection is cut, held up and refused, mailboxes overflow, the disk of nats-server is full, adverts cannot be stored,
  * properties overflow and a client asks for the worst it can. Then everything heals, and an auditor decides: nothing
- * published is lost or out of order, webhooks of a match keep its order, what was refused is in the dead letters, nothing is sent again after its status 200
- * was there to be read, no delivery has more than six attempts or one too early, every retry carries the same signed
- * bytes, and no daemon ends by itself. Exits with 1 and a list when it finds a fault.
+ * published is lost or out of order, webhooks of a match keep its order, what was refused is in the dead letters, nothing
+ * is sent again after its status 200 was there to be read, no delivery has more than six attempts or one too early, every
+ * retry carries the same signed bytes, and no daemon ends by itself. Exits with 1 and a list when it finds a fault.
  *
  *   npm run chaos -- [--seed 1,2,3] [--minutes 10 | --seconds 90] [--rate 15] [--faults PATTERN]
  *
@@ -31,7 +31,6 @@ import { auditRefused, createMischief, type Mischief, refuseUnstorable } from '.
 import { LEASE_MS, openScene, RETRY_DELAY_MS, type Scene } from './chaos/scene.ts';
 import { CHAOS_SEEDS } from './chaos/seeds.ts';
 
-/** JetStream hands a lost message out again after 90 s, the sweeper puts a lost one back after 150 s. */
 /** Faults listed in full. */
 const LISTED_MAX = 40;
 

@@ -57,7 +57,7 @@ export function startChaosCrawler({ broker, crawler, messagesPerSecond }: ChaosC
   async function publishUntilTaken(message: IntakeMessageJson): Promise<void> {
     const publication = {
       subject: advertSubject(message.property.uuid),
-      messageId: `${message.advert.uuid}/${message.crawledAt}`,
+      messageId: `${message.property.uuid}/${message.advert.uuid}/${message.crawledAt}`,
       bytes: Buffer.from(JSON.stringify(message)),
     };
     for (;;) {
