@@ -162,6 +162,7 @@ const ROWS: readonly Row[] = [
   },
   { member: 'notificationEnabled', sent: true },
   { member: 'notificationRecipient', sent: 'alertes@example.com' },
+  { member: 'notificationFrequency', sent: 'weekly' },
   { member: 'endpointRecipient', sent: 'https://hooks.example.com/matches?a=b' },
   { member: 'eventEndpoint', sent: 'https://hooks.example.com/events' },
   { member: 'subscribedEvents', sent: ['ad.update.price', 'ad.update.expired', 'property.ad.create'] },
