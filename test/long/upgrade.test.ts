@@ -205,7 +205,7 @@ async function audit(t: TestContext, { database, receiver, messages, searches }:
     RECOVERY_MAX_MS,
   );
   const { posts } = receiver;
-  const audited = { database, posts, retryDelayMs: RETRY_DELAY_MS };
+  const audited = { database, posts, retryDelayMs: RETRY_DELAY_MS, order: { hasFormerSenders: true } };
   const keys = expected.deliveries.map((each) => each.replace(/ \S+$/, ''));
   const keyOf = (delivery: AuditedDelivery) => deliveryKeyOf(delivery).replace(/ \S+$/, '');
   assert.deepEqual(await auditDeliveries({ ...audited, expected: keys, keyOf }), []);
