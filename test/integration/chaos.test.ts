@@ -17,7 +17,7 @@ describe('servers, daemons and connections break at random, and the auditor find
 }, () => {
   for (const seed of CHAOS_SEEDS) {
     test(`seed ${seed}`, async (t) => {
-      const args = ['--import', 'tsx', CHAOS, '--seed', String(seed), '--seconds', SECONDS];
+      const args = ['--import', 'tsx', CHAOS, '--seed', String(seed), '--seconds', SECONDS, '--instances', '2'];
       const chaos = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
       t.after(() => void chaos.kill());
       const [timeline, [code]] = await Promise.all([text(chaos.stdout), once(chaos, 'exit')]);
