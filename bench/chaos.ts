@@ -1,32 +1,36 @@
 /**
- * Chaos: two daemons take in, match and deliver while they, nats-server and PostgreSQL are killed and frozen, every
- * connection is cut, held up and refused, mailboxes overflow, the disk of nats-server is full, adverts cannot be stored,
- * properties overflow and a client asks for the worst it can. Then everything heals, and an auditor decides: nothing
- * published is lost or out of order, webhooks of a match keep its order, what was refused is in the dead letters, nothing
- * is sent again after its status 200 was there to be read, no delivery has more than six attempts or one too early, every
- * retry carries the same signed bytes, and no daemon ends by itself. Exits with 1 and a list when it finds a fault.
+ * Chaos: three daemons take in, match and deliver while they, nats-server and PostgreSQL are killed and frozen, restarted
+ * in turn, standbys promoted, every connection is cut, held up, refused and swallowed, mailboxes overflow, the disk of
+ * nats-server is full, adverts cannot be stored, properties overflow and a client asks for the worst it can; in between
+ * both servers come back as an earlier copy has them. Then everything heals, and an auditor decides: nothing published is
+ * lost or out of order, webhooks of a match keep its order, what was refused is in the dead letters, nothing is sent again
+ * after its status 200 was there to be read, no delivery has more than six attempts or one too early, every retry carries
+ * the same signed bytes, and daemons end when they are asked to, and only then. Exits with 1 and a list when it finds a
+ * fault.
  *
- *   npm run chaos -- [--seed 1,2,3] [--minutes 10 | --seconds 90] [--rate 15] [--faults PATTERN]
+ *   npm run chaos -- [--seed 1,2,3] [--minutes 10 | --seconds 90] [--rate 15] [--instances 3] [--faults PATTERN]
  *
  * `--minutes`, `--seconds`: of chaos for each seed; healing comes on top. `--faults`: only those whose name in the
- * timeline matches. The seed decides what is published, what endpoints answer, and which faults come in which order; the
- * machine decides the rest.
+ * timeline matches. `NATS_SERVER_BIN` names another nats-server. The seed decides what is published, what endpoints
+ * answer, and which faults come in which order; the machine decides the rest.
  */
 
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { createSampleCrawler } from '../src/cli/sample-adverts.ts';
-import { createRandom } from '../src/cli/seeded-random.ts';
+import { createRandom, type Random } from '../src/cli/seeded-random.ts';
 import type { ResolvePlace } from '../src/domain/city.ts';
 import { loadReference } from '../src/reference/communes.ts';
 import { createApiKey } from '../test/support/daemon.ts';
 import { auditDeliveries } from '../test/support/delivery-auditor.ts';
-import { readParkings } from '../test/support/order-auditor.ts';
+import { auditNumbers, readParkings } from '../test/support/order-auditor.ts';
 import { auditRecords, deliveryKeyOf, replay } from '../test/support/replay-oracle.ts';
 import { until } from '../test/support/until.ts';
-import { startChaosCrawler } from './chaos/crawler.ts';
+import type { ReceivedPost } from '../test/support/webhook-receiver.ts';
+import { type ChaosCrawler, startChaosCrawler } from './chaos/crawler.ts';
+import { createDisasters, type Gap } from './chaos/disasters.ts';
 import { canMount, INSIDE, runInNamespace } from './chaos/disk.ts';
-import { faultsOf, wreakHavoc } from './chaos/faults.ts';
+import { faultsOf, PROMOTION, ROLLING_RESTART, wreakHavoc } from './chaos/faults.ts';
 import { auditRefused, createMischief, type Mischief, refuseUnstorable } from './chaos/mischief.ts';
 import { LEASE_MS, openScene, RETRY_DELAY_MS, type Scene } from './chaos/scene.ts';
 import { CHAOS_SEEDS } from './chaos/seeds.ts';
@@ -39,6 +43,7 @@ const { values } = parseArgs({
     seed: { type: 'string', default: CHAOS_SEEDS.join() },
     minutes: { type: 'string', default: '10' },
     seconds: { type: 'string' },
+    instances: { type: 'string', default: '3' },
     rate: { type: 'string', default: '15' },
     faults: { type: 'string', default: '' },
     [INSIDE.slice(2)]: { type: 'boolean', default: false },
@@ -75,7 +80,8 @@ async function runSeed(seed: number): Promise<number> {
       say(what);
       crashes.push(what);
     };
-    const scene = await openScene(cleanup, { random, withDisk: isInside, onTrouble: say, onCrash });
+    const instanceCount = Number(values.instances);
+    const scene = await openScene(cleanup, { random, instanceCount, withDisk: isInside, onTrouble: say, onCrash });
     const reference = await loadReference();
     const crawler = startChaosCrawler({
       broker: scene.broker,
@@ -85,18 +91,15 @@ async function runSeed(seed: number): Promise<number> {
     await refuseUnstorable(scene.database);
     const apiKey = await createApiKey(scene.servers, 'hostile');
     const mischief = createMischief({ crawler, instances: scene.instances, apiKey, random });
-    const chaosFrom = elapsed();
-    const faults = faultsOf(scene, crawler, mischief, random, seconds / 4).filter(({ name }) =>
-      name.match(values.faults),
-    );
-    const struck = await wreakHavoc(faults, random, () => elapsed() > chaosFrom + seconds, say);
+    const havoc = await wreak(cleanup, scene, crawler, mischief, random, say);
     say('everything heals');
     await crawler.end();
-    const { summary, found } = await audit(scene, crawler.messages, mischief, reference.resolvePlace);
+    const { summary, found } = await audit(scene, crawler.messages, mischief, havoc, reference.resolvePlace);
     found.unshift(...crashes);
     const verdict = found.length === 0 ? 'clean' : `${found.length} FOUND`;
     console.log(
-      `seed ${seed}: ${struck} faults; ${crawler.messages.length} messages, ${crawler.retries} published again; ` +
+      `seed ${seed}: ${havoc.struck} faults of ${instanceCount} instances, nats-server ${scene.broker.serverVersion}; ` +
+        `${crawler.messages.length} messages, ${crawler.retries} published again; ` +
         `${summary}; ${verdict} after ${elapsed().toFixed(0)} s`,
     );
     for (const fault of found.slice(0, LISTED_MAX)) console.log(`  ${fault}`);
@@ -106,34 +109,81 @@ async function runSeed(seed: number): Promise<number> {
   }
 }
 
+interface Havoc {
+  readonly struck: number;
+  readonly isRestored: boolean;
+  readonly gaps: readonly Gap[];
+}
+
+/** Faults in four parts, with a copy of both servers after the first part and a disaster after each of the next two. */
+async function wreak(
+  cleanup: { after(work: () => Promise<void>): void },
+  scene: Scene,
+  crawler: ChaosCrawler,
+  mischief: Mischief,
+  random: Random,
+  say: (what: string) => void,
+): Promise<Havoc> {
+  const isWanted = ({ name }: { readonly name: string }): boolean => name.match(values.faults) !== null;
+  const faults = faultsOf(scene, crawler, mischief, random, seconds / 4).filter(isWanted);
+  const disasters = await createDisasters(scene, crawler, random);
+  cleanup.after(() => disasters.end());
+  let struck = 0;
+  const frozen = random.pick(['PostgreSQL', 'nats-server', 'A', 'B']);
+  // What few drawings would bring, and every run must have.
+  const openings = [ROLLING_RESTART, PROMOTION, `${frozen} freezes for a minute`, ROLLING_RESTART];
+  const part = async (): Promise<void> => {
+    const until = performance.now() + (1_000 * seconds) / 4;
+    struck += await wreakHavoc(faults, openings.pop() ?? '', random, () => performance.now() > until, say);
+  };
+  await part();
+  const wanted = disasters.all.filter(isWanted);
+  for (const disaster of wanted) {
+    say('a copy is made of both servers');
+    await disasters.copy();
+    await part();
+    say(disaster.name);
+    await disaster.strike();
+  }
+  await part();
+  return { struck: struck + wanted.length, isRestored: wanted.length > 0, gaps: disasters.gaps };
+}
+
 async function audit(
   scene: Scene,
   messages: readonly unknown[],
   { refused, brokenAnswers }: Mischief,
+  { isRestored, gaps }: Havoc,
   resolvePlace: ResolvePlace,
 ) {
-  const { database, receiver, searches, seenDelivered } = scene;
+  const { database, receiver, searches, watcher } = scene;
   const expected = replay(messages, searches, resolvePlace);
+  const quiet = await untilQuiet(scene, expected.deliveries.length);
+  const isForgotten = ({ receivedAt }: ReceivedPost): boolean =>
+    gaps.some(({ from, to }) => receivedAt > from && receivedAt < to);
   const found = [
-    ...(await untilQuiet(scene, expected.deliveries.length)),
+    ...quiet,
     ...(await retireAll(scene)),
     ...(await auditRecords(database, expected)),
     ...(await auditRefused(database, refused)),
     ...brokenAnswers,
     ...(await auditDeliveries({
       database,
-      posts: receiver.posts,
+      posts: receiver.posts.filter((post) => !isForgotten(post)),
       retryDelayMs: RETRY_DELAY_MS,
       expected: expected.deliveries,
       keyOf: deliveryKeyOf,
-      order: { parkedIds: await readParkings(database) },
-      freezes: { seenDelivered, leaseMs: LEASE_MS },
+      order: { parkedIds: await readParkings(database), mayJump: isRestored },
+      freezes: { seenDelivered: watcher.seenDelivered, leaseMs: LEASE_MS },
     })),
+    // Of what was forgotten too: a receiver has seen it.
+    ...(gaps.length === 0 ? [] : auditNumbers(receiver.posts)),
   ];
   const events = [...expected.events.values()].flat().length;
+  const again = receiver.posts.filter(({ isAbandoned }) => isAbandoned).length;
   const summary =
-    `${expected.properties.size} properties, ${events} events, ` +
-    `${expected.deliveries.length} deliveries, ${receiver.posts.length} posts, ${refused.length} refused`;
+    `${expected.properties.size} properties, ${events} events, ${expected.deliveries.length} deliveries, ` +
+    `${receiver.posts.length} posts, ${again} of them cut off on kept connections, ${refused.length} refused`;
   return { summary, found };
 }
 

@@ -19,6 +19,7 @@ import { startPresence } from './pipeline/presence.ts';
 import { loadReference } from './reference/communes.ts';
 import type { Shutdown } from './shutdown.ts';
 import { createStalls, type Stalls } from './stalls.ts';
+import { startFailure } from './start-failure.ts';
 import { assertReachable, migrate, openDatabase } from './store/database.ts';
 import type { FailingPart } from './store/instances.ts';
 import { isDatabaseOutage } from './store/outage.ts';
@@ -49,7 +50,9 @@ export async function openFoundation(config: Config, log: Log, shutdown: Shutdow
   const actorFailed = new Promise<string>((resolve) => {
     fail = resolve;
   });
-  const parts = await openParts(config, log, shutdown, servers, fail);
+  const parts = await openParts(config, log, shutdown, servers, fail).catch((error: Error) => {
+    throw startFailure(error, servers);
+  });
   const { databaseUrl, natsUrl, natsCredentialsFile } = servers;
   return { parts, databaseUrl, natsUrl, natsCredentialsFile, failed: Promise.race([servers.lost, actorFailed]) };
 }

@@ -11,8 +11,10 @@ import { openIntake } from './intake.ts';
 import type { Log } from './log.ts';
 import { openOperations, type Progress } from './operations.ts';
 import { openOperators } from './operators.ts';
+import type { Parts } from './parts.ts';
 import { openApi } from './rest.ts';
 import { createShutdown, type Shutdown } from './shutdown.ts';
+import { startFailure } from './start-failure.ts';
 import { assertPortsFree } from './taken-ports.ts';
 
 export interface Service {
@@ -66,15 +68,23 @@ async function openAll(
   assertServable(config);
   await assertPortsFree(config);
   const { parts, ...foundation } = await openFoundation(config, log, shutdown);
-  const hasRole = (role: Role): boolean => config.roles.includes(role);
+  const roles = openRoles(parts, progress, foundation.databaseUrl);
+  const urls = await roles.catch((error: Error) => {
+    throw startFailure(error, foundation);
+  });
+  if (progress.phase === 'starting') progress.phase = 'ready';
+  return { ...foundation, ...urls };
+}
+
+async function openRoles(parts: Parts, progress: Progress, databaseUrl: string) {
+  const hasRole = (role: Role): boolean => parts.config.roles.includes(role);
   const operationsUrl = await openOperations(parts, progress);
   if (hasRole('deliver')) await openDelivery(parts);
-  const matcher = hasRole('intake') ? await openIntake(parts, foundation.databaseUrl) : null;
+  const matcher = hasRole('intake') ? await openIntake(parts, databaseUrl) : null;
   progress.isIndexLoaded = true;
   const apiUrl = hasRole('api') ? await openApi(parts, matcher) : null;
   const adminAddress = hasRole('admin') ? await openOperators(parts, matcher) : null;
-  if (progress.phase === 'starting') progress.phase = 'ready';
-  return { ...foundation, apiUrl, operationsUrl, adminAddress };
+  return { apiUrl, operationsUrl, adminAddress };
 }
 
 /** The process was told to end before it was ready. */

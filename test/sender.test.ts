@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { createServer, type Server, type Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
 import { Webhook } from 'standardwebhooks';
 import type { AttemptOutcome } from '../src/domain/delivery.ts';
 import { createSender, type Sender, type SenderOptions, type SendRequest } from '../src/webhooks/sender.ts';
@@ -318,6 +319,22 @@ test('a kept connection that the endpoint closes unanswered is tried once more o
   assert.deepEqual(errors, Array(10).fill(null));
   assert.ok(requests > 10, 'some met the close');
   assert.ok(connections() >= 10);
+});
+
+test('a kept connection that turns out to be reset before anything is written is replaced', async (t) => {
+  const sockets: Socket[] = [];
+  const { url, connections } = await listenRaw(t, (socket) => {
+    sockets.push(socket);
+    socket.on('data', () => socket.write('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n'));
+  });
+  const sender = openSender(t);
+  for (let count = 1; count <= 10; count++) {
+    assert.equal((await sender.send(request(url))).error, null);
+    // Until then the connection is not free for the next.
+    await setImmediate();
+    sockets.at(-1)?.resetAndDestroy();
+  }
+  assert.equal(connections(), 10);
 });
 
 test('there is no third try, and none once a byte has come or on a connection that is new', async (t) => {

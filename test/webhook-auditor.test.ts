@@ -100,6 +100,18 @@ test('(c) a seventh post, and a post without an attempt, are found', async () =>
   assert.match(await audit({ ...delivery, attemptCount: 2 }, posts), /\(c\) 1 of 2 attempts are logged/);
 });
 
+test('(c) a second try of an attempt needs a connection that broke before the answer, and is the last', async () => {
+  const { delivery, posts } = history([OK], 'delivered');
+  const [second] = posts as [ReceivedPost];
+  const first = { ...second, receivedAt: second.receivedAt - 1, isAbandoned: true };
+  assert.equal(await audit(delivery, [first, second]), '', 'whatever the receiver believes to have answered');
+  assert.match(await audit(delivery, [second, second]), /\(c\) it was posted 2 times in 1 attempts/);
+  assert.match(await audit(delivery, [second, first]), /\(c\) it was posted 2 times in 1 attempts/);
+  assert.match(await audit(delivery, [first, first, second]), /\(c\) it was posted 2 times in 1 attempts/);
+  const later = { ...second, headers: signatureHeaders('d1', new Date(START + 1_000), BODY, TOKEN) };
+  assert.match(await audit(delivery, [first, later]), /\(c\) it was posted 2 times in 1 attempts/);
+});
+
 test('(d) a retry before its time is found, on both clocks', async () => {
   const { delivery, posts } = history([BAD, { status: 200, gapMs: DELAY_MS - 20 }], 'delivered');
   const faults = await audit(delivery, posts);

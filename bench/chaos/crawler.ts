@@ -20,6 +20,9 @@ export interface ChaosCrawler {
   publishKept(message: IntakeMessageJson): void;
   /** Publishes a message that does not: the service is to refuse it. */
   publish(message: IntakeMessageJson): void;
+  /** Publishes nothing until `resume`; resolves when the stream has taken all. */
+  pause(): Promise<void>;
+  resume(): void;
   /** Makes no new messages; resolves when the stream has taken all. */
   end(): Promise<void>;
 }
@@ -41,6 +44,7 @@ export function startChaosCrawler({ broker, crawler, messagesPerSecond }: ChaosC
   let waiting = 0;
   let retries = 0;
   let owed = 0;
+  let isPaused = false;
 
   function publishKept(message: IntakeMessageJson): void {
     messages.push(message);
@@ -73,7 +77,7 @@ export function startChaosCrawler({ broker, crawler, messagesPerSecond }: ChaosC
   }
 
   const timer = setInterval(() => {
-    owed += (messagesPerSecond * TICK_MS) / 1_000;
+    if (!isPaused) owed += (messagesPerSecond * TICK_MS) / 1_000;
     for (; owed >= 1; owed--) if (waiting < WAITING_MAX) publishKept(crawler.next());
   }, TICK_MS);
   return {
@@ -86,6 +90,13 @@ export function startChaosCrawler({ broker, crawler, messagesPerSecond }: ChaosC
     },
     publishKept,
     publish: enqueue,
+    async pause() {
+      isPaused = true;
+      await Promise.all(lastOf.values());
+    },
+    resume() {
+      isPaused = false;
+    },
     async end() {
       clearInterval(timer);
       await Promise.all(lastOf.values());

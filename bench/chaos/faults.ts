@@ -2,46 +2,54 @@
 
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Random } from '../../src/cli/seeded-random.ts';
+import type { PostgresPair } from '../../test/support/postgres-pair.ts';
 import type { TestServer } from '../../test/support/servers.ts';
-import type { TcpProxy } from '../../test/support/tcp-proxy.ts';
 import type { ChaosCrawler } from './crawler.ts';
 import type { SmallDisk } from './disk.ts';
 import type { Instance } from './instances.ts';
 import type { Mischief } from './mischief.ts';
-import { type Scene, signalFamily } from './scene.ts';
+import { type Link, type Scene, signalFamily } from './scene.ts';
+
+export const ROLLING_RESTART = 'a rolling restart';
+export const PROMOTION = 'the standby of PostgreSQL is promoted';
 
 export interface Fault {
   readonly name: string;
   readonly weight: number;
   /** What it breaks: one fault at a time for each. */
-  readonly victim: string;
+  readonly victims: readonly string[];
   readonly strike: () => Promise<void>;
 }
 
-/** Two faults at a time, one after the other each, until `isOver`; `say` is told what happens, as it happens. */
+/**
+ * Two faults at a time, one after the other each, until `isOver`, and `opening` first; `say` is told what happens, as it
+ * happens.
+ */
 export async function wreakHavoc(
   faults: readonly Fault[],
+  opening: string,
   random: Random,
   isOver: () => boolean,
   say: (what: string) => void,
 ): Promise<number> {
   const struck = new Set<string>();
   let count = 0;
+  async function strike({ name, victims, strike }: Fault): Promise<void> {
+    for (const victim of victims) struck.add(victim);
+    count += 1;
+    say(name);
+    await strike();
+    for (const victim of victims) struck.delete(victim);
+  }
   async function hand(): Promise<void> {
     while (!isOver()) {
-      const free = faults.filter(({ victim }) => !struck.has(victim));
-      if (free.length > 0) {
-        const fault = random.weighted(free.map((each) => [each, each.weight] as const));
-        struck.add(fault.victim);
-        count += 1;
-        say(fault.name);
-        await fault.strike();
-        struck.delete(fault.victim);
-      }
+      const free = faults.filter(({ victims }) => !victims.some((victim) => struck.has(victim)));
+      if (free.length > 0) await strike(random.weighted(free.map((each) => [each, each.weight] as const)));
       await wait(random.integer(100, 3_000));
     }
   }
-  await Promise.all([hand(), hand()]);
+  const first = faults.find(({ name }) => name === opening);
+  await Promise.all([first === undefined ? hand() : strike(first).then(hand), hand()]);
   return count;
 }
 
@@ -54,17 +62,20 @@ export function faultsOf(
   secondsMax: number,
 ): readonly Fault[] {
   const lasting = (longestSeconds: number) => wait(random.integer(200, 1_000 * Math.min(longestSeconds, secondsMax)));
+  const aMinute = () => wait(1_000 * Math.min(60, secondsMax));
   const { postgres, nats } = scene.servers;
   return [
-    ...scene.instances.flatMap((instance) => instanceFaults(instance, lasting)),
-    ...serverFaults('nats-server', nats, lasting),
-    ...serverFaults('PostgreSQL', postgres, lasting),
+    ...scene.instances.flatMap((instance) => instanceFaults(instance, lasting, aMinute)),
+    rollingRestart(scene.instances),
+    ...serverFaults('nats-server', nats, lasting, aMinute),
+    ...serverFaults('PostgreSQL', postgres, lasting, aMinute),
+    ...standbyFaults(postgres, lasting),
     ...Object.entries(scene.links).flatMap(([name, link]) => linkFaults(name, link, lasting)),
     ...(scene.disk === null ? [] : [diskFault(scene.disk, nats, lasting)]),
     {
       name: 'a burst of 500 messages',
       weight: 4,
-      victim: 'crawler',
+      victims: ['crawler'],
       strike: async () => crawler.burst(500),
     },
     ...mischiefFaults(mischief, lasting),
@@ -73,13 +84,18 @@ export function faultsOf(
 
 type Lasting = (longestSeconds: number) => Promise<void>;
 
-function instanceFaults(instance: Instance, lasting: Lasting): Fault[] {
+function instanceFaults(instance: Instance, lasting: Lasting, aMinute: () => Promise<void>): Fault[] {
   const { name } = instance;
+  const freezing = async (over: Promise<void>): Promise<void> => {
+    instance.freeze();
+    await over;
+    instance.thaw();
+  };
   return [
     {
       name: `kill -9 of ${name}`,
       weight: 6,
-      victim: name,
+      victims: [name],
       async strike() {
         await instance.end('SIGKILL');
         await instance.untilUp();
@@ -88,7 +104,7 @@ function instanceFaults(instance: Instance, lasting: Lasting): Fault[] {
     {
       name: `restart of ${name}`,
       weight: 2,
-      victim: name,
+      victims: [name],
       async strike() {
         await instance.end('SIGTERM');
         await instance.untilUp();
@@ -97,14 +113,31 @@ function instanceFaults(instance: Instance, lasting: Lasting): Fault[] {
     {
       name: `${name} freezes`,
       weight: 4,
-      victim: name,
-      async strike() {
-        instance.freeze();
-        await lasting(25);
-        instance.thaw();
-      },
+      victims: [name],
+      strike: () => freezing(lasting(25)),
+    },
+    {
+      name: `${name} freezes for a minute`,
+      weight: 1,
+      victims: [name],
+      strike: () => freezing(aMinute()),
     },
   ];
+}
+
+/** As an upgrade does it: the next one once the one before is ready. */
+function rollingRestart(instances: readonly Instance[]): Fault {
+  return {
+    name: ROLLING_RESTART,
+    weight: 3,
+    victims: instances.map(({ name }) => name),
+    async strike() {
+      for (const instance of instances) {
+        await instance.end('SIGTERM');
+        await instance.untilUp();
+      }
+    },
+  };
 }
 
 function mischiefFaults(mischief: Mischief, lasting: Lasting): Fault[] {
@@ -112,19 +145,19 @@ function mischiefFaults(mischief: Mischief, lasting: Lasting): Fault[] {
     {
       name: 'an advert that cannot be stored',
       weight: 3,
-      victim: 'a property',
+      victims: ['a property'],
       strike: async () => mischief.publishUnstorable(),
     },
     {
       name: 'a crowd of adverts in one property',
       weight: 2,
-      victim: 'a property',
+      victims: ['a property'],
       strike: async () => mischief.publishCrowd(),
     },
     {
       name: 'a hostile client',
       weight: 3,
-      victim: 'REST interface',
+      victims: ['REST interface'],
       async strike() {
         let isOver = false;
         const over = lasting(10).then(() => {
@@ -136,12 +169,12 @@ function mischiefFaults(mischief: Mischief, lasting: Lasting): Fault[] {
   ];
 }
 
-function serverFaults(name: string, server: TestServer, lasting: Lasting): Fault[] {
+function serverFaults(name: string, server: TestServer, lasting: Lasting, aMinute: () => Promise<void>): Fault[] {
   return [
     {
       name: `kill -9 of ${name}`,
       weight: 4,
-      victim: name,
+      victims: [name],
       async strike() {
         await server.kill();
         await lasting(5);
@@ -151,27 +184,59 @@ function serverFaults(name: string, server: TestServer, lasting: Lasting): Fault
     {
       name: `${name} freezes`,
       weight: 2,
-      victim: name,
+      victims: [name],
+      strike: () => freezing(server, lasting(15)),
+    },
+    {
+      name: `${name} freezes for a minute`,
+      weight: 1,
+      victims: [name],
+      strike: () => freezing(server, aMinute()),
+    },
+  ];
+}
+
+/** While there is no standby that answers, no commit is answered either. */
+function standbyFaults(postgres: PostgresPair, lasting: Lasting): Fault[] {
+  return [
+    {
+      name: 'the standby of PostgreSQL freezes',
+      weight: 1,
+      victims: ['PostgreSQL'],
+      strike: () => freezing(postgres.standby, lasting(15)),
+    },
+    {
+      name: PROMOTION,
+      weight: 3,
+      victims: ['PostgreSQL'],
       async strike() {
-        signalFamily(server, 'SIGSTOP');
-        await lasting(15);
-        signalFamily(server, 'SIGCONT');
+        await postgres.kill();
+        await lasting(5);
+        await postgres.promote();
+        await lasting(5);
+        await postgres.rejoin();
       },
     },
   ];
 }
 
-function linkFaults(name: string, link: TcpProxy, lasting: Lasting): Fault[] {
-  const whileBroken = async (): Promise<void> => {
-    await lasting(12);
+async function freezing(server: Pick<TestServer, 'pid'>, over: Promise<void>): Promise<void> {
+  signalFamily(server, 'SIGSTOP');
+  await over;
+  signalFamily(server, 'SIGCONT');
+}
+
+function linkFaults(name: string, link: Link, lasting: Lasting): Fault[] {
+  const whileBroken = async (longestSeconds = 12): Promise<void> => {
+    await lasting(longestSeconds);
     link.heal();
   };
   return [
-    { name: `${name} is cut`, weight: 2, victim: name, strike: async () => link.cut() },
+    { name: `${name} is cut`, weight: 2, victims: [name], strike: async () => link.cut() },
     {
       name: `${name} passes nothing`,
       weight: 2,
-      victim: name,
+      victims: [name],
       strike: () => {
         link.stall();
         return whileBroken();
@@ -180,12 +245,21 @@ function linkFaults(name: string, link: TcpProxy, lasting: Lasting): Fault[] {
     {
       name: `${name} refuses`,
       weight: 1,
-      victim: name,
+      victims: [name],
       strike: () => {
         link.refuse();
         return whileBroken();
       },
     },
+    ...(['up', 'down'] as const).map((direction) => ({
+      name: `${name} falls silent, ${direction}`,
+      weight: 1,
+      victims: [name],
+      strike: () => {
+        link.swallow(direction);
+        return whileBroken(60);
+      },
+    })),
   ];
 }
 
@@ -194,7 +268,7 @@ function diskFault(disk: SmallDisk, nats: TestServer, lasting: Lasting): Fault {
   return {
     name: 'the disk of nats-server is full',
     weight: 3,
-    victim: 'nats-server',
+    victims: ['nats-server'],
     async strike() {
       await disk.fill();
       await lasting(6);

@@ -9,8 +9,11 @@ export interface Instance {
   readonly name: string;
   /** Null while it is down. */
   readonly daemon: Daemon | null;
-  /** Resolves when it has ended, or at once when it is down. */
+  /** Resolves when it has ended, or at once when it is down; an end by SIGTERM with another code than 0 is told as a crash. */
   end(signal: NodeJS.Signals): Promise<void>;
+  /** Kills it; it stays down until `resume`. Only while it is up. */
+  halt(): Promise<void>;
+  resume(): void;
   freeze(): void;
   thaw(): void;
   /** Resolves with a daemon that is ready; rejects when none is after five minutes. */
@@ -25,11 +28,14 @@ export interface InstanceOptions {
   readonly settings: Settings;
   /** Told when it cannot start, which is no wonder while its servers are away. */
   readonly onTrouble: (what: string) => void;
-  /** Told when it ends without having been told to. */
+  /** Told when it ends without having been told to, or not as it was told to. */
   readonly onCrash: (what: string) => void;
 }
 
 const START_AGAIN_MS = 500;
+/** The last that Node.js says of an error that nobody caught. */
+const UNCAUGHT = /^Node\.js v\d/m;
+const CRASH_LENGTH_MAX = 1_500;
 const RETIREMENT_MAX_MS = 600_000;
 
 export function keepInstance(cleanup: Cleanup, options: InstanceOptions): Instance {
@@ -37,8 +43,11 @@ export function keepInstance(cleanup: Cleanup, options: InstanceOptions): Instan
   let daemon: Daemon | null = null;
   let isRetired = false;
   let wasEnded = false;
+  let mayStart = Promise.resolve();
+  let resume = (): void => undefined;
   cleanup.after(async () => {
     isRetired = true;
+    resume();
     await daemon?.end('SIGKILL');
     await kept;
   });
@@ -56,9 +65,12 @@ export function keepInstance(cleanup: Cleanup, options: InstanceOptions): Instan
         daemon = null;
         if (!wasEnded && !isRetired) onCrash(`${name} ended by itself: ${deathOf(started)}`);
       } catch (error) {
-        onTrouble(`${name} could not start: ${lastLine(error as Error)}`);
+        const { message } = error as Error;
+        if (UNCAUGHT.test(message)) onCrash(`${name} crashed as it started: ${message.slice(-CRASH_LENGTH_MAX)}`);
+        else onTrouble(`${name} could not start: ${lastLine(error as Error)}`);
       }
       if (!isRetired) await wait(START_AGAIN_MS);
+      await mayStart;
     }
   }
   const kept = keep();
@@ -70,8 +82,19 @@ export function keepInstance(cleanup: Cleanup, options: InstanceOptions): Instan
     },
     async end(signal) {
       wasEnded = true;
-      await daemon?.end(signal);
+      const code = await daemon?.end(signal);
+      if (signal === 'SIGTERM' && typeof code === 'number' && code !== 0) {
+        onCrash(`${name} ended with ${code} when it was asked to`);
+      }
     },
+    async halt() {
+      mayStart = new Promise((resolve) => {
+        resume = resolve;
+      });
+      wasEnded = true;
+      await daemon?.end('SIGKILL');
+    },
+    resume: () => resume(),
     freeze: () => void daemon?.process.kill('SIGSTOP'),
     thaw: () => void daemon?.process.kill('SIGCONT'),
     async untilUp() {

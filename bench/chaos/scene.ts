@@ -1,26 +1,19 @@
 /**
- * The scene of a chaos run: one PostgreSQL, one nats-server, two full daemons, a crawler and a receiver, with a proxy
- * that can break in each connection; and a watcher, who notes when each delivery could first be read as delivered.
+ * The scene of a chaos run: PostgreSQL with a standby, one nats-server, full daemons, a crawler and a receiver, with a
+ * proxy that can break in each connection; and a watcher, who notes when each delivery could first be read as delivered.
  */
 
-import type pg from 'pg';
 import { type Broker, connectBroker } from '../../src/broker/connection.ts';
 import { ensureAdvertsStream } from '../../src/broker/topology.ts';
 import type { Random } from '../../src/cli/seeded-random.ts';
-import { migrate } from '../../src/store/database.ts';
+import { type Database, migrate } from '../../src/store/database.ts';
 import { createApiKey } from '../../test/support/daemon.ts';
 import { connectDatabase } from '../../test/support/database.ts';
 import { noteParkings } from '../../test/support/order-auditor.ts';
+import { type PostgresPair, startPostgresPair } from '../../test/support/postgres-pair.ts';
 import type { OracleSearch } from '../../test/support/replay-oracle.ts';
 import { restClient } from '../../test/support/rest-client.ts';
-import {
-  type Cleanup,
-  startTestNats,
-  startTestPostgres,
-  type TestServer,
-  type TestServers,
-  temporaryDirectory,
-} from '../../test/support/servers.ts';
+import { type Cleanup, startTestNats, type TestServer, temporaryDirectory } from '../../test/support/servers.ts';
 import { startTcpProxy, type TcpProxy } from '../../test/support/tcp-proxy.ts';
 import { until } from '../../test/support/until.ts';
 import { startWebhookReceiver, type WebhookReceiver } from '../../test/support/webhook-receiver.ts';
@@ -47,43 +40,57 @@ const SETTINGS = {
 const TINY = { VIGIE_RECORD_BATCH_MAX: '8', VIGIE_ATTEMPTS_IN_FLIGHT_MAX: '8', VIGIE_DATABASE_CONNECTIONS_MAX: '4' };
 const WATCH_EVERY_MS = 250;
 
+/** A connection that can break: the proxies in it, of which there are as many as servers at its end. */
+export type Link = Pick<TcpProxy, 'cut' | 'stall' | 'swallow' | 'refuse' | 'heal'>;
+type Look = Pick<Database, 'query'>;
+
 export interface Scene {
-  readonly servers: TestServers;
+  readonly servers: { readonly postgres: PostgresPair; readonly nats: TestServer };
+  /** Where the streams lie. */
+  readonly natsStore: string;
   readonly instances: readonly Instance[];
   /** By the connection they stand in. */
-  readonly links: Readonly<Record<string, TcpProxy>>;
+  readonly links: Readonly<Record<string, Link>>;
   /** Null where the machine forbids to mount one. */
   readonly disk: SmallDisk | null;
   /** The crawler's connection. */
   readonly broker: Broker;
   readonly receiver: WebhookReceiver;
-  /** The auditor's look into the rows; no proxy stands in it. */
-  readonly database: pg.Pool;
+  /** The auditor's look into the rows of the present primary; no proxy stands in it. */
+  readonly database: Look;
   readonly searches: readonly OracleSearch[];
+  readonly watcher: Watcher;
+}
+
+export interface Watcher {
   readonly seenDelivered: ReadonlyMap<string, number>;
+  /** What has been seen since that time, in milliseconds since the epoch, is gone from the rows. */
+  forgetSince(time: number): Promise<void>;
 }
 
 export interface SceneOptions {
   readonly random: Random;
+  readonly instanceCount: number;
   readonly withDisk: boolean;
   readonly onTrouble: (what: string) => void;
   readonly onCrash: (what: string) => void;
 }
 
-/** Resolves when both daemons know every search. */
+/** Resolves when all daemons know every search. */
 export async function openScene(cleanup: Cleanup, options: SceneOptions): Promise<Scene> {
   const disk = options.withDisk ? await mountSmallDisk(cleanup, await temporaryDirectory('disk')) : null;
-  const [postgres, nats] = await Promise.all([startTestPostgres(cleanup), startTestNats(cleanup, disk?.path ?? null)]);
+  const natsStore = disk?.path ?? (await temporaryDirectory('streams'));
+  const [postgres, nats] = await Promise.all([startPostgresPair(cleanup), startTestNats(cleanup, natsStore)]);
   const servers = { postgres, nats };
   const receiver = await startWebhookReceiver(cleanup);
-  await migrate(postgres.url);
+  const database = lookInto(cleanup, postgres);
+  await migrate(postgres.urls[0]);
   const proxyOf = (url: string) => startTcpProxy(cleanup, Number(new URL(url).port));
-  const links: Record<string, TcpProxy> = {
-    'crawler–NATS': await proxyOf(nats.url),
-    'daemons–receiver': await proxyOf(receiver.url),
-  };
+  const [fromCrawler, toReceiver] = [await proxyOf(nats.url), await proxyOf(receiver.url)];
+  const links: Record<string, Link> = { 'crawler–NATS': fromCrawler, 'daemons–receiver': toReceiver };
+  receiver.standBehind(toReceiver);
   const broker = await connectBroker({
-    url: through(links['crawler–NATS'] as TcpProxy, nats.url),
+    url: through(fromCrawler, nats.url),
     name: 'chaos crawler',
     onStatus: () => undefined,
   });
@@ -91,32 +98,22 @@ export async function openScene(cleanup: Cleanup, options: SceneOptions): Promis
   await ensureAdvertsStream(broker);
 
   const instances: Instance[] = [];
-  for (const [name, sizes] of [
-    ['A', TINY],
-    ['B', {}],
-  ] as const) {
-    const [toPostgres, toNats] = [await proxyOf(postgres.url), await proxyOf(nats.url)];
-    links[`${name}–PostgreSQL`] = toPostgres;
+  for (const name of 'ABC'.slice(0, options.instanceCount)) {
+    const toPostgres = [await proxyOf(postgres.urls[0]), await proxyOf(postgres.urls[1])];
+    const toNats = await proxyOf(nats.url);
+    links[`${name}–PostgreSQL`] = together(toPostgres);
     links[`${name}–NATS`] = toNats;
-    const urls = { DATABASE_URL: through(toPostgres, postgres.url), NATS_URL: through(toNats, nats.url) };
-    const settings = { ...SETTINGS, ...sizes, ...urls };
+    const hosts = toPostgres.map(({ port }) => `127.0.0.1:${port}`).join(',');
+    const urls = { DATABASE_URL: withHosts(postgres.url, hosts), NATS_URL: through(toNats, nats.url) };
+    const settings = { ...SETTINGS, ...(name === 'A' ? TINY : {}), ...urls };
     instances.push(keepInstance(cleanup, { ...options, name, servers, settings }));
   }
-  const toReceiver = through(links['daemons–receiver'] as TcpProxy, receiver.url);
-  const wanted = chaosSearches(options.random, receiver, (path) => new URL(path, toReceiver).href);
-  const searches = await saveSearches(servers, instances, wanted);
-  const database = connectDatabase(cleanup, postgres.url);
+  const urlOf = (path: string) => new URL(path, through(toReceiver, receiver.url)).href;
+  const searches = await saveSearches(servers, instances, chaosSearches(options.random, receiver, urlOf));
   await noteParkings(database);
   return {
-    servers,
-    instances,
-    links,
-    disk,
-    broker,
-    receiver,
-    database,
-    searches,
-    seenDelivered: watchDeliveries(cleanup, database),
+    ...{ servers, natsStore, instances, links, disk, broker, receiver, database, searches },
+    watcher: watchDeliveries(cleanup, database),
   };
 }
 
@@ -127,8 +124,34 @@ function through({ port }: TcpProxy, url: string): string {
   return proxied.href;
 }
 
+/** The same URL, which names several hosts, with others. */
+function withHosts(url: string, hosts: string): string {
+  return url.replace(/@[^/]*/, `@${hosts}`);
+}
+
+function together(links: readonly Link[]): Link {
+  const all = (strike: (link: Link) => void) => () => links.forEach(strike);
+  return {
+    cut: all((link) => link.cut()),
+    stall: all((link) => link.stall()),
+    swallow: (direction) => all((link) => link.swallow(direction))(),
+    refuse: all((link) => link.refuse()),
+    heal: all((link) => link.heal()),
+  };
+}
+
+/** Into the present primary. */
+function lookInto(cleanup: Cleanup, postgres: PostgresPair): Look {
+  const pools = new Map(postgres.urls.map((url) => [url, connectDatabase(cleanup, url)]));
+  const query = (...parameters: readonly unknown[]): unknown => {
+    const pool = pools.get(postgres.urls[0]) as Look;
+    return Reflect.apply(pool.query, pool, parameters);
+  };
+  return { query: query as Look['query'] };
+}
+
 async function saveSearches(
-  servers: TestServers,
+  servers: Scene['servers'],
   instances: readonly Instance[],
   wanted: readonly OracleSearch['members'][],
 ): Promise<readonly OracleSearch[]> {
@@ -146,7 +169,7 @@ async function saveSearches(
 }
 
 /** The time is taken after the answer: what starts later could have known. */
-function watchDeliveries(cleanup: Cleanup, database: pg.Pool): ReadonlyMap<string, number> {
+function watchDeliveries(cleanup: Cleanup, database: Look): Watcher {
   const seen = new Map<string, number>();
   let looking: Promise<void> = Promise.resolve();
   async function look(): Promise<void> {
@@ -164,11 +187,17 @@ function watchDeliveries(cleanup: Cleanup, database: pg.Pool): ReadonlyMap<strin
     clearInterval(timer);
     await looking;
   });
-  return seen;
+  return {
+    seenDelivered: seen,
+    async forgetSince(time) {
+      await looking;
+      for (const [id, seenAt] of seen) if (seenAt > time) seen.delete(id);
+    },
+  };
 }
 
 /** Stops or continues a server and all its processes. */
-export function signalFamily(server: TestServer, signal: 'SIGSTOP' | 'SIGCONT'): void {
+export function signalFamily(server: Pick<TestServer, 'pid'>, signal: 'SIGSTOP' | 'SIGCONT'): void {
   for (const pid of server.pid === null ? [] : familyOf(server.pid)) {
     try {
       process.kill(pid, signal);

@@ -190,9 +190,15 @@ class Attempt implements Dispatcher.DispatchHandler {
    * and no reason to come back in an hour (RFC 9112, section 9.3.1). Once: a second time it is the endpoint's doing.
    */
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
-    if (!isUnanswered(error) || this.#isSecondTry || this.#isSettled) return this.#fail(failureOf(error));
+    const isRepeatable = isUnanswered(error) || this.#isUnsent(error);
+    if (!isRepeatable || this.#isSecondTry || this.#isSettled) return this.#fail(failureOf(error));
     this.#isSecondTry = true;
     this.#dispatch(this.#agents.fresh);
+  }
+
+  /** Chosen for it, a kept connection broke before a byte was written. Those that never came about have failures of ours. */
+  #isUnsent(error: Error): boolean {
+    return this.#controller === null && !(error instanceof AttemptFailure);
   }
 
   /** Drops the connection. */

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { createServer } from 'node:net';
+import { type AddressInfo, connect as connectTo, createServer } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { connectBroker } from '../../src/broker/connection.ts';
 import { migrate } from '../../src/store/database.ts';
@@ -42,6 +42,29 @@ test('a server that cannot be reached is named with its address and what to do, 
   await assert.rejects(connect(DEAD.nats.url), {
     message: 'NATS at 127.0.0.1:1 cannot be used (connection refused). Start it there, or correct NATS_URL.',
   });
+});
+
+test('a server that falls silent in the middle of a start is named like one that cannot be reached', async (t) => {
+  const postgres = await startTestPostgres(t);
+  const { port } = new URL(postgres.url);
+  let connections = 0;
+  // Whoever looks first whether it can be reached gets an answer, and nobody after that.
+  const network = createServer((near) => {
+    connections += 1;
+    if (connections > 1) return;
+    const far = connectTo(Number(port), '127.0.0.1');
+    near.pipe(far).pipe(near);
+  });
+  await once(network.listen(0, '127.0.0.1'), 'listening');
+  t.after(() => void network.close());
+  const url = Object.assign(new URL(postgres.url), { port: String((network.address() as AddressInfo).port) });
+  const { code, stderr } = await runVigie(['serve'], { postgres: { url: url.href }, nats: DEAD.nats });
+  assert.equal(code, 1);
+  // The pool and the connection have the same patience, and words of their own.
+  const [start, reason, end] = stderr.split(/[()]/);
+  assert.equal(start, `vigie: PostgreSQL at ${url.host}${url.pathname} cannot be used `);
+  assert.match(reason ?? '', /timeout/);
+  assert.equal(end, '. Start it there, or correct DATABASE_URL.\n');
 });
 
 test('settings that do not go together are told before a server is asked for', async () => {

@@ -31,7 +31,7 @@ test('a standby is promoted after its primary was killed, and the deliveries go 
   await story.begin(daemon, key);
   const tookMs: Record<string, number> = { undisturbed: await story.tell(3) };
   const whileDown = story.publishRound();
-  await pair.killPrimary();
+  await pair.kill();
   await whileDown;
   await pair.promote();
   tookMs['promoted'] = await story.tell(2);
@@ -45,6 +45,6 @@ test('a standby is promoted after its primary was killed, and the deliveries go 
   const late = await startDaemon(cleanup, servers, STORY_SETTINGS);
   tookMs['the former primary is a standby'] = await story.tell(1);
   t.diagnostic(`milliseconds: ${JSON.stringify(tookMs)}`);
-  await story.audit(pair.standbyUrl);
+  await story.audit(pair.urls[0]);
   for (const each of [...daemons, late]) assert.equal(await each.end('SIGTERM'), 0);
 });

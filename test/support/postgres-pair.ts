@@ -1,91 +1,175 @@
-/** A primary and a streaming standby on the loopback interface. No commit is answered before the standby has it. */
+/**
+ * A primary and a streaming standby on the loopback interface, which may change their parts again and again. No commit is
+ * answered before the standby has it, except between a promotion and the return of the former primary.
+ */
 
 import { execFile } from 'node:child_process';
-import { rm, writeFile } from 'node:fs/promises';
+import { chown, mkdir, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import pg from 'pg';
-import { cacheDirectory } from '../../src/embedded/data-directory.ts';
-import { startPostgres } from '../../src/embedded/postgres.ts';
-import { type Cleanup, copyTestCluster, TEST_SETTINGS, temporaryDirectory } from './servers.ts';
+import { type PostgresServer, startPostgres } from '../../src/embedded/postgres.ts';
+import { CACHE, type Cleanup, copyTestCluster, TEST_SETTINGS, type TestServer, temporaryDirectory } from './servers.ts';
 import { until } from './until.ts';
 
 const run = promisify(execFile);
 
-export interface PostgresPair {
-  /** Both, for an instance that wants the one which takes writes. */
+/** As a `TestServer` it is the primary, whichever that is. */
+export interface PostgresPair extends TestServer {
+  /** Of both, for an instance that wants the one which takes writes. */
   readonly url: string;
-  readonly primaryUrl: string;
-  readonly standbyUrl: string;
-  readonly primaryPid: number;
-  killPrimary(): Promise<void>;
-  /** Makes the standby the primary. */
+  /** Of one each, the present primary first. */
+  readonly urls: readonly [string, string];
+  /** Of the present primary. */
+  readonly superuserUrl: string;
+  readonly standby: Pick<TestServer, 'pid'>;
+  /** After `kill`: makes the standby the primary. */
   promote(): Promise<void>;
-  /** After `promote`: the former primary comes back as the standby of the other. */
+  /** After `promote`: the former primary comes back as the standby of the other, as a copy of it. */
   rejoin(): Promise<void>;
 }
 
+interface Member {
+  readonly dataDir: string;
+  server: PostgresServer;
+  isUp: boolean;
+}
+
+/** Both may be the primary, so both get all. */
+const SETTINGS = {
+  ...TEST_SETTINGS,
+  wal_level: 'replica',
+  // What is written while the standby is copied.
+  wal_keep_size: '1GB',
+  wal_retrieve_retry_interval: '200ms',
+};
+const STANDBY_NAME = 'standby';
+/** A file that goes while the directory is copied fails the copy. */
+const COPY_ATTEMPTS = 5;
+
 export async function startPostgresPair(cleanup: Cleanup): Promise<PostgresPair> {
-  const cacheDir = cacheDirectory(process.env.VIGIE_CACHE_DIR || null);
-  const primaryDir = await temporaryDirectory('primary');
-  const standbyDir = await temporaryDirectory('standby');
-  await copyTestCluster(primaryDir);
-  // Both begin with the same files, as after pg_basebackup, which the embedded binaries lack.
-  await run('cp', ['-a', '--reflink=auto', join(primaryDir, 'postgres'), join(standbyDir, 'postgres')]);
-  const start = (dataDir: string, settings: Record<string, string>, port?: number) =>
-    startPostgres({
-      dataDir,
-      cacheDir,
-      settings: { ...TEST_SETTINGS, wal_level: 'replica', wal_log_hints: 'on', ...settings },
-      ...(port === undefined ? {} : { port }),
-    });
-  const follow = async (dataDir: string, url: string): Promise<Record<string, string>> => {
-    await writeFile(join(dataDir, 'postgres/cluster/standby.signal'), '');
-    const { username, password, hostname, port } = new URL(url);
-    const primary = { host: hostname, port, user: username, password, application_name: 'standby' };
-    return {
-      primary_conninfo: Object.entries(primary)
-        .map(([name, value]) => `${name}=${value}`)
-        .join(' '),
-    };
-  };
-  const primary = await start(primaryDir, { synchronous_standby_names: 'standby' });
-  cleanup.after(() => rm(primaryDir, { recursive: true, force: true }));
-  cleanup.after(() => primary.stop());
-  const standby = await start(standbyDir, await follow(standbyDir, primary.superuserUrl));
-  cleanup.after(() => rm(standbyDir, { recursive: true, force: true }));
-  cleanup.after(() => standby.stop());
-  const hosts = [primary.url, standby.url].map((url) => new URL(url).host).join(',');
-  const { username, password, pathname } = new URL(primary.url);
-  const url = `postgres://${username}:${password}@${hosts}${pathname}?target_session_attrs=read-write`;
-  const on = async (server: string, statement: string) => {
-    const client = new pg.Client({ connectionString: server });
-    await client.connect();
-    return client.query(statement).finally(() => client.end());
-  };
-  await until(
-    async () => (await on(primary.superuserUrl, 'select sync_state from pg_stat_replication')).rows[0]?.sync_state,
-    (state) => state === 'sync',
-  );
+  let primary = await startMember(cleanup, await temporaryDirectory('primary'), copyTestCluster);
+  let standby = await startMember(cleanup, await temporaryDirectory('standby'), async (dataDir) => {
+    await copyTestCluster(dataDir);
+    await copyCluster(primary, dataDir);
+  });
+  await untilSynchronous(primary.server);
+  const hosts = [primary, standby].map(({ server }) => new URL(server.url).host).join(',');
+  const { username, password, pathname } = new URL(primary.server.url);
   return {
-    url,
-    primaryUrl: primary.url,
-    standbyUrl: standby.url,
-    primaryPid: primary.pid,
-    async killPrimary() {
-      process.kill(primary.pid, 'SIGKILL');
-      await primary.exited;
+    url: `postgres://${username}:${password}@${hosts}${pathname}?target_session_attrs=read-write`,
+    get urls(): [string, string] {
+      return [primary.server.url, standby.server.url];
+    },
+    get superuserUrl() {
+      return primary.server.superuserUrl;
+    },
+    get pid() {
+      return primary.isUp ? primary.server.pid : null;
+    },
+    standby: {
+      get pid() {
+        return standby.isUp ? standby.server.pid : null;
+      },
+    },
+    async kill() {
+      if (primary.isUp) process.kill(primary.server.pid, 'SIGKILL');
+      await primary.server.exited;
+      primary.isUp = false;
+    },
+    async stop() {
+      await primary.server.stop();
+      primary.isUp = false;
+    },
+    async restart() {
+      if (primary.isUp) return;
+      await startAgain(primary);
+      // What it had not been answered for is visible now, and must not be lost with it.
+      await untilSynchronous(primary.server);
     },
     async promote() {
-      await on(standby.superuserUrl, 'select pg_promote()');
+      await on(standby.server, 'select pg_promote()');
+      [primary, standby] = [standby, primary];
     },
     async rejoin() {
-      const returned = await start(
-        primaryDir,
-        await follow(primaryDir, standby.superuserUrl),
-        Number(new URL(primary.url).port),
-      );
-      cleanup.after(() => returned.stop());
+      await copyCluster(primary, standby.dataDir);
+      await startAgain(standby);
+      await untilSynchronous(primary.server);
     },
   };
+}
+
+async function startMember(
+  cleanup: Cleanup,
+  dataDir: string,
+  fill: (dataDir: string) => Promise<void>,
+): Promise<Member> {
+  cleanup.after(() => rm(dataDir, { recursive: true, force: true }));
+  await fill(dataDir);
+  const server = await startPostgres({ dataDir, cacheDir: CACHE, settings: SETTINGS });
+  const member = { dataDir, server, isUp: true };
+  cleanup.after(() => member.server.stop());
+  return member;
+}
+
+async function startAgain(member: Member): Promise<void> {
+  const port = Number(new URL(member.server.url).port);
+  member.server = await startPostgres({ dataDir: member.dataDir, cacheDir: CACHE, settings: SETTINGS, port });
+  member.isUp = true;
+}
+
+/**
+ * Makes `dataDir` a standby of the running `primary`, as pg_basebackup would, which the embedded binaries lack
+ * (PostgreSQL, "Making a Base Backup Using the Low Level API").
+ */
+async function copyCluster({ dataDir: source, server }: Member, dataDir: string): Promise<void> {
+  const cluster = join(dataDir, 'postgres/cluster');
+  const label = await withClient(server, async (client) => {
+    await client.query("select pg_backup_start('standby', true)");
+    for (let attempt = 1; ; attempt++) {
+      await rm(cluster, { recursive: true, force: true });
+      const copied = run('cp', ['-a', '--reflink=auto', join(source, 'postgres/cluster'), cluster]);
+      const error = await copied.then(
+        () => null,
+        (failure: Error) => failure,
+      );
+      if (error === null) break;
+      if (attempt === COPY_ATTEMPTS) throw error;
+    }
+    const { rows } = await client.query<{ labelfile: string }>('select labelfile from pg_backup_stop(false)');
+    return (rows[0] as { labelfile: string }).labelfile;
+  });
+  const { uid, gid } = await stat(cluster);
+  for (const stale of ['postmaster.pid', 'postmaster.opts', 'standby.signal', 'pg_wal']) {
+    await rm(join(cluster, stale), { recursive: true, force: true });
+  }
+  await mkdir(join(cluster, 'pg_wal'), { mode: 0o700 });
+  const { username, password, hostname, port } = new URL(server.superuserUrl);
+  const conninfo = `host=${hostname} port=${port} user=${username} password=${password} application_name=${STANDBY_NAME}`;
+  await writeFile(join(cluster, 'postgresql.auto.conf'), `primary_conninfo = '${conninfo}'\n`);
+  await writeFile(join(cluster, 'backup_label'), label);
+  await writeFile(join(cluster, 'standby.signal'), '');
+  for (const made of ['pg_wal', 'postgresql.auto.conf', 'backup_label', 'standby.signal']) {
+    await chown(join(cluster, made), uid, gid);
+  }
+}
+
+/** Resolves when the standby follows, and every commit from now on waits for it. */
+async function untilSynchronous(primary: PostgresServer): Promise<void> {
+  await on(primary, `alter system set synchronous_standby_names = '${STANDBY_NAME}'`);
+  await on(primary, 'select pg_reload_conf()');
+  await until(
+    async () => (await on(primary, 'select sync_state from pg_stat_replication')).rows[0]?.sync_state,
+    (state) => state === 'sync',
+  );
+}
+
+function on(server: PostgresServer, statement: string): Promise<pg.QueryResult> {
+  return withClient(server, (client) => client.query(statement));
+}
+
+async function withClient<T>(server: PostgresServer, work: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = new pg.Client(server.superuserUrl);
+  await client.connect();
+  return work(client).finally(() => client.end());
 }

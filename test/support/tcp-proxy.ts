@@ -16,8 +16,10 @@ export interface TcpProxy {
   swallow(direction: 'up' | 'down'): void;
   /** Resets every connection, and each new one. */
   refuse(): void;
-  /** Ends `stall` and `refuse`. What was held up passes now. */
+  /** Ends the others. What was held up passes now, connections that have swallowed something are reset. */
   heal(): void;
+  /** How many bytes the near side was handed of the far one's connection from `farPort`; null unless it was reset here. */
+  passedBeforeCut(farPort: number): number | null;
 }
 
 interface Pair {
@@ -30,6 +32,7 @@ interface Pair {
 /** Passes connections on to `targetPort` of the loopback interface. */
 export async function startTcpProxy(cleanup: Cleanup, targetPort: number): Promise<TcpProxy> {
   const pairs = new Set<Pair>();
+  const passedBeforeCut = new Map<number, number>();
   let state: 'open' | 'stalled' | 'refusing' = 'open';
   const server = createServer({ noDelay: true }, (near) => {
     near.on('error', () => undefined);
@@ -41,17 +44,23 @@ export async function startTcpProxy(cleanup: Cleanup, targetPort: number): Promi
     const pair = { near, far, isDeaf: { up: false, down: false } };
     pairs.add(pair);
     far.on('error', () => undefined);
+    far.once('connect', () => passedBeforeCut.delete(far.localPort as number));
     const end = (): void => {
       pairs.delete(pair);
       reset(pair);
     };
-    near.once('close', () => pair.isDeaf.up || end());
-    far.once('close', () => pair.isDeaf.down || end());
+    near.once('close', () => (pair.isDeaf.up && !far.destroyed) || end());
+    far.once('close', () => (pair.isDeaf.down && !near.destroyed) || end());
     if (state === 'open') join(pair);
   });
   await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
+  const cutPair = (pair: Pair): void => {
+    const { near, far } = pair;
+    if (far.localPort !== undefined) passedBeforeCut.set(far.localPort, near.bytesWritten - near.writableLength);
+    reset(pair);
+  };
   const cut = (): void => {
-    for (const pair of pairs) reset(pair);
+    for (const pair of pairs) cutPair(pair);
   };
   cleanup.after(async () => {
     const closed = new Promise<unknown>((resolve) => server.close(resolve));
@@ -80,9 +89,13 @@ export async function startTcpProxy(cleanup: Cleanup, targetPort: number): Promi
       cut();
     },
     heal() {
-      if (state === 'stalled') for (const pair of pairs) join(pair);
+      for (const pair of pairs) {
+        if (pair.isDeaf.up || pair.isDeaf.down) cutPair(pair);
+        else if (state === 'stalled') join(pair);
+      }
       state = 'open';
     },
+    passedBeforeCut: (farPort) => passedBeforeCut.get(farPort) ?? null,
   };
 }
 
@@ -92,6 +105,9 @@ function join({ near, far }: Pair): void {
 }
 
 function reset({ near, far }: Pair): void {
-  near.resetAndDestroy();
-  far.resetAndDestroy();
+  for (const socket of [near, far]) {
+    // Node.js cannot reset what is being shut down: it would keep the handle for ever, and the event loop at work.
+    if (socket.writableEnded) socket.destroy();
+    else socket.resetAndDestroy();
+  }
 }

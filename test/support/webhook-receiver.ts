@@ -9,6 +9,7 @@ import { createServer as createHttpsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import { generate } from 'selfsigned';
 import type { Cleanup } from './servers.ts';
+import type { TcpProxy } from './tcp-proxy.ts';
 
 export type Behaviour =
   | {
@@ -42,9 +43,15 @@ export interface ReceivedPost {
   answeredAt: number | null;
   /** Status sent, or null. */
   status: number | null;
-  /** Dropped unanswered on a connection that had served before: the sender may try once more within the attempt. */
+  /**
+   * Its connection, which had served before, was reset before the sender had a byte of the answer, whatever `status` says:
+   * the sender may try once more within the attempt.
+   */
   isAbandoned?: boolean;
 }
+
+/** Where connections break that the receiver believes whole, or has handed its answer to. */
+export type Network = Pick<TcpProxy, 'passedBeforeCut'>;
 
 export interface WebhookReceiver {
   /** Without a path. */
@@ -57,6 +64,8 @@ export interface WebhookReceiver {
   /** Successive POSTs to `path` meet successive behaviours; the last one stays. Unscripted paths answer 200. */
   script(path: string, ...behaviours: [Behaviour, ...Behaviour[]]): void;
   postsOf(id: string): readonly ReceivedPost[];
+  /** All its connections come through `network`. */
+  standBehind(network: Network): void;
   /** Resolves once `condition` holds; looked at after each request read and each answer sent. */
   until(condition: (posts: readonly ReceivedPost[]) => boolean): Promise<void>;
   /** Drops every connection and stops listening. */
@@ -70,13 +79,21 @@ export interface ReceiverOptions {
   readonly host?: string;
 }
 
+/** The last of a connection. */
+interface Exchange {
+  readonly post: ReceivedPost;
+  /** The byte of the connection with which the answer begins. */
+  readonly answerFrom: number;
+}
+
 export async function startWebhookReceiver(cleanup: Cleanup, options: ReceiverOptions = {}): Promise<WebhookReceiver> {
   const posts: ReceivedPost[] = [];
   const postsById = new Map<string, ReceivedPost[]>();
   const scripts = new Map<string, { readonly behaviours: readonly Behaviour[]; used: number }>();
   const watchers = new Set<() => void>();
-  const hasServed = new WeakSet<Socket>();
+  const lastOf = new WeakMap<Socket, Exchange>();
   let connectionCount = 0;
+  let network: Network | null = null;
   const noteChange = (): void => {
     for (const watch of watchers) watch();
   };
@@ -93,14 +110,25 @@ export async function startWebhookReceiver(cleanup: Cleanup, options: ReceiverOp
     posts.push(post);
     postsById.set(id, [...(postsById.get(id) ?? []), post]);
     const behaviour = nextBehaviour(scripts.get(path));
-    post.isAbandoned = behaviour.type === 'reset' && hasServed.has(request.socket);
-    hasServed.add(request.socket);
+    if (lastOf.has(request.socket)) post.isAbandoned = behaviour.type === 'reset';
+    notePost(request.socket, post);
     noteChange();
     await behave(behaviour, request, response);
     if (!response.headersSent) return;
     post.status = response.statusCode;
     post.answeredAt = now();
     noteChange();
+  };
+  const notePost = (socket: Socket, last: ReceivedPost): void => {
+    const isKept = lastOf.has(socket);
+    lastOf.set(socket, { post: last, answerFrom: socket.bytesWritten });
+    if (isKept) return;
+    const port = socket.remotePort as number;
+    socket.once('close', () => {
+      const { post, answerFrom } = lastOf.get(socket) as Exchange;
+      const passed = network?.passedBeforeCut(port) ?? null;
+      if (post.isAbandoned === false && passed !== null) post.isAbandoned = passed <= answerFrom;
+    });
   };
   const listener = (request: IncomingMessage, response: ServerResponse): void => void onRequest(request, response);
 
@@ -124,6 +152,9 @@ export async function startWebhookReceiver(cleanup: Cleanup, options: ReceiverOp
     urlOf: (path) => `${url}${path}`,
     script: (path, ...behaviours) => void scripts.set(path, { behaviours, used: 0 }),
     postsOf: (id) => postsById.get(id) ?? [],
+    standBehind(all) {
+      network = all;
+    },
     until: (condition) =>
       new Promise((resolve) => {
         const watch = (): void => {

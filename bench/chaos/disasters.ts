@@ -1,0 +1,112 @@
+/**
+ * Disasters: PostgreSQL or NATS comes back as an earlier copy has it, or empty, as in the README's *Backup, restore,
+ * disaster*. Every daemon is down then, and everything else is well.
+ */
+
+import { execFile } from 'node:child_process';
+import { readdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import type { Random } from '../../src/cli/seeded-random.ts';
+import { copyDatabase, type DatabaseCopy, restoreDatabase } from '../../test/support/database-copy.ts';
+import { temporaryDirectory } from '../../test/support/servers.ts';
+import { until } from '../../test/support/until.ts';
+import type { ChaosCrawler } from './crawler.ts';
+import type { Scene } from './scene.ts';
+
+const run = promisify(execFile);
+
+/** What the database has forgotten: from its copy to its restoration, in milliseconds since the epoch. */
+export interface Gap {
+  readonly from: number;
+  readonly to: number;
+}
+
+export interface Disaster {
+  readonly name: string;
+  readonly strike: () => Promise<void>;
+}
+
+export interface Disasters {
+  /** In the order in which they are to come. */
+  readonly all: readonly Disaster[];
+  readonly gaps: readonly Gap[];
+  /** What the disasters from now on lead back to; while the daemons work, and everything is well. */
+  copy(): Promise<void>;
+  /** Removes the copies. */
+  end(): Promise<void>;
+}
+
+export async function createDisasters(scene: Scene, crawler: ChaosCrawler, random: Random): Promise<Disasters> {
+  const { instances, servers, natsStore, watcher } = scene;
+  const storeCopy = await temporaryDirectory('streams-copy');
+  const gaps: Gap[] = [];
+  let databaseCopy: DatabaseCopy = { takenAt: 0, tables: new Map() };
+
+  async function whileDown(work: () => Promise<void>): Promise<void> {
+    await Promise.all(instances.map((instance) => instance.untilUp()));
+    await Promise.all(instances.map((instance) => instance.halt()));
+    await work();
+    for (const instance of instances) instance.resume();
+    await Promise.all(instances.map((instance) => instance.untilUp()));
+  }
+
+  /** Crawlers go on meanwhile, and the streams hold what they publish. */
+  function restoreOlderDatabase(): Promise<void> {
+    return whileDown(async () => {
+      const { urls, superuserUrl } = servers.postgres;
+      await restoreDatabase({ url: urls[0], superuserUrl }, databaseCopy);
+      await watcher.forgetSince(databaseCopy.takenAt);
+      gaps.push({ from: databaseCopy.takenAt, to: Date.now() });
+    });
+  }
+
+  /** What nobody has recorded yet would be lost: nothing is published, and all is recorded before. */
+  async function loseStreams(isEmpty: boolean): Promise<void> {
+    await crawler.pause();
+    await untilTaken(scene);
+    await whileDown(async () => {
+      await servers.nats.stop();
+      await emptyDirectory(natsStore);
+      if (!isEmpty) await copyDirectory(storeCopy, natsStore);
+      await servers.nats.restart();
+    });
+    crawler.resume();
+  }
+
+  const isEmpty = random.chance(0.5);
+  const database = { name: 'PostgreSQL comes back older', strike: restoreOlderDatabase };
+  const streams = { name: `NATS comes back ${isEmpty ? 'empty' : 'older'}`, strike: () => loseStreams(isEmpty) };
+  return {
+    all: random.chance(0.5) ? [database, streams] : [streams, database],
+    gaps,
+    async copy() {
+      await servers.nats.stop();
+      await emptyDirectory(storeCopy);
+      await copyDirectory(natsStore, storeCopy);
+      await servers.nats.restart();
+      databaseCopy = await copyDatabase(servers.postgres.superuserUrl);
+    },
+    end: () => rm(storeCopy, { recursive: true, force: true }),
+  };
+}
+
+/** Resolves when the intake has recorded everything that the stream holds. */
+async function untilTaken({ broker }: Scene): Promise<void> {
+  await until(
+    async () => {
+      const { num_pending, num_ack_pending } = await broker.manager.consumers.info('ADVERTS', 'intake');
+      return num_pending + num_ack_pending;
+    },
+    (open) => open === 0,
+  );
+}
+
+async function emptyDirectory(path: string): Promise<void> {
+  for (const name of await readdir(path)) await rm(join(path, name), { recursive: true, force: true });
+}
+
+/** With owners and modes, on which the servers insist. */
+async function copyDirectory(from: string, to: string): Promise<void> {
+  await run('cp', ['-a', `${from}/.`, to]);
+}
