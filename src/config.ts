@@ -153,6 +153,7 @@ const settings = z.object({
   VIGIE_ATTEMPT_TIMEOUT_MS: integer(1, HOUR_MS),
   VIGIE_ATTEMPTS_IN_FLIGHT_MAX: integer(1, 10_000),
   VIGIE_DATABASE_CONNECTIONS_MAX: integer(4, 1_000),
+  VIGIE_QUESTION_CONNECTIONS_MAX: integer(1, 1_000),
   VIGIE_RECORD_BATCH_MAX: integer(1, 10_000),
   VIGIE_RECORD_BATCH_BYTES_MAX: integer(1_048_576, 268_435_456),
   VIGIE_PROPERTY_ADVERTS_MAX: integer(1, 100_000),
@@ -225,6 +226,7 @@ export function readConfig(environment: Environment = process.env, defaults: Env
     attemptTimeoutMs: setting.VIGIE_ATTEMPT_TIMEOUT_MS,
     attemptsInFlightMax: setting.VIGIE_ATTEMPTS_IN_FLIGHT_MAX,
     databaseConnectionsMax: setting.VIGIE_DATABASE_CONNECTIONS_MAX,
+    questionConnectionsMax: setting.VIGIE_QUESTION_CONNECTIONS_MAX,
     recordBatchMax: setting.VIGIE_RECORD_BATCH_MAX,
     ...intakeBounds(setting),
     retentionDays: Object.freeze({

@@ -167,7 +167,7 @@ interface Housekeeping {
 
 /** Whoever records also forgets, and tells its medians: so one instance does, and needs no lock of its own for it. */
 function keepHouseAlongside(
-  { config, database, observers, reference, onTrouble }: Parts,
+  { config, log, database, observers, reference, onTrouble }: Parts,
   medians: MarketMedians,
 ): Housekeeping {
   const kept: readonly Housekeeping[] = [
@@ -178,7 +178,12 @@ function keepHouseAlongside(
       onSwept: observers.onSwept,
       onTrouble,
     }),
-    startDigestFill({ database, resolvePlace: reference.resolvePlace, onTrouble }),
+    startDigestFill({
+      database,
+      resolvePlace: reference.resolvePlace,
+      onFilled: (properties) => log.info({ properties }, 'stored properties can be asked about'),
+      onTrouble,
+    }),
     startMedianRecords({ database, medians, onTrouble }),
   ];
   return {

@@ -71,7 +71,7 @@ async function openAll(
   if (hasRole('deliver')) await openDelivery(parts);
   const matcher = hasRole('intake') ? await openIntake(parts, foundation.databaseUrl) : null;
   progress.isIndexLoaded = true;
-  const apiUrl = hasRole('api') ? await openApi(parts, matcher) : null;
+  const apiUrl = hasRole('api') ? await openApi(parts, foundation.databaseUrl, matcher) : null;
   const adminAddress = hasRole('admin') ? await openOperators(parts, matcher) : null;
   if (progress.phase === 'starting') progress.phase = 'ready';
   return { ...foundation, apiUrl, operationsUrl, adminAddress };

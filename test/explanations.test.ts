@@ -40,8 +40,7 @@ test('the conjunction of what is explained is what decides, for searches and pro
 
 test('a search without the one criterion that fails is satisfied', () => {
   for (const [search, property] of CASES) {
-    const set = judge(search, property).map(({ criterion }) => criterion);
-    for (const name of removableCriteria(search, set)) {
+    for (const name of removableCriteria(search)) {
       const wider = withoutCriterion(search, name);
       assert.ok(!judge(wider, property).some(({ criterion }) => (criterion as string) === name), name);
       if (name === 'excludedSiteCategories') continue;

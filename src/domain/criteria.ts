@@ -145,7 +145,7 @@ const CRITERIA: readonly Criterion[] = [
   {
     name: 'excludedCities',
     isSet: (criteria) => criteria.excludedInseeCodes.length > 0,
-    holds: ({ criteria, facts }) => !facts.inseeCodes.some((code) => criteria.excludedInseeCodes.includes(code)),
+    holds: ({ criteria, facts }) => !facts.inseeCodes.some((code) => isListed(criteria.excludedInseeCodes, code)),
     expected: (criteria) => criteria.excludedInseeCodes,
     actual: ({ facts }) => facts.inseeCodes,
   },
@@ -175,7 +175,12 @@ export function failuresOf(criteria: Criteria, facts: PropertyFacts, max: number
   return failures;
 }
 
-/** Every criterion that is set, `liveAdvert` first. */
+/** The names of those that are set, `liveAdvert` first. */
+export function setCriteria(criteria: Criteria): readonly CriterionName[] {
+  return CRITERIA.filter((criterion) => criterion.isSet(criteria)).map(({ name }) => name);
+}
+
+/** The judgements of all that are set. */
 export function judge(criteria: Criteria, facts: PropertyFacts): readonly Judgement[] {
   const considered = { criteria, facts, adverts: consideredAdverts(criteria, facts) };
   return CRITERIA.filter((criterion) => criterion.isSet(criteria)).map((criterion) => ({
@@ -208,12 +213,23 @@ export function hasAreas(areas: Areas): boolean {
 
 export function isInAreas(areas: Areas, facts: PropertyFacts): boolean {
   const { lat, lon } = facts;
-  if (facts.inseeCodes.some((code) => areas.inseeCodes.includes(code))) return true;
+  if (facts.inseeCodes.some((code) => isListed(areas.inseeCodes, code))) return true;
   if (includes(areas.departmentCodes, facts.departmentCode)) return true;
-  if (facts.zipcodes.some((zipcode) => areas.zipcodes.includes(zipcode))) return true;
+  if (facts.zipcodes.some((zipcode) => isListed(areas.zipcodes, zipcode))) return true;
   if (lat === null || lon === null) return false;
   if (areas.circle !== null && isInCircle(areas.circle, lat, lon)) return true;
   return areas.polygons.some((polygon) => isInPolygon(polygon, lat, lon));
+}
+
+/** Lists longer than this are looked up: a search may name every commune, and be held against thousands of properties. */
+const SHORT_LIST_MAX = 32;
+const lookedUp = new WeakMap<readonly string[], ReadonlySet<string>>();
+
+function isListed(list: readonly string[], value: string): boolean {
+  if (list.length <= SHORT_LIST_MAX) return list.includes(value);
+  const known = lookedUp.get(list) ?? new Set(list);
+  lookedUp.set(list, known);
+  return known.has(value);
 }
 
 /** Inclusive; an unknown value is in no range that has a bound. */

@@ -1,6 +1,6 @@
 /**
- * By what a property is found: its adverts, their URLs, its places. Each is hashed to 64 bits, so that a URL of any length
- * takes as much room as a zip code. Two things may have one key: who finds a property compares what was hashed.
+ * By what a property is found: its adverts, their URLs, its places. Each is a number of 64 bits, a hash of what is no code
+ * of a place, so that a URL of any length takes as much room as a zip code. Two things may have one key: who finds a property compares what was hashed.
  */
 
 import { createHash } from 'node:crypto';
@@ -13,7 +13,14 @@ export type LookupKey = string;
 
 export type LookupKind = 'advert' | 'url' | 'insee' | 'department' | 'zipcode';
 
+/** Codes of places are numbers in base 36, and each kind has its range: a search may name all communes at once. */
+const PLACES: readonly LookupKind[] = ['insee', 'department', 'zipcode'];
+const CODE = /^[0-9A-Z]{1,6}$/;
+const CODES = 36 ** 6;
+
 export function lookupKey(kind: LookupKind, value: string): LookupKey {
+  const place = PLACES.indexOf(kind);
+  if (place !== -1 && CODE.test(value)) return String(place * CODES + Number.parseInt(value, 36));
   return hashOf(`${kind}:${value}`).readBigInt64BE().toString();
 }
 
@@ -39,7 +46,7 @@ export function withoutFragment(url: string): string {
   return start === -1 ? url : url.slice(0, start);
 }
 
-/** Of the properties in the order of it, the first ones are a sample of all: always the same, and spread evenly. */
+/** In the order of it, the first properties are a sample of all: always the same one, and spread evenly. */
 export function sampleKeyOf(property: Uuid): number {
   return hashOf(`sample:${property}`).readInt32BE();
 }

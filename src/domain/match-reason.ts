@@ -17,6 +17,10 @@ export interface PairHistory {
   readonly beganWithAdvert: boolean;
   /** False: what was recorded when the match began is not kept any more. */
   readonly isBeginningKept: boolean;
+  /** False: what was sent when the match began is not kept any more. */
+  readonly areDeliveriesKept: boolean;
+  /** Notifications of the search are off. */
+  readonly isSilent: boolean;
   /** Of a property that satisfies the search: since when, as far as is known. */
   readonly satisfiedSince: { readonly at: string; readonly change: DigestedChange | null } | null;
   readonly search: { readonly createdAt: Date; readonly updatedAt: Date };
@@ -28,6 +32,8 @@ interface Words {
   readonly beganByPrice: (at: string, was: string, is: string) => string;
   readonly beganBySurface: (at: string, was: string, is: string) => string;
   readonly forgotten: string;
+  readonly deliveriesForgotten: string;
+  readonly silent: string;
   readonly noLonger: string;
   readonly never: string;
   readonly stood: (since: string, search: string) => string;
@@ -45,6 +51,8 @@ const WORDS: Readonly<Record<Language, Words>> = {
     beganBySurface: (at, was, is) =>
       `Le bien correspond à la recherche depuis le ${at}, quand la surface est passée de ${was} à ${is}.`,
     forgotten: "Ce qui l'a provoqué n'est plus conservé.",
+    deliveriesForgotten: "Ce qui a été envoyé n'est plus conservé.",
+    silent: 'Les notifications de la recherche sont coupées.',
     noLonger: "Il n'y correspond plus :",
     never: "Le bien n'a jamais correspondu à la recherche :",
     stood: (since, search) =>
@@ -66,6 +74,8 @@ const WORDS: Readonly<Record<Language, Words>> = {
     beganBySurface: (at, was, is) =>
       `The property has matched the search since ${at}, when the surface went from ${was} to ${is}.`,
     forgotten: 'What brought it about is no longer kept.',
+    deliveriesForgotten: 'What was sent is no longer kept.',
+    silent: 'The notifications of the search are off.',
     noLonger: 'It does not match any more:',
     never: 'The property never matched the search:',
     stood: (since, search) =>
@@ -82,6 +92,15 @@ const WORDS: Readonly<Record<Language, Words>> = {
 };
 
 export function matchReason(history: PairHistory, language: Language): string {
+  const words = WORDS[language];
+  return [
+    reasonOf(history, language),
+    ...(history.areDeliveriesKept ? [] : [words.deliveriesForgotten]),
+    ...(history.isSilent ? [words.silent] : []),
+  ].join(' ');
+}
+
+function reasonOf(history: PairHistory, language: Language): string {
   const words = WORDS[language];
   const failing = history.judgements.filter(({ holds }) => !holds);
   const reasons = failing.map((judgement) => criterionReason(judgement, language)).join(' ');

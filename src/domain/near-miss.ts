@@ -1,6 +1,6 @@
 /** By how much a property fails a criterion, and what a search would be without one. Pure. */
 
-import { type Criteria, type Judgement, type Range, UNBOUNDED } from './criteria.ts';
+import { type Criteria, type Judgement, type Range, setCriteria, UNBOUNDED } from './criteria.ts';
 import { type CriterionName, isRangeName } from './criterion-names.ts';
 import { distanceKm } from './geo.ts';
 import type { PropertyFacts } from './property-facts.ts';
@@ -9,8 +9,8 @@ import type { PropertyFacts } from './property-facts.ts';
 export type RemovableCriterion = Exclude<CriterionName, 'liveAdvert'> | 'excludedSiteCategories';
 
 /** Those that are set, in the order in which they are judged. Never `liveAdvert`: nobody asks for it. */
-export function removableCriteria(criteria: Criteria, set: readonly CriterionName[]): readonly RemovableCriterion[] {
-  const asked = set.filter((name) => name !== 'liveAdvert');
+export function removableCriteria(criteria: Criteria): readonly RemovableCriterion[] {
+  const asked = setCriteria(criteria).filter((name) => name !== 'liveAdvert');
   return criteria.excludedSiteCategories.length === 0 ? asked : [...asked, 'excludedSiteCategories'];
 }
 

@@ -6,7 +6,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { ResolvePlace } from '../domain/city.ts';
 import type { Database } from '../store/database.ts';
-import { fillDigests } from '../store/digest-fill.ts';
+import { fillDigests, isFillEnded } from '../store/digest-fill.ts';
 
 export interface DigestFill {
   /** Finishes the batch it is at. */
@@ -16,18 +16,33 @@ export interface DigestFill {
 export interface DigestFillDependencies {
   readonly database: Database;
   readonly resolvePlace: ResolvePlace;
+  /** Told once, when all that was stored has been read. */
+  readonly onFilled: (properties: number) => void;
   readonly onTrouble: (what: string, error: Error) => void;
 }
 
 const REST_FACTOR = 4;
 const IDLE_MS = 5_000;
 
-export function startDigestFill({ database, resolvePlace, onTrouble }: DigestFillDependencies): DigestFill {
+export function startDigestFill(dependencies: DigestFillDependencies): DigestFill {
+  const { database, resolvePlace, onFilled, onTrouble } = dependencies;
   const stopping = new AbortController();
+  let isFilling: boolean | null = null;
+  let total = 0;
+  const fill = async (): Promise<number> => {
+    isFilling ??= !(await isFillEnded(database));
+    const filled = await fillDigests(database, resolvePlace);
+    total += filled;
+    if (isFilling && (await isFillEnded(database))) {
+      isFilling = false;
+      onFilled(total);
+    }
+    return filled;
+  };
   const run = async (): Promise<void> => {
     while (!stopping.signal.aborted) {
       const startedAtMs = performance.now();
-      const filled = await fillDigests(database, resolvePlace).catch((error: Error) => {
+      const filled = await fill().catch((error: Error) => {
         onTrouble('digests of properties', error);
         return 0;
       });

@@ -8,6 +8,7 @@ import { type Box, boxesOf } from '../domain/area-boxes.ts';
 import type { Areas, Criteria, Range } from '../domain/criteria.ts';
 import type { Uuid } from '../domain/ids.ts';
 import { lookupKey } from '../domain/lookup-keys.ts';
+import { arrayLiteral } from './array-literal.ts';
 import type { Queryable } from './database.ts';
 
 export interface ScannedProperty {
@@ -23,9 +24,9 @@ export interface Scan {
 }
 
 /** Digests of a sample of everything. */
-export const SAMPLE_MAX = 10_000;
+const SAMPLE_MAX = 10_000;
 /** Digests that one question looks at. */
-export const SCANNED_MAX = 20_000;
+const SCANNED_MAX = 20_000;
 
 /** Parameters of a statement in the making. */
 class Parameters {
@@ -69,6 +70,7 @@ async function scanPlaces(
   places: readonly string[],
   parameters: Parameters,
 ): Promise<Scan> {
+  if (places.length === 0) return { properties: [], weight: 1 };
   const { rows } = await database.query<FoundRow>(
     `select property_uuid as uuid, facts, count(*) over ()::integer as total from property_digests
      where is_live and (${places.join(' or ')}) and ${failuresIn(criteria, parameters)} <= ${failuresMax}
@@ -109,7 +111,7 @@ function keysIn({ inseeCodes, departmentCodes, zipcodes }: Areas, parameters: Pa
     ...departmentCodes.map((code) => lookupKey('department', code)),
     ...zipcodes.map((code) => lookupKey('zipcode', code)),
   ];
-  return keys.length === 0 ? [] : [`keys && ${parameters.add(keys, 'bigint[]')}`];
+  return keys.length === 0 ? [] : [`keys && ${parameters.add(arrayLiteral(keys), 'bigint[]')}`];
 }
 
 function boxesIn(boxes: readonly Box[], parameters: Parameters): readonly string[] {

@@ -11,7 +11,7 @@ create table property_digests (
   keys bigint[] not null,
   -- Longitude and latitude, degrees.
   location point,
-  -- Spread evenly and known to nobody in advance: the first ten thousand are a fair sample of all.
+  -- A hash of the UUID: in the order of it, the first ten thousand properties are a fair sample of all.
   sample_key integer not null,
   is_live boolean not null,
   -- What most searches compare, so that PostgreSQL leaves out what fails twice.
