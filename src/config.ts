@@ -226,7 +226,6 @@ export function readConfig(environment: Environment = process.env, defaults: Env
     attemptTimeoutMs: setting.VIGIE_ATTEMPT_TIMEOUT_MS,
     attemptsInFlightMax: setting.VIGIE_ATTEMPTS_IN_FLIGHT_MAX,
     databaseConnectionsMax: setting.VIGIE_DATABASE_CONNECTIONS_MAX,
-    questionConnectionsMax: setting.VIGIE_QUESTION_CONNECTIONS_MAX,
     recordBatchMax: setting.VIGIE_RECORD_BATCH_MAX,
     ...intakeBounds(setting),
     retentionDays: Object.freeze({
@@ -257,9 +256,10 @@ function mailOf(setting: z.output<typeof settings>) {
   return Object.freeze({ url, from: mailboxOf(from), publicUrl, gatherMs: setting.VIGIE_MAIL_GATHER_MS });
 }
 
-/** Those of every client that has none of its own. */
+/** Those of every client that has none of its own, and one of all clients together. */
 function clientLimits(setting: z.output<typeof settings>) {
   return {
+    questionConnectionsMax: setting.VIGIE_QUESTION_CONNECTIONS_MAX,
     rateLimit: Object.freeze({
       perSecond: setting.VIGIE_RATE_LIMIT_PER_SECOND,
       burst: setting.VIGIE_RATE_LIMIT_BURST,

@@ -138,7 +138,7 @@ async function copyProperties(database: Database): Promise<void> {
      select (d).* from (
        select jsonb_populate_record(digest, jsonb_build_object('property_uuid', copy,
          'sample_key', (random() * 4294967295 - 2147483648)::bigint)) as d
-       from copied join property_digests digest on property_uuid = uuid
+       from copied join property_digests digest on property_uuid = uuid offset 0
      ) changed`,
   );
   await database.query('drop table copied');
