@@ -2,9 +2,10 @@
  * Requests per second of the REST API (issue 4): points of interest against a bare Koa that answers a constant body
  * of the same size, in turns, once for places that are asked for again and again, once for places that are all new;
  * POST and GET of searches on a full table, and the plans that serve them; and what a client waits for beside another one
- * that sends the worst there is (issue 15), for which the API runs with the matcher that a daemon has.
+ * that sends the worst there is (issue 15), for which the API runs with the matcher that a daemon has; and previews and
+ * near-misses on many properties, with a recorder beside.
  *
- *   npm run bench:http -- [--searches 1000000] [--points 100000] [--seconds 5] [--rounds 3] [--only hostile] [--json]
+ *   npm run bench:http -- [--searches 1000000] [--points 100000] [--seconds 5] [--rounds 3] [--properties 100000] [--only hostile|questions] [--json]
  */
 
 import { type ChildProcess, fork } from 'node:child_process';
@@ -22,6 +23,7 @@ import { changedSince } from '../src/store/search-feed.ts';
 import { createSearch, listSearches } from '../src/store/searches.ts';
 import { startTestPostgres } from '../test/support/servers.ts';
 import { benchHostile } from './http/hostile.ts';
+import { benchQuestions } from './http/questions.ts';
 import { seedSearches } from './http/seed.ts';
 
 const { values: options } = parseArgs({
@@ -30,6 +32,7 @@ const { values: options } = parseArgs({
     points: { type: 'string', default: '100000' },
     seconds: { type: 'string', default: '5' },
     rounds: { type: 'string', default: '3' },
+    properties: { type: 'string', default: '100000' },
     only: { type: 'string', default: '' },
     json: { type: 'boolean', default: false },
   },
@@ -201,6 +204,9 @@ async function main(): Promise<void> {
     const { key: largeKey } = await createApiKey(database, large.id, 'bench');
     const { key } = await createApiKey(database, client.id, 'bench');
     const headers = { 'X-API-KEY': key };
+    const questions = () =>
+      benchQuestions(postgres.url, Number(options.properties), () => serve('api', postgres.url, '0'), say);
+    if (options.only === 'questions') return console.log(JSON.stringify(await questions(), null, options.json ? 0 : 2));
     const hostile = await benchHostile(database, () => serve('daemon', postgres.url, '1000'));
     say(JSON.stringify(hostile, null, 2));
     if (options.only === 'hostile') return console.log(JSON.stringify({ ...hostile, node: process.version }));
@@ -218,9 +224,19 @@ async function main(): Promise<void> {
     say(JSON.stringify({ feedSeconds, ...searches }, null, 2));
     const planLines = await plans(database, large.id);
     for (const line of planLines) say(line);
+    const asked = await questions();
+    say(JSON.stringify(asked, null, 2));
     const rows = Number(options.searches);
     console.log(
-      JSON.stringify({ ...hostile, ...points, searchRows: rows, feedSeconds, ...searches, node: process.version }),
+      JSON.stringify({
+        ...hostile,
+        ...points,
+        searchRows: rows,
+        feedSeconds,
+        ...searches,
+        asked,
+        node: process.version,
+      }),
     );
   } finally {
     for (const cleanup of cleanups) await cleanup();

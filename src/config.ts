@@ -153,6 +153,7 @@ const settings = z.object({
   VIGIE_ATTEMPT_TIMEOUT_MS: integer(1, HOUR_MS),
   VIGIE_ATTEMPTS_IN_FLIGHT_MAX: integer(1, 10_000),
   VIGIE_DATABASE_CONNECTIONS_MAX: integer(4, 1_000),
+  VIGIE_QUESTION_CONNECTIONS_MAX: integer(1, 1_000),
   VIGIE_RECORD_BATCH_MAX: integer(1, 10_000),
   VIGIE_RECORD_BATCH_BYTES_MAX: integer(1_048_576, 268_435_456),
   VIGIE_PROPERTY_ADVERTS_MAX: integer(1, 100_000),
@@ -255,9 +256,10 @@ function mailOf(setting: z.output<typeof settings>) {
   return Object.freeze({ url, from: mailboxOf(from), publicUrl, gatherMs: setting.VIGIE_MAIL_GATHER_MS });
 }
 
-/** Those of every client that has none of its own. */
+/** Those of every client that has none of its own, and one of all clients together. */
 function clientLimits(setting: z.output<typeof settings>) {
   return {
+    questionConnectionsMax: setting.VIGIE_QUESTION_CONNECTIONS_MAX,
     rateLimit: Object.freeze({
       perSecond: setting.VIGIE_RATE_LIMIT_PER_SECOND,
       burst: setting.VIGIE_RATE_LIMIT_BURST,

@@ -10,12 +10,14 @@ import { createMarketMedians, type MarketMedians } from './matching/market-media
 import { createSearchIndex } from './matching/search-index.ts';
 import { measureLead, measureRetention, measureStage } from './measures.ts';
 import type { Parts } from './parts.ts';
+import { startDigestFill } from './pipeline/digest-fill.ts';
 import { type Intake, startIntake } from './pipeline/intake.ts';
 import { createIntakeBreaker, type IntakeBreaker } from './pipeline/intake-breaker.ts';
 import { type Mandate, startLeadership } from './pipeline/leadership.ts';
 import { type Matcher, startMatcher } from './pipeline/matcher.ts';
+import { startMedianRecords } from './pipeline/median-records.ts';
 import { createRecorder } from './pipeline/recorder.ts';
-import { type Retention, startRetention } from './pipeline/retention.ts';
+import { startRetention } from './pipeline/retention.ts';
 import { readSetAside } from './store/dead-letters.ts';
 import type { IndexFigures } from './store/instances.ts';
 import { openLeaderSession, type Term } from './store/intake-leader.ts';
@@ -48,7 +50,7 @@ export async function openIntake(parts: Parts, databaseUrl: string): Promise<Mat
     async lead(term) {
       const taken = await takeIn(term);
       intake = taken;
-      return alongside(taken, forgetAlongside(parts, medians));
+      return alongside(taken, keepHouseAlongside(parts, medians));
     },
     onTerm(term) {
       if (term === null) intake = null;
@@ -159,20 +161,41 @@ function createTermStart(
   };
 }
 
-/** Whoever records also forgets, and tells its medians: so one instance does, and needs no lock of its own for it. */
-function forgetAlongside({ config, database, observers, onTrouble }: Parts, medians: MarketMedians): Retention {
-  return startRetention({
-    database,
-    days: config.retentionDays,
-    onForgotten: (market, price) => void medians.remove(market, price),
-    onSwept: observers.onSwept,
-    onTrouble,
-  });
+interface Housekeeping {
+  stop(): Promise<void>;
 }
 
-function alongside(intake: Intake, retention: Retention): Mandate {
+/** Whoever records also forgets, and tells its medians: so one instance does, and needs no lock of its own for it. */
+function keepHouseAlongside(
+  { config, log, database, observers, reference, onTrouble }: Parts,
+  medians: MarketMedians,
+): Housekeeping {
+  const kept: readonly Housekeeping[] = [
+    startRetention({
+      database,
+      days: config.retentionDays,
+      onForgotten: (market, price) => void medians.remove(market, price),
+      onSwept: observers.onSwept,
+      onTrouble,
+    }),
+    startDigestFill({
+      database,
+      resolvePlace: reference.resolvePlace,
+      onFilled: (properties) => log.info({ properties }, 'stored properties can be asked about'),
+      onTrouble,
+    }),
+    startMedianRecords({ database, medians, onTrouble }),
+  ];
+  return {
+    async stop() {
+      await Promise.all(kept.map((each) => each.stop()));
+    },
+  };
+}
+
+function alongside(intake: Intake, housekeeping: Housekeeping): Mandate {
   const end = async (endIntake: () => Promise<void>): Promise<void> => {
-    await Promise.all([endIntake(), retention.stop()]);
+    await Promise.all([endIntake(), housekeeping.stop()]);
   };
   return {
     get isSound() {

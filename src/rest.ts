@@ -9,22 +9,35 @@ import { createPointsOfInterest } from './matching/poi-index.ts';
 import type { Parts } from './parts.ts';
 import type { Matcher } from './pipeline/matcher.ts';
 import { keepPoints } from './pipeline/points.ts';
+import { openDatabase } from './store/database.ts';
 import { VERSION } from './version.ts';
 
+/** What a question of a client may keep PostgreSQL busy with (decisions, section 11). */
+const QUESTION_STATEMENT_MS = 2_000;
+
 /** Resolves with its URL. */
-export async function openApi(parts: Parts, matcher: Matcher | null): Promise<string> {
+export async function openApi(parts: Parts, databaseUrl: string, matcher: Matcher | null): Promise<string> {
   const { config, log, metrics, database, broker, reference, observers, onTrouble } = parts;
   const { ending, announced, draining, closing } = parts;
   const points = createPointsOfInterest();
   const keeper = await keepPoints(database, points, onTrouble);
   closing('points of interest', () => keeper.stop());
   const sender = openSender(parts);
+  const questionDatabase = openDatabase({
+    url: databaseUrl,
+    connectionsMax: config.questionConnectionsMax,
+    statementTimeoutMs: QUESTION_STATEMENT_MS,
+    onConnectionLost: (error) => onTrouble('connection to PostgreSQL', error),
+  });
+  closing('database of questions', () => questionDatabase.end());
   // The first search among cities sorts them, which takes longer than any request may.
   reference.findCities({}, { offset: 0, limit: 0 });
   reference.completePlaces('', { offset: 0, limit: 0 });
   const api = createHttpServer(
     createApi({
       database,
+      questionDatabase,
+      retentionDays: config.retentionDays,
       reference,
       settings: {
         publicUrl: config.api.publicUrl,

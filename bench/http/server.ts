@@ -47,9 +47,16 @@ async function apiHandler(databaseUrl: string, withMatcher: boolean) {
   const reference = await loadReference();
   const index = await buildPointIndex(samplePointsOfInterest({ seed: 1, reference, count: Number(pointCount) }));
   const database = openDatabase({ url: databaseUrl, connectionsMax: 10, onConnectionLost: () => undefined });
+  const questionDatabase = openDatabase({
+    url: databaseUrl,
+    connectionsMax: 4,
+    statementTimeoutMs: 2_000,
+    onConnectionLost: () => undefined,
+  });
   const matcher = withMatcher ? await openMatcher(database) : null;
   return createApi({
     database,
+    questionDatabase,
     reference,
     // The daemon's own log, every line of it, written to nowhere.
     logger: createLog('info', openSync(devNull, 'w')),

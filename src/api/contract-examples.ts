@@ -4,19 +4,26 @@
  */
 
 import type { EventKind } from '../domain/codes.ts';
+import { type Criteria, judge } from '../domain/criteria.ts';
 import type { WebhookChannel } from '../domain/delivery.ts';
 import { decodeIntakeMessage, PoisonError } from '../domain/intake-message.ts';
-import { propertyDocument } from '../domain/property-document.ts';
+import { matchReason } from '../domain/match-reason.ts';
+import { relativeDistance } from '../domain/near-miss.ts';
+import { propertyDocument, propertyFacts, readingOf } from '../domain/property-document.ts';
+import type { PropertyFacts } from '../domain/property-facts.ts';
 import { type Rejection, rejectionOf } from '../domain/rejection.ts';
 import { bodyHead, bodyOf } from '../domain/routing.ts';
-import { SEARCH_DEFAULTS, type Search, type SearchMembers } from '../domain/search.ts';
+import { criteriaOf, SEARCH_DEFAULTS, type Search, type SearchMembers } from '../domain/search.ts';
 import { ADVERTS } from '../domain/streams.ts';
 import type { Reference } from '../reference/communes.ts';
 import { deliveryDocument } from './deliveries.ts';
 import type { Endpoint } from './endpoints.ts';
+import { explanationDocument } from './explanation-document.ts';
 import { collectionClassOf } from './hydra.ts';
 import { locationDocument } from './location-completion.ts';
 import { matchDocument } from './match-document.ts';
+import { type NearMiss, nearMissDocument } from './near-misses.ts';
+import { previewDocument } from './previews.ts';
 import { searchTemplate } from './query.ts';
 import { cityDocument } from './reference.ts';
 import type { ResourceName } from './resource-schemas.ts';
@@ -55,12 +62,19 @@ export const BODY_EXAMPLES: Readonly<Record<NonNullable<Endpoint['body']>, objec
     subscribedEvents: ['ad.update.price', 'ad.update.expired'],
   },
   SearchChange: { budgetMax: 320_000, roomMin: null },
+  SearchPreview: {
+    transactionType: 0,
+    propertyTypes: [0, 1],
+    includedCities: [`/cities/${TOULON}`],
+    budgetMax: 300_000,
+  },
 };
 
 /** Of parameters that must be sent. */
 export const PARAMETER_EXAMPLES: Readonly<Record<string, unknown>> = {
   search: `/searches/${ID.search}`,
   'uuid[]': [PROPERTY],
+  property: PROPERTY,
   query: 'toul',
   lat: 43.1242,
   lon: 5.928,
@@ -133,6 +147,13 @@ function itemExamples(reference: Reference): Readonly<Record<ResourceName, objec
       delivery: { delivered: true, statusCode: 200, durationMs: 84, error: null, responseBody: 'ok', token: token() },
     },
     Location: locationDocument(present(reference.completePlaces('Toulon', { offset: 0, limit: 1 }).places[0])),
+    Explanation: explanationExample(reference),
+    Preview: previewDocument({
+      ...{ satisfiedNow: 412, estimated: false, perDay: [{ date: '2026-03-10', began: 3 }] },
+      sample: [{ uuid: PROPERTY, satisfiedSince: AT.toISOString() }],
+      withoutCriterion: [{ criterion: 'budget', satisfiedNow: 655, estimated: false }],
+    }),
+    NearMiss: nearMissDocument(nearMissExample(reference)),
     User: { '@context': '/contexts/User', '@id': `/users/${ID.client}`, '@type': 'User', name: 'acme' },
   };
 }
@@ -173,6 +194,38 @@ function alertExample(kind: EventKind, channel: WebhookChannel, { resolvePlace }
   const match = { id: ID.match, beganAt: AT.toISOString(), updatedAt: AT.toISOString() };
   const document = propertyDocument(held.state, held.crawls, resolvePlace, { withContacts: true });
   return JSON.parse(bodyOf(bodyHead({ kind, field }, ID.search, PROPERTY, match), JSON.stringify(document)));
+}
+
+/** Of the sample property, which costs a little more than the search allows. */
+function judgedExample({ resolvePlace }: Reference): { readonly criteria: Criteria; readonly facts: PropertyFacts } {
+  const { state, crawls } = sampleChange('property.ad.create', AT).held;
+  const facts = propertyFacts(readingOf(state, crawls, resolvePlace), () => null);
+  const members = {
+    ...SEARCH_DEFAULTS,
+    title: '',
+    transactionType: 0,
+    budgetMax: Math.round((facts.price ?? 1) / 1.1),
+  };
+  return { criteria: criteriaOf(members, () => null), facts };
+}
+
+function explanationExample(reference: Reference): object {
+  const { criteria, facts } = judgedExample(reference);
+  const judgements = judge(criteria, facts);
+  const pair = { searchId: ID.search, propertyUuid: PROPERTY, matchId: ID.match, deliveryIds: [ID.delivery] };
+  const history = { beganWith: null, beganWithAdvert: true, isBeginningKept: true, areDeliveriesKept: true };
+  const search = { createdAt: AT, updatedAt: AT };
+  const matchReasonShown = matchReason(
+    { judgements, beganAt: AT, ...history, isSilent: false, satisfiedSince: null, search },
+    'en',
+  );
+  return explanationDocument({ ...pair, judgements, matchReason: matchReasonShown }, 'en');
+}
+
+function nearMissExample(reference: Reference): NearMiss {
+  const { criteria, facts } = judgedExample(reference);
+  const judgement = present(judge(criteria, facts).find(({ criterion }) => criterion === 'budget'));
+  return { uuid: PROPERTY, judgement, distance: relativeDistance(judgement, criteria, facts) };
 }
 
 function deliveryExample(): object {

@@ -3,6 +3,7 @@
 import type { AttemptOutcome } from '../domain/delivery.ts';
 import type { Uuid } from '../domain/ids.ts';
 import type { MailLanguage } from '../domain/mail.ts';
+import type { RetentionDays } from '../domain/retention.ts';
 import type { SearchLimits } from '../domain/search-limits.ts';
 import type { PointIndex } from '../matching/poi-index.ts';
 import type { Reference } from '../reference/communes.ts';
@@ -44,6 +45,10 @@ export type DeliverOnce = (delivery: SingleDelivery) => Promise<AttemptOutcome>;
 
 export interface ApiDependencies {
   readonly database: Database;
+  /** For questions over many rows: connections of their own, whose statements are given up after a while. */
+  readonly questionDatabase?: Database;
+  /** What explanations may have forgotten; for ever without it. */
+  readonly retentionDays?: RetentionDays;
   readonly reference: Reference;
   readonly settings: ApiSettings;
   readonly logger: ApiLogger;

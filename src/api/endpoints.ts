@@ -4,9 +4,12 @@
  */
 
 import { DELIVERY_LIST_PARAMETERS, SEARCH_DELIVERY_PARAMETERS } from './deliveries.ts';
+import { EXPLANATION_LIST_PARAMETERS, EXPLANATION_PARAMETERS } from './explanations.ts';
 import { LOCATION_PARAMETERS } from './location-completion.ts';
 import { MATCH_LIST_PARAMETERS, SEARCH_MATCH_PARAMETERS } from './matches.ts';
+import { NEAR_MISS_PARAMETERS } from './near-misses.ts';
 import { POINT_PARAMETERS } from './points-of-interest.ts';
+import { PREVIEW_PARAMETERS } from './previews.ts';
 import { PROPERTY_LIST_PARAMETERS } from './properties.ts';
 import type { Rules } from './query.ts';
 import {
@@ -27,7 +30,9 @@ export interface Endpoint {
   readonly resource: ResourceName;
   readonly answers: 'item' | 'collection' | 'nothing';
   readonly parameters: Rules;
-  readonly body: 'SearchCreation' | 'SearchChange' | null;
+  readonly body: 'SearchCreation' | 'SearchChange' | 'SearchPreview' | null;
+  /** One of its parameters must be sent, whichever: it is no list that can be read bare. */
+  readonly takesSome?: boolean;
 }
 
 function get(
@@ -55,6 +60,30 @@ export const ENDPOINTS: readonly Endpoint[] = [
     ...{ method: 'delete', path: '/searches/{id}', resource: 'Search', answers: 'nothing', parameters: {}, body: null },
     summary: 'Deletes a search and cancels its open deliveries',
   },
+  {
+    ...{ method: 'post', path: '/searches/preview', resource: 'Preview', answers: 'item', body: 'SearchPreview' },
+    ...{ summary: 'Tries a search out without saving it', parameters: PREVIEW_PARAMETERS },
+  },
+  {
+    ...get('/searches/{id}/explanation', 'Explanation', 'item', 'Explains a search and a property'),
+    ...{ parameters: EXPLANATION_PARAMETERS, takesSome: true },
+  },
+  {
+    ...get(
+      '/explanations',
+      'Explanation',
+      'collection',
+      'Lists the searches that a property satisfies, or nearly does',
+    ),
+    ...{ parameters: EXPLANATION_LIST_PARAMETERS, takesSome: true },
+  },
+  get(
+    '/searches/{id}/near-misses',
+    'NearMiss',
+    'collection',
+    'Lists what nearly satisfies a search',
+    NEAR_MISS_PARAMETERS,
+  ),
   get(
     '/searches/{id}/matches',
     'Match',
@@ -95,6 +124,7 @@ export function collectionPath(resource: ResourceName): string | null {
       one.resource === resource &&
       answers === 'collection' &&
       !path.includes('{') &&
+      one.takesSome !== true &&
       Object.values(parameters).every(({ isRequired = false }) => !isRequired),
   );
   return endpoint?.path ?? null;

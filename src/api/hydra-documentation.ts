@@ -163,7 +163,8 @@ function operation({ method, summary, resource, answers, body }: Endpoint): obje
     'hydra:method': method.toUpperCase(),
     'hydra:title': summary,
     'rdfs:label': summary,
-    ...(body === null ? {} : { expects: `#${resource}` }),
+    // What is sent is a search, whatever is answered.
+    ...(body === null ? {} : { expects: '#Search' }),
     returns,
   };
 }

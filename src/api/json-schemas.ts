@@ -35,13 +35,15 @@ const optionalMembers = Object.fromEntries(
 const SearchCreation = z.strictObject({ title, ...optionalMembers, ...readOnly });
 const SearchChange = z.strictObject({ title: title.optional(), ...optionalMembers, ...readOnly });
 
+const SearchPreview = z.strictObject({ title: title.optional(), ...optionalMembers, ...readOnly });
+
 /** Of every answer and every body. */
 export const JSON_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
   ...convert(
     { ...RESOURCES, ...PARTS, ...ALERTS, Problem: problemSchema, ConstraintViolationList: violationListSchema },
     'output',
   ),
-  ...convert({ SearchCreation, SearchChange }, 'input'),
+  ...convert({ SearchCreation, SearchChange, SearchPreview }, 'input'),
 };
 
 function convert(schemas: Readonly<Record<string, z.ZodType>>, io: 'input' | 'output'): Record<string, JsonSchema> {

@@ -9,6 +9,7 @@ import { acceptable, answer } from './content.ts';
 import type { ApiDependencies } from './dependencies.ts';
 import { collection, offsetOf } from './hydra.ts';
 import { PAGING, readQuery, textParameter } from './query.ts';
+import type { Questions } from './questions.ts';
 import type { SearchMemberName } from './search-schema.ts';
 
 /** Far beyond the longest name of a commune. */
@@ -25,10 +26,12 @@ export const LOCATION_PARAMETERS = {
   ...PAGING,
 } as const;
 
-export function locationRoutes(router: Router, { reference }: ApiDependencies): void {
-  router.get('/public/location-autocomplete', acceptable, (ctx) => {
+export function locationRoutes(router: Router, { reference }: ApiDependencies, questions: Questions): void {
+  router.get('/public/location-autocomplete', acceptable, async (ctx) => {
     const { query, ...paging } = readQuery(ctx, LOCATION_PARAMETERS);
-    const { total, places } = reference.completePlaces(query ?? '', offsetOf(paging));
+    const { total, places } = await questions.answering(ctx, async () =>
+      reference.completePlaces(query ?? '', offsetOf(paging)),
+    );
     const page = { context: 'Location', members: places.map(locationDocument), totalItems: total, paging };
     answer(ctx, collection(ctx, { ...page, parameters: LOCATION_PARAMETERS }));
   });

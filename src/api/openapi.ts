@@ -99,6 +99,9 @@ function pathParameter(name: string, { resource }: Endpoint): object {
   return { name, in: 'path', required: true, description, schema, example: idExample(resource) };
 }
 
+/** Of which one at least must be sent. */
+const SHOWN: ReadonlySet<string> = new Set(['eventType', 'property']);
+
 function queryParameters({ parameters }: Endpoint): object[] {
   return Object.entries(parameters).map(([name, { description, schema, isRequired = false }]) => ({
     name,
@@ -107,7 +110,7 @@ function queryParameters({ parameters }: Endpoint): object[] {
     description,
     schema,
     // Pages that send a request as it is shown fill it in: only what must be sent.
-    ...(isRequired || name === 'eventType' ? { example: PARAMETER_EXAMPLES[name] } : {}),
+    ...(isRequired || SHOWN.has(name) ? { example: PARAMETER_EXAMPLES[name] } : {}),
     ...(schema.type === 'array' ? { style: 'form', explode: true } : {}),
   }));
 }
@@ -131,9 +134,10 @@ function requestBody(name: NonNullable<Endpoint['body']>): object {
 function responses(endpoint: Endpoint, hasPathParameter: boolean, examples: ContractExamples): object {
   const { answers, body, parameters } = endpoint;
   const statuses = [401, 429, 503];
-  if (hasPathParameter || 'search' in parameters) statuses.push(404);
+  if (hasPathParameter || 'search' in parameters || endpoint.takesSome === true) statuses.push(404);
   if (answers !== 'nothing') statuses.push(406);
-  if (body !== null) statuses.push(400, 403, 413, 415, 422);
+  if (body !== null) statuses.push(400, 413, 415, 422);
+  if (body !== null && body !== 'SearchPreview') statuses.push(403);
   if (isChange(endpoint)) statuses.push(412);
   if (answers === 'collection' || Object.keys(parameters).length > 0) statuses.push(400);
   const errors = statuses.map((status) => [status, { $ref: `#/components/responses/E${status}` }]);
@@ -148,7 +152,7 @@ function success(endpoint: Endpoint, { item, collection }: ContractExamples): ob
   const content = { 'application/ld+json': answer, 'application/json': answer };
   const headers = { ETag: { description: 'Of the answer; for If-None-Match and If-Match.', schema: string } };
   if (method === 'get') return { 200: { description: 'OK.', headers, content }, 304: { description: 'You have it.' } };
-  if (method === 'patch') return { 200: { description: 'OK.', headers, content } };
+  if (method === 'patch' || endpoint.body === 'SearchPreview') return { 200: { description: 'OK.', headers, content } };
   if (method === 'put') return { 200: { description: 'OK.', content } };
   const location = { description: 'Path of what was created.', schema: { type: 'string', format: 'uri-reference' } };
   return { 201: { description: 'Created.', headers: { ...headers, Location: location }, content } };

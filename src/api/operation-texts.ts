@@ -18,6 +18,22 @@ export const OPERATION_TEXTS: Readonly<Record<string, string>> = {
     'A merge patch (RFC 7396): changes the members that the body has and keeps the others; `null` clears one.',
   'delete /searches/{id}':
     'Deletes a search. Its open deliveries are cancelled: after the answer no attempt begins. Its matches go with it.',
+  'post /searches/preview':
+    'What a search would find, without saving it: how many properties satisfy it now, how many began to on each of the ' +
+    'last days, the newest of them, and how many there would be without each criterion. Exact where the search names a ' +
+    'place and 20,000 properties there come into question at most (2,500 when it has `expressions`); else the figures ' +
+    'may come from a sample, and `estimated` says so. Two questions of a client are answered at once.',
+  'get /searches/{id}/explanation':
+    'Why a property is a match of the search, or is not: criterion by criterion what was asked for and what there is, ' +
+    'when the match began or why it never did, and what was sent. Send one of `property`, `advert` and `url`. The words ' +
+    'are for people, in French or English as `Accept-Language` prefers.',
+  'get /explanations':
+    'Your searches that a property satisfies, and then those that it fails by one criterion, each explained. Send one of ' +
+    '`property`, `advert` and `url`.',
+  'get /searches/{id}/near-misses':
+    'Live properties seen within the last days that fail the search by exactly one criterion, the nearest first: what a ' +
+    'little more would have found. At most 10,000 are listed; among many properties, those elsewhere are looked for nearby ' +
+    'or in a sample.',
   'get /searches/{id}/matches': 'The properties that began to satisfy the search, the newest match first.',
   'get /matches': `The properties that began to satisfy a search: any of yours unless one is named. ${FILTERED}`,
   'get /matches/{id}': 'A match with the property document as it is now.',

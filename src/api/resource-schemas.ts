@@ -10,6 +10,7 @@ import { ATTEMPT_ERRORS, DELIVERY_CHANNELS, DELIVERY_STATES } from '../domain/de
 import { EMAIL_STATUSES, MAIL_FREQUENCIES } from '../domain/mail.ts';
 import { dateTime, dateTimeOrNull, flag, identity, integer, link, list, text, textOrNull } from './field-schemas.ts';
 import { AdEvent, PROPERTY_PARTS, PropertyCity, PropertyDocument } from './property-schemas.ts';
+import { Explanation, NearMiss, Preview, QUESTION_PARTS } from './question-schemas.ts';
 import { TITLE_LENGTH_MAX } from './search-schema.ts';
 
 /** As a search embeds it; a city on its own adds what a property document says of it (specification, 2.2 and 2.6). */
@@ -198,10 +199,13 @@ export const RESOURCES = {
   Location,
   PointOfInterest,
   WebhookTest,
+  Explanation,
+  Preview,
+  NearMiss,
   User,
 } as const;
 
 /** Objects inside resources that are no resources of their own. */
-export const PARTS = { CityReference, ...PROPERTY_PARTS, Attempt, EndpointHealth } as const;
+export const PARTS = { CityReference, ...PROPERTY_PARTS, Attempt, EndpointHealth, ...QUESTION_PARTS } as const;
 
 export type ResourceName = keyof typeof RESOURCES;

@@ -35,6 +35,13 @@ export async function readNewSearch(body: unknown, rules: InputRules): Promise<S
   return finish({ title: '', ...SEARCH_DEFAULTS, ...changes }, violations);
 }
 
+/** The same of a search that is only tried out: it needs no title. Throws a 422 `Problem`. */
+export async function readPreviewedSearch(body: unknown, rules: InputRules): Promise<SearchMembers> {
+  const violations = new Violations();
+  const changes = await readChanges(body, null, rules, violations);
+  return finish({ title: '', ...SEARCH_DEFAULTS, ...changes }, violations);
+}
+
 /**
  * The members that `body` states, changed, and the others kept: PUT and PATCH alike (decisions, section 2). A member that
  * comes back as it was answered stays as it is, whatever rules there are today. The look-ups are done at once, the merge

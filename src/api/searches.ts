@@ -192,7 +192,7 @@ function lookupsWith(categories: readonly SiteCategory[], { reference, settings 
   return { reference, siteCategories, isMailAvailable: settings.isMailAvailable };
 }
 
-function inputRules(ctx: Context, { database, reference, settings }: ApiDependencies): InputRules {
+export function inputRules(ctx: Context, { database, reference, settings }: ApiDependencies): InputRules {
   return {
     reference,
     baseUrl: String(ctx.state.baseUrl ?? ''),

@@ -3,8 +3,9 @@
  * definition that the index must agree with: `explain` names every criterion, `satisfies` is its conjunction.
  */
 
+import type { CriterionName, RangeName } from './criterion-names.ts';
 import { type Expressions, expressionsHold } from './expressions.ts';
-import { foldTexts } from './folded-text.ts';
+import { type FoldedText, foldTexts } from './folded-text.ts';
 import { type Circle, isInCircle, isInPolygon, type Polygon } from './geo.ts';
 import type { AdvertFacts, PropertyFacts } from './property-facts.ts';
 
@@ -49,10 +50,16 @@ export interface Criteria {
   readonly expressions: Expressions;
 }
 
-/** One criterion that is set, the values compared, and whether it holds. */
-export interface CriterionVerdict {
-  readonly criterion: string;
+/** One criterion that is set, whether it holds, and the values compared, as they are. */
+export interface Judgement {
+  readonly criterion: CriterionName;
   readonly holds: boolean;
+  readonly expected: unknown;
+  readonly actual: unknown;
+}
+
+/** The same with the values as text. */
+export interface CriterionVerdict extends Judgement {
   readonly expected: string;
   readonly actual: string;
 }
@@ -67,7 +74,7 @@ interface Considered {
 
 /** One criterion: absent from a search unless `isSet`. */
 interface Criterion {
-  readonly name: string;
+  readonly name: CriterionName;
   isSet(criteria: Criteria): boolean;
   holds(considered: Considered): boolean;
   expected(criteria: Criteria): unknown;
@@ -138,14 +145,14 @@ const CRITERIA: readonly Criterion[] = [
   {
     name: 'excludedCities',
     isSet: (criteria) => criteria.excludedInseeCodes.length > 0,
-    holds: ({ criteria, facts }) => !facts.inseeCodes.some((code) => criteria.excludedInseeCodes.includes(code)),
+    holds: ({ criteria, facts }) => !facts.inseeCodes.some((code) => isListed(criteria.excludedInseeCodes, code)),
     expected: (criteria) => criteria.excludedInseeCodes,
     actual: ({ facts }) => facts.inseeCodes,
   },
   {
     name: 'expressions',
     isSet: (criteria) => criteria.expressions.length > 0,
-    holds: (considered) => expressionsHold(considered.criteria.expressions, foldTexts(textsOf(considered))),
+    holds: (considered) => expressionsHold(considered.criteria.expressions, foldedTextsOf(considered)),
     expected: (criteria) => criteria.expressions,
     actual: textsOf,
   },
@@ -153,19 +160,39 @@ const CRITERIA: readonly Criterion[] = [
 
 /** True when every criterion that is set holds. */
 export function satisfies(criteria: Criteria, facts: PropertyFacts): boolean {
-  const considered = { criteria, facts, adverts: consideredAdverts(criteria, facts) };
-  return CRITERIA.every((criterion) => !criterion.isSet(criteria) || criterion.holds(considered));
+  return failuresOf(criteria, facts, 1).length === 0;
 }
 
-/** The verdict of every criterion that is set, `liveAdvert` first. */
-export function explain(criteria: Criteria, facts: PropertyFacts): readonly CriterionVerdict[] {
+/** The first criteria that fail, `max` of them at most. */
+export function failuresOf(criteria: Criteria, facts: PropertyFacts, max: number): readonly CriterionName[] {
+  const considered = { criteria, facts, adverts: consideredAdverts(criteria, facts) };
+  const failures: CriterionName[] = [];
+  for (const criterion of CRITERIA) {
+    if (!criterion.isSet(criteria) || criterion.holds(considered)) continue;
+    failures.push(criterion.name);
+    if (failures.length === max) break;
+  }
+  return failures;
+}
+
+/** The names of those that are set, `liveAdvert` first. */
+export function setCriteria(criteria: Criteria): readonly CriterionName[] {
+  return CRITERIA.filter((criterion) => criterion.isSet(criteria)).map(({ name }) => name);
+}
+
+/** The judgements of all that are set. */
+export function judge(criteria: Criteria, facts: PropertyFacts): readonly Judgement[] {
   const considered = { criteria, facts, adverts: consideredAdverts(criteria, facts) };
   return CRITERIA.filter((criterion) => criterion.isSet(criteria)).map((criterion) => ({
     criterion: criterion.name,
     holds: criterion.holds(considered),
-    expected: show(criterion.expected(criteria)),
-    actual: show(criterion.actual(considered)),
+    expected: criterion.expected(criteria),
+    actual: criterion.actual(considered),
   }));
+}
+
+export function explain(criteria: Criteria, facts: PropertyFacts): readonly CriterionVerdict[] {
+  return judge(criteria, facts).map((one) => ({ ...one, expected: show(one.expected), actual: show(one.actual) }));
 }
 
 /** Live adverts outside the excluded site categories: the only ones that count for this search. */
@@ -186,12 +213,23 @@ export function hasAreas(areas: Areas): boolean {
 
 export function isInAreas(areas: Areas, facts: PropertyFacts): boolean {
   const { lat, lon } = facts;
-  if (facts.inseeCodes.some((code) => areas.inseeCodes.includes(code))) return true;
+  if (facts.inseeCodes.some((code) => isListed(areas.inseeCodes, code))) return true;
   if (includes(areas.departmentCodes, facts.departmentCode)) return true;
-  if (facts.zipcodes.some((zipcode) => areas.zipcodes.includes(zipcode))) return true;
+  if (facts.zipcodes.some((zipcode) => isListed(areas.zipcodes, zipcode))) return true;
   if (lat === null || lon === null) return false;
   if (areas.circle !== null && isInCircle(areas.circle, lat, lon)) return true;
   return areas.polygons.some((polygon) => isInPolygon(polygon, lat, lon));
+}
+
+/** Lists longer than this are looked up: a search may name every commune, and be held against thousands of properties. */
+const SHORT_LIST_MAX = 32;
+const lookedUp = new WeakMap<readonly string[], ReadonlySet<string>>();
+
+function isListed(list: readonly string[], value: string): boolean {
+  if (list.length <= SHORT_LIST_MAX) return list.includes(value);
+  const known = lookedUp.get(list) ?? new Set(list);
+  lookedUp.set(list, known);
+  return known.has(value);
 }
 
 /** Inclusive; an unknown value is in no range that has a bound. */
@@ -201,10 +239,7 @@ export function isInRange(range: Range, value: number | null): boolean {
 }
 
 /** Holds when any of the values is in the range. */
-function rangeCriterion(
-  name: 'budget' | 'advertPrice' | 'pricePerMeter' | 'surface' | 'landSurface' | 'room' | 'bedroom',
-  valuesOf: (considered: Considered) => readonly (number | null)[],
-): Criterion {
+function rangeCriterion(name: RangeName, valuesOf: (considered: Considered) => readonly (number | null)[]): Criterion {
   return {
     name,
     isSet: (criteria) => criteria[name].min !== null || criteria[name].max !== null,
@@ -230,6 +265,18 @@ function listCriterion<Name extends 'publisherTypes' | 'includedSiteCategories'>
 
 function textsOf({ facts, adverts }: Considered): readonly string[] {
   return [...facts.texts, ...adverts.flatMap((advert) => advert.texts)];
+}
+
+/** One property is judged by many searches, and folding takes longer than all the rest. */
+const folded = new WeakMap<readonly AdvertFacts[], { readonly facts: PropertyFacts; readonly text: FoldedText }>();
+
+function foldedTextsOf(considered: Considered): FoldedText {
+  const { adverts, facts } = considered;
+  const known = folded.get(adverts);
+  if (known?.facts === facts) return known.text;
+  const text = foldTexts(textsOf(considered));
+  folded.set(adverts, { facts, text });
+  return text;
 }
 
 function includes<T>(list: readonly T[], value: T | null): boolean {

@@ -138,14 +138,18 @@ function propertyValues(state: PropertyState, crawls: Crawls): PropertyValues {
     description: property.description ?? content.description,
     price,
     surface,
-    pricePerMeter:
-      price === null || surface === null || surface === 0 ? null : Math.round((price * 100) / surface) / 100,
+    pricePerMeter: pricePerMeterOf(price, surface),
     landSurface: property.landSurface ?? content.landSurface,
     floor: property.floor ?? content.floor,
     elevator: property.elevator ?? content.elevator,
     furnished: property.furnished ?? content.furnished,
     pictures: property.pictures ?? content.pictures,
   };
+}
+
+/** Euros per m², two decimals; null when either is unknown (decisions, section 5). */
+export function pricePerMeterOf(price: number | null, surface: number | null): number | null {
+  return price === null || surface === null || surface === 0 ? null : Math.round((price * 100) / surface) / 100;
 }
 
 function statedPlace(values: PropertyValues): Parameters<ResolvePlace>[0] {

@@ -16,11 +16,14 @@ export interface MarketMedians {
   remove(market: Market, price: number): boolean;
   /** Null while fewer than `MARKET_SIZE_MIN` prices are known. The mean of the two middle ones when even. */
   median(market: Market): number | null;
+  /** Of every market that has one. */
+  all(): Iterable<{ readonly market: Market; readonly median: number }>;
   /** Forgets everything. */
   clear(): void;
 }
 
 interface SortedPrices {
+  readonly market: Market;
   prices: Float64Array;
   count: number;
 }
@@ -33,7 +36,7 @@ export function createMarketMedians(): MarketMedians {
       const key = keyOf(market);
       let sorted = markets.get(key);
       if (sorted === undefined) {
-        sorted = { prices: new Float64Array(CAPACITY_MIN), count: 0 };
+        sorted = { market, prices: new Float64Array(CAPACITY_MIN), count: 0 };
         markets.set(key, sorted);
       }
       insert(sorted, price);
@@ -50,6 +53,11 @@ export function createMarketMedians(): MarketMedians {
     median(market) {
       const sorted = markets.get(keyOf(market));
       return sorted === undefined || sorted.count < MARKET_SIZE_MIN ? null : medianOf(sorted);
+    },
+    *all() {
+      for (const sorted of markets.values()) {
+        if (sorted.count >= MARKET_SIZE_MIN) yield { market: sorted.market, median: medianOf(sorted) };
+      }
     },
     clear: () => markets.clear(),
   };

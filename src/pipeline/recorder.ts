@@ -27,6 +27,7 @@ import {
   updateCrawls,
   updateProperties,
 } from '../store/properties.ts';
+import { insertDigests, updateDigests } from '../store/property-digests.ts';
 import { readRoutes } from '../store/search-routes.ts';
 import { insertSnapshots, type Snapshot } from '../store/snapshots.ts';
 import { type AddressedDelivery, type Consequences, consequencesOf, touchedBy } from './consequences.ts';
@@ -180,15 +181,18 @@ function writeProperties(
   known: ReadonlyMap<Uuid, LockedProperty>,
   { latest, readings }: JudgedBatch,
 ): readonly Statement[] {
-  const writes = [...readings].map(([uuid, { priced }]) => {
+  const writes = [...readings].map(([uuid, reading]) => {
     const held = latest.get(uuid) as HeldProperty;
-    return { held, priced, expiredAt: expiredAtOf(held) };
+    return { held, reading, crawls: held.crawls, priced: reading.priced, expiredAt: expiredAtOf(held) };
   });
   const isKnown = ({ held }: PropertyWrite): boolean => known.has(held.state.uuid);
+  const [present, fresh] = [writes.filter(isKnown), writes.filter((write) => !isKnown(write))];
   const seenAgain = [...latest.values()].filter(({ state }) => !readings.has(state.uuid));
   return [
-    ...insertProperties(writes.filter((write) => !isKnown(write))),
-    ...updateProperties(writes.filter(isKnown)),
+    ...insertProperties(fresh),
+    ...updateProperties(present),
+    ...insertDigests(fresh),
+    ...updateDigests(present),
     ...updateCrawls(seenAgain),
   ];
 }

@@ -54,6 +54,8 @@ export interface DatabaseOptions {
   readonly connectionsMax: number;
   /** What its statements are planned for; `requests` unless said. */
   readonly plans?: keyof typeof PLANS;
+  /** After which PostgreSQL gives a statement up; never unless said. */
+  readonly statementTimeoutMs?: number;
   /** Told of an idle connection that broke; the pool has dropped it and opens another when asked. */
   readonly onConnectionLost: (error: Error) => void;
 }
@@ -105,7 +107,11 @@ export function openDatabase(options: DatabaseOptions): DatabasePool {
     pipeline: true,
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
-    options: optionsOf({ ...LIVENESS, ...PLANS[options.plans ?? 'requests'] }),
+    options: optionsOf({
+      ...LIVENESS,
+      ...PLANS[options.plans ?? 'requests'],
+      ...(options.statementTimeoutMs === undefined ? {} : { statement_timeout: options.statementTimeoutMs }),
+    }),
   });
   pool.on('error', (error) => {
     // The pool hangs the whole connection on the error: five kilobytes of a log line, with the key that cancels.

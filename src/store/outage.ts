@@ -47,6 +47,11 @@ const SAYINGS: readonly RegExp[] = [
   /^Cannot use a pool after calling end/,
 ];
 
+/** True when PostgreSQL gave up a statement that took longer than it may. */
+export function isStatementTimeout(error: unknown): boolean {
+  return error instanceof Error && (error as Error & { readonly code?: unknown }).code === '57014';
+}
+
 /** True for a failure that says something about PostgreSQL and nothing about what it was asked. */
 export function isDatabaseOutage(error: unknown): boolean {
   if (!(error instanceof Error)) return false;

@@ -106,9 +106,9 @@ export function insertProperties(writes: readonly PropertyWrite[]): readonly Sta
     name: 'insert-properties',
     text: `
       insert into properties (uuid, state, crawls, department_code, transaction_type, is_land, comparable_price,
-        expired_at, state_bytes)
+        expired_at, state_bytes, digested_at)
       select uuid, state::json, crawls::json, department_code, transaction_type, is_land, comparable_price, expired_at,
-        state_bytes
+        state_bytes, now()
       from ${WRITTEN}`,
     values: columnsOf(rows),
   }));
@@ -123,7 +123,7 @@ export function updateProperties(writes: readonly PropertyWrite[]): readonly Sta
       set state = written.state::json, crawls = written.crawls::json, department_code = written.department_code,
         transaction_type = written.transaction_type, is_land = written.is_land,
         comparable_price = written.comparable_price, expired_at = written.expired_at,
-        state_bytes = written.state_bytes, updated_at = now()
+        state_bytes = written.state_bytes, updated_at = now(), digested_at = now()
       from ${WRITTEN}
       where properties.uuid = written.uuid`,
     values: columnsOf(rows),

@@ -205,8 +205,11 @@ describe('the OpenAPI document', () => {
       if (path === '/matches/{id}') ids[`${path} id`] = known.match;
       if (path === '/deliveries/{id}') ids[`${path} id`] = known.delivery;
       if (path === '/documents/properties/{uuid}') ids[`${path} uuid`] = known.property;
+      if (path.includes('explanation')) ids[`${path} property`] = known.property;
     }
-    const rest = operations.filter(({ method }) => method !== 'post' && method !== 'delete');
+    const rest = operations.filter(
+      ({ method, path }) => (method !== 'post' || path === '/searches/preview') && method !== 'delete',
+    );
     for (const operation of rest) await send(operation, ids);
     for (const operation of operations.filter(({ method }) => method === 'delete')) await send(operation, ids);
   });

@@ -1,0 +1,201 @@
+/** `/searches/{id}/explanation` and `/explanations` (decisions, section 11): why a property is a match, or is not. */
+
+import type Router from '@koa/router';
+import type { HeldProperty } from '../domain/change.ts';
+import type { ResolvePlace } from '../domain/city.ts';
+import { failuresOf, judge } from '../domain/criteria.ts';
+import type { Language } from '../domain/criterion-words.ts';
+import type { SearchNumber, Uuid } from '../domain/ids.ts';
+import { lookupKey, withoutFragment } from '../domain/lookup-keys.ts';
+import { matchReason } from '../domain/match-reason.ts';
+import { type DigestedChange, digestOf, type MedianOf } from '../domain/property-digest.ts';
+import { type PropertyReading, propertyFacts, readingOf } from '../domain/property-document.ts';
+import type { PropertyFacts } from '../domain/property-facts.ts';
+import { horizonsOf } from '../domain/retention.ts';
+import { satisfiedSince } from '../domain/satisfied-since.ts';
+import { criteriaOf, type Search, type SiteCategoryName } from '../domain/search.ts';
+import type { Queryable } from '../store/database.ts';
+import { listPairDeliveryIds, type RecordedEvent, readEventsAt, searchesOf } from '../store/explanations.ts';
+import { readPair } from '../store/pairs.ts';
+import { readProperty } from '../store/properties.ts';
+import { findProperty } from '../store/property-digests.ts';
+import { readSearchesOf } from '../store/searches.ts';
+import { principalOf } from './auth.ts';
+import { acceptable, answer } from './content.ts';
+import type { ApiDependencies } from './dependencies.ts';
+import { explanationDocument } from './explanation-document.ts';
+import { collection, offsetOf } from './hydra.ts';
+import { Problem } from './problem.ts';
+import { PAGING, readQuery, referenceParameter, textParameter } from './query.ts';
+import { languageOf, type Questions } from './questions.ts';
+import { ownSearch } from './searches.ts';
+import { createWorkingTurns } from './working-turns.ts';
+
+/** As long as a request can be. */
+const URL_LENGTH_MAX = 15_000;
+
+export const EXPLANATION_PARAMETERS = {
+  property: referenceParameter('The property: its UUID or IRI.', 'documents/properties'),
+  advert: referenceParameter('One of its adverts: the UUID.', 'adverts'),
+  url: textParameter('The address of one of its adverts on the portal; what follows # is left out.', URL_LENGTH_MAX),
+} as const;
+
+export const EXPLANATION_LIST_PARAMETERS = { ...EXPLANATION_PARAMETERS, ...PAGING } as const;
+
+export function explanationRoutes(router: Router, dependencies: ApiDependencies, questions: Questions): void {
+  const { settings } = dependencies;
+  const { now } = dependencies;
+  const explaining: Explaining = {
+    questions,
+    resolvePlace: (place) => dependencies.reference.resolvePlace(place),
+    now,
+  };
+
+  router.get('/searches/:id/explanation', acceptable, async (ctx) => {
+    const query = readQuery(ctx, EXPLANATION_PARAMETERS);
+    requireOne(query);
+    const language = languageOf(ctx, settings.mailLanguage);
+    const search = await ownSearch(ctx, dependencies);
+    const explanation = await questions.answering(ctx, async () => {
+      const subject = await subjectOf(query, explaining);
+      return explain(search, subject, language, explaining);
+    });
+    answer(ctx, explanation);
+  });
+
+  router.get('/explanations', acceptable, async (ctx) => {
+    const query = readQuery(ctx, EXPLANATION_LIST_PARAMETERS);
+    requireOne(query);
+    const language = languageOf(ctx, settings.mailLanguage);
+    const page = await questions.answering(ctx, async () => {
+      const subject = await subjectOf(query, explaining);
+      const { clientId } = principalOf(ctx);
+      const numbers = await nearSearches(clientId, subject, questions.database);
+      const { offset, limit } = offsetOf(query);
+      const members: object[] = [];
+      const wanted = numbers.slice(offset, offset + limit);
+      for await (const search of readSearchesOf(questions.database, clientId, wanted)) {
+        members.push(await explain(search, subject, language, explaining));
+      }
+      return { members, totalItems: numbers.length };
+    });
+    const parameters = EXPLANATION_LIST_PARAMETERS;
+    answer(ctx, collection(ctx, { context: 'Explanation', ...page, paging: query, parameters }));
+  });
+}
+
+interface Wanted {
+  readonly property: string | null;
+  readonly advert: string | null;
+  readonly url: string | null;
+}
+
+function requireOne({ property, advert, url }: Wanted): void {
+  if ([property, advert, url].filter((each) => each !== null).length === 1) return;
+  throw new Problem(400, 'name the property by one of property, advert and url');
+}
+
+/** A property, and what is known for all searches that it is held against. */
+interface Subject {
+  readonly held: HeldProperty;
+  readonly reading: PropertyReading;
+  readonly facts: PropertyFacts;
+  readonly median: MedianOf;
+  readonly siteCategoryName: SiteCategoryName;
+}
+
+/** What explaining takes, beside what is explained. */
+interface Explaining {
+  readonly questions: Questions;
+  readonly resolvePlace: ResolvePlace;
+  readonly now: () => Date;
+}
+
+/** Throws a 404 `Problem` when no such property is held. */
+async function subjectOf(wanted: Wanted, { questions, resolvePlace }: Explaining): Promise<Subject> {
+  const held = await findHeld(wanted, questions.database);
+  if (held === null) {
+    // As long as not all properties can be found, it may be held all the same.
+    if (wanted.property === null) await questions.requireAllProperties();
+    throw new Problem(404, 'no such property is held: it was never taken in, or has been forgotten since it expired');
+  }
+  const reading = readingOf(held.state, held.crawls, resolvePlace);
+  const [median, siteCategoryName] = await Promise.all([questions.medians(), questions.siteCategoryName()]);
+  return { held, reading, facts: propertyFacts(reading, median), median, siteCategoryName };
+}
+
+function findHeld({ property, advert, url }: Wanted, database: Queryable): Promise<HeldProperty | null> {
+  if (property !== null) return readProperty(database, property);
+  if (advert !== null) {
+    const isMeant = ({ state }: HeldProperty): boolean => state.adverts.some(({ uuid }) => uuid === advert);
+    return findProperty(database, lookupKey('advert', advert), isMeant);
+  }
+  const wanted = withoutFragment(url ?? '');
+  return findProperty(database, lookupKey('url', wanted), ({ state }) =>
+    state.adverts.some(({ content }) => content.url !== null && withoutFragment(content.url) === wanted),
+  );
+}
+
+async function explain(search: Search, subject: Subject, language: Language, explaining: Explaining): Promise<object> {
+  const { held, reading, facts, median, siteCategoryName } = subject;
+  const { database, retentionDays } = explaining.questions;
+  const criteria = criteriaOf(search.members, siteCategoryName);
+  const judgements = judge(criteria, facts);
+  const pair = await readPair(database, search.number, held.state.uuid);
+  const beganAt = pair?.beganAt ?? null;
+  const [events, deliveryIds] = await Promise.all([
+    beganAt === null ? [] : readEventsAt(database, held.state.uuid, beganAt),
+    pair === null ? [] : listPairDeliveryIds(database, search.number, pair),
+  ]);
+  const horizons = horizonsOf(retentionDays, explaining.now());
+  const isKept = (horizon: Date | null): boolean => beganAt === null || horizon === null || beganAt >= horizon;
+  const isSatisfied = judgements.every(({ holds }) => holds);
+  const reason = matchReason(
+    {
+      judgements,
+      beganAt,
+      beganWith: changeAmong(events),
+      beganWithAdvert: events.some(({ kind }) => kind === 'property.ad.create'),
+      isBeginningKept: events.length > 0 || isKept(horizons.events),
+      areDeliveriesKept: deliveryIds.length > 0 || isKept(horizons.deliveries),
+      isSilent: !search.members.notificationEnabled,
+      satisfiedSince: isSatisfied ? satisfiedSince(criteria, digestOf(reading, held.crawls), median) : null,
+      search,
+    },
+    language,
+  );
+  const explained = { searchId: search.id, propertyUuid: held.state.uuid, judgements, deliveryIds };
+  const matchId = beganAt === null ? null : (pair?.matchId ?? null);
+  return explanationDocument({ ...explained, matchId, matchReason: reason }, language);
+}
+
+/** Of a client's searches that the property satisfies or fails by one criterion, the satisfied ones first. */
+async function nearSearches(
+  clientId: Uuid,
+  { facts, siteCategoryName }: Subject,
+  database: Queryable,
+): Promise<readonly SearchNumber[]> {
+  const turns = createWorkingTurns();
+  const satisfied: SearchNumber[] = [];
+  const missed: SearchNumber[] = [];
+  for await (const searches of searchesOf(database, clientId)) {
+    for (const { number, members } of searches) {
+      const failures = failuresOf(criteriaOf(members, siteCategoryName), facts, 2);
+      if (failures.length === 0) satisfied.push(number);
+      else if (failures.length === 1) missed.push(number);
+      await turns.take();
+    }
+  }
+  return [...satisfied, ...missed];
+}
+
+/** The change of price or surface among the events of one moment. */
+function changeAmong(events: readonly RecordedEvent[]): DigestedChange | null {
+  for (const { fieldName, fieldOldValue, fieldNewValue, createdAt, advertUuid } of events) {
+    if (fieldName !== 'price' && fieldName !== 'surface') continue;
+    const numberOf = (text: string | null): number | null => (text === null ? null : Number(text));
+    const values = { was: numberOf(fieldOldValue), is: numberOf(fieldNewValue) };
+    return { at: createdAt.toISOString(), advert: advertUuid, field: fieldName, ...values };
+  }
+  return null;
+}

@@ -1,0 +1,147 @@
+/** What a search would find, counted over the digests of properties (decisions, section 11). Nothing is stored. */
+
+import { type Criteria, hasAreas } from '../domain/criteria.ts';
+import type { Uuid } from '../domain/ids.ts';
+import { type RemovableCriterion, removableCriteria, withoutCriterion } from '../domain/near-miss.ts';
+import type { MedianOf } from '../domain/property-digest.ts';
+import { satisfiedSince } from '../domain/satisfied-since.ts';
+import type { Queryable } from '../store/database.ts';
+import { scanAreas, scanSample } from '../store/property-scans.ts';
+import { type ExaminedProperty, examine } from './examination.ts';
+
+export interface PreviewQuery {
+  readonly criteria: Criteria;
+  readonly days: number;
+  readonly sampleMax: number;
+}
+
+export interface PreviewTools {
+  readonly database: Queryable;
+  readonly median: MedianOf;
+  readonly now: Date;
+}
+
+export interface PreviewFigures {
+  readonly satisfiedNow: number;
+  /** Some figure was worked out from a part of the properties. */
+  readonly estimated: boolean;
+  /** Oldest first, today last. */
+  readonly perDay: readonly { readonly date: string; readonly began: number }[];
+  /** Newest first. */
+  readonly sample: readonly { readonly uuid: Uuid; readonly satisfiedSince: string }[];
+  readonly withoutCriterion: readonly {
+    readonly criterion: RemovableCriterion;
+    readonly satisfiedNow: number;
+    readonly estimated: boolean;
+  }[];
+}
+
+/** A search that names a place is counted there; what it would find anywhere, and any other search, in a sample. */
+export async function previewFigures(
+  { criteria, days, sampleMax }: PreviewQuery,
+  tools: PreviewTools,
+): Promise<PreviewFigures> {
+  const { database, median, now } = tools;
+  const hasPlace = hasAreas(criteria.areas);
+  const scan = hasPlace ? await scanAreas(database, criteria, 1) : await scanSample(database, criteria, 1);
+  const tally = new Tally(criteria, sampleMax, median);
+  const weight = await examine(scan, criteria, tools, (property) => tally.take(property));
+  const anywhere = hasPlace ? await countAnywhere(criteria, tools) : null;
+  const satisfiedNow = Math.round(tally.satisfied * weight);
+  return {
+    satisfiedNow,
+    estimated: weight > 1,
+    perDay: lastDays(now, days).map((date) => ({ date, began: Math.round((tally.began.get(date) ?? 0) * weight) })),
+    sample: tally.newest(),
+    withoutCriterion: removableCriteria(criteria).map((criterion) => {
+      if (criterion === 'areas' && anywhere !== null) {
+        return { criterion, ...anywhere, satisfiedNow: Math.max(satisfiedNow, anywhere.satisfiedNow) };
+      }
+      return {
+        criterion,
+        satisfiedNow: Math.round(tally.countWithout(criterion) * weight),
+        estimated: weight > 1,
+      };
+    }),
+  };
+}
+
+/** Without its areas the search names no place. */
+async function countAnywhere(
+  criteria: Criteria,
+  tools: PreviewTools,
+): Promise<{ readonly satisfiedNow: number; readonly estimated: boolean }> {
+  const wider = withoutCriterion(criteria, 'areas');
+  let satisfied = 0;
+  const scan = await scanSample(tools.database, wider, 0);
+  const weight = await examine(scan, wider, tools, ({ failures }) => {
+    if (failures.length === 0) satisfied += 1;
+  });
+  return { satisfiedNow: Math.round(satisfied * weight), estimated: weight > 1 };
+}
+
+interface Satisfied {
+  readonly uuid: Uuid;
+  readonly satisfiedSince: string;
+}
+
+class Tally {
+  satisfied = 0;
+  /** By day in Paris. */
+  readonly began = new Map<string, number>();
+  readonly #criteria: Criteria;
+  readonly #sampleMax: number;
+  readonly #median: MedianOf;
+  readonly #failing = new Map<string, number>();
+  #withoutExclusions = 0;
+  #newest: Satisfied[] = [];
+
+  constructor(criteria: Criteria, sampleMax: number, median: MedianOf) {
+    this.#criteria = criteria;
+    this.#sampleMax = sampleMax;
+    this.#median = median;
+  }
+
+  take({ uuid, digest, failures, isSatisfiedWithoutExclusions }: ExaminedProperty): void {
+    if (isSatisfiedWithoutExclusions) this.#withoutExclusions += 1;
+    const [failing] = failures;
+    if (failures.length === 1) this.#failing.set(failing as string, (this.#failing.get(failing as string) ?? 0) + 1);
+    if (failing !== undefined) return;
+    this.satisfied += 1;
+    const { at } = satisfiedSince(this.#criteria, digest, this.#median);
+    const date = dayInParis(new Date(at));
+    this.began.set(date, (this.began.get(date) ?? 0) + 1);
+    this.#newest.push({ uuid, satisfiedSince: at });
+    if (this.#newest.length > 10 * this.#sampleMax) this.#newest = this.newest();
+  }
+
+  newest(): Satisfied[] {
+    return this.#newest
+      .toSorted((a, b) => compare(b.satisfiedSince, a.satisfiedSince) || compare(a.uuid, b.uuid))
+      .slice(0, this.#sampleMax);
+  }
+
+  countWithout(criterion: RemovableCriterion): number {
+    if (criterion === 'excludedSiteCategories') return this.#withoutExclusions;
+    return this.satisfied + (this.#failing.get(criterion) ?? 0);
+  }
+}
+
+export function compare(a: string, b: string): number {
+  return a < b ? -1 : Number(a > b);
+}
+
+const PARIS_DAY = new Intl.DateTimeFormat('en-CA', { timeZone: 'Europe/Paris', dateStyle: 'short' });
+
+/** `2026-03-10`. */
+export function dayInParis(at: Date): string {
+  return PARIS_DAY.format(at);
+}
+
+const DAY_MS = 86_400_000;
+
+/** By the calendar: a day of a change of clocks is one as well. */
+function lastDays(now: Date, count: number): readonly string[] {
+  const today = Date.parse(`${dayInParis(now)}T12:00:00Z`);
+  return Array.from({ length: count }, (_, i) => new Date(today - (count - 1 - i) * DAY_MS).toISOString().slice(0, 10));
+}

@@ -1,0 +1,73 @@
+/**
+ * Boxes of longitude and latitude that cover the circle and the polygons of a search: what an index of places is asked
+ * for before the exact test. A box may be larger than what it covers, never smaller. Degrees.
+ */
+
+import type { Areas } from './criteria.ts';
+import { type Circle, EARTH_RADIUS_KM, type Polygon } from './geo.ts';
+
+export interface Box {
+  readonly west: number;
+  readonly south: number;
+  readonly east: number;
+  readonly north: number;
+}
+
+const RADIANS = Math.PI / 180;
+/** Covers rounding, and the tolerance of the edges of polygons. */
+const MARGIN = 1e-6;
+/** More polygons than this are covered by one box. */
+const POLYGONS_MAX = 64;
+
+/** Within the world, none wider than it. */
+export function boxesOf({ circle, polygons }: Pick<Areas, 'circle' | 'polygons'>): readonly Box[] {
+  const boxes = polygons.map(boxOfPolygon);
+  const covering = boxes.length > POLYGONS_MAX ? [around(boxes)] : boxes;
+  return [...(circle === null ? [] : [boxOfCircle(circle)]), ...covering].flatMap(withinWorld);
+}
+
+/** As much again on every side. */
+export function grown({ west, south, east, north }: Box): readonly Box[] {
+  const [width, height] = [east - west, north - south];
+  return withinWorld({ west: west - width, south: south - height, east: east + width, north: north + height });
+}
+
+function boxOfCircle({ lat, lon, radiusKm }: Circle): Box {
+  const arc = radiusKm / EARTH_RADIUS_KM;
+  const [south, north] = [lat - arc / RADIANS, lat + arc / RADIANS];
+  // It holds a pole: every longitude.
+  if (north >= 90 - MARGIN || south <= -90 + MARGIN) return { west: -180, south, east: 180, north };
+  const width = Math.asin(Math.min(1, Math.sin(arc) / Math.cos(lat * RADIANS))) / RADIANS;
+  return { west: lon - width, south, east: lon + width, north };
+}
+
+function boxOfPolygon(polygon: Polygon): Box {
+  const box = { west: Infinity, south: Infinity, east: -Infinity, north: -Infinity };
+  for (const ring of polygon) {
+    for (const [lon, lat] of ring) {
+      if (lon < box.west) box.west = lon;
+      if (lon > box.east) box.east = lon;
+      if (lat < box.south) box.south = lat;
+      if (lat > box.north) box.north = lat;
+    }
+  }
+  return box;
+}
+
+function around(boxes: readonly Box[]): Box {
+  return boxes.reduce((all, { west, south, east, north }) => ({
+    west: Math.min(all.west, west),
+    south: Math.min(all.south, south),
+    east: Math.max(all.east, east),
+    north: Math.max(all.north, north),
+  }));
+}
+
+/** What goes on past the date line is met from the other side; a place at ±180 has either name. */
+function withinWorld({ west, south, east, north }: Box): readonly Box[] {
+  const [low, high] = [Math.max(-90, south - MARGIN), Math.min(90, north + MARGIN)];
+  return [0, 360, -360].flatMap((turn) => {
+    const [left, right] = [Math.max(-180, west - MARGIN + turn), Math.min(180, east + MARGIN + turn)];
+    return left <= right && low <= high ? [{ west: left, south: low, east: right, north: high }] : [];
+  });
+}

@@ -1,0 +1,124 @@
+/**
+ * What is kept of a property for questions over many of them: everything that a search compares but its texts, in a few
+ * hundred bytes of JSON, with the recorded changes of price and surface that say since when it has satisfied a search.
+ * It is made of the same reading as the facts that matching sees, and gives them back.
+ */
+
+import type { Uuid } from './ids.ts';
+import { isPriceCoherent, type Market, marketOf } from './price-coherence.ts';
+import { type Crawls, creationOf, isLive, speakingAdvert } from './property.ts';
+import { type PropertyReading, pricePerMeterOf, propertyFacts } from './property-document.ts';
+import type { AdvertFacts, PropertyFacts } from './property-facts.ts';
+
+type DigestedAdvert = Omit<AdvertFacts, 'texts'> & { readonly uuid: Uuid };
+
+/** A recorded change of an advert's price or surface. */
+export interface DigestedChange {
+  readonly at: string;
+  readonly advert: Uuid;
+  readonly field: 'price' | 'surface';
+  readonly was: number | null;
+  readonly is: number | null;
+}
+
+export interface PropertyDigest {
+  readonly facts: Omit<PropertyFacts, 'texts' | 'adverts' | 'isPriceCoherent'>;
+  /** The live ones. */
+  readonly adverts: readonly DigestedAdvert[];
+  /** The advert that speaks for the property. */
+  readonly speaker: Uuid;
+  /** Earliest known, ISO 8601. */
+  readonly createdAt: string;
+  /** Oldest first, the newest `CHANGES_KEPT`. */
+  readonly changes: readonly DigestedChange[];
+}
+
+/** A property with more has been repriced every other day for months. */
+const CHANGES_KEPT = 50;
+
+/** `median`: of the comparable prices known in a market, null while too few are known. */
+export type MedianOf = (market: Market) => number | null;
+
+export function digestOf(reading: PropertyReading, crawls: Crawls): PropertyDigest {
+  const { state } = reading;
+  const { texts: _, adverts, isPriceCoherent: __, ...facts } = propertyFacts(reading, () => null);
+  const live = state.adverts.filter(isLive);
+  return {
+    facts,
+    adverts: adverts.map(({ texts: _texts, ...advert }, position) => ({
+      uuid: (live[position] as { uuid: Uuid }).uuid,
+      ...advert,
+    })),
+    speaker: speakingAdvert(state, crawls).uuid,
+    createdAt: state.adverts.map(creationOf).reduce((earliest, at) => (at < earliest ? at : earliest)),
+    changes: changesOf(reading),
+  };
+}
+
+function changesOf({ state }: PropertyReading): readonly DigestedChange[] {
+  const changes: DigestedChange[] = [];
+  for (const { uuid, events } of state.adverts) {
+    for (const { createdAt, field } of events) {
+      if (field === null || (field.fieldName !== 'price' && field.fieldName !== 'surface')) continue;
+      const { fieldName, fieldOldValue, fieldNewValue } = field;
+      const values = { was: numberOf(fieldOldValue), is: numberOf(fieldNewValue) };
+      changes.push({ at: createdAt, advert: uuid, field: fieldName, ...values });
+    }
+  }
+  // Stable: changes of one message keep their order.
+  changes.sort((a, b) => (a.at < b.at ? -1 : Number(a.at > b.at)));
+  return changes.slice(-CHANGES_KEPT);
+}
+
+function numberOf(text: string | null): number | null {
+  return text === null ? null : Number(text);
+}
+
+/** Of the property and of each live advert, by its UUID. Title and description as written. */
+export interface PropertyTexts {
+  readonly own: readonly string[];
+  readonly byAdvert: ReadonlyMap<Uuid, readonly string[]>;
+}
+
+export const NO_TEXTS: PropertyTexts = { own: [], byAdvert: new Map() };
+
+/** What matching would see of the property, judged by these medians. */
+export function factsOf(
+  { facts, adverts }: PropertyDigest,
+  median: MedianOf,
+  { own, byAdvert }: PropertyTexts = NO_TEXTS,
+): PropertyFacts {
+  const market = marketOf(facts);
+  return {
+    ...facts,
+    texts: own,
+    adverts: adverts.map(({ uuid, ...advert }) => ({ ...advert, texts: byAdvert.get(uuid) ?? [] })),
+    isPriceCoherent: isPriceCoherent(facts, market === null ? null : median(market)),
+  };
+}
+
+/** As the property was before its last change of price or surface; null when none is recorded. */
+export function beforeLastChange(digest: PropertyDigest): PropertyDigest | null {
+  const last = digest.changes.at(-1);
+  if (last === undefined) return null;
+  const { advert, field, was, is } = last;
+  const speaks = advert === digest.speaker && digest.facts[field] === is;
+  const former = speaks ? { ...digest.facts, [field]: was } : digest.facts;
+  return {
+    ...digest,
+    facts: speaks ? { ...former, pricePerMeter: pricePerMeterOf(former.price, former.surface) } : former,
+    adverts:
+      field === 'surface'
+        ? digest.adverts
+        : digest.adverts.map((one) => (one.uuid === advert ? { ...one, price: was } : one)),
+    changes: digest.changes.slice(0, -1),
+  };
+}
+
+export function digestText(digest: PropertyDigest): string {
+  return JSON.stringify(digest);
+}
+
+export function readDigest(text: string): PropertyDigest {
+  return JSON.parse(text) as PropertyDigest;
+}

@@ -1,0 +1,125 @@
+/**
+ * The digests of properties (domain/property-digest.ts), and finding a property by them. Whoever records a state writes
+ * its digest in the same transaction, under the lock on the property; one that says the same is left alone. What older
+ * versions recorded is caught up with by digest-fill.ts.
+ */
+
+import type { HeldProperty } from '../domain/change.ts';
+import type { Uuid } from '../domain/ids.ts';
+import { type LookupKey, lookupKeys, sampleKeyOf } from '../domain/lookup-keys.ts';
+import type { Crawls } from '../domain/property.ts';
+import { digestOf, digestText } from '../domain/property-digest.ts';
+import type { PropertyReading } from '../domain/property-document.ts';
+import { arrayLiteral, joinedJson, jsonTexts } from './array-literal.ts';
+import type { Queryable, Statement } from './database.ts';
+import { readProperty } from './properties.ts';
+
+/** A state, and what it says. */
+export interface DigestedProperty {
+  readonly reading: PropertyReading;
+  readonly crawls: Crawls;
+}
+
+const WRITTEN = `(
+  select uuid, string_to_array(keys, ':')::bigint[] as keys, case when lat is not null then point(lon, lat) end as location,
+    sample_key, is_live, transaction_type, property_type, price, price_per_meter, surface, land_surface, room, bedroom,
+    furnished, facts
+  from unnest($1::uuid[], $2::text[], $3::float8[], $4::float8[], $5::integer[], $6::boolean[], $7::smallint[],
+    $8::smallint[], $9::float8[], $10::float8[], $11::float8[], $12::float8[], $13::float8[], $14::float8[],
+    $15::boolean[], ${jsonTexts('$16')})
+  as given(uuid, keys, lat, lon, sample_key, is_live, transaction_type, property_type, price, price_per_meter, surface,
+    land_surface, room, bedroom, furnished, facts)) as written`;
+const FACTS = `is_live, transaction_type, property_type, price, price_per_meter, surface, land_surface, room, bedroom,
+  furnished, facts`;
+function columnsOf(properties: readonly DigestedProperty[]): readonly string[] {
+  const digests = properties.map(({ reading, crawls }) => digestOf(reading, crawls));
+  const facts = digests.map((digest) => digest.facts);
+  const states = properties.map(({ reading }) => reading.state);
+  return [
+    arrayLiteral(states.map(({ uuid }) => uuid)),
+    arrayLiteral(states.map((state, i) => lookupKeys(state, facts[i] as (typeof facts)[number]).join(':'))),
+    arrayLiteral(facts.map(({ lat }) => lat)),
+    arrayLiteral(facts.map(({ lon }) => lon)),
+    arrayLiteral(states.map(({ uuid }) => sampleKeyOf(uuid))),
+    arrayLiteral(digests.map(({ adverts }) => adverts.length > 0)),
+    arrayLiteral(facts.map(({ transactionType }) => transactionType)),
+    arrayLiteral(facts.map(({ propertyType }) => propertyType)),
+    arrayLiteral(facts.map(({ price }) => price)),
+    arrayLiteral(facts.map(({ pricePerMeter }) => pricePerMeter)),
+    arrayLiteral(facts.map(({ surface }) => surface)),
+    arrayLiteral(facts.map(({ landSurface }) => landSurface)),
+    arrayLiteral(facts.map(({ room }) => room)),
+    arrayLiteral(facts.map(({ bedroom }) => bedroom)),
+    arrayLiteral(facts.map(({ furnished }) => furnished)),
+    joinedJson(digests.map(digestText)),
+  ];
+}
+
+/** Of properties that are new, or may be. */
+export function insertDigests(properties: readonly DigestedProperty[]): readonly Statement[] {
+  if (properties.length === 0) return [];
+  return [
+    {
+      name: 'insert-digests',
+      text: `
+        insert into property_digests (property_uuid, keys, location, sample_key, ${FACTS})
+        select uuid, keys, location, sample_key, ${FACTS} from ${WRITTEN}
+        on conflict (property_uuid) do update
+        set keys = excluded.keys, location = excluded.location,
+          ${assignments('excluded')}`,
+      values: columnsOf(properties),
+    },
+  ];
+}
+
+/**
+ * Of properties that are known. Served by the primary key; a description or a picture changes nothing here, and a price
+ * touches no index.
+ */
+export function updateDigests(properties: readonly DigestedProperty[]): readonly Statement[] {
+  if (properties.length === 0) return [];
+  return [
+    {
+      name: 'update-digests',
+      text: `
+        update property_digests as held
+        set keys = written.keys, location = written.location,
+          ${assignments('written')}
+        from ${WRITTEN}
+        where held.property_uuid = written.uuid and (held.facts <> written.facts or held.keys <> written.keys)`,
+      values: columnsOf(properties),
+    },
+  ];
+}
+
+function assignments(source: string): string {
+  return FACTS.split(/,\s*/)
+    .map((column) => `${column} = ${source}.${column}`)
+    .join(', ');
+}
+
+/** Of those that have one key, at most; there are more only when a crawler gives all its adverts the same URL. */
+const FOUND_MAX = 100;
+
+/**
+ * The property that has `key` and is `meant`, of several the one crawled last; null when there is none. Served by
+ * property_digests_keys and the primary key of properties.
+ */
+export async function findProperty(
+  database: Queryable,
+  key: LookupKey,
+  isMeant: (held: HeldProperty) => boolean,
+): Promise<HeldProperty | null> {
+  const { rows } = await database.query<{ uuid: Uuid; crawledAt: string | null }>(
+    `select uuid, (select max(value) from json_each_text(crawls)) as "crawledAt" from (
+       select property_uuid as uuid from property_digests where keys @> array[$1::bigint] limit ${FOUND_MAX}
+     ) found join properties using (uuid) order by "crawledAt" desc nulls last, uuid`,
+    [key],
+  );
+  // Each may be megabytes: one after the other.
+  for (const { uuid } of rows) {
+    const held = await readProperty(database, uuid);
+    if (held !== null && isMeant(held)) return held;
+  }
+  return null;
+}

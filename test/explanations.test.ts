@@ -1,0 +1,142 @@
+/** What is explained is what decides: judgements, digests and words, on the cases that the index is compared on. */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { boxesOf } from '../src/domain/area-boxes.ts';
+import { explain, failuresOf, isInAreas, judge, satisfies } from '../src/domain/criteria.ts';
+import { CRITERION_NAMES } from '../src/domain/criterion-names.ts';
+import { criterionReason } from '../src/domain/criterion-words.ts';
+import { lookupKey, lookupKeys, withoutFragment } from '../src/domain/lookup-keys.ts';
+import { relativeDistance, removableCriteria, withoutCriterion } from '../src/domain/near-miss.ts';
+import { digestOf, digestText, factsOf, readDigest } from '../src/domain/property-digest.ts';
+import { propertyFacts, readingOf } from '../src/domain/property-document.ts';
+import { satisfiedSince } from '../src/domain/satisfied-since.ts';
+import { criteriaOf, SEARCH_DEFAULTS } from '../src/domain/search.ts';
+import { changesOf, heldAfter, OTHER_ADVERT, resolveToulon, upsertAt } from './support/adverts.ts';
+import { criteria, facts } from './support/criteria-arbitrary.ts';
+
+const CASES = fc.sample(fc.tuple(criteria, facts), { numRuns: 20_000, seed: 21 });
+
+test('the conjunction of what is explained is what decides, for searches and properties of every kind', () => {
+  const seen = new Set<string>();
+  for (const [search, property] of CASES) {
+    const judgements = judge(search, property);
+    assert.equal(
+      judgements.every(({ holds }) => holds),
+      satisfies(search, property),
+    );
+    const failing = judgements.filter(({ holds }) => !holds).map(({ criterion }) => criterion);
+    assert.deepEqual(failuresOf(search, property, Number.POSITIVE_INFINITY), failing);
+    assert.deepEqual(failuresOf(search, property, 2), failing.slice(0, 2));
+    assert.deepEqual(
+      judgements.map(({ criterion, holds }) => ({ criterion, holds })),
+      explain(search, property).map(({ criterion, holds }) => ({ criterion, holds })),
+    );
+    for (const { criterion } of judgements) seen.add(criterion);
+  }
+  assert.deepEqual([...seen].sort(), [...CRITERION_NAMES].sort());
+});
+
+test('a search without the one criterion that fails is satisfied', () => {
+  for (const [search, property] of CASES) {
+    for (const name of removableCriteria(search)) {
+      const wider = withoutCriterion(search, name);
+      assert.ok(!judge(wider, property).some(({ criterion }) => (criterion as string) === name), name);
+      if (name === 'excludedSiteCategories') continue;
+      const others = failuresOf(search, property, Number.POSITIVE_INFINITY).filter((failing) => failing !== name);
+      assert.equal(satisfies(wider, property), others.length === 0, name);
+    }
+  }
+});
+
+test('every judgement has a whole sentence in both languages', () => {
+  for (const [search, property] of CASES.slice(0, 5_000)) {
+    for (const judgement of judge(search, property)) {
+      const [french, english] = [criterionReason(judgement, 'fr'), criterionReason(judgement, 'en')];
+      for (const sentence of [french, english]) assert.match(sentence, /^\p{Lu}.*\.$/su);
+      assert.doesNotMatch(french + english, /undefined|null|NaN|Infinity/);
+    }
+  }
+});
+
+test('boxes of an area hold everything that is in it', () => {
+  for (const [{ areas }, property] of CASES) {
+    const { lat, lon } = property;
+    if (lat === null || lon === null) continue;
+    const drawn = { ...areas, inseeCodes: [], departmentCodes: [], zipcodes: [] };
+    if (!isInAreas(drawn, property)) continue;
+    const isCovered = boxesOf(areas).some(
+      ({ west, south, east, north }) => lon >= west && lon <= east && lat >= south && lat <= north,
+    );
+    assert.ok(isCovered, JSON.stringify({ areas, lat, lon }));
+  }
+});
+
+test('a digest gives back the facts that matching sees, but for the texts', () => {
+  const held = heldAfter(
+    upsertAt(0, {
+      advert: {
+        price: 200_000,
+        surface: 40,
+        title: 'Studio',
+        url: 'https://portal.example/1#photos',
+        virtualTour: 'x',
+      },
+      property: { transactionType: 0, propertyType: 0, city: { insee: '83137', zipcode: null, name: null }, room: 2 },
+    }),
+    upsertAt(1, {
+      advertUuid: OTHER_ADVERT,
+      advert: { price: 210_000, publisher: { category: 'Agence', name: null, type: 1 } },
+    }),
+    upsertAt(2, { advert: { price: 180_000, surface: 40, title: 'Studio' }, property: { transactionType: 0 } }),
+  );
+  const reading = readingOf(held.state, held.crawls, resolveToulon);
+  const digest = readDigest(digestText(digestOf(reading, held.crawls)));
+  const { texts: _, adverts, ...expected } = propertyFacts(reading, () => 1_000);
+  const { texts: __, adverts: digested, ...actual } = factsOf(digest, () => 1_000);
+  assert.deepEqual(actual, expected);
+  assert.deepEqual(
+    digested,
+    adverts.map((advert) => ({ ...advert, texts: [] })),
+  );
+});
+
+test('a property satisfies a search since the price that made it so', () => {
+  const advert = (price: number | null) => ({ advert: { price, surface: 50 }, property: { transactionType: 0 } });
+  const messages = [upsertAt(0, advert(300_000)), upsertAt(10, advert(250_000)), upsertAt(20, advert(240_000))];
+  const held = changesOf(messages).at(-1)?.held;
+  assert.ok(held);
+  const digest = digestOf(readingOf(held.state, held.crawls, resolveToulon), held.crawls);
+  const since = (budgetMax: number): string =>
+    satisfiedSince(
+      criteriaOf({ ...SEARCH_DEFAULTS, title: '', budgetMax }, () => null),
+      digest,
+      () => null,
+    ).at;
+  assert.equal(since(400_000), messages[0]?.crawledAt);
+  assert.equal(since(260_000), messages[1]?.crawledAt);
+  assert.equal(since(245_000), messages[2]?.crawledAt);
+});
+
+test('an advert is found by its URL whatever its fragment, and however long it is', () => {
+  const url = `https://portal.example/${'a'.repeat(100_000)}`;
+  const { state } = heldAfter(upsertAt(0, { advert: { url: `${url}#photos` } }));
+  const keys = lookupKeys(state, { inseeCodes: ['83137'], departmentCode: '83', zipcodes: [] });
+  assert.ok(keys.includes(lookupKey('url', withoutFragment(`${url}#plan`))));
+  assert.ok(keys.includes(lookupKey('insee', '83137')));
+  assert.ok(!keys.includes(lookupKey('zipcode', '83137')));
+  for (const key of keys) assert.equal(BigInt.asIntN(64, BigInt(key)), BigInt(key));
+});
+
+test('the distance of a miss is relative to the bound that it misses', () => {
+  const search = criteriaOf({ ...SEARCH_DEFAULTS, title: '', budgetMax: 200_000, withCoherentPrice: null }, () => null);
+  const held = heldAfter(upsertAt(0, { advert: { price: 210_000 } }));
+  const property = propertyFacts(readingOf(held.state, held.crawls, resolveToulon), () => null);
+  const miss = judge(search, property).find(({ holds }) => !holds);
+  assert.ok(miss);
+  assert.equal(relativeDistance(miss, search, property), 0.05);
+  const unknown = judge(search, { ...property, price: null }).find(({ holds }) => !holds);
+  assert.ok(unknown);
+  assert.equal(relativeDistance(unknown, search, property), null);
+});

@@ -1,0 +1,288 @@
+/** Why: what a client is told of its searches and a property, from the day it is recorded to what retention has forgotten. */
+
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { after, before, describe, it } from 'node:test';
+import type { AdvertContent } from '../../src/domain/advert.ts';
+import type { IntakeMessage } from '../../src/domain/intake-message.ts';
+import { fillDigests, isFillEnded } from '../../src/store/digest-fill.ts';
+import { insertProperties } from '../../src/store/properties.ts';
+import { heldAfter, UNKNOWN_CONTENT, UNSTATED_PROPERTY, upsertAt } from '../support/adverts.ts';
+import { startTestApi, type TestApi } from '../support/api.ts';
+import { openRecording, type RecordingScene } from '../support/question-scene.ts';
+import { runStatements } from '../support/statements.ts';
+
+const cleanups: (() => Promise<void>)[] = [];
+const cleanup = { after: (work: () => Promise<void>) => void cleanups.unshift(work) };
+let api: TestApi;
+let scene: RecordingScene;
+
+before(async () => {
+  api = await startTestApi(cleanup, { retentionDays: { events: 90, deliveries: 30, expired: 90, deadLetters: 0 } });
+  scene = await openRecording(cleanup, api.database, api.reference.resolvePlace);
+});
+after(async () => {
+  for (const work of cleanups) await work();
+});
+
+const STARTED_AT = Date.now();
+let crawls = 0;
+
+/** A flat for sale in Toulon, as it is crawled now. */
+function flat(property: string, advert: string, content: Partial<AdvertContent>): IntakeMessage {
+  crawls += 1;
+  return {
+    kind: 'upsert',
+    // Before anything that happens in this process, whatever clock PostgreSQL has.
+    crawledAt: new Date(STARTED_AT - 3_600_000 + crawls).toISOString(),
+    propertyUuid: property,
+    advertUuid: advert,
+    property: {
+      ...UNSTATED_PROPERTY,
+      transactionType: 0,
+      propertyType: 0,
+      city: { insee: '83137', zipcode: null, name: null },
+    },
+    advert: { ...UNKNOWN_CONTENT, title: 'Appartement avec balcon', surface: 50, ...content },
+  };
+}
+
+const SEARCH = {
+  title: 'Toulon',
+  transactionType: 0,
+  includedCities: ['/cities/83137'],
+  budgetMax: 200_000,
+  withCoherentPrice: null,
+  notificationEnabled: true,
+  endpointRecipient: 'https://hooks.example.com/matches',
+  eventEndpoint: 'https://hooks.example.com/events',
+  subscribedEvents: ['ad.update.price'],
+};
+
+async function create(body: object = {}, key = api.key): Promise<string> {
+  const { status, body: search } = await api.call('POST', '/searches', { ...SEARCH, ...body }, { key });
+  assert.equal(status, 201);
+  return search['@id'];
+}
+
+async function explain(search: string, query: string, language = 'en') {
+  const headers = { 'Accept-Language': language };
+  return api.call('GET', `${search}/explanation?${query}`, undefined, { headers });
+}
+
+describe('an explanation', () => {
+  it('tells that a match never began, and began when the price came down', async () => {
+    const [property, advert] = [randomUUID(), randomUUID()];
+    const search = await create();
+    await scene.record([flat(property, advert, { price: 250_000 })]);
+    const never = (await explain(search, `property=${property}`)).body;
+    assert.equal(never.satisfied, false);
+    assert.equal(never.match, null);
+    assert.deepEqual(never.deliveries, []);
+    const budget = never.criteria.find(({ criterion }: { criterion: string }) => criterion === 'budget');
+    assert.deepEqual(budget.expected, { min: null, max: 200_000 });
+    assert.equal(budget.actual, 250_000);
+    assert.equal(budget.holds, false);
+    assert.match(budget.reason, /250,000\s€\) is above the maximum of 200,000/);
+    assert.match(never.matchReason, /never matched.*above the maximum/);
+
+    await scene.record([flat(property, advert, { price: 190_000 })]);
+    const { body: began, headers } = await explain(search, `property=/documents/properties/${property}`, 'fr');
+    assert.equal(headers.get('Content-Language'), 'fr');
+    assert.match(headers.get('Vary') ?? '', /Accept-Language/);
+    assert.equal(began.satisfied, true);
+    assert.match(began.matchReason, /prix est passé de 250\s000\s€ à 190\s000\s€/);
+    assert.equal((await api.call('GET', began.match)).status, 200);
+    assert.equal(began.deliveries.length, 2);
+    for (const delivery of began.deliveries) assert.equal((await api.call('GET', delivery)).body.match, began.match);
+
+    await scene.record([flat(property, advert, { price: 230_000 })]);
+    const left = (await explain(search, `property=${property}`)).body;
+    assert.equal(left.satisfied, false);
+    assert.equal(left.match, began.match);
+    assert.match(left.matchReason, /from 250,000\s€ to 190,000\s€\. It does not match any more:.*above the maximum/s);
+  });
+
+  it('tells what stood already when the search was made, and what appeared since', async () => {
+    const [standing, fresh] = [randomUUID(), randomUUID()];
+    await scene.record([flat(standing, randomUUID(), { price: 150_000 })]);
+    const search = await create();
+    await scene.record([flat(fresh, randomUUID(), { price: 150_000 })]);
+    const stood = (await explain(search, `property=${standing}`)).body;
+    assert.equal(stood.satisfied, true);
+    assert.equal(stood.match, null);
+    assert.match(stood.matchReason, /matched already \(since .*\) when the search was created/);
+    assert.match((await explain(search, `property=${fresh}`)).body.matchReason, /when an advert appeared\.$/);
+    assert.match((await explain(search, `property=${fresh}`, 'fr')).body.matchReason, /à la parution d'une annonce\.$/);
+  });
+
+  it('says so when retention has forgotten the cause, and when notifications are off', async () => {
+    const property = randomUUID();
+    const search = await create();
+    await scene.record([flat(property, randomUUID(), { price: 150_000 })]);
+    await api.database.query('delete from events where property_uuid = $1', [property]);
+    await api.database.query("update matches set began_at = now() - interval '100 days' where property_uuid = $1", [
+      property,
+    ]);
+    await api.database.query('delete from deliveries');
+    await api.call('PUT', search, { notificationEnabled: false });
+    const { body } = await explain(search, `property=${property}`);
+    assert.match(
+      body.matchReason,
+      /What brought it about is no longer kept\. What was sent is no longer kept\. The notifications of the search are off\.$/,
+    );
+    assert.deepEqual(body.deliveries, []);
+  });
+
+  it('finds the property by its advert and by the address on the portal, whatever follows #', async () => {
+    const search = await create();
+    const [property, advert, other, sameUrl] = [randomUUID(), randomUUID(), randomUUID(), randomUUID()];
+    const url = `https://portal.example/${randomUUID()}?page=1`;
+    await scene.record([
+      flat(property, advert, { url: `${url}#photos` }),
+      flat(property, other, { url: `https://portal.example/${'x'.repeat(100_000)}` }),
+    ]);
+    const by = async (query: string) => (await explain(search, query)).body.property;
+    assert.equal(await by(`advert=${advert}`), `/documents/properties/${property}`);
+    assert.equal(await by(`advert=${other}`), `/documents/properties/${property}`);
+    assert.equal(await by(`url=${encodeURIComponent(`${url}#plan`)}`), `/documents/properties/${property}`);
+    assert.equal((await explain(search, `url=${encodeURIComponent(`${url}&b`)}`)).status, 404);
+    // Of several the newest crawled; and an address that has changed is another's.
+    await scene.record([flat(sameUrl, randomUUID(), { url })]);
+    assert.equal(await by(`url=${encodeURIComponent(url)}`), `/documents/properties/${sameUrl}`);
+    await scene.record([flat(sameUrl, randomUUID(), { url: null }), flat(property, advert, { url: `${url}2` })]);
+    assert.equal(await by(`url=${encodeURIComponent(`${url}2`)}`), `/documents/properties/${property}`);
+  });
+
+  it('refuses what it cannot know, and tells nothing of another client', async () => {
+    const search = await create();
+    const property = randomUUID();
+    await scene.record([flat(property, randomUUID(), {})]);
+    assert.equal((await explain(search, '')).status, 400);
+    assert.equal((await explain(search, `property=${property}&advert=${property}`)).status, 400);
+    assert.equal((await explain(search, 'property=12')).status, 400);
+    const unknown = await explain(search, `property=${randomUUID()}`);
+    assert.equal(unknown.status, 404);
+    assert.match(unknown.body.detail, /no such property is held/);
+    const key = await api.newClient('neighbour');
+    assert.equal((await api.call('GET', `${search}/explanation?property=${property}`, undefined, { key })).status, 404);
+    const { body } = await api.call('GET', `/explanations?property=${property}`, undefined, { key });
+    assert.equal(body['hydra:totalItems'], 0);
+  });
+
+  it('answers in French unless English is preferred', async () => {
+    const search = await create();
+    const property = randomUUID();
+    await scene.record([flat(property, randomUUID(), {})]);
+    for (const [language, expected] of [
+      ['en-US,en;q=0.9', 'en'],
+      ['de', 'fr'],
+      ['fr;q=0.5, en', 'en'],
+      ['*', 'fr'],
+    ] as const) {
+      assert.equal((await explain(search, `property=${property}`, language)).headers.get('Content-Language'), expected);
+    }
+  });
+});
+
+describe('explanations of a property', () => {
+  it('list the searches that it satisfies, then those that it fails by one criterion, in pages', async () => {
+    const key = await api.newClient('of many searches');
+    const property = randomUUID();
+    await scene.record([flat(property, randomUUID(), { price: 150_000 })]);
+    const missed = [await create({ budgetMax: 100_000 }, key), await create({ transactionType: 1 }, key)];
+    const satisfied = [await create({}, key), await create({ expressions: [{ word: 'balcons' }] }, key)];
+    await create({ budgetMax: 100_000, transactionType: 1 }, key);
+    const list = async (query: string) =>
+      (await api.call('GET', `/explanations?property=${property}${query}`, undefined, { key })).body;
+    const all = await list('');
+    assert.deepEqual(
+      all['hydra:member'].map(({ search }: { search: string }) => search),
+      [...satisfied, ...missed],
+    );
+    assert.deepEqual(
+      all['hydra:member'].map((member: { satisfied: boolean }) => member.satisfied),
+      [true, true, false, false],
+    );
+    const second = await list('&itemsPerPage=3&page=2');
+    assert.equal(second['hydra:totalItems'], 4);
+    assert.deepEqual(
+      second['hydra:member'].map(({ search }: { search: string }) => search),
+      missed.slice(1),
+    );
+    const [single] = all['hydra:member'];
+    const alone = await api.call('GET', single['@id'], undefined, { key });
+    assert.deepEqual(alone.body, single);
+  });
+});
+
+describe('stored properties', () => {
+  /** As a version without digests writes. */
+  async function writeAsBefore({ database }: TestApi, property: string, url: string): Promise<void> {
+    const price = 100_000;
+    const held = heldAfter(
+      upsertAt(0, { propertyUuid: property, advertUuid: randomUUID(), advert: { url, price, surface: 40 } }),
+    );
+    const priced = {
+      transactionType: null,
+      propertyType: null,
+      departmentCode: null,
+      price,
+      surface: 40,
+      landSurface: null,
+    };
+    await database.query('delete from properties where uuid = $1', [property]);
+    const [insert] = insertProperties([{ held, priced, expiredAt: null }]);
+    assert.ok(insert);
+    const former = {
+      ...insert,
+      name: 'former',
+      text: insert.text.replace(', digested_at)', ')').replace(', now()', ''),
+    };
+    await runStatements(database, [former]);
+  }
+
+  const found = async (search: string, url: string, from = api): Promise<number> =>
+    (await from.call('GET', `${search}/explanation?url=${encodeURIComponent(url)}`)).status;
+
+  it('are found once their digests have been made, by whoever goes on, and those that an older version writes too', async () => {
+    const stored = await startTestApi(cleanup);
+    const search = (await stored.call('POST', '/searches', SEARCH)).body['@id'];
+    const urls = Array.from({ length: 250 }, (_, i) => `https://portal.example/stored/${i}`);
+    const uuids = urls.map(() => randomUUID());
+    for (const [i, url] of urls.entries()) await writeAsBefore(stored, uuids[i] as string, url);
+    await stored.database.query('update property_digest_fill set reached = null, ended_at = null');
+    await stored.database.query('delete from property_digest_backlog');
+    assert.equal(await found(search, urls[0] as string, stored), 503);
+    assert.equal((await stored.call('POST', '/searches/preview', {})).status, 503);
+    const fill = () => fillDigests(stored.database, stored.reference.resolvePlace);
+    // A batch at a time, two at once, each beginning where another has ended.
+    while (!(await isFillEnded(stored.database))) await Promise.all([fill(), fill()]);
+    for (const url of urls) assert.equal(await found(search, url, stored), 200, url);
+    assert.equal((await stored.call('POST', '/searches/preview', {})).status, 200);
+
+    await writeAsBefore(stored, uuids[0] as string, 'https://portal.example/moved');
+    assert.equal(await found(search, 'https://portal.example/moved', stored), 404);
+    while ((await fill()) > 0);
+    assert.equal(await found(search, 'https://portal.example/moved', stored), 200);
+    assert.equal(await found(search, urls[0] as string, stored), 404);
+    const { rows } = await stored.database.query('select from property_digest_backlog');
+    assert.equal(rows.length, 0);
+  });
+
+  it('go with all that is known of them, whichever version removes them', async () => {
+    const property = randomUUID();
+    await scene.record([flat(property, randomUUID(), {})]);
+    await api.database.query('delete from properties where uuid = $1', [property]);
+    const { rows } = await api.database.query('select from property_digests where property_uuid = $1', [property]);
+    assert.equal(rows.length, 0);
+  });
+
+  it('of one address for a thousand adverts are found all the same', async () => {
+    const search = await create();
+    const url = `https://portal.example/${randomUUID()}`;
+    const messages = Array.from({ length: 300 }, () => flat(randomUUID(), randomUUID(), { url }));
+    await scene.record(messages);
+    assert.equal(await found(search, url), 200);
+  });
+});

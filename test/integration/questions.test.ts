@@ -1,0 +1,224 @@
+/** What if, and what nearly: previews and near-misses against all properties judged one by one by the definition. */
+
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { nearMisses } from '../../src/api/near-misses.ts';
+import { dayInParis, previewFigures } from '../../src/api/preview-figures.ts';
+import { createRandom } from '../../src/cli/seeded-random.ts';
+import { failuresOf, satisfies, setCriteria } from '../../src/domain/criteria.ts';
+import { removableCriteria, withoutCriterion } from '../../src/domain/near-miss.ts';
+import type { MedianOf } from '../../src/domain/property-digest.ts';
+import { satisfiedSince } from '../../src/domain/satisfied-since.ts';
+import { criteriaOf, type SiteCategoryName } from '../../src/domain/search.ts';
+import { writeMedians } from '../../src/store/market-medians.ts';
+import { listSiteCategories } from '../../src/store/site-categories.ts';
+import { startTestApi, type TestApi } from '../support/api.ts';
+import {
+  type KnownProperty,
+  knownProperties,
+  openRecording,
+  randomMembers,
+  sampleMessages,
+} from '../support/question-scene.ts';
+
+const SEARCHES = 250;
+const ADVERTS = 2_500;
+const START = new Date('2026-03-01T08:00:00Z');
+
+const cleanups: (() => Promise<void>)[] = [];
+const cleanup = { after: (work: () => Promise<void>) => void cleanups.unshift(work) };
+let api: TestApi;
+let properties: readonly KnownProperty[];
+let median: MedianOf;
+let siteCategoryName: SiteCategoryName;
+let categories: number;
+
+before(async () => {
+  api = await startTestApi(cleanup);
+  const scene = await openRecording(cleanup, api.database, api.reference.resolvePlace);
+  await scene.record(sampleMessages(7, api.reference, ADVERTS, START));
+  median = (market) => scene.medians.median(market);
+  await writeMedians(api.database, [...scene.medians.all()]);
+  properties = await knownProperties(api.database, api.reference.resolvePlace, median);
+  const names = new Map((await listSiteCategories(api.database)).map(({ id, name }) => [id, name]));
+  siteCategoryName = (id) => names.get(id) ?? null;
+  categories = names.size;
+});
+after(async () => {
+  for (const work of cleanups) await work();
+});
+
+const isLive = ({ facts }: KnownProperty): boolean => facts.adverts.length > 0;
+
+describe('a preview', () => {
+  it('counts what judging every property one by one counts', async () => {
+    const random = createRandom(31);
+    const now = new Date(START.getTime() + 10 * 86_400_000);
+    const seen = new Set<string>();
+    let found = 0;
+    for (let i = 0; i < SEARCHES; i++) {
+      const criteria = criteriaOf(randomMembers(random, properties, categories), siteCategoryName);
+      for (const name of setCriteria(criteria)) seen.add(name);
+      const figures = await previewFigures(
+        { criteria, days: 30, sampleMax: 20 },
+        { database: api.database, median, now },
+      );
+      const satisfied = properties.filter(({ facts }) => satisfies(criteria, facts));
+      found += satisfied.length;
+      const what = JSON.stringify(criteria);
+      assert.equal(figures.satisfiedNow, satisfied.length, what);
+      assert.equal(figures.estimated, false);
+      for (const { criterion, satisfiedNow, estimated } of figures.withoutCriterion) {
+        const wider = withoutCriterion(criteria, criterion);
+        assert.equal(
+          satisfiedNow,
+          properties.filter(({ facts }) => satisfies(wider, facts)).length,
+          `${criterion} ${what}`,
+        );
+        assert.equal(estimated, false);
+      }
+      assert.deepEqual(
+        figures.withoutCriterion.map(({ criterion }) => criterion),
+        removableCriteria(criteria),
+      );
+      const since = satisfied
+        .map(({ uuid, digest }) => ({ uuid, satisfiedSince: satisfiedSince(criteria, digest, median).at }))
+        .sort((a, b) =>
+          a.satisfiedSince === b.satisfiedSince
+            ? a.uuid < b.uuid
+              ? -1
+              : 1
+            : a.satisfiedSince < b.satisfiedSince
+              ? 1
+              : -1,
+        );
+      assert.deepEqual(figures.sample, since.slice(0, 20));
+      for (const { date, began } of figures.perDay) {
+        assert.equal(began, since.filter(({ satisfiedSince: at }) => dayInParis(new Date(at)) === date).length);
+      }
+      assert.equal(figures.perDay.at(-1)?.date, '2026-03-11');
+      assert.equal(figures.perDay.length, 30);
+    }
+    assert.ok(found > SEARCHES);
+    for (const name of ['expressions', 'areas', 'excludedCities', 'withCoherentPrice', 'budget'])
+      assert.ok(seen.has(name));
+  });
+
+  it('is answered for the body of a search, and stores nothing', async () => {
+    const body = { transactionType: 0, budgetMax: 300_000, expressions: [{ word: 'balcon' }] };
+    const { status, body: preview } = await api.call('POST', '/searches/preview?days=5&sample=3', body);
+    assert.equal(status, 200);
+    assert.equal(preview.perDay.length, 5);
+    assert.ok(preview.sample.length <= 3 && preview.satisfiedNow >= preview.sample.length);
+    assert.equal((await api.call('GET', '/searches')).body['hydra:totalItems'], 0);
+    assert.equal(api.changes.count, 0);
+  });
+
+  it('has the violations of saving, but needs no title', async () => {
+    const wrong = {
+      titel: 'x',
+      budgetMin: 5,
+      budgetMax: 2,
+      includedCities: ['/cities/1'],
+      endpointRecipient: 'ftp://x',
+    };
+    const [saved, tried] = [
+      await api.call('POST', '/searches', { ...wrong, title: 'x' }),
+      await api.call('POST', '/searches/preview', wrong),
+    ];
+    assert.equal(tried.status, 422);
+    assert.deepEqual(tried.body.violations, saved.body.violations);
+    assert.equal((await api.call('POST', '/searches/preview', {})).status, 200);
+    for (const query of ['days=0', 'days=91', 'sample=101', 'page=1']) {
+      assert.equal((await api.call('POST', `/searches/preview?${query}`, {})).status, 400, query);
+    }
+  });
+});
+
+describe('near-misses', () => {
+  it('are what fails by exactly one criterion, the nearest first', async () => {
+    const random = createRandom(32);
+    let found = 0;
+    for (let i = 0; i < SEARCHES; i++) {
+      const criteria = criteriaOf(randomMembers(random, properties, categories), siteCategoryName);
+      const misses = await nearMisses(criteria, '', { database: api.database, median });
+      const expected = properties.filter(
+        (property) => isLive(property) && failuresOf(criteria, property.facts, 2).length === 1,
+      );
+      found += expected.length;
+      assert.deepEqual(
+        misses.map(({ uuid }) => uuid).sort(),
+        expected.map(({ uuid }) => uuid),
+        JSON.stringify(criteria),
+      );
+      for (const { uuid, judgement } of misses) {
+        const { facts } = expected.find((property) => property.uuid === uuid) as KnownProperty;
+        assert.deepEqual(failuresOf(criteria, facts, 2), [judgement.criterion]);
+      }
+      const distances = misses.map(({ distance }) => distance ?? Infinity);
+      assert.deepEqual(
+        distances,
+        distances.toSorted((a, b) => a - b),
+      );
+    }
+    assert.ok(found > SEARCHES);
+  });
+
+  it('leave out what was not seen lately', async () => {
+    const criteria = criteriaOf(randomMembers(createRandom(3), properties, categories), siteCategoryName);
+    const all = await nearMisses(criteria, '', { database: api.database, median });
+    const crawlOf = (uuid: string): string => {
+      const { held, digest } = properties.find((property) => property.uuid === uuid) as KnownProperty;
+      return (
+        digest.adverts
+          .map((advert) => held.crawls[advert.uuid] ?? '')
+          .sort()
+          .at(-1) ?? ''
+      );
+    };
+    const times = all.map(({ uuid }) => crawlOf(uuid)).sort();
+    const since = times[times.length >> 1] ?? '';
+    const seen = await nearMisses(criteria, since, { database: api.database, median });
+    assert.deepEqual(
+      seen.map(({ uuid }) => uuid),
+      all.filter(({ uuid }) => crawlOf(uuid) >= since).map(({ uuid }) => uuid),
+    );
+    assert.ok(all.length > 0);
+  });
+
+  it('are listed for a search of one’s own', async () => {
+    const { body: search } = await api.call('POST', '/searches', {
+      title: 'x',
+      transactionType: 0,
+      budgetMax: 200_000,
+    });
+    const { status, body } = await api.call('GET', `${search['@id']}/near-misses?days=90&itemsPerPage=5`);
+    assert.equal(status, 200);
+    assert.ok(body['hydra:member'].length <= 5);
+    const other = await api.newClient('other misses');
+    assert.equal((await api.call('GET', `${search['@id']}/near-misses`, undefined, { key: other })).status, 404);
+  });
+});
+
+describe('questions', () => {
+  it('are answered two at once of a client, and eight in all; who is refused is told when to come again', async () => {
+    const keys = await Promise.all(Array.from({ length: 10 }, (_, i) => api.newClient(`asking ${i}`)));
+    const ask = (key: string) => api.call('POST', '/searches/preview', { budgetMax: 200_000 }, { key });
+    const answers = await Promise.all(keys.flatMap((key) => Array.from({ length: 10 }, () => ask(key))));
+    const refused = answers.filter(({ status }) => status === 429);
+    assert.ok(refused.length > 0);
+    for (const { status, headers } of answers) {
+      if (status === 429) assert.match(headers.get('Retry-After') ?? '', /^\d+$/);
+      else assert.equal(status, 200);
+    }
+    assert.equal((await ask(api.key)).status, 200);
+  });
+
+  it('that take too long are given up, and say so', async () => {
+    const slow = { query: async () => Promise.reject(Object.assign(new Error('timeout'), { code: '57014' })) };
+    const other = await startTestApi(cleanup, { questionDatabase: slow as unknown as TestApi['database'] });
+    const { status, headers } = await other.call('POST', '/searches/preview', {});
+    assert.equal(status, 429);
+    assert.ok(headers.get('Retry-After'));
+  });
+});

@@ -1,0 +1,154 @@
+/** Properties as the recorder leaves them, searches of every kind that find some, and what all of them come to. */
+
+import { createSampleCrawler } from '../../src/cli/sample-adverts.ts';
+import type { Random } from '../../src/cli/seeded-random.ts';
+import type { HeldProperty } from '../../src/domain/change.ts';
+import type { ResolvePlace } from '../../src/domain/city.ts';
+import type { Uuid } from '../../src/domain/ids.ts';
+import { decodeIntakeMessage, type IntakeMessage } from '../../src/domain/intake-message.ts';
+import { digestOf, type MedianOf, type PropertyDigest } from '../../src/domain/property-digest.ts';
+import { propertyFacts, readingOf } from '../../src/domain/property-document.ts';
+import type { PropertyFacts } from '../../src/domain/property-facts.ts';
+import { SEARCH_DEFAULTS, type SearchMembers } from '../../src/domain/search.ts';
+import { createMarketMedians, type MarketMedians } from '../../src/matching/market-medians.ts';
+import { createSearchIndex } from '../../src/matching/search-index.ts';
+import { type Matcher, startMatcher } from '../../src/pipeline/matcher.ts';
+import { createRecorder, type RecordBatch } from '../../src/pipeline/recorder.ts';
+import type { Reference } from '../../src/reference/communes.ts';
+import type { Database } from '../../src/store/database.ts';
+import { changedSince } from '../../src/store/search-feed.ts';
+import { listSiteCategories } from '../../src/store/site-categories.ts';
+import type { Cleanup } from './servers.ts';
+import { quietSupervisor } from './supervisor.ts';
+
+const BOUNDS = { advertsMax: 200, bytesMax: 8_388_608, batchBytesMax: 16_777_216, waitingMax: 64 };
+const LETTER = { stream: 'ADVERTS', sequence: 1, subject: 'adverts', headers: {}, bytes: Buffer.from('x') };
+const BATCH = 100;
+
+export interface RecordingScene {
+  readonly medians: MarketMedians;
+  readonly matcher: Matcher;
+  record(messages: readonly IntakeMessage[]): Promise<void>;
+}
+
+/** A recorder and its matcher, without a stream before them. */
+export async function openRecording(
+  cleanup: Cleanup,
+  database: Database,
+  resolvePlace: ResolvePlace,
+  clock: () => Date = () => new Date(),
+): Promise<RecordingScene> {
+  const medians = createMarketMedians();
+  const matcher = await startMatcher({
+    createIndex: createSearchIndex,
+    clock,
+    medians,
+    changedSince: (horizon, onSearch) => changedSince(database, horizon, onSearch),
+    async readSiteCategoryNames() {
+      const names = new Map((await listSiteCategories(database)).map(({ id, name }) => [id, name]));
+      return (id) => names.get(id) ?? null;
+    },
+    supervisor: quietSupervisor(),
+    onUnreadableSearch: (_, error) => {
+      throw error;
+    },
+  });
+  cleanup.after(() => matcher.stop());
+  const recordBatch: RecordBatch = createRecorder({ database, matcher, resolvePlace, bounds: BOUNDS, clock });
+  return {
+    medians,
+    matcher,
+    async record(messages) {
+      await matcher.refresh();
+      for (let from = 0; from < messages.length; from += BATCH) {
+        const batch = messages.slice(from, from + BATCH);
+        await recordBatch(
+          '0',
+          batch.map((message) => ({ message, bytes: 1_000, traceparent: null, letter: LETTER })),
+          [],
+        );
+      }
+    },
+  };
+}
+
+/** Of `count` adverts and the changes that they go through, from `startAt` on. */
+export function sampleMessages(seed: number, reference: Reference, count: number, startAt: Date): IntakeMessage[] {
+  const crawler = createSampleCrawler({ seed, reference, startAt });
+  const created = Array.from({ length: count }, () => crawler.newAdvert());
+  const changed = Array.from({ length: count }, () => crawler.change());
+  return [...created, ...changed].map((message) => decodeIntakeMessage(Buffer.from(JSON.stringify(message))));
+}
+
+export interface KnownProperty {
+  readonly uuid: Uuid;
+  readonly held: HeldProperty;
+  readonly facts: PropertyFacts;
+  readonly digest: PropertyDigest;
+}
+
+/** Every property that is held, from its document. */
+export async function knownProperties(
+  database: Database,
+  resolvePlace: ResolvePlace,
+  median: MedianOf,
+): Promise<readonly KnownProperty[]> {
+  const { rows } = await database.query<HeldProperty>('select state, crawls from properties order by uuid');
+  return rows.map((held) => {
+    const reading = readingOf(held.state, held.crawls, resolvePlace);
+    return {
+      uuid: held.state.uuid,
+      held,
+      facts: propertyFacts(reading, median),
+      digest: digestOf(reading, held.crawls),
+    };
+  });
+}
+
+const WORDS = ['balcon', 'jardin', 'lumineux', 'garage', 'vue mer', 'ascenseur', 'rénové', 'calme', 'terrasse'];
+
+/** Of a client that looks for something like one of the properties: each criterion now and then. */
+export function randomMembers(random: Random, properties: readonly KnownProperty[], categories: number): SearchMembers {
+  const { facts } = random.pick(properties);
+  const now = (probability: number): boolean => random.chance(probability);
+  const about = (value: number | null, spread: number): number =>
+    Math.round((value ?? 100) * (1 + spread * random.normal()));
+  const place = facts.lat !== null && facts.lon !== null && now(0.4);
+  const [lat, lon] = [facts.lat ?? 0, facts.lon ?? 0];
+  const square = [
+    [lon - 0.3, lat - 0.2],
+    [lon + 0.3, lat - 0.2],
+    [lon + 0.2, lat + 0.3],
+    [lon - 0.3, lat - 0.2],
+  ] as const;
+  const category = (): number[] => [random.integer(1, categories)];
+  return {
+    ...SEARCH_DEFAULTS,
+    title: 'seeded',
+    transactionType: now(0.6) ? facts.transactionType : null,
+    propertyTypes: now(0.5) && facts.propertyType !== null ? [facts.propertyType, random.integer(0, 6)] : null,
+    publisherTypes: now(0.15) ? random.integer(0, 1) : null,
+    budgetMin: now(0.2) ? Math.max(0, about(facts.price, 0.3)) : null,
+    budgetMax: now(0.5) ? Math.max(0, about(facts.price, 0.2)) : null,
+    advertPriceMax: now(0.1) ? Math.max(0, about(facts.price, 0.2)) : null,
+    pricePerMeterMax: now(0.1) ? Math.max(0, about(facts.pricePerMeter, 0.2)) : null,
+    surfaceMin: now(0.4) ? Math.max(0, about(facts.surface, 0.2)) : null,
+    landSurfaceMin: now(0.05) ? about(facts.landSurface, 0.2) : null,
+    roomMin: now(0.3) ? facts.room : null,
+    bedroomMin: now(0.1) ? facts.bedroom : null,
+    furnished: now(0.05) ? random.chance(0.5) : null,
+    withCoherentPrice: now(0.5),
+    withVirtualTour: now(0.05) ? true : null,
+    ...(place ? { lat: String(lat), lon: String(lon), radius: String(random.integer(5, 300)) } : {}),
+    includedInseeCodes: now(0.15) ? facts.inseeCodes : [],
+    includedDepartments: now(0.3) && facts.departmentCode !== null ? [facts.departmentCode] : [],
+    includedZipcodes: now(0.1) ? facts.zipcodes : [],
+    excludedCities: now(0.1) ? random.pick(properties).facts.inseeCodes : [],
+    geoShapes: now(0.1) && facts.lat !== null ? [[square]] : [],
+    includedSiteCategories: now(0.1) ? category() : [],
+    excludedSiteCategories: now(0.15) ? category() : [],
+    expressions: now(0.25)
+      ? `expressions[0][0][word]=${encodeURIComponent(random.pick(WORDS))}&expressions[0][0][options][includes]=${now(0.7)}`
+      : null,
+  };
+}
