@@ -1,7 +1,7 @@
 /** Opens the REST API of clients: the part of the composition root that knows `api/`. */
 
 import { createApi } from './api/api.ts';
-import { announceSearchChange, onKeyChange } from './broker/announcements.ts';
+import { announceSearchChange, announceSecretChange, onKeyChange } from './broker/announcements.ts';
 import { openSender } from './deliverers.ts';
 import { closeServer, listen } from './http-listening.ts';
 import { connectionsOf, createHttpServer } from './http-server.ts';
@@ -40,6 +40,7 @@ export async function openApi(parts: Parts, matcher: Matcher | null): Promise<st
       logger: log,
       now: () => new Date(),
       pointsOfInterest: () => points.current,
+      secretsChanged: () => announceSecretChange(broker),
       deliverOnce: (delivery) => sender.send(delivery),
       onKeyChange: (listener) => onKeyChange(broker, listener),
       async searchChanged() {

@@ -22,6 +22,7 @@ import { referenceRoutes } from './reference.ts';
 import { logRequests } from './request-log.ts';
 import { searchRoutes } from './searches.ts';
 import { unsubscribeRoutes } from './unsubscribe.ts';
+import { webhookSecretRoutes } from './webhook-secrets.ts';
 import { webhookTestRoutes } from './webhook-tester.ts';
 
 export function createApi(dependencies: ApiDependencies): Koa {
@@ -64,6 +65,7 @@ export function createRoutes(dependencies: ApiDependencies): {
   referenceRoutes(router, dependencies);
   locationRoutes(router, dependencies);
   webhookTestRoutes(router, dependencies);
+  webhookSecretRoutes(router, dependencies);
   unsubscribeRoutes(router, dependencies);
   return { router, shortCut };
 }

@@ -21,6 +21,7 @@ import { cityDocument } from './reference.ts';
 import type { ResourceName } from './resource-schemas.ts';
 import { departmentDocument, searchDocument, siteCategoryDocument } from './search-document.ts';
 import { sampleChange, sampleMessages } from './webhook-sample.ts';
+import { webhookSecretDocument } from './webhook-secrets.ts';
 
 const AT = new Date('2026-03-10T08:15:00Z');
 const ID = {
@@ -28,6 +29,7 @@ const ID = {
   search: '0199a2f4-7c1e-7d3a-8b1c-2f4e6a8c0d11',
   match: '0199a2f4-7c1e-7d3a-8b1c-2f4e6a8c0d12',
   delivery: '0199a2f4-7c1e-7d3a-8b1c-2f4e6a8c0d13',
+  secret: '0199a2f4-7c1e-7d3a-8b1c-2f4e6a8c0d14',
 } as const;
 const PROPERTY = '00000000-0000-4000-8000-000000000001';
 const ENDPOINT = 'https://hooks.example.com/matches';
@@ -52,8 +54,10 @@ export const BODY_EXAMPLES: Readonly<Record<NonNullable<Endpoint['body']>, objec
     endpointRecipient: ENDPOINT,
     eventEndpoint: 'https://hooks.example.com/events',
     subscribedEvents: ['ad.update.price', 'ad.update.expired'],
+    context: { user: 42 },
   },
   SearchChange: { budgetMax: 320_000, roomMin: null },
+  WebhookSecretCreation: { overlapHours: 48 },
 };
 
 /** Of parameters that must be sent. */
@@ -75,6 +79,7 @@ export function idExample(resource: ResourceName): string | number {
     SiteCategory: CATEGORY.id,
     Match: ID.match,
     Delivery: ID.delivery,
+    WebhookSecret: ID.secret,
     PropertyDocument: PROPERTY,
     User: ID.client,
   };
@@ -118,6 +123,7 @@ function itemExamples(reference: Reference): Readonly<Record<ResourceName, objec
     Match: match,
     PropertyDocument: document ?? {},
     Delivery: deliveryExample(),
+    WebhookSecret: webhookSecretDocument({ id: ID.secret, createdAt: AT, expiresAt: null, hint: 'cmV0' }),
     City: cityDocument(present(reference.city(TOULON))),
     Department: departmentDocument(present(reference.department(VAR))),
     SiteCategory: siteCategoryDocument(CATEGORY),

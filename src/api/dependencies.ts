@@ -36,6 +36,10 @@ export interface SingleDelivery {
   readonly body: string;
   /** `whsec_` and the key in base64. */
   readonly token: string;
+  /** Further secrets that sign it, in the same form. */
+  readonly secrets: readonly string[];
+  /** JSON; null when there is none. */
+  readonly context: string | null;
   readonly startedAt: Date;
 }
 
@@ -54,6 +58,8 @@ export interface ApiDependencies {
   readonly onKeyChange?: (listener: () => void) => void;
   /** The present index: another one after each import. Without it no points are known. */
   readonly pointsOfInterest?: () => PointIndex;
+  /** Called after each committed change of a client's webhook secrets. */
+  readonly secretsChanged?: () => void;
   /** Without it the webhook tester answers 503. */
   readonly deliverOnce?: DeliverOnce;
 }

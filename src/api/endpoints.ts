@@ -17,6 +17,7 @@ import {
 } from './reference.ts';
 import type { ResourceName } from './resource-schemas.ts';
 import { SEARCH_LIST_PARAMETERS } from './searches.ts';
+import { WEBHOOK_SECRET_PARAMETERS } from './webhook-secrets.ts';
 import { WEBHOOK_TEST_PARAMETERS } from './webhook-tester.ts';
 
 export interface Endpoint {
@@ -27,8 +28,14 @@ export interface Endpoint {
   readonly resource: ResourceName;
   readonly answers: 'item' | 'collection' | 'nothing';
   readonly parameters: Rules;
-  readonly body: 'SearchCreation' | 'SearchChange' | null;
+  readonly body: BodyName | null;
+  /** Of success, where the method does not say it. */
+  readonly status?: 200 | 202;
+  /** Refusals of its own, beside those that everything of its kind has. */
+  readonly refusals?: readonly 409[];
 }
+
+export type BodyName = 'SearchCreation' | 'SearchChange' | 'WebhookSecretCreation';
 
 function get(
   path: string,
@@ -73,6 +80,22 @@ export const ENDPOINTS: readonly Endpoint[] = [
   ),
   get('/deliveries', 'Delivery', 'collection', 'Lists your deliveries, newest first', DELIVERY_LIST_PARAMETERS),
   get('/deliveries/{id}', 'Delivery', 'item', 'Reads a delivery with its attempts'),
+  get(
+    '/webhook-secrets',
+    'WebhookSecret',
+    'collection',
+    'Lists the secrets that sign all your webhooks',
+    WEBHOOK_SECRET_PARAMETERS,
+  ),
+  {
+    ...{ method: 'post', path: '/webhook-secrets', resource: 'WebhookSecret', answers: 'item', parameters: {} },
+    ...{ body: 'WebhookSecretCreation', refusals: [409], summary: 'Makes a secret, and lets the older ones expire' },
+  },
+  get('/webhook-secrets/{id}', 'WebhookSecret', 'item', 'Reads a secret without its value'),
+  {
+    ...{ method: 'delete', path: '/webhook-secrets/{id}', resource: 'WebhookSecret', answers: 'nothing' },
+    ...{ parameters: {}, body: null, summary: 'Deletes a secret: nothing is signed with it any more' },
+  },
   get('/documents/properties', 'PropertyDocument', 'collection', 'Lists what you matched', PROPERTY_LIST_PARAMETERS),
   get('/documents/properties/{uuid}', 'PropertyDocument', 'item', 'Reads a property document'),
   get('/cities', 'City', 'collection', 'Lists cities', CITY_LIST_PARAMETERS),

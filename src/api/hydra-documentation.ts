@@ -26,6 +26,7 @@ const CONTEXT = {
 /** Answered only, or known by the resource's own `@` members. */
 const READ_ONLY: Readonly<Partial<Record<ResourceName, readonly string[]>>> = {
   Search: ['token', 'user', 'createdAt', 'updatedAt', 'lastAlertAt', 'emailStatus'],
+  WebhookSecret: ['id', 'createdAt', 'expiresAt', 'hint', 'secret'],
 };
 const REQUIRED: Readonly<Partial<Record<ResourceName, readonly string[]>>> = { Search: ['title'] };
 

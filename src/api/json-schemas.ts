@@ -5,6 +5,7 @@ import { ALERTS } from './alert-schemas.ts';
 import { problemSchema, violationListSchema } from './problem-schemas.ts';
 import { PARTS, RESOURCES } from './resource-schemas.ts';
 import { READ_ONLY_MEMBERS, SEARCH_MEMBERS } from './search-schema.ts';
+import { WebhookSecretCreation } from './webhook-secrets.ts';
 
 export interface JsonSchema {
   readonly $ref?: string;
@@ -41,7 +42,7 @@ export const JSON_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
     { ...RESOURCES, ...PARTS, ...ALERTS, Problem: problemSchema, ConstraintViolationList: violationListSchema },
     'output',
   ),
-  ...convert({ SearchCreation, SearchChange }, 'input'),
+  ...convert({ SearchCreation, SearchChange, WebhookSecretCreation }, 'input'),
 };
 
 function convert(schemas: Readonly<Record<string, z.ZodType>>, io: 'input' | 'output'): Record<string, JsonSchema> {

@@ -19,6 +19,7 @@ const ERRORS: Readonly<Record<number, string>> = {
   403: 'You have as much as you may have; `limit`, `maximum` and `used` say of what.',
   404: 'There is no such resource, or it is not yours.',
   406: 'None of the accepted media types is served.',
+  409: 'It cannot be done as things stand; `detail` says why.',
   412: 'The resource is not the one that If-Match or If-None-Match describe.',
   413: 'The body is larger than 1 MiB.',
   415: 'The media type of the body is not taken.',
@@ -118,18 +119,22 @@ function conditionParameters(endpoint: Endpoint): object[] {
   return isChange(endpoint) ? [header('If-Match', 'The ETag that you read: 412 when it is no longer right.')] : [];
 }
 
-function isChange({ method }: Endpoint): boolean {
+function isChange({ method, resource }: Endpoint): boolean {
+  if (resource !== 'Search') return false;
   return method === 'put' || method === 'patch' || method === 'delete';
 }
 
 function requestBody(name: NonNullable<Endpoint['body']>): object {
   const content = { schema: referenceTo(name), example: BODY_EXAMPLES[name] };
-  return { required: true, content: Object.fromEntries(BODY_TYPES.map((type) => [type, content])) };
+  return {
+    required: name !== 'WebhookSecretCreation',
+    content: Object.fromEntries(BODY_TYPES.map((type) => [type, content])),
+  };
 }
 
 function responses(endpoint: Endpoint, hasPathParameter: boolean, examples: ContractExamples): object {
-  const { answers, body, parameters } = endpoint;
-  const statuses = [401, 429, 503];
+  const { answers, body, parameters, refusals = [] } = endpoint;
+  const statuses: number[] = [401, 429, 503, ...refusals];
   if (hasPathParameter || 'search' in parameters) statuses.push(404);
   if (answers !== 'nothing') statuses.push(406);
   if (body !== null) statuses.push(400, 403, 413, 415, 422);
@@ -140,7 +145,7 @@ function responses(endpoint: Endpoint, hasPathParameter: boolean, examples: Cont
 }
 
 function success(endpoint: Endpoint, { item, collection }: ContractExamples): object {
-  const { answers, resource, method } = endpoint;
+  const { answers, resource, method, status } = endpoint;
   if (answers === 'nothing') return { 204: { description: 'Deleted.' } };
   const schema = referenceTo(answers === 'collection' ? `${resource}Collection` : resource);
   const answer = { schema, example: answers === 'collection' ? collection(endpoint) : item(resource) };
@@ -148,6 +153,7 @@ function success(endpoint: Endpoint, { item, collection }: ContractExamples): ob
   const headers = { ETag: { description: 'Of the answer; for If-None-Match and If-Match.', schema: string } };
   if (method === 'get') return { 200: { description: 'OK.', headers, content }, 304: { description: 'You have it.' } };
   if (method === 'patch') return { 200: { description: 'OK.', headers, content } };
+  if (status === 202) return { 202: { description: 'Accepted.', content } };
   if (method === 'put') return { 200: { description: 'OK.', content } };
   const location = { description: 'Path of what was created.', schema: { type: 'string', format: 'uri-reference' } };
   return { 201: { description: 'Created.', headers: { ...headers, Location: location }, content } };

@@ -9,7 +9,7 @@ export const OPERATION_TEXTS: Readonly<Record<string, string>> = {
   'post /searches':
     'Saves a search. Only `title` is required; every criterion that is set must hold. Matches go to `endpointRecipient` ' +
     'and events to `eventEndpoint`, when `notificationEnabled` is true. What satisfied the search before it was saved is ' +
-    'no match. The answer’s `token` signs its webhooks.',
+    'no match. The answer’s `token` signs its webhooks, which carry its `context`.',
   'get /searches/{id}': 'One of your searches, with the token that signs its webhooks.',
   'put /searches/{id}':
     'Changes the members that the body has and keeps the others; `null` clears one. What was answered may be sent back ' +
@@ -24,6 +24,14 @@ export const OPERATION_TEXTS: Readonly<Record<string, string>> = {
   'get /searches/{id}/deliveries': 'What was sent for the search, or will be, newest first, with every attempt.',
   'get /deliveries': `What was sent, or will be, for any of your searches unless one is named, with every attempt. ${FILTERED}`,
   'get /deliveries/{id}': 'A delivery: where it goes, what has become of each attempt, and when the next one is due.',
+  'get /webhook-secrets':
+    'The secrets that sign every webhook of yours beside the token of its search, the oldest first.',
+  'post /webhook-secrets':
+    'Makes a secret that signs every webhook of yours, for any search, beside the token of the search: a receiver needs ' +
+    'this one alone. It is answered once, here. The older ones expire `overlapHours` later (24 unless said otherwise), so ' +
+    'that receivers can change to the new one meanwhile. At most three are alive at a time.',
+  'get /webhook-secrets/{id}': 'One of your secrets, without its value: that was answered when it was made.',
+  'delete /webhook-secrets/{id}': 'Deletes a secret. Within five seconds nothing is signed with it any more.',
   'get /documents/properties':
     'Property documents by their UUIDs, unknown ones left out; without any, those that your searches have matched.',
   'get /documents/properties/{uuid}': 'A property with its adverts and their events, as it is now.',

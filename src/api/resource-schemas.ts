@@ -8,9 +8,20 @@ import { z } from 'zod';
 import { EVENT_KINDS } from '../domain/codes.ts';
 import { ATTEMPT_ERRORS, DELIVERY_CHANNELS, DELIVERY_STATES } from '../domain/delivery.ts';
 import { EMAIL_STATUSES, MAIL_FREQUENCIES } from '../domain/mail.ts';
-import { dateTime, dateTimeOrNull, flag, identity, integer, link, list, text, textOrNull } from './field-schemas.ts';
+import {
+  dateTime,
+  dateTimeOrNull,
+  flag,
+  identity,
+  integer,
+  link,
+  list,
+  text,
+  textOrNull,
+  uuid,
+} from './field-schemas.ts';
 import { AdEvent, PROPERTY_PARTS, PropertyCity, PropertyDocument } from './property-schemas.ts';
-import { TITLE_LENGTH_MAX } from './search-schema.ts';
+import { ANY_JSON, TITLE_LENGTH_MAX } from './search-schema.ts';
 
 /** As a search embeds it; a city on its own adds what a property document says of it (specification, 2.2 and 2.6). */
 const CityReference = z.strictObject({
@@ -110,6 +121,7 @@ const Search = z.strictObject({
   endpointRecipient: textOrNull('URL that receives matches.'),
   eventEndpoint: textOrNull('URL that receives events.'),
   subscribedEvents: list(z.enum(EVENT_KINDS), 'Event kinds that go to eventEndpoint.'),
+  context: z.unknown().meta({ anyOf: ANY_JSON, description: 'Your own JSON; its webhooks carry it in Vigie-Context.' }),
 });
 
 const PointOfInterest = z.strictObject({
@@ -171,6 +183,15 @@ const Delivery = z.strictObject({
   attempts: list(Attempt, 'Oldest first.'),
 });
 
+const WebhookSecret = z.strictObject({
+  ...identity('WebhookSecret'),
+  id: uuid('As its IRI has it.'),
+  createdAt: dateTime('When it was made; webhooks are signed with it from then on, within seconds.'),
+  expiresAt: dateTimeOrNull('When it signs no more; null: never.'),
+  hint: text('Its last characters, to tell secrets apart.'),
+  secret: text('The secret itself (Standard Webhooks), answered once, when it is made.').optional(),
+});
+
 const WebhookTest = z.strictObject({
   ...identity('WebhookTest'),
   event: z.enum(EVENT_KINDS),
@@ -192,6 +213,7 @@ export const RESOURCES = {
   Match,
   PropertyDocument,
   Delivery,
+  WebhookSecret,
   City,
   Department,
   SiteCategory,

@@ -5,15 +5,9 @@ import type { Context } from 'koa';
 import { parseUuid, type Uuid } from '../domain/ids.ts';
 import type { Search } from '../domain/search.ts';
 import type { SearchLimits } from '../domain/search-limits.ts';
+import { listSearches, readSearchesOf } from '../store/search-listing.ts';
 import { SearchLimitError } from '../store/search-totals.ts';
-import {
-  createSearch,
-  deleteSearch,
-  listSearches,
-  readSearch,
-  readSearchesOf,
-  updateSearch,
-} from '../store/searches.ts';
+import { createSearch, deleteSearch, readSearch, updateSearch } from '../store/searches.ts';
 import { listSiteCategories, type SiteCategory } from '../store/site-categories.ts';
 import { principalOf } from './auth.ts';
 import { acceptable, answer } from './content.ts';

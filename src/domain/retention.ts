@@ -13,6 +13,7 @@
  * | each property that began to satisfy a search | `matches` | with its property: a pair has one match for ever |
  * | each search deleted, each URL no longer in use | `searches`, `endpoints` | `deliveries` days later, when no delivery is left |
  * | each message not understood | `dead_letters` | `deadLetters` days after it came, or when an operator purges it |
+ * | each secret that signs webhooks | `webhook_secrets` | when it has expired, or with its client |
  * | each process | `instances` | an hour after it was seen last |
  *
  * The outbox empties itself, and the other tables hold what somebody entered.
@@ -31,6 +32,7 @@ export const FORGETFUL_TABLES = [
   'searches',
   'endpoints',
   'dead_letters',
+  'webhook_secrets',
   'instances',
 ] as const;
 export type ForgetfulTable = (typeof FORGETFUL_TABLES)[number];

@@ -19,6 +19,7 @@ import {
   removeGoneInstances,
   removeRecorded,
   removeSnapshots,
+  removeSpentSecrets,
   removeUnusedEndpoints,
 } from '../store/retention.ts';
 
@@ -106,5 +107,6 @@ async function* allBatches(
   if (deadLetters !== null) yield* removeRecorded(database, 'dead_letters', deadLetters);
   yield* removeMailTokens(database);
   yield* removeMailRecipients(database);
+  yield* removeSpentSecrets(database);
   yield* removeGoneInstances(database);
 }

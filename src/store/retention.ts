@@ -17,6 +17,7 @@ import type { Market } from '../domain/price-coherence.ts';
 import type { ForgetfulTable } from '../domain/retention.ts';
 import type { Queryable } from './database.ts';
 import { forgetInstances } from './instances.ts';
+import { removeWebhookSecrets } from './webhook-secrets.ts';
 
 /** Rows removed by one batch. */
 export type Removed = Partial<Readonly<Record<ForgetfulTable, number>>>;
@@ -187,6 +188,11 @@ export async function* removeUnusedEndpoints(client: Queryable, before: Date): B
     [before],
   );
   yield { endpoints };
+}
+
+/** Expired ones, and those of deleted clients. A few rows. */
+export async function* removeSpentSecrets(client: Queryable): Batches {
+  yield { webhook_secrets: await removeWebhookSecrets(client) };
 }
 
 /** Processes that have not been seen for an hour. A few rows. */

@@ -97,6 +97,7 @@ async function everything(): Promise<readonly string[]> {
     ...['/matches', '/deliveries?status=queued', '/documents/properties', '/public/location-autocomplete?query=toul'],
     ...['/indicators/points_of_interest?lat=43.1&lon=5.9', '/searches?foo=1', '/nowhere'],
     '/webhook-tester?endpoint=https://h.example.com/&eventType=ad.update.price',
+    '/webhook-secrets',
   ];
 }
 const paths = await everything();
@@ -145,6 +146,7 @@ describe('the Hydra documentation', () => {
       matches: ['search', 'order[id]', 'order[createdAt]'],
       'documents/properties': ['uuid[]', 'order[id]'],
       deliveries: ['search', 'status', 'order[id]', 'order[createdAt]'],
+      'webhook-secrets': [],
       cities: [
         ...['insee', 'inseeCode', 'inseeCodes[]', 'zipcode', 'zipcodes[]', 'name', 'label', 'slug'],
         ...['order[id]', 'order[name]'],
