@@ -149,7 +149,7 @@ function createService(plans: readonly SearchPlan[]): (batch: readonly IntakeMes
     );
     const known = [...matches.values()].filter(({ propertyUuid }) => propertyUuids.has(propertyUuid));
     const now = new Date(Date.UTC(2026, 0, 1) + at);
-    const { newMatches, changedMatches, snapshots, deliveries, began } = consequencesOf(
+    const { newMatches, changedMatches, heardMatches, snapshots, deliveries, began } = consequencesOf(
       changes,
       routes,
       known,
@@ -163,7 +163,7 @@ function createService(plans: readonly SearchPlan[]): (batch: readonly IntakeMes
       begins += Number(match.beganAt !== null);
       matches.set(keyOf(match), match);
     }
-    for (const match of changedMatches) {
+    for (const match of [...changedMatches, ...heardMatches]) {
       const former = matches.get(keyOf(match));
       assert.equal(match.id, former?.id);
       if (former?.beganAt) assert.equal(match.beganAt, former.beganAt, 'createdAt is when it began');
@@ -171,7 +171,7 @@ function createService(plans: readonly SearchPlan[]): (batch: readonly IntakeMes
       matches.set(keyOf(match), match);
     }
     assert.equal(began.length, begins);
-    for (const match of [...newMatches, ...changedMatches]) assert.equal(match.updatedAt, now);
+    for (const match of [...newMatches, ...changedMatches, ...heardMatches]) assert.equal(match.updatedAt, now);
     assert.ok(snapshots.length <= 2 * changes.length, 'a document is written once per change and variant');
     const documents = new Map(snapshots.map(({ id, document }) => [id, document]));
     return deliveries.map(({ searchNumber, matchId, channel, kind, head, snapshotId }) => {

@@ -137,7 +137,14 @@ test('a search deleted meanwhile gets nothing', () => {
     resolveToulon,
     NOW,
   );
-  assert.deepEqual(rest, { newMatches: [], changedMatches: [], deliveries: [], mailItems: [], began: [] });
+  assert.deepEqual(rest, {
+    newMatches: [],
+    changedMatches: [],
+    heardMatches: [],
+    deliveries: [],
+    mailItems: [],
+    began: [],
+  });
   assert.deepEqual(snapshots, []);
 });
 
@@ -218,7 +225,8 @@ test('deliveries of a match are counted on from batch to batch, and from one ove
     [5, 6],
   );
   const silent = follow([judged(CHEAPER, [7], [7])], { known: second.changedMatches, route: { eventEndpoint: null } });
-  assert.equal(silent.changedMatches[0]?.lastSequence, 6, 'what is not told is not counted');
+  assert.equal(silent.heardMatches[0]?.lastSequence, 6, 'what is not told is not counted');
+  assert.deepEqual(silent.changedMatches, [], 'nor written again');
   const restored = consequencesOf(
     [judged(CHEAPER, [7], [7])],
     new Map([[7, ROUTE]]),

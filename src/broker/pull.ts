@@ -44,6 +44,8 @@ export interface PullOptions {
   readonly batchMax: number;
   /** Of the messages that one request may bring; without bound unless said. */
   readonly bytesMax?: number;
+  /** Messages handed over before timers and sockets get their turn; a whole batch unless said. */
+  readonly turnMax?: number;
   /** Resolves when there is room for the next message. */
   readonly onMessage: (message: PulledMessage) => Promise<void>;
   /** Told when pulling or settling fails; both go on by themselves. */
@@ -67,8 +69,6 @@ const PULL_EXPIRES_MS = 10_000;
  * So a busy process may be late by seconds.
  */
 const PULL_AGAIN_MS = PULL_EXPIRES_MS / 2;
-/** Messages handed over before timers and sockets get their turn: a whole batch of a flood may be there at once. */
-const MESSAGES_PER_TURN = 4;
 /** How soon a pull sees that it is to pause or stop, or that a connection that broke has taken its requests along. */
 const LOOK_EVERY_MS = 500;
 const TROUBLE_PAUSE_MS = 500;
@@ -147,7 +147,7 @@ async function recognised({ manager }: Broker, { stream, consumer }: PullOptions
 async function takeBatch(
   inbox: PullInbox,
   request: PullRequest,
-  { batchMax, consumer }: PullOptions,
+  { batchMax, turnMax = batchMax, consumer }: PullOptions,
   goesOn: () => boolean,
   handOver: (message: Msg) => Promise<void>,
 ): Promise<void> {
@@ -159,7 +159,7 @@ async function takeBatch(
     } else if (!inbox.isStatus(message)) {
       missing -= 1;
       await handOver(message);
-      if (missing % MESSAGES_PER_TURN === 0) await yieldToOthers();
+      if (missing % turnMax === 0) await yieldToOthers();
     } else {
       const lack = lackOf(message);
       if (lack !== null) throw new Error(`consumer ${consumer}: ${lack}`);

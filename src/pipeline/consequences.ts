@@ -30,7 +30,10 @@ export type AddressedDelivery = NewDelivery & { readonly endpointKey: string };
 
 export interface Consequences {
   readonly newMatches: readonly Match[];
+  /** Known ones that begin now, or whose search is told. */
   readonly changedMatches: readonly Match[];
+  /** Known ones that only hear of an event: nearly all of those that a change touches. */
+  readonly heardMatches: readonly Match[];
   readonly snapshots: readonly Snapshot[];
   readonly deliveries: readonly AddressedDelivery[];
   readonly mailItems: readonly NewMailItem[];
@@ -83,13 +86,13 @@ export function consequencesOf(
     for (const number of searchesTouchedBy(change)) {
       const route = routes.get(number);
       if (route === null) continue;
-      const pair = pairsOfProperty.get(number) ?? { isKnown: false, match: null };
+      const pair = pairsOfProperty.get(number) ?? { isKnown: false, hasChanged: false, match: null };
       const { match } = pair;
       const startsNow = !before.has(number) && (match?.beganAt ?? null) === null;
       const notices = route === undefined ? [] : noticesOf(route, events, startsNow);
       const mailNotices = route === undefined ? [] : mailNoticesOf(route, events, startsNow);
       if (match === null && !startsNow && notices.length + mailNotices.length === 0) continue;
-      let next = touched(match, { searchNumber: number, propertyUuid }, startsNow, now);
+      let next = touched(match, number, propertyUuid, startsNow, now);
       for (const notice of notices) {
         if (route === undefined) break;
         const head = headOf(notice, route, next);
@@ -98,18 +101,20 @@ export function consequencesOf(
         deliveries.push(deliveryOf(notice, route, next, { head, snapshotId, traceparent: change.traceparent }));
       }
       pair.match = next;
-      pairsOfProperty.set(number, pair);
+      pair.hasChanged ||= startsNow || notices.length > 0;
+      if (match === null) pairsOfProperty.set(number, pair);
       written.add(pair);
       if (startsNow) began.push(next);
       if (route === undefined) continue;
       for (const notice of mailNotices) mailItems.push(mailItemOf(notice, route, next));
     }
   }
-  const matchesOf = (isKnown: boolean): readonly Match[] =>
-    [...written].filter((pair) => pair.isKnown === isKnown).map(({ match }) => match as Match);
+  const matchesOf = (isAsked: (pair: Pair) => boolean): readonly Match[] =>
+    [...written].filter(isAsked).map(({ match }) => match as Match);
   return {
-    newMatches: matchesOf(false),
-    changedMatches: matchesOf(true),
+    newMatches: matchesOf(({ isKnown }) => !isKnown),
+    changedMatches: matchesOf(({ isKnown, hasChanged }) => isKnown && hasChanged),
+    heardMatches: matchesOf(({ isKnown, hasChanged }) => isKnown && !hasChanged),
     snapshots,
     deliveries,
     mailItems,
@@ -121,6 +126,8 @@ export function consequencesOf(
 interface Pair {
   /** By the table. */
   readonly isKnown: boolean;
+  /** Began, or was told. */
+  hasChanged: boolean;
   /** As known, or as written by a change of the batch. */
   match: KnownMatch | Match | null;
 }
@@ -130,7 +137,8 @@ function byProperty(
   changes: readonly JudgedChange[],
 ): ReadonlyMap<Uuid, Map<SearchNumber, Pair>> {
   const pairs = new Map(changes.map(({ propertyUuid }) => [propertyUuid, new Map<SearchNumber, Pair>()]));
-  for (const match of known) pairs.get(match.propertyUuid)?.set(match.searchNumber, { isKnown: true, match });
+  for (const match of known)
+    pairs.get(match.propertyUuid)?.set(match.searchNumber, { isKnown: true, hasChanged: false, match });
   return pairs;
 }
 
@@ -160,26 +168,40 @@ function notBefore(now: Date, pairs: Iterable<Pair>): Date {
   return lastAt > now ? lastAt : now;
 }
 
+/** Members by name and in one order: copies by spread cost half of the stage. */
 function touched(
   match: Pair['match'],
-  pair: Pick<Match, 'searchNumber' | 'propertyUuid'>,
+  searchNumber: SearchNumber,
+  propertyUuid: Uuid,
   startsNow: boolean,
   now: Date,
 ): Match {
   return {
-    ...pair,
-    id: match?.id ?? timeOrderedUuid(now),
+    id: match === null ? timeOrderedUuid(now) : match.id,
+    searchNumber,
+    propertyUuid,
     beganAt: startsNow ? now : (match?.beganAt ?? null),
     updatedAt: now,
-    lastSequence: match?.lastSequence ?? 0,
-    lastDeliveryId: match?.lastDeliveryId ?? null,
+    lastSequence: match === null ? 0 : match.lastSequence,
+    lastDeliveryId: match === null ? null : match.lastDeliveryId,
   };
 }
 
 /** The match with one more delivery. */
-function counted(match: Match, at: Date, sequenceFloor: number): Match {
-  const lastSequence = Math.max(match.lastSequence, sequenceFloor) + 1;
-  return { ...match, lastSequence, lastDeliveryId: uuidAfter(match.lastDeliveryId, at) };
+function counted(
+  { id, searchNumber, propertyUuid, beganAt, updatedAt, lastSequence, lastDeliveryId }: Match,
+  at: Date,
+  sequenceFloor: number,
+): Match {
+  return {
+    id,
+    searchNumber,
+    propertyUuid,
+    beganAt,
+    updatedAt,
+    lastSequence: Math.max(lastSequence, sequenceFloor) + 1,
+    lastDeliveryId: uuidAfter(lastDeliveryId, at),
+  };
 }
 
 /** `match`: with this delivery counted. */

@@ -15,7 +15,7 @@ import { insertDeliveries } from '../store/deliveries.ts';
 import { insertEvents, type PropertyEvent } from '../store/events.ts';
 import { holdTerm, type Term } from '../store/intake-leader.ts';
 import { insertMailItems } from '../store/mail-items.ts';
-import { insertMatches, type Match, readMatches, updateMatches } from '../store/matches.ts';
+import { insertMatches, type Match, readMatches, touchMatches, updateMatches } from '../store/matches.ts';
 import { insertOutboxEntry, type OutboxEntry, outboxEntryOf } from '../store/outbox.ts';
 import {
   insertProperties,
@@ -209,6 +209,7 @@ function writeConsequences(consequences: Consequences, now: Date): readonly Stat
     ...(deliveryIds.length === 0 ? [] : [insertOutboxEntry(deliveryIds)]),
     ...insertMatches(consequences.newMatches, now),
     ...updateMatches(consequences.changedMatches, now),
+    ...touchMatches(consequences.heardMatches, now),
     ...insertSnapshots(consequences.snapshots),
     ...insertDeliveries(consequences.deliveries),
   ];

@@ -61,7 +61,19 @@ export function insertMatches(matches: readonly Match[], at: Date): readonly Sta
   ];
 }
 
-/** Known ones of which some begin now: at `at`, the `updatedAt` of them all. Served by the primary key. */
+/** Known ones that only hear of something at `at`, their `updatedAt`. Served by the primary key. */
+export function touchMatches(matches: readonly Match[], at: Date): readonly Statement[] {
+  if (matches.length === 0) return [];
+  return [
+    {
+      name: 'touch-matches',
+      text: 'update matches set updated_at = $2 where id = any($1::uuid[])',
+      values: [arrayLiteral(matches.map(({ id }) => id)), at],
+    },
+  ];
+}
+
+/** Known ones that are told, or of which some begin now: at `at`, the `updatedAt` of them all. Served by the primary key. */
 export function updateMatches(matches: readonly Match[], at: Date): readonly Statement[] {
   if (matches.length === 0) return [];
   const begin = matches.filter(({ beganAt }) => beganAt?.getTime() === at.getTime());
