@@ -7,6 +7,7 @@ import { measureStage } from './measures.ts';
 import type { Parts } from './parts.ts';
 import { startCancellations } from './pipeline/cancellations.ts';
 import { type Courier, startCourier } from './pipeline/courier.ts';
+import { startRecoveries } from './pipeline/recoveries.ts';
 import { startSweeper } from './pipeline/sweeper.ts';
 import type { Database } from './store/database.ts';
 import { rememberWebhookSecrets, type WebhookSecrets } from './store/webhook-secrets.ts';
@@ -68,6 +69,10 @@ async function openSweeper(parts: Parts, courierValve: Valve, courier: Courier):
   draining('sweeper', () => sweeper.stop());
   const cancellations = startCancellations({ database, onTrouble });
   draining('cancellations', () => cancellations.stop());
+  const { attemptsInFlightMax } = config;
+  const isPaused = (): boolean => !courierValve.isOpen;
+  const recoveries = startRecoveries({ database, broker, attemptsInFlightMax, isPaused, onTrouble });
+  draining('recoveries', () => recoveries.stop());
 }
 
 /** What signs webhooks beside the tokens of searches, forgotten when any of it has changed. */

@@ -122,8 +122,8 @@ export const ALERT_HEADERS: Readonly<Record<string, AlertHeader>> = {
   },
   'vigie-sequence': {
     description:
-      'Counts the webhooks of a match (`match.@id`), over both endpoints of its search, from 1 in the order in which ' +
-      'things happened; the same on every attempt and replay. Keep the highest number seen with the state of a match, and ' +
+      'Counts the webhooks of a match (`match.@id`), over both endpoints of its search, and what the feed alone tells of ' +
+      'it, from 1 in the order in which things happened; the same on every attempt and replay. Keep the highest number seen with the state of a match, and ' +
       'drop what comes with a lower one; never wait for a missing number: a cancelled delivery leaves a gap, and a ' +
       'restored service goes on far above. Deliveries from before there was an order have none.',
     schema: { type: 'string', pattern: '^[1-9][0-9]*$' },

@@ -14,9 +14,12 @@ import { ADVERTS } from '../domain/streams.ts';
 import type { Reference } from '../reference/communes.ts';
 import { deliveryDocument } from './deliveries.ts';
 import type { Endpoint } from './endpoints.ts';
+import { feedItemJson, feedJson } from './feed.ts';
+import { writeCursor } from './feed-cursor.ts';
 import { locationDocument } from './location-completion.ts';
 import { matchDocument } from './match-document.ts';
 import { searchTemplate } from './query.ts';
+import { recoveryDocument } from './recoveries.ts';
 import { cityDocument } from './reference.ts';
 import type { ResourceName } from './resource-schemas.ts';
 import { departmentDocument, searchDocument, siteCategoryDocument } from './search-document.ts';
@@ -30,6 +33,7 @@ const ID = {
   match: '0199a2f4-7c1e-7d3a-8b1c-2f4e6a8c0d12',
   delivery: '0199a2f4-7c1e-7d3a-8b1c-2f4e6a8c0d13',
   secret: '0199a2f4-7c1e-7d3a-8b1c-2f4e6a8c0d14',
+  recovery: '0199a2f4-7c1e-7d3a-8b1c-2f4e6a8c0d15',
 } as const;
 const PROPERTY = '00000000-0000-4000-8000-000000000001';
 const ENDPOINT = 'https://hooks.example.com/matches';
@@ -58,6 +62,7 @@ export const BODY_EXAMPLES: Readonly<Record<NonNullable<Endpoint['body']>, objec
   },
   SearchChange: { budgetMax: 320_000, roomMin: null },
   WebhookSecretCreation: { overlapHours: 48 },
+  RecoveryCreation: { since: new Date(Date.now() - 86_400_000).toISOString().replace(/T.*/, 'T08:15:00+01:00') },
 };
 
 /** Of parameters that must be sent. */
@@ -79,6 +84,7 @@ export function idExample(resource: ResourceName): string | number {
     SiteCategory: CATEGORY.id,
     Match: ID.match,
     Delivery: ID.delivery,
+    Recovery: ID.recovery,
     WebhookSecret: ID.secret,
     PropertyDocument: PROPERTY,
     User: ID.client,
@@ -123,6 +129,12 @@ function itemExamples(reference: Reference): Readonly<Record<ResourceName, objec
     Match: match,
     PropertyDocument: document ?? {},
     Delivery: deliveryExample(),
+    Feed: feedExample(reference),
+    Recovery: recoveryDocument({
+      ...{ id: ID.recovery, clientId: ID.client, searchId: ID.search, endpoint: null, since: AT, until: AT },
+      ...{ includesDelivered: false, state: 'running', matched: 120, sent: 40, delivered: 38, failed: 2, skipped: 0 },
+      ...{ createdAt: AT, finishedAt: null },
+    }),
     WebhookSecret: webhookSecretDocument({ id: ID.secret, createdAt: AT, expiresAt: null, hint: 'cmV0' }),
     City: cityDocument(present(reference.city(TOULON))),
     Department: departmentDocument(present(reference.department(VAR))),
@@ -177,6 +189,18 @@ function alertExample(kind: EventKind, channel: WebhookChannel, { resolvePlace }
   const match = { id: ID.match, beganAt: AT.toISOString(), updatedAt: AT.toISOString() };
   const document = propertyDocument(held.state, held.crawls, resolvePlace, { withContacts: true });
   return JSON.parse(bodyOf(bodyHead({ kind, field }, ID.search, PROPERTY, match), JSON.stringify(document)));
+}
+
+function feedExample(reference: Reference): object {
+  const scope = { clientId: ID.client, searchId: null };
+  const place = { epoch: 0, transaction: 4_711n, id: ID.delivery };
+  const cursor = writeCursor({ givenIn: 0, place }, scope, Buffer.from('nobody’s key'));
+  const [head = '', document = ''] = JSON.stringify(alertExample('ad.update.price', 'event', reference)).split(
+    /(?<="propertyDocument":)/,
+  );
+  const item = { id: ID.delivery, sequence: 2, searchId: ID.search, context: '{"user":42}', channel: 'event' } as const;
+  const recorded = { createdAt: AT, head, document: document.slice(0, -'}}'.length), hidesContacts: false };
+  return JSON.parse(feedJson([feedItemJson({ ...item, ...recorded }, cursor)], cursor));
 }
 
 function deliveryExample(): object {

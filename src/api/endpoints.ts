@@ -4,11 +4,13 @@
  */
 
 import { DELIVERY_LIST_PARAMETERS, SEARCH_DELIVERY_PARAMETERS } from './deliveries.ts';
+import { FEED_PARAMETERS } from './feed.ts';
 import { LOCATION_PARAMETERS } from './location-completion.ts';
 import { MATCH_LIST_PARAMETERS, SEARCH_MATCH_PARAMETERS } from './matches.ts';
 import { POINT_PARAMETERS } from './points-of-interest.ts';
 import { PROPERTY_LIST_PARAMETERS } from './properties.ts';
 import type { Rules } from './query.ts';
+import { RECOVERY_PARAMETERS } from './recoveries.ts';
 import {
   CITY_LIST_PARAMETERS,
   DEPARTMENT_LIST_PARAMETERS,
@@ -31,11 +33,15 @@ export interface Endpoint {
   readonly body: BodyName | null;
   /** Of success, where the method does not say it. */
   readonly status?: 200 | 202;
+  /** It takes an `Idempotency-Key`. */
+  readonly isIdempotent?: true;
+  /** Its answers are never the same twice, and have no tag. */
+  readonly isUntagged?: true;
   /** Refusals of its own, beside those that everything of its kind has. */
-  readonly refusals?: readonly 409[];
+  readonly refusals?: readonly (404 | 409 | 410)[];
 }
 
-export type BodyName = 'SearchCreation' | 'SearchChange' | 'WebhookSecretCreation';
+export type BodyName = 'SearchCreation' | 'SearchChange' | 'WebhookSecretCreation' | 'RecoveryCreation';
 
 function get(
   path: string,
@@ -54,7 +60,7 @@ function change(method: 'post' | 'put' | 'patch', path: string, summary: string)
 
 export const ENDPOINTS: readonly Endpoint[] = [
   get('/searches', 'Search', 'collection', 'Lists your searches', SEARCH_LIST_PARAMETERS),
-  change('post', '/searches', 'Creates a search'),
+  { ...change('post', '/searches', 'Creates a search'), isIdempotent: true, refusals: [409, 410] },
   get('/searches/{id}', 'Search', 'item', 'Reads a search'),
   change('put', '/searches/{id}', 'Changes the members that are sent'),
   change('patch', '/searches/{id}', 'Changes the members that are sent (merge patch)'),
@@ -80,6 +86,29 @@ export const ENDPOINTS: readonly Endpoint[] = [
   ),
   get('/deliveries', 'Delivery', 'collection', 'Lists your deliveries, newest first', DELIVERY_LIST_PARAMETERS),
   get('/deliveries/{id}', 'Delivery', 'item', 'Reads a delivery with its attempts'),
+  {
+    ...{ method: 'post', path: '/deliveries/{id}/resend', resource: 'Delivery', answers: 'item', parameters: {} },
+    ...{ body: null, status: 202, refusals: [409], summary: 'Sends a delivery again' },
+  },
+  {
+    ...get('/feed', 'Feed', 'item', 'Reads what webhooks carry, in order', FEED_PARAMETERS),
+    ...{ isUntagged: true, refusals: [410] },
+  },
+  get('/recoveries', 'Recovery', 'collection', 'Lists your recoveries, newest first', RECOVERY_PARAMETERS),
+  {
+    ...{ method: 'post', path: '/recoveries', resource: 'Recovery', answers: 'item', parameters: {}, status: 202 },
+    ...{
+      body: 'RecoveryCreation',
+      isIdempotent: true,
+      refusals: [404, 409, 410],
+      summary: 'Sends everything since again',
+    },
+  },
+  get('/recoveries/{id}', 'Recovery', 'item', 'Reads how far a recovery has come'),
+  {
+    ...{ method: 'delete', path: '/recoveries/{id}', resource: 'Recovery', answers: 'nothing', parameters: {} },
+    ...{ body: null, summary: 'Stops a recovery; what is under way goes on' },
+  },
   get(
     '/webhook-secrets',
     'WebhookSecret',

@@ -20,6 +20,7 @@ const ERRORS: Readonly<Record<number, string>> = {
   404: 'There is no such resource, or it is not yours.',
   406: 'None of the accepted media types is served.',
   409: 'It cannot be done as things stand; `detail` says why.',
+  410: 'It was there once, and has gone; of a cursor, `oldest` is where to begin again.',
   412: 'The resource is not the one that If-Match or If-None-Match describe.',
   413: 'The body is larger than 1 MiB.',
   415: 'The media type of the body is not taken.',
@@ -115,9 +116,15 @@ function queryParameters({ parameters }: Endpoint): object[] {
 /** Entity tags (RFC 9110, section 13.1). */
 function conditionParameters(endpoint: Endpoint): object[] {
   const header = (name: string, description: string) => ({ name, in: 'header', description, schema: string });
+  if (endpoint.isUntagged === true) return [];
+  if (endpoint.isIdempotent === true) return [{ ...header('Idempotency-Key', IDEMPOTENCY), schema: KEY }];
   if (endpoint.method === 'get') return [header('If-None-Match', 'ETags that you have: 304 when one is still right.')];
   return isChange(endpoint) ? [header('If-Match', 'The ETag that you read: 412 when it is no longer right.')] : [];
 }
+
+const IDEMPOTENCY =
+  'Of your making. The same request under the same key is answered, for a day, with what the first one made, as it is now.';
+const KEY = { type: 'string', minLength: 1, maxLength: 255 };
 
 function isChange({ method, resource }: Endpoint): boolean {
   if (resource !== 'Search') return false;
@@ -145,14 +152,15 @@ function responses(endpoint: Endpoint, hasPathParameter: boolean, examples: Cont
 }
 
 function success(endpoint: Endpoint, { item, collection }: ContractExamples): object {
-  const { answers, resource, method, status } = endpoint;
-  if (answers === 'nothing') return { 204: { description: 'Deleted.' } };
+  const { answers, resource, method, status, isUntagged = false } = endpoint;
+  if (answers === 'nothing') return { 204: { description: 'Done.' } };
   const schema = referenceTo(answers === 'collection' ? `${resource}Collection` : resource);
   const answer = { schema, example: answers === 'collection' ? collection(endpoint) : item(resource) };
   const content = { 'application/ld+json': answer, 'application/json': answer };
   const headers = { ETag: { description: 'Of the answer; for If-None-Match and If-Match.', schema: string } };
   if (method === 'get') return { 200: { description: 'OK.', headers, content }, 304: { description: 'You have it.' } };
   if (method === 'patch') return { 200: { description: 'OK.', headers, content } };
+  if (isUntagged) return { 200: { description: 'OK.', content } };
   if (status === 202) return { 202: { description: 'Accepted.', content } };
   if (method === 'put') return { 200: { description: 'OK.', content } };
   const location = { description: 'Path of what was created.', schema: { type: 'string', format: 'uri-reference' } };

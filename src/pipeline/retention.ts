@@ -16,7 +16,10 @@ import {
   removeDeletedSearches,
   removeDeliveries,
   removeExpiredProperties,
+  removeFeed,
   removeGoneInstances,
+  removeOldIdempotencyKeys,
+  removeOldRecoveries,
   removeRecorded,
   removeSnapshots,
   removeSpentSecrets,
@@ -97,16 +100,19 @@ async function* allBatches(
 ): AsyncGenerator<Removed, void, void> {
   if (events !== null) yield* removeRecorded(database, 'events', events);
   if (deliveries !== null) {
+    yield* removeFeed(database, deliveries);
     yield* removeDeliveries(database, deliveries);
     yield* removeMailItems(database, deliveries);
     yield* removeSnapshots(database, deliveries);
     yield* removeDeletedSearches(database, deliveries);
     yield* removeUnusedEndpoints(database, deliveries);
+    yield* removeOldRecoveries(database, deliveries);
   }
   if (expired !== null) yield* removeExpiredProperties(database, expired, onForgotten);
   if (deadLetters !== null) yield* removeRecorded(database, 'dead_letters', deadLetters);
   yield* removeMailTokens(database);
   yield* removeMailRecipients(database);
+  yield* removeOldIdempotencyKeys(database);
   yield* removeSpentSecrets(database);
   yield* removeGoneInstances(database);
 }

@@ -64,22 +64,27 @@ export async function createSearch(
   members: SearchMembers,
   limits: SearchLimits = NO_LIMITS,
 ): Promise<Search> {
-  const token = `whsec_${randomBytes(32).toString('base64')}`;
-  const values = [
-    timeOrderedUuid(new Date()),
-    clientId,
-    token,
-    ...columnsOf(members),
-    ...mailColumnsOf(clientId, members),
-  ];
   const weight = weightOf(members);
   const isLight = weight.polygonCorners + weight.excludedWords === 0;
-  const created = isLight ? await insertSearch(database, values, limits.searches - UNLOCKED_MARGIN) : null;
-  if (created !== null) return created;
-  return transaction(database, async (connection) => {
-    await requireRoom(connection, clientId, { searches: 1, ...weight }, limits);
-    return (await insertSearch(connection, values, NO_LIMITS.searches)) as Search;
-  });
+  const unlockedMax = limits.searches - UNLOCKED_MARGIN;
+  const created = isLight ? await insertSearch(database, newSearchValues(clientId, members), unlockedMax) : null;
+  return created ?? transaction(database, (connection) => createSearchWithin(connection, clientId, members, limits));
+}
+
+/** The same as a part of a transaction. */
+export async function createSearchWithin(
+  connection: Queryable,
+  clientId: Uuid,
+  members: SearchMembers,
+  limits: SearchLimits,
+): Promise<Search> {
+  await requireRoom(connection, clientId, { searches: 1, ...weightOf(members) }, limits);
+  return (await insertSearch(connection, newSearchValues(clientId, members), NO_LIMITS.searches)) as Search;
+}
+
+function newSearchValues(clientId: Uuid, members: SearchMembers): readonly unknown[] {
+  const token = `whsec_${randomBytes(32).toString('base64')}`;
+  return [timeOrderedUuid(new Date()), clientId, token, ...columnsOf(members), ...mailColumnsOf(clientId, members)];
 }
 
 /** Null when the client has `searchesMax` or more. The totals are served by their primary key. */

@@ -103,7 +103,7 @@ interface HeldSecret {
   readonly expiresAt: Date | null;
 }
 
-export const SECRET_STALENESS_MAX_MS = 5_000;
+const SECRET_STALENESS_MAX_MS = 5_000;
 const CLIENTS_REMEMBERED_MAX = 10_000;
 
 /** What signs the webhooks of a client that are sent at a moment, the oldest secret first. */
