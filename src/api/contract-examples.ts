@@ -16,6 +16,7 @@ import { deliveryDocument } from './deliveries.ts';
 import type { Endpoint } from './endpoints.ts';
 import { feedItemJson, feedJson } from './feed.ts';
 import { writeCursor } from './feed-cursor.ts';
+import { collectionClassOf } from './hydra.ts';
 import { locationDocument } from './location-completion.ts';
 import { matchDocument } from './match-document.ts';
 import { searchTemplate } from './query.ts';
@@ -106,6 +107,7 @@ export function contractExamples(reference: Reference): ContractExamples {
       '@context': `/contexts/${resource}`,
       '@id': path.replace('{id}', ID.search),
       '@type': 'hydra:Collection',
+      ...(resource === 'PointOfInterest' ? {} : { collectionType: collectionClassOf(resource) }),
       'hydra:member': [items[resource]],
       'hydra:totalItems': 1,
       'hydra:view': { '@id': path.replace('{id}', ID.search), '@type': 'hydra:PartialCollectionView' },

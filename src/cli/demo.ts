@@ -37,16 +37,22 @@ const PUBLISH_EVERY_MS = 200;
 const NEAR_THE_OLD_PORT = '/indicators/points_of_interest?lat=43.2951&lon=5.3740&radius=3&facilities[]=school';
 /** Five minutes are too long for a demonstration. */
 const MAIL_GATHER_MS = 10_000;
+/** What the demonstration has seen. */
+type Tally = Record<'published' | 'matches' | 'events' | 'mails' | 'refused', number>;
+
 /** Before the crawler starts to change adverts it needs some. */
 const FIRST_ADVERTS = 40;
 const SHOWN_PER_SECOND = 12;
 const MAIL_LINES_SHOWN = 5;
+const FIRST_MATCH_MS_MAX = 60_000;
 const POINTS = 5_000;
 
 /** Throws `CommandError` when nothing was delivered though nobody broke it off, or a signature did not verify. */
 export async function runDemo({ seconds, seed }: DemoOptions): Promise<void> {
-  const tally = { published: 0, matches: 0, events: 0, mails: 0, refused: 0 };
-  const ended = endOf(seconds);
+  const tally: Tally = { published: 0, matches: 0, events: 0, mails: 0, refused: 0 };
+  const stopping = stopSignal(() => process.exit(1));
+  const ending = new AbortController();
+  stopping.addEventListener('abort', () => ending.abort(), { once: true });
   print(styled('bold', 'Vigie demonstration: starting PostgreSQL, nats-server and the daemon …'));
   const mailServer = await startDemoMailServer((mail) => {
     tally.mails += 1;
@@ -73,18 +79,20 @@ export async function runDemo({ seconds, seed }: DemoOptions): Promise<void> {
     await replaceSearches(service, key, receiver, titles);
     await onDatabase(service, importSamplePoints);
     showWhereToLook(service, key, config.dataDir ?? '');
-    const crawl = crawlUntil(ended, broker, seed ?? Date.now() % 1_000_000_000, (message) => {
+    const crawl = crawlUntil(ending.signal, broker, seed ?? Date.now() % 1_000_000_000, (message) => {
+      if (tally.published === 0 && seconds !== null) setTimeout(() => ending.abort(), seconds * 1_000).unref();
       tally.published += 1;
       show(describeAdvert(message));
     });
-    await Promise.race([crawl, service.failed.then((reason) => Promise.reject(new CommandError(reason)))]);
+    const shown = crawl.then(() => untilDelivered(tally, stopping));
+    await Promise.race([shown, service.failed.then((reason) => Promise.reject(new CommandError(reason)))]);
   } finally {
     await broker.close();
     await service.stop();
     await receiver.close();
     await mailServer.close();
   }
-  summarise(tally, isWish(ended.reason));
+  summarise(tally, stopping.aborted);
 }
 
 /** The default configuration with private endpoints allowed, data of its own, and free ports where the usual are taken. */
@@ -218,18 +226,10 @@ async function crawlUntil(
   }
 }
 
-/** Timers and signals of our own: what `AbortSignal.any` makes of a time-out may be collected before it fires. */
-function endOf(seconds: number | null): AbortSignal {
-  const ending = new AbortController();
-  const stopping = stopSignal(() => process.exit(1));
-  stopping.addEventListener('abort', () => ending.abort(stopping.reason), { once: true });
-  if (seconds !== null) setTimeout(() => ending.abort(), seconds * 1_000).unref();
-  return ending.signal;
-}
-
-/** Somebody's, and not that the time is over. */
-function isWish(reason: unknown): boolean {
-  return typeof reason === 'string';
+/** When its seconds are over: a slow machine may not have delivered anything of what was published. */
+async function untilDelivered(tally: Tally, stopping: AbortSignal): Promise<void> {
+  const givesUpAt = performance.now() + FIRST_MATCH_MS_MAX;
+  while (!stopping.aborted && tally.matches === 0 && performance.now() < givesUpAt) await wait(PUBLISH_EVERY_MS);
 }
 
 function describeAdvert(message: IntakeMessageJson): string {
@@ -273,10 +273,7 @@ function throttledPrint(): (line: string) => void {
   };
 }
 
-function summarise(
-  tally: { published: number; matches: number; events: number; mails: number; refused: number },
-  isBrokenOff: boolean,
-): void {
+function summarise(tally: Tally, isBrokenOff: boolean): void {
   print();
   print(
     styled(
