@@ -55,7 +55,7 @@ export function createFeedWaits(ending: AbortSignal = new AbortController().sign
     async until(clientId, waitMs, gone, page, look) {
       const endsAt = performance.now() + waitMs;
       const poll: Poll = { hasNews: false, wake: () => undefined };
-      const ofClient = polls.get(clientId) ?? new Set();
+      const ofClient = polls.get(clientId) ?? new Set<Poll>();
       polls.set(clientId, ofClient.add(poll));
       const leave = (): void => poll.wake();
       gone.addEventListener('abort', leave, { once: true });

@@ -138,7 +138,7 @@ export async function sendNext(
   const addresses = await sendAgain(connection, sendable);
   await connection.query(
     `insert into recovery_items (recovery_id, delivery_id, attempt_count)
-     select $1, * from unnest($2::uuid[], $3::smallint[])`,
+     select $1::uuid, * from unnest($2::uuid[], $3::smallint[])`,
     [recovery.id, sendable.map(({ id }) => id), sendable.map(({ attemptCount }) => attemptCount)],
   );
   await connection.query('update recoveries set place = $2, skipped = skipped + $3 where id = $1', [
