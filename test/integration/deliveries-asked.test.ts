@@ -121,7 +121,7 @@ describe('deliveries', () => {
       // All pairs, and some of the others.
       if (chosen.length > 2 && combination % 31 !== 0) continue;
       const query = new URLSearchParams(chosen.map((name): [string, string] => [name, filters[name]?.[0] ?? '']));
-      const { body, status } = await api.call('GET', `/deliveries?${query}`, undefined, { key });
+      const { body, status } = await api.call('GET', `/deliveries?${query.toString()}`, undefined, { key });
       assert.equal(status, 200);
       const expected = rows.filter((row) => chosen.every((name) => filters[name]?.[1](row))).toReversed();
       assert.deepEqual(

@@ -92,5 +92,5 @@ test('what one client has is nothing to another one, whatever it asks for', asyn
 function withQuery(path: string, query: readonly (readonly [string, string])[]): string {
   return query.length === 0
     ? path
-    : `${path}?${new URLSearchParams(query.map(([name, value]): [string, string] => [name, value]))}`;
+    : `${path}?${new URLSearchParams(query.map(([name, value]): [string, string] => [name, value])).toString()}`;
 }
