@@ -1,12 +1,16 @@
 /** Opens what delivers: the sender, the courier and the sweeper. A part of the composition root. */
 
+import { onSecretChange } from './broker/announcements.ts';
 import { createValve, type Valve } from './broker/valve.ts';
 import { openMailing } from './mailers.ts';
 import { measureStage } from './measures.ts';
 import type { Parts } from './parts.ts';
 import { startCancellations } from './pipeline/cancellations.ts';
 import { type Courier, startCourier } from './pipeline/courier.ts';
+import { startRecoveries } from './pipeline/recoveries.ts';
 import { startSweeper } from './pipeline/sweeper.ts';
+import type { Database } from './store/database.ts';
+import { rememberWebhookSecrets, type WebhookSecrets } from './store/webhook-secrets.ts';
 import { VERSION } from './version.ts';
 import { createSender, type Sender } from './webhooks/sender.ts';
 
@@ -24,6 +28,7 @@ export async function openDelivery(parts: Parts): Promise<void> {
     broker,
     database: pipelineDatabase,
     documents,
+    secrets: openSecrets(parts, pipelineDatabase),
     sender,
     retryDelayMs: config.retryDelayMs,
     attemptTimeoutMs: config.attemptTimeoutMs,
@@ -64,6 +69,17 @@ async function openSweeper(parts: Parts, courierValve: Valve, courier: Courier):
   draining('sweeper', () => sweeper.stop());
   const cancellations = startCancellations({ database, onTrouble });
   draining('cancellations', () => cancellations.stop());
+  const { attemptsInFlightMax } = config;
+  const isPaused = (): boolean => !courierValve.isOpen;
+  const recoveries = startRecoveries({ database, broker, attemptsInFlightMax, isPaused, onTrouble });
+  draining('recoveries', () => recoveries.stop());
+}
+
+/** What signs webhooks beside the tokens of searches, forgotten when any of it has changed. */
+export function openSecrets({ broker }: Parts, database: Database): WebhookSecrets {
+  const secrets = rememberWebhookSecrets(database);
+  onSecretChange(broker, secrets.forget);
+  return secrets;
 }
 
 export function openSender({ config, closing }: Parts): Sender {

@@ -3,7 +3,7 @@
  * the rows, which the leader alone runs. A part of the composition root.
  */
 
-import { onSearchChange } from './broker/announcements.ts';
+import { announceFeed, onSearchChange } from './broker/announcements.ts';
 import { ensureIntake, ensureRejections } from './broker/topology.ts';
 import { createValve, type Valve } from './broker/valve.ts';
 import { createMarketMedians, type MarketMedians } from './matching/market-medians.ts';
@@ -152,6 +152,7 @@ function createTermStart(
       onRecorded(recorded, batch, seconds) {
         noteProgress();
         documents.keep(recorded.snapshots);
+        announceFeed(broker, recorded.fedClients);
         observers.onRecorded(recorded, batch, seconds);
       },
       ...observers.crawlers,

@@ -1,12 +1,15 @@
 /** Opens the REST API of clients: the part of the composition root that knows `api/`. */
 
 import { createApi } from './api/api.ts';
-import { announceSearchChange, onKeyChange } from './broker/announcements.ts';
+import { announceSearchChange, announceSecretChange, onFeed, onKeyChange } from './broker/announcements.ts';
+import { publishAll } from './broker/publish.ts';
 import { openSender } from './deliverers.ts';
+import { timeOrderedUuid } from './domain/ids.ts';
 import { closeServer, listen } from './http-listening.ts';
 import { connectionsOf, createHttpServer } from './http-server.ts';
 import { createPointsOfInterest } from './matching/poi-index.ts';
 import type { Parts } from './parts.ts';
+import { publicationOf } from './pipeline/dispatcher.ts';
 import type { Matcher } from './pipeline/matcher.ts';
 import { keepPoints } from './pipeline/points.ts';
 import { openDatabase } from './store/database.ts';
@@ -47,12 +50,23 @@ export async function openApi(parts: Parts, databaseUrl: string, matcher: Matche
         rateLimitBurst: config.rateLimit.burst,
         searchLimits: config.searchLimits,
         isMailAvailable: config.mail !== null,
+        connectionsMax: config.api.connectionsMax,
+        deliveriesKeptDays: config.retentionDays.deliveries,
         mailLanguage: config.mailLanguage,
         version: VERSION,
       },
       logger: log,
       now: () => new Date(),
       pointsOfInterest: () => points.current,
+      onFeed: (listener) => onFeed(broker, listener),
+      ending,
+      publishDeliveries: (addresses) =>
+        publishAll(
+          broker,
+          // Another message id than the first time: the duplicate window would swallow it.
+          addresses.map((address) => publicationOf(address, `resend-${timeOrderedUuid(new Date())}`)),
+        ),
+      secretsChanged: () => announceSecretChange(broker),
       deliverOnce: (delivery) => sender.send(delivery),
       onKeyChange: (listener) => onKeyChange(broker, listener),
       async searchChanged() {

@@ -82,7 +82,7 @@ async function openRoles(parts: Parts, progress: Progress, databaseUrl: string) 
   if (hasRole('deliver')) await openDelivery(parts);
   const matcher = hasRole('intake') ? await openIntake(parts, databaseUrl) : null;
   progress.isIndexLoaded = true;
-  const apiUrl = hasRole('api') ? await openApi(parts, foundation.databaseUrl, matcher) : null;
+  const apiUrl = hasRole('api') ? await openApi(parts, databaseUrl, matcher) : null;
   const adminAddress = hasRole('admin') ? await openOperators(parts, matcher) : null;
   return { apiUrl, operationsUrl, adminAddress };
 }

@@ -86,8 +86,8 @@ test('a new search is not flooded: what satisfied it before is told by its event
   assert.deepEqual(sent(consequences), ['event ad.update.price', 'event property.ad.update']);
   assert.equal(consequences.began.length, 0);
   assert.equal(consequences.newMatches[0]?.beganAt, null);
-  assert.deepEqual(sent(follow([judged(CHEAPER, [7], [7])], { route: { eventEndpoint: null } })), []);
-  assert.deepEqual(follow([judged(CHEAPER, [7], [7])], { route: { eventEndpoint: null } }).newMatches, []);
+  assert.deepEqual(sent(follow([judged(CHEAPER, [7], [7])], { route: { subscribedEvents: [] } })), []);
+  assert.deepEqual(follow([judged(CHEAPER, [7], [7])], { route: { subscribedEvents: [] } }).newMatches, []);
 });
 
 test('a pair that only stood begins when the property leaves and comes back', () => {
@@ -142,6 +142,8 @@ test('a search deleted meanwhile gets nothing', () => {
     changedMatches: [],
     heardMatches: [],
     deliveries: [],
+    feedItems: [],
+    feedEntries: [],
     mailItems: [],
     began: [],
   });
@@ -224,9 +226,15 @@ test('deliveries of a match are counted on from batch to batch, and from one ove
     second.deliveries.map(({ sequence }) => sequence),
     [5, 6],
   );
-  const silent = follow([judged(CHEAPER, [7], [7])], { known: second.changedMatches, route: { eventEndpoint: null } });
+  const silent = follow([judged(CHEAPER, [7], [7])], { known: second.changedMatches, route: { subscribedEvents: [] } });
   assert.equal(silent.heardMatches[0]?.lastSequence, 6, 'what is not told is not counted');
   assert.deepEqual(silent.changedMatches, [], 'nor written again');
+  const unsent = follow([judged(CHEAPER, [7], [7])], { known: second.changedMatches, route: { eventEndpoint: null } });
+  assert.deepEqual([unsent.deliveries, unsent.feedItems.map(({ sequence }) => sequence)], [[], [7, 8]], 'the feed is');
+  assert.deepEqual(
+    unsent.feedEntries.map(({ clientId, id }) => [clientId, id]),
+    unsent.feedItems.map(({ id }) => [ROUTE.clientId, id]),
+  );
   const restored = consequencesOf(
     [judged(CHEAPER, [7], [7])],
     new Map([[7, ROUTE]]),

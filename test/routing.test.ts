@@ -35,7 +35,9 @@ const NEW_ADVERT = [eventOf('property.ad.create')];
 const CHEAPER = [eventOf('ad.update.price', PRICE), eventOf('property.ad.update')];
 
 function told(route: Partial<SearchRoute>, events: readonly AdvertEvent[], hasBegun: boolean): string[] {
-  return noticesOf({ ...ROUTE, ...route }, events, hasBegun).map(({ channel, kind }) => `${channel} ${kind}`);
+  return noticesOf({ ...ROUTE, ...route }, events, hasBegun).map(({ channel, kind, endpoint }) =>
+    endpoint === null ? `feed alone: ${channel} ${kind}` : `${channel} ${kind}`,
+  );
 }
 
 const ROUTED: readonly [
@@ -55,8 +57,20 @@ const ROUTED: readonly [
   ],
   ['a match without an event', {}, [], true, ['match property.ad.update']],
   ['events of a match that stands', {}, CHEAPER, false, ['event ad.update.price', 'event property.ad.update']],
-  ['a match without endpointRecipient', { endpointRecipient: null }, NEW_ADVERT, true, ['event property.ad.create']],
-  ['events without eventEndpoint', { eventEndpoint: null }, CHEAPER, true, ['match property.ad.update']],
+  [
+    'a match without endpointRecipient',
+    { endpointRecipient: null },
+    NEW_ADVERT,
+    true,
+    ['feed alone: match property.ad.create', 'event property.ad.create'],
+  ],
+  [
+    'events without eventEndpoint',
+    { eventEndpoint: null },
+    CHEAPER,
+    true,
+    ['match property.ad.update', 'feed alone: event ad.update.price', 'feed alone: event property.ad.update'],
+  ],
   ['kinds not subscribed to', { subscribedEvents: ['ad.update.price'] }, CHEAPER, false, ['event ad.update.price']],
   ['no kind subscribed to', { subscribedEvents: [] }, CHEAPER, true, ['match property.ad.update']],
 ];

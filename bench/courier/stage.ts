@@ -8,6 +8,7 @@ import { createDocumentCache } from '../../src/pipeline/document-cache.ts';
 import { startSweeper } from '../../src/pipeline/sweeper.ts';
 import { openDatabase } from '../../src/store/database.ts';
 import { isDatabaseOutage } from '../../src/store/outage.ts';
+import { rememberWebhookSecrets } from '../../src/store/webhook-secrets.ts';
 import { createSender } from '../../src/webhooks/sender.ts';
 
 const [databaseUrl = '', natsUrl = '', retryDelay = '3600000'] = process.argv.slice(2);
@@ -33,6 +34,7 @@ let attempts = 0;
 const courier = await startCourier({
   ...parts,
   documents: createDocumentCache(database),
+  secrets: rememberWebhookSecrets(database),
   sender,
   attemptTimeoutMs: ATTEMPT_TIMEOUT_MS,
   attemptsInFlightMax: 256,

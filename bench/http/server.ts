@@ -71,6 +71,8 @@ async function apiHandler(databaseUrl: string, withMatcher: boolean) {
       rateLimitBurst: 1_000_000,
       searchLimits: { searches: 1_000_000, polygonCorners: 10_000_000, excludedWords: 10_000_000 },
       isMailAvailable: false,
+      connectionsMax: 1_000,
+      deliveriesKeptDays: 30,
       mailLanguage: 'fr',
       version: 'bench',
     },

@@ -113,20 +113,28 @@ export const ALERT_HEADERS: Readonly<Record<string, AlertHeader>> = {
     example: '1773130501',
   },
   'webhook-signature': {
-    description: 'HMAC-SHA256 of `id.timestamp.body` with the token of the search, `v1,` and base64.',
-    schema: { type: 'string', pattern: '^v1,[A-Za-z0-9+/=]+' },
+    description:
+      'HMAC-SHA256 of `id.timestamp.body`, `v1,` and base64: with the token of the search, then, after a space each, with ' +
+      'every secret of the client (`/webhook-secrets`). One that you can verify is enough.',
+    schema: { type: 'string', pattern: '^v1,[A-Za-z0-9+/=]+( v1,[A-Za-z0-9+/=]+)*$' },
     isRequired: true,
     example: 'v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=',
   },
   'vigie-sequence': {
     description:
-      'Counts the webhooks of a match (`match.@id`), over both endpoints of its search, from 1 in the order in which ' +
-      'things happened; the same on every attempt and replay. Keep the highest number seen with the state of a match, and ' +
+      'Counts the webhooks of a match (`match.@id`), over both endpoints of its search, and what the feed alone tells of ' +
+      'it, from 1 in the order in which things happened; the same on every attempt and replay. Keep the highest number seen with the state of a match, and ' +
       'drop what comes with a lower one; never wait for a missing number: a cancelled delivery leaves a gap, and a ' +
       'restored service goes on far above. Deliveries from before there was an order have none.',
     schema: { type: 'string', pattern: '^[1-9][0-9]*$' },
     isRequired: false,
     example: '2',
+  },
+  'vigie-context': {
+    description: 'The `context` of the search, JSON in base64url, if it has one.',
+    schema: { type: 'string', pattern: '^[A-Za-z0-9_-]+$' },
+    isRequired: false,
+    example: 'eyJ1c2VyIjo0Mn0',
   },
   'user-agent': {
     description: 'The service and its version.',

@@ -12,6 +12,7 @@ import { deliveryRoutes } from './deliveries.ts';
 import type { ApiDependencies } from './dependencies.ts';
 import { documentationRoutes } from './documentation.ts';
 import { explanationRoutes } from './explanations.ts';
+import { feedRoutes } from './feed.ts';
 import { BODY_TYPES } from './json-body.ts';
 import { compressed, openToOrigins, standingHeaders } from './layers.ts';
 import { locationRoutes } from './location-completion.ts';
@@ -22,10 +23,12 @@ import { previewRoutes } from './previews.ts';
 import { Problem, reportProblems } from './problem.ts';
 import { propertyRoutes } from './properties.ts';
 import { createQuestions } from './questions.ts';
+import { recoveryRoutes } from './recoveries.ts';
 import { referenceRoutes } from './reference.ts';
 import { logRequests } from './request-log.ts';
 import { searchRoutes } from './searches.ts';
 import { unsubscribeRoutes } from './unsubscribe.ts';
+import { webhookSecretRoutes } from './webhook-secrets.ts';
 import { webhookTestRoutes } from './webhook-tester.ts';
 
 export function createApi(dependencies: ApiDependencies): Koa {
@@ -68,10 +71,13 @@ export function createRoutes(dependencies: ApiDependencies): {
   nearMissRoutes(router, dependencies, questions);
   matchRoutes(router, dependencies);
   deliveryRoutes(router, dependencies);
+  feedRoutes(router, dependencies);
+  recoveryRoutes(router, dependencies);
   propertyRoutes(router, dependencies);
   referenceRoutes(router, dependencies);
   locationRoutes(router, dependencies, questions);
   webhookTestRoutes(router, dependencies);
+  webhookSecretRoutes(router, dependencies);
   unsubscribeRoutes(router, dependencies);
   return { router, shortCut };
 }

@@ -39,6 +39,11 @@ export function answerBytes(
   ctx.body = known === null ? body : null;
 }
 
+/** JSON that is never the same twice: without a tag, which would be made of every byte of it. */
+export function answerUntagged(ctx: Context, json: string): void {
+  answerBytes(ctx, `${negotiated(ctx)}; charset=utf-8`, json, 200, null);
+}
+
 /** JSON that is written while it is sent. */
 export function answerStream(ctx: Context, json: Readable): void {
   ctx.status = 200;

@@ -19,16 +19,20 @@ import type { Reference } from '../reference/communes.ts';
 import { deliveryDocument } from './deliveries.ts';
 import type { Endpoint } from './endpoints.ts';
 import { explanationDocument } from './explanation-document.ts';
+import { feedItemJson, feedJson } from './feed.ts';
+import { writeCursor } from './feed-cursor.ts';
 import { collectionClassOf } from './hydra.ts';
 import { locationDocument } from './location-completion.ts';
 import { matchDocument } from './match-document.ts';
 import { type NearMiss, nearMissDocument } from './near-misses.ts';
 import { previewDocument } from './previews.ts';
 import { searchTemplate } from './query.ts';
+import { recoveryDocument } from './recoveries.ts';
 import { cityDocument } from './reference.ts';
 import type { ResourceName } from './resource-schemas.ts';
 import { departmentDocument, searchDocument, siteCategoryDocument } from './search-document.ts';
 import { sampleChange, sampleMessages } from './webhook-sample.ts';
+import { webhookSecretDocument } from './webhook-secrets.ts';
 
 const AT = new Date('2026-03-10T08:15:00Z');
 const ID = {
@@ -36,6 +40,8 @@ const ID = {
   search: '0199a2f4-7c1e-7d3a-8b1c-2f4e6a8c0d11',
   match: '0199a2f4-7c1e-7d3a-8b1c-2f4e6a8c0d12',
   delivery: '0199a2f4-7c1e-7d3a-8b1c-2f4e6a8c0d13',
+  secret: '0199a2f4-7c1e-7d3a-8b1c-2f4e6a8c0d14',
+  recovery: '0199a2f4-7c1e-7d3a-8b1c-2f4e6a8c0d15',
 } as const;
 const PROPERTY = '00000000-0000-4000-8000-000000000001';
 const ENDPOINT = 'https://hooks.example.com/matches';
@@ -60,6 +66,7 @@ export const BODY_EXAMPLES: Readonly<Record<NonNullable<Endpoint['body']>, objec
     endpointRecipient: ENDPOINT,
     eventEndpoint: 'https://hooks.example.com/events',
     subscribedEvents: ['ad.update.price', 'ad.update.expired'],
+    context: { user: 42 },
   },
   SearchChange: { budgetMax: 320_000, roomMin: null },
   SearchPreview: {
@@ -68,6 +75,8 @@ export const BODY_EXAMPLES: Readonly<Record<NonNullable<Endpoint['body']>, objec
     includedCities: [`/cities/${TOULON}`],
     budgetMax: 300_000,
   },
+  WebhookSecretCreation: { overlapHours: 48 },
+  RecoveryCreation: { since: new Date(Date.now() - 86_400_000).toISOString().replace(/T.*/, 'T08:15:00+01:00') },
 };
 
 /** Of parameters that must be sent. */
@@ -90,6 +99,8 @@ export function idExample(resource: ResourceName): string | number {
     SiteCategory: CATEGORY.id,
     Match: ID.match,
     Delivery: ID.delivery,
+    Recovery: ID.recovery,
+    WebhookSecret: ID.secret,
     PropertyDocument: PROPERTY,
     User: ID.client,
   };
@@ -134,6 +145,13 @@ function itemExamples(reference: Reference): Readonly<Record<ResourceName, objec
     Match: match,
     PropertyDocument: document ?? {},
     Delivery: deliveryExample(),
+    Feed: feedExample(reference),
+    Recovery: recoveryDocument({
+      ...{ id: ID.recovery, clientId: ID.client, searchId: ID.search, endpoint: null, since: AT, until: AT },
+      ...{ includesDelivered: false, state: 'running', matched: 120, sent: 40, delivered: 38, failed: 2, skipped: 0 },
+      ...{ createdAt: AT, finishedAt: null },
+    }),
+    WebhookSecret: webhookSecretDocument({ id: ID.secret, createdAt: AT, expiresAt: null, hint: 'cmV0' }),
     City: cityDocument(present(reference.city(TOULON))),
     Department: departmentDocument(present(reference.department(VAR))),
     SiteCategory: siteCategoryDocument(CATEGORY),
@@ -226,6 +244,18 @@ function nearMissExample(reference: Reference): NearMiss {
   const { criteria, facts } = judgedExample(reference);
   const judgement = present(judge(criteria, facts).find(({ criterion }) => criterion === 'budget'));
   return { uuid: PROPERTY, judgement, distance: relativeDistance(judgement, criteria, facts) };
+}
+
+function feedExample(reference: Reference): object {
+  const scope = { clientId: ID.client, searchId: null };
+  const place = { epoch: 0, transaction: 4_711n, id: ID.delivery };
+  const cursor = writeCursor({ givenIn: 0, place }, scope, Buffer.from('nobody’s key'));
+  const [head = '', document = ''] = JSON.stringify(alertExample('ad.update.price', 'event', reference)).split(
+    /(?<="propertyDocument":)/,
+  );
+  const item = { id: ID.delivery, sequence: 2, searchId: ID.search, context: '{"user":42}', channel: 'event' } as const;
+  const recorded = { createdAt: AT, head, document: document.slice(0, -'}}'.length), hidesContacts: false };
+  return JSON.parse(feedJson([feedItemJson({ ...item, ...recorded }, cursor)], cursor));
 }
 
 function deliveryExample(): object {

@@ -2,8 +2,11 @@
 
 import type Router from '@koa/router';
 import type { Context } from 'koa';
-import { DELIVERY_STATES } from '../domain/delivery.ts';
+import { EVENT_KINDS } from '../domain/codes.ts';
+import { DELIVERY_CHANNELS, DELIVERY_STATES } from '../domain/delivery.ts';
 import { type EndpointHealth, endpointKeyOf } from '../domain/endpoint.ts';
+import type { Uuid } from '../domain/ids.ts';
+import { ANY_DELIVERY, ANY_TIME, type DeliveryTarget, readTargets } from '../store/delivery-filters.ts';
 import {
   type DeliveryPage,
   type DeliveryRead,
@@ -12,13 +15,23 @@ import {
   readDelivery,
 } from '../store/delivery-reads.ts';
 import { readEndpointHealth } from '../store/endpoints.ts';
+import { type ResendRefusal, resendDelivery } from '../store/resends.ts';
 import { principalOf } from './auth.ts';
 import { listWithinReach, TIME_ORDERS, timeOrderedPage } from './client-listings.ts';
 import { acceptable, answer } from './content.ts';
 import type { ApiDependencies } from './dependencies.ts';
 import { collection, type Paging } from './hydra.ts';
-import { notFound } from './problem.ts';
-import { choiceParameter, PAGING, type Rules, readQuery, referenceParameter } from './query.ts';
+import { notFound, Problem } from './problem.ts';
+import {
+  CREATED_AT,
+  choiceParameter,
+  PAGING,
+  type Rules,
+  readQuery,
+  referenceParameter,
+  textParameter,
+  timeRangeOf,
+} from './query.ts';
 import { searchIri } from './search-document.ts';
 import { idOf, ownSearch } from './searches.ts';
 
@@ -28,8 +41,16 @@ export const SEARCH_DELIVERY_PARAMETERS = {
   ...PAGING,
 } as const;
 
+const ENDPOINT_LENGTH_MAX = 2_048;
+
 export const DELIVERY_LIST_PARAMETERS = {
   search: referenceParameter('The search whose deliveries are listed; without it, those of all searches.', 'searches'),
+  match: referenceParameter('The match that they tell of.', 'matches'),
+  property: referenceParameter('The property that they tell of.', 'documents/properties'),
+  endpoint: textParameter('Where they go: a URL as the search has it, mailto: for an e-mail.', ENDPOINT_LENGTH_MAX),
+  event: choiceParameter('Kind of event.', EVENT_KINDS),
+  channel: choiceParameter('Channel.', DELIVERY_CHANNELS),
+  ...CREATED_AT,
   ...SEARCH_DELIVERY_PARAMETERS,
 } as const;
 
@@ -53,27 +74,79 @@ export function deliveryRoutes(router: Router, dependencies: ApiDependencies): v
   router.get('/searches/:id/deliveries', acceptable, async (ctx) => {
     const query = readQuery(ctx, SEARCH_DELIVERY_PARAMETERS);
     const { number } = await ownSearch(ctx, dependencies);
-    const page = await listDeliveries(database, number, { state: query.status, ...timeOrderedPage(query) });
+    const wanted = { filter: { ...ANY_DELIVERY, state: query.status }, range: ANY_TIME, ...timeOrderedPage(query) };
+    const page = await listDeliveries(database, [targetOf(number)], wanted);
     await answerPage(ctx, page, query, SEARCH_DELIVERY_PARAMETERS);
   });
 
   router.get('/deliveries', acceptable, async (ctx) => {
     const query = readQuery(ctx, DELIVERY_LIST_PARAMETERS);
-    const wanted = { state: query.status, ...timeOrderedPage(query) };
+    const { status: state, event: kind, channel, endpoint } = query;
+    const filter = { state, kind, channel, endpoint };
+    const wanted = { filter, range: timeRangeOf(query), ...timeOrderedPage(query) };
+    const targets = await targetsOf(ctx, query, dependencies);
     const page =
-      query.search === null
+      targets === null
         ? await listWithinReach(ctx, wanted, (part) =>
             listDeliveriesOfClient(database, principalOf(ctx).clientId, part),
           )
-        : await listDeliveries(database, (await ownSearch(ctx, dependencies, query.search)).number, wanted);
+        : await listDeliveries(database, targets, wanted);
     await answerPage(ctx, page, query, DELIVERY_LIST_PARAMETERS);
   });
+
+  resendRoute(router, dependencies, describe);
 
   router.get('/deliveries/:id', acceptable, async (ctx) => {
     const delivery = await readDelivery(database, principalOf(ctx).clientId, idOf(ctx, 'this delivery'));
     if (delivery === null) throw notFound('this delivery');
     const [document] = await describe(ctx, [delivery]);
     answer(ctx, document as object);
+  });
+}
+
+function targetOf(searchNumber: number): DeliveryTarget {
+  return { searchNumber, matchId: null, from: null, to: null };
+}
+
+/** Null: all searches of the client. Throws a 404 `Problem` for a search that is not its own. */
+async function targetsOf(
+  ctx: Context,
+  { search, match, property }: { readonly [Name in 'search' | 'match' | 'property']: Uuid | null },
+  dependencies: ApiDependencies,
+): Promise<readonly DeliveryTarget[] | null> {
+  const searchNumber = search === null ? null : (await ownSearch(ctx, dependencies, search)).number;
+  if (match === null && property === null) return searchNumber === null ? null : [targetOf(searchNumber)];
+  const { clientId } = principalOf(ctx);
+  return readTargets(dependencies.database, clientId, { matchId: match, propertyUuid: property, searchNumber });
+}
+
+const REFUSALS: Readonly<Record<ResendRefusal, string>> = {
+  unwanted: 'its search does not want it any more',
+  'no endpoint': 'its search has no endpoint for it',
+  withheld: 'it was recorded with contacts, which its search hides by now',
+  'e-mail': 'it went by e-mail, and webhooks alone are sent again',
+  'worn out': 'it was attempted too many times',
+};
+
+function resendRoute(
+  router: Router,
+  { database, publishDeliveries, logger }: ApiDependencies,
+  describe: (ctx: Context, deliveries: readonly DeliveryRead[]) => Promise<readonly object[]>,
+): void {
+  router.post('/deliveries/:id/resend', acceptable, async (ctx) => {
+    const { clientId } = principalOf(ctx);
+    const id = idOf(ctx, 'this delivery');
+    const outcome = await resendDelivery(database, clientId, id);
+    if (outcome === null) throw notFound('this delivery');
+    if (outcome.type === 'refused') throw new Problem(409, `it is not sent again: ${REFUSALS[outcome.refusal]}`);
+    // It is due: where its message cannot be published, the sweeper finds it.
+    await publishDeliveries?.(outcome.addresses).catch((error: Error) => {
+      logger.info({ err: error, delivery: id }, 'resent delivery not published');
+    });
+    const delivery = await readDelivery(database, clientId, id);
+    if (delivery === null) throw notFound('this delivery');
+    const [document] = await describe(ctx, [delivery]);
+    answer(ctx, document as object, 202);
   });
 }
 

@@ -8,6 +8,7 @@ import type { SearchLimits } from '../domain/search-limits.ts';
 import type { PointIndex } from '../matching/poi-index.ts';
 import type { Reference } from '../reference/communes.ts';
 import type { Database } from '../store/database.ts';
+import type { DeliveryAddress } from '../store/deliveries.ts';
 import type { EndpointRules } from './endpoint-url.ts';
 
 /** Pino's shape, and a line whose members are JSON already. */
@@ -27,6 +28,10 @@ export interface ApiSettings extends EndpointRules {
   readonly searchLimits: SearchLimits;
   /** There is a mail server. */
   readonly isMailAvailable: boolean;
+  /** Of clients, at once. */
+  readonly connectionsMax: number;
+  /** Deliveries are kept so long once final; 0: for ever. */
+  readonly deliveriesKeptDays: number;
   readonly mailLanguage: MailLanguage;
   readonly version: string;
 }
@@ -37,6 +42,10 @@ export interface SingleDelivery {
   readonly body: string;
   /** `whsec_` and the key in base64. */
   readonly token: string;
+  /** Further secrets that sign it, in the same form. */
+  readonly secrets: readonly string[];
+  /** JSON; null when there is none. */
+  readonly context: string | null;
   readonly startedAt: Date;
 }
 
@@ -59,6 +68,14 @@ export interface ApiDependencies {
   readonly onKeyChange?: (listener: () => void) => void;
   /** The present index: another one after each import. Without it no points are known. */
   readonly pointsOfInterest?: () => PointIndex;
+  /** Calls the listener when feeds have something new, with whose (null: everybody's); without it that is seen within seconds. */
+  readonly onFeed?: (listener: (clientIds: readonly Uuid[] | null) => void) => void;
+  /** Aborted when the process begins to end: nobody is kept waiting any more. */
+  readonly ending?: AbortSignal;
+  /** Gives deliveries that are due a message each. */
+  readonly publishDeliveries?: (addresses: readonly DeliveryAddress[]) => Promise<void>;
+  /** Called after each committed change of a client's webhook secrets. */
+  readonly secretsChanged?: () => void;
   /** Without it the webhook tester answers 503. */
   readonly deliverOnce?: DeliverOnce;
 }

@@ -5,6 +5,7 @@
 
 import { DELIVERY_LIST_PARAMETERS, SEARCH_DELIVERY_PARAMETERS } from './deliveries.ts';
 import { EXPLANATION_LIST_PARAMETERS, EXPLANATION_PARAMETERS } from './explanations.ts';
+import { FEED_PARAMETERS } from './feed.ts';
 import { LOCATION_PARAMETERS } from './location-completion.ts';
 import { MATCH_LIST_PARAMETERS, SEARCH_MATCH_PARAMETERS } from './matches.ts';
 import { NEAR_MISS_PARAMETERS } from './near-misses.ts';
@@ -12,6 +13,7 @@ import { POINT_PARAMETERS } from './points-of-interest.ts';
 import { PREVIEW_PARAMETERS } from './previews.ts';
 import { PROPERTY_LIST_PARAMETERS } from './properties.ts';
 import type { Rules } from './query.ts';
+import { RECOVERY_PARAMETERS } from './recoveries.ts';
 import {
   CITY_LIST_PARAMETERS,
   DEPARTMENT_LIST_PARAMETERS,
@@ -20,6 +22,7 @@ import {
 } from './reference.ts';
 import type { ResourceName } from './resource-schemas.ts';
 import { SEARCH_LIST_PARAMETERS } from './searches.ts';
+import { WEBHOOK_SECRET_PARAMETERS } from './webhook-secrets.ts';
 import { WEBHOOK_TEST_PARAMETERS } from './webhook-tester.ts';
 
 export interface Endpoint {
@@ -30,10 +33,25 @@ export interface Endpoint {
   readonly resource: ResourceName;
   readonly answers: 'item' | 'collection' | 'nothing';
   readonly parameters: Rules;
-  readonly body: 'SearchCreation' | 'SearchChange' | 'SearchPreview' | null;
+  readonly body: BodyName | null;
   /** One of its parameters must be sent, whichever: it is no list that can be read bare. */
   readonly takesSome?: boolean;
+  /** Of success, where the method does not say it. */
+  readonly status?: 200 | 202;
+  /** It takes an `Idempotency-Key`. */
+  readonly isIdempotent?: true;
+  /** Its answers are never the same twice, and have no tag. */
+  readonly isUntagged?: true;
+  /** Refusals of its own, beside those that everything of its kind has. */
+  readonly refusals?: readonly (404 | 409 | 410)[];
 }
+
+export type BodyName =
+  | 'SearchCreation'
+  | 'SearchChange'
+  | 'SearchPreview'
+  | 'WebhookSecretCreation'
+  | 'RecoveryCreation';
 
 function get(
   path: string,
@@ -52,7 +70,7 @@ function change(method: 'post' | 'put' | 'patch', path: string, summary: string)
 
 export const ENDPOINTS: readonly Endpoint[] = [
   get('/searches', 'Search', 'collection', 'Lists your searches', SEARCH_LIST_PARAMETERS),
-  change('post', '/searches', 'Creates a search'),
+  { ...change('post', '/searches', 'Creates a search'), isIdempotent: true, refusals: [409, 410] },
   get('/searches/{id}', 'Search', 'item', 'Reads a search'),
   change('put', '/searches/{id}', 'Changes the members that are sent'),
   change('patch', '/searches/{id}', 'Changes the members that are sent (merge patch)'),
@@ -102,6 +120,45 @@ export const ENDPOINTS: readonly Endpoint[] = [
   ),
   get('/deliveries', 'Delivery', 'collection', 'Lists your deliveries, newest first', DELIVERY_LIST_PARAMETERS),
   get('/deliveries/{id}', 'Delivery', 'item', 'Reads a delivery with its attempts'),
+  {
+    ...{ method: 'post', path: '/deliveries/{id}/resend', resource: 'Delivery', answers: 'item', parameters: {} },
+    ...{ body: null, status: 202, refusals: [409], summary: 'Sends a delivery again' },
+  },
+  {
+    ...get('/feed', 'Feed', 'item', 'Reads what webhooks carry, in order', FEED_PARAMETERS),
+    ...{ isUntagged: true, refusals: [410] },
+  },
+  get('/recoveries', 'Recovery', 'collection', 'Lists your recoveries, newest first', RECOVERY_PARAMETERS),
+  {
+    ...{ method: 'post', path: '/recoveries', resource: 'Recovery', answers: 'item', parameters: {}, status: 202 },
+    ...{
+      body: 'RecoveryCreation',
+      isIdempotent: true,
+      refusals: [404, 409, 410],
+      summary: 'Sends everything since again',
+    },
+  },
+  get('/recoveries/{id}', 'Recovery', 'item', 'Reads how far a recovery has come'),
+  {
+    ...{ method: 'delete', path: '/recoveries/{id}', resource: 'Recovery', answers: 'nothing', parameters: {} },
+    ...{ body: null, summary: 'Stops a recovery; what is under way goes on' },
+  },
+  get(
+    '/webhook-secrets',
+    'WebhookSecret',
+    'collection',
+    'Lists the secrets that sign all your webhooks',
+    WEBHOOK_SECRET_PARAMETERS,
+  ),
+  {
+    ...{ method: 'post', path: '/webhook-secrets', resource: 'WebhookSecret', answers: 'item', parameters: {} },
+    ...{ body: 'WebhookSecretCreation', refusals: [409], summary: 'Makes a secret, and lets the older ones expire' },
+  },
+  get('/webhook-secrets/{id}', 'WebhookSecret', 'item', 'Reads a secret without its value'),
+  {
+    ...{ method: 'delete', path: '/webhook-secrets/{id}', resource: 'WebhookSecret', answers: 'nothing' },
+    ...{ parameters: {}, body: null, summary: 'Deletes a secret: nothing is signed with it any more' },
+  },
   get('/documents/properties', 'PropertyDocument', 'collection', 'Lists what you matched', PROPERTY_LIST_PARAMETERS),
   get('/documents/properties/{uuid}', 'PropertyDocument', 'item', 'Reads a property document'),
   get('/cities', 'City', 'collection', 'Lists cities', CITY_LIST_PARAMETERS),

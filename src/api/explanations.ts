@@ -19,7 +19,7 @@ import { listPairDeliveryIds, type RecordedEvent, readEventsAt, searchesOf } fro
 import { readPair } from '../store/pairs.ts';
 import { readProperty } from '../store/properties.ts';
 import { findProperty } from '../store/property-digests.ts';
-import { readSearchesOf } from '../store/searches.ts';
+import { readSearchesOf } from '../store/search-listing.ts';
 import { principalOf } from './auth.ts';
 import { acceptable, answer } from './content.ts';
 import type { ApiDependencies } from './dependencies.ts';

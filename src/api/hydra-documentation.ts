@@ -27,8 +27,10 @@ const CONTEXT = {
 /** Answered only, or known by the resource's own `@` members. */
 const READ_ONLY: Readonly<Partial<Record<ResourceName, readonly string[]>>> = {
   Search: ['token', 'user', 'createdAt', 'updatedAt', 'lastAlertAt', 'emailStatus'],
+  Recovery: ['state', 'matched', 'sent', 'delivered', 'failed', 'remaining', 'createdAt', 'finishedAt'],
+  WebhookSecret: ['id', 'createdAt', 'expiresAt', 'hint', 'secret'],
 };
-const REQUIRED: Readonly<Partial<Record<ResourceName, readonly string[]>>> = { Search: ['title'] };
+const REQUIRED: Readonly<Partial<Record<ResourceName, readonly string[]>>> = { Search: ['title'], Recovery: ['since'] };
 
 export function hydraDocumentation(baseUrl: string): object {
   const resources = Object.keys(RESOURCES) as ResourceName[];

@@ -32,6 +32,14 @@ export const jsonBody: Middleware = async (ctx, next) => {
   await next();
 };
 
+/** The same where nothing needs to be said: no body is an empty object. */
+export const optionalJsonBody: Middleware = (ctx, next) => {
+  const isAbsent = ctx.request.is() === null || ctx.request.length === 0;
+  if (!isAbsent) return jsonBody(ctx, next);
+  ctx.request.body = {};
+  return next();
+};
+
 function checkBodyType(ctx: Context): void {
   if (ctx.request.is() === null || ctx.request.length === 0) throw new Problem(400, 'a JSON body is needed');
   if (!ctx.request.is(...BODY_TYPES)) {

@@ -3,8 +3,10 @@
 import { z } from 'zod';
 import { ALERTS } from './alert-schemas.ts';
 import { problemSchema, violationListSchema } from './problem-schemas.ts';
+import { RecoveryCreation } from './recoveries.ts';
 import { PARTS, RESOURCES } from './resource-schemas.ts';
 import { READ_ONLY_MEMBERS, SEARCH_MEMBERS } from './search-schema.ts';
+import { WebhookSecretCreation } from './webhook-secrets.ts';
 
 export interface JsonSchema {
   readonly $ref?: string;
@@ -43,7 +45,7 @@ export const JSON_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
     { ...RESOURCES, ...PARTS, ...ALERTS, Problem: problemSchema, ConstraintViolationList: violationListSchema },
     'output',
   ),
-  ...convert({ SearchCreation, SearchChange, SearchPreview }, 'input'),
+  ...convert({ SearchCreation, SearchChange, SearchPreview, WebhookSecretCreation, RecoveryCreation }, 'input'),
 };
 
 function convert(schemas: Readonly<Record<string, z.ZodType>>, io: 'input' | 'output'): Record<string, JsonSchema> {

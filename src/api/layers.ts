@@ -45,7 +45,15 @@ export function standingHeaders(publicUrl: string | null): Middleware {
   };
 }
 
-const REQUEST_HEADERS = ['Accept', 'Content-Type', 'If-Match', 'If-None-Match', 'X-API-KEY', 'X-Request-Id'];
+const REQUEST_HEADERS = [
+  'Accept',
+  'Content-Type',
+  'Idempotency-Key',
+  'If-Match',
+  'If-None-Match',
+  'X-API-KEY',
+  'X-Request-Id',
+];
 const ANSWER_HEADERS = [
   ...['ETag', 'Link', 'Location', 'Retry-After', 'X-Request-Id', 'Allow'],
   ...['RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset'],

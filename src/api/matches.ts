@@ -2,7 +2,14 @@
 
 import type Router from '@koa/router';
 import type { Context } from 'koa';
-import { listMatches, listMatchesOfClient, type MatchPage, readMatch } from '../store/match-reads.ts';
+import { ANY_TIME } from '../store/delivery-filters.ts';
+import {
+  listMatches,
+  listMatchesOfClient,
+  listMatchesOfProperty,
+  type MatchPage,
+  readMatch,
+} from '../store/match-reads.ts';
 import { principalOf } from './auth.ts';
 import { listWithinReach, TIME_ORDERS, timeOrderedPage } from './client-listings.ts';
 import { acceptable, answer } from './content.ts';
@@ -10,13 +17,15 @@ import type { ApiDependencies } from './dependencies.ts';
 import { collection, type Paging } from './hydra.ts';
 import { matchDocument } from './match-document.ts';
 import { notFound } from './problem.ts';
-import { PAGING, type Rules, readQuery, referenceParameter } from './query.ts';
+import { CREATED_AT, PAGING, type Rules, readQuery, referenceParameter, timeRangeOf } from './query.ts';
 import { idOf, ownSearch } from './searches.ts';
 
 export const SEARCH_MATCH_PARAMETERS = { ...TIME_ORDERS, ...PAGING } as const;
 
 export const MATCH_LIST_PARAMETERS = {
   search: referenceParameter('The search whose matches are listed; without it, those of all searches.', 'searches'),
+  property: referenceParameter('The property that is in them.', 'documents/properties'),
+  ...CREATED_AT,
   ...SEARCH_MATCH_PARAMETERS,
 } as const;
 
@@ -31,17 +40,24 @@ export function matchRoutes(router: Router, dependencies: ApiDependencies): void
   router.get('/searches/:id/matches', acceptable, async (ctx) => {
     const query = readQuery(ctx, SEARCH_MATCH_PARAMETERS);
     const { number } = await ownSearch(ctx, dependencies);
-    const page = await listMatches(database, number, timeOrderedPage(query));
+    const page = await listMatches(database, number, { range: ANY_TIME, ...timeOrderedPage(query) });
     answerPage(ctx, page, query, SEARCH_MATCH_PARAMETERS);
   });
 
   router.get('/matches', acceptable, async (ctx) => {
     const query = readQuery(ctx, MATCH_LIST_PARAMETERS);
-    const wanted = timeOrderedPage(query);
-    const page =
-      query.search === null
-        ? await listWithinReach(ctx, wanted, (part) => listMatchesOfClient(database, principalOf(ctx).clientId, part))
-        : await listMatches(database, (await ownSearch(ctx, dependencies, query.search)).number, wanted);
+    const wanted = { range: timeRangeOf(query), ...timeOrderedPage(query) };
+    const { clientId } = principalOf(ctx);
+    const search = query.search === null ? null : await ownSearch(ctx, dependencies, query.search);
+    const list = (): Promise<MatchPage> => {
+      if (query.property !== null) {
+        const pair = { propertyUuid: query.property, searchNumber: search?.number ?? null };
+        return listMatchesOfProperty(database, clientId, pair, wanted);
+      }
+      if (search !== null) return listMatches(database, search.number, wanted);
+      return listWithinReach(ctx, wanted, (part) => listMatchesOfClient(database, clientId, part));
+    };
+    const page = await list();
     answerPage(ctx, page, query, MATCH_LIST_PARAMETERS);
   });
 

@@ -20,6 +20,8 @@ const ERRORS: Readonly<Record<number, string>> = {
   403: 'You have as much as you may have; `limit`, `maximum` and `used` say of what.',
   404: 'There is no such resource, or it is not yours.',
   406: 'None of the accepted media types is served.',
+  409: 'It cannot be done as things stand; `detail` says why.',
+  410: 'It was there once, and has gone; of a cursor, `oldest` is where to begin again.',
   412: 'The resource is not the one that If-Match or If-None-Match describe.',
   413: 'The body is larger than 1 MiB.',
   415: 'The media type of the body is not taken.',
@@ -118,23 +120,33 @@ function queryParameters({ parameters }: Endpoint): object[] {
 /** Entity tags (RFC 9110, section 13.1). */
 function conditionParameters(endpoint: Endpoint): object[] {
   const header = (name: string, description: string) => ({ name, in: 'header', description, schema: string });
+  if (endpoint.isUntagged === true) return [];
+  if (endpoint.isIdempotent === true) return [{ ...header('Idempotency-Key', IDEMPOTENCY), schema: KEY }];
   if (endpoint.method === 'get') return [header('If-None-Match', 'ETags that you have: 304 when one is still right.')];
   return isChange(endpoint) ? [header('If-Match', 'The ETag that you read: 412 when it is no longer right.')] : [];
 }
 
-function isChange({ method }: Endpoint): boolean {
+const IDEMPOTENCY =
+  'Of your making. The same request under the same key is answered, for a day, with what the first one made, as it is now.';
+const KEY = { type: 'string', minLength: 1, maxLength: 255 };
+
+function isChange({ method, resource }: Endpoint): boolean {
+  if (resource !== 'Search') return false;
   return method === 'put' || method === 'patch' || method === 'delete';
 }
 
 function requestBody(name: NonNullable<Endpoint['body']>): object {
   const content = { schema: referenceTo(name), example: BODY_EXAMPLES[name] };
-  return { required: true, content: Object.fromEntries(BODY_TYPES.map((type) => [type, content])) };
+  return {
+    required: name !== 'WebhookSecretCreation',
+    content: Object.fromEntries(BODY_TYPES.map((type) => [type, content])),
+  };
 }
 
 function responses(endpoint: Endpoint, hasPathParameter: boolean, examples: ContractExamples): object {
-  const { answers, body, parameters } = endpoint;
-  const statuses = [401, 429, 503];
-  if (hasPathParameter || 'search' in parameters || endpoint.takesSome === true) statuses.push(404);
+  const { answers, body, parameters, refusals = [], takesSome = false } = endpoint;
+  const statuses: number[] = [401, 429, 503, ...refusals];
+  if (hasPathParameter || 'search' in parameters || takesSome) statuses.push(404);
   if (answers !== 'nothing') statuses.push(406);
   if (body !== null) statuses.push(400, 413, 415, 422);
   if (body !== null && body !== 'SearchPreview') statuses.push(403);
@@ -145,14 +157,16 @@ function responses(endpoint: Endpoint, hasPathParameter: boolean, examples: Cont
 }
 
 function success(endpoint: Endpoint, { item, collection }: ContractExamples): object {
-  const { answers, resource, method } = endpoint;
-  if (answers === 'nothing') return { 204: { description: 'Deleted.' } };
+  const { answers, resource, method, status, isUntagged = false } = endpoint;
+  if (answers === 'nothing') return { 204: { description: 'Done.' } };
   const schema = referenceTo(answers === 'collection' ? `${resource}Collection` : resource);
   const answer = { schema, example: answers === 'collection' ? collection(endpoint) : item(resource) };
   const content = { 'application/ld+json': answer, 'application/json': answer };
   const headers = { ETag: { description: 'Of the answer; for If-None-Match and If-Match.', schema: string } };
   if (method === 'get') return { 200: { description: 'OK.', headers, content }, 304: { description: 'You have it.' } };
   if (method === 'patch' || endpoint.body === 'SearchPreview') return { 200: { description: 'OK.', headers, content } };
+  if (isUntagged) return { 200: { description: 'OK.', content } };
+  if (status === 202) return { 202: { description: 'Accepted.', content } };
   if (method === 'put') return { 200: { description: 'OK.', content } };
   const location = { description: 'Path of what was created.', schema: { type: 'string', format: 'uri-reference' } };
   return { 201: { description: 'Created.', headers: { ...headers, Location: location }, content } };

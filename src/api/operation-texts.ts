@@ -9,7 +9,7 @@ export const OPERATION_TEXTS: Readonly<Record<string, string>> = {
   'post /searches':
     'Saves a search. Only `title` is required; every criterion that is set must hold. Matches go to `endpointRecipient` ' +
     'and events to `eventEndpoint`, when `notificationEnabled` is true. What satisfied the search before it was saved is ' +
-    'no match. The answer’s `token` signs its webhooks.',
+    'no match. The answer’s `token` signs its webhooks, which carry its `context`.',
   'get /searches/{id}': 'One of your searches, with the token that signs its webhooks.',
   'put /searches/{id}':
     'Changes the members that the body has and keeps the others; `null` clears one. What was answered may be sent back ' +
@@ -38,8 +38,33 @@ export const OPERATION_TEXTS: Readonly<Record<string, string>> = {
   'get /matches': `The properties that began to satisfy a search: any of yours unless one is named. ${FILTERED}`,
   'get /matches/{id}': 'A match with the property document as it is now.',
   'get /searches/{id}/deliveries': 'What was sent for the search, or will be, newest first, with every attempt.',
-  'get /deliveries': `What was sent, or will be, for any of your searches unless one is named, with every attempt. ${FILTERED}`,
+  'get /deliveries': `What was sent, or will be, for any of your searches, with every attempt. By search, match or property all of it is listed, otherwise the newest 10,000, among which the other filters look. ${FILTERED}`,
   'get /deliveries/{id}': 'A delivery: where it goes, what has become of each attempt, and when the next one is due.',
+  'post /deliveries/{id}/resend':
+    'Sends a webhook again, whatever has become of it: the same id, bytes and sequence, to the endpoint that its search ' +
+    'has now. What was delivered, has failed or was cancelled gets six attempts of its own; what waits for its hour makes ' +
+    'its next attempt now. 409 when the search has no endpoint for it, or does not want it any more.',
+  'get /feed':
+    'Everything that your webhooks carry, byte for byte, in the order in which it was recorded: also what was cancelled, ' +
+    'and what searches that notify would get if they had an endpoint. Begin without `after`, then go on with `next`: ' +
+    'nothing is ever told before a cursor that you have. With `wait` the answer comes as soon as there is something. At ' +
+    'most 1000 items and 8 MiB a page. The feed reaches back as far as deliveries are kept: an older cursor is a 410, ' +
+    'whose `oldest` is where to begin again.',
+  'get /recoveries': 'What you have had sent again, the newest first, with how far each has come.',
+  'post /recoveries':
+    'Sends everything since a moment again that has failed or waits for its hour, and on request what was delivered: the ' +
+    'oldest first, with the same ids, bytes and sequences, beside what is new. E-mails are not sent again, nor what its ' +
+    'search does not want any more. One at a time.',
+  'get /recoveries/{id}': 'How far a recovery has come.',
+  'delete /recoveries/{id}': 'Stops a recovery: nothing more is brought forward, and what is under way goes on.',
+  'get /webhook-secrets':
+    'The secrets that sign every webhook of yours beside the token of its search, the oldest first.',
+  'post /webhook-secrets':
+    'Makes a secret that signs every webhook of yours, for any search, beside the token of the search: a receiver needs ' +
+    'this one alone. It is answered once, here. The older ones expire `overlapHours` later (24 unless said otherwise), so ' +
+    'that receivers can change to the new one meanwhile. At most three are alive at a time.',
+  'get /webhook-secrets/{id}': 'One of your secrets, without its value: that was answered when it was made.',
+  'delete /webhook-secrets/{id}': 'Deletes a secret. Within five seconds nothing is signed with it any more.',
   'get /documents/properties':
     'Property documents by their UUIDs, unknown ones left out; without any, those that your searches have matched.',
   'get /documents/properties/{uuid}': 'A property with its adverts and their events, as it is now.',

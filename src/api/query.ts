@@ -135,17 +135,21 @@ export function choiceParameter<const Choice extends string>(
   };
 }
 
-/** A UUID, alone or as the last segment of an IRI such as `/searches/{uuid}`; null when absent. */
-export function referenceParameter(description: string, collection: string): ParameterRule<Uuid | null> {
+/** The UUID in `text`, alone or as the last segment of an IRI such as `/searches/{uuid}`; null when there is none. */
+export function referenceOf(text: string, collection: string, baseUrl: string): Uuid | null {
   const pattern = new RegExp(`^(?:/?${collection}/)?([^/]+)$`);
+  return parseUuid(pattern.exec(ownPath(text, baseUrl) ?? '')?.[1] ?? '');
+}
+
+/** A reference; null when absent. */
+export function referenceParameter(description: string, collection: string): ParameterRule<Uuid | null> {
   return {
     description,
     schema: { type: 'string', format: 'iri-reference' },
     parse: ([value], baseUrl = '') =>
       value === undefined
         ? null
-        : (parseUuid(pattern.exec(ownPath(value, baseUrl) ?? '')?.[1] ?? '') ??
-          new BadParameter(`must be an IRI of /${collection}`)),
+        : (referenceOf(value, collection, baseUrl) ?? new BadParameter(`must be an IRI of /${collection}`)),
   };
 }
 
@@ -193,6 +197,40 @@ export function numberParameter(description: string, bounds: NumberBounds, fallb
       return number >= min && number <= max ? number : new BadParameter(`must be ${kind} from ${min} to ${max}`);
     },
   };
+}
+
+/** A date stands for its beginning in UTC. A plus sign that was sent bare has become a space. */
+const INSTANT = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+\- ]\d{2}:?\d{2}))?$/i;
+
+/** A moment, ISO 8601; null when absent. */
+function instantParameter(description: string): ParameterRule<Date | null> {
+  return {
+    description: `${description} ISO 8601, with an offset; a date is its beginning in UTC.`,
+    schema: { type: 'string', format: 'date-time' },
+    parse: ([value]) => {
+      if (value === undefined) return null;
+      const at = instantOf(value);
+      return at ?? new BadParameter('must be a date or a date and time with an offset, ISO 8601');
+    },
+  };
+}
+
+/** Null when it is none. */
+export function instantOf(text: string): Date | null {
+  const at = INSTANT.test(text) ? new Date(text.replace(' ', '+')) : null;
+  const year = at?.getUTCFullYear() ?? Number.NaN;
+  // PostgreSQL knows no year 0.
+  return year >= 1 && year <= 9_999 ? at : null;
+}
+
+/** Both are inside, as in API Platform. */
+export const CREATED_AT = {
+  'createdAt[after]': { ...instantParameter('Created then or later.'), property: 'createdAt' },
+  'createdAt[before]': { ...instantParameter('Created then or earlier.'), property: 'createdAt' },
+} as const;
+
+export function timeRangeOf(query: { readonly [Name in keyof typeof CREATED_AT]: Date | null }) {
+  return { from: query['createdAt[after]'], to: query['createdAt[before]'] };
 }
 
 const ITEMS_PER_PAGE_DEFAULT = 30;

@@ -6,12 +6,24 @@
 
 import { z } from 'zod';
 import { EVENT_KINDS } from '../domain/codes.ts';
-import { ATTEMPT_ERRORS, DELIVERY_CHANNELS, DELIVERY_STATES } from '../domain/delivery.ts';
+import { ATTEMPT_ERRORS, DELIVERY_CHANNELS, DELIVERY_STATES, WEBHOOK_CHANNELS } from '../domain/delivery.ts';
 import { EMAIL_STATUSES, MAIL_FREQUENCIES } from '../domain/mail.ts';
-import { dateTime, dateTimeOrNull, flag, identity, integer, link, list, text, textOrNull } from './field-schemas.ts';
+import { RECOVERY_STATES } from '../domain/recovery.ts';
+import {
+  dateTime,
+  dateTimeOrNull,
+  flag,
+  identity,
+  integer,
+  link,
+  list,
+  text,
+  textOrNull,
+  uuid,
+} from './field-schemas.ts';
 import { AdEvent, PROPERTY_PARTS, PropertyCity, PropertyDocument } from './property-schemas.ts';
 import { Explanation, NearMiss, Preview, QUESTION_PARTS } from './question-schemas.ts';
-import { TITLE_LENGTH_MAX } from './search-schema.ts';
+import { ANY_JSON, TITLE_LENGTH_MAX } from './search-schema.ts';
 
 /** As a search embeds it; a city on its own adds what a property document says of it (specification, 2.2 and 2.6). */
 const CityReference = z.strictObject({
@@ -111,6 +123,7 @@ const Search = z.strictObject({
   endpointRecipient: textOrNull('URL that receives matches.'),
   eventEndpoint: textOrNull('URL that receives events.'),
   subscribedEvents: list(z.enum(EVENT_KINDS), 'Event kinds that go to eventEndpoint.'),
+  context: z.unknown().meta({ anyOf: ANY_JSON, description: 'Your own JSON; its webhooks carry it in Vigie-Context.' }),
 });
 
 const PointOfInterest = z.strictObject({
@@ -172,6 +185,60 @@ const Delivery = z.strictObject({
   attempts: list(Attempt, 'Oldest first.'),
 });
 
+const FeedItem = z.strictObject({
+  cursor: text('What comes behind the item is told after it.'),
+  id: uuid('Of the delivery: `webhook-id` of its webhook.'),
+  sequence: integer('`Vigie-Sequence` of its webhook; null when it was recorded without one.'),
+  search: link('Search', 'The search.'),
+  context: z.unknown().meta({ anyOf: ANY_JSON, description: 'Of the search, as it is now.' }),
+  channel: z.enum(WEBHOOK_CHANNELS).meta({ description: 'match or event.' }),
+  createdAt: dateTime('When the change was recorded.'),
+  body: z.unknown().meta({
+    anyOf: [{ type: 'object' }, { type: 'null' }],
+    description: 'What the webhook carries, byte for byte; null when it is withheld.',
+  }),
+  withheld: z
+    .boolean()
+    .optional()
+    .meta({ description: 'True: it was recorded with contacts, which the search hides by now.' }),
+});
+
+const Feed = z.strictObject({
+  ...identity('Feed'),
+  items: list(FeedItem, 'In the order of recording.'),
+  next: text('To go on with, as `after`, whether there are items or not.'),
+});
+
+const count = (description: string) => z.int().min(0).meta({ description });
+
+const Recovery = z.strictObject({
+  ...identity('Recovery'),
+  since: dateTime('From when on.'),
+  until: dateTime('Up to when.'),
+  search: link('Search', 'The search whose webhooks are sent again; null: of all.').nullable(),
+  endpoint: textOrNull('Where they went; null: anywhere.'),
+  includeDelivered: z.boolean().meta({ description: 'True: what was delivered as well.' }),
+  state: z.enum(RECOVERY_STATES).meta({
+    description: 'counting, then running, and finished when each was attempted; or stopped.',
+  }),
+  matched: count('Webhooks that fit; grows while they are counted.'),
+  sent: count('Of these, attempted for the recovery.'),
+  delivered: count('Of those, the ones that were answered with 200.'),
+  failed: count('The others: they are tried again an hour later, as long as they have attempts left.'),
+  remaining: count('Not sent yet.'),
+  createdAt: dateTime('When it was asked for.'),
+  finishedAt: dateTimeOrNull('When it was finished or stopped.'),
+});
+
+const WebhookSecret = z.strictObject({
+  ...identity('WebhookSecret'),
+  id: uuid('As its IRI has it.'),
+  createdAt: dateTime('When it was made; webhooks are signed with it from then on, within seconds.'),
+  expiresAt: dateTimeOrNull('When it signs no more; null: never.'),
+  hint: text('Its last characters, to tell secrets apart.'),
+  secret: text('The secret itself (Standard Webhooks), answered once, when it is made.').optional(),
+});
+
 const WebhookTest = z.strictObject({
   ...identity('WebhookTest'),
   event: z.enum(EVENT_KINDS),
@@ -193,6 +260,9 @@ export const RESOURCES = {
   Match,
   PropertyDocument,
   Delivery,
+  Feed,
+  Recovery,
+  WebhookSecret,
   City,
   Department,
   SiteCategory,
@@ -206,6 +276,13 @@ export const RESOURCES = {
 } as const;
 
 /** Objects inside resources that are no resources of their own. */
-export const PARTS = { CityReference, ...PROPERTY_PARTS, Attempt, EndpointHealth, ...QUESTION_PARTS } as const;
+export const PARTS = {
+  CityReference,
+  ...PROPERTY_PARTS,
+  Attempt,
+  EndpointHealth,
+  ...QUESTION_PARTS,
+  FeedItem,
+} as const;
 
 export type ResourceName = keyof typeof RESOURCES;

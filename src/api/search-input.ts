@@ -99,7 +99,8 @@ function readMember(
   violations: Violations,
 ): void {
   const read = SEARCH_MEMBERS[name].read(value, readingOf(name, baseUrl, violations));
-  if (typeof read === 'string' && !isStorable(read)) {
+  // A context is stored as JSON, which writes such text with escapes.
+  if (typeof read === 'string' && name !== 'context' && !isStorable(read)) {
     violations.add([name], 'contains U+0000 or half a surrogate pair', 'invalid_text');
   } else if (read !== REFUSED) input[name] = read;
 }

@@ -169,6 +169,26 @@ const subscribedEvents: MemberRule<readonly EventKind[]> = {
   },
 };
 
+/** Any value of JSON, for `anyOf`. */
+export const ANY_JSON = [
+  ...['object', 'array', 'string', 'number', 'boolean', 'null'].map((type) => ({ type })),
+] as const;
+const CONTEXT_BYTES_MAX = 2_048;
+
+const context: MemberRule<unknown> = {
+  schema: z.unknown().meta({
+    anyOf: ANY_JSON,
+    description:
+      `Your own: any JSON of at most ${CONTEXT_BYTES_MAX} bytes, answered with the search and sent with its webhooks ` +
+      'in the header Vigie-Context.',
+  }),
+  read(value, { refuse }) {
+    if (Buffer.byteLength(JSON.stringify(value)) <= CONTEXT_BYTES_MAX) return value;
+    refuse(`must have at most ${CONTEXT_BYTES_MAX} bytes as JSON`, 'too_big');
+    return REFUSED;
+  },
+};
+
 const lat = decimal((value) => Math.abs(value) <= 90, 'from -90 to 90', 'Latitude of the centre, WGS 84.');
 const lon = decimal((value) => Math.abs(value) <= 180, 'from -180 to 180', 'Longitude of the centre, WGS 84.');
 const radius = decimal(
@@ -227,6 +247,7 @@ export const SEARCH_MEMBERS = {
   endpointRecipient: endpoint('Absolute https URL that receives matches.'),
   eventEndpoint: endpoint('Absolute https URL that receives events.'),
   subscribedEvents,
+  context,
 } as const;
 
 export type SearchMemberName = keyof typeof SEARCH_MEMBERS;

@@ -5,21 +5,16 @@ import type { Context } from 'koa';
 import { parseUuid, type Uuid } from '../domain/ids.ts';
 import type { Search } from '../domain/search.ts';
 import type { SearchLimits } from '../domain/search-limits.ts';
+import { listSearches, readSearchesOf } from '../store/search-listing.ts';
 import { SearchLimitError } from '../store/search-totals.ts';
-import {
-  createSearch,
-  deleteSearch,
-  listSearches,
-  readSearch,
-  readSearchesOf,
-  updateSearch,
-} from '../store/searches.ts';
+import { createSearch, createSearchWithin, deleteSearch, readSearch, updateSearch } from '../store/searches.ts';
 import { listSiteCategories, type SiteCategory } from '../store/site-categories.ts';
 import { principalOf } from './auth.ts';
 import { acceptable, answer } from './content.ts';
 import type { ApiDependencies } from './dependencies.ts';
 import { etagOf, isConditional, requireMeant } from './entity-tags.ts';
 import { collection, offsetOf } from './hydra.ts';
+import { once } from './idempotency.ts';
 import { jsonBody } from './json-body.ts';
 import { createLargeAnswers } from './large-answers.ts';
 import { notFound, Problem } from './problem.ts';
@@ -41,10 +36,16 @@ export function searchRoutes(router: Router, dependencies: ApiDependencies): voi
   listRoute(router, dependencies);
 
   router.post('/searches', acceptable, jsonBody, async (ctx) => {
-    const members = await readNewSearch(ctx.request.body, inputRules(ctx, dependencies));
+    const { clientId } = principalOf(ctx);
     const limits = limitsOf(ctx, dependencies);
-    const search = await createSearch(database, principalOf(ctx).clientId, members, limits).catch(refuseBeyond);
-    await searchChanged();
+    const { made: search, isNew } = await once(ctx, database, {
+      prepare: () => readNewSearch(ctx.request.body, inputRules(ctx, dependencies)),
+      make: (members) => createSearch(database, clientId, members, limits).catch(refuseBeyond),
+      makeWithin: (connection, members) =>
+        createSearchWithin(connection, clientId, members, limits).catch(refuseBeyond),
+      readAgain: (id) => readSearch(database, clientId, id),
+    });
+    if (isNew) await searchChanged();
     ctx.set('Location', searchIri(search.id));
     await answerSearch(ctx, search, dependencies, 201);
   });

@@ -1,6 +1,6 @@
 /**
  * `/webhook-tester` (specification, section 4.6; decisions, section 7): one signed delivery of a made-up match through
- * the real sender, at once and without retry. With `search` it is signed by that search's token; without, by a token
+ * the real sender, at once and without retry. With `search` it is signed as its webhooks are; without, by a token
  * made for this test and answered with it, so that a receiver's verification can be tried either way.
  */
 
@@ -12,6 +12,7 @@ import type { AttemptOutcome } from '../domain/delivery.ts';
 import { propertyDocument } from '../domain/property-document.ts';
 import { bodyHead, bodyOf } from '../domain/routing.ts';
 import type { SearchMembers } from '../domain/search.ts';
+import { readSigningSecrets } from '../store/webhook-secrets.ts';
 import { principalOf } from './auth.ts';
 import { createConcurrencyLimit } from './concurrency-limit.ts';
 import { acceptable, answer } from './content.ts';
@@ -34,14 +35,14 @@ export const WEBHOOK_TEST_PARAMETERS = {
   endpoint,
   eventType: choiceParameter('Kind of event to deliver.', EVENT_KINDS),
   type: choiceParameter('The same as eventType.', EVENT_KINDS),
-  search: referenceParameter('Signs with the token of this search.', 'searches'),
+  search: referenceParameter('Signs as the webhooks of this search are signed.', 'searches'),
 } as const;
 
 /** Each may hold a connection for as long as an attempt takes. */
 const TESTS_AT_ONCE = { perClientMax: 4, allMax: 64, retryAfterSeconds: 5 };
 
 export function webhookTestRoutes(router: Router, dependencies: ApiDependencies): void {
-  const { deliverOnce, settings, now } = dependencies;
+  const { database, deliverOnce, settings, now } = dependencies;
   const limited = createConcurrencyLimit('webhook tests', TESTS_AT_ONCE);
 
   router.get('/webhook-tester', acceptable, async (ctx) => {
@@ -53,10 +54,13 @@ export function webhookTestRoutes(router: Router, dependencies: ApiDependencies)
     if (fault !== null) throw new Problem(400, `endpoint ${fault}`);
     if (deliverOnce === undefined) throw new Problem(503, 'this process does not deliver');
     const token = search?.token ?? `whsec_${randomBytes(32).toString('base64')}`;
+    const startedAt = now();
+    const secrets = search === null ? [] : await readSigningSecrets(database, search.clientId, startedAt);
+    const context = search === null || search.members.context === null ? null : JSON.stringify(search.members.context);
     const body = sampleBody(kind, search?.id ?? randomUUID(), dependencies);
     const id = randomUUID();
     const outcome = await limited(principalOf(ctx).clientId, () =>
-      deliverOnce({ id, endpoint: query.endpoint, body, token, startedAt: now() }),
+      deliverOnce({ id, endpoint: query.endpoint, body, token, secrets, context, startedAt }),
     );
     answerTest(ctx, id, body, outcome, search === null ? token : null);
   });

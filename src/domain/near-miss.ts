@@ -36,7 +36,11 @@ export function withoutCriterion(criteria: Criteria, name: RemovableCriterion): 
       return { ...criteria, areas: NOWHERE };
     case 'excludedCities':
       return { ...criteria, excludedInseeCodes: [] };
-    default:
+    case 'propertyTypes':
+    case 'publisherTypes':
+    case 'includedSiteCategories':
+    case 'excludedSiteCategories':
+    case 'expressions':
       return { ...criteria, [name]: [] };
   }
 }

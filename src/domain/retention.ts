@@ -6,6 +6,7 @@
  * |---|---|---|
  * | each change | `events` | `events` days after it was recorded |
  * | each notice of a change | `deliveries`, `mail_items`, and with each try `attempts` | `deliveries` days after it became final |
+ * | each batch that told a client something | `feed_batches`, `feed_items` | `deliveries` days after it was recorded |
  * | each e-mail | `mail_tokens` | a year later: its link to unsubscribe works as long |
  * | each recipient of e-mails | `mail_recipients` | with their last link, unless they unsubscribed |
  * | each change that was notified | `snapshots` | with the last delivery of that change |
@@ -13,6 +14,9 @@
  * | each property that began to satisfy a search | `matches` | with its property: a pair has one match for ever |
  * | each search deleted, each URL no longer in use | `searches`, `endpoints` | `deliveries` days later, when no delivery is left |
  * | each message not understood | `dead_letters` | `deadLetters` days after it came, or when an operator purges it |
+ * | each recovery | `recoveries` | `deliveries` days after its end |
+ * | each request with an `Idempotency-Key` | `idempotency_keys` | a day later |
+ * | each secret that signs webhooks | `webhook_secrets` | when it has expired, or with its client |
  * | each process | `instances` | an hour after it was seen last |
  *
  * The outbox empties itself, and the other tables hold what somebody entered.
@@ -21,6 +25,8 @@
 export const FORGETFUL_TABLES = [
   'events',
   'deliveries',
+  'feed_batches',
+  'feed_items',
   'mail_items',
   'mail_tokens',
   'mail_recipients',
@@ -31,6 +37,9 @@ export const FORGETFUL_TABLES = [
   'searches',
   'endpoints',
   'dead_letters',
+  'recoveries',
+  'idempotency_keys',
+  'webhook_secrets',
   'instances',
 ] as const;
 export type ForgetfulTable = (typeof FORGETFUL_TABLES)[number];

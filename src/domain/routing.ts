@@ -1,6 +1,7 @@
 /**
  * Who is told of a change (specification, section 6.1; decisions, section 4): a match that begins goes to
- * `endpointRecipient`, every event to the `eventEndpoint` of searches that subscribed to its kind.
+ * `endpointRecipient`, every event to the `eventEndpoint` of searches that subscribed to its kind; where there is no
+ * endpoint, the feed tells it all the same (decisions, section 11).
  */
 
 import type { AdvertEvent, FieldChange } from './advert.ts';
@@ -33,7 +34,8 @@ export interface MatchRecord {
 export interface Notice {
   readonly channel: WebhookChannel;
   readonly kind: EventKind;
-  readonly endpoint: string;
+  /** Null: nobody delivers it, the feed alone tells it. */
+  readonly endpoint: string | null;
   /** `adEvent` of the body; null leaves the member out. */
   readonly field: (FieldChange & { readonly createdAt: string }) | null;
 }
@@ -41,17 +43,15 @@ export interface Notice {
 /** `hasBegun`: this change made the property satisfy the search for the first time. */
 export function noticesOf(route: SearchRoute, events: readonly AdvertEvent[], hasBegun: boolean): readonly Notice[] {
   const notices: Notice[] = [];
-  if (hasBegun && route.endpointRecipient !== null) {
+  if (hasBegun) {
     const isNewAdvert = events.some((event) => event.kind === 'property.ad.create');
     const kind = isNewAdvert ? 'property.ad.create' : 'property.ad.update';
     notices.push({ channel: 'match', kind, endpoint: route.endpointRecipient, field: null });
   }
-  if (route.eventEndpoint !== null) {
-    for (const event of events) {
-      if (!route.subscribedEvents.includes(event.kind)) continue;
-      const field = event.field === null ? null : { ...event.field, createdAt: event.createdAt };
-      notices.push({ channel: 'event', kind: event.kind, endpoint: route.eventEndpoint, field });
-    }
+  for (const event of events) {
+    if (!route.subscribedEvents.includes(event.kind)) continue;
+    const field = event.field === null ? null : { ...event.field, createdAt: event.createdAt };
+    notices.push({ channel: 'event', kind: event.kind, endpoint: route.eventEndpoint, field });
   }
   return notices;
 }

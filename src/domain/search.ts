@@ -55,6 +55,8 @@ export interface SearchMembers {
   readonly endpointRecipient: string | null;
   readonly eventEndpoint: string | null;
   readonly subscribedEvents: readonly EventKind[];
+  /** The client's own: any JSON, which its webhooks carry; null when there is none. */
+  readonly context: unknown;
 }
 
 export interface Search {
@@ -111,6 +113,7 @@ export const SEARCH_DEFAULTS: Omit<SearchMembers, 'title'> = {
   endpointRecipient: null,
   eventEndpoint: null,
   subscribedEvents: [],
+  context: null,
 };
 
 /** Names a site category by its id; null when operators have removed it. */

@@ -26,6 +26,8 @@ export interface Claim {
   readonly delivery: ClaimedDelivery;
   /** Undefined when somebody has removed it. */
   readonly document: string | undefined;
+  /** Sign it beside the token of its search. */
+  readonly secrets: readonly string[];
   /**
    * When it is too old to be used, in monotonic milliseconds. Its lease could end under the request, and another process
    * send a second one; the sweeper counts it as aborted.
@@ -59,7 +61,7 @@ export interface Claims {
 const LEASE_MARGIN_MS = 15_000;
 
 export function createClaims(
-  { database, documents, attemptTimeoutMs, supervisor }: CourierDependencies,
+  { database, documents, secrets, attemptTimeoutMs, supervisor }: CourierDependencies,
   isStopping: () => boolean,
 ): Claims {
   const leaseMs = attemptTimeoutMs + LEASE_MARGIN_MS;
@@ -71,8 +73,7 @@ export function createClaims(
     },
     pause: (durationMs) => wait(durationMs),
   };
-  const apart = <T, R>(items: readonly T[], work: (items: readonly T[]) => Promise<readonly R[]>) =>
-    persistApart(items, work, watch, patience);
+  const apart: Apart = (items, work) => persistApart(items, work, watch, patience);
 
   async function takeAll(turns: readonly DeliveryTurn[]): Promise<Claimed> {
     const { byId, drawn, draws } = sortTurns(turns);
@@ -89,18 +90,15 @@ export function createClaims(
       }),
     ]);
     const deliveries = [...hinted.results.filter(isDated), ...parked.results];
-    const snapshotIds = deliveries.map(({ delivery }) => delivery.snapshotId);
-    const read = await apart([...new Set(snapshotIds)], async (ids) => [...(await documents.read(ids))]);
-    const texts = new Map(read.results);
-    const unreadable = new Set(read.broken);
+    const contentOf = await readContents(deliveries, apart, { documents, secrets });
     const claims: Claim[] = [];
     const broken: DeliveryTurn[] = [];
     for (const { delivery, expiresAt } of deliveries) {
       const turn = (byId.get(delivery.id) ?? drawn.get(delivery.endpointKey)?.pop()) as DeliveryTurn;
       byId.delete(delivery.id);
-      const { snapshotId } = delivery;
-      if (unreadable.has(snapshotId)) broken.push(turn);
-      else claims.push({ turn, delivery, document: texts.get(snapshotId), expiresAt });
+      const content = contentOf(delivery);
+      if (content === null) broken.push(turn);
+      else claims.push({ turn, delivery, expiresAt, ...content });
     }
     for (const id of hinted.broken) broken.push(takeTurn(byId, id));
     const held = hinted.results.flatMap((by) => (isDated(by) ? [] : [{ turn: takeTurn(byId, by.id), by }]));
@@ -113,6 +111,33 @@ export function createClaims(
       apart(ids, (some) => readRefusals(database, some))
         .then(({ results }) => results)
         .catch(nullWhenGivenUp),
+  };
+}
+
+type Apart = <T, R>(
+  items: readonly T[],
+  work: (items: readonly T[]) => Promise<readonly R[]>,
+) => ReturnType<typeof persistApart<T, R>>;
+
+/** What is sent with each delivery; null where a bug stands in the way of reading it. */
+async function readContents(
+  deliveries: readonly DatedDelivery[],
+  apart: Apart,
+  { documents, secrets }: Pick<CourierDependencies, 'documents' | 'secrets'>,
+): Promise<(delivery: ClaimedDelivery) => Pick<Claim, 'document' | 'secrets'> | null> {
+  const snapshotIds = new Set(deliveries.map(({ delivery }) => delivery.snapshotId));
+  const clientIds = new Set(deliveries.map(({ delivery }) => delivery.clientId));
+  const [read, signing] = await Promise.all([
+    apart([...snapshotIds], async (ids) => [...(await documents.read(ids))]),
+    apart([...clientIds], (ids) => secrets.read(ids)),
+  ]);
+  const texts = new Map(read.results);
+  const unreadable = new Set(read.broken);
+  const signers = new Map(signing.results);
+  return ({ snapshotId, clientId, startedAt }) => {
+    const secretsAt = signers.get(clientId);
+    if (unreadable.has(snapshotId) || secretsAt === undefined) return null;
+    return { document: texts.get(snapshotId), secrets: secretsAt(startedAt) };
   };
 }
 

@@ -12,6 +12,7 @@ import { createdAtOf, type SearchNumber, timeOrderedUuid, type Uuid, uuidAfter }
 import { type MailNotice, mailItemContent, mailNoticesOf, type NewMailItem } from '../domain/mail-item.ts';
 import { type PropertyDocument, propertyDocument } from '../domain/property-document.ts';
 import { bodyHead, type Notice, noticesOf, type SearchRoute } from '../domain/routing.ts';
+import type { FeedEntry, FeedItem } from '../store/feed-batches.ts';
 import type { KnownMatch, Match } from '../store/matches.ts';
 import type { Snapshot } from '../store/snapshots.ts';
 
@@ -36,6 +37,10 @@ export interface Consequences {
   readonly heardMatches: readonly Match[];
   readonly snapshots: readonly Snapshot[];
   readonly deliveries: readonly AddressedDelivery[];
+  /** What is told to searches without an endpoint for it. */
+  readonly feedItems: readonly FeedItem[];
+  /** Deliveries and items, by client. */
+  readonly feedEntries: readonly FeedEntry[];
   readonly mailItems: readonly NewMailItem[];
   /** Pairs that began, known or not before. */
   readonly began: readonly Match[];
@@ -72,7 +77,7 @@ export function consequencesOf(
   const pairs = byProperty(known, changes);
   const written = new Set<Pair>();
   const snapshots: Snapshot[] = [];
-  const deliveries: AddressedDelivery[] = [];
+  const told: Told = { deliveries: [], feedItems: [], feedEntries: [] };
   const mailItems: NewMailItem[] = [];
   const began: Match[] = [];
 
@@ -98,7 +103,7 @@ export function consequencesOf(
         const head = headOf(notice, route, next);
         const snapshotId = snapshotOf(!route.hidePropertyContact);
         next = counted(next, idsAt, sequenceFloor);
-        deliveries.push(deliveryOf(notice, route, next, { head, snapshotId, traceparent: change.traceparent }));
+        tell(told, notice, route, next, { head, snapshotId, traceparent: change.traceparent });
       }
       pair.match = next;
       pair.hasChanged ||= startsNow || notices.length > 0;
@@ -116,7 +121,7 @@ export function consequencesOf(
     changedMatches: matchesOf(({ isKnown, hasChanged }) => isKnown && hasChanged),
     heardMatches: matchesOf(({ isKnown, hasChanged }) => isKnown && !hasChanged),
     snapshots,
-    deliveries,
+    ...told,
     mailItems,
     began,
   };
@@ -187,7 +192,7 @@ function touched(
   };
 }
 
-/** The match with one more delivery. */
+/** The match with one more delivery, or item of the feed. */
 function counted(
   { id, searchNumber, propertyUuid, beganAt, updatedAt, lastSequence, lastDeliveryId }: Match,
   at: Date,
@@ -204,24 +209,30 @@ function counted(
   };
 }
 
-/** `match`: with this delivery counted. */
-function deliveryOf(
+interface Told {
+  readonly deliveries: AddressedDelivery[];
+  readonly feedItems: FeedItem[];
+  readonly feedEntries: FeedEntry[];
+}
+
+/** `match`: with what is told counted. */
+function tell(
+  { deliveries, feedItems, feedEntries }: Told,
   { channel, kind, endpoint }: Notice,
   { clientId }: SearchRoute,
   match: Match,
-  content: Pick<NewDelivery, 'head' | 'snapshotId' | 'traceparent'>,
-): AddressedDelivery {
-  return {
-    id: match.lastDeliveryId as Uuid,
-    sequence: match.lastSequence,
-    searchNumber: match.searchNumber,
-    matchId: match.id,
-    channel,
-    kind,
-    endpoint,
-    endpointKey: endpointKeyOf(clientId, endpoint),
-    ...content,
-  };
+  { head, snapshotId, traceparent }: Pick<NewDelivery, 'head' | 'snapshotId' | 'traceparent'>,
+): void {
+  const id = match.lastDeliveryId as Uuid;
+  const { searchNumber, id: matchId, lastSequence: sequence } = match;
+  feedEntries.push({ clientId, id, searchNumber });
+  if (endpoint === null) {
+    feedItems.push({ id, sequence, searchNumber, matchId, channel, kind, head, snapshotId });
+  } else {
+    const endpointKey = endpointKeyOf(clientId, endpoint);
+    const address = { endpoint, endpointKey, traceparent };
+    deliveries.push({ id, sequence, searchNumber, matchId, channel, kind, head, snapshotId, ...address });
+  }
 }
 
 /** Serialises the document of one change at most once per variant. */

@@ -12,6 +12,7 @@ import type { Valve } from '../broker/valve.ts';
 import type { Uuid } from '../domain/ids.ts';
 import type { SettledAttempt } from '../store/attempts.ts';
 import type { Database } from '../store/database.ts';
+import type { WebhookSecrets } from '../store/webhook-secrets.ts';
 import { FairRound } from '../webhooks/fair-round.ts';
 import type { Sender } from '../webhooks/sender.ts';
 import { DeliveryAttempts, type WaitingDelivery } from './delivery-attempts.ts';
@@ -29,6 +30,7 @@ export interface CourierDependencies {
   readonly broker: Broker;
   readonly database: Database;
   readonly documents: Pick<DocumentCache, 'read'>;
+  readonly secrets: Pick<WebhookSecrets, 'read'>;
   readonly sender: Pick<Sender, 'send'>;
   readonly retryDelayMs: number;
   readonly attemptTimeoutMs: number;

@@ -202,13 +202,13 @@ export class DeliveryAttempts {
     });
   }
 
-  async #send({ delivery, document }: Claim): Promise<AttemptOutcome> {
+  async #send({ delivery, document, secrets }: Claim): Promise<AttemptOutcome> {
     if (document === undefined) return lostSnapshot(delivery);
-    const { id, endpoint, token, sequence, startedAt, head } = delivery;
+    const { id, endpoint, token, context, sequence, startedAt, head } = delivery;
     const trace = traceAttempt(delivery);
     const body = Buffer.from(bodyOf(head, document));
     const outcome = await this.#dependencies.sender.send({
-      ...{ id, endpoint, body, token, sequence, startedAt },
+      ...{ id, endpoint, body, token, secrets, context, sequence, startedAt },
       ...trace.headers,
     });
     trace.end(outcome);

@@ -13,6 +13,7 @@ import { type Database, type Ending, pipelinedTransaction, type Queryable, type 
 import { type DeadLetter, insertDeadLetters } from '../store/dead-letters.ts';
 import { insertDeliveries } from '../store/deliveries.ts';
 import { insertEvents, type PropertyEvent } from '../store/events.ts';
+import { insertFeedBatches, insertFeedItems } from '../store/feed-batches.ts';
 import { holdTerm, type Term } from '../store/intake-leader.ts';
 import { insertMailItems } from '../store/mail-items.ts';
 import { insertMatches, type Match, readMatches, touchMatches, updateMatches } from '../store/matches.ts';
@@ -49,6 +50,8 @@ export interface Recorded {
   /** Null when the batch led to no delivery. */
   readonly outbox: OutboxEntry | null;
   readonly deliveries: readonly AddressedDelivery[];
+  /** Clients whose feed has something new. */
+  readonly fedClients: ReadonlySet<Uuid>;
   /** Deliveries by e-mail. */
   readonly mailItemCount: number;
   readonly outcomes: Readonly<Record<ChangeOutcome, number>>;
@@ -158,7 +161,7 @@ async function recordEntries(
   const tooLarge = [...known].filter(([, property]) => !isReadable(property, dependencies.bounds));
   return {
     last: [
-      ...writeConsequences(consequences, now),
+      ...writeConsequences(consequences, now, sequenceFloor),
       ...insertMailItems(consequences.mailItems, now, mailGatherMs ?? 0),
       ...writeProperties(known, batch),
       ...insertEvents(events),
@@ -166,6 +169,7 @@ async function recordEntries(
     ],
     result: {
       deliveries,
+      fedClients: new Set(consequences.feedEntries.map(({ clientId }) => clientId)),
       mailItemCount: consequences.mailItems.length,
       outcomes,
       events,
@@ -207,7 +211,7 @@ function expiredAtOf({ state }: HeldProperty): string | null {
   );
 }
 
-function writeConsequences(consequences: Consequences, now: Date): readonly Statement[] {
+function writeConsequences(consequences: Consequences, now: Date, sequenceFloor: number): readonly Statement[] {
   const deliveryIds = consequences.deliveries.map(({ id }) => id);
   return [
     ...(deliveryIds.length === 0 ? [] : [insertOutboxEntry(deliveryIds)]),
@@ -216,5 +220,7 @@ function writeConsequences(consequences: Consequences, now: Date): readonly Stat
     ...touchMatches(consequences.heardMatches, now),
     ...insertSnapshots(consequences.snapshots),
     ...insertDeliveries(consequences.deliveries),
+    ...insertFeedItems(consequences.feedItems),
+    ...insertFeedBatches(consequences.feedEntries, sequenceFloor),
   ];
 }

@@ -16,9 +16,13 @@ import {
   removeDeletedSearches,
   removeDeliveries,
   removeExpiredProperties,
+  removeFeed,
   removeGoneInstances,
+  removeOldIdempotencyKeys,
+  removeOldRecoveries,
   removeRecorded,
   removeSnapshots,
+  removeSpentSecrets,
   removeUnusedEndpoints,
 } from '../store/retention.ts';
 
@@ -96,15 +100,19 @@ async function* allBatches(
 ): AsyncGenerator<Removed, void, void> {
   if (events !== null) yield* removeRecorded(database, 'events', events);
   if (deliveries !== null) {
+    yield* removeFeed(database, deliveries);
     yield* removeDeliveries(database, deliveries);
     yield* removeMailItems(database, deliveries);
     yield* removeSnapshots(database, deliveries);
     yield* removeDeletedSearches(database, deliveries);
     yield* removeUnusedEndpoints(database, deliveries);
+    yield* removeOldRecoveries(database, deliveries);
   }
   if (expired !== null) yield* removeExpiredProperties(database, expired, onForgotten);
   if (deadLetters !== null) yield* removeRecorded(database, 'dead_letters', deadLetters);
   yield* removeMailTokens(database);
   yield* removeMailRecipients(database);
+  yield* removeOldIdempotencyKeys(database);
+  yield* removeSpentSecrets(database);
   yield* removeGoneInstances(database);
 }

@@ -27,7 +27,7 @@ export interface ListedIds {
   readonly total: number;
 }
 
-interface ListedTable {
+export interface ListedTable {
   readonly name: 'matches' | typeof ALL_DELIVERIES;
   readonly time: string;
   readonly condition: string;

@@ -133,7 +133,7 @@ export async function createApiKey(
 
 /**
  * Revokes its keys at once and frees its name; its searches are deleted in the background (cancellations.ts). False when
- * there is none. Served by the primary key and api_keys_client.
+ * there is none. Served by the primary key, api_keys_client and webhook_secrets_client.
  */
 export async function deleteClient(database: Queryable, id: Uuid): Promise<boolean> {
   const { rowCount } = await database.query(
@@ -141,6 +141,8 @@ export async function deleteClient(database: Queryable, id: Uuid): Promise<boole
        update clients set deleted_at = now(), name = 'deleted ' || id where id = $1 and deleted_at is null returning id
      ), revoked as (
        update api_keys set revoked_at = now() from deleted where client_id = deleted.id and revoked_at is null
+     ), unsigned as (
+       delete from webhook_secrets using deleted where client_id = deleted.id
      )
      select from deleted`,
     [id],

@@ -12,11 +12,14 @@ import type { Queryable } from './database.ts';
 export interface ClaimedDelivery {
   readonly id: Uuid;
   readonly searchNumber: SearchNumber;
+  readonly clientId: Uuid;
   readonly endpoint: string;
   readonly endpointKey: string;
   readonly head: string;
   readonly snapshotId: Uuid;
   readonly token: string;
+  /** Of its search as it is now, JSON; null when it has none. */
+  readonly context: string | null;
   /** Its place among the webhooks of its match; null when it was recorded by a version without. */
   readonly sequence: number | null;
   /** This attempt's number, from 1; counts on over replays. */
@@ -102,14 +105,14 @@ const TAKE_DUE = `
     returning deliveries.*
   )
   select taken.id, search_number as "searchNumber", endpoint, endpoint_key as "endpointKey", head,
-    snapshot_id as "snapshotId", token, sequence, attempt_count as "attemptCount", attempts_spent as "attemptsSpent",
+    snapshot_id as "snapshotId", client_id as "clientId", token, context, sequence, attempt_count as "attemptCount", attempts_spent as "attemptsSpent",
     attempt_started_at as "startedAt", traceparent, null::uuid as "leaderId", null::float8 as "heldForMs"
   from taken join searches on searches.number = search_number
   where state = 'sending'`;
 
 const TELL_HELD = `
   union all
-  select id, null, null, null, null, null, null, null, null, null, null, null, leader_id, held_for_ms
+  select id, null, null, null, null, null, null, null, null, null, null, null, null, null, leader_id, held_for_ms
   from due where next_state = 'held'`;
 
 /**

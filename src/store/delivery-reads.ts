@@ -1,19 +1,28 @@
 /** Deliveries and their attempts as the owner of their search reads them. Read side only. */
 
 import type { DeliveryState } from '../domain/delivery.ts';
-import type { SearchNumber, Uuid } from '../domain/ids.ts';
+import type { Uuid } from '../domain/ids.ts';
 import { ALL_DELIVERIES } from './all-deliveries.ts';
-import { FINISHED_AT, isInState, STATE } from './cancellations.ts';
+import { FINISHED_AT, STATE } from './cancellations.ts';
 import {
   cutOfListed,
   LISTED_DELIVERIES,
   LISTED_MAX,
   type ListedIds,
   type ListedPage,
+  type ListedTable,
   listedOfClient,
   listOfClient,
 } from './client-listings.ts';
 import type { Queryable } from './database.ts';
+import {
+  type DeliveryFilter,
+  type DeliveryTarget,
+  filterConditions,
+  isAnyDelivery,
+  type TimeRange,
+  timeCondition,
+} from './delivery-filters.ts';
 
 export interface AttemptRead {
   readonly number: number;
@@ -48,8 +57,8 @@ const COLUMNS = `d.id, s.id as "searchId", d.match_id as "matchId", d.channel, d
   d.attempt_count as "attemptCount", d.due_at as "dueAt", d.created_at as "createdAt", ${FINISHED_AT} as "finishedAt"`;
 
 export interface DeliveryListQuery extends ListedPage {
-  /** Null: any. */
-  readonly state: DeliveryState | null;
+  readonly filter: DeliveryFilter;
+  readonly range: TimeRange;
 }
 
 export interface DeliveryPage {
@@ -57,37 +66,49 @@ export interface DeliveryPage {
   readonly total: number;
 }
 
-/** One page of the deliveries of a search, by time, and how many there are. Served by deliveries_search and mail_items_search. */
+/**
+ * One page of the deliveries of some searches or matches, by time, and how many there are. Served by deliveries_search
+ * and mail_items_search, for each match within the time in which it was told.
+ */
 export async function listDeliveries(
   database: Queryable,
-  searchNumber: SearchNumber,
-  { state, direction, offset, limit }: DeliveryListQuery,
+  targets: readonly DeliveryTarget[],
+  { filter, range, direction, offset, limit }: DeliveryListQuery,
 ): Promise<DeliveryPage> {
-  const where = `d.search_number = $1 and ($2::text is null or ${isInState('$2::text')})`;
+  const { condition, values } = filterConditions(filter, 5);
+  const from = `unnest($1::integer[], $2::uuid[], $3::timestamptz[], $4::timestamptz[]) as target(number, match_id, since, until)
+    cross join lateral (
+      select one.* from ${ALL_DELIVERIES} one
+      where one.search_number = target.number and (target.match_id is null or one.match_id = target.match_id)
+        and one.created_at >= coalesce(target.since, '-infinity') and one.created_at <= coalesce(target.until, 'infinity')
+        and ${timeCondition('one.created_at', range)}
+    ) d join searches s on s.number = d.search_number where ${condition}`;
+  const wanted = [
+    targets.map(({ searchNumber }) => searchNumber),
+    targets.map(({ matchId }) => matchId),
+    targets.map(({ from: since }) => since),
+    targets.map(({ to: until }) => until),
+    ...values,
+  ];
   const listed = database.query<DeliveryRow>(
-    `select ${COLUMNS} from ${ALL_DELIVERIES} d join searches s on s.number = d.search_number
-     where ${where} order by d.created_at ${direction}, d.id ${direction} limit $3 offset $4`,
-    [searchNumber, state, limit, offset],
+    `select ${COLUMNS} from ${from} order by d.created_at ${direction}, d.id ${direction} limit $9 offset $10`,
+    [...wanted, limit, offset],
   );
-  const counted = database.query<{ total: number }>(
-    `select count(*)::integer as total from ${ALL_DELIVERIES} d join searches s on s.number = d.search_number
-     where ${where}`,
-    [searchNumber, state],
-  );
+  const counted = database.query<{ total: number }>(`select count(*)::integer as total from ${from}`, wanted);
   const [{ rows }, { rows: counts }] = await Promise.all([listed, counted]);
   return { deliveries: await withAttempts(database, rows), total: counts[0]?.total ?? 0 };
 }
 
-/** The same of all searches of a client (client-listings.ts); a state is looked for among the first `LISTED_MAX`. */
+/** The same of all searches of a client (client-listings.ts); the filter is looked for among the first `LISTED_MAX`. */
 export async function listDeliveriesOfClient(
   database: Queryable,
   clientId: Uuid,
-  { state, ...page }: DeliveryListQuery,
+  { filter, range, ...page }: DeliveryListQuery,
 ): Promise<DeliveryPage> {
-  const { ids, total } =
-    state === null
-      ? await listOfClient(database, LISTED_DELIVERIES, clientId, page)
-      : await listInState(database, clientId, state, page);
+  const table = { ...LISTED_DELIVERIES, condition: timeCondition('one.created_at', range) };
+  const { ids, total } = isAnyDelivery(filter)
+    ? await listOfClient(database, table, clientId, page)
+    : await listFiltered(database, table, clientId, filter, page);
   // Served by the primary keys.
   const { rows } = await database.query<DeliveryRow>(
     `select ${COLUMNS} from unnest($1::uuid[]) with ordinality as wanted (id, position)
@@ -98,20 +119,22 @@ export async function listDeliveriesOfClient(
 }
 
 /** Served as `listedOfClient` says, then by the primary keys. */
-async function listInState(
+async function listFiltered(
   database: Queryable,
+  table: ListedTable,
   clientId: Uuid,
-  state: DeliveryState,
+  filter: DeliveryFilter,
   { direction, offset, limit }: ListedPage,
 ): Promise<ListedIds> {
+  const { condition, values } = filterConditions(filter, 5);
   const { rows } = await database.query<ListedIds>(
-    `${listedOfClient(LISTED_DELIVERIES, direction)}, found as materialized (
+    `${listedOfClient(table, direction)}, found as materialized (
        select cut.id, cut.at from ${cutOfListed(direction)} cut
-       join ${ALL_DELIVERIES} d using (id) join searches s on s.number = d.search_number where ${isInState('$3::text')}
+       join ${ALL_DELIVERIES} d using (id) join searches s on s.number = d.search_number where ${condition}
      )
-     select array(select id from found order by at ${direction}, id ${direction} limit $4 offset $5) as ids,
+     select array(select id from found order by at ${direction}, id ${direction} limit $3 offset $4) as ids,
        (select count(*)::integer from found) as total`,
-    [clientId, LISTED_MAX, state, limit, offset],
+    [clientId, LISTED_MAX, limit, offset, ...values],
   );
   return rows[0] as ListedIds;
 }

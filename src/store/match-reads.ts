@@ -4,6 +4,7 @@ import type { HeldProperty } from '../domain/change.ts';
 import type { SearchNumber, Uuid } from '../domain/ids.ts';
 import { LISTED_MATCHES, type ListedPage, listOfClient } from './client-listings.ts';
 import type { Queryable } from './database.ts';
+import { type TimeRange, timeCondition } from './delivery-filters.ts';
 
 export interface MatchRead {
   readonly id: Uuid;
@@ -22,6 +23,11 @@ interface MatchRow extends Omit<MatchRead, 'held'>, Partial<HeldProperty> {}
 const COLUMNS = `m.id, s.id as "searchId", m.property_uuid as "propertyUuid", m.began_at as "beganAt",
   m.updated_at as "updatedAt", s.hide_property_contact as "hidePropertyContact", p.state, p.crawls`;
 
+export interface MatchListQuery extends ListedPage {
+  /** Of when it began. */
+  readonly range: TimeRange;
+}
+
 export interface MatchPage {
   readonly matches: readonly MatchRead[];
   readonly total: number;
@@ -31,17 +37,37 @@ export interface MatchPage {
 export async function listMatches(
   database: Queryable,
   searchNumber: SearchNumber,
+  { range, ...page }: MatchListQuery,
+): Promise<MatchPage> {
+  const from = `matches m where search_number = $1 and began_at is not null and ${timeCondition('began_at', range)}`;
+  return listFrom(database, from, [searchNumber], page);
+}
+
+/** The matches of a property with the searches of a client, or with one. Served by the unique index. */
+export async function listMatchesOfProperty(
+  database: Queryable,
+  clientId: Uuid,
+  { propertyUuid, searchNumber }: { readonly propertyUuid: Uuid; readonly searchNumber: SearchNumber | null },
+  { range, ...page }: MatchListQuery,
+): Promise<MatchPage> {
+  const from = `matches m join searches s on s.number = m.search_number
+    where m.property_uuid = $1 and s.client_id = $2 and s.deleted_at is null and began_at is not null
+      and ($3::integer is null or m.search_number = $3) and ${timeCondition('began_at', range)}`;
+  return listFrom(database, from, [propertyUuid, clientId, searchNumber], page);
+}
+
+async function listFrom(
+  database: Queryable,
+  from: string,
+  values: readonly unknown[],
   { direction, offset, limit }: ListedPage,
 ): Promise<MatchPage> {
-  const order = `began_at ${direction}, id ${direction}`;
+  const next = values.length + 1;
   const listed = database.query<{ id: Uuid }>(
-    `select id from matches where search_number = $1 and began_at is not null order by ${order} limit $2 offset $3`,
-    [searchNumber, limit, offset],
+    `select m.id from ${from} order by began_at ${direction}, m.id ${direction} limit $${next} offset $${next + 1}`,
+    [...values, limit, offset],
   );
-  const counted = database.query<{ total: number }>(
-    'select count(*)::integer as total from matches where search_number = $1 and began_at is not null',
-    [searchNumber],
-  );
+  const counted = database.query<{ total: number }>(`select count(*)::integer as total from ${from}`, [...values]);
   const [{ rows }, { rows: counts }] = await Promise.all([listed, counted]);
   const matches = await readMatches(
     database,
@@ -51,8 +77,13 @@ export async function listMatches(
 }
 
 /** The same of all searches of a client (client-listings.ts). */
-export async function listMatchesOfClient(database: Queryable, clientId: Uuid, page: ListedPage): Promise<MatchPage> {
-  const { ids, total } = await listOfClient(database, LISTED_MATCHES, clientId, page);
+export async function listMatchesOfClient(
+  database: Queryable,
+  clientId: Uuid,
+  { range, ...page }: MatchListQuery,
+): Promise<MatchPage> {
+  const condition = `${LISTED_MATCHES.condition} and ${timeCondition('one.began_at', range)}`;
+  const { ids, total } = await listOfClient(database, { ...LISTED_MATCHES, condition }, clientId, page);
   return { matches: await readMatches(database, ids), total };
 }
 

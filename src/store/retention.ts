@@ -16,7 +16,11 @@ import { createdAtOf, firstUuidAt } from '../domain/ids.ts';
 import type { Market } from '../domain/price-coherence.ts';
 import type { ForgetfulTable } from '../domain/retention.ts';
 import type { Queryable } from './database.ts';
+import { forgetFeed, readForgetfulClients, removeFeedItems } from './feed-batches.ts';
+import { removeIdempotencyKeys } from './idempotency-keys.ts';
 import { forgetInstances } from './instances.ts';
+import { removeRecoveries } from './recoveries.ts';
+import { removeWebhookSecrets } from './webhook-secrets.ts';
 
 /** Rows removed by one batch. */
 export type Removed = Partial<Readonly<Record<ForgetfulTable, number>>>;
@@ -70,7 +74,23 @@ export async function* removeDeliveries(client: Queryable, before: Date): Batche
 /** The recorder makes a snapshot and its deliveries within one transaction, in this order. */
 const SNAPSHOT_TO_DELIVERY_MAX_MS = 60_000;
 
-/** Made before `before`, and no delivery refers to them any more: remove those first. */
+/** Recorded before `before`: the feed of each client, in its order. */
+export async function* removeFeed(client: Queryable, before: Date): Batches {
+  for (const clientId of await readForgetfulClients(client, before)) {
+    for (let isMore = true; isMore; ) {
+      const count = await forgetFeed(client, clientId, before, ROWS_PER_BATCH);
+      yield { feed_batches: count };
+      isMore = count === ROWS_PER_BATCH;
+    }
+  }
+  for (let isMore = true; isMore; ) {
+    const count = await removeFeedItems(client, { below: firstUuidAt(before), before, limit: ROWS_PER_BATCH });
+    yield { feed_items: count };
+    isMore = count === ROWS_PER_BATCH;
+  }
+}
+
+/** Made before `before`, and nothing refers to them any more: remove deliveries and items of the feed first. */
 export async function* removeSnapshots(client: Queryable, before: Date): Batches {
   for await (const { after, last } of ranges(client, 'snapshots', firstUuidAt(new Date(0)), firstUuidAt(before))) {
     const snapshots = await countOf(
@@ -78,7 +98,9 @@ export async function* removeSnapshots(client: Queryable, before: Date): Batches
       // Served by the primary keys: what refers to the batch was made with it, so there is no need to look further.
       `delete from snapshots
        where id > $1 and id <= $2 and not exists (
-         select from deliveries where deliveries.id between $3 and $4 and snapshot_id = snapshots.id)`,
+         select from deliveries where deliveries.id between $3 and $4 and snapshot_id = snapshots.id)
+       and not exists (
+         select from feed_items where feed_items.id between $3 and $4 and snapshot_id = snapshots.id)`,
       [
         after,
         last,
@@ -187,6 +209,25 @@ export async function* removeUnusedEndpoints(client: Queryable, before: Date): B
     [before],
   );
   yield { endpoints };
+}
+
+/** Finished before `before`. */
+export async function* removeOldRecoveries(client: Queryable, before: Date): Batches {
+  yield { recoveries: await removeRecoveries(client, before) };
+}
+
+/** Older than a day. */
+export async function* removeOldIdempotencyKeys(client: Queryable): Batches {
+  for (let isMore = true; isMore; ) {
+    const count = await removeIdempotencyKeys(client, ROWS_PER_BATCH);
+    yield { idempotency_keys: count };
+    isMore = count === ROWS_PER_BATCH;
+  }
+}
+
+/** Expired ones, and those of deleted clients. A few rows. */
+export async function* removeSpentSecrets(client: Queryable): Batches {
+  yield { webhook_secrets: await removeWebhookSecrets(client) };
 }
 
 /** Processes that have not been seen for an hour. A few rows. */

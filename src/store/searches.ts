@@ -7,7 +7,7 @@
 
 import { randomBytes } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
-import { type SearchNumber, timeOrderedUuid, type Uuid } from '../domain/ids.ts';
+import { timeOrderedUuid, type Uuid } from '../domain/ids.ts';
 import { type MailStanding, mailKeyOf } from '../domain/mail.ts';
 import { SEARCH_DEFAULTS, type Search, type SearchMembers } from '../domain/search.ts';
 import { type SearchLimits, weightAdded, weightOf } from '../domain/search-limits.ts';
@@ -15,12 +15,14 @@ import { foldText } from '../domain/text.ts';
 import { type Database, type Queryable, transaction } from './database.ts';
 import { requireRoom, UNLOCKED_MARGIN } from './search-totals.ts';
 
-interface SearchRow extends Omit<Search, 'members' | 'mail'>, MailStanding {
+export interface SearchRow extends Omit<Search, 'members' | 'mail'>, MailStanding {
   readonly members: StoredMembers;
+  /** JSON. */
+  readonly context: string | null;
 }
 
-/** What a row holds: the title and the members that differ from `SEARCH_DEFAULTS`. */
-export type StoredMembers = Partial<SearchMembers> & Pick<SearchMembers, 'title'>;
+/** What a row holds in `members`: the title and what differs from `SEARCH_DEFAULTS`. */
+export type StoredMembers = Partial<Omit<SearchMembers, 'context'>> & Pick<SearchMembers, 'title'>;
 
 /** `MailStanding`. The unsubscription is served by the primary key, and looked for where there is an address. */
 const MAIL_COLUMNS = `case when mail_to is null then false else mail_to is not distinct from members ->> 'notificationRecipient' end
@@ -28,9 +30,9 @@ const MAIL_COLUMNS = `case when mail_to is null then false else mail_to is not d
   mail_refused_at is not null as "isRefused",
   mail_key is not null and exists (
     select from mail_recipients where key = mail_key and unsubscribed_at is not null) as "isUnsubscribed"`;
-const OTHER_COLUMNS = `number, id, client_id as "clientId", token, created_at as "createdAt",
-  updated_at as "updatedAt", last_alert_at as "lastAlertAt", ${MAIL_COLUMNS}`;
-const COLUMNS = `${OTHER_COLUMNS}, members`;
+export const OTHER_COLUMNS = `number, id, client_id as "clientId", token, created_at as "createdAt",
+  updated_at as "updatedAt", last_alert_at as "lastAlertAt", context, ${MAIL_COLUMNS}`;
+export const SEARCH_COLUMNS = `${OTHER_COLUMNS}, members`;
 
 /**
  * Written name by name: spreading `stored` would give every set of names a shape of its own, and make reading the
@@ -43,7 +45,7 @@ export function membersOfStored(stored: StoredMembers): SearchMembers {
   return members as unknown as SearchMembers;
 }
 
-function storedOfMembers(members: SearchMembers): StoredMembers {
+function storedOfMembers({ context: _context, ...members }: SearchMembers): StoredMembers {
   const defaults: Readonly<Record<string, unknown>> = SEARCH_DEFAULTS;
   const differing = Object.entries(members).filter(([name, value]) => !isDeepStrictEqual(value, defaults[name]));
   return { ...Object.fromEntries(differing), title: members.title };
@@ -62,22 +64,27 @@ export async function createSearch(
   members: SearchMembers,
   limits: SearchLimits = NO_LIMITS,
 ): Promise<Search> {
-  const token = `whsec_${randomBytes(32).toString('base64')}`;
-  const values = [
-    timeOrderedUuid(new Date()),
-    clientId,
-    token,
-    ...columnsOf(members),
-    ...mailColumnsOf(clientId, members),
-  ];
   const weight = weightOf(members);
   const isLight = weight.polygonCorners + weight.excludedWords === 0;
-  const created = isLight ? await insertSearch(database, values, limits.searches - UNLOCKED_MARGIN) : null;
-  if (created !== null) return created;
-  return transaction(database, async (connection) => {
-    await requireRoom(connection, clientId, { searches: 1, ...weight }, limits);
-    return (await insertSearch(connection, values, NO_LIMITS.searches)) as Search;
-  });
+  const unlockedMax = limits.searches - UNLOCKED_MARGIN;
+  const created = isLight ? await insertSearch(database, newSearchValues(clientId, members), unlockedMax) : null;
+  return created ?? transaction(database, (connection) => createSearchWithin(connection, clientId, members, limits));
+}
+
+/** The same as a part of a transaction. */
+export async function createSearchWithin(
+  connection: Queryable,
+  clientId: Uuid,
+  members: SearchMembers,
+  limits: SearchLimits,
+): Promise<Search> {
+  await requireRoom(connection, clientId, { searches: 1, ...weightOf(members) }, limits);
+  return (await insertSearch(connection, newSearchValues(clientId, members), NO_LIMITS.searches)) as Search;
+}
+
+function newSearchValues(clientId: Uuid, members: SearchMembers): readonly unknown[] {
+  const token = `whsec_${randomBytes(32).toString('base64')}`;
+  return [timeOrderedUuid(new Date()), clientId, token, ...columnsOf(members), ...mailColumnsOf(clientId, members)];
 }
 
 /** Null when the client has `searchesMax` or more. The totals are served by their primary key. */
@@ -88,9 +95,9 @@ async function insertSearch(
 ): Promise<Search | null> {
   const { rows } = await database.query<SearchRow>(
     `insert into searches (id, client_id, token, title, title_folded, members, notification_enabled,
-       endpoint_recipient, event_endpoint, subscribed_events, hide_property_contact, mail_to, mail_key)
-     select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13
-     where (select coalesce(sum(searches), 0) from search_totals where client_id = $2) < $14 returning ${COLUMNS}`,
+       endpoint_recipient, event_endpoint, subscribed_events, hide_property_contact, context, mail_to, mail_key)
+     select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14
+     where (select coalesce(sum(searches), 0) from search_totals where client_id = $2) < $15 returning ${SEARCH_COLUMNS}`,
     [...values, searchesMax],
   );
   return rows[0] === undefined ? null : searchOfRow(rows[0]);
@@ -99,7 +106,7 @@ async function insertSearch(
 /** Null when there is none, it was deleted, or it is another client's. Served by the unique index on id. */
 export async function readSearch(database: Queryable, clientId: Uuid, id: Uuid): Promise<Search | null> {
   const { rows } = await database.query<SearchRow>(
-    `select ${COLUMNS} from searches where id = $1 and client_id = $2 and deleted_at is null`,
+    `select ${SEARCH_COLUMNS} from searches where id = $1 and client_id = $2 and deleted_at is null`,
     [id, clientId],
   );
   return rows[0] === undefined ? null : searchOfRow(rows[0]);
@@ -135,12 +142,12 @@ export async function updateSearch(
     const { rows } = await connection.query<SearchRow>(
       `update searches set title = $2, title_folded = $3, members = $4, notification_enabled = $5,
          endpoint_recipient = $6, event_endpoint = $7, subscribed_events = $8, hide_property_contact = $9,
-         cancelled_before = case
+         context = $10, cancelled_before = case
            when notification_enabled and not $5 then clock_timestamp() else cancelled_before end,
-         mail_to = case when $10 then $11 else mail_to end, mail_key = case when $10 then $12 else mail_key end,
-         mail_refused_at = case when not $10 or mail_to = $11 then mail_refused_at end,
+         mail_to = case when $11 then $12 else mail_to end, mail_key = case when $11 then $13 else mail_key end,
+         mail_refused_at = case when not $11 or mail_to = $12 then mail_refused_at end,
          updated_at = now(), revision = pg_current_xact_id()
-       where number = $1 returning ${COLUMNS}`,
+       where number = $1 returning ${SEARCH_COLUMNS}`,
       [present.number, ...columnsOf(members), isRecipientWritten, ...mailColumnsOf(clientId, members)],
     );
     return searchOfRow(rows[0] as SearchRow);
@@ -175,105 +182,10 @@ export async function deleteSearch(
 /** Served by the unique index on id; null when there is none, it was deleted, or it is another client's. */
 async function lockSearch(connection: Queryable, clientId: Uuid, id: Uuid): Promise<Search | null> {
   const { rows } = await connection.query<SearchRow>(
-    `select ${COLUMNS} from searches where id = $1 and client_id = $2 and deleted_at is null for update`,
+    `select ${SEARCH_COLUMNS} from searches where id = $1 and client_id = $2 and deleted_at is null for update`,
     [id, clientId],
   );
   return rows[0] === undefined ? null : searchOfRow(rows[0]);
-}
-
-export interface SearchListQuery {
-  /** Part of the title; case, accents, apostrophes and hyphens are ignored. */
-  readonly title: string | null;
-  readonly notificationEnabled: boolean | null;
-  /** By title as French sorts it, or in order of creation. */
-  readonly order: 'title' | 'creation';
-  readonly direction: 'asc' | 'desc';
-  readonly offset: number;
-  readonly limit: number;
-}
-
-export interface SearchPage {
-  /** Null when they are too large to be held at once: `readSearchesOf` reads them one by one. */
-  readonly searches: readonly Search[] | null;
-  readonly numbers: readonly SearchNumber[];
-  /** How many the filters let through. */
-  readonly total: number;
-}
-
-/** Of the members of a page as they are stored, compressed: some ten thousand cities, megabytes as they are answered. */
-const PAGE_BYTES_MAX = 64 * 1024;
-
-/** The size is read off the row: what lies apart of it stays there. */
-const LISTED_COLUMNS = `${OTHER_COLUMNS},
-  case when sum(pg_column_size(members)) over () <= ${PAGE_BYTES_MAX} then members end as members`;
-
-/** One page of a client's searches. */
-export async function listSearches(database: Queryable, clientId: Uuid, query: SearchListQuery): Promise<SearchPage> {
-  const parameters: unknown[] = [clientId];
-  const conditions = ['client_id = $1', 'deleted_at is null'];
-  if (query.title !== null) {
-    parameters.push(`%${foldText(query.title)}%`);
-    conditions.push(`title_folded like $${parameters.length}`);
-    const signs = signsOf(query.title);
-    if (signs.length > 0) {
-      // Folded titles have no signs: those that the words let through are read.
-      parameters.push(signs);
-      conditions.push(
-        `not exists (select from unnest($${parameters.length}::text[]) sign where strpos(title, sign) = 0)`,
-      );
-    }
-  }
-  if (query.notificationEnabled !== null) {
-    parameters.push(query.notificationEnabled);
-    conditions.push(`notification_enabled = $${parameters.length}`);
-  }
-  const where = conditions.join(' and ');
-  const order = orderOf(query);
-  // Which rows: an index-only scan of searches_client or searches_client_title. The rows: by the primary key.
-  const page = database.query<SearchRow>(
-    `select ${LISTED_COLUMNS} from searches where number in (
-       select number from searches where ${where} order by ${order}
-       limit $${parameters.length + 1} offset $${parameters.length + 2}
-     ) order by ${order}`,
-    [...parameters, query.limit, query.offset],
-  );
-  // An index-only scan of searches_client, filters included.
-  const count = database.query<{ total: number }>(
-    `select count(*)::integer as total from searches where ${where}`,
-    parameters,
-  );
-  const [{ rows }, { rows: counted }] = await Promise.all([page, count]);
-  return {
-    searches: rows.some(({ members }) => members === null) ? null : rows.map(searchOfRow),
-    numbers: rows.map(({ number }) => number),
-    total: counted[0]?.total ?? 0,
-  };
-}
-
-/** In this order; those that were deleted meanwhile are left out. Each is read when the one before was taken. */
-export async function* readSearchesOf(
-  database: Queryable,
-  clientId: Uuid,
-  numbers: readonly SearchNumber[],
-): AsyncGenerator<Search> {
-  for (const number of numbers) {
-    // Served by the primary key.
-    const { rows } = await database.query<SearchRow>(
-      `select ${COLUMNS} from searches where number = $1 and client_id = $2 and deleted_at is null`,
-      [number, clientId],
-    );
-    if (rows[0] !== undefined) yield searchOfRow(rows[0]);
-  }
-}
-
-/** What folding takes for the end of a word, but for what is written one way as well as another. */
-function signsOf(text: string): readonly string[] {
-  const signs = text.match(/[\p{P}\p{S}]/gu) ?? [];
-  return [...new Set(signs)].filter((sign) => foldText(sign) === '' && !/['’ʼ´`\p{Pd}]/u.test(sign));
-}
-
-function orderOf({ order, direction }: SearchListQuery): string {
-  return order === 'title' ? `title collate "fr-x-icu" ${direction}, number ${direction}` : `number ${direction}`;
 }
 
 function columnsOf(members: SearchMembers): unknown[] {
@@ -286,6 +198,7 @@ function columnsOf(members: SearchMembers): unknown[] {
     members.eventEndpoint,
     members.subscribedEvents,
     members.hidePropertyContact,
+    members.context === null ? null : JSON.stringify(members.context),
   ];
 }
 
@@ -294,6 +207,7 @@ function mailColumnsOf(clientId: Uuid, { notificationRecipient: address }: Searc
   return address === null ? [null, null] : [address, mailKeyOf(clientId, address)];
 }
 
-function searchOfRow({ isWritten, isRefused, isUnsubscribed, ...row }: SearchRow): Search {
-  return { ...row, members: membersOfStored(row.members), mail: { isWritten, isRefused, isUnsubscribed } };
+export function searchOfRow({ isWritten, isRefused, isUnsubscribed, context, ...row }: SearchRow): Search {
+  const members = { ...membersOfStored(row.members), context: context === null ? null : JSON.parse(context) };
+  return { ...row, members, mail: { isWritten, isRefused, isUnsubscribed } };
 }

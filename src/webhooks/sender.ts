@@ -20,6 +20,10 @@ export interface SendRequest {
   readonly body: string | Buffer;
   /** `whsec_` and the key in base64. */
   readonly token: string;
+  /** Further secrets that sign it, in the same form. */
+  readonly secrets?: readonly string[];
+  /** The context of the search, JSON; null leaves the header out. */
+  readonly context?: string | null;
   /** Its place among the webhooks of its match, from 1; null leaves the header out. */
   readonly sequence?: number | null;
   readonly startedAt: Date;
@@ -127,7 +131,8 @@ class Attempt implements Dispatcher.DispatchHandler {
   }
 
   #dispatch(agent: Agent): void {
-    const { id, endpoint, body, token, sequence = null, startedAt, traceparent } = this.#request;
+    const { id, endpoint, body, token, secrets = [], startedAt, traceparent } = this.#request;
+    const { sequence = null, context = null } = this.#request;
     try {
       const url = new URL(endpoint);
       agent.dispatch(
@@ -139,8 +144,9 @@ class Attempt implements Dispatcher.DispatchHandler {
             'content-type': 'application/json',
             'user-agent': this.#options.userAgent,
             ...(sequence === null ? {} : { 'vigie-sequence': String(sequence) }),
+            ...(context === null ? {} : { 'vigie-context': Buffer.from(context).toString('base64url') }),
             ...(traceparent === undefined ? {} : { traceparent }),
-            ...signatureHeaders(id, startedAt, body, token),
+            ...signatureHeaders(id, startedAt, body, token, ...secrets),
           },
           body,
         },

@@ -6,18 +6,21 @@ const TOKEN_PREFIX = 'whsec_';
 
 /**
  * The three headers of one attempt: `webhook-timestamp` is in whole seconds and changes with the attempt, `webhook-id`
- * does not. The signed content is `id.timestamp.body` (Standard Webhooks 1.0, "Signature scheme").
- * Throws `TypeError` when `token` holds no key.
+ * does not. The signed content is `id.timestamp.body` (Standard Webhooks 1.0, "Signature scheme"); there is one signature
+ * for each of `tokens`, in their order. Throws `TypeError` when one of them holds no key.
  */
 export function signatureHeaders(
   id: string,
   attemptedAt: Date,
   body: string | Buffer,
-  token: string,
+  ...tokens: readonly string[]
 ): Record<'webhook-id' | 'webhook-timestamp' | 'webhook-signature', string> {
   const timestamp = String(Math.floor(attemptedAt.getTime() / 1_000));
-  const signature = createHmac('sha256', keyOf(token)).update(`${id}.${timestamp}.`).update(body).digest('base64');
-  return { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': `v1,${signature}` };
+  const signatures = tokens.map((token) => {
+    const mac = createHmac('sha256', keyOf(token)).update(`${id}.${timestamp}.`).update(body);
+    return `v1,${mac.digest('base64')}`;
+  });
+  return { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': signatures.join(' ') };
 }
 
 function keyOf(token: string): Buffer {

@@ -13,9 +13,11 @@ import { migrate, openDatabase } from '../../src/store/database.ts';
 import { parkDeliveries } from '../../src/store/deliveries.ts';
 import { listOperatorDeliveries } from '../../src/store/delivery-admin.ts';
 import { claimDeliveries, claimParked } from '../../src/store/delivery-claims.ts';
+import { ANY_DELIVERY, ANY_TIME } from '../../src/store/delivery-filters.ts';
 import { listDeliveries } from '../../src/store/delivery-reads.ts';
 import { previewReplay, requeueOne } from '../../src/store/replays.ts';
-import { createSearch, deleteSearch, listSearches, updateSearch } from '../../src/store/searches.ts';
+import { listSearches } from '../../src/store/search-listing.ts';
+import { createSearch, deleteSearch, updateSearch } from '../../src/store/searches.ts';
 import { seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
 import { startTestServers } from '../support/servers.ts';
 import { until } from '../support/until.ts';
@@ -83,8 +85,9 @@ test('what was open when a search was silenced stays cancelled when it is told a
   await tell(true);
   const [late] = await seed(1);
   assert.ok(early && late);
-  const page = { state: null, direction: 'desc', offset: 0, limit: 10 } as const;
-  const { deliveries } = await listDeliveries(database, search.number, page);
+  const page = { filter: ANY_DELIVERY, range: ANY_TIME, direction: 'desc', offset: 0, limit: 10 } as const;
+  const target = { searchNumber: search.number, matchId: null, from: null, to: null };
+  const { deliveries } = await listDeliveries(database, [target], page);
   assert.deepEqual(
     deliveries.map(({ id, state, finishedAt }) => [id, state, finishedAt !== null]),
     [
@@ -93,7 +96,7 @@ test('what was open when a search was silenced stays cancelled when it is told a
     ],
   );
   for (const state of ['cancelled', 'queued'] as const) {
-    assert.equal((await listDeliveries(database, search.number, { ...page, state })).total, 1);
+    assert.equal((await listDeliveries(database, [target], { ...page, filter: { ...ANY_DELIVERY, state } })).total, 1);
   }
   startWork();
   await until(statesHeld, ([state]) => state === 'cancelled');

@@ -30,7 +30,14 @@ async function answers(t: Cleanup, database: Database): Promise<{ rest: number; 
       reference: await loadReference(),
       settings: {
         ...{ publicUrl: null, allowPrivateEndpoints: true, rateLimitPerSecond: 1, rateLimitBurst: 1, version: '0' },
-        ...{ endpointPorts: [], searchLimits: NO_LIMITS, isMailAvailable: false, mailLanguage: 'fr' },
+        ...{
+          endpointPorts: [],
+          searchLimits: NO_LIMITS,
+          isMailAvailable: false,
+          mailLanguage: 'fr',
+          connectionsMax: 10,
+          deliveriesKeptDays: 30,
+        },
       },
       logger,
       now: () => new Date(),

@@ -166,6 +166,7 @@ const ROWS: readonly Row[] = [
   { member: 'endpointRecipient', sent: 'https://hooks.example.com/matches?a=b' },
   { member: 'eventEndpoint', sent: 'https://hooks.example.com/events' },
   { member: 'subscribedEvents', sent: ['ad.update.price', 'ad.update.expired', 'property.ad.create'] },
+  { member: 'context', sent: { user: 42, tags: ['a', null] } },
 ];
 
 function paris(): object {

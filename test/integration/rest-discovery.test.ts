@@ -97,6 +97,9 @@ async function everything(): Promise<readonly string[]> {
     ...['/matches', '/deliveries?status=queued', '/documents/properties', '/public/location-autocomplete?query=toul'],
     ...['/indicators/points_of_interest?lat=43.1&lon=5.9', '/searches?foo=1', '/nowhere'],
     '/webhook-tester?endpoint=https://h.example.com/&eventType=ad.update.price',
+    '/webhook-secrets',
+    '/feed',
+    '/recoveries',
   ];
 }
 const paths = await everything();
@@ -142,9 +145,14 @@ describe('the Hydra documentation', () => {
     }
     assert.deepEqual(filters, {
       searches: ['title', 'notificationEnabled', 'order[id]', 'order[title]', 'order[createdAt]'],
-      matches: ['search', 'order[id]', 'order[createdAt]'],
+      matches: ['search', 'property', 'createdAt[after]', 'createdAt[before]', 'order[id]', 'order[createdAt]'],
       'documents/properties': ['uuid[]', 'order[id]'],
-      deliveries: ['search', 'status', 'order[id]', 'order[createdAt]'],
+      deliveries: [
+        ...['search', 'match', 'property', 'endpoint', 'event', 'channel', 'createdAt[after]', 'createdAt[before]'],
+        ...['status', 'order[id]', 'order[createdAt]'],
+      ],
+      'webhook-secrets': [],
+      recoveries: [],
       cities: [
         ...['insee', 'inseeCode', 'inseeCodes[]', 'zipcode', 'zipcodes[]', 'name', 'label', 'slug'],
         ...['order[id]', 'order[name]'],

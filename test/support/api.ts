@@ -78,6 +78,8 @@ export async function startTestApi(cleanup: Cleanup, overrides: ApiOverrides = {
       rateLimitBurst: 200_000,
       searchLimits: NO_LIMITS,
       isMailAvailable: true,
+      connectionsMax: 1_000,
+      deliveriesKeptDays: 30,
       mailLanguage: 'fr',
       version: '0.0.0-test',
       ...overrides.settings,

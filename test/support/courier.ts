@@ -7,6 +7,7 @@ import { type Courier, startCourier } from '../../src/pipeline/courier.ts';
 import { createDocumentCache } from '../../src/pipeline/document-cache.ts';
 import { type Repair, startSweeper } from '../../src/pipeline/sweeper.ts';
 import { type Database, migrate, openDatabase } from '../../src/store/database.ts';
+import { rememberWebhookSecrets } from '../../src/store/webhook-secrets.ts';
 import { createSender, type SenderOptions } from '../../src/webhooks/sender.ts';
 import { type Cleanup, startTestServers, type TestServers } from './servers.ts';
 import { quietSupervisor } from './supervisor.ts';
@@ -66,6 +67,7 @@ export async function openDeliveryStage(cleanup: Cleanup, settings: CourierSetti
     const courier = await startCourier({
       ...parts,
       documents: createDocumentCache(ownDatabase),
+      secrets: rememberWebhookSecrets(ownDatabase),
       sender,
       attemptTimeoutMs,
       attemptsInFlightMax: settings.attemptsInFlightMax ?? 64,

@@ -170,6 +170,8 @@ async function insertDeliveries(
   const told: Told[] = [];
   for (const { notice, matchId, snapshotId, head } of rows) {
     const [id, { channel, kind, endpoint }] = [timeOrderedUuid(new Date()), notice];
+    // It knew no feed: what had no endpoint was not told.
+    if (endpoint === null) continue;
     await client.query(
       `insert into deliveries (id, search_number, match_id, channel, kind, endpoint, endpoint_key, head, snapshot_id,
          traceparent) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, null)`,

@@ -1,0 +1,34 @@
+/** Everything since a moment, sent again (decisions, section 11): what a client asks for, and how far it has come. */
+
+import type { SearchNumber, Uuid } from './ids.ts';
+
+/** `counting` → `running` → `finished`, or `stopped` by its client. */
+export const RECOVERY_STATES = ['counting', 'running', 'finished', 'stopped'] as const;
+export type RecoveryState = (typeof RECOVERY_STATES)[number];
+
+export interface NewRecovery {
+  readonly id: Uuid;
+  readonly clientId: Uuid;
+  /** Null: of all searches. */
+  readonly searchNumber: SearchNumber | null;
+  /** Null: of all endpoints. */
+  readonly endpoint: string | null;
+  readonly since: Date;
+  readonly until: Date;
+  readonly includesDelivered: boolean;
+}
+
+export interface Recovery extends Omit<NewRecovery, 'searchNumber'> {
+  readonly searchId: Uuid | null;
+  readonly state: RecoveryState;
+  /** What fits; grows while it is counted. */
+  readonly matched: number;
+  /** Of these, attempted for it, by how that attempt ended. */
+  readonly sent: number;
+  readonly delivered: number;
+  readonly failed: number;
+  /** Those that need not, or may not, be sent when their turn comes. */
+  readonly skipped: number;
+  readonly createdAt: Date;
+  readonly finishedAt: Date | null;
+}

@@ -1,0 +1,14 @@
+/**
+ * What is not told again: a search that hides contacts gets nothing again that was recorded with them (decisions,
+ * section 5).
+ */
+
+interface RecordedDocument {
+  readonly adverts?: readonly { readonly contact?: unknown }[];
+}
+
+/** `document`: of a snapshot, JSON. */
+export function hasContacts(document: string): boolean {
+  const { adverts = [] } = JSON.parse(document) as RecordedDocument;
+  return adverts.some(({ contact = null }) => contact !== null);
+}

@@ -1,0 +1,96 @@
+/**
+ * What a client may ask of its deliveries beside whose they are, as conditions on a delivery `d` and its search `s`. Where
+ * they are looked for is bounded: within a search, or a match, by its index, or among the first `LISTED_MAX` of a client.
+ */
+
+import type { EventKind } from '../domain/codes.ts';
+import type { DeliveryChannel, DeliveryState } from '../domain/delivery.ts';
+import { createdAtOf, type SearchNumber, type Uuid } from '../domain/ids.ts';
+import { isInState } from './cancellations.ts';
+import { LISTED_MAX } from './client-listings.ts';
+import type { Queryable } from './database.ts';
+
+/** Null: any. */
+export interface DeliveryFilter {
+  readonly state: DeliveryState | null;
+  readonly kind: EventKind | null;
+  readonly channel: DeliveryChannel | null;
+  readonly endpoint: string | null;
+}
+
+/** Both ends are inside; null: open. */
+export interface TimeRange {
+  readonly from: Date | null;
+  readonly to: Date | null;
+}
+
+export const ANY_DELIVERY: DeliveryFilter = { state: null, kind: null, channel: null, endpoint: null };
+export const ANY_TIME: TimeRange = { from: null, to: null };
+
+/** Parameters from `$first` on. */
+export function filterConditions(
+  { state, kind, channel, endpoint }: DeliveryFilter,
+  first: number,
+): { readonly condition: string; readonly values: readonly unknown[] } {
+  const parameter = (position: number): string => `$${first + position}::text`;
+  const condition = `(${parameter(0)} is null or ${isInState(parameter(0))})
+    and (${parameter(1)} is null or d.kind = ${parameter(1)})
+    and (${parameter(2)} is null or d.channel = ${parameter(2)})
+    and (${parameter(3)} is null or d.endpoint = ${parameter(3)})`;
+  return { condition, values: [state, kind, channel, endpoint] };
+}
+
+export function isAnyDelivery(filter: DeliveryFilter): boolean {
+  return Object.values(filter).every((wanted) => wanted === null);
+}
+
+/** Written out, so that an index is asked for the range alone. */
+export function timeCondition(column: string, { from, to }: TimeRange): string {
+  const bounds = [
+    ...(from === null ? [] : [`${column} >= '${from.toISOString()}'`]),
+    ...(to === null ? [] : [`${column} <= '${to.toISOString()}'`]),
+  ];
+  return bounds.length === 0 ? 'true' : bounds.join(' and ');
+}
+
+/** Where deliveries are looked for: a search, or a match of it and when it was told. */
+export interface DeliveryTarget {
+  readonly searchNumber: SearchNumber;
+  readonly matchId: Uuid | null;
+  readonly from: Date | null;
+  readonly to: Date | null;
+}
+
+export interface WantedMatches {
+  readonly matchId: Uuid | null;
+  readonly propertyUuid: Uuid | null;
+  readonly searchNumber: SearchNumber | null;
+}
+
+/** Clocks of processes and of PostgreSQL are not further apart. */
+const CLOCKS_APART_MS = 3_600_000;
+
+/**
+ * The matches of the client that are asked for, the newest ones; none where they are another's. Served by the primary key
+ * or the unique index of matches.
+ */
+export async function readTargets(
+  database: Queryable,
+  clientId: Uuid,
+  { matchId, propertyUuid, searchNumber }: WantedMatches,
+): Promise<readonly DeliveryTarget[]> {
+  const { rows } = await database.query<{ id: Uuid; number: SearchNumber; updatedAt: Date }>(
+    `select m.id, s.number, m.updated_at as "updatedAt" from matches m join searches s on s.number = m.search_number
+     where s.client_id = $1 and s.deleted_at is null
+       and ($2::uuid is null or m.id = $2) and ($3::uuid is null or m.property_uuid = $3)
+       and ($4::integer is null or m.search_number = $4)
+     order by m.updated_at desc limit ${LISTED_MAX}`,
+    [clientId, matchId, propertyUuid, searchNumber],
+  );
+  return rows.map(({ id, number, updatedAt }) => ({
+    searchNumber: number,
+    matchId: id,
+    from: new Date(createdAtOf(id).getTime() - CLOCKS_APART_MS),
+    to: new Date(updatedAt.getTime() + CLOCKS_APART_MS),
+  }));
+}

@@ -1,0 +1,181 @@
+/**
+ * The feed as its client reads it. Transactions commit in another order than they are numbered, so what is read ends
+ * where the oldest one that still runs begins (`pg_snapshot_xmin`, as in search-feed.ts): nothing before a place that was
+ * told can be recorded any more, whichever instance records. Batches of an epoch that is over are all settled, for the
+ * epoch is changed behind the transactions that record in it. Read side only.
+ */
+
+import type { WebhookChannel } from '../domain/delivery.ts';
+import { endOfTransaction, FEED_START, type FeedPlace } from '../domain/feed-place.ts';
+import type { SearchNumber, Uuid } from '../domain/ids.ts';
+import type { Queryable } from './database.ts';
+
+export interface FeedQuery {
+  readonly clientId: Uuid;
+  readonly after: FeedPlace;
+  /** Null: of all searches. */
+  readonly searchNumber: SearchNumber | null;
+  readonly limit: number;
+  /** Of bodies; the first one is told whatever it has. */
+  readonly bytesMax: number;
+}
+
+export interface FedDelivery {
+  readonly place: FeedPlace;
+  readonly id: Uuid;
+  /** Null when it was recorded without one. */
+  readonly sequence: number | null;
+  readonly searchId: Uuid;
+  /** Of the search as it is now, JSON; null when it has none. */
+  readonly context: string | null;
+  readonly channel: WebhookChannel;
+  readonly createdAt: Date;
+  /** The two parts of the body. */
+  readonly head: string;
+  readonly document: string;
+  /** The search wants no contacts, as it is now. */
+  readonly hidesContacts: boolean;
+}
+
+export interface FeedPage {
+  readonly deliveries: readonly FedDelivery[];
+  /** Everything up to here was looked at. */
+  readonly upTo: FeedPlace;
+  /** There may be more behind it. */
+  readonly isCut: boolean;
+}
+
+/** Looked through at once. A search is picked out of the batches of all of them. */
+const BATCHES_MAX = 64;
+const BATCHES_SEARCHED_MAX = 2_000;
+
+/** The next part of the feed: it may be empty, and cut nevertheless, where a search is looked for. */
+export async function readFeed(database: Queryable, query: FeedQuery): Promise<FeedPage> {
+  const entries: FeedPlace[] = [];
+  let upTo = query.after;
+  let isCut = true;
+  while (isCut && entries.length < query.limit) {
+    const step = await readEntries(database, { ...query, after: upTo, limit: query.limit - entries.length });
+    entries.push(...step.entries);
+    ({ upTo, isCut } = step);
+    if (query.searchNumber !== null) break;
+  }
+  if (entries.length === 0) return { deliveries: [], upTo, isCut };
+  const read = await readBodies(database, entries, query.bytesMax);
+  if (read.isCut) return { deliveries: read.deliveries, upTo: read.deliveries.at(-1)?.place ?? upTo, isCut: true };
+  return { deliveries: read.deliveries, upTo, isCut };
+}
+
+interface EntryRow {
+  readonly epoch: number;
+  readonly transaction: string;
+  /** Null of a batch that has nothing to tell. */
+  readonly id: Uuid | null;
+}
+
+/** Served by the primary key of feed_batches; intake_leader has one row. */
+async function readEntries(
+  database: Queryable,
+  { clientId, after, searchNumber, limit }: FeedQuery,
+): Promise<{ readonly entries: readonly FeedPlace[]; readonly upTo: FeedPlace; readonly isCut: boolean }> {
+  const batchesMax = searchNumber === null ? BATCHES_MAX : BATCHES_SEARCHED_MAX;
+  const { rows } = await database.query<EntryRow & { readonly batch: number }>({
+    name: 'read-feed-entries',
+    text: `
+      with batches as materialized (
+        select batches.epoch, recorded_in, ids, search_numbers, row_number() over (order by batches.epoch, recorded_in) as batch
+        from feed_batches batches, intake_leader
+        where client_id = $1 and (batches.epoch, recorded_in) >= ($2, $3::xid8)
+          and (batches.epoch < sequence_floor or recorded_in < pg_snapshot_xmin(pg_current_snapshot()))
+        order by batches.epoch, recorded_in limit $6
+      )
+      select epoch, recorded_in::text as transaction, told.id, batch::integer from batches
+      left join lateral (
+        select id from unnest(ids, search_numbers) as entry(id, number)
+        where ($5::integer is null or number = $5) and (epoch, recorded_in, id) > ($2, $3::xid8, $4::uuid)
+      ) told on true
+      where told.id is not null or batch = (select max(batch) from batches)
+      order by epoch, recorded_in, told.id limit $7`,
+    values: [clientId, after.epoch, String(after.transaction), after.id, searchNumber, batchesMax, limit],
+  });
+  const last = rows.at(-1);
+  if (last === undefined) return { entries: [], upTo: after, isCut: false };
+  const entries = rows.flatMap(({ epoch, transaction, id }) =>
+    id === null ? [] : [{ epoch, transaction: BigInt(transaction), id }],
+  );
+  if (rows.length === limit && last.id !== null) {
+    return { entries, upTo: entries.at(-1) as FeedPlace, isCut: true };
+  }
+  const upTo = endOfTransaction(last.epoch, BigInt(last.transaction));
+  return { entries, upTo, isCut: last.batch === batchesMax };
+}
+
+type BodyRow = Omit<FedDelivery, 'place'> & { readonly position: number };
+
+/** Deliveries and what has no endpoint, as one. */
+const TOLD = `(
+  select id, search_number, sequence, channel, head, snapshot_id, created_at from deliveries
+  union all
+  select id, search_number, sequence, channel, head, snapshot_id, created_at from feed_items)`;
+
+/** Those that are still kept, as far as there is room. Served by the primary keys; sizes are read off the rows. */
+async function readBodies(
+  database: Queryable,
+  places: readonly FeedPlace[],
+  bytesMax: number,
+): Promise<{ readonly deliveries: readonly FedDelivery[]; readonly isCut: boolean }> {
+  const { rows } = await database.query<BodyRow & { readonly hasMore: boolean }>({
+    name: 'read-feed-bodies',
+    text: `
+      with sized as (
+        select wanted.position, told.*, document,
+          sum(octet_length(head) + octet_length(document)) over (order by wanted.position) as bytes,
+          row_number() over (order by wanted.position) as rank
+        from unnest($1::uuid[]) with ordinality as wanted(id, position)
+        join ${TOLD} told on told.id = wanted.id join snapshots on snapshots.id = snapshot_id
+      )
+      select (position - 1)::integer as position, sized.id, sequence, channel, sized.created_at as "createdAt", head,
+        document, searches.id as "searchId", context, hide_property_contact as "hidesContacts",
+        (select max(rank) from sized) > (select count(*) from sized where bytes <= $2 or rank = 1) as "hasMore"
+      from sized join searches on number = search_number
+      where bytes <= $2 or rank = 1 order by sized.position`,
+    values: [places.map(({ id }) => id), bytesMax],
+  });
+  const deliveries = rows.map(({ position, hasMore: _more, ...row }) => {
+    return { ...row, place: places[position] as FeedPlace };
+  });
+  return { deliveries, isCut: rows[0]?.hasMore ?? false };
+}
+
+/** What a cursor is held against. */
+export interface FeedBounds {
+  /** The present one: a cursor that was given out in another is from before a restoration. */
+  readonly epoch: number;
+  /** The last that was forgotten: what is kept begins behind it. */
+  readonly floor: FeedPlace;
+}
+
+/** Served by the primary key; intake_leader has one row. */
+export async function readFeedBounds(database: Queryable, clientId: Uuid): Promise<FeedBounds> {
+  const { rows } = await database.query<{
+    epoch: number;
+    floorEpoch: number | null;
+    transaction: string | null;
+    id: Uuid | null;
+  }>({
+    name: 'read-feed-bounds',
+    text: `
+      select sequence_floor as epoch, feed_floors.epoch as "floorEpoch", recorded_in::text as transaction, id
+      from intake_leader left join feed_floors on client_id = $1`,
+    values: [clientId],
+  });
+  const { epoch, floorEpoch, transaction, id } = rows[0] as (typeof rows)[number];
+  if (floorEpoch === null || transaction === null || id === null) return { epoch, floor: FEED_START };
+  return { epoch, floor: { epoch: floorEpoch, transaction: BigInt(transaction), id } };
+}
+
+/** One row. */
+export async function readFeedKey(database: Queryable): Promise<Buffer> {
+  const { rows } = await database.query<{ key: Buffer }>('select key from feed_keys');
+  return (rows[0] as { key: Buffer }).key;
+}

@@ -1,0 +1,84 @@
+/**
+ * Recoveries as their clients ask for and read them. One at a time is open for each client. Those who work at them are in
+ * recovery-steps.ts.
+ */
+
+import { firstUuidAt, type Uuid } from '../domain/ids.ts';
+import type { NewRecovery, Recovery } from '../domain/recovery.ts';
+import type { Queryable } from './database.ts';
+
+/** Nothing was made: the client has one that is open. */
+export class RecoveryOpenError extends Error {
+  readonly code = 'RECOVERY_OPEN';
+}
+
+/** Ids are made by the clocks of processes, times by PostgreSQL's: they are not further apart. */
+const CLOCKS_APART_MS = 3_600_000;
+
+const COLUMNS = `r.id, r.client_id as "clientId", s.id as "searchId", r.endpoint, r.since, r.until,
+  r.includes_delivered as "includesDelivered", r.state, r.matched, r.sent, r.delivered, r.failed, r.skipped,
+  r.created_at as "createdAt", r.finished_at as "finishedAt"`;
+const FROM = 'recoveries r left join searches s on s.number = r.search_number';
+
+/** Throws `RecoveryOpenError`. Served by recoveries_open. */
+export async function createRecovery(database: Queryable, recovery: NewRecovery): Promise<Recovery> {
+  const { id, clientId, searchNumber, endpoint, since, until, includesDelivered } = recovery;
+  const place = firstUuidAt(new Date(Math.max(0, since.getTime() - CLOCKS_APART_MS)));
+  const { rowCount } = await database.query(
+    `insert into recoveries (id, client_id, search_number, endpoint, since, until, includes_delivered, place)
+     values ($1, $2, $3, $4, $5, $6, $7, $8)
+     on conflict (client_id) where state in ('counting', 'running') do nothing`,
+    [id, clientId, searchNumber, endpoint, since, until, includesDelivered, place],
+  );
+  if (rowCount === 0) throw new RecoveryOpenError(`${clientId} has a recovery that is open`);
+  return (await readRecovery(database, clientId, id)) as Recovery;
+}
+
+/** Null when there is none, or it is another client's. Served by the primary key. */
+export async function readRecovery(database: Queryable, clientId: Uuid, id: Uuid): Promise<Recovery | null> {
+  const { rows } = await database.query<Recovery>(
+    `select ${COLUMNS} from ${FROM} where r.id = $1 and r.client_id = $2`,
+    [id, clientId],
+  );
+  return rows[0] ?? null;
+}
+
+/** Newest first. Served by recoveries_client. */
+export async function listRecoveries(
+  database: Queryable,
+  clientId: Uuid,
+  { offset, limit }: { readonly offset: number; readonly limit: number },
+): Promise<{ readonly recoveries: readonly Recovery[]; readonly total: number }> {
+  const { rows } = await database.query<Recovery>(
+    `select ${COLUMNS} from ${FROM} where r.client_id = $1 order by r.id desc limit $2 offset $3`,
+    [clientId, limit, offset],
+  );
+  const { rows: counted } = await database.query<{ total: number }>(
+    'select count(*)::integer as total from recoveries where client_id = $1',
+    [clientId],
+  );
+  return { recoveries: rows, total: counted[0]?.total ?? 0 };
+}
+
+/** What is under way goes on. False when there is none, or it is another client's. Served by the primary keys. */
+export async function stopRecovery(database: Queryable, clientId: Uuid, id: Uuid): Promise<boolean> {
+  const { rowCount } = await database.query(
+    `with known as (
+       select id from recoveries where id = $1 and client_id = $2 for update
+     ), stopped as (
+       update recoveries set state = 'stopped', finished_at = now()
+       from known where recoveries.id = known.id and state in ('counting', 'running')
+     ), left_alone as (
+       delete from recovery_items using known where recovery_id = known.id
+     )
+     select from known`,
+    [id, clientId],
+  );
+  return rowCount === 1;
+}
+
+/** Finished before `before`. Reads them all: clients ask seldom, and one at a time. */
+export async function removeRecoveries(client: Queryable, before: Date): Promise<number> {
+  const { rowCount } = await client.query('delete from recoveries where finished_at < $1', [before]);
+  return rowCount ?? 0;
+}

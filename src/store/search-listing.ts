@@ -1,0 +1,102 @@
+/** A client's searches as a list, a page at a time. */
+
+import type { SearchNumber, Uuid } from '../domain/ids.ts';
+import type { Search } from '../domain/search.ts';
+import { foldText } from '../domain/text.ts';
+import type { Queryable } from './database.ts';
+import { OTHER_COLUMNS, SEARCH_COLUMNS, type SearchRow, searchOfRow } from './searches.ts';
+
+export interface SearchListQuery {
+  /** Part of the title; case, accents, apostrophes and hyphens are ignored. */
+  readonly title: string | null;
+  readonly notificationEnabled: boolean | null;
+  /** By title as French sorts it, or in order of creation. */
+  readonly order: 'title' | 'creation';
+  readonly direction: 'asc' | 'desc';
+  readonly offset: number;
+  readonly limit: number;
+}
+
+export interface SearchPage {
+  /** Null when they are too large to be held at once: `readSearchesOf` reads them one by one. */
+  readonly searches: readonly Search[] | null;
+  readonly numbers: readonly SearchNumber[];
+  /** How many the filters let through. */
+  readonly total: number;
+}
+
+/** Of the members of a page as they are stored, compressed: some ten thousand cities, megabytes as they are answered. */
+const PAGE_BYTES_MAX = 64 * 1024;
+
+/** The size is read off the row: what lies apart of it stays there. */
+const LISTED_COLUMNS = `${OTHER_COLUMNS},
+  case when sum(pg_column_size(members)) over () <= ${PAGE_BYTES_MAX} then members end as members`;
+
+/** One page of a client's searches. */
+export async function listSearches(database: Queryable, clientId: Uuid, query: SearchListQuery): Promise<SearchPage> {
+  const parameters: unknown[] = [clientId];
+  const conditions = ['client_id = $1', 'deleted_at is null'];
+  if (query.title !== null) {
+    parameters.push(`%${foldText(query.title)}%`);
+    conditions.push(`title_folded like $${parameters.length}`);
+    const signs = signsOf(query.title);
+    if (signs.length > 0) {
+      // Folded titles have no signs: those that the words let through are read.
+      parameters.push(signs);
+      conditions.push(
+        `not exists (select from unnest($${parameters.length}::text[]) sign where strpos(title, sign) = 0)`,
+      );
+    }
+  }
+  if (query.notificationEnabled !== null) {
+    parameters.push(query.notificationEnabled);
+    conditions.push(`notification_enabled = $${parameters.length}`);
+  }
+  const where = conditions.join(' and ');
+  const order = orderOf(query);
+  // Which rows: an index-only scan of searches_client or searches_client_title. The rows: by the primary key.
+  const page = database.query<SearchRow>(
+    `select ${LISTED_COLUMNS} from searches where number in (
+       select number from searches where ${where} order by ${order}
+       limit $${parameters.length + 1} offset $${parameters.length + 2}
+     ) order by ${order}`,
+    [...parameters, query.limit, query.offset],
+  );
+  // An index-only scan of searches_client, filters included.
+  const count = database.query<{ total: number }>(
+    `select count(*)::integer as total from searches where ${where}`,
+    parameters,
+  );
+  const [{ rows }, { rows: counted }] = await Promise.all([page, count]);
+  return {
+    searches: rows.some(({ members }) => members === null) ? null : rows.map(searchOfRow),
+    numbers: rows.map(({ number }) => number),
+    total: counted[0]?.total ?? 0,
+  };
+}
+
+/** In this order; those that were deleted meanwhile are left out. Each is read when the one before was taken. */
+export async function* readSearchesOf(
+  database: Queryable,
+  clientId: Uuid,
+  numbers: readonly SearchNumber[],
+): AsyncGenerator<Search> {
+  for (const number of numbers) {
+    // Served by the primary key.
+    const { rows } = await database.query<SearchRow>(
+      `select ${SEARCH_COLUMNS} from searches where number = $1 and client_id = $2 and deleted_at is null`,
+      [number, clientId],
+    );
+    if (rows[0] !== undefined) yield searchOfRow(rows[0]);
+  }
+}
+
+/** What folding takes for the end of a word, but for what is written one way as well as another. */
+function signsOf(text: string): readonly string[] {
+  const signs = text.match(/[\p{P}\p{S}]/gu) ?? [];
+  return [...new Set(signs)].filter((sign) => foldText(sign) === '' && !/['’ʼ´`\p{Pd}]/u.test(sign));
+}
+
+function orderOf({ order, direction }: SearchListQuery): string {
+  return order === 'title' ? `title collate "fr-x-icu" ${direction}, number ${direction}` : `number ${direction}`;
+}

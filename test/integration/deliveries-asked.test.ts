@@ -1,0 +1,275 @@
+/** What did I miss, and send it again: deliveries by everything that a client knows of them, resending, and asking once. */
+
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { after, describe, it } from 'node:test';
+import { publishAll } from '../../src/broker/publish.ts';
+import type { DeliveryState } from '../../src/domain/delivery.ts';
+import { publicationOf } from '../../src/pipeline/dispatcher.ts';
+import type { DeliveryAddress } from '../../src/store/deliveries.ts';
+import { resendDelivery } from '../../src/store/resends.ts';
+import { startTestApi } from '../support/api.ts';
+import { openDeliveryStage } from '../support/courier.ts';
+import { publishSeeded, seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
+import { until } from '../support/until.ts';
+import { startWebhookReceiver } from '../support/webhook-receiver.ts';
+
+const published: DeliveryAddress[] = [];
+const api = await startTestApi(
+  { after },
+  { publishDeliveries: async (addresses) => void published.push(...addresses) },
+);
+const { database } = api;
+const ENDPOINTS = { match: 'https://h.example.com/matches', event: 'https://h.example.com/events' };
+
+interface Row {
+  readonly search: string;
+  readonly property: string;
+  readonly match: string;
+  readonly channel: 'match' | 'event';
+  readonly event: string;
+  readonly status: DeliveryState;
+  readonly endpoint: string;
+  readonly createdAt: Date;
+  readonly id: string;
+}
+
+/** Two searches, three properties, every channel and some states, an hour apart. */
+async function seedRows(key: string): Promise<readonly Row[]> {
+  const rows: Row[] = [];
+  const properties = Array.from({ length: 3 }, () => randomUUID());
+  for (let search = 0; search < 2; search++) {
+    const created = await api.call(
+      'POST',
+      '/searches',
+      {
+        ...{
+          title: 's',
+          notificationEnabled: true,
+          endpointRecipient: ENDPOINTS.match,
+          eventEndpoint: ENDPOINTS.event,
+        },
+        subscribedEvents: ['ad.update.price'],
+      },
+      { key },
+    );
+    const id = created.body['@id'].slice(10);
+    for (const property of properties) {
+      const match = randomUUID()
+        .replace(/^(.{14})4/, '$17')
+        .replace(/^.{13}/, '019b0000-0000');
+      await database.query(
+        `insert into matches (id, search_number, property_uuid, began_at, updated_at)
+         values ($1, (select number from searches where id = $2), $3, now() - interval '100 days', now())`,
+        [match, id, property],
+      );
+      for (const [channel, event] of [
+        ['match', 'property.ad.create'],
+        ['event', 'ad.update.price'],
+      ] as const) {
+        const status = (['delivered', 'failed', 'retry_wait', 'cancelled'] as const)[rows.length % 4] as DeliveryState;
+        const createdAt = new Date(Date.UTC(2026, 0, 1) + rows.length * 3_600_000);
+        const endpoint = ENDPOINTS[channel];
+        const row = {
+          search: created.body['@id'],
+          property,
+          match,
+          channel,
+          event,
+          status,
+          endpoint,
+          createdAt,
+          id: randomUUID(),
+        };
+        await database.query(
+          `insert into deliveries (id, search_number, match_id, channel, kind, endpoint, endpoint_key, head, snapshot_id,
+             state, attempt_count, created_at, finished_at, sequence)
+           values ($1, (select number from searches where id = $2), $3, $4, $5, $6, 'k', '', $3, $7, 6, $8, $8, 1)`,
+          [row.id, id, match, channel, event, endpoint, status, createdAt],
+        );
+        rows.push(row);
+      }
+    }
+  }
+  return rows;
+}
+
+describe('deliveries', () => {
+  it('are found by every combination of what a client knows', async () => {
+    const key = await api.newClient('asking');
+    const rows = await seedRows(key);
+    await seedRows(await api.newClient('neighbour'));
+    const [some] = rows.slice(5);
+    assert.ok(some);
+    const filters: Record<string, [value: string, holds: (row: Row) => boolean]> = {
+      search: [some.search, ({ search }) => search === some.search],
+      property: [`/documents/properties/${some.property}`, ({ property }) => property === some.property],
+      match: [`/matches/${some.match}`, ({ match }) => match === some.match],
+      endpoint: [some.endpoint, ({ endpoint }) => endpoint === some.endpoint],
+      status: ['failed', ({ status }) => status === 'failed'],
+      event: [some.event, ({ event }) => event === some.event],
+      channel: [some.channel, ({ channel }) => channel === some.channel],
+      'createdAt[after]': [
+        '2026-01-01T04:00:00+01:00',
+        ({ createdAt }) => createdAt >= new Date(Date.UTC(2026, 0, 1, 3)),
+      ],
+      'createdAt[before]': ['2026-01-01T09:00:00Z', ({ createdAt }) => createdAt <= new Date(Date.UTC(2026, 0, 1, 9))],
+    };
+    const names = Object.keys(filters);
+    for (let combination = 0; combination < 1 << names.length; combination++) {
+      const chosen = names.filter((_, bit) => (combination >> bit) & 1);
+      // All pairs, and some of the others.
+      if (chosen.length > 2 && combination % 31 !== 0) continue;
+      const query = new URLSearchParams(chosen.map((name): [string, string] => [name, filters[name]?.[0] ?? '']));
+      const { body, status } = await api.call('GET', `/deliveries?${query.toString()}`, undefined, { key });
+      assert.equal(status, 200);
+      const expected = rows.filter((row) => chosen.every((name) => filters[name]?.[1](row))).toReversed();
+      assert.deepEqual(
+        body['hydra:member'].map((one: Record<string, string>) => one['@id']?.slice(12)),
+        expected.map(({ id }) => id),
+        chosen.join(),
+      );
+      assert.equal(body['hydra:totalItems'], expected.length);
+    }
+  });
+
+  it('and matches of others are not found', async () => {
+    const key = await api.newClient('owner');
+    const [row] = await seedRows(key);
+    assert.ok(row);
+    const stranger = { key: await api.newClient('stranger') };
+    for (const query of [`match=${row.match}`, `property=${row.property}`, `endpoint=${row.endpoint}`]) {
+      const { body } = await api.call('GET', `/deliveries?${query}`, undefined, stranger);
+      assert.equal(body['hydra:totalItems'], 0, query);
+    }
+    assert.equal((await api.call('GET', `/deliveries?search=${row.search}`, undefined, stranger)).status, 404);
+    const matches = await api.call('GET', `/matches?property=${row.property}`, undefined, stranger);
+    assert.equal(matches.body['hydra:totalItems'], 0);
+    const own = await api.call('GET', `/matches?property=${row.property}&createdAt[after]=2020-01-01`, undefined, {
+      key,
+    });
+    assert.equal(own.body['hydra:totalItems'], 2);
+    const none = await api.call('GET', `/matches?property=${row.property}&createdAt[after]=2126-01-01`, undefined, {
+      key,
+    });
+    assert.equal(none.body['hydra:totalItems'], 0);
+    assert.equal((await api.call('POST', `/deliveries/${row.id}/resend`, undefined, stranger)).status, 404);
+    for (const bad of ['yesterday', '2026-13-01', '0000-01-01', '2026-01-01T10:00']) {
+      assert.equal((await api.call('GET', `/deliveries?createdAt[after]=${bad}`, undefined, { key })).status, 400, bad);
+    }
+  });
+
+  it('are sent again in any state, unless nobody wants them', async () => {
+    const key = await api.newClient('again');
+    const rows = await seedRows(key);
+    const patch = (search: string, members: object) => api.call('PATCH', search, members, { key });
+    const resend = (id: string) => api.call('POST', `/deliveries/${id}/resend`, undefined, { key });
+    for (const { id, status, endpoint } of rows.slice(0, 4)) {
+      const { status: code, body } = await resend(id);
+      assert.equal(code, 202, status);
+      assert.equal(body.status, status === 'retry_wait' ? 'retry_wait' : 'queued');
+      assert.equal(body.attemptCount, 6, 'the log counts on');
+      assert.equal(body.endpoint, endpoint);
+      assert.equal(published.at(-1)?.id, id);
+      const { rows: held } = await database.query('select attempts_spent from deliveries where id = $1', [id]);
+      assert.equal(held[0].attempts_spent, status === 'retry_wait' ? 0 : 6, 'six attempts of its own');
+    }
+    const [first, second] = rows.slice(6);
+    assert.ok(first?.channel === 'match' && second?.channel === 'event');
+    await patch(first.search, { endpointRecipient: 'https://other.example.com/', subscribedEvents: [] });
+    assert.equal((await resend(first.id)).body.endpoint, 'https://other.example.com/');
+    assert.equal((await resend(second.id)).status, 409, 'it no longer subscribes');
+    await patch(first.search, { endpointRecipient: null });
+    assert.equal((await resend(first.id)).status, 409, 'there is no endpoint');
+    await patch(first.search, { endpointRecipient: ENDPOINTS.match, notificationEnabled: false });
+    assert.equal((await resend(first.id)).status, 409, 'it does not notify');
+    await api.call('DELETE', first.search, undefined, { key });
+    assert.equal((await resend(first.id)).status, 404);
+    assert.equal((await resend(randomUUID())).status, 404);
+  });
+
+  it('arrive again with the same id, bytes and sequence, at the present endpoint', async (t) => {
+    const receiver = await startWebhookReceiver(t);
+    const stage = await openDeliveryStage(t, { retryDelayMs: 3_600_000 });
+    const search = await seedSearch(stage.database);
+    const setEndpoint = (path: string) =>
+      stage.database.query('update searches set endpoint_recipient = $2 where id = $1', [
+        search.id,
+        receiver.urlOf(path),
+      ]);
+    receiver.script('/broken', { type: 'answer', status: 500 });
+    const addresses = await seedDeliveries(stage.database, search, [
+      receiver.urlOf('/fine'),
+      receiver.urlOf('/broken'),
+    ]);
+    await publishSeeded(stage.broker, addresses);
+    await stage.start();
+    await until(
+      async () =>
+        (await stage.database.query(`select state from deliveries order by state`)).rows.map(({ state }) => state),
+      (states) => states.join() === 'delivered,retry_wait',
+    );
+    await setEndpoint('/new');
+    for (const { id } of addresses) {
+      const outcome = await resendDelivery(stage.database, search.clientId, id);
+      assert.ok(outcome?.type === 'sent');
+      await stage.broker.connection.flush();
+      await publishAll(
+        stage.broker,
+        outcome.addresses.map((address) => publicationOf(address, randomUUID())),
+      );
+    }
+    await stage.untilAllEnded();
+    for (const { id } of addresses) {
+      const [before, again, ...more] = receiver.postsOf(id);
+      assert.ok(before && again && more.length === 0);
+      assert.equal(again.path, '/new');
+      assert.deepEqual(again.body, before.body);
+      assert.equal(again.headers['vigie-sequence'], before.headers['vigie-sequence']);
+    }
+    const { rows } = await stage.database.query('select state, attempt_count from deliveries');
+    assert.deepEqual(rows, [
+      { state: 'delivered', attempt_count: 2 },
+      { state: 'delivered', attempt_count: 2 },
+    ]);
+  });
+});
+
+describe('an Idempotency-Key', () => {
+  const create = (key: string, idempotencyKey: string, body: object) =>
+    api.call('POST', '/searches', body, { key, headers: { 'Idempotency-Key': idempotencyKey } });
+
+  it('makes one search, however often and however fast it is sent', async () => {
+    const key = await api.newClient('once');
+    const body = { title: 'once', budgetMax: 1 };
+    const answers = await Promise.all(Array.from({ length: 8 }, () => create(key, 'a', body)));
+    assert.ok(answers.every(({ status }) => status === 201 || status === 409));
+    const made = new Set(answers.flatMap(({ status, body: { '@id': id } }) => (status === 201 ? [id] : [])));
+    assert.equal(made.size, 1);
+    const [iri] = made;
+    await api.call('PATCH', String(iri), { title: 'renamed' }, { key });
+    const again = await create(key, 'a', body);
+    assert.deepEqual([again.status, again.body['@id'], again.body.title], [201, iri, 'renamed'], 'read anew');
+    assert.equal(again.headers.get('Location'), iri);
+    const { body: listed } = await api.call('GET', '/searches', undefined, { key });
+    assert.equal(listed['hydra:totalItems'], 1);
+    const other = await create(key, 'a', { ...body, budgetMax: 2 });
+    assert.equal(other.status, 422);
+    assert.equal(other.body.violations[0].code, 'idempotency_key_reused');
+    const stranger = await create(await api.newClient('another'), 'a', { title: 'mine' });
+    assert.equal(stranger.status, 201, 'keys are the client’s own');
+    assert.notEqual(stranger.body['@id'], iri);
+    await api.call('DELETE', String(iri), undefined, { key });
+    assert.equal((await create(key, 'a', body)).status, 410);
+    await database.query(`update idempotency_keys set created_at = now() - interval '25 hours'`);
+    assert.equal((await create(key, 'a', { title: 'another day' })).status, 201);
+  });
+
+  it('keeps no refusal, and has at most 255 characters', async () => {
+    const key = await api.newClient('mended');
+    assert.equal((await create(key, 'b', { titel: 'x' })).status, 422);
+    assert.equal((await create(key, 'b', { title: 'x' })).status, 201);
+    assert.equal((await create(key, 'b'.repeat(256), { title: 'x' })).status, 400);
+    assert.equal((await create(key, 'b'.repeat(255), { title: 'x' })).status, 201);
+  });
+});

@@ -1,0 +1,143 @@
+/**
+ * Proof of the feed on running daemons: whoever records and dies, every webhook that was received is in it, id by id and
+ * byte by byte, and who read along has read what who reads from the beginning reads.
+ */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { countOpen } from '../support/courier.ts';
+import { createApiKey, startDaemon } from '../support/daemon.ts';
+import { connectDatabase } from '../support/database.ts';
+import { connectCrawler, numberedUuid, upsert } from '../support/intake.ts';
+import { restClient } from '../support/rest-client.ts';
+import { startTestServers } from '../support/servers.ts';
+import { until } from '../support/until.ts';
+import { startWebhookReceiver } from '../support/webhook-receiver.ts';
+
+const PROPERTIES = 40;
+const ROUNDS = 30;
+const SETTINGS = { VIGIE_RETRY_DELAY_MS: '1000', VIGIE_ATTEMPT_TIMEOUT_MS: '20000' };
+
+interface Item {
+  readonly id: string;
+  readonly cursor: string;
+  readonly sequence: number;
+  readonly search: string;
+  readonly channel: string;
+  /** As it stands in the page. */
+  readonly text: string;
+}
+
+test('what webhooks carried is in the feed, byte by byte, though recorders die in between', async (t) => {
+  const closers: (() => Promise<unknown>)[] = [];
+  t.after(async () => {
+    for (const close of closers.reverse()) await close();
+  });
+  const cleanup = { after: (work: () => Promise<unknown>) => void closers.push(work) };
+  const servers = await startTestServers(cleanup);
+  const receiver = await startWebhookReceiver(cleanup);
+  const database = connectDatabase(cleanup, servers.postgres.url);
+  const start = () => startDaemon(cleanup, servers, { ...SETTINGS, VIGIE_ALLOW_PRIVATE_ENDPOINTS: 'true' });
+  const daemons = [await start(), await start()];
+  const reading = await startDaemon(cleanup, servers, { ...SETTINGS, VIGIE_ROLES: 'api' });
+  const crawler = await connectCrawler(cleanup, servers.nats.url);
+  const key = await createApiKey(servers);
+  const client = restClient(daemons[0] as (typeof daemons)[0], key);
+  const saved = { notificationEnabled: true, withCoherentPrice: null, subscribedEvents: ['ad.update.price'] };
+  const endpoints = { endpointRecipient: receiver.urlOf('/matches'), eventEndpoint: receiver.urlOf('/events') };
+  const told = await client.createSearch({ title: 'told', ...saved, ...endpoints });
+  const untold = await client.createSearch({ title: 'without an endpoint', ...saved });
+  await client.createSearch({ title: 'silent', ...endpoints, subscribedEvents: ['ad.update.price'] });
+
+  const { read, readOn } = reader(reading.apiUrl, key);
+  const expected = 2 * PROPERTIES * ROUNDS;
+  const along = readOn(expected);
+  for (let round = 0; round < ROUNDS; round++) {
+    const crawledAt = new Date(Date.UTC(2026, 2, 10, 8, 0, round)).toISOString();
+    const messages = Array.from({ length: PROPERTIES }, (_, number) =>
+      upsert({
+        ...{ property: numberedUuid('property', number), advert: numberedUuid('advert', number) },
+        ...{ crawledAt, price: 100_000 + round },
+      }),
+    );
+    await crawler.publish(...messages);
+    if (round % 8 !== 4) continue;
+    // Whichever leads dies in the middle of it; the other one takes over, and a new one stands by.
+    const leads = await Promise.all(daemons.map((daemon) => isLeading(daemon.operationsUrl)));
+    const leader = Math.max(0, leads.indexOf(true));
+    await daemons[leader]?.end('SIGKILL');
+    daemons[leader] = await start();
+  }
+  const readAlong = await along;
+  await until(
+    () => countOpen(database),
+    (open) => open === 0,
+  );
+  const all = await read();
+  assert.equal(all.length, expected);
+  assert.deepEqual(
+    readAlong.map(({ id }) => id),
+    all.map(({ id }) => id),
+    'who read along has missed nothing',
+  );
+  assert.equal(new Set(all.map(({ id }) => id)).size, expected, 'nothing twice');
+  const inFeed = new Map(all.map((item) => [item.id, item]));
+  for (const { id, body, headers } of receiver.posts) {
+    const item = inFeed.get(id);
+    assert.ok(item !== undefined && item.text.endsWith(`"body":${body.toString()}}`), id);
+    assert.equal(item.sequence, Number(headers['vigie-sequence']));
+  }
+  const received = new Set(receiver.posts.map(({ id }) => id));
+  for (const { id, search } of all) assert.equal(received.has(id), search === told.iri, id);
+  assert.equal(all.filter(({ search }) => search === untold.iri).length, PROPERTIES * ROUNDS);
+  assertCounted(all);
+});
+
+/** Of each match the sequence ascends by one, in the order of the feed. */
+function assertCounted(items: readonly Item[]): void {
+  const last = new Map<string, number>();
+  for (const { text, sequence } of items) {
+    const match = /"@id":"(\/matches\/[^"]+)"/.exec(text)?.[1] ?? '';
+    assert.equal(sequence, (last.get(match) ?? 0) + 1, match);
+    last.set(match, sequence);
+  }
+}
+
+async function isLeading(operationsUrl: string): Promise<boolean> {
+  const metrics = await (await fetch(`${operationsUrl}/metrics`)).text();
+  return /^vigie_intake_leads 1$/m.test(metrics);
+}
+
+function reader(apiUrl: string, key: string) {
+  async function page(query: string): Promise<{ readonly items: readonly Item[]; readonly next: string }> {
+    const response = await fetch(`${apiUrl}/feed?limit=150&${query}`, { headers: { 'X-API-KEY': key } });
+    const text = await response.text();
+    assert.equal(response.status, 200, text);
+    const { items, next } = JSON.parse(text) as { items: Item[]; next: string };
+    const starts = items.map(({ cursor }) => text.indexOf(`{"cursor":"${cursor}"`));
+    const ends = [...starts.slice(1).map((at) => at - 1), text.lastIndexOf('],"next":')];
+    return { items: items.map((item, at) => ({ ...item, text: text.slice(starts[at], ends[at]) })), next };
+  }
+  return {
+    /** From the beginning to the end. */
+    async read(): Promise<Item[]> {
+      const read: Item[] = [];
+      for (let query = ''; ; ) {
+        const { items, next } = await page(query);
+        if (items.length === 0) return read;
+        read.push(...items);
+        query = `after=${next}`;
+      }
+    },
+    /** As things are recorded, until there are `count`. */
+    async readOn(count: number): Promise<Item[]> {
+      const read: Item[] = [];
+      for (let query = 'wait=20'; read.length < count; ) {
+        const { items, next } = await page(query);
+        read.push(...items);
+        query = `wait=20&after=${next}`;
+      }
+      return read;
+    },
+  };
+}

@@ -1,0 +1,270 @@
+/** The feed as its clients read it: nothing appears before a cursor that was given out, and no cursor misleads. */
+
+import assert from 'node:assert/strict';
+import { after, describe, it } from 'node:test';
+import { timeOrderedUuid } from '../../src/domain/ids.ts';
+import { bodyHead, bodyOf } from '../../src/domain/routing.ts';
+import { sweep } from '../../src/pipeline/retention.ts';
+import { type FeedItem, insertFeedBatches, insertFeedItems } from '../../src/store/feed-batches.ts';
+import { insertSnapshots } from '../../src/store/snapshots.ts';
+import { type ApiAnswer, startTestApi } from '../support/api.ts';
+import { until } from '../support/until.ts';
+
+type Wake = (clientIds: readonly string[] | null) => void;
+let wake: Wake = () => undefined;
+const ending = new AbortController();
+const api = await startTestApi(
+  { after },
+  { onFeed: (listener) => void (wake = listener), ending: ending.signal, settings: { connectionsMax: 10 } },
+);
+const { database } = api;
+
+interface Scene {
+  readonly key: string;
+  readonly clientId: string;
+  readonly searchId: string;
+  readonly searchNumber: number;
+  read(query?: string): Promise<ApiAnswer>;
+}
+
+let scenes = 0;
+
+async function openScene(members: Record<string, unknown> = {}): Promise<Scene> {
+  const key = await api.newClient(`feed ${scenes++}`);
+  const call = (method: string, path: string, body?: unknown) => api.call(method, path, body, { key });
+  const { body } = await call('POST', '/searches', { title: 'feed', notificationEnabled: true, ...members });
+  const { rows } = await database.query('select number, id, client_id from searches where id = $1', [
+    body['@id'].slice(10),
+  ]);
+  const { number, id, client_id: clientId } = rows[0];
+  return { key, clientId, searchId: id, searchNumber: number, read: (query = '') => call('GET', `/feed${query}`) };
+}
+
+/** What a transaction of the recorder writes; `commit` ends it. */
+async function record(
+  scene: Pick<Scene, 'clientId' | 'searchId' | 'searchNumber'>,
+  count: number,
+  document = '{"é":1.0}',
+) {
+  const connection = await database.connect();
+  await connection.query('begin');
+  const { rows } = await connection.query('select sequence_floor from intake_leader for share');
+  const now = new Date();
+  const snapshotId = timeOrderedUuid(now);
+  const items: FeedItem[] = Array.from({ length: count }, (_, position) => {
+    const matchId = timeOrderedUuid(now);
+    const match = { id: matchId, beganAt: now.toISOString(), updatedAt: now.toISOString() };
+    const head = bodyHead({ kind: 'property.ad.create', field: null }, scene.searchId, matchId, match);
+    const told = { channel: 'match', kind: 'property.ad.create', head, snapshotId } as const;
+    return { id: timeOrderedUuid(now), sequence: position + 1, searchNumber: scene.searchNumber, matchId, ...told };
+  }).sort((a, b) => (a.id < b.id ? -1 : 1));
+  const entries = items.map(({ id, searchNumber }) => ({ clientId: scene.clientId, id, searchNumber }));
+  const statements = [
+    ...insertSnapshots([{ id: snapshotId, document }]),
+    ...insertFeedItems(items),
+    ...insertFeedBatches(entries, rows[0].sequence_floor),
+  ];
+  for (const { text, values } of statements) await connection.query(text, [...values]);
+  return {
+    ids: items.map(({ id }) => id),
+    bodies: items.map(({ head }) => bodyOf(head, document)),
+    async commit() {
+      await connection.query('commit');
+      connection.release();
+      wake([scene.clientId]);
+    },
+  };
+}
+
+const idsOf = ({ body }: ApiAnswer): string[] => body.items.map(({ id }: { id: string }) => id);
+
+describe('the feed', () => {
+  it('tells nothing behind which something may still be recorded', async () => {
+    const scene = await openScene();
+    const slow = await record(scene, 2);
+    const quick = await record(scene, 2);
+    await quick.commit();
+    const early = await scene.read();
+    assert.deepEqual(early.body.items, [], 'the first transaction may still commit');
+    await slow.commit();
+    const all = await scene.read(`?after=${early.body.next}`);
+    assert.deepEqual(idsOf(all), [...slow.ids, ...quick.ids]);
+    assert.deepEqual((await scene.read(`?after=${all.body.next}`)).body.items, []);
+  });
+
+  it('is read by pages of any size, byte by byte', async () => {
+    const scene = await openScene({ context: { user: 7 } });
+    const batches = [];
+    for (const count of [3, 1, 5]) {
+      const batch = await record(scene, count);
+      await batch.commit();
+      batches.push(batch);
+    }
+    const [ids, bodies] = [batches.flatMap((batch) => batch.ids), batches.flatMap((batch) => batch.bodies)];
+    for (const limit of [1, 2, 4, 100]) {
+      const read: string[] = [];
+      for (let query = `?limit=${limit}`; ; ) {
+        const page = await scene.read(query);
+        read.push(...idsOf(page));
+        for (const id of idsOf(page)) assert.ok(page.text.includes(`"body":${bodies[ids.indexOf(id)]}`), id);
+        for (const item of page.body.items) {
+          assert.deepEqual(item.context, { user: 7 });
+          assert.equal(item.search, `/searches/${scene.searchId}`);
+          const rest = await scene.read(`?after=${item.cursor}`);
+          assert.deepEqual(idsOf(rest), ids.slice(ids.indexOf(item.id) + 1), 'each item can be gone on from');
+        }
+        if (page.body.items.length === 0) break;
+        query = `?limit=${limit}&after=${page.body.next}`;
+      }
+      assert.deepEqual(read, ids, `${limit} at a time`);
+    }
+  });
+
+  it('is read for one search alone', async () => {
+    const scene = await openScene();
+    const other = await api.call('POST', '/searches', { title: 'other' }, { key: scene.key });
+    const { rows } = await database.query('select number, id from searches where id = $1', [
+      other.body['@id'].slice(10),
+    ]);
+    const second = { clientId: scene.clientId, searchId: rows[0].id, searchNumber: rows[0].number };
+    for (const each of [scene, second, scene]) await (await record(each, 2)).commit();
+    const wanted = await scene.read(`?search=${second.searchId}`);
+    assert.equal(wanted.body.items.length, 2);
+    assert.ok(wanted.body.items.every(({ search }: { search: string }) => search === `/searches/${second.searchId}`));
+    assert.equal((await scene.read()).body.items.length, 6);
+  });
+
+  it('takes a cursor for its own client and filter alone, and none that was touched', async () => {
+    const scene = await openScene();
+    await (await record(scene, 1)).commit();
+    const { next } = (await scene.read()).body;
+    const other = await openScene();
+    const refused = [
+      await other.read(`?after=${next}`),
+      await scene.read(`?after=${next}&search=${scene.searchId}`),
+      await scene.read(`?after=${next.slice(0, -2)}AA`),
+      await scene.read(`?after=B${next.slice(1)}`),
+      await scene.read(`?after=${next}=`),
+      await scene.read('?after=x'),
+    ];
+    assert.deepEqual(
+      refused.map(({ status }) => status),
+      refused.map(() => 400),
+    );
+    assert.equal((await scene.read(`?search=${other.searchId}`)).status, 404);
+    assert.deepEqual((await other.read()).body.items, []);
+  });
+
+  it('withholds what was recorded with contacts once its search hides them', async () => {
+    const scene = await openScene();
+    const open = await record(scene, 1, '{"adverts":[{"contact":{"phone":"0494"}}]}');
+    await open.commit();
+    await (await record(scene, 1, '{"adverts":[{"contact":null},{}]}')).commit();
+    const patch = (hidePropertyContact: boolean) =>
+      api.call('PATCH', `/searches/${scene.searchId}`, { hidePropertyContact }, { key: scene.key });
+    await patch(true);
+    const { body, text } = await scene.read();
+    assert.deepEqual(
+      body.items.map(({ body: told, withheld = false }: { body: object | null; withheld?: boolean }) => [
+        told === null,
+        withheld,
+      ]),
+      [
+        [true, true],
+        [false, false],
+      ],
+    );
+    assert.equal(text.includes('0494'), false);
+    await patch(false);
+    assert.equal(
+      (await scene.read()).body.items.some(({ withheld = false }) => withheld),
+      false,
+    );
+  });
+
+  it('answers a cursor that is older than what is kept with where to begin', async () => {
+    const scene = await openScene();
+    const [old, young] = [await record(scene, 2), await record(scene, 2)];
+    const start = (await scene.read()).body.next;
+    await old.commit();
+    await young.commit();
+    const [, last] = (await scene.read()).body.items;
+    await database.query(
+      `update feed_batches set created_at = now() - interval '31 days'
+       where client_id = $1 and recorded_in = (select min(recorded_in) from feed_batches where client_id = $1)`,
+      [scene.clientId],
+    );
+    const days = { events: 0, deliveries: 30, expired: 0, deadLetters: 0 };
+    await sweep({ database, days, onForgotten: () => undefined }, { restFactor: 0 });
+    const gone = await scene.read(`?after=${start}`);
+    assert.equal(gone.status, 410, gone.text);
+    assert.deepEqual(idsOf(await scene.read(`?after=${gone.body.oldest}`)), young.ids);
+    assert.deepEqual(idsOf(await scene.read()), young.ids);
+    assert.deepEqual(idsOf(await scene.read(`?after=${last.cursor}`)), young.ids, 'who had it all has missed nothing');
+  });
+
+  it('answers a cursor from before a restoration with where to begin', async () => {
+    const scene = await openScene();
+    await (await record(scene, 1)).commit();
+    const before = (await scene.read()).body.next;
+    // As a copy in another cluster: what it tells was recorded by transactions of higher numbers than the present ones.
+    await database.query(`update feed_batches set recorded_in = '900000000000'::xid8 where client_id = $1`, [
+      scene.clientId,
+    ]);
+    await database.query('update intake_leader set sequence_floor = sequence_floor + 1000000');
+    const restored = await record(scene, 1);
+    await restored.commit();
+    const gone = await scene.read(`?after=${before}`);
+    assert.equal(gone.status, 410);
+    const all = await scene.read(`?after=${gone.body.oldest}`);
+    assert.equal(all.body.items.length, 2);
+    assert.equal(idsOf(all)[1], restored.ids[0]);
+    assert.deepEqual((await scene.read(`?after=${all.body.next}`)).body.items, []);
+  });
+
+  it('wakes who waits, also while an earlier transaction runs, and nobody else', async () => {
+    const scene = await openScene();
+    const slow = await record(scene, 1);
+    const quick = await record(scene, 1);
+    const waiting = scene.read('?wait=30');
+    await quick.commit();
+    const isWaiting = await Promise.race([waiting.then(() => false), scene.read().then(() => true)]);
+    assert.ok(isWaiting);
+    await slow.commit();
+    assert.deepEqual(idsOf(await waiting).slice(0, 1), slow.ids);
+  });
+
+  it('keeps four polls of a client waiting, and half as many as there are connections in all', async () => {
+    const [first, second] = [await openScene(), await openScene()];
+    const polls = Array.from({ length: 4 }, () => first.read('?wait=30'));
+    const refusedOf = (scene: Scene) =>
+      until(
+        () => scene.read('?wait=1'),
+        ({ status }) => status === 429,
+      );
+    assert.equal((await refusedOf(first)).headers.get('Retry-After'), '1');
+    polls.push(second.read('?wait=30'));
+    await refusedOf(second);
+    assert.equal((await first.read()).status, 200, 'who does not wait is answered');
+    for (const scene of [first, second]) await (await record(scene, 1)).commit();
+    for (const { status, body } of await Promise.all(polls)) {
+      assert.equal(status, 200);
+      assert.equal(body.items.length, 1);
+    }
+  });
+
+  it('answers who waits at once when the service ends', async () => {
+    const scene = await openScene();
+    const waiting = scene.read('?wait=30');
+    ending.abort();
+    assert.deepEqual((await waiting).body.items, []);
+    assert.deepEqual((await scene.read('?wait=30')).body.items, []);
+  });
+
+  it('refuses what it does not know', async () => {
+    const { read } = await openScene();
+    for (const query of ['?wait=31', '?limit=0', '?limit=1001', '?wait=-1', '?cursor=a', `?after=${'a'.repeat(256)}`]) {
+      assert.equal((await read(query)).status, 400, query);
+    }
+  });
+});

@@ -1,0 +1,161 @@
+/** Recoveries: one call brings forward what has waited or failed, oldest first, and whoever works at it may end. */
+
+import assert from 'node:assert/strict';
+import { after, describe, it, type TestContext } from 'node:test';
+import { timeOrderedUuid } from '../../src/domain/ids.ts';
+import { startRecoveries } from '../../src/pipeline/recoveries.ts';
+import { createRecovery, readRecovery } from '../../src/store/recoveries.ts';
+import { startTestApi } from '../support/api.ts';
+import { openDeliveryStage } from '../support/courier.ts';
+import { publishSeeded, type SeededSearch, seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
+import { until } from '../support/until.ts';
+import { startWebhookReceiver } from '../support/webhook-receiver.ts';
+
+const SLOTS = 32;
+const api = await startTestApi({ after });
+
+async function openScene(t: TestContext, count: number) {
+  const receiver = await startWebhookReceiver(t);
+  const stage = await openDeliveryStage(t, { retryDelayMs: 3_600_000, attemptsInFlightMax: SLOTS });
+  const { database, broker } = stage;
+  const search = await seedSearch(database);
+  await database.query('update searches set endpoint_recipient = $2 where id = $1', [
+    search.id,
+    receiver.urlOf('/hook'),
+  ]);
+  const seed = async (path: string, of: SeededSearch, states: readonly string[]) => {
+    const addresses = await seedDeliveries(database, of, Array<string>(states.length).fill(receiver.urlOf(path)));
+    await database.query(
+      `update deliveries set state = given.state, attempt_count = 1, due_at = now() + interval '1 hour',
+         finished_at = case when given.state in ('failed', 'delivered', 'cancelled') then now() end
+       from unnest($1::uuid[], $2::text[]) as given(id, state) where deliveries.id = given.id`,
+      [addresses.map(({ id }) => id), states],
+    );
+    return addresses.map(({ id }) => id);
+  };
+  const states = Array.from(
+    { length: count },
+    (_, n) => (['retry_wait', 'failed', 'delivered', 'cancelled'] as const)[n % 4],
+  );
+  const ids = await seed('/hook', search, states as string[]);
+  await stage.start();
+  const work = () => startRecoveries({ database, broker, attemptsInFlightMax: SLOTS, onTrouble: () => undefined });
+  const ask = (includesDelivered = false, of: SeededSearch = search) =>
+    createRecovery(database, {
+      ...{ id: timeOrderedUuid(new Date()), clientId: of.clientId, searchNumber: null, endpoint: null },
+      ...{ since: new Date(Date.now() - 600_000), until: new Date(Date.now() + 600_000), includesDelivered },
+    });
+  const untilState = (id: string, state: string, of: SeededSearch = search) =>
+    until(
+      () => readRecovery(database, of.clientId, id),
+      (recovery) => recovery?.state === state,
+    );
+  return { receiver, stage, database, broker, search, seed, ids, states, work, ask, untilState };
+}
+
+describe('a recovery', () => {
+  for (const includesDelivered of [false, true]) {
+    it(`sends what waits and what has failed${includesDelivered ? ', and what was delivered' : ''}, oldest first`, async (t) => {
+      const { receiver, search, seed, ids, states, work, ask, untilState, database } = await openScene(t, 400);
+      const neighbour = await seedSearch(database);
+      const others = await seed('/neighbour', neighbour, ['failed', 'retry_wait']);
+      const workers = [work(), work()];
+      const { id } = await ask(includesDelivered);
+      await assert.rejects(ask(), /open/);
+      const done = await untilState(id, 'finished');
+      await Promise.all(workers.map((worker) => worker.stop()));
+      const wanted = ids.filter((_, at) =>
+        ['retry_wait', 'failed', ...(includesDelivered ? ['delivered'] : [])].includes(String(states[at])),
+      );
+      assert.deepEqual(receiver.posts.map((post) => post.id).sort(), wanted.toSorted(), 'each once');
+      assert.deepEqual(
+        [done?.matched, done?.sent, done?.delivered, done?.failed, done?.skipped],
+        [wanted.length, wanted.length, wanted.length, 0, 0],
+      );
+      const inOrder = [...wanted].sort();
+      const rank = new Map(inOrder.map((each, at) => [each, at]));
+      for (const [at, post] of receiver.posts.entries()) {
+        assert.ok(Math.abs((rank.get(post.id) ?? 0) - at) <= SLOTS, 'oldest first, but for what is under way at once');
+      }
+      assert.deepEqual(
+        receiver.posts.filter(({ id: sent }) => others.includes(sent)),
+        [],
+      );
+      assert.equal((await ask(false, search)).state, 'counting', 'the next one may come');
+    });
+  }
+
+  it('goes on where it was when its process has ended, and stops when it is told to', async (t) => {
+    const { receiver, work, ask, untilState, database, search } = await openScene(t, 400);
+    const first = work();
+    const { id } = await ask();
+    await receiver.until((posts) => posts.length >= 20);
+    await first.stop();
+    const second = work();
+    const done = await untilState(id, 'finished');
+    await second.stop();
+    assert.deepEqual([done?.sent, done?.delivered, receiver.posts.length], [200, 200, 200]);
+    assert.equal((await database.query('select from recovery_items')).rowCount, 0);
+    assert.equal((await readRecovery(database, search.clientId, id))?.finishedAt === null, false);
+  });
+
+  it('keeps within a quarter of the slots, and one whose endpoint hangs holds up nobody else', async (t) => {
+    const { receiver, database, work, ask, untilState, seed, broker } = await openScene(t, 80);
+    receiver.script('/hanging', { type: 'hang' });
+    const stuck = await seedSearch(database);
+    await database.query('update searches set endpoint_recipient = $2 where id = $1', [
+      stuck.id,
+      receiver.urlOf('/hanging'),
+    ]);
+    await seed('/hanging', stuck, Array<string>(40).fill('failed'));
+    await ask(false, stuck);
+    const { id } = await ask();
+    const worker = work();
+    const fresh = await seedSearch(database);
+    const addresses = await seedDeliveries(database, fresh, Array<string>(20).fill(receiver.urlOf('/fresh')));
+    await publishSeeded(broker, addresses);
+    await untilState(id, 'finished');
+    await receiver.until((posts) => posts.filter(({ path }) => path === '/fresh').length === 20);
+    const { rows } = await database.query(`select count(*)::integer as count from recovery_items`);
+    assert.ok(rows[0].count <= SLOTS / 4, `${rows[0].count} under way`);
+    await worker.stop();
+  });
+});
+
+describe('the interface of recoveries', () => {
+  it('takes one at a time, tells how far it is, and stops it', async () => {
+    const since = new Date(Date.now() - 3_600_000).toISOString();
+    const key = await api.newClient('recovering');
+    const call = (method: string, path: string, body?: unknown, headers = {}) =>
+      api.call(method, path, body, { key, headers });
+    const made = await call('POST', '/recoveries', { since }, { 'Idempotency-Key': 'k' });
+    assert.equal(made.status, 202, made.text);
+    assert.equal(made.body.state, 'counting');
+    const again = await call('POST', '/recoveries', { since }, { 'Idempotency-Key': 'k' });
+    assert.deepEqual([again.status, again.body['@id']], [202, made.body['@id']]);
+    assert.equal((await call('POST', '/recoveries', { since })).status, 409);
+    assert.equal((await call('DELETE', made.body['@id'])).status, 204);
+    assert.equal((await call('GET', made.body['@id'])).body.state, 'stopped');
+    const next = await call('POST', '/recoveries', {
+      since: '2026-01-01T00:00:00Z'.replace('2026', String(new Date().getUTCFullYear() + 1)),
+    });
+    assert.equal(next.status, 422, 'it has not begun');
+    for (const body of [
+      {},
+      { since: 'yesterday' },
+      { since: '2020-01-01' },
+      { since, until: '2020-01-01' },
+      { since, search: 7 },
+      { since, search: '/matches/x' },
+      { since, includeDelivered: 'yes' },
+      { since, endpoints: 'x' },
+    ]) {
+      assert.equal((await call('POST', '/recoveries', body)).status, 422, JSON.stringify(body));
+    }
+    const search = await api.call('POST', '/searches', { title: 'mine' });
+    assert.equal((await call('POST', '/recoveries', { since, search: search.body['@id'] })).status, 404);
+    assert.equal((await call('GET', '/recoveries')).body['hydra:totalItems'], 1);
+    assert.equal((await api.call('GET', made.body['@id'])).status, 404);
+    assert.equal((await api.call('DELETE', made.body['@id'])).status, 404);
+  });
+});

@@ -1,0 +1,169 @@
+/** What a client gives its webhooks: a context for each search, and secrets of its own that sign all of them. */
+
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { after, describe, it } from 'node:test';
+import { Webhook } from 'standardwebhooks';
+import { createWebhookSecret, deleteWebhookSecret, rememberWebhookSecrets } from '../../src/store/webhook-secrets.ts';
+import { startTestApi } from '../support/api.ts';
+import { openDeliveryStage } from '../support/courier.ts';
+import { publishSeeded, SEEDED_TOKEN, seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
+import { type ReceivedPost, startWebhookReceiver } from '../support/webhook-receiver.ts';
+
+let told = 0;
+const api = await startTestApi({ after }, { secretsChanged: () => void told++ });
+
+describe('the context of a search', () => {
+  const CONTEXTS = [
+    { user: 42, tags: ['a', null], nested: { '': { é: '\u{1f3e0}' } } },
+    [1, 2, [3]],
+    'a\0b\ud800',
+    0,
+    false,
+    JSON.parse('{"__proto__": {"x": 1}, "constructor": null}'),
+  ];
+  for (const context of CONTEXTS) {
+    it(`is answered as it was sent: ${JSON.stringify(context)}`, async () => {
+      const created = await api.call('POST', '/searches', { title: 'context', context });
+      assert.equal(created.status, 201, created.text);
+      assert.equal(JSON.stringify(created.body.context), JSON.stringify(context));
+      const read = await api.call('GET', created.body['@id']);
+      assert.equal(JSON.stringify(read.body.context), JSON.stringify(context));
+      const echoed = await api.call('PUT', created.body['@id'], read.body);
+      assert.equal(JSON.stringify(echoed.body.context), JSON.stringify(context));
+      const kept = await api.call('PATCH', created.body['@id'], { budgetMax: 1 });
+      assert.equal(JSON.stringify(kept.body.context), JSON.stringify(context));
+      const cleared = await api.call('PATCH', created.body['@id'], { context: null });
+      assert.equal(cleared.body.context, null);
+    });
+  }
+
+  it('has at most 2 KiB of JSON', async () => {
+    const fits = { title: 'context', context: 'é'.repeat(1_023) };
+    assert.equal((await api.call('POST', '/searches', fits)).status, 201);
+    const refused = await api.call('POST', '/searches', { title: 'context', context: `${'é'.repeat(1_023)}a` });
+    assert.equal(refused.status, 422);
+    assert.deepEqual(
+      refused.body.violations.map(({ propertyPath, code }: Record<string, string>) => [propertyPath, code]),
+      [['context', 'too_big']],
+    );
+  });
+});
+
+describe('webhook secrets', () => {
+  it('are shown once, three at most, and let older ones expire', async () => {
+    const key = await api.newClient('secretive');
+    const call = (method: string, path: string, body?: unknown) => api.call(method, path, body, { key });
+    const before = told;
+    const first = await call('POST', '/webhook-secrets');
+    assert.equal(first.status, 201, first.text);
+    assert.match(first.body.secret, /^whsec_[A-Za-z0-9+/]{43}=$/);
+    assert.equal(first.body.hint, first.body.secret.slice(-5, -1));
+    assert.equal(first.headers.get('Cache-Control'), 'no-store');
+    assert.equal(first.headers.get('Location'), first.body['@id']);
+    assert.equal(first.body.expiresAt, null);
+    const read = await call('GET', first.body['@id']);
+    assert.equal(read.text.includes(first.body.secret), false);
+    const second = await call('POST', '/webhook-secrets', { overlapHours: 720 });
+    const { expiresAt } = (await call('GET', first.body['@id'])).body;
+    assert.equal(Date.parse(expiresAt) - Date.parse(second.body.createdAt), 720 * 3_600_000);
+    await call('POST', '/webhook-secrets', { overlapHours: 720 });
+    assert.equal((await call('GET', first.body['@id'])).body.expiresAt, expiresAt, 'it does not live longer');
+    assert.equal((await call('POST', '/webhook-secrets')).status, 409);
+    const { body: listed } = await call('GET', '/webhook-secrets');
+    assert.equal(listed['hydra:totalItems'], 3);
+    assert.equal(JSON.stringify(listed).includes('whsec_'), false);
+    const only = await call('POST', '/webhook-secrets', { overlapHours: 0 });
+    assert.equal(only.status, 201, 'the older ones have made room');
+    const { body: left } = await call('GET', '/webhook-secrets');
+    assert.deepEqual(
+      left['hydra:member'].map(({ id }: { id: string }) => id),
+      [only.body.id],
+    );
+    assert.equal((await call('GET', first.body['@id'])).status, 404, 'expired');
+    assert.equal((await call('DELETE', only.body['@id'])).status, 204);
+    assert.equal((await call('DELETE', only.body['@id'])).status, 404);
+    assert.equal(told - before, 5, 'every change was announced');
+    assert.equal(JSON.stringify(api.logged).includes('whsec_'), false, 'nothing is logged');
+  });
+
+  it('are refused with every fault named, and are nobody else’s', async () => {
+    for (const overlapHours of [-1, 721, 1.5, '24', {}]) {
+      assert.equal(
+        (await api.call('POST', '/webhook-secrets', { overlapHours })).status,
+        422,
+        JSON.stringify(overlapHours),
+      );
+    }
+    assert.equal((await api.call('POST', '/webhook-secrets', { overlapHour: 1 })).status, 422);
+    assert.equal((await api.call('POST', '/webhook-secrets', [])).status, 422);
+    const own = await api.call('POST', '/webhook-secrets', {});
+    const key = await api.newClient('curious');
+    for (const method of ['GET', 'DELETE']) {
+      assert.equal((await api.call(method, own.body['@id'], undefined, { key })).status, 404);
+    }
+    assert.equal((await api.call('GET', own.body['@id'])).status, 200);
+  });
+
+  it('are never more than three, however many are asked for at once', async () => {
+    const key = await api.newClient('hasty');
+    const answers = await Promise.all(
+      Array.from({ length: 8 }, () => api.call('POST', '/webhook-secrets', {}, { key })),
+    );
+    assert.deepEqual(answers.map(({ status }) => status).sort(), [201, 201, 201, 409, 409, 409, 409, 409]);
+  });
+
+  it('sign every webhook of their client after the token of the search, and no other', async (t) => {
+    const receiver = await startWebhookReceiver(t);
+    const stage = await openDeliveryStage(t, { retryDelayMs: 60_000 });
+    const { database } = stage;
+    const [search, neighbour] = [await seedSearch(database), await seedSearch(database)];
+    const { value: older } = await createWebhookSecret(database, search.clientId, 24);
+    const { value: newer } = await createWebhookSecret(database, search.clientId, 24);
+    const { secret, value: deleted } = await createWebhookSecret(database, search.clientId, 24);
+    await deleteWebhookSecret(database, search.clientId, secret.id);
+    const context = { user: 'é', ids: [1, 2] };
+    await database.query('update searches set context = $2 where id = $1', [search.id, JSON.stringify(context)]);
+    await publishSeeded(stage.broker, await seedDeliveries(database, search, [receiver.urlOf('/own')]));
+    await publishSeeded(stage.broker, await seedDeliveries(database, neighbour, [receiver.urlOf('/other')]));
+    await stage.start();
+    await stage.untilAllEnded();
+    const [own, other] = ['/own', '/other'].map((path) => receiver.posts.find((post) => post.path === path));
+    assert.ok(own !== undefined && other !== undefined);
+    for (const valid of [SEEDED_TOKEN, older, newer]) verify(own, valid);
+    assert.throws(() => verify(own, deleted));
+    const signatures = own.headers['webhook-signature']?.split(' ') ?? [];
+    assert.equal(signatures.length, 3);
+    verify({ ...own, headers: { ...own.headers, 'webhook-signature': signatures[0] as string } }, SEEDED_TOKEN);
+    verify(other, SEEDED_TOKEN);
+    assert.equal(other.headers['webhook-signature']?.split(' ').length, 1);
+    const sent = Buffer.from(own.headers['vigie-context'] ?? '', 'base64url').toString();
+    assert.deepEqual(JSON.parse(sent), context);
+    assert.equal('vigie-context' in other.headers, false);
+  });
+
+  it('are remembered for seconds, forgotten when told, and end on time', async () => {
+    const clientId = randomUUID();
+    let nowMs = 0;
+    let asked = 0;
+    const counted = { query: (...query: unknown[]) => (asked++, (api.database.query as CallableFunction)(...query)) };
+    const secrets = rememberWebhookSecrets(counted as typeof api.database, () => nowMs);
+    const signing = async (at: Date) => (await secrets.read([clientId])).flatMap(([, secretsAt]) => secretsAt(at));
+    const now = new Date();
+    assert.deepEqual(await signing(now), []);
+    const { value: first } = await createWebhookSecret(api.database, clientId, 0);
+    assert.deepEqual(await signing(now), [], 'as read before');
+    assert.equal(asked, 1);
+    secrets.forget();
+    assert.deepEqual(await signing(now), [first]);
+    const { value: second } = await createWebhookSecret(api.database, clientId, 1);
+    nowMs += 5_000;
+    assert.deepEqual(await signing(now), [first, second]);
+    assert.deepEqual(await signing(new Date(Date.now() + 3_600_000)), [second], 'the older one has expired');
+    assert.equal(asked, 3);
+  });
+});
+
+function verify({ headers, body }: Pick<ReceivedPost, 'headers' | 'body'>, secret: string): void {
+  new Webhook(secret).verify(body, headers);
+}
