@@ -17,9 +17,9 @@ const POINTS = 31;
 const QUERIES = 32;
 const RADII_KM = [0.3, 1, 2, 5, 10, 20, 50];
 const FACILITY_WEIGHTS = [45, 25, 15, 10, 5];
-const QUERY_COUNT = 400;
+const QUERY_COUNT = 200;
 const LIMIT = 1000;
-const WARM_UP_MS = 300;
+const WARM_UP_MS = 100;
 
 export interface PointsFinding {
   readonly radiusKm: number;
