@@ -230,7 +230,7 @@ const findings = {
   second: isWanted('second') ? measureSecond(towns) : null,
 };
 if (isWanted('hostile')) {
-  printHostile(measureHostile(Array.from({ length: 200 }, (_, i) => secondPropertyOf(towns, seed, i))));
+  printHostile(measureHostile(Array.from({ length: 100 }, (_, i) => secondPropertyOf(towns, seed, i))));
 }
 if (isWanted('points')) printPoints(await measurePoints(towns, seed, Number(options.points)));
 if (options.json) console.log(JSON.stringify({ ...findings.first, second: findings.second }));

@@ -19,7 +19,7 @@ const HALF_HEIGHT = 5;
 const ENTRIES = 200;
 /** What texts are full of. */
 const COMMON = ['de', 'la', 'une', 'et', 'avec', 'des', 'du', 'sur', 'en', 'chambres', 'cuisine', 'ce', 'bien', 'par'];
-const CHECKED_ADVERTS = 10;
+const CHECKED_ADVERTS = 5;
 
 export interface HostileFinding {
   readonly name: string;

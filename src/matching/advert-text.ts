@@ -1,9 +1,10 @@
 /**
- * The texts of one property, folded once: which searched terms occur, and the searched words in order for phrases.
+ * The texts of one property, folded once: which searched terms occur, and which phrases.
  * Everything is stamped with a generation instead of being cleared between properties.
  */
 
 import type { CodeTable } from './code-table.ts';
+import type { PhraseTable } from './phrase-table.ts';
 import type { TermTable } from './term-table.ts';
 import { TokenReader } from './token-reader.ts';
 
@@ -11,22 +12,24 @@ const GENERATION_MAX = 2 ** 30;
 const TEXT_END = -1;
 
 export class AdvertText {
-  readonly #searchedWords: CodeTable;
   readonly #searchedTerms: TermTable;
+  readonly #phrases: PhraseTable;
   readonly #reader: TokenReader;
-  /** By code of a term, and of a word: the generation in which it last occurred. */
+  /** By code of a term: the generation in which it last occurred. */
   #termSeenIn = new Int32Array(1024);
-  #wordSeenIn = new Int32Array(1024);
   #generation = 0;
+  /** Searched words in order, 0 for others. */
   #words = new Int32Array(1024);
   #wordCount = 0;
+  /** The revision of the phrases that were last looked for, -1 when none were in this text. */
+  #phraseRevision = -1;
   #terms: number[] = [];
   /** What was last read, and with which words and terms. */
   #texts: readonly string[] = [];
   #revision = -1;
 
-  constructor(words: CodeTable, terms: TermTable) {
-    this.#searchedWords = words;
+  constructor(words: CodeTable, phrases: PhraseTable, terms: TermTable) {
+    this.#phrases = phrases;
     this.#searchedTerms = terms;
     this.#reader = new TokenReader(words, terms);
   }
@@ -44,13 +47,13 @@ export class AdvertText {
     this.#texts = texts;
     if (this.#generation === GENERATION_MAX) {
       this.#termSeenIn.fill(0);
-      this.#wordSeenIn.fill(0);
+      this.#phrases.forget();
       this.#generation = 0;
     }
     this.#generation += 1;
     this.#termSeenIn = withRoom(this.#termSeenIn, this.#searchedTerms.end);
-    this.#wordSeenIn = withRoom(this.#wordSeenIn, this.#searchedWords.end);
     this.#wordCount = 0;
+    this.#phraseRevision = -1;
     this.#terms = [];
     for (const text of texts) {
       this.#reader.read(text, this.#visit);
@@ -63,23 +66,17 @@ export class AdvertText {
     return this.#termSeenIn[code] === this.#generation;
   }
 
-  /** Whether the words from `start` to `end` of `codes` stand next to each other, in order, in one text. */
-  hasPhrase(codes: Int32Array, start: number, end: number): boolean {
-    for (let i = start; i < end; i++) if (this.#wordSeenIn[codes[i] as number] !== this.#generation) return false;
-    const length = end - start;
-    if (length === 1) return true;
-    const last = this.#wordCount - length;
-    for (let first = 0; first <= last; first++) {
-      let same = 0;
-      while (same < length && this.#words[first + same] === codes[start + same]) same += 1;
-      if (same === length) return true;
+  /** Whether the words of the phrase stand next to each other, in order, in one text. */
+  hasPhrase(code: number): boolean {
+    if (this.#phraseRevision !== this.#phrases.revision) {
+      this.#phraseRevision = this.#phrases.revision;
+      this.#phrases.read(this.#words, this.#wordCount, this.#generation);
     }
-    return false;
+    return this.#phrases.isIn(code, this.#generation);
   }
 
   readonly #visit = (wordCode: number, termCodes: readonly number[]): void => {
     this.#append(wordCode);
-    this.#wordSeenIn[wordCode] = this.#generation;
     for (let i = 0; i < termCodes.length; i++) {
       const term = termCodes[i] as number;
       if (this.#termSeenIn[term] === this.#generation) continue;

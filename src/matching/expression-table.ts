@@ -9,10 +9,11 @@ import { lemmasOf } from '../domain/inflection/lemmas.ts';
 import { foldWords } from '../domain/text.ts';
 import { AdvertText } from './advert-text.ts';
 import { CodeTable } from './code-table.ts';
+import { PhraseTable } from './phrase-table.ts';
 import { RecordArena } from './record-arena.ts';
 import { TermTable } from './term-table.ts';
 
-/** `codes`: words of a phrase in order, or terms. */
+/** `codes`: of one phrase, or of terms. */
 interface CompiledEntry {
   readonly includes: boolean;
   readonly strict: boolean;
@@ -40,7 +41,8 @@ export class ExpressionTable {
   /** Of phrases, which take them as they are, and those that any form of theirs will do for. */
   readonly #words = new CodeTable();
   readonly #terms = new TermTable();
-  readonly text = new AdvertText(this.#words, this.#terms);
+  readonly #phrases = new PhraseTable();
+  readonly text = new AdvertText(this.#words, this.#phrases, this.#terms);
   readonly #ids = new Map<string, number>();
   /** By id, see `keyOf`; null when it is free. */
   readonly #keys: (string | null)[] = [null];
@@ -159,8 +161,8 @@ export class ExpressionTable {
   #compileEntry({ word, includes, strict }: ExpressionEntry): CompiledEntry[] {
     const words = foldWords(word);
     if (words.length === 0) return [];
-    const table = strict ? this.#words : this.#terms;
-    return [{ includes, strict, codes: words.map((word) => table.use(word)) }];
+    const codes = words.map((word) => (strict ? this.#words : this.#terms).use(word));
+    return [{ includes, strict, codes: strict ? [this.#phrases.use(codes)] : codes }];
   }
 
   /** Ends the use of its codes as well. */
@@ -172,11 +174,19 @@ export class ExpressionTable {
     for (let groups = program[at++] as number; groups > 0; groups--) {
       for (let entries = program[at++] as number; entries > 0; entries--) {
         const head = program[at++] as number;
-        const table = (head & IS_STRICT) !== 0 ? this.#words : this.#terms;
-        for (const end = at + (head >> 2); at < end; at++) table.release(program[at] as number);
+        const end = at + (head >> 2);
+        for (; at < end; at++) {
+          if ((head & IS_STRICT) !== 0) this.#releasePhrase(program[at] as number);
+          else this.#terms.release(program[at] as number);
+        }
       }
     }
     this.#programs.free(address, (at - start + 1) >> 1);
+  }
+
+  #releasePhrase(code: number): void {
+    for (const word of this.#phrases.wordsOf(code)) this.#words.release(word);
+    this.#phrases.release(code);
   }
 
   #makeRoom(length: number): void {
@@ -211,7 +221,7 @@ export class ExpressionTable {
   }
 
   #occurs(program: Int32Array, start: number, end: number, strict: boolean): boolean {
-    if (strict) return this.text.hasPhrase(program, start, end);
+    if (strict) return this.text.hasPhrase(program[start] as number);
     for (let at = start; at < end; at++) if (!this.text.hasTerm(program[at] as number)) return false;
     return true;
   }
