@@ -36,7 +36,9 @@ const SHAPES: Record<string, (corners: number) => readonly Polygon[]> = {
     ],
   ],
   scribbles: (n) => [[closed(n, () => [between(0, 4), between(44, 48)])]],
-  'corners on a lattice': (n) => [[closed(n, () => [Math.round(between(0, 16)) / 4, 44 + Math.round(between(0, 16)) / 4])]],
+  'corners on a lattice': (n) => [
+    [closed(n, () => [Math.round(between(0, 16)) / 4, 44 + Math.round(between(0, 16)) / 4])],
+  ],
   'past the date line': (n) => [[coast(179, -17, 3, n)], [coast(-179.5, 60, 2, n)]],
   'round a pole': (n) => [[coast(0, 86, 4, n)]],
   'a line': (n) => [[closed(n, (part) => [2 + part, 46])]],

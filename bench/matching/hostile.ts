@@ -147,6 +147,6 @@ function list(position: number, includes: boolean, words: number): Expressions[n
 function phrases(position: number): Expressions {
   const random = randomOf(position, HOSTILE, 50);
   return Array.from({ length: 50 }, () => [
-    { word: `${Array.from({ length: 4 }, () => random.one(COMMON)).join(' ')}`, includes: true, strict: true },
+    { word: Array.from({ length: 4 }, () => random.one(COMMON)).join(' '), includes: true, strict: true },
   ]);
 }

@@ -6,12 +6,12 @@
 import type { CodeTable } from './code-table.ts';
 import type { PhraseTable } from './phrase-table.ts';
 import type { TermTable } from './term-table.ts';
-import { TokenReader } from './token-reader.ts';
+import { TokenReader, type WordVisitor } from './token-reader.ts';
 
 const GENERATION_MAX = 2 ** 30;
 const TEXT_END = -1;
 
-export class AdvertText {
+export class AdvertText implements WordVisitor {
   readonly #searchedTerms: TermTable;
   readonly #phrases: PhraseTable;
   readonly #reader: TokenReader;
@@ -56,8 +56,8 @@ export class AdvertText {
     this.#phraseRevision = -1;
     this.#terms = [];
     for (const text of texts) {
-      this.#reader.read(text, this.#visit);
-      this.#append(TEXT_END);
+      this.#reader.read(text, this);
+      this.addWord(TEXT_END);
     }
     return true;
   }
@@ -75,17 +75,13 @@ export class AdvertText {
     return this.#phrases.isIn(code, this.#generation);
   }
 
-  readonly #visit = (wordCode: number, termCodes: readonly number[]): void => {
-    this.#append(wordCode);
-    for (let i = 0; i < termCodes.length; i++) {
-      const term = termCodes[i] as number;
-      if (this.#termSeenIn[term] === this.#generation) continue;
-      this.#termSeenIn[term] = this.#generation;
-      this.#terms.push(term);
-    }
-  };
+  addTerm(term: number): void {
+    if (this.#termSeenIn[term] === this.#generation) return;
+    this.#termSeenIn[term] = this.#generation;
+    this.#terms.push(term);
+  }
 
-  #append(wordCode: number): void {
+  addWord(wordCode: number): void {
     if (this.#wordCount === this.#words.length) {
       const longer = new Int32Array(2 * this.#wordCount);
       longer.set(this.#words);

@@ -140,7 +140,8 @@ function put(place: number, squaredChord: number, position: number): void {
 function dropFarther(count: number, keep: number): number {
   select(keep - 1, count);
   const farthest = found[keep - 1] as number;
-  for (let place = 0; place < keep; place++) keptPositions[place] = positions[(foundWords[2 * place] as number) & PLACE_BITS] as number;
+  for (let place = 0; place < keep; place++)
+    keptPositions[place] = positions[(foundWords[2 * place] as number) & PLACE_BITS] as number;
   for (let place = 0; place < keep; place++) put(place, found[place] as number, keptPositions[place] as number);
   return farthest;
 }

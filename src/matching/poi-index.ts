@@ -104,7 +104,8 @@ function findWithin(
   points: PointList,
   { facilities, limit, ...circumference }: PointQuery,
 ): readonly PointOfInterest[] {
-  const asked = facilities.length === 0 ? roots.values() : [...new Set(facilities)].map((facility) => roots.get(facility));
+  const asked =
+    facilities.length === 0 ? roots.values() : [...new Set(facilities)].map((facility) => roots.get(facility));
   const present = [...asked].filter((root) => root !== undefined);
   return nearestPoints(tree, present, circumference, limit, (position) => points.at(position));
 }

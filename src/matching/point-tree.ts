@@ -69,7 +69,8 @@ export class PointTree {
     const middle = ((box[axis] as number) + (box[axis + 3] as number)) / 2;
     // Of points in one place, no cut leaves fewer; nor of those that only rounding keeps apart.
     if (end - start <= LEAF_POINTS || !(middle > (box[axis] as number))) return node;
-    const cut = yield* this.#partition([this.xs, this.ys, this.zs][axis] as Float64Array, middle, start, end);
+    const column = axis === 0 ? this.xs : axis === 1 ? this.ys : this.zs;
+    const cut = yield* this.#partition(column, middle, start, end);
     yield* this.build(start, cut);
     const second = yield* this.build(cut, end);
     this.#nodes[node * NODE_INTEGERS + SECOND_CHILD] = second;
@@ -116,7 +117,13 @@ export class PointTree {
 
   #widen(start: number, end: number): void {
     const { xs, ys, zs } = this;
-    let [minX, minY, minZ, maxX, maxY, maxZ] = this.#box as unknown as [number, number, number, number, number, number];
+    const box = this.#box;
+    let minX = box[0] as number;
+    let minY = box[1] as number;
+    let minZ = box[2] as number;
+    let maxX = box[3] as number;
+    let maxY = box[4] as number;
+    let maxZ = box[5] as number;
     for (let at = start; at < end; at++) {
       const x = xs[at] as number;
       const y = ys[at] as number;
@@ -128,7 +135,12 @@ export class PointTree {
       if (z < minZ) minZ = z;
       if (z > maxZ) maxZ = z;
     }
-    this.#box.set([minX, minY, minZ, maxX, maxY, maxZ]);
+    box[0] = minX;
+    box[1] = minY;
+    box[2] = minZ;
+    box[3] = maxX;
+    box[4] = maxY;
+    box[5] = maxZ;
   }
 
   /** Moves the points at or beyond `middle` behind the others; returns where they begin. */
@@ -136,19 +148,22 @@ export class PointTree {
     let left = start;
     let right = end;
     while (left < right) {
-      const stepEnd = Math.min(right, left + STEP_POINTS);
       const before = right - left;
-      while (left < right && left < stepEnd) {
-        if ((column[left] as number) < middle) left += 1;
-        else {
-          while (left < right && (column[right - 1] as number) >= middle) right -= 1;
-          if (left < right) this.#swap(left++, --right);
-          if (before - (right - left) > STEP_POINTS) break;
-        }
-      }
+      [left, right] = this.#partitionStep(column, middle, left, right);
       if (this.#isStepDone(before - (right - left))) yield null;
     }
     return left;
+  }
+
+  /** Places some of the points from `left` to `right`; returns what is left of them. Generators are slow at loops like this. */
+  #partitionStep(column: Float64Array, middle: number, from: number, to: number): [left: number, right: number] {
+    let left = from;
+    let right = to;
+    for (let count = Math.min(STEP_POINTS, to - from); count > 0; count--) {
+      if ((column[left] as number) < middle) left += 1;
+      else this.#swap(left, --right);
+    }
+    return [left, right];
   }
 
   #swap(a: number, b: number): void {

@@ -4,7 +4,14 @@
  * definition that every answer agrees with.
  */
 
-import { EDGE_TOLERANCE_DEGREES, ON_EDGE, type Polygon, type Position, sideOfEdge, WEST_OF_EDGE } from '../domain/geo.ts';
+import {
+  EDGE_TOLERANCE_DEGREES,
+  ON_EDGE,
+  type Polygon,
+  type Position,
+  sideOfEdge,
+  WEST_OF_EDGE,
+} from '../domain/geo.ts';
 import {
   CELL_INSIDE,
   CELL_OUTSIDE,

@@ -3,8 +3,8 @@
 import { isInCircle } from '../domain/geo.ts';
 import type { AdvertFacts } from '../domain/property-facts.ts';
 import type { ExpressionTable } from './expression-table.ts';
-import { type PropertyView, readTexts, textsOf } from './property-view.ts';
 import type { PolygonShapes } from './polygon-shapes.ts';
+import { type PropertyView, readTexts, textsOf } from './property-view.ts';
 import type { RecordArena } from './record-arena.ts';
 import {
   BOUND_BITS,

@@ -8,8 +8,8 @@ import { type CircleRow, circleRow, polygonRow } from './area-geometry.ts';
 import { readPolygonsOf } from './criteria-record.ts';
 import type { ExpressionTable } from './expression-table.ts';
 import { NumberList } from './number-list.ts';
-import { CODE_MAX, CODE_MIN, codeOf, EDGES_OF_MEASURE } from './quantiser.ts';
 import type { PolygonShapes } from './polygon-shapes.ts';
+import { CODE_MAX, CODE_MIN, codeOf, EDGES_OF_MEASURE } from './quantiser.ts';
 import type { RecordArena } from './record-arena.ts';
 import {
   ADVERT_PRICE_BITS,
