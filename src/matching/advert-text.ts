@@ -21,8 +21,9 @@ export class AdvertText implements WordVisitor {
   /** Searched words in order, 0 for others. */
   #words = new Int32Array(1024);
   #wordCount = 0;
-  /** The revision of the phrases that were last looked for, -1 when none were in this text. */
-  #phraseRevision = -1;
+  /** By code of a phrase, like that of terms; and the generation for which it was made. */
+  #phraseSeenIn = new Int32Array(1024);
+  #phrasesReadIn = 0;
   #terms: number[] = [];
   /** What was last read, and with which words and terms. */
   #texts: readonly string[] = [];
@@ -41,19 +42,20 @@ export class AdvertText implements WordVisitor {
 
   /** Adverts are read before and after a change, and most changes leave the text alone; false when nothing is new. */
   read(texts: readonly string[]): boolean {
-    const { revision } = this.#reader;
+    // The code of a phrase may have been another's: what is marked holds for these phrases only.
+    const revision = this.#reader.revision + this.#phrases.revision;
     if (revision === this.#revision && sameTexts(texts, this.#texts)) return false;
     this.#revision = revision;
     this.#texts = texts;
     if (this.#generation === GENERATION_MAX) {
       this.#termSeenIn.fill(0);
-      this.#phrases.forget();
+      this.#phraseSeenIn.fill(0);
+      this.#phrasesReadIn = 0;
       this.#generation = 0;
     }
     this.#generation += 1;
     this.#termSeenIn = withRoom(this.#termSeenIn, this.#searchedTerms.end);
     this.#wordCount = 0;
-    this.#phraseRevision = -1;
     this.#terms = [];
     for (const text of texts) {
       this.#reader.read(text, this);
@@ -68,11 +70,12 @@ export class AdvertText implements WordVisitor {
 
   /** Whether the words of the phrase stand next to each other, in order, in one text. */
   hasPhrase(code: number): boolean {
-    if (this.#phraseRevision !== this.#phrases.revision) {
-      this.#phraseRevision = this.#phrases.revision;
-      this.#phrases.read(this.#words, this.#wordCount, this.#generation);
+    if (this.#phrasesReadIn !== this.#generation) {
+      this.#phrasesReadIn = this.#generation;
+      this.#phraseSeenIn = withRoom(this.#phraseSeenIn, this.#phrases.end);
+      this.#phrases.read(this.#words, this.#wordCount, this.#generation, this.#phraseSeenIn);
     }
-    return this.#phrases.isIn(code, this.#generation);
+    return this.#phraseSeenIn[code] === this.#generation;
   }
 
   addTerm(term: number): void {

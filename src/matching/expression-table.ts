@@ -3,8 +3,7 @@
  * worked out when the first candidate asks and kept for the others: "balcon" is wanted by thousands of searches.
  */
 
-import { type ExpressionEntry, type Expressions, expressionsHold } from '../domain/expressions.ts';
-import { foldTexts } from '../domain/folded-text.ts';
+import type { ExpressionEntry, Expressions } from '../domain/expressions.ts';
 import { lemmasOf } from '../domain/inflection/lemmas.ts';
 import { foldWords } from '../domain/text.ts';
 import { AdvertText } from './advert-text.ts';
@@ -43,6 +42,8 @@ export class ExpressionTable {
   readonly #terms = new TermTable();
   readonly #phrases = new PhraseTable();
   readonly text = new AdvertText(this.#words, this.#phrases, this.#terms);
+  /** Of some of a property's adverts. */
+  readonly #part = new AdvertText(this.#words, this.#phrases, this.#terms);
   readonly #ids = new Map<string, number>();
   /** By id, see `keyOf`; null when it is free. */
   readonly #keys: (string | null)[] = [null];
@@ -120,7 +121,7 @@ export class ExpressionTable {
     if (id === 0) return true;
     const known = this.#verdicts[id] as number;
     if (known >= 2 * this.#generation) return known !== 2 * this.#generation;
-    const holds = this.#run(this.#addresses[id] as number);
+    const holds = this.#run(this.#addresses[id] as number, this.text);
     this.#verdicts[id] = 2 * this.#generation + (holds ? 1 : 0);
     return holds;
   }
@@ -138,7 +139,8 @@ export class ExpressionTable {
 
   /** On other texts than those last read. */
   holdsIn(id: number, texts: readonly string[]): boolean {
-    return expressionsHold(this.expressionsOf(id), foldTexts(texts));
+    this.#part.read(texts);
+    return this.#run(this.#addresses[id] as number, this.#part);
   }
 
   #compile(id: number, expressions: Expressions): void {
@@ -203,7 +205,7 @@ export class ExpressionTable {
     this.#verdicts = verdicts;
   }
 
-  #run(address: number): boolean {
+  #run(address: number, text: AdvertText): boolean {
     const program = this.#programs.integersAt(address);
     let at = this.#programs.integerOffset(address);
     at += 1 + (program[at] as number);
@@ -212,19 +214,19 @@ export class ExpressionTable {
       for (let entries = program[at++] as number; entries > 0; entries--) {
         const head = program[at++] as number;
         const end = at + (head >> 2);
-        if (holds) holds = this.#occurs(program, at, end, (head & IS_STRICT) !== 0) === ((head & INCLUDES) !== 0);
+        if (holds) holds = occurs(text, program, at, end, (head & IS_STRICT) !== 0) === ((head & INCLUDES) !== 0);
         at = end;
       }
       if (holds) return true;
     }
     return false;
   }
+}
 
-  #occurs(program: Int32Array, start: number, end: number, strict: boolean): boolean {
-    if (strict) return this.text.hasPhrase(program[start] as number);
-    for (let at = start; at < end; at++) if (!this.text.hasTerm(program[at] as number)) return false;
-    return true;
-  }
+function occurs(text: AdvertText, program: Int32Array, start: number, end: number, strict: boolean): boolean {
+  if (strict) return text.hasPhrase(program[start] as number);
+  for (let at = start; at < end; at++) if (!text.hasTerm(program[at] as number)) return false;
+  return true;
 }
 
 /** The same text for equal expressions and no others, as short as can be: JSON of the words, each behind two flags. */

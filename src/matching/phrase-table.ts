@@ -15,11 +15,14 @@ export class PhraseTable {
   #words = new Int32Array(512);
   /** Phrases that end here, and children. */
   #uses = new Int32Array(512);
-  /** The generation in which the words down to here last stood in a text. */
-  #seenIn = new Int32Array(512);
   #end = 1;
   #free = ROOT;
   #revision = 0;
+
+  /** One above the largest code. */
+  get end(): number {
+    return this.#end;
+  }
 
   /** Changes whenever a phrase comes that no other began with. */
   get revision(): number {
@@ -56,8 +59,8 @@ export class PhraseTable {
     return words.reverse();
   }
 
-  /** Marks the phrases in `count` words; none has a word that is not positive. */
-  read(words: Int32Array, count: number, generation: number): void {
+  /** Marks the phrases in `count` words, by code, in `seenIn`; none has a word that is not positive. */
+  read(words: Int32Array, count: number, generation: number, seenIn: Int32Array): void {
     for (let first = 0; first < count; first++) {
       let node = ROOT;
       for (let at = first; at < count; at++) {
@@ -65,19 +68,9 @@ export class PhraseTable {
         if (word <= 0) break;
         node = this.#childOf(node, word);
         if (node === ROOT) break;
-        this.#seenIn[node] = generation;
+        seenIn[node] = generation;
       }
     }
-  }
-
-  /** Whether the phrase was in what was read in that generation. */
-  isIn(code: number, generation: number): boolean {
-    return this.#seenIn[code] === generation;
-  }
-
-  /** Before generations start over. */
-  forget(): void {
-    this.#seenIn.fill(0);
   }
 
   #childOf(parent: number, word: number): number {
@@ -102,7 +95,6 @@ export class PhraseTable {
     this.#parents[node] = parent;
     this.#words[node] = word;
     this.#uses[node] = 0;
-    this.#seenIn[node] = 0;
     this.#slots[this.#slotOf(parent, word)] = node;
     if (parent !== ROOT) this.#uses[parent] = (this.#uses[parent] as number) + 1;
     this.#revision += 1;
@@ -135,7 +127,6 @@ export class PhraseTable {
     this.#parents = longer(this.#parents);
     this.#words = longer(this.#words);
     this.#uses = longer(this.#uses);
-    this.#seenIn = longer(this.#seenIn);
     this.#slots = new Int32Array(2 * length);
     for (const node of nodes) {
       this.#slots[this.#slotOf(this.#parents[node] as number, this.#words[node] as number)] = node;
