@@ -1,21 +1,26 @@
 /**
- * One advert against all saved searches (issue 3): our index, the plain way and a typed-array scan on the same seeded
- * searches and adverts, in one process. Then adverts in Paris only, updates while matching, and a mix with 3 % of
- * searches without geography. Answers are compared all along.
+ * One advert against all saved searches: our index, the plain way and a typed-array scan on the same seeded searches
+ * and adverts, in one process. Then adverts in Paris only, updates while matching, a mix with 3 % of searches without
+ * geography, another population, what hostile clients make of their limits, and points of interest. Answers are compared
+ * all along.
  *
- *   npm run bench:matching -- [--searches 1000000] [--adverts 2000] [--seed 1] [--json] [--only-ours]
+ *   npm run bench:matching -- [--searches 1000000] [--adverts 2000] [--points 1000000] [--seed 1] [--json]
+ *     [--only-ours] [--part first|second|hostile|points]
  */
 
 import { parseArgs } from 'node:util';
 import type { Criteria } from '../src/domain/criteria.ts';
 import type { PropertyFacts } from '../src/domain/property-facts.ts';
 import { createSearchIndex, type SearchIndex } from '../src/matching/search-index.ts';
-import { type Churn, churn, measureUpdates } from './matching/churn.ts';
+import { type Churn, churn, measureUpdates, type Updates } from './matching/churn.ts';
+import { measureHostile } from './matching/hostile.ts';
 import { type Latencies, measureMatches } from './matching/latency.ts';
 import { PlainIndex } from './matching/plain.ts';
+import { measurePoints } from './matching/points.ts';
 import { propertyOf, searchOf } from './matching/population.ts';
-import { printReport, type Section } from './matching/report.ts';
+import { printHostile, printPoints, printReport, type Section } from './matching/report.ts';
 import { Scan } from './matching/scan.ts';
+import { secondPropertyOf, secondSearchOf } from './matching/second-population.ts';
 import { loadTowns, type Town, type Towns } from './matching/towns.ts';
 
 const { values: options } = parseArgs({
@@ -24,7 +29,9 @@ const { values: options } = parseArgs({
     adverts: { type: 'string', default: '2000' },
     seed: { type: 'string', default: '1' },
     json: { type: 'boolean', default: false },
+    points: { type: 'string', default: '1000000' },
     'only-ours': { type: 'boolean', default: false },
+    part: { type: 'string', multiple: true, default: ['first', 'second', 'hostile', 'points'] },
   },
 });
 const searchCount = Number(options.searches);
@@ -92,12 +99,6 @@ function build(searchAt: SearchAt): Built {
   };
 }
 
-function buildPlain(searchAt: SearchAt): PlainIndex {
-  const plain = new PlainIndex();
-  for (let position = 0; position < searchCount; position++) plain.insert(position + 1, searchAt(position));
-  return plain;
-}
-
 /** Our answers to some adverts, with the time they took. */
 interface Answered {
   readonly name: string;
@@ -131,7 +132,7 @@ function compare(
 }
 
 function comparePlain(answered: readonly Answered[], searchAt: SearchAt): Compared[] {
-  const plain = buildPlain(searchAt);
+  const plain = new PlainIndex(searchCount, searchAt);
   return answered.map((one) =>
     compare(
       one,
@@ -156,50 +157,80 @@ function textOf(numbers: number[]): string {
   return numbers.sort((a, b) => a - b).join();
 }
 
-function advertsOf(towns: Towns, count: number, isWanted: (town: Town) => boolean): PropertyFacts[] {
-  return Array.from({ length: count }, (_, i) => propertyOf(towns, seed, i, isWanted));
+function measureFirst(towns: Towns): object {
+  const advertsIn = (count: number, isWanted: (town: Town) => boolean): PropertyFacts[] =>
+    Array.from({ length: count }, (_, i) => propertyOf(towns, seed, i, isWanted));
+  const adverts = advertsIn(advertCount, () => true);
+  const parisAdverts = advertsIn(Math.min(advertCount, 500), (town) => town.departmentCode === '75');
+  const searchAt: SearchAt = (position) => searchOf(towns, seed, position, MAIN_MIX);
+  const nowhereAt: SearchAt = (position) => searchOf(towns, seed, position, NOWHERE_MIX);
+
+  const built = build(searchAt);
+  const updates = measureUpdates(built.index, searchCount, (position) => searchOf(towns, seed + 1, position, MAIN_MIX));
+  // The answers below are those after updates. Ours come first: a million objects of another index in the same heap
+  // would lengthen every garbage collection.
+  const everywhere = answer('everywhere', adverts, built.index);
+  const paris = answer('Paris only', parisAdverts, built.index);
+  const churned: Churn = churn(built.index, adverts, searchCount, searchAt);
+  const nowhere = answer('3 % without geography', adverts, build(nowhereAt).index);
+
+  const currentAt: SearchAt = (position) => updates.replaced(position) ?? searchAt(position);
+  const scanned = isAlone ? null : compareScan(everywhere, currentAt);
+  const plain = isAlone ? [] : comparePlain([everywhere, paris], currentAt);
+  const plainNowhere = isAlone ? [] : comparePlain([nowhere], nowhereAt);
+  const sections = [everywhere, paris, nowhere].map(({ name, ours }, i): Section => {
+    const ways = [[...plain, ...plainNowhere][i], i === 0 ? scanned : null];
+    const mismatches = ways.reduce((sum, way) => sum + (way?.mismatches ?? 0), 0);
+    return { name, ours, plain: ways[0]?.latencies ?? null, scan: ways[1]?.latencies ?? null, mismatches };
+  });
+  return reported('first population', sections, built, updates, churned);
 }
 
-const towns = await loadTowns(seed);
-const adverts = advertsOf(towns, advertCount, () => true);
-const parisAdverts = advertsOf(towns, Math.min(advertCount, 500), (town) => town.departmentCode === '75');
-const searchAt: SearchAt = (position) => searchOf(towns, seed, position, MAIN_MIX);
+function measureSecond(towns: Towns): object {
+  const adverts = Array.from({ length: advertCount }, (_, i) => secondPropertyOf(towns, seed, i));
+  const searchAt: SearchAt = (position) => secondSearchOf(towns, seed, position);
+  const built = build(searchAt);
+  const updates = measureUpdates(built.index, searchCount, (position) => secondSearchOf(towns, seed + 1, position));
+  const everywhere = answer('everywhere', adverts, built.index);
+  const churned = churn(built.index, adverts, searchCount, searchAt);
+  const currentAt: SearchAt = (position) => updates.replaced(position) ?? searchAt(position);
+  const [plain] = isAlone ? [] : comparePlain([everywhere], currentAt);
+  const mismatches = plain?.mismatches ?? 0;
+  const section = {
+    name: everywhere.name,
+    ours: everywhere.ours,
+    plain: plain?.latencies ?? null,
+    scan: null,
+    mismatches,
+  };
+  return reported('second population', [section], built, updates, churned);
+}
 
-const built = build(searchAt);
-const updates = measureUpdates(built.index, searchCount, (position) => searchOf(towns, seed + 1, position, MAIN_MIX));
-// The answers below are those after updates. Ours come first: a million objects of another index in the same heap
-// would lengthen every garbage collection.
-const everywhere = answer('everywhere', adverts, built.index);
-const paris = answer('Paris only', parisAdverts, built.index);
-const churned: Churn = churn(built.index, adverts, searchCount, searchAt);
-const nowhereAt: SearchAt = (position) => searchOf(towns, seed, position, NOWHERE_MIX);
-const nowhere = answer('3 % without geography', adverts, build(nowhereAt).index);
-
-const currentAt: SearchAt = (position) => updates.replaced(position) ?? searchAt(position);
-const scanned = isAlone ? null : compareScan(everywhere, currentAt);
-const plain = isAlone ? [] : comparePlain([everywhere, paris], currentAt);
-const plainNowhere = isAlone ? [] : comparePlain([nowhere], nowhereAt);
-const sections = [everywhere, paris, nowhere].map(({ name, ours }, i): Section => {
-  const ways = [[...plain, ...plainNowhere][i], i === 0 ? scanned : null];
-  const mismatches = ways.reduce((sum, way) => sum + (way?.mismatches ?? 0), 0);
-  return { name, ours, plain: ways[0]?.latencies ?? null, scan: ways[1]?.latencies ?? null, mismatches };
-});
-
-const total = {
-  ...updates,
-  buildSeconds: built.buildSeconds,
-  bytesPerSearch: built.bytesPerSearch,
-  longestStallMs: Math.max(built.longestStepMs, updates.longestStallMs, churned.longestStallMs),
-  mismatches: sections.reduce((sum, section) => sum + section.mismatches, 0),
-};
-printReport({ searchCount, seed, sections, churned, total, stats: built.index.stats() });
-if (options.json) {
+function reported(name: string, sections: readonly Section[], built: Built, updates: Updates, churned: Churn): object {
+  const total = {
+    ...updates,
+    buildSeconds: built.buildSeconds,
+    bytesPerSearch: built.bytesPerSearch,
+    longestStallMs: Math.max(built.longestStepMs, updates.longestStallMs, churned.longestStallMs),
+    mismatches: sections.reduce((sum, section) => sum + section.mismatches, 0),
+  };
+  printReport({ name, searchCount, seed, sections, churned, total, stats: built.index.stats() });
   const [main] = sections as [Section];
   const inShort = (latencies: Latencies | null) =>
     latencies && { meanUs: latencies.meanUs, p50Us: latencies.p50Us, p99Us: latencies.p99Us };
   const { mismatches, bytesPerSearch, buildSeconds, insertUs, deleteUs, longestStallMs } = total;
   const ways = { ours: inShort(main.ours), plain: inShort(main.plain), scan: inShort(main.scan) };
-  console.log(
-    JSON.stringify({ ...ways, mismatches, bytesPerSearch, buildSeconds, insertUs, deleteUs, longestStallMs }),
-  );
+  return { ...ways, mismatches, bytesPerSearch, buildSeconds, insertUs, deleteUs, longestStallMs };
 }
+
+const towns = await loadTowns(seed);
+const isWanted = (part: string): boolean => options.part.includes(part);
+const findings = {
+  first: isWanted('first') ? measureFirst(towns) : null,
+  second: isWanted('second') ? measureSecond(towns) : null,
+};
+if (isWanted('hostile')) {
+  printHostile(measureHostile(Array.from({ length: 100 }, (_, i) => secondPropertyOf(towns, seed, i))));
+}
+if (isWanted('points')) printPoints(await measurePoints(towns, seed, Number(options.points)));
+if (options.json) console.log(JSON.stringify({ ...findings.first, second: findings.second }));

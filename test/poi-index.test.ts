@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
 import fc from 'fast-check';
 import { createRandom } from '../src/cli/seeded-random.ts';
 import { distanceKm } from '../src/domain/geo.ts';
@@ -87,7 +88,43 @@ describe('points within a radius', () => {
   });
 });
 
+describe('points in one place, or nearly', () => {
+  it('are told apart to the last bit, and as many as are asked for', async () => {
+    const crowd = (apart: number): PointOfInterest[] =>
+      Array.from({ length: 3_000 }, (_, i) => ({
+        ...{ facility: FACILITIES[i % 2] as Facility, lat: 43 + (i % 50) * apart, lon: 5 - (i % 60) * apart },
+        ...{ name: String(i), attributes: {} },
+      }));
+    for (const apart of [0, 1e-13, 1e-9, 1e-6]) {
+      const points = crowd(apart);
+      const index = await buildPointIndex(points);
+      for (const limit of [1, 999, 1_000, 2_999])
+        for (const radiusKm of [0, 1e-9, 1e-6, 1e-3, 5]) {
+          const query = { lat: 43, lon: 5, radiusKm, facilities: [], limit };
+          const found = index.within(query).map(({ lat, lon }) => distanceKm(43, 5, lat, lon));
+          const expected = scan(points, query);
+          assert.equal(found.length, expected.length);
+          // Of points whose distances differ by less than the rounding of either, any may be the last ones.
+          const last = Math.max(0, found.length - 40);
+          assert.deepEqual(found.slice(0, apart === 1e-13 ? 0 : last), expected.slice(0, apart === 1e-13 ? 0 : last));
+        }
+    }
+  });
+});
+
 describe('the current points', () => {
+  it('let the event loop turn some hundred times while a hundred thousand are replaced', async () => {
+    const points = createPointsOfInterest();
+    let isDone = false;
+    let turns = 0;
+    const replaced = points.replace(samplePoints(100_000, 9, [43, 45], [4, 7])).then(() => {
+      isDone = true;
+    });
+    for (; !isDone; turns++) await setImmediate();
+    await replaced;
+    assert.ok(turns > 100, `${turns} turns`);
+  });
+
   it('are none at first, and replaced as a whole', async () => {
     const points = createPointsOfInterest();
     const query = { lat: 43, lon: 5, radiusKm: 50, facilities: [], limit: 1_000 };

@@ -30,13 +30,13 @@ function createReader() {
       terms.use(word);
     },
     read(text: string): string[] {
-      const read: string[] = [];
-      reader.read(text, (wordCode, termCodes) => {
-        const word = wordCode === 0 ? '' : words.textOf(wordCode);
-        if (word !== '') assert.deepEqual(termCodes, terms.codesOf(word));
-        read.push(word);
+      const read: { word: string; termCodes: number[] }[] = [];
+      reader.read(text, {
+        addWord: (wordCode) => read.push({ word: wordCode === 0 ? '' : words.textOf(wordCode), termCodes: [] }),
+        addTerm: (termCode) => read.at(-1)?.termCodes.push(termCode),
       });
-      return read;
+      for (const { word, termCodes } of read) if (word !== '') assert.deepEqual(termCodes, terms.codesOf(word));
+      return read.map(({ word }) => word);
     },
   };
 }

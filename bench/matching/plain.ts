@@ -1,185 +1,261 @@
 /**
- * Baseline (b), the plain way: one rbush item for each circle and polygon, maps from city, department and zip code to
- * lists of searches, object checks on every candidate. Written with care: expressions compiled once, texts folded once
- * an advert and only when asked for, cheap criteria first.
+ * Baseline (b): what rbush gives when it is used as well as it can be. Circles and polygons lie in blocks of neighbours,
+ * one rbush item a block; cities, departments and zip codes are keys to blocks of their own. A block is a stretch of one
+ * array with box and bounds of every row inline, so a candidate is judged without a look at an object. Expressions are
+ * compiled once and judged once an advert each, texts folded once and only when asked for.
  */
 
 import RBush from 'rbush';
-import type { Criteria, Range } from '../../src/domain/criteria.ts';
+import { type Criteria, type Range, satisfies } from '../../src/domain/criteria.ts';
 import { type FoldedText, foldTexts } from '../../src/domain/folded-text.ts';
-import { isInCircle, isInPolygon, type Polygon } from '../../src/domain/geo.ts';
-import { lemmasOf } from '../../src/domain/inflection/lemmas.ts';
+import { isInCircle, isInPolygon } from '../../src/domain/geo.ts';
 import type { PropertyFacts } from '../../src/domain/property-facts.ts';
-import { foldWords } from '../../src/domain/text.ts';
+import { CompiledExpressions } from './plain-expressions.ts';
 
-interface CompiledEntry {
-  readonly includes: boolean;
-  /** ` word word ` of a strict entry. */
-  readonly phrase: string | null;
-  /** Of each word. */
-  readonly lemmas: readonly (readonly string[])[];
-}
+/** Numbers of a row: box, kinds, position of the search, then six minima and six maxima. */
+const MIN_X = 0;
+const MIN_Y = 1;
+const MAX_X = 2;
+const MAX_Y = 3;
+const KINDS = 4;
+const POSITION = 5;
+const FIRST_BOUND = 6;
+const ROW_NUMBERS = 18;
+const BLOCK_ROWS = 64;
 
-interface CompiledSearch {
-  readonly number: number;
-  readonly criteria: Criteria;
-  readonly expressions: readonly (readonly CompiledEntry[])[];
-  readonly items: readonly Item[];
-}
+/** `KINDS`: bits of types, transactions and publishers, then what is left to ask. */
+const ANY_TYPE = 0xff;
+const UNKNOWN_TYPE = 0x80;
+const TRANSACTIONS = 8;
+const ANY_TRANSACTION = 7;
+const PUBLISHERS = 12;
+const ANY_PUBLISHER = 7;
+const NEEDS_COHERENT_PRICE = 1 << 16;
+const HAS_AREA = 1 << 17;
+/** Of what few searches have. */
+const NEEDS_CHECK = 1 << 18;
+const HAS_EXPRESSION = 1 << 19;
 
-interface Item {
+const KM_PER_DEGREE = 111.19;
+const MEASURES = ['budget', 'surface', 'room', 'bedroom', 'pricePerMeter', 'landSurface'] as const;
+
+interface Box {
   readonly minX: number;
   readonly minY: number;
   readonly maxX: number;
   readonly maxY: number;
-  readonly search: CompiledSearch;
-  /** Null: the circle. */
-  readonly polygon: Polygon | null;
 }
 
-const KM_PER_DEGREE = 111.19;
+interface Block extends Box {
+  readonly start: number;
+  readonly end: number;
+}
 
-type SearchTable = Map<string, Set<CompiledSearch>>;
+const EVERYWHERE: Box = { minX: -Infinity, minY: -Infinity, maxX: Infinity, maxY: Infinity };
+
+interface DraftRow {
+  readonly position: number;
+  readonly box: Box;
+}
+
+/** The property at hand as rows see it. */
+interface Asked {
+  readonly facts: PropertyFacts;
+  readonly type: number;
+  readonly transaction: number;
+  readonly publishers: number;
+  /** In the order of `MEASURES`; NaN is unknown. */
+  readonly values: Float64Array;
+}
 
 export class PlainIndex {
-  readonly #tree = new RBush<Item>();
-  readonly #cities: SearchTable = new Map();
-  readonly #departments: SearchTable = new Map();
-  readonly #zipcodes: SearchTable = new Map();
-  readonly #nowhere = new Set<CompiledSearch>();
+  readonly #tree = new RBush<Block>();
+  readonly #byPlace = new Map<string, Block>();
+  readonly #searches: readonly Criteria[];
+  readonly #expressions = new CompiledExpressions();
+  readonly #expressionIds: Int32Array;
+  #rows = new Float64Array(0);
+  #rowCount = 0;
   #candidates = 0;
 
-  /** Of the last match. */
-  get candidates(): number {
-    return this.#candidates;
+  /** Search numbers are positions from 1. */
+  constructor(count: number, searchAt: (position: number) => Criteria) {
+    this.#searches = Array.from({ length: count }, (_, position) => searchAt(position));
+    this.#expressionIds = Int32Array.from(this.#searches, ({ expressions }) => this.#expressions.use(expressions));
+    const areas: DraftRow[] = [];
+    const places = new Map<string, DraftRow[]>();
+    for (const [position, criteria] of this.#searches.entries()) {
+      areas.push(...boxesOf(criteria).map((box) => ({ position, box })));
+      for (const place of placesOf(criteria)) {
+        const rows = places.get(place);
+        if (rows === undefined) places.set(place, [{ position, box: EVERYWHERE }]);
+        else rows.push({ position, box: EVERYWHERE });
+      }
+    }
+    const placeRows = [...places.values()].reduce((sum, rows) => sum + rows.length, 0);
+    this.#rows = new Float64Array((areas.length + placeRows) * ROW_NUMBERS);
+    areas.sort((a, b) => neighbourhoodOf(a.box) - neighbourhoodOf(b.box));
+    const blocks: Block[] = [];
+    for (let at = 0; at < areas.length; at += BLOCK_ROWS) blocks.push(this.#write(areas.slice(at, at + BLOCK_ROWS)));
+    this.#tree.load(blocks);
+    for (const [place, rows] of places) this.#byPlace.set(place, this.#write(rows));
   }
 
-  insert(number: number, criteria: Criteria): void {
-    const search = compile(number, criteria);
-    const { inseeCodes, departmentCodes, zipcodes } = criteria.areas;
-    for (const item of search.items) this.#tree.insert(item);
-    addTo(this.#cities, inseeCodes, search);
-    addTo(this.#departments, departmentCodes, search);
-    addTo(this.#zipcodes, zipcodes, search);
-    const areaCount = search.items.length + inseeCodes.length + departmentCodes.length + zipcodes.length;
-    if (areaCount === 0) this.#nowhere.add(search);
+  /** Rows tested for the last match. */
+  get candidates(): number {
+    return this.#candidates;
   }
 
   match(facts: PropertyFacts): number[] {
     this.#candidates = 0;
     if (facts.adverts.length === 0) return [];
     const found = new Set<number>();
+    const asked = askedOf(facts);
     let folded: FoldedText | null = null;
-    const text = (): FoldedText => {
+    const holds = this.#expressions.reader(() => {
       folded ??= foldTexts([...facts.texts, ...facts.adverts.flatMap((advert) => advert.texts)]);
       return folded;
-    };
-    const consider = (searches: ReadonlySet<CompiledSearch> | undefined): void => {
-      if (searches === undefined) return;
-      this.#candidates += searches.size;
-      for (const search of searches) if (passes(search, facts, text)) found.add(search.number);
-    };
-    for (const code of facts.inseeCodes) consider(this.#cities.get(code));
-    if (facts.departmentCode !== null) consider(this.#departments.get(facts.departmentCode));
-    for (const zipcode of facts.zipcodes) consider(this.#zipcodes.get(zipcode));
-    consider(this.#nowhere);
+    });
     const { lat, lon } = facts;
+    const places = [...facts.inseeCodes.map(cityKey), ...facts.zipcodes.map(zipcodeKey), ''];
+    if (facts.departmentCode !== null) places.push(departmentKey(facts.departmentCode));
+    for (const place of places) {
+      const block = this.#byPlace.get(place);
+      if (block !== undefined) this.#scan(block, asked, holds, found);
+    }
     if (lat === null || lon === null) return [...found];
     const near = this.#tree.search({ minX: lon, minY: lat, maxX: lon, maxY: lat });
-    this.#candidates += near.length;
-    for (const { search, polygon } of near) {
-      if (passes(search, facts, text) && isInArea(search, polygon, lat, lon)) found.add(search.number);
-    }
+    for (const block of near) this.#scan(block, asked, holds, found);
     return [...found];
   }
-}
 
-function addTo(table: SearchTable, keys: readonly string[], search: CompiledSearch): void {
-  for (const key of keys) {
-    const searches = table.get(key);
-    if (searches === undefined) table.set(key, new Set([search]));
-    else searches.add(search);
+  #scan({ start, end }: Block, asked: Asked, holds: (expression: number) => boolean, found: Set<number>): void {
+    const rows = this.#rows;
+    const { facts, values } = asked;
+    const x = facts.lon ?? 0;
+    const y = facts.lat ?? 0;
+    this.#candidates += (end - start) / ROW_NUMBERS;
+    rows: for (let row = start; row < end; row += ROW_NUMBERS) {
+      const kinds = rows[row + KINDS] as number;
+      if ((kinds & asked.type) === 0 || (kinds & asked.transaction) === 0 || (kinds & asked.publishers) === 0) continue;
+      if (x < (rows[row + MIN_X] as number) || x > (rows[row + MAX_X] as number)) continue;
+      if (y < (rows[row + MIN_Y] as number) || y > (rows[row + MAX_Y] as number)) continue;
+      for (let measure = 0; measure < MEASURES.length; measure++) {
+        const value = values[measure] as number;
+        const min = rows[row + FIRST_BOUND + 2 * measure] as number;
+        const max = rows[row + FIRST_BOUND + 2 * measure + 1] as number;
+        // An unknown value is neither below nor above: only a row without bounds takes it.
+        if (!(value >= min && value <= max) && (min !== -Infinity || max !== Infinity)) continue rows;
+      }
+      if ((kinds & NEEDS_COHERENT_PRICE) !== 0 && !facts.isPriceCoherent) continue;
+      const position = rows[row + POSITION] as number;
+      if ((kinds & HAS_AREA) !== 0 && !isInArea(this.#searches[position] as Criteria, y, x)) continue;
+      if ((kinds & HAS_EXPRESSION) !== 0 && !holds(this.#expressionIds[position] as number)) continue;
+      if ((kinds & NEEDS_CHECK) !== 0 && !satisfies(this.#searches[position] as Criteria, facts)) continue;
+      found.add(position + 1);
+    }
+  }
+
+  #write(drafts: readonly DraftRow[]): Block {
+    const start = this.#rowCount * ROW_NUMBERS;
+    const block = { minX: Infinity, minY: Infinity, maxX: -Infinity, maxY: -Infinity };
+    for (const { position, box } of drafts) {
+      const criteria = this.#searches[position] as Criteria;
+      const row = this.#rowCount++ * ROW_NUMBERS;
+      this.#rows.set([box.minX, box.minY, box.maxX, box.maxY, kindsOf(criteria, box), position], row);
+      this.#rows.set(
+        MEASURES.flatMap((measure) => boundsOf(criteria[measure])),
+        row + FIRST_BOUND,
+      );
+      block.minX = Math.min(block.minX, box.minX);
+      block.minY = Math.min(block.minY, box.minY);
+      block.maxX = Math.max(block.maxX, box.maxX);
+      block.maxY = Math.max(block.maxY, box.maxY);
+    }
+    return { ...block, start, end: this.#rowCount * ROW_NUMBERS };
   }
 }
 
-function isInArea({ criteria }: CompiledSearch, polygon: Polygon | null, lat: number, lon: number): boolean {
-  const { circle } = criteria.areas;
-  return polygon === null ? circle !== null && isInCircle(circle, lat, lon) : isInPolygon(polygon, lat, lon);
+function isInArea({ areas: { circle, polygons } }: Criteria, lat: number, lon: number): boolean {
+  if (circle !== null && isInCircle(circle, lat, lon)) return true;
+  return polygons.some((polygon) => isInPolygon(polygon, lat, lon));
 }
 
-function compile(number: number, criteria: Criteria): CompiledSearch {
-  const items: Item[] = [];
-  const expressions = criteria.expressions.map((group) =>
-    group.map(({ word, includes, strict }): CompiledEntry => {
-      const words = foldWords(word);
-      return { includes, phrase: strict ? ` ${words.join(' ')} ` : null, lemmas: strict ? [] : words.map(lemmasOf) };
-    }),
+function askedOf(facts: PropertyFacts): Asked {
+  const { propertyType, transactionType, adverts } = facts;
+  let publishers = 4 << PUBLISHERS;
+  for (const { publisherType } of adverts) if (publisherType !== null) publishers |= 1 << (PUBLISHERS + publisherType);
+  return {
+    facts,
+    type: propertyType === null ? UNKNOWN_TYPE : 1 << propertyType,
+    transaction: 1 << (TRANSACTIONS + (transactionType ?? 2)),
+    publishers,
+    values: Float64Array.from(MEASURES, (m) => facts[m === 'budget' ? 'price' : m] ?? Number.NaN),
+  };
+}
+
+function kindsOf(criteria: Criteria, box: Box): number {
+  const { transactionType, propertyTypes, publisherTypes, withCoherentPrice, expressions } = criteria;
+  const types = propertyTypes.reduce((set, type) => set | (1 << type), 0) || ANY_TYPE;
+  const publishers = publisherTypes.reduce((set, type) => set | (1 << type), 0) || ANY_PUBLISHER;
+  const isOpen =
+    criteria.withVirtualTour ||
+    criteria.furnished !== null ||
+    criteria.excludedInseeCodes.length > 0 ||
+    criteria.includedSiteCategories.length > 0 ||
+    criteria.excludedSiteCategories.length > 0;
+  return (
+    types |
+    ((transactionType === null ? ANY_TRANSACTION : 1 << transactionType) << TRANSACTIONS) |
+    (publishers << PUBLISHERS) |
+    (withCoherentPrice ? NEEDS_COHERENT_PRICE : 0) |
+    (box === EVERYWHERE ? 0 : HAS_AREA) |
+    (isOpen ? NEEDS_CHECK : 0) |
+    (expressions.length > 0 && criteria.excludedSiteCategories.length === 0 ? HAS_EXPRESSION : 0)
   );
-  const search = { number, criteria, expressions, items };
-  const { circle, polygons } = criteria.areas;
+}
+
+function boundsOf({ min, max }: Range): readonly number[] {
+  return [min ?? -Infinity, max ?? Infinity];
+}
+
+function placesOf({ areas }: Criteria): readonly string[] {
+  const { circle, inseeCodes, departmentCodes, zipcodes, polygons } = areas;
+  const places = [...inseeCodes.map(cityKey), ...departmentCodes.map(departmentKey), ...zipcodes.map(zipcodeKey)];
+  return places.length === 0 && circle === null && polygons.length === 0 ? [''] : places;
+}
+
+const cityKey = (code: string): string => `city ${code}`;
+const departmentKey = (code: string): string => `department ${code}`;
+const zipcodeKey = (code: string): string => `zip code ${code}`;
+
+function boxesOf({ areas: { circle, polygons } }: Criteria): Box[] {
+  const boxes: Box[] = [];
   if (circle !== null) {
     const north = circle.radiusKm / KM_PER_DEGREE;
     const east = north / Math.cos(((Math.abs(circle.lat) + north) * Math.PI) / 180);
-    items.push({
-      minX: circle.lon - east,
-      minY: circle.lat - north,
-      maxX: circle.lon + east,
-      maxY: circle.lat + north,
-      search,
-      polygon: null,
-    });
+    const { lat, lon } = circle;
+    boxes.push({ minX: lon - east, minY: lat - north, maxX: lon + east, maxY: lat + north });
   }
   for (const polygon of polygons) {
-    const positions = polygon.flat();
-    const lons = positions.map(([lon]) => lon);
-    const lats = positions.map(([, lat]) => lat);
-    items.push({
-      minX: Math.min(...lons),
-      minY: Math.min(...lats),
-      maxX: Math.max(...lons),
-      maxY: Math.max(...lats),
-      search,
-      polygon,
-    });
+    const box = { minX: Infinity, minY: Infinity, maxX: -Infinity, maxY: -Infinity };
+    for (const [lon, lat] of polygon.flat()) {
+      box.minX = Math.min(box.minX, lon);
+      box.maxX = Math.max(box.maxX, lon);
+      box.minY = Math.min(box.minY, lat);
+      box.maxY = Math.max(box.maxY, lat);
+    }
+    boxes.push(box);
   }
-  return search;
+  return boxes;
 }
 
-/** Everything but the areas. */
-function passes({ criteria, expressions }: CompiledSearch, facts: PropertyFacts, text: () => FoldedText): boolean {
-  if (criteria.transactionType !== null && criteria.transactionType !== facts.transactionType) return false;
-  const { propertyTypes, publisherTypes } = criteria;
-  if (propertyTypes.length > 0 && (facts.propertyType === null || !propertyTypes.includes(facts.propertyType)))
-    return false;
-  if (!isWithin(criteria.budget, facts.price)) return false;
-  if (!isWithin(criteria.surface, facts.surface)) return false;
-  if (!isWithin(criteria.room, facts.room)) return false;
-  if (!isWithin(criteria.bedroom, facts.bedroom)) return false;
-  if (!isWithin(criteria.pricePerMeter, facts.pricePerMeter)) return false;
-  if (!isWithin(criteria.landSurface, facts.landSurface)) return false;
-  if (criteria.withCoherentPrice && !facts.isPriceCoherent) return false;
-  if (criteria.furnished !== null && criteria.furnished !== facts.furnished) return false;
-  if (criteria.withVirtualTour && !facts.adverts.some((advert) => advert.hasVirtualTour)) return false;
-  if (
-    publisherTypes.length > 0 &&
-    !facts.adverts.some(({ publisherType }) => publisherType !== null && publisherTypes.includes(publisherType))
-  )
-    return false;
-  if (expressions.length === 0) return true;
-  const { phrases, lemmas } = text();
-  return expressions.some((group) =>
-    group.every((entry) => {
-      const { phrase } = entry;
-      const occurs =
-        phrase !== null
-          ? phrases.some((candidate) => candidate.includes(phrase))
-          : entry.lemmas.every((ofWord) => ofWord.some((lemma) => lemmas.has(lemma)));
-      return occurs === entry.includes;
-    }),
-  );
-}
-
-function isWithin({ min, max }: Range, value: number | null): boolean {
-  if (min === null && max === null) return true;
-  return value !== null && (min === null || value >= min) && (max === null || value <= max);
+/** Areas of about one size, then along a curve of Z (G. M. Morton, 1966). */
+function neighbourhoodOf({ minX, minY, maxX, maxY }: Box): number {
+  const size = Math.round(2 * Math.log2(maxY - minY + 1e-9)) + 100;
+  const x = Math.round(((minX + maxX) / 2 + 180) * 180);
+  const y = Math.round(((minY + maxY) / 2 + 90) * 360);
+  let curve = 0;
+  for (let bit = 16; bit >= 0; bit--) curve = 4 * curve + 2 * ((y >> bit) & 1) + ((x >> bit) & 1);
+  return size * 2 ** 36 + curve;
 }

@@ -2,7 +2,9 @@
 
 import type { SearchIndexStats } from '../../src/matching/search-index.ts';
 import type { Churn, Updates } from './churn.ts';
+import type { HostileFinding } from './hostile.ts';
 import type { Latencies } from './latency.ts';
+import type { PointsReport } from './points.ts';
 
 export interface Section {
   readonly name: string;
@@ -13,6 +15,7 @@ export interface Section {
 }
 
 export interface Report {
+  readonly name: string;
   readonly searchCount: number;
   readonly seed: number;
   readonly sections: readonly Section[];
@@ -25,10 +28,9 @@ export interface Report {
   readonly stats: SearchIndexStats;
 }
 
-export function printReport({ searchCount, seed, sections, churned, total, stats }: Report): void {
-  console.log(
-    `${searchCount.toLocaleString('en')} searches, seed ${seed}, Node ${process.version}, ${stats.kernel} kernel\n`,
-  );
+export function printReport({ name, searchCount, seed, sections, churned, total, stats }: Report): void {
+  const searches = `${searchCount.toLocaleString('en')} searches`;
+  console.log(`${name}: ${searches}, seed ${seed}, Node ${process.version}, ${stats.kernel} kernel\n`);
   console.log(line('µs per advert', 'mean', 'p50', 'p99', 'max', 'matches', 'candidates', 'x mean', 'x p99'));
   for (const { name, ours, plain, scan, mismatches } of sections) {
     console.log(`${name} (${mismatches} mismatches)`);
@@ -41,6 +43,8 @@ export function printReport({ searchCount, seed, sections, churned, total, stats
       const { meanUs, p50Us, p99Us, maxUs, matchesPerAdvert, candidatesPerAdvert } = latencies;
       const figures = [meanUs, p50Us, p99Us, maxUs, matchesPerAdvert, candidatesPerAdvert].map(short);
       console.log(line(way, ...figures, short(meanUs / ours.meanUs), short(p99Us / ours.p99Us)));
+      const { best } = latencies;
+      console.log(line('    best of 5', ...[best.meanUs, best.p50Us, best.p99Us, best.maxUs].map(short)));
     }
   }
   const { matches } = churned;
@@ -55,10 +59,36 @@ mismatches        ${total.mismatches}
 index             ${JSON.stringify(stats)}`);
 }
 
+export function printHostile(findings: readonly HostileFinding[]): void {
+  console.log(
+    `\n${'hostile searches alone, µs per advert'.padEnd(40)}${['mean', 'p99', 'mismatches'].map(cell).join('')}`,
+  );
+  for (const { name, latencies, mismatches } of findings) {
+    const cells = [short(latencies.meanUs), short(latencies.p99Us), String(mismatches)];
+    console.log(name.padEnd(40) + cells.map(cell).join(''));
+  }
+}
+
+export function printPoints({ pointCount, buildSeconds, longestHoldMs, findings }: PointsReport): void {
+  const hold = `the event loop was held for ${longestHoldMs.toFixed(1)} ms at most`;
+  console.log(
+    `\n${pointCount.toLocaleString('en')} points of interest: laid out in ${buildSeconds.toFixed(2)} s, ${hold}`,
+  );
+  console.log(line('µs per query', 'facilities', 'found', 'mean', 'p99', 'geokdbush', 'its p99', 'mismatches'));
+  for (const { radiusKm, facilities, found, ours, geokdbush, mismatches } of findings) {
+    const times = [ours.meanUs, ours.p99Us, geokdbush.meanUs, geokdbush.p99Us].map(short);
+    console.log(line(`  ${radiusKm} km`, String(facilities), short(found), ...times, String(mismatches)));
+  }
+}
+
 function short(value: number): string {
   return value >= 100 ? Math.round(value).toLocaleString('en') : value.toPrecision(3);
 }
 
 function line(head: string, ...cells: readonly string[]): string {
-  return head.padEnd(16) + cells.map((cell) => cell.padStart(11)).join('');
+  return head.padEnd(16) + cells.map(cell).join('');
+}
+
+function cell(text: string): string {
+  return text.padStart(11);
 }

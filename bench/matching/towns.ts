@@ -10,6 +10,7 @@ import { type Random, randomOf } from './random.ts';
 
 export interface Town {
   readonly insee: string;
+  readonly name: string;
   /** Own and parent's, as matching sees them. */
   readonly inseeCodes: readonly string[];
   readonly departmentCode: string;
@@ -47,6 +48,7 @@ export async function loadTowns(seed: number): Promise<Towns> {
     const nearKm = city.location !== null ? 0 : location !== null ? ARRONDISSEMENT_KM : SCATTER_KM;
     draft.push({
       insee,
+      name: city.name,
       inseeCodes: place.inseeCodes,
       departmentCode,
       zipcodes: place.zipcodes.slice(0, 1),

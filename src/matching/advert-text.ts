@@ -1,32 +1,36 @@
 /**
- * The texts of one property, folded once: which searched terms occur, and the searched words in order for phrases.
+ * The texts of one property, folded once: which searched terms occur, and which phrases.
  * Everything is stamped with a generation instead of being cleared between properties.
  */
 
 import type { CodeTable } from './code-table.ts';
+import type { PhraseTable } from './phrase-table.ts';
 import type { TermTable } from './term-table.ts';
-import { TokenReader } from './token-reader.ts';
+import { TokenReader, type WordVisitor } from './token-reader.ts';
 
 const GENERATION_MAX = 2 ** 30;
 const TEXT_END = -1;
 
-export class AdvertText {
-  readonly #searchedWords: CodeTable;
+export class AdvertText implements WordVisitor {
   readonly #searchedTerms: TermTable;
+  readonly #phrases: PhraseTable;
   readonly #reader: TokenReader;
-  /** By code of a term, and of a word: the generation in which it last occurred. */
+  /** By code of a term: the generation in which it last occurred. */
   #termSeenIn = new Int32Array(1024);
-  #wordSeenIn = new Int32Array(1024);
   #generation = 0;
+  /** Searched words in order, 0 for others. */
   #words = new Int32Array(1024);
   #wordCount = 0;
+  /** By code of a phrase, like that of terms; and the generation for which it was made. */
+  #phraseSeenIn = new Int32Array(1024);
+  #phrasesReadIn = 0;
   #terms: number[] = [];
   /** What was last read, and with which words and terms. */
   #texts: readonly string[] = [];
   #revision = -1;
 
-  constructor(words: CodeTable, terms: TermTable) {
-    this.#searchedWords = words;
+  constructor(words: CodeTable, phrases: PhraseTable, terms: TermTable) {
+    this.#phrases = phrases;
     this.#searchedTerms = terms;
     this.#reader = new TokenReader(words, terms);
   }
@@ -38,23 +42,24 @@ export class AdvertText {
 
   /** Adverts are read before and after a change, and most changes leave the text alone; false when nothing is new. */
   read(texts: readonly string[]): boolean {
-    const { revision } = this.#reader;
+    // The code of a phrase may have been another's: what is marked holds for these phrases only.
+    const revision = this.#reader.revision + this.#phrases.revision;
     if (revision === this.#revision && sameTexts(texts, this.#texts)) return false;
     this.#revision = revision;
     this.#texts = texts;
     if (this.#generation === GENERATION_MAX) {
       this.#termSeenIn.fill(0);
-      this.#wordSeenIn.fill(0);
+      this.#phraseSeenIn.fill(0);
+      this.#phrasesReadIn = 0;
       this.#generation = 0;
     }
     this.#generation += 1;
     this.#termSeenIn = withRoom(this.#termSeenIn, this.#searchedTerms.end);
-    this.#wordSeenIn = withRoom(this.#wordSeenIn, this.#searchedWords.end);
     this.#wordCount = 0;
     this.#terms = [];
     for (const text of texts) {
-      this.#reader.read(text, this.#visit);
-      this.#append(TEXT_END);
+      this.#reader.read(text, this);
+      this.addWord(TEXT_END);
     }
     return true;
   }
@@ -63,32 +68,23 @@ export class AdvertText {
     return this.#termSeenIn[code] === this.#generation;
   }
 
-  /** Whether the words from `start` to `end` of `codes` stand next to each other, in order, in one text. */
-  hasPhrase(codes: Int32Array, start: number, end: number): boolean {
-    for (let i = start; i < end; i++) if (this.#wordSeenIn[codes[i] as number] !== this.#generation) return false;
-    const length = end - start;
-    if (length === 1) return true;
-    const last = this.#wordCount - length;
-    for (let first = 0; first <= last; first++) {
-      let same = 0;
-      while (same < length && this.#words[first + same] === codes[start + same]) same += 1;
-      if (same === length) return true;
+  /** Whether the words of the phrase stand next to each other, in order, in one text. */
+  hasPhrase(code: number): boolean {
+    if (this.#phrasesReadIn !== this.#generation) {
+      this.#phrasesReadIn = this.#generation;
+      this.#phraseSeenIn = withRoom(this.#phraseSeenIn, this.#phrases.end);
+      this.#phrases.read(this.#words, this.#wordCount, this.#generation, this.#phraseSeenIn);
     }
-    return false;
+    return this.#phraseSeenIn[code] === this.#generation;
   }
 
-  readonly #visit = (wordCode: number, termCodes: readonly number[]): void => {
-    this.#append(wordCode);
-    this.#wordSeenIn[wordCode] = this.#generation;
-    for (let i = 0; i < termCodes.length; i++) {
-      const term = termCodes[i] as number;
-      if (this.#termSeenIn[term] === this.#generation) continue;
-      this.#termSeenIn[term] = this.#generation;
-      this.#terms.push(term);
-    }
-  };
+  addTerm(term: number): void {
+    if (this.#termSeenIn[term] === this.#generation) return;
+    this.#termSeenIn[term] = this.#generation;
+    this.#terms.push(term);
+  }
 
-  #append(wordCode: number): void {
+  addWord(wordCode: number): void {
     if (this.#wordCount === this.#words.length) {
       const longer = new Int32Array(2 * this.#wordCount);
       longer.set(this.#words);

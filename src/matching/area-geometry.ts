@@ -43,6 +43,8 @@ export interface CircleRow {
   readonly reach: number;
   /** False: passing the kernel only makes the row a candidate. */
   readonly isDecisive: boolean;
+  /** Rather than a circle. */
+  readonly isPolygon: boolean;
 }
 
 /** Null when the circle is too wide, too near a pole or too odd for the kernel. */
@@ -87,11 +89,12 @@ export function polygonRow(polygon: Polygon): CircleRow | null {
       reach = Math.max(reach, (cornerLat - lat) ** 2 + (cosine * (cornerLon - lon)) ** 2);
     }
   }
-  return rowOf(lat, lon, (Math.sqrt(reach) + BOX_MARGIN) ** 2 * (1 + WIDE_MARGIN), false);
+  return { ...rowOf(lat, lon, (Math.sqrt(reach) + BOX_MARGIN) ** 2 * (1 + WIDE_MARGIN), false), isPolygon: true };
 }
 
 function rowOf(lat: number, lon: number, reach: number, isDecisive: boolean): CircleRow {
-  return { latitude: Math.fround(lat), longitude: Math.fround(lon), reach: Math.fround(reach), isDecisive };
+  const [latitude, longitude] = [Math.fround(lat), Math.fround(lon)];
+  return { latitude, longitude, reach: Math.fround(reach), isDecisive, isPolygon: false };
 }
 
 /** A half turn, as in a `Box`. */

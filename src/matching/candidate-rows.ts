@@ -8,7 +8,15 @@ import { AreaTree, type RowList } from './area-tree.ts';
 import { createKernel, GROUP_LIST, GROUP_LIST_MAX, KERNEL_BYTES, type Kernel } from './kernel/kernel.ts';
 import { PlaceTable } from './place-table.ts';
 import { type PropertyView, writePlace, writeQuery } from './property-view.ts';
-import { GroupMemory, groupBytes, LANES, NEEDS_EXACT_CHECK, type Row } from './row-groups.ts';
+import {
+  GroupMemory,
+  groupBytes,
+  LANES,
+  NEEDS_EXACT_CHECK,
+  NEEDS_SHAPE_CHECK,
+  NEEDS_TEXT_CHECK,
+  type Row,
+} from './row-groups.ts';
 import { RowTrees } from './row-tree.ts';
 import type { SearchRows } from './search-rows.ts';
 import { AXIS, CHUNK, IS_LEAF, LEFT, NODE_ACCEPTS, RIGHT, ROWS } from './tree-nodes.ts';
@@ -145,10 +153,12 @@ export class CandidateRows implements RowList {
 }
 
 /** `row`, moved to one of its areas. `attention`: what all rows of the search need. */
-function areaRow(row: Row, { latitude, longitude, reach, isDecisive }: CircleRow, attention: number): Row {
+function areaRow(row: Row, { latitude, longitude, reach, isDecisive, isPolygon }: CircleRow, attention: number): Row {
   row.latitude = latitude;
   row.longitude = longitude;
   row.reach = reach;
-  row.attention = isDecisive ? attention : attention | NEEDS_EXACT_CHECK;
+  // With words to look for as well, the record tells where both are.
+  const check = isPolygon && (attention & NEEDS_TEXT_CHECK) === 0 ? NEEDS_SHAPE_CHECK : NEEDS_EXACT_CHECK;
+  row.attention = isDecisive ? attention : attention | check;
   return row;
 }

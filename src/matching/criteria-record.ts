@@ -1,6 +1,6 @@
 /**
  * Criteria as a record of some eighty bytes, without loss: a head of counts and flags, the bounds and the circle that
- * are set, the codes of the lists, the polygons. Of criteria that no client can send (unknown codes, NaN) and of those
+ * are set, the codes of the lists, where the polygons are. Of criteria that no client can send (unknown codes, NaN) and of those
  * of unusual size the record is *partial*: it has their areas, as far as these fit, and says nothing else of them.
  */
 
@@ -14,9 +14,9 @@ import {
 import type { Polygon } from '../domain/geo.ts';
 import type { CodeTable } from './code-table.ts';
 import type { ExpressionTable } from './expression-table.ts';
-import { RECORD_WORDS_MAX, type RecordArena } from './record-arena.ts';
+import type { PolygonShapes } from './polygon-shapes.ts';
+import type { RecordArena } from './record-arena.ts';
 import {
-  allCodesOf,
   BOUND_BITS,
   CIRCLE_WORDS,
   COUNT_BITS,
@@ -28,6 +28,7 @@ import {
   FLAGS,
   FURNISHED_SHIFT,
   HAS_CIRCLE,
+  HAS_SHAPES,
   HAS_TOUR,
   HEAD_WORDS,
   INCLUDED_CATEGORIES,
@@ -36,22 +37,19 @@ import {
   IS_PARTIAL,
   LIST_COUNTS,
   listsOffset,
-  POLYGONS_MAX,
-  POLYGONS_SHIFT,
   PUBLISHER_LISTS,
   PUBLISHERS_SHIFT,
   packTypes,
-  polygonCountOf,
   rangesOf,
   readCircle,
+  shapesOf,
   TRANSACTION_SHIFT,
-  TYPES_AND_POLYGONS,
+  TYPES,
   TYPES_MAX,
   unpackTypes,
   WORDS,
   ZIPCODES,
 } from './record-layout.ts';
-import { polygonWords, readPolygons, writePolygons } from './record-polygons.ts';
 
 /** The tables that give strings and expressions their codes. */
 export interface RecordTables {
@@ -60,6 +58,7 @@ export interface RecordTables {
   readonly zipcodes: CodeTable;
   readonly siteCategories: CodeTable;
   readonly expressions: ExpressionTable;
+  readonly shapes: PolygonShapes;
 }
 
 const ANYTHING: Criteria = {
@@ -71,24 +70,30 @@ const ANYTHING: Criteria = {
   ...{ excludedInseeCodes: [], includedSiteCategories: [], excludedSiteCategories: [], expressions: [] },
 };
 
-const scratch = new Float64Array(RECORD_WORDS_MAX);
+const WORDS_MAX = 1 << 14;
+const scratch = new Float64Array(WORDS_MAX);
 const scratchIntegers = new Int32Array(scratch.buffer);
 
 /** The address of a new record. Uses the codes of its strings. */
 export function writeRecord(criteria: Criteria, arena: RecordArena, tables: RecordTables): number {
   const flags = flagsOf(criteria);
-  if (flags !== null && fits(criteria, flags)) return writeAll(criteria, flags, arena, tables);
   const areas = { ...ANYTHING, areas: criteria.areas };
-  const partial = fits(areas, flagsOf(areas) as number) ? areas : ANYTHING;
-  return writeAll(partial, (flagsOf(partial) as number) | IS_PARTIAL, arena, tables);
+  const isWhole = flags !== null && fits(criteria, flags);
+  const hasAreas = isWhole || fits(areas, flagsOf(areas) as number);
+  const { polygons } = criteria.areas;
+  const shapes = hasAreas && polygons.length > 0 ? tables.shapes.write(polygons) : 0;
+  if (isWhole && shapes !== null) return writeAll(criteria, flags, shapes, arena, tables);
+  const partial = hasAreas && shapes !== null ? areas : ANYTHING;
+  return writeAll(partial, (flagsOf(partial) as number) | IS_PARTIAL, shapes ?? 0, arena, tables);
 }
 
-function writeAll(criteria: Criteria, flags: number, arena: RecordArena, tables: RecordTables): number {
+/** `shapes`: where the polygons are, of no meaning without any. */
+function writeAll(criteria: Criteria, flags: number, shapes: number, arena: RecordArena, tables: RecordTables): number {
   const { circle, inseeCodes, departmentCodes, zipcodes, polygons } = criteria.areas;
   const { excludedInseeCodes, includedSiteCategories, excludedSiteCategories } = criteria;
   const lists = listsOffset(flags);
-  const polygonsStart = lists + codeWords(criteria);
-  const words = polygonsStart + polygonWords(polygons);
+  const shapesWord = lists + codeWords(criteria);
+  const words = shapesWord + (polygons.length > 0 ? 1 : 0);
   let top = HEAD_WORDS;
   const ranges = rangesOf(criteria);
   for (let i = 0; i < ranges.length; i++) {
@@ -102,7 +107,7 @@ function writeAll(criteria: Criteria, flags: number, arena: RecordArena, tables:
     scratch[top++] = circle.radiusKm;
   }
   scratchIntegers[FLAGS] = flags;
-  scratchIntegers[TYPES_AND_POLYGONS] = packTypes(criteria.propertyTypes) | (polygons.length << POLYGONS_SHIFT);
+  scratchIntegers[TYPES] = packTypes(criteria.propertyTypes);
   scratchIntegers[EXPRESSION] = tables.expressions.use(criteria.expressions);
   scratchIntegers[LIST_COUNTS] = 0;
   scratchIntegers[LIST_COUNTS + 1] = 0;
@@ -113,7 +118,7 @@ function writeAll(criteria: Criteria, flags: number, arena: RecordArena, tables:
   code = writeList(excludedInseeCodes, EXCLUDED_INSEE_CODES, tables.insee, code);
   code = writeList(includedSiteCategories, INCLUDED_CATEGORIES, tables.siteCategories, code);
   writeList(excludedSiteCategories, EXCLUDED_CATEGORIES, tables.siteCategories, code);
-  writePolygons(polygons, scratch, polygonsStart);
+  if (polygons.length > 0) scratchIntegers[2 * shapesWord] = shapes;
 
   const address = arena.allocate(words);
   const numbers = arena.numbersAt(address);
@@ -154,7 +159,7 @@ export function readRecord(address: number, arena: RecordArena, tables: RecordTa
   const { insee, departments, zipcodes, siteCategories, expressions } = tables;
   return {
     transactionType: transaction === 0 ? null : transaction - 1,
-    propertyTypes: unpackTypes(integers[head + TYPES_AND_POLYGONS] as number),
+    propertyTypes: unpackTypes(integers[head + TYPES] as number),
     publisherTypes: PUBLISHER_LISTS[flags >> PUBLISHERS_SHIFT] as readonly number[],
     ...{ budget, advertPrice, pricePerMeter, surface, landSurface, room, bedroom },
     furnished: furnished === 0 ? null : furnished === 2,
@@ -165,7 +170,7 @@ export function readRecord(address: number, arena: RecordArena, tables: RecordTa
       inseeCodes: readNext(INSEE_CODES, insee),
       departmentCodes: readNext(DEPARTMENTS, departments),
       zipcodes: readNext(ZIPCODES, zipcodes),
-      polygons: readPolygonsOf(address, arena),
+      polygons: readPolygonsOf(address, arena, tables.shapes),
     },
     excludedInseeCodes: readNext(EXCLUDED_INSEE_CODES, insee),
     includedSiteCategories: readNext(INCLUDED_CATEGORIES, siteCategories),
@@ -174,13 +179,11 @@ export function readRecord(address: number, arena: RecordArena, tables: RecordTa
   };
 }
 
-export function readPolygonsOf(address: number, arena: RecordArena): Polygon[] {
+export function readPolygonsOf(address: number, arena: RecordArena, shapes: PolygonShapes): Polygon[] {
   const integers = arena.integersAt(address);
   const head = arena.integerOffset(address);
-  const count = polygonCountOf(integers, head);
-  if (count === 0) return [];
-  const lists = arena.numberOffset(address) + listsOffset(integers[head + FLAGS] as number);
-  return readPolygons(arena.numbersAt(address), lists + ((allCodesOf(integers, head) + 1) >> 1), count);
+  if (((integers[head + FLAGS] as number) & HAS_SHAPES) === 0) return [];
+  return shapes.read(shapesOf(integers, head));
 }
 
 export function isPartial(address: number, arena: RecordArena): boolean {
@@ -208,6 +211,7 @@ export function freeRecord(address: number, arena: RecordArena, tables: RecordTa
     for (let count = countOf(integers, head, list); count > 0; count--) table.release(integers[code++] as number);
   }
   expressions.release(integers[head + EXPRESSION] as number);
+  if (((integers[head + FLAGS] as number) & HAS_SHAPES) !== 0) tables.shapes.free(shapesOf(integers, head));
   arena.free(address, integers[head + WORDS] as number);
 }
 
@@ -226,6 +230,7 @@ function flagsOf(criteria: Criteria): number | null {
     (criteria.withCoherentPrice ? IS_COHERENT : 0) |
     (criteria.withVirtualTour ? HAS_TOUR : 0) |
     (criteria.areas.circle === null ? 0 : HAS_CIRCLE) |
+    (criteria.areas.polygons.length === 0 ? 0 : HAS_SHAPES) |
     (publishers << PUBLISHERS_SHIFT)
   );
 }
@@ -258,19 +263,18 @@ function publisherPosition(types: readonly number[]): number {
   return -1;
 }
 
-/** Whether lists, polygons and expressions are of usual size. */
+/** Whether lists and expressions are of usual size. */
 function fits(criteria: Criteria, flags: number): boolean {
   const { areas } = criteria;
   return (
     areas.inseeCodes.length <= COUNT_BITS[INSEE_CODES].max &&
     areas.departmentCodes.length <= COUNT_BITS[DEPARTMENTS].max &&
     areas.zipcodes.length <= COUNT_BITS[ZIPCODES].max &&
-    areas.polygons.length <= POLYGONS_MAX &&
     criteria.excludedInseeCodes.length <= COUNT_BITS[EXCLUDED_INSEE_CODES].max &&
     criteria.includedSiteCategories.length <= COUNT_BITS[INCLUDED_CATEGORIES].max &&
     criteria.excludedSiteCategories.length <= COUNT_BITS[EXCLUDED_CATEGORIES].max &&
     expressionsFit(criteria.expressions) &&
-    listsOffset(flags) + codeWords(criteria) + polygonWords(areas.polygons) <= RECORD_WORDS_MAX
+    listsOffset(flags) + codeWords(criteria) < WORDS_MAX
   );
 }
 

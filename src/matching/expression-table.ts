@@ -3,16 +3,16 @@
  * worked out when the first candidate asks and kept for the others: "balcon" is wanted by thousands of searches.
  */
 
-import { type ExpressionEntry, type Expressions, expressionsHold } from '../domain/expressions.ts';
-import { foldTexts } from '../domain/folded-text.ts';
+import type { ExpressionEntry, Expressions } from '../domain/expressions.ts';
 import { lemmasOf } from '../domain/inflection/lemmas.ts';
 import { foldWords } from '../domain/text.ts';
 import { AdvertText } from './advert-text.ts';
 import { CodeTable } from './code-table.ts';
+import { PhraseTable } from './phrase-table.ts';
 import { RecordArena } from './record-arena.ts';
 import { TermTable } from './term-table.ts';
 
-/** `codes`: words of a phrase in order, or terms. */
+/** `codes`: of one phrase, or of terms. */
 interface CompiledEntry {
   readonly includes: boolean;
   readonly strict: boolean;
@@ -40,7 +40,10 @@ export class ExpressionTable {
   /** Of phrases, which take them as they are, and those that any form of theirs will do for. */
   readonly #words = new CodeTable();
   readonly #terms = new TermTable();
-  readonly text = new AdvertText(this.#words, this.#terms);
+  readonly #phrases = new PhraseTable();
+  readonly text = new AdvertText(this.#words, this.#phrases, this.#terms);
+  /** Of some of a property's adverts. */
+  readonly #part = new AdvertText(this.#words, this.#phrases, this.#terms);
   readonly #ids = new Map<string, number>();
   /** By id, see `keyOf`; null when it is free. */
   readonly #keys: (string | null)[] = [null];
@@ -118,7 +121,7 @@ export class ExpressionTable {
     if (id === 0) return true;
     const known = this.#verdicts[id] as number;
     if (known >= 2 * this.#generation) return known !== 2 * this.#generation;
-    const holds = this.#run(this.#addresses[id] as number);
+    const holds = this.#run(this.#addresses[id] as number, this.text);
     this.#verdicts[id] = 2 * this.#generation + (holds ? 1 : 0);
     return holds;
   }
@@ -136,7 +139,8 @@ export class ExpressionTable {
 
   /** On other texts than those last read. */
   holdsIn(id: number, texts: readonly string[]): boolean {
-    return expressionsHold(this.expressionsOf(id), foldTexts(texts));
+    this.#part.read(texts);
+    return this.#run(this.#addresses[id] as number, this.#part);
   }
 
   #compile(id: number, expressions: Expressions): void {
@@ -159,8 +163,8 @@ export class ExpressionTable {
   #compileEntry({ word, includes, strict }: ExpressionEntry): CompiledEntry[] {
     const words = foldWords(word);
     if (words.length === 0) return [];
-    const table = strict ? this.#words : this.#terms;
-    return [{ includes, strict, codes: words.map((word) => table.use(word)) }];
+    const codes = words.map((word) => (strict ? this.#words : this.#terms).use(word));
+    return [{ includes, strict, codes: strict ? [this.#phrases.use(codes)] : codes }];
   }
 
   /** Ends the use of its codes as well. */
@@ -172,11 +176,19 @@ export class ExpressionTable {
     for (let groups = program[at++] as number; groups > 0; groups--) {
       for (let entries = program[at++] as number; entries > 0; entries--) {
         const head = program[at++] as number;
-        const table = (head & IS_STRICT) !== 0 ? this.#words : this.#terms;
-        for (const end = at + (head >> 2); at < end; at++) table.release(program[at] as number);
+        const end = at + (head >> 2);
+        for (; at < end; at++) {
+          if ((head & IS_STRICT) !== 0) this.#releasePhrase(program[at] as number);
+          else this.#terms.release(program[at] as number);
+        }
       }
     }
     this.#programs.free(address, (at - start + 1) >> 1);
+  }
+
+  #releasePhrase(code: number): void {
+    for (const word of this.#phrases.wordsOf(code)) this.#words.release(word);
+    this.#phrases.release(code);
   }
 
   #makeRoom(length: number): void {
@@ -193,7 +205,7 @@ export class ExpressionTable {
     this.#verdicts = verdicts;
   }
 
-  #run(address: number): boolean {
+  #run(address: number, text: AdvertText): boolean {
     const program = this.#programs.integersAt(address);
     let at = this.#programs.integerOffset(address);
     at += 1 + (program[at] as number);
@@ -202,19 +214,19 @@ export class ExpressionTable {
       for (let entries = program[at++] as number; entries > 0; entries--) {
         const head = program[at++] as number;
         const end = at + (head >> 2);
-        if (holds) holds = this.#occurs(program, at, end, (head & IS_STRICT) !== 0) === ((head & INCLUDES) !== 0);
+        if (holds) holds = occurs(text, program, at, end, (head & IS_STRICT) !== 0) === ((head & INCLUDES) !== 0);
         at = end;
       }
       if (holds) return true;
     }
     return false;
   }
+}
 
-  #occurs(program: Int32Array, start: number, end: number, strict: boolean): boolean {
-    if (strict) return this.text.hasPhrase(program, start, end);
-    for (let at = start; at < end; at++) if (!this.text.hasTerm(program[at] as number)) return false;
-    return true;
-  }
+function occurs(text: AdvertText, program: Int32Array, start: number, end: number, strict: boolean): boolean {
+  if (strict) return text.hasPhrase(program[start] as number);
+  for (let at = start; at < end; at++) if (!text.hasTerm(program[at] as number)) return false;
+  return true;
 }
 
 /** The same text for equal expressions and no others, as short as can be: JSON of the words, each behind two flags. */

@@ -1,14 +1,12 @@
 /**
- * Points of interest in memory: a KD-tree of all and one per facility, never changed once built.
- * `createPointsOfInterest` holds the current index; a new one is built off to the side and swapped in, so a query sees
- * the old or the new whole.
+ * Points of interest in memory: a tree of boxes per facility, never changed once built. `createPointsOfInterest` holds
+ * the current index; a new one is built off to the side and swapped in, so a query sees the old or the new whole.
  */
 
 import { setImmediate } from 'node:timers/promises';
-import { around } from 'geokdbush';
-import KDBush from 'kdbush';
-import { distanceKm, EARTH_RADIUS_KM } from '../domain/geo.ts';
 import { FACILITIES, type Facility, type PointOfInterest } from '../domain/point-of-interest.ts';
+import { nearestPoints } from './nearest-points.ts';
+import { PointTree } from './point-tree.ts';
 
 export interface PointQuery {
   /** Degrees, WGS 84. */
@@ -18,6 +16,7 @@ export interface PointQuery {
   readonly radiusKm: number;
   /** None means all. */
   readonly facilities: readonly Facility[];
+  /** At most `NEAREST_MAX`. */
   readonly limit: number;
 }
 
@@ -48,83 +47,88 @@ export function createPointsOfInterest(): PointsOfInterest {
   };
 }
 
-/** Lets the event loop turn between trees: a million points take about a second in all. */
+/**
+ * Lays the points out, in steps of less than a millisecond between which the event loop turns: five million take some
+ * seconds in all.
+ */
 export async function buildPointIndex(points: Iterable<PointOfInterest>): Promise<PointIndex> {
-  const all = [...points];
-  const trees: PointTrees = { all: buildTree(all), byFacility: new Map() };
-  for (const facility of FACILITIES) {
+  const all = new PointList();
+  const counts = new Map<Facility, number>(FACILITIES.map((facility) => [facility, 0]));
+  for (const point of points) {
+    all.add(point);
+    counts.set(point.facility, (counts.get(point.facility) as number) + 1);
+    if (all.length % STEP_POINTS === 0) await setImmediate();
+  }
+  const tree = new PointTree(all.length);
+  const nexts = new Map<Facility, number>();
+  let end = 0;
+  for (const [facility, count] of counts) {
+    nexts.set(facility, end);
+    end += count;
+  }
+  for (let number = 0; number < all.length; number++) {
+    const { facility, lat, lon } = all.at(number);
+    const position = nexts.get(facility) as number;
+    tree.set(position, number, lat, lon);
+    nexts.set(facility, position + 1);
+    if (number % STEP_POINTS === 0) await setImmediate();
+  }
+  const roots = new Map<Facility, number>();
+  for (const [facility, count] of counts) {
+    const facilityEnd = nexts.get(facility) as number;
+    if (count > 0) roots.set(facility, await inTurns(tree.build(facilityEnd - count, facilityEnd)));
+  }
+  // Neighbours side by side: an answer reads some stretches of the list instead of a thousand places all over it.
+  const ordered = new PointList();
+  for (let position = 0; position < all.length; position++) {
+    ordered.add(all.at(tree.numbers[position] as number));
+    if (position % STEP_POINTS === 0) await setImmediate();
+  }
+  return { size: all.length, within: (query) => findWithin(tree, roots, ordered, query) };
+}
+
+/** Points gone over between two turns of the event loop. */
+const STEP_POINTS = 4096;
+
+async function inTurns<T>(steps: Generator<null, T>): Promise<T> {
+  for (;;) {
+    const step = steps.next();
+    if (step.done === true) return step.value;
     await setImmediate();
-    trees.byFacility.set(facility, buildTree(all.filter((point) => point.facility === facility)));
   }
-  return { size: all.length, within: (query) => findWithin(trees, query) };
 }
 
-interface PointTrees {
-  readonly all: PointTree;
-  readonly byFacility: Map<Facility, PointTree>;
+function findWithin(
+  tree: PointTree,
+  roots: ReadonlyMap<Facility, number>,
+  points: PointList,
+  { facilities, limit, ...circumference }: PointQuery,
+): readonly PointOfInterest[] {
+  const asked =
+    facilities.length === 0 ? roots.values() : [...new Set(facilities)].map((facility) => roots.get(facility));
+  const present = [...asked].filter((root) => root !== undefined);
+  return nearestPoints(tree, present, circumference, limit, (position) => points.at(position));
 }
 
-interface PointTree {
-  /** Null without points: the library has no empty tree. */
-  readonly tree: KDBush | null;
-  /** By number in the tree. */
-  readonly points: readonly PointOfInterest[];
-}
+const CHUNK_LOG2 = 13;
+const CHUNK = 1 << CHUNK_LOG2;
 
-function buildTree(points: readonly PointOfInterest[]): PointTree {
-  if (points.length === 0) return { tree: null, points };
-  const tree = new KDBush(points.length);
-  for (const { lat, lon } of points) tree.add(lon, lat);
-  tree.finish();
-  return { tree, points };
-}
+/** A list that grows without being copied. */
+class PointList {
+  readonly #chunks: PointOfInterest[][] = [];
+  #length = 0;
 
-interface Hit {
-  readonly point: PointOfInterest;
-  readonly distanceKm: number;
-}
-
-function findWithin(trees: PointTrees, query: PointQuery): readonly PointOfInterest[] {
-  const { lat, lon, radiusKm, limit } = query;
-  const hits: Hit[] = [];
-  for (const { tree, points } of treesOf(trees, query.facilities)) {
-    if (tree === null) continue;
-    for (const number of candidates(tree, query)) {
-      const point = points[number] as PointOfInterest;
-      const apart = distanceKm(lat, lon, point.lat, point.lon);
-      if (apart <= radiusKm) hits.push({ point, distanceKm: apart });
-    }
+  get length(): number {
+    return this.#length;
   }
-  hits.sort((a, b) => a.distanceKm - b.distanceKm);
-  return hits.slice(0, limit).map(({ point }) => point);
-}
 
-/** All facilities at once are one walk instead of five. */
-function treesOf({ all, byFacility }: PointTrees, facilities: readonly Facility[]): readonly PointTree[] {
-  const asked = new Set(facilities);
-  if (asked.size === 0 || asked.size === FACILITIES.length) return [all];
-  return [...asked].map((facility) => byFacility.get(facility) as PointTree);
-}
-
-/** Rounding may put a point of the border a last bit beyond it: the tree is asked for a hair more. */
-const HAIR = 1 + 1e-9;
-const HAIR_KM = 1e-9;
-/** Up to here the points of a box are few and sorting them is faster than walking the tree by distance. */
-const BOX_RADIUS_MAX_KM = 5;
-/** Beyond, a box of longitudes comes near the pole. */
-const BOX_LATITUDE_MAX = 85;
-const DEGREES = 180 / Math.PI;
-
-/** Numbers of at least the nearest `limit` points within the radius. */
-function candidates(tree: KDBush, { lat, lon, radiusKm, limit }: PointQuery): readonly number[] {
-  const reachKm = radiusKm * HAIR + HAIR_KM;
-  if (radiusKm <= BOX_RADIUS_MAX_KM && Math.abs(lat) <= BOX_LATITUDE_MAX) {
-    // The box round a circle on the sphere (J. P. Matuschek, "Finding Points Within a Distance", 2010).
-    const reach = reachKm / EARTH_RADIUS_KM;
-    const dLat = reach * DEGREES;
-    const dLon = Math.asin(Math.sin(reach) / Math.cos(lat / DEGREES)) * DEGREES;
-    const crossesAntimeridian = lon - dLon < -180 || lon + dLon > 180;
-    if (!crossesAntimeridian) return tree.range(lon - dLon, lat - dLat, lon + dLon, lat + dLat);
+  at(position: number): PointOfInterest {
+    return (this.#chunks[position >> CHUNK_LOG2] as PointOfInterest[])[position & (CHUNK - 1)] as PointOfInterest;
   }
-  return around(tree, lon, lat, limit, reachKm);
+
+  add(point: PointOfInterest): void {
+    if ((this.#length & (CHUNK - 1)) === 0) this.#chunks.push([]);
+    (this.#chunks[this.#length >> CHUNK_LOG2] as PointOfInterest[]).push(point);
+    this.#length += 1;
+  }
 }

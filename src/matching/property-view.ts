@@ -25,6 +25,7 @@ import {
   NEEDS_PROFESSIONAL,
   NEEDS_RENT,
   NEEDS_SALE,
+  NEEDS_SHAPE_CHECK,
   NEEDS_TEXT_CHECK,
   NEEDS_TOUR,
   NEEDS_UNFURNISHED,
@@ -121,7 +122,7 @@ export function writeQuery(view: PropertyView, { bytes, codes }: GroupMemory): v
   const repeats = REPEATS | (view.inseeCodes.length > 1 ? REPEATS_BY_INSEE : 0);
   bytes[QUERY_TYPE] = view.typeBit;
   bytes[QUERY_LACKING] = ~needsProvidedBy(view.facts);
-  bytes[QUERY_TRIGGER] = NEEDS_EXACT_CHECK | NEEDS_TEXT_CHECK | repeats;
+  bytes[QUERY_TRIGGER] = NEEDS_EXACT_CHECK | NEEDS_TEXT_CHECK | NEEDS_SHAPE_CHECK | repeats;
 }
 
 /** What all live adverts together provide: a search that considers fewer of them can only find less. */

@@ -3,10 +3,10 @@
 import { isInCircle } from '../domain/geo.ts';
 import type { AdvertFacts } from '../domain/property-facts.ts';
 import type { ExpressionTable } from './expression-table.ts';
+import type { PolygonShapes } from './polygon-shapes.ts';
 import { type PropertyView, readTexts, textsOf } from './property-view.ts';
 import type { RecordArena } from './record-arena.ts';
 import {
-  allCodesOf,
   BOUND_BITS,
   CIRCLE_WORDS,
   countOf,
@@ -17,6 +17,7 @@ import {
   FLAGS,
   FURNISHED_SHIFT,
   HAS_CIRCLE,
+  HAS_SHAPES,
   HAS_TOUR,
   HEAD_WORDS,
   INCLUDED_CATEGORIES,
@@ -26,13 +27,12 @@ import {
   PUBLISHER_LISTS,
   PUBLISHERS_SHIFT,
   placeCodesOf,
-  polygonCountOf,
   readCircle,
+  shapesOf,
   TRANSACTION_SHIFT,
-  TYPES_AND_POLYGONS,
+  TYPES,
   ZIPCODES,
 } from './record-layout.ts';
-import { isInPolygons } from './record-polygons.ts';
 
 /** Measures before the bounds on advert prices. */
 const ADVERT_PRICE_MIN_BIT = BOUND_BITS - 2;
@@ -42,13 +42,14 @@ export function holdsInRecord(
   arena: RecordArena,
   view: PropertyView,
   expressions: ExpressionTable,
+  shapes: PolygonShapes,
 ): boolean {
   const integers = arena.integersAt(address);
   const numbers = arena.numbersAt(address);
   const head = arena.integerOffset(address);
   const { facts } = view;
   const flags = integers[head + FLAGS] as number;
-  if (!holdsForProperty(flags, integers[head + TYPES_AND_POLYGONS] as number, view)) return false;
+  if (!holdsForProperty(flags, integers[head + TYPES] as number, view)) return false;
 
   const firstBound = arena.numberOffset(address) + HEAD_WORDS;
   let bound = firstBound;
@@ -59,7 +60,7 @@ export function holdsInRecord(
     if (!((bit & 1) === 0 ? value >= limit : value <= limit)) return false;
   }
   const lists = firstBound - HEAD_WORDS + listsOffset(flags);
-  if (!isInAreas(integers, numbers, head, lists, view)) return false;
+  if (!isInAreas(integers, numbers, head, lists, view, shapes)) return false;
 
   const excludedCount = countOf(integers, head, EXCLUDED_CATEGORIES);
   const categories = 2 * lists + placeCodesOf(integers, head) + countOf(integers, head, EXCLUDED_INSEE_CODES);
@@ -120,6 +121,7 @@ function isInAreas(
   head: number,
   lists: number,
   view: PropertyView,
+  shapes: PolygonShapes,
 ): boolean {
   const inseeCount = countOf(integers, head, INSEE_CODES);
   const departmentCount = countOf(integers, head, DEPARTMENTS);
@@ -131,20 +133,18 @@ function isInAreas(
   if (excludedCount > 0 && view.inseeCodes.some((code) => contains(integers, excluded, excludedCount, code))) {
     return false;
   }
-  const hasCircle = ((integers[head + FLAGS] as number) & HAS_CIRCLE) !== 0;
-  const polygonCount = polygonCountOf(integers, head);
-  if (inseeCount + departmentCount + zipcodeCount + polygonCount === 0 && !hasCircle) return true;
+  const areas = (integers[head + FLAGS] as number) & (HAS_CIRCLE | HAS_SHAPES);
+  if (inseeCount + departmentCount + zipcodeCount + areas === 0) return true;
   if (view.inseeCodes.some((code) => contains(integers, 2 * lists, inseeCount, code))) return true;
   if (contains(integers, departments, departmentCount, view.departmentCode)) return true;
   if (view.zipcodes.some((code) => contains(integers, zipcodes, zipcodeCount, code))) return true;
   const { lat, lon } = view.facts;
   if (lat === null || lon === null) return false;
-  if (hasCircle) {
+  if ((areas & HAS_CIRCLE) !== 0) {
     const circle = readCircle(numbers, lists - CIRCLE_WORDS);
     if (isInCircle(circle, lat, lon)) return true;
   }
-  if (polygonCount === 0) return false;
-  return isInPolygons(numbers, (2 * lists + allCodesOf(integers, head) + 1) >> 1, polygonCount, lat, lon);
+  return (areas & HAS_SHAPES) !== 0 && shapes.hold(shapesOf(integers, head), lat, lon);
 }
 
 function contains(integers: Int32Array, start: number, count: number, code: number | undefined): boolean {

@@ -1,4 +1,4 @@
-/** The words of a criteria record, see `criteria-record`: a head of integers, bounds, circle, list codes, polygons. */
+/** The words of a criteria record, see `criteria-record`: a head of integers, bounds, circle, list codes, polygons' address. */
 
 import type { Criteria, Range } from '../domain/criteria.ts';
 import type { Circle } from '../domain/geo.ts';
@@ -11,8 +11,8 @@ export function rangesOf(criteria: Criteria): readonly Range[] {
 
 /** Integers of the head. */
 export const FLAGS = 0;
-/** Types in the low 24 bits, see `packTypes`; the number of polygons above. */
-export const TYPES_AND_POLYGONS = 1;
+/** See `packTypes`. */
+export const TYPES = 1;
 export const EXPRESSION = 2;
 export const LIST_COUNTS = 3;
 /** The length of the record, in words. */
@@ -35,8 +35,6 @@ export const COUNT_BITS = [
   { integer: 1, shift: 16, max: 0xff },
   { integer: 1, shift: 24, max: 0xff },
 ] as const;
-export const POLYGONS_SHIFT = 24;
-export const POLYGONS_MAX = 0xff;
 
 /** `FLAGS`: a bit for each bound, minimum first, then these. */
 export const BOUND_BITS = 14;
@@ -52,8 +50,9 @@ export const HAS_TOUR = 1 << 19;
 export const HAS_CIRCLE = 1 << 20;
 /** Only the areas are recorded, or not even these: see `criteria-record`. */
 export const IS_PARTIAL = 1 << 21;
+export const HAS_SHAPES = 1 << 22;
 /** Position in `PUBLISHER_LISTS`. */
-export const PUBLISHERS_SHIFT = 22;
+export const PUBLISHERS_SHIFT = 23;
 export const PUBLISHER_LISTS: readonly (readonly number[])[] = [[], [0], [1], [0, 1], [1, 0]];
 
 export const CIRCLE_WORDS = 3;
@@ -92,8 +91,10 @@ export function allCodesOf(integers: Int32Array, head: number): number {
   );
 }
 
-export function polygonCountOf(integers: Int32Array, head: number): number {
-  return (integers[head + TYPES_AND_POLYGONS] as number) >>> POLYGONS_SHIFT;
+/** The address of the polygons of a record that `HAS_SHAPES`. */
+export function shapesOf(integers: Int32Array, head: number): number {
+  const words = listsOffset(integers[head + FLAGS] as number) + ((allCodesOf(integers, head) + 1) >> 1);
+  return integers[head + 2 * words] as number;
 }
 
 /** Words before the codes of the lists. */

@@ -20,7 +20,7 @@ export const ATTENTION = 32;
 export const BOUNDS = 48;
 export const BOUND_COLUMNS = 2 * MEASURES.length;
 export const NUMBERS = 256;
-/** What the check of the row reads: the expression for an `isTextCheck`, else the record. */
+/** What the check of the row reads: the expression for an `isTextCheck`, the polygons for an `isShapeCheck`, else the record. */
 export const SOURCES = 320;
 const PLACE_GROUP_BYTES = 384;
 /** Degrees. Only groups of area rows have these three. */
@@ -51,6 +51,8 @@ export const NEEDS_TEXT_CHECK = 2;
 export const REPEATS = 4;
 /** Likewise, but only a property with several INSEE codes. */
 export const REPEATS_BY_INSEE = 8;
+/** The place may lie outside the polygons of the search. Never with `NEEDS_TEXT_CHECK`. */
+export const NEEDS_SHAPE_CHECK = 16;
 
 /** A chunk has 2^0 to 2^this groups: as many as the memory can hold. */
 const CHUNK_LOG2_MAX = 21;
@@ -62,6 +64,11 @@ export function isTextCheck(attention: number): boolean {
   return (attention & (NEEDS_EXACT_CHECK | NEEDS_TEXT_CHECK)) === NEEDS_TEXT_CHECK;
 }
 
+/** Whether the polygons are all that is left to check of a row that passes the columns surely. */
+export function isShapeCheck(attention: number): boolean {
+  return (attention & (NEEDS_EXACT_CHECK | NEEDS_SHAPE_CHECK)) === NEEDS_SHAPE_CHECK;
+}
+
 /** One search in one area, before it is written to a lane. */
 export interface Row {
   number: number;
@@ -71,8 +78,9 @@ export interface Row {
   readonly bounds: Int8Array;
   /** See `ExpressionTable.rowCodeOf`. */
   expression: number;
-  /** Of its record. */
+  /** Of its record, and of its polygons. */
   address: number;
+  shapes: number;
   latitude: number;
   longitude: number;
   reach: number;
@@ -87,10 +95,16 @@ export function createRow(): Row {
     bounds: new Int8Array(BOUND_COLUMNS),
     expression: 0,
     address: 0,
+    shapes: 0,
     latitude: 0,
     longitude: 0,
     reach: 0,
   };
+}
+
+function sourceOf({ attention, expression, shapes, address }: Row): number {
+  if (isTextCheck(attention)) return expression;
+  return isShapeCheck(attention) ? shapes : address;
 }
 
 /** Where the kernel and this thread meet. */
@@ -135,7 +149,7 @@ export class GroupMemory extends SharedMemory {
     }
     const word = (group >> 2) + lane;
     integers[word + (NUMBERS >> 2)] = row.number;
-    integers[word + (SOURCES >> 2)] = isTextCheck(row.attention) ? row.expression : row.address;
+    integers[word + (SOURCES >> 2)] = sourceOf(row);
     if (!hasArea) return;
     this.floats[word + (LATITUDES >> 2)] = row.latitude;
     this.floats[word + (LONGITUDES >> 2)] = row.longitude;

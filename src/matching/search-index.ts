@@ -16,10 +16,20 @@ import { freeRecord, isPartial, type RecordTables, readRecord, writeRecord } fro
 import { ExpressionTable } from './expression-table.ts';
 import { CHECK_ANSWERS, CHECK_COUNT, CHECK_INTEGERS, OPEN_ROW, SURE_ANSWERS } from './kernel/kernel.ts';
 import { NumberList } from './number-list.ts';
+import { PolygonShapes } from './polygon-shapes.ts';
 import { type PropertyView, readTexts, viewOf } from './property-view.ts';
 import { RecordArena } from './record-arena.ts';
 import { holdsInRecord } from './record-check.ts';
-import { isTextCheck, LANES, NEEDS_EXACT_CHECK, NEEDS_TEXT_CHECK, REPEATS, REPEATS_BY_INSEE } from './row-groups.ts';
+import {
+  isShapeCheck,
+  isTextCheck,
+  LANES,
+  NEEDS_EXACT_CHECK,
+  NEEDS_SHAPE_CHECK,
+  NEEDS_TEXT_CHECK,
+  REPEATS,
+  REPEATS_BY_INSEE,
+} from './row-groups.ts';
 import { SearchAddresses } from './search-addresses.ts';
 import { SearchRows } from './search-rows.ts';
 
@@ -72,12 +82,14 @@ const EXACT_BITS = OPEN_ROW | NEEDS_EXACT_CHECK;
 
 class ColumnarSearchIndex implements SearchIndex {
   readonly #expressions = new ExpressionTable();
+  readonly #shapes = new PolygonShapes();
   readonly #tables: RecordTables = {
     insee: new CodeTable(),
     departments: new CodeTable(),
     zipcodes: new CodeTable(),
     siteCategories: new CodeTable(),
     expressions: this.#expressions,
+    shapes: this.#shapes,
   };
   readonly #records = new RecordArena();
   readonly #addresses = new SearchAddresses();
@@ -99,7 +111,7 @@ class ColumnarSearchIndex implements SearchIndex {
 
   constructor(simd: boolean | null) {
     this.#rows = new CandidateRows(simd);
-    this.#searchRows = new SearchRows(this.#records, this.#expressions);
+    this.#searchRows = new SearchRows(this.#records, this.#expressions, this.#shapes);
   }
 
   get size(): number {
@@ -193,7 +205,7 @@ class ColumnarSearchIndex implements SearchIndex {
       places,
       expressions: this.#expressions.size,
       testedRows: testedGroups * LANES,
-      bytes: memory.carvedBytes + this.#records.bytes + this.#addresses.bytes,
+      bytes: memory.carvedBytes + this.#records.bytes + this.#shapes.bytes + this.#addresses.bytes,
       kernel: kernel.kind,
     };
   }
@@ -226,6 +238,9 @@ class ColumnarSearchIndex implements SearchIndex {
       } else if ((attention & NEEDS_TEXT_CHECK) !== 0) {
         readTexts(view, this.#expressions);
         if (!this.#expressions.holdsByRow(integers[at + 1] as number)) continue;
+      } else if ((attention & NEEDS_SHAPE_CHECK) !== 0) {
+        const { lat, lon } = view.facts;
+        if (!this.#shapes.hold(integers[at + 1] as number, lat as number, lon as number)) continue;
       }
       if ((attention & repeatBits) !== 0) {
         if (repeated.has(number)) continue;
@@ -236,19 +251,23 @@ class ColumnarSearchIndex implements SearchIndex {
   }
 
   /**
-   * The addresses of the records to check, and a first touch of each record. Two loops without branches on what they
+   * The addresses of the records to check, and a first touch of each record and of each search's polygons. Two loops without branches on what they
    * read let the processor wait for all of them at once instead of one after the other.
    */
   #fetch(integers: Int32Array, end: number): void {
     let count = 0;
+    let touched = 0;
     for (let at = CHECK_ANSWERS >> 2; at < end; at += CHECK_INTEGERS) {
       const attention = integers[at + 2] as number;
-      if ((attention & EXACT_BITS) === 0) continue;
+      if ((attention & EXACT_BITS) === 0) {
+        if ((attention & NEEDS_SHAPE_CHECK) !== 0) touched ^= this.#shapes.touch(integers[at + 1] as number);
+        continue;
+      }
       if (count + 1 === this.#fetched.length) this.#fetched = doubled(this.#fetched);
-      const address = isTextCheck(attention) ? this.#addresses.get(integers[at] as number) : integers[at + 1];
+      const hasOtherSource = isTextCheck(attention) || isShapeCheck(attention);
+      const address = hasOtherSource ? this.#addresses.get(integers[at] as number) : integers[at + 1];
       this.#fetched[count++] = address as number;
     }
-    let touched = 0;
     for (let i = 0; i < count; i++) {
       const address = this.#fetched[i] as number;
       touched ^= this.#records.touch(address);
@@ -259,7 +278,7 @@ class ColumnarSearchIndex implements SearchIndex {
 
   #holds(number: SearchNumber, address: number, view: PropertyView): boolean {
     if (isPartial(address, this.#records)) return satisfies(this.#unusual.get(number) as Criteria, view.facts);
-    return holdsInRecord(address, this.#records, view, this.#expressions);
+    return holdsInRecord(address, this.#records, view, this.#expressions, this.#shapes);
   }
 }
 

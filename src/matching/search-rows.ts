@@ -8,6 +8,7 @@ import { type CircleRow, circleRow, polygonRow } from './area-geometry.ts';
 import { readPolygonsOf } from './criteria-record.ts';
 import type { ExpressionTable } from './expression-table.ts';
 import { NumberList } from './number-list.ts';
+import type { PolygonShapes } from './polygon-shapes.ts';
 import { CODE_MAX, CODE_MIN, codeOf, EDGES_OF_MEASURE } from './quantiser.ts';
 import type { RecordArena } from './record-arena.ts';
 import {
@@ -21,6 +22,7 @@ import {
   FLAGS,
   FURNISHED_SHIFT,
   HAS_CIRCLE,
+  HAS_SHAPES,
   HAS_TOUR,
   HEAD_WORDS,
   INCLUDED_CATEGORIES,
@@ -29,10 +31,10 @@ import {
   IS_PARTIAL,
   listsOffset,
   PUBLISHERS_SHIFT,
-  polygonCountOf,
   readCircle,
+  shapesOf,
   TRANSACTION_SHIFT,
-  TYPES_AND_POLYGONS,
+  TYPES,
   unpackTypes,
   ZIPCODES,
 } from './record-layout.ts';
@@ -74,10 +76,12 @@ export class SearchRows {
   readonly circles: CircleRow[] = [];
   readonly #arena: RecordArena;
   readonly #expressions: ExpressionTable;
+  readonly #shapes: PolygonShapes;
 
-  constructor(arena: RecordArena, expressions: ExpressionTable) {
+  constructor(arena: RecordArena, expressions: ExpressionTable, shapes: PolygonShapes) {
     this.#arena = arena;
     this.#expressions = expressions;
+    this.#shapes = shapes;
   }
 
   /** At least one. */
@@ -102,8 +106,9 @@ export class SearchRows {
     const { row } = this;
     row.number = number;
     row.address = address;
+    row.shapes = (flags & HAS_SHAPES) === 0 ? 0 : shapesOf(integers, head);
     row.expression = this.#expressions.rowCodeOf(integers[head + EXPRESSION] as number);
-    row.types = typesOf(integers[head + TYPES_AND_POLYGONS] as number);
+    row.types = typesOf(integers[head + TYPES] as number);
     row.needs = needsOf(flags);
     this.#readBounds(flags, address);
     this.#readPlaces(flags, address);
@@ -146,7 +151,9 @@ export class SearchRows {
     if ((flags & HAS_CIRCLE) !== 0) {
       fits = this.#add(circleRow(readCircle(this.#arena.numbersAt(address), lists - CIRCLE_WORDS)));
     }
-    for (const polygon of readPolygonsOf(address, this.#arena)) fits = this.#add(polygonRow(polygon)) && fits;
+    for (const polygon of readPolygonsOf(address, this.#arena, this.#shapes)) {
+      fits = this.#add(polygonRow(polygon)) && fits;
+    }
     if (!fits) this.circles.length = 0;
     return fits;
   }
@@ -156,7 +163,7 @@ export class SearchRows {
   }
 
   #attentionOf(flags: number, integers: Int32Array, head: number): number {
-    const hasArea = (flags & HAS_CIRCLE) !== 0 || polygonCountOf(integers, head) > 0;
+    const hasArea = (flags & (HAS_CIRCLE | HAS_SHAPES)) !== 0;
     const needsExactCheck =
       (flags & (IS_PARTIAL | ADVERT_PRICE_BITS)) !== 0 ||
       flags >> PUBLISHERS_SHIFT >= BOTH_PUBLISHERS ||

@@ -17,6 +17,7 @@ const BOUNDS = 5;
 const LATITUDE = 8;
 const LONGITUDE = 9;
 const REACH = 10;
+const SHAPES = 11;
 const ROW_INTEGERS = 12;
 const SLAB_ROWS = 1024;
 
@@ -41,6 +42,7 @@ export class StagedRows {
     integers[start + NUMBER] = row.number;
     integers[start + ADDRESS] = row.address;
     integers[start + EXPRESSION] = row.expression;
+    integers[start + SHAPES] = row.shapes;
     integers[start + KINDS] = row.types | (row.needs << 8) | (row.attention << 16);
     for (let column = 0; column < BOUND_COLUMNS; column++) {
       codes[4 * (start + BOUNDS) + column] = row.bounds[column] as number;
@@ -56,6 +58,7 @@ export class StagedRows {
     const start = position * ROW_INTEGERS;
     row.address = integers[start + ADDRESS] as number;
     row.expression = integers[start + EXPRESSION] as number;
+    row.shapes = integers[start + SHAPES] as number;
     row.attention = (integers[start + KINDS] as number) >>> 16;
     for (let column = 0; column < BOUND_COLUMNS; column++) {
       row.bounds[column] = codes[4 * (start + BOUNDS) + column] as number;

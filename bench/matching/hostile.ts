@@ -1,0 +1,152 @@
+/**
+ * What one client may make of its limits at the expense of everybody: as many corners of polygons, excluded words and
+ * phrases as the defaults of the configuration grant it, in shapes and lists that leave an index the least to go by.
+ */
+
+import { type Criteria, satisfies } from '../../src/domain/criteria.ts';
+import type { Expressions } from '../../src/domain/expressions.ts';
+import type { Polygon, Position } from '../../src/domain/geo.ts';
+import type { PropertyFacts } from '../../src/domain/property-facts.ts';
+import { createSearchIndex } from '../../src/matching/search-index.ts';
+import { type Latencies, measureMatches } from './latency.ts';
+import { randomOf } from './random.ts';
+
+const HOSTILE = 21;
+/** Of the country, degrees. */
+const CENTRE = { lat: 46.6, lon: 2.4 };
+const HALF_WIDTH = 7;
+const HALF_HEIGHT = 5;
+const ENTRIES = 200;
+/** What texts are full of. */
+const COMMON = ['de', 'la', 'une', 'et', 'avec', 'des', 'du', 'sur', 'en', 'chambres', 'cuisine', 'ce', 'bien', 'par'];
+const CHECKED_ADVERTS = 5;
+
+export interface HostileFinding {
+  readonly name: string;
+  readonly searches: number;
+  readonly latencies: Latencies;
+  readonly mismatches: number;
+}
+
+/** `adverts`: with the texts of the population that has the longest. */
+export function measureHostile(adverts: readonly PropertyFacts[]): HostileFinding[] {
+  return Object.entries(KINDS).map(([name, { searches, criteriaOf }]) => {
+    const all = Array.from({ length: searches }, (_, i) => criteriaOf(i));
+    const index = createSearchIndex();
+    for (const [i, criteria] of all.entries()) index.upsert(i + 1, criteria);
+    const latencies = measureMatches(
+      adverts,
+      (facts) => index.match(facts),
+      () => index.stats().testedRows,
+    );
+    const isWrong = (facts: PropertyFacts): boolean => {
+      const expected = all.flatMap((criteria, i) => (satisfies(criteria, facts) ? [i + 1] : []));
+      return (
+        index
+          .match(facts)
+          .sort((a, b) => a - b)
+          .join() !== expected.join()
+      );
+    };
+    return { name, searches, latencies, mismatches: adverts.slice(0, CHECKED_ADVERTS).filter(isWrong).length };
+  });
+}
+
+const KINDS: Record<string, { readonly searches: number; criteriaOf(position: number): Criteria }> = {
+  '500 coasts of 1,000 corners': { searches: 500, criteriaOf: (i) => shaped([coast(1000, i)]) },
+  '100 coasts of 5,000 corners': { searches: 100, criteriaOf: (i) => shaped([coast(5000, i)]) },
+  '100 slanted combs of 5,000': { searches: 100, criteriaOf: (i) => shaped([comb(5000, i)]) },
+  '100 stars of 5,000': { searches: 100, criteriaOf: (i) => shaped([star(4999, i)]) },
+  '100 of 1,250 triangles each': {
+    searches: 100,
+    criteriaOf: (i) => shaped(Array.from({ length: 1250 }, (_, k) => [triangle(1250 * i + k)])),
+  },
+  '500 lists of 200 excluded words': { searches: 500, criteriaOf: (i) => worded([list(i, false, 1)]) },
+  '500 lists of 200 excluded phrases': { searches: 500, criteriaOf: (i) => worded([list(i, false, 3)]) },
+  '1,000 wide circles with 50 phrases': { searches: 1000, criteriaOf: (i) => wide(phrases(i)) },
+};
+
+function shaped(polygons: readonly Polygon[]): Criteria {
+  return { ...ANYTHING, areas: { ...ANYTHING.areas, polygons } };
+}
+
+function worded(expressions: Expressions): Criteria {
+  return { ...ANYTHING, expressions };
+}
+
+/** Round the whole country, so that its rows cannot be kept by word. */
+function wide(expressions: Expressions): Criteria {
+  return { ...ANYTHING, expressions, areas: { ...ANYTHING.areas, circle: { ...CENTRE, radiusKm: 500 } } };
+}
+
+const UNBOUNDED = { min: null, max: null };
+const ANYTHING: Criteria = {
+  ...{ transactionType: null, propertyTypes: [], publisherTypes: [], furnished: null },
+  ...{ budget: UNBOUNDED, advertPrice: UNBOUNDED, pricePerMeter: UNBOUNDED },
+  ...{ surface: UNBOUNDED, landSurface: UNBOUNDED, room: UNBOUNDED, bedroom: UNBOUNDED },
+  ...{ withCoherentPrice: false, withVirtualTour: false },
+  areas: { circle: null, inseeCodes: [], departmentCodes: [], zipcodes: [], polygons: [] },
+  ...{ excludedInseeCodes: [], includedSiteCategories: [], excludedSiteCategories: [], expressions: [] },
+};
+
+/** The country, with an inlet at every corner. */
+export function coast(corners: number, position: number): Polygon {
+  const random = randomOf(position, HOSTILE, corners);
+  return closed(corners - 1, (part) => {
+    const reach = 0.6 + 0.4 * random.next();
+    return [reach * Math.cos(2 * Math.PI * part), reach * Math.sin(2 * Math.PI * part)];
+  });
+}
+
+/** Teeth across the whole country, slanted so that the box of each is nearly all of it. */
+export function comb(corners: number, position: number): Polygon {
+  return closed(corners - 1, (part, i) => {
+    const across = i % 2 === 0 ? -1 : 1;
+    const along = (2 * part - 1) * 0.5;
+    const slant = 0.5 + position / 1e4;
+    return [across * slant + along, across * slant - along];
+  });
+}
+
+/** Every edge passes near the centre, and nearly every other edge. */
+export function star(corners: number, position: number): Polygon {
+  const step = (corners >> 1) - position;
+  return closed(corners, (_, i) => {
+    const angle = (2 * Math.PI * ((i * step) % corners)) / corners;
+    return [Math.cos(angle), Math.sin(angle)];
+  });
+}
+
+function triangle(position: number): Position[] {
+  const random = randomOf(position, HOSTILE, 3);
+  const [ring] = closed(3, () => [2 * random.next() - 1, 2 * random.next() - 1]) as [Position[]];
+  return ring;
+}
+
+/** `at`: east and north, -1 to 1. */
+function closed(corners: number, at: (part: number, i: number) => readonly [number, number]): Polygon {
+  const ring = Array.from({ length: corners }, (_, i): Position => {
+    const [east, north] = at(i / corners, i);
+    return [CENTRE.lon + HALF_WIDTH * east, CENTRE.lat + HALF_HEIGHT * north];
+  });
+  return [[...ring, ring[0] as Position]];
+}
+
+function list(position: number, includes: boolean, words: number): Expressions[number] {
+  const random = randomOf(position, HOSTILE, words);
+  return Array.from({ length: ENTRIES }, (_, i) => ({
+    word: [...Array.from({ length: words - 1 }, () => random.one(COMMON)), `absent${(position * 7 + i) % 5000}`].join(
+      ' ',
+    ),
+    includes,
+    strict: words > 1,
+  }));
+}
+
+/** Each begins with what occurs everywhere. */
+function phrases(position: number): Expressions {
+  const random = randomOf(position, HOSTILE, 50);
+  return Array.from({ length: 50 }, () => [
+    { word: Array.from({ length: 4 }, () => random.one(COMMON)).join(' '), includes: true, strict: true },
+  ]);
+}

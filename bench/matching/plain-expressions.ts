@@ -1,0 +1,63 @@
+/** Expressions of the plain baseline: each distinct one compiled once, and judged once on an advert. */
+
+import type { Expressions } from '../../src/domain/expressions.ts';
+import type { FoldedText } from '../../src/domain/folded-text.ts';
+import { lemmasOf } from '../../src/domain/inflection/lemmas.ts';
+import { foldWords } from '../../src/domain/text.ts';
+
+interface CompiledEntry {
+  readonly includes: boolean;
+  /** ` word word ` of a strict entry. */
+  readonly phrase: string | null;
+  /** Of each word. */
+  readonly lemmas: readonly (readonly string[])[];
+}
+
+type CompiledGroups = readonly (readonly CompiledEntry[])[];
+
+export class CompiledExpressions {
+  readonly #ids = new Map<string, number>();
+  /** By id; 0 is none. */
+  readonly #groups: CompiledGroups[] = [[]];
+
+  use(expressions: Expressions): number {
+    if (expressions.length === 0) return 0;
+    const key = JSON.stringify(expressions);
+    const id = this.#ids.get(key) ?? this.#groups.push(compile(expressions)) - 1;
+    this.#ids.set(key, id);
+    return id;
+  }
+
+  /** Judges expressions on one advert, whose text is asked for when the first has to be. */
+  reader(text: () => FoldedText): (id: number) => boolean {
+    const verdicts = new Map<number, boolean>();
+    return (id) => {
+      const known = verdicts.get(id);
+      if (known !== undefined) return known;
+      const verdict = holds(this.#groups[id] as CompiledGroups, text());
+      verdicts.set(id, verdict);
+      return verdict;
+    };
+  }
+}
+
+function compile(expressions: Expressions): CompiledGroups {
+  return expressions.map((group) =>
+    group.map(({ word, includes, strict }): CompiledEntry => {
+      const words = foldWords(word);
+      return { includes, phrase: strict ? ` ${words.join(' ')} ` : null, lemmas: strict ? [] : words.map(lemmasOf) };
+    }),
+  );
+}
+
+function holds(groups: CompiledGroups, { phrases, lemmas }: FoldedText): boolean {
+  return groups.some((group) =>
+    group.every(({ includes, phrase, lemmas: words }) => {
+      const occurs =
+        phrase !== null
+          ? phrases.some((candidate) => candidate.includes(phrase))
+          : words.every((ofWord) => ofWord.some((lemma) => lemmas.has(lemma)));
+      return occurs === includes;
+    }),
+  );
+}

@@ -1,0 +1,140 @@
+/**
+ * The phrases that searches look for, as paths in one tree of words, counted. A text is held against all of them at once:
+ * from each of its words it is followed down the tree as long as some phrase goes on, however many phrases there are.
+ */
+
+const ROOT = 0;
+const HASH_PARENT = 0x9e3779b1 | 0;
+const HASH_WORD = 0x85ebca77 | 0;
+
+export class PhraseTable {
+  /** Nodes by parent and word: open addressing, no more than half full. */
+  #slots = new Int32Array(1024);
+  /** By node; 0 is the root. Of a free node: the next free one is its parent. */
+  #parents = new Int32Array(512);
+  #words = new Int32Array(512);
+  /** Phrases that end here, and children. */
+  #uses = new Int32Array(512);
+  #end = 1;
+  #free = ROOT;
+  #revision = 0;
+
+  /** One above the largest code. */
+  get end(): number {
+    return this.#end;
+  }
+
+  /** Changes whenever a phrase comes that no other began with. */
+  get revision(): number {
+    return this.#revision;
+  }
+
+  /** The code (positive) of the phrase of these word codes, at least one, with one more use. */
+  use(wordCodes: readonly number[]): number {
+    let node = ROOT;
+    for (const word of wordCodes) node = this.#childOf(node, word) || this.#addChild(node, word);
+    this.#uses[node] = (this.#uses[node] as number) + 1;
+    return node;
+  }
+
+  /** Ends one use; the code of a phrase without uses may be given to another. */
+  release(code: number): void {
+    let node = code;
+    while (node !== ROOT) {
+      const uses = (this.#uses[node] as number) - 1;
+      this.#uses[node] = uses;
+      if (uses > 0) return;
+      const parent = this.#parents[node] as number;
+      this.#removeSlot(this.#slotOf(parent, this.#words[node] as number));
+      this.#parents[node] = this.#free;
+      this.#free = node;
+      node = parent;
+    }
+  }
+
+  /** The word codes of the phrase. */
+  wordsOf(code: number): readonly number[] {
+    const words: number[] = [];
+    for (let node = code; node !== ROOT; node = this.#parents[node] as number) words.push(this.#words[node] as number);
+    return words.reverse();
+  }
+
+  /** Marks the phrases in `count` words, by code, in `seenIn`; none has a word that is not positive. */
+  read(words: Int32Array, count: number, generation: number, seenIn: Int32Array): void {
+    for (let first = 0; first < count; first++) {
+      let node = ROOT;
+      for (let at = first; at < count; at++) {
+        const word = words[at] as number;
+        if (word <= 0) break;
+        node = this.#childOf(node, word);
+        if (node === ROOT) break;
+        seenIn[node] = generation;
+      }
+    }
+  }
+
+  #childOf(parent: number, word: number): number {
+    return this.#slots[this.#slotOf(parent, word)] as number;
+  }
+
+  /** The slot of that child, or the empty one where it belongs. */
+  #slotOf(parent: number, word: number): number {
+    const mask = this.#slots.length - 1;
+    let slot = hashOf(parent, word) & mask;
+    for (let node = this.#slots[slot] as number; node !== 0; node = this.#slots[slot] as number) {
+      if (this.#parents[node] === parent && this.#words[node] === word) return slot;
+      slot = (slot + 1) & mask;
+    }
+    return slot;
+  }
+
+  #addChild(parent: number, word: number): number {
+    const node = this.#free === ROOT ? this.#end++ : this.#free;
+    if (node === this.#free) this.#free = this.#parents[node] as number;
+    if (node === this.#parents.length) this.#makeRoom();
+    this.#parents[node] = parent;
+    this.#words[node] = word;
+    this.#uses[node] = 0;
+    this.#slots[this.#slotOf(parent, word)] = node;
+    if (parent !== ROOT) this.#uses[parent] = (this.#uses[parent] as number) + 1;
+    this.#revision += 1;
+    return node;
+  }
+
+  /** Moves up what comes after, so that no search for it ends at the gap (D. E. Knuth, TAOCP 6.4, algorithm R). */
+  #removeSlot(removed: number): void {
+    const slots = this.#slots;
+    const mask = slots.length - 1;
+    let gap = removed;
+    for (let slot = (gap + 1) & mask; slots[slot] !== 0; slot = (slot + 1) & mask) {
+      const node = slots[slot] as number;
+      const home = hashOf(this.#parents[node] as number, this.#words[node] as number) & mask;
+      if (((slot - home) & mask) < ((slot - gap) & mask)) continue;
+      slots[gap] = node;
+      gap = slot;
+    }
+    slots[gap] = 0;
+  }
+
+  #makeRoom(): void {
+    const length = 2 * this.#parents.length;
+    const longer = (integers: Int32Array): Int32Array<ArrayBuffer> => {
+      const copy = new Int32Array(length);
+      copy.set(integers);
+      return copy;
+    };
+    const nodes = this.#slots.filter((node) => node !== 0);
+    this.#parents = longer(this.#parents);
+    this.#words = longer(this.#words);
+    this.#uses = longer(this.#uses);
+    this.#slots = new Int32Array(2 * length);
+    for (const node of nodes) {
+      this.#slots[this.#slotOf(this.#parents[node] as number, this.#words[node] as number)] = node;
+    }
+  }
+}
+
+function hashOf(parent: number, word: number): number {
+  const hash = Math.imul(parent, HASH_PARENT) ^ Math.imul(word, HASH_WORD);
+  return hash ^ (hash >>> 15);
+}
