@@ -6,7 +6,7 @@
 import type pg from 'pg';
 import { type Broker, connectBroker } from '../../src/broker/connection.ts';
 import { ensureAdvertsStream } from '../../src/broker/topology.ts';
-import type { Random } from '../../src/cli/seeded-random.ts';
+import type { Random } from '../../src/cli/demo/seeded-random.ts';
 import { migrate } from '../../src/store/database.ts';
 import { createApiKey } from '../../test/support/daemon.ts';
 import { connectDatabase } from '../../test/support/database.ts';
