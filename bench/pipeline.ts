@@ -1,18 +1,18 @@
 /**
  * The whole journey under load: crawlers publish to NATS, a daemon of its own process matches, records and delivers, a
  * receiver audits. First as fast as it goes, for `--seconds`; then at a steady rate, for the latency from publication
- * to webhook; then the raw limits of the parts. Servers are the embedded ones, durable as in production, all on this
- * machine.
+ * to webhook; then the same beside a crawler that floods one property with adverts of 50 kB, beyond what it may hold;
+ * then the raw limits of the parts. Servers are the embedded ones, durable as in production, all on this machine.
  *
- *   npm run bench:pipeline -- [--searches 10000] [--seconds 60] [--rate 100] [--rate-seconds 30]
+ *   npm run bench:pipeline -- [--searches 10000] [--seconds 60] [--rate 100] [--rate-seconds 30] [--flood-rate 100]
  *                             [--notifying 0.05] [--endpoints 50] [--seed 1] [--json]
  *                             [--profile folder]
  *
  * `--profile` leaves the daemon's CPU profile in the folder. `changesPerSecond` counts messages that changed something;
  * re-crawls without change come on top. `matchesPerSecond` counts matches that began, `matchesPerChange` the (search,
- * property) pairs that a change wrote: begun by it, or standing and touched by its event. `fsyncMs` is what a bare write
- * that is due every 20 ms waits until it is durable, beside the deliveries whose latency is measured: two such waits are
- * a part of each.
+ * property) pairs that a change wrote: begun by it, or standing and touched by its event. `besideFloodMs` is the latency
+ * of all properties but the flooded one, `refused` what that one had beyond its bounds. `fsyncMs` is what a bare write that is due every 20 ms waits until it is
+ * durable, beside the deliveries whose latency is measured: two such waits are a part of each.
  */
 
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -29,6 +29,7 @@ import { startNatsServer } from '../src/embedded/nats-server.ts';
 import { startPostgres } from '../src/embedded/postgres.ts';
 import { loadReference } from '../src/reference/communes.ts';
 import { type Database, migrate, openDatabase } from '../src/store/database.ts';
+import { ALL_DEAD_LETTERS, countDeadLetters } from '../src/store/dead-letter-reads.ts';
 import { type Daemon, startDaemon } from './pipeline/daemon.ts';
 import { startDiskProbe } from './pipeline/disk-probe.ts';
 import { usageOf } from './pipeline/processes.ts';
@@ -42,6 +43,7 @@ const { values } = parseArgs({
     searches: { type: 'string', default: '10000' },
     seconds: { type: 'string', default: '60' },
     rate: { type: 'string', default: '100' },
+    'flood-rate': { type: 'string', default: '100' },
     'rate-seconds': { type: 'string', default: '30' },
     notifying: { type: 'string', default: '0.05' },
     endpoints: { type: 'string', default: '50' },
@@ -54,6 +56,7 @@ const options = {
   searches: Number(values.searches),
   seconds: Number(values.seconds),
   rate: Number(values.rate),
+  floodRate: Number(values['flood-rate']),
   rateSeconds: Number(values['rate-seconds']),
   notifying: Number(values.notifying),
   endpoints: Number(values.endpoints),
@@ -114,16 +117,19 @@ async function main(): Promise<void> {
     if (PROFILING) await startCounting(postgres.superuserUrl);
     const throughput = await measureThroughput(run);
     const latency = await measureLatency(run);
-    await untilDelivered(run);
+    const besideFlood = await measureBesideFlood(run);
     if (PROFILING) for (const line of await costliestStatements(database)) say(line);
     const counts = await run.daemon.counts();
-    const lost = run.published.count - counts.recorded + (await notReceived(run));
+    const refused = await countDeadLetters(database, ALL_DEAD_LETTERS);
+    const lost = run.published.count - counts.recorded - refused + (await notReceived(run));
     const raw = await measureRaw(run, counts.recorded);
     report({
       ...throughput,
       matchesPerChange: round((await matchesWritten(database)) / counts.changed, 2),
       ready,
       ...latency,
+      ...besideFlood,
+      refused,
       lost,
       duplicates: receiver.duplicates,
       ...raw,
@@ -192,21 +198,41 @@ function cpuOf({ processes }: Run): Record<string, number> {
   return { ...children, bench: bench - Object.values(children).reduce((sum, child) => sum + child, 0) };
 }
 
-/** Publishes at a steady rate and waits for what it leads to; the disk is watched meanwhile. */
+/** Latencies at a steady rate; the disk is watched meanwhile. */
 async function measureLatency(run: Run) {
+  const probe = await startDiskProbe(run.folder);
+  const latencyMs = quantilesOf(await steadyLatencies(run));
+  return { latencyMs, fsyncMs: quantilesOf(await probe.stop()) };
+}
+
+async function measureBesideFlood(run: Run) {
+  const flood = new AbortController();
+  const flooded = pace(options.floodRate, flood.signal, () => publish(run, [floodPublication(run.crawler)]));
+  const besideFloodMs = quantilesOf(await steadyLatencies(run, () => flood.abort()));
+  await flooded;
+  await untilRecorded(run);
+  return { besideFloodMs };
+}
+
+/** Publishes at a steady rate and waits for what it leads to. */
+async function steadyLatencies(run: Run, onPublished: () => void = () => undefined): Promise<readonly number[]> {
   await untilDelivered(run);
   run.receiver.takeLatencies();
-  const probe = await startDiskProbe(run.folder);
-  const startedAt = performance.now();
-  for (let sent = 0; sent < options.rate * options.rateSeconds; sent++) {
-    const dueMs = (sent * 1_000) / options.rate - (performance.now() - startedAt);
-    if (dueMs > 0) await wait(dueMs);
-    await publishNext(run, 1);
-  }
+  await pace(options.rate, AbortSignal.timeout(options.rateSeconds * 1_000), () => publishNext(run, 1));
+  onPublished();
   await untilRecorded(run);
   await untilDelivered(run);
-  const latencies = run.receiver.takeLatencies().sort((a, b) => a - b);
-  return { latencyMs: quantilesOf(latencies), fsyncMs: quantilesOf(await probe.stop()) };
+  return run.receiver.takeLatencies().sort((a, b) => a - b);
+}
+
+/** So many steps a second, until the signal ends it. */
+async function pace(perSecond: number, ended: AbortSignal, step: () => Promise<void>): Promise<void> {
+  const startedAt = performance.now();
+  for (let sent = 0; !ended.aborted; sent++) {
+    const dueMs = (sent * 1_000) / perSecond - (performance.now() - startedAt);
+    if (dueMs > 0) await wait(dueMs);
+    await step();
+  }
 }
 
 function quantilesOf(ascending: readonly number[]) {
@@ -234,6 +260,25 @@ async function measureRaw(run: Run, changes: number) {
 
 let publications = 0;
 
+const FLOODED_PROPERTY = '00000000-0000-4000-8000-00000000f100';
+const FLOOD_DESCRIPTION = 'x'.repeat(50_000);
+
+/** One more advert of the flooded property. Its price is below every search's, so that nobody is told of it. */
+function floodPublication(crawler: SampleCrawler): Publication {
+  const { property, advert, ...message } = crawler.newAdvert();
+  const flood = {
+    ...message,
+    crawledAt: new Date().toISOString(),
+    property: { ...property, uuid: FLOODED_PROPERTY },
+    advert: { ...advert, price: 1, description: FLOOD_DESCRIPTION },
+  };
+  return {
+    subject: advertSubject(FLOODED_PROPERTY),
+    messageId: `${advert.uuid}/flood`,
+    bytes: Buffer.from(JSON.stringify(flood)),
+  };
+}
+
 /** `crawledAt` is the moment of publication: the receiver subtracts it. */
 function publicationOf(crawler: SampleCrawler, prefix: string | null): Publication {
   const message = { ...crawler.next(), crawledAt: new Date().toISOString() };
@@ -246,11 +291,15 @@ function publicationOf(crawler: SampleCrawler, prefix: string | null): Publicati
 }
 
 async function publishNext(run: Run, count: number): Promise<void> {
-  await publishAll(
-    run.broker,
+  await publish(
+    run,
     Array.from({ length: count }, () => publicationOf(run.crawler, null)),
   );
-  run.published.count += count;
+}
+
+async function publish({ broker, published }: Run, publications: readonly Publication[]): Promise<void> {
+  await publishAll(broker, publications);
+  published.count += publications.length;
 }
 
 async function untilRecorded(run: Run): Promise<void> {

@@ -20,7 +20,8 @@ test('the help of every command shows what it takes and an example with its own 
     const help = helpOf(command);
     assert.ok(help.startsWith(`vigie ${words}`), words);
     assert.ok(help.includes(`\nExample\n  ${example}`), words);
-    for (const name of Object.keys({ ...options, ...group?.options })) assert.match(help, new RegExp(`^  --${name}\\b`, 'm'));
+    for (const name of Object.keys({ ...options, ...group?.options }))
+      assert.match(help, new RegExp(`^  --${name}\\b`, 'm'));
     const [, line = ''] = new RegExp(`vigie ${words}((?: [^|)]*)?)`).exec(example) ?? [undefined, undefined];
     assert.ok(example.includes(`vigie ${words}`), example);
     for (const [, name = ''] of line.matchAll(/ --([\w-]+)/g)) {
@@ -41,7 +42,10 @@ test('an option is of the same type wherever it is taken, so that it may stand b
 
 test('no command is called as another one begins', () => {
   for (const { words } of all) {
-    assert.deepEqual(all.filter((other) => `${other.words} `.startsWith(`${words} `)).map((other) => other.words), [words]);
+    assert.deepEqual(
+      all.filter((other) => `${other.words} `.startsWith(`${words} `)).map((other) => other.words),
+      [words],
+    );
   }
 });
 

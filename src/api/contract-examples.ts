@@ -14,6 +14,7 @@ import { ADVERTS } from '../domain/streams.ts';
 import type { Reference } from '../reference/communes.ts';
 import { deliveryDocument } from './deliveries.ts';
 import type { Endpoint } from './endpoints.ts';
+import { collectionClassOf } from './hydra.ts';
 import { locationDocument } from './location-completion.ts';
 import { matchDocument } from './match-document.ts';
 import { searchTemplate } from './query.ts';
@@ -95,6 +96,7 @@ export function contractExamples(reference: Reference): ContractExamples {
       '@context': `/contexts/${resource}`,
       '@id': path.replace('{id}', ID.search),
       '@type': 'hydra:Collection',
+      ...(resource === 'PointOfInterest' ? {} : { collectionType: collectionClassOf(resource) }),
       'hydra:member': [items[resource]],
       'hydra:totalItems': 1,
       'hydra:view': { '@id': path.replace('{id}', ID.search), '@type': 'hydra:PartialCollectionView' },

@@ -5,6 +5,7 @@
 
 import { ENDPOINTS, type Endpoint } from './endpoints.ts';
 import { ENTRYPOINT_COLLECTIONS, memberOf } from './entrypoint-members.ts';
+import { collectionClassOf } from './hydra.ts';
 import { JSON_SCHEMAS, type JsonSchema, nameOfReference, withoutNull } from './json-schemas.ts';
 import { isOwnIri, memberIri } from './member-iris.ts';
 import { PARTS, RESOURCES, type ResourceName } from './resource-schemas.ts';
@@ -43,6 +44,7 @@ export function hydraDocumentation(baseUrl: string): object {
       ...Object.keys(PARTS)
         .filter((name) => name !== 'CityReference')
         .map((name) => partClass(name)),
+      ...resources.filter((name) => collectionOperations(name).length > 0).map(collectionClass),
       entrypointClass([...ENTRYPOINT_COLLECTIONS.keys()]),
       ...errorClasses(),
     ],
@@ -166,6 +168,21 @@ function operation({ method, summary, resource, answers, body }: Endpoint): obje
   };
 }
 
+function collectionOperations(resource: ResourceName): object[] {
+  return ENDPOINTS.filter((one) => one.resource === resource && !one.path.includes('{')).map(operation);
+}
+
+/** For who has not come from the entrypoint, whose links say the same. */
+function collectionClass(resource: ResourceName): object {
+  return {
+    '@id': `#${collectionClassOf(resource)}`,
+    '@type': 'hydra:Class',
+    subClassOf: 'hydra:Collection',
+    'hydra:title': `A collection of ${resource} resources`,
+    'hydra:supportedOperation': collectionOperations(resource),
+  };
+}
+
 function entrypointClass(resources: readonly ResourceName[]): object {
   return {
     '@id': '#Entrypoint',
@@ -187,9 +204,7 @@ function entrypointClass(resources: readonly ResourceName[]): object {
             },
           },
         ],
-        'hydra:supportedOperation': ENDPOINTS.filter((one) => one.resource === resource && !one.path.includes('{')).map(
-          operation,
-        ),
+        'hydra:supportedOperation': collectionOperations(resource),
       },
       'hydra:title': `The collection of ${resource} resources`,
       'hydra:readable': true,

@@ -26,11 +26,20 @@ export function collection(ctx: Context, { context, members, totalItems, paging,
     '@context': `/contexts/${context}`,
     '@id': ctx.path,
     '@type': 'hydra:Collection',
+    collectionType: collectionClassOf(context),
     'hydra:member': members,
     'hydra:totalItems': totalItems,
     'hydra:view': view(ctx, paging, totalItems),
     'hydra:search': searchTemplate(ctx.path, parameters),
   };
+}
+
+/**
+ * The class of a collection in `/docs.jsonld`, by which clients find out what can be done with it: another value of
+ * `@type` would be the plain answer, but many compare that with `hydra:Collection`.
+ */
+export function collectionClassOf(resource: string): string {
+  return `${resource}Collection`;
 }
 
 /** Links only when there is more than one page; next and previous only where there is one. */

@@ -24,6 +24,7 @@ const ENVELOPE_TERMS: Terms = {
   ...Object.fromEntries(['first', 'last', 'previous', 'next'].map((name) => [`hydra:${name}`, LINK(name)])),
   'hydra:variableRepresentation': { '@id': `${HYDRA}variableRepresentation`, '@type': '@vocab' },
   BasicRepresentation: `${HYDRA}BasicRepresentation`,
+  collectionType: { '@id': 'http://www.w3.org/1999/02/22-rdf-syntax-ns#type', '@type': '@vocab' },
   'hydra:mapping': {
     '@id': `${HYDRA}mapping`,
     '@context': {

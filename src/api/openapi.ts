@@ -7,6 +7,7 @@ import { WEBHOOK_TAG, webhooks } from './alert-documentation.ts';
 import { ALERTS } from './alert-schemas.ts';
 import { BODY_EXAMPLES, type ContractExamples, idExample, PARAMETER_EXAMPLES } from './contract-examples.ts';
 import { ENDPOINTS, type Endpoint } from './endpoints.ts';
+import { collectionClassOf } from './hydra.ts';
 import { BODY_TYPES } from './json-body.ts';
 import { JSON_SCHEMAS, type JsonSchema, referenceTo } from './json-schemas.ts';
 import { OPERATION_TEXTS } from './operation-texts.ts';
@@ -201,12 +202,13 @@ function envelopeSchemas(): Record<string, object> {
   };
 }
 
-/** Points of interest have no `hydra:search`: the specification lists the members of that collection. */
+/** Points of interest have neither a `collectionType` nor a `hydra:search`: the specification lists the members of that collection. */
 function collectionSchema(name: ResourceName): JsonSchema & { readonly additionalProperties: boolean } {
   const properties: Record<string, object> = {
     '@context': { const: `/contexts/${name}` },
     '@id': { type: 'string', format: 'uri-reference' },
     '@type': { const: 'hydra:Collection' },
+    ...(name === 'PointOfInterest' ? {} : { collectionType: { const: collectionClassOf(name) } }),
     'hydra:member': { type: 'array', items: referenceTo(name) },
     'hydra:totalItems': { type: 'integer', minimum: 0 },
     'hydra:view': referenceTo('CollectionView'),

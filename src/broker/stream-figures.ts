@@ -1,5 +1,6 @@
 /** How full the streams are and how far their consumers have come: for the status and for metrics. */
 
+import { REJECTED } from '../domain/streams.ts';
 import type { Broker } from './connection.ts';
 import { ADVERTS_STREAM, DELIVERIES_STREAM, DELIVERY_PARTITIONS, deliveryConsumer, isMissing } from './topology.ts';
 
@@ -14,9 +15,9 @@ export interface StreamFigures {
   readonly ackPending: number;
 }
 
-/** Both streams; one that does not exist yet is empty. Rejects when NATS is away. */
+/** Every stream of ours; one that does not exist yet is empty. Rejects when NATS is away. */
 export function readStreamFigures(broker: Broker): Promise<readonly StreamFigures[]> {
-  return Promise.all([ADVERTS_STREAM, DELIVERIES_STREAM].map((name) => figuresOf(broker, name)));
+  return Promise.all([ADVERTS_STREAM, DELIVERIES_STREAM, REJECTED.name].map((name) => figuresOf(broker, name)));
 }
 
 async function figuresOf(broker: Broker, name: string): Promise<StreamFigures> {

@@ -26,7 +26,9 @@ export function helpOfAll(path: string, commands: readonly Command[], others: re
     return [`${words.slice(prefix)}${args}`, summary] as const;
   });
   return [
-    path === '' ? `Vigie ${VERSION}: saved-search alerts for real-estate adverts` : `vigie ${path}${path === group?.words ? `: ${group.summary}` : ''}`,
+    path === ''
+      ? `Vigie ${VERSION}: saved-search alerts for real-estate adverts`
+      : `vigie ${path}${path === group?.words ? `: ${group.summary}` : ''}`,
     ...['', ...(group === undefined ? aligned(rows) : inGroups(aligned(rows)))],
     ...['', `vigie ${path}${path === '' ? '' : ' '}COMMAND --help says what a command takes, with an example.`],
     ...(group === undefined ? [] : [...sectionOf(group.optionsTitle, group.options), '', group.notes]),

@@ -41,6 +41,6 @@ export class InterruptedError extends CommandError {
 }
 
 /** As shells have it (POSIX, Shell Command Language, 2.8.2): 130 after Ctrl-C. */
-export function exitCodeOf(signal: StopSignal): number {
+function exitCodeOf(signal: StopSignal): number {
   return 128 + constants.signals[signal];
 }

@@ -12,7 +12,7 @@ export interface MailSenderOptions {
   readonly url: string;
   /** Milliseconds for the whole of an attempt. */
   readonly timeoutMs: number;
-  /** PEM of authorities beside those that Node knows. */
+  /** PEM of the only authorities that count; with them a server on the loopback is judged like any other one. */
   readonly authorities?: string;
 }
 
@@ -55,6 +55,7 @@ function connectionOf(url: string, timeoutMs: number, authorities: string | unde
   const { protocol, hostname, port, username, password } = new URL(url);
   const host = hostname.replace(/^\[|\]$/g, '');
   const isLoopback = host === 'localhost' || host === '::1' || host.startsWith('127.');
+  const isUnjudged = isLoopback && authorities === undefined;
   const secure = protocol === 'smtps:';
   const auth: SMTPConnectionAuth | null =
     username === '' ? null : { user: decodeURIComponent(username), pass: decodeURIComponent(password) };
@@ -62,8 +63,8 @@ function connectionOf(url: string, timeoutMs: number, authorities: string | unde
     host,
     secure,
     ...(port === '' ? {} : { port: Number(port) }),
-    ignoreTLS: isLoopback && authorities === undefined,
-    requireTLS: !secure && auth !== null && !isLoopback,
+    ignoreTLS: isUnjudged,
+    requireTLS: !secure && auth !== null && !isUnjudged,
     connectionTimeout: timeoutMs,
     greetingTimeout: timeoutMs,
     socketTimeout: timeoutMs,

@@ -1,6 +1,7 @@
 /** Messages that cannot be recorded, with everything needed to look into them and to send them again. */
 
 import type { Queryable, Statement } from './database.ts';
+import { statementShares } from './statement-share.ts';
 
 export interface DeadLetter {
   readonly stream: string;
@@ -13,24 +14,39 @@ export interface DeadLetter {
   readonly setAsideFor: string | null;
 }
 
-/** A redelivered message is kept once. Served by the unique index. */
+/** Of a written letter, but for its bytes, headers and reason. */
+const ROW_LENGTH = 512;
+
+/**
+ * A redelivered message is kept once. Served by the unique index. The bytes go as one parameter, of which each row takes
+ * its part: in JSON they would be written, escaped and read again.
+ */
 export function insertDeadLetters(letters: readonly DeadLetter[]): readonly Statement[] {
-  return letters.map((letter) => ({
-    name: 'insert-dead-letter',
+  const written = letters.map((letter) => ({ bytes: letter.bytes, row: rowOf(letter) }));
+  const lengthOf = ({ bytes, row }: (typeof written)[number]): number =>
+    bytes.length + row.headers.length + row.reason.length + ROW_LENGTH;
+  return statementShares(written, lengthOf).map((share) => ({
+    name: 'insert-dead-letters',
     text: `
       insert into dead_letters (stream, sequence, subject, headers, body, reason, set_aside_for)
-      values ($1, $2, $3, $4, $5, $6, $7)
+      select stream, sequence, subject, headers::jsonb,
+        substring($2::bytea from (sum(byte_count) over (order by place) - byte_count)::integer + 1 for byte_count),
+        reason, set_aside_for
+      from json_to_recordset($1) as written(place integer, stream text, sequence bigint, subject text, headers text,
+        byte_count integer, reason text, set_aside_for text)
       on conflict (stream, sequence, body_hash) do nothing`,
     values: [
-      letter.stream,
-      letter.sequence,
-      storable(letter.subject),
-      storableHeaders(letter.headers),
-      Buffer.from(letter.bytes),
-      storable(letter.reason),
-      letter.setAsideFor === null ? null : storable(letter.setAsideFor),
+      JSON.stringify(share.map(({ row }, place) => ({ ...row, place }))),
+      Buffer.concat(share.map(({ bytes }) => bytes)),
     ],
   }));
+}
+
+function rowOf({ stream, sequence, subject, headers, bytes, reason, setAsideFor }: DeadLetter) {
+  return {
+    ...{ stream, sequence, subject: storable(subject), headers: storableHeaders(headers), byte_count: bytes.length },
+    ...{ reason: storable(reason), set_aside_for: setAsideFor === null ? null : storable(setAsideFor) },
+  };
 }
 
 /** What was set aside within `windowMs`: how long ago, in milliseconds, the last time. Served by `dead_letters_set_aside`. */

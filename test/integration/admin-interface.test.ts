@@ -64,7 +64,7 @@ test('status, stages and index', async () => {
   );
   assert.deepEqual(
     streams.map(({ name }: { name: string }) => name),
-    ['streams/ADVERTS', 'streams/DELIVERIES'],
+    ['streams/ADVERTS', 'streams/DELIVERIES', 'streams/REJECTED'],
   );
   assert.equal(index.storedSearchCount, 1);
 

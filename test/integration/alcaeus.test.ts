@@ -42,6 +42,9 @@ test('alcaeus walks from the entrypoint to collections, pages, members and what 
   const [all, second, matches, one, document, city] = loaded;
   assert.ok(all?.types.includes('http://www.w3.org/ns/hydra/core#Collection'));
   assert.deepEqual([all?.total, all?.members], [3, searches]);
+  // Who comes by a link of his own finds what the entrypoint says of it.
+  assert.deepEqual([all?.operations, second?.operations], [operations['/searches'], operations['/searches']]);
+  assert.deepEqual([matches?.operations, operations['/matches']], [['GET'], ['GET']]);
   assert.deepEqual(all?.memberOperations, ['DELETE', 'GET', 'PATCH #Search', 'PUT #Search']);
   assert.deepEqual([second?.members, second?.next], [[searches[1]], '/searches?page=3&itemsPerPage=1']);
   assert.equal(all?.filters['order[title]'], 'https://schema.org/name');

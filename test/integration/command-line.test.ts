@@ -12,8 +12,8 @@ import { migrate } from '../../src/store/database.ts';
 
 import { runVigie, spawnVigie } from '../support/daemon.ts';
 import { connectDatabase } from '../support/database.ts';
-import { startTestServers } from '../support/servers.ts';
 import { numberedUuid, upsert } from '../support/intake.ts';
+import { startTestServers } from '../support/servers.ts';
 import { until } from '../support/until.ts';
 
 /** Nothing listens there. */
@@ -29,7 +29,10 @@ test('unknown words and options are told with the nearest one, exit code 2', asy
   for (const [line, words] of [
     ['amdin status', /^vigie: unknown command amdin\nvigie --help .*; the nearest one is admin\n$/],
     ['keys craete', /^vigie: unknown command craete\nvigie keys --help .*; the nearest one is create\n$/],
-    ['admin deliveries shw', /^vigie: unknown command shw\nvigie admin deliveries --help .*; the nearest one is show\n$/],
+    [
+      'admin deliveries shw',
+      /^vigie: unknown command shw\nvigie admin deliveries --help .*; the nearest one is show\n$/,
+    ],
     ['publish --strikt x', /^vigie: Unknown option '--strikt'; the nearest one is --strict\nvigie publish --help /],
     ['admin status --jsn', /^vigie: Unknown option '--jsn'; the nearest one is --json\nvigie admin status --help /],
     ['demo --seconds', /^vigie: Option '--seconds <value>' argument missing\nvigie demo --help /],

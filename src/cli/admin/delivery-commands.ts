@@ -150,9 +150,9 @@ const DELIVERIES: readonly Command[] = [
   },
   {
     words: 'deliveries replay',
-    summary: 'send failed deliveries again',
+    summary: 'send failed webhooks again',
     details:
-      'Those that fit every condition, oldest first, under their original ids and with their original bytes. Those ' +
+      'Of webhooks alone: an e-mail that failed is sent again item by item, with `deliveries retry`. Those that fit every condition, oldest first, under their original ids and with their original bytes. Those ' +
       'whose search is deleted or silent stay as they are. Interrupted, it can be called again: what was put back ' +
       'is not failed any more.',
     options: {

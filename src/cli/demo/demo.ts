@@ -11,7 +11,7 @@ import { createCommuneLocator } from '../../matching/commune-locator.ts';
 import { loadReference } from '../../reference/communes.ts';
 import type { Service } from '../../service.ts';
 import { startProgress } from '../progress.ts';
-import { exitCodeOf, stopSignal } from '../stop-signal.ts';
+import { interruptSignal } from '../stop-signal.ts';
 import { CommandError, print, styled } from '../terminal.ts';
 import { type DemoMail, startDemoMailServer } from './mail-server.ts';
 import { type ReceivedDelivery, startDemoReceiver } from './receiver.ts';
@@ -30,18 +30,24 @@ const euros = new Intl.NumberFormat('fr-FR', { style: 'currency', currency: 'EUR
 
 const PUBLISH_EVERY_MS = 200;
 const NEAR_THE_OLD_PORT = '/indicators/points_of_interest?lat=43.2951&lon=5.3740&radius=3&facilities[]=school';
+/** What the demonstration has seen. */
+type Tally = Record<'published' | 'matches' | 'events' | 'mails' | 'refused', number>;
+
 /** Before the crawler starts to change adverts it needs some. */
 const FIRST_ADVERTS = 40;
 const SHOWN_PER_SECOND = 12;
 const MAIL_LINES_SHOWN = 5;
+const FIRST_MATCH_MS_MAX = 60_000;
 
 /**
  * Throws `CommandError` when nothing was delivered though nobody broke it off, or a signature did not verify, and
  * `InterruptedError` when it was broken off before it began.
  */
 export async function runDemo({ seconds, seed }: DemoOptions): Promise<void> {
-  const tally = { published: 0, matches: 0, events: 0, mails: 0, refused: 0 };
-  const ended = endOf(seconds);
+  const tally: Tally = { published: 0, matches: 0, events: 0, mails: 0, refused: 0 };
+  const stopping = interruptSignal();
+  const ending = new AbortController();
+  stopping.addEventListener('abort', () => ending.abort(), { once: true });
   const closers: (() => Promise<void>)[] = [];
   print(styled('bold', 'Vigie demonstration: starting PostgreSQL, nats-server and the daemon …'));
   const show = throttledPrint();
@@ -66,21 +72,23 @@ export async function runDemo({ seconds, seed }: DemoOptions): Promise<void> {
     });
     closers.push(receiver.close);
     const { service, broker, key, dataDir } = await setUpDemo({
-      ...{ smtpUrl: mailServer.url, receiver, titles, ended, closers },
+      ...{ smtpUrl: mailServer.url, receiver, titles, stopping, closers },
       onStep: (doing, share) => progress.tell({ doing, count: null, share }),
     });
     progress.end();
     showWhereToLook(service, key, dataDir);
-    const crawl = crawlUntil(ended, broker, seed ?? Date.now() % 1_000_000_000, (message) => {
+    const crawl = crawlUntil(ending.signal, broker, seed ?? Date.now() % 1_000_000_000, (message) => {
+      if (tally.published === 0 && seconds !== null) setTimeout(() => ending.abort(), seconds * 1_000).unref();
       tally.published += 1;
       show(describeAdvert(message));
     });
-    await Promise.race([crawl, service.failed.then((reason) => Promise.reject(new CommandError(reason)))]);
+    const shown = crawl.then(() => untilDelivered(tally, stopping));
+    await Promise.race([shown, service.failed.then((reason) => Promise.reject(new CommandError(reason)))]);
   } finally {
     progress.end();
     for (const close of closers.reverse()) await close();
   }
-  summarise(tally, isWish(ended.reason));
+  summarise(tally, stopping.aborted);
 }
 
 function showWhereToLook(service: Service, key: string, dataDir: string): void {
@@ -123,18 +131,10 @@ async function crawlUntil(
   }
 }
 
-/** Timers and signals of our own: what `AbortSignal.any` makes of a time-out may be collected before it fires. */
-function endOf(seconds: number | null): AbortSignal {
-  const ending = new AbortController();
-  const stopping = stopSignal((signal) => process.exit(exitCodeOf(signal)));
-  stopping.addEventListener('abort', () => ending.abort(stopping.reason), { once: true });
-  if (seconds !== null) setTimeout(() => ending.abort(), seconds * 1_000).unref();
-  return ending.signal;
-}
-
-/** Somebody's, and not that the time is over. */
-function isWish(reason: unknown): boolean {
-  return typeof reason === 'string';
+/** When its seconds are over: a slow machine may not have delivered anything of what was published. */
+async function untilDelivered(tally: Tally, stopping: AbortSignal): Promise<void> {
+  const givesUpAt = performance.now() + FIRST_MATCH_MS_MAX;
+  while (!stopping.aborted && tally.matches === 0 && performance.now() < givesUpAt) await wait(PUBLISH_EVERY_MS);
 }
 
 function describeAdvert(message: IntakeMessageJson): string {
@@ -182,10 +182,7 @@ function throttledPrint(): (line: string) => void {
   };
 }
 
-function summarise(
-  tally: { published: number; matches: number; events: number; mails: number; refused: number },
-  isBrokenOff: boolean,
-): void {
+function summarise(tally: Tally, isBrokenOff: boolean): void {
   print();
   print(
     styled(

@@ -25,7 +25,7 @@ export interface SetUp {
   readonly receiver: DemoReceiver;
   /** Filled: titles of the searches by IRI. */
   readonly titles: Map<string, string>;
-  readonly ended: AbortSignal;
+  readonly stopping: AbortSignal;
   /** Filled: what closes what was opened. */
   readonly closers: (() => Promise<void>)[];
   /** Told what begins, and how far all of it is, 0 to 1. */
@@ -40,16 +40,16 @@ export interface DemoScene {
 }
 
 /** Throws `InterruptedError` when it ended before it began. The servers take most of the time. */
-export async function setUpDemo({ smtpUrl, receiver, titles, ended, closers, onStep }: SetUp): Promise<DemoScene> {
+export async function setUpDemo({ smtpUrl, receiver, titles, stopping, closers, onStep }: SetUp): Promise<DemoScene> {
   const config = await demoConfig(smtpUrl);
   const dataDir = config.dataDir ?? '';
   const step = (doing: string, share: number): void => {
-    if (typeof ended.reason === 'string')
-      throw new InterruptedError(ended, `the demonstration had not begun; its data stay in ${dataDir}`);
+    if (stopping.aborted)
+      throw new InterruptedError(stopping, `the demonstration had not begun; its data stay in ${dataDir}`);
     onStep(doing, share);
   };
   step('starting PostgreSQL, nats-server and the daemon', 0);
-  const service = await startService(config, createLog(config.logLevel), ended).catch((error: Error) => {
+  const service = await startService(config, createLog(config.logLevel), stopping).catch((error: Error) => {
     if (error instanceof StartBrokenOffError) step('stopping', 0);
     throw error;
   });

@@ -1,0 +1,67 @@
+/**
+ * Tries the API in its own documentation as a reader does: authorizes, opens each operation that takes a body, presses
+ * "Try it out" and "Execute" with the example as it stands, and prints what was answered. Arguments: the address of the
+ * documentation, the key, the id for paths that ask for one, and a directory for pictures, or none.
+ */
+
+import chromium from '@sparticuz/chromium';
+import puppeteer from 'puppeteer-core';
+
+const [address, key, id, pictures] = process.argv.slice(2);
+const browser = await puppeteer.launch({
+  executablePath: await chromium.executablePath(),
+  args: puppeteer.defaultArgs({ args: chromium.args, headless: 'shell' }),
+  headless: 'shell',
+  defaultViewport: { width: 1400, height: 1600 },
+});
+const complaints = [];
+const tried = [];
+
+async function authorize(page) {
+  await (await page.waitForSelector('button.authorize')).click();
+  await (await page.waitForSelector('.auth-container input')).type(key);
+  await (await page.waitForSelector('.auth-btn-wrapper button.authorize')).click();
+  await (await page.waitForSelector('.auth-btn-wrapper button.btn-done')).click();
+}
+
+async function tryIt(page, block, name) {
+  await (await block.waitForSelector('.opblock-summary-control')).click();
+  await (await block.waitForSelector('.try-out__btn')).click();
+  await block.waitForSelector('.body-param__text');
+  const parameter = await block.$('tr[data-param-name="id"] input');
+  if (parameter !== null) {
+    await parameter.click({ count: 3 });
+    await parameter.type(id);
+  }
+  await (await block.waitForSelector('button.execute')).click();
+  const status = await block.waitForSelector('.live-responses-table tbody .response-col_status');
+  const body = await block.$eval('.live-responses-table tbody .highlight-code', (code) => code.innerText);
+  tried.push({ name, status: Number.parseInt(await status.evaluate((cell) => cell.innerText), 10), body });
+  if (pictures !== undefined) await block.screenshot({ path: `${pictures}/try-${tried.length}.png` });
+  await (await block.waitForSelector('.opblock-summary-control')).click();
+}
+
+try {
+  const page = await browser.newPage();
+  page.setDefaultTimeout(45_000);
+  page.on('console', (message) => message.type() === 'error' && complaints.push(message.text()));
+  page.on('pageerror', (error) => complaints.push(error.message));
+  await page.goto(address, { waitUntil: 'networkidle0' });
+  if (pictures !== undefined) await page.screenshot({ path: `${pictures}/docs.png` });
+  await authorize(page);
+  for (const block of await page.$$('.opblock-post, .opblock-put, .opblock-patch')) {
+    const name = await block.$eval('.opblock-summary', (line) =>
+      [...line.querySelectorAll('.opblock-summary-method, .opblock-summary-path')]
+        .map((part) => part.innerText.replaceAll('\u200b', ''))
+        .join(' '),
+    );
+    // The others are webhooks, which have a name instead of a path: they are ours to send.
+    if (name.includes(' /')) await tryIt(page, block, name);
+  }
+  process.stdout.write(JSON.stringify({ tried, complaints }));
+} catch (error) {
+  process.stderr.write(`${error.message}\n${JSON.stringify({ tried, complaints }, null, 1)}\n`);
+  process.exitCode = 1;
+} finally {
+  await browser.close();
+}

@@ -1,0 +1,76 @@
+/** Refused messages as the recorder writes them: many in a statement, each with what is its own. */
+
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { migrate } from '../../src/store/database.ts';
+import { type DeadLetter, insertDeadLetters } from '../../src/store/dead-letters.ts';
+import { connectDatabase } from '../support/database.ts';
+import { startTestPostgres } from '../support/servers.ts';
+import { runStatements } from '../support/statements.ts';
+
+const MEGABYTE = 1_024 * 1_024;
+
+function letter(sequence: number, bytes: Uint8Array, members: Partial<DeadLetter> = {}): DeadLetter {
+  return {
+    stream: 'ADVERTS',
+    sequence,
+    subject: 'adverts.x',
+    headers: {},
+    bytes,
+    reason: 'r',
+    setAsideFor: null,
+    ...members,
+  };
+}
+
+async function openEmpty(t: TestContext) {
+  const { url } = await startTestPostgres(t);
+  await migrate(url);
+  return connectDatabase(t, url);
+}
+
+test('letters that are written together keep each its own bytes, headers and reason', async (t) => {
+  const database = await openEmpty(t);
+  const letters = [
+    letter(1, Buffer.from([0, 255, 92, 39, 34, 10]), {
+      headers: { 'Nats-Msg-Id': 'a"\\\0' },
+      reason: 'bad \0 "JSON" \ud800',
+    }),
+    letter(2, Buffer.alloc(0)),
+    letter(3, Buffer.from('é€😀'), { setAsideFor: 'property' }),
+    // More than one statement carries.
+    letter(4, Buffer.alloc(5 * MEGABYTE, 'a')),
+    letter(5, Buffer.alloc(MEGABYTE, 'b'), { subject: 'adverts.y' }),
+    letter(6, Buffer.from('last')),
+  ];
+  const statements = insertDeadLetters(letters);
+  assert.equal(statements.length, 3);
+  await runStatements(database, statements);
+  const { rows } = await database.query(
+    'select sequence::integer, subject, headers, body, reason, set_aside_for from dead_letters order by id',
+  );
+  assert.deepEqual(
+    rows.map(({ sequence, body }) => [sequence, body]),
+    letters.map(({ sequence, bytes }) => [sequence, bytes]),
+  );
+  assert.deepEqual(rows[0].headers, { 'Nats-Msg-Id': 'a"\\\ufffd' });
+  assert.equal(rows[0].reason, 'bad \ufffd "JSON" \ufffd');
+  assert.deepEqual([rows[2].set_aside_for, rows[4].subject, rows[5].set_aside_for], ['property', 'adverts.y', null]);
+});
+
+test('a message that comes again is kept once, in the same statement or a later one', async (t) => {
+  const database = await openEmpty(t);
+  const one = letter(1, Buffer.from('one'));
+  await runStatements(database, insertDeadLetters([one, one, letter(2, Buffer.from('two'))]));
+  // The stream was made anew, and counts from 1 again.
+  await runStatements(database, insertDeadLetters([one, letter(1, Buffer.from('another'))]));
+  const { rows } = await database.query('select sequence::integer, body from dead_letters order by id');
+  assert.deepEqual(
+    rows.map(({ sequence, body }) => [sequence, String(body)]),
+    [
+      [1, 'one'],
+      [2, 'two'],
+      [1, 'another'],
+    ],
+  );
+});

@@ -1,0 +1,46 @@
+/** The documentation in a real browser: what a reader tries with the examples that it shows works. */
+
+import assert from 'node:assert/strict';
+import { mkdir } from 'node:fs/promises';
+import { test } from 'node:test';
+import { drive } from '../support/browser.ts';
+import { createApiKey, startDaemon } from '../support/daemon.ts';
+import { restClient } from '../support/rest-client.ts';
+import { startTestServers } from '../support/servers.ts';
+
+interface Seen {
+  readonly tried: readonly { readonly name: string; readonly status: number; readonly body: string }[];
+  readonly complaints: readonly string[];
+}
+
+interface OpenApi {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, { readonly requestBody?: object }>>>>;
+}
+
+test('every operation with a body succeeds when its example is tried in /docs', { timeout: 300_000 }, async (t) => {
+  const servers = await startTestServers(t);
+  const daemon = await startDaemon(t, servers);
+  const key = await createApiKey(servers);
+  const search = await restClient(daemon, key).createSearch({ title: 'To be changed' });
+  const pictures = process.env.VIGIE_TEST_PICTURES;
+  if (pictures !== undefined) await mkdir(pictures, { recursive: true });
+  const { paths } = (await (await fetch(`${daemon.apiUrl}/openapi.json`)).json()) as OpenApi;
+  const withBody = Object.entries(paths).flatMap(([path, operations]) =>
+    Object.entries(operations)
+      .filter(([, { requestBody }]) => requestBody !== undefined)
+      .map(([method]) => `${method.toUpperCase()} ${path}`),
+  );
+
+  const address = `${daemon.apiUrl}/docs`;
+  const seen = await drive<Seen>('try-it-out.mjs', [
+    ...[address, key, search.id],
+    ...(pictures === undefined ? [] : [pictures]),
+  ]);
+
+  assert.deepEqual(seen.tried.map(({ name }) => name).toSorted(), withBody.toSorted());
+  for (const { name, status, body } of seen.tried)
+    assert.ok(status >= 200 && status < 300, `${name}: ${status} ${body}`);
+  assert.deepEqual(seen.complaints, []);
+  const loud = daemon.log.filter(({ level }) => level !== 'info' && level !== 30);
+  assert.deepEqual([loud, daemon.errors], [[], []]);
+});

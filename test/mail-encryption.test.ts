@@ -1,0 +1,166 @@
+/** Between us and the mail server: who hears what, when it encrypts, does not, or is somebody else (RFC 3207). */
+
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
+import { before, type TestContext, test } from 'node:test';
+import type { GenerateResult } from 'selfsigned';
+import { generate } from 'selfsigned';
+import type { SMTPServerOptions } from 'smtp-server';
+import { createMailSender } from '../src/mail/mail-sender.ts';
+import { type SmtpReceiver, startSmtpReceiver } from './support/smtp-receiver.ts';
+
+const PASSWORD = 'p@ss/wörd';
+const LETTER = {
+  from: 'a@vigie.example',
+  to: 'jo@example.org',
+  bytes: Buffer.from('Subject: told\r\n\r\nSecret.\r\n'),
+};
+const TIMEOUT_MS = 60_000;
+
+let right: GenerateResult;
+let ofAnother: GenerateResult;
+let unknown: GenerateResult;
+before(async () => {
+  right = await certificateOf('127.0.0.1');
+  ofAnother = await certificateOf('192.0.2.1');
+  unknown = await certificateOf('127.0.0.1');
+});
+
+function certificateOf(ip: string): Promise<GenerateResult> {
+  return generate([{ name: 'commonName', value: ip }], {
+    extensions: [{ name: 'subjectAltName', altNames: [{ type: 7, ip }] }],
+  });
+}
+
+interface Heard {
+  readonly logins: string[];
+  /** Whether each message came encrypted. */
+  readonly letters: boolean[];
+}
+
+/** A mail server that encrypts when it is asked to, and notes who logs in. */
+async function encryptingServer(
+  t: TestContext,
+  { cert, private: key }: GenerateResult,
+  options: SMTPServerOptions = {},
+): Promise<SmtpReceiver & Heard> {
+  const heard: Heard = { logins: [], letters: [] };
+  const receiver = await startSmtpReceiver(t, {
+    ...{ cert, key, authOptional: true },
+    onAuth({ username = '', password = '' }, _session, reply) {
+      heard.logins.push(`${username}:${password}`);
+      reply(null, { user: username });
+    },
+    onMailFrom(_address, session, reply) {
+      heard.letters.push(session.secure);
+      reply();
+    },
+    ...options,
+  });
+  return { ...receiver, ...heard };
+}
+
+/** The certificate of `right` is the only one that is known; the loopback is judged like any other host. */
+function send(port: number, { scheme = 'smtp', login = true, authorities = `${right.cert}\n${ofAnother.cert}` } = {}) {
+  const user = login ? `me:${encodeURIComponent(PASSWORD)}@` : '';
+  const url = `${scheme}://${user}127.0.0.1:${port}`;
+  return createMailSender({ url, timeoutMs: TIMEOUT_MS, authorities }).send(LETTER, new Date());
+}
+
+test('a server that offers STARTTLS hears the password and the message encrypted', async (t) => {
+  const server = await encryptingServer(t, right);
+  const outcome = await send(server.port);
+  assert.deepEqual([outcome.error, outcome.statusCode], [null, 250]);
+  assert.deepEqual([server.logins, server.letters], [[`me:${PASSWORD}`], [true]]);
+});
+
+test('without a password, what is offered is taken all the same', async (t) => {
+  const server = await encryptingServer(t, right);
+  assert.equal((await send(server.port, { login: false })).error, null);
+  assert.deepEqual([server.logins, server.letters], [[], [true]]);
+});
+
+test('without a password, a server that cannot encrypt is sent to in clear', async (t) => {
+  const server = await encryptingServer(t, right, { disabledCommands: ['AUTH', 'STARTTLS'] });
+  assert.equal((await send(server.port, { login: false })).error, null);
+  assert.deepEqual(server.letters, [false]);
+});
+
+test('a password goes in clear nowhere but on the loopback', async (t) => {
+  const server = await encryptingServer(t, right, { disabledCommands: ['STARTTLS'] });
+  const refused = await send(server.port);
+  assert.deepEqual([refused.statusCode, refused.isFinal, refused.isRecipientRefused], [500, false, false]);
+  assert.deepEqual([server.logins, server.letters], [[], []]);
+  const url = `smtp://me:${encodeURIComponent(PASSWORD)}@127.0.0.1:${server.port}`;
+  const within = await createMailSender({ url, timeoutMs: TIMEOUT_MS }).send(LETTER, new Date());
+  assert.deepEqual([within.error, server.logins], [null, [`me:${PASSWORD}`]]);
+});
+
+for (const [whose, certificate] of [
+  ['of an unknown authority', () => unknown],
+  ['of another host', () => ofAnother],
+] as const) {
+  test(`a server with a certificate ${whose} hears neither password nor message`, async (t) => {
+    for (const scheme of ['smtp', 'smtps']) {
+      for (const login of [true, false]) {
+        const server = await encryptingServer(t, certificate(), { secure: scheme === 'smtps' });
+        const outcome = await send(server.port, { scheme, login });
+        assert.deepEqual([outcome.error, outcome.isFinal], ['tls', false], `${scheme} ${login}`);
+        assert.deepEqual([server.logins, server.letters, server.mails], [[], [], []]);
+      }
+    }
+  });
+}
+
+/**
+ * Somebody between us and the server, who answers in its place. Resolves with the lines that were heard once the
+ * connection has ended.
+ */
+async function stranger(t: TestContext, answer: (line: string) => string | null) {
+  const lines: string[] = [];
+  const server = createServer((socket) => {
+    socket.on('error', () => undefined);
+    socket.setEncoding('latin1');
+    socket.write('220 mail.example ESMTP\r\n');
+    socket.on('data', (text: string) => {
+      // It has no certificate to begin with.
+      if (text.startsWith('\x16')) socket.end();
+      for (const line of text.split('\r\n').slice(0, -1)) {
+        lines.push(line);
+        const said = answer(line);
+        if (said !== null) socket.write(said);
+      }
+    });
+  }).listen(0, '127.0.0.1');
+  t.after(() => server.close());
+  await once(server, 'listening');
+  return { port: (server.address() as AddressInfo).port, lines };
+}
+
+const isGreeting = (line: string) => /^EHLO|^HELO/.test(line);
+const EVERYTHING = '250-mail.example\r\n250-AUTH PLAIN LOGIN\r\n250 SIZE\r\n';
+
+test('who strikes STARTTLS from the answers of the server hears no password', async (t) => {
+  const strips = {
+    'it is not offered': (line: string) => (isGreeting(line) ? EVERYTHING : '502 5.5.1 unknown\r\n'),
+    'it is refused for now': (line: string) => (isGreeting(line) ? EVERYTHING : '454 4.7.0 not now\r\n'),
+    'the server is of the old kind': (line: string) =>
+      line.startsWith('HELO') ? '250 mail.example\r\n' : '502 5.5.1 unknown\r\n',
+    // Answers that came before the encryption would count as ones that came under it.
+    'answers are slipped in': (line: string) =>
+      isGreeting(line)
+        ? EVERYTHING.replace('SIZE', 'STARTTLS')
+        : '220 go ahead\r\n250-mail.example\r\n250 AUTH PLAIN\r\n235 welcome\r\n250 ok\r\n250 ok\r\n354 go\r\n250 taken\r\n',
+  };
+  for (const [name, answer] of Object.entries(strips)) {
+    const server = await stranger(t, answer);
+    const outcome = await send(server.port);
+    assert.notEqual(outcome.error, null, name);
+    assert.equal(outcome.isFinal, false, name);
+    const heard = server.lines.join('\n');
+    assert.ok(!/AUTH|MAIL FROM|RCPT|jo@example|Secret/i.test(heard), `${name}: ${heard}`);
+    assert.ok(!heard.includes(Buffer.from(PASSWORD).toString('base64')), name);
+    assert.ok(!heard.includes(Buffer.from(`\0me\0${PASSWORD}`).toString('base64')), name);
+  }
+});
