@@ -70,7 +70,8 @@ export function startProgress(
   const stop = every(screen.isTTY ? REDRAW_MS : LINE_MS, show);
   return {
     tell(next) {
-      if (next.share !== null && next.share < (standing.share ?? 0)) begun = { atMs: nowMs(), count: standing.count ?? 0 };
+      if (next.share !== null && next.share < (standing.share ?? 0))
+        begun = { atMs: nowMs(), count: standing.count ?? 0 };
       standing = next;
     },
     say(line) {
