@@ -17,8 +17,8 @@
 
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { createSampleCrawler } from '../src/cli/sample-adverts.ts';
-import { createRandom, type Random } from '../src/cli/seeded-random.ts';
+import { createSampleCrawler } from '../src/cli/demo/sample-adverts.ts';
+import { createRandom, type Random } from '../src/cli/demo/seeded-random.ts';
 import type { ResolvePlace } from '../src/domain/city.ts';
 import { loadReference } from '../src/reference/communes.ts';
 import { createApiKey } from '../test/support/daemon.ts';

@@ -23,7 +23,7 @@ import { parseArgs } from 'node:util';
 import { type Broker, connectBroker } from '../src/broker/connection.ts';
 import { type Publication, publishAll } from '../src/broker/publish.ts';
 import { advertSubject, ensureAdvertsStream } from '../src/broker/topology.ts';
-import { createSampleCrawler, type SampleCrawler } from '../src/cli/sample-adverts.ts';
+import { createSampleCrawler, type SampleCrawler } from '../src/cli/demo/sample-adverts.ts';
 import { cacheDirectory } from '../src/embedded/data-directory.ts';
 import { startNatsServer } from '../src/embedded/nats-server.ts';
 import { startPostgres } from '../src/embedded/postgres.ts';

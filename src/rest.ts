@@ -1,8 +1,10 @@
 /** Opens the REST API of clients: the part of the composition root that knows `api/`. */
 
 import { createApi } from './api/api.ts';
+import type { ApiSettings } from './api/dependencies.ts';
 import { announceSearchChange, announceSecretChange, onFeed, onKeyChange } from './broker/announcements.ts';
 import { publishAll } from './broker/publish.ts';
+import type { Config } from './config.ts';
 import { openSender } from './deliverers.ts';
 import { timeOrderedUuid } from './domain/ids.ts';
 import { closeServer, listen } from './http-listening.ts';
@@ -12,7 +14,7 @@ import type { Parts } from './parts.ts';
 import { publicationOf } from './pipeline/dispatcher.ts';
 import type { Matcher } from './pipeline/matcher.ts';
 import { keepPoints } from './pipeline/points.ts';
-import { openDatabase } from './store/database.ts';
+import { type Database, openDatabase } from './store/database.ts';
 import { VERSION } from './version.ts';
 
 /** What a question of a client may keep PostgreSQL busy with (decisions, section 11). */
@@ -26,13 +28,7 @@ export async function openApi(parts: Parts, databaseUrl: string, matcher: Matche
   const keeper = await keepPoints(database, points, onTrouble);
   closing('points of interest', () => keeper.stop());
   const sender = openSender(parts);
-  const questionDatabase = openDatabase({
-    url: databaseUrl,
-    connectionsMax: config.questionConnectionsMax,
-    statementTimeoutMs: QUESTION_STATEMENT_MS,
-    onConnectionLost: (error) => onTrouble('connection to PostgreSQL', error),
-  });
-  closing('database of questions', () => questionDatabase.end());
+  const questionDatabase = openQuestionDatabase(parts, databaseUrl);
   // The first search among cities sorts them, which takes longer than any request may.
   reference.findCities({}, { offset: 0, limit: 0 });
   reference.completePlaces('', { offset: 0, limit: 0 });
@@ -42,19 +38,7 @@ export async function openApi(parts: Parts, databaseUrl: string, matcher: Matche
       questionDatabase,
       retentionDays: config.retentionDays,
       reference,
-      settings: {
-        publicUrl: config.api.publicUrl,
-        allowPrivateEndpoints: config.allowPrivateEndpoints,
-        endpointPorts: config.endpointPorts,
-        rateLimitPerSecond: config.rateLimit.perSecond,
-        rateLimitBurst: config.rateLimit.burst,
-        searchLimits: config.searchLimits,
-        isMailAvailable: config.mail !== null,
-        connectionsMax: config.api.connectionsMax,
-        deliveriesKeptDays: config.retentionDays.deliveries,
-        mailLanguage: config.mailLanguage,
-        version: VERSION,
-      },
+      settings: settingsOf(config),
       logger: log,
       now: () => new Date(),
       pointsOfInterest: () => points.current,
@@ -84,4 +68,32 @@ export async function openApi(parts: Parts, databaseUrl: string, matcher: Matche
     await closeServer(api, sender.close);
   });
   return url;
+}
+
+/** Connections of its own: what clients ask keeps no statement of the others waiting. */
+function openQuestionDatabase({ config, onTrouble, closing }: Parts, databaseUrl: string): Database {
+  const database = openDatabase({
+    url: databaseUrl,
+    connectionsMax: config.questionConnectionsMax,
+    statementTimeoutMs: QUESTION_STATEMENT_MS,
+    onConnectionLost: (error) => onTrouble('connection to PostgreSQL', error),
+  });
+  closing('database of questions', () => database.end());
+  return database;
+}
+
+function settingsOf(config: Config): ApiSettings {
+  return {
+    publicUrl: config.api.publicUrl,
+    allowPrivateEndpoints: config.allowPrivateEndpoints,
+    endpointPorts: config.endpointPorts,
+    rateLimitPerSecond: config.rateLimit.perSecond,
+    rateLimitBurst: config.rateLimit.burst,
+    searchLimits: config.searchLimits,
+    isMailAvailable: config.mail !== null,
+    connectionsMax: config.api.connectionsMax,
+    deliveriesKeptDays: config.retentionDays.deliveries,
+    mailLanguage: config.mailLanguage,
+    version: VERSION,
+  };
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import fc from 'fast-check';
-import { createRandom } from '../src/cli/seeded-random.ts';
+import { createRandom } from '../src/cli/demo/seeded-random.ts';
 import { distanceKm } from '../src/domain/geo.ts';
 import { FACILITIES, type Facility, type PointOfInterest } from '../src/domain/point-of-interest.ts';
 import { buildPointIndex, createPointsOfInterest, type PointQuery } from '../src/matching/poi-index.ts';

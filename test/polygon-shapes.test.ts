@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createRandom } from '../src/cli/seeded-random.ts';
+import { createRandom } from '../src/cli/demo/seeded-random.ts';
 import { isInPolygon, type Polygon, type Position } from '../src/domain/geo.ts';
 import { PolygonShapes } from '../src/matching/polygon-shapes.ts';
 

@@ -7,7 +7,7 @@ import { execFile } from 'node:child_process';
 import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import type { Random } from '../../src/cli/seeded-random.ts';
+import type { Random } from '../../src/cli/demo/seeded-random.ts';
 import { copyDatabase, type DatabaseCopy, restoreDatabase } from '../../test/support/database-copy.ts';
 import { temporaryDirectory } from '../../test/support/servers.ts';
 import { until } from '../../test/support/until.ts';

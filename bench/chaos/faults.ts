@@ -1,7 +1,7 @@
 /** What goes wrong in a chaos run. Every fault heals what it broke before it ends. */
 
 import { setTimeout as wait } from 'node:timers/promises';
-import type { Random } from '../../src/cli/seeded-random.ts';
+import type { Random } from '../../src/cli/demo/seeded-random.ts';
 import type { PostgresPair } from '../../test/support/postgres-pair.ts';
 import type { TestServer } from '../../test/support/servers.ts';
 import type { ChaosCrawler } from './crawler.ts';

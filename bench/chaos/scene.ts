@@ -5,7 +5,7 @@
 
 import { type Broker, connectBroker } from '../../src/broker/connection.ts';
 import { ensureAdvertsStream } from '../../src/broker/topology.ts';
-import type { Random } from '../../src/cli/seeded-random.ts';
+import type { Random } from '../../src/cli/demo/seeded-random.ts';
 import { type Database, migrate } from '../../src/store/database.ts';
 import { createApiKey } from '../../test/support/daemon.ts';
 import { connectDatabase } from '../../test/support/database.ts';

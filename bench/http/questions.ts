@@ -6,7 +6,7 @@
 
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { createSampleCrawler, type SampleCrawler } from '../../src/cli/sample-adverts.ts';
+import { createSampleCrawler, type SampleCrawler } from '../../src/cli/demo/sample-adverts.ts';
 import { applyMessage, type HeldProperty } from '../../src/domain/change.ts';
 import { decodeIntakeMessage, type IntakeMessage } from '../../src/domain/intake-message.ts';
 import { readingOf } from '../../src/domain/property-document.ts';

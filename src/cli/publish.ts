@@ -5,77 +5,123 @@
  */
 
 import { createHash } from 'node:crypto';
-import { open } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
-import { connectBroker } from '../broker/connection.ts';
+import { type Broker, connectBroker } from '../broker/connection.ts';
 import { type Publication, publish } from '../broker/publish.ts';
 import { advertSubject, ensureAdvertsStream } from '../broker/topology.ts';
+import type { Config } from '../config.ts';
 import { decodeIntakeMessage, PoisonError } from '../domain/intake-message.ts';
 import { nearestName } from '../domain/nearest-name.ts';
 import type { UnknownMember } from '../domain/unknown-members.ts';
 import { createSemaphore } from '../pipeline/semaphore.ts';
+import { natsUrlOf } from './connect.ts';
+import { type LineFile, openLines } from './line-file.ts';
+import { type Progress, type Standing, startProgress } from './progress.ts';
+import { InterruptedError } from './stop-signal.ts';
+import { cannotRead, print } from './terminal.ts';
 
-export interface PublishSummary {
-  readonly published: number;
+interface Summary {
+  published: number;
   /** Already in the stream under the same message id. */
-  readonly duplicates: number;
-  readonly refused: number;
-}
-
-export interface PublishOptions {
-  readonly natsUrl: string;
-  /** Null: standard input. */
-  readonly file: string | null;
-  /** Refuses lines with members that the contract does not know. */
-  readonly isStrict: boolean;
-  readonly onProgress: (summary: PublishSummary) => void;
-  readonly onRefusal: (lineNumber: number, reason: string) => void;
-  /** Told of each such member of a line that is sent all the same. */
-  readonly onUnknownMember: (lineNumber: number, member: UnknownMember) => void;
+  duplicates: number;
+  refused: number;
 }
 
 const WINDOW = 256;
-const PROGRESS_EVERY = 1_000;
+const WARNINGS_MAX = 50;
 
-/** Rejects when the file or NATS fails; then the summary told last is what the stream holds for certain. */
-export async function publishLines(options: PublishOptions): Promise<PublishSummary> {
-  const summary = { published: 0, duplicates: 0, refused: 0 };
-  const input = options.file === null ? process.stdin : (await open(options.file)).createReadStream();
-  const broker = await connectBroker({ url: options.natsUrl, name: 'vigie publish', onStatus: () => undefined });
-  const window = createSemaphore(WINDOW);
-  const failures: Error[] = [];
+/**
+ * `file` null: standard input; `isStrict` refuses lines with members that the contract does not know. Throws
+ * `InterruptedError` when `stopping` is aborted, `CommandError` when the file cannot be read, and what NATS fails with:
+ * then too the summary says what the stream holds for certain.
+ */
+export async function publishFile(
+  config: Config,
+  file: string | null,
+  isStrict: boolean,
+  stopping: AbortSignal,
+): Promise<void> {
+  const input = await openLines(file);
+  const broker = await connectBroker({
+    url: await natsUrlOf(config),
+    name: 'vigie publish',
+    onStatus: () => undefined,
+  });
+  const progress = startProgress(`publishing ${input.path}`, 'messages');
+  const summary: Summary = { published: 0, duplicates: 0, refused: 0 };
   try {
     await ensureAdvertsStream(broker);
-    let lineNumber = 0;
-    for await (const line of createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })) {
-      lineNumber += 1;
-      if (line.trim() === '') continue;
-      if (failures.length > 0) break;
-      const { publication, reason, unknown } = readLine(line, options.isStrict);
-      if (publication === null) {
-        summary.refused += 1;
-        options.onRefusal(lineNumber, reason);
-        continue;
-      }
-      for (const member of unknown) options.onUnknownMember(lineNumber, member);
-      await window.acquire(1);
-      void publish(broker, publication)
-        .then(
-          ({ isDuplicate }) => {
-            if (isDuplicate) summary.duplicates += 1;
-            else summary.published += 1;
-            if ((summary.published + summary.duplicates) % PROGRESS_EVERY === 0) options.onProgress(summary);
-          },
-          (error: Error) => failures.push(error),
-        )
-        .finally(() => window.release(1));
-    }
-    await window.acquire(WINDOW);
+    await publishLines(broker, { ...input, isStrict, stopping, progress, summary });
   } finally {
     await broker.close();
+    input.stream.destroy();
+    progress.end();
+    print(`${summary.published} published, ${summary.duplicates} already there, ${summary.refused} refused`);
   }
+  if (stopping.aborted) throw new InterruptedError(stopping, 'the same lines can be sent again, none is taken twice');
+  if (summary.refused > 0) process.exitCode = 1;
+}
+
+interface Work extends LineFile {
+  readonly isStrict: boolean;
+  readonly stopping: AbortSignal;
+  readonly progress: Progress;
+  readonly summary: Summary;
+}
+
+async function publishLines(broker: Broker, work: Work): Promise<void> {
+  const { path, stream, stopping, progress, summary } = work;
+  const tellUnknown = unknownMemberTeller(progress);
+  const window = createSemaphore(WINDOW);
+  const failures: Error[] = [];
+  const lines = createInterface({ input: stream, crlfDelay: Number.POSITIVE_INFINITY, signal: stopping });
+  stream.once('error', (error) => {
+    failures.push(cannotRead(path, error));
+    lines.close();
+  });
+  let lineNumber = 0;
+  for await (const line of lines) {
+    lineNumber += 1;
+    if (line.trim() === '') continue;
+    if (failures.length > 0 || stopping.aborted) break;
+    const { publication, reason, unknown } = readLine(line, work.isStrict);
+    if (publication === null) {
+      summary.refused += 1;
+      progress.say(`line ${lineNumber} refused: ${reason}`);
+      continue;
+    }
+    for (const member of unknown) tellUnknown(lineNumber, member);
+    await window.acquire(1);
+    void publish(broker, publication)
+      .then(
+        ({ isDuplicate }) => {
+          summary[isDuplicate ? 'duplicates' : 'published'] += 1;
+          progress.tell(standingOf(work));
+        },
+        (error: Error) => failures.push(error),
+      )
+      .finally(() => window.release(1));
+  }
+  await window.acquire(WINDOW);
   if (failures[0] !== undefined) throw failures[0];
-  return summary;
+}
+
+function standingOf({ path, shareRead, summary }: Work): Standing {
+  return {
+    doing: `publishing ${path}`,
+    count: summary.published + summary.duplicates,
+    share: shareRead(),
+  };
+}
+
+/** Every line is likely to have the same ones. */
+function unknownMemberTeller(progress: Progress): (lineNumber: number, member: UnknownMember) => void {
+  const told = new Set<string>();
+  return (lineNumber, member) => {
+    if (told.has(member.path) || told.size === WARNINGS_MAX) return;
+    told.add(member.path);
+    progress.say(`line ${lineNumber}: ${describeUnknown(member)}`);
+  };
 }
 
 interface ReadLine {
@@ -101,6 +147,6 @@ function readLine(line: string, isStrict: boolean): ReadLine {
   }
 }
 
-export function describeUnknown({ path, name, known }: UnknownMember): string {
+function describeUnknown({ path, name, known }: UnknownMember): string {
   return `${path} is no member of the contract and has no effect; the nearest one is ${nearestName(name, known)}`;
 }

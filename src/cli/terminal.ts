@@ -1,7 +1,7 @@
-/** What commands show people: plain lines, and colours only where a terminal shows them. */
+/** What commands show people: plain lines, colours only where a terminal shows them, failures in a sentence. */
 
 import { stdout } from 'node:process';
-import { styleText } from 'node:util';
+import { getSystemErrorMap, styleText } from 'node:util';
 
 export type Style = Parameters<typeof styleText>[0];
 
@@ -16,10 +16,15 @@ export function print(line = ''): void {
 /** A command that cannot do what was asked, with words for the person who asked; no stack trace is shown. */
 export class CommandError extends Error {
   readonly code = 'COMMAND_FAILED';
+  readonly exitCode: number = 1;
 }
 
-const euros = new Intl.NumberFormat('fr-FR', { style: 'currency', currency: 'EUR', maximumFractionDigits: 0 });
+/** Of a file that was named on the command line. */
+export function cannotRead(path: string, error: unknown): CommandError {
+  return new CommandError(`cannot read ${path}: ${reasonOf(error as Error)}`, { cause: error });
+}
 
-export function formatEuros(amount: number | null | undefined): string {
-  return amount === null || amount === undefined ? 'no price' : euros.format(amount).replaceAll(/\s/gu, ' ');
+/** What the system says, without its codes and calls; the message of another error. */
+export function reasonOf({ errno, message }: NodeJS.ErrnoException): string {
+  return (errno === undefined ? undefined : getSystemErrorMap().get(errno)?.[1]) ?? message;
 }

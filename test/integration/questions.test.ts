@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { nearMisses } from '../../src/api/near-misses.ts';
 import { dayInParis, previewFigures } from '../../src/api/preview-figures.ts';
-import { createRandom } from '../../src/cli/seeded-random.ts';
+import { createRandom } from '../../src/cli/demo/seeded-random.ts';
 import { failuresOf, satisfies, setCriteria } from '../../src/domain/criteria.ts';
 import { removableCriteria, withoutCriterion } from '../../src/domain/near-miss.ts';
 import type { MedianOf } from '../../src/domain/property-digest.ts';

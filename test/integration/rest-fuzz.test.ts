@@ -8,7 +8,7 @@ import { Agent, request } from 'node:http';
 import { connect } from 'node:net';
 import { after, describe, it } from 'node:test';
 import { READ_ONLY_MEMBERS, SEARCH_MEMBERS } from '../../src/api/search-schema.ts';
-import { createRandom } from '../../src/cli/seeded-random.ts';
+import { createRandom } from '../../src/cli/demo/seeded-random.ts';
 import { NO_POINTS } from '../../src/matching/poi-index.ts';
 import { startTestApi } from '../support/api.ts';
 

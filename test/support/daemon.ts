@@ -2,7 +2,7 @@
  * The daemon as its users run it: a process of its own on the servers of a test, with free ports, killed with the test.
  */
 
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -51,7 +51,7 @@ export async function startDaemon(
   settings: Settings = {},
   { onStarting = () => undefined, root = ROOT }: DaemonOptions = {},
 ): Promise<Daemon> {
-  const daemon = spawnVigie(['serve'], environmentOf(servers, settings), root);
+  const daemon = spawnVigie(['serve'], servers, { settings, root });
   cleanup.after(async () => {
     if (daemon.exitCode === null && daemon.signalCode === null) daemon.kill('SIGKILL');
   });
@@ -100,11 +100,11 @@ export async function runVigie(
   servers: ServerUrls,
   options: { readonly settings?: Settings; readonly input?: string; readonly root?: string } = {},
 ): Promise<CommandResult> {
-  const command = spawnVigie(args, environmentOf(servers, options.settings ?? {}), options.root ?? ROOT);
-  command.stdin?.end(options.input ?? '');
+  const command = spawnVigie(args, servers, options);
+  command.stdin.end(options.input ?? '');
   const [stdout, stderr, [code]] = await Promise.all([
-    text(command.stdout as NodeJS.ReadableStream),
-    text(command.stderr as NodeJS.ReadableStream),
+    text(command.stdout),
+    text(command.stderr),
     once(command, 'exit') as Promise<[number | null]>,
   ]);
   return { code, stdout, stderr };
@@ -116,9 +116,14 @@ export async function createApiKey(servers: ServerUrls, client = 'tests'): Promi
   return stdout.trim();
 }
 
-function spawnVigie(args: readonly string[], environment: Settings, root: string): ChildProcess {
-  const main = join(root, 'src', 'main.ts');
-  return spawn(process.execPath, ['--import', 'tsx', main, ...args], { cwd: root, env: environment, stdio: 'pipe' });
+/** One `vigie` command, whose end its caller sees to. */
+export function spawnVigie(
+  args: readonly string[],
+  servers: ServerUrls,
+  { settings = {}, root = ROOT }: { readonly settings?: Settings; readonly root?: string } = {},
+): ChildProcessWithoutNullStreams {
+  const options = { cwd: root, env: environmentOf(servers, settings) };
+  return spawn(process.execPath, ['--import', 'tsx', join(root, 'src', 'main.ts'), ...args], options);
 }
 
 function environmentOf(servers: ServerUrls, settings: Settings): Settings {

@@ -4,7 +4,7 @@
  */
 
 import { BODY_BYTES_MAX } from '../../src/api/json-body.ts';
-import { createRandom, type Random } from '../../src/cli/seeded-random.ts';
+import { createRandom, type Random } from '../../src/cli/demo/seeded-random.ts';
 
 export interface HostileRequest {
   readonly name: string;

@@ -1,7 +1,7 @@
 /** Properties as the recorder leaves them, searches of every kind that find some, and what all of them come to. */
 
-import { createSampleCrawler } from '../../src/cli/sample-adverts.ts';
-import type { Random } from '../../src/cli/seeded-random.ts';
+import { createSampleCrawler } from '../../src/cli/demo/sample-adverts.ts';
+import type { Random } from '../../src/cli/demo/seeded-random.ts';
 import type { HeldProperty } from '../../src/domain/change.ts';
 import type { ResolvePlace } from '../../src/domain/city.ts';
 import type { Uuid } from '../../src/domain/ids.ts';

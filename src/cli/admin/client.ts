@@ -10,7 +10,7 @@ import { readToken } from '../../admin/token-file.ts';
 import type { Config } from '../../config.ts';
 import { isLoopback } from '../../config-conflicts.ts';
 import { dataDirectoryPath } from '../../embedded/data-directory.ts';
-import { CommandError } from '../terminal.ts';
+import { CommandError, cannotRead } from '../terminal.ts';
 
 export interface ConnectionFlags {
   readonly address: string | undefined;
@@ -33,7 +33,7 @@ type Unary<Q, R> = (
   metadata: Metadata,
   options: CallOptions,
   callback: (error: ServiceError | null, response: R) => void,
-) => unknown;
+) => { cancel(): void };
 
 /** Exit codes by what went wrong; anything else is 1. */
 const EXIT_CODES: Readonly<Partial<Record<status, number>>> = {
@@ -48,7 +48,7 @@ const EXIT_CODES: Readonly<Partial<Record<status, number>>> = {
 
 /** A call that failed, with the words of the server. */
 export class AdminCallError extends CommandError {
-  readonly exitCode: number;
+  override readonly exitCode: number;
 
   constructor(error: ServiceError, target: string) {
     super(wordsOf(error, target.replace(/^dns:/, '')));
@@ -87,13 +87,19 @@ export async function connectAdmin(config: Config, flags: ConnectionFlags): Prom
   return { stub, metadata, options: () => (timeoutMs === null ? {} : { deadline: Date.now() + timeoutMs }) };
 }
 
-/** Throws `AdminCallError`. */
-export function call<Q, R>(client: AdminClient, method: Unary<Q, R>, request: Q): Promise<R> {
+/** Throws `AdminCallError`, also when `stopping` cancels it. */
+export function call<Q, R>(
+  client: AdminClient,
+  method: Unary<Q, R>,
+  request: Q,
+  stopping: AbortSignal | null = null,
+): Promise<R> {
   return new Promise((resolve, reject) => {
-    method.call(client.stub, request, client.metadata, client.options(), (error, response) => {
+    const sent = method.call(client.stub, request, client.metadata, client.options(), (error, response) => {
       if (error === null) resolve(response);
       else reject(new AdminCallError(error, client.stub.getChannel().getTarget()));
     });
+    stopping?.addEventListener('abort', () => sent.cancel(), { once: true });
   });
 }
 
@@ -131,6 +137,6 @@ async function read(path: string): Promise<Buffer> {
   try {
     return await readFile(path);
   } catch (error) {
-    throw new CommandError(`cannot read ${path}: ${(error as Error).message}`, { cause: error });
+    throw cannotRead(path, error);
   }
 }

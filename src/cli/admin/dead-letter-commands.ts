@@ -19,6 +19,7 @@ import {
   RANGE,
   valued,
 } from './command.ts';
+import { withCountdown } from './countdown.ts';
 import { idOf, printFacts, printJson, printTable } from './output.ts';
 
 const LETTER_OPTIONS = {
@@ -26,7 +27,6 @@ const LETTER_OPTIONS = {
   reason: valued('TEXT', 'whose reason contains this, in any case'),
   ...RANGE,
 };
-const IDS_MAX = 1_000;
 const LETTER_CONDITIONS = ['subject', 'reason', 'since', 'until'];
 
 function letterFilterOf({ args, text, time }: Input) {
@@ -45,7 +45,7 @@ export const DEAD_LETTER_COMMANDS: readonly Command[] = [
     args: '[ID…]',
     summary: 'intake messages that could not be understood, newest first',
     options: { ...LETTER_OPTIONS, ...PAGE },
-    argumentsMax: IDS_MAX,
+    example: 'vigie admin dead-letters list --reason propertyType',
     async run(client, input) {
       const page = { pageSize: input.whole('limit'), pageToken: input.text('page-token') };
       const listed = await call(client, client.stub.listDeadLetters, { ...page, filter: letterFilterOf(input) });
@@ -64,7 +64,7 @@ export const DEAD_LETTER_COMMANDS: readonly Command[] = [
     words: 'dead-letters show',
     args: 'ID',
     summary: 'one dead letter with its body',
-    argumentsMin: 1,
+    example: 'vigie admin dead-letters show ID',
     async run(client, { args, isJson }) {
       const letter = await call(client, client.stub.getDeadLetter, { name: named('deadLetters', args[0] as string) });
       if (isJson) return printJson(DeadLetter.toJSON(letter));
@@ -79,12 +79,20 @@ export const DEAD_LETTER_COMMANDS: readonly Command[] = [
     summary: 'publish them again',
     details: 'Those that are still not understood come back as new dead letters.',
     options: { ...LETTER_OPTIONS, ...DRY_RUN },
-    argumentsMax: IDS_MAX,
+    example: 'vigie admin dead-letters requeue --reason propertyType --dry-run',
     async run(client, input) {
       demandCondition(input, LETTER_CONDITIONS);
       const validateOnly = input.flag('dry-run');
       const filter = letterFilterOf(input);
-      const requeued = await call(client, client.stub.requeueDeadLetters, { filter, validateOnly });
+      const requeue = (isDryRun: boolean, stopping: AbortSignal | null = null) =>
+        call(client, client.stub.requeueDeadLetters, { filter, validateOnly: isDryRun }, stopping);
+      const counting = {
+        ...{ doing: 'publishing again', unit: 'messages' },
+        count: async () => (await requeue(true)).requeuedCount,
+      };
+      const requeued = validateOnly
+        ? await requeue(true)
+        : await withCountdown({ ...counting, work: (stopping) => requeue(false, stopping) });
       if (input.isJson) return printJson(RequeueDeadLettersResponse.toJSON(requeued));
       printFacts({ [validateOnly ? 'would be published again' : 'published again']: requeued.requeuedCount });
     },
@@ -94,7 +102,7 @@ export const DEAD_LETTER_COMMANDS: readonly Command[] = [
     args: '[ID…]',
     summary: 'delete them for good',
     options: { ...LETTER_OPTIONS, force: isSet('really; without it they are counted') },
-    argumentsMax: IDS_MAX,
+    example: 'vigie admin dead-letters purge --until 30d --force',
     async run(client, input) {
       demandCondition(input, LETTER_CONDITIONS);
       const force = input.flag('force');

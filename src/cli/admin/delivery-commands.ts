@@ -26,6 +26,7 @@ import {
   UsageError,
   valued,
 } from './command.ts';
+import { withCountdown } from './countdown.ts';
 import { idOf, printFacts, printJson, printTable, stateOf } from './output.ts';
 
 function showDeliveries(deliveries: readonly Delivery[]): void {
@@ -88,8 +89,8 @@ function endpointCommand(verb: 'show' | 'pause' | 'resume', summary: string): Co
     words: `endpoints ${verb}`,
     args: 'ID|URL',
     summary,
-    argumentsMin: 1,
     ...(verb === 'pause' ? { options: PAUSE_REASON } : {}),
+    example: `vigie admin endpoints ${verb} https://client.example/hook`,
     async run(client, { args, text, isJson }) {
       const name = endpointNamed(args[0] as string);
       const { stub } = client;
@@ -113,6 +114,7 @@ const DELIVERIES: readonly Command[] = [
       ...RANGE,
       ...PAGE,
     },
+    example: 'vigie admin deliveries list --state failed --since 2d',
     async run(client, input) {
       const page = { pageSize: input.whole('limit'), pageToken: input.text('page-token') };
       const listed = await call(client, client.stub.listDeliveries, { ...page, ...conditionsOf(input) });
@@ -126,7 +128,7 @@ const DELIVERIES: readonly Command[] = [
     args: 'ID',
     summary: 'one delivery with its attempts',
     options: { body: isSet('also what it sends, contacts of advertisers included') },
-    argumentsMin: 1,
+    example: 'vigie admin deliveries show ID --body',
     async run(client, { args, flag, isJson }) {
       const name = named('deliveries', args[0] as string);
       const delivery = await call(client, client.stub.getDelivery, { name, includeBody: flag('body') });
@@ -139,7 +141,7 @@ const DELIVERIES: readonly Command[] = [
     args: 'ID',
     summary: 'make one delivery due now',
     details: 'A failed one starts a new series of six attempts, under its original id and with its original bytes.',
-    argumentsMin: 1,
+    example: 'vigie admin deliveries retry ID',
     async run(client, { args, isJson }) {
       const delivery = await call(client, client.stub.retryDelivery, { name: named('deliveries', args[0] as string) });
       if (isJson) printJson(Delivery.toJSON(delivery));
@@ -161,15 +163,22 @@ const DELIVERIES: readonly Command[] = [
       ...DRY_RUN,
       pace: valued('N', 'so many a second, for a receiver that has just recovered; 100 without it'),
     },
+    example: 'vigie admin deliveries replay --endpoint https://client.example/hook --since 2d --dry-run',
     async run(client, input) {
       demandCondition(input, ['search', 'endpoint', 'since', 'until', 'all']);
       const isDryRun = input.flag('dry-run');
-      const replayed = await call(client, client.stub.replayDeliveries, {
-        ...conditionsOf(input),
-        state: stateNamed(input.flag('all') ? 'failed' : ''),
-        validateOnly: isDryRun,
-        pacePerSecond: input.whole('pace'),
-      });
+      const conditions = { ...conditionsOf(input), state: stateNamed(input.flag('all') ? 'failed' : '') };
+      const replay = (validateOnly: boolean, stopping: AbortSignal | null = null) => {
+        const request = { ...conditions, validateOnly, pacePerSecond: input.whole('pace') };
+        return call(client, client.stub.replayDeliveries, request, stopping);
+      };
+      const counting = {
+        ...{ doing: 'sending again', unit: 'deliveries' },
+        count: async () => (await replay(true)).replayedCount,
+      };
+      const replayed = isDryRun
+        ? await replay(true)
+        : await withCountdown({ ...counting, work: (stopping) => replay(false, stopping) });
       if (input.isJson) return printJson(ReplayDeliveriesResponse.toJSON(replayed));
       printFacts({
         [isDryRun ? 'would be sent again' : 'sent again']: replayed.replayedCount,
@@ -188,6 +197,7 @@ export const DELIVERY_COMMANDS: readonly Command[] = [
     words: 'endpoints list',
     summary: 'endpoints, those with most waiting first',
     options: { paused: isSet('only those that an operator has paused'), ...PAGE },
+    example: 'vigie admin endpoints list --paused',
     async run(client, { whole, text, flag, isJson }) {
       const page = { pageSize: whole('limit'), pageToken: text('page-token') };
       const listed = await call(client, client.stub.listEndpoints, { ...page, pausedOnly: flag('paused') });

@@ -1,6 +1,5 @@
 /** `vigie admin`: clients, keys, site categories and points of interest. */
 
-import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
 import {
   ApiKey,
@@ -17,6 +16,9 @@ import {
   SetSiteCategoriesResponse,
 } from '../../admin/generated/vigie/admin/v1/reference.ts';
 import { CLIENT_LIMIT_RANGES } from '../../domain/client-limits.ts';
+import { type LineFile, openLines } from '../line-file.ts';
+import { type Progress, startProgress } from '../progress.ts';
+import { InterruptedError, interruptSignal } from '../stop-signal.ts';
 import { CommandError, print } from '../terminal.ts';
 import { AdminCallError, type AdminClient, call } from './client.ts';
 import { type Command, demandCondition, named, UsageError, valued } from './command.ts';
@@ -69,6 +71,7 @@ const CLIENTS: readonly Command[] = [
   {
     words: 'clients list',
     summary: 'clients of the REST API',
+    example: 'vigie admin clients list',
     async run(client, { isJson }) {
       const listed = await call(client, client.stub.listClients, { pageSize: 1_000, pageToken: '' });
       if (isJson) return printJson(ListClientsResponse.toJSON(listed));
@@ -95,7 +98,7 @@ const CLIENTS: readonly Command[] = [
     args: 'NAME',
     summary: 'a new client of the REST API',
     options: LIMIT_OPTIONS,
-    argumentsMin: 1,
+    example: 'vigie admin clients create Acme --searches 5000',
     async run(client, { args, text, isJson }) {
       const { limits } = limitsOf(text);
       const created = await call(client, client.stub.createClient, {
@@ -110,7 +113,7 @@ const CLIENTS: readonly Command[] = [
     args: 'CLIENT',
     summary: 'change the limits of a client; what it has beyond them keeps working',
     options: LIMIT_OPTIONS,
-    argumentsMin: 1,
+    example: 'vigie admin clients update CLIENT --per-second 50 --burst default',
     async run(client, input) {
       demandCondition({ ...input, args: [] }, Object.keys(LIMIT_OPTIONS));
       const { args, text, isJson } = input;
@@ -126,7 +129,7 @@ const CLIENTS: readonly Command[] = [
     words: 'clients delete',
     args: 'CLIENT',
     summary: 'refuse its keys from now on and delete its searches',
-    argumentsMin: 1,
+    example: 'vigie admin clients delete CLIENT',
     async run(client, { args }) {
       await call(client, client.stub.deleteClient, { name: named('clients', args[0] as string) });
     },
@@ -135,7 +138,7 @@ const CLIENTS: readonly Command[] = [
     words: 'keys list',
     args: 'CLIENT',
     summary: 'API keys of a client, newest first',
-    argumentsMin: 1,
+    example: 'vigie admin keys list CLIENT',
     async run(client, { args, isJson }) {
       const parent = named('clients', args[0] as string);
       const listed = await call(client, client.stub.listApiKeys, { parent, pageSize: 1_000, pageToken: '' });
@@ -154,7 +157,7 @@ const CLIENTS: readonly Command[] = [
     args: 'CLIENT',
     summary: 'a new API key; it is shown this once',
     options: { name: valued('NAME', 'what its owner calls it') },
-    argumentsMin: 1,
+    example: 'vigie admin keys create CLIENT --name production',
     async run(client, { args, text, isJson }) {
       const request = { parent: named('clients', args[0] as string), displayName: text('name') };
       const created = await call(client, client.stub.createApiKey, request);
@@ -166,7 +169,7 @@ const CLIENTS: readonly Command[] = [
     words: 'keys revoke',
     args: 'CLIENT KEY',
     summary: 'refuse the key from now on',
-    argumentsMin: 2,
+    example: 'vigie admin keys revoke CLIENT KEY',
     async run(client, { args }) {
       const [owner = '', key = ''] = args;
       await call(client, client.stub.revokeApiKey, { name: `${named('clients', owner)}/apiKeys/${idOf(key)}` });
@@ -175,38 +178,46 @@ const CLIENTS: readonly Command[] = [
 ];
 
 /** One JSON object a line: `facility`, `lat`, `lon`, and when known `displayName` and `attributes`. */
-async function importPoints(client: AdminClient, source: string, file: string): Promise<PointSource> {
-  return new Promise((resolve, reject) => {
-    const stream = client.stub.importPointsOfInterest(client.metadata, client.options(), (error, imported) => {
-      if (error === null) resolve(imported);
-      else reject(new AdminCallError(error, client.stub.getChannel().getTarget()));
-    });
-    const send: SendPoints = (points, last) =>
-      new Promise((sent) => {
-        if (stream.write({ source, points, last })) sent();
-        else stream.once('drain', sent);
+async function importPoints(client: AdminClient, source: string, path: string): Promise<PointSource> {
+  const input = await openLines(path);
+  const stopping = interruptSignal();
+  const progress = startProgress(`importing ${path}`, 'points');
+  try {
+    return await new Promise((resolve, reject) => {
+      const stream = client.stub.importPointsOfInterest(client.metadata, client.options(), (error, imported) => {
+        if (error === null) resolve(imported);
+        else reject(new AdminCallError(error, client.stub.getChannel().getTarget()));
       });
-    sendLines(file, send).then(
-      () => stream.end(),
-      (error: Error) => {
+      const breakOff = (reason: Error): void => {
         stream.cancel();
-        reject(new CommandError(error.message, { cause: error }));
-      },
-    );
-  });
+        reject(reason);
+      };
+      stopping.addEventListener('abort', () => breakOff(new InterruptedError(stopping, 'nothing is replaced')));
+      const send: SendPoints = (points, last) =>
+        new Promise((sent) => {
+          if (stream.write({ source, points, last })) sent();
+          else stream.once('drain', sent);
+        });
+      sendLines(input, progress, send).then(() => stream.end(), breakOff);
+    });
+  } finally {
+    progress.end();
+    input.stream.destroy();
+  }
 }
 
 type SendPoints = (points: PointOfInterest[], last: boolean) => Promise<void>;
 
-async function sendLines(file: string, send: SendPoints): Promise<void> {
+async function sendLines({ path, stream, shareRead }: LineFile, progress: Progress, send: SendPoints): Promise<void> {
   let points: PointOfInterest[] = [];
   let lineNumber = 0;
-  for await (const line of createInterface({ input: createReadStream(file) })) {
+  for await (const line of createInterface({ input: stream })) {
     lineNumber += 1;
     if (line.trim() !== '') points.push(pointOf(line, lineNumber));
     if (points.length < POINTS_PER_MESSAGE) continue;
     await send(points, false);
     points = [];
+    progress.tell({ doing: `importing ${path}`, count: lineNumber, share: shareRead() });
   }
   await send(points, true);
 }
@@ -224,6 +235,7 @@ export const REFERENCE_COMMANDS: readonly Command[] = [
   {
     words: 'site-categories list',
     summary: 'what publisher.category of an advert may be called',
+    example: 'vigie admin site-categories list',
     async run(client, { isJson }) {
       const listed = await call(client, client.stub.listSiteCategories, { pageSize: 0, pageToken: '' });
       if (isJson) return printJson(ListSiteCategoriesResponse.toJSON(listed));
@@ -234,8 +246,7 @@ export const REFERENCE_COMMANDS: readonly Command[] = [
     words: 'site-categories set',
     args: 'NAME…',
     summary: 'make these the only ones; those that searches name cannot go',
-    argumentsMin: 1,
-    argumentsMax: 1_000,
+    example: "vigie admin site-categories set Agence 'Petites annonces'",
     async run(client, { args, isJson }) {
       const set = await call(client, client.stub.setSiteCategories, { displayNames: [...args] });
       if (isJson) return printJson(SetSiteCategoriesResponse.toJSON(set));
@@ -245,6 +256,7 @@ export const REFERENCE_COMMANDS: readonly Command[] = [
   {
     words: 'points list',
     summary: 'sources of points of interest',
+    example: 'vigie admin points list',
     async run(client, { isJson }) {
       const listed = await call(client, client.stub.listPointSources, { pageSize: 0, pageToken: '' });
       if (isJson) return printJson(ListPointSourcesResponse.toJSON(listed));
@@ -262,7 +274,7 @@ export const REFERENCE_COMMANDS: readonly Command[] = [
     details:
       'FILE has a JSON object a line with facility, lat and lon, and when known displayName and attributes. With a ' +
       'line that is wrong nothing is replaced. `vigie import points-of-interest` reads OpenStreetMap and other files.',
-    argumentsMin: 2,
+    example: 'vigie admin points import toulon schools.ndjson',
     async run(client, { args, isJson }) {
       const [source = '', file = ''] = args;
       const imported = await importPoints(client, named('pointSources', source), file);
@@ -274,7 +286,7 @@ export const REFERENCE_COMMANDS: readonly Command[] = [
     words: 'points delete',
     args: 'SOURCE',
     summary: 'delete a source and its points',
-    argumentsMin: 1,
+    example: 'vigie admin points delete toulon',
     async run(client, { args }) {
       await call(client, client.stub.deletePointSource, { name: named('pointSources', args[0] as string) });
     },

@@ -96,8 +96,8 @@ function stageCommand(verb: 'pause' | 'resume' | 'drain', summary: string): Comm
     words: `stages ${verb}`,
     args: 'STAGE',
     summary,
-    argumentsMin: 1,
     ...(takesReason ? { options: PAUSE_REASON } : {}),
+    example: `vigie admin stages ${verb} deliver${takesReason ? " --reason 'certificate of the proxy'" : ''}`,
     async run(client, { args, text, isJson }) {
       const name = named('stages', args[0] as string);
       const { stub } = client;
@@ -177,6 +177,7 @@ export const SERVICE_COMMANDS: readonly Command[] = [
   {
     words: 'status',
     summary: 'instances, stages, streams, what waits and what failed',
+    example: 'vigie admin status',
     async run(client, { isJson }) {
       const status = await call(client, client.stub.getStatus, {});
       if (isJson) printJson(Status.toJSON(status));
@@ -189,6 +190,7 @@ export const SERVICE_COMMANDS: readonly Command[] = [
   {
     words: 'index show',
     summary: 'what the search index of every instance holds',
+    example: 'vigie admin index show',
     async run(client, { isJson }) {
       const index = await call(client, client.stub.getIndex, {});
       if (isJson) printJson(Index.toJSON(index));
@@ -198,6 +200,7 @@ export const SERVICE_COMMANDS: readonly Command[] = [
   {
     words: 'index rebuild',
     summary: 'read every search anew, on every instance',
+    example: 'vigie admin index rebuild',
     async run(client, { isJson }) {
       const index = await call(client, client.stub.rebuildIndex, {});
       if (isJson) printJson(Index.toJSON(index));
@@ -208,7 +211,7 @@ export const SERVICE_COMMANDS: readonly Command[] = [
     words: 'index search',
     args: 'SEARCH',
     summary: 'one search as the matcher understands it',
-    argumentsMin: 1,
+    example: 'vigie admin index search SEARCH',
     async run(client, { args, isJson }) {
       const found = await call(client, client.stub.getIndexedSearch, { name: named('searches', args[0] as string) });
       if (isJson) return printJson(IndexedSearch.toJSON(found));
@@ -220,7 +223,7 @@ export const SERVICE_COMMANDS: readonly Command[] = [
     words: 'explain',
     args: 'SEARCH PROPERTY',
     summary: 'why a property does or does not satisfy a search, and what was sent',
-    argumentsMin: 2,
+    example: 'vigie admin explain 0198c5d2-… 7f0c1f3e-…',
     async run(client, { args, isJson }) {
       const [search = '', property = ''] = args;
       const request = { search: named('searches', search), property: named('properties', property) };
@@ -240,6 +243,7 @@ export const SERVICE_COMMANDS: readonly Command[] = [
       ...ENDPOINT,
       failures: isSet('attempts that did not deliver, and nothing else'),
     },
+    example: 'vigie admin watch --failures --json | jq .attempt.error',
     run: watch,
   },
 ];

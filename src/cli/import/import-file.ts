@@ -7,6 +7,7 @@ import { createReadStream } from 'node:fs';
 import { open, stat } from 'node:fs/promises';
 import { pipeline, Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
+import { reasonOf } from '../terminal.ts';
 
 /** Parsers repeat what they did not understand, which may be the whole file. */
 const MESSAGE_LENGTH_MAX = 500;
@@ -49,7 +50,7 @@ export async function openImportFile(path: string): Promise<ImportFile> {
 /** `error` itself when it is one, else an `ImportFileError` that names the file and keeps the cause. */
 export function asImportFileError(path: string, error: unknown): ImportFileError {
   if (error instanceof ImportFileError) return error;
-  return new ImportFileError(`${path}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+  return new ImportFileError(`${path}: ${error instanceof Error ? reasonOf(error) : String(error)}`, { cause: error });
 }
 
 /** RFC 1952, section 2.3.1. */

@@ -3,8 +3,8 @@
  * before those of the reference packages at once, in every daemon that runs.
  */
 
-import { type CoordinateRow, readCoordinateRows } from './import/coordinate-rows.ts';
-import { ImportFileError, openImportFile } from './import/import-file.ts';
+import { type CoordinateRow, readCoordinateRows } from './coordinate-rows.ts';
+import { ImportFileError, openImportFile } from './import-file.ts';
 
 export interface ImportedCentre {
   readonly lat: number;

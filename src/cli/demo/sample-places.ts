@@ -1,7 +1,7 @@
 /** Where sample adverts and points lie: communes drawn by population, points scattered round their centres. */
 
-import type { City } from '../domain/city.ts';
-import type { Reference } from '../reference/communes.ts';
+import type { City } from '../../domain/city.ts';
+import type { Reference } from '../../reference/communes.ts';
 import type { Random } from './seeded-random.ts';
 
 export interface SamplePlace {

@@ -4,10 +4,10 @@
  */
 
 import { basename } from 'node:path';
-import type { PointOfInterest } from '../domain/point-of-interest.ts';
-import { ImportFileError, openImportFile } from './import/import-file.ts';
-import { ImportTally, type PointImportSummary } from './import/import-tally.ts';
-import { detectPointFormat, type PointFormat, readPointFile } from './import/point-formats.ts';
+import type { PointOfInterest } from '../../domain/point-of-interest.ts';
+import { ImportFileError, openImportFile } from './import-file.ts';
+import { ImportTally, type PointImportSummary } from './import-tally.ts';
+import { detectPointFormat, type PointFormat, readPointFile } from './point-formats.ts';
 
 export interface PointImportOptions {
   readonly path: string;

@@ -3,28 +3,21 @@
  * never was, and a client's endpoint that shows what reaches it. Its data lie apart from those of `vigie serve`.
  */
 
-import { createServer } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
-import { type Broker, connectBroker } from '../broker/connection.ts';
-import { publish } from '../broker/publish.ts';
-import { advertSubject } from '../broker/topology.ts';
-import { type Config, readConfig } from '../config.ts';
-import type { PointOfInterest } from '../domain/point-of-interest.ts';
-import { dataDirectoryPath } from '../embedded/data-directory.ts';
-import { createLog } from '../log.ts';
-import { createCommuneLocator } from '../matching/commune-locator.ts';
-import { loadReference } from '../reference/communes.ts';
-import { type Service, startService } from '../service.ts';
-import { createApiKey, createClient, findClientByName } from '../store/clients.ts';
-import { type Database, openDatabase } from '../store/database.ts';
-import { replacePointSource } from '../store/points-of-interest.ts';
-import { type DemoMail, startDemoMailServer } from './demo-mail-server.ts';
-import { type DemoReceiver, type ReceivedDelivery, startDemoReceiver } from './demo-receiver.ts';
-import { DEMO_SEARCHES } from './demo-searches.ts';
+import type { Broker } from '../../broker/connection.ts';
+import { publish } from '../../broker/publish.ts';
+import { advertSubject } from '../../broker/topology.ts';
+import { createCommuneLocator } from '../../matching/commune-locator.ts';
+import { loadReference } from '../../reference/communes.ts';
+import type { Service } from '../../service.ts';
+import { startProgress } from '../progress.ts';
+import { interruptSignal } from '../stop-signal.ts';
+import { CommandError, print, styled } from '../terminal.ts';
+import { type DemoMail, startDemoMailServer } from './mail-server.ts';
+import { type ReceivedDelivery, startDemoReceiver } from './receiver.ts';
 import { createSampleCrawler, type IntakeMessageJson } from './sample-adverts.ts';
-import { samplePointsOfInterest } from './sample-points-of-interest.ts';
-import { stopSignal } from './stop-signal.ts';
-import { CommandError, formatEuros, print, styled } from './terminal.ts';
+import { DEMO_SEARCHES } from './searches.ts';
+import { setUpDemo } from './set-up.ts';
 
 export interface DemoOptions {
   /** Null: until Ctrl-C. */
@@ -33,10 +26,10 @@ export interface DemoOptions {
   readonly seed: number | null;
 }
 
+const euros = new Intl.NumberFormat('fr-FR', { style: 'currency', currency: 'EUR', maximumFractionDigits: 0 });
+
 const PUBLISH_EVERY_MS = 200;
 const NEAR_THE_OLD_PORT = '/indicators/points_of_interest?lat=43.2951&lon=5.3740&radius=3&facilities[]=school';
-/** Five minutes are too long for a demonstration. */
-const MAIL_GATHER_MS = 10_000;
 /** What the demonstration has seen. */
 type Tally = Record<'published' | 'matches' | 'events' | 'mails' | 'refused', number>;
 
@@ -45,40 +38,45 @@ const FIRST_ADVERTS = 40;
 const SHOWN_PER_SECOND = 12;
 const MAIL_LINES_SHOWN = 5;
 const FIRST_MATCH_MS_MAX = 60_000;
-const POINTS = 5_000;
 
-/** Throws `CommandError` when nothing was delivered though nobody broke it off, or a signature did not verify. */
+/**
+ * Throws `CommandError` when nothing was delivered though nobody broke it off, or a signature did not verify, and
+ * `InterruptedError` when it was broken off before it began.
+ */
 export async function runDemo({ seconds, seed }: DemoOptions): Promise<void> {
   const tally: Tally = { published: 0, matches: 0, events: 0, mails: 0, refused: 0 };
-  const stopping = stopSignal(() => process.exit(1));
+  const stopping = interruptSignal();
   const ending = new AbortController();
   stopping.addEventListener('abort', () => ending.abort(), { once: true });
+  const closers: (() => Promise<void>)[] = [];
   print(styled('bold', 'Vigie demonstration: starting PostgreSQL, nats-server and the daemon …'));
-  const mailServer = await startDemoMailServer((mail) => {
-    tally.mails += 1;
-    print(describeMail(mail));
-  });
-  const config = await demoConfig(mailServer.url);
-  const service = await startService(config, createLog(config.logLevel));
   const show = throttledPrint();
   const titles = new Map<string, string>();
-  const receiver = await startDemoReceiver({
-    onDelivery(path, delivery) {
-      if (path === '/matches') tally.matches += 1;
-      else tally.events += 1;
-      show(describeDelivery(path, delivery, titles));
-    },
-    onRefused(reason) {
-      tally.refused += 1;
-      print(styled('red', `  ✗ refused: ${reason}`));
-    },
-  });
-  const broker = await connectBroker({ url: service.natsUrl, name: 'vigie demo', onStatus: () => undefined });
+  const progress = startProgress('starting PostgreSQL, nats-server and the daemon');
   try {
-    const key = await onDatabase(service, demoKey);
-    await replaceSearches(service, key, receiver, titles);
-    await onDatabase(service, importSamplePoints);
-    showWhereToLook(service, key, config.dataDir ?? '');
+    const mailServer = await startDemoMailServer((mail) => {
+      tally.mails += 1;
+      print(describeMail(mail));
+    });
+    closers.push(mailServer.close);
+    const receiver = await startDemoReceiver({
+      onDelivery(path, delivery) {
+        if (path === '/matches') tally.matches += 1;
+        else tally.events += 1;
+        show(describeDelivery(path, delivery, titles));
+      },
+      onRefused(reason) {
+        tally.refused += 1;
+        print(styled('red', `  ✗ refused: ${reason}`));
+      },
+    });
+    closers.push(receiver.close);
+    const { service, broker, key, dataDir } = await setUpDemo({
+      ...{ smtpUrl: mailServer.url, receiver, titles, stopping, closers },
+      onStep: (doing, share) => progress.tell({ doing, count: null, share }),
+    });
+    progress.end();
+    showWhereToLook(service, key, dataDir);
     const crawl = crawlUntil(ending.signal, broker, seed ?? Date.now() % 1_000_000_000, (message) => {
       if (tally.published === 0 && seconds !== null) setTimeout(() => ending.abort(), seconds * 1_000).unref();
       tally.published += 1;
@@ -87,103 +85,10 @@ export async function runDemo({ seconds, seed }: DemoOptions): Promise<void> {
     const shown = crawl.then(() => untilDelivered(tally, stopping));
     await Promise.race([shown, service.failed.then((reason) => Promise.reject(new CommandError(reason)))]);
   } finally {
-    await broker.close();
-    await service.stop();
-    await receiver.close();
-    await mailServer.close();
+    progress.end();
+    for (const close of closers.reverse()) await close();
   }
   summarise(tally, stopping.aborted);
-}
-
-/** The default configuration with private endpoints allowed, data of its own, and free ports where the usual are taken. */
-async function demoConfig(smtpUrl: string): Promise<Config> {
-  const config = readConfig(undefined, { VIGIE_LOG_LEVEL: 'warn', VIGIE_ALLOW_PRIVATE_ENDPOINTS: 'true' });
-  const apiPort = await freePort(config.api);
-  return {
-    ...config,
-    mail: {
-      ...{ url: smtpUrl, from: { name: 'Vigie', address: 'alerts@vigie.example' }, gatherMs: MAIL_GATHER_MS },
-      publicUrl: `http://127.0.0.1:${apiPort}`,
-    },
-    // No load balancer stands before it.
-    drainAnnounceMs: 0,
-    dataDir: config.dataDir ?? `${dataDirectoryPath(null)}-demo`,
-    api: { ...config.api, port: apiPort },
-    operations: { ...config.operations, port: await freePort(config.operations) },
-    admin: { ...config.admin, port: await freePort(config.admin) },
-    natsPort: await freePort({ host: '127.0.0.1', port: config.natsPort }),
-  };
-}
-
-function freePort({ host, port }: { readonly host: string; readonly port: number }): Promise<number> {
-  return new Promise((resolve) => {
-    const probe = createServer();
-    probe.once('error', () => resolve(0));
-    probe.listen(port, host, () => probe.close(() => resolve(port)));
-  });
-}
-
-async function demoKey(database: Database): Promise<string> {
-  const client = (await findClientByName(database, 'demo')) ?? (await createClient(database, { name: 'demo' }));
-  return (await createApiKey(database, client.id, 'demonstration')).key;
-}
-
-async function importSamplePoints(database: Database): Promise<void> {
-  const reference = await loadReference();
-  const points = samplePointsOfInterest({ seed: 1, reference, count: POINTS });
-  await replacePointSource(database, 'sample', inBatches(points));
-}
-
-/** One batch is enough for a sample. */
-async function* inBatches(points: Iterable<PointOfInterest>): AsyncGenerator<readonly PointOfInterest[]> {
-  yield [...points];
-}
-
-async function onDatabase<T>(service: Service, work: (database: Database) => Promise<T>): Promise<T> {
-  const database = openDatabase({ url: service.databaseUrl, connectionsMax: 1, onConnectionLost: () => undefined });
-  try {
-    return await work(database);
-  } finally {
-    await database.end();
-  }
-}
-
-/** Searches of an earlier demonstration name a receiver that is gone. */
-async function replaceSearches(
-  service: Service,
-  key: string,
-  receiver: DemoReceiver,
-  titles: Map<string, string>,
-): Promise<void> {
-  const { 'hydra:member': former } = await call<{ 'hydra:member': { '@id': string }[] }>(
-    service,
-    key,
-    'GET',
-    '/searches',
-  );
-  for (const { '@id': iri } of former) await call(service, key, 'DELETE', iri);
-  for (const search of DEMO_SEARCHES) {
-    const created = await call<{ '@id': string; token: string }>(service, key, 'POST', '/searches', {
-      ...search,
-      notificationEnabled: true,
-      endpointRecipient: `${receiver.url}/matches`,
-      eventEndpoint: `${receiver.url}/events`,
-      // Another one each time: twenty e-mails a day would soon be used up.
-      notificationRecipient: `demo-${Date.now()}@vigie.example`,
-    });
-    receiver.remember(created['@id'], created.token);
-    titles.set(created['@id'], search.title);
-  }
-}
-
-async function call<T>(service: Service, key: string, method: string, path: string, body?: unknown): Promise<T> {
-  const response = await fetch(`${service.apiUrl}${path}`, {
-    method,
-    headers: { 'X-API-KEY': key, 'Content-Type': 'application/json' },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-  });
-  if (!response.ok) throw new Error(`${method} ${path} answered ${response.status}: ${await response.text()}`);
-  return (response.status === 204 ? null : await response.json()) as T;
 }
 
 function showWhereToLook(service: Service, key: string, dataDir: string): void {
@@ -252,6 +157,10 @@ function describeDelivery(path: string, delivery: ReceivedDelivery, titles: Read
 function describeMail({ subject, lines }: DemoMail): string {
   const some = lines.slice(0, MAIL_LINES_SHOWN).map((line) => styled('dim', `              ${line}`));
   return [styled('cyan', `  ✉ e-mail    ${subject}`), ...some].join('\n');
+}
+
+function formatEuros(amount: number | null | undefined): string {
+  return amount === null || amount === undefined ? 'no price' : euros.format(amount).replaceAll(/\s/gu, ' ');
 }
 
 /** A burst would scroll away what matters: it is counted, not shown. */

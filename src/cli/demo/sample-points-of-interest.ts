@@ -10,8 +10,8 @@ import {
   type PointAttributes,
   type PointOfInterest,
   SCHOOL_TYPES,
-} from '../domain/point-of-interest.ts';
-import type { Reference } from '../reference/communes.ts';
+} from '../../domain/point-of-interest.ts';
+import type { Reference } from '../../reference/communes.ts';
 import { createPlaceSampler, scatterPoint } from './sample-places.ts';
 import { createRandom, type Random } from './seeded-random.ts';
 

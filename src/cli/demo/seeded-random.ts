@@ -3,7 +3,7 @@
  * its state filled from the seed by splitmix32. For samples, tests and benchmarks; never for secrets.
  */
 
-import type { Uuid } from '../domain/ids.ts';
+import type { Uuid } from '../../domain/ids.ts';
 
 export interface Random {
   /** Uniform in [0, 1), 32 bits. */

@@ -3,7 +3,7 @@
  * from the ranges that the French regulator keeps for fiction (ARCEP decision 2018-0881).
  */
 
-import type { Contact, Publisher } from '../domain/advert.ts';
+import type { Contact, Publisher } from '../../domain/advert.ts';
 import type { Random } from './seeded-random.ts';
 
 export interface SamplePublisher {

@@ -1,0 +1,110 @@
+/** What an entry of the table of commands says, and what a command is given of the line that was typed. */
+
+import { CommandError } from './terminal.ts';
+
+export interface Command {
+  /** As typed, e.g. `keys create`. */
+  readonly words: string;
+  /** As shown, e.g. `SEARCH PROPERTY`, `[FILE]` or `NAME…`: how many there may be follows from it. */
+  readonly args?: string;
+  /** One line. */
+  readonly summary: string;
+  /** What else is worth knowing, for `--help` of this command. */
+  readonly details?: string;
+  readonly options?: Options;
+  /** A line that works. */
+  readonly example: string;
+  /** Set when it is one of a group's. */
+  readonly group?: CommandGroup;
+  run(input: Input): Promise<void>;
+}
+
+/** Commands that are loaded when their first word is said: what they import would slow down every other one. */
+export interface CommandGroup {
+  readonly words: string;
+  readonly summary: string;
+  /** With every command of the group. */
+  readonly options: Options;
+  readonly optionsTitle: string;
+  /** Below the help of the group. */
+  readonly notes: string;
+  /** Their words do without the group's. */
+  load(): Promise<readonly Command[]>;
+}
+
+/** By name; the same name is of the same type in every command, so that options may stand before the words. */
+export type Options = Readonly<Record<string, Option>>;
+
+export interface Option {
+  readonly type: 'string' | 'boolean';
+  readonly short?: string;
+  /** What the value is, e.g. `TIME`. */
+  readonly value?: string;
+  readonly summary: string;
+}
+
+export type Values = Readonly<Record<string, string | boolean | undefined>>;
+
+export interface Input {
+  readonly args: readonly string[];
+  readonly values: Values;
+  readonly isJson: boolean;
+  /** Empty when absent. */
+  text(option: string): string;
+  flag(option: string): boolean;
+  /** From 1; 0 when absent. */
+  whole(option: string): number;
+  /** From 0; null when absent. */
+  count(option: string): number | null;
+  time(option: string): Date | undefined;
+}
+
+/** A wrong command line. */
+export class UsageError extends CommandError {
+  override readonly exitCode = 2;
+}
+
+export function valued(value: string, summary: string): Option {
+  return { type: 'string', value, summary };
+}
+
+export function flag(summary: string): Option {
+  return { type: 'boolean', summary };
+}
+
+/** Its readers throw `UsageError`. */
+export function inputOf(args: readonly string[], values: Values): Input {
+  const read = <T, A>(option: string, parse: (option: string, value: string) => T, absent: A): T | A =>
+    values[option] === undefined ? absent : parse(option, String(values[option]));
+  return {
+    args,
+    values,
+    isJson: values.json === true,
+    text: (option) => String(values[option] ?? ''),
+    flag: (option) => values[option] === true,
+    whole: (option) => read(option, wholeOf, 0),
+    count: (option) => read(option, countOf, null),
+    time: (option) => read(option, timeOf, undefined),
+  };
+}
+
+function wholeOf(option: string, value: string): number {
+  if (!/^[1-9]/.test(value)) throw new UsageError(`--${option} takes a whole number`);
+  return countOf(option, value);
+}
+
+function countOf(option: string, value: string): number {
+  if (!/^\d{1,9}$/.test(value)) throw new UsageError(`--${option} takes a whole number`);
+  return Number(value);
+}
+
+const UNITS_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** ISO 8601, or how long ago: `90s`, `15m`, `2h`, `7d`. */
+function timeOf(option: string, value: string): Date {
+  const [, count = '', unit = ''] = /^(\d{1,6})([smhd])$/.exec(value) ?? [];
+  if (unit !== '') return new Date(Date.now() - Number(count) * (UNITS_MS[unit] as number));
+  const time = new Date(value);
+  if (Number.isNaN(time.getTime())) throw new UsageError(`--${option} takes a time (ISO 8601) or an age like 2h`);
+  return time;
+}

@@ -1,0 +1,153 @@
+/** The table of commands. What runs a command is loaded when it is asked for. */
+
+import { type CommandGroup, flag, UsageError, valued } from './command.ts';
+import type { CommandTable } from './program.ts';
+
+const settings = async () => (await import('../config.ts')).readConfig();
+const interruption = async () => (await import('./stop-signal.ts')).interruptSignal();
+
+const ADMIN: CommandGroup = {
+  words: 'admin',
+  summary: 'what operators can do to a running daemon',
+  optionsTitle: 'Connection (with every command)',
+  options: {
+    address: valued('HOST:PORT', 'the daemon; the default is VIGIE_ADMIN_HOST and VIGIE_ADMIN_PORT'),
+    'token-file': valued(
+      'FILE',
+      'the bearer token; the default is VIGIE_ADMIN_TOKEN, then the daemon’s data directory',
+    ),
+    ca: valued('FILE', 'speak TLS, and trust these authorities (PEM)'),
+    cert: valued('FILE', 'show this client certificate (PEM), with --key'),
+    key: valued('FILE', 'its key'),
+    timeout: valued(
+      'SECONDS',
+      'give up after this long; without it the daemon does after 30 s, ten minutes for long work',
+    ),
+    json: flag('the answer as JSON, for scripts'),
+  },
+  notes: `Exit codes
+  0 done             1 failed                       2 wrong command line or argument   3 not found
+  4 token refused    5 no daemon, or one without    6 not possible in this state       7 not done in time
+  130 interrupted      its PostgreSQL or NATS`,
+  load: async () => (await import('./admin/admin.ts')).ADMIN_COMMANDS,
+};
+
+export const COMMANDS: CommandTable = {
+  commands: [
+    {
+      words: 'serve',
+      summary: 'run the daemon',
+      details: 'SIGTERM and Ctrl-C drain it; a second one does not wait.',
+      example: 'VIGIE_ALLOW_PRIVATE_ENDPOINTS=true vigie serve',
+      run: async () => (await import('./serve.ts')).serve(await settings()),
+    },
+    {
+      words: 'demo',
+      summary: 'run it on sample adverts, with a webhook receiver that shows what arrives',
+      options: {
+        seconds: valued('N', 'end after so many; until Ctrl-C without it'),
+        seed: valued('N', 'the same adverts again'),
+      },
+      example: 'vigie demo --seconds 60',
+      async run({ count }) {
+        const { runDemo } = await import('./demo/demo.ts');
+        await runDemo({ seconds: count('seconds'), seed: count('seed') });
+      },
+    },
+    {
+      words: 'publish',
+      args: '[FILE]',
+      summary: 'send intake messages, one JSON object a line, from FILE or standard input',
+      details: 'Sending a file twice changes nothing: a line that is in the stream already is not published again.',
+      options: { strict: flag('refuse lines with members that the contract does not know') },
+      example: 'vigie publish --strict adverts.ndjson',
+      async run({ args: [file = null], flag: isSet }) {
+        const { publishFile } = await import('./publish.ts');
+        await publishFile(await settings(), file, isSet('strict'), await interruption());
+      },
+    },
+    {
+      words: 'nats',
+      summary: 'print the URL of NATS, with user and password, for crawlers',
+      example: 'NATS_URL=$(vigie nats) node crawler.js',
+      async run() {
+        const { natsUrlOf } = await import('./connect.ts');
+        const { print } = await import('./terminal.ts');
+        print(await natsUrlOf(await settings()));
+      },
+    },
+    {
+      words: 'keys create',
+      summary: 'create an API key, and its client when it is new',
+      options: {
+        client: valued('NAME', 'whose key it is; it must be said'),
+        name: valued('NAME', 'what its owner calls it; `default` without it'),
+      },
+      details: 'Standard output has the key alone. It is shown this once.',
+      example: 'KEY=$(vigie keys create --client acme)',
+      async run({ text }) {
+        if (text('client').trim() === '') throw new UsageError('keys create needs --client NAME');
+        const [{ withDatabase }, { createKey }] = await Promise.all([import('./connect.ts'), import('./keys.ts')]);
+        await withDatabase(await settings(), (database) =>
+          createKey(database, text('client'), text('name') || 'default'),
+        );
+      },
+    },
+    {
+      words: 'keys list',
+      summary: 'list clients and keys',
+      example: 'vigie keys list',
+      async run() {
+        const [{ withDatabase }, { listKeys }] = await Promise.all([import('./connect.ts'), import('./keys.ts')]);
+        await withDatabase(await settings(), listKeys);
+      },
+    },
+    {
+      words: 'keys revoke',
+      args: 'ID',
+      summary: 'revoke a key',
+      example: 'vigie keys revoke 0198c5d2-7a51-7c3e-9b1d-3f2a86c1e0b4',
+      async run({ args: [id = ''] }) {
+        const [connect, { revokeKey }] = await Promise.all([import('./connect.ts'), import('./keys.ts')]);
+        const config = await settings();
+        await connect.withDatabase(config, (database) => revokeKey(database, id));
+        await connect.tellOfKeys(config);
+      },
+    },
+    {
+      words: 'import points-of-interest',
+      args: 'FILE',
+      summary: 'import schools, restaurants and so on; replaces the source’s points, all or nothing',
+      options: {
+        source: valued('NAME', 'whose points they are; the name of the file without its endings unless given'),
+        format: valued(
+          'NAME',
+          'osm-pbf, osm-xml, overpass-json, geojson or annuaire-education; told by the file’s first bytes',
+        ),
+      },
+      example: 'vigie import points-of-interest monaco.osm.pbf',
+      async run({ args: [path = ''], text }) {
+        const { withDatabase } = await import('./connect.ts');
+        const { importPointFile } = await import('./import/import.ts');
+        const stopping = await interruption();
+        const options = { source: text('source'), format: text('format') };
+        await withDatabase(await settings(), (database) => importPointFile(database, path, options, stopping));
+      },
+    },
+    {
+      words: 'import coordinates',
+      args: 'FILE',
+      summary: 'import commune centres (La Poste or geo.api.gouv.fr), all or nothing',
+      example: 'vigie import coordinates laposte_hexasmal.csv',
+      async run({ args: [path = ''] }) {
+        const { tellOfCoordinates, withDatabase } = await import('./connect.ts');
+        const { importCoordinateFile } = await import('./import/import.ts');
+        const config = await settings();
+        const stopping = await interruption();
+        const announce = () => tellOfCoordinates(config);
+        await withDatabase(config, (database) => importCoordinateFile(database, path, announce, stopping));
+      },
+    },
+  ],
+  groups: [ADMIN],
+};

@@ -1,0 +1,157 @@
+/** Sets the demonstration's stage: the daemon, a client with its key and searches, points of interest. */
+
+import { createServer } from 'node:net';
+import { type Broker, connectBroker } from '../../broker/connection.ts';
+import { type Config, readConfig } from '../../config.ts';
+import type { PointOfInterest } from '../../domain/point-of-interest.ts';
+import { dataDirectoryPath } from '../../embedded/data-directory.ts';
+import { createLog } from '../../log.ts';
+import { loadReference } from '../../reference/communes.ts';
+import { type Service, StartBrokenOffError, startService } from '../../service.ts';
+import { createApiKey, createClient, findClientByName } from '../../store/clients.ts';
+import { type Database, openDatabase } from '../../store/database.ts';
+import { replacePointSource } from '../../store/points-of-interest.ts';
+import { InterruptedError } from '../stop-signal.ts';
+import type { DemoReceiver } from './receiver.ts';
+import { samplePointsOfInterest } from './sample-points-of-interest.ts';
+import { DEMO_SEARCHES } from './searches.ts';
+
+/** Five minutes are too long for a demonstration. */
+const MAIL_GATHER_MS = 10_000;
+const POINTS = 5_000;
+
+export interface SetUp {
+  readonly smtpUrl: string;
+  readonly receiver: DemoReceiver;
+  /** Filled: titles of the searches by IRI. */
+  readonly titles: Map<string, string>;
+  readonly stopping: AbortSignal;
+  /** Filled: what closes what was opened. */
+  readonly closers: (() => Promise<void>)[];
+  /** Told what begins, and how far all of it is, 0 to 1. */
+  readonly onStep: (doing: string, share: number) => void;
+}
+
+export interface DemoScene {
+  readonly service: Service;
+  readonly broker: Broker;
+  readonly key: string;
+  readonly dataDir: string;
+}
+
+/** Throws `InterruptedError` when it ended before it began. The servers take most of the time. */
+export async function setUpDemo({ smtpUrl, receiver, titles, stopping, closers, onStep }: SetUp): Promise<DemoScene> {
+  const config = await demoConfig(smtpUrl);
+  const dataDir = config.dataDir ?? '';
+  const step = (doing: string, share: number): void => {
+    if (stopping.aborted)
+      throw new InterruptedError(stopping, `the demonstration had not begun; its data stay in ${dataDir}`);
+    onStep(doing, share);
+  };
+  step('starting PostgreSQL, nats-server and the daemon', 0);
+  const service = await startService(config, createLog(config.logLevel), stopping).catch((error: Error) => {
+    if (error instanceof StartBrokenOffError) step('stopping', 0);
+    throw error;
+  });
+  closers.push(service.stop);
+  const broker = await connectBroker({ url: service.natsUrl, name: 'vigie demo', onStatus: () => undefined });
+  closers.push(() => broker.close());
+  step('saving searches', 0.8);
+  const key = await onDatabase(service, demoKey);
+  await replaceSearches(service, key, receiver, titles);
+  step('importing points of interest', 0.9);
+  await onDatabase(service, importSamplePoints);
+  step('ready', 1);
+  return { service, broker, key, dataDir };
+}
+
+/** The default configuration with private endpoints allowed, data of its own, and free ports where the usual are taken. */
+async function demoConfig(smtpUrl: string): Promise<Config> {
+  const config = readConfig(undefined, { VIGIE_LOG_LEVEL: 'warn', VIGIE_ALLOW_PRIVATE_ENDPOINTS: 'true' });
+  const apiPort = await freePort(config.api);
+  return {
+    ...config,
+    mail: {
+      ...{ url: smtpUrl, from: { name: 'Vigie', address: 'alerts@vigie.example' }, gatherMs: MAIL_GATHER_MS },
+      publicUrl: `http://127.0.0.1:${apiPort}`,
+    },
+    // No load balancer stands before it.
+    drainAnnounceMs: 0,
+    dataDir: config.dataDir ?? `${dataDirectoryPath(null)}-demo`,
+    api: { ...config.api, port: apiPort },
+    operations: { ...config.operations, port: await freePort(config.operations) },
+    admin: { ...config.admin, port: await freePort(config.admin) },
+    natsPort: await freePort({ host: '127.0.0.1', port: config.natsPort }),
+  };
+}
+
+function freePort({ host, port }: { readonly host: string; readonly port: number }): Promise<number> {
+  return new Promise((resolve) => {
+    const probe = createServer();
+    probe.once('error', () => resolve(0));
+    probe.listen(port, host, () => probe.close(() => resolve(port)));
+  });
+}
+
+async function demoKey(database: Database): Promise<string> {
+  const client = (await findClientByName(database, 'demo')) ?? (await createClient(database, { name: 'demo' }));
+  return (await createApiKey(database, client.id, 'demonstration')).key;
+}
+
+async function importSamplePoints(database: Database): Promise<void> {
+  const reference = await loadReference();
+  const points = samplePointsOfInterest({ seed: 1, reference, count: POINTS });
+  await replacePointSource(database, 'sample', inBatches(points));
+}
+
+/** One batch is enough for a sample. */
+async function* inBatches(points: Iterable<PointOfInterest>): AsyncGenerator<readonly PointOfInterest[]> {
+  yield [...points];
+}
+
+async function onDatabase<T>(service: Service, work: (database: Database) => Promise<T>): Promise<T> {
+  const database = openDatabase({ url: service.databaseUrl, connectionsMax: 1, onConnectionLost: () => undefined });
+  try {
+    return await work(database);
+  } finally {
+    await database.end();
+  }
+}
+
+/** Searches of an earlier demonstration name a receiver that is gone. */
+async function replaceSearches(
+  service: Service,
+  key: string,
+  receiver: DemoReceiver,
+  titles: Map<string, string>,
+): Promise<void> {
+  const { 'hydra:member': former } = await call<{ 'hydra:member': { '@id': string }[] }>(
+    service,
+    key,
+    'GET',
+    '/searches',
+  );
+  for (const { '@id': iri } of former) await call(service, key, 'DELETE', iri);
+  for (const search of DEMO_SEARCHES) {
+    const created = await call<{ '@id': string; token: string }>(service, key, 'POST', '/searches', {
+      ...search,
+      notificationEnabled: true,
+      endpointRecipient: `${receiver.url}/matches`,
+      eventEndpoint: `${receiver.url}/events`,
+      // Another one each time: twenty e-mails a day would soon be used up.
+      notificationRecipient: `demo-${Date.now()}@vigie.example`,
+    });
+    receiver.remember(created['@id'], created.token);
+    titles.set(created['@id'], search.title);
+  }
+}
+
+async function call<T>(service: Service, key: string, method: string, path: string, body?: unknown): Promise<T> {
+  const response = await fetch(`${service.apiUrl}${path}`, {
+    method,
+    headers: { 'X-API-KEY': key, 'Content-Type': 'application/json' },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  if (!response.ok) throw new Error(`${method} ${path} answered ${response.status}: ${await response.text()}`);
+  return (response.status === 204 ? null : await response.json()) as T;
+}

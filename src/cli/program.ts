@@ -1,0 +1,146 @@
+/**
+ * From a line that was typed to a command of the table. Options may stand before, between and behind the words; what is
+ * unknown is told with the nearest that is known.
+ */
+
+import { parseArgs } from 'node:util';
+import { nearestName } from '../domain/nearest-name.ts';
+import { VERSION } from '../version.ts';
+import { type Command, type CommandGroup, type Input, inputOf, type Options, UsageError } from './command.ts';
+import { helpOf, helpOfAll } from './help.ts';
+import { CommandError, print } from './terminal.ts';
+
+export interface CommandTable {
+  readonly commands: readonly Command[];
+  readonly groups: readonly CommandGroup[];
+}
+
+const ALWAYS: Options = { help: { type: 'boolean', short: 'h', summary: 'what a command takes' } };
+
+/** Sets the exit code; throws what is neither the user's mistake nor a server's. */
+export async function runProgram(table: CommandTable, args: readonly string[]): Promise<void> {
+  process.stdout.on('error', leaveQuietly);
+  try {
+    await run(table, args);
+  } catch (error) {
+    if (!isExpected(error)) throw error;
+    process.stderr.write(`vigie: ${error.message}\n`);
+    process.exitCode = error instanceof CommandError ? error.exitCode : 1;
+  }
+}
+
+async function run(table: CommandTable, args: readonly string[]): Promise<void> {
+  if (args[0] === '--version') return print(VERSION);
+  const { commands, groups } = await namedBy(args, table);
+  const { words, command, isHelp, options, rest } = read(args, commands);
+  const isKnown = (name: string) => (command === null ? commands : [command]).some((each) => name in optionsOf(each));
+  const unknown = options.find((name) => !isKnown(name));
+  if (command !== null && isHelp) return print(helpOf(command));
+  if (unknown !== undefined) throw unknownOption(unknown, command, commands);
+  if (command !== null) return runCommand(command, rest);
+  const path = words.join(' ');
+  const topics = commands.filter((each) => path === '' || each.words.startsWith(`${path} `));
+  if (topics.length === 0) throw unknownCommand(words, [...commands, ...groups]);
+  if (!isHelp && args.length > words.length) throw new UsageError(`say what to do\n${hintOf(path)}`);
+  print(helpOfAll(path, topics, groups));
+}
+
+/** The groups that the line names are loaded: they are commands like others then. */
+async function namedBy(args: readonly string[], { commands, groups }: CommandTable): Promise<CommandTable> {
+  const named = groups.filter(({ words }) => args.includes(words));
+  const loaded = await Promise.all(
+    named.map(async (group) =>
+      (await group.load()).map((command) => ({ ...command, words: `${group.words} ${command.words}`, group })),
+    ),
+  );
+  return { commands: [...commands, ...loaded.flat()], groups: groups.filter((group) => !named.includes(group)) };
+}
+
+/** `words` may go on with the arguments of the command; `rest` is the line without the words of the command. */
+function read(args: readonly string[], commands: readonly Command[]) {
+  const options = Object.assign({}, ...commands.map(optionsOf)) as Options;
+  const { tokens } = parseArgs({ args: [...args], options, strict: false, tokens: true });
+  const named = tokens.filter((token) => token.kind === 'positional');
+  const typed = named.map(({ value }) => value);
+  const find = (words: readonly string[]) =>
+    commands.find((command) => `${words.join(' ')} `.startsWith(`${command.words} `)) ?? null;
+  const isAsked = find(typed) === null && typed.includes('help');
+  const words = isAsked ? typed.filter((word) => word !== 'help') : typed;
+  const command = find(words);
+  const taken = named.slice(0, command?.words.split(' ').length).map(({ index }) => index);
+  const names = tokens.flatMap((token) => (token.kind === 'option' ? [token.name] : []));
+  return {
+    ...{ words, command, isHelp: isAsked || names.includes('help'), options: names },
+    rest: args.filter((_, index) => !taken.includes(index)),
+  };
+}
+
+function optionsOf({ group, options }: Command): Options {
+  return { ...group?.options, ...options, ...ALWAYS };
+}
+
+async function runCommand(command: Command, args: readonly string[]): Promise<void> {
+  try {
+    await command.run(inputFor(command, args));
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error;
+    throw new UsageError(`${error.message}\n${hintOfOne(command)}`, { cause: error });
+  }
+}
+
+function inputFor(command: Command, args: readonly string[]): Input {
+  const { words, args: shown = '' } = command;
+  const { positionals, values } = parsed(args, optionsOf(command));
+  const wanted = shown.split(' ').filter((name) => name !== '');
+  const isTooFew = positionals.length < wanted.filter((name) => !name.startsWith('[')).length;
+  const isTooMany = positionals.length > wanted.length && !shown.includes('…');
+  if (isTooFew || isTooMany) throw new UsageError(`${words} takes ${shown || 'no arguments'}`);
+  return inputOf(positionals, values as Input['values']);
+}
+
+function parsed(args: readonly string[], options: Options) {
+  try {
+    return parseArgs({ args: [...args], options, allowPositionals: true });
+  } catch (error) {
+    throw new UsageError((error as Error).message, { cause: error });
+  }
+}
+
+function unknownOption(name: string, command: Command | null, commands: readonly Command[]): UsageError {
+  const known = (command === null ? commands : [command]).flatMap((each) => Object.keys(optionsOf(each)));
+  const hint = command === null ? hintOf('') : hintOfOne(command);
+  return new UsageError(`Unknown option '--${name}'; the nearest one is --${nearestName(name, known)}\n${hint}`);
+}
+
+/** Tells of the first word that leads nowhere. */
+function unknownCommand(words: readonly string[], known: readonly { readonly words: string }[]): UsageError {
+  let path = '';
+  for (const word of words) {
+    const start = path;
+    const ways = known.flatMap((each) => (`${each.words} `.startsWith(start) ? each.words.slice(start.length) : []));
+    const nexts = ways.map((way) => way.split(' ')[0] as string);
+    if (nexts.includes(word)) path = `${path}${word} `;
+    else
+      return new UsageError(`unknown command ${word}\n${hintOf(path)}; the nearest one is ${nearestName(word, nexts)}`);
+  }
+  return new UsageError(`say what to do\n${hintOf(path)}`);
+}
+
+function hintOf(path: string): string {
+  return `vigie ${path === '' ? '' : `${path.trim()} `}--help shows every command`;
+}
+
+function hintOfOne({ words }: Command): string {
+  return `vigie ${words} --help says what it takes`;
+}
+
+/** `vigie … | head` has seen enough. */
+function leaveQuietly(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'EPIPE') throw error;
+  process.exit();
+}
+
+/** Failures with words for the person at the keyboard; anything else is a bug and shows its stack. */
+function isExpected(error: unknown): error is Error {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string';
+}

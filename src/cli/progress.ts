@@ -1,0 +1,118 @@
+/**
+ * Long work on the screen: what is being done, how far it is, how fast it goes and how long it still takes. A bar on a
+ * terminal, elsewhere a line every few seconds, so that short work shows none. It goes to standard error: standard
+ * output is for what scripts read.
+ */
+
+export interface Progress {
+  /** A smaller share than before begins another part of the work, whose time and speed are its own. */
+  tell(standing: Standing): void;
+  /** A line of its own. */
+  say(line: string): void;
+  /** To be called however the work ends. */
+  end(): void;
+}
+
+export interface Standing {
+  readonly doing: string;
+  /** Units done so far, over all parts; null where there is nothing to count. */
+  readonly count: number | null;
+  /** How far it is, 0 to 1; null when nobody knows. */
+  readonly share: number | null;
+}
+
+export interface Screen {
+  readonly isTTY?: boolean;
+  readonly columns?: number;
+  write(text: string): unknown;
+}
+
+export interface Ticker {
+  nowMs(): number;
+  /** Returns what ends it. */
+  every(intervalMs: number, work: () => void): () => void;
+}
+
+const REDRAW_MS = 100;
+const LINE_MS = 5_000;
+const BAR_CELLS = 24;
+const WIDTH_DEFAULT = 80;
+/** What is estimated of less than this would jump about. */
+const SHARE_MIN = 0.01;
+const CLEAR = '\r\u001b[K';
+
+const ticker: Ticker = {
+  nowMs: () => performance.now(),
+  every(intervalMs, work) {
+    const timer = setInterval(work, intervalMs);
+    timer.unref();
+    return () => clearInterval(timer);
+  },
+};
+
+/** `unit`: what is counted, e.g. `messages`. */
+export function startProgress(
+  doing: string,
+  unit = '',
+  screen: Screen = process.stderr,
+  { nowMs, every }: Ticker = ticker,
+): Progress {
+  let standing: Standing = { doing, count: null, share: null };
+  let begun = { atMs: nowMs(), count: 0 };
+  const show = (): void => {
+    const words = describe(standing, unit, (nowMs() - begun.atMs) / 1_000, begun.count);
+    if (!screen.isTTY) screen.write(`${standing.doing}: ${words.join(', ')}\n`);
+    else
+      screen.write(
+        CLEAR + [standing.doing, ...barOf(standing.share), words.join('  ')].join('  ').slice(0, widthOf(screen)),
+      );
+  };
+  const stop = every(screen.isTTY ? REDRAW_MS : LINE_MS, show);
+  return {
+    tell(next) {
+      if (next.share !== null && next.share < (standing.share ?? 0))
+        begun = { atMs: nowMs(), count: standing.count ?? 0 };
+      standing = next;
+    },
+    say(line) {
+      screen.write(`${screen.isTTY ? CLEAR : ''}${line}\n`);
+    },
+    end() {
+      stop();
+      if (screen.isTTY) screen.write(CLEAR);
+    },
+  };
+}
+
+/** A full line would wrap on some terminals. */
+function widthOf({ columns = WIDTH_DEFAULT }: Screen): number {
+  return columns - 1;
+}
+
+function barOf(share: number | null): readonly string[] {
+  if (share === null) return [];
+  const full = Math.round(Math.min(1, share) * BAR_CELLS);
+  return ['█'.repeat(full) + '░'.repeat(BAR_CELLS - full)];
+}
+
+function describe({ count, share }: Standing, unit: string, seconds: number, countBefore: number): readonly string[] {
+  const perSecond = seconds > 0 ? ((count ?? 0) - countBefore) / seconds : 0;
+  return [
+    ...(share === null ? [] : [`${Math.floor(Math.min(1, share) * 100)} %`]),
+    ...(count === null ? [] : [`${grouped(count)} ${unit}`, `${grouped(perSecond)}/s`]),
+    share !== null && share >= SHARE_MIN
+      ? `${duration((seconds / share) * (1 - Math.min(1, share)))} left`
+      : `for ${duration(seconds)}`,
+  ];
+}
+
+function grouped(count: number): string {
+  return Math.round(count).toLocaleString('en');
+}
+
+function duration(seconds: number): string {
+  const whole = Math.ceil(seconds);
+  if (whole < 60) return `${whole} s`;
+  const minutes = Math.ceil(whole / 60);
+  return minutes < 60 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+}

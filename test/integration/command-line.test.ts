@@ -1,0 +1,111 @@
+/** The command line at its limits: mistyped, without the file it names, and broken off. */
+
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { type TestContext, test } from 'node:test';
+import { connectBroker } from '../../src/broker/connection.ts';
+import { migrate } from '../../src/store/database.ts';
+
+import { runVigie, spawnVigie } from '../support/daemon.ts';
+import { connectDatabase } from '../support/database.ts';
+import { numberedUuid, upsert } from '../support/intake.ts';
+import { startTestServers } from '../support/servers.ts';
+import { until } from '../support/until.ts';
+
+/** Nothing listens there. */
+const NOWHERE = { postgres: { url: 'postgres://127.0.0.1:1/none' }, nats: { url: 'nats://127.0.0.1:1' } };
+
+async function folderOf(t: TestContext): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'vigie-test-command-line-'));
+  t.after(() => rm(folder, { recursive: true }));
+  return folder;
+}
+
+test('unknown words and options are told with the nearest one, exit code 2', async () => {
+  for (const [line, words] of [
+    ['amdin status', /^vigie: unknown command amdin\nvigie --help .*; the nearest one is admin\n$/],
+    ['keys craete', /^vigie: unknown command craete\nvigie keys --help .*; the nearest one is create\n$/],
+    [
+      'admin deliveries shw',
+      /^vigie: unknown command shw\nvigie admin deliveries --help .*; the nearest one is show\n$/,
+    ],
+    ['publish --strikt x', /^vigie: Unknown option '--strikt'; the nearest one is --strict\nvigie publish --help /],
+    ['admin status --jsn', /^vigie: Unknown option '--jsn'; the nearest one is --json\nvigie admin status --help /],
+    ['demo --seconds', /^vigie: Option '--seconds <value>' argument missing\nvigie demo --help /],
+    ['demo --seconds soon', /^vigie: --seconds takes a whole number\nvigie demo --help /],
+    ['publish a b', /^vigie: publish takes \[FILE\]\n/],
+    ['keys create', /^vigie: keys create needs --client NAME\n/],
+  ] as const) {
+    const { code, stdout, stderr } = await runVigie(line.split(' '), NOWHERE);
+    assert.match(stderr, words);
+    assert.deepEqual([code, stdout], [2, ''], line);
+  }
+});
+
+test('a file that cannot be read is one sentence, whatever else is amiss', async (t) => {
+  const folder = await folderOf(t);
+  const missing = join(folder, 'missing');
+  for (const [args, words] of [
+    [['publish', missing], `cannot read ${missing}: no such file or directory`],
+    [['publish', folder], `cannot read ${folder}: it is a directory`],
+  ] as const) {
+    const told = await runVigie(args, NOWHERE);
+    assert.deepEqual(told, { code: 1, stdout: '', stderr: `vigie: ${words}\n` });
+  }
+  const servers = await startTestServers(t);
+  for (const what of ['points-of-interest', 'coordinates']) {
+    const told = await runVigie(['import', what, missing], servers);
+    assert.deepEqual(told, { code: 1, stdout: '', stderr: `vigie: ${missing}: no such file or directory\n` });
+  }
+});
+
+test('publishing that is broken off says what the stream holds, exit code 130', async (t) => {
+  const servers = await startTestServers(t);
+  const broker = await connectBroker({ url: servers.nats.url, name: 'test', onStatus: () => undefined });
+  t.after(() => broker.close());
+  const command = spawnVigie(['publish'], servers);
+  t.after(() => command.kill('SIGKILL'));
+  const [stdout, stderr, exit] = [text(command.stdout), text(command.stderr), once(command, 'exit')];
+  for (const number of [1, 2, 3]) {
+    const ids = { property: numberedUuid('property', number), advert: numberedUuid('advert', number) };
+    command.stdin.write(`${JSON.stringify(upsert({ ...ids, crawledAt: '2026-03-10T08:00:00Z', price: 1 }))}\n`);
+  }
+  await until(
+    async () => (await broker.manager.streams.info('ADVERTS').catch(() => null))?.state.messages,
+    (held) => held === 3,
+  );
+  command.kill('SIGINT');
+  assert.deepEqual(await exit, [130, null]);
+  assert.equal(await stdout, '3 published, 0 already there, 0 refused\n');
+  assert.match(await stderr, /^vigie: interrupted: the same lines can be sent again/);
+});
+
+test('an import that is broken off leaves the source as it was, exit code 130', async (t) => {
+  const servers = await startTestServers(t);
+  await migrate(servers.postgres.url);
+  const file = join(await folderOf(t), 'points.geojson');
+  const geometry = { type: 'Point', coordinates: [5.93, 43.12] };
+  const features = [{ type: 'Feature', geometry, properties: { amenity: 'school' } }];
+  await writeFile(file, JSON.stringify({ type: 'FeatureCollection', features }));
+  const database = connectDatabase(t, servers.postgres.url);
+  const client = await database.connect();
+  await client.query('begin; lock table points_of_interest_sources in exclusive mode');
+  const command = spawnVigie(['import', 'points-of-interest', file], servers);
+  t.after(() => command.kill('SIGKILL'));
+  const [stdout, stderr, exit] = [text(command.stdout), text(command.stderr), once(command, 'exit')];
+  await until(
+    async () => (await database.query(`select from pg_locks where not granted`)).rowCount,
+    (waiting) => waiting !== 0,
+  );
+  command.kill('SIGINT');
+  await client.query('commit');
+  client.release();
+  assert.deepEqual(await exit, [130, null], await stderr);
+  assert.equal(await stdout, '');
+  assert.match(await stderr, /^vigie: interrupted: \d+ objects were read, nothing is imported\n$/);
+  assert.equal((await database.query('select from points_of_interest_sources')).rowCount, 0);
+});
