@@ -95,7 +95,7 @@ function inputFor(command: Command, args: readonly string[]): Input {
   const isTooFew = positionals.length < wanted.filter((name) => !name.startsWith('[')).length;
   const isTooMany = positionals.length > wanted.length && !shown.includes('…');
   if (isTooFew || isTooMany) throw new UsageError(`${words} takes ${shown || 'no arguments'}`);
-  return inputOf(positionals, values as Input['values']);
+  return inputOf(positionals, values);
 }
 
 function parsed(args: readonly string[], options: Options) {
