@@ -23,7 +23,7 @@ import type { ResolvePlace } from '../src/domain/city.ts';
 import { loadReference } from '../src/reference/communes.ts';
 import { createApiKey } from '../test/support/daemon.ts';
 import { auditDeliveries } from '../test/support/delivery-auditor.ts';
-import { auditNumbers, readParkings } from '../test/support/order-auditor.ts';
+import { auditNumbers, readFeedNumbers, readParkings } from '../test/support/order-auditor.ts';
 import { auditRecords, deliveryKeyOf, replay } from '../test/support/replay-oracle.ts';
 import { until } from '../test/support/until.ts';
 import type { ReceivedPost } from '../test/support/webhook-receiver.ts';
@@ -173,7 +173,11 @@ async function audit(
       retryDelayMs: RETRY_DELAY_MS,
       expected: expected.deliveries,
       keyOf: deliveryKeyOf,
-      order: { parkedIds: await readParkings(database), mayJump: isRestored },
+      order: {
+        parkedIds: await readParkings(database),
+        feedNumbers: await readFeedNumbers(database),
+        mayJump: isRestored,
+      },
       freezes: { seenDelivered: watcher.seenDelivered, leaseMs: LEASE_MS },
     })),
     // Of what was forgotten too: a receiver has seen it.

@@ -183,6 +183,10 @@ test('(g) numbers that leave a gap, come twice, or are not those of the header, 
   const gap = match({ sequence: 1, startedMs: 0 }, { sequence: 3, startedMs: 20 });
   assert.match(judge(gap), /number 3 follows 1/);
   assert.match(judge(gap, true), /number 3 follows 1/);
+  const carried = (number: number): string =>
+    auditOrder(gap.deliveries, gap.postsById, { feedNumbers: new Map([['m1', new Set([number])]]) }).join('\n');
+  assert.equal(carried(2), '', 'the feed alone carries it');
+  assert.match(carried(4), /number 3 follows 1/);
   const jump = match({ sequence: 1, startedMs: 0 }, { sequence: 1_000_002, startedMs: 20 });
   assert.match(judge(jump), /number 1000002 follows 1/);
   assert.equal(judge(jump, true), '');

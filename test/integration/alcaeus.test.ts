@@ -12,7 +12,7 @@ const api = await startTestApi({ after });
 async function seed(): Promise<{ readonly match: string; readonly property: string; readonly searches: string[] }> {
   const searches: string[] = [];
   for (const title of ['One', 'Two', 'Three']) {
-    const { body } = await api.call('POST', '/searches', { title, propertyTypes: [0, 1], budgetMax: 1 });
+    const { body } = await api.call('POST', '/recoveries', '/searches', { title, propertyTypes: [0, 1], budgetMax: 1 });
     searches.push(body['@id']);
   }
   const { held } = sampleChange('ad.update.price', new Date());
@@ -36,8 +36,8 @@ test('alcaeus walks from the entrypoint to collections, pages, members and what 
   const operations = Object.fromEntries(collections.map((one) => [one.id, one.operations]));
   assert.deepEqual(operations['/searches'], ['GET', 'POST #Search']);
   assert.deepEqual(Object.keys(operations).sort(), [
-    ...['/cities', '/deliveries', '/departments', '/documents/properties', '/matches', '/searches'],
-    ...['/site_categories', '/users'],
+    ...['/cities', '/deliveries', '/departments', '/documents/properties', '/matches', '/recoveries', '/searches'],
+    ...['/site_categories', '/users', '/webhook-secrets'],
   ]);
   const [all, second, matches, one, document, city] = loaded;
   assert.ok(all?.types.includes('http://www.w3.org/ns/hydra/core#Collection'));

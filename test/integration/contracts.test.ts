@@ -198,12 +198,20 @@ describe('the OpenAPI document', () => {
     const [creation] = operations.filter(({ method }) => method === 'post');
     const created = await send(creation as Operation, {});
     const id = created['@id'].split('/').at(-1);
+    const post = async (wanted: string): Promise<string> => {
+      const operation = operations.find(({ method, path }) => method === 'post' && path === wanted);
+      return (await send(operation as Operation, {}))['@id'].split('/').at(-1);
+    };
+    const recovery = await post('/recoveries');
+    const secret = await post('/webhook-secrets');
     const ids: Record<string, string> = { '/matches search': created['@id'], '/deliveries search': created['@id'] };
     for (const { path } of operations) {
       if (path.startsWith('/searches/{id}')) ids[`${path} id`] = id;
       if (path === '/users/{id}') ids[`${path} id`] = created.user.split('/').at(-1);
       if (path === '/matches/{id}') ids[`${path} id`] = known.match;
-      if (path === '/deliveries/{id}') ids[`${path} id`] = known.delivery;
+      if (path === '/recoveries/{id}') ids[`${path} id`] = recovery;
+      if (path === '/webhook-secrets/{id}') ids[`${path} id`] = secret;
+      if (path.startsWith('/deliveries/{id}')) ids[`${path} id`] = known.delivery;
       if (path === '/documents/properties/{uuid}') ids[`${path} uuid`] = known.property;
       if (path.includes('explanation')) ids[`${path} property`] = known.property;
     }

@@ -12,6 +12,8 @@ import type { ReceivedPost } from './webhook-receiver.ts';
 export interface OrderRules {
   /** Deliveries that were parked before their first attempt; undefined where nobody noted them: then only numbers are judged. */
   readonly parkedIds?: ReadonlySet<string>;
+  /** Of each match, the numbers of what the feed alone carries: no endpoint wants it. */
+  readonly feedNumbers?: ReadonlyMap<string, ReadonlySet<number>>;
   /** After this time from its start an attempt counts as aborted, whatever it says later. */
   readonly leaseMs?: number;
   /** The database was restored: numbers may go on far above. */
@@ -44,6 +46,16 @@ export async function readParkings(database: Pick<Database, 'query'>): Promise<R
   return new Set(rows.map(({ delivery_id }) => delivery_id));
 }
 
+/** What the feed alone carries: see `OrderRules`. */
+export async function readFeedNumbers(
+  database: Pick<Database, 'query'>,
+): Promise<ReadonlyMap<string, ReadonlySet<number>>> {
+  const { rows } = await database.query<{ match_id: string; numbers: number[] }>(
+    'select match_id, array_agg(sequence) as numbers from feed_items group by match_id',
+  );
+  return new Map(rows.map(({ match_id, numbers }) => [match_id, new Set(numbers)]));
+}
+
 /** Every broken rule in words. `postsById`: of each delivery, as they came. */
 export function auditOrder(
   deliveries: readonly AuditedDelivery[],
@@ -60,9 +72,10 @@ export function auditOrder(
     ...auditNumbers([...postsById.values()].flat()),
     ...[...byMatch].flatMap(([match, unordered]) => {
       const ordered = unordered.toSorted((a, b) => numberOf(a) - numberOf(b));
-      return [...auditCounting(ordered, rules), ...auditTurns(ordered, postsById, rules)].map(
-        (fault) => `match ${match}: ${fault}`,
-      );
+      return [
+        ...auditCounting(ordered, rules, rules.feedNumbers?.get(match)),
+        ...auditTurns(ordered, postsById, rules),
+      ].map((fault) => `match ${match}: ${fault}`);
     }),
   ];
 }
@@ -94,17 +107,23 @@ function auditHeaders(
 }
 
 /** A cancelled delivery leaves a gap at the receiver, and has its row. */
-function auditCounting(ordered: readonly AuditedDelivery[], { mayJump = false }: OrderRules): string[] {
+function auditCounting(
+  ordered: readonly AuditedDelivery[],
+  { mayJump = false }: OrderRules,
+  feedNumbers: ReadonlySet<number> = new Set(),
+): string[] {
   return ordered.flatMap((delivery, position) => {
     const before = ordered[position - 1];
     const number = numberOf(delivery);
-    const last = before === undefined ? 0 : numberOf(before);
+    let last = before === undefined ? 0 : numberOf(before);
+    while (last + 1 < number && feedNumbers.has(last + 1)) last += 1;
     const faults: string[] = [];
     if (number !== last + 1 && !(mayJump && number > last && number > JUMP_MIN)) {
       faults.push(`(g) number ${number} follows ${last}`);
     }
-    if (before !== undefined && delivery.id <= before.id)
-      faults.push(`(g) the id of number ${number} is not above ${last}'s`);
+    if (before !== undefined && delivery.id <= before.id) {
+      faults.push(`(g) the id of number ${number} is not above ${numberOf(before)}'s`);
+    }
     return faults;
   });
 }
