@@ -12,7 +12,7 @@ const api = await startTestApi({ after });
 async function seed(): Promise<{ readonly match: string; readonly property: string; readonly searches: string[] }> {
   const searches: string[] = [];
   for (const title of ['One', 'Two', 'Three']) {
-    const { body } = await api.call('POST', '/recoveries', '/searches', { title, propertyTypes: [0, 1], budgetMax: 1 });
+    const { body } = await api.call('POST', '/searches', { title, propertyTypes: [0, 1], budgetMax: 1 });
     searches.push(body['@id']);
   }
   const { held } = sampleChange('ad.update.price', new Date());
