@@ -61,7 +61,7 @@ async function openScene(t: TestContext) {
     });
   }
 
-  /** The numbers that came for each match, in the order in which they came, without the first `skipped` posts. */
+  /** Numbers by match as they came, without the first `skipped` posts. Number 1 is the match, which has no endpoint. */
   function numbersSince(skipped: number): readonly (readonly number[])[] {
     const byMatch = new Map<string, number[]>();
     for (const { headers, body } of receiver.posts.slice(skipped)) {
@@ -86,7 +86,7 @@ for (const where of ['another cluster', 'its own place'] as const) {
     await tell(2);
     assert.deepEqual(
       numbersSince(0),
-      Array.from({ length: PROPERTIES }, () => [1, 2, 3, 4]),
+      Array.from({ length: PROPERTIES }, () => [2, 3, 4, 5]),
     );
     assert.equal(await second.end('SIGTERM'), 0);
     const toldBefore = receiver.posts.length;
@@ -134,7 +134,7 @@ test('a daemon that is killed, or leads after another one, counts on by one', as
   await tell(1);
   assert.deepEqual(
     numbersSince(0),
-    Array.from({ length: PROPERTIES }, () => [1, 2, 3, 4, 5]),
+    Array.from({ length: PROPERTIES }, () => [2, 3, 4, 5, 6]),
   );
   assert.equal(await third.end('SIGTERM'), 0);
 });
