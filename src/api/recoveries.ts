@@ -8,9 +8,10 @@ import type { NewRecovery, Recovery } from '../domain/recovery.ts';
 import { createRecovery, listRecoveries, RecoveryOpenError, readRecovery, stopRecovery } from '../store/recoveries.ts';
 import { principalOf } from './auth.ts';
 import { readBody } from './body-members.ts';
+import { TIME_ORDERS, timeOrderedPage } from './client-listings.ts';
 import { acceptable, answer } from './content.ts';
 import type { ApiDependencies } from './dependencies.ts';
-import { collection, offsetOf } from './hydra.ts';
+import { collection } from './hydra.ts';
 import { once } from './idempotency.ts';
 import { jsonBody } from './json-body.ts';
 import { notFound, Problem } from './problem.ts';
@@ -19,7 +20,7 @@ import { searchIri } from './search-document.ts';
 import { idOf, ownSearch } from './searches.ts';
 import { Violations } from './violations.ts';
 
-export const RECOVERY_PARAMETERS = PAGING;
+export const RECOVERY_PARAMETERS = { ...TIME_ORDERS, ...PAGING } as const;
 
 const ENDPOINT_LENGTH_MAX = 2_048;
 const DAY_MS = 86_400_000;
@@ -51,7 +52,7 @@ export function recoveryRoutes(router: Router, dependencies: ApiDependencies): v
 
   router.get('/recoveries', acceptable, async (ctx) => {
     const query = readQuery(ctx, RECOVERY_PARAMETERS);
-    const { recoveries, total } = await listRecoveries(database, principalOf(ctx).clientId, offsetOf(query));
+    const { recoveries, total } = await listRecoveries(database, principalOf(ctx).clientId, timeOrderedPage(query));
     const page = { context: 'Recovery', members: recoveries.map(recoveryDocument), totalItems: total, paging: query };
     answer(ctx, collection(ctx, { ...page, parameters: RECOVERY_PARAMETERS }));
   });

@@ -14,15 +14,16 @@ import {
 } from '../store/webhook-secrets.ts';
 import { principalOf } from './auth.ts';
 import { readBody } from './body-members.ts';
+import { TIME_ORDERS, timeOrderedPage } from './client-listings.ts';
 import { acceptable, answer } from './content.ts';
 import type { ApiDependencies } from './dependencies.ts';
-import { collection, offsetOf } from './hydra.ts';
+import { collection } from './hydra.ts';
 import { optionalJsonBody } from './json-body.ts';
 import { notFound, Problem } from './problem.ts';
 import { PAGING, readQuery } from './query.ts';
 import { idOf } from './searches.ts';
 
-export const WEBHOOK_SECRET_PARAMETERS = PAGING;
+export const WEBHOOK_SECRET_PARAMETERS = { ...TIME_ORDERS, ...PAGING } as const;
 
 const OVERLAP_HOURS_DEFAULT = 24;
 const OVERLAP_HOURS_MAX = 720;
@@ -44,8 +45,9 @@ export function webhookSecretRoutes(router: Router, { database, secretsChanged }
   router.get('/webhook-secrets', acceptable, async (ctx) => {
     const query = readQuery(ctx, WEBHOOK_SECRET_PARAMETERS);
     const secrets = await listWebhookSecrets(database, principalOf(ctx).clientId);
-    const { offset, limit } = offsetOf(query);
-    const members = secrets.slice(offset, offset + limit).map((secret) => webhookSecretDocument(secret));
+    const { direction, offset, limit } = timeOrderedPage(query);
+    const ordered = direction === 'asc' ? secrets : secrets.toReversed();
+    const members = ordered.slice(offset, offset + limit).map((secret) => webhookSecretDocument(secret));
     const page = { context: 'WebhookSecret', members, totalItems: secrets.length, paging: query };
     answer(ctx, collection(ctx, { ...page, parameters: WEBHOOK_SECRET_PARAMETERS }));
   });

@@ -5,6 +5,7 @@
 
 import { firstUuidAt, type Uuid } from '../domain/ids.ts';
 import type { NewRecovery, Recovery } from '../domain/recovery.ts';
+import type { ListedPage } from './client-listings.ts';
 import type { Queryable } from './database.ts';
 
 /** Nothing was made: the client has one that is open. */
@@ -47,10 +48,10 @@ export async function readRecovery(database: Queryable, clientId: Uuid, id: Uuid
 export async function listRecoveries(
   database: Queryable,
   clientId: Uuid,
-  { offset, limit }: { readonly offset: number; readonly limit: number },
+  { direction, offset, limit }: ListedPage,
 ): Promise<{ readonly recoveries: readonly Recovery[]; readonly total: number }> {
   const { rows } = await database.query<Recovery>(
-    `select ${COLUMNS} from ${FROM} where r.client_id = $1 order by r.id desc limit $2 offset $3`,
+    `select ${COLUMNS} from ${FROM} where r.client_id = $1 order by r.id ${direction} limit $2 offset $3`,
     [clientId, limit, offset],
   );
   const { rows: counted } = await database.query<{ total: number }>(

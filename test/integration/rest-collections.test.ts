@@ -102,7 +102,18 @@ async function walk(path: string, key: string): Promise<string[]> {
   return ids;
 }
 
+/** One is under way at a time: it is stopped for the next. */
+async function newRecovery(key: string): Promise<void> {
+  const since = new Date(Date.now() - 60_000).toISOString();
+  const { body, text } = await api.call('POST', '/recoveries', { since }, { key });
+  assert.equal((await api.call('DELETE', body['@id'], undefined, { key })).status, 204, text);
+}
+
 const agency = await newClient('agency', 7);
+for (let i = 0; i < 3; i++) {
+  await newRecovery(agency.key);
+  await api.call('POST', '/webhook-secrets', {}, { key: agency.key });
+}
 const neighbour = await newClient('neighbour', 2);
 const properties = await Promise.all(Array.from({ length: 8 }, newProperty));
 const matches = await newMatches(agency, 50, properties);
