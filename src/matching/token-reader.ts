@@ -1,7 +1,7 @@
 /**
  * Reads the words of adverts as codes of searched words and terms. Adverts draw on some ten thousand words, so each is
- * folded and looked up once and then found again by its letters, without making a string and in one cache line. A text with characters outside the plain Latin ones takes the way of
- * `foldWords`.
+ * folded and looked up once and then found again by its letters, without making a string and in one cache line. A text
+ * with characters outside the plain Latin ones takes the way of `foldWords`.
  */
 
 import {

@@ -44,7 +44,7 @@ async function own(): Promise<Readonly<Record<string, string>>> {
   const { user } = search.body;
   const recoveryId = recovery.body['@id'].slice(12);
   const others = { 'webhook-secrets': secret.body.id, recoveries: recoveryId };
-  return { searches: id, matches: match, deliveries: delivery, users: user.slice(7), ...others };
+  return { searches: id, matches: match, deliveries: delivery, users: user.slice(7), property, ...others };
 }
 
 test('what one client has is nothing to another one, whatever it asks for', async () => {
@@ -62,6 +62,8 @@ test('what one client has is nothing to another one, whatever it asks for', asyn
       const body = Object.values(requestBody?.content ?? {})[0]?.example;
       const required = parameters.filter((each) => each.in === 'query' && each.required === true);
       const fixed = required.map(({ name, example }) => [name, String([example].flat()[0])] as const);
+      // One of several must be sent.
+      if (template === '/searches/{id}/explanation') fixed.push(['property', owned.property as string]);
       const asks: { readonly path: string; readonly isNamed: boolean }[] = [];
       if (template.includes('{id}') && id !== undefined) {
         asks.push({ path: withQuery(template.replace('{id}', id), fixed), isNamed: true });
