@@ -11,7 +11,7 @@ import { parseArgs } from 'node:util';
 import { Agent, request } from 'undici';
 import type { Broker } from '../src/broker/connection.ts';
 import { publishAll } from '../src/broker/publish.ts';
-import { retryOf } from '../src/pipeline/delivery-messages.ts';
+import { retryOf } from '../src/delivery/messages.ts';
 import type { DeliveryAddress } from '../src/store/deliveries.ts';
 import { publishSeeded, seedDeliveries } from '../test/support/seeded-deliveries.ts';
 import { until } from '../test/support/until.ts';

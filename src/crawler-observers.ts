@@ -1,9 +1,9 @@
 /** What intake reports of the crawlers' side, turned into metrics and log lines: refused messages, misspelt members. */
 
 import { nearestName } from './domain/nearest-name.ts';
+import type { IntakeDependencies } from './intake/intake.ts';
 import type { Log } from './log.ts';
 import type { Metrics } from './metrics.ts';
-import type { IntakeDependencies } from './pipeline/intake.ts';
 
 export type CrawlerObservers = Pick<IntakeDependencies, 'onUnknownMember' | 'onTold' | 'onUntold'>;
 

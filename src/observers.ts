@@ -2,19 +2,19 @@
 
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { type CrawlerObservers, observeCrawlers } from './crawler-observers.ts';
+import type { SweeperDependencies } from './delivery/sweeper.ts';
 import type { Activity } from './domain/activity.ts';
 import { createdAtOf } from './domain/ids.ts';
+import type { RefusedMessage } from './intake/dispatcher.ts';
+import type { IntakeDependencies } from './intake/intake.ts';
+import type { Matcher } from './intake/matcher.ts';
+import type { Recorded } from './intake/recorder.ts';
 import type { Log } from './log.ts';
 import type { Metrics } from './metrics.ts';
-import type { ActivityFeed } from './pipeline/activity.ts';
-import type { RefusedMessage } from './pipeline/dispatcher.ts';
-import type { IntakeDependencies } from './pipeline/intake.ts';
-import type { Matcher } from './pipeline/matcher.ts';
-import type { Recorded } from './pipeline/recorder.ts';
-import type { Sweep } from './pipeline/retention.ts';
-import type { SweeperDependencies } from './pipeline/sweeper.ts';
 import type { SettledAttempt } from './store/attempts.ts';
 import type { SettledMail } from './store/mail-outcomes.ts';
+import type { ActivityFeed } from './upkeep/activity.ts';
+import type { Sweep } from './upkeep/retention.ts';
 
 export interface Observers {
   readonly onRecorded: IntakeDependencies['onRecorded'];

@@ -5,17 +5,17 @@
 
 import type { Config, Role } from './config.ts';
 import { assertServable } from './config-conflicts.ts';
-import { openDelivery } from './deliverers.ts';
-import { openFoundation } from './foundation.ts';
-import { openIntake } from './intake.ts';
 import type { Log } from './log.ts';
-import { openOperations, type Progress } from './operations.ts';
-import { openOperators } from './operators.ts';
-import type { Parts } from './parts.ts';
-import { openApi } from './rest.ts';
+import { openOperators } from './roles/admin.ts';
+import { openApi } from './roles/api.ts';
+import { openDelivery } from './roles/deliver.ts';
+import { openFoundation } from './roles/foundation.ts';
+import { openIntake } from './roles/intake.ts';
+import { openOperations, type Progress } from './roles/operations.ts';
+import type { Parts } from './roles/parts.ts';
+import { startFailure } from './roles/start-failure.ts';
+import { assertPortsFree } from './roles/taken-ports.ts';
 import { createShutdown, type Shutdown } from './shutdown.ts';
-import { startFailure } from './start-failure.ts';
-import { assertPortsFree } from './taken-ports.ts';
 
 export interface Service {
   readonly databaseUrl: string;

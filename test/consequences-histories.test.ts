@@ -14,7 +14,7 @@ import { isLive } from '../src/domain/property.ts';
 import { propertyDocument, propertyFacts, readingOf } from '../src/domain/property-document.ts';
 import { bodyOf, type SearchRoute } from '../src/domain/routing.ts';
 import { criteriaOf, SEARCH_DEFAULTS } from '../src/domain/search.ts';
-import { consequencesOf, type JudgedChange, touchedBy } from '../src/pipeline/consequences.ts';
+import { consequencesOf, type JudgedChange, touchedBy } from '../src/intake/consequences.ts';
 import type { Match } from '../src/store/matches.ts';
 import { expireAt, resolveToulon, upsertAt } from './support/adverts.ts';
 

@@ -6,7 +6,7 @@ import { EVENT_KINDS } from '../src/domain/codes.ts';
 import { endpointKeyOf } from '../src/domain/endpoint.ts';
 import { createdAtOf } from '../src/domain/ids.ts';
 import { bodyOf, type SearchRoute } from '../src/domain/routing.ts';
-import { type Consequences, consequencesOf, type JudgedChange, touchedBy } from '../src/pipeline/consequences.ts';
+import { type Consequences, consequencesOf, type JudgedChange, touchedBy } from '../src/intake/consequences.ts';
 import type { Match } from '../src/store/matches.ts';
 import { changesOf, minute, OTHER_ADVERT, PROPERTY, resolveToulon, TOULON, upsertAt } from './support/adverts.ts';
 

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createDocumentCache } from '../src/pipeline/document-cache.ts';
+import { createDocumentCache } from '../src/delivery/document-cache.ts';
 import type { Database } from '../src/store/database.ts';
 import type { Snapshot } from '../src/store/snapshots.ts';
 

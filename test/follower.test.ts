@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { startFollower } from '../src/pipeline/follower.ts';
+import { startFollower } from '../src/upkeep/follower.ts';
 
 /** Never within a test. */
 const POLL_MS = 2 ** 30;

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
-import { connectionsOf, createHttpServer, type ServerBounds } from '../src/http-server.ts';
+import { connectionsOf, createHttpServer, type ServerBounds } from '../src/roles/http-server.ts';
 import { until } from './support/until.ts';
 
 interface Open {

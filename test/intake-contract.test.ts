@@ -8,8 +8,8 @@ import { test } from 'node:test';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import fc from 'fast-check';
-import { INTAKE_EXAMPLES } from '../src/api/contract-examples.ts';
-import { intakeSchema } from '../src/api/intake-schema-document.ts';
+import { INTAKE_EXAMPLES } from '../src/api/description/contract-examples.ts';
+import { intakeSchema } from '../src/api/description/intake-schema-document.ts';
 import { decodeIntakeMessage, PoisonError } from '../src/domain/intake-message.ts';
 
 const document = intakeSchema('https://vigie.example');

@@ -4,7 +4,6 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { distanceKm } from '../src/domain/geo.ts';
-import { circleRow } from '../src/matching/area-geometry.ts';
 import {
   CHECK_ANSWERS,
   CHECK_COUNT,
@@ -21,8 +20,9 @@ import {
   SURE_ANSWERS,
 } from '../src/matching/kernel/kernel.ts';
 import { writePlace } from '../src/matching/property-view.ts';
-import { codeOf, EDGES_OF_MEASURE, isGap } from '../src/matching/quantiser.ts';
-import { BOUNDS, createRow, GroupMemory, groupBytes, LANES, LATITUDES } from '../src/matching/row-groups.ts';
+import { circleRow } from '../src/matching/rows/area-geometry.ts';
+import { codeOf, EDGES_OF_MEASURE, isGap } from '../src/matching/rows/quantiser.ts';
+import { BOUNDS, createRow, GroupMemory, groupBytes, LANES, LATITUDES } from '../src/matching/rows/row-groups.ts';
 
 function answersOf(kernel: Kernel, memory: GroupMemory, groupCount: number, hasArea: boolean): number[][] {
   const sureCount = kernel.filter(groupCount, hasArea);

@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { createRandom } from '../src/cli/demo/seeded-random.ts';
 import { distanceKm } from '../src/domain/geo.ts';
 import { FACILITIES, type Facility, type PointOfInterest } from '../src/domain/point-of-interest.ts';
-import { buildPointIndex, createPointsOfInterest, type PointQuery } from '../src/matching/poi-index.ts';
+import { buildPointIndex, createPointsOfInterest, type PointQuery } from '../src/matching/points/poi-index.ts';
 
 function samplePoints(count: number, seed: number, lat: readonly [number, number], lon: readonly [number, number]) {
   const random = createRandom(seed);

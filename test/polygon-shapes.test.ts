@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createRandom } from '../src/cli/demo/seeded-random.ts';
 import { isInPolygon, type Polygon, type Position } from '../src/domain/geo.ts';
-import { PolygonShapes } from '../src/matching/polygon-shapes.ts';
+import { PolygonShapes } from '../src/matching/records/polygon-shapes.ts';
 
 const random = createRandom(23);
 const between = (min: number, max: number): number => min + (max - min) * random.uniform();

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import fc from 'fast-check';
-import { createSemaphore } from '../src/pipeline/semaphore.ts';
+import { createSemaphore } from '../src/cli/semaphore.ts';
 
 test('who finds enough slots proceeds at once, who does not waits for them', async () => {
   const slots = createSemaphore(3);

@@ -5,8 +5,8 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { foldText, foldWords } from '../src/domain/text.ts';
 import { CodeTable } from '../src/matching/code-table.ts';
-import { TermTable } from '../src/matching/term-table.ts';
-import { TokenReader } from '../src/matching/token-reader.ts';
+import { TermTable } from '../src/matching/text/term-table.ts';
+import { TokenReader } from '../src/matching/text/token-reader.ts';
 
 test('case, accents, ligatures, apostrophes and hyphens make no difference', () => {
   const forms = [

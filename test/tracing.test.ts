@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { traceAttempt, traceparentOf } from '../src/pipeline/tracing.ts';
+import { traceAttempt, traceparentOf } from '../src/broker/tracing.ts';
 
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
 const SPAN = '00f067aa0ba902b7';

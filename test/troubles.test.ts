@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, mock, test } from 'node:test';
 import { pino } from 'pino';
-import { createTroubles, type Troubles } from '../src/troubles.ts';
+import { createTroubles, type Troubles } from '../src/roles/troubles.ts';
 
 const QUIET_MS = 30_000;
 let lines: Record<string, unknown>[];

@@ -3,9 +3,9 @@
 import { createSupervisor } from '../../src/actor/supervisor.ts';
 import { connectBroker } from '../../src/broker/connection.ts';
 import { isBrokerOutage } from '../../src/broker/outage.ts';
-import { startCourier } from '../../src/pipeline/courier.ts';
-import { createDocumentCache } from '../../src/pipeline/document-cache.ts';
-import { startSweeper } from '../../src/pipeline/sweeper.ts';
+import { startCourier } from '../../src/delivery/courier.ts';
+import { createDocumentCache } from '../../src/delivery/document-cache.ts';
+import { startSweeper } from '../../src/delivery/sweeper.ts';
 import { openDatabase } from '../../src/store/database.ts';
 import { isDatabaseOutage } from '../../src/store/outage.ts';
 import { rememberWebhookSecrets } from '../../src/store/webhook-secrets.ts';

@@ -8,7 +8,7 @@ import { around } from 'geokdbush';
 import KDBush from 'kdbush';
 import { distanceKm } from '../../src/domain/geo.ts';
 import { FACILITIES, type Facility, type PointOfInterest } from '../../src/domain/point-of-interest.ts';
-import { createPointsOfInterest, type PointQuery } from '../../src/matching/poi-index.ts';
+import { createPointsOfInterest, type PointQuery } from '../../src/matching/points/poi-index.ts';
 import { type Summary, summarise } from './latency.ts';
 import { randomOf } from './random.ts';
 import { scatter, type Towns } from './towns.ts';

@@ -5,7 +5,7 @@ import type { Uuid } from '../domain/ids.ts';
 import type { MailLanguage } from '../domain/mail.ts';
 import type { RetentionDays } from '../domain/retention.ts';
 import type { SearchLimits } from '../domain/search-limits.ts';
-import type { PointIndex } from '../matching/poi-index.ts';
+import type { PointIndex } from '../matching/points/poi-index.ts';
 import type { Reference } from '../reference/communes.ts';
 import type { Database } from '../store/database.ts';
 import type { DeliveryAddress } from '../store/deliveries.ts';

@@ -4,6 +4,7 @@
  */
 
 import { DELIVERY_LIST_PARAMETERS, SEARCH_DELIVERY_PARAMETERS } from './deliveries.ts';
+import type { ResourceName } from './description/resource-schemas.ts';
 import { EXPLANATION_LIST_PARAMETERS, EXPLANATION_PARAMETERS } from './explanations.ts';
 import { FEED_PARAMETERS } from './feed.ts';
 import { LOCATION_PARAMETERS } from './location-completion.ts';
@@ -20,7 +21,6 @@ import {
   SITE_CATEGORY_LIST_PARAMETERS,
   USER_LIST_PARAMETERS,
 } from './reference.ts';
-import type { ResourceName } from './resource-schemas.ts';
 import { SEARCH_LIST_PARAMETERS } from './searches.ts';
 import { WEBHOOK_SECRET_PARAMETERS } from './webhook-secrets.ts';
 import { WEBHOOK_TEST_PARAMETERS } from './webhook-tester.ts';

@@ -8,7 +8,7 @@ import type Router from '@koa/router';
 import type { Context, Middleware } from 'koa';
 import { LRUCache } from 'lru-cache';
 import { FACILITIES, type PointOfInterest } from '../domain/point-of-interest.ts';
-import { NO_POINTS } from '../matching/poi-index.ts';
+import { NO_POINTS } from '../matching/points/poi-index.ts';
 import { acceptable, answerAgain } from './content.ts';
 import type { ApiDependencies } from './dependencies.ts';
 import { etagOf } from './entity-tags.ts';

@@ -13,10 +13,10 @@ import type { Config } from '../config.ts';
 import { decodeIntakeMessage, PoisonError } from '../domain/intake-message.ts';
 import { nearestName } from '../domain/nearest-name.ts';
 import type { UnknownMember } from '../domain/unknown-members.ts';
-import { createSemaphore } from '../pipeline/semaphore.ts';
 import { natsUrlOf } from './connect.ts';
 import { type LineFile, openLines } from './line-file.ts';
 import { type Progress, type Standing, startProgress } from './progress.ts';
+import { createSemaphore } from './semaphore.ts';
 import { InterruptedError } from './stop-signal.ts';
 import { cannotRead, print } from './terminal.ts';
 

@@ -3,7 +3,6 @@
 import { RENT, SALE } from '../domain/codes.ts';
 import type { AdvertFacts, PropertyFacts } from '../domain/property-facts.ts';
 import type { CodeTable } from './code-table.ts';
-import type { ExpressionTable } from './expression-table.ts';
 import {
   MAYBE_BOUNDS,
   QUERY_COSINES,
@@ -14,8 +13,8 @@ import {
   QUERY_TYPE,
   SURE_BOUNDS,
 } from './kernel/kernel.ts';
-import { ACCEPTS_RENT, ACCEPTS_SALE, ACCEPTS_UNKNOWN_TRANSACTION } from './leaf-split.ts';
-import { CODE_MAX, CODE_MIN, codeOf, EDGES_OF_MEASURE, isGap } from './quantiser.ts';
+import { ACCEPTS_RENT, ACCEPTS_SALE, ACCEPTS_UNKNOWN_TRANSACTION } from './rows/leaf-split.ts';
+import { CODE_MAX, CODE_MIN, codeOf, EDGES_OF_MEASURE, isGap } from './rows/quantiser.ts';
 import {
   type GroupMemory,
   NEEDS_COHERENT_PRICE,
@@ -32,7 +31,8 @@ import {
   REPEATS,
   REPEATS_BY_INSEE,
   UNKNOWN_TYPE,
-} from './row-groups.ts';
+} from './rows/row-groups.ts';
+import type { ExpressionTable } from './text/expression-table.ts';
 
 const RADIANS = Math.PI / 180;
 const TYPES_KNOWN = 7;

@@ -10,16 +10,15 @@
 import { type Criteria, type CriterionVerdict, explain, satisfies } from '../domain/criteria.ts';
 import type { SearchNumber } from '../domain/ids.ts';
 import { type PropertyFacts, sameFacts } from '../domain/property-facts.ts';
-import { CandidateRows } from './candidate-rows.ts';
 import { CodeTable } from './code-table.ts';
-import { freeRecord, isPartial, type RecordTables, readRecord, writeRecord } from './criteria-record.ts';
-import { ExpressionTable } from './expression-table.ts';
 import { CHECK_ANSWERS, CHECK_COUNT, CHECK_INTEGERS, OPEN_ROW, SURE_ANSWERS } from './kernel/kernel.ts';
-import { NumberList } from './number-list.ts';
-import { PolygonShapes } from './polygon-shapes.ts';
 import { type PropertyView, readTexts, viewOf } from './property-view.ts';
-import { RecordArena } from './record-arena.ts';
-import { holdsInRecord } from './record-check.ts';
+import { RecordArena } from './records/arena.ts';
+import { holdsInRecord } from './records/check.ts';
+import { freeRecord, isPartial, type RecordTables, readRecord, writeRecord } from './records/criteria-record.ts';
+import { NumberList } from './records/number-list.ts';
+import { PolygonShapes } from './records/polygon-shapes.ts';
+import { CandidateRows } from './rows/candidate-rows.ts';
 import {
   isShapeCheck,
   isTextCheck,
@@ -29,9 +28,10 @@ import {
   NEEDS_TEXT_CHECK,
   REPEATS,
   REPEATS_BY_INSEE,
-} from './row-groups.ts';
+} from './rows/row-groups.ts';
+import { SearchRows } from './rows/search-rows.ts';
 import { SearchAddresses } from './search-addresses.ts';
-import { SearchRows } from './search-rows.ts';
+import { ExpressionTable } from './text/expression-table.ts';
 
 export interface SearchIndexStats {
   readonly searches: number;

@@ -10,9 +10,9 @@ import type { Activity as ActivityMessage } from '../../src/admin/generated/vigi
 import { AdminServiceClient } from '../../src/admin/generated/vigie/admin/v1/admin.ts';
 import { type Broker, connectBroker } from '../../src/broker/connection.ts';
 import type { Activity } from '../../src/domain/activity.ts';
-import { createActivityFeed } from '../../src/pipeline/activity.ts';
 import { migrate, openDatabase } from '../../src/store/database.ts';
 import { showInstance } from '../../src/store/instances.ts';
+import { createActivityFeed } from '../../src/upkeep/activity.ts';
 import { ADMIN_TOKEN, startDaemon } from '../support/daemon.ts';
 import { startScene } from '../support/operator-scene.ts';
 import { startTestServers } from '../support/servers.ts';

@@ -6,8 +6,8 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { type TestContext, test } from 'node:test';
+import { startCancellations } from '../../src/delivery/cancellations.ts';
 import { SEARCH_DEFAULTS } from '../../src/domain/search.ts';
-import { startCancellations } from '../../src/pipeline/cancellations.ts';
 import { ClientUnknownError, createApiKey, createClient, deleteClient, listClients } from '../../src/store/clients.ts';
 import { migrate, openDatabase } from '../../src/store/database.ts';
 import { parkDeliveries } from '../../src/store/deliveries.ts';

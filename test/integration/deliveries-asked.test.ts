@@ -5,7 +5,7 @@ import { randomUUID } from 'node:crypto';
 import { after, describe, it } from 'node:test';
 import { publishAll } from '../../src/broker/publish.ts';
 import type { DeliveryState } from '../../src/domain/delivery.ts';
-import { publicationOf } from '../../src/pipeline/dispatcher.ts';
+import { publicationOf } from '../../src/intake/dispatcher.ts';
 import type { DeliveryAddress } from '../../src/store/deliveries.ts';
 import { resendDelivery } from '../../src/store/resends.ts';
 import { startTestApi } from '../support/api.ts';

@@ -4,9 +4,9 @@ import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
 import { timeOrderedUuid } from '../../src/domain/ids.ts';
 import { bodyHead, bodyOf } from '../../src/domain/routing.ts';
-import { sweep } from '../../src/pipeline/retention.ts';
 import { type FeedItem, insertFeedBatches, insertFeedItems } from '../../src/store/feed-batches.ts';
 import { insertSnapshots } from '../../src/store/snapshots.ts';
+import { sweep } from '../../src/upkeep/retention.ts';
 import { type ApiAnswer, startTestApi } from '../support/api.ts';
 import { until } from '../support/until.ts';
 

@@ -7,7 +7,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { publishAll } from '../../src/broker/publish.ts';
 import { HELD_BACK_MAX_MS } from '../../src/domain/delivery.ts';
-import { publicationOf } from '../../src/pipeline/dispatcher.ts';
+import { publicationOf } from '../../src/intake/dispatcher.ts';
 import { claimDeliveries } from '../../src/store/delivery-claims.ts';
 import { pauseEndpoint } from '../../src/store/endpoints.ts';
 import { requeueOne } from '../../src/store/replays.ts';

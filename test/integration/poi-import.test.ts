@@ -10,7 +10,7 @@ import { ImportFileError } from '../../src/cli/import/import-file.ts';
 import { importPointsOfInterest } from '../../src/cli/import/points-of-interest.ts';
 import { distanceKm } from '../../src/domain/geo.ts';
 import { FACILITIES } from '../../src/domain/point-of-interest.ts';
-import { buildPointIndex } from '../../src/matching/poi-index.ts';
+import { buildPointIndex } from '../../src/matching/points/poi-index.ts';
 import { migrate, openDatabase } from '../../src/store/database.ts';
 import { listPointSources, readPoints, replacePointSource } from '../../src/store/points-of-interest.ts';
 import { startTestPostgres } from '../support/servers.ts';

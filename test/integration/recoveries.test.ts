@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { after, describe, it, type TestContext } from 'node:test';
+import { startRecoveries } from '../../src/delivery/recoveries.ts';
 import { timeOrderedUuid } from '../../src/domain/ids.ts';
-import { startRecoveries } from '../../src/pipeline/recoveries.ts';
 import { createRecovery, readRecovery } from '../../src/store/recoveries.ts';
 import { startTestApi } from '../support/api.ts';
 import { openDeliveryStage } from '../support/courier.ts';

@@ -8,7 +8,7 @@ import type { AttemptOutcome } from '../../src/domain/delivery.ts';
 import { endpointKeyOf } from '../../src/domain/endpoint.ts';
 import { createdAtOf, timeOrderedUuid } from '../../src/domain/ids.ts';
 import { FACILITIES, type PointOfInterest } from '../../src/domain/point-of-interest.ts';
-import { buildPointIndex } from '../../src/matching/poi-index.ts';
+import { buildPointIndex } from '../../src/matching/points/poi-index.ts';
 import { startTestApi } from '../support/api.ts';
 import { until } from '../support/until.ts';
 

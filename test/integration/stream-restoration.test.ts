@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { DELIVERIES_STREAM, ensureDeliveries } from '../../src/broker/topology.ts';
-import { startDeliveryOutcomes } from '../../src/pipeline/delivery-outcomes.ts';
-import { createStreamRestoration } from '../../src/pipeline/stream-restoration.ts';
+import { startDeliveryOutcomes } from '../../src/delivery/outcomes.ts';
+import { createStreamRestoration } from '../../src/delivery/stream-restoration.ts';
 import { claimDeliveries } from '../../src/store/delivery-claims.ts';
 import { openDeliveryStage } from '../support/courier.ts';
 import { publishSeeded, seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';

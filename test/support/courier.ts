@@ -2,10 +2,10 @@
 
 import { type Broker, connectBroker } from '../../src/broker/connection.ts';
 import { ensureDeliveries } from '../../src/broker/topology.ts';
-import { startCancellations } from '../../src/pipeline/cancellations.ts';
-import { type Courier, startCourier } from '../../src/pipeline/courier.ts';
-import { createDocumentCache } from '../../src/pipeline/document-cache.ts';
-import { type Repair, startSweeper } from '../../src/pipeline/sweeper.ts';
+import { startCancellations } from '../../src/delivery/cancellations.ts';
+import { type Courier, startCourier } from '../../src/delivery/courier.ts';
+import { createDocumentCache } from '../../src/delivery/document-cache.ts';
+import { type Repair, startSweeper } from '../../src/delivery/sweeper.ts';
 import { type Database, migrate, openDatabase } from '../../src/store/database.ts';
 import { rememberWebhookSecrets } from '../../src/store/webhook-secrets.ts';
 import { createSender, type SenderOptions } from '../../src/webhooks/sender.ts';

@@ -10,10 +10,10 @@ import { digestOf, type MedianOf, type PropertyDigest } from '../../src/domain/p
 import { propertyFacts, readingOf } from '../../src/domain/property-document.ts';
 import type { PropertyFacts } from '../../src/domain/property-facts.ts';
 import { SEARCH_DEFAULTS, type SearchMembers } from '../../src/domain/search.ts';
+import { type Matcher, startMatcher } from '../../src/intake/matcher.ts';
+import { createRecorder, type RecordBatch } from '../../src/intake/recorder.ts';
 import { createMarketMedians, type MarketMedians } from '../../src/matching/market-medians.ts';
 import { createSearchIndex } from '../../src/matching/search-index.ts';
-import { type Matcher, startMatcher } from '../../src/pipeline/matcher.ts';
-import { createRecorder, type RecordBatch } from '../../src/pipeline/recorder.ts';
 import type { Reference } from '../../src/reference/communes.ts';
 import type { Database } from '../../src/store/database.ts';
 import { changedSince } from '../../src/store/search-feed.ts';

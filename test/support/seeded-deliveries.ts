@@ -9,7 +9,7 @@ import { publishAll } from '../../src/broker/publish.ts';
 import { endpointKeyOf } from '../../src/domain/endpoint.ts';
 import { timeOrderedUuid, type Uuid, uuidAfter } from '../../src/domain/ids.ts';
 import { bodyHead } from '../../src/domain/routing.ts';
-import { publicationOf } from '../../src/pipeline/dispatcher.ts';
+import { publicationOf } from '../../src/intake/dispatcher.ts';
 import type { Database } from '../../src/store/database.ts';
 import { type DeliveryAddress, insertDeliveries } from '../../src/store/deliveries.ts';
 import { insertSnapshots } from '../../src/store/snapshots.ts';

@@ -3,7 +3,7 @@
  * list and answers lie at fixed addresses below the groups; both kernels read and write them alike.
  */
 
-import { type GroupMemory, LANES } from '../row-groups.ts';
+import { type GroupMemory, LANES } from '../rows/row-groups.ts';
 import { KERNEL_BASE64 } from './bytes.ts';
 import { createTwin } from './twin.ts';
 

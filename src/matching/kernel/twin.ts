@@ -13,7 +13,7 @@ import {
   REACHES,
   SOURCES,
   TYPES,
-} from '../row-groups.ts';
+} from '../rows/row-groups.ts';
 import {
   CHECK_ANSWERS,
   CHECK_COUNT,

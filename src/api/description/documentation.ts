@@ -1,0 +1,137 @@
+/**
+ * What needs no key beside the contracts: the Hydra entrypoint, documentation and contexts, and the page that shows the
+ * OpenAPI document. The page's scripts come from this server, under a policy that allows no other.
+ */
+
+import { readFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type Router from '@koa/router';
+import type { Context, Middleware } from 'koa';
+import helmet from 'koa-helmet';
+import { baseUrlOf } from '../base-url.ts';
+import { acceptable, answer, answerBytes, answerJson, prefersPage } from '../content.ts';
+import type { ApiDependencies } from '../dependencies.ts';
+import { notFound } from '../problem.ts';
+import { ENTRYPOINT_MEMBERS } from './entrypoint-members.ts';
+import { hydraDocumentation } from './hydra-documentation.ts';
+import { jsonLdContext } from './json-ld-contexts.ts';
+import { standingDocument } from './standing-document.ts';
+
+export function documentationRoutes(router: Router, { settings }: ApiDependencies): void {
+  const baseUrl = (ctx: Context): string => baseUrlOf(ctx, settings.publicUrl);
+  const hydra = standingDocument(hydraDocumentation);
+
+  router.get('/', welcome, acceptable, (ctx) => {
+    answer(ctx, { '@context': '/contexts/Entrypoint', '@id': '/', '@type': 'Entrypoint', ...ENTRYPOINT_MEMBERS });
+  });
+
+  router.get('/docs.jsonld', acceptable, (ctx) => answerJson(ctx, hydra(baseUrl(ctx))));
+
+  router.get('/contexts/:name', acceptable, (ctx) => {
+    const context = jsonLdContext(String(ctx.params.name), baseUrl(ctx));
+    if (context === null) throw notFound('this context');
+    answer(ctx, context);
+  });
+
+  pageRoutes(router);
+}
+
+const WELCOME = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>Vigie</title>
+<link rel="icon" href="data:,">
+</head>
+<body>
+<h1>Vigie</h1>
+<p>Saved real-estate searches, the alerts they raise and where they went. This is the address of its REST interface.</p>
+<ul>
+<li><a href="/docs">Documentation</a>, to read and to try</li>
+<li><a href="/openapi.json">OpenAPI</a></li>
+<li><a href="/docs.jsonld">Hydra</a></li>
+</ul>
+<p>Requests carry your key in the header <code>X-API-KEY</code>.</p>
+</body>
+</html>
+`;
+
+/** The entrypoint, for who came with a browser. */
+const welcome: Middleware = (ctx, next) => {
+  if (!prefersPage(ctx)) return next();
+  return secureDocument(ctx, async () => answerBytes(ctx, 'text/html; charset=utf-8', WELCOME));
+};
+
+const PAGE = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Vigie API</title>
+<link rel="icon" href="data:,">
+<link rel="stylesheet" href="/docs/swagger-ui.css">
+</head>
+<body>
+<div id="swagger-ui"></div>
+<script src="/docs/swagger-ui-bundle.js"></script>
+<script src="/docs/init.js"></script>
+</body>
+</html>
+`;
+
+/** No remote resource: the validator badge would be one. */
+const INIT = `SwaggerUIBundle({
+  url: '/openapi.json',
+  dom_id: '#swagger-ui',
+  validatorUrl: null,
+  deepLinking: true,
+  persistAuthorization: false,
+});
+`;
+
+/** All of helmet for the one answer that is a document. Swagger UI draws its icons from data: URLs. */
+const secureDocument: Middleware = helmet({
+  contentSecurityPolicy: {
+    useDefaults: false,
+    directives: {
+      defaultSrc: ["'none'"],
+      scriptSrc: ["'self'"],
+      styleSrc: ["'self'"],
+      imgSrc: ["'self'", 'data:'],
+      connectSrc: ["'self'"],
+      baseUri: ["'none'"],
+      formAction: ["'none'"],
+      frameAncestors: ["'none'"],
+    },
+  },
+});
+
+const ASSETS: Readonly<Record<string, string>> = {
+  'swagger-ui.css': 'text/css; charset=utf-8',
+  'swagger-ui-bundle.js': 'text/javascript; charset=utf-8',
+};
+
+function pageRoutes(router: Router): void {
+  const directory = dirname(fileURLToPath(import.meta.resolve('swagger-ui-dist/package.json')));
+  const read = new Map<string, Promise<Buffer>>();
+
+  router.get(['/docs', '/docs/'], secureDocument, (ctx) => {
+    answerBytes(ctx, 'text/html; charset=utf-8', PAGE);
+  });
+
+  router.get('/docs/init.js', (ctx) => {
+    answerBytes(ctx, 'text/javascript; charset=utf-8', INIT);
+  });
+
+  router.get('/docs/:asset', async (ctx) => {
+    const asset = String(ctx.params.asset);
+    const type = Object.hasOwn(ASSETS, asset) ? ASSETS[asset] : undefined;
+    if (type === undefined) throw notFound('this page');
+    const content = read.get(asset) ?? readFile(join(directory, asset));
+    read.set(asset, content);
+    answerBytes(ctx, type, await content);
+  });
+}

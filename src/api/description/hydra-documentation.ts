@@ -1,0 +1,269 @@
+/**
+ * `/docs.jsonld`: the Hydra ApiDocumentation as API Platform 2.7 writes it, read off the table of endpoints and the
+ * JSON Schemas.
+ */
+
+import { ENDPOINTS, type Endpoint } from '../endpoints.ts';
+import { collectionClassOf } from '../hydra.ts';
+import { ENTRYPOINT_COLLECTIONS, memberOf } from './entrypoint-members.ts';
+import { JSON_SCHEMAS, type JsonSchema, nameOfReference, withoutNull } from './json-schemas.ts';
+import { isOwnIri, memberIri } from './member-iris.ts';
+import { PARTS, RESOURCES, type ResourceName } from './resource-schemas.ts';
+
+const CONTEXT = {
+  hydra: 'http://www.w3.org/ns/hydra/core#',
+  rdf: 'http://www.w3.org/1999/02/22-rdf-syntax-ns#',
+  rdfs: 'http://www.w3.org/2000/01/rdf-schema#',
+  xmls: 'http://www.w3.org/2001/XMLSchema#',
+  owl: 'http://www.w3.org/2002/07/owl#',
+  schema: 'https://schema.org/',
+  domain: { '@id': 'rdfs:domain', '@type': '@id' },
+  range: { '@id': 'rdfs:range', '@type': '@id' },
+  subClassOf: { '@id': 'rdfs:subClassOf', '@type': '@id' },
+  expects: { '@id': 'hydra:expects', '@type': '@id' },
+  returns: { '@id': 'hydra:returns', '@type': '@id' },
+} as const;
+
+/** Answered only, or known by the resource's own `@` members. */
+const READ_ONLY: Readonly<Partial<Record<ResourceName, readonly string[]>>> = {
+  Search: ['token', 'user', 'createdAt', 'updatedAt', 'lastAlertAt', 'emailStatus'],
+  Recovery: ['state', 'matched', 'sent', 'delivered', 'failed', 'remaining', 'createdAt', 'finishedAt'],
+  WebhookSecret: ['id', 'createdAt', 'expiresAt', 'hint', 'secret'],
+};
+const REQUIRED: Readonly<Partial<Record<ResourceName, readonly string[]>>> = { Search: ['title'], Recovery: ['since'] };
+
+export function hydraDocumentation(baseUrl: string): object {
+  const resources = Object.keys(RESOURCES) as ResourceName[];
+  return {
+    '@context': { '@vocab': `${baseUrl}/docs.jsonld#`, ...CONTEXT },
+    '@id': '/docs.jsonld',
+    '@type': 'hydra:ApiDocumentation',
+    'hydra:title': 'Vigie',
+    'hydra:description': 'Saved real-estate searches, the alerts they raise and where they went.',
+    'hydra:entrypoint': { '@id': '/' },
+    'hydra:supportedClass': [
+      ...resources.map(resourceClass),
+      ...Object.keys(PARTS)
+        .filter((name) => name !== 'CityReference')
+        .map((name) => partClass(name)),
+      ...resources.filter((name) => collectionOperations(name).length > 0).map(collectionClass),
+      entrypointClass([...ENTRYPOINT_COLLECTIONS.keys()]),
+      ...errorClasses(),
+    ],
+  };
+}
+
+function resourceClass(name: ResourceName): object {
+  const isWritable = ENDPOINTS.some((one) => one.resource === name && one.body !== null);
+  const readOnly = READ_ONLY[name] ?? [];
+  return {
+    '@id': `#${name}`,
+    '@type': 'hydra:Class',
+    'rdfs:label': name,
+    'hydra:title': name,
+    'hydra:supportedProperty': membersOf(name).map(([member, schema]) =>
+      supportedProperty(name, member, schema, {
+        isWritable: isWritable && !readOnly.includes(member),
+        isRequired: REQUIRED[name]?.includes(member) ?? false,
+      }),
+    ),
+    'hydra:supportedOperation': ENDPOINTS.filter((one) => one.resource === name && one.path.endsWith('}')).map(
+      operation,
+    ),
+  };
+}
+
+function partClass(name: string): object {
+  return {
+    '@id': `#${name}`,
+    '@type': 'hydra:Class',
+    'rdfs:label': name,
+    'hydra:title': name,
+    'hydra:supportedProperty': membersOf(name).map(([member, schema]) =>
+      supportedProperty(name, member, schema, { isWritable: false, isRequired: false }),
+    ),
+  };
+}
+
+function membersOf(name: string): [string, JsonSchema][] {
+  return Object.entries((JSON_SCHEMAS[name] as JsonSchema).properties ?? {}).filter(
+    ([member]) => !member.startsWith('@'),
+  );
+}
+
+interface Access {
+  readonly isWritable: boolean;
+  readonly isRequired: boolean;
+}
+
+function supportedProperty(
+  name: string,
+  member: string,
+  schema: JsonSchema,
+  { isWritable, isRequired }: Access,
+): object {
+  const value = withoutNull(schema);
+  const linked = value['x-class'] ?? value.items?.['x-class'];
+  const iri = memberIri(name, member);
+  return {
+    '@type': 'hydra:SupportedProperty',
+    'hydra:property': {
+      '@id': isOwnIri(iri) ? `#${iri}` : iri,
+      '@type': linked === undefined ? 'rdf:Property' : 'hydra:Link',
+      'rdfs:label': member,
+      // What several classes share belongs to none of them.
+      ...(isOwnIri(iri) ? { domain: `#${name}` } : {}),
+      range: linked === undefined ? (isWritable ? inputRangeOf(schema) : rangeOf(schema)) : `#${linked}`,
+      // Clients take everything else for a list.
+      ...(isSingle(value) ? { 'owl:maxCardinality': 1 } : {}),
+    },
+    'hydra:title': member,
+    'hydra:required': isRequired,
+    'hydra:readable': true,
+    'hydra:writeable': isWritable,
+    ...(schema.description === undefined ? {} : { 'hydra:description': schema.description }),
+  };
+}
+
+function isSingle({ anyOf, type }: JsonSchema): boolean {
+  return type !== 'array' && !(anyOf ?? []).some((variant) => variant.type === 'array');
+}
+
+const RANGES: Readonly<Record<string, string>> = {
+  boolean: 'xmls:boolean',
+  integer: 'xmls:integer',
+  number: 'xmls:double',
+  string: 'xmls:string',
+};
+
+/** Of an array of objects, that of its items, of one of values API Platform's `array`; of alternatives, that of the first. */
+function rangeOf(schema: JsonSchema): string {
+  const value = withoutNull(schema);
+  const name = nameOfReference(value);
+  if (name !== null) return `#${name === 'CityReference' ? 'City' : name}`;
+  if (value.format === 'date-time') return 'xmls:dateTime';
+  if (value.items !== undefined) return nameOfReference(value.items) === null ? 'xmls:array' : rangeOf(value.items);
+  const [variant] = value.anyOf ?? [];
+  if (variant !== undefined) return rangeOf(variant);
+  const types = Array.isArray(value.type) ? value.type : [value.type];
+  return RANGES[String(types.find((type) => type !== 'null'))] ?? 'rdfs:Resource';
+}
+
+/**
+ * Of a flag that may be unset, a range that forms know no switch for: a switch is on or off, and one that nobody touched
+ * would ask for what is unfurnished.
+ */
+function inputRangeOf(schema: JsonSchema): string {
+  const types = [schema.type ?? []].flat();
+  return types.includes('boolean') && types.includes('null') ? 'schema:Boolean' : rangeOf(schema);
+}
+
+function operation({ method, summary, resource, answers, body }: Endpoint): object {
+  const returns = { item: `#${resource}`, collection: 'hydra:Collection', nothing: 'owl:Nothing' }[answers];
+  return {
+    '@type': 'hydra:Operation',
+    'hydra:method': method.toUpperCase(),
+    'hydra:title': summary,
+    'rdfs:label': summary,
+    // What is sent is a search, whatever is answered.
+    ...(body === null ? {} : { expects: '#Search' }),
+    returns,
+  };
+}
+
+function collectionOperations(resource: ResourceName): object[] {
+  return ENDPOINTS.filter((one) => one.resource === resource && !one.path.includes('{')).map(operation);
+}
+
+/** For who has not come from the entrypoint, whose links say the same. */
+function collectionClass(resource: ResourceName): object {
+  return {
+    '@id': `#${collectionClassOf(resource)}`,
+    '@type': 'hydra:Class',
+    subClassOf: 'hydra:Collection',
+    'hydra:title': `A collection of ${resource} resources`,
+    'hydra:supportedOperation': collectionOperations(resource),
+  };
+}
+
+function entrypointClass(resources: readonly ResourceName[]): object {
+  return {
+    '@id': '#Entrypoint',
+    '@type': 'hydra:Class',
+    'hydra:title': 'The API entrypoint',
+    'hydra:supportedProperty': resources.map((resource) => ({
+      '@type': 'hydra:SupportedProperty',
+      'hydra:property': {
+        '@id': `#Entrypoint/${memberOf(resource)}`,
+        '@type': 'hydra:Link',
+        domain: '#Entrypoint',
+        'rdfs:label': `The collection of ${resource} resources`,
+        'rdfs:range': [
+          { '@id': 'hydra:Collection' },
+          {
+            'owl:equivalentClass': {
+              'owl:onProperty': { '@id': 'hydra:member' },
+              'owl:allValuesFrom': { '@id': `#${resource}` },
+            },
+          },
+        ],
+        'hydra:supportedOperation': collectionOperations(resource),
+      },
+      'hydra:title': `The collection of ${resource} resources`,
+      'hydra:readable': true,
+      'hydra:writeable': false,
+    })),
+    'hydra:supportedOperation': {
+      '@type': 'hydra:Operation',
+      'hydra:method': 'GET',
+      'rdfs:label': 'The API entrypoint',
+      returns: '#Entrypoint',
+    },
+  };
+}
+
+function errorClasses(): object[] {
+  const property = (name: string, member: string, range: string) => ({
+    '@type': 'hydra:SupportedProperty',
+    'hydra:property': {
+      '@id': `#${memberIri(name, member)}`,
+      '@type': 'rdf:Property',
+      'rdfs:label': member,
+      domain: `#${name}`,
+      range,
+    },
+    'hydra:title': member,
+    'hydra:readable': true,
+    'hydra:writeable': false,
+  });
+  const violation = ['propertyPath', 'message', 'code'];
+  return [
+    {
+      '@id': '#ConstraintViolation',
+      '@type': 'hydra:Class',
+      'hydra:title': 'A constraint violation',
+      'hydra:supportedProperty': violation.map((member) => property('ConstraintViolation', member, 'xmls:string')),
+    },
+    {
+      '@id': '#ConstraintViolationList',
+      '@type': 'hydra:Class',
+      subClassOf: 'hydra:Error',
+      'hydra:title': 'A list of constraint violations',
+      'hydra:supportedProperty': [
+        property('ConstraintViolationList', 'violations', '#ConstraintViolation'),
+        property('ConstraintViolationList', 'violationCount', 'xmls:integer'),
+      ],
+    },
+    {
+      '@id': '#LimitReached',
+      '@type': 'hydra:Class',
+      subClassOf: 'hydra:Error',
+      'hydra:title': 'A client has as much as it may have',
+      'hydra:supportedProperty': [
+        property('LimitReached', 'limit', 'xmls:string'),
+        property('LimitReached', 'maximum', 'xmls:integer'),
+        property('LimitReached', 'used', 'xmls:integer'),
+      ],
+    },
+  ];
+}

@@ -1,0 +1,90 @@
+/** The zod schemas as JSON Schema (2020-12, which OpenAPI 3.1 takes as it is), by name, with references among them. */
+
+import { z } from 'zod';
+import { RecoveryCreation } from '../recoveries.ts';
+import { READ_ONLY_MEMBERS, SEARCH_MEMBERS } from '../search-schema.ts';
+import { WebhookSecretCreation } from '../webhook-secrets.ts';
+import { ALERTS } from './alert-schemas.ts';
+import { problemSchema, violationListSchema } from './problem-schemas.ts';
+import { PARTS, RESOURCES } from './resource-schemas.ts';
+
+export interface JsonSchema {
+  readonly $ref?: string;
+  readonly type?: string | readonly string[];
+  readonly format?: string;
+  readonly description?: string;
+  readonly properties?: Readonly<Record<string, JsonSchema>>;
+  readonly required?: readonly string[];
+  readonly items?: JsonSchema;
+  readonly anyOf?: readonly JsonSchema[];
+  readonly prefixItems?: readonly JsonSchema[];
+  /** The class that an IRI leads to. */
+  readonly 'x-class'?: string;
+}
+
+const SCHEMAS_PATH = '#/components/schemas/';
+
+const ignored = z.unknown().meta({ readOnly: true, description: 'Ignored when sent.' });
+const readOnly = Object.fromEntries(READ_ONLY_MEMBERS.map((name) => [name, ignored.optional()]));
+const {
+  title: { schema: title },
+  ...optional
+} = SEARCH_MEMBERS;
+const optionalMembers = Object.fromEntries(
+  Object.entries(optional).map(([name, { schema }]) => [name, schema.optional()]),
+);
+
+const SearchCreation = z.strictObject({ title, ...optionalMembers, ...readOnly });
+const SearchChange = z.strictObject({ title: title.optional(), ...optionalMembers, ...readOnly });
+
+const SearchPreview = z.strictObject({ title: title.optional(), ...optionalMembers, ...readOnly });
+
+/** Of every answer and every body. */
+export const JSON_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
+  ...convert(
+    { ...RESOURCES, ...PARTS, ...ALERTS, Problem: problemSchema, ConstraintViolationList: violationListSchema },
+    'output',
+  ),
+  ...convert({ SearchCreation, SearchChange, SearchPreview, WebhookSecretCreation, RecoveryCreation }, 'input'),
+};
+
+function convert(schemas: Readonly<Record<string, z.ZodType>>, io: 'input' | 'output'): Record<string, JsonSchema> {
+  const registry = z.registry<{ id: string }>();
+  for (const [id, schema] of Object.entries(schemas)) registry.add(schema, { id });
+  // Descriptions of members live in zod's own registry, names in ours.
+  const converted = z.toJSONSchema(registry, {
+    io,
+    unrepresentable: 'any',
+    uri: (id) => `${SCHEMAS_PATH}${id}`,
+    override: ({ zodSchema, jsonSchema }) => {
+      Object.assign(jsonSchema, z.globalRegistry.get(zodSchema));
+      // `format` says it; the pattern is half a kilobyte, and the bounds are those of every JSON integer.
+      if (jsonSchema.format === 'date-time') delete jsonSchema.pattern;
+      if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
+      if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
+    },
+  });
+  return Object.fromEntries(Object.entries(converted.schemas).map(([id, schema]) => [id, withoutIdentity(schema)]));
+}
+
+function withoutIdentity(schema: object): JsonSchema {
+  const { $schema: _schema, $id: _id, id: _name, ...rest } = schema as Record<string, unknown>;
+  return rest;
+}
+
+/** The name in a reference, or null. */
+export function nameOfReference(schema: JsonSchema): string | null {
+  return schema.$ref?.startsWith(SCHEMAS_PATH) ? schema.$ref.slice(SCHEMAS_PATH.length) : null;
+}
+
+/** The schema without the alternative `null`. */
+export function withoutNull(schema: JsonSchema): JsonSchema {
+  const { anyOf = [], ...rest } = schema;
+  const variants = anyOf.filter((variant) => variant.type !== 'null');
+  const [only] = variants;
+  return variants.length === 1 && only !== undefined ? { ...rest, ...only } : schema;
+}
+
+export function referenceTo(name: string): JsonSchema {
+  return { $ref: `${SCHEMAS_PATH}${name}` };
+}

@@ -1,0 +1,241 @@
+/**
+ * `/openapi.json`: OpenAPI 3.1, written from the table of endpoints and the schemas that check bodies and answers, in the
+ * words that all generators of clients understand.
+ */
+
+import { ENDPOINTS, type Endpoint } from '../endpoints.ts';
+import { collectionClassOf } from '../hydra.ts';
+import { BODY_TYPES } from '../json-body.ts';
+import { WEBHOOK_TAG, webhooks } from './alert-documentation.ts';
+import { ALERTS } from './alert-schemas.ts';
+import { BODY_EXAMPLES, type ContractExamples, idExample, PARAMETER_EXAMPLES } from './contract-examples.ts';
+import { JSON_SCHEMAS, type JsonSchema, referenceTo } from './json-schemas.ts';
+import { OPERATION_TEXTS } from './operation-texts.ts';
+import { plain } from './plain-schemas.ts';
+import { RESOURCES, type ResourceName } from './resource-schemas.ts';
+
+const ERRORS: Readonly<Record<number, string>> = {
+  400: 'Malformed parameters or body.',
+  401: 'The API key is missing, unknown or revoked.',
+  403: 'You have as much as you may have; `limit`, `maximum` and `used` say of what.',
+  404: 'There is no such resource, or it is not yours.',
+  406: 'None of the accepted media types is served.',
+  409: 'It cannot be done as things stand; `detail` says why.',
+  410: 'It was there once, and has gone; of a cursor, `oldest` is where to begin again.',
+  412: 'The resource is not the one that If-Match or If-None-Match describe.',
+  413: 'The body is larger than 1 MiB.',
+  415: 'The media type of the body is not taken.',
+  422: 'The body has violations.',
+  429: 'Too many requests; see Retry-After.',
+  503: 'Not available now; see Retry-After.',
+};
+
+const string = { type: 'string' };
+
+/** Without `servers`, which every request knows better. */
+export function openApiDocument(version: string, examples: ContractExamples): object {
+  const paths: Record<string, Record<string, object>> = {};
+  for (const endpoint of ENDPOINTS) {
+    paths[endpoint.path] = { ...paths[endpoint.path], [endpoint.method]: operation(endpoint, examples) };
+  }
+  const schemas = Object.entries(JSON_SCHEMAS).filter(([name]) => !(name in ALERTS));
+  const listed = ENDPOINTS.filter(({ answers }) => answers === 'collection').map(({ resource }) => resource);
+  return plain({
+    openapi: '3.1.0',
+    info: {
+      title: 'Vigie',
+      version,
+      description: 'Saved real-estate searches, the alerts they raise and where they went.',
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    },
+    security: [{ apiKey: [] }],
+    tags: [...Object.keys(RESOURCES).map((name) => ({ name, description: `${name} resources.` })), WEBHOOK_TAG],
+    paths,
+    webhooks: webhooks(examples.alert),
+    components: {
+      securitySchemes: { apiKey: { type: 'apiKey', in: 'header', name: 'X-API-KEY', description: 'Your API key.' } },
+      schemas: {
+        ...Object.fromEntries(schemas),
+        ...envelopeSchemas(),
+        ...Object.fromEntries([...new Set(listed)].map((name) => [`${name}Collection`, collectionSchema(name)])),
+      },
+      responses: Object.fromEntries(
+        Object.entries(ERRORS).map(([status, description]) => [`E${status}`, errorResponse(status, description)]),
+      ),
+    },
+  });
+}
+
+function operation(endpoint: Endpoint, examples: ContractExamples): object {
+  const names = [...endpoint.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => String(name));
+  return {
+    operationId: operationId(endpoint),
+    summary: endpoint.summary,
+    description: OPERATION_TEXTS[`${endpoint.method} ${endpoint.path}`],
+    tags: [endpoint.resource],
+    parameters: [
+      ...names.map((name) => pathParameter(name, endpoint)),
+      ...queryParameters(endpoint),
+      ...conditionParameters(endpoint),
+    ],
+    ...(endpoint.body === null ? {} : { requestBody: requestBody(endpoint.body) }),
+    responses: responses(endpoint, names.length > 0, examples),
+  };
+}
+
+/** `get /searches/{id}/matches` is `getSearchesMatches`, the one with `{id}` at its end `getSearchesItem`. */
+function operationId({ method, path }: Endpoint): string {
+  const words = path
+    .replace(/\{\w+\}$/, 'item')
+    .replace(/\{\w+\}/g, '')
+    .split(/[^a-z]+/i)
+    .filter(Boolean);
+  return method + words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join('');
+}
+
+const NUMBERED: readonly ResourceName[] = ['City', 'Department', 'SiteCategory'];
+
+function pathParameter(name: string, { resource }: Endpoint): object {
+  const schema = NUMBERED.includes(resource) ? { type: 'integer', minimum: 0 } : { type: 'string', format: 'uuid' };
+  const description = NUMBERED.includes(resource) ? 'As the IRI has it.' : 'UUID, as the IRI has it.';
+  return { name, in: 'path', required: true, description, schema, example: idExample(resource) };
+}
+
+/** Of which one at least must be sent. */
+const SHOWN: ReadonlySet<string> = new Set(['eventType', 'property']);
+
+function queryParameters({ parameters }: Endpoint): object[] {
+  return Object.entries(parameters).map(([name, { description, schema, isRequired = false }]) => ({
+    name,
+    in: 'query',
+    required: isRequired,
+    description,
+    schema,
+    // Pages that send a request as it is shown fill it in: only what must be sent.
+    ...(isRequired || SHOWN.has(name) ? { example: PARAMETER_EXAMPLES[name] } : {}),
+    ...(schema.type === 'array' ? { style: 'form', explode: true } : {}),
+  }));
+}
+
+/** Entity tags (RFC 9110, section 13.1). */
+function conditionParameters(endpoint: Endpoint): object[] {
+  const header = (name: string, description: string) => ({ name, in: 'header', description, schema: string });
+  if (endpoint.isUntagged === true) return [];
+  if (endpoint.isIdempotent === true) return [{ ...header('Idempotency-Key', IDEMPOTENCY), schema: KEY }];
+  if (endpoint.method === 'get') return [header('If-None-Match', 'ETags that you have: 304 when one is still right.')];
+  return isChange(endpoint) ? [header('If-Match', 'The ETag that you read: 412 when it is no longer right.')] : [];
+}
+
+const IDEMPOTENCY =
+  'Of your making. The same request under the same key is answered, for a day, with what the first one made, as it is now.';
+const KEY = { type: 'string', minLength: 1, maxLength: 255 };
+
+function isChange({ method, resource }: Endpoint): boolean {
+  if (resource !== 'Search') return false;
+  return method === 'put' || method === 'patch' || method === 'delete';
+}
+
+function requestBody(name: NonNullable<Endpoint['body']>): object {
+  const content = { schema: referenceTo(name), example: BODY_EXAMPLES[name] };
+  return {
+    required: name !== 'WebhookSecretCreation',
+    content: Object.fromEntries(BODY_TYPES.map((type) => [type, content])),
+  };
+}
+
+function responses(endpoint: Endpoint, hasPathParameter: boolean, examples: ContractExamples): object {
+  const { answers, body, parameters, refusals = [], takesSome = false } = endpoint;
+  const statuses: number[] = [401, 429, 503, ...refusals];
+  if (hasPathParameter || 'search' in parameters || takesSome) statuses.push(404);
+  if (answers !== 'nothing') statuses.push(406);
+  if (body !== null) statuses.push(400, 413, 415, 422);
+  if (body !== null && body !== 'SearchPreview') statuses.push(403);
+  if (isChange(endpoint)) statuses.push(412);
+  if (answers === 'collection' || Object.keys(parameters).length > 0) statuses.push(400);
+  const errors = statuses.map((status) => [status, { $ref: `#/components/responses/E${status}` }]);
+  return { ...Object.fromEntries(errors), ...success(endpoint, examples) };
+}
+
+function success(endpoint: Endpoint, { item, collection }: ContractExamples): object {
+  const { answers, resource, method, status, isUntagged = false } = endpoint;
+  if (answers === 'nothing') return { 204: { description: 'Done.' } };
+  const schema = referenceTo(answers === 'collection' ? `${resource}Collection` : resource);
+  const answer = { schema, example: answers === 'collection' ? collection(endpoint) : item(resource) };
+  const content = { 'application/ld+json': answer, 'application/json': answer };
+  const headers = { ETag: { description: 'Of the answer; for If-None-Match and If-Match.', schema: string } };
+  if (method === 'get') return { 200: { description: 'OK.', headers, content }, 304: { description: 'You have it.' } };
+  if (method === 'patch' || endpoint.body === 'SearchPreview') return { 200: { description: 'OK.', headers, content } };
+  if (isUntagged) return { 200: { description: 'OK.', content } };
+  if (status === 202) return { 202: { description: 'Accepted.', content } };
+  if (method === 'put') return { 200: { description: 'OK.', content } };
+  const location = { description: 'Path of what was created.', schema: { type: 'string', format: 'uri-reference' } };
+  return { 201: { description: 'Created.', headers: { ...headers, Location: location }, content } };
+}
+
+function errorResponse(status: string, description: string): object {
+  const schema = referenceTo(status === '422' ? 'ConstraintViolationList' : 'Problem');
+  return { description, content: { 'application/problem+json': { schema } } };
+}
+
+function envelopeSchemas(): Record<string, object> {
+  const link = { type: 'string', format: 'uri-reference' };
+  return {
+    CollectionView: {
+      type: 'object',
+      required: ['@id', '@type'],
+      additionalProperties: false,
+      properties: {
+        '@id': link,
+        '@type': { const: 'hydra:PartialCollectionView' },
+        'hydra:first': link,
+        'hydra:last': link,
+        'hydra:previous': link,
+        'hydra:next': link,
+      },
+    },
+    CollectionSearch: {
+      type: 'object',
+      required: ['@type', 'hydra:template', 'hydra:variableRepresentation', 'hydra:mapping'],
+      additionalProperties: false,
+      properties: {
+        '@type': { const: 'hydra:IriTemplate' },
+        'hydra:template': string,
+        'hydra:variableRepresentation': { const: 'BasicRepresentation' },
+        'hydra:mapping': {
+          type: 'array',
+          items: {
+            type: 'object',
+            required: ['@type', 'variable', 'property', 'required'],
+            additionalProperties: false,
+            properties: {
+              '@type': { const: 'IriTemplateMapping' },
+              variable: string,
+              property: string,
+              required: { type: 'boolean' },
+            },
+          },
+        },
+      },
+    },
+  };
+}
+
+/** Points of interest have neither a `collectionType` nor a `hydra:search`: the specification lists the members of that collection. */
+function collectionSchema(name: ResourceName): JsonSchema & { readonly additionalProperties: boolean } {
+  const properties: Record<string, object> = {
+    '@context': { const: `/contexts/${name}` },
+    '@id': { type: 'string', format: 'uri-reference' },
+    '@type': { const: 'hydra:Collection' },
+    ...(name === 'PointOfInterest' ? {} : { collectionType: { const: collectionClassOf(name) } }),
+    'hydra:member': { type: 'array', items: referenceTo(name) },
+    'hydra:totalItems': { type: 'integer', minimum: 0 },
+    'hydra:view': referenceTo('CollectionView'),
+    ...(name === 'PointOfInterest' ? {} : { 'hydra:search': referenceTo('CollectionSearch') }),
+  };
+  return {
+    type: 'object',
+    required: Object.keys(properties),
+    additionalProperties: false,
+    properties,
+  };
+}

@@ -1,0 +1,73 @@
+/** What previews, explanations and near-misses answer (decisions, section 11). */
+
+import { z } from 'zod';
+import { CRITERION_NAMES } from '../../domain/criterion-names.ts';
+import { dateTime, identity, link, list, text } from './field-schemas.ts';
+
+/** A bound, a list or whatever else the criterion compares. */
+const value = (description: string) =>
+  z
+    .union([z.number(), z.boolean(), z.array(z.unknown()), z.record(z.string(), z.unknown())])
+    .nullable()
+    .meta({ description });
+
+const criterion = z.enum(CRITERION_NAMES).meta({ description: 'The criterion; all geography is `areas`.' });
+
+const ExplainedCriterion = z.strictObject({
+  criterion,
+  expected: value('What was asked for; of a long list the first fifty.'),
+  actual: value('What the property has; null when that is unknown.'),
+  holds: z.boolean().meta({ description: 'True: the property has what was asked for.' }),
+  reason: text('Why, in the language of Accept-Language (fr, en), for people.'),
+});
+
+export const Explanation = z.strictObject({
+  ...identity('Explanation'),
+  search: link('Search', 'The search.'),
+  property: link('PropertyDocument', 'The property.'),
+  satisfied: z.boolean().meta({ description: 'True: every criterion holds now.' }),
+  criteria: list(ExplainedCriterion, 'Every criterion that is set, and that an advert is live.'),
+  match: link('Match', 'The match; null when none ever began.').nullable(),
+  matchReason: text('When the match began, or why it never did, in the language of Accept-Language.'),
+  deliveries: list(link('Delivery', 'A delivery.'), 'What was sent of the property, newest first, at most 1000.'),
+});
+
+const PreviewedDay = z.strictObject({
+  date: z.iso.date().meta({ description: 'Day in Paris.' }),
+  began: z.int().meta({ description: 'Properties that began to satisfy the search.' }),
+});
+
+const PreviewedProperty = z.strictObject({
+  property: link('PropertyDocument', 'The property.'),
+  satisfiedSince: dateTime('Its creation, or the last price or surface that made it satisfy the search.'),
+});
+
+const WiderSearch = z.strictObject({
+  criterion: z
+    .enum([...CRITERION_NAMES, 'excludedSiteCategories'])
+    .meta({ description: 'What is left out of the search.' }),
+  satisfiedNow: z.int().meta({ description: 'Properties that satisfy the rest.' }),
+  estimated: z.boolean().meta({ description: 'True: worked out from a sample.' }),
+});
+
+export const Preview = z.strictObject({
+  ...identity('Preview'),
+  satisfiedNow: z.int().meta({ description: 'Properties that satisfy the search now.' }),
+  estimated: z.boolean().meta({ description: 'True: the figures are worked out from a sample.' }),
+  perDay: list(PreviewedDay, 'Oldest first, today last.'),
+  sample: list(PreviewedProperty, 'Newest first.'),
+  withoutCriterion: list(WiderSearch, 'What the search would find without each of its criteria.'),
+});
+
+export const NearMiss = z.strictObject({
+  ...identity('NearMiss'),
+  property: link('PropertyDocument', 'The property.'),
+  criterion,
+  expected: value('What was asked for; of a long list the first fifty.'),
+  actual: value('What the property has; null when that is unknown.'),
+  distance: z.number().nullable().meta({
+    description: 'How far beyond the bound or the radius, relative to it: 0.1 is ten per cent. Null without a measure.',
+  }),
+});
+
+export const QUESTION_PARTS = { ExplainedCriterion, PreviewedDay, PreviewedProperty, WiderSearch } as const;

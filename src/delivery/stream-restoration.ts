@@ -1,0 +1,100 @@
+/**
+ * Puts the deliveries' stream back when it is gone. A stream that had to be created, or that somebody has put in the
+ * place of ours, holds no message for the deliveries that are open, however many: they are walked through in the
+ * background, page by page, and the row of how far that has come survives the process. What is due is parked, to be
+ * drawn from the table behind what is new; what waits for its time gets its message again.
+ */
+
+import { setTimeout as wait } from 'node:timers/promises';
+import type { Broker } from '../broker/connection.ts';
+import { publishAll } from '../broker/publish.ts';
+import { DELIVERIES_STREAM, ensureDeliveries } from '../broker/topology.ts';
+import { timeOrderedUuid } from '../domain/ids.ts';
+import type { Database } from '../store/database.ts';
+import { parkDeliveries, readDispatched } from '../store/deliveries.ts';
+import { advanceRestoration, noteStream, readRestoration, type StreamIdentity } from '../store/stream-restorations.ts';
+import { retryOf } from './messages.ts';
+
+export interface RestorationDependencies {
+  readonly broker: Broker;
+  readonly database: Database;
+  readonly onTrouble: (what: string, error: Error) => void;
+}
+
+export interface StreamRestoration {
+  /** Resolves when the stream and its consumers are there; callers that come while one is at it share its end. */
+  ensure(): Promise<void>;
+  /** Resolves when the page under way is done. The next start goes on behind it. */
+  stop(): Promise<void>;
+}
+
+const PAGE = 1_000;
+/** Leaves most of PostgreSQL to what is new. */
+const PAGE_PAUSE_MS = 50;
+const TROUBLE_PAUSE_MS = 1_000;
+
+export function createStreamRestoration(dependencies: RestorationDependencies): StreamRestoration {
+  const { broker, database, onTrouble } = dependencies;
+  let ensuring: Promise<void> | null = null;
+  let restoring: Promise<void> | null = null;
+  let isStopping = false;
+
+  async function ensureOnce(): Promise<void> {
+    const isNew = await ensureDeliveries(broker);
+    const { created: createdAt } = await broker.manager.streams.info(DELIVERIES_STREAM);
+    const stream = { name: DELIVERIES_STREAM, createdAt };
+    await noteStream(database, stream, isNew);
+    restoring = (restoring ?? Promise.resolve()).then(() => restoreAll(stream));
+  }
+
+  async function restoreAll(stream: StreamIdentity): Promise<void> {
+    while (!isStopping) {
+      try {
+        if (await restorePage(dependencies, stream)) return;
+        await wait(PAGE_PAUSE_MS);
+      } catch (error) {
+        onTrouble('restore deliveries', error as Error);
+        await wait(TROUBLE_PAUSE_MS);
+      }
+    }
+  }
+
+  return {
+    ensure() {
+      ensuring ??= ensureOnce().finally(() => {
+        ensuring = null;
+      });
+      return ensuring;
+    },
+    async stop() {
+      isStopping = true;
+      await restoring;
+    },
+  };
+}
+
+/**
+ * Resolves with true at the end. Everything here may be done twice: a parked delivery is parked, and two messages for a
+ * retry do no harm. One that is being sent gets its message for the end of its lease: the one it had is gone.
+ */
+async function restorePage({ broker, database }: RestorationDependencies, stream: StreamIdentity): Promise<boolean> {
+  const after = await readRestoration(database, stream);
+  if (after === null) return true;
+  const page = await readDispatched(database, after, PAGE);
+  const due = page.filter(({ dueInMs }) => dueInMs === 0);
+  await parkDeliveries(
+    database,
+    due.map(({ id }) => id),
+  );
+  const now = new Date();
+  await publishAll(
+    broker,
+    page
+      .filter(({ dueInMs }) => dueInMs > 0)
+      .map((delivery) => retryOf(delivery, now.getTime() + delivery.dueInMs, `again-${timeOrderedUuid(now)}`)),
+  );
+  // A last page that is not full: what comes after it is recorded at this moment, and has its message.
+  const isLast = page.length < PAGE;
+  await advanceRestoration(database, stream, after, isLast ? null : (page.at(-1)?.id ?? null));
+  return isLast;
+}

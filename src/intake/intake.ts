@@ -1,0 +1,109 @@
+/**
+ * From the stream to the recorders, in stream order, for one term of leadership (leadership.ts). A recorder
+ * that is slow stops the pulling, and JetStream holds the rest.
+ */
+
+import type { Supervisor } from '../actor/supervisor.ts';
+import type { Broker } from '../broker/connection.ts';
+import { startPull } from '../broker/pull.ts';
+import { startInOrder } from '../broker/replay.ts';
+import { ADVERTS_STREAM, ensureIntake, INTAKE_CONSUMER } from '../broker/topology.ts';
+import type { Valve } from '../broker/valve.ts';
+import type { TellUnknown } from '../domain/unknown-members.ts';
+import type { Database } from '../store/database.ts';
+import type { Term } from '../store/intake-leader.ts';
+import { noteDatabase, raiseSequenceFloor } from '../store/intake-position.ts';
+import type { IntakeBreaker } from './breaker.ts';
+import type { RecordedBatch } from './dispatcher.ts';
+import { findIntakeStart, type IntakeStart, startPositionMarks } from './position.ts';
+import type { RecordBatch, Recorded } from './recorder.ts';
+import { startRecording } from './recording.ts';
+
+export interface IntakeDependencies {
+  readonly broker: Broker;
+  readonly database: Database;
+  readonly recordBatch: RecordBatch;
+  readonly recordBatchMax: number;
+  /** Of messages, and of those that are being pulled. */
+  readonly recordBatchBytesMax: number;
+  /** Closed, it pauses the stage. */
+  readonly valve?: Valve;
+  /** Told where the term begins. */
+  readonly onStart: (start: IntakeStart) => void;
+  /** Told when the database turns out to have forgotten what it had recorded. */
+  readonly onForgotten: () => void;
+  /** `seconds`: what recording took. */
+  readonly onRecorded: (recorded: Recorded, batch: RecordedBatch, seconds: number) => void;
+  readonly supervisor: Supervisor;
+  readonly breaker: Pick<IntakeBreaker, 'admits'>;
+  /** Told of members of messages that nobody knows. */
+  readonly onUnknownMember: TellUnknown;
+  /** Told how many refused messages were told to their crawlers, or were not. */
+  readonly onTold: (count: number) => void;
+  readonly onUntold: (count: number) => void;
+  readonly onTrouble: (what: string, error: Error) => void;
+}
+
+export interface Intake {
+  /** Messages admitted and not yet recorded. */
+  readonly depth: number;
+  /** Messages pulled and not yet acknowledged. */
+  readonly inFlight: number;
+  /** False once it must end: the term is over, messages were lost on the way, or a bug meets too many of them. */
+  readonly isSound: boolean;
+  /** Stops pulling, then finishes what was pulled. */
+  drain(): Promise<void>;
+  /** Stops pulling and forgets what is not recorded: the next term begins with it. */
+  abandon(): Promise<void>;
+}
+
+export async function startIntake(term: Term, dependencies: IntakeDependencies): Promise<Intake> {
+  const { broker, database, recordBatchMax, recordBatchBytesMax, valve, onStart, onTrouble } = dependencies;
+  const { disconnections } = broker;
+  await ensureIntake(broker);
+  const start = await findIntakeStart(broker, database);
+  onStart(start);
+  if (start.isRestored) await raiseSequenceFloor(database, term, start.unledSeconds);
+  else await noteDatabase(database);
+  const recording = startRecording(term, start, dependencies);
+  try {
+    const ofConsumer = { stream: ADVERTS_STREAM, consumer: INTAKE_CONSUMER };
+    const { recordedUpTo } = start;
+    const inOrder = await startInOrder(broker, { ...ofConsumer, recordedUpTo, handOn: recording.admit, onTrouble });
+    const marks = startPositionMarks(term, start, () => inOrder.settledUpTo, dependencies);
+    const pull = startPull(broker, {
+      ...ofConsumer,
+      batchMax: recordBatchMax,
+      bytesMax: recordBatchBytesMax,
+      onMessage: inOrder.take,
+      onTrouble,
+      ensure: () => ensureIntake(broker),
+      ...(valve === undefined ? {} : { valve }),
+    });
+    const end = async (): Promise<void> => {
+      inOrder.stop();
+      await Promise.all([pull.stop(), marks.stop()]);
+      await recording.drain();
+    };
+    return {
+      get depth() {
+        return recording.depth;
+      },
+      get inFlight() {
+        return recording.inFlight;
+      },
+      get isSound() {
+        return !recording.isOver && broker.disconnections === disconnections;
+      },
+      drain: () => end().then(marks.markLast),
+      abandon() {
+        recording.forget();
+        return end();
+      },
+    };
+  } catch (error) {
+    recording.forget();
+    await recording.drain();
+    throw error;
+  }
+}

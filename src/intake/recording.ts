@@ -1,0 +1,283 @@
+/**
+ * The recorders of one term. Each records one lane, its share of the properties, so that one computes while another
+ * waits for PostgreSQL; all changes of a property are in one lane, and keep the order in which they were admitted. A
+ * slow recorder fills its mailbox, and `admit` waits.
+ */
+
+import { type Actor, type Grace, spawn, startGrace } from '../actor/actor.ts';
+import { GaveUpError } from '../actor/supervisor.ts';
+import type { PulledMessage } from '../broker/pull.ts';
+import { traceparentOf } from '../broker/tracing.ts';
+import { decodeIntakeMessage, type IntakeMessage, PoisonError } from '../domain/intake-message.ts';
+import { propertyOf } from '../domain/rejection.ts';
+import type { TellUnknown } from '../domain/unknown-members.ts';
+import { CommitUnknownError } from '../store/database.ts';
+import { type Term, TermOverError } from '../store/intake-leader.ts';
+import { deleteOutboxEntries, type OutboxEntry } from '../store/outbox.ts';
+import { describe } from './breaker.ts';
+import { dispatch, type RecordedBatch, type RefusedMessage } from './dispatcher.ts';
+import type { IntakeDependencies } from './intake.ts';
+import { testMemory } from './memory.ts';
+import type { IntakeStart } from './position.ts';
+import { ForgottenError, type RecordedEntry } from './recorder.ts';
+import { type Rejections, startRejections } from './rejections.ts';
+
+export interface Recording {
+  /** Messages admitted and not yet recorded. */
+  readonly depth: number;
+  /** Messages admitted and not yet acknowledged. */
+  readonly inFlight: number;
+  /** True once the term has ended, or nothing more is to be recorded in it. */
+  readonly isOver: boolean;
+  readonly admit: (pulled: PulledMessage) => Promise<void>;
+  /** Records nothing more. */
+  forget(): void;
+  /** Resolves when everything admitted is recorded, or forgotten; within one grace for all of it. */
+  readonly drain: () => Promise<void>;
+}
+
+/** An error that is no `PoisonError` is a bug of the decoder. */
+interface Decoded {
+  readonly pulled: PulledMessage;
+  readonly message: IntakeMessage | Error;
+  /** See `DeadLetter`. */
+  readonly setAsideFor: string | null;
+}
+
+interface RecordedPart {
+  readonly batch: RecordedBatch;
+  /** What is to be recorded next. */
+  readonly left: readonly Decoded[];
+}
+
+type RecordPart = (decoded: readonly Decoded[]) => Promise<RecordedPart | null>;
+
+interface Lane extends Pick<Recording, 'depth' | 'inFlight'> {
+  readonly admit: (decoded: Decoded) => Promise<void>;
+  readonly drain: (grace: Grace) => Promise<void>;
+}
+
+interface LaneWork {
+  /** Resolves with null when nothing is to be recorded any more. */
+  readonly record: RecordPart;
+  /** Whether a message that a bug stands in the way of is to be set aside; if not, nothing more is recorded. */
+  readonly mayBeSetAside: (decoded: Decoded, error: Error) => boolean;
+  readonly forget: Actor<OutboxEntry>['tell'];
+  readonly reject: Rejections['tell'];
+}
+
+/** One to compute, one to wait for PostgreSQL: more would share the same core. */
+const LANES = 2;
+/** What cannot be read belongs to no property, and keeps no place among those that can. */
+const UNREADABLE_LANE = LANES;
+/** Recorded batches of a lane that wait for their publication at most. */
+const DISPATCH_MAILBOX_MAX = 4;
+/** Outbox entries that have served and are still there, at most. */
+const OUTBOX_MAX = 256;
+/** Well below the age at which the sweeper takes an entry for abandoned. */
+const OUTBOX_GATHER_MS = 100;
+
+export function startRecording(term: Term, start: IntakeStart, dependencies: IntakeDependencies): Recording {
+  const { breaker } = dependencies;
+  const memory = testMemory(term, start, dependencies);
+  let isOver = false;
+  const record: RecordPart = async (decoded) => {
+    if (isOver) return null;
+    try {
+      return await recordDecoded(term, decoded, memory.tellingUpTo, dependencies);
+    } catch (error) {
+      if (error instanceof ForgottenError) {
+        await memory.noteForgotten();
+        return record(decoded);
+      }
+      // Nobody knows whether the batch is recorded: the next term reads the truth, and what it missed, anew.
+      if (!(error instanceof TermOverError || error instanceof CommitUnknownError)) throw error;
+      isOver = true;
+      return null;
+    }
+  };
+  const mayBeSetAside: LaneWork['mayBeSetAside'] = (decoded, error) => {
+    if (!isOver && !breaker.admits(culpritOf(decoded), error)) isOver = true;
+    return !isOver;
+  };
+  const outbox = startOutbox(dependencies);
+  const rejections = startRejections(dependencies);
+  const work = { record, mayBeSetAside, forget: outbox.tell, reject: rejections.tell };
+  const lanes = Array.from({ length: LANES + 1 }, () => startLane(work, dependencies));
+  const sum = (count: (lane: Lane) => number): number => lanes.reduce((total, lane) => total + count(lane), 0);
+  return {
+    get depth() {
+      return sum(({ depth }) => depth);
+    },
+    get inFlight() {
+      return sum(({ inFlight }) => inFlight) + rejections.inFlight;
+    },
+    get isOver() {
+      return isOver;
+    },
+    admit(pulled) {
+      const decoded = { pulled, message: decode(pulled, dependencies.onUnknownMember), setAsideFor: null };
+      return (lanes[laneOf(decoded)] as Lane).admit(decoded);
+    },
+    forget() {
+      isOver = true;
+    },
+    async drain() {
+      const grace = startGrace();
+      await Promise.all(lanes.map((lane) => lane.drain(grace)));
+      await Promise.all([outbox.drain(grace), rejections.drain(grace)]);
+      grace.end();
+    },
+  };
+}
+
+/** Forgets the entries that it is told of; those that it cannot forget are published again by the sweeper. */
+function startOutbox({ database, supervisor }: IntakeDependencies): Actor<OutboxEntry> {
+  return spawn<OutboxEntry>({
+    name: 'outbox',
+    mailboxMax: OUTBOX_MAX,
+    batchMax: OUTBOX_MAX,
+    gatherMs: OUTBOX_GATHER_MS,
+    supervisor,
+    receive: (entries) => deleteOutboxEntries(database, entries),
+    setAside: async () => undefined,
+  });
+}
+
+function startLane({ record, mayBeSetAside, forget, reject }: LaneWork, dependencies: IntakeDependencies): Lane {
+  const { broker, recordBatchMax, recordBatchBytesMax, supervisor } = dependencies;
+  let inFlight = 0;
+  const end = ({ understood }: RecordedBatch): void => {
+    inFlight -= understood.length;
+  };
+  const dispatcher = spawn<RecordedBatch>({
+    name: 'dispatcher',
+    mailboxMax: DISPATCH_MAILBOX_MAX,
+    supervisor,
+    async receive([taken]) {
+      const batch = taken as RecordedBatch;
+      await dispatch(broker, batch, forget);
+      end(batch);
+    },
+    // Its outbox entry is left for the sweeper, and its messages come again to be recognised as recorded.
+    setAside: async (batch) => end(batch),
+  });
+  async function recordAll(decoded: readonly Decoded[]): Promise<readonly Decoded[]> {
+    const part = await record(decoded);
+    if (part === null) return [];
+    const { poison } = part.batch;
+    inFlight -= poison.length;
+    // A dispatcher that has ended lets go: the outbox entry is the sweeper's, and the messages come again.
+    await Promise.all([reject(poison), dispatcher.tell(part.batch)]).catch((cause: Error) => {
+      throw new GaveUpError('the dispatcher has ended', { cause });
+    });
+    return part.left;
+  }
+  const recorder = spawn<Decoded>({
+    name: 'recorder',
+    mailboxMax: recordBatchMax,
+    batchMax: recordBatchMax,
+    weighing: { weigh: ({ pulled }) => pulled.bytes.length, weightMax: recordBatchBytesMax },
+    supervisor,
+    receive: recordAll,
+    async setAside(decoded, error) {
+      if (mayBeSetAside(decoded, error)) await recordAll([setAsideBy(error, decoded)]);
+    },
+  });
+  return {
+    get depth() {
+      return recorder.depth;
+    },
+    get inFlight() {
+      return inFlight;
+    },
+    admit(decoded) {
+      inFlight += 1;
+      return recorder.tell(decoded);
+    },
+    async drain(grace) {
+      await recorder.drain(grace);
+      await dispatcher.drain(grace);
+    },
+  };
+}
+
+function decode(pulled: PulledMessage, tellUnknown: TellUnknown): IntakeMessage | Error {
+  try {
+    return decodeIntakeMessage(pulled.bytes, tellUnknown);
+  } catch (error) {
+    return error as Error;
+  }
+}
+
+/** The same, to be kept instead of recorded. */
+function setAsideBy(error: Error, decoded: Decoded): Decoded {
+  const propertyUuid = decoded.message instanceof Error ? null : decoded.message.propertyUuid;
+  const message = new PoisonError(`could not be recorded: ${describe(error)}`, { propertyUuid });
+  return { ...decoded, message, setAsideFor: culpritOf(decoded) };
+}
+
+/** Whose message it is, as far as it says. */
+function culpritOf({ pulled, message }: Decoded): string {
+  return message instanceof Error ? pulled.subject : message.propertyUuid;
+}
+
+/** By the property, whatever its kind of UUID leaves constant. */
+function laneOf({ message }: Decoded): number {
+  if (message instanceof Error) return UNREADABLE_LANE;
+  let hash = 0;
+  for (let position = 0; position < message.propertyUuid.length; position++) {
+    hash = (Math.imul(hash, 31) + message.propertyUuid.charCodeAt(position)) | 0;
+  }
+  return (hash >>> 0) % LANES;
+}
+
+function refusalOf({ pulled, message, setAsideFor }: Decoded, refusal: PoisonError): RefusedMessage {
+  const { violations } = refusal;
+  const told = message instanceof Error ? refusal.propertyUuid : message.propertyUuid;
+  const propertyUuid = propertyOf(told, pulled.subject);
+  // Every message of a stream has it.
+  const { storedAtMs = Date.now() } = pulled;
+  return { ...pulled, storedAtMs, reason: refusal.message, setAsideFor, violations, propertyUuid };
+}
+
+/** Throws the decoder's bug, if there was one. */
+async function recordDecoded(
+  term: Term,
+  decoded: readonly Decoded[],
+  tellingUpTo: number,
+  { recordBatch, onRecorded, onTrouble }: IntakeDependencies,
+): Promise<RecordedPart> {
+  const entries: (RecordedEntry & { readonly from: Decoded })[] = [];
+  const poison: RefusedMessage[] = [];
+  for (const from of decoded) {
+    const { pulled, message } = from;
+    if (message instanceof PoisonError) {
+      poison.push(refusalOf(from, message));
+    } else if (message instanceof Error) {
+      throw message;
+    } else {
+      const traceparent = traceparentOf(pulled.headers);
+      const wasAcknowledged = pulled.sequence <= tellingUpTo;
+      entries.push({ from, message, letter: pulled, bytes: pulled.bytes.length, traceparent, wasAcknowledged });
+    }
+  }
+  const startedAt = performance.now();
+  const recorded = await recordBatch(term, entries, poison);
+  const { refused } = recorded;
+  const leftAt = new Set(recorded.left);
+  const understood: PulledMessage[] = [];
+  for (const [position, { from }] of entries.entries()) {
+    const reason = refused.get(position);
+    if (reason !== undefined) poison.push(refusalOf(from, new PoisonError(reason)));
+    else if (!leftAt.has(position)) understood.push(from.pulled);
+  }
+  const batch = { outbox: recorded.outbox, deliveries: recorded.deliveries, understood, poison };
+  try {
+    onRecorded(recorded, batch, (performance.now() - startedAt) / 1_000);
+  } catch (error) {
+    // It is recorded, whoever cannot look at it.
+    onTrouble('observe what was recorded', error as Error);
+  }
+  return { batch, left: recorded.left.map((position) => (entries[position] as { readonly from: Decoded }).from) };
+}

@@ -1,0 +1,118 @@
+/**
+ * Circles and polygons as rows hold them: a centre and a *reach*, the squared distance in degrees of arc within which
+ * the row may match. The kernel's distance is a plane one in single precision. While a circle spans at most `SPAN_MAX`
+ * radians of longitude to either side, the square errs by less than a part in 2^11: sin x for x costs x²/3 of the half
+ * span (2.1e-4), the chord for the arc at most as much, the third-order term of the cosine 0.2e-4. Rounded coordinates
+ * add two metres to a distance. A reach is too large by both, and the kernel is sure below it by twice as much.
+ */
+
+import { type Circle, EARTH_RADIUS_KM, type Polygon } from '../../domain/geo.ts';
+
+const RADIANS = Math.PI / 180;
+const DEGREES_PER_KM = 1 / (EARTH_RADIUS_KM * RADIANS);
+const SURE_MARGIN = 2 ** -11;
+/** Two metres. */
+const ROUNDING_DEGREES = 1.8e-5;
+/** Half the longitudes that a circle may cover for the kernel to be sure of it, radians. */
+const SPAN_MAX = 0.05;
+/** And for the kernel's distance to be of use, with a margin to match. */
+const WIDE_SPAN_MAX = 0.15;
+const WIDE_MARGIN = 2 ** -7;
+/** Below, rounded coordinates weigh too much. */
+const SURE_RADIUS_MIN_KM = 0.2;
+const RADIUS_MAX_KM = 500;
+/** Half the height or width of a polygon for which the kernel's distance still serves, degrees. */
+const POLYGON_HALF_MAX = 6;
+/** Covers rounding and the tolerance of polygon edges, degrees. */
+const BOX_MARGIN = 1e-4;
+
+/** Boxes are compared in these; their margin is a hundred times as much. */
+const UNITS_PER_DEGREE = 1e6;
+
+/** Integers: millionths of a degree. */
+export interface Box {
+  minX: number;
+  minY: number;
+  maxX: number;
+  maxY: number;
+}
+
+export interface CircleRow {
+  readonly latitude: number;
+  readonly longitude: number;
+  readonly reach: number;
+  /** False: passing the kernel only makes the row a candidate. */
+  readonly isDecisive: boolean;
+  /** Rather than a circle. */
+  readonly isPolygon: boolean;
+}
+
+/** Null when the circle is too wide, too near a pole or too odd for the kernel. */
+export function circleRow({ lat, lon, radiusKm }: Circle): CircleRow | null {
+  const isRegular = radiusKm > 0 && radiusKm <= RADIUS_MAX_KM && Math.abs(lat) <= 90 && Math.abs(lon) <= 180;
+  if (!isRegular) return null;
+  const arc = radiusKm / EARTH_RADIUS_KM;
+  const northmost = Math.abs(lat) * RADIANS + arc;
+  if (northmost >= Math.PI / 2 || arc / Math.cos(northmost) > WIDE_SPAN_MAX) return null;
+  const isDecisive = radiusKm >= SURE_RADIUS_MIN_KM && arc / Math.cos(northmost) <= SPAN_MAX;
+  const reach = (radiusKm * DEGREES_PER_KM + ROUNDING_DEGREES) ** 2;
+  return rowOf(lat, lon, reach * (1 + (isDecisive ? SURE_MARGIN : WIDE_MARGIN)), isDecisive);
+}
+
+/** A row that covers the polygon; null when it is empty, too wide or leaves the world. */
+export function polygonRow(polygon: Polygon): CircleRow | null {
+  let west = Infinity;
+  let south = Infinity;
+  let east = -Infinity;
+  let north = -Infinity;
+  for (const ring of polygon) {
+    for (const [lon, lat] of ring) {
+      west = Math.min(west, lon);
+      east = Math.max(east, lon);
+      south = Math.min(south, lat);
+      north = Math.max(north, lat);
+    }
+  }
+  const halfWidth = (east - west) / 2 + BOX_MARGIN;
+  const halfHeight = (north - south) / 2 + BOX_MARGIN;
+  const isRegular = halfWidth <= POLYGON_HALF_MAX && halfHeight <= POLYGON_HALF_MAX;
+  const lat = (south + north) / 2;
+  const lon = (west + east) / 2;
+  if (!isRegular || Math.abs(lat) + halfHeight > 80 || Math.abs(lon) > 180) return null;
+  // The widest parallel bounds cos(lat of a place) cos(lat of the centre), and makes of the reach an ellipse: it holds
+  // the polygon when it holds the corners.
+  const widest = south <= 0 && north >= 0 ? 0 : Math.min(Math.abs(south), Math.abs(north));
+  const cosine = Math.cos(Math.max(0, widest * RADIANS - BOX_MARGIN));
+  let reach = 0;
+  for (const ring of polygon) {
+    for (const [cornerLon, cornerLat] of ring) {
+      reach = Math.max(reach, (cornerLat - lat) ** 2 + (cosine * (cornerLon - lon)) ** 2);
+    }
+  }
+  return { ...rowOf(lat, lon, (Math.sqrt(reach) + BOX_MARGIN) ** 2 * (1 + WIDE_MARGIN), false), isPolygon: true };
+}
+
+function rowOf(lat: number, lon: number, reach: number, isDecisive: boolean): CircleRow {
+  const [latitude, longitude] = [Math.fround(lat), Math.fround(lon)];
+  return { latitude, longitude, reach: Math.fround(reach), isDecisive, isPolygon: false };
+}
+
+/** A half turn, as in a `Box`. */
+export const HALF_TURN = 180 * UNITS_PER_DEGREE;
+
+/** A coordinate as those of a `Box`. */
+export function unitsOf(degrees: number): number {
+  return Math.round(degrees * UNITS_PER_DEGREE);
+}
+
+/** The box of the places that may pass the row, padded. Longitudes may leave [-180, 180]. */
+export function writeBoxOfRow(latitude: number, longitude: number, reach: number, box: Box): void {
+  const arc = Math.sqrt(reach) + BOX_MARGIN;
+  // The meridian that touches the circle: sin(arc) / cos(lat) (J. P. Matuschek, "Finding Points Within a Distance").
+  const sine = Math.sin(arc * RADIANS) / Math.cos(latitude * RADIANS);
+  const halfWidth = sine < 1 ? Math.asin(sine) / RADIANS + BOX_MARGIN : 180;
+  box.minX = unitsOf(longitude - halfWidth);
+  box.maxX = unitsOf(longitude + halfWidth);
+  box.minY = unitsOf(latitude - arc);
+  box.maxY = unitsOf(latitude + arc);
+}

@@ -1,0 +1,164 @@
+/**
+ * All rows and the way from a property to those that pass: the places it lies in by key, the areas round it by R-tree,
+ * then the kernel over the groups of every leaf that accepts its kind.
+ */
+
+import { createKernel, GROUP_LIST, GROUP_LIST_MAX, KERNEL_BYTES, type Kernel } from '../kernel/kernel.ts';
+import { type PropertyView, writePlace, writeQuery } from '../property-view.ts';
+import type { CircleRow } from './area-geometry.ts';
+import { AreaTree, type RowList } from './area-tree.ts';
+import { PlaceTable } from './place-table.ts';
+import {
+  GroupMemory,
+  groupBytes,
+  LANES,
+  NEEDS_EXACT_CHECK,
+  NEEDS_SHAPE_CHECK,
+  NEEDS_TEXT_CHECK,
+  type Row,
+} from './row-groups.ts';
+import { RowTrees } from './row-tree.ts';
+import type { SearchRows } from './search-rows.ts';
+import { AXIS, CHUNK, IS_LEAF, LEFT, NODE_ACCEPTS, RIGHT, ROWS } from './tree-nodes.ts';
+
+/** What tables of places and the tree of areas do with a row. */
+type RowAct = 'insert' | 'remove' | 'stage';
+
+/** The code of the one place that is everywhere. */
+const EVERYWHERE = 1;
+
+/** Receives the kernel's answers before the next call overwrites them. */
+export type TakeAnswers = (sureCount: number) => void;
+
+export class CandidateRows implements RowList {
+  readonly memory = new GroupMemory(KERNEL_BYTES);
+  readonly kernel: Kernel;
+  /** Of places, and of what is everywhere. */
+  readonly #trees = new RowTrees(this.memory, null);
+  readonly #insee = new PlaceTable(this.#trees);
+  readonly #departments = new PlaceTable(this.#trees);
+  readonly #zipcodes = new PlaceTable(this.#trees);
+  readonly #terms = new PlaceTable(this.#trees);
+  readonly #everywhere = new PlaceTable(this.#trees);
+  readonly #areas = new AreaTree(this.memory);
+  #rowCount = 0;
+  /** Of the property at hand. */
+  #view: PropertyView | null = null;
+  #take: TakeAnswers | null = null;
+  #hasArea = false;
+  #listed = 0;
+  /** Groups tested for the last property. */
+  #tested = 0;
+
+  constructor(simd: boolean | null) {
+    this.kernel = createKernel(this.memory, simd);
+  }
+
+  get counts(): { rows: number; areaLeaves: number; places: number; testedGroups: number } {
+    const places = this.#insee.size + this.#departments.size + this.#zipcodes.size + this.#terms.size;
+    return { rows: this.#rowCount, areaLeaves: this.#areas.leafCount, places, testedGroups: this.#tested };
+  }
+
+  insert(rows: SearchRows): void {
+    this.#forEachRow(rows, 'insert');
+    this.#rowCount += rows.count;
+  }
+
+  remove(rows: SearchRows): void {
+    this.#forEachRow(rows, 'remove');
+    this.#rowCount -= rows.count;
+  }
+
+  /** Puts the rows by for `layOut`; there are no others yet. */
+  stage(rows: SearchRows): void {
+    this.#forEachRow(rows, 'stage');
+    this.#rowCount += rows.count;
+  }
+
+  /** Inserts the staged rows, in short steps. */
+  *layOut(): Generator<null> {
+    for (const table of [this.#insee, this.#departments, this.#zipcodes, this.#terms, this.#everywhere]) {
+      yield* table.layOut();
+    }
+    yield* this.#areas.layOut();
+  }
+
+  #forEachRow(rows: SearchRows, act: RowAct): void {
+    const { row, inseeCodes, departments, zipcodes, terms, circles } = rows;
+    for (let i = 0; i < inseeCodes.length; i++) this.#insee[act](inseeCodes.at(i), row);
+    for (let i = 0; i < departments.length; i++) this.#departments[act](departments.at(i), row);
+    for (let i = 0; i < zipcodes.length; i++) this.#zipcodes[act](zipcodes.at(i), row);
+    for (let i = 0; i < terms.length; i++) this.#terms[act](terms.at(i), row);
+    if (rows.isEverywhere) this.#everywhere[act](EVERYWHERE, row);
+    const { attention } = row;
+    for (const circle of circles) this.#areas[act](areaRow(row, circle, attention));
+  }
+
+  /** `presentTerms` is asked for only when some search is kept by term. */
+  find(view: PropertyView, presentTerms: () => readonly number[], take: TakeAnswers): void {
+    writeQuery(view, this.memory);
+    this.#tested = 0;
+    this.#view = view;
+    this.#take = take;
+    const { facts } = view;
+    this.#hasArea = false;
+    for (const code of view.inseeCodes) this.#visitTree(this.#insee.rootOf(code));
+    this.#visitTree(this.#departments.rootOf(view.departmentCode));
+    for (const code of view.zipcodes) this.#visitTree(this.#zipcodes.rootOf(code));
+    if (this.#terms.size > 0) for (const term of presentTerms()) this.#visitTree(this.#terms.rootOf(term));
+    this.#visitTree(this.#everywhere.rootOf(EVERYWHERE));
+    this.#flush();
+    if (facts.lat === null || facts.lon === null) return;
+    this.#hasArea = true;
+    for (const lon of this.#areas.longitudesOf(facts.lon)) {
+      writePlace(facts.lat, lon, this.memory);
+      this.#areas.list(facts.lat, lon, view.typeBit, view.transactionBit, this);
+      this.#flush();
+    }
+  }
+
+  addRows(chunk: number, rowCount: number): void {
+    const step = groupBytes(this.#hasArea);
+    for (let group = chunk, left = rowCount; left > 0; group += step, left -= LANES) {
+      if (this.#listed === GROUP_LIST_MAX) this.#flush();
+      this.memory.integers[(GROUP_LIST >> 2) + this.#listed++] = group;
+    }
+  }
+
+  #visitTree(root: number): void {
+    if (root === 0) return;
+    const { typeBit, transactionBit } = this.#view as PropertyView;
+    this.#visit(root, typeBit, transactionBit);
+  }
+
+  #visit(node: number, typeBit: number, transactionBit: number): void {
+    const { integers } = this.memory;
+    const accepts = integers[node + NODE_ACCEPTS] as number;
+    if ((accepts & typeBit) === 0 || (accepts & transactionBit) === 0) return;
+    if (integers[node + AXIS] === IS_LEAF) {
+      this.addRows(integers[node + CHUNK] as number, integers[node + ROWS] as number);
+      return;
+    }
+    this.#visit(integers[node + LEFT] as number, typeBit, transactionBit);
+    this.#visit(integers[node + RIGHT] as number, typeBit, transactionBit);
+  }
+
+  #flush(): void {
+    if (this.#listed === 0) return;
+    const sureCount = this.kernel.filter(this.#listed, this.#hasArea);
+    this.#tested += this.#listed;
+    this.#listed = 0;
+    this.#take?.(sureCount);
+  }
+}
+
+/** `row`, moved to one of its areas. `attention`: what all rows of the search need. */
+function areaRow(row: Row, { latitude, longitude, reach, isDecisive, isPolygon }: CircleRow, attention: number): Row {
+  row.latitude = latitude;
+  row.longitude = longitude;
+  row.reach = reach;
+  // With words to look for as well, the record tells where both are.
+  const check = isPolygon && (attention & NEEDS_TEXT_CHECK) === 0 ? NEEDS_SHAPE_CHECK : NEEDS_EXACT_CHECK;
+  row.attention = isDecisive ? attention : attention | check;
+  return row;
+}

@@ -1,0 +1,59 @@
+/**
+ * The words that searches look for in any inflected form, as small integers, counted. Words with the same lemmas are
+ * one term. What a text's word finds are the terms it shares a lemma with: *cours* finds those of *cour* and *courir*.
+ */
+
+import { lemmasOf } from '../../domain/inflection/lemmas.ts';
+import { CodeTable } from '../code-table.ts';
+
+const NONE: readonly number[] = [];
+
+export class TermTable {
+  /** Terms by their lemmas, one space between them. */
+  readonly #codes = new CodeTable();
+  readonly #codesOfLemma = new Map<string, readonly number[]>();
+
+  /** Changes whenever `codesOf` may. */
+  get revision(): number {
+    return this.#codes.revision;
+  }
+
+  /** One above the largest code. */
+  get end(): number {
+    return this.#codes.end;
+  }
+
+  /** The code (positive) of the term that the folded word belongs to, with one more use. */
+  use(foldedWord: string): number {
+    const lemmas = lemmasOf(foldedWord);
+    const { revision } = this.#codes;
+    const code = this.#codes.use(lemmas.join(' '));
+    if (this.#codes.revision === revision) return code;
+    for (const lemma of lemmas) this.#codesOfLemma.set(lemma, [...(this.#codesOfLemma.get(lemma) ?? NONE), code]);
+    return code;
+  }
+
+  /** Ends one use; the code of a term without uses may be given to another. */
+  release(code: number): void {
+    const lemmas = this.#codes.textOf(code);
+    const { revision } = this.#codes;
+    this.#codes.release(code);
+    if (this.#codes.revision === revision) return;
+    for (const lemma of lemmas.split(' ')) {
+      const others = (this.#codesOfLemma.get(lemma) ?? NONE).filter((other) => other !== code);
+      if (others.length === 0) this.#codesOfLemma.delete(lemma);
+      else this.#codesOfLemma.set(lemma, others);
+    }
+  }
+
+  /** The terms that a text with this folded word has; a term may be in the list twice. */
+  codesOf(foldedWord: string): readonly number[] {
+    const [lemma, ...others] = lemmasOf(foldedWord);
+    let codes = this.#codesOfLemma.get(lemma as string) ?? NONE;
+    for (const other of others) {
+      const more = this.#codesOfLemma.get(other);
+      if (more !== undefined) codes = codes.length === 0 ? more : [...codes, ...more];
+    }
+    return codes;
+  }
+}

@@ -1,0 +1,66 @@
+/** Opens the interface of operators: the part of the composition root that knows `admin/`. */
+
+import { startAdminServer } from '../admin/server.ts';
+import { readOrMakeToken } from '../admin/token-file.ts';
+import { announceKeyChange } from '../broker/announcements.ts';
+import { announceControlChange } from '../broker/operator-signals.ts';
+import { isBrokerOutage } from '../broker/outage.ts';
+import { publish, publishAll } from '../broker/publish.ts';
+import { readStreamFigures } from '../broker/stream-figures.ts';
+import { timeOrderedUuid } from '../domain/ids.ts';
+import { dataDirectoryPath } from '../embedded/data-directory.ts';
+import { publicationOf } from '../intake/dispatcher.ts';
+import type { Matcher } from '../intake/matcher.ts';
+import { VERSION } from '../version.ts';
+import type { Parts } from './parts.ts';
+
+/** Resolves with the address, `host:port`. */
+export async function openOperators(parts: Parts, matcher: Matcher | null): Promise<string> {
+  const { config, log, metrics, database, broker, reference, feed, presence } = parts;
+  const { ending, announced, draining } = parts;
+  const { token, clientAuthorities } = config.admin;
+  const isTokenNeeded = token === null && clientAuthorities === null;
+  const server = await startAdminServer(
+    { ...config.admin, token: isTokenNeeded ? await readOrMakeToken(dataDirectoryPath(config.dataDir)) : token },
+    {
+      database,
+      version: VERSION,
+      resolvePlace: reference.resolvePlace,
+      logger: log,
+      now: () => new Date(),
+      readStreams: async () => (broker.isConnected() ? readStreamFigures(broker) : []),
+      async controlsChanged() {
+        announceControlChange(broker);
+        await presence.look();
+      },
+      keysChanged: () => announceKeyChange(broker),
+      isIndexed: (number) => matcher?.has(number) ?? null,
+      // Another message id than the first time: the duplicate window would swallow it.
+      publishDeliveries: (addresses) =>
+        publishAll(
+          broker,
+          addresses.map((address) => publicationOf(address, `replay-${timeOrderedUuid(new Date())}`)),
+        ),
+      async republish({ id, subject, headers, body }) {
+        // The old message id would be taken for a duplicate, and other headers of NATS mean nothing twice.
+        const kept = Object.entries(headers).filter(([name]) => !/^nats-/i.test(name));
+        await publish(broker, {
+          subject,
+          messageId: `dead-letter-${id}`,
+          bytes: body,
+          headers: Object.fromEntries(kept),
+        });
+      },
+      isBrokerOutage,
+      watch: (onActivities) => feed.watch(onActivities),
+      onCall: (code) => metrics.adminCalls.inc({ code }),
+      onReplayed: (count) => metrics.replayed.inc(count),
+    },
+  );
+  ending.addEventListener('abort', () => server.setServing(false), { once: true });
+  draining('admin', async () => {
+    await announced();
+    await server.stop();
+  });
+  return server.address;
+}

@@ -1,0 +1,99 @@
+/** Opens the REST API of clients: the part of the composition root that knows `api/`. */
+
+import { createApi } from '../api/api.ts';
+import type { ApiSettings } from '../api/dependencies.ts';
+import { announceSearchChange, announceSecretChange, onFeed, onKeyChange } from '../broker/announcements.ts';
+import { publishAll } from '../broker/publish.ts';
+import type { Config } from '../config.ts';
+import { timeOrderedUuid } from '../domain/ids.ts';
+import { publicationOf } from '../intake/dispatcher.ts';
+import type { Matcher } from '../intake/matcher.ts';
+import { createPointsOfInterest } from '../matching/points/poi-index.ts';
+import { type Database, openDatabase } from '../store/database.ts';
+import { keepPoints } from '../upkeep/points.ts';
+import { VERSION } from '../version.ts';
+import { openSender } from './deliver.ts';
+import { closeServer, listen } from './http-listening.ts';
+import { connectionsOf, createHttpServer } from './http-server.ts';
+import type { Parts } from './parts.ts';
+
+/** What a question of a client may keep PostgreSQL busy with (decisions, section 11). */
+const QUESTION_STATEMENT_MS = 2_000;
+
+/** Resolves with its URL. */
+export async function openApi(parts: Parts, databaseUrl: string, matcher: Matcher | null): Promise<string> {
+  const { config, log, metrics, database, broker, reference, observers, onTrouble } = parts;
+  const { ending, announced, draining, closing } = parts;
+  const points = createPointsOfInterest();
+  const keeper = await keepPoints(database, points, onTrouble);
+  closing('points of interest', () => keeper.stop());
+  const sender = openSender(parts);
+  const questionDatabase = openQuestionDatabase(parts, databaseUrl);
+  // The first search among cities sorts them, which takes longer than any request may.
+  reference.findCities({}, { offset: 0, limit: 0 });
+  reference.completePlaces('', { offset: 0, limit: 0 });
+  const api = createHttpServer(
+    createApi({
+      database,
+      questionDatabase,
+      retentionDays: config.retentionDays,
+      reference,
+      settings: settingsOf(config),
+      logger: log,
+      now: () => new Date(),
+      pointsOfInterest: () => points.current,
+      onFeed: (listener) => onFeed(broker, listener),
+      ending,
+      publishDeliveries: (addresses) =>
+        publishAll(
+          broker,
+          // Another message id than the first time: the duplicate window would swallow it.
+          addresses.map((address) => publicationOf(address, `resend-${timeOrderedUuid(new Date())}`)),
+        ),
+      secretsChanged: () => announceSecretChange(broker),
+      deliverOnce: (delivery) => sender.send(delivery),
+      onKeyChange: (listener) => onKeyChange(broker, listener),
+      async searchChanged() {
+        announceSearchChange(broker);
+        await matcher?.refresh();
+      },
+    }).callback(),
+    config.api,
+  );
+  observers.observeRequests(api);
+  metrics.gauge('vigie_api_connections', 'Connections of clients', () => connectionsOf(api));
+  const url = await listen(api, config.api, ending);
+  draining('api', async () => {
+    await announced();
+    await closeServer(api, sender.close);
+  });
+  return url;
+}
+
+/** Connections of its own: what clients ask keeps no statement of the others waiting. */
+function openQuestionDatabase({ config, onTrouble, closing }: Parts, databaseUrl: string): Database {
+  const database = openDatabase({
+    url: databaseUrl,
+    connectionsMax: config.questionConnectionsMax,
+    statementTimeoutMs: QUESTION_STATEMENT_MS,
+    onConnectionLost: (error) => onTrouble('connection to PostgreSQL', error),
+  });
+  closing('database of questions', () => database.end());
+  return database;
+}
+
+function settingsOf(config: Config): ApiSettings {
+  return {
+    publicUrl: config.api.publicUrl,
+    allowPrivateEndpoints: config.allowPrivateEndpoints,
+    endpointPorts: config.endpointPorts,
+    rateLimitPerSecond: config.rateLimit.perSecond,
+    rateLimitBurst: config.rateLimit.burst,
+    searchLimits: config.searchLimits,
+    isMailAvailable: config.mail !== null,
+    connectionsMax: config.api.connectionsMax,
+    deliveriesKeptDays: config.retentionDays.deliveries,
+    mailLanguage: config.mailLanguage,
+    version: VERSION,
+  };
+}

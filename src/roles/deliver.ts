@@ -1,0 +1,94 @@
+/** Opens what delivers: the sender, the courier and the sweeper. A part of the composition root. */
+
+import { onSecretChange } from '../broker/announcements.ts';
+import { createValve, type Valve } from '../broker/valve.ts';
+import { startCancellations } from '../delivery/cancellations.ts';
+import { type Courier, startCourier } from '../delivery/courier.ts';
+import { startRecoveries } from '../delivery/recoveries.ts';
+import { startSweeper } from '../delivery/sweeper.ts';
+import type { Database } from '../store/database.ts';
+import { rememberWebhookSecrets, type WebhookSecrets } from '../store/webhook-secrets.ts';
+import { VERSION } from '../version.ts';
+import { createSender, type Sender } from '../webhooks/sender.ts';
+import { openMailing } from './mail.ts';
+import { measureStage } from './measures.ts';
+import type { Parts } from './parts.ts';
+
+export async function openDelivery(parts: Parts): Promise<void> {
+  const { config, metrics, pipelineDatabase, broker, documents, observers, presence, draining, supervisor, onTrouble } =
+    parts;
+  const sender = openSender(parts);
+  const valve = createValve();
+  let inFlight = (): number => 0;
+  let waiting = (): number => 0;
+  await presence.addStage({ name: 'deliver', valve, inFlight: () => inFlight() });
+  // An attempt under way is progress, however long its endpoint hangs: it ends in time.
+  const noteProgress = parts.stalls.follow('deliver', () => valve.isOpen && sender.inFlight === 0 && waiting() > 0);
+  const courier = await startCourier({
+    broker,
+    database: pipelineDatabase,
+    documents,
+    secrets: openSecrets(parts, pipelineDatabase),
+    sender,
+    retryDelayMs: config.retryDelayMs,
+    attemptTimeoutMs: config.attemptTimeoutMs,
+    attemptsInFlightMax: config.attemptsInFlightMax,
+    valve,
+    onClaimed: noteProgress,
+    onAttempt(settled) {
+      noteProgress();
+      observers.onAttempt(settled);
+    },
+    supervisor,
+    onTrouble,
+  });
+  draining('courier', () => courier.drain());
+  waiting = () => courier.inFlight;
+  const mailing = openMailing(parts, valve);
+  inFlight = () => courier.inFlight + (mailing?.inFlight ?? 0);
+  measureStage(metrics, 'deliver', valve, inFlight);
+  await openSweeper(parts, valve, courier);
+}
+
+/** It rests with the courier: what waits behind a paused one is not lost. */
+async function openSweeper(parts: Parts, courierValve: Valve, courier: Courier): Promise<void> {
+  const { config, metrics, database, broker, observers, presence, draining, onTrouble } = parts;
+  const valve = createValve();
+  await presence.addStage({ name: 'sweeper', valve, inFlight: () => 0 });
+  measureStage(metrics, 'sweeper', valve, () => 0);
+  const sweeper = startSweeper({
+    broker,
+    database,
+    retryDelayMs: config.retryDelayMs,
+    isHeld: courier.holds,
+    clock: () => new Date(),
+    isPaused: () => !valve.isOpen || !courierValve.isOpen,
+    onRepair: observers.onRepair,
+    onTrouble,
+  });
+  draining('sweeper', () => sweeper.stop());
+  const cancellations = startCancellations({ database, onTrouble });
+  draining('cancellations', () => cancellations.stop());
+  const { attemptsInFlightMax } = config;
+  const isPaused = (): boolean => !courierValve.isOpen;
+  const recoveries = startRecoveries({ database, broker, attemptsInFlightMax, isPaused, onTrouble });
+  draining('recoveries', () => recoveries.stop());
+}
+
+/** What signs webhooks beside the tokens of searches, forgotten when any of it has changed. */
+export function openSecrets({ broker }: Parts, database: Database): WebhookSecrets {
+  const secrets = rememberWebhookSecrets(database);
+  onSecretChange(broker, secrets.forget);
+  return secrets;
+}
+
+export function openSender({ config, closing }: Parts): Sender {
+  const sender = createSender({
+    connectTimeoutMs: config.connectTimeoutMs,
+    attemptTimeoutMs: config.attemptTimeoutMs,
+    allowPrivateNetworks: config.allowPrivateEndpoints,
+    userAgent: `Vigie/${VERSION}`,
+  });
+  closing('sender', () => sender.close());
+  return sender;
+}

@@ -1,0 +1,169 @@
+/** Opens what every role stands on: the servers, the connections to them, and this instance among the others. */
+
+import { createSupervisor, FAILING_MS, type Supervisor } from '../actor/supervisor.ts';
+import { onCoordinates } from '../broker/announcements.ts';
+import { connectBroker } from '../broker/connection.ts';
+import { isBrokerOutage } from '../broker/outage.ts';
+import { untilElected } from '../broker/topology.ts';
+import type { Config } from '../config.ts';
+import { createDocumentCache } from '../delivery/document-cache.ts';
+import { openServers } from '../embedded/servers.ts';
+import type { Log } from '../log.ts';
+import { createCommuneLocator } from '../matching/commune-locator.ts';
+import { createMetrics, type Metrics } from '../metrics.ts';
+import { createObservers } from '../observers.ts';
+import { loadReference } from '../reference/communes.ts';
+import type { Shutdown } from '../shutdown.ts';
+import { assertReachable, migrate, openDatabase } from '../store/database.ts';
+import type { FailingPart } from '../store/instances.ts';
+import { isDatabaseOutage } from '../store/outage.ts';
+import { renumberRestored } from '../store/search-feed.ts';
+import { checkSessions } from '../store/session-check.ts';
+import { createActivityFeed } from '../upkeep/activity.ts';
+import { keepCoordinates } from '../upkeep/coordinates.ts';
+import { startPresence } from '../upkeep/presence.ts';
+import { VERSION } from '../version.ts';
+import type { Parts } from './parts.ts';
+import { createStalls, type Stalls } from './stalls.ts';
+import { startFailure } from './start-failure.ts';
+import { createTroubles, type Troubles } from './troubles.ts';
+
+const STALLS_LOOK_MS = 1_000;
+
+export interface Foundation {
+  readonly parts: Parts;
+  readonly databaseUrl: string;
+  readonly natsUrl: string;
+  /** The file with `natsUrl` of an embedded NATS; null when NATS is given. */
+  readonly natsCredentialsFile: string | null;
+  /** Resolves when the service cannot go on, with the reason. */
+  readonly failed: Promise<string>;
+}
+
+export async function openFoundation(config: Config, log: Log, shutdown: Shutdown): Promise<Foundation> {
+  const servers = await openServers(config, {
+    onLog: (line) => log.debug({ line }, 'embedded server'),
+    onWarning: (warning) => log.warn({ warning }, 'embedded server'),
+  });
+  shutdown.closing('servers', servers.stop);
+  let fail: (reason: string) => void = () => undefined;
+  const actorFailed = new Promise<string>((resolve) => {
+    fail = resolve;
+  });
+  const parts = await openParts(config, log, shutdown, servers, fail).catch((error: Error) => {
+    throw startFailure(error, servers);
+  });
+  const { databaseUrl, natsUrl, natsCredentialsFile } = servers;
+  return { parts, databaseUrl, natsUrl, natsCredentialsFile, failed: Promise.race([servers.lost, actorFailed]) };
+}
+
+/** `fail`: told why the service cannot go on. */
+async function openParts(
+  config: Config,
+  log: Log,
+  shutdown: Shutdown,
+  { databaseUrl, natsUrl }: { readonly databaseUrl: string; readonly natsUrl: string },
+  fail: (reason: string) => void,
+): Promise<Parts> {
+  const { ending, draining, closing } = shutdown;
+  const metrics = createMetrics(VERSION);
+  const troubles = createTroubles(log);
+  const { onTrouble } = troubles;
+  const { database, pipelineDatabase } = await openDatabases(config, databaseUrl, log, onTrouble, closing);
+  const renumbered = await renumberRestored(database);
+  if (renumbered > 0) log.info({ searches: renumbered }, 'the database was restored: its searches are numbered anew');
+  const broker = await connectBroker({
+    url: natsUrl,
+    replicas: config.natsReplicas,
+    name: `vigie ${VERSION}`,
+    onStatus: (status, detail) => log.warn({ status, detail }, 'connection to NATS'),
+  });
+  closing('broker', () => broker.close());
+  await untilElected(broker);
+  const supervisor = openSupervisor(metrics, troubles, fail);
+  const checks: Parts['checks'] = {};
+  const failing = () => failingParts(supervisor, checks);
+  const clock = () => new Date();
+  const instance = { roles: config.roles, version: VERSION };
+  const presence = await startPresence({ broker, database, ...instance, clock, failing, onTrouble, onOutdated: fail });
+  closing('presence', () => presence.stop());
+  const reference = await loadReference({ nearest: createCommuneLocator });
+  const coordinates = await keepCoordinates(database, reference.relocate, onTrouble);
+  closing('commune centres', () => coordinates.stop());
+  onCoordinates(broker, coordinates.look);
+  const feed = createActivityFeed({ broker, database, instanceId: presence.id });
+  return {
+    ...{ config, log, metrics, database, pipelineDatabase, broker, feed, presence, reference },
+    ...{ ending, draining, closing, announced: announcement(ending, config.drainAnnounceMs) },
+    ...{ supervisor, checks, fail, onTrouble, stalls: watchStalls(metrics, closing) },
+    documents: createDocumentCache(pipelineDatabase),
+    observers: createObservers(metrics, log, feed),
+  };
+}
+
+async function openDatabases(
+  config: Config,
+  url: string,
+  log: Log,
+  onTrouble: Parts['onTrouble'],
+  closing: Parts['closing'],
+): Promise<Pick<Parts, 'database' | 'pipelineDatabase'>> {
+  const connecting = {
+    url,
+    connectionsMax: config.databaseConnectionsMax,
+    onConnectionLost: (error: Error) => onTrouble('connection to PostgreSQL', error),
+  };
+  const database = openDatabase(connecting);
+  closing('database', () => database.end());
+  await assertReachable(url);
+  await checkSessions(database);
+  const { migrated, unknown } = await migrate(url, {
+    onWaiting: (reason) => log.warn({ reason }, 'the upgrade of the database waits for somebody who holds a table'),
+  });
+  if (migrated.length > 0) log.info({ migrated }, 'database upgraded');
+  if (unknown.length > 0) log.warn({ unknown }, 'a newer version has upgraded the database; this one goes on with it');
+  const pipelineDatabase = openDatabase({ ...connecting, plans: 'pipeline' });
+  closing('database of the pipeline', () => pipelineDatabase.end());
+  return { database, pipelineDatabase };
+}
+
+function openSupervisor(metrics: Metrics, { onFailure }: Troubles, fail: (reason: string) => void): Supervisor {
+  return createSupervisor({
+    isOperational: (error) => isDatabaseOutage(error) || isBrokerOutage(error),
+    onFailure(failure) {
+      metrics.failures.inc({ actor: failure.actor });
+      onFailure(failure);
+      if (failure.isFinal) fail(`actor ${failure.actor}: ${failure.error.message}`);
+    },
+    nowMs: () => performance.now(),
+  });
+}
+
+/** An intake that rests fails at nothing, and is told of all the same. */
+function failingParts(supervisor: Supervisor, checks: Parts['checks']): readonly FailingPart[] {
+  const reason = checks.intake?.() ?? null;
+  const resting = reason === null ? [] : [{ actor: 'intake', reason, failingForMs: 0 }];
+  return [...supervisor.failing(FAILING_MS), ...resting];
+}
+
+function watchStalls(metrics: Metrics, closing: Shutdown['closing']): Stalls {
+  const stalls = createStalls();
+  const timer = setInterval(() => stalls.look(), STALLS_LOOK_MS);
+  closing('stalls', async () => clearInterval(timer));
+  metrics.labelledGauge(
+    'vigie_stalled_seconds',
+    'How long a role of this instance has had work and made no progress',
+    'role',
+    async () => [...stalls.seconds],
+  );
+  return stalls;
+}
+
+/** The time runs from when the end begins. */
+function announcement(ending: AbortSignal, announceMs: number): () => Promise<void> {
+  if (ending.aborted) return () => Promise.resolve();
+  const announced = new Promise<void>((resolve) => {
+    ending.addEventListener('abort', () => setTimeout(resolve, announceMs), { once: true });
+  });
+  return () => announced;
+}

@@ -1,0 +1,214 @@
+/**
+ * Opens what takes adverts in: the matcher, which every instance keeps up to date, and the pipeline from the stream to
+ * the rows, which the leader alone runs. A part of the composition root.
+ */
+
+import { announceFeed, onSearchChange } from '../broker/announcements.ts';
+import { ensureIntake, ensureRejections } from '../broker/topology.ts';
+import { createValve, type Valve } from '../broker/valve.ts';
+import { createIntakeBreaker, type IntakeBreaker } from '../intake/breaker.ts';
+import { type Intake, startIntake } from '../intake/intake.ts';
+import { type Mandate, startLeadership } from '../intake/leadership.ts';
+import { type Matcher, startMatcher } from '../intake/matcher.ts';
+import { createRecorder } from '../intake/recorder.ts';
+import { createMarketMedians, type MarketMedians } from '../matching/market-medians.ts';
+import { createSearchIndex } from '../matching/search-index.ts';
+import { readSetAside } from '../store/dead-letters.ts';
+import type { IndexFigures } from '../store/instances.ts';
+import { openLeaderSession, type Term } from '../store/intake-leader.ts';
+import { readMarketPrices } from '../store/properties.ts';
+import { changedSince, renumberRestored } from '../store/search-feed.ts';
+import { listSiteCategories } from '../store/site-categories.ts';
+import { startDigestFill } from '../upkeep/digest-fill.ts';
+import { startMedianRecords } from '../upkeep/median-records.ts';
+import { startRetention } from '../upkeep/retention.ts';
+import { measureLead, measureRetention, measureStage } from './measures.ts';
+import type { Parts } from './parts.ts';
+
+export async function openIntake(parts: Parts, databaseUrl: string): Promise<Matcher> {
+  const { config, log, metrics, database, broker, presence, draining, supervisor, fail, onTrouble } = parts;
+  const medians = createMarketMedians();
+  const matcher = await openMatcher(parts, medians);
+  await ensureIntake(broker);
+  await ensureRejections(broker).catch((error: Error) => onTrouble('stream of refused messages', error));
+  const valve = createValve();
+  let intake: Intake | null = null;
+  const inFlight = (): number => intake?.inFlight ?? 0;
+  const leads = (): boolean => intake !== null;
+  await presence.addStage({ name: 'intake', valve, inFlight, leads });
+  const breaker = createIntakeBreaker({
+    ...config.setAside,
+    nowMs: () => performance.now(),
+    onHopeless: (reason) => fail(`intake: ${reason}`),
+  });
+  parts.checks.intake = () => breaker.restReason;
+  const noteProgress = parts.stalls.follow('intake', () => valve.isOpen && (intake?.depth ?? 0) > 0);
+  const takeIn = createTermStart(parts, matcher, { valve, breaker, noteProgress });
+  const leadership = await startLeadership({
+    openSession: () => openLeaderSession(databaseUrl),
+    isFit: () => broker.isConnected() && breaker.restReason === null,
+    async lead(term) {
+      const taken = await takeIn(term);
+      intake = taken;
+      return alongside(taken, keepHouseAlongside(parts, medians));
+    },
+    onTerm(term) {
+      if (term === null) intake = null;
+      log.info({ term }, term === null ? 'intake stands by' : 'intake leads');
+    },
+    supervisor,
+  });
+  draining('intake', () => leadership.stop());
+  measureStage(metrics, 'intake', valve, inFlight);
+  measureRetention(metrics, database);
+  measureLead(metrics, database);
+  presence.setIndex({ figures: () => indexFigures(matcher), rebuild: () => matcher.rebuild() });
+  metrics.gauge('vigie_searches', 'Searches in the index', () => matcher.stats.searches);
+  metrics.gauge('vigie_index_bytes', 'Memory of the index', () => matcher.stats.bytes);
+  metrics.gauge('vigie_intake_depth', 'Messages pulled and not yet recorded', () => intake?.depth ?? 0);
+  metrics.gauge('vigie_intake_leads', '1 while this instance takes adverts in, 0 while it stands by', () =>
+    Number(leads()),
+  );
+  return matcher;
+}
+
+async function openMatcher(parts: Parts, medians: MarketMedians): Promise<Matcher> {
+  const { log, database, broker, closing, supervisor, onTrouble } = parts;
+  const startedAt = performance.now();
+  let noteProgress = (): void => undefined;
+  const matcher = await startMatcher({
+    createIndex: createSearchIndex,
+    clock: () => new Date(),
+    medians,
+    async changedSince(horizon, onSearch) {
+      // Read anew, perhaps because the database was restored under this process.
+      if (horizon === null) await renumberRestored(database);
+      const followed = await changedSince(database, horizon, (change) => {
+        noteProgress();
+        onSearch(change);
+      });
+      noteProgress();
+      return followed;
+    },
+    async readSiteCategoryNames() {
+      const names = new Map((await listSiteCategories(database)).map(({ id, name }) => [id, name]));
+      return (id) => names.get(id) ?? null;
+    },
+    supervisor,
+    onUnreadableSearch: (number, error) => log.error({ search: number, err: error }, 'search cannot be read'),
+  });
+  // It looks every second whether searches have changed.
+  noteProgress = parts.stalls.follow('matcher', () => true);
+  closing('matcher', () => matcher.stop());
+  const durationMs = Math.round(performance.now() - startedAt);
+  log.info({ searches: matcher.stats.searches, durationMs }, 'searches loaded');
+  onSearchChange(broker, () => void matcher.refresh().catch((error: Error) => onTrouble('refresh', error)));
+  return matcher;
+}
+
+interface IntakeControls {
+  readonly valve: Valve;
+  readonly breaker: IntakeBreaker;
+  readonly noteProgress: () => void;
+}
+
+/** Every term reads the market anew: another instance may have recorded since this one did. */
+function createTermStart(
+  { config, log, database, pipelineDatabase, broker, documents, reference, observers, supervisor, onTrouble }: Parts,
+  matcher: Matcher,
+  { valve, breaker, noteProgress }: IntakeControls,
+): (term: Term) => Promise<Intake> {
+  const recordBatch = createRecorder({
+    database: pipelineDatabase,
+    matcher: observers.timed(matcher),
+    resolvePlace: reference.resolvePlace,
+    bounds: config.recordBounds,
+    clock: () => new Date(),
+    mailGatherMs: config.mail?.gatherMs ?? null,
+  });
+  const noteRestored = (): void => log.info('the database was restored: webhooks are numbered on far above');
+  return async (term) => {
+    matcher.medians.clear();
+    breaker.recall(await readSetAside(database, config.setAside.windowMs));
+    await readMarketPrices(database, (market, price) => matcher.medians.add(market, price));
+    return startIntake(term, {
+      broker,
+      database: pipelineDatabase,
+      recordBatch,
+      recordBatchMax: config.recordBatchMax,
+      recordBatchBytesMax: config.recordBounds.batchBytesMax,
+      valve,
+      breaker,
+      onForgotten: noteRestored,
+      onStart({ behind, isKnownStream, isRestored }) {
+        if (!isKnownStream) {
+          log.warn(
+            'the stream of adverts is another than was recorded, or an older copy: taken in as its consumer says',
+          );
+        }
+        if (isRestored) noteRestored();
+        if (behind > 0) log.info({ messages: behind }, 'taking in again what this database has not seen');
+      },
+      onRecorded(recorded, batch, seconds) {
+        noteProgress();
+        documents.keep(recorded.snapshots);
+        announceFeed(broker, recorded.fedClients);
+        observers.onRecorded(recorded, batch, seconds);
+      },
+      ...observers.crawlers,
+      supervisor,
+      onTrouble,
+    });
+  };
+}
+
+interface Housekeeping {
+  stop(): Promise<void>;
+}
+
+/** Whoever records also forgets, and tells its medians: so one instance does, and needs no lock of its own for it. */
+function keepHouseAlongside(
+  { config, log, database, observers, reference, onTrouble }: Parts,
+  medians: MarketMedians,
+): Housekeeping {
+  const kept: readonly Housekeeping[] = [
+    startRetention({
+      database,
+      days: config.retentionDays,
+      onForgotten: (market, price) => void medians.remove(market, price),
+      onSwept: observers.onSwept,
+      onTrouble,
+    }),
+    startDigestFill({
+      database,
+      resolvePlace: reference.resolvePlace,
+      onFilled: (properties) => log.info({ properties }, 'stored properties can be asked about'),
+      onTrouble,
+    }),
+    startMedianRecords({ database, medians, onTrouble }),
+  ];
+  return {
+    async stop() {
+      await Promise.all(kept.map((each) => each.stop()));
+    },
+  };
+}
+
+function alongside(intake: Intake, housekeeping: Housekeeping): Mandate {
+  const end = async (endIntake: () => Promise<void>): Promise<void> => {
+    await Promise.all([endIntake(), housekeeping.stop()]);
+  };
+  return {
+    get isSound() {
+      return intake.isSound;
+    },
+    drain: () => end(intake.drain),
+    abandon: () => end(intake.abandon),
+  };
+}
+
+/** The figures of the index that are numbers, by name. */
+function indexFigures(matcher: Matcher): Omit<IndexFigures, 'generation'> {
+  const { searches, kernel: _, ...figures } = matcher.stats;
+  return { searches, builtAt: matcher.builtAt.toISOString(), figures };
+}

@@ -1,0 +1,118 @@
+/**
+ * What is read from PostgreSQL, NATS and the process itself when Prometheus asks. Readings that cost a query are kept
+ * for a few seconds, so that several scrapers cost no more than one.
+ */
+
+import type { Broker } from '../broker/connection.ts';
+import { readStreamFigures } from '../broker/stream-figures.ts';
+import type { Valve } from '../broker/valve.ts';
+import type { Metrics } from '../metrics.ts';
+import type { Database, DatabasePool } from '../store/database.ts';
+import { ALL_DEAD_LETTERS, countDeadLetters } from '../store/dead-letter-reads.ts';
+import { countFailedDeliveries, countOpenDeliveries } from '../store/delivery-admin.ts';
+import { readIntakeLead } from '../store/intake-leader.ts';
+import { countOpenMailItems } from '../store/mail-turns.ts';
+import { readOldestRows } from '../store/retention.ts';
+
+const READING_KEPT_MS = 5_000;
+const OPEN_STATES = ['queued', 'sending', 'retry_wait', 'parked'] as const;
+const MAIL_STATES = ['queued', 'sending', 'retry_wait', 'failed'] as const;
+
+export function measurePools(metrics: Metrics, pools: readonly DatabasePool[]): void {
+  const sum = (count: (pool: DatabasePool) => number): number => pools.reduce((total, pool) => total + count(pool), 0);
+  metrics.labelledGauge('vigie_database_connections', 'Connections to PostgreSQL', 'state', async () => [
+    ['idle', sum((pool) => pool.idleCount)],
+    ['busy', sum((pool) => pool.totalCount - pool.idleCount)],
+  ]);
+  metrics.gauge('vigie_database_waiting', 'Callers that wait for a connection', () => sum((pool) => pool.waitingCount));
+}
+
+/** One stage of this instance. */
+export function measureStage(metrics: Metrics, stage: string, valve: Valve, inFlight: () => number): void {
+  metrics.stageInFlight.set(stage, inFlight);
+  metrics.stagePaused.set(stage, () => (valve.isOpen ? 0 : 1));
+}
+
+/** Every instance reads the same: take the maximum over instances. */
+export function measureStore(metrics: Metrics, database: Database): void {
+  const readOpen = keptFor(READING_KEPT_MS, () => countOpenDeliveries(database));
+  const readFailed = keptFor(READING_KEPT_MS, () => countFailedDeliveries(database));
+  const readLetters = keptFor(READING_KEPT_MS, () => countDeadLetters(database, ALL_DEAD_LETTERS));
+  metrics.labelledGauge('vigie_open_deliveries', 'Deliveries that are not final', 'state', async () => {
+    const { counts } = await readOpen();
+    return OPEN_STATES.map((state) => [state, counts.get(state) ?? 0] as const);
+  });
+  metrics.gauge('vigie_failed_deliveries', 'Deliveries whose attempts are used up, until replayed', readFailed);
+  metrics.gauge('vigie_oldest_due_seconds', 'How long the most overdue delivery has waited', async () => {
+    const { oldestDueAt } = await readOpen();
+    return oldestDueAt === null ? 0 : Math.max(0, (Date.now() - oldestDueAt.getTime()) / 1_000);
+  });
+  metrics.gauge('vigie_dead_letters_held', 'Dead letters that wait for an operator', readLetters);
+}
+
+/** Every instance reads the same: take the maximum over instances. */
+export function measureMail(metrics: Metrics, database: Database): void {
+  const read = keptFor(READING_KEPT_MS, () => countOpenMailItems(database));
+  metrics.labelledGauge(
+    'vigie_mail_items',
+    'Items of e-mails that are not final, and failed ones',
+    'state',
+    async () => {
+      const { counts } = await read();
+      return MAIL_STATES.map((state) => [state, counts.get(state) ?? 0] as const);
+    },
+  );
+  metrics.gauge('vigie_mail_oldest_due_seconds', 'How long the most overdue item of an e-mail has waited', async () => {
+    const { oldestDueAt } = await read();
+    return oldestDueAt === null ? 0 : Math.max(0, (Date.now() - oldestDueAt.getTime()) / 1_000);
+  });
+}
+
+/** Every instance reads the same: take the maximum over instances. */
+export function measureRetention(metrics: Metrics, database: Database): void {
+  const readOldest = keptFor(READING_KEPT_MS, () => readOldestRows(database));
+  metrics.labelledGauge(
+    'vigie_oldest_row_seconds',
+    'Age of the oldest row that retention may remove',
+    'table',
+    async () => (await readOldest()).map(({ table, ageSeconds }) => [table, ageSeconds] as const),
+  );
+}
+
+/** Every instance reads the same: take the maximum over instances. */
+export function measureLead(metrics: Metrics, database: Database): void {
+  const readLead = keptFor(READING_KEPT_MS, () => readIntakeLead(database));
+  metrics.gauge('vigie_intake_leaderless_seconds', 'How long nobody has taken adverts in; 0 while somebody does', () =>
+    readLead().then(({ leaderlessSeconds }) => leaderlessSeconds),
+  );
+  metrics.gauge('vigie_intake_takeover_seconds', 'How long nobody took adverts in before the present leader', () =>
+    readLead().then(({ gapSeconds }) => gapSeconds),
+  );
+}
+
+/** Every instance reads the same: take the maximum over instances. */
+export function measureStreams(metrics: Metrics, broker: Broker): void {
+  const read = keptFor(READING_KEPT_MS, () => readStreamFigures(broker));
+  const perStream = (figure: 'messages' | 'bytes' | 'pending' | 'ackPending') => async () =>
+    (await read()).map((stream) => [stream.name, stream[figure]] as const);
+  metrics.labelledGauge('vigie_stream_messages', 'Messages that a stream holds', 'stream', perStream('messages'));
+  metrics.labelledGauge('vigie_stream_bytes', 'Bytes that a stream holds', 'stream', perStream('bytes'));
+  metrics.labelledGauge('vigie_consumer_pending', 'Messages not yet handed out', 'stream', perStream('pending'));
+  metrics.labelledGauge('vigie_consumer_ack_pending', 'Messages handed out, open', 'stream', perStream('ackPending'));
+}
+
+/** One reading at a time; a reading that failed is not kept. */
+function keptFor<T>(keptMs: number, read: () => Promise<T>): () => Promise<T> {
+  let reading: Promise<T> | null = null;
+  let readAtMs = Number.NEGATIVE_INFINITY;
+  return () => {
+    const nowMs = performance.now();
+    if (reading !== null && nowMs - readAtMs < keptMs) return reading;
+    readAtMs = nowMs;
+    reading = read();
+    reading.catch(() => {
+      reading = null;
+    });
+    return reading;
+  };
+}

@@ -1,0 +1,66 @@
+/** Opens the operations port, where Prometheus and orchestrators ask. A part of the composition root. */
+
+import { FAILING_MS, type Supervisor } from '../actor/supervisor.ts';
+import { createOperations } from '../api/operations.ts';
+import { closeServer, listen } from './http-listening.ts';
+import { createHttpServer } from './http-server.ts';
+import { measurePools, measureStore, measureStreams } from './measures.ts';
+import type { Parts } from './parts.ts';
+
+/** How far this process has come, for `/readyz`. */
+export interface Progress {
+  phase: 'starting' | 'ready' | 'draining';
+  /** True also where there is no index to load. */
+  isIndexLoaded: boolean;
+}
+
+/** Scrapers and orchestrators are a handful. */
+const CONNECTIONS_MAX = 256;
+
+/** Resolves with its URL. */
+export async function openOperations(parts: Parts, progress: Readonly<Progress>): Promise<string> {
+  const { config, log, metrics, database, pipelineDatabase, broker, supervisor, stalls, ending, closing } = parts;
+  measurePools(metrics, [database, pipelineDatabase]);
+  measureStore(metrics, database);
+  measureStreams(metrics, broker);
+  const operations = createHttpServer(
+    createOperations({
+      checks: {
+        started: () => assertThat(progress.phase === 'ready', progress.phase),
+        index: () => assertThat(progress.isIndexLoaded, 'not loaded yet'),
+        async postgresql() {
+          // A load balancer must hear of the end at once, however long an answer would take.
+          assertThat(progress.phase !== 'draining', 'not asked any more');
+          await database.query('select 1');
+        },
+        progress: () => stalls.assertProgress(),
+        nats: () => assertThat(broker.isConnected(), 'not connected'),
+        actors: () => assertNothing(failingActors(supervisor)),
+        intake: () => assertNothing(parts.checks.intake?.() ?? null),
+      },
+      metrics: () => metrics.registry.metrics(),
+      metricsContentType: metrics.registry.contentType,
+      logger: log,
+    }).callback(),
+    { connectionsMax: CONNECTIONS_MAX },
+  );
+  const url = await listen(operations, config.operations, ending);
+  closing('operations', () => closeServer(operations));
+  return url;
+}
+
+/** `recorder for 12 s: connect ECONNREFUSED …`; null when every actor works. */
+function failingActors(supervisor: Supervisor): string | null {
+  const told = supervisor
+    .failing(FAILING_MS)
+    .map(({ actor, failingForMs, reason }) => `${actor} for ${Math.round(failingForMs / 1_000)} s: ${reason}`);
+  return told.length === 0 ? null : told.join('; ');
+}
+
+function assertNothing(reason: string | null): void {
+  if (reason !== null) throw new Error(reason);
+}
+
+function assertThat(holds: boolean, reason: string): void {
+  if (!holds) throw new Error(reason);
+}

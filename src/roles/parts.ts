@@ -1,0 +1,40 @@
+/** What the composition root hands to those of its parts that have a file of their own. */
+
+import type { Supervisor } from '../actor/supervisor.ts';
+import type { Broker } from '../broker/connection.ts';
+import type { Config } from '../config.ts';
+import type { DocumentCache } from '../delivery/document-cache.ts';
+import type { Log } from '../log.ts';
+import type { Metrics } from '../metrics.ts';
+import type { Observers } from '../observers.ts';
+import type { Reference } from '../reference/communes.ts';
+import type { Shutdown } from '../shutdown.ts';
+import type { DatabasePool } from '../store/database.ts';
+import type { ActivityFeed } from '../upkeep/activity.ts';
+import type { Presence } from '../upkeep/presence.ts';
+import type { Stalls } from './stalls.ts';
+
+/** See `shutdown.ts` for the order in which parts end. */
+export interface Parts extends Pick<Shutdown, 'ending' | 'draining' | 'closing'> {
+  readonly config: Config;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  readonly database: DatabasePool;
+  /** The same one, over connections that nobody's requests can take. */
+  readonly pipelineDatabase: DatabasePool;
+  readonly broker: Broker;
+  readonly documents: DocumentCache;
+  readonly reference: Reference;
+  readonly feed: ActivityFeed;
+  readonly observers: Observers;
+  readonly presence: Presence;
+  readonly stalls: Stalls;
+  readonly supervisor: Supervisor;
+  /** Ends the process: told why the service cannot go on. */
+  readonly fail: (reason: string) => void;
+  /** By name: why this instance is not ready, or null. A part adds its own when it opens. */
+  readonly checks: Record<string, () => string | null>;
+  readonly onTrouble: (what: string, error: Error) => void;
+  /** Resolves when load balancers have had their time to hear that this process ends: it may refuse connections now. */
+  readonly announced: () => Promise<void>;
+}

@@ -1,0 +1,56 @@
+/**
+ * Troubles of a server that is away come back with every attempt of every loop until it is there again. One line when
+ * such a trouble begins and one when it is over say the same, and can be read.
+ */
+
+import type { ActorFailure } from '../actor/supervisor.ts';
+import type { Log } from '../log.ts';
+
+export interface Troubles {
+  /** `what`: the work that met the trouble and goes on by itself. */
+  readonly onTrouble: (what: string, error: Error) => void;
+  readonly onFailure: (failure: ActorFailure) => void;
+}
+
+interface OpenTrouble {
+  readonly beganAt: number;
+  count: number;
+  /** Rings when it has not come back for a while. */
+  over: NodeJS.Timeout | undefined;
+}
+
+/** Longer than the pauses between attempts of anything that repeats them. */
+const OVER_AFTER_MS = 30_000;
+
+export function createTroubles(log: Pick<Log, 'info' | 'warn' | 'error'>): Troubles {
+  const open = new Map<string, OpenTrouble>();
+
+  /** True when nobody has told it yet. */
+  function isNews(what: string, error: Error): boolean {
+    // Partitions, ports and sequences differ between those who meet one trouble.
+    const key = `${what}: ${error.message.replaceAll(/\d+/g, '#')}`;
+    const known = open.get(key);
+    const lastAt = performance.now();
+    const trouble = known ?? { beganAt: lastAt, count: 0, over: undefined };
+    trouble.count += 1;
+    open.set(key, trouble);
+    clearTimeout(trouble.over);
+    trouble.over = setTimeout(() => {
+      open.delete(key);
+      const { count, beganAt } = trouble;
+      log.info({ what, reason: error.message, count, durationMs: Math.round(lastAt - beganAt) }, 'trouble over');
+    }, OVER_AFTER_MS);
+    trouble.over.unref();
+    return known === undefined;
+  }
+
+  return {
+    onTrouble(what, error) {
+      if (isNews(what, error)) log.warn({ what, err: error }, 'trouble');
+    },
+    onFailure({ actor, error, isBug, isFinal, retryInMs }) {
+      if (!isFinal && !isNews(`actor ${actor}`, error)) return;
+      log.error({ actor, err: error, isBug, retryInMs }, isFinal ? 'actor crashed' : 'actor failed');
+    },
+  };
+}
