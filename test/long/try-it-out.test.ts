@@ -33,7 +33,7 @@ test('every operation with a body succeeds when its example is tried in /docs', 
 
   const address = `${daemon.apiUrl}/docs`;
   const seen = await drive<Seen>('try-it-out.mjs', [
-    ...[address, key, search.id],
+    ...[address, key, search.id, JSON.stringify(withBody)],
     ...(pictures === undefined ? [] : [pictures]),
   ]);
 
