@@ -151,8 +151,8 @@ describe('the Hydra documentation', () => {
         ...['search', 'match', 'property', 'endpoint', 'event', 'channel', 'createdAt[after]', 'createdAt[before]'],
         ...['status', 'order[id]', 'order[createdAt]'],
       ],
-      'webhook-secrets': [],
-      recoveries: [],
+      'webhook-secrets': ['order[id]', 'order[createdAt]'],
+      recoveries: ['order[id]', 'order[createdAt]'],
       cities: [
         ...['insee', 'inseeCode', 'inseeCodes[]', 'zipcode', 'zipcodes[]', 'name', 'label', 'slug'],
         ...['order[id]', 'order[name]'],

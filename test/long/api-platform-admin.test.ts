@@ -69,6 +69,9 @@ test('API Platform Admin lists, filters, sorts, opens, creates, edits and delete
     (body) => body['hydra:totalItems'] === TITLES.length,
   );
 
+  await rest.request('POST', '/webhook-secrets', {});
+  await rest.request('POST', '/recoveries', { since: new Date(Date.now() - 60_000).toISOString() });
+
   const pictures = process.env.VIGIE_TEST_PICTURES;
   if (pictures !== undefined) await mkdir(pictures, { recursive: true });
   const address = await serveAdmin(t, daemon.apiUrl, key);
@@ -77,7 +80,7 @@ test('API Platform Admin lists, filters, sorts, opens, creates, edits and delete
   const rows = Object.fromEntries(Object.entries(seen.lists).map(([name, list]) => [name, list.rows]));
   assert.deepEqual(rows, {
     ...{ searches: 3, matches: 3, deliveries: 3, 'documents/properties': 1, cities: 10, departments: 10 },
-    ...{ site_categories: 7, users: 1 },
+    ...{ site_categories: 7, users: 1, recoveries: 1, 'webhook-secrets': 1 },
   });
   assert.match(String(seen.opened['documents/properties']), /T3 vue mer/);
   assert.match(String(seen.opened.deliveries), /Appartement Toulon|Maison Lyon|Zébulon/);
