@@ -9,6 +9,7 @@
  */
 
 import { isatty } from 'node:tty';
+import { format } from 'node:util';
 import { type DestinationStream, type Logger, pino } from 'pino';
 import pretty from 'pino-pretty';
 
@@ -31,6 +32,12 @@ export function createLog(level: string, to: number = process.stdout.fd): Log {
       destination.write(`{"level":${pino.levels.values['info']}${timestamp()},${members}}\n`);
     },
   });
+}
+
+/** What a library prints would be no line of the log: it becomes one. */
+export function adoptConsole(log: Log): void {
+  const warn = (...words: unknown[]): void => log.warn({ from: 'console' }, format(...words));
+  Object.assign(console, { debug: warn, error: warn, info: warn, log: warn, warn });
 }
 
 function forReading(to: number): DestinationStream {

@@ -14,7 +14,7 @@ after(() => rmSync(directory, { recursive: true }));
 /** What a process has written that logs two lines and comes to its end in the same turn. */
 function messagesOf(ending: string): { readonly messages: string[]; readonly status: number | null } {
   const script = `
-    import { createLog } from ${JSON.stringify(LOG)};
+    import { adoptConsole, createLog } from ${JSON.stringify(LOG)};
     const log = createLog('info');
     log.info('first');
     log.info('last');
@@ -53,6 +53,14 @@ describe('the log', () => {
     const withoutTime = lines.map((line) => line.replace(/"time":"[^"]+"/, ''));
     assert.equal(lines.length, 2);
     assert.equal(withoutTime[0], withoutTime[1]);
+  });
+
+  it('takes in what libraries print', () => {
+    const { messages } = messagesOf(
+      "adoptConsole(log); console.log('reader closed', new Error('parse error')); console.error('%d', 5);",
+    );
+    assert.match(messages[2] ?? '', /^reader closed Error: parse error\n/);
+    assert.deepEqual(messages.slice(3), ['5']);
   });
 
   it('loses nothing when the process ends by itself, by exit, or by an error that nobody catches', () => {
