@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createListingTurns } from '../src/api/client-listings.ts';
 import { Problem } from '../src/api/problem.ts';
+import { type Uuid, uuidOf } from '../src/domain/ids.ts';
 
 interface Work {
   readonly done: Promise<string>;
@@ -9,11 +10,11 @@ interface Work {
 }
 
 const ADMITTED = 8;
-const CLIENT = '00000000-0000-4000-8000-00000000000a';
-const OTHER = '00000000-0000-4000-8000-00000000000b';
+const CLIENT = uuidOf('00000000-0000-4000-8000-00000000000a');
+const OTHER = uuidOf('00000000-0000-4000-8000-00000000000b');
 
 /** Works that end when they are told, and the order in which they began. */
-function openScene(): { readonly began: number[]; start(client: string): Work } {
+function openScene(): { readonly began: number[]; start(client: Uuid): Work } {
   const inTurn = createListingTurns();
   const began: number[] = [];
   let count = 0;

@@ -21,7 +21,7 @@ import type {
   ListDeliveriesResponse,
 } from './generated/vigie/admin/v1/deliveries.ts';
 import { optionalEndpointKey, optionalUuidOfName, uuidOfName } from './names.ts';
-import { cutPage, pageOf } from './paging.ts';
+import { cutPage, pageOf, uuidCursorOf } from './paging.ts';
 
 export async function listDeliveries(
   request: ListDeliveriesRequest,
@@ -34,7 +34,7 @@ export async function listDeliveries(
     ...timeRangeOf(request),
   };
   const page = pageOf(request, filter);
-  const rows = await listOperatorDeliveries(database, filter, page.cursor, page.size + 1);
+  const rows = await listOperatorDeliveries(database, filter, uuidCursorOf(page), page.size + 1);
   const { rows: deliveries, nextPageToken } = cutPage(rows, page, filter, ({ id }) => id);
   return { deliveries: deliveries.map(deliveryMessage), nextPageToken };
 }

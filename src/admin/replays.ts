@@ -4,6 +4,7 @@
  */
 
 import { setTimeout as wait } from 'node:timers/promises';
+import type { Uuid } from '../domain/ids.ts';
 import { previewReplay, requeueFailed } from '../store/replays.ts';
 import type { CallContext } from './call.ts';
 import { stateOfMessage } from './delivery-messages.ts';
@@ -71,7 +72,7 @@ async function replayAll(
   const sample: string[] = [];
   const times: Date[] = [];
   let replayedCount = 0;
-  for (let aboveId: string | null = null; ; ) {
+  for (let aboveId: Uuid | null = null; ; ) {
     const batch = await requeueFailed(database, filter, aboveId, batchMax);
     if (batch.length === 0) break;
     await publishDeliveries(batch);

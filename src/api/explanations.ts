@@ -85,8 +85,8 @@ export function explanationRoutes(router: Router, dependencies: ApiDependencies,
 }
 
 interface Wanted {
-  readonly property: string | null;
-  readonly advert: string | null;
+  readonly property: Uuid | null;
+  readonly advert: Uuid | null;
   readonly url: string | null;
 }
 

@@ -4,11 +4,11 @@
  * down what it does. PostgreSQL being away leaves everything as it is.
  */
 
-import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { Broker } from '../broker/connection.ts';
 import { onControlChange } from '../broker/operator-signals.ts';
 import type { Valve } from '../broker/valve.ts';
+import { randomUuid } from '../domain/ids.ts';
 import { type Control, readControls } from '../store/controls.ts';
 import type { Database } from '../store/database.ts';
 import {
@@ -126,7 +126,7 @@ export async function startPresence(options: PresenceOptions): Promise<Presence>
 }
 
 function identityOf({ roles, version, clock }: PresenceOptions) {
-  return { id: randomUUID(), host: hostname(), processId: process.pid, roles, version, startedAt: clock() };
+  return { id: randomUuid(), host: hostname(), processId: process.pid, roles, version, startedAt: clock() };
 }
 
 async function showUnlessOutdated({ database, onOutdated }: PresenceOptions, instance: Instance): Promise<void> {

@@ -2,14 +2,14 @@
 
 import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
-import { timeOrderedUuid } from '../../src/domain/ids.ts';
+import { type SearchNumber, timeOrderedUuid, type Uuid } from '../../src/domain/ids.ts';
 import { bodyHead, bodyOf } from '../../src/domain/routing.ts';
 import { type FeedItem, insertFeedBatches, insertFeedItems } from '../../src/store/feed-batches.ts';
 import { insertSnapshots } from '../../src/store/snapshots.ts';
 import { sweep } from '../../src/upkeep/retention.ts';
 import { type ApiAnswer, startTestApi } from '../support/api.ts';
 
-type Wake = (clientIds: readonly string[] | null) => void;
+type Wake = (clientIds: readonly Uuid[] | null) => void;
 let wake: Wake = () => undefined;
 const ending = new AbortController();
 const api = await startTestApi(
@@ -20,9 +20,9 @@ const { database } = api;
 
 interface Scene {
   readonly key: string;
-  readonly clientId: string;
-  readonly searchId: string;
-  readonly searchNumber: number;
+  readonly clientId: Uuid;
+  readonly searchId: Uuid;
+  readonly searchNumber: SearchNumber;
   read(query?: string): Promise<ApiAnswer>;
 }
 
@@ -75,7 +75,7 @@ async function record(
   };
 }
 
-const idsOf = ({ body }: ApiAnswer): string[] => body.items.map(({ id }: { id: string }) => id);
+const idsOf = ({ body }: ApiAnswer): Uuid[] => body.items.map(({ id }: { id: Uuid }) => id);
 
 describe('the feed', () => {
   it('tells nothing behind which something may still be recorded', async () => {

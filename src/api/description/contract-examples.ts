@@ -6,6 +6,7 @@
 import type { EventKind } from '../../domain/codes.ts';
 import { type Criteria, judge } from '../../domain/criteria.ts';
 import type { WebhookChannel } from '../../domain/delivery.ts';
+import { searchNumberOf, uuidOf } from '../../domain/ids.ts';
 import { decodeIntakeMessage, PoisonError } from '../../domain/intake-message.ts';
 import { matchReason } from '../../domain/match-reason.ts';
 import { relativeDistance } from '../../domain/near-miss.ts';
@@ -36,14 +37,14 @@ import type { ResourceName } from './resource-schemas.ts';
 
 const AT = new Date('2026-03-10T08:15:00Z');
 const ID = {
-  client: '0199a2f4-7c1e-7d3a-8b1c-2f4e6a8c0d10',
-  search: '0199a2f4-7c1e-7d3a-8b1c-2f4e6a8c0d11',
-  match: '0199a2f4-7c1e-7d3a-8b1c-2f4e6a8c0d12',
-  delivery: '0199a2f4-7c1e-7d3a-8b1c-2f4e6a8c0d13',
-  secret: '0199a2f4-7c1e-7d3a-8b1c-2f4e6a8c0d14',
-  recovery: '0199a2f4-7c1e-7d3a-8b1c-2f4e6a8c0d15',
+  client: uuidOf('0199a2f4-7c1e-7d3a-8b1c-2f4e6a8c0d10'),
+  search: uuidOf('0199a2f4-7c1e-7d3a-8b1c-2f4e6a8c0d11'),
+  match: uuidOf('0199a2f4-7c1e-7d3a-8b1c-2f4e6a8c0d12'),
+  delivery: uuidOf('0199a2f4-7c1e-7d3a-8b1c-2f4e6a8c0d13'),
+  secret: uuidOf('0199a2f4-7c1e-7d3a-8b1c-2f4e6a8c0d14'),
+  recovery: uuidOf('0199a2f4-7c1e-7d3a-8b1c-2f4e6a8c0d15'),
 } as const;
-const PROPERTY = '00000000-0000-4000-8000-000000000001';
+const PROPERTY = uuidOf('00000000-0000-4000-8000-000000000001');
 const ENDPOINT = 'https://hooks.example.com/matches';
 const CATEGORY = { id: 1, name: 'Agence' };
 const TOULON = '83137';
@@ -196,7 +197,7 @@ function searchExample(): Search {
   };
   const at = { createdAt: AT, updatedAt: AT, lastAlertAt: AT };
   const mail = { isWritten: false, isRefused: false, isUnsubscribed: false };
-  return { id: ID.search, number: 1, clientId: ID.client, token: token(), members, mail, ...at };
+  return { id: ID.search, number: searchNumberOf(1), clientId: ID.client, token: token(), members, mail, ...at };
 }
 
 function matchExample(kind: EventKind, { resolvePlace }: Reference): object {
