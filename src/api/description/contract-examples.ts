@@ -18,7 +18,6 @@ import { criteriaOf, SEARCH_DEFAULTS, type Search, type SearchMembers } from '..
 import { ADVERTS } from '../../domain/streams.ts';
 import type { Reference } from '../../reference/communes.ts';
 import { deliveryDocument } from '../deliveries.ts';
-import type { Endpoint } from '../endpoints.ts';
 import { explanationDocument } from '../explanation-document.ts';
 import { feedItemJson, feedJson } from '../feed.ts';
 import { writeCursor } from '../feed-cursor.ts';
@@ -30,6 +29,7 @@ import { previewDocument } from '../previews.ts';
 import { searchTemplate } from '../query.ts';
 import { recoveryDocument } from '../recoveries.ts';
 import { cityDocument } from '../reference.ts';
+import type { Route } from '../routes.ts';
 import { departmentDocument, searchDocument, siteCategoryDocument } from '../search-document.ts';
 import { sampleChange, sampleMessages } from '../webhook-sample.ts';
 import { webhookSecretDocument } from '../webhook-secrets.ts';
@@ -54,7 +54,7 @@ const VAR = '83';
 export const INTAKE_EXAMPLES = sampleMessages(AT);
 
 /** Bodies that are sent with success as they are. */
-export const BODY_EXAMPLES: Readonly<Record<NonNullable<Endpoint['body']>, object>> = {
+export const BODY_EXAMPLES: Readonly<Record<NonNullable<Route['body']>, object>> = {
   SearchCreation: {
     title: 'Three rooms in Toulon, sea view',
     transactionType: 0,
@@ -110,7 +110,7 @@ export function idExample(resource: ResourceName): string | number {
 
 export interface ContractExamples {
   readonly item: (resource: ResourceName) => object;
-  readonly collection: (endpoint: Endpoint) => object;
+  readonly collection: (route: Route) => object;
   readonly alert: (kind: EventKind, channel: WebhookChannel) => object;
 }
 
