@@ -113,18 +113,18 @@ describe('points in one place, or nearly', () => {
 });
 
 describe('the current points', () => {
-  it('let the event loop turn some hundred times while a hundred thousand are replaced', async () => {
+  it('leave the event loop some hundred ticks while a hundred thousand are replaced', async () => {
     const points = createPointsOfInterest();
     let isDone = false;
-    let turns = 0;
+    let ticks = 0;
     const replaced = points
       .replace((builder) => builder.add(samplePoints(100_000, 9, [43, 45], [4, 7])))
       .then(() => {
         isDone = true;
       });
-    for (; !isDone; turns++) await setImmediate();
+    for (; !isDone; ticks++) await setImmediate();
     await replaced;
-    assert.ok(turns > 100, `${turns} turns`);
+    assert.ok(ticks > 100, `${ticks} ticks`);
   });
 
   it('are none at first, and replaced as a whole', async () => {

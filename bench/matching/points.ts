@@ -38,7 +38,7 @@ export interface PointsFinding {
 export interface PointsReport {
   readonly pointCount: number;
   readonly buildSeconds: number;
-  /** The longest time between two turns of the event loop while points were replaced, the second time while others answered. */
+  /** The longest tick of the event loop while points were replaced, the second time while others answered. */
   readonly longestHoldMs: number;
   readonly findings: readonly PointsFinding[];
 }

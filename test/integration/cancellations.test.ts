@@ -11,7 +11,7 @@ import { SEARCH_DEFAULTS } from '../../src/domain/search.ts';
 import { ClientUnknownError, createApiKey, createClient, deleteClient, listClients } from '../../src/store/clients.ts';
 import { migrate, openDatabase } from '../../src/store/database.ts';
 import { parkDeliveries } from '../../src/store/deliveries.ts';
-import { listOperatorDeliveries } from '../../src/store/delivery-admin.ts';
+import { listAdminDeliveries } from '../../src/store/delivery-admin.ts';
 import { claimDeliveries, claimParked } from '../../src/store/delivery-claims.ts';
 import { ANY_DELIVERY, ANY_TIME } from '../../src/store/delivery-filters.ts';
 import { listDeliveries } from '../../src/store/delivery-reads.ts';
@@ -49,7 +49,7 @@ async function openScene(t: TestContext) {
       merge: ({ members }) => ({ ...members, title: 'seeded', notificationEnabled }),
     });
   const statesRead = async () =>
-    (await listOperatorDeliveries(database, ANY, null, 100)).map(({ state }) => state).toSorted();
+    (await listAdminDeliveries(database, ANY, null, 100)).map(({ state }) => state).toSorted();
   const statesHeld = async () =>
     (await database.query('select state from deliveries order by state')).rows.map(({ state }) => state);
   const startWork = () => {

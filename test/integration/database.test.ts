@@ -7,6 +7,7 @@ import { test } from 'node:test';
 import { inspect } from 'node:util';
 import { randomUuid, searchNumberOf, type Uuid } from '../../src/domain/ids.ts';
 import { recordAttempts } from '../../src/store/attempts.ts';
+import { CorkedSocket } from '../../src/store/corked-socket.ts';
 import {
   type CommitUnknownError,
   type DatabasePool,
@@ -24,7 +25,6 @@ import { deleteOutboxEntries } from '../../src/store/outbox.ts';
 import { lockProperties, updateCrawls, updateProperties } from '../../src/store/properties.ts';
 import { readRoutes } from '../../src/store/search-routes.ts';
 import { readDocuments } from '../../src/store/snapshots.ts';
-import { TurnSocket } from '../../src/store/turn-socket.ts';
 import { type Cleanup, startTestPostgres } from '../support/servers.ts';
 import { runStatements } from '../support/statements.ts';
 
@@ -246,7 +246,7 @@ test('what one turn writes to PostgreSQL goes out together and in order', async 
   });
   await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
   t.after(() => server.close());
-  const socket = new TurnSocket();
+  const socket = new CorkedSocket();
   await new Promise<void>((connected) => {
     socket.connect((server.address() as { readonly port: number }).port, '127.0.0.1', connected);
   });

@@ -95,7 +95,7 @@ async function layOut(all: PointColumns, counts: readonly number[]): Promise<Poi
   const roots = new Map<Facility, number>();
   for (const [facility, name] of FACILITIES.entries()) {
     const [count, end] = [counts[facility] as number, ends[facility] as number];
-    if (count > 0) roots.set(name, await inTurns(tree.build(end - count, end)));
+    if (count > 0) roots.set(name, await stepByStep(tree.build(end - count, end)));
   }
   // Neighbours side by side: an answer reads some stretches of the columns instead of a thousand places all over them.
   const ordered = new PointColumns();
@@ -106,10 +106,10 @@ async function layOut(all: PointColumns, counts: readonly number[]): Promise<Poi
   return { size: all.length, within: (query) => findWithin(tree, roots, ordered, query) };
 }
 
-/** Points gone over between two turns of the event loop. */
+/** Points gone over in one tick of the event loop. */
 const STEP_POINTS = 2048;
 
-async function inTurns<T>(steps: Generator<null, T>): Promise<T> {
+async function stepByStep<T>(steps: Generator<null, T>): Promise<T> {
   for (;;) {
     const step = steps.next();
     if (step.done === true) return step.value;

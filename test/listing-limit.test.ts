@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createListingTurns } from '../src/api/client-listings.ts';
+import { createListingLimit } from '../src/api/client-listings.ts';
 import { Problem } from '../src/api/problem.ts';
 import { type Uuid, uuidOf } from '../src/domain/ids.ts';
 
@@ -15,7 +15,7 @@ const OTHER = uuidOf('00000000-0000-4000-8000-00000000000b');
 
 /** Works that end when they are told, and the order in which they began. */
 function openScene(): { readonly began: number[]; start(client: Uuid): Work } {
-  const inTurn = createListingTurns();
+  const oneByOne = createListingLimit();
   const began: number[] = [];
   let count = 0;
   return {
@@ -26,7 +26,7 @@ function openScene(): { readonly began: number[]; start(client: Uuid): Work } {
       const ended = new Promise<string>((resolve, reject) => {
         end = (result) => (typeof result === 'string' ? resolve(result) : reject(result));
       });
-      const done = inTurn(client, () => {
+      const done = oneByOne(client, () => {
         began.push(number);
         return ended;
       });
