@@ -1,7 +1,7 @@
 /**
  * The recorders of one term. Each records its share of the properties, so that one computes while another waits for
- * PostgreSQL; all changes of a property are in one share, and keep the order in which they were admitted. A
- * slow recorder fills its mailbox, and `admit` waits.
+ * PostgreSQL; all changes of a property are in one share, and keep the order in which they were admitted. A slow recorder
+ * fills its mailbox, and `admit` waits.
  */
 
 import { type Actor, type Grace, spawn, startGrace } from '../actor/actor.ts';
