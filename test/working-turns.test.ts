@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as nextLook } from 'node:timers/promises';
-import { createWorkingTurns } from '../src/api/working-turns.ts';
+import { createWorkingTurns } from '../src/actor/working-turns.ts';
 
 test('who has worked long enough waits, and not before', () => {
   let nowMs = 0;

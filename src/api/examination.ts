@@ -4,6 +4,7 @@
  * fair sample of the rest.
  */
 
+import { createWorkingTurns } from '../actor/working-turns.ts';
 import { type Criteria, failuresOf, satisfies } from '../domain/criteria.ts';
 import type { CriterionName } from '../domain/criterion-names.ts';
 import type { Uuid } from '../domain/ids.ts';
@@ -19,7 +20,6 @@ import {
 import type { PropertyFacts } from '../domain/property-facts.ts';
 import type { Queryable } from '../store/database.ts';
 import { type AdvertTexts, readTexts, type Scan, type ScannedProperty } from '../store/property-scans.ts';
-import { createWorkingTurns } from './working-turns.ts';
 
 /** A live property that fails one criterion at most, or none but for the site categories that are excluded. */
 export interface ExaminedProperty {

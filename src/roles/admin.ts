@@ -25,6 +25,7 @@ export async function openOperators(parts: Parts, matcher: Matcher | null): Prom
     {
       database,
       version: VERSION,
+      deliveriesKeptDays: config.retentionDays.deliveries,
       resolvePlace: reference.resolvePlace,
       logger: log,
       now: () => new Date(),
