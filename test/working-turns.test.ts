@@ -3,15 +3,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as nextLook } from 'node:timers/promises';
-import { createWorkingTurns } from '../src/actor/working-turns.ts';
+import { createWorkingTurns, sortedInTurns } from '../src/actor/working-turns.ts';
+import { createRandom } from '../src/cli/demo/seeded-random.ts';
 
 test('who has worked long enough waits, and not before', () => {
   let nowMs = 0;
   const turns = createWorkingTurns(() => nowMs);
   assert.equal(turns.take(), undefined);
-  nowMs = 3.9;
+  nowMs = 0.9;
   assert.equal(turns.take(), undefined);
-  nowMs = 4;
+  nowMs = 1;
   assert.ok(turns.take() instanceof Promise);
 });
 
@@ -48,8 +49,17 @@ test('what is waited for is no work', async () => {
       return 'rows';
     }),
   );
-  nowMs += 1;
+  nowMs += 0.5;
   assert.equal(waited, 'rows');
-  assert.equal(turns.workedMs, 3);
+  assert.equal(turns.workedMs, 2.5);
   assert.equal(turns.take(), undefined);
+});
+
+test('what is sorted in turns is sorted as at once, equal ones in their order', async () => {
+  const random = createRandom(21);
+  for (const length of [0, 1, 499, 500, 501, 1_000, 3_777]) {
+    const items = Array.from({ length }, (_, position) => ({ key: random.integer(0, 50), position }));
+    const byKey = (a: { key: number }, b: { key: number }): number => a.key - b.key;
+    assert.deepEqual(await sortedInTurns(items, byKey, createWorkingTurns()), items.toSorted(byKey), String(length));
+  }
 });

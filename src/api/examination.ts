@@ -4,7 +4,7 @@
  * fair sample of the rest.
  */
 
-import { createWorkingTurns } from '../actor/working-turns.ts';
+import { createWorkingTurns, type WorkingTurns } from '../actor/working-turns.ts';
 import { type Criteria, failuresOf, satisfies } from '../domain/criteria.ts';
 import type { CriterionName } from '../domain/criterion-names.ts';
 import type { Uuid } from '../domain/ids.ts';
@@ -34,39 +34,66 @@ export interface ExaminedProperty {
 
 /** Properties whose texts one question reads. */
 const TEXTS_MAX = 2_500;
-const BLOCK = 250;
+/** Properties whose documents are read at once: they are parsed in one turn. */
+const TEXTS_AT_ONCE = 10;
 /** Of this process, for one scan: who sends an outline of a hundred thousand corners gets an estimate. */
 const WORK_MS_MAX = 2_000;
 
 /** Resolves with how many properties each of the examined ones stands for. */
 export async function examine(
-  { properties, weight }: Scan,
+  scan: Scan,
   criteria: Criteria,
-  { database, median }: { readonly database: Queryable; readonly median: MedianOf },
+  median: MedianOf,
   onProperty: (one: ExaminedProperty) => void,
 ): Promise<number> {
-  const turns = createWorkingTurns();
   const hasTexts = criteria.expressions.length > 0;
   const textless = hasTexts ? { ...criteria, expressions: [] } : criteria;
+  let weight = 1;
   let textsLeft = TEXTS_MAX;
-  for (let from = 0; from < properties.length; from += BLOCK) {
-    const isSpent = (hasTexts && textsLeft <= 0) || turns.workedMs > WORK_MS_MAX;
-    if (from > 0 && isSpent) return (weight * properties.length) / from;
+  let workedMs = 0;
+  await scan(async (portion, connection) => {
+    const turns = createWorkingTurns();
+    // Whose texts decide.
     const pending: ExaminedProperty[] = [];
-    for (const property of properties.slice(from, from + BLOCK)) {
+    for (const property of portion.properties) {
       const one = judged(property, textless, median);
-      if (isRelevant(one)) pending.push(one);
+      if (isRelevant(one)) {
+        if (hasTexts) pending.push(one);
+        else onProperty(one);
+      }
       await turns.take();
     }
-    const texts = hasTexts ? await turns.pause(readTexts(database, uuidsOf(pending))) : null;
-    textsLeft -= texts === null ? 0 : pending.length;
-    for (const one of pending) {
-      const known = texts === null ? one : withTexts(one, texts.get(one.uuid) ?? [], criteria, median);
+    await readOn(pending, criteria, { connection, median, turns }, onProperty);
+    ({ weight } = portion);
+    textsLeft -= pending.length;
+    workedMs += turns.workedMs;
+    return textsLeft > 0 && workedMs <= WORK_MS_MAX;
+  });
+  return weight;
+}
+
+interface Reading {
+  readonly connection: Queryable;
+  readonly median: MedianOf;
+  readonly turns: WorkingTurns;
+}
+
+/** Judges them once more, with their texts. */
+async function readOn(
+  pending: readonly ExaminedProperty[],
+  criteria: Criteria,
+  { connection, median, turns }: Reading,
+  onProperty: (one: ExaminedProperty) => void,
+): Promise<void> {
+  for (let from = 0; from < pending.length; from += TEXTS_AT_ONCE) {
+    const some = pending.slice(from, from + TEXTS_AT_ONCE);
+    const texts = await turns.pause(readTexts(connection, uuidsOf(some)));
+    for (const one of some) {
+      const known = withTexts(one, texts.get(one.uuid) ?? [], criteria, median);
       if (isRelevant(known)) onProperty(known);
       await turns.take();
     }
   }
-  return weight;
 }
 
 function uuidsOf(properties: readonly ExaminedProperty[]): readonly Uuid[] {
