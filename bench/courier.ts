@@ -1,9 +1,11 @@
 /**
  * The courier (issue 5): deliveries per second with everything recorded, and as a share of undici alone against the same
- * receiver in the same run; how long healthy endpoints wait while a fifth of them hangs on a long queue; and what very
- * many waiting retries cost. PostgreSQL (with fsync), nats-server, receiver and courier are processes of this machine.
+ * receiver in the same run; how long healthy endpoints wait while a fifth of them hangs on a long queue; what a recovery
+ * that brings very many waiting ones forward costs the fresh ones; and what very many waiting retries cost. PostgreSQL
+ * (with fsync), nats-server, receiver and courier are processes of this machine.
  *
- *   npm run bench:courier -- [--deliveries 10000] [--hanging 50000] [--retries 200000] [--seconds 20] [--json]
+ *   npm run bench:courier -- [--deliveries 10000] [--hanging 50000] [--recovered 10000] [--retries 200000] [--seconds 20]
+ *     [--only recovery] [--json]
  */
 
 import { setTimeout as wait } from 'node:timers/promises';
@@ -12,7 +14,9 @@ import { Agent, request } from 'undici';
 import type { Broker } from '../src/broker/connection.ts';
 import { publishAll } from '../src/broker/publish.ts';
 import { retryOf } from '../src/delivery/messages.ts';
+import { timeOrderedUuid } from '../src/domain/ids.ts';
 import type { DeliveryAddress } from '../src/store/deliveries.ts';
+import { createRecovery, readRecovery } from '../src/store/recoveries.ts';
 import { publishSeeded, seedDeliveries } from '../test/support/seeded-deliveries.ts';
 import { until } from '../test/support/until.ts';
 import { closeScene, drain, end, figuresOf, openScene, type Scene, startStage } from './courier/scene.ts';
@@ -21,7 +25,9 @@ const { values: options } = parseArgs({
   options: {
     deliveries: { type: 'string', default: '10000' },
     hanging: { type: 'string', default: '50000' },
+    recovered: { type: 'string', default: '10000' },
     retries: { type: 'string', default: '200000' },
+    only: { type: 'string', default: '' },
     seconds: { type: 'string', default: '20' },
     json: { type: 'boolean', default: false },
   },
@@ -32,6 +38,7 @@ const UNDICI_CONCURRENCY = 64;
 /** Fresh deliveries while latencies are measured. */
 const FRESH_PER_SECOND = 100;
 const FRESH_EVERY_MS = 100;
+const HOUR_MS = 3_600_000;
 const say = (line: string): void => (options.json ? console.error(line) : console.log(line));
 
 function healthyUrls(scene: Scene, count: number): string[] {
@@ -153,6 +160,55 @@ async function benchFairness(scene: Scene) {
   };
 }
 
+/** Of one client with one endpoint, which is that of fresh ones too: the recovery may take nothing from them. */
+async function benchRecovery(scene: Scene) {
+  const count = Number(options.recovered);
+  if (count === 0) return {};
+  const { database, search } = scene;
+  const [url = ''] = healthyUrls(scene, 1);
+  await database.query('update searches set endpoint_recipient = $2 where id = $1', [search.id, url]);
+  const since = new Date(Date.now() - HOUR_MS);
+  const addresses = await seedDeliveries(database, search, Array<string>(count).fill(url));
+  const dueAt = Date.now() + HOUR_MS;
+  await database.query(
+    `update deliveries set state = 'retry_wait', attempt_count = 1, due_at = now() + interval '1 hour' where state = 'queued'`,
+  );
+  await publishRetries(scene.nats.broker, addresses, dueAt);
+  const stage = await startStage(scene);
+  await until(
+    () => pendingRetries(scene.nats.broker),
+    (pending) => pending === 0,
+    300_000,
+  );
+  const seconds = Number(options.seconds);
+  await freshLatencies(scene, async (elapsedMs) => elapsedMs > 3_000);
+  const baseline = await freshLatencies(scene, async (elapsedMs) => elapsedMs > 1_000 * seconds);
+  const recovery = await createRecovery(database, {
+    ...{ id: timeOrderedUuid(new Date()), clientId: search.clientId, searchNumber: null, endpoint: null },
+    ...{ since, until: new Date(), includesDelivered: false },
+  });
+  const startedAt = performance.now();
+  let tookMs = 0;
+  const beside = await freshLatencies(scene, async (elapsedMs) => {
+    const isOver = (await readRecovery(database, search.clientId, recovery.id))?.state === 'finished';
+    tookMs = elapsedMs;
+    return isOver;
+  });
+  await end(stage);
+  const done = await readRecovery(database, search.clientId, recovery.id);
+  say(`${done?.delivered} of ${done?.matched} brought forward and delivered in ${Math.round(tookMs)} ms`);
+  const p99 = { alone: percentile(baseline, 0.99), beside: percentile(beside, 0.99) };
+  return {
+    recovered: done?.delivered,
+    recoverySeconds: Number(((performance.now() - startedAt) / 1_000).toFixed(1)),
+    recoveredPerSecond: Math.round((1_000 * (done?.delivered ?? 0)) / tookMs),
+    freshP50BesideRecoveryMs: percentile(beside, 0.5),
+    freshP99BaselineMs: p99.alone,
+    freshP99BesideRecoveryMs: p99.beside,
+    freshP99RatioBesideRecovery: Number((p99.beside / p99.alone).toFixed(2)),
+  };
+}
+
 /** So that seeding, publishing and handing back are over before the retries are due, all at the same moment. */
 function retriesDueInMs(count: number): number {
   return 30_000 + count * 0.45;
@@ -231,10 +287,12 @@ async function pendingRetries(broker: Broker): Promise<number> {
 
 const scene = await openScene();
 try {
+  const isOnly = options.only === 'recovery';
   const figures = {
-    ...(await benchThroughput(scene)),
-    ...(await benchFairness(scene)),
-    ...(await benchRetries(scene)),
+    ...(isOnly ? {} : await benchThroughput(scene)),
+    ...(isOnly ? {} : await benchFairness(scene)),
+    ...(await benchRecovery(scene)),
+    ...(isOnly ? {} : await benchRetries(scene)),
   };
   for (const [name, value] of Object.entries(figures)) say(`${name.padEnd(32)} ${value}`);
   if (options.json) console.log(JSON.stringify(figures));

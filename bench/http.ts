@@ -2,8 +2,8 @@
  * Requests per second of the REST API (issue 4): points of interest against a bare Koa that answers a constant body
  * of the same size, in turns, once for places that are asked for again and again, once for places that are all new;
  * POST and GET of searches on a full table, and the plans that serve them; and what a client waits for beside another one
- * that sends the worst there is (issue 15), for which the API runs with the matcher that a daemon has; and previews and
- * near-misses on many properties, with a recorder beside.
+ * that sends the worst there is (issue 15), for which the API runs with the matcher that a daemon has; and what
+ * clients ask on many properties, with a recorder beside.
  *
  *   npm run bench:http -- [--searches 1000000] [--points 100000] [--seconds 5] [--rounds 3] [--properties 100000] [--only hostile|questions] [--json]
  */
@@ -206,7 +206,7 @@ async function main(): Promise<void> {
     const { key } = await createApiKey(database, client.id, 'bench');
     const headers = { 'X-API-KEY': key };
     const questions = () =>
-      benchQuestions(postgres.url, Number(options.properties), () => serve('api', postgres.url, '0'), say);
+      benchQuestions(postgres.url, Number(options.properties), () => serve('recording', postgres.url, '0'), say);
     if (options.only === 'questions') return console.log(JSON.stringify(await questions(), null, options.json ? 0 : 2));
     const hostile = await benchHostile(database, () => serve('daemon', postgres.url, '1000'));
     say(JSON.stringify(hostile, null, 2));

@@ -1,6 +1,7 @@
 /**
  * Random histories of adverts and searches, told to the service in batches and to a naive model one by one: both must
- * name the same deliveries, and a pair must keep one match for ever (decisions, sections 3 and 4).
+ * name the same deliveries and the same items that the feed alone tells, counted alike, and a pair must keep one match for
+ * ever (decisions, sections 3, 4, 6 and 11).
  */
 
 import assert from 'node:assert/strict';
@@ -15,7 +16,7 @@ import { isLive } from '../src/domain/property.ts';
 import { propertyDocument, propertyFacts, readingOf } from '../src/domain/property-document.ts';
 import { bodyOf, type SearchRoute } from '../src/domain/routing.ts';
 import { criteriaOf, SEARCH_DEFAULTS } from '../src/domain/search.ts';
-import { consequencesOf, type JudgedChange, touchedBy } from '../src/intake/consequences.ts';
+import { type Consequences, consequencesOf, type JudgedChange, touchedBy } from '../src/intake/consequences.ts';
 import type { Match } from '../src/store/matches.ts';
 import { expireAt, resolveToulon, upsertAt } from './support/adverts.ts';
 
@@ -34,9 +35,14 @@ interface Told {
   readonly search: number;
   readonly channel: string;
   readonly kind: EventKind;
+  /** Null: nobody is sent it, the feed alone tells it. */
+  readonly endpoint: string | null;
+  /** Its place among all that is told of its match. */
+  readonly sequence: number | null;
   readonly document: string;
 }
 
+const CLIENTS = [uuidOf('c11e2700-0000-4000-8000-000000000001'), uuidOf('c11e2700-0000-4000-8000-000000000002')];
 const STEPS_MAX = 40;
 const PROPERTIES = [uuidOf('0d9e0c6a-0000-4000-8000-000000000001'), uuidOf('0d9e0c6a-0000-4000-8000-000000000002')];
 const ADVERTS = [uuidOf('ad000000-0000-4000-8000-000000000001'), uuidOf('ad000000-0000-4000-8000-000000000002')];
@@ -71,6 +77,7 @@ const searches: fc.Arbitrary<readonly SearchPlan[]> = fc
       subscribedEvents: fc.subarray([...EVENT_KINDS]),
       hidePropertyContact: fc.boolean(),
       mail: fc.constant(null),
+      clientId: fc.constantFrom(...CLIENTS),
     }),
     { minLength: 1, maxLength: 6, size: 'max' },
   )
@@ -84,7 +91,6 @@ const searches: fc.Arbitrary<readonly SearchPlan[]> = fc
         ...route,
         number: searchNumberOf(position + 1),
         id: uuidOf(`5ea2c400-0000-4000-8000-00000000000${position}`),
-        clientId: uuidOf('c11e2700-0000-4000-8000-000000000001'),
       },
     })),
   );
@@ -150,13 +156,8 @@ function createService(plans: readonly SearchPlan[]): (batch: readonly IntakeMes
     );
     const known = [...matches.values()].filter(({ propertyUuid }) => propertyUuids.has(propertyUuid));
     const now = new Date(Date.UTC(2026, 0, 1) + at);
-    const { newMatches, changedMatches, heardMatches, snapshots, deliveries, began } = consequencesOf(
-      changes,
-      routes,
-      known,
-      resolveToulon,
-      now,
-    );
+    const consequences = consequencesOf(changes, routes, known, resolveToulon, now);
+    const { newMatches, changedMatches, heardMatches, snapshots, began } = consequences;
 
     let begins = 0;
     for (const match of newMatches) {
@@ -175,15 +176,31 @@ function createService(plans: readonly SearchPlan[]): (batch: readonly IntakeMes
     for (const match of [...newMatches, ...changedMatches, ...heardMatches]) assert.equal(match.updatedAt, now);
     assert.ok(snapshots.length <= 2 * changes.length, 'a document is written once per change and variant');
     const documents = new Map(snapshots.map(({ id, document }) => [id, document]));
-    return deliveries.map(({ searchNumber, matchId, channel, kind, head, snapshotId }) => {
+    const told = inFeed(consequences, new Map(plans.map(({ route }) => [route.number, route.clientId])));
+    return told.map(({ searchNumber, matchId, channel, kind, sequence, endpoint, head, snapshotId }) => {
       const body = JSON.parse(bodyOf(head, documents.get(snapshotId) as string));
       const match = matches.get(keyOf({ searchNumber, propertyUuid: body.match.propertyDocument.uuid }));
       assert.equal(matchId, match?.id);
       assert.equal(body.match['@id'], `/matches/${matchId}`);
       assert.equal(body.event, kind);
-      return { search: searchNumber, channel, kind, document: JSON.stringify(body.match.propertyDocument) };
+      const document = JSON.stringify(body.match.propertyDocument);
+      return { search: searchNumber, channel, kind, endpoint, sequence, document };
     });
   };
+}
+
+/** Deliveries, and what nobody is sent, as the feeds of their clients have them: each once, in the order of recording. */
+function inFeed({ deliveries, feedItems, feedEntries }: Consequences, clientOf: ReadonlyMap<number, string>) {
+  const items = feedItems.map((item) => ({ ...item, endpoint: null }));
+  const told = new Map([...deliveries, ...items].map((each) => [each.id, each]));
+  assert.equal(told.size, deliveries.length + feedItems.length, 'no id twice');
+  assert.equal(feedEntries.length, told.size);
+  return feedEntries.map(({ id, clientId, searchNumber }) => {
+    const entry = told.get(id);
+    assert.ok(entry !== undefined, 'the feed tells what was recorded, and nothing else');
+    assert.deepEqual([searchNumber, clientId], [entry.searchNumber, clientOf.get(searchNumber)]);
+    return entry;
+  });
 }
 
 function isSatisfied({ budgetMax }: SearchPlan, { state, crawls }: HeldProperty): boolean {
@@ -205,6 +222,7 @@ function createModel(plans: readonly SearchPlan[]): (message: IntakeMessage, at:
   const adverts = new Map<string, Map<string, NaiveAdvert>>();
   const held = new Map<string, HeldProperty>();
   const begun = new Set<string>();
+  const counts = new Map<string, number>();
 
   function price(propertyUuid: string): number | null {
     const live = [...(adverts.get(propertyUuid)?.values() ?? [])].filter((advert) => advert.isLive);
@@ -238,14 +256,18 @@ function createModel(plans: readonly SearchPlan[]): (message: IntakeMessage, at:
       const options = { withContacts: !route.hidePropertyContact };
       const document = JSON.stringify(propertyDocument(state, crawls, resolveToulon, options));
       assert.equal(document.includes('a@a.example'), !route.hidePropertyContact);
-      if (begins && route.endpointRecipient !== null) {
+      const tell = (channel: string, kind: EventKind, endpoint: string | null): void => {
+        const sequence = (counts.get(pair) ?? 0) + 1;
+        counts.set(pair, sequence);
+        told.push({ search: route.number, channel, kind, endpoint, sequence, document });
+      };
+      if (begins) {
         const kind = former === undefined ? 'property.ad.create' : 'property.ad.update';
-        told.push({ search: route.number, channel: 'match', kind, document });
+        tell('match', kind, route.endpointRecipient);
       }
-      if (route.eventEndpoint === null || !(was || is)) continue;
+      if (!(was || is)) continue;
       for (const { kind } of change.events) {
-        if (route.subscribedEvents.includes(kind))
-          told.push({ search: route.number, channel: 'event', kind, document });
+        if (route.subscribedEvents.includes(kind)) tell('event', kind, route.eventEndpoint);
       }
     }
     return told;

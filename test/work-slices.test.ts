@@ -3,15 +3,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as nextLook } from 'node:timers/promises';
-import { createWorkSlices } from '../src/api/work-slices.ts';
+import { createWorkSlices, sortedInSlices } from '../src/actor/work-slices.ts';
+import { createRandom } from '../src/cli/demo/seeded-random.ts';
 
 test('who has worked long enough waits, and not before', () => {
   let nowMs = 0;
   const slices = createWorkSlices(() => nowMs);
   assert.equal(slices.take(), undefined);
-  nowMs = 3.9;
+  nowMs = 0.9;
   assert.equal(slices.take(), undefined);
-  nowMs = 4;
+  nowMs = 1;
   assert.ok(slices.take() instanceof Promise);
 });
 
@@ -48,8 +49,17 @@ test('what is waited for is no work', async () => {
       return 'rows';
     }),
   );
-  nowMs += 1;
+  nowMs += 0.5;
   assert.equal(waited, 'rows');
-  assert.equal(slices.workedMs, 3);
+  assert.equal(slices.workedMs, 2.5);
   assert.equal(slices.take(), undefined);
+});
+
+test('what is sorted in slices is sorted as at once, equal ones in their order', async () => {
+  const random = createRandom(21);
+  for (const length of [0, 1, 499, 500, 501, 1_000, 3_777]) {
+    const items = Array.from({ length }, (_, position) => ({ key: random.integer(0, 50), position }));
+    const byKey = (a: { key: number }, b: { key: number }): number => a.key - b.key;
+    assert.deepEqual(await sortedInSlices(items, byKey, createWorkSlices()), items.toSorted(byKey), String(length));
+  }
 });

@@ -5,6 +5,7 @@ import { connectBroker } from '../../src/broker/connection.ts';
 import { isBrokerOutage } from '../../src/broker/outage.ts';
 import { startCourier } from '../../src/delivery/courier.ts';
 import { createDocumentCache } from '../../src/delivery/document-cache.ts';
+import { startRecoveries } from '../../src/delivery/recoveries.ts';
 import { startSweeper } from '../../src/delivery/sweeper.ts';
 import { openDatabase } from '../../src/store/database.ts';
 import { isDatabaseOutage } from '../../src/store/outage.ts';
@@ -13,6 +14,7 @@ import { createSender } from '../../src/webhooks/sender.ts';
 
 const [databaseUrl = '', natsUrl = '', retryDelay = '3600000'] = process.argv.slice(2);
 const ATTEMPT_TIMEOUT_MS = 15_000;
+const ATTEMPTS_IN_FLIGHT_MAX = 256;
 const retryDelayMs = Number(retryDelay);
 const onTrouble = (what: string, error: Error): void => console.error(what, error.message);
 
@@ -37,7 +39,7 @@ const courier = await startCourier({
   secrets: rememberWebhookSecrets(database),
   sender,
   attemptTimeoutMs: ATTEMPT_TIMEOUT_MS,
-  attemptsInFlightMax: 256,
+  attemptsInFlightMax: ATTEMPTS_IN_FLIGHT_MAX,
   onAttempt() {
     attempts += 1;
   },
@@ -53,6 +55,7 @@ startSweeper({
   clock: () => new Date(),
   onRepair: (repair) => console.error('repair', repair),
 });
+startRecoveries({ ...parts, attemptsInFlightMax: ATTEMPTS_IN_FLIGHT_MAX });
 process.send?.('ready');
 process.on('message', async (message) => {
   if (message === 'figures') process.send?.({ attempts, rssMb: process.memoryUsage.rss() / 1_048_576 });

@@ -1,23 +1,17 @@
 /**
- * Previews and near-misses on many live properties, with a recorder beside that takes in changes as fast as it can: how
- * long each kind of search takes, how long the server's event loop stood still at most meanwhile, and what the recorder
- * does with and without them.
+ * What clients ask, on very many live properties, beside a recorder of the same process that takes in changes at a steady
+ * pace, as a daemon does: how long each kind of question takes, how long the event loop stood still at most meanwhile and
+ * how much of that was its own work, and what a hundred callers cost the recorder. The same is measured without questions:
+ * with PostgreSQL and this process on the same cores, a part of it is the machine's.
  */
 
 import type { ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
+import { setTimeout as wait } from 'node:timers/promises';
 import { createSampleCrawler, type SampleCrawler } from '../../src/cli/demo/sample-adverts.ts';
-import { applyMessage, type HeldProperty } from '../../src/domain/change.ts';
-import { decodeIntakeMessage, type IntakeMessage } from '../../src/domain/intake-message.ts';
-import { readingOf } from '../../src/domain/property-document.ts';
-import { loadReference, type Reference } from '../../src/reference/communes.ts';
+import { loadReference } from '../../src/reference/communes.ts';
 import { createApiKey, createClient } from '../../src/store/clients.ts';
 import { type Database, openDatabase } from '../../src/store/database.ts';
-import { writeMedians } from '../../src/store/market-medians.ts';
-import { insertProperties, readMarketPrices } from '../../src/store/properties.ts';
-import { insertDigests } from '../../src/store/property-digests.ts';
-import { openRecording, type RecordingScene } from '../../test/support/question-scene.ts';
-import { runStatements } from '../../test/support/statements.ts';
+import { seedMarket } from './question-market.ts';
 
 interface Served {
   readonly url: string;
@@ -27,12 +21,17 @@ interface Served {
 
 /** Adverts may still change as long as the crawler remembers them. */
 const CHANGING = 20_000;
-const INSERTED_AT_ONCE = 500;
-const CHANGES_AT_ONCE = 64;
-/** Of each property that is made; made ones take a while. */
-const COPIES = 10;
-const ROUNDS = 10;
-const EXPLAINED_ROUNDS = 3;
+/** A hundred messages a second: some times what a country changes. */
+const BATCH_MESSAGES = 10;
+const BATCH_EVERY_MS = 100;
+const PACED_MS = 20_000;
+const ROUNDS = 20;
+const EXPLANATIONS = 100;
+const LISTS_OF_EXPLANATIONS = 10;
+const SEARCHES_OF_CLIENT = 100_000;
+const CALLERS = 100;
+/** Two for each client that asks. */
+const CALLING_CLIENTS = CALLERS / 2;
 
 const CIRCLE = { lat: '48.8566', lon: '2.3522' };
 const SEARCHES: Readonly<Record<string, object>> = {
@@ -45,8 +44,16 @@ const SEARCHES: Readonly<Record<string, object>> = {
   nowhere: { transactionType: 0, propertyTypes: [0, 1], budgetMax: 300_000, surfaceMin: 60 },
   nowhereWords: { transactionType: 0, expressions: [{ word: 'balcon' }, { word: 'jardin' }] },
 };
+const PLACELESS = ['nowhere', 'nowhereWords'];
 
-/** `tell`: hears of each figure as it is known. */
+type Latencies = number[];
+
+interface Asking {
+  readonly server: Served;
+  readonly key: string;
+}
+
+/** `serve`: the API and a recorder in one process. `tell`: hears of each figure as it is known. */
 export async function benchQuestions(
   databaseUrl: string,
   count: number,
@@ -54,138 +61,130 @@ export async function benchQuestions(
   tell: (line: string) => void,
 ) {
   const reference = await loadReference();
-  const database = openDatabase({
-    url: databaseUrl,
-    connectionsMax: 4,
-    plans: 'pipeline',
-    onConnectionLost: () => undefined,
-  });
-  const crawler = createSampleCrawler({
-    seed: 21,
-    reference,
-    startAt: new Date(Date.now() - 86_400_000),
-    heldMax: CHANGING,
-  });
-  const cleanups: (() => Promise<void>)[] = [];
+  const database = openDatabase({ url: databaseUrl, connectionsMax: 4, onConnectionLost: () => undefined });
+  const startAt = new Date(Date.now() - 86_400_000);
+  const crawler = createSampleCrawler({ seed: 21, reference, startAt, heldMax: CHANGING });
+  const cleanups: (() => Promise<void>)[] = [() => database.end()];
+  const say = <Figures extends object>(name: string, figures: Figures): Figures => {
+    tell(`${name} ${JSON.stringify(figures)}`);
+    return figures;
+  };
   try {
-    await seedProperties(database, reference, crawler, Math.round(count / COPIES));
-    await copyProperties(database);
-    const recording = await openRecording(
-      { after: (work) => void cleanups.push(work) },
-      database,
-      reference.resolvePlace,
-    );
-    await readMarketPrices(database, (market, price) => recording.medians.add(market, price));
-    await writeMedians(database, [...recording.medians.all()]);
-    const alone = await recorded(recording, crawler, 5_000);
-    tell(`${alone} messages recorded a second without questions`);
+    const startedAtMs = performance.now();
+    await seedMarket(database, reference, crawler, count);
+    tell(`${count} properties seeded in ${Math.round((performance.now() - startedAtMs) / 1_000)} s`);
     const server = await serve();
-    cleanups.push(server.stop);
-    const key = await questionKey(database);
-    const figures: Record<string, object> = {};
+    cleanups.unshift(server.stop);
+    const asking = { server, key: await keyOf(database, 'asking') };
+    await pacedFor(server, crawler, PACED_MS / 2);
+    const alone = say('recorder alone', await measured(server, () => pacedFor(server, crawler, PACED_MS)));
     const ending = new AbortController();
-    const beside = recordUntil(recording, crawler, ending.signal);
-    for (const [name, search] of Object.entries(SEARCHES)) {
-      const [preview, misses] = [await previews(server, key, search), await nearMisses(server, key, search)];
-      figures[name] = { preview, nearMisses: misses };
-      tell(`${name} ${JSON.stringify(figures[name])}`);
-    }
-    figures.explanations = await explanations(server, key, database);
-    tell(`explanations ${JSON.stringify(figures.explanations)}`);
+    const beside = paced(server, crawler, ending.signal);
+    const answers = await benchAnswers(asking, database, say);
     ending.abort();
-    return { properties: count, recordedPerSecond: alone, recordedPerSecondBeside: await beside, ...figures };
+    await beside;
+    const callers = await Promise.all(
+      Array.from({ length: CALLING_CLIENTS }, (_, i) => keyOf(database, `caller ${i}`)),
+    );
+    const crowded = say('recorder beside callers', await benchCrowd(server, callers, crawler));
+    return { properties: count, recorderAlone: alone, ...answers, recorderBesideCallers: crowded };
   } finally {
     for (const work of cleanups) await work();
-    await database.end();
   }
 }
 
-async function seedProperties(database: Database, reference: Reference, crawler: SampleCrawler, count: number) {
-  let batch = new Map<string, HeldProperty>();
-  for (let i = 0; i < count; i++) {
-    const message = decoded(crawler.newAdvert());
-    const held = applyMessage(batch.get(message.propertyUuid) ?? null, message).held as HeldProperty;
-    batch.set(message.propertyUuid, held);
-    if (batch.size < INSERTED_AT_ONCE && i < count - 1) continue;
-    const writes = [...batch.values()].map((each) => {
-      const reading = readingOf(each.state, each.crawls, reference.resolvePlace);
-      return { held: each, reading, crawls: each.crawls, priced: reading.priced, expiredAt: null };
-    });
-    const known = await database.query<{ uuid: string }>('select uuid from properties where uuid = any($1::uuid[])', [
-      [...batch.keys()],
-    ]);
-    const fresh = writes.filter(({ held: { state } }) => !known.rows.some(({ uuid }) => uuid === state.uuid));
-    await runStatements(database, [...insertProperties(fresh), ...insertDigests(fresh)]);
-    batch = new Map();
+async function benchAnswers(
+  asking: Asking,
+  database: Database,
+  say: <Figures extends object>(name: string, figures: Figures) => Figures,
+) {
+  const kinds: Record<string, object> = {};
+  const all = { previewOfPlace: [] as Latencies, previewAnywhere: [] as Latencies, nearMisses: [] as Latencies };
+  for (const [name, search] of Object.entries(SEARCHES)) {
+    const saved = (await post(asking, '/searches', { title: 'bench', ...search })) as { '@id': string };
+    const preview = await timed(asking, () => post(asking, '/searches/preview', search));
+    const misses = await timed(asking, () => get(asking, `${saved['@id']}/near-misses`));
+    (PLACELESS.includes(name) ? all.previewAnywhere : all.previewOfPlace).push(...preview.latencies);
+    all.nearMisses.push(...misses.latencies);
+    kinds[name] = say(name, { preview: preview.figures, nearMisses: misses.figures });
   }
+  const property = await someProperty(database);
+  const { '@id': saved } = (await post(asking, '/searches', { title: 'bench' })) as { '@id': string };
+  const one = await timed(asking, () => get(asking, `${saved}/explanation?property=${property}`), EXPLANATIONS);
+  await seedSearchesOfClient(database);
+  const every = await timed(asking, () => get(asking, `/explanations?property=${property}`), LISTS_OF_EXPLANATIONS);
+  return {
+    kinds,
+    ...Object.fromEntries(Object.entries(all).map(([name, latencies]) => [name, say(name, percentilesOf(latencies))])),
+    explanation: say('explanation', one.figures),
+    explanations: say(`explanations of ${SEARCHES_OF_CLIENT} searches`, every.figures),
+  };
 }
 
-/** The same properties again, under other UUIDs. */
-async function copyProperties(database: Database): Promise<void> {
-  await database.query(
-    `create unlogged table copied as
-     select uuid, gen_random_uuid() as copy from properties, generate_series(2, $1::integer)`,
-    [COPIES],
-  );
-  await database.query(
-    `insert into properties (uuid, state, crawls, department_code, transaction_type, is_land, comparable_price, state_bytes,
-       digested_at)
-     select copy, state, crawls, department_code, transaction_type, is_land, comparable_price, state_bytes, now()
-     from copied join properties using (uuid)`,
-  );
-  await database.query(
-    `insert into property_digests
-     select (d).* from (
-       select jsonb_populate_record(digest, jsonb_build_object('property_uuid', copy,
-         'sample_key', (random() * 4294967295 - 2147483648)::bigint)) as d
-       from copied join property_digests digest on property_uuid = uuid offset 0
-     ) changed`,
-  );
-  await database.query('drop table copied');
-  await database.query('analyze');
+/** A hundred who ask without a pause, unless they are told to come again, and what the recorder's batches take meanwhile. */
+async function benchCrowd(server: Served, keys: readonly string[], crawler: SampleCrawler) {
+  const bodies = Object.values(SEARCHES);
+  let isOver = false;
+  const counts = { answered: 0, refused: 0 };
+  const call = async (number: number): Promise<void> => {
+    const key = keys[number % keys.length] as string;
+    for (let round = number; !isOver; round++) {
+      const answer = await send(`${server.url}/searches/preview`, key, bodies[round % bodies.length]);
+      await answer.arrayBuffer();
+      if (answer.status === 429) {
+        counts.refused += 1;
+        await wait(1_000 * Number(answer.headers.get('Retry-After')));
+      } else if (answer.ok) counts.answered += 1;
+      else throw new Error(`${answer.status}`);
+    }
+  };
+  const calling = Promise.all(Array.from({ length: CALLERS }, (_, number) => call(number)));
+  const figures = await measured(server, () => pacedFor(server, crawler, PACED_MS));
+  isOver = true;
+  await calling;
+  return { ...figures, ...counts };
 }
 
-function decoded(message: unknown): IntakeMessage {
-  return decodeIntakeMessage(Buffer.from(JSON.stringify(message)));
+/** Of batches, from the moment they are sent to the recorder's process until they are committed. */
+async function measured(server: Served, work: () => Promise<Latencies>) {
+  await standstill(server);
+  const latencies = await work();
+  return { ...percentilesOf(latencies), ...(await standstill(server)) };
 }
 
-function changesOf(crawler: SampleCrawler): readonly IntakeMessage[] {
-  return Array.from({ length: CHANGES_AT_ONCE }, () => decoded(crawler.next()));
+function pacedFor(server: Served, crawler: SampleCrawler, forMs: number): Promise<Latencies> {
+  return paced(server, crawler, AbortSignal.timeout(forMs));
 }
 
-/** Messages a second. */
-async function recorded({ record }: RecordingScene, crawler: SampleCrawler, forMs: number): Promise<number> {
+/** A batch each `BATCH_EVERY_MS`, whether or not the one before has ended. */
+async function paced(server: Served, crawler: SampleCrawler, signal: AbortSignal): Promise<Latencies> {
+  const latencies: Latencies = [];
+  const sent: Promise<unknown>[] = [];
   const startedAtMs = performance.now();
-  let count = 0;
-  for (; performance.now() - startedAtMs < forMs; count += CHANGES_AT_ONCE) await record(changesOf(crawler));
-  return Math.round((count * 1_000) / (performance.now() - startedAtMs));
+  for (let batch = 1; !signal.aborted; batch++) {
+    const sentAtMs = performance.now();
+    const messages = Array.from({ length: BATCH_MESSAGES }, () => JSON.stringify(crawler.next()));
+    sent.push(tellServer(server, { record: messages }).then(() => latencies.push(performance.now() - sentAtMs)));
+    await wait(Math.max(0, startedAtMs + batch * BATCH_EVERY_MS - performance.now()));
+  }
+  await Promise.all(sent);
+  return latencies;
 }
 
-async function recordUntil(recording: RecordingScene, crawler: SampleCrawler, signal: AbortSignal): Promise<number> {
-  const startedAtMs = performance.now();
-  let count = 0;
-  for (; !signal.aborted; count += CHANGES_AT_ONCE) await recording.record(changesOf(crawler));
-  return Math.round((count * 1_000) / (performance.now() - startedAtMs));
-}
-
-async function questionKey(database: Database): Promise<string> {
-  const { id } = await createClient(database, { name: 'asking', rateLimitPerSecond: 1_000_000 });
+async function keyOf(database: Database, name: string): Promise<string> {
+  const { id } = await createClient(database, { name, rateLimitPerSecond: 1_000_000 });
   return (await createApiKey(database, id, 'bench')).key;
 }
 
-async function previews(server: Served, key: string, search: object) {
-  return timed(server, () => post(server.url, '/searches/preview', key, search));
+async function someProperty(database: Database): Promise<string> {
+  const { rows } = await database.query<{ uuid: string }>(
+    'select property_uuid as uuid from property_digests where is_live order by sample_key limit 1',
+  );
+  return rows[0]?.uuid ?? '';
 }
 
-async function nearMisses(server: Served, key: string, search: object) {
-  const saved = (await post(server.url, '/searches', key, { title: 'bench', ...search })) as { '@id': string };
-  return timed(server, () => sent(`${server.url}${saved['@id']}/near-misses`, { headers: { 'X-API-KEY': key } }));
-}
-
-const SEARCHES_OF_CLIENT = 100_000;
-
-/** Of one property, for a client with as many searches as one may have. */
-async function explanations(server: Served, key: string, database: Database) {
+/** As many as one client may have. */
+async function seedSearchesOfClient(database: Database): Promise<void> {
   await database.query(
     `insert into searches (id, client_id, title, title_folded, members, notification_enabled, subscribed_events,
        hide_property_contact, token)
@@ -195,46 +194,71 @@ async function explanations(server: Served, key: string, database: Database) {
      from clients, generate_series(1, $1::integer) n where name = 'asking'`,
     [SEARCHES_OF_CLIENT],
   );
-  const { rows } = await database.query<{ uuid: string }>('select property_uuid as uuid from property_digests limit 1');
-  const path = `/explanations?property=${rows[0]?.uuid}`;
-  return timed(server, () => sent(server.url + path, { headers: { 'X-API-KEY': key } }), EXPLAINED_ROUNDS);
 }
 
-async function post(url: string, path: string, key: string, body: object): Promise<unknown> {
+function send(url: string, key: string, body?: object): Promise<Response> {
   const headers = { 'X-API-KEY': key, 'Content-Type': 'application/json' };
-  return sent(url + path, { method: 'POST', headers, body: JSON.stringify(body) });
+  return fetch(url, body === undefined ? { headers } : { method: 'POST', headers, body: JSON.stringify(body) });
 }
 
-async function sent(url: string, init: RequestInit): Promise<unknown> {
-  const answer = await fetch(url, init);
+const post = ({ server, key }: Asking, path: string, body: object) => answered(send(server.url + path, key, body));
+const get = ({ server, key }: Asking, path: string) => answered(send(server.url + path, key));
+
+async function answered(sent: Promise<Response>): Promise<unknown> {
+  const answer = await sent;
   const body: unknown = await answer.json();
-  if (!answer.ok) throw new Error(`${url} ${answer.status}: ${JSON.stringify(body)}`);
+  if (!answer.ok) throw new Error(`${answer.url} ${answer.status}: ${JSON.stringify(body)}`);
   return body;
 }
 
-async function timed(server: Served, ask: () => Promise<unknown>, rounds = ROUNDS) {
+/** One after the other. */
+async function timed({ server }: Asking, ask: () => Promise<unknown>, rounds = ROUNDS) {
   const answer = (await ask()) as Readonly<Record<string, unknown>>;
   await standstill(server);
-  const latencies: number[] = [];
+  const latencies: Latencies = [];
   for (let i = 0; i < rounds; i++) {
     const startedAtMs = performance.now();
     await ask();
     latencies.push(performance.now() - startedAtMs);
   }
-  latencies.sort((a, b) => a - b);
-  return {
-    found: answer.satisfiedNow ?? answer['hydra:totalItems'],
-    estimated: answer.estimated,
-    p50Ms: rounded(latencies[latencies.length >> 1] ?? 0),
-    maxMs: rounded(latencies.at(-1) ?? 0),
-    standstillMs: rounded(await standstill(server)),
-  };
+  const found = answer.satisfiedNow ?? answer['hydra:totalItems'];
+  const figures = { found, estimated: answer.estimated, ...percentilesOf(latencies), ...(await standstill(server)) };
+  return { latencies, figures };
 }
 
-async function standstill({ process }: Served): Promise<number> {
-  process.send('standing');
-  const [message] = (await once(process, 'message')) as [{ standstillMs: number }];
-  return message.standstillMs;
+interface Standstill {
+  readonly standstillMs: number;
+  /** Of which the thread worked. */
+  readonly busyMs: number;
+}
+
+/** The longest since it was last asked for. */
+async function standstill(server: Served): Promise<Standstill> {
+  const { standstillMs, busyMs } = await tellServer<Standstill>(server, 'standing');
+  return { standstillMs: rounded(standstillMs), busyMs: rounded(busyMs) };
+}
+
+let asked = 0;
+
+/** Resolves with the answer to this very message. */
+function tellServer<Answer>({ process }: Served, message: unknown): Promise<Answer> {
+  const id = asked++;
+  return new Promise((resolve) => {
+    const hear = (answer: Answer & { readonly id?: number }): void => {
+      if (answer.id !== id) return;
+      process.off('message', hear);
+      resolve(answer);
+    };
+    process.on('message', hear);
+    process.setMaxListeners(0);
+    process.send({ id, message });
+  });
+}
+
+function percentilesOf(latencies: Latencies) {
+  const sorted = latencies.toSorted((a, b) => a - b);
+  const at = (share: number): number => rounded(sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0);
+  return { count: sorted.length, p50Ms: at(0.5), p99Ms: at(0.99) };
 }
 
 function rounded(milliseconds: number): number {

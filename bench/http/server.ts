@@ -1,11 +1,11 @@
 /**
  * The server side of bench/http, a process of its own so that the load generator has another core: the API on a given
- * database, the same with the matcher that a daemon has beside it, or a bare Koa with one route that answers a constant
- * body. Tells its parent the port, and when asked for how long its event loop stood still at most since it was last asked.
+ * database, the same with the matcher or the recorder that a daemon has beside it, or a bare Koa with one route that
+ * answers a constant body. Tells its parent the port, and when asked for how long its event loop stood still at most since it was last asked.
  */
 
 import { once } from 'node:events';
-import { openSync } from 'node:fs';
+import { openSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { devNull } from 'node:os';
@@ -14,14 +14,18 @@ import Router from '@koa/router';
 import Koa from 'koa';
 import { createApi } from '../../src/api/api.ts';
 import { samplePointsOfInterest } from '../../src/cli/demo/sample-points-of-interest.ts';
+import { decodeIntakeMessage } from '../../src/domain/intake-message.ts';
 import { startMatcher } from '../../src/intake/matcher.ts';
 import { createLog } from '../../src/log.ts';
 import { createMarketMedians } from '../../src/matching/market-medians.ts';
 import { buildPointIndex } from '../../src/matching/points/poi-index.ts';
 import { createSearchIndex } from '../../src/matching/search-index.ts';
-import { loadReference } from '../../src/reference/communes.ts';
+import { loadReference, type Reference } from '../../src/reference/communes.ts';
 import { type Database, openDatabase } from '../../src/store/database.ts';
+import { writeMedians } from '../../src/store/market-medians.ts';
+import { readMarketPrices } from '../../src/store/properties.ts';
 import { changedSince } from '../../src/store/search-feed.ts';
+import { openRecording } from '../../test/support/question-scene.ts';
 import { quietSupervisor } from '../../test/support/supervisor.ts';
 
 const [kind, argument = '', pointCount = '0'] = process.argv.slice(2);
@@ -43,7 +47,27 @@ function openMatcher(database: Database) {
   });
 }
 
-async function apiHandler(databaseUrl: string, withMatcher: boolean) {
+type Record = (messages: readonly string[]) => Promise<void>;
+
+/** On the pipeline's connections, in the order of the batches. */
+async function openRecorder(databaseUrl: string, { resolvePlace }: Reference): Promise<Record> {
+  const database = openDatabase({
+    url: databaseUrl,
+    connectionsMax: 4,
+    plans: 'pipeline',
+    onConnectionLost: () => undefined,
+  });
+  const { record, medians } = await openRecording({ after: () => undefined }, database, resolvePlace);
+  await readMarketPrices(database, (market, price) => medians.add(market, price));
+  await writeMedians(database, [...medians.all()]);
+  let last = Promise.resolve();
+  return (messages) => {
+    last = last.then(() => record(messages.map((text) => decodeIntakeMessage(Buffer.from(text)))));
+    return last;
+  };
+}
+
+async function openApiOn(databaseUrl: string, withMatcher: boolean, withRecorder: boolean) {
   const reference = await loadReference();
   const index = await buildPointIndex(samplePointsOfInterest({ seed: 1, reference, count: Number(pointCount) }));
   const database = openDatabase({ url: databaseUrl, connectionsMax: 10, onConnectionLost: () => undefined });
@@ -54,7 +78,8 @@ async function apiHandler(databaseUrl: string, withMatcher: boolean) {
     onConnectionLost: () => undefined,
   });
   const matcher = withMatcher ? await openMatcher(database) : null;
-  return createApi({
+  const record = withRecorder ? await openRecorder(databaseUrl, reference) : null;
+  const app = createApi({
     database,
     questionDatabase,
     reference,
@@ -76,7 +101,8 @@ async function apiHandler(databaseUrl: string, withMatcher: boolean) {
       mailLanguage: 'fr',
       version: 'bench',
     },
-  }).callback();
+  });
+  return { handler: app.callback(), record };
 }
 
 function bareHandler(bodyBytes: number) {
@@ -91,14 +117,51 @@ function bareHandler(bodyBytes: number) {
   return app.callback();
 }
 
-const handler = kind === 'bare' ? bareHandler(Number(argument)) : await apiHandler(argument, kind === 'daemon');
+/**
+ * How long this thread has worked at most between two looks that are meant to be a millisecond apart. A loop that stands
+ * still because others have the processor does not count: those are the machine's, and other machines have more.
+ */
+function watchThread(): { busiestMs(): number } {
+  const workedMs = (): number =>
+    Number(readFileSync(`/proc/self/task/${process.pid}/schedstat`, 'utf8').split(' ')[0]) / 1e6;
+  let lastMs = workedMs();
+  let busiestMs = 0;
+  setInterval(() => {
+    const nowMs = workedMs();
+    busiestMs = Math.max(busiestMs, nowMs - lastMs);
+    lastMs = nowMs;
+  }, 1);
+  return {
+    busiestMs() {
+      const busiest = busiestMs;
+      busiestMs = 0;
+      return busiest;
+    },
+  };
+}
+
+/** What the parent asks, with what tells the answers apart where there are several. */
+type Asked = 'standing' | { readonly id: number; readonly message: 'standing' | { readonly record: readonly string[] } };
+
+const { handler, record } =
+  kind === 'bare'
+    ? { handler: bareHandler(Number(argument)), record: null }
+    : await openApiOn(argument, kind === 'daemon', kind === 'recording');
 const server = createServer(handler).listen(0, '127.0.0.1');
 await once(server, 'listening');
 process.send?.({ port: (server.address() as AddressInfo).port });
 const delay = monitorEventLoopDelay({ resolution: 1 });
 delay.enable();
-process.on('message', () => {
-  process.send?.({ standstillMs: delay.max / 1e6, residentBytes: process.memoryUsage.rss() });
+const thread = watchThread();
+process.on('message', async (asked: Asked) => {
+  const { id, message } = asked === 'standing' ? { id: null, message: asked } : asked;
+  if (message !== 'standing') {
+    await record?.(message.record);
+    process.send?.({ id });
+    return;
+  }
+  const standing = { standstillMs: delay.max / 1e6, busyMs: thread.busiestMs(), residentBytes: process.memoryUsage.rss() };
+  process.send?.({ id, ...standing });
   delay.reset();
 });
 process.on('disconnect', () => process.exit(0));

@@ -1,31 +1,39 @@
-/** Deliveries: list, show, retry one. `replays.ts` sends many again. */
+/** Deliveries: list, show, retry or resend one. `replays.ts` and `recoveries.ts` send many again. */
 
+import { EVENT_KINDS } from '../domain/codes.ts';
+import { DELIVERY_CHANNELS, isFinal, RESEND_REFUSALS } from '../domain/delivery.ts';
 import type { Uuid } from '../domain/ids.ts';
 import { bodyOf } from '../domain/routing.ts';
 import { listAdminDeliveries, listAttempts, readAdminDelivery, readDeliveryBody } from '../store/delivery-admin.ts';
 import { type Requeued, requeueMailItem } from '../store/mail-items.ts';
 import { requeueOne } from '../store/replays.ts';
+import { resendDelivery as sendAgain } from '../store/resends.ts';
 import { attemptAnswer, deliveryAnswer, stateOfRequest } from './delivery-answers.ts';
 import type { AdminDependencies } from './dependencies.ts';
 import { failedPrecondition, notFound } from './errors.ts';
-import { timeRangeOf } from './fields.ts';
+import { oneOf, timeRangeOf } from './fields.ts';
 import type {
   Delivery,
   GetDeliveryRequest,
   ListDeliveriesRequest,
   ListDeliveriesResponse,
 } from './generated/vigie/admin/v1/deliveries.ts';
-import { optionalEndpointKey, optionalUuidOfName, uuidOfName } from './names.ts';
+import { optionalClientId, optionalEndpointKey, optionalUuidOfName, uuidOfName } from './names.ts';
 import { cutPage, pageOf, uuidCursorOf } from './paging.ts';
+import { optionalPropertyUuid } from './properties.ts';
 
 export async function listDeliveries(
   request: ListDeliveriesRequest,
   { database }: AdminDependencies,
 ): Promise<ListDeliveriesResponse> {
   const filter = {
+    clientId: await optionalClientId('client', request.client, database),
     searchId: optionalUuidOfName('search', 'searches', request.search),
+    propertyUuid: await optionalPropertyUuid(request, database),
     endpointKey: optionalEndpointKey('endpoint', request.endpoint),
     state: stateOfRequest('state', request.state),
+    kind: oneOf('kind', EVENT_KINDS, request.kind),
+    channel: oneOf('channel', DELIVERY_CHANNELS, request.channel),
     ...timeRangeOf(request),
   };
   const page = pageOf(request, filter);
@@ -77,6 +85,23 @@ export async function retryDelivery(name: string, dependencies: AdminDependencie
   const delivery = await readAdminDelivery(database, id);
   if (delivery === null) throw notFound('Delivery', name);
   return deliveryAnswer(delivery);
+}
+
+/** As its client can: see `POST /deliveries/{id}/resend`. */
+export async function resendDelivery(name: string, dependencies: AdminDependencies): Promise<Delivery> {
+  const { database, publishDeliveries, onReplayed } = dependencies;
+  const id = uuidOfName('name', 'deliveries', name);
+  const held = await readAdminDelivery(database, id);
+  if (held === null) throw notFound('Delivery', name);
+  const outcome = await sendAgain(database, held.clientId, id);
+  if (outcome === null) throw failedPrecondition('SEARCH_DELETED', name, 'its search is deleted');
+  if (outcome.type === 'refused') {
+    const reason = outcome.refusal.toUpperCase().replaceAll(/[^A-Z]/g, '_');
+    throw failedPrecondition(reason, name, RESEND_REFUSALS[outcome.refusal]);
+  }
+  await publishDeliveries(outcome.addresses);
+  if (isFinal(held.state)) onReplayed(1);
+  return deliveryAnswer((await readAdminDelivery(database, id)) ?? held);
 }
 
 async function requeueWebhook(id: Uuid, { database, publishDeliveries }: AdminDependencies): Promise<Requeued | null> {

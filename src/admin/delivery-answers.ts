@@ -29,6 +29,7 @@ export function stateOfRequest(field: string, state: Delivery_State): DeliverySt
 export function deliveryAnswer(delivery: AdminDelivery): Delivery {
   return {
     name: nameOf.delivery(delivery.id),
+    client: nameOf.client(delivery.clientId),
     search: nameOf.search(delivery.searchId),
     match: nameOf.match(delivery.matchId),
     property: delivery.propertyUuid === null ? '' : nameOf.property(delivery.propertyUuid),

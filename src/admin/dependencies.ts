@@ -26,6 +26,8 @@ export interface StreamStatus {
 export interface AdminDependencies {
   readonly database: Database;
   readonly version: string;
+  /** How long deliveries are kept; 0 is for ever. */
+  readonly deliveriesKeptDays: number;
   readonly resolvePlace: ResolvePlace;
   readonly logger: AdminLogger;
   readonly now: () => Date;

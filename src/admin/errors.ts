@@ -42,8 +42,12 @@ export function invalidArgument(field: string, description: string): AdminError 
   ]);
 }
 
-export function notFound(resourceType: string, resourceName: string): AdminError {
-  return aboutResource(status.NOT_FOUND, 'NOT_FOUND', resourceType, resourceName, `there is no ${resourceName}`);
+export function notFound(
+  resourceType: string,
+  resourceName: string,
+  description = `there is no ${resourceName}`,
+): AdminError {
+  return aboutResource(status.NOT_FOUND, 'NOT_FOUND', resourceType, resourceName, description);
 }
 
 export function alreadyExists(resourceType: string, resourceName: string, description: string): AdminError {

@@ -21,6 +21,21 @@ export function displayNameOf(field: string, displayName: string): string {
   return trimmed;
 }
 
+/** What is only looked for. Throws INVALID_ARGUMENT. */
+export function textOf(field: string, text: string, lengthMax: number): string {
+  if (text.length > lengthMax) throw invalidArgument(field, `must have at most ${lengthMax} characters`);
+  if (text.includes('\0')) throw invalidArgument(field, 'must not contain U+0000');
+  return text;
+}
+
+/** One of `choices`; null when empty. */
+export function oneOf<Choice extends string>(field: string, choices: readonly Choice[], value: string): Choice | null {
+  if (value === '') return null;
+  const choice = choices.find((one) => one === value);
+  if (choice === undefined) throw invalidArgument(field, `must be one of ${choices.join(', ')}`);
+  return choice;
+}
+
 /** `start_time` and `end_time` of a filter. */
 export function timeRangeOf({ startTime, endTime }: TimeRange): {
   readonly from: Date | null;

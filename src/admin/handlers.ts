@@ -12,12 +12,13 @@ import {
   updateClient,
 } from './clients.ts';
 import { getDeadLetter, listDeadLetters, purgeDeadLetters, requeueDeadLetters } from './dead-letters.ts';
-import { getDelivery, listDeliveries, retryDelivery } from './deliveries.ts';
+import { getDelivery, listDeliveries, resendDelivery, retryDelivery } from './deliveries.ts';
 import type { AdminDependencies } from './dependencies.ts';
 import { getEndpoint, listEndpoints, pauseEndpoint, resumeEndpoint } from './endpoints.ts';
-import { explainMatch } from './explain.ts';
+import { explainMatch, explainProperty } from './explain.ts';
 import type { AdminServiceServer } from './generated/vigie/admin/v1/admin.ts';
 import { getIndexedSearch, readIndex, rebuildIndex } from './index-status.ts';
+import { getRecovery, listRecoveries, startRecovery, stopRecovery } from './recoveries.ts';
 import {
   deletePointSource,
   importPoints,
@@ -46,10 +47,16 @@ export function createHandlers(
     rebuildIndex: long((_, own, context) => rebuildIndex(own, context)),
     getIndexedSearch: usual(({ name }, own) => getIndexedSearch(name, own)),
     explainMatch: usual(explainMatch),
+    explainProperty: usual(explainProperty),
     listDeliveries: usual(listDeliveries),
     getDelivery: usual(getDelivery),
     retryDelivery: usual(({ name }, own) => retryDelivery(name, own)),
+    resendDelivery: usual(({ name }, own) => resendDelivery(name, own)),
     replayDeliveries: long(replayDeliveries),
+    startRecovery: usual(startRecovery),
+    getRecovery: usual(({ name }, own) => getRecovery(name, own)),
+    listRecoveries: usual(listRecoveries),
+    stopRecovery: usual(({ name }, own) => stopRecovery(name, own)),
     listDeadLetters: usual(listDeadLetters),
     getDeadLetter: usual(({ name }, own) => getDeadLetter(name, own)),
     requeueDeadLetters: long(requeueDeadLetters),

@@ -1,7 +1,11 @@
 /** Resource names (AIP-122): `collection/id`, read strictly and written in one place. */
 
+import { DISPLAY_NAME_LENGTH_MAX } from '../domain/client-limits.ts';
 import { parseUuid, type Uuid } from '../domain/ids.ts';
-import { invalidArgument } from './errors.ts';
+import { findClientByName, isClient } from '../store/clients.ts';
+import type { Queryable } from '../store/database.ts';
+import { invalidArgument, notFound } from './errors.ts';
+import { textOf } from './fields.ts';
 
 export const nameOf = {
   apiKey: (clientId: Uuid, id: Uuid) => `clients/${clientId}/apiKeys/${id}`,
@@ -13,6 +17,7 @@ export const nameOf = {
   match: (id: Uuid) => `matches/${id}`,
   pointSource: (name: string) => `pointSources/${name}`,
   property: (uuid: Uuid) => `properties/${uuid}`,
+  recovery: (id: Uuid) => `recoveries/${id}`,
   search: (id: Uuid) => `searches/${id}`,
   siteCategory: (id: number) => `siteCategories/${id}`,
   stage: (name: string) => `stages/${name}`,
@@ -29,6 +34,24 @@ export function uuidOfName(field: string, collection: string, name: string): Uui
 /** Null when the field is empty: a condition that is not set. */
 export function optionalUuidOfName(field: string, collection: string, name: string): Uuid | null {
   return name === '' ? null : uuidOfName(field, collection, name);
+}
+
+/** Of `clients/{client}`, or of the client that is called so. Throws INVALID_ARGUMENT when empty, NOT_FOUND. */
+export async function clientIdOf(field: string, client: string, database: Queryable): Promise<Uuid> {
+  if (client === '') throw invalidArgument(field, 'must be clients/{client} or the display name of one');
+  if (!client.startsWith('clients/')) {
+    const called = await findClientByName(database, textOf(field, client, DISPLAY_NAME_LENGTH_MAX));
+    if (called === null) throw notFound('Client', client, `there is no client that is called ${client}`);
+    return called.id;
+  }
+  const id = uuidOfName(field, 'clients', client);
+  if (!(await isClient(database, id))) throw notFound('Client', client);
+  return id;
+}
+
+/** Null when the field is empty. */
+export async function optionalClientId(field: string, client: string, database: Queryable): Promise<Uuid | null> {
+  return client === '' ? null : clientIdOf(field, client, database);
 }
 
 export function endpointKeyOfName(field: string, name: string): string {

@@ -70,7 +70,7 @@ export function createRoutes(dependencies: ApiDependencies): {
   explanationRoutes(router, dependencies, questions);
   nearMissRoutes(router, dependencies, questions);
   matchRoutes(router, dependencies);
-  deliveryRoutes(router, dependencies);
+  deliveryRoutes(router, dependencies, questions);
   feedRoutes(router, dependencies);
   recoveryRoutes(router, dependencies);
   propertyRoutes(router, dependencies);

@@ -3,7 +3,7 @@
 import type Router from '@koa/router';
 import type { Context } from 'koa';
 import { EVENT_KINDS } from '../domain/codes.ts';
-import { DELIVERY_CHANNELS, DELIVERY_STATES } from '../domain/delivery.ts';
+import { DELIVERY_CHANNELS, DELIVERY_STATES, RESEND_REFUSALS } from '../domain/delivery.ts';
 import { type EndpointHealth, endpointKeyOf } from '../domain/endpoint.ts';
 import type { SearchNumber, Uuid } from '../domain/ids.ts';
 import { ANY_DELIVERY, ANY_TIME, type DeliveryTarget, readTargets } from '../store/delivery-filters.ts';
@@ -15,7 +15,8 @@ import {
   readDelivery,
 } from '../store/delivery-reads.ts';
 import { readEndpointHealth } from '../store/endpoints.ts';
-import { type ResendRefusal, resendDelivery } from '../store/resends.ts';
+import { findHeld, type WantedProperty } from '../store/property-digests.ts';
+import { resendDelivery } from '../store/resends.ts';
 import { principalOf } from './auth.ts';
 import { listWithinReach, TIME_ORDERS, timeOrderedPage } from './client-listings.ts';
 import { acceptable, answer } from './content.ts';
@@ -32,6 +33,7 @@ import {
   textParameter,
   timeRangeOf,
 } from './query.ts';
+import type { Questions } from './questions.ts';
 import { searchIri } from './search-document.ts';
 import { idOf, ownSearch } from './searches.ts';
 
@@ -42,11 +44,15 @@ export const SEARCH_DELIVERY_PARAMETERS = {
 } as const;
 
 const ENDPOINT_LENGTH_MAX = 2_048;
+/** As long as a request can be. */
+const URL_LENGTH_MAX = 15_000;
 
 export const DELIVERY_LIST_PARAMETERS = {
   search: referenceParameter('The search whose deliveries are listed; without it, those of all searches.', 'searches'),
   match: referenceParameter('The match that they tell of.', 'matches'),
   property: referenceParameter('The property that they tell of.', 'documents/properties'),
+  advert: referenceParameter('One of the adverts of the property that they tell of: the UUID.', 'adverts'),
+  url: textParameter('The address of one of its adverts on the portal; what follows # is left out.', URL_LENGTH_MAX),
   endpoint: textParameter('Where they go: a URL as the search has it, mailto: for an e-mail.', ENDPOINT_LENGTH_MAX),
   event: choiceParameter('Kind of event.', EVENT_KINDS),
   channel: choiceParameter('Channel.', DELIVERY_CHANNELS),
@@ -54,7 +60,7 @@ export const DELIVERY_LIST_PARAMETERS = {
   ...SEARCH_DELIVERY_PARAMETERS,
 } as const;
 
-export function deliveryRoutes(router: Router, dependencies: ApiDependencies): void {
+export function deliveryRoutes(router: Router, dependencies: ApiDependencies, questions: Questions): void {
   const { database } = dependencies;
 
   /** Health is the client's own, also where an older version recorded the delivery for all who name the URL. */
@@ -84,7 +90,7 @@ export function deliveryRoutes(router: Router, dependencies: ApiDependencies): v
     const { status: state, event: kind, channel, endpoint } = query;
     const filter = { state, kind, channel, endpoint };
     const wanted = { filter, range: timeRangeOf(query), ...timeOrderedPage(query) };
-    const targets = await targetsOf(ctx, query, dependencies);
+    const targets = await targetsOf(ctx, query, dependencies, questions);
     const page =
       targets === null
         ? await listWithinReach(ctx, wanted, (part) =>
@@ -108,25 +114,47 @@ function targetOf(searchNumber: SearchNumber): DeliveryTarget {
   return { searchNumber, matchId: null, from: null, to: null };
 }
 
+interface Wanted extends WantedProperty {
+  readonly search: Uuid | null;
+  readonly match: Uuid | null;
+}
+
 /** Null: all searches of the client. Throws a 404 `Problem` for a search that is not its own. */
 async function targetsOf(
   ctx: Context,
-  { search, match, property }: { readonly [Name in 'search' | 'match' | 'property']: Uuid | null },
+  wanted: Wanted,
   dependencies: ApiDependencies,
+  questions: Questions,
 ): Promise<readonly DeliveryTarget[] | null> {
+  const { search, match } = wanted;
   const searchNumber = search === null ? null : (await ownSearch(ctx, dependencies, search)).number;
-  if (match === null && property === null) return searchNumber === null ? null : [targetOf(searchNumber)];
+  const properties = await propertiesOf(ctx, wanted, questions);
+  const [propertyUuid = null] = properties;
+  if (properties.some((each) => each === null || each !== propertyUuid)) return [];
+  if (match === null && propertyUuid === null) return searchNumber === null ? null : [targetOf(searchNumber)];
   const { clientId } = principalOf(ctx);
-  return readTargets(dependencies.database, clientId, { matchId: match, propertyUuid: property, searchNumber });
+  return readTargets(dependencies.database, clientId, { matchId: match, propertyUuid, searchNumber });
 }
 
-const REFUSALS: Readonly<Record<ResendRefusal, string>> = {
-  unwanted: 'its search does not want it any more',
-  'no endpoint': 'its search has no endpoint for it',
-  withheld: 'it was recorded with contacts, which its search hides by now',
-  'e-mail': 'it went by e-mail, and webhooks alone are sent again',
-  'worn out': 'it was attempted too many times',
-};
+/** That are named, each way in which one is; null stands for one that is not held. Throws 429 and 503 `Problem`s. */
+async function propertiesOf(
+  ctx: Context,
+  { property, advert, url }: WantedProperty,
+  questions: Questions,
+): Promise<readonly (Uuid | null)[]> {
+  const find = (way: Partial<WantedProperty>): Promise<Uuid | null> =>
+    questions.answering(ctx, async () => {
+      const held = await findHeld(questions.database, { property: null, advert: null, url: null, ...way });
+      // As long as not all properties can be found, it may be held all the same.
+      if (held === null) await questions.requireAllProperties();
+      return held?.state.uuid ?? null;
+    });
+  return [
+    ...(property === null ? [] : [property]),
+    ...(advert === null ? [] : [await find({ advert })]),
+    ...(url === null ? [] : [await find({ url })]),
+  ];
+}
 
 function resendRoute(
   router: Router,
@@ -138,7 +166,7 @@ function resendRoute(
     const id = idOf(ctx, 'this delivery');
     const outcome = await resendDelivery(database, clientId, id);
     if (outcome === null) throw notFound('this delivery');
-    if (outcome.type === 'refused') throw new Problem(409, `it is not sent again: ${REFUSALS[outcome.refusal]}`);
+    if (outcome.type === 'refused') throw new Problem(409, `it is not sent again: ${RESEND_REFUSALS[outcome.refusal]}`);
     // It is due: where its message cannot be published, the sweeper finds it.
     await publishDeliveries?.(outcome.addresses).catch((error: Error) => {
       logger.info({ err: error, delivery: id }, 'resent delivery not published');

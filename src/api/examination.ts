@@ -4,6 +4,7 @@
  * fair sample of the rest.
  */
 
+import { createWorkSlices, type WorkSlices } from '../actor/work-slices.ts';
 import { type Criteria, failuresOf, satisfies } from '../domain/criteria.ts';
 import type { CriterionName } from '../domain/criterion-names.ts';
 import type { Uuid } from '../domain/ids.ts';
@@ -19,7 +20,6 @@ import {
 import type { PropertyFacts } from '../domain/property-facts.ts';
 import type { Queryable } from '../store/database.ts';
 import { type AdvertTexts, readTexts, type Scan, type ScannedProperty } from '../store/property-scans.ts';
-import { createWorkSlices } from './work-slices.ts';
 
 /** A live property that fails one criterion at most, or none but for the site categories that are excluded. */
 export interface ExaminedProperty {
@@ -34,39 +34,66 @@ export interface ExaminedProperty {
 
 /** Properties whose texts one question reads. */
 const TEXTS_MAX = 2_500;
-const BLOCK = 250;
+/** Properties whose documents are read at once: they are parsed in one turn. */
+const TEXTS_AT_ONCE = 10;
 /** Of this process, for one scan: who sends an outline of a hundred thousand corners gets an estimate. */
 const WORK_MS_MAX = 2_000;
 
 /** Resolves with how many properties each of the examined ones stands for. */
 export async function examine(
-  { properties, weight }: Scan,
+  scan: Scan,
   criteria: Criteria,
-  { database, median }: { readonly database: Queryable; readonly median: MedianOf },
+  median: MedianOf,
   onProperty: (one: ExaminedProperty) => void,
 ): Promise<number> {
-  const slices = createWorkSlices();
   const hasTexts = criteria.expressions.length > 0;
   const textless = hasTexts ? { ...criteria, expressions: [] } : criteria;
+  let weight = 1;
   let textsLeft = TEXTS_MAX;
-  for (let from = 0; from < properties.length; from += BLOCK) {
-    const isSpent = (hasTexts && textsLeft <= 0) || slices.workedMs > WORK_MS_MAX;
-    if (from > 0 && isSpent) return (weight * properties.length) / from;
+  let workedMs = 0;
+  await scan(async (portion, connection) => {
+    const slices = createWorkSlices();
+    // Whose texts decide.
     const pending: ExaminedProperty[] = [];
-    for (const property of properties.slice(from, from + BLOCK)) {
+    for (const property of portion.properties) {
       const one = judged(property, textless, median);
-      if (isRelevant(one)) pending.push(one);
+      if (isRelevant(one)) {
+        if (hasTexts) pending.push(one);
+        else onProperty(one);
+      }
       await slices.take();
     }
-    const texts = hasTexts ? await slices.pause(readTexts(database, uuidsOf(pending))) : null;
-    textsLeft -= texts === null ? 0 : pending.length;
-    for (const one of pending) {
-      const known = texts === null ? one : withTexts(one, texts.get(one.uuid) ?? [], criteria, median);
+    await readOn(pending, criteria, { connection, median, slices }, onProperty);
+    ({ weight } = portion);
+    textsLeft -= pending.length;
+    workedMs += slices.workedMs;
+    return textsLeft > 0 && workedMs <= WORK_MS_MAX;
+  });
+  return weight;
+}
+
+interface Reading {
+  readonly connection: Queryable;
+  readonly median: MedianOf;
+  readonly slices: WorkSlices;
+}
+
+/** Judges them once more, with their texts. */
+async function readOn(
+  pending: readonly ExaminedProperty[],
+  criteria: Criteria,
+  { connection, median, slices }: Reading,
+  onProperty: (one: ExaminedProperty) => void,
+): Promise<void> {
+  for (let from = 0; from < pending.length; from += TEXTS_AT_ONCE) {
+    const some = pending.slice(from, from + TEXTS_AT_ONCE);
+    const texts = await slices.pause(readTexts(connection, uuidsOf(some)));
+    for (const one of some) {
+      const known = withTexts(one, texts.get(one.uuid) ?? [], criteria, median);
       if (isRelevant(known)) onProperty(known);
       await slices.take();
     }
   }
-  return weight;
 }
 
 function uuidsOf(properties: readonly ExaminedProperty[]): readonly Uuid[] {

@@ -1,24 +1,23 @@
 /** `/searches/{id}/explanation` and `/explanations` (decisions, section 11): why a property is a match, or is not. */
 
 import type Router from '@koa/router';
+import { createWorkSlices } from '../actor/work-slices.ts';
 import type { HeldProperty } from '../domain/change.ts';
 import type { ResolvePlace } from '../domain/city.ts';
 import { failuresOf, judge } from '../domain/criteria.ts';
 import type { Language } from '../domain/criterion-words.ts';
 import type { SearchNumber, Uuid } from '../domain/ids.ts';
-import { lookupKey, withoutFragment } from '../domain/lookup-keys.ts';
 import { matchReason } from '../domain/match-reason.ts';
 import { type DigestedChange, digestOf, type MedianOf } from '../domain/property-digest.ts';
 import { type PropertyReading, propertyFacts, readingOf } from '../domain/property-document.ts';
 import type { PropertyFacts } from '../domain/property-facts.ts';
 import { horizonsOf } from '../domain/retention.ts';
 import { satisfiedSince } from '../domain/satisfied-since.ts';
-import { criteriaOf, type Search, type SiteCategoryName } from '../domain/search.ts';
+import { criteriaOf, type Search, type SearchMembers, type SiteCategoryName } from '../domain/search.ts';
 import type { Queryable } from '../store/database.ts';
-import { listPairDeliveryIds, type RecordedEvent, readEventsAt, searchesOf } from '../store/explanations.ts';
+import { listPairDeliveryIds, nearSearches, type RecordedEvent, readEventsAt } from '../store/explanations.ts';
 import { readPair } from '../store/pairs.ts';
-import { readProperty } from '../store/properties.ts';
-import { findProperty } from '../store/property-digests.ts';
+import { findHeld, type WantedProperty } from '../store/property-digests.ts';
 import { readSearchesOf } from '../store/search-listing.ts';
 import { principalOf } from './auth.ts';
 import { acceptable, answer } from './content.ts';
@@ -29,7 +28,6 @@ import { Problem } from './problem.ts';
 import { PAGING, readQuery, referenceParameter, textParameter } from './query.ts';
 import { languageOf, type Questions } from './questions.ts';
 import { ownSearch } from './searches.ts';
-import { createWorkSlices } from './work-slices.ts';
 
 /** As long as a request can be. */
 const URL_LENGTH_MAX = 15_000;
@@ -70,7 +68,7 @@ export function explanationRoutes(router: Router, dependencies: ApiDependencies,
     const page = await questions.answering(ctx, async () => {
       const subject = await subjectOf(query, explaining);
       const { clientId } = principalOf(ctx);
-      const numbers = await nearSearches(clientId, subject, questions.database);
+      const numbers = await nearSearchesOf(clientId, subject, questions.database);
       const { offset, limit } = offsetOf(query);
       const members: object[] = [];
       const wanted = numbers.slice(offset, offset + limit);
@@ -84,13 +82,7 @@ export function explanationRoutes(router: Router, dependencies: ApiDependencies,
   });
 }
 
-interface Wanted {
-  readonly property: Uuid | null;
-  readonly advert: Uuid | null;
-  readonly url: string | null;
-}
-
-function requireOne({ property, advert, url }: Wanted): void {
+function requireOne({ property, advert, url }: WantedProperty): void {
   if ([property, advert, url].filter((each) => each !== null).length === 1) return;
   throw new Problem(400, 'name the property by one of property, advert and url');
 }
@@ -112,8 +104,8 @@ interface Explaining {
 }
 
 /** Throws a 404 `Problem` when no such property is held. */
-async function subjectOf(wanted: Wanted, { questions, resolvePlace }: Explaining): Promise<Subject> {
-  const held = await findHeld(wanted, questions.database);
+async function subjectOf(wanted: WantedProperty, { questions, resolvePlace }: Explaining): Promise<Subject> {
+  const held = await findHeld(questions.database, wanted);
   if (held === null) {
     // As long as not all properties can be found, it may be held all the same.
     if (wanted.property === null) await questions.requireAllProperties();
@@ -122,18 +114,6 @@ async function subjectOf(wanted: Wanted, { questions, resolvePlace }: Explaining
   const reading = readingOf(held.state, held.crawls, resolvePlace);
   const [median, siteCategoryName] = await Promise.all([questions.medians(), questions.siteCategoryName()]);
   return { held, reading, facts: propertyFacts(reading, median), median, siteCategoryName };
-}
-
-function findHeld({ property, advert, url }: Wanted, database: Queryable): Promise<HeldProperty | null> {
-  if (property !== null) return readProperty(database, property);
-  if (advert !== null) {
-    const isMeant = ({ state }: HeldProperty): boolean => state.adverts.some(({ uuid }) => uuid === advert);
-    return findProperty(database, lookupKey('advert', advert), isMeant);
-  }
-  const wanted = withoutFragment(url ?? '');
-  return findProperty(database, lookupKey('url', wanted), ({ state }) =>
-    state.adverts.some(({ content }) => content.url !== null && withoutFragment(content.url) === wanted),
-  );
 }
 
 async function explain(search: Search, subject: Subject, language: Language, explaining: Explaining): Promise<object> {
@@ -170,23 +150,15 @@ async function explain(search: Search, subject: Subject, language: Language, exp
 }
 
 /** Of a client's searches that the property satisfies or fails by one criterion, the satisfied ones first. */
-async function nearSearches(
+function nearSearchesOf(
   clientId: Uuid,
   { facts, siteCategoryName }: Subject,
   database: Queryable,
 ): Promise<readonly SearchNumber[]> {
   const slices = createWorkSlices();
-  const satisfied: SearchNumber[] = [];
-  const missed: SearchNumber[] = [];
-  for await (const searches of searchesOf(database, clientId)) {
-    for (const { number, members } of searches) {
-      const failures = failuresOf(criteriaOf(members, siteCategoryName), facts, 2);
-      if (failures.length === 0) satisfied.push(number);
-      else if (failures.length === 1) missed.push(number);
-      await slices.take();
-    }
-  }
-  return [...satisfied, ...missed];
+  const countFailures = (members: SearchMembers): number =>
+    failuresOf(criteriaOf(members, siteCategoryName), facts, 2).length;
+  return nearSearches(database, clientId, countFailures, () => slices.take());
 }
 
 /** The change of price or surface among the events of one moment. */

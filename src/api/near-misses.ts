@@ -1,6 +1,7 @@
 /** `/searches/{id}/near-misses` (decisions, section 11): live properties that fail by one criterion, and by how much. */
 
 import type Router from '@koa/router';
+import { createWorkSlices, sortedInSlices } from '../actor/work-slices.ts';
 import { boxesOf, grown } from '../domain/area-boxes.ts';
 import { type Criteria, hasAreas, type Judgement, judge } from '../domain/criteria.ts';
 import type { Uuid } from '../domain/ids.ts';
@@ -8,7 +9,7 @@ import { relativeDistance, withoutCriterion } from '../domain/near-miss.ts';
 import type { MedianOf } from '../domain/property-digest.ts';
 import { propertyIri } from '../domain/property-document.ts';
 import { criteriaOf } from '../domain/search.ts';
-import type { Queryable } from '../store/database.ts';
+import type { Database } from '../store/database.ts';
 import { readCrawls, type Scan, scanAreas, scanBoxes, scanSample } from '../store/property-scans.ts';
 import { acceptable, answer } from './content.ts';
 import type { ApiDependencies } from './dependencies.ts';
@@ -68,7 +69,7 @@ export function nearMissDocument({ uuid, judgement, distance }: NearMiss): objec
 const MISSES_MAX = 10_000;
 
 interface Tools {
-  readonly database: Queryable;
+  readonly database: Database;
   readonly median: MedianOf;
 }
 
@@ -86,29 +87,34 @@ export async function nearMisses(criteria: Criteria, since: string, tools: Tools
     const distance = relativeDistance(judgement, criteria, facts);
     found.set(uuid, { uuid, judgement, distance, advertUuids: digest.adverts.map((advert) => advert.uuid) });
   };
-  for (const scan of await scansOf(criteria, tools.database)) await examine(scan, criteria, tools, take);
-  const nearest = [...found.values()]
-    .sort((a, b) => (a.distance ?? Infinity) - (b.distance ?? Infinity) || compare(a.uuid, b.uuid))
-    .slice(0, MISSES_MAX);
-  return seenSince(nearest, since, tools.database);
+  for (const scan of await scansOf(criteria, tools.database)) await examine(scan, criteria, tools.median, take);
+  const nearest = await sortedInSlices([...found.values()], byDistance, createWorkSlices());
+  return seenSince(nearest.slice(0, MISSES_MAX), since, tools.database);
+}
+
+/** Two without a measure are as far as each other. */
+function byDistance(a: Found, b: Found): number {
+  const [near, far] = [a.distance ?? Infinity, b.distance ?? Infinity];
+  return near === far ? compare(a.uuid, b.uuid) : near - far;
 }
 
 /**
  * A search that names a place: what is there, and what would do if it were there. That is looked for among all properties
  * while there are few, then nearby, or in a sample where there is no nearby.
  */
-async function scansOf(criteria: Criteria, database: Queryable): Promise<readonly Scan[]> {
-  if (!hasAreas(criteria.areas)) return [await scanSample(database, criteria, 1)];
+async function scansOf(criteria: Criteria, database: Database): Promise<readonly Scan[]> {
+  if (!hasAreas(criteria.areas)) return [(await scanSample(database, criteria, 1)).scan];
   const wider = withoutCriterion(criteria, 'areas');
-  const [there, anywhere] = await Promise.all([scanAreas(database, criteria, 1), scanSample(database, wider, 0)]);
+  const there = scanAreas(database, criteria, 1);
+  const anywhere = await scanSample(database, wider, 0);
   const boxes = boxesOf(criteria.areas);
-  if (anywhere.weight === 1 || boxes.length === 0) return [there, anywhere];
-  return [there, await scanBoxes(database, wider, 0, boxes.flatMap(grown))];
+  if (anywhere.isWhole || boxes.length === 0) return [there, anywhere.scan];
+  return [there, scanBoxes(database, wider, 0, boxes.flatMap(grown))];
 }
 
 const CRAWLS_PER_BLOCK = 500;
 
-async function seenSince(misses: readonly Found[], since: string, database: Queryable): Promise<readonly NearMiss[]> {
+async function seenSince(misses: readonly Found[], since: string, database: Database): Promise<readonly NearMiss[]> {
   const seen: NearMiss[] = [];
   for (let from = 0; from < misses.length; from += CRAWLS_PER_BLOCK) {
     const block = misses.slice(from, from + CRAWLS_PER_BLOCK);

@@ -5,7 +5,7 @@ import type { Uuid } from '../domain/ids.ts';
 import { type RemovableCriterion, removableCriteria, withoutCriterion } from '../domain/near-miss.ts';
 import type { MedianOf } from '../domain/property-digest.ts';
 import { satisfiedSince } from '../domain/satisfied-since.ts';
-import type { Queryable } from '../store/database.ts';
+import type { Database } from '../store/database.ts';
 import { scanAreas, scanSample } from '../store/property-scans.ts';
 import { type ExaminedProperty, examine } from './examination.ts';
 
@@ -16,7 +16,7 @@ export interface PreviewQuery {
 }
 
 export interface PreviewTools {
-  readonly database: Queryable;
+  readonly database: Database;
   readonly median: MedianOf;
   readonly now: Date;
 }
@@ -43,9 +43,9 @@ export async function previewFigures(
 ): Promise<PreviewFigures> {
   const { database, median, now } = tools;
   const hasPlace = hasAreas(criteria.areas);
-  const scan = hasPlace ? await scanAreas(database, criteria, 1) : await scanSample(database, criteria, 1);
+  const scan = hasPlace ? scanAreas(database, criteria, 1) : (await scanSample(database, criteria, 1)).scan;
   const tally = new Tally(criteria, sampleMax, median);
-  const weight = await examine(scan, criteria, tools, (property) => tally.take(property));
+  const weight = await examine(scan, criteria, median, (property) => tally.take(property));
   const anywhere = hasPlace ? await countAnywhere(criteria, tools) : null;
   const satisfiedNow = Math.round(tally.satisfied * weight);
   return {
@@ -73,8 +73,8 @@ async function countAnywhere(
 ): Promise<{ readonly satisfiedNow: number; readonly estimated: boolean }> {
   const wider = withoutCriterion(criteria, 'areas');
   let satisfied = 0;
-  const scan = await scanSample(tools.database, wider, 0);
-  const weight = await examine(scan, wider, tools, ({ failures }) => {
+  const { scan } = await scanSample(tools.database, wider, 0);
+  const weight = await examine(scan, wider, tools.median, ({ failures }) => {
     if (failures.length === 0) satisfied += 1;
   });
   return { satisfiedNow: Math.round(satisfied * weight), estimated: weight > 1 };

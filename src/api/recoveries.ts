@@ -4,7 +4,7 @@ import type Router from '@koa/router';
 import type { Context } from 'koa';
 import { z } from 'zod';
 import { timeOrderedUuid } from '../domain/ids.ts';
-import type { NewRecovery, Recovery } from '../domain/recovery.ts';
+import { isWithinKept, type NewRecovery, type Recovery, remainingOf } from '../domain/recovery.ts';
 import { createRecovery, listRecoveries, RecoveryOpenError, readRecovery, stopRecovery } from '../store/recoveries.ts';
 import { principalOf } from './auth.ts';
 import { readBody } from './body-members.ts';
@@ -23,7 +23,6 @@ import { Violations } from './violations.ts';
 export const RECOVERY_PARAMETERS = { ...TIME_ORDERS, ...PAGING } as const;
 
 const ENDPOINT_LENGTH_MAX = 2_048;
-const DAY_MS = 86_400_000;
 
 const instant = (description: string) => z.string('must be a date and time').meta({ description, format: 'date-time' });
 
@@ -98,14 +97,9 @@ async function readNewRecovery(ctx: Context, dependencies: ApiDependencies): Pro
   };
   const present = now();
   const [since, until] = [read('since', present), read('until', present)];
-  const keptMs = settings.deliveriesKeptDays * DAY_MS;
-  if (keptMs > 0 && present.getTime() - since.getTime() > keptMs) {
-    violations.add(
-      ['since'],
-      `must be within the ${settings.deliveriesKeptDays} days that deliveries are kept`,
-      'too_old',
-    );
-  }
+  const { deliveriesKeptDays } = settings;
+  if (!isWithinKept(since, present, deliveriesKeptDays))
+    violations.add(['since'], `must be within the ${deliveriesKeptDays} days that deliveries are kept`, 'too_old');
   if (since > until) violations.add(['since'], 'must not be after until', 'min_above_max');
   const sentSearch = body.search ?? null;
   const searchId = sentSearch === null ? null : referenceOf(sentSearch, 'searches', String(ctx.state.baseUrl ?? ''));
@@ -129,8 +123,9 @@ function refuseSecond(error: unknown): never {
   throw new Problem(409, 'you have a recovery that is not finished: wait for its end, or stop it');
 }
 
-export function recoveryDocument({ id, searchId, since, until, createdAt, finishedAt, ...recovery }: Recovery) {
-  const { endpoint, includesDelivered, state, matched, sent, delivered, failed, skipped } = recovery;
+export function recoveryDocument(recovery: Recovery) {
+  const { id, searchId, since, until, endpoint, includesDelivered, state, createdAt, finishedAt } = recovery;
+  const { matched, sent, delivered, failed } = recovery;
   return {
     '@context': '/contexts/Recovery',
     '@id': `/recoveries/${id}`,
@@ -145,7 +140,7 @@ export function recoveryDocument({ id, searchId, since, until, createdAt, finish
     sent,
     delivered,
     failed,
-    remaining: state === 'finished' ? 0 : Math.max(0, matched - sent - skipped),
+    remaining: remainingOf(recovery),
     createdAt: createdAt.toISOString(),
     finishedAt: finishedAt?.toISOString() ?? null,
   };

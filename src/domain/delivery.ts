@@ -36,6 +36,16 @@ export const DELIVERY_CHANNELS = [...WEBHOOK_CHANNELS, 'email'] as const;
 export type WebhookChannel = (typeof WEBHOOK_CHANNELS)[number];
 export type DeliveryChannel = (typeof DELIVERY_CHANNELS)[number];
 
+/** Why a delivery is not sent again though somebody asks (decisions, section 11), as it is told. */
+export const RESEND_REFUSALS = {
+  unwanted: 'its search does not want it any more',
+  'no endpoint': 'its search has no endpoint for it',
+  withheld: 'it was recorded with contacts, which its search hides by now',
+  'e-mail': 'it went by e-mail, and webhooks alone are sent again',
+  'worn out': 'it was attempted too many times',
+} as const;
+export type ResendRefusal = keyof typeof RESEND_REFUSALS;
+
 /** A delivery as the recorder creates it. */
 export interface NewDelivery {
   readonly id: Uuid;

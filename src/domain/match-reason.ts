@@ -45,25 +45,25 @@ interface Words {
 const WORDS: Readonly<Record<Language, Words>> = {
   fr: {
     began: (at) => `Le bien correspond à la recherche depuis le ${at}.`,
-    beganNew: (at) => `Le bien correspond à la recherche depuis le ${at}, à la parution d'une annonce.`,
+    beganNew: (at) => `Le bien correspond à la recherche depuis le ${at}, quand une annonce est parue.`,
     beganByPrice: (at, was, is) =>
       `Le bien correspond à la recherche depuis le ${at}, quand le prix est passé de ${was} à ${is}.`,
     beganBySurface: (at, was, is) =>
       `Le bien correspond à la recherche depuis le ${at}, quand la surface est passée de ${was} à ${is}.`,
-    forgotten: "Ce qui l'a provoqué n'est plus conservé.",
+    forgotten: "Le changement qui en est la cause n'est plus conservé.",
     deliveriesForgotten: "Ce qui a été envoyé n'est plus conservé.",
     silent: 'Les notifications de la recherche sont coupées.',
-    noLonger: "Il n'y correspond plus :",
-    never: "Le bien n'a jamais correspondu à la recherche :",
+    noLonger: "Il n'y correspond plus.",
+    never: "Le bien n'a jamais correspondu à la recherche.",
     stood: (since, search) =>
-      `Le bien correspondait déjà (depuis le ${since}) quand la recherche a été créée, le ${search} : ` +
+      `Le bien correspondait déjà (depuis le ${since}) quand la recherche a été créée, le ${search}\u00a0: ` +
       'seul ce qui se met à correspondre ensuite est signalé.',
     stoodBeforeChange: (since, search) =>
-      `Le bien correspondait déjà (depuis le ${since}) quand la recherche a été modifiée, le ${search} : ` +
+      `Le bien correspondait déjà (depuis le ${since}) quand la recherche a été modifiée, le ${search}\u00a0: ` +
       'seul ce qui se met à correspondre ensuite est signalé.',
     unrecorded: (since) =>
-      `Le bien correspond (depuis le ${since} d'après son prix et sa surface), sans qu'un changement enregistré ` +
-      "l'ait fait correspondre : ce qui l'a provoqué n'est pas ou n'est plus conservé.",
+      `Le bien correspond à la recherche (depuis le ${since}, d'après son prix et sa surface), sans qu'un changement ` +
+      "enregistré l'explique\u00a0: celui qui en est la cause n'a pas été conservé, ou ne l'est plus.",
     unknown: 'inconnu',
   },
   en: {
@@ -76,8 +76,8 @@ const WORDS: Readonly<Record<Language, Words>> = {
     forgotten: 'What brought it about is no longer kept.',
     deliveriesForgotten: 'What was sent is no longer kept.',
     silent: 'The notifications of the search are off.',
-    noLonger: 'It does not match any more:',
-    never: 'The property never matched the search:',
+    noLonger: 'It does not match any more.',
+    never: 'The property never matched the search.',
     stood: (since, search) =>
       `The property matched already (since ${since}) when the search was created on ${search}: only what begins to ` +
       'match afterwards is told.',

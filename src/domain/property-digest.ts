@@ -92,7 +92,8 @@ export function factsOf(
   return {
     ...facts,
     texts: own,
-    adverts: adverts.map(({ uuid, ...advert }) => ({ ...advert, texts: byAdvert.get(uuid) ?? [] })),
+    // With its UUID: leaving it out costs more than judging the property.
+    adverts: adverts.map((advert) => ({ ...advert, texts: byAdvert.get(advert.uuid) ?? [] })),
     isPriceCoherent: isPriceCoherent(facts, market === null ? null : median(market)),
   };
 }

@@ -6,6 +6,13 @@ import type { SearchNumber, Uuid } from './ids.ts';
 export const RECOVERY_STATES = ['counting', 'running', 'finished', 'stopped'] as const;
 export type RecoveryState = (typeof RECOVERY_STATES)[number];
 
+const DAY_MS = 86_400_000;
+
+/** Whether what was created at `since` is still kept, `keptDays` long; 0 keeps for ever. */
+export function isWithinKept(since: Date, now: Date, keptDays: number): boolean {
+  return keptDays === 0 || now.getTime() - since.getTime() <= keptDays * DAY_MS;
+}
+
 export interface NewRecovery {
   readonly id: Uuid;
   readonly clientId: Uuid;
@@ -31,4 +38,9 @@ export interface Recovery extends Omit<NewRecovery, 'searchNumber'> {
   readonly skipped: number;
   readonly createdAt: Date;
   readonly finishedAt: Date | null;
+}
+
+/** How many of it are still to be attempted; what was passed over is none of them. */
+export function remainingOf({ state, matched, sent, skipped }: Recovery): number {
+  return state === 'finished' ? 0 : Math.max(0, matched - sent - skipped);
 }

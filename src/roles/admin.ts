@@ -25,6 +25,7 @@ export async function openAdmin(parts: Parts, matcher: Matcher | null): Promise<
     {
       database,
       version: VERSION,
+      deliveriesKeptDays: config.retentionDays.deliveries,
       resolvePlace: reference.resolvePlace,
       logger: log,
       now: () => new Date(),

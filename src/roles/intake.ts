@@ -22,7 +22,7 @@ import { listSiteCategories } from '../store/site-categories.ts';
 import { startDigestFill } from '../upkeep/digest-fill.ts';
 import { startMedianRecords } from '../upkeep/median-records.ts';
 import { startRetention } from '../upkeep/retention.ts';
-import { measureLead, measureRetention, measureStage } from './measures.ts';
+import { measureAnswers, measureLead, measureRetention, measureStage } from './measures.ts';
 import type { Parts } from './parts.ts';
 
 export async function openIntake(parts: Parts, databaseUrl: string): Promise<Matcher> {
@@ -62,6 +62,7 @@ export async function openIntake(parts: Parts, databaseUrl: string): Promise<Mat
   measureStage(metrics, 'intake', valve, inFlight);
   measureRetention(metrics, database);
   measureLead(metrics, database);
+  measureAnswers(metrics, database);
   presence.setIndex({ figures: () => indexFigures(matcher), rebuild: () => matcher.rebuild() });
   metrics.gauge('vigie_searches', 'Searches in the index', () => matcher.stats.searches);
   metrics.gauge('vigie_index_bytes', 'Memory of the index', () => matcher.stats.bytes);

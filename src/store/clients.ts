@@ -112,6 +112,12 @@ export async function findClientByName(database: Queryable, name: string): Promi
   return rows[0] ?? null;
 }
 
+/** Served by the primary key. */
+export async function isClient(database: Queryable, id: Uuid): Promise<boolean> {
+  const { rowCount } = await database.query('select from clients where id = $1', [id]);
+  return rowCount === 1;
+}
+
 /** The only moment the key itself exists outside its owner's hands. Throws `ClientUnknownError`. */
 export async function createApiKey(
   database: Queryable,

@@ -5,14 +5,17 @@
 
 import type { EventKind } from '../domain/codes.ts';
 import type { DeliveryChannel, DeliveryState } from '../domain/delivery.ts';
-import type { Uuid } from '../domain/ids.ts';
+import { createdAtOf, type SearchNumber, type Uuid } from '../domain/ids.ts';
 import { ALL_DELIVERIES } from './all-deliveries.ts';
 import { FINISHED_AT, IS_WANTED, isInState, STATE } from './cancellations.ts';
 import type { Queryable } from './database.ts';
+import { type DeliveryTarget, readAnyTargets, targetColumns, type WantedSearches } from './delivery-filters.ts';
 import type { AttemptRead } from './delivery-reads.ts';
+import type { PairRow } from './pairs.ts';
 
 export interface AdminDelivery {
   readonly id: Uuid;
+  readonly clientId: Uuid;
   readonly searchId: Uuid;
   readonly matchId: Uuid;
   readonly propertyUuid: Uuid | null;
@@ -32,42 +35,84 @@ export interface AdminDelivery {
 }
 
 /** Every condition that is not null must hold. An `endpointKey` of a URL stands for those of all its clients. */
-export interface DeliveryFilter {
-  readonly searchId: Uuid | null;
+export interface AdminFilter extends WantedSearches {
   readonly endpointKey: string | null;
   readonly state: DeliveryState | null;
+  readonly kind: EventKind | null;
+  readonly channel: DeliveryChannel | null;
   readonly from: Date | null;
   readonly before: Date | null;
 }
 
-const COLUMNS = `d.id, s.id as "searchId", d.match_id as "matchId", m.property_uuid as "propertyUuid", d.channel, d.kind,
-  d.endpoint, d.endpoint_key as "endpointKey", ${STATE} as state, d.attempt_count - d.attempts_spent as "attemptCount",
-  d.replay_count as "replayCount", d.created_at as "createdAt", d.due_at as "dueAt", ${FINISHED_AT} as "finishedAt",
-  ${IS_WANTED} as "isWanted"`;
+const COLUMNS = `d.id, s.client_id as "clientId", s.id as "searchId", d.match_id as "matchId",
+  m.property_uuid as "propertyUuid", d.channel, d.kind, d.endpoint, d.endpoint_key as "endpointKey", ${STATE} as state,
+  d.attempt_count - d.attempts_spent as "attemptCount", d.replay_count as "replayCount", d.created_at as "createdAt",
+  d.due_at as "dueAt", ${FINISHED_AT} as "finishedAt", ${IS_WANTED} as "isWanted"`;
 const FROM = `${ALL_DELIVERIES} d join searches s on s.number = d.search_number left join matches m on m.id = d.match_id`;
-const CONDITIONS = `($1::uuid is null or d.search_number = (select number from searches where id = $1))
-  and ($2::text is null or d.endpoint_key >= $2 and d.endpoint_key < $2 || 'g')
-  and ($3::text is null or ${isInState('$3::text')})
-  and ($4::timestamptz is null or d.created_at >= $4) and ($5::timestamptz is null or d.created_at < $5)`;
 
-function valuesOf({ searchId, endpointKey, state, from, before }: DeliveryFilter): unknown[] {
-  return [searchId, endpointKey, state, from, before];
+/** Parameters from `$first` on. */
+function conditionsOf(
+  { endpointKey, state, kind, channel, from, before }: AdminFilter,
+  first: number,
+): { readonly condition: string; readonly values: readonly unknown[] } {
+  const [key, inState, ofKind, byChannel, since, until] = Array.from({ length: 6 }, (_, i) => `$${first + i}`);
+  const condition = `(${key}::text is null or d.endpoint_key >= ${key} and d.endpoint_key < ${key} || 'g')
+    and (${inState}::text is null or ${isInState(`${inState}::text`)})
+    and (${ofKind}::text is null or d.kind = ${ofKind}) and (${byChannel}::text is null or d.channel = ${byChannel})
+    and (${since}::timestamptz is null or d.created_at >= ${since})
+    and (${until}::timestamptz is null or d.created_at < ${until})`;
+  return { condition, values: [endpointKey, state, kind, channel, from, before] };
 }
 
-/**
- * Newest first, those below `belowId`. Failed ones are served by deliveries_failed and mail_items_failed, those of a search by
- * deliveries_search and mail_items_search; anything else walks the primary keys from their ends.
- */
+/** Newest first, those that come behind `belowId`. */
 export async function listAdminDeliveries(
   database: Queryable,
-  filter: DeliveryFilter,
+  filter: AdminFilter,
   belowId: Uuid | null,
   limit: number,
 ): Promise<readonly AdminDelivery[]> {
+  const targets = await readAnyTargets(database, filter);
+  return targets === null
+    ? listEverywhere(database, filter, belowId, limit)
+    : listAt(database, targets, filter, belowId, limit);
+}
+
+/**
+ * Failed ones are served by deliveries_failed and mail_items_failed; anything else walks the primary keys from their ends.
+ */
+async function listEverywhere(database: Queryable, filter: AdminFilter, belowId: Uuid | null, limit: number) {
+  const { condition, values } = conditionsOf(filter, 3);
   const { rows } = await database.query<AdminDelivery>(
-    `select ${COLUMNS} from ${FROM} where ${CONDITIONS} and ($6::uuid is null or d.id < $6)
-     order by d.id desc limit $7`,
-    [...valuesOf(filter), belowId, limit],
+    `select ${COLUMNS} from ${FROM} where ${condition} and ($1::uuid is null or d.id < $1) order by d.id desc limit $2`,
+    [belowId, limit, ...values],
+  );
+  return rows;
+}
+
+/** Served by deliveries_search and mail_items_search, once for each of `targets`, and by the primary keys. */
+async function listAt(
+  database: Queryable,
+  targets: readonly DeliveryTarget[],
+  filter: AdminFilter,
+  belowId: Uuid | null,
+  limit: number,
+): Promise<readonly AdminDelivery[]> {
+  const { condition, values } = conditionsOf(filter, 7);
+  const { rows } = await database.query<AdminDelivery>(
+    `select ${COLUMNS}
+     from unnest($1::integer[], $2::uuid[], $3::timestamptz[], $4::timestamptz[]) as target(number, match_id, since, until)
+     join searches s on s.number = target.number
+     cross join lateral (
+       select d.* from ${ALL_DELIVERIES} d
+       where d.search_number = target.number and (target.match_id is null or d.match_id = target.match_id)
+         and d.created_at >= coalesce(target.since, '-infinity') and d.created_at <= coalesce(target.until, 'infinity')
+         and ($5::uuid is null or
+           (d.created_at, d.id) < ((select one.created_at from ${ALL_DELIVERIES} one where one.id = $5), $5))
+         and ${condition}
+       order by d.created_at desc, d.id desc limit $6
+     ) d left join matches m on m.id = d.match_id
+     order by d.created_at desc, d.id desc limit $6`,
+    [...targetColumns(targets), belowId, limit, ...values],
   );
   return rows;
 }
@@ -78,18 +123,26 @@ export async function readAdminDelivery(database: Queryable, id: Uuid): Promise<
   return rows[0] ?? null;
 }
 
-/** Every delivery of a pair, oldest first. Served by deliveries_search and mail_items_search. */
+/** Of one pair; more are listed by its property. */
+const PAIR_DELIVERIES_MAX = 1_000;
+
+/**
+ * Deliveries of a pair, the newest ones, oldest first. Served by deliveries_search and mail_items_search: a delivery was
+ * recorded after its pair was first heard of, and not after the pair's last event.
+ */
 export async function listPairDeliveries(
   database: Queryable,
-  searchId: Uuid,
-  matchId: Uuid,
+  searchNumber: SearchNumber,
+  { matchId, updatedAt }: PairRow,
 ): Promise<readonly AdminDelivery[]> {
   const { rows } = await database.query<AdminDelivery>(
     `select ${COLUMNS} from ${FROM}
-     where d.search_number = (select number from searches where id = $1) and d.match_id = $2 order by d.id`,
-    [searchId, matchId],
+     where d.search_number = $1 and d.match_id = $2
+       and d.created_at between $3::timestamptz - interval '1 hour' and $4::timestamptz + interval '1 hour'
+     order by d.created_at desc, d.id desc limit ${PAIR_DELIVERIES_MAX}`,
+    [searchNumber, matchId, createdAtOf(matchId), updatedAt],
   );
-  return rows;
+  return rows.toReversed();
 }
 
 /** Oldest first. Served by the primary key. */

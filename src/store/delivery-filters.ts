@@ -70,6 +70,12 @@ export interface WantedMatches {
 /** Clocks of processes and of PostgreSQL are not further apart. */
 const CLOCKS_APART_MS = 3_600_000;
 
+interface TargetRow {
+  readonly id: Uuid;
+  readonly number: SearchNumber;
+  readonly updatedAt: Date;
+}
+
 /**
  * The matches of the client that are asked for, the newest ones; none where they are another's. Served by the primary key
  * or the unique index of matches.
@@ -79,7 +85,7 @@ export async function readTargets(
   clientId: Uuid,
   { matchId, propertyUuid, searchNumber }: WantedMatches,
 ): Promise<readonly DeliveryTarget[]> {
-  const { rows } = await database.query<{ id: Uuid; number: SearchNumber; updatedAt: Date }>(
+  const { rows } = await database.query<TargetRow>(
     `select m.id, s.number, m.updated_at as "updatedAt" from matches m join searches s on s.number = m.search_number
      where s.client_id = $1 and s.deleted_at is null
        and ($2::uuid is null or m.id = $2) and ($3::uuid is null or m.property_uuid = $3)
@@ -87,10 +93,61 @@ export async function readTargets(
      order by m.updated_at desc limit ${LISTED_MAX}`,
     [clientId, matchId, propertyUuid, searchNumber],
   );
-  return rows.map(({ id, number, updatedAt }) => ({
+  return rows.map(targetOfMatch);
+}
+
+/** Of whom and what operators ask about. */
+export interface WantedSearches {
+  readonly clientId: Uuid | null;
+  readonly searchId: Uuid | null;
+  readonly propertyUuid: Uuid | null;
+}
+
+/**
+ * For operators: of any client, deleted searches included. Matches of a property, the newest ones; else whole searches;
+ * null without any condition. Served by the unique index of matches, the one on the id of searches, searches_client and
+ * searches_deleted.
+ */
+export async function readAnyTargets(
+  database: Queryable,
+  { clientId, searchId, propertyUuid }: WantedSearches,
+): Promise<readonly DeliveryTarget[] | null> {
+  if (clientId === null && searchId === null && propertyUuid === null) return null;
+  if (propertyUuid !== null) {
+    const { rows } = await database.query<TargetRow>(
+      `select m.id, s.number, m.updated_at as "updatedAt" from matches m join searches s on s.number = m.search_number
+       where m.property_uuid = $3 and ($1::uuid is null or s.client_id = $1) and ($2::uuid is null or s.id = $2)
+       order by m.updated_at desc limit ${LISTED_MAX}`,
+      [clientId, searchId, propertyUuid],
+    );
+    return rows.map(targetOfMatch);
+  }
+  const { rows } = await database.query<{ number: SearchNumber }>(
+    searchId === null
+      ? `select number from searches where client_id = $1 and deleted_at is null
+         union all select number from searches where client_id = $1 and deleted_at is not null`
+      : 'select number from searches where id = $2 and ($1::uuid is null or client_id = $1)',
+    searchId === null ? [clientId] : [clientId, searchId],
+  );
+  return rows.map(({ number }) => ({ searchNumber: number, matchId: null, from: null, to: null }));
+}
+
+/** Told after its pair was first heard of, and not after the pair's last event. */
+function targetOfMatch({ id, number, updatedAt }: TargetRow): DeliveryTarget {
+  return {
     searchNumber: number,
     matchId: id,
     from: new Date(createdAtOf(id).getTime() - CLOCKS_APART_MS),
     to: new Date(updatedAt.getTime() + CLOCKS_APART_MS),
-  }));
+  };
+}
+
+/** The columns of `unnest($1::integer[], $2::uuid[], $3::timestamptz[], $4::timestamptz[])`. */
+export function targetColumns(targets: readonly DeliveryTarget[]): unknown[] {
+  return [
+    targets.map(({ searchNumber }) => searchNumber),
+    targets.map(({ matchId }) => matchId),
+    targets.map(({ from }) => from),
+    targets.map(({ to }) => to),
+  ];
 }

@@ -21,6 +21,7 @@ import {
   filterConditions,
   isAnyDelivery,
   type TimeRange,
+  targetColumns,
   timeCondition,
 } from './delivery-filters.ts';
 
@@ -83,13 +84,7 @@ export async function listDeliveries(
         and one.created_at >= coalesce(target.since, '-infinity') and one.created_at <= coalesce(target.until, 'infinity')
         and ${timeCondition('one.created_at', range)}
     ) d join searches s on s.number = d.search_number where ${condition}`;
-  const wanted = [
-    targets.map(({ searchNumber }) => searchNumber),
-    targets.map(({ matchId }) => matchId),
-    targets.map(({ from: since }) => since),
-    targets.map(({ to: until }) => until),
-    ...values,
-  ];
+  const wanted = [...targetColumns(targets), ...values];
   const listed = database.query<DeliveryRow>(
     `select ${COLUMNS} from ${from} order by d.created_at ${direction}, d.id ${direction} limit $9 offset $10`,
     [...wanted, limit, offset],

@@ -25,6 +25,17 @@ export async function isFillEnded(database: Queryable): Promise<boolean> {
   return rows[0]?.ended === true;
 }
 
+/** Stored properties whose digest is still to be made, or made anew. Served by the primary keys alone. */
+export async function countUndigested(database: Queryable): Promise<number> {
+  const { rows } = await database.query<{ count: number }>(
+    `select ((select count(*) from property_digest_backlog) + (
+       select count(*) from property_digest_fill cross join properties
+       where ended_at is null and (reached is null or uuid > reached)
+     ))::integer as count`,
+  );
+  return rows[0]?.count ?? 0;
+}
+
 /** Resolves with how many properties a batch looked at: 0 when nothing is left to do. Two at a time do no harm. */
 export async function fillDigests(database: Database, resolvePlace: ResolvePlace): Promise<number> {
   return transaction(database, async (client) => {

@@ -3,6 +3,7 @@
  * and the items of notifying searches without an endpoint, which nobody delivers.
  */
 
+import type { EventKind } from '../domain/codes.ts';
 import type { WebhookChannel } from '../domain/delivery.ts';
 import type { SearchNumber, Uuid } from '../domain/ids.ts';
 import { arrayLiteral } from './array-literal.ts';
@@ -16,7 +17,7 @@ export interface FeedItem {
   readonly searchNumber: SearchNumber;
   readonly matchId: Uuid;
   readonly channel: WebhookChannel;
-  readonly kind: string;
+  readonly kind: EventKind;
   readonly head: string;
   readonly snapshotId: Uuid;
 }

@@ -179,3 +179,23 @@ export async function readFeedKey(database: Queryable): Promise<Buffer> {
   const { rows } = await database.query<{ key: Buffer }>('select key from feed_keys');
   return (rows[0] as { key: Buffer }).key;
 }
+
+/**
+ * Seconds for which what was recorded has waited to be told: since the oldest batch behind the place where all feeds end,
+ * 0 when there is none. Served by the primary key, once for each client; intake_leader has one row.
+ */
+export async function readFeedDelay(database: Queryable): Promise<number> {
+  const { rows } = await database.query<{ seconds: number }>({
+    name: 'read-feed-delay',
+    text: `
+      select coalesce(extract(epoch from clock_timestamp() - min(held.created_at)), 0)::float8 as seconds
+      from intake_leader cross join clients cross join lateral (
+        select created_at from feed_batches batches
+        where client_id = clients.id and batches.epoch = sequence_floor
+          and recorded_in >= pg_snapshot_xmin(pg_current_snapshot())
+        order by recorded_in limit 1
+      ) held`,
+    values: [],
+  });
+  return Math.max(0, rows[0]?.seconds ?? 0);
+}

@@ -6,7 +6,7 @@
 
 import type { HeldProperty } from '../domain/change.ts';
 import type { Uuid } from '../domain/ids.ts';
-import { type LookupKey, lookupKeys, sampleKeyOf } from '../domain/lookup-keys.ts';
+import { type LookupKey, lookupKey, lookupKeys, sampleKeyOf, withoutFragment } from '../domain/lookup-keys.ts';
 import type { Crawls } from '../domain/property.ts';
 import { digestOf, digestText } from '../domain/property-digest.ts';
 import type { PropertyReading } from '../domain/property-document.ts';
@@ -101,11 +101,33 @@ function assignments(source: string): string {
 /** Of those that have one key, at most; there are more only when a crawler gives all its adverts the same URL. */
 const FOUND_MAX = 100;
 
+/** By what a property is asked for: exactly one of them. */
+export interface WantedProperty {
+  readonly property: Uuid | null;
+  /** One that it has. */
+  readonly advert: Uuid | null;
+  /** Of one of its adverts on the portal; what follows # is left out. */
+  readonly url: string | null;
+}
+
+/** Of several that have the address, the one crawled last; null when none is held, or has its digest yet. */
+export function findHeld(database: Queryable, { property, advert, url }: WantedProperty): Promise<HeldProperty | null> {
+  if (property !== null) return readProperty(database, property);
+  if (advert !== null) {
+    const isMeant = ({ state }: HeldProperty): boolean => state.adverts.some(({ uuid }) => uuid === advert);
+    return findByKey(database, lookupKey('advert', advert), isMeant);
+  }
+  const wanted = withoutFragment(url ?? '');
+  return findByKey(database, lookupKey('url', wanted), ({ state }) =>
+    state.adverts.some(({ content }) => content.url !== null && withoutFragment(content.url) === wanted),
+  );
+}
+
 /**
  * The property that has `key` and is `meant`, of several the one crawled last; null when there is none. Served by
  * property_digests_keys and the primary key of properties.
  */
-export async function findProperty(
+async function findByKey(
   database: Queryable,
   key: LookupKey,
   isMeant: (held: HeldProperty) => boolean,

@@ -9,7 +9,8 @@ import type { Areas, Criteria, Range } from '../domain/criteria.ts';
 import type { Uuid } from '../domain/ids.ts';
 import { lookupKey } from '../domain/lookup-keys.ts';
 import { arrayLiteral } from './array-literal.ts';
-import type { Queryable } from './database.ts';
+import type { Database, Queryable } from './database.ts';
+import { PORTION_ROWS, readInPortions } from './portions.ts';
 
 export interface ScannedProperty {
   readonly uuid: Uuid;
@@ -17,10 +18,20 @@ export interface ScannedProperty {
   readonly facts: string;
 }
 
-export interface Scan {
+/** The next of them. */
+export interface ScannedPortion {
   readonly properties: readonly ScannedProperty[];
-  /** How many each of them stands for: 1 when these are all there are. */
+  /** How many each property that was read so far, of this portion or before, stands for: 1 when these are all there are. */
   readonly weight: number;
+}
+
+/** Reads until there are no more, or `take` resolves with false. The connection is the one that reads. */
+export type Scan = (take: (portion: ScannedPortion, connection: Queryable) => Promise<boolean>) => Promise<void>;
+
+export interface SampleScan {
+  readonly scan: Scan;
+  /** The sample has every property. */
+  readonly isWhole: boolean;
 }
 
 /** Digests of a sample of everything. */
@@ -46,63 +57,75 @@ interface FoundRow extends ScannedProperty {
  * Those in the areas that may fail `failuresMax` criteria, `SCANNED_MAX` of them at most. Served by property_digests_keys
  * (communes, departments, zip codes) and property_digests_location (circles, polygons).
  */
-export async function scanAreas(database: Queryable, criteria: Criteria, failuresMax: 0 | 1): Promise<Scan> {
+export function scanAreas(database: Database, criteria: Criteria, failuresMax: 0 | 1): Scan {
   const parameters = new Parameters();
   const places = [...keysIn(criteria.areas, parameters), ...boxesIn(boxesOf(criteria.areas), parameters)];
   return scanPlaces(database, criteria, failuresMax, places, parameters);
 }
 
 /** Those in `boxes`, wherever the search looks. Served by property_digests_location. */
-export async function scanBoxes(
-  database: Queryable,
-  criteria: Criteria,
-  failuresMax: 0 | 1,
-  boxes: readonly Box[],
-): Promise<Scan> {
+export function scanBoxes(database: Database, criteria: Criteria, failuresMax: 0 | 1, boxes: readonly Box[]): Scan {
   const parameters = new Parameters();
   return scanPlaces(database, criteria, failuresMax, boxesIn(boxes, parameters), parameters);
 }
 
-async function scanPlaces(
-  database: Queryable,
+/** Keys alone are sorted, and each row is fetched by its own when its turn comes: rows are wide, and many stay unread. */
+function scanPlaces(
+  database: Database,
   criteria: Criteria,
   failuresMax: 0 | 1,
   places: readonly string[],
   parameters: Parameters,
-): Promise<Scan> {
-  if (places.length === 0) return { properties: [], weight: 1 };
-  const { rows } = await database.query<FoundRow>(
-    `select property_uuid as uuid, facts, count(*) over ()::integer as total from property_digests
-     where is_live and (${places.join(' or ')}) and ${failuresIn(criteria, parameters)} <= ${failuresMax}
-     order by sample_key limit ${SCANNED_MAX}`,
-    parameters.values,
-  );
-  const total = rows[0]?.total ?? 0;
-  return { properties: rows, weight: rows.length === 0 ? 1 : total / rows.length };
+): Scan {
+  if (places.length === 0) return async () => undefined;
+  const text = `
+    select property_uuid as uuid, total, facts from (
+      select property_uuid, sample_key, count(*) over ()::integer as total from property_digests
+      where is_live and (${places.join(' or ')}) and ${failuresIn(criteria, parameters)} <= ${failuresMax}
+      order by sample_key limit ${SCANNED_MAX}
+    ) found cross join lateral (
+      select facts from property_digests one where one.property_uuid = found.property_uuid offset 0
+    ) digest order by sample_key`;
+  return (take) => {
+    let [count, total] = [0, 0];
+    return readInPortions<FoundRow>(database, text, parameters.values, (properties, connection) => {
+      count += properties.length;
+      total = properties[0]?.total ?? total;
+      return take({ properties, weight: count === 0 ? 1 : total / count }, connection);
+    });
+  };
 }
 
 /** Sample keys are signed 32-bit integers. */
 const KEYS = 2 ** 32;
 const KEY_MIN = -(2 ** 31);
 
+interface SampledRow extends ScannedProperty {
+  readonly key: number;
+}
+
 /**
  * Those of the first `SAMPLE_MAX` anywhere that may fail `failuresMax` criteria, the areas left out. Served by
  * property_digests_sample.
  */
-export async function scanSample(database: Queryable, criteria: Criteria, failuresMax: 0 | 1): Promise<Scan> {
+export async function scanSample(database: Database, criteria: Criteria, failuresMax: 0 | 1): Promise<SampleScan> {
   const parameters = new Parameters();
   const { rows } = await database.query<{ end: number | null }>(
     `select sample_key as end from property_digests where is_live order by sample_key offset ${SAMPLE_MAX} limit 1`,
   );
   const end = rows[0]?.end ?? null;
   const within = end === null ? 'true' : `sample_key < ${parameters.add(end, 'integer')}`;
-  const { rows: found } = await database.query<ScannedProperty>(
-    `select property_uuid as uuid, facts from property_digests
-     where is_live and ${within} and ${failuresIn(criteria, parameters)} <= ${failuresMax} order by sample_key`,
-    parameters.values,
-  );
-  // The share of the keys that the sample takes is its share of the properties.
-  return { properties: found, weight: end === null ? 1 : KEYS / (end - KEY_MIN) };
+  const text = `
+    select property_uuid as uuid, sample_key as key, facts from property_digests
+    where is_live and ${within} and ${failuresIn(criteria, parameters)} <= ${failuresMax} order by sample_key`;
+  const scan: Scan = (take) =>
+    readInPortions<SampledRow>(database, text, parameters.values, (properties, connection) => {
+      // The share of the keys that was read is the share of the properties.
+      const isLast = properties.length < PORTION_ROWS;
+      const read = isLast ? end : (properties.at(-1)?.key ?? 0) + 1;
+      return take({ properties, weight: read === null ? 1 : KEYS / (read - KEY_MIN) }, connection);
+    });
+  return { scan, isWhole: end === null };
 }
 
 function keysIn({ inseeCodes, departmentCodes, zipcodes }: Areas, parameters: Parameters): readonly string[] {

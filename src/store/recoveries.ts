@@ -61,6 +61,27 @@ export async function listRecoveries(
   return { recoveries: rows, total: counted[0]?.total ?? 0 };
 }
 
+/** For operators: of any client. Null when there is none. Served by the primary key. */
+export async function readAnyRecovery(database: Queryable, id: Uuid): Promise<Recovery | null> {
+  const { rows } = await database.query<Recovery>(`select ${COLUMNS} from ${FROM} where r.id = $1`, [id]);
+  return rows[0] ?? null;
+}
+
+/** For operators: of one client, or of any where it is null. Newest first, those below `belowId`. Served by recoveries_client, or the primary key. */
+export async function listAnyRecoveries(
+  database: Queryable,
+  clientId: Uuid | null,
+  belowId: Uuid | null,
+  limit: number,
+): Promise<readonly Recovery[]> {
+  const { rows } = await database.query<Recovery>(
+    `select ${COLUMNS} from ${FROM}
+     where ($1::uuid is null or r.client_id = $1) and ($2::uuid is null or r.id < $2) order by r.id desc limit $3`,
+    [clientId, belowId, limit],
+  );
+  return rows;
+}
+
 /** What is under way goes on. False when there is none, or it is another client's. Served by the primary keys. */
 export async function stopRecovery(database: Queryable, clientId: Uuid, id: Uuid): Promise<boolean> {
   const { rowCount } = await database.query(

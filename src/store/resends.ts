@@ -4,16 +4,13 @@
  * its next now, and the log of attempts counts on.
  */
 
-import { type DeliveryState, isFinal, type WebhookChannel } from '../domain/delivery.ts';
+import { type DeliveryState, isFinal, type ResendRefusal, type WebhookChannel } from '../domain/delivery.ts';
 import { endpointKeyOf } from '../domain/endpoint.ts';
 import type { SearchNumber, Uuid } from '../domain/ids.ts';
 import { hasContacts } from '../domain/withheld-contacts.ts';
 import { IS_WANTED, STATE } from './cancellations.ts';
 import { type Database, type Queryable, transaction } from './database.ts';
 import type { DeliveryAddress } from './deliveries.ts';
-
-/** Why a delivery is not sent again. */
-export type ResendRefusal = 'unwanted' | 'no endpoint' | 'withheld' | 'e-mail' | 'worn out';
 
 export interface ResendCandidate {
   readonly id: Uuid;

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { VERSION } from '../../src/version.ts';
 import { type CommandResult, runVigie, type Settings } from '../support/daemon.ts';
-import { type OperatorScene, startScene } from '../support/operator-scene.ts';
+import { type OperatorScene, portalUrlOf, startScene } from '../support/operator-scene.ts';
 import { until } from '../support/until.ts';
 
 const UNKNOWN = '00000000-0000-4000-8000-000000000000';
@@ -107,7 +107,7 @@ test('a wrong token is 4, no daemon is 5', async () => {
 test('the help of every command names its options', async () => {
   const all = await run(['--help']);
   assert.equal(all.code, 0);
-  for (const words of ['status', 'explain SEARCH PROPERTY', 'deliveries replay', 'points delete SOURCE']) {
+  for (const words of ['status', 'explain [SEARCH] [PROPERTY|URL]', 'deliveries replay', 'points delete SOURCE']) {
     assert.ok(all.stdout.includes(words), words);
   }
   const { code, stdout } = await run(['deliveries', 'replay', '--help']);
@@ -122,6 +122,44 @@ test('an explanation for people shows what was asked and found, and why nothing 
   assert.match(matched.stdout, /yes {2}budget\n +asked {2}\{"max":300000\}\n +found {2}\[250000\]/);
   assert.match(matched.stdout, /deliveries\/\S+ {2}property\.ad\.create\n {2}delivered at \S+ with attempt 1/);
   assert.match(matched.stdout, /note: the search has no eventEndpoint: events are not sent/);
+});
+
+test('what a client says of itself is enough to find what it was sent, and to send it again', async () => {
+  const url = `${portalUrlOf(property)}#photos`;
+  const listed = await admin('deliveries', 'list', '--client', 'tests', '--url', url);
+  const [id = ''] = /^[0-9a-f-]{36}/m.exec(listed.stdout) ?? [];
+  assert.match(listed.stdout, new RegExp(`^${id} +delivered +1 +property\\.ad\\.create `, 'm'));
+  const told = await admin('explain', '--client', 'tests', url);
+  assert.match(told.stdout, new RegExp(`^property +properties/${property}\nsearches that it satisfies, .* +1\n`));
+  assert.match(told.stdout, new RegExp(`^search +searches/${scene.search.id}\ntitle +Toulon\nsatisfied$`, 'm'));
+  assert.equal((await admin('explain', scene.search.id, '--url', url)).code, 0);
+  await fails(['explain'], 2, /name a SEARCH, or a client by --client/);
+  await fails(['explain', scene.search.id], 2, /name the property: PROPERTY\|URL/);
+  await fails(['explain', 'x', 'y', '--client', 'tests'], 2, /--client stands in the place of SEARCH/);
+  await fails(['deliveries', 'list', '--client', 'nobody'], 3, /there is no client that is called nobody/);
+
+  assert.match((await admin('deliveries', 'resend', id)).stdout, new RegExp(`^${id} `, 'm'));
+  await scene.receiver.until(() => scene.receiver.postsOf(id).length === 2);
+  await until(
+    async () => (await admin('deliveries', 'show', id)).stdout,
+    (stdout) => /^state +delivered$/m.test(stdout),
+  );
+  await fails(['recoveries', 'start', '--since', '1h'], 2, /say whose and since when: --client, --since/);
+  const start = ['recoveries', 'start', '--client', 'tests', '--since', '1h', '--delivered'];
+  const done = await admin(...start, '--watch');
+  assert.match(
+    done.stdout,
+    /^state +finished\nmatched count +1\nsent count +1\ndelivered count +1\nfailed count +0\n/m,
+  );
+  assert.equal(scene.receiver.postsOf(id).length, 3);
+  const [recovery = ''] = /[0-9a-f-]{36}/.exec(done.stdout) ?? [];
+  assert.match(
+    (await admin('recoveries', 'list', '--client', 'tests')).stdout,
+    new RegExp(`^${recovery} +finished`, 'm'),
+  );
+  for (const verb of ['show', 'watch', 'stop']) {
+    assert.match((await admin('recoveries', verb, recovery)).stdout, /^state +finished$/m, verb);
+  }
 });
 
 test('limits of a client are shown with what it has, changed, and undone', async () => {

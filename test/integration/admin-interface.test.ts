@@ -13,7 +13,7 @@ import { AdminServiceClient, AdminServiceService } from '../../src/admin/generat
 import { urlKeyOf } from '../../src/domain/endpoint.ts';
 import { genericCall } from '../support/admin.ts';
 import { ADMIN_TOKEN } from '../support/daemon.ts';
-import { type OperatorScene, startScene } from '../support/operator-scene.ts';
+import { type OperatorScene, portalUrlOf, startScene } from '../support/operator-scene.ts';
 import { until } from '../support/until.ts';
 
 let scene: OperatorScene;
@@ -21,6 +21,8 @@ let property: string;
 let delivery: string;
 const closing: (() => Promise<void>)[] = [];
 const UNKNOWN = randomUUID();
+/** As `createApiKey` of the tests calls it. */
+const CLIENT_NAME = 'tests';
 const called = new Set<string>();
 
 before(async () => {
@@ -101,6 +103,103 @@ test('an explanation names every criterion and every delivery', async () => {
   assert.match(explained.deliveries[0].explanation, /^delivered at .* with attempt 1$/);
   await fail('ExplainMatch', { ...pair, property: `properties/${UNKNOWN}` }, 'not_found', 'ResourceInfo');
   await fail('ExplainMatch', { ...pair, search: `searches/${UNKNOWN}` }, 'not_found', 'ResourceInfo');
+});
+
+test('a property is explained by its advert or address, to every search of a client that it concerns', async () => {
+  const shown = await succeed('GetDelivery', { name: delivery, includeBody: true });
+  const [{ uuid }] = JSON.parse(shown.body).match.propertyDocument.adverts;
+  const search = `searches/${scene.search.id}`;
+  const direct = await succeed('ExplainMatch', { search, property: `properties/${property}` });
+  const ways = [{ advert: `adverts/${uuid}` }, { advertUrl: `${portalUrlOf(property)}#photos` }];
+  for (const way of ways) assert.deepEqual(await succeed('ExplainMatch', { search, ...way }), direct);
+  const advertUrl = portalUrlOf(property);
+  for (const client of [CLIENT_NAME, shown.client]) {
+    const told = await succeed('ExplainProperty', { client, advertUrl });
+    assert.deepEqual([told.property, told.totalSize], [`properties/${property}`, 1]);
+    assert.deepEqual(told.explanations, [direct]);
+  }
+  assert.deepEqual([direct.search, direct.searchTitle], [search, 'Toulon']);
+  await fail('ExplainProperty', { advertUrl }, 'invalid_argument', 'BadRequest');
+  await fail('ExplainProperty', { client: CLIENT_NAME }, 'invalid_argument', 'BadRequest');
+  await fail('ExplainProperty', { client: 'nobody', advertUrl }, 'not_found', 'ResourceInfo');
+  await fail('ExplainProperty', { client: 'no\0body', advertUrl }, 'invalid_argument', 'BadRequest');
+  await fail('ExplainProperty', { client: `clients/${UNKNOWN}`, advertUrl }, 'not_found', 'ResourceInfo');
+  await fail('ExplainProperty', { client: CLIENT_NAME, advertUrl: 'https://x.example/' }, 'not_found', 'ResourceInfo');
+  await fail(
+    'ExplainMatch',
+    { search, advertUrl, property: `properties/${property}` },
+    'invalid_argument',
+    'BadRequest',
+  );
+});
+
+test('deliveries are found by what a client tells an operator', async () => {
+  const count = async (request: object): Promise<number> =>
+    ((await succeed('ListDeliveries', request)).deliveries ?? []).length;
+  const { client, property: told } = await succeed('GetDelivery', { name: delivery });
+  assert.equal(told, `properties/${property}`);
+  for (const request of [
+    ...[{ client }, { client: CLIENT_NAME }, { property: told }, { advertUrl: portalUrlOf(property) }],
+    { client, property: told, kind: 'property.ad.create', channel: 'match', state: 'STATE_DELIVERED' },
+  ]) {
+    assert.equal(await count(request), 1, JSON.stringify(request));
+  }
+  for (const request of [
+    { property: `properties/${UNKNOWN}` },
+    ...[{ kind: 'ad.update.price' }, { channel: 'email' }, { state: 'STATE_FAILED' }].map((one) => ({
+      client,
+      ...one,
+    })),
+    { client, endTime: '2026-01-01T00:00:00Z' },
+  ]) {
+    assert.equal(await count(request), 0, JSON.stringify(request));
+  }
+  await fail('ListDeliveries', { client: 'nobody' }, 'not_found', 'ResourceInfo');
+  await fail('ListDeliveries', { advert: `adverts/${UNKNOWN}` }, 'not_found', 'ResourceInfo');
+  await fail('ListDeliveries', { kind: 'gossip' }, 'invalid_argument', 'BadRequest');
+});
+
+test('a delivered webhook is sent again, and a recovery sends what it is asked for', async () => {
+  const { search: whose } = await succeed('GetDelivery', { name: delivery });
+  const id = delivery.slice('deliveries/'.length);
+  const again = await succeed('ResendDelivery', { name: delivery });
+  assert.equal(again.replayCount, 1);
+  await scene.receiver.until(() => scene.receiver.postsOf(id).length === 2);
+  await fail('ResendDelivery', { name: `deliveries/${UNKNOWN}` }, 'not_found', 'ResourceInfo');
+  await until(
+    () => succeed('GetDelivery', { name: delivery }),
+    ({ state }) => state === 'STATE_DELIVERED',
+  );
+
+  const since = new Date(Date.now() - 3_600_000).toISOString();
+  const asked = { client: CLIENT_NAME, startTime: since, includeDelivered: true, search: whose };
+  const { name, client } = await succeed('StartRecovery', asked);
+  await fail('StartRecovery', asked, 'failed_precondition', 'PreconditionFailure');
+  const done = await until(
+    () => succeed('GetRecovery', { name }),
+    ({ state }) => state === 'STATE_FINISHED',
+  );
+  assert.deepEqual([done.matchedCount, done.deliveredCount, done.remainingCount ?? 0], [1, 1, 0]);
+  assert.equal(scene.receiver.postsOf(id).length, 3);
+  assert.deepEqual((await succeed('ListRecoveries', { client: CLIENT_NAME })).recoveries, [done]);
+  assert.deepEqual((await succeed('ListRecoveries')).recoveries, [done]);
+  assert.deepEqual(await succeed('StopRecovery', { name }), done, 'stopping one that is over changes nothing');
+  for (const [wrong, code, detail] of [
+    [{ startTime: undefined }, 'invalid_argument', 'BadRequest'],
+    [{ startTime: '2020-01-01T00:00:00Z' }, 'invalid_argument', 'BadRequest'],
+    [{ endTime: '2020-01-01T00:00:00Z' }, 'invalid_argument', 'BadRequest'],
+    [{ client: '' }, 'invalid_argument', 'BadRequest'],
+    [{ endpointUrl: 'x'.repeat(3_000) }, 'invalid_argument', 'BadRequest'],
+    [{ search: `searches/${UNKNOWN}` }, 'not_found', 'ResourceInfo'],
+  ] as const) {
+    await fail('StartRecovery', { ...asked, ...wrong }, code, detail);
+  }
+  const other = await succeed('CreateClient', { client: { displayName: 'Another' } });
+  await fail('StartRecovery', { ...asked, client: other.name }, 'not_found', 'ResourceInfo');
+  await succeed('DeleteClient', { name: other.name });
+  await fail('GetRecovery', { name: `recoveries/${UNKNOWN}` }, 'not_found', 'ResourceInfo');
+  await fail('StopRecovery', { name: `recoveries/${UNKNOWN}` }, 'not_found', 'ResourceInfo');
+  assert.match(client, /^clients\//);
 });
 
 test('deliveries are listed page by page, shown, and not sent twice', async () => {

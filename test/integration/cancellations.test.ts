@@ -24,7 +24,10 @@ import { until } from '../support/until.ts';
 
 const ENDPOINT = 'https://endpoint.example/hook';
 const LEASE_MS = 30_000;
-const ANY = { searchId: null, endpointKey: null, state: null, from: null, before: null };
+const ANY = {
+  ...{ clientId: null, searchId: null, propertyUuid: null, endpointKey: null, state: null, kind: null, channel: null },
+  ...{ from: null, before: null },
+};
 
 async function openScene(t: TestContext) {
   const closers: (() => Promise<unknown>)[] = [];

@@ -1,16 +1,21 @@
 /** What did I miss, and send it again: deliveries by everything that a client knows of them, resending, and asking once. */
 
 import assert from 'node:assert/strict';
-import { randomUUID } from 'node:crypto';
 import { after, describe, it } from 'node:test';
 import { publishAll } from '../../src/broker/publish.ts';
 import type { DeliveryState } from '../../src/domain/delivery.ts';
+import { randomUuid, type Uuid } from '../../src/domain/ids.ts';
+import { readingOf } from '../../src/domain/property-document.ts';
 import { publicationOf } from '../../src/intake/dispatcher.ts';
 import type { DeliveryAddress } from '../../src/store/deliveries.ts';
+import { insertProperties } from '../../src/store/properties.ts';
+import { insertDigests } from '../../src/store/property-digests.ts';
 import { resendDelivery } from '../../src/store/resends.ts';
+import { heldAfter, upsertAt } from '../support/adverts.ts';
 import { startTestApi } from '../support/api.ts';
 import { openDeliveryStage } from '../support/courier.ts';
 import { publishSeeded, seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
+import { runStatements } from '../support/statements.ts';
 import { until } from '../support/until.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
@@ -24,7 +29,7 @@ const ENDPOINTS = { match: 'https://h.example.com/matches', event: 'https://h.ex
 
 interface Row {
   readonly search: string;
-  readonly property: string;
+  readonly property: Uuid;
   readonly match: string;
   readonly channel: 'match' | 'event';
   readonly event: string;
@@ -37,7 +42,7 @@ interface Row {
 /** Two searches, three properties, every channel and some states, an hour apart. */
 async function seedRows(key: string): Promise<readonly Row[]> {
   const rows: Row[] = [];
-  const properties = Array.from({ length: 3 }, () => randomUUID());
+  const properties = Array.from({ length: 3 }, () => randomUuid());
   for (let search = 0; search < 2; search++) {
     const created = await api.call(
       'POST',
@@ -55,7 +60,7 @@ async function seedRows(key: string): Promise<readonly Row[]> {
     );
     const id = created.body['@id'].slice(10);
     for (const property of properties) {
-      const match = randomUUID()
+      const match = randomUuid()
         .replace(/^(.{14})4/, '$17')
         .replace(/^.{13}/, '019b0000-0000');
       await database.query(
@@ -79,7 +84,7 @@ async function seedRows(key: string): Promise<readonly Row[]> {
           status,
           endpoint,
           createdAt,
-          id: randomUUID(),
+          id: randomUuid(),
         };
         await database.query(
           `insert into deliveries (id, search_number, match_id, channel, kind, endpoint, endpoint_key, head, snapshot_id,
@@ -94,6 +99,16 @@ async function seedRows(key: string): Promise<readonly Row[]> {
   return rows;
 }
 
+/** As it is recorded. */
+async function hold(propertyUuid: Uuid, advertUuid: Uuid, url: string): Promise<void> {
+  const held = heldAfter(upsertAt(0, { propertyUuid, advertUuid, advert: { url } }));
+  const reading = readingOf(held.state, held.crawls, api.reference.resolvePlace);
+  await runStatements(database, [
+    ...insertProperties([{ held, priced: reading.priced, expiredAt: null }]),
+    ...insertDigests([{ reading, crawls: held.crawls }]),
+  ]);
+}
+
 describe('deliveries', () => {
   it('are found by every combination of what a client knows', async () => {
     const key = await api.newClient('asking');
@@ -101,9 +116,13 @@ describe('deliveries', () => {
     await seedRows(await api.newClient('neighbour'));
     const [some] = rows.slice(5);
     assert.ok(some);
+    const [advert, url] = [randomUuid(), 'https://portal.example/annonce?id=7'];
+    await hold(some.property, advert, url);
     const filters: Record<string, [value: string, holds: (row: Row) => boolean]> = {
       search: [some.search, ({ search }) => search === some.search],
       property: [`/documents/properties/${some.property}`, ({ property }) => property === some.property],
+      advert: [advert, ({ property }) => property === some.property],
+      url: [`${url}#photos`, ({ property }) => property === some.property],
       match: [`/matches/${some.match}`, ({ match }) => match === some.match],
       endpoint: [some.endpoint, ({ endpoint }) => endpoint === some.endpoint],
       status: ['failed', ({ status }) => status === 'failed'],
@@ -131,6 +150,24 @@ describe('deliveries', () => {
       );
       assert.equal(body['hydra:totalItems'], expected.length);
     }
+  });
+
+  it('of an advert that nobody holds, or of two properties at once, are none', async () => {
+    const key = await api.newClient('elsewhere');
+    const [row] = await seedRows(key);
+    assert.ok(row);
+    const advert = randomUuid();
+    await hold(row.property, advert, 'https://portal.example/8');
+    const count = async (query: string): Promise<number> =>
+      (await api.call('GET', `/deliveries?${query}`, undefined, { key })).body['hydra:totalItems'];
+    assert.equal(await count(`advert=/adverts/${advert}`), 4);
+    assert.equal(await count(`advert=${advert}&url=https://portal.example/8&property=${row.property}`), 4);
+    assert.equal(await count(`advert=${advert}&property=${randomUuid()}`), 0);
+    assert.equal(await count(`advert=${randomUuid()}`), 0);
+    assert.equal(await count('url=https://portal.example/none'), 0);
+    const stranger = { key: await api.newClient('stranger of the advert') };
+    const { body } = await api.call('GET', `/deliveries?advert=${advert}`, undefined, stranger);
+    assert.equal(body['hydra:totalItems'], 0);
   });
 
   it('and matches of others are not found', async () => {
@@ -185,7 +222,7 @@ describe('deliveries', () => {
     assert.equal((await resend(first.id)).status, 409, 'it does not notify');
     await api.call('DELETE', first.search, undefined, { key });
     assert.equal((await resend(first.id)).status, 404);
-    assert.equal((await resend(randomUUID())).status, 404);
+    assert.equal((await resend(randomUuid())).status, 404);
   });
 
   it('arrive again with the same id, bytes and sequence, at the present endpoint', async (t) => {
@@ -216,7 +253,7 @@ describe('deliveries', () => {
       await stage.broker.connection.flush();
       await publishAll(
         stage.broker,
-        outcome.addresses.map((address) => publicationOf(address, randomUUID())),
+        outcome.addresses.map((address) => publicationOf(address, randomUuid())),
       );
     }
     await stage.untilAllEnded();

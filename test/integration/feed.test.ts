@@ -5,6 +5,7 @@ import { after, describe, it } from 'node:test';
 import { type SearchNumber, timeOrderedUuid, type Uuid } from '../../src/domain/ids.ts';
 import { bodyHead, bodyOf } from '../../src/domain/routing.ts';
 import { type FeedItem, insertFeedBatches, insertFeedItems } from '../../src/store/feed-batches.ts';
+import { readFeedDelay } from '../../src/store/feed-reads.ts';
 import { insertSnapshots } from '../../src/store/snapshots.ts';
 import { sweep } from '../../src/upkeep/retention.ts';
 import { type ApiAnswer, startTestApi } from '../support/api.ts';
@@ -85,10 +86,12 @@ describe('the feed', () => {
     await quick.commit();
     const early = await scene.read();
     assert.deepEqual(early.body.items, [], 'the first transaction may still commit');
+    assert.ok((await readFeedDelay(database)) > 0, 'operators see that it holds the feed up');
     await slow.commit();
     const all = await scene.read(`?after=${early.body.next}`);
     assert.deepEqual(idsOf(all), [...slow.ids, ...quick.ids]);
     assert.deepEqual((await scene.read(`?after=${all.body.next}`)).body.items, []);
+    assert.equal(await readFeedDelay(database), 0);
   });
 
   it('is read by pages of any size, byte by byte', async () => {

@@ -148,7 +148,8 @@ describe('the Hydra documentation', () => {
       matches: ['search', 'property', 'createdAt[after]', 'createdAt[before]', 'order[id]', 'order[createdAt]'],
       'documents/properties': ['uuid[]', 'order[id]'],
       deliveries: [
-        ...['search', 'match', 'property', 'endpoint', 'event', 'channel', 'createdAt[after]', 'createdAt[before]'],
+        ...['search', 'match', 'property', 'advert', 'url', 'endpoint', 'event', 'channel'],
+        ...['createdAt[after]', 'createdAt[before]'],
         ...['status', 'order[id]', 'order[createdAt]'],
       ],
       'webhook-secrets': ['order[id]', 'order[createdAt]'],

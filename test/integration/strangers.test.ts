@@ -1,98 +1,197 @@
 /**
  * Another client's identifiers give 404 or nothing, everywhere: every operation of the OpenAPI document is called with
- * what one client has, under the key of another one.
+ * what one client has, under the key of another one, and found to answer the owner.
  */
 
 import assert from 'node:assert/strict';
-import { randomUUID } from 'node:crypto';
-import { after, test } from 'node:test';
-import { sampleChange } from '../../src/api/webhook-sample.ts';
+import { after, before, test } from 'node:test';
+import { randomUuid, timeOrderedUuid } from '../../src/domain/ids.ts';
+import { readingOf } from '../../src/domain/property-document.ts';
+import { insertProperties } from '../../src/store/properties.ts';
+import { insertDigests } from '../../src/store/property-digests.ts';
+import { heldAfter, upsertAt } from '../support/adverts.ts';
 import { startTestApi } from '../support/api.ts';
+import { runStatements } from '../support/statements.ts';
 
 const api = await startTestApi({ after });
 const SECRET_TITLE = 'nobody else reads this';
+const SECRET_ENDPOINT = 'https://nobody-else.example.com/hook';
+const PORTAL_URL = 'https://portal.example/annonce/1';
+
+interface Parameter {
+  readonly name: string;
+  readonly in: string;
+  readonly required?: boolean;
+  readonly example?: unknown;
+}
 
 interface Operation {
-  readonly parameters: readonly {
-    readonly name: string;
-    readonly in: string;
-    readonly required?: boolean;
-    readonly example?: unknown;
-  }[];
+  readonly parameters: readonly Parameter[];
   readonly requestBody?: { readonly content: Readonly<Record<string, { readonly example: object }>> };
 }
 
-/** What the owner has, by the name of the resource in paths. */
-async function own(): Promise<Readonly<Record<string, string>>> {
-  const search = await api.call('POST', '/searches', { title: SECRET_TITLE, notificationEnabled: true });
-  const secret = await api.call('POST', '/webhook-secrets', {});
-  const recovery = await api.call('POST', '/recoveries', { since: new Date().toISOString() });
-  const { held } = sampleChange('ad.update.price', new Date());
-  const [id, match, delivery, property] = [search.body['@id'].slice(10), randomUUID(), randomUUID(), held.state.uuid];
-  const number = '(select number from searches where id = $1)';
-  await api.database.query('insert into properties (uuid, state, crawls, is_land) values ($1, $2, $3, false)', [
-    property,
-    JSON.stringify(held.state),
-    JSON.stringify(held.crawls),
-  ]);
-  await api.database.query(`insert into matches values ($2, ${number}, $3, now(), now())`, [id, match, property]);
-  await api.database.query(
-    `insert into deliveries (id, search_number, match_id, channel, kind, endpoint, endpoint_key, head, snapshot_id)
-     values ($2, ${number}, $3, 'event', 'ad.update.price', 'https://h.example.com', 'k', '', $3)`,
-    [id, delivery, match],
-  );
-  const { user } = search.body;
-  const recoveryId = recovery.body['@id'].slice(12);
-  const others = { 'webhook-secrets': secret.body.id, recoveries: recoveryId };
-  return { searches: id, matches: match, deliveries: delivery, users: user.slice(7), property, ...others };
+/** What names a thing of one client in a path, by the first word of the path; what all may read is not there. */
+const NAMED_IN_PATHS = ['searches', 'matches', 'deliveries', 'users', 'recoveries', 'webhook-secrets'] as const;
+const OPEN_TO_ALL = ['cities', 'departments', 'site_categories', 'contexts', 'docs', 'documents', 'unsubscribe'];
+
+interface Owned {
+  readonly paths: Readonly<Record<(typeof NAMED_IN_PATHS)[number], string>>;
+  /** What names something of his, or what he was told of, by the name of the parameter. */
+  readonly parameters: Readonly<Record<string, string>>;
+  /** What no answer to another client has. */
+  readonly secrets: readonly string[];
 }
 
-test('what one client has is nothing to another one, whatever it asks for', async () => {
-  const owned = await own();
-  const stranger = { key: await api.newClient('stranger') };
+let owned: Owned;
+let stranger: { readonly key: string };
+let operations: readonly (readonly [template: string, method: string, operation: Operation])[];
+
+before(async () => {
+  owned = await own();
+  stranger = { key: await api.newClient('stranger') };
   const { paths } = (await (await fetch(`${api.baseUrl}/openapi.json`)).json()) as {
     paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
   };
-  let asked = 0;
-  for (const [template, operations] of Object.entries(paths)) {
-    for (const [method, { parameters, requestBody }] of Object.entries(operations)) {
-      if (template === '/webhook-tester') continue;
-      const resource = template.split('/')[1] as string;
-      const id = owned[resource];
-      const body = Object.values(requestBody?.content ?? {})[0]?.example;
-      const required = parameters.filter((each) => each.in === 'query' && each.required === true);
-      const fixed = required.map(({ name, example }) => [name, String([example].flat()[0])] as const);
-      // One of several must be sent.
-      if (template === '/searches/{id}/explanation') fixed.push(['property', owned.property as string]);
-      const asks: { readonly path: string; readonly isNamed: boolean }[] = [];
-      if (template.includes('{id}') && id !== undefined) {
-        asks.push({ path: withQuery(template.replace('{id}', id), fixed), isNamed: true });
-      }
-      for (const { name } of template.includes('{') ? [] : parameters) {
-        const named = { search: 'searches', match: 'matches' }[name];
-        if (named === undefined) continue;
-        const query = [...fixed.filter(([each]) => each !== name), [name, `/${named}/${owned[named]}`] as const];
-        asks.push({ path: withQuery(template, query), isNamed: false });
-      }
-      if (!template.includes('{') && method === 'get') asks.push({ path: withQuery(template, fixed), isNamed: false });
-      for (const { path, isNamed } of asks) {
-        const { status, text, headers } = await api.call(method.toUpperCase(), path, body, stranger);
-        const what = `${method} ${path}: ${status} ${text.slice(0, 300)}`;
-        asked += 1;
-        if (isNamed) assert.equal(status, 404, what);
-        assert.ok(status < 500, what);
-        assert.equal(text.includes(SECRET_TITLE), false, what);
-        const members = headers.get('Content-Type')?.includes('problem') === true ? [] : JSON.parse(text || '{}');
-        const told = JSON.stringify(members['hydra:member'] ?? members);
-        for (const secret of Object.values(owned)) assert.equal(told.includes(secret), false, what);
-      }
-    }
-  }
-  assert.ok(asked > 25, `${asked} questions`);
+  operations = Object.entries(paths).flatMap(([template, methods]) =>
+    Object.entries(methods).map(([method, operation]) => [template, method, operation] as const),
+  );
 });
 
-function withQuery(path: string, query: readonly (readonly [string, string])[]): string {
-  return query.length === 0
-    ? path
-    : `${path}?${new URLSearchParams(query.map(([name, value]): [string, string] => [name, value])).toString()}`;
+async function own(): Promise<Owned> {
+  const created = await api.call('POST', '/searches', {
+    ...{ title: SECRET_TITLE, notificationEnabled: true, eventEndpoint: SECRET_ENDPOINT, withCoherentPrice: null },
+    subscribedEvents: ['ad.update.price'],
+  });
+  const secret = await api.call('POST', '/webhook-secrets', {});
+  const recovery = await api.call('POST', '/recoveries', { since: new Date().toISOString() });
+  const [search, match, delivery, property, advert] = [
+    ...[created.body['@id'].slice(10), timeOrderedUuid(new Date()), randomUuid(), randomUuid(), randomUuid()],
+  ] as const;
+  const held = heldAfter(
+    upsertAt(0, { propertyUuid: property, advertUuid: advert, advert: { url: PORTAL_URL, title: 'T3' } }),
+  );
+  const reading = readingOf(held.state, held.crawls, api.reference.resolvePlace);
+  await runStatements(api.database, [
+    ...insertProperties([{ held, priced: reading.priced, expiredAt: null }]),
+    ...insertDigests([{ reading, crawls: held.crawls }]),
+  ]);
+  const number = '(select number from searches where id = $1)';
+  await api.database.query(`insert into matches values ($2, ${number}, $3, now(), now())`, [search, match, property]);
+  await api.database.query(
+    `insert into deliveries (id, search_number, match_id, channel, kind, endpoint, endpoint_key, head, snapshot_id)
+     values ($2, ${number}, $3, 'event', 'ad.update.price', $4, 'k', '', $3)`,
+    [search, delivery, match, SECRET_ENDPOINT],
+  );
+  const user = created.body.user.slice(7);
+  const recoveryId = recovery.body['@id'].slice(12);
+  const paths = { searches: search, matches: match, deliveries: delivery, users: user, recoveries: recoveryId };
+  return {
+    paths: { ...paths, 'webhook-secrets': secret.body.id },
+    parameters: {
+      ...{ search: `/searches/${search}`, match: `/matches/${match}`, property: `/documents/properties/${property}` },
+      ...{ advert, url: PORTAL_URL, endpoint: SECRET_ENDPOINT },
+    },
+    secrets: [SECRET_TITLE, ...Object.values(paths), secret.body.id],
+  };
 }
+
+interface Question {
+  readonly method: string;
+  readonly path: string;
+  readonly body: object | undefined;
+  /** It names something of the owner's in its path. */
+  readonly isNamed: boolean;
+}
+
+/** Of one operation: as it is, and with each thing of the owner's that it takes. */
+function questionsOf(template: string, method: string, { parameters, requestBody }: Operation): readonly Question[] {
+  const id = owned.paths[template.split('/')[1] as keyof Owned['paths']];
+  const isNamed = template.includes('{');
+  const path = template.replace(/\{\w+\}/, id ?? '');
+  const body = Object.values(requestBody?.content ?? {})[0]?.example;
+  const query = parameters.filter((each) => each.in === 'query');
+  const fixed = new Map(
+    query.flatMap(({ name, required, example }) => (required === true ? [[name, String([example].flat()[0])]] : [])),
+  );
+  // One of three must be sent; of a search that is not one's own there is none all the same.
+  if (template.includes('explanation')) fixed.set('property', owned.parameters.property as string);
+  const ways = query.flatMap(({ name }) => {
+    const value = owned.parameters[name];
+    if (value === undefined || isNamed) return [];
+    return [template === '/explanations' ? new Map([[name, value]]) : new Map([...fixed, [name, value]])];
+  });
+  return [fixed, ...ways].map((values) => ({ method, path: withQuery(path, values), body, isNamed }));
+}
+
+function withQuery(path: string, values: ReadonlyMap<string, string>): string {
+  return values.size === 0 ? path : `${path}?${new URLSearchParams([...values]).toString()}`;
+}
+
+/** The webhook tester calls the endpoint that it is given; whose search may sign is asked below. */
+const isAsked = (template: string): boolean =>
+  template !== '/webhook-tester' &&
+  (!template.includes('{') || NAMED_IN_PATHS.some((resource) => template.startsWith(`/${resource}/`)));
+
+test('every path of the document names something of a client, or is open to all', () => {
+  for (const [template] of operations.filter(([path]) => path.includes('{'))) {
+    const resource = template.split('/')[1] ?? '';
+    assert.ok([...NAMED_IN_PATHS, ...OPEN_TO_ALL].includes(resource), `${template}: whose is it?`);
+    assert.equal(template.match(/\{/g)?.length, 1, template);
+  }
+  const asked = new Set(operations.flatMap(([, , { parameters }]) => parameters.map(({ name }) => name)));
+  for (const name of Object.keys(owned.parameters)) assert.ok(asked.has(name), `${name} is asked nowhere`);
+});
+
+test('what one client has is nothing to another one, whatever it asks for', async () => {
+  let asked = 0;
+  for (const [template, method, operation] of operations.filter(([path]) => isAsked(path))) {
+    for (const { path, body, isNamed } of questionsOf(template, method, operation)) {
+      const { status, text, headers } = await api.call(method.toUpperCase(), path, body, stranger);
+      const what = `${method} ${path}: ${status} ${text.slice(0, 300)}`;
+      asked += 1;
+      if (isNamed) assert.equal(status, 404, what);
+      assert.ok(status < 500 && status !== 400, what);
+      const isProblem = headers.get('Content-Type')?.includes('problem') === true;
+      const members = isProblem ? [] : JSON.parse(text || '{}');
+      const told = JSON.stringify(members['hydra:member'] ?? members);
+      for (const secret of owned.secrets) assert.equal(told.includes(secret), false, what);
+      assert.equal(text.includes(SECRET_TITLE), false, what);
+    }
+  }
+  assert.ok(asked > 60, `${asked} questions`);
+});
+
+test('what another client has is nothing in bodies, in the tester and in cursors', async () => {
+  const { search } = owned.parameters;
+  const since = new Date().toISOString();
+  const cases = [
+    ['POST', '/recoveries', { since, search }, 404],
+    [
+      'GET',
+      `/webhook-tester?endpoint=https://h.example.com/&eventType=ad.update.price&search=${search}`,
+      undefined,
+      404,
+    ],
+    ['GET', `/feed?search=${search}`, undefined, 404],
+    ['GET', `/feed?after=${(await api.call('GET', '/feed')).body.next}`, undefined, 400],
+  ] as const;
+  for (const [method, path, body, expected] of cases) {
+    const { status, text } = await api.call(method, path, body, stranger);
+    assert.equal(status, expected, `${method} ${path}: ${text}`);
+  }
+});
+
+test('the owner is answered where the other one was not', async () => {
+  for (const [template, method, operation] of operations.filter(([path]) => isAsked(path))) {
+    if (method !== 'get') continue;
+    for (const { path } of questionsOf(template, method, operation)) {
+      const { status, text } = await api.call('GET', path);
+      assert.equal(status, 200, `${path}: ${text}`);
+    }
+  }
+  for (const name of ['property', 'advert', 'url', 'match', 'search', 'endpoint']) {
+    const values = new Map([[name, owned.parameters[name] as string]]);
+    const { body } = await api.call('GET', withQuery('/deliveries', values));
+    assert.equal(body['hydra:totalItems'], 1, name);
+  }
+});

@@ -1,6 +1,7 @@
 /**
- * Proof of the feed on running daemons: whoever records and dies, every webhook that was received is in it, id by id and
- * byte by byte, and who read along has read what who reads from the beginning reads.
+ * Proof of the feed on running daemons: whoever records, sends and dies, every webhook that was received is in it, id by id
+ * and byte by byte; nothing in it is missing at the receiver but what was cancelled or had no endpoint; and who read along
+ * has read what who reads from the beginning reads.
  */
 
 import assert from 'node:assert/strict';
@@ -48,10 +49,18 @@ test('what webhooks carried is in the feed, byte by byte, though recorders die i
   const told = await client.createSearch({ title: 'told', ...saved, ...endpoints });
   const untold = await client.createSearch({ title: 'without an endpoint', ...saved });
   await client.createSearch({ title: 'silent', ...endpoints, subscribedEvents: ['ad.update.price'] });
+  let release = (): void => undefined;
+  const gate = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  receiver.script('/gone', { type: 'gated', gate, status: 200 });
+  const [goneTo, title] = [receiver.urlOf('/gone'), 'deleted'];
+  const gone = await client.createSearch({ title, ...saved, endpointRecipient: goneTo, eventEndpoint: goneTo });
 
   const { read, readOn } = reader(reading.apiUrl, key);
   const expected = 2 * PROPERTIES * ROUNDS;
-  const along = readOn(expected);
+  const ofStanding = (items: readonly Item[]) => items.filter(({ search }) => search !== gone.iri);
+  const along = readOn((items) => ofStanding(items).length === expected);
   for (let round = 0; round < ROUNDS; round++) {
     const crawledAt = new Date(Date.UTC(2026, 2, 10, 8, 0, round)).toISOString();
     const messages = Array.from({ length: PROPERTIES }, (_, number) =>
@@ -61,6 +70,14 @@ test('what webhooks carried is in the feed, byte by byte, though recorders die i
       }),
     );
     await crawler.publish(...messages);
+    if (round === ROUNDS / 2) {
+      await until(
+        () => read(),
+        (items) => items.some(({ search }) => search === gone.iri),
+      );
+      assert.equal((await restClient(reading, key).request('DELETE', gone.iri)).status, 204);
+      release();
+    }
     if (round % 8 !== 4) continue;
     // Whichever leads dies in the middle of it; the other one takes over, and a new one stands by.
     const leads = await Promise.all(daemons.map((daemon) => isLeading(daemon.operationsUrl)));
@@ -74,13 +91,13 @@ test('what webhooks carried is in the feed, byte by byte, though recorders die i
     (open) => open === 0,
   );
   const all = await read();
-  assert.equal(all.length, expected);
+  assert.equal(ofStanding(all).length, expected);
   assert.deepEqual(
     readAlong.map(({ id }) => id),
     all.map(({ id }) => id),
     'who read along has missed nothing',
   );
-  assert.equal(new Set(all.map(({ id }) => id)).size, expected, 'nothing twice');
+  assert.equal(new Set(all.map(({ id }) => id)).size, all.length, 'nothing twice');
   const inFeed = new Map(all.map((item) => [item.id, item]));
   for (const { id, body, headers } of receiver.posts) {
     const item = inFeed.get(id);
@@ -88,7 +105,12 @@ test('what webhooks carried is in the feed, byte by byte, though recorders die i
     assert.equal(item.sequence, Number(headers['vigie-sequence']));
   }
   const received = new Set(receiver.posts.map(({ id }) => id));
-  for (const { id, search } of all) assert.equal(received.has(id), search === told.iri, id);
+  for (const { id, search } of ofStanding(all)) assert.equal(received.has(id), search === told.iri, id);
+  const { rows } = await database.query<{ id: string }>(`select id from deliveries where state = 'cancelled'`);
+  const cancelled = new Set(rows.map(({ id }) => id));
+  const missing = all.filter(({ id, search }) => search === gone.iri && !received.has(id));
+  assert.ok(missing.length > 0, 'what was never attempted is in the feed all the same');
+  for (const { id } of missing) assert.ok(cancelled.has(id), id);
   assert.equal(all.filter(({ search }) => search === untold.iri).length, PROPERTIES * ROUNDS);
   assertCounted(all);
 });
@@ -129,10 +151,10 @@ function reader(apiUrl: string, key: string) {
         query = `after=${next}`;
       }
     },
-    /** As things are recorded, until there are `count`. */
-    async readOn(count: number): Promise<Item[]> {
+    /** As things are recorded, until it is enough. */
+    async readOn(isEnough: (items: readonly Item[]) => boolean): Promise<Item[]> {
       const read: Item[] = [];
-      for (let query = 'wait=20'; read.length < count; ) {
+      for (let query = 'wait=20'; !isEnough(read); ) {
         const { items, next } = await page(query);
         read.push(...items);
         query = `wait=20&after=${next}`;

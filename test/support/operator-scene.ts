@@ -47,6 +47,11 @@ export async function startScene(cleanup: Cleanup, settings: Settings = {}): Pro
   };
 }
 
+/** Of the one advert of the property. */
+export function portalUrlOf(property: string): string {
+  return `https://portal.example/annonces?id=${property}`;
+}
+
 async function publishAdverts(
   broker: Broker,
   count: number,
@@ -59,7 +64,7 @@ async function publishAdverts(
       kind: 'upsert',
       crawledAt: new Date().toISOString(),
       property: { uuid, transactionType: 0, propertyType: 0, city: { insee: '83137' } },
-      advert: { uuid: randomUUID(), title: 'Appartement', price: 250_000, surface: 60 },
+      advert: { uuid: randomUUID(), title: 'Appartement', price: 250_000, surface: 60, url: portalUrlOf(uuid) },
     };
     const bytes = Buffer.from(JSON.stringify(message));
     await publish(broker, { subject: advertSubject(uuid), messageId: randomUUID(), bytes, headers });

@@ -38,7 +38,7 @@ export const OPERATION_TEXTS: Readonly<Record<string, string>> = {
   'get /matches': `The properties that began to satisfy a search: any of yours unless one is named. ${FILTERED}`,
   'get /matches/{id}': 'A match with the property document as it is now.',
   'get /searches/{id}/deliveries': 'What was sent for the search, or will be, newest first, with every attempt.',
-  'get /deliveries': `What was sent, or will be, for any of your searches, with every attempt. By search, match or property all of it is listed, otherwise the newest 10,000, among which the other filters look. ${FILTERED}`,
+  'get /deliveries': `What was sent, or will be, for any of your searches, with every attempt. By search, match or property (itself, one of its adverts, or the address of one) all of it is listed, otherwise the newest 10,000, among which the other filters look. ${FILTERED}`,
   'get /deliveries/{id}': 'A delivery: where it goes, what has become of each attempt, and when the next one is due.',
   'post /deliveries/{id}/resend':
     'Sends a webhook again, whatever has become of it: the same id, bytes and sequence, to the endpoint that its search ' +

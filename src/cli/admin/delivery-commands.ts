@@ -8,10 +8,13 @@ import {
   ReplayDeliveriesResponse,
 } from '../../admin/generated/vigie/admin/v1/deliveries.ts';
 import { Endpoint, ListEndpointsResponse } from '../../admin/generated/vigie/admin/v1/endpoints.ts';
+import { EVENT_KINDS } from '../../domain/codes.ts';
 import { print } from '../terminal.ts';
 import { call } from './client.ts';
 import {
+  CLIENT,
   type Command,
+  clientNamed,
   DRY_RUN,
   demandCondition,
   ENDPOINT,
@@ -21,6 +24,8 @@ import {
   named,
   PAGE,
   PAUSE_REASON,
+  PROPERTY,
+  propertyNamed,
   RANGE,
   SEARCH,
   UsageError,
@@ -107,17 +112,30 @@ const DELIVERIES: readonly Command[] = [
   {
     words: 'deliveries list',
     summary: 'deliveries, newest first',
+    details: 'Every condition that is given must hold. Of a property at most one of --property, --advert and --url.',
     options: {
+      ...CLIENT,
       ...SEARCH,
+      ...PROPERTY,
       ...ENDPOINT,
+      event: valued('KIND', `of this event alone: ${EVENT_KINDS.join(', ')}`),
+      channel: valued('CHANNEL', 'match, event or email'),
       state: valued('STATE', 'queued, sending, retry_wait, parked, delivered, failed or cancelled'),
       ...RANGE,
       ...PAGE,
     },
-    example: 'vigie admin deliveries list --state failed --since 2d',
+    example: 'vigie admin deliveries list --client Acme --url https://portal.example/annonce/7',
     async run(client, input) {
       const page = { pageSize: input.whole('limit'), pageToken: input.text('page-token') };
-      const listed = await call(client, client.stub.listDeliveries, { ...page, ...conditionsOf(input) });
+      const request = {
+        ...page,
+        ...conditionsOf(input),
+        ...propertyNamed(input),
+        client: clientNamed(input.text('client')),
+        kind: input.text('event'),
+        channel: input.text('channel'),
+      };
+      const listed = await call(client, client.stub.listDeliveries, request);
       if (input.isJson) return printJson(ListDeliveriesResponse.toJSON(listed));
       showDeliveries(listed.deliveries);
       if (listed.nextPageToken !== '') print(`more: --page-token ${listed.nextPageToken}`);
@@ -144,6 +162,20 @@ const DELIVERIES: readonly Command[] = [
     example: 'vigie admin deliveries retry ID',
     async run(client, { args, isJson }) {
       const delivery = await call(client, client.stub.retryDelivery, { name: named('deliveries', args[0] as string) });
+      if (isJson) printJson(Delivery.toJSON(delivery));
+      else showDeliveries([delivery]);
+    },
+  },
+  {
+    words: 'deliveries resend',
+    args: 'ID',
+    summary: 'send one webhook again, delivered or not',
+    details:
+      'Under its original id and with its original bytes, to the endpoint that its search has now. One that is final ' +
+      'starts a series of six attempts of its own, one that waits is due now.',
+    example: 'vigie admin deliveries resend ID',
+    async run(client, { args, isJson }) {
+      const delivery = await call(client, client.stub.resendDelivery, { name: named('deliveries', args[0] as string) });
       if (isJson) printJson(Delivery.toJSON(delivery));
       else showDeliveries([delivery]);
     },

@@ -1,10 +1,10 @@
-/** `vigie admin`: status, stages, index, explanations and the live view. */
+/** `vigie admin`: status, stages, index and the live view. */
 
 import { once } from 'node:events';
 import { Activity } from '../../admin/generated/vigie/admin/v1/activity.ts';
-import { ExplainMatchResponse, Index, IndexedSearch } from '../../admin/generated/vigie/admin/v1/matching.ts';
+import { Index, IndexedSearch } from '../../admin/generated/vigie/admin/v1/matching.ts';
 import { type FailingActor, Stage, Status, type Stream } from '../../admin/generated/vigie/admin/v1/status.ts';
-import { print, styled } from '../terminal.ts';
+import { print } from '../terminal.ts';
 import { AdminCallError, type AdminClient, call } from './client.ts';
 import {
   type Command,
@@ -110,22 +110,6 @@ function stageCommand(verb: 'pause' | 'resume' | 'drain', summary: string): Comm
   };
 }
 
-function showExplanation(explained: ExplainMatchResponse): void {
-  print(styled('bold', explained.satisfied ? 'satisfied' : 'not satisfied'));
-  for (const { criterion, holds, expected, actual } of explained.verdicts) {
-    print(`  ${holds ? 'yes' : styled('bold', 'no ')}  ${criterion}`);
-    print(`         asked  ${withoutBlanks(expected)}`);
-    print(`         found  ${withoutBlanks(actual)}`);
-  }
-  print();
-  const { match, beginTime, updateTime } = explained.pair ?? {};
-  printFacts({ match, began: beginTime, updated: updateTime });
-  for (const { delivery, explanation } of explained.deliveries) {
-    print(`${delivery?.name ?? ''}  ${delivery?.kind ?? ''}\n  ${explanation}`);
-  }
-  for (const note of explained.notes) print(`note: ${note}`);
-}
-
 async function watch(client: AdminClient, { text, flag, isJson }: Input): Promise<void> {
   const request = {
     kinds: text('kinds') === '' ? [] : text('kinds').split(','),
@@ -217,19 +201,6 @@ export const SERVICE_COMMANDS: readonly Command[] = [
       if (isJson) return printJson(IndexedSearch.toJSON(found));
       const { criteriaJson, ...facts } = found;
       printFacts({ ...facts, criteria: withoutBlanks(criteriaJson) });
-    },
-  },
-  {
-    words: 'explain',
-    args: 'SEARCH PROPERTY',
-    summary: 'why a property does or does not satisfy a search, and what was sent',
-    example: 'vigie admin explain 0198c5d2-… 7f0c1f3e-…',
-    async run(client, { args, isJson }) {
-      const [search = '', property = ''] = args;
-      const request = { search: named('searches', search), property: named('properties', property) };
-      const explained = await call(client, client.stub.explainMatch, request);
-      if (isJson) printJson(ExplainMatchResponse.toJSON(explained));
-      else showExplanation(explained);
     },
   },
   {

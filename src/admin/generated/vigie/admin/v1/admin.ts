@@ -53,6 +53,7 @@ import {
   ListDeliveriesResponse,
   ReplayDeliveriesRequest,
   ReplayDeliveriesResponse,
+  ResendDeliveryRequest,
   RetryDeliveryRequest,
 } from "./deliveries.ts";
 import {
@@ -66,12 +67,22 @@ import {
 import {
   ExplainMatchRequest,
   ExplainMatchResponse,
+  ExplainPropertyRequest,
+  ExplainPropertyResponse,
   GetIndexedSearchRequest,
   GetIndexRequest,
   Index,
   IndexedSearch,
   RebuildIndexRequest,
 } from "./matching.ts";
+import {
+  GetRecoveryRequest,
+  ListRecoveriesRequest,
+  ListRecoveriesResponse,
+  Recovery,
+  StartRecoveryRequest,
+  StopRecoveryRequest,
+} from "./recoveries.ts";
 import {
   DeletePointSourceRequest,
   ImportPointsOfInterestRequest,
@@ -199,6 +210,18 @@ export const AdminServiceService = {
       Buffer.from(ExplainMatchResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): ExplainMatchResponse => ExplainMatchResponse.decode(value),
   },
+  /** The same for every search of a client that a property satisfies or fails by one criterion, the satisfied ones first. */
+  explainProperty: {
+    path: "/vigie.admin.v1.AdminService/ExplainProperty" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ExplainPropertyRequest): Buffer =>
+      Buffer.from(ExplainPropertyRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ExplainPropertyRequest => ExplainPropertyRequest.decode(value),
+    responseSerialize: (value: ExplainPropertyResponse): Buffer =>
+      Buffer.from(ExplainPropertyResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ExplainPropertyResponse => ExplainPropertyResponse.decode(value),
+  },
   /** Deliveries, newest first. */
   listDeliveries: {
     path: "/vigie.admin.v1.AdminService/ListDeliveries" as const,
@@ -234,6 +257,21 @@ export const AdminServiceService = {
     responseSerialize: (value: Delivery): Buffer => Buffer.from(Delivery.encode(value).finish()),
     responseDeserialize: (value: Buffer): Delivery => Delivery.decode(value),
   },
+  /**
+   * Sends one webhook again, delivered ones too, with its original id and bytes, to the endpoint that its search has now
+   * (`POST /deliveries/{id}/resend`). A final one starts a series of attempts of its own, one that waits is due now.
+   * FAILED_PRECONDITION when its search does not want it any more, has no endpoint for it, or hides its contacts by now.
+   */
+  resendDelivery: {
+    path: "/vigie.admin.v1.AdminService/ResendDelivery" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ResendDeliveryRequest): Buffer =>
+      Buffer.from(ResendDeliveryRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ResendDeliveryRequest => ResendDeliveryRequest.decode(value),
+    responseSerialize: (value: Delivery): Buffer => Buffer.from(Delivery.encode(value).finish()),
+    responseDeserialize: (value: Buffer): Delivery => Delivery.decode(value),
+  },
   /** Sends failed deliveries again, oldest first, with their original ids and bytes. `validate_only` counts alone. */
   replayDeliveries: {
     path: "/vigie.admin.v1.AdminService/ReplayDeliveries" as const,
@@ -245,6 +283,51 @@ export const AdminServiceService = {
     responseSerialize: (value: ReplayDeliveriesResponse): Buffer =>
       Buffer.from(ReplayDeliveriesResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): ReplayDeliveriesResponse => ReplayDeliveriesResponse.decode(value),
+  },
+  /**
+   * Sends again what a client was to be told since a moment and has not received, in the background, oldest first.
+   * FAILED_PRECONDITION when the client has one that is not finished.
+   */
+  startRecovery: {
+    path: "/vigie.admin.v1.AdminService/StartRecovery" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: StartRecoveryRequest): Buffer => Buffer.from(StartRecoveryRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): StartRecoveryRequest => StartRecoveryRequest.decode(value),
+    responseSerialize: (value: Recovery): Buffer => Buffer.from(Recovery.encode(value).finish()),
+    responseDeserialize: (value: Buffer): Recovery => Recovery.decode(value),
+  },
+  /** One recovery and how far it is. */
+  getRecovery: {
+    path: "/vigie.admin.v1.AdminService/GetRecovery" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: GetRecoveryRequest): Buffer => Buffer.from(GetRecoveryRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): GetRecoveryRequest => GetRecoveryRequest.decode(value),
+    responseSerialize: (value: Recovery): Buffer => Buffer.from(Recovery.encode(value).finish()),
+    responseDeserialize: (value: Buffer): Recovery => Recovery.decode(value),
+  },
+  /** Recoveries of one client or of all, newest first. */
+  listRecoveries: {
+    path: "/vigie.admin.v1.AdminService/ListRecoveries" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ListRecoveriesRequest): Buffer =>
+      Buffer.from(ListRecoveriesRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ListRecoveriesRequest => ListRecoveriesRequest.decode(value),
+    responseSerialize: (value: ListRecoveriesResponse): Buffer =>
+      Buffer.from(ListRecoveriesResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ListRecoveriesResponse => ListRecoveriesResponse.decode(value),
+  },
+  /** Sends no more for it; what is under way goes on. Stopping one that is over changes nothing. */
+  stopRecovery: {
+    path: "/vigie.admin.v1.AdminService/StopRecovery" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: StopRecoveryRequest): Buffer => Buffer.from(StopRecoveryRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): StopRecoveryRequest => StopRecoveryRequest.decode(value),
+    responseSerialize: (value: Recovery): Buffer => Buffer.from(Recovery.encode(value).finish()),
+    responseDeserialize: (value: Buffer): Recovery => Recovery.decode(value),
   },
   /** Intake messages that could not be understood, newest first, without their bodies. */
   listDeadLetters: {
@@ -518,6 +601,8 @@ export interface AdminServiceServer extends UntypedServiceImplementation {
    * delivery of the pair was or was not sent.
    */
   explainMatch: handleUnaryCall<ExplainMatchRequest, ExplainMatchResponse>;
+  /** The same for every search of a client that a property satisfies or fails by one criterion, the satisfied ones first. */
+  explainProperty: handleUnaryCall<ExplainPropertyRequest, ExplainPropertyResponse>;
   /** Deliveries, newest first. */
   listDeliveries: handleUnaryCall<ListDeliveriesRequest, ListDeliveriesResponse>;
   /** One delivery with its attempts and the bytes it sends. */
@@ -527,8 +612,25 @@ export interface AdminServiceServer extends UntypedServiceImplementation {
    * FAILED_PRECONDITION when it was delivered, cancelled, or is being sent at this moment.
    */
   retryDelivery: handleUnaryCall<RetryDeliveryRequest, Delivery>;
+  /**
+   * Sends one webhook again, delivered ones too, with its original id and bytes, to the endpoint that its search has now
+   * (`POST /deliveries/{id}/resend`). A final one starts a series of attempts of its own, one that waits is due now.
+   * FAILED_PRECONDITION when its search does not want it any more, has no endpoint for it, or hides its contacts by now.
+   */
+  resendDelivery: handleUnaryCall<ResendDeliveryRequest, Delivery>;
   /** Sends failed deliveries again, oldest first, with their original ids and bytes. `validate_only` counts alone. */
   replayDeliveries: handleUnaryCall<ReplayDeliveriesRequest, ReplayDeliveriesResponse>;
+  /**
+   * Sends again what a client was to be told since a moment and has not received, in the background, oldest first.
+   * FAILED_PRECONDITION when the client has one that is not finished.
+   */
+  startRecovery: handleUnaryCall<StartRecoveryRequest, Recovery>;
+  /** One recovery and how far it is. */
+  getRecovery: handleUnaryCall<GetRecoveryRequest, Recovery>;
+  /** Recoveries of one client or of all, newest first. */
+  listRecoveries: handleUnaryCall<ListRecoveriesRequest, ListRecoveriesResponse>;
+  /** Sends no more for it; what is under way goes on. Stopping one that is over changes nothing. */
+  stopRecovery: handleUnaryCall<StopRecoveryRequest, Recovery>;
   /** Intake messages that could not be understood, newest first, without their bodies. */
   listDeadLetters: handleUnaryCall<ListDeadLettersRequest, ListDeadLettersResponse>;
   /** One dead letter with its body. */
@@ -725,6 +827,22 @@ export interface AdminServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: ExplainMatchResponse) => void,
   ): ClientUnaryCall;
+  /** The same for every search of a client that a property satisfies or fails by one criterion, the satisfied ones first. */
+  explainProperty(
+    request: ExplainPropertyRequest,
+    callback: (error: ServiceError | null, response: ExplainPropertyResponse) => void,
+  ): ClientUnaryCall;
+  explainProperty(
+    request: ExplainPropertyRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: ExplainPropertyResponse) => void,
+  ): ClientUnaryCall;
+  explainProperty(
+    request: ExplainPropertyRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: ExplainPropertyResponse) => void,
+  ): ClientUnaryCall;
   /** Deliveries, newest first. */
   listDeliveries(
     request: ListDeliveriesRequest,
@@ -776,6 +894,26 @@ export interface AdminServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: Delivery) => void,
   ): ClientUnaryCall;
+  /**
+   * Sends one webhook again, delivered ones too, with its original id and bytes, to the endpoint that its search has now
+   * (`POST /deliveries/{id}/resend`). A final one starts a series of attempts of its own, one that waits is due now.
+   * FAILED_PRECONDITION when its search does not want it any more, has no endpoint for it, or hides its contacts by now.
+   */
+  resendDelivery(
+    request: ResendDeliveryRequest,
+    callback: (error: ServiceError | null, response: Delivery) => void,
+  ): ClientUnaryCall;
+  resendDelivery(
+    request: ResendDeliveryRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: Delivery) => void,
+  ): ClientUnaryCall;
+  resendDelivery(
+    request: ResendDeliveryRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: Delivery) => void,
+  ): ClientUnaryCall;
   /** Sends failed deliveries again, oldest first, with their original ids and bytes. `validate_only` counts alone. */
   replayDeliveries(
     request: ReplayDeliveriesRequest,
@@ -791,6 +929,73 @@ export interface AdminServiceClient extends Client {
     metadata: Metadata,
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: ReplayDeliveriesResponse) => void,
+  ): ClientUnaryCall;
+  /**
+   * Sends again what a client was to be told since a moment and has not received, in the background, oldest first.
+   * FAILED_PRECONDITION when the client has one that is not finished.
+   */
+  startRecovery(
+    request: StartRecoveryRequest,
+    callback: (error: ServiceError | null, response: Recovery) => void,
+  ): ClientUnaryCall;
+  startRecovery(
+    request: StartRecoveryRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: Recovery) => void,
+  ): ClientUnaryCall;
+  startRecovery(
+    request: StartRecoveryRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: Recovery) => void,
+  ): ClientUnaryCall;
+  /** One recovery and how far it is. */
+  getRecovery(
+    request: GetRecoveryRequest,
+    callback: (error: ServiceError | null, response: Recovery) => void,
+  ): ClientUnaryCall;
+  getRecovery(
+    request: GetRecoveryRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: Recovery) => void,
+  ): ClientUnaryCall;
+  getRecovery(
+    request: GetRecoveryRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: Recovery) => void,
+  ): ClientUnaryCall;
+  /** Recoveries of one client or of all, newest first. */
+  listRecoveries(
+    request: ListRecoveriesRequest,
+    callback: (error: ServiceError | null, response: ListRecoveriesResponse) => void,
+  ): ClientUnaryCall;
+  listRecoveries(
+    request: ListRecoveriesRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: ListRecoveriesResponse) => void,
+  ): ClientUnaryCall;
+  listRecoveries(
+    request: ListRecoveriesRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: ListRecoveriesResponse) => void,
+  ): ClientUnaryCall;
+  /** Sends no more for it; what is under way goes on. Stopping one that is over changes nothing. */
+  stopRecovery(
+    request: StopRecoveryRequest,
+    callback: (error: ServiceError | null, response: Recovery) => void,
+  ): ClientUnaryCall;
+  stopRecovery(
+    request: StopRecoveryRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: Recovery) => void,
+  ): ClientUnaryCall;
+  stopRecovery(
+    request: StopRecoveryRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: Recovery) => void,
   ): ClientUnaryCall;
   /** Intake messages that could not be understood, newest first, without their bodies. */
   listDeadLetters(

@@ -50,6 +50,8 @@ export interface Delivery {
   attempts: Attempt[];
   /** What it sends. GetDelivery alone, when asked for. */
   body: string;
+  /** `clients/{client}` whose search it is. */
+  client: string;
 }
 
 /** Where a delivery stands. */
@@ -205,7 +207,21 @@ export interface ListDeliveriesRequest {
     | Date
     | undefined;
   /** Created before. */
-  endTime: Date | undefined;
+  endTime:
+    | Date
+    | undefined;
+  /** `clients/{client}`, or the display name of one. */
+  client: string;
+  /** `properties/{property}`. At most one of this, `advert` and `advert_url`. */
+  property: string;
+  /** `adverts/{advert}`: of the property that has it. */
+  advert: string;
+  /** The address of an advert on its portal, what follows `#` left out: of the property that has it. */
+  advertUrl: string;
+  /** A kind of event, for example `ad.update.price`. */
+  kind: string;
+  /** `match`, `event` or `email`. */
+  channel: string;
 }
 
 /** A page of deliveries. */
@@ -226,6 +242,12 @@ export interface GetDeliveryRequest {
 
 /** Asks for one more attempt. */
 export interface RetryDeliveryRequest {
+  /** `deliveries/{delivery}`. */
+  name: string;
+}
+
+/** Asks to send one delivery again. */
+export interface ResendDeliveryRequest {
   /** `deliveries/{delivery}`. */
   name: string;
 }
@@ -288,6 +310,7 @@ function createBaseDelivery(): Delivery {
     replayCount: 0,
     attempts: [],
     body: "",
+    client: "",
   };
 }
 
@@ -340,6 +363,9 @@ export const Delivery: MessageFns<Delivery> = {
     }
     if (message.body !== "") {
       writer.uint32(130).string(message.body);
+    }
+    if (message.client !== "") {
+      writer.uint32(138).string(message.client);
     }
     return writer;
   },
@@ -485,6 +511,14 @@ export const Delivery: MessageFns<Delivery> = {
             message.body = reader.string();
             continue;
           }
+          case 17: {
+            if (tag !== 138) {
+              break;
+            }
+
+            message.client = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -541,6 +575,7 @@ export const Delivery: MessageFns<Delivery> = {
         ? object.attempts.map((e: any) => Attempt.fromJSON(e))
         : [],
       body: isSet(object.body) ? globalThis.String(object.body) : "",
+      client: isSet(object.client) ? globalThis.String(object.client) : "",
     };
   },
 
@@ -594,6 +629,9 @@ export const Delivery: MessageFns<Delivery> = {
     if (message.body !== "") {
       obj.body = message.body;
     }
+    if (message.client !== "") {
+      obj.client = message.client;
+    }
     return obj;
   },
 
@@ -618,6 +656,7 @@ export const Delivery: MessageFns<Delivery> = {
     message.replayCount = object.replayCount ?? 0;
     message.attempts = object.attempts?.map((e) => Attempt.fromPartial(e)) || [];
     message.body = object.body ?? "";
+    message.client = object.client ?? "";
     return message;
   },
 };
@@ -812,6 +851,12 @@ function createBaseListDeliveriesRequest(): ListDeliveriesRequest {
     state: Delivery_State.STATE_UNSPECIFIED,
     startTime: undefined,
     endTime: undefined,
+    client: "",
+    property: "",
+    advert: "",
+    advertUrl: "",
+    kind: "",
+    channel: "",
   };
 }
 
@@ -837,6 +882,24 @@ export const ListDeliveriesRequest: MessageFns<ListDeliveriesRequest> = {
     }
     if (message.endTime !== undefined) {
       Timestamp.encode(toTimestamp(message.endTime), writer.uint32(58).fork()).join();
+    }
+    if (message.client !== "") {
+      writer.uint32(66).string(message.client);
+    }
+    if (message.property !== "") {
+      writer.uint32(74).string(message.property);
+    }
+    if (message.advert !== "") {
+      writer.uint32(82).string(message.advert);
+    }
+    if (message.advertUrl !== "") {
+      writer.uint32(90).string(message.advertUrl);
+    }
+    if (message.kind !== "") {
+      writer.uint32(98).string(message.kind);
+    }
+    if (message.channel !== "") {
+      writer.uint32(106).string(message.channel);
     }
     return writer;
   },
@@ -910,6 +973,54 @@ export const ListDeliveriesRequest: MessageFns<ListDeliveriesRequest> = {
             message.endTime = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
             continue;
           }
+          case 8: {
+            if (tag !== 66) {
+              break;
+            }
+
+            message.client = reader.string();
+            continue;
+          }
+          case 9: {
+            if (tag !== 74) {
+              break;
+            }
+
+            message.property = reader.string();
+            continue;
+          }
+          case 10: {
+            if (tag !== 82) {
+              break;
+            }
+
+            message.advert = reader.string();
+            continue;
+          }
+          case 11: {
+            if (tag !== 90) {
+              break;
+            }
+
+            message.advertUrl = reader.string();
+            continue;
+          }
+          case 12: {
+            if (tag !== 98) {
+              break;
+            }
+
+            message.kind = reader.string();
+            continue;
+          }
+          case 13: {
+            if (tag !== 106) {
+              break;
+            }
+
+            message.channel = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -947,6 +1058,16 @@ export const ListDeliveriesRequest: MessageFns<ListDeliveriesRequest> = {
         : isSet(object.end_time)
         ? fromJsonTimestamp(object.end_time)
         : undefined,
+      client: isSet(object.client) ? globalThis.String(object.client) : "",
+      property: isSet(object.property) ? globalThis.String(object.property) : "",
+      advert: isSet(object.advert) ? globalThis.String(object.advert) : "",
+      advertUrl: isSet(object.advertUrl)
+        ? globalThis.String(object.advertUrl)
+        : isSet(object.advert_url)
+        ? globalThis.String(object.advert_url)
+        : "",
+      kind: isSet(object.kind) ? globalThis.String(object.kind) : "",
+      channel: isSet(object.channel) ? globalThis.String(object.channel) : "",
     };
   },
 
@@ -973,6 +1094,24 @@ export const ListDeliveriesRequest: MessageFns<ListDeliveriesRequest> = {
     if (message.endTime !== undefined) {
       obj.endTime = message.endTime.toISOString();
     }
+    if (message.client !== "") {
+      obj.client = message.client;
+    }
+    if (message.property !== "") {
+      obj.property = message.property;
+    }
+    if (message.advert !== "") {
+      obj.advert = message.advert;
+    }
+    if (message.advertUrl !== "") {
+      obj.advertUrl = message.advertUrl;
+    }
+    if (message.kind !== "") {
+      obj.kind = message.kind;
+    }
+    if (message.channel !== "") {
+      obj.channel = message.channel;
+    }
     return obj;
   },
 
@@ -988,6 +1127,12 @@ export const ListDeliveriesRequest: MessageFns<ListDeliveriesRequest> = {
     message.state = object.state ?? Delivery_State.STATE_UNSPECIFIED;
     message.startTime = object.startTime ?? undefined;
     message.endTime = object.endTime ?? undefined;
+    message.client = object.client ?? "";
+    message.property = object.property ?? "";
+    message.advert = object.advert ?? "";
+    message.advertUrl = object.advertUrl ?? "";
+    message.kind = object.kind ?? "";
+    message.channel = object.channel ?? "";
     return message;
   },
 };
@@ -1234,6 +1379,73 @@ export const RetryDeliveryRequest: MessageFns<RetryDeliveryRequest> = {
   },
   fromPartial<I extends Exact<DeepPartial<RetryDeliveryRequest>, I>>(object: I): RetryDeliveryRequest {
     const message = createBaseRetryDeliveryRequest();
+    message.name = object.name ?? "";
+    return message;
+  },
+};
+
+function createBaseResendDeliveryRequest(): ResendDeliveryRequest {
+  return { name: "" };
+}
+
+export const ResendDeliveryRequest: MessageFns<ResendDeliveryRequest> = {
+  encode(message: ResendDeliveryRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.name !== "") {
+      writer.uint32(10).string(message.name);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ResendDeliveryRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseResendDeliveryRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.name = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  fromJSON(object: any): ResendDeliveryRequest {
+    return { name: isSet(object.name) ? globalThis.String(object.name) : "" };
+  },
+
+  toJSON(message: ResendDeliveryRequest): unknown {
+    const obj: any = {};
+    if (message.name !== "") {
+      obj.name = message.name;
+    }
+    return obj;
+  },
+
+  create<I extends Exact<DeepPartial<ResendDeliveryRequest>, I>>(base?: I): ResendDeliveryRequest {
+    return ResendDeliveryRequest.fromPartial(base ?? ({} as any));
+  },
+  fromPartial<I extends Exact<DeepPartial<ResendDeliveryRequest>, I>>(object: I): ResendDeliveryRequest {
+    const message = createBaseResendDeliveryRequest();
     message.name = object.name ?? "";
     return message;
   },

@@ -72,12 +72,16 @@ export interface IndexedSearch {
   notificationEnabled: boolean;
 }
 
-/** Asks about one pair. */
+/** Asks about one pair. The property is named by one of `property`, `advert` and `advert_url`. */
 export interface ExplainMatchRequest {
   /** `searches/{search}`. */
   search: string;
   /** `properties/{property}`. */
   property: string;
+  /** `adverts/{advert}`. */
+  advert: string;
+  /** The address of one of its adverts on its portal, what follows `#` left out; of several properties the newest crawled. */
+  advertUrl: string;
 }
 
 /** The verdict on one pair, at this moment. */
@@ -97,6 +101,40 @@ export interface ExplainMatchResponse {
    * was created.
    */
   notes: string[];
+  /** `searches/{search}`. */
+  search: string;
+  /** Its title. */
+  searchTitle: string;
+  /** `properties/{property}`. */
+  property: string;
+}
+
+/** Asks what a property is to the searches of one client. It is named by one of `property`, `advert` and `advert_url`. */
+export interface ExplainPropertyRequest {
+  /** `clients/{client}`, or the display name of one. */
+  client: string;
+  /** `properties/{property}`. */
+  property: string;
+  /** `adverts/{advert}`. */
+  advert: string;
+  /** The address of one of its adverts on its portal, what follows `#` left out; of several properties the newest crawled. */
+  advertUrl: string;
+  /** At most 1000; 20 when 0. */
+  pageSize: number;
+  /** `next_page_token` of the page before, with the same conditions. */
+  pageToken: string;
+}
+
+/** The client's searches that the property satisfies, then those that it fails by one criterion. */
+export interface ExplainPropertyResponse {
+  /** `properties/{property}`. */
+  property: string;
+  /** One per search. */
+  explanations: ExplainMatchResponse[];
+  /** Empty on the last page. */
+  nextPageToken: string;
+  /** On all pages together. */
+  totalSize: number;
 }
 
 /** One criterion and what it compared. */
@@ -817,7 +855,7 @@ export const IndexedSearch: MessageFns<IndexedSearch> = {
 };
 
 function createBaseExplainMatchRequest(): ExplainMatchRequest {
-  return { search: "", property: "" };
+  return { search: "", property: "", advert: "", advertUrl: "" };
 }
 
 export const ExplainMatchRequest: MessageFns<ExplainMatchRequest> = {
@@ -827,6 +865,12 @@ export const ExplainMatchRequest: MessageFns<ExplainMatchRequest> = {
     }
     if (message.property !== "") {
       writer.uint32(18).string(message.property);
+    }
+    if (message.advert !== "") {
+      writer.uint32(26).string(message.advert);
+    }
+    if (message.advertUrl !== "") {
+      writer.uint32(34).string(message.advertUrl);
     }
     return writer;
   },
@@ -860,6 +904,22 @@ export const ExplainMatchRequest: MessageFns<ExplainMatchRequest> = {
             message.property = reader.string();
             continue;
           }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.advert = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.advertUrl = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -876,6 +936,12 @@ export const ExplainMatchRequest: MessageFns<ExplainMatchRequest> = {
     return {
       search: isSet(object.search) ? globalThis.String(object.search) : "",
       property: isSet(object.property) ? globalThis.String(object.property) : "",
+      advert: isSet(object.advert) ? globalThis.String(object.advert) : "",
+      advertUrl: isSet(object.advertUrl)
+        ? globalThis.String(object.advertUrl)
+        : isSet(object.advert_url)
+        ? globalThis.String(object.advert_url)
+        : "",
     };
   },
 
@@ -887,6 +953,12 @@ export const ExplainMatchRequest: MessageFns<ExplainMatchRequest> = {
     if (message.property !== "") {
       obj.property = message.property;
     }
+    if (message.advert !== "") {
+      obj.advert = message.advert;
+    }
+    if (message.advertUrl !== "") {
+      obj.advertUrl = message.advertUrl;
+    }
     return obj;
   },
 
@@ -897,12 +969,23 @@ export const ExplainMatchRequest: MessageFns<ExplainMatchRequest> = {
     const message = createBaseExplainMatchRequest();
     message.search = object.search ?? "";
     message.property = object.property ?? "";
+    message.advert = object.advert ?? "";
+    message.advertUrl = object.advertUrl ?? "";
     return message;
   },
 };
 
 function createBaseExplainMatchResponse(): ExplainMatchResponse {
-  return { satisfied: false, verdicts: [], pair: undefined, deliveries: [], notes: [] };
+  return {
+    satisfied: false,
+    verdicts: [],
+    pair: undefined,
+    deliveries: [],
+    notes: [],
+    search: "",
+    searchTitle: "",
+    property: "",
+  };
 }
 
 export const ExplainMatchResponse: MessageFns<ExplainMatchResponse> = {
@@ -921,6 +1004,15 @@ export const ExplainMatchResponse: MessageFns<ExplainMatchResponse> = {
     }
     for (const v of message.notes) {
       writer.uint32(42).string(v!);
+    }
+    if (message.search !== "") {
+      writer.uint32(50).string(message.search);
+    }
+    if (message.searchTitle !== "") {
+      writer.uint32(58).string(message.searchTitle);
+    }
+    if (message.property !== "") {
+      writer.uint32(66).string(message.property);
     }
     return writer;
   },
@@ -978,6 +1070,30 @@ export const ExplainMatchResponse: MessageFns<ExplainMatchResponse> = {
             message.notes.push(reader.string());
             continue;
           }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.search = reader.string();
+            continue;
+          }
+          case 7: {
+            if (tag !== 58) {
+              break;
+            }
+
+            message.searchTitle = reader.string();
+            continue;
+          }
+          case 8: {
+            if (tag !== 66) {
+              break;
+            }
+
+            message.property = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1001,6 +1117,13 @@ export const ExplainMatchResponse: MessageFns<ExplainMatchResponse> = {
         ? object.deliveries.map((e: any) => DeliveryExplanation.fromJSON(e))
         : [],
       notes: globalThis.Array.isArray(object?.notes) ? object.notes.map((e: any) => globalThis.String(e)) : [],
+      search: isSet(object.search) ? globalThis.String(object.search) : "",
+      searchTitle: isSet(object.searchTitle)
+        ? globalThis.String(object.searchTitle)
+        : isSet(object.search_title)
+        ? globalThis.String(object.search_title)
+        : "",
+      property: isSet(object.property) ? globalThis.String(object.property) : "",
     };
   },
 
@@ -1021,6 +1144,15 @@ export const ExplainMatchResponse: MessageFns<ExplainMatchResponse> = {
     if (message.notes?.length) {
       obj.notes = message.notes;
     }
+    if (message.search !== "") {
+      obj.search = message.search;
+    }
+    if (message.searchTitle !== "") {
+      obj.searchTitle = message.searchTitle;
+    }
+    if (message.property !== "") {
+      obj.property = message.property;
+    }
     return obj;
   },
 
@@ -1036,6 +1168,297 @@ export const ExplainMatchResponse: MessageFns<ExplainMatchResponse> = {
       : undefined;
     message.deliveries = object.deliveries?.map((e) => DeliveryExplanation.fromPartial(e)) || [];
     message.notes = object.notes?.map((e) => e) || [];
+    message.search = object.search ?? "";
+    message.searchTitle = object.searchTitle ?? "";
+    message.property = object.property ?? "";
+    return message;
+  },
+};
+
+function createBaseExplainPropertyRequest(): ExplainPropertyRequest {
+  return { client: "", property: "", advert: "", advertUrl: "", pageSize: 0, pageToken: "" };
+}
+
+export const ExplainPropertyRequest: MessageFns<ExplainPropertyRequest> = {
+  encode(message: ExplainPropertyRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.client !== "") {
+      writer.uint32(10).string(message.client);
+    }
+    if (message.property !== "") {
+      writer.uint32(18).string(message.property);
+    }
+    if (message.advert !== "") {
+      writer.uint32(26).string(message.advert);
+    }
+    if (message.advertUrl !== "") {
+      writer.uint32(34).string(message.advertUrl);
+    }
+    if (message.pageSize !== 0) {
+      writer.uint32(40).int32(message.pageSize);
+    }
+    if (message.pageToken !== "") {
+      writer.uint32(50).string(message.pageToken);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ExplainPropertyRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseExplainPropertyRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.client = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.property = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.advert = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.advertUrl = reader.string();
+            continue;
+          }
+          case 5: {
+            if (tag !== 40) {
+              break;
+            }
+
+            message.pageSize = reader.int32();
+            continue;
+          }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.pageToken = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  fromJSON(object: any): ExplainPropertyRequest {
+    return {
+      client: isSet(object.client) ? globalThis.String(object.client) : "",
+      property: isSet(object.property) ? globalThis.String(object.property) : "",
+      advert: isSet(object.advert) ? globalThis.String(object.advert) : "",
+      advertUrl: isSet(object.advertUrl)
+        ? globalThis.String(object.advertUrl)
+        : isSet(object.advert_url)
+        ? globalThis.String(object.advert_url)
+        : "",
+      pageSize: isSet(object.pageSize)
+        ? globalThis.Number(object.pageSize)
+        : isSet(object.page_size)
+        ? globalThis.Number(object.page_size)
+        : 0,
+      pageToken: isSet(object.pageToken)
+        ? globalThis.String(object.pageToken)
+        : isSet(object.page_token)
+        ? globalThis.String(object.page_token)
+        : "",
+    };
+  },
+
+  toJSON(message: ExplainPropertyRequest): unknown {
+    const obj: any = {};
+    if (message.client !== "") {
+      obj.client = message.client;
+    }
+    if (message.property !== "") {
+      obj.property = message.property;
+    }
+    if (message.advert !== "") {
+      obj.advert = message.advert;
+    }
+    if (message.advertUrl !== "") {
+      obj.advertUrl = message.advertUrl;
+    }
+    if (message.pageSize !== 0) {
+      obj.pageSize = Math.round(message.pageSize);
+    }
+    if (message.pageToken !== "") {
+      obj.pageToken = message.pageToken;
+    }
+    return obj;
+  },
+
+  create<I extends Exact<DeepPartial<ExplainPropertyRequest>, I>>(base?: I): ExplainPropertyRequest {
+    return ExplainPropertyRequest.fromPartial(base ?? ({} as any));
+  },
+  fromPartial<I extends Exact<DeepPartial<ExplainPropertyRequest>, I>>(object: I): ExplainPropertyRequest {
+    const message = createBaseExplainPropertyRequest();
+    message.client = object.client ?? "";
+    message.property = object.property ?? "";
+    message.advert = object.advert ?? "";
+    message.advertUrl = object.advertUrl ?? "";
+    message.pageSize = object.pageSize ?? 0;
+    message.pageToken = object.pageToken ?? "";
+    return message;
+  },
+};
+
+function createBaseExplainPropertyResponse(): ExplainPropertyResponse {
+  return { property: "", explanations: [], nextPageToken: "", totalSize: 0 };
+}
+
+export const ExplainPropertyResponse: MessageFns<ExplainPropertyResponse> = {
+  encode(message: ExplainPropertyResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.property !== "") {
+      writer.uint32(10).string(message.property);
+    }
+    for (const v of message.explanations) {
+      ExplainMatchResponse.encode(v!, writer.uint32(18).fork()).join();
+    }
+    if (message.nextPageToken !== "") {
+      writer.uint32(26).string(message.nextPageToken);
+    }
+    if (message.totalSize !== 0) {
+      writer.uint32(32).int32(message.totalSize);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ExplainPropertyResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseExplainPropertyResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.property = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.explanations.push(ExplainMatchResponse.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.nextPageToken = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.totalSize = reader.int32();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  fromJSON(object: any): ExplainPropertyResponse {
+    return {
+      property: isSet(object.property) ? globalThis.String(object.property) : "",
+      explanations: globalThis.Array.isArray(object?.explanations)
+        ? object.explanations.map((e: any) => ExplainMatchResponse.fromJSON(e))
+        : [],
+      nextPageToken: isSet(object.nextPageToken)
+        ? globalThis.String(object.nextPageToken)
+        : isSet(object.next_page_token)
+        ? globalThis.String(object.next_page_token)
+        : "",
+      totalSize: isSet(object.totalSize)
+        ? globalThis.Number(object.totalSize)
+        : isSet(object.total_size)
+        ? globalThis.Number(object.total_size)
+        : 0,
+    };
+  },
+
+  toJSON(message: ExplainPropertyResponse): unknown {
+    const obj: any = {};
+    if (message.property !== "") {
+      obj.property = message.property;
+    }
+    if (message.explanations?.length) {
+      obj.explanations = message.explanations.map((e) => ExplainMatchResponse.toJSON(e));
+    }
+    if (message.nextPageToken !== "") {
+      obj.nextPageToken = message.nextPageToken;
+    }
+    if (message.totalSize !== 0) {
+      obj.totalSize = Math.round(message.totalSize);
+    }
+    return obj;
+  },
+
+  create<I extends Exact<DeepPartial<ExplainPropertyResponse>, I>>(base?: I): ExplainPropertyResponse {
+    return ExplainPropertyResponse.fromPartial(base ?? ({} as any));
+  },
+  fromPartial<I extends Exact<DeepPartial<ExplainPropertyResponse>, I>>(object: I): ExplainPropertyResponse {
+    const message = createBaseExplainPropertyResponse();
+    message.property = object.property ?? "";
+    message.explanations = object.explanations?.map((e) => ExplainMatchResponse.fromPartial(e)) || [];
+    message.nextPageToken = object.nextPageToken ?? "";
+    message.totalSize = object.totalSize ?? 0;
     return message;
   },
 };

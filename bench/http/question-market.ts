@@ -1,0 +1,77 @@
+/**
+ * Very many live properties, with their digests, and whose adverts go on changing: a tenth of them is made and written as
+ * the recorder does, and copied by PostgreSQL under other UUIDs.
+ */
+
+import type { SampleCrawler } from '../../src/cli/demo/sample-adverts.ts';
+import { applyMessage, type HeldProperty } from '../../src/domain/change.ts';
+import { decodeIntakeMessage, type IntakeMessage } from '../../src/domain/intake-message.ts';
+import { readingOf } from '../../src/domain/property-document.ts';
+import type { Reference } from '../../src/reference/communes.ts';
+import type { Database } from '../../src/store/database.ts';
+import { insertProperties } from '../../src/store/properties.ts';
+import { insertDigests } from '../../src/store/property-digests.ts';
+import { runStatements } from '../../test/support/statements.ts';
+
+/** Of each property that is made; made ones take a while. */
+const COPIES = 10;
+const INSERTED_AT_ONCE = 500;
+
+export async function seedMarket(
+  database: Database,
+  reference: Reference,
+  crawler: SampleCrawler,
+  count: number,
+): Promise<void> {
+  await seedProperties(database, reference, crawler, Math.round(count / COPIES));
+  await copyProperties(database);
+}
+
+async function seedProperties(database: Database, reference: Reference, crawler: SampleCrawler, count: number) {
+  let batch = new Map<string, HeldProperty>();
+  for (let i = 0; i < count; i++) {
+    const message = decoded(crawler.newAdvert());
+    const held = applyMessage(batch.get(message.propertyUuid) ?? null, message).held as HeldProperty;
+    batch.set(message.propertyUuid, held);
+    if (batch.size < INSERTED_AT_ONCE && i < count - 1) continue;
+    const writes = [...batch.values()].map((each) => {
+      const reading = readingOf(each.state, each.crawls, reference.resolvePlace);
+      return { held: each, reading, crawls: each.crawls, priced: reading.priced, expiredAt: null };
+    });
+    const known = await database.query<{ uuid: string }>('select uuid from properties where uuid = any($1::uuid[])', [
+      [...batch.keys()],
+    ]);
+    const fresh = writes.filter(({ held: { state } }) => !known.rows.some(({ uuid }) => uuid === state.uuid));
+    await runStatements(database, [...insertProperties(fresh), ...insertDigests(fresh)]);
+    batch = new Map();
+  }
+}
+
+/** The same properties again, under other UUIDs. */
+async function copyProperties(database: Database): Promise<void> {
+  await database.query(
+    `create unlogged table copied as
+     select uuid, gen_random_uuid() as copy from properties, generate_series(2, $1::integer)`,
+    [COPIES],
+  );
+  await database.query(
+    `insert into properties (uuid, state, crawls, department_code, transaction_type, is_land, comparable_price, state_bytes,
+       digested_at)
+     select copy, state, crawls, department_code, transaction_type, is_land, comparable_price, state_bytes, now()
+     from copied join properties using (uuid)`,
+  );
+  await database.query(
+    `insert into property_digests
+     select (d).* from (
+       select jsonb_populate_record(digest, jsonb_build_object('property_uuid', copy,
+         'sample_key', (random() * 4294967295 - 2147483648)::bigint)) as d
+       from copied join property_digests digest on property_uuid = uuid offset 0
+     ) changed`,
+  );
+  await database.query('drop table copied');
+  await database.query('analyze');
+}
+
+export function decoded(message: unknown): IntakeMessage {
+  return decodeIntakeMessage(Buffer.from(JSON.stringify(message)));
+}

@@ -1,0 +1,83 @@
+/**
+ * Long work in small slices. Whoever has worked for a millisecond lets everything else of the process go first, and
+ * those who work like this wait for each other as well: one of them at a time works between two looks at sockets.
+ */
+
+import { setImmediate as yieldToOthers } from 'node:timers/promises';
+
+export interface WorkSlices {
+  /** Milliseconds of work so far. */
+  readonly workedMs: number;
+  /** Called between small pieces of work: nothing to wait for, or the next slice. */
+  take(): Promise<void> | undefined;
+  /** Waits for what is no work of this process, a statement for instance. */
+  pause<T>(wait: Promise<T>): Promise<T>;
+}
+
+const SLICE_MS = 1;
+
+let lastInLine: Promise<void> = Promise.resolve();
+
+export function createWorkSlices(nowMs: () => number = () => performance.now()): WorkSlices {
+  let startMs = nowMs();
+  let doneMs = 0;
+  return {
+    get workedMs() {
+      return doneMs + nowMs() - startMs;
+    },
+    take() {
+      const turnMs = nowMs() - startMs;
+      if (turnMs < SLICE_MS) return undefined;
+      doneMs += turnMs;
+      lastInLine = lastInLine.then(() => yieldToOthers());
+      return lastInLine.then(() => {
+        startMs = nowMs();
+      });
+    },
+    async pause(wait) {
+      doneMs += nowMs() - startMs;
+      const waited = await wait;
+      startMs = nowMs();
+      return waited;
+    },
+  };
+}
+
+/** Sorted at once: half a millisecond. */
+const RUN = 500;
+
+/** Stable, as `toSorted` is. */
+export async function sortedInSlices<T>(
+  items: readonly T[],
+  compare: (a: T, b: T) => number,
+  slices: WorkSlices,
+): Promise<readonly T[]> {
+  let runs: (readonly T[])[] = [];
+  for (let from = 0; from < items.length; from += RUN) {
+    runs.push(items.slice(from, from + RUN).sort(compare));
+    await slices.take();
+  }
+  while (runs.length > 1) {
+    const merged: (readonly T[])[] = [];
+    for (let at = 0; at < runs.length; at += 2) {
+      merged.push(await mergedInSlices(runs[at] as readonly T[], runs[at + 1] ?? [], compare, slices));
+    }
+    runs = merged;
+  }
+  return runs[0] ?? [];
+}
+
+async function mergedInSlices<T>(
+  first: readonly T[],
+  second: readonly T[],
+  compare: (a: T, b: T) => number,
+  slices: WorkSlices,
+): Promise<readonly T[]> {
+  const merged: T[] = [];
+  for (let i = 0, j = 0; i < first.length || j < second.length; ) {
+    const isFirst = j === second.length || (i < first.length && compare(first[i] as T, second[j] as T) <= 0);
+    merged.push((isFirst ? first[i++] : second[j++]) as T);
+    if (merged.length % RUN === 0) await slices.take();
+  }
+  return merged;
+}

@@ -1,0 +1,67 @@
+/** Sentences for operators on what is not obvious of a pair: why nothing was sent, why a match never began. */
+
+import type { HeldProperty } from '../domain/change.ts';
+import type { CriterionVerdict } from '../domain/criteria.ts';
+import { isLive } from '../domain/property.ts';
+import type { AdminSearch, PairRow } from '../store/pairs.ts';
+
+export interface Judged {
+  readonly search: AdminSearch;
+  readonly held: HeldProperty;
+  readonly pair: PairRow | null;
+  readonly verdicts: readonly CriterionVerdict[];
+  readonly deliveryCount: number;
+}
+
+export function notesOf(judged: Judged): string[] {
+  return [...silenceNotes(judged), ...matchNotes(judged), ...eventNotes(judged)];
+}
+
+/** What keeps the search from being told at all, whatever happens. */
+function silenceNotes({ search: { members, deletedAt } }: Judged): string[] {
+  const notes: string[] = [];
+  if (deletedAt !== null) notes.push(`the search was deleted at ${iso(deletedAt)}`);
+  if (!members.notificationEnabled) notes.push('notifications of the search are off: nothing is sent');
+  if (members.endpointRecipient === null) notes.push('the search has no endpointRecipient: matches are not sent');
+  if (members.eventEndpoint === null) notes.push('the search has no eventEndpoint: events are not sent');
+  else if (members.subscribedEvents.length === 0) notes.push('the search subscribes to no kind of event');
+  return notes;
+}
+
+function matchNotes({ search, held, pair, verdicts, deliveryCount }: Judged): string[] {
+  const notes: string[] = [];
+  const failing = verdicts.filter(({ holds }) => !holds).map(({ criterion }) => criterion);
+  const hasBegun = (pair?.beganAt ?? null) !== null;
+  if (!held.state.adverts.some(isLive)) notes.push('the property has no live advert: it satisfies no search');
+  if (failing.length === 0 && !hasBegun) {
+    notes.push(
+      'satisfied, but never a match: the property satisfied the search when it was created or changed ' +
+        `(${iso(search.createdAt)}), and a match begins only when a change makes it so`,
+    );
+  }
+  if (failing.length > 0) {
+    const without = `does not satisfy the search: ${failing.join(', ')}`;
+    notes.push(
+      hasBegun ? `a match began earlier; the property now ${without}` : `never a match: the property ${without}`,
+    );
+  }
+  if (hasBegun && deliveryCount === 0) {
+    notes.push('a match began while nothing was to be sent: notifications or endpoint were missing');
+  }
+  return notes;
+}
+
+/** Kinds that the search would not be told of today although somebody listens; the document keeps the newest events. */
+function eventNotes({ search: { members }, held, pair }: Judged): string[] {
+  if (pair === null || members.eventEndpoint === null || members.subscribedEvents.length === 0) return [];
+  const events = held.state.adverts.flatMap((advert) => advert.events);
+  const kinds = [...new Set(events.map(({ kind }) => kind))].filter((kind) => !members.subscribedEvents.includes(kind));
+  return kinds.map((kind) => {
+    const times = events.filter((event) => event.kind === kind).map(({ createdAt }) => createdAt);
+    return `${kind} (${times.length} so far, the last at ${times.sort().at(-1)}) is not sent: the search does not subscribe to it`;
+  });
+}
+
+export function iso(at: Date | null): string {
+  return at?.toISOString() ?? 'an unknown time';
+}
