@@ -3,7 +3,7 @@
  * first, and those who work like this take turns among themselves: one of them at a time between two looks at sockets.
  */
 
-import { setImmediate as yieldToOthers } from 'node:timers/promises';
+import { yieldToOthers } from '../actor/pause.ts';
 
 export interface WorkingTurns {
   /** Milliseconds of work so far. */

@@ -3,6 +3,8 @@
  * never answers, and what waits for it here would wait with it.
  */
 
+import { singleFlight } from '../actor/single-flight.ts';
+import { startTask, type Task } from '../actor/task.ts';
 import type { Queryable } from '../store/database.ts';
 
 export interface DatabaseLinkOptions {
@@ -13,39 +15,31 @@ export interface DatabaseLinkOptions {
   readonly onBack: () => void;
 }
 
-export interface DatabaseLink {
-  stop(): void;
-}
-
 const ASK_EVERY_MS = 1_000;
 /** Far below JetStream's `ack_wait`, after which others get what this process has pulled in any case. */
 export const SILENCE_MAX_MS = 5_000;
 
-export function watchDatabaseLink({ database, onLost, onBack }: DatabaseLinkOptions): DatabaseLink {
+export function watchDatabaseLink({ database, onLost, onBack }: DatabaseLinkOptions): Task {
   let answeredAt = performance.now();
-  let isAsking = false;
   let isLost = false;
 
-  async function ask(): Promise<void> {
-    isAsking = true;
+  const ask = singleFlight(async () => {
     try {
       await database.query('select');
       answeredAt = performance.now();
     } catch {
       // It says itself why, to whoever had work for it; here only the time counts.
-    } finally {
-      isAsking = false;
     }
-  }
+  });
 
   function look(): void {
     const isSilent = performance.now() - answeredAt >= SILENCE_MAX_MS;
     if (isSilent && !isLost) onLost();
     if (!isSilent && isLost) onBack();
     isLost = isSilent;
-    if (!isAsking) void ask();
+    // Not awaited: that there is no answer is what is looked for.
+    void ask();
   }
 
-  const timer = setInterval(look, ASK_EVERY_MS);
-  return { stop: () => clearInterval(timer) };
+  return startTask({ what: 'link to PostgreSQL', everyMs: ASK_EVERY_MS, work: look });
 }

@@ -4,6 +4,7 @@
  * back, and other instances have it at once.
  */
 
+import { startTask } from '../actor/task.ts';
 import type { Broker } from '../broker/connection.ts';
 import { type Pull, type PulledMessage, startPull } from '../broker/pull.ts';
 import { DELIVERIES_STREAM, DELIVERY_PARTITIONS, deliveryConsumer, retryConsumer } from '../broker/topology.ts';
@@ -35,11 +36,10 @@ const TURN_MAX = 4;
 
 export function startDeliveryPulls(options: DeliveryPullsOptions): DeliveryPulls {
   const { database, takeBack, onTrouble } = options;
-  /** Null while PostgreSQL answers. */
+  let isLinkLost = false;
+  /** Null while the pulls do not rest. */
   let refused: PulledMessage[] | null = null;
   let pulls = startPulls(options, take);
-  /** One change of the link after the other. */
-  let changing = Promise.resolve();
 
   async function take(message: PulledMessage): Promise<void> {
     if (refused === null) await options.onMessage(message);
@@ -55,7 +55,10 @@ export function startDeliveryPulls(options: DeliveryPullsOptions): DeliveryPulls
     for (const message of messages) void message.settle({ type: 'nak', delayMs: 0 });
   }
 
-  async function goOn(): Promise<void> {
+  /** As the link has it by now. */
+  async function change(): Promise<void> {
+    if (isLinkLost && refused === null) await rest();
+    if (isLinkLost || refused === null) return;
     refused = null;
     pulls = startPulls(options, take);
   }
@@ -64,20 +67,23 @@ export function startDeliveryPulls(options: DeliveryPullsOptions): DeliveryPulls
     await Promise.all(pulls.splice(0).map((pull) => pull.stop()));
   }
 
+  const changing = startTask({ what: 'deliveries', everyMs: Number.POSITIVE_INFINITY, work: change, onTrouble });
   const link = watchDatabaseLink({
     database,
     onLost() {
       onTrouble('deliveries', new Error(`no answer from PostgreSQL for ${SILENCE_MAX_MS} ms: nothing is pulled`));
-      changing = changing.then(rest);
+      isLinkLost = true;
+      changing.ask();
     },
     onBack() {
-      changing = changing.then(goOn);
+      isLinkLost = false;
+      changing.ask();
     },
   });
   return {
     async stop() {
-      link.stop();
-      await changing;
+      await link.stop();
+      await changing.stop();
       await stopPulls();
     },
   };

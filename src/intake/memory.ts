@@ -3,6 +3,7 @@
  * no news to a database that was not restored.
  */
 
+import { singleFlight } from '../actor/single-flight.ts';
 import type { Term } from '../store/intake-leader.ts';
 import { raiseSequenceFloor } from '../store/intake-position.ts';
 import type { IntakeDependencies } from './intake.ts';
@@ -21,7 +22,6 @@ export function testMemory(
   { database, onForgotten }: IntakeDependencies,
 ): Memory {
   let tellingUpTo = isRestored ? 0 : acknowledgedUpTo;
-  let noting: Promise<void> | null = null;
   async function note(): Promise<void> {
     if (tellingUpTo === 0) return;
     await raiseSequenceFloor(database, term, unledSeconds);
@@ -32,11 +32,6 @@ export function testMemory(
     get tellingUpTo() {
       return tellingUpTo;
     },
-    noteForgotten() {
-      noting ??= note().finally(() => {
-        noting = null;
-      });
-      return noting;
-    },
+    noteForgotten: singleFlight(note),
   };
 }

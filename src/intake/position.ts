@@ -5,6 +5,7 @@
  * of the one before once more, which changes nothing.
  */
 
+import { startTask } from '../actor/task.ts';
 import type { Broker } from '../broker/connection.ts';
 import { readConsumerPosition, readStoredAt } from '../broker/stream-position.ts';
 import { ADVERTS_STREAM, INTAKE_CONSUMER } from '../broker/topology.ts';
@@ -87,7 +88,6 @@ export function startPositionMarks(
   },
 ): PositionMarks {
   let marked = recordedUpTo;
-  let running: Promise<void> | null = null;
 
   async function mark(): Promise<void> {
     // Asked first: what is settled after that is not counted.
@@ -101,17 +101,7 @@ export function startPositionMarks(
     marked = sequence;
   }
 
-  const tryToMark = (): Promise<void> => mark().catch((error: Error) => onTrouble('intake position', error));
-  const timer = setInterval(() => {
-    running ??= tryToMark().finally(() => {
-      running = null;
-    });
-  }, MARK_EVERY_MS);
-  return {
-    async stop() {
-      clearInterval(timer);
-      await running;
-    },
-    markLast: tryToMark,
-  };
+  const what = 'intake position';
+  const { stop } = startTask({ what, everyMs: MARK_EVERY_MS, work: mark, onTrouble });
+  return { stop, markLast: () => mark().catch((error: Error) => onTrouble(what, error)) };
 }

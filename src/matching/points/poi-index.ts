@@ -3,7 +3,7 @@
  * the current index; a new one is built off to the side and swapped in, so a query sees the old or the new whole.
  */
 
-import { setImmediate } from 'node:timers/promises';
+import { yieldToOthers } from '../../actor/pause.ts';
 import { FACILITIES, type Facility, type PointOfInterest } from '../../domain/point-of-interest.ts';
 import { nearestPoints } from './nearest-points.ts';
 import { PointTree } from './point-tree.ts';
@@ -57,7 +57,7 @@ export async function buildPointIndex(points: Iterable<PointOfInterest>): Promis
   for (const point of points) {
     all.add(point);
     counts.set(point.facility, (counts.get(point.facility) as number) + 1);
-    if (all.length % STEP_POINTS === 0) await setImmediate();
+    if (all.length % STEP_POINTS === 0) await yieldToOthers();
   }
   const tree = new PointTree(all.length);
   const nexts = new Map<Facility, number>();
@@ -71,7 +71,7 @@ export async function buildPointIndex(points: Iterable<PointOfInterest>): Promis
     const position = nexts.get(facility) as number;
     tree.set(position, number, lat, lon);
     nexts.set(facility, position + 1);
-    if (number % STEP_POINTS === 0) await setImmediate();
+    if (number % STEP_POINTS === 0) await yieldToOthers();
   }
   const roots = new Map<Facility, number>();
   for (const [facility, count] of counts) {
@@ -82,7 +82,7 @@ export async function buildPointIndex(points: Iterable<PointOfInterest>): Promis
   const ordered = new PointList();
   for (let position = 0; position < all.length; position++) {
     ordered.add(all.at(tree.numbers[position] as number));
-    if (position % STEP_POINTS === 0) await setImmediate();
+    if (position % STEP_POINTS === 0) await yieldToOthers();
   }
   return { size: all.length, within: (query) => findWithin(tree, roots, ordered, query) };
 }
@@ -94,7 +94,7 @@ async function inTurns<T>(steps: Generator<null, T>): Promise<T> {
   for (;;) {
     const step = steps.next();
     if (step.done === true) return step.value;
-    await setImmediate();
+    await yieldToOthers();
   }
 }
 
