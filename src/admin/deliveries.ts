@@ -2,12 +2,8 @@
 
 import type { Uuid } from '../domain/ids.ts';
 import { bodyOf } from '../domain/routing.ts';
-import {
-  listAttempts,
-  listOperatorDeliveries,
-  readDeliveryBody,
-  readOperatorDelivery,
-} from '../store/delivery-admin.ts';
+import { readAttempts } from '../store/attempts.ts';
+import { listOperatorDeliveries, readDeliveryBody, readOperatorDelivery } from '../store/delivery-admin.ts';
 import { type Requeued, requeueMailItem } from '../store/mail-items.ts';
 import { requeueOne } from '../store/replays.ts';
 import { attemptMessage, deliveryMessage, stateOfMessage } from './delivery-messages.ts';
@@ -44,15 +40,15 @@ export async function getDelivery(
   { database }: AdminDependencies,
 ): Promise<Delivery> {
   const id = uuidOfName('name', 'deliveries', name);
-  const [delivery, attempts, body] = await Promise.all([
+  const [delivery, attemptsOf, body] = await Promise.all([
     readOperatorDelivery(database, id),
-    listAttempts(database, id),
+    readAttempts(database, [id]),
     includeBody ? readDeliveryBody(database, id) : null,
   ]);
   if (delivery === null) throw notFound('Delivery', name);
   return {
     ...deliveryMessage(delivery),
-    attempts: attempts.map(attemptMessage),
+    attempts: attemptsOf(id).map(attemptMessage),
     body: body === null ? '' : bodyOf(body.head, body.document),
   };
 }

@@ -10,7 +10,8 @@ import { marketOf } from '../domain/price-coherence.ts';
 import { isLive } from '../domain/property.ts';
 import { propertyFacts, readingOf } from '../domain/property-document.ts';
 import { criteriaOf } from '../domain/search.ts';
-import { listAttempts, listPairDeliveries, type OperatorDelivery } from '../store/delivery-admin.ts';
+import { readAttempts } from '../store/attempts.ts';
+import { listPairDeliveries, type OperatorDelivery } from '../store/delivery-admin.ts';
 import { type OperatorSearch, type PairRow, readAnySearch, readMarketMedian, readPair } from '../store/pairs.ts';
 import { readProperty } from '../store/properties.ts';
 import { listSiteCategories } from '../store/site-categories.ts';
@@ -73,7 +74,7 @@ async function explainDelivery(
   delivery: OperatorDelivery,
   { database }: AdminDependencies,
 ): Promise<DeliveryExplanation> {
-  const attempts = await listAttempts(database, delivery.id);
+  const attempts = (await readAttempts(database, [delivery.id]))(delivery.id);
   const last = attempts.at(-1);
   const lastWords = last === undefined ? '' : (last.reason ?? last.error ?? 'answered with 200');
   return {

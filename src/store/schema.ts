@@ -9,7 +9,7 @@ import { readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { PG_MIGRATE_LOCK_ID, runner } from 'node-pg-migrate';
 import type pg from 'pg';
-import { pause } from '../actor/pause.ts';
+import { pause } from '../actor/waiting.ts';
 
 /** The database is of a version that this one cannot work with, or of none that it knows. */
 export class SchemaError extends Error {

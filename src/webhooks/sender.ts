@@ -9,6 +9,7 @@
 import { Agent, type Dispatcher } from 'undici';
 import { InFlight } from '../actor/in-flight.ts';
 import type { AttemptError, AttemptOutcome } from '../domain/delivery.ts';
+import { storable } from '../domain/storable-text.ts';
 import { isUnanswered } from './answer-gate.ts';
 import { AttemptFailure, failureOf } from './attempt-failure.ts';
 import { type ConnectorOptions, createConnector } from './connector.ts';
@@ -243,9 +244,4 @@ class Attempt implements Dispatcher.DispatchHandler {
 /** A character cut in two at the end is left out. */
 function textOf(chunks: readonly Buffer[]): string {
   return storable(new TextDecoder().decode(Buffer.concat(chunks), { stream: true }));
-}
-
-/** PostgreSQL's `text` holds every character but NUL. */
-function storable(text: string): string {
-  return text.replaceAll('\0', '\ufffd');
 }
