@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
 import { createSampleCrawler, type IntakeMessageJson, SAMPLE_CHANGES } from '../src/cli/demo/sample-adverts.ts';
-import { samplePointsOfInterest } from '../src/cli/demo/sample-points-of-interest.ts';
+import { samplePointsOfInterest } from '../src/cli/demo/sample-places.ts';
 import { createRandom } from '../src/cli/demo/seeded-random.ts';
 import { decodeIntakeMessage, type IntakeMessage } from '../src/domain/intake-message.ts';
 import { FACILITIES } from '../src/domain/point-of-interest.ts';

@@ -13,7 +13,7 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import Router from '@koa/router';
 import Koa from 'koa';
 import { createApi } from '../../src/api/api.ts';
-import { samplePointsOfInterest } from '../../src/cli/demo/sample-points-of-interest.ts';
+import { samplePointsOfInterest } from '../../src/cli/demo/sample-places.ts';
 import { startMatcher } from '../../src/intake/matcher.ts';
 import { createLog } from '../../src/log.ts';
 import { createMarketMedians } from '../../src/matching/market-medians.ts';

@@ -3,7 +3,7 @@
  * never was, and a client's endpoint that shows what reaches it. Its data lie apart from those of `vigie serve`.
  */
 
-import { pause } from '../../actor/pause.ts';
+import { pause } from '../../actor/waiting.ts';
 import type { Broker } from '../../broker/connection.ts';
 import { publish } from '../../broker/publish.ts';
 import { advertSubject } from '../../broker/topology.ts';
