@@ -4,7 +4,7 @@
  * closed after them, the last opened first.
  */
 
-import { inTime } from './actor/deadline.ts';
+import { inTime } from './actor/waiting.ts';
 import type { Log } from './log.ts';
 
 export interface Shutdown {

@@ -2,12 +2,9 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Bell } from '../src/actor/bell.ts';
-import { endsWithin, inTime } from '../src/actor/deadline.ts';
-import { InFlight } from '../src/actor/in-flight.ts';
-import { oncePerTurn, pause, rested } from '../src/actor/pause.ts';
-import { singleFlight } from '../src/actor/single-flight.ts';
+import { InFlight, singleFlight } from '../src/actor/in-flight.ts';
 import { nullWhenGivenUp, patienceUntil, persist, troubleWatch } from '../src/actor/supervisor.ts';
+import { Bell, endsWithin, inTime, oncePerTurn, pause, rested } from '../src/actor/waiting.ts';
 
 /** Never within a test. */
 const LONG_MS = 2 ** 30;

@@ -12,11 +12,9 @@
  * supervisor is told.
  */
 
-import { Bell } from './bell.ts';
-import { inTime } from './deadline.ts';
 import { Mailbox, type Weighing } from './mailbox.ts';
-import { pause } from './pause.ts';
 import { GaveUpError, type Patience, persist, type Supervisor } from './supervisor.ts';
+import { Bell, inTime, pause } from './waiting.ts';
 
 export interface ActorOptions<M> {
   readonly name: string;

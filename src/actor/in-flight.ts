@@ -1,7 +1,8 @@
-/** Work that was begun and is not awaited where it began: how much of it there is, and when it has ended. */
+/** Work under way: how much of it there is, when it has ended, and whether somebody else is at it already. */
 
-import { Bell } from './bell.ts';
+import { Bell } from './waiting.ts';
 
+/** Work that was begun and is not awaited where it began. */
 export class InFlight {
   readonly #bell = new Bell();
   #count = 0;
@@ -28,4 +29,15 @@ export class InFlight {
   async ended(): Promise<void> {
     while (this.#count > 0) await this.#bell.rung();
   }
+}
+
+/** What it returns begins `work`, or shares the end of the one that is under way. */
+export function singleFlight<T>(work: () => Promise<T>): () => Promise<T> {
+  let underWay: Promise<T> | null = null;
+  return () => {
+    underWay ??= work().finally(() => {
+      underWay = null;
+    });
+    return underWay;
+  };
 }

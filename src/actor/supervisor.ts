@@ -4,7 +4,7 @@
  * supervisor is told of each failure, and knows who has been failing for how long.
  */
 
-import { pause } from './pause.ts';
+import { pause } from './waiting.ts';
 
 export interface ActorFailure {
   readonly actor: string;

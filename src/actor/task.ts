@@ -4,7 +4,7 @@
  * have looked too early. A run that fails is told, and the next one comes all the same.
  */
 
-import { Bell } from './bell.ts';
+import { Bell } from './waiting.ts';
 
 export interface TaskOptions {
   /** The work in a word or two, for the log. */

@@ -1,6 +1,6 @@
 /** The search index on every instance, and building it anew. */
 
-import { pause } from '../actor/pause.ts';
+import { pause } from '../actor/waiting.ts';
 import { criteriaOf } from '../domain/search.ts';
 import { nextGeneration } from '../store/controls.ts';
 import type { Database } from '../store/database.ts';

@@ -3,7 +3,7 @@
  * then published, batch by batch; what a crash leaves between the two, the sweeper publishes.
  */
 
-import { pause } from '../actor/pause.ts';
+import { pause } from '../actor/waiting.ts';
 import { previewReplay, requeueFailed } from '../store/replays.ts';
 import type { CallContext } from './call.ts';
 import { stateOfMessage } from './delivery-messages.ts';

@@ -6,7 +6,7 @@
 import { readFile } from 'node:fs/promises';
 import { type ChannelOptions, Server, ServerCredentials } from '@grpc/grpc-js';
 import { ReflectionService } from '@grpc/reflection';
-import { endsWithin } from '../actor/deadline.ts';
+import { endsWithin } from '../actor/waiting.ts';
 import { requireToken } from './auth.ts';
 import { CALL_TIMEOUTS, type CallTimeouts } from './call.ts';
 import { type Connections, openConnections } from './connections.ts';

@@ -1,6 +1,6 @@
 /** Status and stages: what every instance says of itself, and what operators decide about stages. */
 
-import { pause } from '../actor/pause.ts';
+import { pause } from '../actor/waiting.ts';
 import { type Control, pauseControl, readControls, resumeControl } from '../store/controls.ts';
 import { ALL_DEAD_LETTERS, countDeadLetters } from '../store/dead-letter-reads.ts';
 import { countFailedDeliveries, countOpenDeliveries } from '../store/delivery-admin.ts';

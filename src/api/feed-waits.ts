@@ -1,6 +1,6 @@
 /** Polls of the feed that wait for something new, by client, and what wakes them. */
 
-import { Bell } from '../actor/bell.ts';
+import { Bell } from '../actor/waiting.ts';
 import type { Uuid } from '../domain/ids.ts';
 
 /** After an announcement the transactions before that one may still run; each look is twice as far from the last. */

@@ -8,7 +8,7 @@ import type { Readable } from 'node:stream';
 import { createBrotliDecompress, createUnzip } from 'node:zlib';
 import type { Context, Middleware } from 'koa';
 import readAll from 'raw-body';
-import { yieldToOthers } from '../actor/pause.ts';
+import { yieldToOthers } from '../actor/waiting.ts';
 import { Problem } from './problem.ts';
 
 declare module 'koa' {

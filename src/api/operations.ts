@@ -5,7 +5,7 @@
 
 import Router from '@koa/router';
 import Koa from 'koa';
-import { inTime } from '../actor/deadline.ts';
+import { inTime } from '../actor/waiting.ts';
 import type { ApiLogger } from './dependencies.ts';
 import { reportProblems } from './problem.ts';
 

@@ -3,7 +3,7 @@
  * first, and those who work like this take turns among themselves: one of them at a time between two looks at sockets.
  */
 
-import { yieldToOthers } from '../actor/pause.ts';
+import { yieldToOthers } from '../actor/waiting.ts';
 
 export interface WorkingTurns {
   /** Milliseconds of work so far. */

@@ -9,7 +9,7 @@ import {
   type NatsConnection,
   NatsError,
 } from 'nats';
-import { pause } from '../actor/pause.ts';
+import { pause } from '../actor/waiting.ts';
 import { BrokerUnfitError, brokerUnreachable } from './unreachable.ts';
 
 /** Publishes made while disconnected are lost, so each waits this long for its acknowledgement. */

@@ -4,8 +4,7 @@
  */
 
 import { createInbox, type Msg } from 'nats';
-import { Bell } from '../actor/bell.ts';
-import { endsWithin } from '../actor/deadline.ts';
+import { Bell, endsWithin } from '../actor/waiting.ts';
 import type { Broker } from './connection.ts';
 
 /** For the last messages of an inbox that is closed; a server that is frozen never tells. */

@@ -7,8 +7,8 @@
  */
 
 import { type Msg, nanos } from 'nats';
-import { pause, yieldToOthers } from '../actor/pause.ts';
 import { startTask } from '../actor/task.ts';
+import { pause, yieldToOthers } from '../actor/waiting.ts';
 import { unreachable } from '../domain/unreachable.ts';
 import { type Broker, STATUS_NO_RESPONDERS } from './connection.ts';
 import { openInbox, type PullInbox } from './pull-inbox.ts';

@@ -3,7 +3,7 @@
  * keeps what is not pulled.
  */
 
-import { Bell } from '../actor/bell.ts';
+import { Bell } from '../actor/waiting.ts';
 
 export interface Valve {
   readonly isOpen: boolean;

@@ -4,7 +4,7 @@
  */
 
 import { InFlight } from '../actor/in-flight.ts';
-import { oncePerTurn } from '../actor/pause.ts';
+import { oncePerTurn } from '../actor/waiting.ts';
 import type { PulledMessage } from '../broker/pull.ts';
 import { traceAttempt } from '../broker/tracing.ts';
 import type { AttemptOutcome } from '../domain/delivery.ts';

@@ -4,8 +4,8 @@
  * silenced may come late. Every delivering instance does it; what two of them do twice does no harm.
  */
 
-import { rested } from '../actor/pause.ts';
 import { startTask, type Task } from '../actor/task.ts';
+import { rested } from '../actor/waiting.ts';
 import {
   type CancelledPlace,
   cancelMailItems,

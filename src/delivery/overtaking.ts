@@ -5,8 +5,8 @@
  * whose endpoint has nothing else to do go ahead of their messages. These are pulled later, and find the row served.
  */
 
-import { pause } from '../actor/pause.ts';
 import { startTask } from '../actor/task.ts';
+import { pause } from '../actor/waiting.ts';
 import type { PulledMessage } from '../broker/pull.ts';
 import { DELIVERIES_STREAM } from '../broker/topology.ts';
 import type { Database } from '../store/database.ts';

@@ -5,8 +5,8 @@
  */
 
 import { type Grace, spawn } from '../actor/actor.ts';
-import { rested } from '../actor/pause.ts';
 import type { Supervisor } from '../actor/supervisor.ts';
+import { rested } from '../actor/waiting.ts';
 import { acknowledgeAll } from '../broker/acknowledge.ts';
 import type { PulledMessage } from '../broker/pull.ts';
 import type { Uuid } from '../domain/ids.ts';

@@ -4,13 +4,13 @@
  * back, and other instances have it at once.
  */
 
-import { startTask } from '../actor/task.ts';
+import { singleFlight } from '../actor/in-flight.ts';
+import { startTask, type Task } from '../actor/task.ts';
 import type { Broker } from '../broker/connection.ts';
 import { type Pull, type PulledMessage, startPull } from '../broker/pull.ts';
 import { DELIVERIES_STREAM, DELIVERY_PARTITIONS, deliveryConsumer, retryConsumer } from '../broker/topology.ts';
 import type { Valve } from '../broker/valve.ts';
-import type { Database } from '../store/database.ts';
-import { SILENCE_MAX_MS, watchDatabaseLink } from './database-link.ts';
+import type { Database, Queryable } from '../store/database.ts';
 
 export interface DeliveryPullsOptions {
   readonly broker: Broker;
@@ -109,4 +109,45 @@ function startPulls(
       ...(valve === undefined ? {} : { valve }),
     }),
   );
+}
+
+interface DatabaseLinkOptions {
+  readonly database: Queryable;
+  /** There has been no answer for `SILENCE_MAX_MS`. */
+  readonly onLost: () => void;
+  /** There is one again. */
+  readonly onBack: () => void;
+}
+
+const ASK_EVERY_MS = 1_000;
+/** Far below JetStream's `ack_wait`, after which others get what this process has pulled in any case. */
+const SILENCE_MAX_MS = 5_000;
+
+/**
+ * Whether PostgreSQL answers this process. Told apart from a refusal: a link that has gone silent fails nothing, it only
+ * never answers, and what waits for it here would wait with it.
+ */
+function watchDatabaseLink({ database, onLost, onBack }: DatabaseLinkOptions): Task {
+  let answeredAt = performance.now();
+  let isLost = false;
+
+  const ask = singleFlight(async () => {
+    try {
+      await database.query('select');
+      answeredAt = performance.now();
+    } catch {
+      // It says itself why, to whoever had work for it; here only the time counts.
+    }
+  });
+
+  function look(): void {
+    const isSilent = performance.now() - answeredAt >= SILENCE_MAX_MS;
+    if (isSilent && !isLost) onLost();
+    if (!isSilent && isLost) onBack();
+    isLost = isSilent;
+    // Not awaited: that there is no answer is what is looked for.
+    void ask();
+  }
+
+  return startTask({ what: 'link to PostgreSQL', everyMs: ASK_EVERY_MS, work: look });
 }

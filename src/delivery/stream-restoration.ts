@@ -5,10 +5,10 @@
  * drawn from the table behind what is new; what waits for its time gets its message again.
  */
 
-import { pause } from '../actor/pause.ts';
-import { singleFlight } from '../actor/single-flight.ts';
+import { singleFlight } from '../actor/in-flight.ts';
 import { nullWhenGivenUp, patienceUntil, persist, troubleWatch } from '../actor/supervisor.ts';
 import { startTask } from '../actor/task.ts';
+import { pause } from '../actor/waiting.ts';
 import type { Broker } from '../broker/connection.ts';
 import { publishAll } from '../broker/publish.ts';
 import { DELIVERIES_STREAM, ensureDeliveries } from '../broker/topology.ts';

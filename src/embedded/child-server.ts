@@ -8,8 +8,7 @@
  */
 
 import { type ChildProcess, spawn } from 'node:child_process';
-import { endsWithin } from '../actor/deadline.ts';
-import { pause } from '../actor/pause.ts';
+import { endsWithin, pause } from '../actor/waiting.ts';
 import { followServerLog, openServerLog, tailOf } from './server-log.ts';
 import type { ServerUser } from './server-user.ts';
 

@@ -7,7 +7,7 @@
 
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
-import { pause } from '../actor/pause.ts';
+import { pause } from '../actor/waiting.ts';
 import { ServerStartError } from './child-server.ts';
 
 export interface FormerServer {

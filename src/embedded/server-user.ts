@@ -7,7 +7,7 @@ import { execFile } from 'node:child_process';
 import { constants } from 'node:fs';
 import { access } from 'node:fs/promises';
 import { promisify } from 'node:util';
-import { pause } from '../actor/pause.ts';
+import { pause } from '../actor/waiting.ts';
 
 const run = promisify(execFile);
 

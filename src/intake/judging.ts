@@ -5,7 +5,7 @@
  * be recorded the surplus is refused.
  */
 
-import { yieldToOthers } from '../actor/pause.ts';
+import { yieldToOthers } from '../actor/waiting.ts';
 import { applyMessage, type Change, type ChangeOutcome, type HeldProperty } from '../domain/change.ts';
 import type { ResolvePlace } from '../domain/city.ts';
 import type { SearchNumber, Uuid } from '../domain/ids.ts';

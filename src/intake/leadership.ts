@@ -5,9 +5,9 @@
  * one begins with what was lost on the way.
  */
 
-import { pause } from '../actor/pause.ts';
 import type { Supervisor, Watch } from '../actor/supervisor.ts';
 import { startTask } from '../actor/task.ts';
+import { pause } from '../actor/waiting.ts';
 import type { LeaderSession, Term } from '../store/intake-leader.ts';
 
 export interface LeadershipDependencies {

@@ -4,9 +4,9 @@
  */
 
 import { ask, type Reply, spawn } from '../actor/actor.ts';
-import { yieldToOthers } from '../actor/pause.ts';
 import type { Supervisor } from '../actor/supervisor.ts';
 import { startTask } from '../actor/task.ts';
+import { yieldToOthers } from '../actor/waiting.ts';
 import type { SearchNumber } from '../domain/ids.ts';
 import type { PropertyFacts } from '../domain/property-facts.ts';
 import { criteriaOf, type SiteCategoryName } from '../domain/search.ts';

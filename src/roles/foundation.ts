@@ -1,9 +1,9 @@
 /** Opens what every role stands on: the servers, the connections to them, and this instance among the others. */
 
 import { once } from 'node:events';
-import { pause } from '../actor/pause.ts';
 import { createSupervisor, FAILING_MS, type Supervisor } from '../actor/supervisor.ts';
 import { startTask } from '../actor/task.ts';
+import { pause } from '../actor/waiting.ts';
 import { onCoordinates } from '../broker/announcements.ts';
 import { connectBroker } from '../broker/connection.ts';
 import { isBrokerOutage } from '../broker/outage.ts';
@@ -23,7 +23,7 @@ import { isDatabaseOutage } from '../store/outage.ts';
 import { renumberRestored } from '../store/search-feed.ts';
 import { checkSessions } from '../store/session-check.ts';
 import { createActivityFeed } from '../upkeep/activity.ts';
-import { keepCoordinates } from '../upkeep/coordinates.ts';
+import { keepCoordinates } from '../upkeep/imported-tables.ts';
 import { startPresence } from '../upkeep/presence.ts';
 import { VERSION } from '../version.ts';
 import type { Parts } from './parts.ts';

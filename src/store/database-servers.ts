@@ -8,8 +8,7 @@
 import { Socket } from 'node:net';
 import { checkServerIdentity } from 'node:tls';
 import pg from 'pg';
-import { endsWithin } from '../actor/deadline.ts';
-import { TurnSocket } from './turn-socket.ts';
+import { endsWithin } from '../actor/waiting.ts';
 
 export interface DatabaseServers {
   /** Of one of them: the client library knows no more. */
@@ -152,6 +151,26 @@ async function assertPrimary(url: string): Promise<ServerAddress> {
 /** Ends the session. A connection that is cut off cannot say goodbye: it is broken after `timeoutMs`. Never rejects. */
 export async function sayFarewell(client: pg.Client, socket: Socket | undefined, timeoutMs: number): Promise<void> {
   if (!(await endsWithin(client.end(), timeoutMs))) socket?.destroy();
+}
+
+/**
+ * What one turn of the event loop writes goes out together. The client library corks each statement by itself, so ten
+ * statements sent without waiting for each other's answers were ten system calls, and woke the server ten times. Here a
+ * cork lasts until the turn has ended.
+ */
+export class TurnSocket extends Socket {
+  #isHolding = false;
+
+  override cork(): void {
+    super.cork();
+    if (this.#isHolding) return;
+    this.#isHolding = true;
+    super.cork();
+    process.nextTick(() => {
+      this.#isHolding = false;
+      this.uncork();
+    });
+  }
 }
 
 /** Goes where the choice says, whatever address its client names. */

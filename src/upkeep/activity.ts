@@ -3,8 +3,8 @@
  * every two seconds and is forgotten after ten. It begins when every living instance has answered that it publishes.
  */
 
-import { endsWithin } from '../actor/deadline.ts';
 import { startTask } from '../actor/task.ts';
+import { endsWithin } from '../actor/waiting.ts';
 import type { Broker } from '../broker/connection.ts';
 import {
   announceWatcher,

@@ -5,8 +5,8 @@
  * loses nothing: the next one finds what is left.
  */
 
-import { pause } from '../actor/pause.ts';
 import { startTask, type Task } from '../actor/task.ts';
+import { pause } from '../actor/waiting.ts';
 import type { Market } from '../domain/price-coherence.ts';
 import { type ForgetfulTable, horizonsOf, type RetentionDays, type RetentionHorizons } from '../domain/retention.ts';
 import type { Database } from '../store/database.ts';

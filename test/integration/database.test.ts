@@ -17,6 +17,7 @@ import {
   type Statement,
   transaction,
 } from '../../src/store/database.ts';
+import { TurnSocket } from '../../src/store/database-servers.ts';
 import { parkDeliveries, readRefusals } from '../../src/store/deliveries.ts';
 import { claimDeliveries, claimParked } from '../../src/store/delivery-claims.ts';
 import { readMatches, updateMatches } from '../../src/store/matches.ts';
@@ -24,7 +25,6 @@ import { deleteOutboxEntries } from '../../src/store/outbox.ts';
 import { lockProperties, updateCrawls, updateProperties } from '../../src/store/properties.ts';
 import { readRoutes } from '../../src/store/search-routes.ts';
 import { readDocuments } from '../../src/store/snapshots.ts';
-import { TurnSocket } from '../../src/store/turn-socket.ts';
 import { type Cleanup, startTestPostgres } from '../support/servers.ts';
 import { runStatements } from '../support/statements.ts';
 

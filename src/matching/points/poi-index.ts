@@ -3,7 +3,7 @@
  * the current index; a new one is built off to the side and swapped in, so a query sees the old or the new whole.
  */
 
-import { yieldToOthers } from '../../actor/pause.ts';
+import { yieldToOthers } from '../../actor/waiting.ts';
 import { FACILITIES, type Facility, type PointOfInterest } from '../../domain/point-of-interest.ts';
 import { nearestPoints } from './nearest-points.ts';
 import { PointTree } from './point-tree.ts';
