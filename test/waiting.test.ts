@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { InFlight, singleFlight } from '../src/actor/in-flight.ts';
 import { nullWhenGivenUp, patienceUntil, persist, troubleWatch } from '../src/actor/supervisor.ts';
-import { Bell, endsWithin, inTime, oncePerTurn, pause, rested } from '../src/actor/waiting.ts';
+import { Bell, endsWithin, inTime, oncePerTick, pause, rested } from '../src/actor/waiting.ts';
 
 /** Never within a test. */
 const LONG_MS = 2 ** 30;
@@ -61,9 +61,9 @@ test('a pause ends with what it is a pause of', async () => {
   assert.equal(await rested(async () => 'done', LONG_MS, stopping.signal), 'done');
 });
 
-test('what is asked for many times in one turn is done once, behind it', async () => {
+test('what is asked for many times in one tick is done once, behind it', async () => {
   let done = 0;
-  const work = oncePerTurn(() => {
+  const work = oncePerTick(() => {
     done += 1;
   });
   work();

@@ -1,5 +1,5 @@
 /**
- * Waiting, in all its forms: for time to pass, for a bell that others ring, for others to have their turn, and for work
+ * Waiting, in all its forms: for time to pass, for a bell that others ring, for others to go first, and for work
  * that may take only so long. Nobody else of the house sleeps.
  */
 
@@ -25,13 +25,13 @@ export async function rested<T>(work: () => Promise<T>, factor: number, stopping
   return result;
 }
 
-/** Resolves when timers and sockets that are ready have had their turn. */
+/** Resolves when timers and sockets that are ready have been served. */
 export function yieldToOthers(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-/** What it returns does `work` once, behind the present turn, however often it is called before. */
-export function oncePerTurn(work: () => void): () => void {
+/** What it returns does `work` once, behind the present tick, however often it is called before. */
+export function oncePerTick(work: () => void): () => void {
   let isScheduled = false;
   return () => {
     if (isScheduled) return;

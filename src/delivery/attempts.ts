@@ -4,7 +4,7 @@
  */
 
 import { InFlight } from '../actor/in-flight.ts';
-import { oncePerTurn } from '../actor/waiting.ts';
+import { oncePerTick } from '../actor/waiting.ts';
 import type { PulledMessage } from '../broker/pull.ts';
 import { traceAttempt } from '../broker/tracing.ts';
 import type { AttemptOutcome } from '../domain/delivery.ts';
@@ -63,7 +63,7 @@ export class DeliveryAttempts {
    * Starts what there are slots for. Call it whenever something has come or ended: what comes and ends together is
    * claimed together.
    */
-  readonly pump = oncePerTurn(() => this.#startClaims());
+  readonly pump = oncePerTick(() => this.#startClaims());
 
   /** Call it with the endpoints of what has been parked. */
   readonly noteParked = (endpointKeys: ReadonlySet<string>): void => {

@@ -120,7 +120,7 @@ export function startPositionMarks(
 export interface Memory {
   /** Messages up to this one tell whether the database was restored; 0 once that is known. */
   readonly tellingUpTo: number;
-  /** Raises the numbers of what is told from now on, once, whichever lanes find out. */
+  /** Raises the numbers of what is told from now on, once, whichever shares find out. */
   noteForgotten(): Promise<void>;
 }
 

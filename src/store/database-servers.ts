@@ -9,6 +9,7 @@ import { Socket } from 'node:net';
 import { checkServerIdentity } from 'node:tls';
 import pg from 'pg';
 import { endsWithin } from '../actor/waiting.ts';
+import { CorkedSocket } from './corked-socket.ts';
 
 export interface DatabaseServers {
   /** Of one of them: the client library knows no more. */
@@ -47,7 +48,7 @@ const SESSION_ATTRIBUTES = ['any', 'read-write', 'primary'];
 export function databaseServers(databaseUrl: string): DatabaseServers {
   const { urls, isChoice } = readUrl(databaseUrl);
   const [url = databaseUrl] = urls;
-  if (!isChoice) return { url, openSocket: () => new TurnSocket() };
+  if (!isChoice) return { url, openSocket: () => new CorkedSocket() };
   const choice = new Choice(urls);
   return {
     url,
@@ -153,28 +154,8 @@ export async function sayFarewell(client: pg.Client, socket: Socket | undefined,
   if (!(await endsWithin(client.end(), timeoutMs))) socket?.destroy();
 }
 
-/**
- * What one turn of the event loop writes goes out together. The client library corks each statement by itself, so ten
- * statements sent without waiting for each other's answers were ten system calls, and woke the server ten times. Here a
- * cork lasts until the turn has ended.
- */
-export class TurnSocket extends Socket {
-  #isHolding = false;
-
-  override cork(): void {
-    super.cork();
-    if (this.#isHolding) return;
-    this.#isHolding = true;
-    super.cork();
-    process.nextTick(() => {
-      this.#isHolding = false;
-      this.uncork();
-    });
-  }
-}
-
 /** Goes where the choice says, whatever address its client names. */
-class PrimarySocket extends TurnSocket {
+class PrimarySocket extends CorkedSocket {
   readonly #choice: Choice;
 
   constructor(choice: Choice) {

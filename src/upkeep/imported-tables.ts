@@ -31,8 +31,10 @@ export function keepCoordinates(
 /** Resolves when the points known now are loaded. */
 export function keepPoints(database: Database, index: PointsOfInterest, onTrouble: OnTrouble): Promise<Task> {
   async function load() {
-    const { revision, points } = await readPoints(database);
-    await index.replace(points);
+    let revision = '';
+    await index.replace(async (builder) => {
+      revision = await readPoints(database, (points) => builder.add(points));
+    });
     return revision;
   }
   return keep('points of interest', () => pointsRevision(database), load, onTrouble);

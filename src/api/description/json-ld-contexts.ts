@@ -5,7 +5,7 @@
  * is defined by itself: processors that stream take that for a cycle.
  */
 
-import { collectionPath } from '../endpoints.ts';
+import { collectionPath } from '../routes.ts';
 import { JSON_SCHEMAS, type JsonSchema, nameOfReference, withoutNull } from './json-schemas.ts';
 import { RESOURCES, type ResourceName } from './resource-schemas.ts';
 

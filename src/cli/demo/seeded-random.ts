@@ -1,7 +1,7 @@
 /** Random choices that are the same for a seed on every machine. For samples, tests and benchmarks; never for secrets. */
 
 import { mersenne } from 'pure-rand/generator/mersenne';
-import type { Uuid } from '../../domain/ids.ts';
+import { type Uuid, uuidOfHex } from '../../domain/ids.ts';
 
 export interface Random {
   /** Uniform in [0, 1), 32 bits. */
@@ -55,6 +55,5 @@ function uuidOf(next: () => number): Uuid {
   for (let at = 0; at < bytes.length; at += 4) bytes.writeUInt32BE(next(), at);
   bytes[6] = ((bytes[6] as number) & 0x0f) | 0x40;
   bytes[8] = ((bytes[8] as number) & 0x3f) | 0x80;
-  const hex = bytes.toString('hex');
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+  return uuidOfHex(bytes.toString('hex'));
 }
