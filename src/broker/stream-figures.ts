@@ -1,4 +1,4 @@
-/** How full the streams are, for the status and for metrics, and how far their consumers have come. */
+/** How full the streams are and how far their consumers have come: for the status and for metrics. */
 
 import { REJECTED } from '../domain/streams.ts';
 import type { Broker } from './connection.ts';
@@ -47,42 +47,4 @@ export async function isFirstAttemptOut({ manager }: Broker): Promise<boolean> {
     manager.consumers.info(DELIVERIES_STREAM, deliveryConsumer(partition)),
   );
   return (await Promise.all(consumers)).some(({ num_ack_pending }) => num_ack_pending > 0);
-}
-
-/** Where a durable consumer stands in its stream. */
-export interface ConsumerPosition {
-  /** Of the oldest message that the stream still holds. */
-  readonly firstSequence: number;
-  /** Of the newest message that the stream ever held. */
-  readonly lastSequence: number;
-  /** Every message up to this one is acknowledged. */
-  readonly acknowledgedUpTo: number;
-}
-
-/** Rejects when NATS is away or either is missing. */
-export async function readConsumerPosition(
-  broker: Broker,
-  stream: string,
-  consumer: string,
-): Promise<ConsumerPosition> {
-  const [{ state }, { ack_floor, delivered, num_ack_pending }] = await Promise.all([
-    broker.manager.streams.info(stream),
-    broker.manager.consumers.info(stream, consumer),
-  ]);
-  return {
-    firstSequence: state.first_seq,
-    lastSequence: state.last_seq,
-    // The floor stands still before messages that the stream has dropped.
-    acknowledgedUpTo: num_ack_pending === 0 ? delivered.stream_seq : ack_floor.stream_seq,
-  };
-}
-
-/** As the server writes it, to the nanosecond; null when the stream does not hold the message. */
-export async function readStoredAt(broker: Broker, stream: string, sequence: number): Promise<string | null> {
-  try {
-    return (await broker.manager.streams.getMessage(stream, { seq: sequence })).timestamp;
-  } catch (error) {
-    if (isMissing(error)) return null;
-    throw error;
-  }
 }

@@ -8,7 +8,7 @@
 import { singleFlight } from '../actor/in-flight.ts';
 import { startTask } from '../actor/task.ts';
 import type { Broker } from '../broker/connection.ts';
-import { readConsumerPosition, readStoredAt } from '../broker/stream-figures.ts';
+import { readConsumerPosition, readStoredAt } from '../broker/stream-position.ts';
 import { ADVERTS_STREAM, INTAKE_CONSUMER } from '../broker/topology.ts';
 import type { Database } from '../store/database.ts';
 import type { Term } from '../store/intake-leader.ts';

@@ -1,0 +1,41 @@
+/** Where a durable consumer stands in its stream, and when the stream took a message. */
+
+import type { Broker } from './connection.ts';
+import { isMissing } from './topology.ts';
+
+export interface ConsumerPosition {
+  /** Of the oldest message that the stream still holds. */
+  readonly firstSequence: number;
+  /** Of the newest message that the stream ever held. */
+  readonly lastSequence: number;
+  /** Every message up to this one is acknowledged. */
+  readonly acknowledgedUpTo: number;
+}
+
+/** Rejects when NATS is away or either is missing. */
+export async function readConsumerPosition(
+  broker: Broker,
+  stream: string,
+  consumer: string,
+): Promise<ConsumerPosition> {
+  const [{ state }, { ack_floor, delivered, num_ack_pending }] = await Promise.all([
+    broker.manager.streams.info(stream),
+    broker.manager.consumers.info(stream, consumer),
+  ]);
+  return {
+    firstSequence: state.first_seq,
+    lastSequence: state.last_seq,
+    // The floor stands still before messages that the stream has dropped.
+    acknowledgedUpTo: num_ack_pending === 0 ? delivered.stream_seq : ack_floor.stream_seq,
+  };
+}
+
+/** As the server writes it, to the nanosecond; null when the stream does not hold the message. */
+export async function readStoredAt(broker: Broker, stream: string, sequence: number): Promise<string | null> {
+  try {
+    return (await broker.manager.streams.getMessage(stream, { seq: sequence })).timestamp;
+  } catch (error) {
+    if (isMissing(error)) return null;
+    throw error;
+  }
+}
