@@ -13,7 +13,7 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import autocannon from 'autocannon';
-import { samplePointsOfInterest } from '../src/cli/demo/sample-points-of-interest.ts';
+import { samplePointsOfInterest } from '../src/cli/demo/sample-places.ts';
 import type { Uuid } from '../src/domain/ids.ts';
 import { SEARCH_DEFAULTS } from '../src/domain/search.ts';
 import { loadReference } from '../src/reference/communes.ts';

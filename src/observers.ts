@@ -1,10 +1,10 @@
 /** What the stages report, turned into metrics, log lines and activities: each fact once, in one place. */
 
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
-import { type CrawlerObservers, observeCrawlers } from './crawler-observers.ts';
 import type { SweeperDependencies } from './delivery/sweeper.ts';
 import type { Activity } from './domain/activity.ts';
 import { createdAtOf } from './domain/ids.ts';
+import { nearestName } from './domain/nearest-name.ts';
 import type { RefusedMessage } from './intake/dispatcher.ts';
 import type { IntakeDependencies } from './intake/intake.ts';
 import type { Matcher } from './intake/matcher.ts';
@@ -197,5 +197,34 @@ function attemptActivity({ id, searchNumber, endpointKey, attemptCount, outcome,
     error: outcome.error,
     durationMs: Math.round(outcome.durationMs),
     state: after.state,
+  };
+}
+
+/** Of the crawlers' side: refused messages, misspelt members. */
+type CrawlerObservers = Pick<IntakeDependencies, 'onUnknownMember' | 'onTold' | 'onUntold'>;
+
+/** Crawlers can invent names; a label must not grow with them. */
+const NAMES_MAX = 50;
+const NAME = /^[\w.@:-]{1,80}$/;
+const OTHER = 'other';
+
+function observeCrawlers(metrics: Pick<Metrics, 'rejections' | 'unknownMembers'>, log: Log): CrawlerObservers {
+  const names = new Set<string>();
+
+  /** True when `path` has a place of its own among the names. */
+  function isNamed(path: string): boolean {
+    return names.has(path) || (names.size < NAMES_MAX && NAME.test(path));
+  }
+
+  return {
+    onUnknownMember({ path, name, known }) {
+      const member = isNamed(path) ? path : OTHER;
+      metrics.unknownMembers.inc({ member });
+      if (member === OTHER || names.has(path)) return;
+      names.add(path);
+      log.warn({ member, nearest: nearestName(name, known) }, 'crawlers send a member that has no effect');
+    },
+    onTold: (count) => metrics.rejections.inc({ result: 'told' }, count),
+    onUntold: (count) => metrics.rejections.inc({ result: 'untold' }, count),
   };
 }

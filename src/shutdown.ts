@@ -4,6 +4,7 @@
  * closed after them, the last opened first.
  */
 
+import { inTime } from './actor/waiting.ts';
 import type { Log } from './log.ts';
 
 export interface Shutdown {
@@ -64,20 +65,12 @@ export function createShutdown(log: Pick<Log, 'debug' | 'error'>): Shutdown {
     },
     closing: (name, close) => shared.push({ name, end: close }),
     run(timeoutMs) {
-      running ??= withinTime(endAll(), timeoutMs, () => [...underWay].join(', '));
+      running ??= inTime(
+        endAll(),
+        timeoutMs,
+        () => new Error(`not closed within ${timeoutMs} ms: ${[...underWay].join(', ')}`),
+      );
       return running;
     },
   };
-}
-
-async function withinTime(work: Promise<void>, timeoutMs: number, underWay: () => string): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const timeout = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`not closed within ${timeoutMs} ms: ${underWay()}`)), timeoutMs);
-  });
-  try {
-    await Promise.race([work, timeout]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

@@ -22,16 +22,16 @@ const FUNCTION_LINES_MAX = 60;
 const LAYERS: Readonly<Record<string, readonly string[]>> = {
   actor: [],
   domain: [],
-  embedded: [],
-  broker: ['domain'],
-  matching: ['domain'],
-  store: ['domain'],
-  webhooks: ['domain'],
+  embedded: ['actor'],
+  broker: ['actor', 'domain'],
+  matching: ['actor', 'domain'],
+  store: ['actor', 'domain'],
+  webhooks: ['actor', 'domain'],
   mail: ['domain'],
   reference: ['domain'],
   intake: ['actor', 'broker', 'matching', 'store', 'domain'],
   delivery: ['intake', 'actor', 'broker', 'store', 'webhooks', 'mail', 'domain'],
-  upkeep: ['broker', 'matching', 'store', 'domain'],
+  upkeep: ['actor', 'broker', 'matching', 'store', 'domain'],
   api: ['actor', 'store', 'matching', 'reference', 'webhooks', 'mail', 'domain'],
   admin: ['actor', 'store', 'matching', 'reference', 'webhooks', 'domain'],
   'config.ts': [],
@@ -40,7 +40,7 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   'version.ts': [],
   'metrics.ts': ['domain'],
   cli: [
-    ...['domain', 'embedded', 'broker', 'matching', 'store', 'reference', 'admin'],
+    ...['actor', 'domain', 'embedded', 'broker', 'matching', 'store', 'reference', 'admin'],
     ...['config.ts', 'config-conflicts.ts', 'log.ts', 'version.ts', 'service.ts'],
   ],
   'main.ts': ['cli', 'config.ts', 'log.ts', 'version.ts'],
@@ -61,6 +61,27 @@ function mayImport(layer: string, target: string): boolean {
 
 /** Packages that one layer alone speaks to. */
 const OWN_PACKAGES: Readonly<Record<string, string>> = { nats: 'broker' };
+
+/**
+ * Each bounds the life of one thing that a callback ends: an attempt, a call, a trouble, a process. Whatever waits,
+ * repeats, shares or counts work uses `actor/`.
+ */
+const ALARM_OWNERS = [
+  'src/admin/call.ts',
+  'src/admin/health.ts',
+  'src/broker/publish.ts',
+  'src/cli/demo/demo.ts',
+  'src/cli/serve.ts',
+  'src/delivery/followers.ts',
+  'src/mail/mail-sender.ts',
+  'src/roles/troubles.ts',
+  'src/webhooks/connector.ts',
+  'src/webhooks/sender.ts',
+];
+
+/** By hand: sleeping, repeating, a run under way, promises under way. */
+const CONCURRENCY_BY_HAND =
+  /\bsetInterval\(|\bsetTimeout\((?:resolve|proceed)\b|['"](?:node:)?timers(?:\/promises)?['"]|new Set<Promise<|\bis(?:Running|Asking|Stopping|Stopped|Draining) = /;
 
 /** `config.ts` reads the environment; the embedded servers take it as an argument whose default it is. */
 const ENVIRONMENT_READERS = ['src/config.ts', 'src/embedded/data-directory.ts'];
@@ -121,6 +142,17 @@ test('a package with an owner is imported by its owner alone', () => {
         .map((specifier) => `${path} imports ${specifier}`),
     ),
   );
+});
+
+test('concurrency has its idioms in one place', () => {
+  const outside = files.filter(({ path }) => layerOf(path) !== 'actor');
+  assertNone(
+    outside.flatMap(({ path, lines }) =>
+      lines.flatMap((line, at) => (CONCURRENCY_BY_HAND.test(line) ? `${path}:${at + 1} ${line.trim()}` : [])),
+    ),
+  );
+  const withAlarms = outside.filter(({ text }) => /(?<![.\w])setTimeout\(/.test(text)).map(({ path }) => path);
+  assert.deepEqual(withAlarms, ALARM_OWNERS);
 });
 
 test('process.env is read in one place', () => {

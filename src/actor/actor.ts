@@ -14,6 +14,7 @@
 
 import { Mailbox, type Weighing } from './mailbox.ts';
 import { GaveUpError, type Patience, persist, type Supervisor } from './supervisor.ts';
+import { Bell, inTime, pause } from './waiting.ts';
 
 export interface ActorOptions<M> {
   readonly name: string;
@@ -141,26 +142,19 @@ async function nextBatch<M>(
 
 /** Without end, until it is given a time to end. */
 function createPatience(): Patience & { endWith(grace: Grace): Promise<void> } {
+  const bell = new Bell();
   let isOver = false;
-  let wake = (): void => undefined;
   let ended: Promise<void> | null = null;
   return {
     get isOver() {
       return isOver;
     },
-    async pause(durationMs) {
-      let pausing: NodeJS.Timeout | undefined;
-      await new Promise<void>((resolve) => {
-        wake = resolve;
-        pausing = setTimeout(resolve, durationMs);
-      });
-      clearTimeout(pausing);
-    },
+    pause: (durationMs) => bell.rung(durationMs),
     endWith(grace) {
-      wake();
+      bell.ring();
       ended ??= grace.isOver.then(() => {
         isOver = true;
-        wake();
+        bell.ring();
       });
       return ended;
     },
@@ -169,26 +163,13 @@ function createPatience(): Patience & { endWith(grace: Grace): Promise<void> } {
 
 /** Sends a message that carries its own reply; rejects after `timeoutMs`. */
 export function ask<M, R>(actor: Actor<M>, build: (reply: Reply<R>) => M, timeoutMs: number): Promise<R> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(
-      () => reject(new Error(`actor ${actor.name} gave no answer within ${timeoutMs} ms`)),
-      timeoutMs,
-    );
-    const settle =
-      <V>(end: (value: V) => void) =>
-      (value: V) => {
-        clearTimeout(timer);
-        end(value);
-      };
-    actor.tell(build({ resolve: settle(resolve), reject: settle(reject) })).catch(settle(reject));
+  const answer = new Promise<R>((resolve, reject) => {
+    actor.tell(build({ resolve, reject })).catch(reject);
   });
+  return inTime(answer, timeoutMs, () => new Error(`actor ${actor.name} gave no answer within ${timeoutMs} ms`));
 }
 
 export interface Reply<R> {
   readonly resolve: (value: R) => void;
   readonly reject: (error: Error) => void;
-}
-
-function pause(durationMs: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, durationMs));
 }

@@ -4,6 +4,8 @@
  * supervisor is told of each failure, and knows who has been failing for how long.
  */
 
+import { pause } from './waiting.ts';
+
 export interface ActorFailure {
   readonly actor: string;
   readonly error: Error;
@@ -77,6 +79,15 @@ export function createSupervisor({ isOperational, onFailure, nowMs }: Supervisor
   };
 }
 
+/** For work that no actor does: whatever it meets is told to `onTrouble` and passes by itself. */
+export function troubleWatch(what: string, onTrouble: (what: string, error: Error) => void): Watch {
+  return {
+    isOperational: () => true,
+    failed: ({ error }) => onTrouble(what, error),
+    recovered: () => undefined,
+  };
+}
+
 /** How long somebody goes on trying. */
 export interface Patience {
   readonly isOver: boolean;
@@ -84,9 +95,25 @@ export interface Patience {
   pause(durationMs: number): Promise<void>;
 }
 
+/** Without end, until `stopping` is aborted; then a last try is made at once. */
+export function patienceUntil(stopping: AbortSignal): Patience {
+  return {
+    get isOver() {
+      return stopping.aborted;
+    },
+    pause: (durationMs) => pause(durationMs, stopping),
+  };
+}
+
 /** Patience was over before the work went through. */
 export class GaveUpError extends Error {
   readonly code = 'GAVE_UP';
+}
+
+/** Null in the place of what somebody has given up. */
+export function nullWhenGivenUp(error: Error): null {
+  if (error instanceof GaveUpError) return null;
+  throw error;
 }
 
 const RETRY_FIRST_MS = 100;

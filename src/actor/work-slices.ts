@@ -3,7 +3,7 @@
  * those who work like this wait for each other as well: one of them at a time works between two looks at sockets.
  */
 
-import { setImmediate as yieldToOthers } from 'node:timers/promises';
+import { yieldToOthers } from './waiting.ts';
 
 export interface WorkSlices {
   /** Milliseconds of work so far. */

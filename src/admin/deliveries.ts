@@ -4,7 +4,8 @@ import { EVENT_KINDS } from '../domain/codes.ts';
 import { DELIVERY_CHANNELS, isFinal, RESEND_REFUSALS } from '../domain/delivery.ts';
 import type { Uuid } from '../domain/ids.ts';
 import { bodyOf } from '../domain/routing.ts';
-import { listAdminDeliveries, listAttempts, readAdminDelivery, readDeliveryBody } from '../store/delivery-admin.ts';
+import { readAttempts } from '../store/attempts.ts';
+import { listAdminDeliveries, readAdminDelivery, readDeliveryBody } from '../store/delivery-admin.ts';
 import { type Requeued, requeueMailItem } from '../store/mail-items.ts';
 import { requeueOne } from '../store/replays.ts';
 import { resendDelivery as sendAgain } from '../store/resends.ts';
@@ -47,15 +48,15 @@ export async function getDelivery(
   { database }: AdminDependencies,
 ): Promise<Delivery> {
   const id = uuidOfName('name', 'deliveries', name);
-  const [delivery, attempts, body] = await Promise.all([
+  const [delivery, attemptsOf, body] = await Promise.all([
     readAdminDelivery(database, id),
-    listAttempts(database, id),
+    readAttempts(database, [id]),
     includeBody ? readDeliveryBody(database, id) : null,
   ]);
   if (delivery === null) throw notFound('Delivery', name);
   return {
     ...deliveryAnswer(delivery),
-    attempts: attempts.map(attemptAnswer),
+    attempts: attemptsOf(id).map(attemptAnswer),
     body: body === null ? '' : bodyOf(body.head, body.document),
   };
 }

@@ -2,8 +2,8 @@
 
 import type { DeliveryState } from '../domain/delivery.ts';
 import { isFinal } from '../domain/delivery.ts';
+import type { AttemptRead } from '../store/attempts.ts';
 import type { AdminDelivery } from '../store/delivery-admin.ts';
-import type { AttemptRead } from '../store/delivery-reads.ts';
 import { invalidArgument } from './errors.ts';
 import { type Attempt, type Delivery, Delivery_State } from './generated/vigie/admin/v1/deliveries.ts';
 import { nameOf } from './names.ts';

@@ -12,7 +12,8 @@ import { marketOf } from '../domain/price-coherence.ts';
 import { propertyFacts, readingOf } from '../domain/property-document.ts';
 import type { PropertyFacts } from '../domain/property-facts.ts';
 import { criteriaOf, type SearchMembers, type SiteCategoryName } from '../domain/search.ts';
-import { type AdminDelivery, listAttempts, listPairDeliveries } from '../store/delivery-admin.ts';
+import { readAttempts } from '../store/attempts.ts';
+import { type AdminDelivery, listPairDeliveries } from '../store/delivery-admin.ts';
 import { nearSearches } from '../store/explanations.ts';
 import { type AdminSearch, readAnySearch, readMarketMedian, readPair } from '../store/pairs.ts';
 import { readSearchesOf } from '../store/search-listing.ts';
@@ -110,7 +111,7 @@ async function explained(
 }
 
 async function explainDelivery(delivery: AdminDelivery, { database }: AdminDependencies): Promise<DeliveryExplanation> {
-  const attempts = await listAttempts(database, delivery.id);
+  const attempts = (await readAttempts(database, [delivery.id]))(delivery.id);
   const last = attempts.at(-1);
   const lastWords = last === undefined ? '' : (last.reason ?? last.error ?? 'answered with 200');
   return {

@@ -1,6 +1,7 @@
 /** Fields that several requests have, checked in one place. */
 
 import { DISPLAY_NAME_LENGTH_MAX } from '../domain/client-limits.ts';
+import { storable } from '../domain/storable-text.ts';
 import { invalidArgument } from './errors.ts';
 
 const REASON_LENGTH_MAX = 200;
@@ -50,9 +51,4 @@ export function timeRangeOf({ startTime, endTime }: TimeRange): {
 interface TimeRange {
   readonly startTime: Date | undefined;
   readonly endTime: Date | undefined;
-}
-
-/** PostgreSQL's `text` holds every character but NUL. */
-function storable(text: string): string {
-  return text.replaceAll('\0', '');
 }

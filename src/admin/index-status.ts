@@ -1,6 +1,6 @@
 /** The search index on every instance, and building it anew. */
 
-import { setTimeout as wait } from 'node:timers/promises';
+import { pause } from '../actor/waiting.ts';
 import { criteriaOf } from '../domain/search.ts';
 import { nextGeneration } from '../store/controls.ts';
 import type { Database } from '../store/database.ts';
@@ -45,8 +45,8 @@ export async function rebuildIndex(dependencies: AdminDependencies, { signal }: 
       ({ searchIndex }) => searchIndex !== null && searchIndex.generation < generation,
     );
     if (!behind) return readIndex(database);
+    await pause(LOOK_EVERY_MS, signal);
     signal.throwIfAborted();
-    await wait(LOOK_EVERY_MS, undefined, { signal });
   }
 }
 

@@ -7,6 +7,7 @@ import {
   type PointOfInterest,
   SCHOOL_TYPES,
 } from '../domain/point-of-interest.ts';
+import { storable } from '../domain/storable-text.ts';
 import {
   listPointSources as listSourceRows,
   removePointSource,
@@ -122,7 +123,7 @@ function pointOf(point: PointMessage): PointOfInterest {
   if (point.displayName.length > NAME_LENGTH_MAX) {
     throw invalidArgument('points.display_name', `must have at most ${NAME_LENGTH_MAX} characters`);
   }
-  const name = point.displayName.replaceAll('\0', '');
+  const name = storable(point.displayName);
   return { facility, lat: point.lat, lon: point.lon, name: name === '' ? null : name, attributes: attributesOf(point) };
 }
 

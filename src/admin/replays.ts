@@ -3,7 +3,7 @@
  * then published, batch by batch; what a crash leaves between the two, the sweeper publishes.
  */
 
-import { setTimeout as wait } from 'node:timers/promises';
+import { pause } from '../actor/waiting.ts';
 import type { Uuid } from '../domain/ids.ts';
 import { previewReplay, requeueFailed } from '../store/replays.ts';
 import type { CallContext } from './call.ts';
@@ -84,7 +84,8 @@ async function replayAll(
     }
     aboveId = batch.at(-1)?.id ?? null;
     if (batch.length < batchMax) break;
-    await wait((batch.length / pacePerSecond) * 1_000, undefined, { signal });
+    await pause((batch.length / pacePerSecond) * 1_000, signal);
+    signal.throwIfAborted();
   }
   return { replayedCount, sample, oldestCreateTime: times[0], newestCreateTime: times.at(-1) };
 }

@@ -6,6 +6,7 @@
 import { readFile } from 'node:fs/promises';
 import { type ChannelOptions, Server, ServerCredentials } from '@grpc/grpc-js';
 import { ReflectionService } from '@grpc/reflection';
+import { endsWithin } from '../actor/waiting.ts';
 import { requireToken } from './auth.ts';
 import { CALL_TIMEOUTS, type CallTimeouts } from './call.ts';
 import { type Connections, openConnections } from './connections.ts';
@@ -87,9 +88,9 @@ export async function startAdminServer(
     async stop() {
       stopping.abort(unavailable('this instance, which is stopping,'));
       connections.close();
-      const timer = setTimeout(() => server.forceShutdown(), SHUTDOWN_MS);
-      await new Promise<void>((resolve) => server.tryShutdown(() => resolve()));
-      clearTimeout(timer);
+      const shutDown = new Promise<void>((resolve) => server.tryShutdown(() => resolve()));
+      if (!(await endsWithin(shutDown, SHUTDOWN_MS))) server.forceShutdown();
+      await shutDown;
       connections.destroy();
     },
   };

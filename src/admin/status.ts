@@ -1,6 +1,6 @@
 /** Status and stages: what every instance says of itself, and what operators decide about stages. */
 
-import { setTimeout as wait } from 'node:timers/promises';
+import { pause } from '../actor/waiting.ts';
 import { type Control, pauseControl, readControls, resumeControl } from '../store/controls.ts';
 import { ALL_DEAD_LETTERS, countDeadLetters } from '../store/dead-letter-reads.ts';
 import { countFailedDeliveries, countOpenDeliveries } from '../store/delivery-admin.ts';
@@ -93,8 +93,8 @@ export async function drainStage(
 ): Promise<Stage> {
   let stage = await pauseStage(request, dependencies);
   while (stage.state === Stage_State.STATE_PAUSING) {
+    await pause(DRAIN_LOOK_EVERY_MS, signal);
     signal.throwIfAborted();
-    await wait(DRAIN_LOOK_EVERY_MS, undefined, { signal });
     await dependencies.controlsChanged();
     stage = await readStage(stageOfName(request.name), dependencies);
   }

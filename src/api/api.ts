@@ -9,7 +9,6 @@ import { apiKeyVerifier } from '../store/clients.ts';
 import { authenticate, limitRate } from './auth.ts';
 import { deliveryRoutes } from './deliveries.ts';
 import type { ApiDependencies } from './dependencies.ts';
-import { contractRoutes } from './description/contracts.ts';
 import { documentationRoutes } from './description/documentation.ts';
 import { explanationRoutes } from './explanations.ts';
 import { feedRoutes } from './feed.ts';
@@ -64,7 +63,6 @@ export function createRoutes(dependencies: ApiDependencies): {
   const questions = createQuestions(dependencies);
   const shortCut = pointRoutes(router, dependencies);
   documentationRoutes(router, dependencies);
-  contractRoutes(router, dependencies);
   searchRoutes(router, dependencies);
   previewRoutes(router, dependencies, questions);
   explanationRoutes(router, dependencies, questions);

@@ -1,5 +1,6 @@
 /** Polls of the feed that wait for something new, by client, and what wakes them. */
 
+import { Bell } from '../actor/waiting.ts';
 import type { Uuid } from '../domain/ids.ts';
 
 /** After an announcement the transactions before that one may still run; each look is twice as far from the last. */
@@ -17,7 +18,7 @@ interface Poll {
   /** Something was announced since it looked last. */
   hasNews: boolean;
   /** Ends its present pause. */
-  wake: () => void;
+  readonly bell: Bell;
 }
 
 export interface FeedWaits {
@@ -41,7 +42,7 @@ export function createFeedWaits(ending: AbortSignal = new AbortController().sign
     for (const id of clientIds) {
       for (const poll of polls.get(id) ?? []) {
         poll.hasNews = true;
-        poll.wake();
+        poll.bell.ring();
       }
     }
   };
@@ -54,10 +55,10 @@ export function createFeedWaits(ending: AbortSignal = new AbortController().sign
     wake: (clientIds) => tell(clientIds ?? polls.keys()),
     async until(clientId, waitMs, gone, page, look) {
       const endsAt = performance.now() + waitMs;
-      const poll: Poll = { hasNews: false, wake: () => undefined };
+      const poll: Poll = { hasNews: false, bell: new Bell() };
       const ofClient = polls.get(clientId) ?? new Set<Poll>();
       polls.set(clientId, ofClient.add(poll));
-      const leave = (): void => poll.wake();
+      const leave = (): void => poll.bell.ring();
       gone.addEventListener('abort', leave, { once: true });
       try {
         let last = page;
@@ -65,7 +66,7 @@ export function createFeedWaits(ending: AbortSignal = new AbortController().sign
         for (let restMs = LOOK_SOON_MS; last.isEmpty; ) {
           const leftMs = endsAt - performance.now();
           if (leftMs <= 0 || gone.aborted || ending.aborted) break;
-          if (!last.isCut) await pause(poll, Math.min(restMs, leftMs));
+          if (!last.isCut && !poll.hasNews) await poll.bell.rung(Math.min(restMs, leftMs));
           if (gone.aborted) break;
           restMs = poll.hasNews ? LOOK_SOON_MS : Math.min(LOOK_ANYWAY_MS, restMs * 2);
           poll.hasNews = false;
@@ -79,15 +80,4 @@ export function createFeedWaits(ending: AbortSignal = new AbortController().sign
       }
     },
   };
-}
-
-function pause(poll: Poll, durationMs: number): Promise<void> {
-  if (poll.hasNews) return Promise.resolve();
-  return new Promise((resolve) => {
-    const timer = setTimeout(resolve, durationMs);
-    poll.wake = () => {
-      clearTimeout(timer);
-      resolve();
-    };
-  });
 }

@@ -5,10 +5,10 @@
  */
 
 import type { Readable } from 'node:stream';
-import { setImmediate as yieldToOthers } from 'node:timers/promises';
 import { createBrotliDecompress, createUnzip } from 'node:zlib';
 import type { Context, Middleware } from 'koa';
 import readAll from 'raw-body';
+import { yieldToOthers } from '../actor/waiting.ts';
 import { Problem } from './problem.ts';
 
 declare module 'koa' {

@@ -5,6 +5,7 @@
 
 import Router from '@koa/router';
 import Koa from 'koa';
+import { inTime } from '../actor/waiting.ts';
 import type { ApiLogger } from './dependencies.ts';
 import { reportProblems } from './problem.ts';
 
@@ -53,17 +54,12 @@ interface CheckResult {
 async function runCheck([name, check]: [string, Check]): Promise<readonly [string, CheckResult]> {
   const startedAtMs = performance.now();
   const took = () => Math.round(performance.now() - startedAtMs);
-  let timer: NodeJS.Timeout | undefined;
-  const timeout = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`no answer within ${CHECK_TIMEOUT_MS} ms`)), CHECK_TIMEOUT_MS);
-  });
+  const late = (): Error => new Error(`no answer within ${CHECK_TIMEOUT_MS} ms`);
   try {
-    await Promise.race([check(), timeout]);
+    await inTime(Promise.resolve(check()), CHECK_TIMEOUT_MS, late);
     return [name, { status: 'ok', durationMs: took() }];
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     return [name, { status: 'failed', durationMs: took(), reason }];
-  } finally {
-    clearTimeout(timer);
   }
 }

@@ -4,7 +4,7 @@ import type Router from '@koa/router';
 import type { Context } from 'koa';
 import { parseUuid, type Uuid } from '../domain/ids.ts';
 import { type PropertyDocument, propertyDocument } from '../domain/property-document.ts';
-import { listMatchedProperties, type PropertyOrder, readHeldProperties } from '../store/property-reads.ts';
+import { listMatchedProperties, type PropertyOrder, readHeldProperties } from '../store/properties.ts';
 import { principalOf } from './auth.ts';
 import { listWithinReach } from './client-listings.ts';
 import { acceptable, answer } from './content.ts';

@@ -6,6 +6,7 @@
 
 import type { Context } from 'koa';
 import { parseUuid, type Uuid } from '../domain/ids.ts';
+import { isStorable } from '../domain/storable-text.ts';
 import { NUMBER } from './decimal.ts';
 import { ownPath } from './iri.ts';
 import { Problem } from './problem.ts';
@@ -83,7 +84,7 @@ export function textParameter(description: string, lengthMax = 255): ParameterRu
     parse: ([value]) => {
       if (value === undefined || value === '') return null;
       if (value.length > lengthMax) return new BadParameter(`must have at most ${lengthMax} characters`);
-      return value.includes('\0') ? new BadParameter('must not contain U+0000') : value;
+      return !isStorable(value) ? new BadParameter('must not contain U+0000') : value;
     },
   };
 }

@@ -6,11 +6,11 @@
 
 import { isDeepStrictEqual } from 'node:util';
 import { SEARCH_DEFAULTS, type SearchMembers } from '../domain/search.ts';
+import { isStorable } from '../domain/storable-text.ts';
 import type { Reference } from '../reference/communes.ts';
 import { type EndpointRules, endpointFault } from './endpoint-url.ts';
 import { REFUSED, readingOf } from './member-rules.ts';
 import { isIgnored, SEARCH_MEMBERS, type SearchInput, type SearchMemberName } from './search-schema.ts';
-import { isStorable } from './storable.ts';
 import { VIOLATIONS_MAX, Violations } from './violations.ts';
 
 export interface InputRules extends EndpointRules {

@@ -1,6 +1,5 @@
 /** The connection to NATS. This folder is the only importer of `nats`; the rest of the service sees its own words. */
 
-import { setTimeout as wait } from 'node:timers/promises';
 import {
   connect,
   ErrorCode,
@@ -10,6 +9,7 @@ import {
   type NatsConnection,
   NatsError,
 } from 'nats';
+import { pause } from '../actor/waiting.ts';
 import { BrokerUnfitError, brokerUnreachable } from './unreachable.ts';
 
 /** Publishes made while disconnected are lost, so each waits this long for its acknowledgement. */
@@ -112,7 +112,7 @@ function serversOf(url: string): { servers: string[]; user?: string; pass?: stri
 
 /** What a cluster cannot answer while it has no leader is asked again; every other failure is final. */
 export async function onceElected<T>(ask: () => Promise<T>): Promise<T> {
-  for (const deadline = performance.now() + ELECTION_MAX_MS; ; await wait(LOOK_AGAIN_MS)) {
+  for (const deadline = performance.now() + ELECTION_MAX_MS; ; await pause(LOOK_AGAIN_MS)) {
     try {
       return await ask();
     } catch (error) {

@@ -4,6 +4,7 @@
  */
 
 import { createInbox, type Msg } from 'nats';
+import { Bell, endsWithin } from '../actor/waiting.ts';
 import type { Broker } from './connection.ts';
 
 /** For the last messages of an inbox that is closed; a server that is frozen never tells. */
@@ -30,11 +31,11 @@ export function openInbox({ connection, isConnected }: Broker): PullInbox {
   const isStatus = ({ subject }: Msg): boolean => subject.startsWith(prefix);
   let requests = 0;
   const received: Msg[] = [];
-  let wake: (() => void) | null = null;
+  const bell = new Bell();
   const subscription = connection.subscribe(`${prefix}*`, {
     callback(error, message) {
       if (error === null) received.push(message);
-      wake?.();
+      bell.ring();
     },
   });
   return {
@@ -47,31 +48,14 @@ export function openInbox({ connection, isConnected }: Broker): PullInbox {
     },
     isStatus,
     async next(timeoutMs) {
-      if (received.length === 0 && timeoutMs > 0) {
-        let timer: NodeJS.Timeout | undefined;
-        await new Promise<void>((resolve) => {
-          wake = resolve;
-          timer = setTimeout(resolve, timeoutMs);
-        });
-        clearTimeout(timer);
-        wake = null;
-      }
+      if (received.length === 0) await bell.rung(timeoutMs);
       return received.shift() ?? null;
     },
     async close() {
       // The server's answer comes after the last message that it has sent here.
-      if (isConnected()) await withinTime(subscription.drain(), ANSWER_MAX_MS);
+      if (isConnected()) await endsWithin(subscription.drain(), ANSWER_MAX_MS);
       else subscription.unsubscribe();
       return received.filter((message) => !isStatus(message));
     },
   };
-}
-
-async function withinTime(work: Promise<void>, timeoutMs: number): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const timeout = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, timeoutMs);
-  });
-  await Promise.race([work.catch(() => undefined), timeout]);
-  clearTimeout(timer);
 }

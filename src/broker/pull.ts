@@ -6,8 +6,9 @@
  * they bring until the pull pauses or stops.
  */
 
-import { setImmediate as yieldToOthers } from 'node:timers/promises';
 import { type Msg, nanos } from 'nats';
+import { startTask } from '../actor/task.ts';
+import { pause, yieldToOthers } from '../actor/waiting.ts';
 import { unreachable } from '../domain/unreachable.ts';
 import { type Broker, STATUS_NO_RESPONDERS } from './connection.ts';
 import { openInbox, type PullInbox } from './pull-inbox.ts';
@@ -89,24 +90,20 @@ interface Source {
 
 export function startPull(broker: Broker, options: PullOptions): Pull {
   const { valve } = options;
-  let isStopping = false;
   let source: Source = { createdAt: null, isLost: false };
-  const isTaking = (): boolean => !isStopping && valve?.isOpen !== false;
-  const ended = run();
 
-  async function run(): Promise<void> {
-    while (!isStopping) {
-      try {
-        if (valve?.isOpen === false) await valve.whenOpen();
-        else await (valve === undefined ? takeBatches() : valve.through(takeBatches));
-      } catch (error) {
-        await recover(error as Error, options);
-      }
+  async function pullOn(stopping: AbortSignal): Promise<void> {
+    const take = (): Promise<void> => takeBatches(() => !stopping.aborted && valve?.isOpen !== false);
+    try {
+      if (valve?.isOpen === false) await valve.whenOpen();
+      else await (valve === undefined ? take() : valve.through(take));
+    } catch (error) {
+      await recover(error as Error, options, stopping);
     }
   }
 
   /** Until it is to pause or stop, or the connection has broken. Throws when there is no such consumer. */
-  async function takeBatches(): Promise<void> {
+  async function takeBatches(isTaking: () => boolean): Promise<void> {
     const { disconnections } = broker;
     source = await recognised(broker, options, source);
     const inbox = openInbox(broker);
@@ -124,9 +121,10 @@ export function startPull(broker: Broker, options: PullOptions): Pull {
     }
   }
 
+  const pulling = startTask({ what: 'pull', everyMs: 0, work: pullOn });
   return {
     stop() {
-      isStopping = true;
+      const ended = pulling.stop();
       valve?.wake();
       return ended;
     },
@@ -168,9 +166,9 @@ async function takeBatch(
   }
 }
 
-async function recover(error: Error, { onTrouble, ensure }: PullOptions): Promise<void> {
+async function recover(error: Error, { onTrouble, ensure }: PullOptions, stopping: AbortSignal): Promise<void> {
   onTrouble('pull', error);
-  await new Promise((resolve) => setTimeout(resolve, TROUBLE_PAUSE_MS));
+  await pause(TROUBLE_PAUSE_MS, stopping);
   await ensure().catch((cause: Error) => onTrouble('ensure', cause));
 }
 

@@ -5,8 +5,8 @@
  * stream first; settling it is left to its redelivery, and recording it twice changes nothing.
  */
 
-import { setTimeout as wait } from 'node:timers/promises';
 import { AckPolicy, DeliverPolicy, nanos, RetentionPolicy } from 'nats';
+import { nullWhenGivenUp, patienceUntil, persist, troubleWatch } from '../actor/supervisor.ts';
 import type { Broker } from './connection.ts';
 import { headersOf, type PulledMessage, placeOf, requestBatch } from './pull.ts';
 import { openInbox } from './pull-inbox.ts';
@@ -36,7 +36,6 @@ export interface InOrderOptions {
 const BATCH_MAX = 64;
 /** A server that does not answer for so long has lost the reading. */
 const ANSWER_MAX_MS = 5_000;
-const AGAIN_MS = 250;
 /** For the server to forget a reading whose process is gone. */
 const FORGOTTEN_AFTER_MS = 30_000;
 
@@ -48,26 +47,26 @@ const FORGOTTEN_AFTER_MS = 30_000;
 export async function startInOrder(broker: Broker, options: InOrderOptions): Promise<InOrder> {
   const { stream, consumer, handOn, onTrouble } = options;
   const unsettled = new Set<number>();
-  let isStopped = false;
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  const watch = troubleWatch('read in order', onTrouble);
   let isCaughtUp = false;
   let next = options.recordedUpTo + 1;
 
   async function readUpTo(last: number): Promise<void> {
-    while (next <= last && !isStopped) {
-      try {
-        for await (const message of read(broker, options, next, last)) {
-          if (isStopped) return;
-          const { sequence } = message;
-          unsettled.add(sequence);
-          await handOn({ ...message, settle: async () => void unsettled.delete(sequence) });
-          next = sequence + 1;
-        }
-        next = Math.max(next, last + 1);
-      } catch (error) {
-        onTrouble('read in order', error as Error);
-        await wait(AGAIN_MS);
-      }
+    await persist(() => readOn(last), watch, patienceUntil(signal)).catch(nullWhenGivenUp);
+  }
+
+  async function readOn(last: number): Promise<void> {
+    if (next > last || signal.aborted) return;
+    for await (const message of read(broker, options, next, last)) {
+      if (signal.aborted) return;
+      const { sequence } = message;
+      unsettled.add(sequence);
+      await handOn({ ...message, settle: async () => void unsettled.delete(sequence) });
+      next = sequence + 1;
     }
+    next = Math.max(next, last + 1);
   }
 
   const { delivered } = await broker.manager.consumers.info(stream, consumer);
@@ -75,7 +74,7 @@ export async function startInOrder(broker: Broker, options: InOrderOptions): Pro
   // A work queue, which an operator may have made of the stream, takes no second consumer.
   const read = config.retention === RetentionPolicy.Workqueue ? singleMessages : storedMessages;
   const caughtUp = readUpTo(delivered.stream_seq).then(() => {
-    isCaughtUp = !isStopped;
+    isCaughtUp = !signal.aborted;
   });
   return {
     get settledUpTo() {
@@ -86,12 +85,12 @@ export async function startInOrder(broker: Broker, options: InOrderOptions): Pro
     async take(message) {
       await caughtUp;
       if (message.sequence > next) await readUpTo(message.sequence - 1);
-      if (isStopped) return;
+      if (signal.aborted) return;
       next = Math.max(next, message.sequence + 1);
       await handOn(message);
     },
     stop() {
-      isStopped = true;
+      stopping.abort();
     },
   };
 }

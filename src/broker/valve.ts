@@ -3,6 +3,8 @@
  * keeps what is not pulled.
  */
 
+import { Bell } from '../actor/waiting.ts';
+
 export interface Valve {
   readonly isOpen: boolean;
   /** Batches being pulled at this moment. */
@@ -20,10 +22,7 @@ export interface Valve {
 export function createValve(): Valve {
   let isOpen = true;
   let busyCount = 0;
-  const waiting: (() => void)[] = [];
-  const wake = (): void => {
-    for (const proceed of waiting.splice(0)) proceed();
-  };
+  const bell = new Bell();
   return {
     get isOpen() {
       return isOpen;
@@ -33,17 +32,12 @@ export function createValve(): Valve {
     },
     open() {
       isOpen = true;
-      wake();
+      bell.ring();
     },
     close() {
       isOpen = false;
     },
-    whenOpen() {
-      if (isOpen) return Promise.resolve();
-      return new Promise((proceed) => {
-        waiting.push(proceed);
-      });
-    },
+    whenOpen: () => (isOpen ? Promise.resolve() : bell.rung()),
     async through(pull) {
       busyCount += 1;
       try {
@@ -52,6 +46,6 @@ export function createValve(): Valve {
         busyCount -= 1;
       }
     },
-    wake,
+    wake: () => bell.ring(),
   };
 }

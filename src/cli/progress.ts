@@ -4,6 +4,8 @@
  * output is for what scripts read.
  */
 
+import { startTask } from '../actor/task.ts';
+
 export interface Progress {
   /** A smaller share than before begins another part of the work, whose time and speed are its own. */
   tell(standing: Standing): void;
@@ -44,9 +46,8 @@ const CLEAR = '\r\u001b[K';
 const ticker: Ticker = {
   nowMs: () => performance.now(),
   every(intervalMs, work) {
-    const timer = setInterval(work, intervalMs);
-    timer.unref();
-    return () => clearInterval(timer);
+    const task = startTask({ what: 'progress', everyMs: intervalMs, work, keepsProcess: false });
+    return () => void task.stop();
   },
 };
 

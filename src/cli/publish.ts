@@ -6,6 +6,7 @@
 
 import { createHash } from 'node:crypto';
 import { createInterface } from 'node:readline';
+import { InFlight } from '../actor/in-flight.ts';
 import { type Broker, connectBroker } from '../broker/connection.ts';
 import { type Publication, publish } from '../broker/publish.ts';
 import { advertSubject, ensureAdvertsStream } from '../broker/topology.ts';
@@ -16,7 +17,6 @@ import type { UnknownMember } from '../domain/unknown-members.ts';
 import { natsUrlOf } from './connect.ts';
 import { type LineFile, openLines } from './line-file.ts';
 import { type Progress, type Standing, startProgress } from './progress.ts';
-import { createSemaphore } from './semaphore.ts';
 import { InterruptedError } from './stop-signal.ts';
 import { cannotRead, print } from './terminal.ts';
 
@@ -72,7 +72,7 @@ interface Work extends LineFile {
 async function publishLines(broker: Broker, work: Work): Promise<void> {
   const { path, stream, stopping, progress, summary } = work;
   const tellUnknown = unknownMemberTeller(progress);
-  const window = createSemaphore(WINDOW);
+  const underWay = new InFlight();
   const failures: Error[] = [];
   const lines = createInterface({ input: stream, crlfDelay: Number.POSITIVE_INFINITY, signal: stopping });
   stream.once('error', (error) => {
@@ -91,18 +91,14 @@ async function publishLines(broker: Broker, work: Work): Promise<void> {
       continue;
     }
     for (const member of unknown) tellUnknown(lineNumber, member);
-    await window.acquire(1);
-    void publish(broker, publication)
-      .then(
-        ({ isDuplicate }) => {
-          summary[isDuplicate ? 'duplicates' : 'published'] += 1;
-          progress.tell(standingOf(work));
-        },
-        (error: Error) => failures.push(error),
-      )
-      .finally(() => window.release(1));
+    if (underWay.count >= WINDOW) await underWay.oneEnded();
+    const published = publish(broker, publication).then(({ isDuplicate }) => {
+      summary[isDuplicate ? 'duplicates' : 'published'] += 1;
+      progress.tell(standingOf(work));
+    });
+    underWay.add(published.catch((error: Error) => failures.push(error)));
   }
-  await window.acquire(WINDOW);
+  await underWay.ended();
   if (failures[0] !== undefined) throw failures[0];
 }
 

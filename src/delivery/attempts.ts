@@ -3,6 +3,8 @@
  * each, and tell the outcome. A turn whose delivery may not be sent now gives its slot back.
  */
 
+import { InFlight } from '../actor/in-flight.ts';
+import { oncePerTick } from '../actor/waiting.ts';
 import type { PulledMessage } from '../broker/pull.ts';
 import { traceAttempt } from '../broker/tracing.ts';
 import type { AttemptOutcome } from '../domain/delivery.ts';
@@ -34,11 +36,10 @@ export class DeliveryAttempts {
   readonly #park: (waiting: WaitingDelivery) => Promise<void>;
   readonly #held = new Map<Uuid, WaitingDelivery>();
   readonly #followers: Followers;
-  readonly #underWay = new Set<Promise<void>>();
+  readonly #underWay = new InFlight();
+  readonly #claimsUnderWay = new InFlight();
   readonly #claiming = new Set<readonly DeliveryTurn[]>();
-  #isPumpScheduled = false;
-  #claimsUnderWay = 0;
-  #isStopping = false;
+  readonly #stopping = new AbortController();
 
   /** `park`: for what finds no room here. */
   constructor(
@@ -55,21 +56,14 @@ export class DeliveryAttempts {
       (waiting) => this.#goOn(waiting),
     );
     this.#dependencies = dependencies;
-    this.#claims = createClaims(dependencies, () => this.#isStopping);
+    this.#claims = createClaims(dependencies, this.#stopping.signal);
   }
 
   /**
    * Starts what there are slots for. Call it whenever something has come or ended: what comes and ends together is
    * claimed together.
    */
-  readonly pump = (): void => {
-    if (this.#isPumpScheduled) return;
-    this.#isPumpScheduled = true;
-    setImmediate(() => {
-      this.#isPumpScheduled = false;
-      this.#startClaims();
-    });
-  };
+  readonly pump = oncePerTick(() => this.#startClaims());
 
   /** Call it with the endpoints of what has been parked. */
   readonly noteParked = (endpointKeys: ReadonlySet<string>): void => {
@@ -79,16 +73,10 @@ export class DeliveryAttempts {
 
   #startClaims(): void {
     const { valve } = this.#dependencies;
-    while (!this.#isStopping && valve?.isOpen !== false && this.#claimsUnderWay < CLAIMS_AT_ONCE) {
+    while (!this.#isStopping && valve?.isOpen !== false && this.#claimsUnderWay.count < CLAIMS_AT_ONCE) {
       const turns = this.#round.take(CLAIMS_MAX, performance.now());
       if (turns.length === 0) return;
-      this.#claimsUnderWay += 1;
-      this.#track(
-        this.#claim(turns).finally(() => {
-          this.#claimsUnderWay -= 1;
-          this.pump();
-        }),
-      );
+      this.#claimsUnderWay.add(this.#claim(turns).finally(this.pump));
     }
   }
 
@@ -101,7 +89,7 @@ export class DeliveryAttempts {
     const held = this.#held.get(id);
     if (held === undefined) return false;
     const isAnother = held.message.sequence !== message.sequence;
-    if (isAnother) this.#track(held.message.settle({ type: 'ack' }));
+    if (isAnother) this.#underWay.add(held.message.settle({ type: 'ack' }));
     held.message = message;
     return true;
   }
@@ -126,17 +114,17 @@ export class DeliveryAttempts {
   }
 
   stopStarting(): void {
-    this.#isStopping = true;
+    this.#stopping.abort();
   }
 
   /** Resolves when every attempt under way has told its outcome. */
   async ended(): Promise<void> {
-    while (this.#underWay.size > 0) await Promise.all(this.#underWay);
+    await this.#claimsUnderWay.ended();
+    await this.#underWay.ended();
   }
 
-  #track(work: Promise<void>): void {
-    this.#underWay.add(work);
-    void work.finally(() => this.#underWay.delete(work));
+  get #isStopping(): boolean {
+    return this.#stopping.signal.aborted;
   }
 
   async #claim(turns: readonly DeliveryTurn[]): Promise<void> {
@@ -145,7 +133,7 @@ export class DeliveryAttempts {
     this.#claiming.delete(turns);
     if (claimed === null) return;
     this.#dependencies.onClaimed?.();
-    for (const claim of claimed.claims) this.#track(this.#attempt(claim));
+    for (const claim of claimed.claims) this.#underWay.add(this.#attempt(claim));
     for (const turn of claimed.undrawn) {
       turn.lane.mayHaveParked = false;
       this.#round.withdraw(turn);
@@ -164,15 +152,15 @@ export class DeliveryAttempts {
   #follow(waiting: WaitingDelivery, by: HeldDelivery): void {
     if (this.#isStopping) {
       this.forget(waiting.id);
-      this.#track(waiting.message.settle({ type: 'nak', delayMs: 0 }));
+      this.#underWay.add(waiting.message.settle({ type: 'nak', delayMs: 0 }));
     } else if (!this.#followers.add(waiting, by)) {
-      this.#track(this.#park(waiting));
+      this.#underWay.add(this.#park(waiting));
     }
   }
 
   /** First in its lane: it has had its turn before. */
   #goOn(waiting: WaitingDelivery): void {
-    if (!this.#round.addFirst(waiting.endpointKey, waiting)) return this.#track(this.#park(waiting));
+    if (!this.#round.addFirst(waiting.endpointKey, waiting)) return this.#underWay.add(this.#park(waiting));
     this.pump();
   }
 
@@ -226,7 +214,9 @@ export class DeliveryAttempts {
       this.#round.withdraw(turn);
       const delayMs = dueInMs.get(id) ?? null;
       const { message } = turn.entry as WaitingDelivery;
-      this.#track(message.settle(delayMs === null ? { type: 'ack' } : { type: 'nak', delayMs: Math.max(1, delayMs) }));
+      this.#underWay.add(
+        message.settle(delayMs === null ? { type: 'ack' } : { type: 'nak', delayMs: Math.max(1, delayMs) }),
+      );
     }
   }
 }

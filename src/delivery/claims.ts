@@ -3,8 +3,7 @@
  * before any byte of it is sent. PostgreSQL may be away: the slots stay taken meanwhile, so nothing piles up.
  */
 
-import { setTimeout as wait } from 'node:timers/promises';
-import { GaveUpError, type Patience, persistApart } from '../actor/supervisor.ts';
+import { nullWhenGivenUp, patienceUntil, persistApart } from '../actor/supervisor.ts';
 import type { Uuid } from '../domain/ids.ts';
 import { type RefusedClaim, readRefusals } from '../store/deliveries.ts';
 import {
@@ -62,17 +61,11 @@ const LEASE_MARGIN_MS = 15_000;
 
 export function createClaims(
   { database, documents, secrets, attemptTimeoutMs, supervisor }: CourierDependencies,
-  isStopping: () => boolean,
+  stopping: AbortSignal,
 ): Claims {
   const leaseMs = attemptTimeoutMs + LEASE_MARGIN_MS;
-
   const watch = supervisor.watch('claims');
-  const patience: Patience = {
-    get isOver() {
-      return isStopping();
-    },
-    pause: (durationMs) => wait(durationMs),
-  };
+  const patience = patienceUntil(stopping);
   const apart: Apart = (items, work) => persistApart(items, work, watch, patience);
 
   async function takeAll(turns: readonly DeliveryTurn[]): Promise<Claimed> {
@@ -157,11 +150,6 @@ function dated(): (delivery: ClaimedDelivery) => DatedDelivery {
 
 function isDated(each: DatedDelivery | HeldDelivery): each is DatedDelivery {
   return 'delivery' in each;
-}
-
-function nullWhenGivenUp(error: Error): null {
-  if (error instanceof GaveUpError) return null;
-  throw error;
 }
 
 interface SortedTurns {

@@ -3,6 +3,7 @@
  * which ones an operator has paused, and for which ones PostgreSQL holds parked deliveries, put there by whomever.
  */
 
+import { startTask } from '../actor/task.ts';
 import { urlKeyOfKey } from '../domain/endpoint.ts';
 import type { Database } from '../store/database.ts';
 import { readParkedEndpoints } from '../store/deliveries.ts';
@@ -38,30 +39,21 @@ export async function startEndpointUpkeep(dependencies: UpkeepDependencies): Pro
     round.lane(endpoint.key).remember(endpoint);
   }
   await followTable(dependencies);
-  let running: Promise<void> | null = null;
-  const timer = setInterval(() => {
-    running ??= look().finally(() => {
-      running = null;
-    });
-  }, UPKEEP_EVERY_MS);
 
   async function look(): Promise<void> {
     try {
       await writeObservations(dependencies);
       await followTable(dependencies);
       await parkLongWaiting(dependencies);
-    } catch (error) {
-      onTrouble('endpoint upkeep', error as Error);
+    } finally {
+      round.forgetIdle();
+      pump();
     }
-    round.forgetIdle();
-    pump();
   }
 
+  const task = startTask({ what: 'endpoint upkeep', everyMs: UPKEEP_EVERY_MS, work: look, onTrouble });
   return {
-    async stop() {
-      clearInterval(timer);
-      await running;
-    },
+    stop: task.stop,
     writeLast: () => writeObservations(dependencies).catch((error: Error) => onTrouble('endpoint upkeep', error)),
   };
 }

@@ -5,8 +5,9 @@
  * aborted when its lease ends; the e-mail may have gone, and goes again under the same Message-ID.
  */
 
-import { setTimeout as wait } from 'node:timers/promises';
-import { GaveUpError, type Patience, persist, type Supervisor } from '../actor/supervisor.ts';
+import { InFlight } from '../actor/in-flight.ts';
+import { GaveUpError, patienceUntil, persist, type Supervisor } from '../actor/supervisor.ts';
+import { startTask } from '../actor/task.ts';
 import type { Valve } from '../broker/valve.ts';
 import { type AfterAttempt, afterAttempt } from '../domain/delivery.ts';
 import type { MailLanguage } from '../domain/mail.ts';
@@ -55,10 +56,9 @@ const BROKEN_REST_MS = 60_000;
 
 export function startMailing(dependencies: MailingDependencies): Mailing {
   const { database, valve, supervisor, onTrouble } = dependencies;
-  const stopping = new AbortController();
-  const { signal } = stopping;
+  const draining = new AbortController();
   const watch = supervisor.watch('mail');
-  const patience = patienceUntil(signal);
+  const patience = patienceUntil(draining.signal);
   const patiently: Patiently = (work) => persist(work, watch, patience);
   const tell = (error: Error) => void (error instanceof GaveUpError || onTrouble('mail', error));
   /** Until when recipients that a bug stands in the way of are passed over, so that they take no slot from others. */
@@ -81,66 +81,48 @@ export function startMailing(dependencies: MailingDependencies): Mailing {
     let hasStarted = false;
     for (const turn of await readMailTurns(database, TURNS_MAX)) {
       await slots.untilFree();
-      if (signal.aborted || !valve.isOpen) return false;
+      if (draining.signal.aborted || !valve.isOpen) return false;
       if (!resting.has(turn.key)) hasStarted = slots.start(turn) || hasStarted;
     }
     return hasStarted;
   }
 
-  async function run(): Promise<void> {
-    while (!signal.aborted) {
-      const hasStarted = valve.isOpen && (await patiently(lookOnce).catch(tell)) === true;
-      // What has been started would be found again.
-      if (hasStarted) await slots.untilOneEnds();
-      else await patience.pause(LOOK_EVERY_MS);
-    }
-    await slots.untilAllEnd();
+  /** Looks again at once when one has ended: what is under way would only be found again. */
+  async function look(): Promise<number | void> {
+    const hasStarted = valve.isOpen && (await patiently(lookOnce).catch(tell)) === true;
+    if (!hasStarted) return;
+    await slots.attempts.oneEnded();
+    return 0;
   }
 
-  const ended = run();
+  const task = startTask({ what: 'mail', everyMs: LOOK_EVERY_MS, isDueAtOnce: true, work: look, onTrouble });
   return {
     get inFlight() {
-      return slots.inFlight;
+      return slots.attempts.count;
     },
     async drain() {
-      stopping.abort();
-      await ended;
+      draining.abort();
+      await task.stop();
+      await slots.attempts.ended();
       watch.recovered();
     },
   };
 }
 
-function patienceUntil(signal: AbortSignal): Patience {
-  return {
-    get isOver() {
-      return signal.aborted;
-    },
-    pause: (durationMs) => wait(durationMs, undefined, { signal }).catch(() => undefined),
-  };
-}
-
 /** What is under way: so many e-mails at once, and one of each recipient. */
 function createSlots(serve: (turn: MailTurn) => Promise<void>) {
-  const attempts = new Map<string, Promise<void>>();
-  const untilOneEnds = async (): Promise<void> => {
-    if (attempts.size > 0) await Promise.race(attempts.values());
-  };
+  const attempts = new InFlight();
+  const busy = new Set<string>();
   return {
-    get inFlight() {
-      return attempts.size;
-    },
-    untilOneEnds,
+    attempts,
     untilFree: async (): Promise<void> => {
-      while (attempts.size >= SLOTS) await untilOneEnds();
+      while (attempts.count >= SLOTS) await attempts.oneEnded();
     },
-    untilAllEnd: async (): Promise<void> => void (await Promise.all(attempts.values())),
     /** False when the recipient has one under way. */
     start(turn: MailTurn): boolean {
-      if (attempts.has(turn.key)) return false;
-      attempts.set(
-        turn.key,
-        serve(turn).finally(() => attempts.delete(turn.key)),
-      );
+      if (busy.has(turn.key)) return false;
+      busy.add(turn.key);
+      attempts.add(serve(turn).finally(() => busy.delete(turn.key)));
       return true;
     },
   };

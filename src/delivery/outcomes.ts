@@ -4,9 +4,9 @@
  * message is handed back with the delay, again and again.
  */
 
-import { setTimeout as wait } from 'node:timers/promises';
 import { type Grace, spawn } from '../actor/actor.ts';
-import type { Supervisor } from '../actor/supervisor.ts';
+import { InFlight } from '../actor/in-flight.ts';
+import { nullWhenGivenUp, patienceUntil, persist, type Supervisor, troubleWatch } from '../actor/supervisor.ts';
 import { acknowledgeAll } from '../broker/acknowledge.ts';
 import type { Broker } from '../broker/connection.ts';
 import { type Publication, publishAll } from '../broker/publish.ts';
@@ -49,12 +49,11 @@ export interface DeliveryOutcomes {
 const OUTCOMES_MAX = 256;
 /** Their clients have their alerts already: a commit for each few outcomes would only hold up the claims of others. */
 const GATHER_MS = 20;
-const PUBLISH_AGAIN_MS = 1_000;
 
 export function startDeliveryOutcomes(dependencies: OutcomeDependencies): DeliveryOutcomes {
   const { database, onAttempt, supervisor } = dependencies;
-  const settling = new Set<Promise<void>>();
-  let isDraining = false;
+  const settling = new InFlight();
+  const draining = new AbortController();
 
   const actor = spawn<EndedAttempt>({
     name: 'outcomes',
@@ -70,16 +69,15 @@ export function startDeliveryOutcomes(dependencies: OutcomeDependencies): Delive
       for (const each of settled) onAttempt(each);
       for (const { onRecorded } of batch) onRecorded();
       // Not awaited: a NATS server that is away would hold up the recording. What is not settled comes back.
-      const work = settleMessages(batch, settled, dependencies, () => isDraining).finally(() => settling.delete(work));
-      settling.add(work);
+      settling.add(settleMessages(batch, settled, dependencies, draining.signal));
     },
   });
   return {
     tell: (ended) => actor.tell(ended),
     async drain(grace) {
       await actor.drain(grace);
-      isDraining = true;
-      await Promise.all(settling);
+      draining.abort();
+      await settling.ended();
     },
   };
 }
@@ -96,7 +94,7 @@ async function settleMessages(
   batch: readonly EndedAttempt[],
   settled: readonly SettledAttempt[],
   dependencies: OutcomeDependencies,
-  isDraining: () => boolean,
+  draining: AbortSignal,
 ): Promise<void> {
   const retries: Publication[] = [];
   const moved: PulledMessage[] = [];
@@ -113,7 +111,7 @@ async function settleMessages(
     }
   }
   const acknowledged = acknowledgeAll(done);
-  if (await publishUntilHeld(retries, dependencies, isDraining)) await acknowledgeAll(moved);
+  if (await publishUntilHeld(retries, dependencies, draining)) await acknowledgeAll(moved);
   await acknowledged;
 }
 
@@ -124,16 +122,9 @@ async function settleMessages(
 async function publishUntilHeld(
   publications: readonly Publication[],
   { broker, onTrouble }: OutcomeDependencies,
-  isDraining: () => boolean,
+  draining: AbortSignal,
 ): Promise<boolean> {
-  for (;;) {
-    try {
-      await publishAll(broker, publications);
-      return true;
-    } catch (error) {
-      onTrouble('publish retries', error as Error);
-      if (isDraining()) return false;
-      await wait(PUBLISH_AGAIN_MS);
-    }
-  }
+  const publish = () => publishAll(broker, publications).then(() => true);
+  const held = persist(publish, troubleWatch('publish retries', onTrouble), patienceUntil(draining));
+  return (await held.catch(nullWhenGivenUp)) ?? false;
 }

@@ -5,7 +5,8 @@
  * whose endpoint has nothing else to do go ahead of their messages. These are pulled later, and find the row served.
  */
 
-import { setTimeout as rest } from 'node:timers/promises';
+import { startTask } from '../actor/task.ts';
+import { pause } from '../actor/waiting.ts';
 import type { PulledMessage } from '../broker/pull.ts';
 import { DELIVERIES_STREAM } from '../broker/topology.ts';
 import type { Database } from '../store/database.ts';
@@ -36,52 +37,37 @@ const REST_MIN_MS = 10;
 const REST_MAX_MS = 1_000;
 
 export function startOvertaking({ database, round, attempts, onTrouble }: OvertakingDependencies): Overtaking {
-  let isBehind = false;
-  let isStopping = false;
-  let looking: Promise<void> | null = null;
-
-  /** Looks again as long as messages go on telling of a flood. */
-  async function lookOften(): Promise<void> {
-    while (isBehind && !isStopping) {
-      isBehind = false;
-      const startedAt = performance.now();
-      await look();
-      const tookMs = performance.now() - startedAt;
-      await rest(Math.min(REST_MAX_MS, Math.max(REST_MIN_MS, tookMs)));
-    }
-    looking = null;
-  }
-
-  async function look(): Promise<void> {
+  /** Rests as a part of its run: it is asked for again as long as messages go on telling of a flood. */
+  async function look(stopping: AbortSignal): Promise<void> {
+    const startedAt = performance.now();
     try {
       // The oldest of them first: an endpoint is told things in the order in which they happened.
-      for (const address of (await readNewestQueued(database, LOOK_MAX)).toReversed()) admit(address);
-    } catch (error) {
-      onTrouble('overtaking', error as Error);
+      for (const address of (await readNewestQueued(database, LOOK_MAX)).toReversed()) {
+        if (!stopping.aborted) admit(address);
+      }
+    } finally {
+      const tookMs = performance.now() - startedAt;
+      await pause(Math.min(REST_MAX_MS, Math.max(REST_MIN_MS, tookMs)), stopping);
     }
   }
 
   /** Its endpoint must have nothing in hand: what has is served by the stream, and fairly. */
   function admit(address: DeliveryAddress): void {
     const lane = round.lane(address.endpointKey);
-    if (isStopping || lane.waiting > 0 || lane.mayHaveParked || lane.isBlocked(performance.now())) return;
+    if (lane.waiting > 0 || lane.mayHaveParked || lane.isBlocked(performance.now())) return;
     const waiting = { ...address, isRetry: false, dueAt: 0, message: NO_MESSAGE, admittedAt: performance.now() };
     if (attempts.holds(address.id) || !round.add(address.endpointKey, waiting, false)) return;
     attempts.hold(waiting);
     attempts.pump();
   }
 
+  const looking = startTask({ what: 'overtaking', everyMs: Number.POSITIVE_INFINITY, work: look, onTrouble });
   return {
     note({ pendingCount = 0 }, aheadCount) {
       // At first a flood is handed out as fast as it comes, and waits here alone.
-      if (Math.max(pendingCount, aheadCount) < BEHIND_FROM || isStopping) return;
-      isBehind = true;
-      looking ??= lookOften();
+      if (Math.max(pendingCount, aheadCount) >= BEHIND_FROM) looking.ask();
     },
-    async stop() {
-      isStopping = true;
-      await looking;
-    },
+    stop: looking.stop,
   };
 }
 

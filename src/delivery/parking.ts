@@ -4,9 +4,9 @@
  * their endpoint has room again.
  */
 
-import { setTimeout as rest } from 'node:timers/promises';
 import { type Grace, spawn } from '../actor/actor.ts';
 import type { Supervisor } from '../actor/supervisor.ts';
+import { rested } from '../actor/waiting.ts';
 import { acknowledgeAll } from '../broker/acknowledge.ts';
 import type { PulledMessage } from '../broker/pull.ts';
 import type { Uuid } from '../domain/ids.ts';
@@ -47,7 +47,7 @@ export function startParking(
   /** One batch is acknowledged while the next one is written. */
   let acknowledged: Promise<unknown> = Promise.resolve();
   const waiting = new Set<Waiting>();
-  let isDraining = false;
+  const draining = new AbortController();
   const actor = spawn<Waiting>({
     name: 'parking',
     mailboxMax: PARKED_MAX,
@@ -55,19 +55,20 @@ export function startParking(
     supervisor,
     // Its message is not acknowledged, and comes again.
     setAside: async (each) => void waiting.delete(each),
-    async receive(batch) {
-      const startedAt = performance.now();
-      await parkDeliveries(
-        database,
-        batch.map(({ parked }) => parked.id),
-      );
-      for (const each of batch) waiting.delete(each);
-      onParked(new Set(batch.map(({ parked }) => parked.endpointKey)));
-      await acknowledged;
-      acknowledged = acknowledgeAll(batch.map(({ parked }) => parked.message));
-      if (!isDraining) await rest(performance.now() - startedAt);
-    },
+    receive: (batch) => rested(() => park(batch), 1, draining.signal),
   });
+
+  async function park(batch: readonly Waiting[]): Promise<void> {
+    await parkDeliveries(
+      database,
+      batch.map(({ parked }) => parked.id),
+    );
+    for (const each of batch) waiting.delete(each);
+    onParked(new Set(batch.map(({ parked }) => parked.endpointKey)));
+    await acknowledged;
+    acknowledged = acknowledgeAll(batch.map(({ parked }) => parked.message));
+  }
+
   return {
     get depth() {
       return waiting.size;
@@ -83,7 +84,7 @@ export function startParking(
       return [...waiting].map(({ parked }) => parked.message);
     },
     async drain(grace) {
-      isDraining = true;
+      draining.abort();
       await actor.drain(grace);
       await acknowledged;
     },

@@ -4,12 +4,13 @@
  * back, and other instances have it at once.
  */
 
+import { singleFlight } from '../actor/in-flight.ts';
+import { startTask, type Task } from '../actor/task.ts';
 import type { Broker } from '../broker/connection.ts';
 import { type Pull, type PulledMessage, startPull } from '../broker/pull.ts';
 import { DELIVERIES_STREAM, DELIVERY_PARTITIONS, deliveryConsumer, retryConsumer } from '../broker/topology.ts';
 import type { Valve } from '../broker/valve.ts';
-import type { Database } from '../store/database.ts';
-import { SILENCE_MAX_MS, watchDatabaseLink } from './database-link.ts';
+import type { Database, Queryable } from '../store/database.ts';
 
 export interface DeliveryPullsOptions {
   readonly broker: Broker;
@@ -35,11 +36,10 @@ const SLICE_MAX = 4;
 
 export function startDeliveryPulls(options: DeliveryPullsOptions): DeliveryPulls {
   const { database, takeBack, onTrouble } = options;
-  /** Null while PostgreSQL answers. */
+  let isLinkLost = false;
+  /** Null while the pulls do not rest. */
   let refused: PulledMessage[] | null = null;
   let pulls = startPulls(options, take);
-  /** One change of the link after the other. */
-  let changing = Promise.resolve();
 
   async function take(message: PulledMessage): Promise<void> {
     if (refused === null) await options.onMessage(message);
@@ -55,7 +55,10 @@ export function startDeliveryPulls(options: DeliveryPullsOptions): DeliveryPulls
     for (const message of messages) void message.settle({ type: 'nak', delayMs: 0 });
   }
 
-  async function goOn(): Promise<void> {
+  /** As the link has it by now. */
+  async function change(): Promise<void> {
+    if (isLinkLost && refused === null) await rest();
+    if (isLinkLost || refused === null) return;
     refused = null;
     pulls = startPulls(options, take);
   }
@@ -64,20 +67,23 @@ export function startDeliveryPulls(options: DeliveryPullsOptions): DeliveryPulls
     await Promise.all(pulls.splice(0).map((pull) => pull.stop()));
   }
 
+  const changing = startTask({ what: 'deliveries', everyMs: Number.POSITIVE_INFINITY, work: change, onTrouble });
   const link = watchDatabaseLink({
     database,
     onLost() {
       onTrouble('deliveries', new Error(`no answer from PostgreSQL for ${SILENCE_MAX_MS} ms: nothing is pulled`));
-      changing = changing.then(rest);
+      isLinkLost = true;
+      changing.ask();
     },
     onBack() {
-      changing = changing.then(goOn);
+      isLinkLost = false;
+      changing.ask();
     },
   });
   return {
     async stop() {
-      link.stop();
-      await changing;
+      await link.stop();
+      await changing.stop();
       await stopPulls();
     },
   };
@@ -103,4 +109,45 @@ function startPulls(
       ...(valve === undefined ? {} : { valve }),
     }),
   );
+}
+
+interface DatabaseLinkOptions {
+  readonly database: Queryable;
+  /** There has been no answer for `SILENCE_MAX_MS`. */
+  readonly onLost: () => void;
+  /** There is one again. */
+  readonly onBack: () => void;
+}
+
+const ASK_EVERY_MS = 1_000;
+/** Far below JetStream's `ack_wait`, after which others get what this process has pulled in any case. */
+const SILENCE_MAX_MS = 5_000;
+
+/**
+ * Whether PostgreSQL answers this process. Told apart from a refusal: a link that has gone silent fails nothing, it only
+ * never answers, and what waits for it here would wait with it.
+ */
+function watchDatabaseLink({ database, onLost, onBack }: DatabaseLinkOptions): Task {
+  let answeredAt = performance.now();
+  let isLost = false;
+
+  const ask = singleFlight(async () => {
+    try {
+      await database.query('select');
+      answeredAt = performance.now();
+    } catch {
+      // It says itself why, to whoever had work for it; here only the time counts.
+    }
+  });
+
+  function look(): void {
+    const isSilent = performance.now() - answeredAt >= SILENCE_MAX_MS;
+    if (isSilent && !isLost) onLost();
+    if (!isSilent && isLost) onBack();
+    isLost = isSilent;
+    // Not awaited: that there is no answer is what is looked for.
+    void ask();
+  }
+
+  return startTask({ what: 'link to PostgreSQL', everyMs: ASK_EVERY_MS, work: look });
 }

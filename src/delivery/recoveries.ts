@@ -4,6 +4,7 @@
  * Every delivering process tries, and one at a time has the lock.
  */
 
+import { startTask, type Task } from '../actor/task.ts';
 import type { Broker } from '../broker/connection.ts';
 import { publishAll } from '../broker/publish.ts';
 import { timeOrderedUuid } from '../domain/ids.ts';
@@ -22,31 +23,16 @@ export interface RecoveriesDependencies {
   readonly onTrouble: (what: string, error: Error) => void;
 }
 
-export interface Recoveries {
-  /** Finishes the step it is at. */
-  stop(): Promise<void>;
-}
-
 const STEP_EVERY_MS = 250;
 const SLOTS_SHARE = 1 / 4;
 
-export function startRecoveries(dependencies: RecoveriesDependencies): Recoveries {
-  let running: Promise<void> | null = null;
-  const run = (): void => {
-    if (dependencies.isPaused?.() === true) return;
-    running ??= step(dependencies)
-      .catch((error: Error) => dependencies.onTrouble('recoveries', error))
-      .finally(() => {
-        running = null;
-      });
-  };
-  const timer = setInterval(run, STEP_EVERY_MS);
-  return {
-    async stop() {
-      clearInterval(timer);
-      await running;
-    },
-  };
+export function startRecoveries(dependencies: RecoveriesDependencies): Task {
+  return startTask({
+    what: 'recoveries',
+    everyMs: STEP_EVERY_MS,
+    work: () => (dependencies.isPaused?.() === true ? undefined : step(dependencies)),
+    onTrouble: dependencies.onTrouble,
+  });
 }
 
 /** What is not published, because NATS is away, is due: the sweeper finds it. */

@@ -5,7 +5,10 @@
  * drawn from the table behind what is new; what waits for its time gets its message again.
  */
 
-import { setTimeout as wait } from 'node:timers/promises';
+import { singleFlight } from '../actor/in-flight.ts';
+import { nullWhenGivenUp, patienceUntil, persist, troubleWatch } from '../actor/supervisor.ts';
+import { startTask } from '../actor/task.ts';
+import { pause } from '../actor/waiting.ts';
 import type { Broker } from '../broker/connection.ts';
 import { publishAll } from '../broker/publish.ts';
 import { DELIVERIES_STREAM, ensureDeliveries } from '../broker/topology.ts';
@@ -31,46 +34,34 @@ export interface StreamRestoration {
 const PAGE = 1_000;
 /** Leaves most of PostgreSQL to what is new. */
 const PAGE_PAUSE_MS = 50;
-const TROUBLE_PAUSE_MS = 1_000;
 
 export function createStreamRestoration(dependencies: RestorationDependencies): StreamRestoration {
   const { broker, database, onTrouble } = dependencies;
-  let ensuring: Promise<void> | null = null;
-  let restoring: Promise<void> | null = null;
-  let isStopping = false;
+  /** The newest: of a stream that it has replaced nothing is to be restored any more. */
+  let stream: StreamIdentity | null = null;
 
   async function ensureOnce(): Promise<void> {
     const isNew = await ensureDeliveries(broker);
     const { created: createdAt } = await broker.manager.streams.info(DELIVERIES_STREAM);
-    const stream = { name: DELIVERIES_STREAM, createdAt };
-    await noteStream(database, stream, isNew);
-    restoring = (restoring ?? Promise.resolve()).then(() => restoreAll(stream));
+    const ensured = { name: DELIVERIES_STREAM, createdAt };
+    await noteStream(database, ensured, isNew);
+    stream = ensured;
+    restoring.ask();
   }
 
-  async function restoreAll(stream: StreamIdentity): Promise<void> {
-    while (!isStopping) {
-      try {
-        if (await restorePage(dependencies, stream)) return;
-        await wait(PAGE_PAUSE_MS);
-      } catch (error) {
-        onTrouble('restore deliveries', error as Error);
-        await wait(TROUBLE_PAUSE_MS);
-      }
+  async function restoreAll(stopping: AbortSignal): Promise<void> {
+    const of = stream as StreamIdentity;
+    const watch = troubleWatch('restore deliveries', onTrouble);
+    while (!stopping.aborted) {
+      const page = persist(() => restorePage(dependencies, of), watch, patienceUntil(stopping));
+      if ((await page.catch(nullWhenGivenUp)) !== false) return;
+      await pause(PAGE_PAUSE_MS, stopping);
     }
   }
 
-  return {
-    ensure() {
-      ensuring ??= ensureOnce().finally(() => {
-        ensuring = null;
-      });
-      return ensuring;
-    },
-    async stop() {
-      isStopping = true;
-      await restoring;
-    },
-  };
+  const work = { what: 'restore deliveries', work: restoreAll, onTrouble };
+  const restoring = startTask({ ...work, everyMs: Number.POSITIVE_INFINITY });
+  return { ensure: singleFlight(ensureOnce), stop: restoring.stop };
 }
 
 /**

@@ -4,6 +4,7 @@
  * much is overdue, it goes through all of it, a share at a time.
  */
 
+import { startTask, type Task } from '../actor/task.ts';
 import type { Broker } from '../broker/connection.ts';
 import { type Publication, publishAll } from '../broker/publish.ts';
 import { isFirstAttemptOut } from '../broker/stream-figures.ts';
@@ -45,10 +46,6 @@ export interface Repair {
   readonly aborted: number;
 }
 
-export interface Sweeper {
-  stop(): Promise<void>;
-}
-
 const SWEEP_EVERY_MS = 5_000;
 /** A publisher that lives deletes its entry within the publish timeout. */
 const OUTBOX_ABANDONED_MS = 10_000;
@@ -64,25 +61,16 @@ const INTERRUPTED_FROM_MS = 2_000;
 const INTERRUPTED_MAX = 16_384;
 const ABORTED_MAX = 1_000;
 
-export function startSweeper(dependencies: SweeperDependencies): Sweeper {
-  let running: Promise<void> | null = null;
-  const run = (work: () => Promise<unknown>): void => {
-    if (dependencies.isPaused?.() === true) return;
-    running ??= work()
-      .then(() => undefined)
-      .catch((error: Error) => dependencies.onTrouble('sweep', error))
-      .finally(() => {
-        running = null;
-      });
-  };
-  run(() => sweepOnce(dependencies, 0));
-  const timer = setInterval(() => run(() => sweepOnce(dependencies, OUTBOX_ABANDONED_MS)), SWEEP_EVERY_MS);
-  return {
-    async stop() {
-      clearInterval(timer);
-      await running;
-    },
-  };
+export function startSweeper(dependencies: SweeperDependencies): Task {
+  /** At the start nobody of this process publishes yet. */
+  let outboxAgeMs = 0;
+  async function sweep(): Promise<void> {
+    const ageMs = outboxAgeMs;
+    outboxAgeMs = OUTBOX_ABANDONED_MS;
+    if (dependencies.isPaused?.() !== true) await sweepOnce(dependencies, ageMs);
+  }
+  const { onTrouble } = dependencies;
+  return startTask({ what: 'sweep', everyMs: SWEEP_EVERY_MS, isDueAtOnce: true, work: sweep, onTrouble });
 }
 
 /**

@@ -4,10 +4,10 @@
  * redelivered message is found out by the state itself.
  */
 
+import Big from 'big.js';
 import type { AdvertContent, AdvertEvent, FieldChange } from './advert.ts';
 import type { EventKind } from './codes.ts';
 import type { IntakeMessage, UpsertMessage } from './intake-message.ts';
-import { percentVariation } from './percent-variation.ts';
 import {
   type Crawls,
   creationOf,
@@ -166,6 +166,22 @@ function fieldChanges(before: AdvertContent, after: AdvertContent): [EventKind, 
 
 function eventOf(message: IntakeMessage, kind: EventKind, field: FieldChange | null = null): AdvertEvent {
   return { kind, advertUuid: message.advertUuid, createdAt: message.crawledAt, field };
+}
+
+/** Divides to whole numbers, halves away from zero. */
+const Whole = Big();
+Whole.DP = 0;
+Whole.RM = Whole.roundHalfUp;
+
+/**
+ * (new − old) / old × 100 with two decimals, half away from zero (decisions, section 4). Null when either value is
+ * unknown or the old one is 0. Reckons with the decimal numbers that were written: as binary fractions, halves would be
+ * lost.
+ */
+export function percentVariation(oldValue: number | null, newValue: number | null): number | null {
+  if (oldValue === null || newValue === null || oldValue === 0) return null;
+  const hundredths = new Whole(newValue).minus(oldValue).times(10_000).div(oldValue);
+  return Number(hundredths.toString()) / 100;
 }
 
 function asText(value: number | null): string | null {

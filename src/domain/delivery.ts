@@ -1,7 +1,7 @@
 /**
  * The life of a delivery (decisions, section 6). The row in PostgreSQL is the truth; a dispatched message is only a
  * hint to look at it, so every step below is refused when the row does not allow it, however often and in whatever
- * order messages come. `store/deliveries.ts` says the same in SQL, and a test compares the two.
+ * order messages come. The statements of `store/` take the same steps (`STEPS_FROM`), and a test compares the two.
  *
  * - `queued`      waits for its first attempt              → sending, parked, cancelled
  * - `sending`     an attempt is counted and under way       → delivered, retry_wait, failed, cancelled
@@ -26,6 +26,21 @@ export const DELIVERY_STATES = [
   'cancelled',
 ] as const;
 export type DeliveryState = (typeof DELIVERY_STATES)[number];
+
+export const FINAL_STATES = ['delivered', 'failed', 'cancelled'] as const satisfies readonly DeliveryState[];
+
+/** From which states each step is taken: here, and in the statements that take it. */
+export const STEPS_FROM = {
+  claim: ['queued', 'retry_wait'],
+  draw: ['parked'],
+  park: ['queued', 'retry_wait'],
+  /** The present attempt, however it ended. */
+  end: ['sending'],
+  /** Any attempt, by a success. */
+  succeed: ['queued', 'sending', 'retry_wait', 'parked', 'failed'],
+  replay: ['failed'],
+  cancel: ['queued', 'sending', 'retry_wait', 'parked'],
+} as const satisfies Readonly<Record<string, readonly DeliveryState[]>>;
 
 /** The first attempt and at most five retries (specification, section 6.3). */
 export const ATTEMPTS_MAX = 6;
@@ -128,8 +143,7 @@ export function claim(
   now: number,
   leaseMs: number,
 ): DeliveryProgress | null {
-  const isOpen = from === 'parked' ? delivery.state === 'parked' : isWaiting(delivery);
-  if (!isOpen || delivery.dueAt > now) return null;
+  if (!may(from === 'parked' ? 'draw' : 'claim', delivery) || delivery.dueAt > now) return null;
   const attemptCount = delivery.attemptCount + 1;
   return { ...delivery, state: 'sending', attemptCount, attemptStartedAt: now, dueAt: now + leaseMs };
 }
@@ -177,39 +191,39 @@ export function end(
   retryDelayMs: number,
 ): DeliveryProgress | null {
   const { state, dueAt } = afterAttempt(number - delivery.attemptsSpent, outcome, retryDelayMs);
-  const isPresent = delivery.state === 'sending' && delivery.attemptCount === number;
-  const isNewSuccess = state === 'delivered' && delivery.state !== 'delivered' && delivery.state !== 'cancelled';
+  const isPresent = may('end', delivery) && delivery.attemptCount === number;
+  const isNewSuccess = state === 'delivered' && may('succeed', delivery);
   if (!isPresent && !isNewSuccess) return null;
   return { ...delivery, state, dueAt: dueAt?.getTime() ?? delivery.dueAt };
 }
 
 /** Once the lease has ended: the attempt counts as failed, due again one delay after it started. Null when refused. */
 export function abort(delivery: DeliveryProgress, now: number, retryDelayMs: number): DeliveryProgress | null {
-  if (delivery.state !== 'sending' || delivery.dueAt > now || delivery.attemptStartedAt === null) return null;
+  if (!may('end', delivery) || delivery.dueAt > now || delivery.attemptStartedAt === null) return null;
   const outcome = { startedAt: new Date(delivery.attemptStartedAt), durationMs: 0, error: 'aborted' as const };
   return end(delivery, delivery.attemptCount, outcome, retryDelayMs);
 }
 
 /** Sets it aside without using an attempt. Null when refused. */
 export function park(delivery: DeliveryProgress): DeliveryProgress | null {
-  return isWaiting(delivery) ? { ...delivery, state: 'parked' } : null;
+  return may('park', delivery) ? { ...delivery, state: 'parked' } : null;
 }
 
 /** An operator's replay: a new series of attempts under the same id. Null when refused. */
 export function replay(delivery: DeliveryProgress, now: number): DeliveryProgress | null {
-  if (delivery.state !== 'failed') return null;
+  if (!may('replay', delivery)) return null;
   return { ...delivery, state: 'queued', attemptsSpent: delivery.attemptCount, dueAt: now };
 }
 
 /** Null when it is final already. */
 export function cancel(delivery: DeliveryProgress): DeliveryProgress | null {
-  return isFinal(delivery.state) ? null : { ...delivery, state: 'cancelled' };
+  return may('cancel', delivery) ? { ...delivery, state: 'cancelled' } : null;
 }
 
 export function isFinal(state: DeliveryState): boolean {
-  return state === 'delivered' || state === 'failed' || state === 'cancelled';
+  return (FINAL_STATES as readonly DeliveryState[]).includes(state);
 }
 
-function isWaiting({ state }: DeliveryProgress): boolean {
-  return state === 'queued' || state === 'retry_wait';
+function may(step: keyof typeof STEPS_FROM, { state }: DeliveryProgress): boolean {
+  return (STEPS_FROM[step] as readonly DeliveryState[]).includes(state);
 }

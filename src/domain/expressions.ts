@@ -6,6 +6,7 @@
 import { LRUCache } from 'lru-cache';
 import qs from 'qs';
 import { type FoldedText, hasForm } from './folded-text.ts';
+import { isStorable } from './storable-text.ts';
 import { foldWords } from './text.ts';
 
 export interface ExpressionEntry {
@@ -234,7 +235,7 @@ function faultOfWord(word: string): string | null {
     return `word must have at most ${EXPRESSION_WORD_LENGTH_MAX} characters`;
   }
   // Neither can be written as a query string, or stored.
-  if (/[\0\p{Surrogate}]/u.test(word)) return 'word contains U+0000 or half a surrogate pair';
+  if (!isStorable(word)) return 'word contains U+0000 or half a surrogate pair';
   return foldWords(word).length === 0 ? BLANK : null;
 }
 

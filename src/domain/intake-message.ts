@@ -7,6 +7,7 @@ import type { AdvertContent } from './advert.ts';
 import { parseUuid, type Uuid, uuidOf } from './ids.ts';
 import { type IntakeViolation, type SentMessage, type SentUpsert, VALIDATORS, violationsOf } from './intake-schema.ts';
 import type { StatedProperty } from './property.ts';
+import { storable } from './storable-text.ts';
 import { dropUnknownMembers, type TellUnknown } from './unknown-members.ts';
 
 interface IntakeMessageBase {
@@ -71,7 +72,7 @@ function parseJson(bytes: Uint8Array): unknown {
     return JSON.parse(utf8.decode(bytes));
   } catch (cause) {
     // The reason quotes the bytes, and is stored itself.
-    const reason = (cause as Error).message.toWellFormed().replaceAll('\0', '\ufffd');
+    const reason = storable((cause as Error).message);
     throw new PoisonError(`not JSON in UTF-8: ${reason}`, { cause });
   }
 }

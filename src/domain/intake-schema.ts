@@ -14,6 +14,7 @@ import {
   TRANSACTION_TYPES,
 } from './codes.ts';
 import type { StatedProperty, Station, StationLine } from './property.ts';
+import { isStorable } from './storable-text.ts';
 
 type ListMember = 'features' | 'pictures' | 'picturesRemote';
 
@@ -76,7 +77,7 @@ export const TEXT_FORMATS: Readonly<Record<string, Format<string>>> = {
     published: { format: 'date-time', pattern: DATE_TIME.source.replaceAll('\\d', '[0-9]') },
   },
   text: {
-    isMet: (value) => isShort(value) && value.isWellFormed() && !value.includes('\0'),
+    isMet: (value) => isShort(value) && isStorable(value),
     demand: `must have at most ${TEXT_LENGTH_MAX} characters, without U+0000 or half a surrogate pair`,
     published: { maxLength: TEXT_LENGTH_MAX, pattern: '^[^\\x00]*$' },
   },

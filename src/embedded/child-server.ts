@@ -8,7 +8,7 @@
  */
 
 import { type ChildProcess, spawn } from 'node:child_process';
-import { setTimeout as wait } from 'node:timers/promises';
+import { endsWithin, pause } from '../actor/waiting.ts';
 import { followServerLog, openServerLog, tailOf } from './server-log.ts';
 import type { ServerUser } from './server-user.ts';
 
@@ -95,7 +95,7 @@ export async function waitUntilReady<T>(
   void server.exited.then((description) => {
     ended = description;
   });
-  for (const deadline = performance.now() + timeoutMs; performance.now() < deadline; await wait(POLL_MS)) {
+  for (const deadline = performance.now() + timeoutMs; performance.now() < deadline; await pause(POLL_MS)) {
     const found = await probe();
     if (found !== null) return found;
     if (ended !== null) throw new ServerStartError(ended);
@@ -114,8 +114,8 @@ function spawned(child: ChildProcess, name: string): Promise<void> {
 }
 
 async function stop(child: ChildProcess, exited: Promise<string>, options: ChildServerOptions): Promise<void> {
-  const timer = setTimeout(() => child.kill('SIGKILL'), options.stopTimeoutMs);
   child.kill(options.stopSignal);
+  if (await endsWithin(exited, options.stopTimeoutMs)) return;
+  child.kill('SIGKILL');
   await exited;
-  clearTimeout(timer);
 }

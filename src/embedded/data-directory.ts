@@ -8,8 +8,7 @@ import { constants, type Stats } from 'node:fs';
 import { access, mkdir, realpath, stat } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { isAbsolute, join, resolve } from 'node:path';
-import { lastHolder, lockDirectory } from './directory-lock.ts';
-import { formerHolder } from './former-lock.ts';
+import { formerHolder, lastHolder, lockDirectory } from './directory-lock.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 

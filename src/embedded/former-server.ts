@@ -7,7 +7,7 @@
 
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
-import { setTimeout as wait } from 'node:timers/promises';
+import { pause } from '../actor/waiting.ts';
 import { ServerStartError } from './child-server.ts';
 
 export interface FormerServer {
@@ -47,7 +47,7 @@ export async function endFormerServer(former: FormerServer): Promise<void> {
       else if (!asked.has(pid)) signal(pid, former.stopSignal);
       asked.add(pid);
     }
-    await wait(POLL_MS);
+    await pause(POLL_MS);
   }
 }
 

@@ -1,6 +1,7 @@
 /** The log file of an embedded server: one older file is kept, its last lines explain a failure. */
 
 import { type FileHandle, open, rename, stat } from 'node:fs/promises';
+import { startTask } from '../actor/task.ts';
 
 /** A file larger than this at a start is set aside; a quiet server writes some kilobytes a day. */
 const ROTATE_BYTES = 8 * 1024 * 1024;
@@ -26,7 +27,6 @@ export async function tailOf(path: string, start: number): Promise<string> {
 /** Hands over the lines written from now on, within half a second; the function returned stops it. */
 export async function followServerLog(path: string, onLine: (line: string) => void): Promise<() => Promise<void>> {
   let offset = await sizeOf(path);
-  let reading: Promise<void> = Promise.resolve();
 
   async function readOn(): Promise<void> {
     const text = await readFrom(path, offset, FOLLOW_BYTES_MAX);
@@ -35,14 +35,11 @@ export async function followServerLog(path: string, onLine: (line: string) => vo
     for (const line of complete.split('\n')) if (line !== '') onLine(line);
   }
 
-  const next = () => {
-    reading = reading.then(readOn);
-    return reading;
-  };
-  const timer = setInterval(next, FOLLOW_INTERVAL_MS).unref();
-  return () => {
-    clearInterval(timer);
-    return next();
+  const work = { what: 'log of a server', work: readOn, keepsProcess: false };
+  const following = startTask({ ...work, everyMs: FOLLOW_INTERVAL_MS });
+  return async () => {
+    await following.stop();
+    await readOn();
   };
 }
 

@@ -6,8 +6,8 @@
 import { execFile } from 'node:child_process';
 import { constants } from 'node:fs';
 import { access } from 'node:fs/promises';
-import { setTimeout as wait } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import { pause } from '../actor/waiting.ts';
 
 const run = promisify(execFile);
 
@@ -69,6 +69,6 @@ async function create(name: ServerUserName): Promise<ServerUser> {
     const user = await find(name);
     if (user !== null) return user;
     if (attempt === CREATE_ATTEMPTS) throw new Error(failure ?? 'useradd made none');
-    await wait(RETRY_MS);
+    await pause(RETRY_MS);
   }
 }

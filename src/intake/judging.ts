@@ -5,7 +5,7 @@
  * be recorded the surplus is refused.
  */
 
-import { setImmediate as yieldToOthers } from 'node:timers/promises';
+import { yieldToOthers } from '../actor/waiting.ts';
 import { applyMessage, type Change, type ChangeOutcome, type HeldProperty } from '../domain/change.ts';
 import type { ResolvePlace } from '../domain/city.ts';
 import type { SearchNumber, Uuid } from '../domain/ids.ts';

@@ -5,8 +5,9 @@
  * one begins with what was lost on the way.
  */
 
-import { setTimeout as wait } from 'node:timers/promises';
 import type { Supervisor, Watch } from '../actor/supervisor.ts';
+import { startTask } from '../actor/task.ts';
+import { pause } from '../actor/waiting.ts';
 import type { LeaderSession, Term } from '../store/intake-leader.ts';
 
 export interface LeadershipDependencies {
@@ -42,43 +43,40 @@ const LOOK_EVERY_MS = 500;
 export async function startLeadership(dependencies: LeadershipDependencies): Promise<Leadership> {
   const { openSession, isFit, lead, onTerm, supervisor } = dependencies;
   const watch = supervisor.watch('leadership');
-  const stopping = new AbortController();
-  const isStopping = (): boolean => stopping.signal.aborted;
-  const pause = (): Promise<void> => wait(LOOK_EVERY_MS, undefined, { signal: stopping.signal }).catch(() => undefined);
   const { promise: looked, note: noteFirstLook } = createLook();
 
-  async function run(): Promise<void> {
-    while (!isStopping()) {
-      if (isFit()) await standOnce().catch((error: Error) => noteFailure(watch, error));
+  async function stand(stopping: AbortSignal): Promise<void> {
+    try {
+      if (isFit()) await standOnce(stopping);
+    } finally {
       noteFirstLook();
-      await pause();
     }
   }
 
   /** As long as one session lasts, but for one term at most. */
-  async function standOnce(): Promise<void> {
+  async function standOnce(stopping: AbortSignal): Promise<void> {
     const session = await openSession();
     try {
-      while (!isStopping() && isFit()) {
+      while (!stopping.aborted && isFit()) {
         const term = await session.stand();
         if (term === null) watch.recovered();
-        if (term !== null) return await serve(session, term);
+        if (term !== null) return await serve(session, term, stopping);
         noteFirstLook();
-        await pause();
+        await pause(LOOK_EVERY_MS, stopping);
       }
     } finally {
       await session.close();
     }
   }
 
-  async function serve(session: LeaderSession, term: Term): Promise<void> {
+  async function serve(session: LeaderSession, term: Term, stopping: AbortSignal): Promise<void> {
     const mandate = await lead(term);
     watch.recovered();
     await session.showLead().catch((error: Error) => noteFailure(watch, error));
     onTerm(term);
     noteFirstLook();
-    while (!isStopping() && !session.isLost && mandate.isSound) await pause();
-    if (isStopping() && !session.isLost && mandate.isSound) {
+    while (!stopping.aborted && !session.isLost && mandate.isSound) await pause(LOOK_EVERY_MS, stopping);
+    if (stopping.aborted && !session.isLost && mandate.isSound) {
       await mandate.drain();
       onTerm(null);
     } else {
@@ -89,12 +87,12 @@ export async function startLeadership(dependencies: LeadershipDependencies): Pro
     }
   }
 
-  const ended = run();
+  const onTrouble = (_: string, error: Error): void => noteFailure(watch, error);
+  const task = startTask({ what: 'leadership', everyMs: LOOK_EVERY_MS, isDueAtOnce: true, work: stand, onTrouble });
   await looked;
   return {
     async stop() {
-      stopping.abort();
-      await ended;
+      await task.stop();
       watch.recovered();
     },
   };

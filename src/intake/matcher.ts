@@ -3,9 +3,10 @@
  * the last look; a search written on this instance, or announced by another, only brings the next look forward.
  */
 
-import { setImmediate as yieldToOthers } from 'node:timers/promises';
 import { ask, type Reply, spawn } from '../actor/actor.ts';
 import type { Supervisor } from '../actor/supervisor.ts';
+import { startTask } from '../actor/task.ts';
+import { yieldToOthers } from '../actor/waiting.ts';
 import type { SearchNumber } from '../domain/ids.ts';
 import type { PropertyFacts } from '../domain/property-facts.ts';
 import { criteriaOf, type SiteCategoryName } from '../domain/search.ts';
@@ -73,9 +74,10 @@ export async function startMatcher(dependencies: MatcherDependencies): Promise<M
   });
   const look = (isRebuild: boolean, timeoutMs: number): Promise<void> =>
     ask(actor, (reply: Reply<void>) => ({ ...reply, isRebuild }), timeoutMs);
-  const timer = setInterval(() => {
+  const poll = (): void => {
     if (actor.depth === 0) void actor.tell({ resolve: () => undefined, reject: () => undefined, isRebuild: false });
-  }, POLL_MS);
+  };
+  const polling = startTask({ what: 'matcher', everyMs: POLL_MS, work: poll });
   return {
     medians: dependencies.medians,
     get stats() {
@@ -88,9 +90,9 @@ export async function startMatcher(dependencies: MatcherDependencies): Promise<M
     match: (facts) => followed.index.match(facts),
     refresh: () => look(false, REFRESH_TIMEOUT_MS),
     rebuild: () => look(true, REBUILD_TIMEOUT_MS),
-    stop() {
-      clearInterval(timer);
-      return actor.drain();
+    async stop() {
+      await polling.stop();
+      await actor.drain();
     },
   };
 }

@@ -5,12 +5,20 @@
  * of the one before once more, which changes nothing.
  */
 
+import { singleFlight } from '../actor/in-flight.ts';
+import { startTask } from '../actor/task.ts';
 import type { Broker } from '../broker/connection.ts';
 import { readConsumerPosition, readFirstSince, readStoredAt } from '../broker/stream-position.ts';
 import { ADVERTS_STREAM, INTAKE_CONSUMER } from '../broker/topology.ts';
 import type { Database } from '../store/database.ts';
 import type { Term } from '../store/intake-leader.ts';
-import { type RecordedPosition, readIntakePosition, writeIntakePosition } from '../store/intake-position.ts';
+import {
+  type RecordedPosition,
+  raiseSequenceFloor,
+  readIntakePosition,
+  writeIntakePosition,
+} from '../store/intake-position.ts';
+import type { IntakeDependencies } from './intake.ts';
 
 /** What a term finds. */
 export interface IntakeStart {
@@ -104,7 +112,6 @@ export function startPositionMarks(
   },
 ): PositionMarks {
   let marked = recordedUpTo;
-  let running: Promise<void> | null = null;
 
   async function mark(): Promise<void> {
     // Asked first: what is settled after that is not counted.
@@ -118,17 +125,38 @@ export function startPositionMarks(
     marked = sequence;
   }
 
-  const tryToMark = (): Promise<void> => mark().catch((error: Error) => onTrouble('intake position', error));
-  const timer = setInterval(() => {
-    running ??= tryToMark().finally(() => {
-      running = null;
-    });
-  }, MARK_EVERY_MS);
+  const what = 'intake position';
+  const { stop } = startTask({ what, everyMs: MARK_EVERY_MS, work: mark, onTrouble });
+  return { stop, markLast: () => mark().catch((error: Error) => onTrouble(what, error)) };
+}
+
+/**
+ * Whether the database has forgotten what it had recorded, as the messages of a term tell: what was acknowledged once is
+ * no news to a database that was not restored.
+ */
+export interface Memory {
+  /** Messages up to this one tell whether the database was restored; 0 once that is known. */
+  readonly tellingUpTo: number;
+  /** Raises the numbers of what is told from now on, once, whichever shares find out. */
+  noteForgotten(): Promise<void>;
+}
+
+export function testMemory(
+  term: Term,
+  { isRestored, acknowledgedUpTo, unledSeconds }: IntakeStart,
+  { database, onForgotten }: IntakeDependencies,
+): Memory {
+  let tellingUpTo = isRestored ? 0 : acknowledgedUpTo;
+  async function note(): Promise<void> {
+    if (tellingUpTo === 0) return;
+    await raiseSequenceFloor(database, term, unledSeconds);
+    tellingUpTo = 0;
+    onForgotten();
+  }
   return {
-    async stop() {
-      clearInterval(timer);
-      await running;
+    get tellingUpTo() {
+      return tellingUpTo;
     },
-    markLast: tryToMark,
+    noteForgotten: singleFlight(note),
   };
 }

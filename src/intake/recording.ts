@@ -17,8 +17,7 @@ import { deleteOutboxEntries, type OutboxEntry } from '../store/outbox.ts';
 import { describe } from './breaker.ts';
 import { dispatch, type RecordedBatch, type RefusedMessage } from './dispatcher.ts';
 import type { IntakeDependencies } from './intake.ts';
-import { testMemory } from './memory.ts';
-import type { IntakeStart } from './position.ts';
+import { type IntakeStart, testMemory } from './position.ts';
 import { ForgottenError, type RecordedEntry } from './recorder.ts';
 import { type Rejections, startRejections } from './rejections.ts';
 

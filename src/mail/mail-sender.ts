@@ -6,6 +6,7 @@
 
 import SMTPConnection, { type SMTPConnectionAuth, type SMTPConnectionOptions } from 'nodemailer/lib/smtp-connection';
 import type { AttemptError, AttemptOutcome } from '../domain/delivery.ts';
+import { storable } from '../domain/storable-text.ts';
 
 export interface MailSenderOptions {
   /** `smtp:` or `smtps:`; with a user and a password, percent-encoded, or neither. */
@@ -177,5 +178,5 @@ function errorOf(code: string, originalCode: string): AttemptError {
 }
 
 function headOf(answer: string): string {
-  return answer.replaceAll('\0', '').slice(0, RESPONSE_HEAD_MAX);
+  return storable(answer).slice(0, RESPONSE_HEAD_MAX);
 }

@@ -10,7 +10,7 @@ import { publicationOf } from '../intake/dispatcher.ts';
 import type { Matcher } from '../intake/matcher.ts';
 import { createPointsOfInterest } from '../matching/points/poi-index.ts';
 import { type Database, openDatabase } from '../store/database.ts';
-import { keepPoints } from '../upkeep/points.ts';
+import { keepPoints } from '../upkeep/imported-tables.ts';
 import { VERSION } from '../version.ts';
 import { openSender } from './deliver.ts';
 import { closeServer, listen } from './http-listening.ts';

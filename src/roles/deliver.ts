@@ -1,17 +1,18 @@
-/** Opens what delivers: the sender, the courier and the sweeper. A part of the composition root. */
+/** Opens what delivers: the sender, the courier, the sweeper, and what sends e-mails. A part of the composition root. */
 
 import { onSecretChange } from '../broker/announcements.ts';
 import { createValve, type Valve } from '../broker/valve.ts';
 import { startCancellations } from '../delivery/cancellations.ts';
 import { type Courier, startCourier } from '../delivery/courier.ts';
+import { type Mailing, startMailing } from '../delivery/mailing.ts';
 import { startRecoveries } from '../delivery/recoveries.ts';
 import { startSweeper } from '../delivery/sweeper.ts';
+import { createMailSender } from '../mail/mail-sender.ts';
 import type { Database } from '../store/database.ts';
 import { rememberWebhookSecrets, type WebhookSecrets } from '../store/webhook-secrets.ts';
 import { VERSION } from '../version.ts';
 import { createSender, type Sender } from '../webhooks/sender.ts';
-import { openMailing } from './mail.ts';
-import { measureStage } from './measures.ts';
+import { measureMail, measureStage } from './measures.ts';
 import type { Parts } from './parts.ts';
 
 export async function openDelivery(parts: Parts): Promise<void> {
@@ -91,4 +92,28 @@ export function openSender({ config, closing }: Parts): Sender {
   });
   closing('sender', () => sender.close());
   return sender;
+}
+
+/** Follows the valve of the stage `deliver`. Null without a mail server. */
+function openMailing(parts: Parts, valve: Valve): Mailing | null {
+  const { config, metrics, database, pipelineDatabase, observers, draining, supervisor, onTrouble } = parts;
+  measureMail(metrics, database);
+  const { mail } = config;
+  if (mail === null) return null;
+  const mailing = startMailing({
+    database: pipelineDatabase,
+    sender: createMailSender({ url: mail.url, timeoutMs: config.attemptTimeoutMs }),
+    from: mail.from,
+    publicUrl: mail.publicUrl.replace(/\/+$/, ''),
+    language: config.mailLanguage,
+    retryDelayMs: config.retryDelayMs,
+    attemptTimeoutMs: config.attemptTimeoutMs,
+    valve,
+    clock: () => new Date(),
+    onMail: observers.onMail,
+    supervisor,
+    onTrouble,
+  });
+  draining('mail', () => mailing.drain());
+  return mailing;
 }

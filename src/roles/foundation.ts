@@ -1,6 +1,9 @@
 /** Opens what every role stands on: the servers, the connections to them, and this instance among the others. */
 
+import { once } from 'node:events';
 import { createSupervisor, FAILING_MS, type Supervisor } from '../actor/supervisor.ts';
+import { startTask } from '../actor/task.ts';
+import { pause } from '../actor/waiting.ts';
 import { onCoordinates } from '../broker/announcements.ts';
 import { connectBroker } from '../broker/connection.ts';
 import { isBrokerOutage } from '../broker/outage.ts';
@@ -20,7 +23,7 @@ import { isDatabaseOutage } from '../store/outage.ts';
 import { renumberRestored } from '../store/search-feed.ts';
 import { checkSessions } from '../store/session-check.ts';
 import { createActivityFeed } from '../upkeep/activity.ts';
-import { keepCoordinates } from '../upkeep/coordinates.ts';
+import { keepCoordinates } from '../upkeep/imported-tables.ts';
 import { startPresence } from '../upkeep/presence.ts';
 import { VERSION } from '../version.ts';
 import type { Parts } from './parts.ts';
@@ -90,7 +93,7 @@ async function openParts(
   const reference = await loadReference({ nearest: createCommuneLocator });
   const coordinates = await keepCoordinates(database, reference.relocate, onTrouble);
   closing('commune centres', () => coordinates.stop());
-  onCoordinates(broker, coordinates.look);
+  onCoordinates(broker, coordinates.ask);
   const feed = createActivityFeed({ broker, database, instanceId: presence.id });
   return {
     ...{ config, log, metrics, database, pipelineDatabase, broker, feed, presence, reference },
@@ -148,8 +151,8 @@ function failingParts(supervisor: Supervisor, checks: Parts['checks']): readonly
 
 function watchStalls(metrics: Metrics, closing: Shutdown['closing']): Stalls {
   const stalls = createStalls();
-  const timer = setInterval(() => stalls.look(), STALLS_LOOK_MS);
-  closing('stalls', async () => clearInterval(timer));
+  const looking = startTask({ what: 'stalls', everyMs: STALLS_LOOK_MS, work: stalls.look });
+  closing('stalls', looking.stop);
   metrics.labelledGauge(
     'vigie_stalled_seconds',
     'How long a role of this instance has had work and made no progress',
@@ -162,8 +165,6 @@ function watchStalls(metrics: Metrics, closing: Shutdown['closing']): Stalls {
 /** The time runs from when the end begins. */
 function announcement(ending: AbortSignal, announceMs: number): () => Promise<void> {
   if (ending.aborted) return () => Promise.resolve();
-  const announced = new Promise<void>((resolve) => {
-    ending.addEventListener('abort', () => setTimeout(resolve, announceMs), { once: true });
-  });
+  const announced = once(ending, 'abort').then(() => pause(announceMs));
   return () => announced;
 }

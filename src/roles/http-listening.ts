@@ -2,6 +2,8 @@
 
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { startTask } from '../actor/task.ts';
+import { endsWithin } from '../actor/waiting.ts';
 
 /**
  * Resolves with the URL; rejects when the port is taken. Once `ending` is aborted every answer ends its connection, so
@@ -40,24 +42,15 @@ export async function closeServer(server: Server, lastWork: () => Promise<unknow
     server.close(() => resolve());
   });
   // A connection whose last answer began before the farewell is idle only when that answer has ended.
-  const idle = setInterval(() => server.closeIdleConnections(), LOOK_EVERY_MS);
-  const isClosed = closed.then(() => true);
+  const work = (): void => server.closeIdleConnections();
+  const idle = startTask({ what: 'idle connections', everyMs: LOOK_EVERY_MS, work });
   try {
-    if (await within(SLOW_CLIENT_MAX_MS, isClosed)) return;
+    if (await endsWithin(closed, SLOW_CLIENT_MAX_MS)) return;
     await lastWork();
-    if (await within(LAST_ANSWERS_MS, isClosed)) return;
+    if (await endsWithin(closed, LAST_ANSWERS_MS)) return;
     server.closeAllConnections();
     await closed;
   } finally {
-    clearInterval(idle);
+    await idle.stop();
   }
-}
-
-/** False when `work` takes longer. */
-async function within(timeMs: number, work: Promise<boolean>): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined;
-  const timeout = new Promise<boolean>((resolve) => {
-    timer = setTimeout(() => resolve(false), timeMs);
-  });
-  return Promise.race([work, timeout]).finally(() => clearTimeout(timer));
 }

@@ -3,6 +3,7 @@
  * the rows, which the leader alone runs. A part of the composition root.
  */
 
+import { startTask } from '../actor/task.ts';
 import { announceFeed, onSearchChange } from '../broker/announcements.ts';
 import { ensureIntake, ensureRejections } from '../broker/topology.ts';
 import { createValve, type Valve } from '../broker/valve.ts';
@@ -16,14 +17,16 @@ import { createSearchIndex } from '../matching/search-index.ts';
 import { readSetAside } from '../store/dead-letters.ts';
 import type { IndexFigures } from '../store/instances.ts';
 import { openLeaderSession, type Term } from '../store/intake-leader.ts';
+import { writeMedians } from '../store/market-medians.ts';
 import { readMarketPrices } from '../store/properties.ts';
 import { changedSince, renumberRestored } from '../store/search-feed.ts';
 import { listSiteCategories } from '../store/site-categories.ts';
 import { startDigestFill } from '../upkeep/digest-fill.ts';
-import { startMedianRecords } from '../upkeep/median-records.ts';
 import { startRetention } from '../upkeep/retention.ts';
 import { measureAnswers, measureLead, measureRetention, measureStage } from './measures.ts';
 import type { Parts } from './parts.ts';
+
+const WRITE_MEDIANS_EVERY_MS = 60_000;
 
 export async function openIntake(parts: Parts, databaseUrl: string): Promise<Matcher> {
   const { config, log, metrics, database, broker, presence, draining, supervisor, fail, onTrouble } = parts;
@@ -184,7 +187,14 @@ function keepHouseAlongside(
       onFilled: (properties) => log.info({ properties }, 'stored properties can be asked about'),
       onTrouble,
     }),
-    startMedianRecords({ database, medians, onTrouble }),
+    // By which medians prices are judged, for those who explain it elsewhere.
+    startTask({
+      what: 'medians of markets',
+      everyMs: WRITE_MEDIANS_EVERY_MS,
+      isDueAtOnce: true,
+      work: () => writeMedians(database, [...medians.all()]),
+      onTrouble,
+    }),
   ];
   return {
     async stop() {

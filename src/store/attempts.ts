@@ -3,6 +3,7 @@
 import type { AfterAttempt, AttemptOutcome } from '../domain/delivery.ts';
 import type { SearchNumber, Uuid } from '../domain/ids.ts';
 import type { Queryable } from './database.ts';
+import { NOT_YET_DELIVERED } from './delivery-states.ts';
 
 export interface SettledAttempt {
   readonly id: Uuid;
@@ -77,7 +78,34 @@ const RECORD = `
   from decisive
   where deliveries.id = decisive.id
     and (held_state = 'sending' and decisive.attempt_count = number
-      or decisive.state = 'delivered' and held_state not in ('delivered', 'cancelled'))`;
+      or decisive.state = 'delivered' and held_state in ${NOT_YET_DELIVERED})`;
+
+export interface AttemptRead {
+  readonly number: number;
+  readonly startedAt: Date;
+  readonly durationMs: number | null;
+  readonly statusCode: number | null;
+  readonly error: string | null;
+  readonly reason: string | null;
+  readonly responseHead: string | null;
+}
+
+/** Of each delivery, oldest first. Served by the primary key. */
+export async function readAttempts(
+  database: Queryable,
+  deliveryIds: readonly Uuid[],
+): Promise<(deliveryId: Uuid) => readonly AttemptRead[]> {
+  if (deliveryIds.length === 0) return () => [];
+  const { rows } = await database.query<AttemptRead & { deliveryId: Uuid }>(
+    `select delivery_id as "deliveryId", number, started_at as "startedAt", duration_ms as "durationMs",
+       status_code as "statusCode", error, reason, response_head as "responseHead"
+     from attempts where delivery_id = any($1::uuid[]) order by delivery_id, number`,
+    [deliveryIds],
+  );
+  const attempts = new Map<Uuid, AttemptRead[]>(deliveryIds.map((id) => [id, []]));
+  for (const { deliveryId, ...attempt } of rows) attempts.get(deliveryId)?.push(attempt);
+  return (id) => attempts.get(id) ?? [];
+}
 
 export interface AbandonedAttempt {
   readonly id: Uuid;

@@ -6,10 +6,11 @@
 
 import type { SearchNumber, Uuid } from '../domain/ids.ts';
 import type { Queryable } from './database.ts';
+import { OPEN } from './delivery-states.ts';
 
 /** Of a delivery `d` and its search `s`: it is cancelled, though its row may not say so yet. */
 export const IS_CANCELLED = `(s.cancelled_before is not null and d.created_at < s.cancelled_before
-  and d.state in ('queued', 'sending', 'retry_wait', 'parked'))`;
+  and d.state in ${OPEN})`;
 /** Whether the search still wants the delivery. */
 export const IS_WANTED = `s.deleted_at is null and s.notification_enabled
   and (s.cancelled_before is null or d.created_at >= s.cancelled_before)`;
@@ -85,11 +86,11 @@ export async function cancelPage(
        order by created_at desc, id limit $6
      ), open as materialized (
        select id from deliveries
-       where id = any(array(select id from page where state in ('queued', 'sending', 'retry_wait', 'parked')))
+       where id = any(array(select id from page where state in ${OPEN}))
        order by id for update
      ), cancelled as (
        update deliveries set state = 'cancelled', finished_at = $2::timestamptz
-       from open where deliveries.id = open.id and state in ('queued', 'sending', 'retry_wait', 'parked')
+       from open where deliveries.id = open.id and state in ${OPEN}
      )
      select id, created_at::text as "createdAt" from page order by created_at, id desc limit 1`,
     [number, cancelledBefore, sinceMs, after?.createdAt ?? 'infinity', after?.id ?? SMALLEST_UUID, limit],

@@ -8,6 +8,7 @@
 import { Socket } from 'node:net';
 import { checkServerIdentity } from 'node:tls';
 import pg from 'pg';
+import { endsWithin } from '../actor/waiting.ts';
 import { CorkedSocket } from './corked-socket.ts';
 
 export interface DatabaseServers {
@@ -144,12 +145,13 @@ async function assertPrimary(url: string): Promise<ServerAddress> {
     if (rows[0]?.isReadOnly === true) throw Object.assign(new Error('it is read-only'), { code: READ_ONLY });
     return addressOf(url);
   } finally {
-    const farewell = setTimeout(() => socket.destroy(), ANSWER_MAX_MS);
-    void client
-      .end()
-      .catch(() => undefined)
-      .finally(() => clearTimeout(farewell));
+    void sayFarewell(client, socket, ANSWER_MAX_MS);
   }
+}
+
+/** Ends the session. A connection that is cut off cannot say goodbye: it is broken after `timeoutMs`. Never rejects. */
+export async function sayFarewell(client: pg.Client, socket: Socket | undefined, timeoutMs: number): Promise<void> {
+  if (!(await endsWithin(client.end(), timeoutMs))) socket?.destroy();
 }
 
 /** Goes where the choice says, whatever address its client names. */

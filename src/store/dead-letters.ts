@@ -1,5 +1,6 @@
 /** Messages that cannot be recorded, with everything needed to look into them and to send them again. */
 
+import { storable } from '../domain/storable-text.ts';
 import type { Queryable, Statement } from './database.ts';
 import { statementShares } from './statement-share.ts';
 
@@ -57,11 +58,6 @@ export async function readSetAside(client: Queryable, windowMs: number): Promise
     [windowMs],
   );
   return new Map(rows.map(({ set_aside_for, age_ms }) => [set_aside_for, age_ms]));
-}
-
-/** PostgreSQL holds neither U+0000 nor half a surrogate pair in text; the body keeps its bytes. */
-function storable(text: string): string {
-  return Buffer.from(text).toString().replaceAll('\0', '\ufffd');
 }
 
 function storableHeaders(headers: DeadLetter['headers']): string {

@@ -7,6 +7,7 @@
 import { type DeliveryState, isFinal, type NewDelivery } from '../domain/delivery.ts';
 import type { Uuid } from '../domain/ids.ts';
 import type { Queryable, Statement } from './database.ts';
+import { WAITING } from './delivery-states.ts';
 import { statementShares } from './statement-share.ts';
 
 /** Of a written delivery, but for its longest members. */
@@ -55,7 +56,7 @@ export async function parkDeliveries(client: Queryable, ids: readonly Uuid[]): P
         select id, state from deliveries where id = any($1::uuid[]) order by id for update
       )
       update deliveries set state = 'parked'
-      from locked where deliveries.id = locked.id and locked.state in ('queued', 'retry_wait')`,
+      from locked where deliveries.id = locked.id and locked.state in ${WAITING}`,
     values: [ids],
   });
 }
@@ -110,7 +111,7 @@ const DUE_COLUMNS = `id, endpoint_key as "endpointKey", attempt_count as "attemp
 /** The open ones among `ids`, to publish. Served by the primary key. */
 export async function readOpenAddresses(client: Queryable, ids: readonly Uuid[]): Promise<readonly DeliveryAddress[]> {
   const { rows } = await client.query<{ id: Uuid; endpoint_key: string }>(
-    `select id, endpoint_key from deliveries where id = any($1::uuid[]) and state in ('queued', 'retry_wait')`,
+    `select id, endpoint_key from deliveries where id = any($1::uuid[]) and state in ${WAITING}`,
     [ids],
   );
   return rows.map(({ id, endpoint_key }) => ({ id, endpointKey: endpoint_key }));
@@ -128,7 +129,7 @@ export async function readOverdue(
 ): Promise<readonly DueDelivery[]> {
   const { rows } = await client.query<DueDelivery>(
     `select ${DUE_COLUMNS} from deliveries
-     where state in ('queued', 'retry_wait') and due_at <= clock_timestamp() - $1 * interval '1 millisecond'
+     where state in ${WAITING} and due_at <= clock_timestamp() - $1 * interval '1 millisecond'
        and ($3 or attempt_count > 0)
      order by due_at limit $2`,
     [overdueMs, limit, withFirst],
@@ -154,7 +155,7 @@ export async function readOverduePage(
 ): Promise<readonly OverduePlace[]> {
   const { rows } = await client.query<OverduePlace>(
     `select id, due_at::text as "dueAt" from deliveries
-     where state in ('queued', 'retry_wait') and due_at <= clock_timestamp() - $1 * interval '1 millisecond'
+     where state in ${WAITING} and due_at <= clock_timestamp() - $1 * interval '1 millisecond'
        and due_at >= $2 and (due_at, id) > ($2, $3)
      order by due_at, id limit $4`,
     [overdueMs, after?.dueAt ?? '-infinity', after?.id ?? '00000000-0000-0000-0000-000000000000', limit],

@@ -10,7 +10,7 @@ import { ALL_DELIVERIES } from './all-deliveries.ts';
 import { FINISHED_AT, IS_WANTED, isInState, STATE } from './cancellations.ts';
 import type { Queryable } from './database.ts';
 import { type DeliveryTarget, readAnyTargets, targetColumns, type WantedSearches } from './delivery-filters.ts';
-import type { AttemptRead } from './delivery-reads.ts';
+import { OPEN, WAITING } from './delivery-states.ts';
 import type { PairRow } from './pairs.ts';
 
 export interface AdminDelivery {
@@ -145,17 +145,6 @@ export async function listPairDeliveries(
   return rows.toReversed();
 }
 
-/** Oldest first. Served by the primary key. */
-export async function listAttempts(database: Queryable, deliveryId: Uuid): Promise<readonly AttemptRead[]> {
-  const { rows } = await database.query<AttemptRead>(
-    `select number, started_at as "startedAt", duration_ms as "durationMs", status_code as "statusCode", error, reason,
-       response_head as "responseHead"
-     from attempts where delivery_id = $1 order by number`,
-    [deliveryId],
-  );
-  return rows;
-}
-
 /** The two parts of a webhook's body; null when there is no such delivery. Served by the primary keys. */
 export async function readDeliveryBody(
   database: Queryable,
@@ -177,8 +166,8 @@ export async function countOpenDeliveries(database: Queryable): Promise<{
 }> {
   const { rows } = await database.query<{ state: string; count: number; oldest: Date }>(
     `select state, count(*)::integer as count,
-       min(due_at) filter (where state in ('queued', 'retry_wait')) as oldest
-     from deliveries where state in ('queued', 'sending', 'retry_wait', 'parked') group by state`,
+       min(due_at) filter (where state in ${WAITING}) as oldest
+     from deliveries where state in ${OPEN} group by state`,
   );
   const due = rows.flatMap(({ oldest }) => oldest ?? []).sort((a, b) => a.getTime() - b.getTime());
   return { counts: new Map(rows.map(({ state, count }) => [state, count])), oldestDueAt: due[0] ?? null };

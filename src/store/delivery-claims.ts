@@ -8,6 +8,7 @@
 import { HELD_BACK_MAX_MS } from '../domain/delivery.ts';
 import type { SearchNumber, Uuid } from '../domain/ids.ts';
 import type { Queryable } from './database.ts';
+import { WAITING } from './delivery-states.ts';
 
 export interface ClaimedDelivery {
   readonly id: Uuid;
@@ -134,7 +135,7 @@ export async function claimDeliveries(
       ), locked as materialized (
         select named.*, leader.id as leader_id, held_for_ms
         from named left join lateral (${leaderOf('named')}) leader on true
-        where state in ('queued', 'retry_wait') and due_at <= clock_timestamp()
+        where state in ${WAITING} and due_at <= clock_timestamp()
       ), ${DUE}, ${TAKE_DUE} ${TELL_HELD}`,
     values: [leaseMs, ids],
   });

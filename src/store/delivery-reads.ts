@@ -3,6 +3,7 @@
 import type { DeliveryState } from '../domain/delivery.ts';
 import type { Uuid } from '../domain/ids.ts';
 import { ALL_DELIVERIES } from './all-deliveries.ts';
+import { type AttemptRead, readAttempts } from './attempts.ts';
 import { FINISHED_AT, STATE } from './cancellations.ts';
 import {
   cutOfListed,
@@ -24,16 +25,6 @@ import {
   targetColumns,
   timeCondition,
 } from './delivery-filters.ts';
-
-export interface AttemptRead {
-  readonly number: number;
-  readonly startedAt: Date;
-  readonly durationMs: number | null;
-  readonly statusCode: number | null;
-  readonly error: string | null;
-  readonly reason: string | null;
-  readonly responseHead: string | null;
-}
 
 export interface DeliveryRead {
   readonly id: Uuid;
@@ -145,16 +136,10 @@ export async function readDelivery(database: Queryable, clientId: Uuid, id: Uuid
   return delivery ?? null;
 }
 
-/** Oldest attempt first. Served by the primary key. */
 async function withAttempts(database: Queryable, deliveries: readonly DeliveryRow[]): Promise<DeliveryRead[]> {
-  if (deliveries.length === 0) return [];
-  const { rows } = await database.query<AttemptRead & { deliveryId: Uuid }>(
-    `select delivery_id as "deliveryId", number, started_at as "startedAt", duration_ms as "durationMs",
-       status_code as "statusCode", error, reason, response_head as "responseHead"
-     from attempts where delivery_id = any($1::uuid[]) order by delivery_id, number`,
-    [deliveries.map(({ id }) => id)],
+  const attemptsOf = await readAttempts(
+    database,
+    deliveries.map(({ id }) => id),
   );
-  const attempts = new Map<Uuid, AttemptRead[]>(deliveries.map(({ id }) => [id, []]));
-  for (const { deliveryId, ...attempt } of rows) attempts.get(deliveryId)?.push(attempt);
-  return deliveries.map((delivery) => ({ ...delivery, attempts: attempts.get(delivery.id) ?? [] }));
+  return deliveries.map((delivery) => ({ ...delivery, attempts: attemptsOf(delivery.id) }));
 }

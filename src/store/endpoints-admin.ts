@@ -1,6 +1,7 @@
 /** Endpoints as operators see them; `endpoints.ts` is the couriers' side. */
 
 import type { Queryable } from './database.ts';
+import { OPEN, WAITING } from './delivery-states.ts';
 
 export interface AdminEndpoint {
   readonly key: string;
@@ -24,15 +25,15 @@ const COLUMNS = `key, url, paused_at as "pausedAt", pause_reason as "pauseReason
 /** The key of a URL stands for those of all its clients. Served by deliveries_endpoint_open and deliveries_failed. */
 const COUNTS = `left join lateral (
     select count(*)::integer as "openCount", (count(*) filter (where state = 'parked'))::integer as "parkedCount",
-      min(due_at) filter (where state in ('queued', 'retry_wait')) as "oldestDueAt"
+      min(due_at) filter (where state in ${WAITING}) as "oldestDueAt"
     from deliveries where endpoint_key >= key and endpoint_key < key || 'g'
-      and state in ('queued', 'sending', 'retry_wait', 'parked')
+      and state in ${OPEN}
   ) as open on true left join lateral (
     select count(*)::integer as "failedCount" from deliveries
     where endpoint_key >= key and endpoint_key < key || 'g' and state = 'failed'
   ) as failed on true`;
 
-const OPEN = "state in ('queued', 'sending', 'retry_wait', 'parked')";
+const IS_OPEN = `state in ${OPEN}`;
 
 /**
  * Keys of open deliveries, from one to the next of index `deliveries_endpoint_open`, however many lie between; those that
@@ -40,14 +41,14 @@ const OPEN = "state in ('queued', 'sending', 'retry_wait', 'parked')";
  */
 const NEVER_ANSWERED = `
   with recursive waiting as (
-    (select endpoint_key as key from deliveries where ${OPEN} order by endpoint_key limit 1)
+    (select endpoint_key as key from deliveries where ${IS_OPEN} order by endpoint_key limit 1)
     union all
     select (
-      select endpoint_key from deliveries where ${OPEN} and endpoint_key > waiting.key order by endpoint_key limit 1)
+      select endpoint_key from deliveries where ${IS_OPEN} and endpoint_key > waiting.key order by endpoint_key limit 1)
     from waiting where waiting.key is not null
   ), never_answered as (
     select key, url from waiting, lateral (
-      select endpoint as url from deliveries where endpoint_key = waiting.key and ${OPEN} limit 1
+      select endpoint as url from deliveries where endpoint_key = waiting.key and ${IS_OPEN} limit 1
     ) as one
     where not exists (select from endpoints where endpoints.key = waiting.key)
   )`;
@@ -86,7 +87,7 @@ export async function readAdminEndpoint(database: Queryable, key: string): Promi
          from endpoints where key >= $1 and key < $1 || 'g'
          union all
          (select endpoint, 0, null, null, null from deliveries
-          where endpoint_key >= $1 and endpoint_key < $1 || 'g' and ${OPEN} limit 1)
+          where endpoint_key >= $1 and endpoint_key < $1 || 'g' and ${IS_OPEN} limit 1)
          union all
          (select endpoint, 0, null, null, null from deliveries
           where endpoint_key >= $1 and endpoint_key < $1 || 'g' and state = 'failed' limit 1)

@@ -7,6 +7,7 @@ import {
   type RememberedEndpoint,
 } from '../domain/endpoint.ts';
 import type { Queryable } from './database.ts';
+import { OPEN } from './delivery-states.ts';
 
 /** Adds up what several couriers see. Served by the primary key. */
 export async function recordObservations(client: Queryable, observed: readonly EndpointObservation[]): Promise<void> {
@@ -95,7 +96,7 @@ export async function readEndpointHealth(
      left join endpoints everybodys on everybodys.key = left(named.key, 16) and everybodys.paused_at is not null
      left join lateral (
        select count(*)::integer as backlog, min(due_at) as oldest_due_at from deliveries
-       where endpoint_key = named.key and state in ('queued', 'sending', 'retry_wait', 'parked')
+       where endpoint_key = named.key and state in ${OPEN}
      ) as open on true
      where own.key is not null or everybodys.key is not null`,
     [keys],

@@ -13,8 +13,9 @@
 
 import type { Socket } from 'node:net';
 import pg from 'pg';
+import { startTask, type Task } from '../actor/task.ts';
 import { type Queryable, TRANSACTION_IDLE_MAX_MS } from './database.ts';
-import { databaseServers } from './database-servers.ts';
+import { databaseServers, sayFarewell } from './database-servers.ts';
 
 /** Grows with every change of the leader. */
 export type Term = string;
@@ -100,34 +101,25 @@ export async function openLeaderSession(url: string): Promise<LeaderSession> {
     async close() {
       beat.stop();
       lose();
-      // A connection that is cut off cannot say goodbye.
-      const farewell = setTimeout(() => socket?.destroy(), ANSWER_MAX_MS);
-      await client.end().catch(() => undefined);
-      clearTimeout(farewell);
+      await sayFarewell(client, socket, ANSWER_MAX_MS);
     },
   };
 }
 
 /** Every second from `start` on; one statement at a time, for a session that waits for its answer is not idle. */
 function createBeat(client: pg.Client, onLost: () => void) {
-  let timer: NodeJS.Timeout | undefined;
+  let task: Task | null = null;
   let statement = 'select';
-  let isAnswered = true;
-  function beat(): void {
-    if (!isAnswered) return;
-    isAnswered = false;
-    client.query(statement).then(() => {
-      isAnswered = true;
-    }, onLost);
-  }
   return {
     start() {
-      timer = setInterval(beat, SHOW_LIFE_EVERY_MS);
+      const beat = async (): Promise<void> => void (await client.query(statement));
+      task = startTask({ what: 'beat', everyMs: SHOW_LIFE_EVERY_MS, work: beat, onTrouble: onLost });
     },
     say(next: string) {
       statement = next;
     },
-    stop: () => clearInterval(timer),
+    // Not awaited: what has no answer yet may never get one.
+    stop: () => void task?.stop(),
   };
 }
 

@@ -5,6 +5,7 @@ import type { Uuid } from '../domain/ids.ts';
 import { type MailFrequency, mailEndpointOf, nextMorning } from '../domain/mail.ts';
 import type { NewMailItem } from '../domain/mail-item.ts';
 import type { Queryable, Statement } from './database.ts';
+import { WAITING } from './delivery-states.ts';
 import { statementShares } from './statement-share.ts';
 
 /** Of a written item, but for its content. */
@@ -67,7 +68,7 @@ export async function requeueMailItem(client: Queryable, id: Uuid): Promise<Requ
        from held where mail_items.id = held.id and held.state = 'failed' returning mail_items.id
      ), hastened as (
        update mail_items set due_at = clock_timestamp(), gathers_from = clock_timestamp()
-       where state in ('queued', 'retry_wait') and (id = (select id from held where state = 'queued')
+       where state in ${WAITING} and (id = (select id from held where state = 'queued')
          or mail_id = (select mail_id from held where state = 'retry_wait')) returning id
      )
      select state, exists (select from restarted) or exists (select from hastened) as "isChanged" from held`,

@@ -4,6 +4,7 @@ import type { AfterAttempt, AttemptOutcome } from '../domain/delivery.ts';
 import type { SearchNumber, Uuid } from '../domain/ids.ts';
 import type { MailItemContent } from '../domain/mail-item.ts';
 import type { Queryable } from './database.ts';
+import { NOT_YET_DELIVERED } from './delivery-states.ts';
 
 export interface SettledMail {
   readonly id: Uuid;
@@ -68,7 +69,7 @@ const RECORD = `
   from locked
   where mail_items.id = locked.id
     and (held_state = 'sending' and locked.attempt_count = number
-      or $9 = 'delivered' and held_state not in ('delivered', 'cancelled'))`;
+      or $9 = 'delivered' and held_state in ${NOT_YET_DELIVERED})`;
 
 /** What items say, by the item. Served by the primary key. */
 export async function readMailContents(

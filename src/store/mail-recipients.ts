@@ -6,6 +6,7 @@
 import { hash } from 'node:crypto';
 import type { Uuid } from '../domain/ids.ts';
 import { type Database, type Queryable, transaction } from './database.ts';
+import { WAITING } from './delivery-states.ts';
 
 /** As plain a hash as that of an API key: the token is as hard to guess. */
 export function tokenHash(token: string): Buffer {
@@ -36,10 +37,10 @@ export async function unsubscribe(database: Database, token: string): Promise<bo
     await client.query(
       `with open as materialized (
          select id from mail_items
-         where client_id = $2 and endpoint_key = $1 and state in ('queued', 'retry_wait') order by id for update
+         where client_id = $2 and endpoint_key = $1 and state in ${WAITING} order by id for update
        )
        update mail_items set state = 'cancelled', finished_at = clock_timestamp()
-       from open where mail_items.id = open.id and state in ('queued', 'retry_wait')`,
+       from open where mail_items.id = open.id and state in ${WAITING}`,
       [recipient.key, recipient.clientId],
     );
     return true;

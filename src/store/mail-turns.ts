@@ -2,6 +2,7 @@
 
 import type { Uuid } from '../domain/ids.ts';
 import type { Queryable } from './database.ts';
+import { WAITING } from './delivery-states.ts';
 
 export interface MailTurn {
   readonly clientId: Uuid;
@@ -24,18 +25,18 @@ export async function readMailTurns(client: Queryable, limit: number): Promise<r
     name: 'read-mail-turns',
     text: `
       with recursive clients as (
-        (select client_id from mail_items where state in ('queued', 'retry_wait') order by client_id limit 1)
+        (select client_id from mail_items where state in ${WAITING} order by client_id limit 1)
         union all
         select (
           select client_id from mail_items
-          where state in ('queued', 'retry_wait') and client_id > clients.client_id order by client_id limit 1)
+          where state in ${WAITING} and client_id > clients.client_id order by client_id limit 1)
         from clients where clients.client_id is not null
       ), due as (
         select clients.client_id, endpoint_key, mail_id, min(place) as place
         from clients, lateral (
           select endpoint_key, mail_id, row_number() over (order by due_at, id) as place from (
             select id, due_at, endpoint_key, case when state = 'retry_wait' then mail_id end as mail_id from mail_items
-            where client_id = clients.client_id and state in ('queued', 'retry_wait') and due_at <= clock_timestamp()
+            where client_id = clients.client_id and state in ${WAITING} and due_at <= clock_timestamp()
             order by due_at, id limit ${ITEMS_PER_CLIENT}
           ) oldest
         ) items
@@ -80,7 +81,7 @@ export async function countOpenMailItems(database: Queryable): Promise<{
   // Served by mail_items_due.
   const waiting = database.query<{ state: string; count: number; oldest: Date }>(
     `select state, count(*)::integer as count, min(due_at) as oldest
-     from mail_items where state in ('queued', 'retry_wait') group by state`,
+     from mail_items where state in ${WAITING} group by state`,
   );
   // Served by mail_items_sending and mail_items_failed.
   const others = database.query<{ sending: number; failed: number }>(

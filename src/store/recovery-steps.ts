@@ -8,6 +8,7 @@ import type { RecoveryState } from '../domain/recovery.ts';
 import { IS_CANCELLED, IS_WANTED } from './cancellations.ts';
 import type { Queryable } from './database.ts';
 import type { DeliveryAddress } from './deliveries.ts';
+import { FINAL } from './delivery-states.ts';
 import { lockForResending, sendAgain } from './resends.ts';
 
 export interface OpenRecovery {
@@ -96,7 +97,7 @@ export async function settleItems(connection: Queryable, { id }: OpenRecovery): 
      ), settled as (
        delete from recovery_items i using now_so
        where i.recovery_id = $1 and i.delivery_id = now_so.delivery_id
-         and (now_so.state is null or now_so.state in ('delivered', 'failed', 'cancelled')
+         and (now_so.state is null or now_so.state in ${FINAL}
            or now_so.is_attempted and now_so.state <> 'sending')
        returning now_so.state
      ), counts as (

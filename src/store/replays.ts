@@ -8,6 +8,7 @@ import type { Uuid } from '../domain/ids.ts';
 import { IS_WANTED, STATE } from './cancellations.ts';
 import type { Queryable } from './database.ts';
 import type { DeliveryAddress } from './deliveries.ts';
+import { WAITING } from './delivery-states.ts';
 
 export interface ReplayFilter {
   readonly searchId: Uuid | null;
@@ -106,7 +107,7 @@ export async function requeueOne(
        returning deliveries.id
      ), hastened as (
        update deliveries set due_at = clock_timestamp()
-       from held where deliveries.id = held.id and held.state in ('queued', 'retry_wait') returning deliveries.id
+       from held where deliveries.id = held.id and held.state in ${WAITING} returning deliveries.id
      )
      select state, endpoint_key as "endpointKey",
        exists (select from restarted) or exists (select from hastened) as "isChanged" from held`,

@@ -16,6 +16,7 @@ import { createdAtOf, firstUuidAt } from '../domain/ids.ts';
 import type { Market } from '../domain/price-coherence.ts';
 import type { ForgetfulTable } from '../domain/retention.ts';
 import type { Queryable } from './database.ts';
+import { FINAL, OPEN } from './delivery-states.ts';
 import { forgetFeed, readForgetfulClients, removeFeedItems } from './feed-batches.ts';
 import { removeIdempotencyKeys } from './idempotency-keys.ts';
 import { forgetInstances } from './instances.ts';
@@ -59,7 +60,7 @@ export async function* removeDeliveries(client: Queryable, before: Date): Batche
     const { rows } = await client.query<{ deliveries: number; attempts: number }>(
       `with gone as (
          delete from deliveries
-         where id > $1 and id <= $2 and state in ('delivered', 'failed', 'cancelled') and finished_at < $3 returning id
+         where id > $1 and id <= $2 and state in ${FINAL} and finished_at < $3 returning id
        ), logged as (
          delete from attempts
          where delivery_id > $1 and delivery_id <= $2 and delivery_id in (select id from gone) returning 1
@@ -204,7 +205,7 @@ export async function* removeUnusedEndpoints(client: Queryable, before: Date): B
     `delete from endpoints
      where paused_at is null and greatest(last_success_at, last_failure_at) < $1
        and not exists (select from deliveries
-         where endpoint_key = key and state in ('queued', 'sending', 'retry_wait', 'parked'))
+         where endpoint_key = key and state in ${OPEN})
        and not exists (select from deliveries where endpoint_key = key and state = 'failed')`,
     [before],
   );

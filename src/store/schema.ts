@@ -6,10 +6,10 @@
  */
 
 import { readdirSync } from 'node:fs';
-import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { PG_MIGRATE_LOCK_ID, runner } from 'node-pg-migrate';
 import type pg from 'pg';
+import { pause } from '../actor/waiting.ts';
 
 /** The database is of a version that this one cannot work with, or of none that it knows. */
 export class SchemaError extends Error {
@@ -140,7 +140,7 @@ async function runPatiently(dbClient: pg.Client, newest: number, onWaiting: (rea
         );
       }
       if (tries === 1) onWaiting(message);
-      await wait(LOCK_PAUSE_MS);
+      await pause(LOCK_PAUSE_MS);
     }
   }
 }

@@ -9,7 +9,8 @@
 import type { EventEmitter } from 'node:events';
 import type { Socket } from 'node:net';
 import pg from 'pg';
-import type { DatabaseServers } from './database-servers.ts';
+import { startTask, type Task } from '../actor/task.ts';
+import { type DatabaseServers, sayFarewell } from './database-servers.ts';
 
 /** A client that is watched from its making to its end. */
 interface WatchedClient {
@@ -62,19 +63,12 @@ export function watchedClients(servers: DatabaseServers): new (options?: pg.Clie
 
 function createSilenceWatch(servers: DatabaseServers): SilenceWatch {
   const watched = new Set<WatchedClient>();
-  let timer: NodeJS.Timeout | undefined;
-  let asking: Promise<void> | null = null;
+  let looking: Task | null = null;
 
-  function look(): void {
-    const now = performance.now();
-    const silent = [...watched].filter((each) => silenceOf(each, now) > SILENT_MS && isWaiting(each));
+  async function look(): Promise<void> {
+    const lookedAt = performance.now();
+    const silent = [...watched].filter((each) => silenceOf(each, lookedAt) > SILENT_MS && isWaiting(each));
     if (silent.length === 0) return;
-    asking ??= judge(silent).finally(() => {
-      asking = null;
-    });
-  }
-
-  async function judge(silent: readonly WatchedClient[]): Promise<void> {
     const readBefore = silent.map(({ socket }) => socket.bytesRead);
     const dead = await deadAmong(silent, servers);
     // What came meanwhile was on its way.
@@ -103,13 +97,13 @@ function createSilenceWatch(servers: DatabaseServers): SilenceWatch {
       client.on('drain', noteAnswered);
       socket.once('connect', () => {
         watched.add(entry);
-        timer ??= setInterval(look, LOOK_EVERY_MS).unref();
+        looking ??= startTask({ what: 'silence', everyMs: LOOK_EVERY_MS, work: look, keepsProcess: false });
       });
       socket.once('close', () => {
         watched.delete(entry);
         if (watched.size > 0) return;
-        clearInterval(timer);
-        timer = undefined;
+        void looking?.stop();
+        looking = null;
       });
     },
   };
@@ -175,10 +169,6 @@ async function readSessions(pids: readonly number[], servers: DatabaseServers): 
     });
     return rows;
   } finally {
-    const farewell = setTimeout(() => socket?.destroy(), ANSWER_MAX_MS);
-    void client
-      .end()
-      .catch(() => undefined)
-      .finally(() => clearTimeout(farewell));
+    void sayFarewell(client, socket, ANSWER_MAX_MS);
   }
 }

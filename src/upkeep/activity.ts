@@ -3,6 +3,8 @@
  * every two seconds and is forgotten after ten. It begins when every living instance has answered that it publishes.
  */
 
+import { startTask } from '../actor/task.ts';
+import { endsWithin } from '../actor/waiting.ts';
 import type { Broker } from '../broker/connection.ts';
 import {
   announceWatcher,
@@ -62,9 +64,10 @@ export function createActivityFeed(options: ActivityFeedOptions): ActivityFeed {
     },
     async watch(onActivities) {
       const end = onActivity(broker, (bytes) => onActivities(JSON.parse(Buffer.from(bytes).toString('utf8'))));
-      const timer = setInterval(() => announceWatcher(broker), WATCHER_SHOWN_EVERY_MS);
+      const work = (): void => announceWatcher(broker);
+      const showing = startTask({ what: 'show a watcher', everyMs: WATCHER_SHOWN_EVERY_MS, work });
       const stop = (): void => {
-        clearInterval(timer);
+        void showing.stop();
         end();
       };
       try {
@@ -81,17 +84,14 @@ export function createActivityFeed(options: ActivityFeedOptions): ActivityFeed {
 async function everyInstanceAnswers(options: ActivityFeedOptions): Promise<void> {
   const { broker, database, instanceId, answersWithinMs = ANSWERS_WITHIN_MS } = options;
   const missing = new Set([instanceId, ...(await listInstances(database)).map(({ id }) => id)]);
-  await new Promise<void>((resolve) => {
-    const timer = setTimeout(end, answersWithinMs);
-    const endCall = callForActivity(broker, (id) => {
+  let endCall = (): void => undefined;
+  const answered = new Promise<void>((resolve) => {
+    endCall = callForActivity(broker, (id) => {
       missing.delete(id);
-      if (missing.size === 0) end();
+      if (missing.size === 0) resolve();
     });
-    function end(): void {
-      clearTimeout(timer);
-      endCall();
-      resolve();
-    }
   });
+  await endsWithin(answered, answersWithinMs);
+  endCall();
   if (missing.has(instanceId)) throw new BrokerTroubleError('NATS does not answer');
 }

@@ -3,15 +3,10 @@
  * it rests four times as long as the batch took, as retention does; when none is missing it looks every few seconds.
  */
 
-import { setTimeout as pause } from 'node:timers/promises';
+import { startTask, type Task } from '../actor/task.ts';
 import type { ResolvePlace } from '../domain/city.ts';
 import type { Database } from '../store/database.ts';
 import { fillDigests, isFillEnded } from '../store/digest-fill.ts';
-
-export interface DigestFill {
-  /** Finishes the batch it is at. */
-  stop(): Promise<void>;
-}
 
 export interface DigestFillDependencies {
   readonly database: Database;
@@ -24,12 +19,13 @@ export interface DigestFillDependencies {
 const REST_FACTOR = 4;
 const IDLE_MS = 5_000;
 
-export function startDigestFill(dependencies: DigestFillDependencies): DigestFill {
+/** Stopped, it finishes the batch that it is at. */
+export function startDigestFill(dependencies: DigestFillDependencies): Task {
   const { database, resolvePlace, onFilled, onTrouble } = dependencies;
-  const stopping = new AbortController();
   let isFilling: boolean | null = null;
   let total = 0;
-  const fill = async (): Promise<number> => {
+  async function fill(): Promise<number | void> {
+    const startedAtMs = performance.now();
     isFilling ??= !(await isFillEnded(database));
     const filled = await fillDigests(database, resolvePlace);
     total += filled;
@@ -37,24 +33,7 @@ export function startDigestFill(dependencies: DigestFillDependencies): DigestFil
       isFilling = false;
       onFilled(total);
     }
-    return filled;
-  };
-  const run = async (): Promise<void> => {
-    while (!stopping.signal.aborted) {
-      const startedAtMs = performance.now();
-      const filled = await fill().catch((error: Error) => {
-        onTrouble('digests of properties', error);
-        return 0;
-      });
-      const restMs = filled === 0 ? IDLE_MS : (performance.now() - startedAtMs) * REST_FACTOR;
-      await pause(restMs, undefined, { signal: stopping.signal }).catch(() => undefined);
-    }
-  };
-  const running = run();
-  return {
-    async stop() {
-      stopping.abort();
-      await running;
-    },
-  };
+    if (filled > 0) return (performance.now() - startedAtMs) * REST_FACTOR;
+  }
+  return startTask({ what: 'digests of properties', everyMs: IDLE_MS, isDueAtOnce: true, work: fill, onTrouble });
 }

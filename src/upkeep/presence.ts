@@ -5,6 +5,7 @@
  */
 
 import { hostname } from 'node:os';
+import { startTask } from '../actor/task.ts';
 import type { Broker } from '../broker/connection.ts';
 import { onControlChange } from '../broker/operator-signals.ts';
 import type { Valve } from '../broker/valve.ts';
@@ -71,11 +72,8 @@ export async function startPresence(options: PresenceOptions): Promise<Presence>
   const stages: FollowedStage[] = [];
   let index: ShownIndex | null = null;
   let generation = (await readControls(database)).get('index')?.generation ?? 0;
-  let looking: Promise<void> = Promise.resolve();
-  let isStopped = false;
 
-  async function lookOnce(): Promise<void> {
-    if (isStopped) return;
+  async function look(): Promise<void> {
     const controls = await readControls(database);
     for (const stage of stages) follow(stage, controls);
     await show();
@@ -95,16 +93,9 @@ export async function startPresence(options: PresenceOptions): Promise<Presence>
     });
   }
 
-  /** One look at a time; a look asked for meanwhile comes after it. */
-  const look = (): Promise<void> => {
-    looking = looking.then(lookOnce, lookOnce);
-    return looking;
-  };
-  const lookQuietly = (): void => void look().catch((error: Error) => options.onTrouble('controls', error));
-
-  onControlChange(broker, lookQuietly);
   await look();
-  const timer = setInterval(lookQuietly, LOOK_EVERY_MS);
+  const task = startTask({ what: 'controls', everyMs: LOOK_EVERY_MS, work: look, onTrouble: options.onTrouble });
+  onControlChange(broker, task.ask);
   return {
     id,
     startedAt,
@@ -115,11 +106,9 @@ export async function startPresence(options: PresenceOptions): Promise<Presence>
     setIndex(followed) {
       index = followed;
     },
-    look,
+    look: task.run,
     async stop() {
-      clearInterval(timer);
-      isStopped = true;
-      await looking.catch(() => undefined);
+      await task.stop();
       await removeInstance(database, id).catch((error: Error) => options.onTrouble('controls', error));
     },
   };

@@ -5,7 +5,8 @@
  * loses nothing: the next one finds what is left.
  */
 
-import { setTimeout as pause } from 'node:timers/promises';
+import { startTask, type Task } from '../actor/task.ts';
+import { pause } from '../actor/waiting.ts';
 import type { Market } from '../domain/price-coherence.ts';
 import { type ForgetfulTable, horizonsOf, type RetentionDays, type RetentionHorizons } from '../domain/retention.ts';
 import type { Database } from '../store/database.ts';
@@ -41,35 +42,19 @@ export interface Sweep {
   readonly durationMs: number;
 }
 
-export interface Retention {
-  /** Finishes the batch it is at. */
-  stop(): Promise<void>;
-}
-
 const SWEEP_EVERY_MS = 600_000;
 /** Of the time that a batch took. */
 const REST_FACTOR = 4;
 
-export function startRetention(dependencies: RetentionDependencies): Retention {
-  const stopping = new AbortController();
-  let running: Promise<void> | null = null;
-  const run = (): void => {
-    running ??= sweep(dependencies, { restFactor: REST_FACTOR, signal: stopping.signal })
-      .then(dependencies.onSwept)
-      .catch((error: Error) => dependencies.onTrouble('retention', error))
-      .finally(() => {
-        running = null;
-      });
-  };
-  run();
-  const timer = setInterval(run, SWEEP_EVERY_MS);
-  return {
-    async stop() {
-      clearInterval(timer);
-      stopping.abort();
-      await running;
-    },
-  };
+/** Stopped, it finishes the batch that it is at. */
+export function startRetention(dependencies: RetentionDependencies): Task {
+  return startTask({
+    what: 'retention',
+    everyMs: SWEEP_EVERY_MS,
+    isDueAtOnce: true,
+    work: async (signal) => dependencies.onSwept(await sweep(dependencies, { restFactor: REST_FACTOR, signal })),
+    onTrouble: dependencies.onTrouble,
+  });
 }
 
 /** Removes all that has had its day by PostgreSQL's clock, the one clock of all instances. */
@@ -85,7 +70,7 @@ export async function sweep(
     for (const [table, count] of Object.entries(batch) as [ForgetfulTable, number][]) {
       if (count > 0) removed[table] = (removed[table] ?? 0) + count;
     }
-    await pause((performance.now() - batchStartedAt) * restFactor, undefined, { signal }).catch(() => undefined);
+    await pause((performance.now() - batchStartedAt) * restFactor, signal);
     if (signal?.aborted === true) break;
     batchStartedAt = performance.now();
   }

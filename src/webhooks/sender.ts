@@ -7,7 +7,9 @@
  */
 
 import { Agent, type Dispatcher } from 'undici';
+import { InFlight } from '../actor/in-flight.ts';
 import type { AttemptError, AttemptOutcome } from '../domain/delivery.ts';
+import { storable } from '../domain/storable-text.ts';
 import { isUnanswered } from './answer-gate.ts';
 import { AttemptFailure, failureOf } from './attempt-failure.ts';
 import { type ConnectorOptions, createConnector } from './connector.ts';
@@ -75,20 +77,19 @@ export function createSender(options: SenderOptions): Sender {
     // Without pipelining a connection serves one request.
     fresh: new Agent({ ...shared, pipelining: 0 }),
   };
-  const underWay = new Set<Promise<AttemptOutcome>>();
+  const underWay = new InFlight();
 
   return {
     get inFlight() {
-      return underWay.size;
+      return underWay.count;
     },
     send(request) {
       const attempt = new Promise<AttemptOutcome>((settle) => new Attempt(request, options, agents, settle).start());
       underWay.add(attempt);
-      void attempt.then(() => underWay.delete(attempt));
       return attempt;
     },
     async close() {
-      await Promise.all(underWay);
+      await underWay.ended();
       await Promise.all([agents.kept.destroy(), agents.fresh.destroy()]);
     },
   };
@@ -243,9 +244,4 @@ class Attempt implements Dispatcher.DispatchHandler {
 /** A character cut in two at the end is left out. */
 function textOf(chunks: readonly Buffer[]): string {
   return storable(new TextDecoder().decode(Buffer.concat(chunks), { stream: true }));
-}
-
-/** PostgreSQL's `text` holds every character but NUL. */
-function storable(text: string): string {
-  return text.replaceAll('\0', '\ufffd');
 }

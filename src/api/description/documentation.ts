@@ -13,12 +13,15 @@ import { baseUrlOf } from '../base-url.ts';
 import { acceptable, answer, answerBytes, answerJson, prefersPage } from '../content.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import { notFound } from '../problem.ts';
-import { ENTRYPOINT_MEMBERS } from './entrypoint-members.ts';
+import { asyncApiDocument } from './asyncapi.ts';
+import { contractExamples } from './contract-examples.ts';
 import { hydraDocumentation } from './hydra-documentation.ts';
-import { jsonLdContext } from './json-ld-contexts.ts';
-import { standingDocument } from './standing-document.ts';
+import { INTAKE_SCHEMA_PATH, intakeSchema } from './intake-schema-document.ts';
+import { ENTRYPOINT_MEMBERS, jsonLdContext } from './json-ld-contexts.ts';
+import { openApiDocument } from './openapi.ts';
 
-export function documentationRoutes(router: Router, { settings }: ApiDependencies): void {
+export function documentationRoutes(router: Router, dependencies: ApiDependencies): void {
+  const { settings } = dependencies;
   const baseUrl = (ctx: Context): string => baseUrlOf(ctx, settings.publicUrl);
   const hydra = standingDocument(hydraDocumentation);
 
@@ -34,7 +37,26 @@ export function documentationRoutes(router: Router, { settings }: ApiDependencie
     answer(ctx, context);
   });
 
+  contractRoutes(router, dependencies);
   pageRoutes(router);
+}
+
+const JSON_TYPE = 'application/json; charset=utf-8';
+const SCHEMA_TYPE = 'application/schema+json; charset=utf-8';
+
+function contractRoutes(router: Router, { settings, reference }: ApiDependencies): void {
+  const { publicUrl, version } = settings;
+  const baseUrl = (ctx: Context): string => baseUrlOf(ctx, publicUrl);
+  const openApi = standingDocument((url) => ({
+    ...openApiDocument(version, contractExamples(reference)),
+    servers: [{ url: url === '' ? '/' : url }],
+  }));
+  const asyncApi = standingDocument(() => asyncApiDocument(version, contractExamples(reference)));
+  const intake = standingDocument(intakeSchema);
+
+  router.get('/openapi.json', (ctx) => answerBytes(ctx, JSON_TYPE, openApi(baseUrl(ctx))));
+  router.get('/asyncapi.json', (ctx) => answerBytes(ctx, JSON_TYPE, asyncApi(baseUrl(ctx))));
+  router.get(INTAKE_SCHEMA_PATH, (ctx) => answerBytes(ctx, SCHEMA_TYPE, intake(baseUrl(ctx))));
 }
 
 const WELCOME = `<!doctype html>
@@ -134,4 +156,23 @@ function pageRoutes(router: Router): void {
     read.set(asset, content);
     answerBytes(ctx, type, await content);
   });
+}
+
+/** Stands for the URL in what is built. Reserved: nobody comes by it (RFC 2606). */
+const STAND_IN = 'https://vigie.invalid';
+
+/**
+ * Answers the JSON of `build(baseUrl)`: a document that is the same for everybody but for the URL that they came by is
+ * built once, however many those are.
+ */
+export function standingDocument(build: (baseUrl: string) => object): (baseUrl: string) => string {
+  let built: string | null = null;
+  let withoutUrl: string | null = null;
+  return (baseUrl) => {
+    // A document may say something else where nobody knows its URL.
+    if (baseUrl === '') return (withoutUrl ??= JSON.stringify(build('')));
+    built ??= JSON.stringify(build(STAND_IN));
+    const url = JSON.stringify(baseUrl).slice(1, -1);
+    return built.replaceAll(STAND_IN, () => url);
+  };
 }

@@ -5,9 +5,8 @@
 
 import { collectionClassOf } from '../hydra.ts';
 import { ROUTES, type Route } from '../routes.ts';
-import { ENTRYPOINT_COLLECTIONS, memberOf } from './entrypoint-members.ts';
+import { ENTRYPOINT_COLLECTIONS, isOwnIri, memberIri, memberOf } from './json-ld-contexts.ts';
 import { JSON_SCHEMAS, type JsonSchema, nameOfReference, withoutNull } from './json-schemas.ts';
-import { isOwnIri, memberIri } from './member-iris.ts';
 import { PARTS, RESOURCES, type ResourceName } from './resource-schemas.ts';
 
 const CONTEXT = {

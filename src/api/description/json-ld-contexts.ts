@@ -5,10 +5,9 @@
  * is defined by itself: processors that stream take that for a cycle.
  */
 
-import { ENTRYPOINT_MEMBERS } from './entrypoint-members.ts';
+import { collectionPath } from '../routes.ts';
 import { JSON_SCHEMAS, type JsonSchema, nameOfReference, withoutNull } from './json-schemas.ts';
-import { memberIri } from './member-iris.ts';
-import { RESOURCES } from './resource-schemas.ts';
+import { RESOURCES, type ResourceName } from './resource-schemas.ts';
 
 type Term = string | Readonly<Record<string, unknown>>;
 type Terms = Readonly<Record<string, Term>>;
@@ -98,4 +97,49 @@ function scoped(id: string, schema: JsonSchema): Readonly<Record<string, unknown
   const bringsContext = target.properties?.['@context'] !== undefined;
   if (target.properties === undefined || bringsContext) return { '@id': id };
   return { '@id': id, '@context': memberTerms(name, target) };
+}
+
+/** Every collection that can be read as it stands, without a parameter, by resource. Points of interest, which need a place, are found in `/openapi.json`. */
+export const ENTRYPOINT_COLLECTIONS: ReadonlyMap<ResourceName, string> = new Map(
+  (Object.keys(RESOURCES) as ResourceName[]).flatMap((resource) => {
+    const path = collectionPath(resource);
+    return path === null ? [] : [[resource, path] as const];
+  }),
+);
+
+/** The members of the Hydra entrypoint, path by name: `search` leads to `/searches`. */
+export const ENTRYPOINT_MEMBERS: Readonly<Record<string, string>> = Object.fromEntries(
+  [...ENTRYPOINT_COLLECTIONS].map(([resource, path]) => [memberOf(resource), path]),
+);
+
+export function memberOf(resource: ResourceName): string {
+  return resource.charAt(0).toLowerCase() + resource.slice(1);
+}
+
+/** What shows a reference to a resource shows its schema.org name. */
+const NAME = 'https://schema.org/name';
+
+/** Where clients look for an IRI that everybody knows. */
+const WELL_KNOWN: Readonly<Record<string, string>> = {
+  'Search/title': NAME,
+  'PropertyDocument/title': NAME,
+  'City/name': NAME,
+  'Department/name': NAME,
+  'SiteCategory/name': NAME,
+  'Location/label': NAME,
+  'User/name': NAME,
+  // API Platform's clients find the field of a violation by these.
+  'ConstraintViolation/propertyPath': 'propertyPath',
+  'ConstraintViolation/message': 'message',
+  'ConstraintViolation/code': 'code',
+};
+
+/** Of a member, in `/docs.jsonld` and in the contexts: absolute, or relative to our vocabulary, `Search/budgetMin`. */
+export function memberIri(className: string, member: string): string {
+  const own = `${className}/${member}`;
+  return WELL_KNOWN[own] ?? own;
+}
+
+export function isOwnIri(iri: string): boolean {
+  return !iri.includes(':');
 }

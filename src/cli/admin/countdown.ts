@@ -3,7 +3,7 @@
  * the call that would change nothing.
  */
 
-import { setTimeout as wait } from 'node:timers/promises';
+import { pause } from '../../actor/waiting.ts';
 import { type Progress, startProgress } from '../progress.ts';
 import { InterruptedError, interruptSignal } from '../stop-signal.ts';
 
@@ -49,11 +49,12 @@ async function tellUntil(
   progress: Progress,
 ): Promise<void> {
   try {
-    for (let done = 0; !ended.aborted; done = Math.max(0, await countDone())) {
+    for (let done = 0; !ended.aborted; ) {
       progress.tell({ doing, count: done, share: total === 0 ? null : done / total });
-      await wait(COUNT_EVERY_MS, undefined, { signal: ended });
+      await pause(COUNT_EVERY_MS, ended);
+      if (!ended.aborted) done = Math.max(0, await countDone());
     }
   } catch {
-    // It has ended; or nothing can be counted, which the work itself will tell.
+    // Nothing can be counted, which the work itself will tell.
   }
 }

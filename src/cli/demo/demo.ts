@@ -3,7 +3,7 @@
  * never was, and a client's endpoint that shows what reaches it. Its data lie apart from those of `vigie serve`.
  */
 
-import { setTimeout as wait } from 'node:timers/promises';
+import { pause } from '../../actor/waiting.ts';
 import type { Broker } from '../../broker/connection.ts';
 import { publish } from '../../broker/publish.ts';
 import { advertSubject } from '../../broker/topology.ts';
@@ -127,14 +127,15 @@ async function crawlUntil(
       bytes,
     });
     onPublished(message);
-    await wait(PUBLISH_EVERY_MS, undefined, { signal: ended }).catch(() => undefined);
+    await pause(PUBLISH_EVERY_MS, ended);
   }
 }
 
 /** When its seconds are over: a slow machine may not have delivered anything of what was published. */
 async function untilDelivered(tally: Tally, stopping: AbortSignal): Promise<void> {
   const givesUpAt = performance.now() + FIRST_MATCH_MS_MAX;
-  while (!stopping.aborted && tally.matches === 0 && performance.now() < givesUpAt) await wait(PUBLISH_EVERY_MS);
+  while (!stopping.aborted && tally.matches === 0 && performance.now() < givesUpAt)
+    await pause(PUBLISH_EVERY_MS, stopping);
 }
 
 function describeAdvert(message: IntakeMessageJson): string {

@@ -1,13 +1,12 @@
-/** One sample advert and its property, in the members and forms of the intake contract (decisions, section 8). */
+/** One sample advert, its publisher and its property, in the members and forms of the intake contract (decisions, section 8). */
 
-import type { AdvertContent } from '../../domain/advert.ts';
+import type { AdvertContent, Contact, Publisher } from '../../domain/advert.ts';
 import { RENT, SALE } from '../../domain/codes.ts';
 import type { Uuid } from '../../domain/ids.ts';
 import type { StatedProperty } from '../../domain/property.ts';
 import type { Reference } from '../../reference/communes.ts';
 import type { SampleEstate } from './sample-market.ts';
 import { type SamplePlace, scatterPoint } from './sample-places.ts';
-import { drawContact, type SamplePublisher } from './sample-publishers.ts';
 import { writeAdvertText } from './sample-texts.ts';
 import type { Random } from './seeded-random.ts';
 
@@ -137,4 +136,60 @@ export function drawPictures(random: Random): readonly string[] {
 
 export function advertUrl({ host }: SamplePublisher, random: Random): string {
   return `https://www.${host}/annonces/${random.integer(1_000_000, 99_999_999)}`;
+}
+
+export interface SamplePublisher {
+  readonly publisher: Publisher;
+  /** Host of its adverts. */
+  readonly host: string;
+}
+
+const CATEGORIES = 'Agence Agence Agence Réseau Mandataire Portail Notaire Promoteur Particulier'.split(' ');
+const FIRST = 'Agence Cabinet Immobilière Étude Maison Groupe'.split(' ');
+const SECOND = 'du Port,des Halles,Sainte-Anne,de la Gare,Mistral,Bellevue,du Marché,Jaurès,des Remparts,du Lac'.split(
+  ',',
+);
+const GIVEN_NAMES = 'Camille Louise Nadia Hugo Inès Karim Julien Sophie Marc Élodie'.split(' ');
+const FAMILY_NAMES = 'Martin Bernard Petit Robert Moreau Garcia Lefèvre Roux Benali'.split(' ');
+/** Kept for fiction by the French regulator (ARCEP decision 2018-0881). */
+const FICTIONAL_PHONES = '019900 026191 035301 046571 053649 063998'.split(' ');
+
+/**
+ * A hundred and twenty publishers with invented names, at addresses in `.example` (RFC 2606); professionals among them
+ * have many adverts each.
+ */
+export function drawPublishers(random: Random): readonly SamplePublisher[] {
+  return Array.from({ length: 120 }, () => {
+    const category = random.pick(CATEGORIES);
+    if (category === 'Particulier') {
+      return { publisher: { category, name: null, type: 0 }, host: 'particuliers.example' };
+    }
+    const name = `${random.pick(FIRST)} ${random.pick(SECOND)}`;
+    return { publisher: { category, name, type: 1 }, host: `${slug(name)}.example` };
+  });
+}
+
+export function drawContact({ publisher, host }: SamplePublisher, random: Random): Contact {
+  const given = random.pick(GIVEN_NAMES);
+  return {
+    agency: publisher.name,
+    email: `${slug(given)}@${host}`,
+    fax: null,
+    name: publisher.type === 0 ? given : `${given} ${random.pick(FAMILY_NAMES)}`,
+    phone: drawPhone(random),
+    reference: publisher.type === 0 ? null : `REF-${random.integer(10_000, 99_999)}`,
+  };
+}
+
+function drawPhone(random: Random): string {
+  const digits = `${random.pick(FICTIONAL_PHONES)}${random.integer(1000, 9999)}`;
+  return digits.replace(/(\d\d)(?=\d)/g, '$1 ');
+}
+
+function slug(name: string): string {
+  return name
+    .normalize('NFD')
+    .replace(/\p{M}/gu, '')
+    .toLowerCase()
+    .replace(/[^a-z]+/g, '-');
 }

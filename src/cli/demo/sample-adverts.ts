@@ -11,14 +11,16 @@ import {
   advertUrl,
   describeAdvert,
   describeProperty,
+  drawContact,
   drawPictures,
+  drawPublishers,
   excludeFees,
   type PropertyJson,
   pictureUrl,
+  type SamplePublisher,
 } from './sample-advert-content.ts';
 import { drawEstate, roundPrice } from './sample-market.ts';
 import { createPlaceSampler } from './sample-places.ts';
-import { drawContact, drawPublishers, type SamplePublisher } from './sample-publishers.ts';
 import { createRandom, type Random } from './seeded-random.ts';
 
 interface UpsertJson {

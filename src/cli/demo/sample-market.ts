@@ -10,8 +10,6 @@ const APARTMENT = 0;
 const HOUSE = 1;
 const BUILDING = 2;
 const PARKING = 3;
-const OFFICE = 4;
-const SHOP = 6;
 
 export interface SampleEstate {
   readonly transactionType: number;
@@ -52,38 +50,15 @@ const PRICE_ELSEWHERE = 1500;
 /** Of a flat's price per m². */
 const PRICE_RATIO = [1, 0.88, 0.65, 0.45, 0.75, 0.06, 0.85] as const;
 
-const KINDS_SALE = [
-  [APARTMENT, 46],
-  [HOUSE, 36],
-  [LAND, 8],
-  [PARKING, 3],
-  [BUILDING, 2],
-  [OFFICE, 2],
-  [SHOP, 3],
-] as const;
-const KINDS_RENT = [
-  [APARTMENT, 72],
-  [HOUSE, 12],
-  [PARKING, 9],
-  [OFFICE, 4],
-  [SHOP, 3],
-] as const;
-const FLAT_ROOMS = [
-  [1, 19],
-  [2, 28],
-  [3, 28],
-  [4, 16],
-  [5, 7],
-  [6, 2],
-] as const;
-const HOUSE_ROOMS = [
-  [3, 12],
-  [4, 27],
-  [5, 29],
-  [6, 18],
-  [7, 9],
-  [8, 5],
-] as const;
+/** By the code of the kind, or the number of rooms: how often. */
+const KINDS_SALE = weights('0:46 1:36 5:8 3:3 2:2 4:2 6:3');
+const KINDS_RENT = weights('0:72 1:12 3:9 4:4 6:3');
+const FLAT_ROOMS = weights('1:19 2:28 3:28 4:16 5:7 6:2');
+const HOUSE_ROOMS = weights('3:12 4:27 5:29 6:18 7:9 8:5');
+
+function weights(pairs: string): readonly (readonly [number, weight: number])[] {
+  return pairs.split(' ').map((pair) => pair.split(':').map(Number) as [number, number]);
+}
 
 /** Inhabitants above which houses are rare. */
 const CITY_POPULATION = 80_000;
@@ -111,7 +86,7 @@ export function drawEstate(departmentCode: string, population: number, random: R
 }
 
 function drawPropertyType(transactionType: number, population: number, random: Random): number {
-  const propertyType = random.weighted<number>(transactionType === RENT ? KINDS_RENT : KINDS_SALE);
+  const propertyType = random.weighted(transactionType === RENT ? KINDS_RENT : KINDS_SALE);
   const isRareHere = propertyType === HOUSE || propertyType === LAND;
   return isRareHere && population > CITY_POPULATION && random.chance(0.75) ? APARTMENT : propertyType;
 }
@@ -123,11 +98,11 @@ function drawSize(propertyType: number, population: number, random: Random): Siz
   const none = { room: null, bedroom: null, surface: null, landSurface: null };
   switch (propertyType) {
     case APARTMENT: {
-      const room = random.weighted<number>(FLAT_ROOMS);
+      const room = random.weighted(FLAT_ROOMS);
       return { ...none, room, bedroom: room - 1, surface: vary(9 + room * 18, 0.16, random) };
     }
     case HOUSE: {
-      const room = random.weighted<number>(HOUSE_ROOMS);
+      const room = random.weighted(HOUSE_ROOMS);
       const plot = population > CITY_POPULATION ? 250 : 700;
       const landSurface = random.chance(0.9) ? Math.round(spread(plot, 0.7, random)) : null;
       return {

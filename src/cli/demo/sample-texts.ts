@@ -3,6 +3,7 @@
  * so that a search for "vue mer" or "ascenseur" finds the adverts that have it, and some that say they do not.
  */
 
+import { RENT, SALE } from '../../domain/codes.ts';
 import type { Random } from './seeded-random.ts';
 
 /** What the text is about. */
@@ -25,127 +26,49 @@ export interface AdvertText {
 }
 
 interface SellingPoint {
-  readonly feature: string | null;
+  /** Empty when it is no feature. */
+  readonly feature: string;
   readonly inTitle: string;
   readonly sentences: readonly string[];
-  readonly weight: number;
   readonly fits: (subject: TextSubject) => boolean;
 }
 
-const isHome = ({ propertyType }: TextSubject) => propertyType <= 1;
 const isFlat = ({ propertyType }: TextSubject) => propertyType === 0;
 const isHouse = ({ propertyType }: TextSubject) => propertyType === 1;
+const isHome = (subject: TextSubject) => isFlat(subject) || isHouse(subject);
 
-const SELLING_POINTS: readonly SellingPoint[] = [
-  {
-    feature: 'vue mer',
-    inTitle: 'vue mer',
-    sentences: ['Superbe vue mer panoramique depuis le séjour.', 'Vue mer dégagée et plage à pied.'],
-    weight: 5,
-    fits: (subject) => isHome(subject) && subject.isCoastal,
-  },
-  {
-    feature: 'terrasse',
-    inTitle: 'avec terrasse',
-    sentences: ['Belle terrasse exposée plein sud.', 'Une terrasse de 20 m² prolonge la pièce de vie.'],
-    weight: 6,
-    fits: isHome,
-  },
-  {
-    feature: 'balcon',
-    inTitle: 'avec balcon',
-    sentences: ['Balcon sans vis-à-vis.', 'Un balcon filant dessert le salon et la chambre.'],
-    weight: 5,
-    fits: isFlat,
-  },
-  {
-    feature: 'jardin',
-    inTitle: 'avec jardin',
-    sentences: ['Jardin clos et arboré.', "Le jardin, à l'abri des regards, reçoit le soleil toute la journée."],
-    weight: 6,
-    fits: isHouse,
-  },
-  {
-    feature: 'piscine',
-    inTitle: 'piscine',
-    sentences: ['Piscine chauffée de 8 x 4 m.', 'Résidence sécurisée avec piscine.'],
-    weight: 2,
-    fits: isHome,
-  },
-  {
-    feature: 'cave',
-    inTitle: 'et cave',
-    sentences: ['Une cave complète ce bien.', 'Cave saine en sous-sol.'],
-    weight: 4,
-    fits: isFlat,
-  },
-  {
-    feature: 'garage',
-    inTitle: 'et garage',
-    sentences: ['Garage fermé.', 'Grand garage avec atelier.'],
-    weight: 3,
-    fits: isHome,
-  },
-  {
-    feature: null,
-    inTitle: 'rénové',
-    sentences: [
-      "Entièrement rénové avec goût par un architecte d'intérieur.",
-      'Électricité et plomberie refaites à neuf.',
-    ],
-    weight: 5,
-    fits: isHome,
-  },
-  {
-    feature: null,
-    inTitle: 'à rénover',
-    sentences: ['Travaux à prévoir, fort potentiel.', 'À rénover entièrement, idéal investisseur.'],
-    weight: 2,
-    fits: isHome,
-  },
-  {
-    feature: 'cheminée',
-    inTitle: 'de caractère',
-    sentences: ["Cachet de l'ancien : parquet, moulures, cheminée.", "Poutres apparentes et cœur d'îlot au calme."],
-    weight: 3,
-    fits: isHome,
-  },
-  {
-    feature: 'double vitrage',
-    inTitle: 'lumineux',
-    sentences: ['Traversant et lumineux, double vitrage.', 'Très bonne luminosité du matin au soir.'],
-    weight: 5,
-    fits: isHome,
-  },
-  {
-    feature: null,
-    inTitle: 'viager occupé',
-    sentences: ['Vente en viager occupé, bouquet et rente.', 'Viager : rente mensuelle indexée.'],
-    weight: 0.4,
-    fits: (subject) => isHome(subject) && subject.transactionType === 0,
-  },
-  {
-    feature: null,
-    inTitle: 'sans vis-à-vis',
-    sentences: ['Au calme, sans vis-à-vis.', 'Pas de vue mer, mais un emplacement de premier ordre.'],
-    weight: 2,
-    fits: isHome,
-  },
-  {
-    feature: 'digicode',
-    inTitle: 'sécurisé',
-    sentences: ['Accès sécurisé par digicode.', 'Site clos, vidéosurveillance.'],
-    weight: 2,
-    fits: () => true,
-  },
-  {
-    feature: null,
-    inTitle: 'emplacement idéal',
-    sentences: ['À deux pas des commerces et des transports.', 'Accès autoroute en cinq minutes.'],
-    weight: 3,
-    fits: () => true,
-  },
-];
+const FITS: Readonly<Record<string, SellingPoint['fits']>> = {
+  flat: isFlat,
+  house: isHouse,
+  home: isHome,
+  'home by the sea': (subject) => isHome(subject) && subject.isCoastal,
+  'home for sale': (subject) => isHome(subject) && subject.transactionType === SALE,
+  any: () => true,
+};
+
+/** Feature, words in the title, sentences, how often, and of what. */
+const SELLING_POINTS = `
+vue mer|vue mer|Superbe vue mer panoramique depuis le séjour.|Vue mer dégagée et plage à pied.|5|home by the sea
+terrasse|avec terrasse|Belle terrasse exposée plein sud.|Une terrasse de 20 m² prolonge la pièce de vie.|6|home
+balcon|avec balcon|Balcon sans vis-à-vis.|Un balcon filant dessert le salon et la chambre.|5|flat
+jardin|avec jardin|Jardin clos et arboré.|Le jardin, à l'abri des regards, reçoit le soleil toute la journée.|6|house
+piscine|piscine|Piscine chauffée de 8 x 4 m.|Résidence sécurisée avec piscine.|2|home
+cave|et cave|Une cave complète ce bien.|Cave saine en sous-sol.|4|flat
+garage|et garage|Garage fermé.|Grand garage avec atelier.|3|home
+|rénové|Entièrement rénové par un architecte d'intérieur.|Électricité et plomberie refaites à neuf.|5|home
+|à rénover|Travaux à prévoir, fort potentiel.|À rénover entièrement, idéal investisseur.|2|home
+cheminée|de caractère|Parquet, moulures, cheminée.|Poutres apparentes et cœur d'îlot au calme.|3|home
+double vitrage|lumineux|Traversant et lumineux, double vitrage.|Très bonne luminosité du matin au soir.|5|home
+|viager occupé|Vente en viager occupé, bouquet et rente.|Viager : rente mensuelle indexée.|0.4|home for sale
+|sans vis-à-vis|Au calme, sans vis-à-vis.|Pas de vue mer, mais un emplacement de premier ordre.|2|home
+digicode|sécurisé|Accès sécurisé par digicode.|Site clos, vidéosurveillance.|2|any
+|emplacement idéal|À deux pas des commerces et des transports.|Accès autoroute en cinq minutes.|3|any`
+  .trim()
+  .split('\n')
+  .map((line): readonly [SellingPoint, weight: number] => {
+    const [feature = '', inTitle = '', first = '', second = '', weight, of = ''] = line.split('|');
+    return [{ feature, inTitle, sentences: [first, second], fits: FITS[of] as SellingPoint['fits'] }, Number(weight)];
+  });
 
 const OPENINGS_SALE = ['À vendre', 'Exclusivité', 'Nouveauté', 'Rare à la vente', 'Coup de cœur assuré'] as const;
 const OPENINGS_RENT = ['À louer', 'Disponible de suite', 'En location', 'Libre au 1er du mois'] as const;
@@ -162,14 +85,14 @@ export function writeAdvertText(subject: TextSubject, random: Random): AdvertTex
   const noun = nounPhrase(subject, random);
   const quality = points[0] === undefined ? null : agreed(points[0].inTitle, subject);
   const title = [noun, quality, random.chance(0.5) ? `- ${subject.place}` : null].filter(Boolean).join(' ');
-  const opening = random.pick(subject.transactionType === 1 ? OPENINGS_RENT : OPENINGS_SALE);
+  const opening = random.pick(subject.transactionType === RENT ? OPENINGS_RENT : OPENINGS_SALE);
   const sentences = [
     `${opening} : ${noun.charAt(0).toLowerCase()}${noun.slice(1)} à ${subject.place}.`,
     ...points.map((point) => random.pick(point.sentences)),
     ...amenities(subject),
     random.pick(CLOSINGS),
   ];
-  const features = points.flatMap(({ feature }) => (feature === null ? [] : [feature]));
+  const features = points.map(({ feature }) => feature).filter((feature) => feature !== '');
   if (subject.hasElevator === true) features.push('ascenseur');
   return {
     title: random.chance(0.06) ? title.toUpperCase() : title,
@@ -179,9 +102,9 @@ export function writeAdvertText(subject: TextSubject, random: Random): AdvertTex
 }
 
 function chooseSellingPoints(subject: TextSubject, random: Random): readonly SellingPoint[] {
-  const weighted = SELLING_POINTS.filter((point) => point.fits(subject)).map((point) => [point, point.weight] as const);
+  const fitting = SELLING_POINTS.filter(([point]) => point.fits(subject));
   const chosen = new Set<SellingPoint>();
-  for (let left = random.integer(1, 4); left > 0; left--) chosen.add(random.weighted(weighted));
+  for (let left = random.integer(1, 4); left > 0; left--) chosen.add(random.weighted(fitting));
   return [...chosen];
 }
 

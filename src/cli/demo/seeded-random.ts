@@ -1,8 +1,6 @@
-/**
- * Random numbers that are the same for a seed on every machine: sfc32 (C. Doty-Humphrey, PractRand; passes BigCrush),
- * its state filled from the seed by splitmix32. For samples, tests and benchmarks; never for secrets.
- */
+/** Random choices that are the same for a seed on every machine. For samples, tests and benchmarks; never for secrets. */
 
+import { mersenne } from 'pure-rand/generator/mersenne';
 import { type Uuid, uuidOfHex } from '../../domain/ids.ts';
 
 export interface Random {
@@ -23,8 +21,9 @@ export interface Random {
 
 /** `seed` is any number; its low 32 bits count. */
 export function createRandom(seed: number): Random {
-  const next = sfc32(seed);
-  const uniform = () => next() / 0x1_0000_0000;
+  const generator = mersenne(seed);
+  const next = () => generator.next() >>> 0;
+  const uniform = () => next() / 2 ** 32;
   return {
     uniform,
     integer: (min, max) => min + Math.floor(uniform() * (max - min + 1)),
@@ -36,7 +35,7 @@ export function createRandom(seed: number): Random {
       return list[Math.floor(uniform() * list.length)] as (typeof list)[number];
     },
     weighted: (choices) => pickWeighted(choices, uniform()),
-    uuid: () => uuidOfWords(next(), next(), next(), next()),
+    uuid: () => uuidOf(next),
   };
 }
 
@@ -51,41 +50,10 @@ function pickWeighted<T>(choices: readonly (readonly [T, number])[], uniform: nu
   throw new Error('no choice has a weight');
 }
 
-function sfc32(seed: number): () => number {
-  let mixed = seed | 0;
-  const mix = () => {
-    mixed = (mixed + 0x9e37_79b9) | 0;
-    let t = mixed ^ (mixed >>> 16);
-    t = Math.imul(t, 0x21f0_aaad);
-    t ^= t >>> 15;
-    t = Math.imul(t, 0x735a_2d97);
-    return t ^ (t >>> 15);
-  };
-  let a = mix();
-  let b = mix();
-  let c = mix();
-  let counter = 1;
-  const next = () => {
-    const t = (((a + b) | 0) + counter) | 0;
-    counter = (counter + 1) | 0;
-    a = b ^ (b >>> 9);
-    b = (c + (c << 3)) | 0;
-    c = (((c << 21) | (c >>> 11)) + t) | 0;
-    return t >>> 0;
-  };
-  for (let i = 0; i < 12; i++) next();
-  return next;
-}
-
-const HEX: readonly string[] = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'));
-
-function hex16(word: number): string {
-  return `${HEX[(word >>> 8) & 0xff]}${HEX[word & 0xff]}`;
-}
-
-function uuidOfWords(a: number, b: number, c: number, d: number): Uuid {
-  const version = (b & 0x0fff) | 0x4000;
-  const variant = ((c >>> 16) & 0x3fff) | 0x8000;
-  const head = `${hex16(a >>> 16)}${hex16(a)}${hex16(b >>> 16)}${hex16(version)}${hex16(variant)}`;
-  return uuidOfHex(`${head}${hex16(c)}${hex16(d >>> 16)}${hex16(d)}`);
+function uuidOf(next: () => number): Uuid {
+  const bytes = Buffer.alloc(16);
+  for (let at = 0; at < bytes.length; at += 4) bytes.writeUInt32BE(next(), at);
+  bytes[6] = ((bytes[6] as number) & 0x0f) | 0x40;
+  bytes[8] = ((bytes[8] as number) & 0x3f) | 0x80;
+  return uuidOfHex(bytes.toString('hex'));
 }

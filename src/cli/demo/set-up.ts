@@ -13,7 +13,7 @@ import { type Database, openDatabase } from '../../store/database.ts';
 import { replacePointSource } from '../../store/points-of-interest.ts';
 import { InterruptedError } from '../stop-signal.ts';
 import type { DemoReceiver } from './receiver.ts';
-import { samplePointsOfInterest } from './sample-points-of-interest.ts';
+import { samplePointsOfInterest } from './sample-places.ts';
 import { DEMO_SEARCHES } from './searches.ts';
 
 /** Five minutes are too long for a demonstration. */

@@ -11,6 +11,7 @@ import {
   type PointOfInterest,
   type SchoolType,
 } from '../../domain/point-of-interest.ts';
+import { storable } from '../../domain/storable-text.ts';
 import { foldText } from '../../domain/text.ts';
 
 export type Tags = Readonly<Record<string, string>>;
@@ -21,7 +22,6 @@ export const NOT_A_FACILITY = 'another kind of place';
 const NAME_LENGTH_MAX = 200;
 /** Of a value, before it is tidied: OpenStreetMap allows 255 characters, and one long value may stand in every object. */
 const VALUE_LENGTH_MAX = 1_000;
-const NUL = /\0/g;
 
 /** Null when `amenity` is none of the five facilities, or several values at once (`parking;fuel`). */
 export function describeTags(tags: Tags): DescribedFacility | null {
@@ -33,9 +33,11 @@ export function facilityOf(amenity: string | undefined): Facility | null {
   return FACILITIES.find((facility) => facility === amenity) ?? null;
 }
 
-/** Trimmed, without the character PostgreSQL cannot hold; null when nothing is left. */
+/** Trimmed, and storable; null when nothing is left. */
 export function tidyName(name: string | undefined): string | null {
-  const tidy = (name ?? '').slice(0, VALUE_LENGTH_MAX).replace(NUL, '').trim().slice(0, NAME_LENGTH_MAX);
+  const tidy = storable((name ?? '').slice(0, VALUE_LENGTH_MAX))
+    .trim()
+    .slice(0, NAME_LENGTH_MAX);
   return tidy === '' ? null : tidy;
 }
 

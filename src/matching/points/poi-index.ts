@@ -3,7 +3,7 @@
  * the current index; a new one is built off to the side and swapped in, so a query sees the old or the new whole.
  */
 
-import { setImmediate } from 'node:timers/promises';
+import { yieldToOthers } from '../../actor/waiting.ts';
 import { FACILITIES, type Facility, type PointOfInterest } from '../../domain/point-of-interest.ts';
 import { nearestPoints } from './nearest-points.ts';
 import { PointColumns } from './point-columns.ts';
@@ -72,7 +72,7 @@ export function createPointIndexBuilder(): PointIndexBuilder {
         all.add(point);
         const facility = FACILITIES.indexOf(point.facility);
         counts[facility] = (counts[facility] as number) + 1;
-        if (all.length % STEP_POINTS === 0) await setImmediate();
+        if (all.length % STEP_POINTS === 0) await yieldToOthers();
       }
     },
     finish: () => layOut(all, counts),
@@ -90,7 +90,7 @@ async function layOut(all: PointColumns, counts: readonly number[]): Promise<Poi
     const position = nexts[facility] as number;
     nexts[facility] = position + 1;
     tree.set(position, number, all.latAt(number), all.lonAt(number));
-    if (number % STEP_POINTS === 0) await setImmediate();
+    if (number % STEP_POINTS === 0) await yieldToOthers();
   }
   const roots = new Map<Facility, number>();
   for (const [facility, name] of FACILITIES.entries()) {
@@ -101,7 +101,7 @@ async function layOut(all: PointColumns, counts: readonly number[]): Promise<Poi
   const ordered = new PointColumns();
   for (let position = 0; position < all.length; position++) {
     ordered.addFrom(all, tree.numbers[position] as number);
-    if (position % STEP_POINTS === 0) await setImmediate();
+    if (position % STEP_POINTS === 0) await yieldToOthers();
   }
   return { size: all.length, within: (query) => findWithin(tree, roots, ordered, query) };
 }
@@ -113,7 +113,7 @@ async function stepByStep<T>(steps: Generator<null, T>): Promise<T> {
   for (;;) {
     const step = steps.next();
     if (step.done === true) return step.value;
-    await setImmediate();
+    await yieldToOthers();
   }
 }
 

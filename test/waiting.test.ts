@@ -1,0 +1,146 @@
+/** Waiting ends when it should: for a bell, a deadline, a pause, or what is in flight. */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { InFlight, singleFlight } from '../src/actor/in-flight.ts';
+import { nullWhenGivenUp, patienceUntil, persist, troubleWatch } from '../src/actor/supervisor.ts';
+import { Bell, endsWithin, inTime, oncePerTick, pause, rested } from '../src/actor/waiting.ts';
+
+/** Never within a test. */
+const LONG_MS = 2 ** 30;
+
+function settled(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
+/** A promise that the test settles. */
+function promised<T>() {
+  let resolve: (value: T) => void = () => undefined;
+  let reject: (error: Error) => void = () => undefined;
+  const promise = new Promise<T>((...settle) => {
+    [resolve, reject] = settle;
+  });
+  return { promise, resolve, reject };
+}
+
+test('a bell wakes all who wait, and nobody who comes later', async () => {
+  const bell = new Bell();
+  const heard: string[] = [];
+  bell.ring();
+  void bell.rung(LONG_MS).then(() => heard.push('first'));
+  void bell.rung().then(() => heard.push('second'));
+  await settled();
+  assert.deepEqual(heard, []);
+  bell.ring();
+  await settled();
+  assert.deepEqual(heard, ['first', 'second']);
+});
+
+test('nobody waits for a bell longer than there is time', async (context) => {
+  context.mock.timers.enable({ apis: ['setTimeout'] });
+  const bell = new Bell();
+  let isOver = false;
+  void bell.rung(1_000).then(() => {
+    isOver = true;
+  });
+  context.mock.timers.tick(999);
+  await settled();
+  assert.equal(isOver, false);
+  context.mock.timers.tick(1);
+  await settled();
+  assert.equal(isOver, true);
+  await bell.rung(0);
+});
+
+test('a pause ends with what it is a pause of', async () => {
+  const stopping = new AbortController();
+  const paused = pause(LONG_MS, stopping.signal);
+  stopping.abort();
+  await paused;
+  await pause(LONG_MS, stopping.signal);
+  assert.equal(await rested(async () => 'done', LONG_MS, stopping.signal), 'done');
+});
+
+test('what is asked for many times in one tick is done once, behind it', async () => {
+  let done = 0;
+  const work = oncePerTick(() => {
+    done += 1;
+  });
+  work();
+  work();
+  assert.equal(done, 0);
+  await settled();
+  assert.equal(done, 1);
+  work();
+  await settled();
+  assert.equal(done, 2);
+});
+
+test('work that has ended in time has ended, however it did', async () => {
+  assert.equal(await endsWithin(Promise.resolve(), LONG_MS), true);
+  assert.equal(await endsWithin(Promise.reject(new Error('gone')), LONG_MS), true);
+  assert.equal(await endsWithin(promised().promise, 1), false);
+  assert.equal(await inTime(Promise.resolve('done'), LONG_MS, Error), 'done');
+  await assert.rejects(
+    inTime(Promise.reject(new Error('gone')), LONG_MS, () => new Error('late')),
+    /gone/,
+  );
+  await assert.rejects(
+    inTime(promised().promise, 1, () => new Error('late')),
+    /late/,
+  );
+});
+
+test('those who want work that is under way share it', async () => {
+  const runs: ReturnType<typeof promised<string>>[] = [];
+  const share = singleFlight(() => {
+    const run = promised<string>();
+    runs.push(run);
+    return run.promise;
+  });
+  const both = Promise.all([share(), share()]);
+  assert.equal(runs.length, 1);
+  runs[0]?.resolve('one');
+  assert.deepEqual(await both, ['one', 'one']);
+  const failed = share();
+  runs[1]?.reject(new Error('gone'));
+  await assert.rejects(failed, /gone/);
+  void share();
+  assert.equal(runs.length, 3);
+});
+
+test('what is in flight has ended when nothing is, also of what was added meanwhile', async () => {
+  const inFlight = new InFlight();
+  await inFlight.oneEnded();
+  await inFlight.ended();
+  const [first, second, late] = [promised<void>(), promised<void>(), promised<void>()];
+  inFlight.add(first.promise);
+  inFlight.add(second.promise);
+  let hasEnded = false;
+  const ended = inFlight.ended().then(() => {
+    hasEnded = true;
+  });
+  const oneEnded = inFlight.oneEnded();
+  first.resolve();
+  await oneEnded;
+  assert.equal(inFlight.count, 1);
+  inFlight.add(late.promise);
+  second.resolve();
+  await settled();
+  assert.equal(hasEnded, false);
+  late.resolve();
+  await ended;
+  assert.equal(inFlight.count, 0);
+});
+
+test('who has no time left tries once more, and gives up', async () => {
+  const stopping = new AbortController();
+  const troubles: string[] = [];
+  const watch = troubleWatch('work', (what, { message }) => troubles.push(`${what}: ${message}`));
+  const work = persist(() => Promise.reject(new Error('away')), watch, patienceUntil(stopping.signal));
+  await settled();
+  stopping.abort();
+  assert.equal(await work.catch(nullWhenGivenUp), null);
+  assert.deepEqual(troubles, ['work: away', 'work: away']);
+  await assert.rejects(Promise.reject(new Error('a bug')).catch(nullWhenGivenUp), /a bug/);
+});
