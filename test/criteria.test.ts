@@ -3,7 +3,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { type Criteria, explain, satisfies, UNBOUNDED } from '../src/domain/criteria.ts';
+import { type Criteria, explain, satisfies } from '../src/domain/criteria.ts';
+import { ANYTHING } from '../src/domain/criterion-table.ts';
 import { distanceKm } from '../src/domain/geo.ts';
 import { type AdvertFacts, type PropertyFacts, sameFacts } from '../src/domain/property-facts.ts';
 import { criteriaOf, SEARCH_DEFAULTS, type SearchMembers } from '../src/domain/search.ts';
@@ -11,27 +12,6 @@ import { createSearchIndex } from '../src/matching/search-index.ts';
 import { criteria, facts } from './support/criteria-arbitrary.ts';
 
 const EVERYWHERE: Criteria['areas'] = { circle: null, inseeCodes: [], departmentCodes: [], zipcodes: [], polygons: [] };
-
-const ANYTHING: Criteria = {
-  transactionType: null,
-  propertyTypes: [],
-  publisherTypes: [],
-  budget: UNBOUNDED,
-  advertPrice: UNBOUNDED,
-  pricePerMeter: UNBOUNDED,
-  surface: UNBOUNDED,
-  landSurface: UNBOUNDED,
-  room: UNBOUNDED,
-  bedroom: UNBOUNDED,
-  furnished: null,
-  withCoherentPrice: false,
-  withVirtualTour: false,
-  areas: EVERYWHERE,
-  excludedInseeCodes: [],
-  includedSiteCategories: [],
-  excludedSiteCategories: [],
-  expressions: [],
-};
 
 const ADVERT: AdvertFacts = {
   siteCategory: 'portail',

@@ -4,25 +4,27 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { distanceKm } from '../src/domain/geo.ts';
+import { createKernel, type Kernel } from '../src/matching/kernel/kernel.ts';
 import {
+  BOUNDS,
   CHECK_ANSWERS,
   CHECK_COUNT,
   CHECK_INTEGERS,
-  createKernel,
   GROUP_LIST,
   KERNEL_BYTES,
-  type Kernel,
+  LANES,
+  LATITUDES,
   MAYBE_BOUNDS,
   OPEN_ROW,
   QUERY_LACKING,
   QUERY_TRIGGER,
   QUERY_TYPE,
   SURE_ANSWERS,
-} from '../src/matching/kernel/kernel.ts';
+} from '../src/matching/kernel/layout.ts';
 import { writePlace } from '../src/matching/property-view.ts';
 import { circleRow } from '../src/matching/rows/area-geometry.ts';
 import { codeOf, EDGES_OF_MEASURE, isGap } from '../src/matching/rows/quantiser.ts';
-import { BOUNDS, createRow, GroupMemory, groupBytes, LANES, LATITUDES } from '../src/matching/rows/row-groups.ts';
+import { createRow, GroupMemory, groupBytes } from '../src/matching/rows/row-groups.ts';
 
 function answersOf(kernel: Kernel, memory: GroupMemory, groupCount: number, hasArea: boolean): number[][] {
   const sureCount = kernel.filter(groupCount, hasArea);

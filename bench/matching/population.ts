@@ -5,8 +5,8 @@
  * value of the kind; a fifth of the words are strict; nine searches in ten keep `withCoherentPrice`.
  */
 
-import type { Criteria, Range } from '../../src/domain/criteria.ts';
-import { UNBOUNDED } from '../../src/domain/criteria.ts';
+import type { Criteria } from '../../src/domain/criteria.ts';
+import { type Range, UNBOUNDED } from '../../src/domain/criterion-kinds.ts';
 import type { ExpressionEntry, Expressions } from '../../src/domain/expressions.ts';
 import type { Polygon, Position } from '../../src/domain/geo.ts';
 import type { PropertyFacts } from '../../src/domain/property-facts.ts';

@@ -5,7 +5,8 @@
  * first leaves out: zip codes, excluded communes, site categories, land, furniture, virtual tours.
  */
 
-import { type Criteria, type Range, UNBOUNDED } from '../../src/domain/criteria.ts';
+import type { Criteria } from '../../src/domain/criteria.ts';
+import { type Range, UNBOUNDED } from '../../src/domain/criterion-kinds.ts';
 import type { ExpressionEntry, Expressions } from '../../src/domain/expressions.ts';
 import type { Polygon, Position } from '../../src/domain/geo.ts';
 import type { AdvertFacts, PropertyFacts } from '../../src/domain/property-facts.ts';

@@ -5,7 +5,7 @@
  */
 
 import { type Criteria, failuresOf, satisfies } from '../domain/criteria.ts';
-import type { CriterionName } from '../domain/criterion-names.ts';
+import type { CriterionName } from '../domain/criterion-table.ts';
 import type { Uuid } from '../domain/ids.ts';
 import { withoutCriterion } from '../domain/near-miss.ts';
 import {

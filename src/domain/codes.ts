@@ -1,12 +1,16 @@
 /** Code tables of the interface (decisions, section 1; event kinds: specification, section 6.1). */
 
+/** In the order of the codes. */
+export const TRANSACTION_TYPE_NAMES = ['sale', 'rent'] as const;
 export const TRANSACTION_TYPES = [0, 1] as const;
 export const SALE = 0;
 export const RENT = 1;
 
+export const PROPERTY_TYPE_NAMES = ['apartment', 'house', 'building', 'parking', 'office', 'land', 'shop'] as const;
 export const PROPERTY_TYPES = [0, 1, 2, 3, 4, 5, 6] as const;
 export const LAND = 5;
 
+export const PUBLISHER_TYPE_NAMES = ['individual', 'professional'] as const;
 export const PUBLISHER_TYPES = [0, 1] as const;
 
 export const FEES_RESPONSIBILITIES = [0, 1] as const;
