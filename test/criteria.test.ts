@@ -6,7 +6,13 @@ import fc from 'fast-check';
 import { type Criteria, explain, satisfies } from '../src/domain/criteria.ts';
 import { ANYTHING } from '../src/domain/criterion-table.ts';
 import { distanceKm } from '../src/domain/geo.ts';
-import { type AdvertFacts, type PropertyFacts, sameFacts } from '../src/domain/property-facts.ts';
+import {
+  type AdvertFacts,
+  NOTHING_KNOWN,
+  NOTHING_KNOWN_OF_ADVERT,
+  type PropertyFacts,
+  sameFacts,
+} from '../src/domain/property-facts.ts';
 import { criteriaOf, SEARCH_DEFAULTS, type SearchMembers } from '../src/domain/search.ts';
 import { createSearchIndex } from '../src/matching/search-index.ts';
 import { criteria, facts } from './support/criteria-arbitrary.ts';
@@ -14,6 +20,7 @@ import { criteria, facts } from './support/criteria-arbitrary.ts';
 const EVERYWHERE: Criteria['areas'] = { circle: null, inseeCodes: [], departmentCodes: [], zipcodes: [], polygons: [] };
 
 const ADVERT: AdvertFacts = {
+  ...NOTHING_KNOWN_OF_ADVERT,
   siteCategory: 'portail',
   publisherType: 1,
   price: 255_000,
@@ -23,6 +30,7 @@ const ADVERT: AdvertFacts = {
 
 /** In the first arrondissement of Paris. */
 const FLAT: PropertyFacts = {
+  ...NOTHING_KNOWN,
   transactionType: 0,
   propertyType: 0,
   price: 250_000,

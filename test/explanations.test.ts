@@ -5,10 +5,18 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { boxesOf } from '../src/domain/area-boxes.ts';
 import { isInAreas } from '../src/domain/areas.ts';
-import { criterionReason, explain, failuresOf, judge, relativeDistance, satisfies } from '../src/domain/criteria.ts';
+import {
+  criterionReason,
+  explain,
+  failuresOf,
+  judge,
+  relativeDistance,
+  removableCriteria,
+  satisfies,
+  withoutCriterion,
+} from '../src/domain/criteria.ts';
 import { CRITERION_NAMES } from '../src/domain/criterion-table.ts';
 import { lookupKey, lookupKeys, withoutFragment } from '../src/domain/lookup-keys.ts';
-import { removableCriteria, withoutCriterion } from '../src/domain/near-miss.ts';
 import { digestOf, digestText, factsOf, readDigest } from '../src/domain/property-digest.ts';
 import { propertyFacts, readingOf } from '../src/domain/property-document.ts';
 import { satisfiedSince } from '../src/domain/satisfied-since.ts';
@@ -100,6 +108,16 @@ test('a digest gives back the facts that matching sees, but for the texts', () =
     digested,
     adverts.map((advert) => ({ ...advert, texts: [] })),
   );
+});
+
+test('a fact that the writer of a digest did not know is unknown', () => {
+  const held = heldAfter(upsertAt(0, { advert: { price: 200_000, virtualTour: 'x' }, property: { room: 2 } }));
+  const digest = digestOf(readingOf(held.state, held.crawls, resolveToulon), held.crawls);
+  const [{ hasVirtualTour: _, ...advert } = { hasVirtualTour: true }] = digest.adverts;
+  const { room: __, ...facts } = digest.facts;
+  const older = readDigest(JSON.stringify({ ...digest, facts, adverts: [advert] }));
+  const found = factsOf(older, () => null);
+  assert.deepEqual([found.room, found.adverts[0]?.hasVirtualTour, found.adverts[0]?.price], [null, false, 200_000]);
 });
 
 test('a property satisfies a search since the price that made it so', () => {

@@ -3,9 +3,8 @@
 import type Router from '@koa/router';
 import { boxesOf, grown } from '../domain/area-boxes.ts';
 import { hasAreas } from '../domain/areas.ts';
-import { type Criteria, type Judgement, judge, relativeDistance } from '../domain/criteria.ts';
+import { type Criteria, type Judgement, judge, relativeDistance, withoutCriterion } from '../domain/criteria.ts';
 import type { Uuid } from '../domain/ids.ts';
-import { withoutCriterion } from '../domain/near-miss.ts';
 import type { MedianOf } from '../domain/property-digest.ts';
 import { propertyIri } from '../domain/property-document.ts';
 import { criteriaOf } from '../domain/search.ts';

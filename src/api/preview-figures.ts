@@ -1,10 +1,9 @@
 /** What a search would find, counted over the digests of properties (decisions, section 11). Nothing is stored. */
 
 import { hasAreas } from '../domain/areas.ts';
-import type { Criteria } from '../domain/criteria.ts';
+import { type Criteria, removableCriteria, withoutCriterion } from '../domain/criteria.ts';
 import type { RemovableCriterion } from '../domain/criterion-table.ts';
 import type { Uuid } from '../domain/ids.ts';
-import { removableCriteria, withoutCriterion } from '../domain/near-miss.ts';
 import type { MedianOf } from '../domain/property-digest.ts';
 import { satisfiedSince } from '../domain/satisfied-since.ts';
 import type { Queryable } from '../store/database.ts';

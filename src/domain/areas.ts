@@ -1,6 +1,6 @@
 /** The places of a search (decisions, section 3): inside any of the included areas, then not in an excluded city. */
 
-import { type Considered, type Judged, keyed, member, verdictReason } from './criterion-kinds.ts';
+import { type Considered, type Judged, keyed, member, type Stored, verdictReason } from './criterion-kinds.ts';
 import { type InLanguages, type Language, shownNumber } from './criterion-words.ts';
 import { type Circle, distanceKm, isInCircle, isInPolygon, type Polygon } from './geo.ts';
 import type { PropertyFacts } from './property-facts.ts';
@@ -67,17 +67,6 @@ const MEMBERS = {
   ),
 } as const;
 
-interface Stored {
-  readonly lat: string | null;
-  readonly lon: string | null;
-  readonly radius: string | null;
-  readonly includedCities: readonly string[];
-  readonly includedInseeCodes: readonly string[];
-  readonly includedDepartments: readonly string[];
-  readonly includedZipcodes: readonly string[];
-  readonly geoShapes: readonly Polygon[];
-}
-
 type AreasJudged = Judged<Areas, Place>;
 type Asked = Readonly<Record<'areas', Areas>>;
 
@@ -88,7 +77,7 @@ export const AREAS = {
   unset: keyed('areas', NOWHERE),
   members: MEMBERS,
   reads: ['lat', 'lon', 'inseeCodes', 'zipcodes', 'departmentCode'],
-  read: (members: Stored): Areas => ({
+  read: (members: Stored<typeof MEMBERS>): Areas => ({
     circle: circleOf(members),
     inseeCodes: union(members.includedCities, members.includedInseeCodes),
     departmentCodes: members.includedDepartments,
@@ -127,14 +116,14 @@ export const EXCLUDED_CITIES = {
   expected: ({ excludedInseeCodes }: Excluded) => excludedInseeCodes,
   actual: ({ facts }: Considered) => facts.inseeCodes,
   reason: verdictReason({
-    fr: { holds: "La ville n'est pas exclue.", fails: 'La ville est exclue.' },
-    en: { holds: 'The city is not excluded.', fails: 'The city is excluded.' },
+    fr: ["La ville n'est pas exclue.", 'La ville est exclue.'],
+    en: ['The city is not excluded.', 'The city is excluded.'],
   }),
 } as const;
 
 type Excluded = Readonly<Record<'excludedInseeCodes', readonly string[]>>;
 
-function circleOf({ lat, lon, radius }: Stored): Circle | null {
+function circleOf({ lat, lon, radius }: Stored<typeof MEMBERS>): Circle | null {
   if (lat === null || lon === null || radius === null) return null;
   return { lat: Number(lat), lon: Number(lon), radiusKm: Number(radius) };
 }

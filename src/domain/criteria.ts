@@ -4,7 +4,14 @@
  */
 
 import type { Judged } from './criterion-kinds.ts';
-import { CRITERIA, type Criteria, type Criterion, type CriterionName } from './criterion-table.ts';
+import {
+  ASKED_CRITERIA,
+  CRITERIA,
+  type Criteria,
+  type Criterion,
+  type CriterionName,
+  type RemovableCriterion,
+} from './criterion-table.ts';
 import type { Language } from './criterion-words.ts';
 import type { PropertyFacts } from './property-facts.ts';
 import { consideredAdverts } from './site-category-criteria.ts';
@@ -77,6 +84,18 @@ export function relativeDistance(judgement: Judgement): number | null {
 /** The values compared, for people. */
 export function shownValues(judgement: Judgement): { readonly expected: unknown; readonly actual: unknown } {
   return rowOf(judgement).shown?.(judgement) ?? judgement;
+}
+
+/** Those that are set and that a client can leave out, in the order in which they are judged; excluded site categories last. */
+export function removableCriteria(criteria: Criteria): readonly RemovableCriterion[] {
+  return ASKED_CRITERIA.filter((row) => row.isSet(criteria)).map(({ name }) => name);
+}
+
+const UNSET = new Map(ASKED_CRITERIA.map(({ name, unset }) => [name, unset]));
+
+/** The same search without one criterion; all geography is one. */
+export function withoutCriterion(criteria: Criteria, name: RemovableCriterion): Criteria {
+  return { ...criteria, ...UNSET.get(name) };
 }
 
 function rowOf({ criterion }: Judgement): Criterion {

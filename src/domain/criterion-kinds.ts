@@ -39,6 +39,11 @@ export type Member<F extends Form = Form> = {
   readonly answered: string;
 } & (F extends 'code' | 'codes' ? { readonly names: readonly string[] } : unknown);
 
+/** What is stored of these members. */
+export type Stored<Members extends Readonly<Record<string, { readonly form: Form }>>> = {
+  readonly [Name in keyof Members]: Forms[Members[Name]['form']];
+};
+
 export function member<F extends Exclude<Form, 'code' | 'codes'>>(
   form: F,
   unset: Forms[F],
@@ -98,10 +103,10 @@ function actualOf<Value>(source: Source<Value>, { facts, adverts }: Considered):
 }
 
 /** Sentences for people. */
-export type Verdicts = InLanguages<{ readonly holds: string; readonly fails: string }>;
+export type Verdicts = InLanguages<readonly [holds: string, fails: string]>;
 
 export function verdictReason(words: Verdicts) {
-  return ({ holds }: Judged, language: Language): string => words[language][holds ? 'holds' : 'fails'];
+  return ({ holds }: Judged, language: Language): string => words[language][holds ? 0 : 1];
 }
 
 export function keyed<Name extends string, Value>(name: Name, value: Value) {

@@ -40,11 +40,8 @@ const LIVE_ADVERT = {
   expected: () => 'at least one outside the excluded site categories',
   actual: ({ adverts }: Considered) => adverts.length,
   reason: verdictReason({
-    fr: {
-      holds: 'Une annonce au moins est en ligne.',
-      fails: "Aucune annonce n'est en ligne parmi les sites retenus.",
-    },
-    en: { holds: 'At least one advert is online.', fails: 'No advert is online on the sites that count.' },
+    fr: ['Une annonce au moins est en ligne.', "Aucune annonce n'est en ligne parmi les sites retenus."],
+    en: ['At least one advert is online.', 'No advert is online on the sites that count.'],
   }),
   shown: ({ actual }: Judged) => ({ expected: { min: 1 }, actual }),
 } as const;
@@ -54,21 +51,15 @@ const JUDGED = [
   code('transactionType', ofProperty('transactionType'), {
     names: TRANSACTION_TYPE_NAMES,
     words: {
-      fr: {
-        holds: 'Le type de transaction est celui demandé.',
-        fails: "Le type de transaction n'est pas celui demandé.",
-      },
-      en: {
-        holds: 'The type of transaction is the one asked for.',
-        fails: 'The type of transaction is not the one asked for.',
-      },
+      fr: ['Le type de transaction est celui demandé.', "Le type de transaction n'est pas celui demandé."],
+      en: ['The type of transaction is the one asked for.', 'The type of transaction is not the one asked for.'],
     },
   }),
   codes('propertyTypes', ofProperty('propertyType'), {
     names: PROPERTY_TYPE_NAMES,
     words: {
-      fr: { holds: 'Le type de bien est demandé.', fails: "Le type de bien n'est pas demandé." },
-      en: { holds: 'The type of property is asked for.', fails: 'The type of property is not asked for.' },
+      fr: ['Le type de bien est demandé.', "Le type de bien n'est pas demandé."],
+      en: ['The type of property is asked for.', 'The type of property is not asked for.'],
     },
   }),
   range('budget', ofProperty('price'), {
@@ -110,29 +101,26 @@ const JUDGED = [
   flag('furnished', ofProperty('furnished'), {
     ...{ asked: 'Furnished or not; null: either.', answered: 'Furnished or not.' },
     words: {
-      fr: {
-        holds: "L'ameublement est celui demandé.",
-        fails: "L'ameublement n'est pas celui demandé, ou n'est pas connu.",
-      },
-      en: {
-        holds: 'It is furnished, or not, as asked for.',
-        fails: 'It is not furnished, or unfurnished, as asked for, or that is unknown.',
-      },
+      fr: ["L'ameublement est celui demandé.", "L'ameublement n'est pas celui demandé, ou n'est pas connu."],
+      en: [
+        'It is furnished, or not, as asked for.',
+        'It is not furnished, or unfurnished, as asked for, or that is unknown.',
+      ],
     },
   }),
   codes('publisherTypes', ofAdverts('publisherType'), {
     names: PUBLISHER_TYPE_NAMES,
     words: {
-      fr: { holds: "Un annonceur est d'un type demandé.", fails: "Aucun annonceur n'est d'un type demandé." },
-      en: { holds: 'A publisher is of a type asked for.', fails: 'No publisher is of a type asked for.' },
+      fr: ["Un annonceur est d'un type demandé.", "Aucun annonceur n'est d'un type demandé."],
+      en: ['A publisher is of a type asked for.', 'No publisher is of a type asked for.'],
     },
   }),
   INCLUDED_SITE_CATEGORIES,
   requirement('withVirtualTour', ofAdverts('hasVirtualTour'), {
     ...{ asked: 'True: a live advert has a virtual tour.', answered: 'Has a virtual tour.' },
     words: {
-      fr: { holds: 'Une visite virtuelle est proposée.', fails: "Aucune visite virtuelle n'est proposée." },
-      en: { holds: 'There is a virtual tour.', fails: 'There is no virtual tour.' },
+      fr: ['Une visite virtuelle est proposée.', "Aucune visite virtuelle n'est proposée."],
+      en: ['There is a virtual tour.', 'There is no virtual tour.'],
     },
   }),
   requirement('withCoherentPrice', ofProperty('isPriceCoherent'), {
@@ -140,14 +128,8 @@ const JUDGED = [
     asked: 'Leaves out properties whose price is incoherent. Default true; null switches it off.',
     answered: 'Leaves out incoherent prices.',
     words: {
-      fr: {
-        holds: 'Le prix est cohérent avec le marché.',
-        fails: 'Le prix au m² est incohérent avec le marché.',
-      },
-      en: {
-        holds: 'The price is coherent with the market.',
-        fails: 'The price per m² is incoherent with the market.',
-      },
+      fr: ['Le prix est cohérent avec le marché.', 'Le prix au m² est incohérent avec le marché.'],
+      en: ['The price is coherent with the market.', 'The price per m² is incoherent with the market.'],
     },
   }),
   AREAS,
@@ -181,7 +163,8 @@ export type FormOf<Name extends CriterionMemberName> = Members[Name] extends { r
 
 /** A fact that no criterion reads would be carried for nothing; this does not compile with one. */
 type FactRead = PlainRow['source']['fact'] | Extract<Row, { readonly reads: unknown }>['reads'][number];
-({}) satisfies Readonly<Record<Exclude<keyof PropertyFacts | keyof AdvertFacts, FactRead>, never>>;
+type FactUnread = Exclude<keyof PropertyFacts | keyof AdvertFacts, FactRead>;
+true satisfies [FactUnread] extends [never] ? true : FactUnread;
 
 /** A row, as those see it who treat all alike. What it is given as judged is what it has judged itself. */
 export interface Criterion {
@@ -213,6 +196,17 @@ export const PLAIN_CRITERIA: readonly PlainRow[] = JUDGED.filter((row) => 'sourc
 
 export function plainCriteria<Kind extends PlainRow['kind']>(kind: Kind): readonly RowOf<Kind>[] {
   return PLAIN_CRITERIA.filter((row): row is RowOf<Kind> => row.kind === kind);
+}
+
+export type OfProperty<Row extends PlainRow> = Extract<Row, { readonly source: { readonly of: 'property' } }>;
+export type OfAdverts<Row extends PlainRow> = Extract<Row, { readonly source: { readonly of: 'adverts' } }>;
+
+export function isOfProperty<Row extends PlainRow>(row: Row): row is OfProperty<Row> {
+  return row.source.of === 'property';
+}
+
+export function isOfAdverts<Row extends PlainRow>(row: Row): row is OfAdverts<Row> {
+  return row.source.of === 'adverts';
 }
 
 export type RangeName = RowOf<'range'>['name'];

@@ -35,14 +35,11 @@ export const INCLUDED_SITE_CATEGORIES = {
   expected: ({ includedSiteCategories }: Included) => includedSiteCategories,
   actual: ({ adverts }: Considered) => adverts.map(({ siteCategory }) => siteCategory),
   reason: verdictReason({
-    fr: {
-      holds: "Une annonce vient d'une catégorie de sites demandée.",
-      fails: "Aucune annonce ne vient d'une catégorie de sites demandée.",
-    },
-    en: {
-      holds: 'An advert is from a category of sites asked for.',
-      fails: 'No advert is from a category of sites asked for.',
-    },
+    fr: [
+      "Une annonce vient d'une catégorie de sites demandée.",
+      "Aucune annonce ne vient d'une catégorie de sites demandée.",
+    ],
+    en: ['An advert is from a category of sites asked for.', 'No advert is from a category of sites asked for.'],
   }),
 } as const;
 

@@ -5,7 +5,14 @@
  */
 
 import { RENT, SALE } from '../domain/codes.ts';
-import { type Criteria, PLAIN_CRITERIA, type PlainRow, type RowOf } from '../domain/criterion-table.ts';
+import {
+  type Criteria,
+  isOfAdverts,
+  isOfProperty,
+  PLAIN_CRITERIA,
+  type PlainRow,
+  type RowOf,
+} from '../domain/criterion-table.ts';
 import type { AdvertFacts, PropertyFacts } from '../domain/property-facts.ts';
 import { NEED_COLUMNS } from './kernel/layout.ts';
 
@@ -28,8 +35,8 @@ export function hasNeeds(row: PlainRow): row is NeedRow {
 }
 
 const NEEDS = layOut(PLAIN_CRITERIA.filter(hasNeeds));
-const OF_PROPERTY = NEEDS.filter(({ row }) => row.source.of === 'property');
-const OF_ADVERTS = NEEDS.filter(({ row }) => row.source.of === 'adverts');
+const OF_PROPERTY = NEEDS.flatMap(({ row, ...needs }) => (isOfProperty(row) ? { row, ...needs } : []));
+const OF_ADVERTS = NEEDS.flatMap(({ row, ...needs }) => (isOfAdverts(row) ? { row, ...needs } : []));
 
 function layOut(rows: readonly NeedRow[]): readonly Needs[] {
   let end = 0;
@@ -62,42 +69,23 @@ export function needsOf(criteria: Criteria): number | null {
 }
 
 function valueAsked(row: NeedRow, criteria: Criteria): NeedValue | null {
-  switch (row.kind) {
-    case 'requirement':
-      return criteria[row.name] || null;
-    case 'codes': {
-      const codes = criteria[row.name];
-      return codes.length === 1 ? (codes[0] as number) : null;
-    }
-    default:
-      return criteria[row.name];
-  }
-}
-
-/** The criteria that have no other record than their bit: undoes `needsOf`. */
-export function criteriaOfNeeds(all: number): Readonly<Record<string, unknown>> {
-  return Object.fromEntries(
-    NEEDS.filter(({ row }) => row.kind !== 'codes').map(({ row, values, first }) => {
-      const asked = values.find((_, position) => ((all >>> (first + position)) & 1) !== 0);
-      return [row.key, asked ?? (row.kind === 'requirement' ? false : null)];
-    }),
-  );
+  if (row.kind === 'requirement') return criteria[row.name] || null;
+  if (row.kind !== 'codes') return criteria[row.name];
+  const codes = criteria[row.name];
+  return codes.length === 1 ? (codes[0] as number) : null;
 }
 
 /** What all live adverts together provide: a search that considers fewer of them can only find less. */
 export function needsProvidedBy(facts: PropertyFacts): number {
   let provided = needsProvidedByAdverts(facts.adverts);
-  for (const needs of OF_PROPERTY) {
-    if (needs.row.source.of === 'property') provided |= bitOf(needs, needs.row.source.read(facts));
-  }
+  for (const needs of OF_PROPERTY) provided |= bitOf(needs, needs.row.source.read(facts));
   return provided;
 }
 
 function needsProvidedByAdverts(adverts: readonly AdvertFacts[]): number {
   let provided = 0;
   for (const needs of OF_ADVERTS) {
-    const { source } = needs.row;
-    if (source.of === 'adverts') for (const advert of adverts) provided |= bitOf(needs, source.read(advert));
+    for (const advert of adverts) provided |= bitOf(needs, needs.row.source.read(advert));
   }
   return provided;
 }
@@ -110,7 +98,7 @@ export function doAdvertsProvide(all: number, adverts: readonly AdvertFacts[]): 
 const ADVERT_NEEDS = OF_ADVERTS.reduce((all, { values, first }) => all | ((2 ** values.length - 1) << first), 0);
 
 /** 0 for a value that is unknown, or none of the criterion's. */
-function bitOf({ values, first }: Needs, value: NeedValue | null): number {
+function bitOf({ values, first }: Omit<Needs, 'row'>, value: NeedValue | null): number {
   const position = value === null ? -1 : values.indexOf(value);
   return position === -1 ? 0 : 1 << (first + position);
 }

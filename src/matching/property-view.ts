@@ -1,6 +1,6 @@
 /** One property in the codes of the index: what the kernel's query and the exact check of single searches read. */
 
-import { RENT, SALE } from '../domain/codes.ts';
+import { PROPERTY_TYPES, RENT, SALE } from '../domain/codes.ts';
 import type { AdvertFacts, PropertyFacts } from '../domain/property-facts.ts';
 import type { CodeTable } from './code-table.ts';
 import {
@@ -30,7 +30,6 @@ import {
 import type { ExpressionTable } from './text/expression-table.ts';
 
 const RADIANS = Math.PI / 180;
-const TYPES_KNOWN = 7;
 
 /** Strings of searches as codes. */
 export interface Codes {
@@ -61,12 +60,10 @@ export interface PropertyView {
 
 export function viewOf(facts: PropertyFacts, codes: Codes): PropertyView {
   const { propertyType, transactionType } = facts;
-  const known = propertyType !== null && propertyType >= 0 && propertyType < TYPES_KNOWN;
+  const known = propertyType !== null && propertyType >= 0 && propertyType < PROPERTY_TYPES.length;
   return {
     facts,
-    values: PROPERTY_RANGES.map(({ source }) =>
-      source.of === 'property' ? (source.read(facts) ?? Number.NaN) : Number.NaN,
-    ),
+    values: PROPERTY_RANGES.map(({ source }) => source.read(facts) ?? Number.NaN),
     lacking: ~needsProvidedBy(facts),
     inseeCodes: codesOf(facts.inseeCodes, codes.insee),
     departmentCode: facts.departmentCode === null ? 0 : codes.departments.codeOf(facts.departmentCode),

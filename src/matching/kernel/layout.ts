@@ -27,7 +27,7 @@ export const NUMBERS = Math.ceil(BYTE_COLUMNS_END / LINE_BYTES) * LINE_BYTES;
 export const SOURCES = NUMBERS + WIDE_COLUMN_BYTES;
 export const PLACE_GROUP_BYTES = SOURCES + WIDE_COLUMN_BYTES;
 /** Degrees. Only groups of area rows have these three. */
-export const LATITUDES = PLACE_GROUP_BYTES;
+export const LATITUDES = SOURCES + WIDE_COLUMN_BYTES;
 export const LONGITUDES = LATITUDES + WIDE_COLUMN_BYTES;
 /** Square of the distance in degrees of arc up to which a row may match; see `area-geometry`. */
 export const REACHES = LONGITUDES + WIDE_COLUMN_BYTES;

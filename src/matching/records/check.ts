@@ -126,7 +126,7 @@ function areAdvertsInRanges(
     const max = (bits & 2) === 0 ? Infinity : (numbers[next++] as number);
     const { source } = ADVERT_RANGES[i] as (typeof ADVERT_RANGES)[number];
     const isWithin = (advert: AdvertFacts): boolean => {
-      const value = source.of === 'adverts' ? source.read(advert) : null;
+      const value = source.read(advert);
       return value !== null && value >= min && value <= max;
     };
     if (!adverts.some(isWithin)) return false;

@@ -1,11 +1,11 @@
 /**
- * Criteria as a record of some eighty bytes, without loss: a head of counts and flags, the bounds and the circle that
- * are set, the codes of the lists, where the polygons are. Of criteria that no client can send (unknown codes, NaN) and of those
+ * Criteria as a record of some eighty bytes: a head of counts and flags, the bounds and the circle that are set, the
+ * codes of the lists, where the polygons are. Of criteria that no client can send (unknown codes, NaN) and of those
  * of unusual size the record is *partial*: it has their areas, as far as these fit, and says nothing else of them.
  */
 
 import type { Range } from '../../domain/criterion-kinds.ts';
-import { ANYTHING, type Criteria, type PlainRow } from '../../domain/criterion-table.ts';
+import { ANYTHING, type Criteria } from '../../domain/criterion-table.ts';
 import {
   EXPRESSION_ENTRIES_MAX,
   EXPRESSION_GROUPS_MAX,
@@ -14,15 +14,11 @@ import {
 } from '../../domain/expressions.ts';
 import type { Polygon } from '../../domain/geo.ts';
 import type { CodeTable } from '../code-table.ts';
-import { criteriaOfNeeds, needsOf } from '../needs.ts';
+import { needsOf } from '../needs.ts';
 import type { ExpressionTable } from '../text/expression-table.ts';
 import type { RecordArena } from './arena.ts';
 import {
-  BOUND_BITS,
-  CIRCLE_WORDS,
   CODE_LISTS,
-  codeIn,
-  countIn,
   countOf,
   EXPRESSION,
   FLAGS,
@@ -35,9 +31,7 @@ import {
   listsOffset,
   NEEDS,
   packCodes,
-  packedAt,
   RANGES,
-  readCircle,
   shapesOf,
   wordsOf,
 } from './layout.ts';
@@ -134,53 +128,6 @@ function writeAll(criteria: Criteria, shapes: number, arena: RecordArena, tables
   const first = arena.numberOffset(address);
   for (let word = 0; word < top; word++) numbers[first + word] = scratch[word] as number;
   return address;
-}
-
-/** The criteria that `writeRecord` was given; the record is not partial. */
-export function readRecord(address: number, arena: RecordArena, tables: RecordTables): Criteria {
-  const integers = arena.integersAt(address);
-  const numbers = arena.numbersAt(address);
-  const head = arena.integerOffset(address);
-  const flags = integers[head + FLAGS] as number;
-  const lists = arena.numberOffset(address) + listsOffset(flags);
-  let end = 2 * lists;
-  const [inseeCodes, departmentCodes, zipcodes, excludedInseeCodes, includedSiteCategories, excludedSiteCategories] =
-    LISTS.map(({ table }, list) => {
-      const start = end;
-      end += countOf(integers, head, list);
-      return Array.from(integers.subarray(start, end), (code) => tables[table].textOf(code));
-    }) as [string[], string[], string[], string[], string[], string[]];
-  return {
-    ...plainCriteriaAt(address, arena),
-    areas: {
-      circle: (flags & HAS_CIRCLE) === 0 ? null : readCircle(numbers, lists - CIRCLE_WORDS),
-      ...{ inseeCodes, departmentCodes, zipcodes },
-      polygons: readPolygonsOf(address, arena, tables.shapes),
-    },
-    ...{ excludedInseeCodes, includedSiteCategories, excludedSiteCategories },
-    expressions: tables.expressions.expressionsOf(integers[head + EXPRESSION] as number),
-  };
-}
-
-type PlainCriteria = Pick<Criteria, PlainRow['name']>;
-
-function plainCriteriaAt(address: number, arena: RecordArena): PlainCriteria {
-  const integers = arena.integersAt(address);
-  const numbers = arena.numbersAt(address);
-  const head = arena.integerOffset(address);
-  const flags = integers[head + FLAGS] as number;
-  const criteria: Record<string, unknown> = criteriaOfNeeds(integers[head + NEEDS] as number);
-  for (const list of CODE_LISTS) {
-    const packed = packedAt(integers, head, list);
-    criteria[list.row.name] = Array.from({ length: countIn(packed, list) }, (_, i) => codeIn(packed, i, list));
-  }
-  let top = arena.numberOffset(address) + HEAD_WORDS;
-  for (let bit = 0; bit < BOUND_BITS; bit += 2) {
-    const min = (flags >> bit) & 1 ? (numbers[top++] as number) : null;
-    const max = (flags >> (bit + 1)) & 1 ? (numbers[top++] as number) : null;
-    criteria[(RANGES[bit >> 1] as (typeof RANGES)[number]).name] = { min, max };
-  }
-  return criteria as PlainCriteria;
 }
 
 export function readPolygonsOf(address: number, arena: RecordArena, shapes: PolygonShapes): Polygon[] {

@@ -1,6 +1,6 @@
 /** The words of a criteria record, see `criteria-record`: a head of integers, bounds, circle, list codes, polygons' address. */
 
-import { type Criteria, plainCriteria, type RowOf } from '../../domain/criterion-table.ts';
+import { type Criteria, isOfAdverts, isOfProperty, plainCriteria, type RowOf } from '../../domain/criterion-table.ts';
 import type { Circle } from '../../domain/geo.ts';
 import { hasNeeds } from '../needs.ts';
 import { MEASURES } from '../rows/quantiser.ts';
@@ -10,11 +10,11 @@ const OTHER_RANGES = plainCriteria('range').filter((row) => !MEASURES.includes(r
 /** In the order of the bound bits: those with columns, then others of the property, then those of adverts. */
 export const RANGES: readonly RowOf<'range'>[] = [
   ...MEASURES,
-  ...OTHER_RANGES.filter(({ source }) => source.of === 'property'),
-  ...OTHER_RANGES.filter(({ source }) => source.of === 'adverts'),
+  ...OTHER_RANGES.filter(isOfProperty),
+  ...OTHER_RANGES.filter(isOfAdverts),
 ];
-export const PROPERTY_RANGES = RANGES.filter(({ source }) => source.of === 'property');
-export const ADVERT_RANGES = RANGES.filter(({ source }) => source.of === 'adverts');
+export const PROPERTY_RANGES = RANGES.filter(isOfProperty);
+export const ADVERT_RANGES = RANGES.filter(isOfAdverts);
 
 /** Integers of the head. */
 export const FLAGS = 0;

@@ -6,6 +6,7 @@
  * reach. An unused lane accepts no property type and so never passes.
  */
 
+import { PROPERTY_TYPES } from '../../domain/codes.ts';
 import {
   AREA_GROUP_BYTES,
   ATTENTION,
@@ -26,8 +27,9 @@ import {
 import { SharedMemory } from './shared-memory.ts';
 
 /** `TYPES`: one bit a property type, the last for a property of unknown type. */
-export const ANY_TYPE = 0xff;
-export const UNKNOWN_TYPE = 0x80;
+export const UNKNOWN_TYPE = 1 << PROPERTY_TYPES.length;
+export const ANY_TYPE = 2 * UNKNOWN_TYPE - 1;
+if (ANY_TYPE > 0xff) throw new RangeError(`${PROPERTY_TYPES.length} property types do not fit their column`);
 
 /** `ATTENTION`: what passing the columns leaves open. */
 export const NEEDS_EXACT_CHECK = 1;
