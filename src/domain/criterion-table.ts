@@ -209,8 +209,6 @@ export function isOfAdverts<Row extends PlainRow>(row: Row): row is OfAdverts<Ro
   return row.source.of === 'adverts';
 }
 
-export type RangeName = RowOf<'range'>['name'];
-
 /** Of a search that asks for nothing. */
 export const ANYTHING: Criteria = Object.assign({}, ...ROWS.map(({ unset }) => unset));
 

@@ -5,7 +5,7 @@ import type { Circle } from '../../domain/geo.ts';
 import { hasNeeds } from '../needs.ts';
 import { MEASURES } from '../rows/quantiser.ts';
 
-const OTHER_RANGES = plainCriteria('range').filter((row) => !MEASURES.includes(row));
+const OTHER_RANGES = plainCriteria('range').filter((row) => !MEASURES.some(({ name }) => name === row.name));
 
 /** In the order of the bound bits: those with columns, then others of the property, then those of adverts. */
 export const RANGES: readonly RowOf<'range'>[] = [

@@ -4,7 +4,7 @@
  * every case but one: a bound and a value in the same gap, which the exact check settles.
  */
 
-import { plainCriteria, type RangeName } from '../../domain/criterion-table.ts';
+import { isOfProperty, type OfProperty, plainCriteria, type RowOf } from '../../domain/criterion-table.ts';
 
 /** Stands for "no minimum" in a row, and for an unknown value compared with minimums. */
 export const CODE_MIN = -128;
@@ -59,19 +59,20 @@ const LAND_SURFACES = edgesOf(
 );
 const COUNTS = edgesOf([0, 100, 1]);
 
-/** Null leaves the bounds to the exact check, as those of adverts must be. */
-const EDGES: Readonly<Record<RangeName, Edges | null>> = {
+/** Of what the property itself must keep. Null leaves the bounds to the exact check, to which those of adverts are left. */
+const EDGES: Readonly<Record<OfProperty<RowOf<'range'>>['name'], Edges | null>> = {
   budget: PRICES,
   pricePerMeter: PRICES_PER_METER,
   surface: SURFACES,
   landSurface: LAND_SURFACES,
   room: COUNTS,
   bedroom: COUNTS,
-  advertPrice: null,
 };
 
 /** The compared values, in the order of the columns: each has a minimum column, then a maximum column. */
-export const MEASURES = plainCriteria('range').filter(({ name }) => EDGES[name] !== null);
+export const MEASURES = plainCriteria('range')
+  .filter(isOfProperty)
+  .filter(({ name }) => EDGES[name] !== null);
 export const EDGES_OF_MEASURE = MEASURES.flatMap(({ name }) => EDGES[name] ?? []);
 
 /** Never decreases as `value` grows. `value` is no NaN. */
