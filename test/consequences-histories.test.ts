@@ -9,6 +9,7 @@ import fc from 'fast-check';
 import { applyMessage, type Change, type HeldProperty } from '../src/domain/change.ts';
 import { EVENT_KINDS, type EventKind } from '../src/domain/codes.ts';
 import { satisfies } from '../src/domain/criteria.ts';
+import { type SearchNumber, searchNumberOf, uuidOf } from '../src/domain/ids.ts';
 import type { IntakeMessage } from '../src/domain/intake-message.ts';
 import { isLive } from '../src/domain/property.ts';
 import { propertyDocument, propertyFacts, readingOf } from '../src/domain/property-document.ts';
@@ -37,8 +38,8 @@ interface Told {
 }
 
 const STEPS_MAX = 40;
-const PROPERTIES = ['0d9e0c6a-0000-4000-8000-000000000001', '0d9e0c6a-0000-4000-8000-000000000002'];
-const ADVERTS = ['ad000000-0000-4000-8000-000000000001', 'ad000000-0000-4000-8000-000000000002'];
+const PROPERTIES = [uuidOf('0d9e0c6a-0000-4000-8000-000000000001'), uuidOf('0d9e0c6a-0000-4000-8000-000000000002')];
+const ADVERTS = [uuidOf('ad000000-0000-4000-8000-000000000001'), uuidOf('ad000000-0000-4000-8000-000000000002')];
 const CONTACT = { agency: 'Agence', email: 'a@a.example', fax: null, name: 'N', phone: '+33', reference: 'R' };
 
 const messages: fc.Arbitrary<readonly IntakeMessage[]> = fc
@@ -81,9 +82,9 @@ const searches: fc.Arbitrary<readonly SearchPlan[]> = fc
       deletedBefore: createdBefore + lifetime,
       route: {
         ...route,
-        number: position + 1,
-        id: `5ea2c400-0000-4000-8000-00000000000${position}`,
-        clientId: 'c11e2700-0000-4000-8000-000000000001',
+        number: searchNumberOf(position + 1),
+        id: uuidOf(`5ea2c400-0000-4000-8000-00000000000${position}`),
+        clientId: uuidOf('c11e2700-0000-4000-8000-000000000001'),
       },
     })),
   );
@@ -119,7 +120,7 @@ function createService(plans: readonly SearchPlan[]): (batch: readonly IntakeMes
 
   return (batch, at) => {
     const living = plans.filter((plan) => plan.createdBefore <= at && at < plan.deletedBefore);
-    const matchesOf = (held: HeldProperty | null): number[] =>
+    const matchesOf = (held: HeldProperty | null): SearchNumber[] =>
       held?.state.adverts.some(isLive)
         ? living.filter((plan) => isSatisfied(plan, held)).map(({ route }) => route.number)
         : [];

@@ -6,6 +6,7 @@ import fc from 'fast-check';
 import { type Criteria, explain, satisfies } from '../src/domain/criteria.ts';
 import { ANYTHING } from '../src/domain/criterion-table.ts';
 import { distanceKm } from '../src/domain/geo.ts';
+import { searchNumberOf } from '../src/domain/ids.ts';
 import {
   type AdvertFacts,
   NOTHING_KNOWN,
@@ -59,7 +60,7 @@ function matches(criteria: Partial<Criteria>, property: Partial<PropertyFacts> =
   const facts = { ...FLAT, ...property };
   const holds = satisfies(search, facts);
   for (const index of [simd, plain]) {
-    index.upsert(1, search);
+    index.upsert(searchNumberOf(1), search);
     assert.deepEqual(index.match(facts), holds ? [1] : []);
   }
   return holds;

@@ -10,11 +10,11 @@ import { marketOf } from '../domain/price-coherence.ts';
 import { isLive } from '../domain/property.ts';
 import { propertyFacts, readingOf } from '../domain/property-document.ts';
 import { criteriaOf } from '../domain/search.ts';
-import { listAttempts, listPairDeliveries, type OperatorDelivery } from '../store/delivery-admin.ts';
-import { type OperatorSearch, type PairRow, readAnySearch, readMarketMedian, readPair } from '../store/pairs.ts';
+import { type AdminDelivery, listAttempts, listPairDeliveries } from '../store/delivery-admin.ts';
+import { type AdminSearch, type PairRow, readAnySearch, readMarketMedian, readPair } from '../store/pairs.ts';
 import { readProperty } from '../store/properties.ts';
 import { listSiteCategories } from '../store/site-categories.ts';
-import { deliveryMessage } from './delivery-messages.ts';
+import { deliveryAnswer } from './delivery-answers.ts';
 import type { AdminDependencies } from './dependencies.ts';
 import { notFound } from './errors.ts';
 import type {
@@ -51,7 +51,7 @@ export async function explainMatch(
 }
 
 async function verdictsOf(
-  search: OperatorSearch,
+  search: AdminSearch,
   { state, crawls }: HeldProperty,
   { database, resolvePlace }: AdminDependencies,
 ): Promise<readonly CriterionVerdict[]> {
@@ -69,20 +69,17 @@ async function verdictsOf(
   );
 }
 
-async function explainDelivery(
-  delivery: OperatorDelivery,
-  { database }: AdminDependencies,
-): Promise<DeliveryExplanation> {
+async function explainDelivery(delivery: AdminDelivery, { database }: AdminDependencies): Promise<DeliveryExplanation> {
   const attempts = await listAttempts(database, delivery.id);
   const last = attempts.at(-1);
   const lastWords = last === undefined ? '' : (last.reason ?? last.error ?? 'answered with 200');
   return {
-    delivery: deliveryMessage(delivery),
+    delivery: deliveryAnswer(delivery),
     explanation: explanationOf(delivery, attempts.length, lastWords),
   };
 }
 
-function explanationOf(delivery: OperatorDelivery, attemptCount: number, lastWords: string): string {
+function explanationOf(delivery: AdminDelivery, attemptCount: number, lastWords: string): string {
   switch (delivery.state) {
     case 'queued':
       return delivery.replayCount > 0
@@ -106,7 +103,7 @@ function explanationOf(delivery: OperatorDelivery, attemptCount: number, lastWor
 }
 
 interface Judged {
-  readonly search: OperatorSearch;
+  readonly search: AdminSearch;
   readonly held: HeldProperty;
   readonly pair: PairRow | null;
   readonly verdicts: readonly CriterionVerdict[];

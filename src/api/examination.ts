@@ -18,7 +18,7 @@ import {
 import type { PropertyFacts } from '../domain/property-facts.ts';
 import type { Queryable } from '../store/database.ts';
 import { type AdvertTexts, readTexts, type Scan, type ScannedProperty } from '../store/property-scans.ts';
-import { createWorkingTurns } from './working-turns.ts';
+import { createWorkSlices } from './work-slices.ts';
 
 /** A live property that fails one criterion at most, or none but for the site categories that are excluded. */
 export interface ExaminedProperty {
@@ -44,25 +44,25 @@ export async function examine(
   { database, median }: { readonly database: Queryable; readonly median: MedianOf },
   onProperty: (one: ExaminedProperty) => void,
 ): Promise<number> {
-  const turns = createWorkingTurns();
+  const slices = createWorkSlices();
   const hasTexts = criteria.expressions.length > 0;
   const textless = hasTexts ? { ...criteria, expressions: [] } : criteria;
   let textsLeft = TEXTS_MAX;
   for (let from = 0; from < properties.length; from += BLOCK) {
-    const isSpent = (hasTexts && textsLeft <= 0) || turns.workedMs > WORK_MS_MAX;
+    const isSpent = (hasTexts && textsLeft <= 0) || slices.workedMs > WORK_MS_MAX;
     if (from > 0 && isSpent) return (weight * properties.length) / from;
     const pending: ExaminedProperty[] = [];
     for (const property of properties.slice(from, from + BLOCK)) {
       const one = judged(property, textless, median);
       if (isRelevant(one)) pending.push(one);
-      await turns.take();
+      await slices.take();
     }
-    const texts = hasTexts ? await turns.pause(readTexts(database, uuidsOf(pending))) : null;
+    const texts = hasTexts ? await slices.pause(readTexts(database, uuidsOf(pending))) : null;
     textsLeft -= texts === null ? 0 : pending.length;
     for (const one of pending) {
       const known = texts === null ? one : withTexts(one, texts.get(one.uuid) ?? [], criteria, median);
       if (isRelevant(known)) onProperty(known);
-      await turns.take();
+      await slices.take();
     }
   }
   return weight;

@@ -29,7 +29,7 @@ import { Problem } from './problem.ts';
 import { PAGING, readQuery, referenceParameter, textParameter } from './query.ts';
 import { languageOf, type Questions } from './questions.ts';
 import { ownSearch } from './searches.ts';
-import { createWorkingTurns } from './working-turns.ts';
+import { createWorkSlices } from './work-slices.ts';
 
 /** As long as a request can be. */
 const URL_LENGTH_MAX = 15_000;
@@ -85,8 +85,8 @@ export function explanationRoutes(router: Router, dependencies: ApiDependencies,
 }
 
 interface Wanted {
-  readonly property: string | null;
-  readonly advert: string | null;
+  readonly property: Uuid | null;
+  readonly advert: Uuid | null;
   readonly url: string | null;
 }
 
@@ -175,7 +175,7 @@ async function nearSearches(
   { facts, siteCategoryName }: Subject,
   database: Queryable,
 ): Promise<readonly SearchNumber[]> {
-  const turns = createWorkingTurns();
+  const slices = createWorkSlices();
   const satisfied: SearchNumber[] = [];
   const missed: SearchNumber[] = [];
   for await (const searches of searchesOf(database, clientId)) {
@@ -183,7 +183,7 @@ async function nearSearches(
       const failures = failuresOf(criteriaOf(members, siteCategoryName), facts, 2);
       if (failures.length === 0) satisfied.push(number);
       else if (failures.length === 1) missed.push(number);
-      await turns.take();
+      await slices.take();
     }
   }
   return [...satisfied, ...missed];

@@ -113,7 +113,7 @@ export function writeQuery(view: PropertyView, { bytes, codes }: GroupMemory): v
   bytes[QUERY_TRIGGER] = NEEDS_EXACT_CHECK | NEEDS_TEXT_CHECK | NEEDS_SHAPE_CHECK | repeats;
 }
 
-/** `lon` may be a turn away from the property's, to compare it across the date line. */
+/** `lon` may be 360° away from the property's, to compare it across the date line. */
 export function writePlace(lat: number, lon: number, { floats }: GroupMemory): void {
   const cosine = Math.cos(lat * RADIANS);
   const sine = Math.sin(lat * RADIANS);

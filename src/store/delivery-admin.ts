@@ -11,7 +11,7 @@ import { FINISHED_AT, IS_WANTED, isInState, STATE } from './cancellations.ts';
 import type { Queryable } from './database.ts';
 import type { AttemptRead } from './delivery-reads.ts';
 
-export interface OperatorDelivery {
+export interface AdminDelivery {
   readonly id: Uuid;
   readonly searchId: Uuid;
   readonly matchId: Uuid;
@@ -58,13 +58,13 @@ function valuesOf({ searchId, endpointKey, state, from, before }: DeliveryFilter
  * Newest first, those below `belowId`. Failed ones are served by deliveries_failed and mail_items_failed, those of a search by
  * deliveries_search and mail_items_search; anything else walks the primary keys from their ends.
  */
-export async function listOperatorDeliveries(
+export async function listAdminDeliveries(
   database: Queryable,
   filter: DeliveryFilter,
   belowId: Uuid | null,
   limit: number,
-): Promise<readonly OperatorDelivery[]> {
-  const { rows } = await database.query<OperatorDelivery>(
+): Promise<readonly AdminDelivery[]> {
+  const { rows } = await database.query<AdminDelivery>(
     `select ${COLUMNS} from ${FROM} where ${CONDITIONS} and ($6::uuid is null or d.id < $6)
      order by d.id desc limit $7`,
     [...valuesOf(filter), belowId, limit],
@@ -73,8 +73,8 @@ export async function listOperatorDeliveries(
 }
 
 /** Null when there is none. Served by the primary keys. */
-export async function readOperatorDelivery(database: Queryable, id: Uuid): Promise<OperatorDelivery | null> {
-  const { rows } = await database.query<OperatorDelivery>(`select ${COLUMNS} from ${FROM} where d.id = $1`, [id]);
+export async function readAdminDelivery(database: Queryable, id: Uuid): Promise<AdminDelivery | null> {
+  const { rows } = await database.query<AdminDelivery>(`select ${COLUMNS} from ${FROM} where d.id = $1`, [id]);
   return rows[0] ?? null;
 }
 
@@ -83,8 +83,8 @@ export async function listPairDeliveries(
   database: Queryable,
   searchId: Uuid,
   matchId: Uuid,
-): Promise<readonly OperatorDelivery[]> {
-  const { rows } = await database.query<OperatorDelivery>(
+): Promise<readonly AdminDelivery[]> {
+  const { rows } = await database.query<AdminDelivery>(
     `select ${COLUMNS} from ${FROM}
      where d.search_number = (select number from searches where id = $1) and d.match_id = $2 order by d.id`,
     [searchId, matchId],

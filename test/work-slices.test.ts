@@ -1,21 +1,21 @@
-/** Those who work long let everybody else have a turn, and each other. */
+/** Those who work long let everybody else work in between, and each other. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as nextLook } from 'node:timers/promises';
-import { createWorkingTurns } from '../src/api/working-turns.ts';
+import { createWorkSlices } from '../src/api/work-slices.ts';
 
 test('who has worked long enough waits, and not before', () => {
   let nowMs = 0;
-  const turns = createWorkingTurns(() => nowMs);
-  assert.equal(turns.take(), undefined);
+  const slices = createWorkSlices(() => nowMs);
+  assert.equal(slices.take(), undefined);
   nowMs = 3.9;
-  assert.equal(turns.take(), undefined);
+  assert.equal(slices.take(), undefined);
   nowMs = 4;
-  assert.ok(turns.take() instanceof Promise);
+  assert.ok(slices.take() instanceof Promise);
 });
 
-test('eight at once take turns: one of them works between two looks at sockets', async () => {
+test('eight at once work one after the other: one of them between two looks at sockets', async () => {
   const looks: number[] = [];
   let look = 0;
   let isOver = false;
@@ -24,10 +24,10 @@ test('eight at once take turns: one of them works between two looks at sockets',
   })();
   const work = async (): Promise<void> => {
     let nowMs = 0;
-    const turns = createWorkingTurns(() => nowMs);
+    const slices = createWorkSlices(() => nowMs);
     for (let i = 0; i < 10; i++) {
       nowMs += 5;
-      await turns.take();
+      await slices.take();
       looks.push(look);
     }
   };
@@ -40,9 +40,9 @@ test('eight at once take turns: one of them works between two looks at sockets',
 
 test('what is waited for is no work', async () => {
   let nowMs = 0;
-  const turns = createWorkingTurns(() => nowMs);
+  const slices = createWorkSlices(() => nowMs);
   nowMs = 2;
-  const waited = await turns.pause(
+  const waited = await slices.pause(
     nextLook().then(() => {
       nowMs = 1_002;
       return 'rows';
@@ -50,6 +50,6 @@ test('what is waited for is no work', async () => {
   );
   nowMs += 1;
   assert.equal(waited, 'rows');
-  assert.equal(turns.workedMs, 3);
-  assert.equal(turns.take(), undefined);
+  assert.equal(slices.workedMs, 3);
+  assert.equal(slices.take(), undefined);
 });

@@ -1,24 +1,24 @@
 /**
- * Long work in small turns. Whoever has worked for some milliseconds lets everything else of the process have its turn
- * first, and those who work like this take turns among themselves: one of them at a time between two looks at sockets.
+ * Long work in small slices. Whoever has worked for some milliseconds lets everything else of the process go first, and
+ * those who work like this wait for each other as well: one of them at a time works between two looks at sockets.
  */
 
 import { setImmediate as yieldToOthers } from 'node:timers/promises';
 
-export interface WorkingTurns {
+export interface WorkSlices {
   /** Milliseconds of work so far. */
   readonly workedMs: number;
-  /** Called between small pieces of work: nothing to wait for, or others' turn. */
+  /** Called between small pieces of work: nothing to wait for, or the next slice. */
   take(): Promise<void> | undefined;
   /** Waits for what is no work of this process, a statement for instance. */
   pause<T>(wait: Promise<T>): Promise<T>;
 }
 
-const TURN_MS = 4;
+const SLICE_MS = 4;
 
 let lastInLine: Promise<void> = Promise.resolve();
 
-export function createWorkingTurns(nowMs: () => number = () => performance.now()): WorkingTurns {
+export function createWorkSlices(nowMs: () => number = () => performance.now()): WorkSlices {
   let startMs = nowMs();
   let doneMs = 0;
   return {
@@ -26,9 +26,9 @@ export function createWorkingTurns(nowMs: () => number = () => performance.now()
       return doneMs + nowMs() - startMs;
     },
     take() {
-      const turnMs = nowMs() - startMs;
-      if (turnMs < TURN_MS) return undefined;
-      doneMs += turnMs;
+      const sliceMs = nowMs() - startMs;
+      if (sliceMs < SLICE_MS) return undefined;
+      doneMs += sliceMs;
       lastInLine = lastInLine.then(() => yieldToOthers());
       return lastInLine.then(() => {
         startMs = nowMs();
