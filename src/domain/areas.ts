@@ -77,13 +77,6 @@ export const AREAS = {
   unset: keyed('areas', NOWHERE),
   members: MEMBERS,
   reads: ['lat', 'lon', 'inseeCodes', 'zipcodes', 'departmentCode'],
-  read: (members: Stored<typeof MEMBERS>): Areas => ({
-    circle: circleOf(members),
-    inseeCodes: union(members.includedCities, members.includedInseeCodes),
-    departmentCodes: members.includedDepartments,
-    zipcodes: members.includedZipcodes,
-    polygons: members.geoShapes,
-  }),
   isSet: ({ areas }: Asked) => hasAreas(areas),
   holds: ({ areas }: Asked, { facts }: Considered) => isInAreas(areas, facts),
   expected: ({ areas }: Asked) => areas,
@@ -109,7 +102,6 @@ export const EXCLUDED_CITIES = {
   unset: keyed<'excludedInseeCodes', readonly string[]>('excludedInseeCodes', []),
   members: { excludedCities: member('cities', [], 'Cities to leave out.') },
   reads: ['inseeCodes'],
-  read: ({ excludedCities }: { readonly excludedCities: readonly string[] }) => excludedCities,
   isSet: ({ excludedInseeCodes }: Excluded) => excludedInseeCodes.length > 0,
   holds: ({ excludedInseeCodes }: Excluded, { facts }: Considered) =>
     !facts.inseeCodes.some((code) => isListed(excludedInseeCodes, code)),
@@ -122,6 +114,16 @@ export const EXCLUDED_CITIES = {
 } as const;
 
 type Excluded = Readonly<Record<'excludedInseeCodes', readonly string[]>>;
+
+export function areasOf(members: Stored<typeof MEMBERS>): Areas {
+  return {
+    circle: circleOf(members),
+    inseeCodes: union(members.includedCities, members.includedInseeCodes),
+    departmentCodes: members.includedDepartments,
+    zipcodes: members.includedZipcodes,
+    polygons: members.geoShapes,
+  };
+}
 
 function circleOf({ lat, lon, radius }: Stored<typeof MEMBERS>): Circle | null {
   if (lat === null || lon === null || radius === null) return null;

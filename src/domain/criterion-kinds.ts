@@ -135,8 +135,6 @@ export function range<Name extends string, const S extends Source<number | null>
       ...keyed(minName, member('bound', null, words.min, words.answered)),
       ...keyed(maxName, member('bound', null, words.max, words.answered)),
     },
-    read: (members: Readonly<Record<typeof minName | typeof maxName, number | null>>): Range =>
-      rangeOf(members[minName], members[maxName]),
     isSet: (criteria: Asked) => criteria[name].min !== null || criteria[name].max !== null,
     holds: (criteria: Asked, considered: Considered) =>
       isMet(source, considered, (value) => isInRange(criteria[name], value)),
@@ -156,7 +154,7 @@ export function range<Name extends string, const S extends Source<number | null>
 type RangeJudged = Judged<Range, readonly (number | null)[]>;
 
 /** 0 is no bound on either side: a minimum of 0 never excludes a missing value (decisions, section 2). */
-function rangeOf(min: number | null, max: number | null): Range {
+export function rangeOf(min: number | null, max: number | null): Range {
   if ((min === null || min === 0) && (max === null || max === 0)) return UNBOUNDED;
   return { min: min === 0 ? null : min, max: max === 0 ? null : max };
 }
@@ -188,7 +186,6 @@ export function code<Name extends string, const S extends Source<number | null>>
     kind: 'code' as const,
     ...{ name, key: name, source, names, unset: keyed<Name, number | null>(name, null) },
     members: keyed(name, { form: 'code', unset: null, ...legendOf(names), names } satisfies Member<'code'>),
-    read: (members: Asked) => members[name],
     isSet: (criteria: Asked) => criteria[name] !== null,
     holds: (criteria: Asked, considered: Considered) => isMet(source, considered, (value) => value === criteria[name]),
     expected: (criteria: Asked) => criteria[name],
@@ -208,7 +205,6 @@ export function codes<Name extends string, const S extends Source<number | null>
     kind: 'codes' as const,
     ...{ name, key: name, source, names, unset: keyed<Name, readonly number[]>(name, []) },
     members: keyed(name, { form: 'codes', unset: null, ...legendOf(names), names } satisfies Member<'codes'>),
-    read: (members: Readonly<Record<Name, Forms['codes']>>) => listOf(members[name]),
     isSet: (criteria: Asked) => criteria[name].length > 0,
     holds: (criteria: Asked, considered: Considered) =>
       isMet(source, considered, (value) => value !== null && criteria[name].includes(value)),
@@ -225,7 +221,7 @@ function legendOf(names: readonly string[]): { readonly asked: string; readonly 
 
 const NONE: readonly never[] = [];
 
-function listOf(sent: Forms['codes']): readonly number[] {
+export function listOf(sent: Forms['codes']): readonly number[] {
   if (sent === null) return NONE;
   return typeof sent === 'number' ? [sent] : sent;
 }
@@ -247,7 +243,6 @@ export function flag<Name extends string, const S extends Source<boolean | null>
     kind: 'flag' as const,
     ...{ name, key: name, source, unset: keyed<Name, boolean | null>(name, null) },
     members: keyed(name, member('flag', null, asked, answered)),
-    read: (members: Asked) => members[name],
     isSet: (criteria: Asked) => criteria[name] !== null,
     holds: (criteria: Asked, considered: Considered) => isMet(source, considered, (value) => value === criteria[name]),
     expected: (criteria: Asked) => criteria[name],
@@ -267,7 +262,6 @@ export function requirement<Name extends string, const S extends Source<boolean 
     kind: 'requirement' as const,
     ...{ name, key: name, source, unset: keyed<Name, boolean>(name, false) },
     members: keyed(name, member('flag', unset, asked, answered)),
-    read: (members: Readonly<Record<Name, boolean | null>>) => members[name] === true,
     isSet: (criteria: Asked) => criteria[name],
     holds: (_: Asked, considered: Considered) => isMet(source, considered, (value) => value === true),
     expected: () => true,

@@ -24,7 +24,7 @@ import {
 import type { Language } from './criterion-words.ts';
 import { EXPRESSIONS } from './expression-criterion.ts';
 import type { AdvertFacts, PropertyFacts } from './property-facts.ts';
-import { EXCLUDED_SITE_CATEGORIES, INCLUDED_SITE_CATEGORIES, type SiteCategoryName } from './site-category-criteria.ts';
+import { EXCLUDED_SITE_CATEGORIES, INCLUDED_SITE_CATEGORIES } from './site-category-criteria.ts';
 
 /** Of every search: nobody asks for it. */
 const LIVE_ADVERT = {
@@ -34,7 +34,6 @@ const LIVE_ADVERT = {
   unset: {},
   members: {},
   reads: ['adverts'],
-  read: () => null,
   isSet: () => true,
   holds: (_: unknown, { adverts }: Considered) => adverts.length > 0,
   expected: () => 'at least one outside the excluded site categories',
@@ -183,10 +182,8 @@ export interface Criterion {
 /** A row that searches ask for by members. */
 interface AskedCriterion {
   readonly name: RemovableCriterion;
-  readonly key: keyof Criteria;
   readonly unset: Partial<Criteria>;
   isSet(criteria: Criteria): boolean;
-  read(members: CriterionMembers, siteCategoryName: SiteCategoryName): Criteria[keyof Criteria];
 }
 
 export const CRITERIA: readonly Criterion[] = JUDGED;

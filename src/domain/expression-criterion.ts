@@ -2,13 +2,7 @@
 
 import { type Considered, type Judged, keyed, member } from './criterion-kinds.ts';
 import type { InLanguages, Language } from './criterion-words.ts';
-import {
-  type ExpressionEntry,
-  type Expressions,
-  entryHolds,
-  expressionsHold,
-  parseExpressions,
-} from './expressions.ts';
+import { type ExpressionEntry, type Expressions, entryHolds, expressionsHold } from './expressions.ts';
 import { type FoldedText, foldTexts } from './folded-text.ts';
 import type { AdvertFacts, PropertyFacts } from './property-facts.ts';
 
@@ -30,7 +24,6 @@ export const EXPRESSIONS = {
     ),
   },
   reads: ['texts'],
-  read: ({ expressions }: { readonly expressions: string | null }) => parseExpressions(expressions),
   isSet: ({ expressions }: Asked) => expressions.length > 0,
   holds: ({ expressions }: Asked, considered: Considered) => expressionsHold(expressions, foldedTextsOf(considered)),
   expected: ({ expressions }: Asked) => expressions,

@@ -1,10 +1,13 @@
 /** Saved searches: the members a client may write (specification, section 2.1; decisions, section 2) and their criteria. */
 
+import { areasOf } from './areas.ts';
 import type { EventKind } from './codes.ts';
-import { ANYTHING, ASKED_CRITERIA, type Criteria, type CriterionMembers, UNASKED } from './criterion-table.ts';
+import { listOf, rangeOf } from './criterion-kinds.ts';
+import { type Criteria, type CriterionMembers, UNASKED } from './criterion-table.ts';
+import { parseExpressions } from './expressions.ts';
 import type { SearchNumber, Uuid } from './ids.ts';
 import type { MailFrequency, MailStanding } from './mail.ts';
-import type { SiteCategoryName } from './site-category-criteria.ts';
+import { namesOf, type SiteCategoryName } from './site-category-criteria.ts';
 
 export type { SiteCategoryName };
 
@@ -48,10 +51,26 @@ export const SEARCH_DEFAULTS: Omit<SearchMembers, 'title'> = {
   context: null,
 };
 
-/** What the members of a search ask for. */
+/** What the members of a search ask for. Written out: a million of them are made when the index loads. */
 export function criteriaOf(members: SearchMembers, siteCategoryName: SiteCategoryName): Criteria {
-  // One shape for all: a million of them are made when the index loads.
-  const criteria: Record<string, unknown> = { ...ANYTHING };
-  for (const row of ASKED_CRITERIA) criteria[row.key] = row.read(members, siteCategoryName);
-  return criteria as Criteria;
+  return {
+    transactionType: members.transactionType,
+    propertyTypes: listOf(members.propertyTypes),
+    publisherTypes: listOf(members.publisherTypes),
+    budget: rangeOf(members.budgetMin, members.budgetMax),
+    advertPrice: rangeOf(members.advertPriceMin, members.advertPriceMax),
+    pricePerMeter: rangeOf(members.pricePerMeterMin, members.pricePerMeterMax),
+    surface: rangeOf(members.surfaceMin, members.surfaceMax),
+    landSurface: rangeOf(members.landSurfaceMin, members.landSurfaceMax),
+    room: rangeOf(members.roomMin, members.roomMax),
+    bedroom: rangeOf(members.bedroomMin, members.bedroomMax),
+    furnished: members.furnished,
+    withCoherentPrice: members.withCoherentPrice === true,
+    withVirtualTour: members.withVirtualTour === true,
+    areas: areasOf(members),
+    excludedInseeCodes: members.excludedCities,
+    includedSiteCategories: namesOf(members.includedSiteCategories, siteCategoryName),
+    excludedSiteCategories: namesOf(members.excludedSiteCategories, siteCategoryName),
+    expressions: parseExpressions(members.expressions),
+  };
 }

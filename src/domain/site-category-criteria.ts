@@ -27,8 +27,6 @@ export const INCLUDED_SITE_CATEGORIES = {
     ),
   },
   reads: ['siteCategory'],
-  read: (members: { readonly includedSiteCategories: readonly number[] }, nameOf: SiteCategoryName): Names =>
-    namesOf(members.includedSiteCategories, nameOf),
   isSet: ({ includedSiteCategories }: Included) => includedSiteCategories.length > 0,
   holds: ({ includedSiteCategories }: Included, { adverts }: Considered) =>
     adverts.some((advert) => isOf(includedSiteCategories, advert)),
@@ -58,8 +56,6 @@ export const EXCLUDED_SITE_CATEGORIES = {
     ),
   },
   reads: ['siteCategory'],
-  read: (members: { readonly excludedSiteCategories: readonly number[] }, nameOf: SiteCategoryName): Names =>
-    namesOf(members.excludedSiteCategories, nameOf),
   isSet: ({ excludedSiteCategories }: Excluded) => excludedSiteCategories.length > 0,
 } as const;
 
@@ -77,7 +73,7 @@ function isOf(categories: Names, { siteCategory }: AdvertFacts): boolean {
 }
 
 /** Those that operators have not removed. */
-function namesOf(ids: readonly number[], nameOf: SiteCategoryName): Names {
+export function namesOf(ids: readonly number[], nameOf: SiteCategoryName): Names {
   return ids.length === 0 ? NONE : ids.flatMap((id) => nameOf(id) ?? []);
 }
 
