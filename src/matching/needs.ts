@@ -17,12 +17,11 @@ import type { AdvertFacts, PropertyFacts } from '../domain/property-facts.ts';
 import { NEED_COLUMNS } from './kernel/layout.ts';
 
 type NeedRow = RowOf<'flag' | 'requirement' | 'code' | 'codes'>;
-type NeedValue = number | boolean;
 
-/** The values of a criterion, each with a bit from `first` on. */
+/** The values of a criterion, each with a bit from `first` on: true and false, or codes. */
 interface Needs {
   readonly row: NeedRow;
-  readonly values: readonly NeedValue[];
+  readonly count: number;
   readonly first: number;
 }
 
@@ -42,23 +41,19 @@ function layOut(rows: readonly NeedRow[]): readonly Needs[] {
   let end = 0;
   const needs = rows.map((row): Needs => {
     const first = end;
-    const values = valuesOf(row);
-    end += values.length;
-    return { row, values, first };
+    const count = row.kind === 'requirement' ? 1 : row.kind === 'flag' ? 2 : row.names.length;
+    end += count;
+    return { row, count, first };
   });
   if (end > BITS_MAX) throw new RangeError(`${end} needs of searches, at most ${BITS_MAX}`);
   return needs;
 }
 
-function valuesOf(row: NeedRow): readonly NeedValue[] {
-  if (row.kind === 'flag') return [true, false];
-  return row.kind === 'requirement' ? [true] : row.names.map((_, code) => code);
-}
-
 /** Null with a code that nobody knows. */
 export function needsOf(criteria: Criteria): number | null {
   let all = 0;
-  for (const needs of NEEDS) {
+  for (let i = 0; i < NEEDS.length; i++) {
+    const needs = NEEDS[i] as Needs;
     const value = valueAsked(needs.row, criteria);
     if (value === null) continue;
     const bit = bitOf(needs, value);
@@ -68,23 +63,34 @@ export function needsOf(criteria: Criteria): number | null {
   return all;
 }
 
-function valueAsked(row: NeedRow, criteria: Criteria): NeedValue | null {
+function valueAsked(row: NeedRow, criteria: Criteria): number | boolean | null {
   if (row.kind === 'requirement') return criteria[row.name] || null;
   if (row.kind !== 'codes') return criteria[row.name];
   const codes = criteria[row.name];
   return codes.length === 1 ? (codes[0] as number) : null;
 }
 
+/** 0 for a value that is unknown, or none of the criterion's. */
+function bitOf({ count, first }: Omit<Needs, 'row'>, value: number | boolean | null): number {
+  if (value === null) return 0;
+  const position = typeof value === 'number' ? value : value ? 0 : 1;
+  return position >= 0 && position < count && Number.isInteger(position) ? 1 << (first + position) : 0;
+}
+
 /** What all live adverts together provide: a search that considers fewer of them can only find less. */
 export function needsProvidedBy(facts: PropertyFacts): number {
   let provided = needsProvidedByAdverts(facts.adverts);
-  for (const needs of OF_PROPERTY) provided |= bitOf(needs, needs.row.source.read(facts));
+  for (let i = 0; i < OF_PROPERTY.length; i++) {
+    const needs = OF_PROPERTY[i] as (typeof OF_PROPERTY)[number];
+    provided |= bitOf(needs, needs.row.source.read(facts));
+  }
   return provided;
 }
 
 function needsProvidedByAdverts(adverts: readonly AdvertFacts[]): number {
   let provided = 0;
-  for (const needs of OF_ADVERTS) {
+  for (let i = 0; i < OF_ADVERTS.length; i++) {
+    const needs = OF_ADVERTS[i] as (typeof OF_ADVERTS)[number];
     for (const advert of adverts) provided |= bitOf(needs, needs.row.source.read(advert));
   }
   return provided;
@@ -95,13 +101,7 @@ export function doAdvertsProvide(all: number, adverts: readonly AdvertFacts[]): 
   return (all & ADVERT_NEEDS & ~needsProvidedByAdverts(adverts)) === 0;
 }
 
-const ADVERT_NEEDS = OF_ADVERTS.reduce((all, { values, first }) => all | ((2 ** values.length - 1) << first), 0);
-
-/** 0 for a value that is unknown, or none of the criterion's. */
-function bitOf({ values, first }: Omit<Needs, 'row'>, value: NeedValue | null): number {
-  const position = value === null ? -1 : values.indexOf(value);
-  return position === -1 ? 0 : 1 << (first + position);
-}
+const ADVERT_NEEDS = OF_ADVERTS.reduce((all, { count, first }) => all | ((2 ** count - 1) << first), 0);
 
 /** Those of the kernel. */
 export const COLUMN_NEEDS = 2 ** (8 * NEED_COLUMNS) - 1;
@@ -110,6 +110,6 @@ export const COLUMN_NEEDS = 2 ** (8 * NEED_COLUMNS) - 1;
 export const NEEDS_SALE = needFor('transactionType', SALE);
 export const NEEDS_RENT = needFor('transactionType', RENT);
 
-function needFor(name: NeedRow['name'], value: NeedValue): number {
+function needFor(name: NeedRow['name'], value: number): number {
   return NEEDS.reduce((bits, needs) => (needs.row.name === name ? bits | bitOf(needs, value) : bits), 0);
 }

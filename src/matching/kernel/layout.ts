@@ -14,7 +14,7 @@ export const LINE_BYTES = 64;
 /** Offsets of the columns in a group. These have a byte a lane. */
 export const TYPES = 0;
 export const NEEDS = TYPES + LANES;
-export const NEED_COLUMNS = 1;
+export const NEED_COLUMNS = 2;
 export const ATTENTION = NEEDS + NEED_COLUMNS * LANES;
 /** Minimum and maximum of each measure, in the order of `MEASURES`. */
 export const BOUNDS = ATTENTION + LANES;

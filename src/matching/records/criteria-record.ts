@@ -4,7 +4,7 @@
  * of unusual size the record is *partial*: it has their areas, as far as these fit, and says nothing else of them.
  */
 
-import type { Range } from '../../domain/criterion-kinds.ts';
+import { type Range, UNBOUNDED } from '../../domain/criterion-kinds.ts';
 import { ANYTHING, type Criteria } from '../../domain/criterion-table.ts';
 import {
   EXPRESSION_ENTRIES_MAX,
@@ -20,11 +20,16 @@ import type { RecordArena } from './arena.ts';
 import {
   CODE_LISTS,
   countOf,
+  DEPARTMENTS,
+  EXCLUDED_CATEGORIES,
+  EXCLUDED_INSEE_CODES,
   EXPRESSION,
   FLAGS,
   HAS_CIRCLE,
   HAS_SHAPES,
   HEAD_WORDS,
+  INCLUDED_CATEGORIES,
+  INSEE_CODES,
   IS_PARTIAL,
   LIST_COUNTS,
   LISTS,
@@ -34,6 +39,7 @@ import {
   RANGES,
   shapesOf,
   wordsOf,
+  ZIPCODES,
 } from './layout.ts';
 import type { PolygonShapes } from './polygon-shapes.ts';
 
@@ -67,14 +73,15 @@ export function writeRecord(criteria: Criteria, arena: RecordArena, tables: Reco
 
 /** Flags, needs and codes. False for criteria whose codes or bounds have no place in a record. */
 function writeHead(criteria: Criteria): boolean {
-  const bounds = boundBitsOf(criteria);
+  const bounds = writeBounds(criteria);
   const needs = needsOf(criteria);
   if (bounds === null || needs === null) return false;
   const { circle, polygons } = criteria.areas;
-  scratchIntegers.fill(0, 0, 2 * HEAD_WORDS);
+  for (let integer = 0; integer < 2 * HEAD_WORDS; integer++) scratchIntegers[integer] = 0;
   scratchIntegers[FLAGS] = bounds | (circle === null ? 0 : HAS_CIRCLE) | (polygons.length === 0 ? 0 : HAS_SHAPES);
   scratchIntegers[NEEDS] = needs;
-  for (const list of CODE_LISTS) {
+  for (let i = 0; i < CODE_LISTS.length; i++) {
+    const list = CODE_LISTS[i] as (typeof CODE_LISTS)[number];
     const packed = packCodes(criteria[list.row.name], list);
     if (packed === null) return false;
     scratchIntegers[list.integer] = (scratchIntegers[list.integer] as number) | (packed << list.shift);
@@ -82,40 +89,43 @@ function writeHead(criteria: Criteria): boolean {
   return true;
 }
 
-/** The bits of those that are set; null when one is not a number. */
-function boundBitsOf(criteria: Criteria): number | null {
+/** The bits of those that are set, which follow the head; null when one is not a number. */
+function writeBounds(criteria: Criteria): number | null {
   let bits = 0;
+  let top = HEAD_WORDS;
   for (let i = 0; i < RANGES.length; i++) {
-    const { min, max } = rangeAt(criteria, i);
+    const range: Range = criteria[(RANGES[i] as (typeof RANGES)[number]).name];
+    if (range === UNBOUNDED) continue;
+    const { min, max } = range;
     if (Number.isNaN(min) || Number.isNaN(max)) return null;
-    if (min !== null) bits |= 1 << (2 * i);
-    if (max !== null) bits |= 2 << (2 * i);
+    if (min !== null) {
+      bits |= 1 << (2 * i);
+      scratch[top++] = min;
+    }
+    if (max !== null) {
+      bits |= 2 << (2 * i);
+      scratch[top++] = max;
+    }
   }
   return bits;
 }
 
-function rangeAt(criteria: Criteria, position: number): Range {
-  return criteria[(RANGES[position] as (typeof RANGES)[number]).name];
-}
-
-/** The rest, behind the head. `shapes`: where the polygons are, of no meaning without any. */
+/** The rest, behind head and bounds. `shapes`: where the polygons are, of no meaning without any. */
 function writeAll(criteria: Criteria, shapes: number, arena: RecordArena, tables: RecordTables): number {
   const { circle, polygons } = criteria.areas;
-  let top = HEAD_WORDS;
-  for (let i = 0; i < RANGES.length; i++) {
-    const { min, max } = rangeAt(criteria, i);
-    if (min !== null) scratch[top++] = min;
-    if (max !== null) scratch[top++] = max;
-  }
+  let top = listsOffset(scratchIntegers[FLAGS] as number);
   if (circle !== null) {
-    scratch[top++] = circle.lat;
-    scratch[top++] = circle.lon;
-    scratch[top++] = circle.radiusKm;
+    scratch[top - 3] = circle.lat;
+    scratch[top - 2] = circle.lon;
+    scratch[top - 1] = circle.radiusKm;
   }
   scratchIntegers[EXPRESSION] = tables.expressions.use(criteria.expressions);
   let code = 2 * top;
-  for (const { of, table, integer, shift } of LISTS) {
-    const texts = of(criteria);
+  readLists(criteria);
+  for (let list = 0; list < LISTS.length; list++) {
+    const texts = lists[list] as readonly string[];
+    if (texts.length === 0) continue;
+    const { table, integer, shift } = LISTS[list] as (typeof LISTS)[number];
     const count = LIST_COUNTS + integer;
     scratchIntegers[count] = (scratchIntegers[count] as number) | (texts.length << shift);
     for (let i = 0; i < texts.length; i++) scratchIntegers[code++] = tables[table].use(texts[i] as string);
@@ -155,12 +165,25 @@ export function freeRecord(address: number, arena: RecordArena, tables: RecordTa
   arena.free(address, wordsOf(integers, head));
 }
 
+/** In the order of `LISTS`. */
+const lists: (readonly string[])[] = [];
+
+function readLists({ areas, excludedInseeCodes, includedSiteCategories, excludedSiteCategories }: Criteria): void {
+  lists[INSEE_CODES] = areas.inseeCodes;
+  lists[DEPARTMENTS] = areas.departmentCodes;
+  lists[ZIPCODES] = areas.zipcodes;
+  lists[EXCLUDED_INSEE_CODES] = excludedInseeCodes;
+  lists[INCLUDED_CATEGORIES] = includedSiteCategories;
+  lists[EXCLUDED_CATEGORIES] = excludedSiteCategories;
+}
+
 /** Whether lists and expressions are of usual size. */
 function fits(criteria: Criteria): boolean {
   let codes = 0;
-  for (const { of, max } of LISTS) {
-    const { length } = of(criteria);
-    if (length > max) return false;
+  readLists(criteria);
+  for (let list = 0; list < LISTS.length; list++) {
+    const { length } = lists[list] as readonly string[];
+    if (length > (LISTS[list] as (typeof LISTS)[number]).max) return false;
     codes += length;
   }
   const words = listsOffset(scratchIntegers[FLAGS] as number) + ((codes + 1) >> 1);

@@ -1,6 +1,6 @@
 /** The words of a criteria record, see `criteria-record`: a head of integers, bounds, circle, list codes, polygons' address. */
 
-import { type Criteria, isOfAdverts, isOfProperty, plainCriteria, type RowOf } from '../../domain/criterion-table.ts';
+import { isOfAdverts, isOfProperty, plainCriteria, type RowOf } from '../../domain/criterion-table.ts';
 import type { Circle } from '../../domain/geo.ts';
 import { hasNeeds } from '../needs.ts';
 import { MEASURES } from '../rows/quantiser.ts';
@@ -24,14 +24,14 @@ export const EXPRESSION = 2;
 export const LIST_COUNTS = 3;
 const CODES = 5;
 
-/** The lists in order: word and bits of `LIST_COUNTS` that hold their lengths, and how to come by them. */
+/** The lists in order: word and bits of `LIST_COUNTS` that hold their lengths, and the table of their texts. */
 export const LISTS = [
-  { ...counted(0, 0, 16), table: 'insee', of: ({ areas }: Criteria) => areas.inseeCodes },
-  { ...counted(1, 0, 8), table: 'departments', of: ({ areas }: Criteria) => areas.departmentCodes },
-  { ...counted(0, 16, 16), table: 'zipcodes', of: ({ areas }: Criteria) => areas.zipcodes },
-  { ...counted(1, 8, 8), table: 'insee', of: (criteria: Criteria) => criteria.excludedInseeCodes },
-  { ...counted(1, 16, 8), table: 'siteCategories', of: (criteria: Criteria) => criteria.includedSiteCategories },
-  { ...counted(1, 24, 8), table: 'siteCategories', of: (criteria: Criteria) => criteria.excludedSiteCategories },
+  { ...counted(0, 0, 16), table: 'insee' },
+  { ...counted(1, 0, 8), table: 'departments' },
+  { ...counted(0, 16, 16), table: 'zipcodes' },
+  { ...counted(1, 8, 8), table: 'insee' },
+  { ...counted(1, 16, 8), table: 'siteCategories' },
+  { ...counted(1, 24, 8), table: 'siteCategories' },
 ] as const;
 export const INSEE_CODES = 0;
 export const DEPARTMENTS = 1;
