@@ -3,38 +3,25 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { type Criteria, explain, satisfies, UNBOUNDED } from '../src/domain/criteria.ts';
+import { type Criteria, explain, satisfies } from '../src/domain/criteria.ts';
+import { ANYTHING, CRITERION_NAMES } from '../src/domain/criterion-table.ts';
 import { distanceKm } from '../src/domain/geo.ts';
 import { searchNumberOf } from '../src/domain/ids.ts';
-import { type AdvertFacts, type PropertyFacts, sameFacts } from '../src/domain/property-facts.ts';
+import {
+  type AdvertFacts,
+  NOTHING_KNOWN,
+  NOTHING_KNOWN_OF_ADVERT,
+  type PropertyFacts,
+  sameFacts,
+} from '../src/domain/property-facts.ts';
 import { criteriaOf, SEARCH_DEFAULTS, type SearchMembers } from '../src/domain/search.ts';
 import { createSearchIndex } from '../src/matching/search-index.ts';
 import { criteria, facts } from './support/criteria-arbitrary.ts';
 
 const EVERYWHERE: Criteria['areas'] = { circle: null, inseeCodes: [], departmentCodes: [], zipcodes: [], polygons: [] };
 
-const ANYTHING: Criteria = {
-  transactionType: null,
-  propertyTypes: [],
-  publisherTypes: [],
-  budget: UNBOUNDED,
-  advertPrice: UNBOUNDED,
-  pricePerMeter: UNBOUNDED,
-  surface: UNBOUNDED,
-  landSurface: UNBOUNDED,
-  room: UNBOUNDED,
-  bedroom: UNBOUNDED,
-  furnished: null,
-  withCoherentPrice: false,
-  withVirtualTour: false,
-  areas: EVERYWHERE,
-  excludedInseeCodes: [],
-  includedSiteCategories: [],
-  excludedSiteCategories: [],
-  expressions: [],
-};
-
 const ADVERT: AdvertFacts = {
+  ...NOTHING_KNOWN_OF_ADVERT,
   siteCategory: 'portail',
   publisherType: 1,
   price: 255_000,
@@ -44,6 +31,7 @@ const ADVERT: AdvertFacts = {
 
 /** In the first arrondissement of Paris. */
 const FLAT: PropertyFacts = {
+  ...NOTHING_KNOWN,
   transactionType: 0,
   propertyType: 0,
   price: 250_000,
@@ -221,11 +209,7 @@ test('every criterion decides alone, both ways, among the cases that the index i
     if (failing.length === 1) decided.failing.add((failing[0] as { criterion: string }).criterion);
     if (failing.length === 0) for (const { criterion } of verdicts) decided.holding.add(criterion);
   }
-  const all = [
-    ...['liveAdvert', 'transactionType', 'propertyTypes', 'publisherTypes', 'furnished', 'withCoherentPrice'],
-    ...['budget', 'pricePerMeter', 'surface', 'landSurface', 'room', 'bedroom', 'advertPrice', 'withVirtualTour'],
-    ...['includedSiteCategories', 'areas', 'excludedCities', 'expressions'],
-  ].sort();
+  const all = [...CRITERION_NAMES].sort();
   assert.deepEqual([...decided.holding].sort(), all);
   assert.deepEqual([...decided.failing].sort(), all);
 });

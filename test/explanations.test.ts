@@ -4,11 +4,19 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { boxesOf } from '../src/domain/area-boxes.ts';
-import { explain, failuresOf, isInAreas, judge, satisfies } from '../src/domain/criteria.ts';
-import { CRITERION_NAMES } from '../src/domain/criterion-names.ts';
-import { criterionReason } from '../src/domain/criterion-words.ts';
+import { isInAreas } from '../src/domain/areas.ts';
+import {
+  criterionReason,
+  explain,
+  failuresOf,
+  judge,
+  relativeDistance,
+  removableCriteria,
+  satisfies,
+  withoutCriterion,
+} from '../src/domain/criteria.ts';
+import { CRITERION_NAMES } from '../src/domain/criterion-table.ts';
 import { lookupKey, lookupKeys, withoutFragment } from '../src/domain/lookup-keys.ts';
-import { relativeDistance, removableCriteria, withoutCriterion } from '../src/domain/near-miss.ts';
 import { digestOf, digestText, factsOf, readDigest } from '../src/domain/property-digest.ts';
 import { propertyFacts, readingOf } from '../src/domain/property-document.ts';
 import { satisfiedSince } from '../src/domain/satisfied-since.ts';
@@ -102,6 +110,16 @@ test('a digest gives back the facts that matching sees, but for the texts', () =
   );
 });
 
+test('a fact that the writer of a digest did not know is unknown', () => {
+  const held = heldAfter(upsertAt(0, { advert: { price: 200_000, virtualTour: 'x' }, property: { room: 2 } }));
+  const digest = digestOf(readingOf(held.state, held.crawls, resolveToulon), held.crawls);
+  const [{ hasVirtualTour: _, ...advert } = { hasVirtualTour: true }] = digest.adverts;
+  const { room: __, ...facts } = digest.facts;
+  const older = readDigest(JSON.stringify({ ...digest, facts, adverts: [advert] }));
+  const found = factsOf(older, () => null);
+  assert.deepEqual([found.room, found.adverts[0]?.hasVirtualTour, found.adverts[0]?.price], [null, false, 200_000]);
+});
+
 test('a property satisfies a search since the price that made it so', () => {
   const advert = (price: number | null) => ({ advert: { price, surface: 50 }, property: { transactionType: 0 } });
   const messages = [upsertAt(0, advert(300_000)), upsertAt(10, advert(250_000)), upsertAt(20, advert(240_000))];
@@ -135,8 +153,8 @@ test('the distance of a miss is relative to the bound that it misses', () => {
   const property = propertyFacts(readingOf(held.state, held.crawls, resolveToulon), () => null);
   const miss = judge(search, property).find(({ holds }) => !holds);
   assert.ok(miss);
-  assert.equal(relativeDistance(miss, search, property), 0.05);
+  assert.equal(relativeDistance(miss), 0.05);
   const unknown = judge(search, { ...property, price: null }).find(({ holds }) => !holds);
   assert.ok(unknown);
-  assert.equal(relativeDistance(unknown, search, property), null);
+  assert.equal(relativeDistance(unknown), null);
 });

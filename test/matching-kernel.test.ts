@@ -4,25 +4,28 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { distanceKm } from '../src/domain/geo.ts';
+import { createKernel, type Kernel } from '../src/matching/kernel/kernel.ts';
 import {
+  BOUND_COLUMNS,
+  BOUNDS,
   CHECK_ANSWERS,
   CHECK_COUNT,
   CHECK_INTEGERS,
-  createKernel,
   GROUP_LIST,
   KERNEL_BYTES,
-  type Kernel,
+  LANES,
+  LATITUDES,
   MAYBE_BOUNDS,
   OPEN_ROW,
   QUERY_LACKING,
   QUERY_TRIGGER,
   QUERY_TYPE,
   SURE_ANSWERS,
-} from '../src/matching/kernel/kernel.ts';
+} from '../src/matching/kernel/layout.ts';
 import { writePlace } from '../src/matching/property-view.ts';
 import { circleRow } from '../src/matching/rows/area-geometry.ts';
 import { codeOf, EDGES_OF_MEASURE, isGap } from '../src/matching/rows/quantiser.ts';
-import { BOUNDS, createRow, GroupMemory, groupBytes, LANES, LATITUDES } from '../src/matching/rows/row-groups.ts';
+import { createRow, GroupMemory, groupBytes } from '../src/matching/rows/row-groups.ts';
 
 function answersOf(kernel: Kernel, memory: GroupMemory, groupCount: number, hasArea: boolean): number[][] {
   const sureCount = kernel.filter(groupCount, hasArea);
@@ -43,7 +46,7 @@ test('on any bytes in rows and query, kernel and twin give the same answers', ()
   fc.assert(
     fc.property(
       bytes,
-      fc.uint8Array({ minLength: 35, maxLength: 35 }),
+      fc.uint8Array({ minLength: QUERY_TRIGGER + 1, maxLength: QUERY_TRIGGER + 1 }),
       offset,
       places,
       (rows, query, offset, places) => {
@@ -57,7 +60,7 @@ test('on any bytes in rows and query, kernel and twin give the same answers', ()
           memory.integers[(GROUP_LIST >> 2) + group] = address;
           memory.bytes.set(rows.subarray(group * LATITUDES, (group + 1) * LATITUDES), address);
           for (let lane = 0; lane < LANES; lane++) {
-            for (let column = 0; column < 12 && lane % 2 === 0; column++) {
+            for (let column = 0; column < BOUND_COLUMNS && lane % 2 === 0; column++) {
               memory.codes[address + BOUNDS + column * LANES + lane] = (memory.codes[column] as number) + offset;
             }
             const [lat, lon, reach] = places[group * LANES + lane] as [number, number, number];

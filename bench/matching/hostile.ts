@@ -4,6 +4,7 @@
  */
 
 import { type Criteria, satisfies } from '../../src/domain/criteria.ts';
+import { ANYTHING } from '../../src/domain/criterion-table.ts';
 import type { Expressions } from '../../src/domain/expressions.ts';
 import type { Polygon, Position } from '../../src/domain/geo.ts';
 import { searchNumberOf } from '../../src/domain/ids.ts';
@@ -79,16 +80,6 @@ function worded(expressions: Expressions): Criteria {
 function wide(expressions: Expressions): Criteria {
   return { ...ANYTHING, expressions, areas: { ...ANYTHING.areas, circle: { ...CENTRE, radiusKm: 500 } } };
 }
-
-const UNBOUNDED = { min: null, max: null };
-const ANYTHING: Criteria = {
-  ...{ transactionType: null, propertyTypes: [], publisherTypes: [], furnished: null },
-  ...{ budget: UNBOUNDED, advertPrice: UNBOUNDED, pricePerMeter: UNBOUNDED },
-  ...{ surface: UNBOUNDED, landSurface: UNBOUNDED, room: UNBOUNDED, bedroom: UNBOUNDED },
-  ...{ withCoherentPrice: false, withVirtualTour: false },
-  areas: { circle: null, inseeCodes: [], departmentCodes: [], zipcodes: [], polygons: [] },
-  ...{ excludedInseeCodes: [], includedSiteCategories: [], excludedSiteCategories: [], expressions: [] },
-};
 
 /** The country, with an inlet at every corner. */
 export function coast(corners: number, position: number): Polygon {

@@ -6,7 +6,8 @@
  */
 
 import RBush from 'rbush';
-import { type Criteria, type Range, satisfies } from '../../src/domain/criteria.ts';
+import { type Criteria, satisfies } from '../../src/domain/criteria.ts';
+import type { Range } from '../../src/domain/criterion-kinds.ts';
 import { type FoldedText, foldTexts } from '../../src/domain/folded-text.ts';
 import { isInCircle, isInPolygon } from '../../src/domain/geo.ts';
 import type { PropertyFacts } from '../../src/domain/property-facts.ts';

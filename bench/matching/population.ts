@@ -5,11 +5,12 @@
  * value of the kind; a fifth of the words are strict; nine searches in ten keep `withCoherentPrice`.
  */
 
-import type { Criteria, Range } from '../../src/domain/criteria.ts';
-import { UNBOUNDED } from '../../src/domain/criteria.ts';
+import type { Criteria } from '../../src/domain/criteria.ts';
+import { type Range, UNBOUNDED } from '../../src/domain/criterion-kinds.ts';
+import { ANYTHING } from '../../src/domain/criterion-table.ts';
 import type { ExpressionEntry, Expressions } from '../../src/domain/expressions.ts';
 import type { Polygon, Position } from '../../src/domain/geo.ts';
-import type { PropertyFacts } from '../../src/domain/property-facts.ts';
+import { NOTHING_KNOWN, NOTHING_KNOWN_OF_ADVERT, type PropertyFacts } from '../../src/domain/property-facts.ts';
 import { type Random, randomOf } from './random.ts';
 import { describe, WORDS } from './texts.ts';
 import { scatter, type Town, type Towns } from './towns.ts';
@@ -38,6 +39,7 @@ export function searchOf(towns: Towns, seed: number, position: number, { nowhere
   const room = random.chance(0.4) ? random.integer(1, 5) : null;
   const hasPricePerMeter = random.chance(0.15);
   return {
+    ...ANYTHING,
     transactionType,
     propertyTypes: typesOf(random),
     publisherTypes: random.chance(0.2) ? [random.chance(0.6) ? 0 : 1] : [],
@@ -45,7 +47,6 @@ export function searchOf(towns: Towns, seed: number, position: number, { nowhere
       min: random.chance(0.34) ? round(typicalPrice * 0.5, isRent ? 50 : 10_000) : null,
       max: random.chance(0.8) ? round(typicalPrice * 1.2, isRent ? 50 : 10_000) : null,
     },
-    advertPrice: UNBOUNDED,
     pricePerMeter: hasPricePerMeter
       ? { min: null, max: isRent ? random.integer(8, 35) : round(4000 * Math.exp(0.4 * random.normal()), 100) }
       : UNBOUNDED,
@@ -53,16 +54,10 @@ export function searchOf(towns: Towns, seed: number, position: number, { nowhere
       min: random.chance(0.65) ? round(typicalSurface * 0.7, 5) : null,
       max: random.chance(0.2) ? round(typicalSurface * 1.6, 10) : null,
     },
-    landSurface: UNBOUNDED,
     room: { min: room, max: null },
     bedroom: minimum(random.chance(0.2) ? random.integer(1, 4) : null),
-    furnished: null,
     withCoherentPrice: random.chance(0.9),
-    withVirtualTour: false,
     areas: areasOf(towns, random, random.chance(nowhereShare)),
-    excludedInseeCodes: [],
-    includedSiteCategories: [],
-    excludedSiteCategories: [],
     expressions: expressionsOf(random),
   };
 }
@@ -88,6 +83,7 @@ export function propertyOf(
   const isUnknown = (): boolean => random.chance(0.03);
   const { lat, lon } = scatter(town, 1.5, random);
   return {
+    ...NOTHING_KNOWN,
     transactionType: isRent ? 1 : 0,
     propertyType,
     price: isUnknown() ? null : price,
@@ -102,9 +98,9 @@ export function propertyOf(
     inseeCodes: town.inseeCodes,
     departmentCode: town.departmentCode,
     zipcodes: town.zipcodes,
-    texts: [],
     adverts: [
       {
+        ...NOTHING_KNOWN_OF_ADVERT,
         siteCategory: random.one(['portail', 'réseau', 'agence']),
         publisherType: random.chance(0.25) ? 0 : 1,
         price,

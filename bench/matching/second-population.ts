@@ -5,10 +5,17 @@
  * first leaves out: zip codes, excluded communes, site categories, land, furniture, virtual tours.
  */
 
-import { type Criteria, type Range, UNBOUNDED } from '../../src/domain/criteria.ts';
+import type { Criteria } from '../../src/domain/criteria.ts';
+import { type Range, UNBOUNDED } from '../../src/domain/criterion-kinds.ts';
+import { ANYTHING } from '../../src/domain/criterion-table.ts';
 import type { ExpressionEntry, Expressions } from '../../src/domain/expressions.ts';
 import type { Polygon, Position } from '../../src/domain/geo.ts';
-import type { AdvertFacts, PropertyFacts } from '../../src/domain/property-facts.ts';
+import {
+  type AdvertFacts,
+  NOTHING_KNOWN,
+  NOTHING_KNOWN_OF_ADVERT,
+  type PropertyFacts,
+} from '../../src/domain/property-facts.ts';
 import { type Random, randomOf } from './random.ts';
 import { describe, WORDS } from './texts.ts';
 import { scatter, type Town, type Towns } from './towns.ts';
@@ -28,11 +35,11 @@ export function secondSearchOf(towns: Towns, seed: number, position: number): Cr
   const surface = surfaceOf(random);
   const rarely = (value: number): number | null => (random.chance(0.15) ? value : null);
   return {
+    ...ANYTHING,
     transactionType,
     propertyTypes: Array.from({ length: random.pick([0, 1, 2, 4], [30, 40, 20, 10]) }, () => random.integer(0, 6)),
     publisherTypes: random.pick<number[]>([[], [0], [1], [0, 1]], [75, 10, 10, 5]),
     budget: { min: random.chance(0.5) ? Math.round(price * 0.7) : null, max: Math.round(price * 1.3) },
-    advertPrice: UNBOUNDED,
     pricePerMeter: { min: null, max: rarely(transactionType === 1 ? 25 : 5500) },
     surface: rangeOf(random, surface),
     landSurface: random.chance(0.08) ? { min: random.integer(50, 1500), max: null } : UNBOUNDED,
@@ -65,6 +72,7 @@ export function secondPropertyOf(towns: Towns, seed: number, position: number): 
   for (const range of RANGES) if (random.chance(0.05)) values[range] = null;
   const { budget, ...others } = values;
   return {
+    ...NOTHING_KNOWN,
     transactionType,
     propertyType: random.pick([0, 1, 2, 3, 4, 5, 6, null], [40, 30, 5, 5, 5, 10, 3, 2]),
     price: budget,
@@ -75,7 +83,6 @@ export function secondPropertyOf(towns: Towns, seed: number, position: number): 
     inseeCodes: town.inseeCodes,
     departmentCode: town.departmentCode,
     zipcodes: town.zipcodes,
-    texts: [],
     adverts: Array.from({ length: random.pick([1, 2, 3], [80, 15, 5]) }, () => advertOf(towns, town, price, random)),
     isPriceCoherent: random.chance(0.95),
   };
@@ -83,6 +90,7 @@ export function secondPropertyOf(towns: Towns, seed: number, position: number): 
 
 function advertOf(towns: Towns, town: Town, price: number, random: Random): AdvertFacts {
   return {
+    ...NOTHING_KNOWN_OF_ADVERT,
     siteCategory: random.chance(0.9) ? random.one(CATEGORIES) : null,
     publisherType: random.pick([0, 1, null], [30, 65, 5]),
     price: random.chance(0.9) ? price : null,

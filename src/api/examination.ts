@@ -5,10 +5,9 @@
  */
 
 import { createWorkSlices, type WorkSlices } from '../actor/work-slices.ts';
-import { type Criteria, failuresOf, satisfies } from '../domain/criteria.ts';
-import type { CriterionName } from '../domain/criterion-names.ts';
+import { type Criteria, failuresOf, satisfies, withoutCriterion } from '../domain/criteria.ts';
+import type { CriterionName } from '../domain/criterion-table.ts';
 import type { Uuid } from '../domain/ids.ts';
-import { withoutCriterion } from '../domain/near-miss.ts';
 import {
   factsOf,
   type MedianOf,

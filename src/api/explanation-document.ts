@@ -1,10 +1,7 @@
 /** Judgements as clients read them: values short enough to be shown, whatever a search or a property is made of. */
 
-import type { Areas, Judgement } from '../domain/criteria.ts';
-import { isRangeName } from '../domain/criterion-names.ts';
-import { criterionReason, type Language } from '../domain/criterion-words.ts';
-import { type Expressions, entryHolds } from '../domain/expressions.ts';
-import { foldTexts } from '../domain/folded-text.ts';
+import { criterionReason, type Judgement, shownValues } from '../domain/criteria.ts';
+import type { Language } from '../domain/criterion-words.ts';
 import type { Uuid } from '../domain/ids.ts';
 import { propertyIri } from '../domain/property-document.ts';
 import { searchIri } from './search-document.ts';
@@ -29,7 +26,7 @@ export function explanationDocument(explained: Explained, language: Language): o
     satisfied: judgements.every(({ holds }) => holds),
     criteria: judgements.map((judgement) => ({
       criterion: judgement.criterion,
-      ...shownValues(judgement),
+      ...shortValues(judgement),
       holds: judgement.holds,
       reason: criterionReason(judgement, language),
     })),
@@ -39,40 +36,16 @@ export function explanationDocument(explained: Explained, language: Language): o
   };
 }
 
-/** What was asked for and what there is. A search may name thousands of cities: the first of a long list are shown. */
-export function shownValues({ criterion, expected, actual }: Judgement): { expected: unknown; actual: unknown } {
-  if (criterion === 'liveAdvert') return { expected: { min: 1 }, actual };
-  if (criterion === 'areas') return { expected: shownAreas(expected as Areas), actual };
-  if (criterion === 'expressions') return shownExpressions(expected as Expressions, actual as readonly string[]);
-  if (!isRangeName(criterion) || criterion === 'advertPrice')
-    return { expected: shown(expected), actual: shown(actual) };
-  const [value = null] = actual as readonly (number | null)[];
-  return { expected, actual: value };
-}
-
 const LISTED_MAX = 50;
 
-function shown(value: unknown): unknown {
-  return Array.isArray(value) ? value.slice(0, LISTED_MAX) : value;
+/** What was asked for and what there is. A search may name thousands of cities: the first of a long list are shown. */
+export function shortValues(judgement: Judgement): { readonly expected: unknown; readonly actual: unknown } {
+  const { expected, actual } = shownValues(judgement);
+  return { expected: shortened(expected), actual: shortened(actual) };
 }
 
-function shownAreas({ circle, inseeCodes, departmentCodes, zipcodes, polygons }: Areas): object {
-  return {
-    circle,
-    inseeCodes: shown(inseeCodes),
-    departmentCodes: shown(departmentCodes),
-    zipcodes: shown(zipcodes),
-    polygons: polygons.length,
-  };
-}
-
-/** Texts are in the property's document; here is which words they have. */
-function shownExpressions(expected: Expressions, texts: readonly string[]): { expected: unknown; actual: unknown } {
-  const text = foldTexts(texts);
-  return {
-    expected,
-    actual: expected.map((group) =>
-      group.map((entry) => ({ word: entry.word, found: entryHolds({ ...entry, includes: true }, text) })),
-    ),
-  };
+function shortened(value: unknown): unknown {
+  if (Array.isArray(value)) return value.slice(0, LISTED_MAX);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, shortened(one)]));
 }

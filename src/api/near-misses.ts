@@ -3,9 +3,9 @@
 import type Router from '@koa/router';
 import { createWorkSlices, sortedInSlices } from '../actor/work-slices.ts';
 import { boxesOf, grown } from '../domain/area-boxes.ts';
-import { type Criteria, hasAreas, type Judgement, judge } from '../domain/criteria.ts';
+import { hasAreas } from '../domain/areas.ts';
+import { type Criteria, type Judgement, judge, relativeDistance, withoutCriterion } from '../domain/criteria.ts';
 import type { Uuid } from '../domain/ids.ts';
-import { relativeDistance, withoutCriterion } from '../domain/near-miss.ts';
 import type { MedianOf } from '../domain/property-digest.ts';
 import { propertyIri } from '../domain/property-document.ts';
 import { criteriaOf } from '../domain/search.ts';
@@ -14,7 +14,7 @@ import { readCrawls, type Scan, scanAreas, scanBoxes, scanSample } from '../stor
 import { acceptable, answer } from './content.ts';
 import type { ApiDependencies } from './dependencies.ts';
 import { type ExaminedProperty, examine } from './examination.ts';
-import { shownValues } from './explanation-document.ts';
+import { shortValues } from './explanation-document.ts';
 import { collection, offsetOf } from './hydra.ts';
 import { compare } from './preview-figures.ts';
 import { numberParameter, PAGING, readQuery } from './query.ts';
@@ -60,7 +60,7 @@ export function nearMissDocument({ uuid, judgement, distance }: NearMiss): objec
     '@type': 'NearMiss',
     property: propertyIri(uuid),
     criterion: judgement.criterion,
-    ...shownValues(judgement),
+    ...shortValues(judgement),
     distance,
   };
 }
@@ -84,7 +84,7 @@ export async function nearMisses(criteria: Criteria, since: string, tools: Tools
     if (failures.length !== 1) return;
     const judgement = judge(criteria, facts).find(({ holds }) => !holds);
     if (judgement === undefined) return;
-    const distance = relativeDistance(judgement, criteria, facts);
+    const distance = relativeDistance(judgement);
     found.set(uuid, { uuid, judgement, distance, advertUuids: digest.adverts.map((advert) => advert.uuid) });
   };
   for (const scan of await scansOf(criteria, tools.database)) await examine(scan, criteria, tools.median, take);

@@ -1,8 +1,9 @@
 /** What a search would find, counted over the digests of properties (decisions, section 11). Nothing is stored. */
 
-import { type Criteria, hasAreas } from '../domain/criteria.ts';
+import { hasAreas } from '../domain/areas.ts';
+import { type Criteria, removableCriteria, withoutCriterion } from '../domain/criteria.ts';
+import type { RemovableCriterion } from '../domain/criterion-table.ts';
 import type { Uuid } from '../domain/ids.ts';
-import { type RemovableCriterion, removableCriteria, withoutCriterion } from '../domain/near-miss.ts';
 import type { MedianOf } from '../domain/property-digest.ts';
 import { satisfiedSince } from '../domain/satisfied-since.ts';
 import type { Database } from '../store/database.ts';

@@ -1,7 +1,8 @@
 /** A search as its owner reads it (specification, sections 2.1 and 2.2): keys become embedded references, numbers text. */
 
+import { plainCriteria } from '../domain/criterion-table.ts';
 import { emailStatusOf } from '../domain/mail.ts';
-import type { Search } from '../domain/search.ts';
+import type { Search, SearchMembers } from '../domain/search.ts';
 import type { Reference } from '../reference/communes.ts';
 import { cityReference, departmentReference } from '../reference/embedded-references.ts';
 import type { SiteCategory } from '../store/site-categories.ts';
@@ -39,13 +40,18 @@ export function searchDocument(
     lastAlertAt: search.lastAlertAt?.toISOString() ?? null,
     emailStatus: emailStatusOf(search.mail, members.notificationEnabled, isMailAvailable),
     ...criteria,
-    transactionType: members.transactionType === null ? null : String(members.transactionType),
+    ...codesAsText(members),
     includedCities: cities(members.includedCities),
     excludedCities: cities(members.excludedCities),
     includedDepartments: members.includedDepartments.flatMap((code) => embeddedDepartment(code, reference) ?? []),
     includedSiteCategories: categories(members.includedSiteCategories),
     excludedSiteCategories: categories(members.excludedSiteCategories),
   };
+}
+
+function codesAsText(members: SearchMembers): Readonly<Record<string, string | null>> {
+  const codes = plainCriteria('code').map(({ name }) => [name, members[name]] as const);
+  return Object.fromEntries(codes.map(([name, code]) => [name, code === null ? null : String(code)]));
 }
 
 function embeddedCity(insee: string, reference: Lookups['reference']): object | null {

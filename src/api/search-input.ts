@@ -5,6 +5,7 @@
  */
 
 import { isDeepStrictEqual } from 'node:util';
+import { plainCriteria } from '../domain/criterion-table.ts';
 import { SEARCH_DEFAULTS, type SearchMembers } from '../domain/search.ts';
 import { isStorable } from '../domain/storable-text.ts';
 import type { Reference } from '../reference/communes.ts';
@@ -146,14 +147,14 @@ function findUnknownCodes(input: SearchInput, { reference }: InputRules, violati
   }
 }
 
-const RANGES = ['budget', 'advertPrice', 'pricePerMeter', 'surface', 'landSurface', 'room', 'bedroom'] as const;
+const RANGES = plainCriteria('range');
 
 /** What cannot work together. A maximum of 0 is no bound. */
 function findConflicts(members: SearchMembers, violations: Violations): void {
-  for (const range of RANGES) {
-    const [min, max] = [members[`${range}Min`], members[`${range}Max`]];
+  for (const { minName, maxName } of RANGES) {
+    const [min, max] = [members[minName], members[maxName]];
     if (min === null || max === null || max === 0 || min <= max) continue;
-    violations.add([`${range}Min`], `must not be above ${range}Max, which is ${max}`, 'min_above_max');
+    violations.add([minName], `must not be above ${maxName}, which is ${max}`, 'min_above_max');
   }
   const circle = ['lat', 'lon', 'radius'] as const;
   const missing = circle.filter((name) => members[name] === null);

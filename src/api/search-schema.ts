@@ -5,7 +5,9 @@
  */
 
 import { z } from 'zod';
-import { EVENT_KINDS, type EventKind, PROPERTY_TYPES, PUBLISHER_TYPES } from '../domain/codes.ts';
+import { EVENT_KINDS, type EventKind } from '../domain/codes.ts';
+import type { Form, Forms, Member } from '../domain/criterion-kinds.ts';
+import { CRITERION_MEMBERS, type CriterionMemberName, type FormOf } from '../domain/criterion-table.ts';
 import { formatExpressions, readExpressions } from '../domain/expressions.ts';
 import type { Polygon } from '../domain/geo.ts';
 import { MAIL_FREQUENCIES } from '../domain/mail.ts';
@@ -30,19 +32,29 @@ const title = z
   .refine((text) => text.trim() !== '', 'must not be blank')
   .meta({ description: 'Title of the search.', examples: ['T3 à Toulon'] });
 
-const transactionType = z
-  .union([z.literal(0), z.literal(1), z.literal('0'), z.literal('1')], 'must be 0 (sale) or 1 (rent)')
-  .transform(Number)
-  .nullable()
-  .meta({ description: '0 sale, 1 rent. Answered as a string.' });
+function code({ names, asked }: Member<'code'>): MemberRule<number | null> {
+  const meanings = names.map((name, position) => `${position} (${name})`).join(' or ');
+  const known = names.map((_, position) => position);
+  return single(
+    z
+      .union(
+        [...known, ...known.map(String)].map((one) => z.literal(one)),
+        `must be ${meanings}`,
+      )
+      .transform(Number)
+      .nullable()
+      .meta({ description: `${asked} Answered as a string.` }),
+  );
+}
 
-function codes(known: readonly number[], legend: string): MemberRule<number | readonly number[] | null> {
+function codes({ names, asked }: Member<'codes'>): MemberRule<number | readonly number[] | null> {
+  const known = names.map((_, position) => position);
   const isCode = (value: unknown): value is number => known.includes(value as number);
-  const description = `${legend}. One code or several (any of); answered in the form it was sent.`;
-  const code = { type: 'integer', enum: known };
-  const several = { type: 'array', items: code, maxItems: known.length };
+  const description = `${asked} One code or several (any of); answered in the form it was sent.`;
+  const one = { type: 'integer', enum: known };
+  const several = { type: 'array', items: one, maxItems: known.length };
   return {
-    schema: z.unknown().meta({ anyOf: [code, several, { type: 'null' }], description }),
+    schema: z.unknown().meta({ anyOf: [one, several, { type: 'null' }], description }),
     read(value, { refuse }) {
       const isSeveral = Array.isArray(value) && value.length <= known.length && value.every(isCode);
       if (value === null || isCode(value) || isSeveral) return value;
@@ -52,14 +64,14 @@ function codes(known: readonly number[], legend: string): MemberRule<number | re
   };
 }
 
-function bound(description: string) {
+function bound({ asked }: Member<'bound'>): MemberRule<number | null> {
   return single(
     z
       .int('must be an integer')
       .min(0, 'must be 0 or more')
       .max(BOUND_MAX, `must be at most ${BOUND_MAX}`)
       .nullable()
-      .meta({ description: `${description} 0 is no bound.` }),
+      .meta({ description: `${asked} 0 is no bound.` }),
   );
 }
 
@@ -120,13 +132,8 @@ const notificationFrequency = z
       'on Mondays.',
   });
 
-const expressions: MemberRule<string | null> = {
-  schema: z.unknown().meta({
-    type: ['string', 'array', 'object', 'null'],
-    description:
-      'Text conditions: expressions[<group>][<index>][word]=<text> with [options][includes] and [options][strict], ' +
-      'the same nested, or a flat array of {word, includes, strict}. Groups are alternatives.',
-  }),
+const expressions = ({ asked }: Member<'expressions'>): MemberRule<string | null> => ({
+  schema: z.unknown().meta({ type: ['string', 'array', 'object', 'null'], description: asked }),
   read(value, { refuse, refuseUnknown }) {
     let isRefused = false;
     const read = readExpressions(value, ({ path, message, known, more = 0 }) => {
@@ -136,22 +143,17 @@ const expressions: MemberRule<string | null> = {
     });
     return isRefused ? REFUSED : formatExpressions(read);
   },
-};
+});
 
-const geoShapes: MemberRule<readonly Polygon[]> = {
-  schema: z.unknown().meta({
-    type: ['array', 'object', 'string', 'null'],
-    description:
-      'Polygons, longitude first, rings closed: nested arrays, GeoJSON Polygon or MultiPolygon, either of them as text, ' +
-      'or lon,lat;lon,lat;… for a ring; one or several.',
-  }),
+const polygons = ({ asked }: Member<'polygons'>): MemberRule<readonly Polygon[]> => ({
+  schema: z.unknown().meta({ type: ['array', 'object', 'string', 'null'], description: asked }),
   read(value, { refuse }) {
     const shapes = parseGeoShapes(value);
     if (typeof shapes !== 'string') return shapes;
     refuse(shapes);
     return REFUSED;
   },
-};
+});
 
 const eventKind = {
   schema: { type: 'string', enum: EVENT_KINDS },
@@ -189,58 +191,46 @@ const context: MemberRule<unknown> = {
   },
 };
 
-const lat = decimal((value) => Math.abs(value) <= 90, 'from -90 to 90', 'Latitude of the centre, WGS 84.');
-const lon = decimal((value) => Math.abs(value) <= 180, 'from -180 to 180', 'Longitude of the centre, WGS 84.');
-const radius = decimal(
-  (value) => value > 0 && value <= RADIUS_KM_MAX,
-  `above 0 and at most ${RADIUS_KM_MAX}`,
-  'Kilometres round lat and lon.',
-);
+/** What a member gives when it is read: ids where references are stored as codes. */
+type Read<F extends Form> = F extends 'cities' | 'departments' ? readonly number[] : Forms[F];
+type Rules = { readonly [F in Form]: (member: Member<F>) => MemberRule<Read<F>> };
+
+const RULES: Rules = {
+  bound,
+  flag: ({ asked }) => written(single(flag(asked))),
+  code,
+  codes,
+  latitude: ({ asked }) => decimal((value) => Math.abs(value) <= 90, 'from -90 to 90', asked),
+  longitude: ({ asked }) => decimal((value) => Math.abs(value) <= 180, 'from -180 to 180', asked),
+  radius: ({ asked }) =>
+    decimal((value) => value > 0 && value <= RADIUS_KM_MAX, `above 0 and at most ${RADIUS_KM_MAX}`, asked),
+  cities: ({ asked }) => references('cities', asked),
+  departments: ({ asked }) => references('departments', asked),
+  siteCategories: ({ asked }) => references('site_categories', asked),
+  zipcodes: ({ asked }) => list(textItem(/^\d{5}$/, 'must be five digits'), LIST_LENGTH_MAX, asked),
+  inseeCodes: ({ asked }) =>
+    list(textItem(/^(\d{2}|2A|2B)\d{3}$/, 'must be an INSEE code, such as 83137'), LIST_LENGTH_MAX, asked),
+  polygons,
+  expressions,
+};
+
+type CriterionRules = { readonly [Name in CriterionMemberName]: MemberRule<Read<FormOf<Name>>> };
+
+const CRITERION_RULES = Object.fromEntries(
+  Object.entries(CRITERION_MEMBERS).map(([name, member]) => [name, ruleOf(member)]),
+) as CriterionRules;
+
+function ruleOf<F extends Form>(member: Member<F>): MemberRule<Read<F>> {
+  return RULES[member.form](member);
+}
 
 /** By member name. Every rule takes null but that of `title`. */
 export const SEARCH_MEMBERS = {
   title: single(title),
-  transactionType: single(transactionType),
-  propertyTypes: codes(PROPERTY_TYPES, '0 apartment, 1 house, 2 building, 3 parking, 4 office, 5 land, 6 shop'),
-  publisherTypes: codes(PUBLISHER_TYPES, '0 individual, 1 professional'),
-  budgetMin: bound('Lowest price, euros.'),
-  budgetMax: bound('Highest price, euros.'),
-  advertPriceMin: bound('Lowest price of any live advert, euros.'),
-  advertPriceMax: bound('Highest price of any live advert, euros.'),
-  pricePerMeterMin: bound('Lowest price per m², euros.'),
-  pricePerMeterMax: bound('Highest price per m², euros.'),
-  surfaceMin: bound('Smallest surface, m².'),
-  surfaceMax: bound('Largest surface, m².'),
-  landSurfaceMin: bound('Smallest land surface, m².'),
-  landSurfaceMax: bound('Largest land surface, m².'),
-  roomMin: bound('Fewest rooms.'),
-  roomMax: bound('Most rooms.'),
-  bedroomMin: bound('Fewest bedrooms.'),
-  bedroomMax: bound('Most bedrooms.'),
-  furnished: written(single(flag('Furnished or not; null: either.'))),
-  withCoherentPrice: written(
-    single(flag('Leaves out properties whose price is incoherent. Default true; null switches it off.')),
-  ),
-  withVirtualTour: written(single(flag('True: a live advert has a virtual tour.'))),
+  ...CRITERION_RULES,
   hidePropertyContact: single(
     flag('Leaves contacts out of what this search receives.').transform((value) => value ?? false),
   ),
-  lat,
-  lon,
-  radius,
-  includedCities: references('cities', 'Cities to look in.'),
-  excludedCities: references('cities', 'Cities to leave out.'),
-  includedDepartments: references('departments', 'Departments to look in.'),
-  includedZipcodes: list(textItem(/^\d{5}$/, 'must be five digits'), LIST_LENGTH_MAX, 'Zip codes to look in.'),
-  includedInseeCodes: list(
-    textItem(/^(\d{2}|2A|2B)\d{3}$/, 'must be an INSEE code, such as 83137'),
-    LIST_LENGTH_MAX,
-    'INSEE codes of communes to look in.',
-  ),
-  includedSiteCategories: references('site_categories', 'Site categories, one of which an advert must have.'),
-  excludedSiteCategories: references('site_categories', 'Site categories whose adverts do not count.'),
-  geoShapes,
-  expressions,
   notificationEnabled: single(flag('Must be true for any delivery.').transform((value) => value ?? false)),
   notificationRecipient: single(notificationRecipient),
   notificationFrequency: single(notificationFrequency),

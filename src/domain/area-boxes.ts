@@ -3,7 +3,7 @@
  * for before the exact test. A box may be larger than what it covers, never smaller. Degrees.
  */
 
-import type { Areas } from './criteria.ts';
+import type { Areas } from './areas.ts';
 import { type Circle, EARTH_RADIUS_KM, type Polygon } from './geo.ts';
 
 export interface Box {

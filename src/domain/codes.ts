@@ -1,13 +1,17 @@
 /** Code tables of the interface (decisions, section 1; event kinds: specification, section 6.1). */
 
-export const TRANSACTION_TYPES = [0, 1] as const;
+/** In the order of the codes. */
+export const TRANSACTION_TYPE_NAMES = ['sale', 'rent'] as const;
+export const TRANSACTION_TYPES = codesOf(TRANSACTION_TYPE_NAMES);
 export const SALE = 0;
 export const RENT = 1;
 
-export const PROPERTY_TYPES = [0, 1, 2, 3, 4, 5, 6] as const;
+export const PROPERTY_TYPE_NAMES = ['apartment', 'house', 'building', 'parking', 'office', 'land', 'shop'] as const;
+export const PROPERTY_TYPES = codesOf(PROPERTY_TYPE_NAMES);
 export const LAND = 5;
 
-export const PUBLISHER_TYPES = [0, 1] as const;
+export const PUBLISHER_TYPE_NAMES = ['individual', 'professional'] as const;
+export const PUBLISHER_TYPES = codesOf(PUBLISHER_TYPE_NAMES);
 
 export const FEES_RESPONSIBILITIES = [0, 1] as const;
 export const ENERGY_CATEGORIES = ['A', 'B', 'C', 'D', 'E', 'F', 'G'] as const;
@@ -21,3 +25,7 @@ export const EVENT_KINDS = [
   'property.ad.update',
 ] as const;
 export type EventKind = (typeof EVENT_KINDS)[number];
+
+function codesOf(names: readonly string[]): readonly number[] {
+  return names.map((_, code) => code);
+}

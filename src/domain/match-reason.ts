@@ -3,8 +3,8 @@
  * was recorded is told; what retention has forgotten says so; nothing is guessed.
  */
 
-import type { Judgement } from './criteria.ts';
-import { criterionReason, type Language, shownNumber } from './criterion-words.ts';
+import { criterionReason, type Judgement } from './criteria.ts';
+import { type Language, shownNumber } from './criterion-words.ts';
 import type { DigestedChange } from './property-digest.ts';
 
 export interface PairHistory {

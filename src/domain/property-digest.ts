@@ -8,7 +8,7 @@ import type { Uuid } from './ids.ts';
 import { isPriceCoherent, type Market, marketOf } from './price-coherence.ts';
 import { type Crawls, creationOf, isLive, speakingAdvert } from './property.ts';
 import { type PropertyReading, pricePerMeterOf, propertyFacts } from './property-document.ts';
-import type { AdvertFacts, PropertyFacts } from './property-facts.ts';
+import { type AdvertFacts, NOTHING_KNOWN, NOTHING_KNOWN_OF_ADVERT, type PropertyFacts } from './property-facts.ts';
 
 type DigestedAdvert = Omit<AdvertFacts, 'texts'> & { readonly uuid: Uuid };
 
@@ -82,7 +82,10 @@ export interface PropertyTexts {
 
 export const NO_TEXTS: PropertyTexts = { own: [], byAdvert: new Map() };
 
-/** What matching would see of the property, judged by these medians. */
+/**
+ * What matching would see of the property, judged by these medians. Facts that the version did not know which wrote the
+ * digest are unknown.
+ */
 export function factsOf(
   { facts, adverts }: PropertyDigest,
   median: MedianOf,
@@ -90,10 +93,15 @@ export function factsOf(
 ): PropertyFacts {
   const market = marketOf(facts);
   return {
+    ...NOTHING_KNOWN,
     ...facts,
     texts: own,
     // With its UUID: leaving it out costs more than judging the property.
-    adverts: adverts.map((advert) => ({ ...advert, texts: byAdvert.get(advert.uuid) ?? [] })),
+    adverts: adverts.map((advert) => ({
+      ...NOTHING_KNOWN_OF_ADVERT,
+      ...advert,
+      texts: byAdvert.get(advert.uuid) ?? [],
+    })),
     isPriceCoherent: isPriceCoherent(facts, market === null ? null : median(market)),
   };
 }

@@ -37,40 +37,59 @@ export interface PropertyFacts {
   readonly isPriceCoherent: boolean;
 }
 
+/** A property, and an advert, of which nothing is known: what is compared first comes first. */
+export const NOTHING_KNOWN: PropertyFacts = {
+  price: null,
+  pricePerMeter: null,
+  surface: null,
+  lat: null,
+  lon: null,
+  transactionType: null,
+  propertyType: null,
+  landSurface: null,
+  room: null,
+  bedroom: null,
+  furnished: null,
+  departmentCode: null,
+  isPriceCoherent: true,
+  inseeCodes: [],
+  zipcodes: [],
+  texts: [],
+  adverts: [],
+};
+export const NOTHING_KNOWN_OF_ADVERT: AdvertFacts = {
+  price: null,
+  hasVirtualTour: false,
+  publisherType: null,
+  siteCategory: null,
+  texts: [],
+};
+
+const { adverts: _, ...OWN } = NOTHING_KNOWN;
+const OWN_FACTS = namesOf(OWN);
+const ADVERT_FACTS = namesOf(NOTHING_KNOWN_OF_ADVERT);
+
 /** Whether matching cannot tell the two apart: most changes of an advert touch nothing that it compares. */
 export function sameFacts(a: PropertyFacts, b: PropertyFacts): boolean {
-  return (
-    a.price === b.price &&
-    a.pricePerMeter === b.pricePerMeter &&
-    a.surface === b.surface &&
-    a.lat === b.lat &&
-    a.lon === b.lon &&
-    a.transactionType === b.transactionType &&
-    a.propertyType === b.propertyType &&
-    a.landSurface === b.landSurface &&
-    a.room === b.room &&
-    a.bedroom === b.bedroom &&
-    a.furnished === b.furnished &&
-    a.departmentCode === b.departmentCode &&
-    a.isPriceCoherent === b.isPriceCoherent &&
-    sameList(a.inseeCodes, b.inseeCodes) &&
-    sameList(a.zipcodes, b.zipcodes) &&
-    sameList(a.texts, b.texts) &&
-    a.adverts.length === b.adverts.length &&
-    a.adverts.every((advert, i) => sameAdvert(advert, b.adverts[i] as AdvertFacts))
-  );
+  if (!sameValues(a, b, OWN_FACTS) || a.adverts.length !== b.adverts.length) return false;
+  return a.adverts.every((advert, i) => sameValues(advert, b.adverts[i] as AdvertFacts, ADVERT_FACTS));
 }
 
-function sameAdvert(a: AdvertFacts, b: AdvertFacts): boolean {
-  return (
-    a.siteCategory === b.siteCategory &&
-    a.publisherType === b.publisherType &&
-    a.price === b.price &&
-    a.hasVirtualTour === b.hasVirtualTour &&
-    sameList(a.texts, b.texts)
-  );
+/** Every fact but the adverts is a value, or a list of texts. */
+function sameValues<Fact extends string>(
+  a: Readonly<Record<Fact, unknown>>,
+  b: Readonly<Record<Fact, unknown>>,
+  facts: readonly Fact[],
+): boolean {
+  for (const fact of facts) {
+    const [one, other] = [a[fact], b[fact]];
+    if (one === other) continue;
+    if (!Array.isArray(one) || !Array.isArray(other) || one.length !== other.length) return false;
+    for (let i = 0; i < one.length; i++) if (one[i] !== other[i]) return false;
+  }
+  return true;
 }
 
-function sameList(a: readonly string[], b: readonly string[]): boolean {
-  return a.length === b.length && a.every((text, i) => text === b[i]);
+function namesOf<Facts extends object>(facts: Facts): readonly (keyof Facts & string)[] {
+  return Object.keys(facts) as (keyof Facts & string)[];
 }

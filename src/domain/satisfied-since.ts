@@ -1,7 +1,7 @@
 /** Since when a property satisfies a search, as far as its recorded prices and surfaces tell (decisions, section 11). */
 
+import { NOWHERE } from './areas.ts';
 import { type Criteria, satisfies } from './criteria.ts';
-import { NOWHERE } from './near-miss.ts';
 import { beforeLastChange, factsOf, type MedianOf, type PropertyDigest } from './property-digest.ts';
 
 export interface SatisfiedSince {

@@ -86,7 +86,7 @@ export async function startMatcher(dependencies: MatcherDependencies): Promise<M
     get builtAt() {
       return followed.builtAt;
     },
-    has: (number) => followed.index.explain(number, NO_FACTS) !== null,
+    has: (number) => followed.index.has(number),
     match: (facts) => followed.index.match(facts),
     refresh: () => look(false, REFRESH_TIMEOUT_MS),
     rebuild: () => look(true, REBUILD_TIMEOUT_MS),
@@ -165,24 +165,3 @@ async function layOut(index: SearchIndex): Promise<void> {
     sliceEnd = performance.now() + SLICE_MS;
   }
 }
-
-/** A property of which nothing is known: enough to ask whether a search is there. */
-const NO_FACTS: PropertyFacts = {
-  transactionType: null,
-  propertyType: null,
-  price: null,
-  pricePerMeter: null,
-  surface: null,
-  landSurface: null,
-  room: null,
-  bedroom: null,
-  furnished: null,
-  lat: null,
-  lon: null,
-  inseeCodes: [],
-  departmentCode: null,
-  zipcodes: [],
-  texts: [],
-  adverts: [],
-  isPriceCoherent: true,
-};

@@ -1,10 +1,11 @@
 /** One property in the codes of the index: what the kernel's query and the exact check of single searches read. */
 
-import { RENT, SALE } from '../domain/codes.ts';
+import { PROPERTY_TYPES, RENT, SALE } from '../domain/codes.ts';
 import type { AdvertFacts, PropertyFacts } from '../domain/property-facts.ts';
 import type { CodeTable } from './code-table.ts';
 import {
   MAYBE_BOUNDS,
+  NEED_COLUMNS,
   QUERY_COSINES,
   QUERY_LACKING,
   QUERY_LATITUDE,
@@ -12,22 +13,16 @@ import {
   QUERY_TRIGGER,
   QUERY_TYPE,
   SURE_BOUNDS,
-} from './kernel/kernel.ts';
+} from './kernel/layout.ts';
+import { needsProvidedBy } from './needs.ts';
+import { PROPERTY_RANGES } from './records/layout.ts';
 import { ACCEPTS_RENT, ACCEPTS_SALE, ACCEPTS_UNKNOWN_TRANSACTION } from './rows/leaf-split.ts';
 import { CODE_MAX, CODE_MIN, codeOf, EDGES_OF_MEASURE, isGap } from './rows/quantiser.ts';
 import {
   type GroupMemory,
-  NEEDS_COHERENT_PRICE,
   NEEDS_EXACT_CHECK,
-  NEEDS_FURNISHED,
-  NEEDS_INDIVIDUAL,
-  NEEDS_PROFESSIONAL,
-  NEEDS_RENT,
-  NEEDS_SALE,
   NEEDS_SHAPE_CHECK,
   NEEDS_TEXT_CHECK,
-  NEEDS_TOUR,
-  NEEDS_UNFURNISHED,
   REPEATS,
   REPEATS_BY_INSEE,
   UNKNOWN_TYPE,
@@ -35,9 +30,6 @@ import {
 import type { ExpressionTable } from './text/expression-table.ts';
 
 const RADIANS = Math.PI / 180;
-const TYPES_KNOWN = 7;
-const INDIVIDUAL = 0;
-const PROFESSIONAL = 1;
 
 /** Strings of searches as codes. */
 export interface Codes {
@@ -49,7 +41,7 @@ export interface Codes {
 
 export interface PropertyView {
   readonly facts: PropertyFacts;
-  /** In the order of `MEASURES`; NaN is unknown. */
+  /** In the order of `PROPERTY_RANGES`, which begin with the `MEASURES`; NaN is unknown. */
   readonly values: readonly number[];
   /** Codes of the lists of `facts`; 0 is one that no search names. */
   readonly inseeCodes: readonly number[];
@@ -57,6 +49,8 @@ export interface PropertyView {
   readonly zipcodes: readonly number[];
   /** One an advert. */
   readonly siteCategories: readonly number[];
+  /** Needs of searches that it does not provide. */
+  readonly lacking: number;
   /** The bit of its type, and of its transaction. */
   readonly typeBit: number;
   readonly transactionBit: number;
@@ -66,17 +60,11 @@ export interface PropertyView {
 
 export function viewOf(facts: PropertyFacts, codes: Codes): PropertyView {
   const { propertyType, transactionType } = facts;
-  const known = propertyType !== null && propertyType >= 0 && propertyType < TYPES_KNOWN;
+  const known = propertyType !== null && propertyType >= 0 && propertyType < PROPERTY_TYPES.length;
   return {
     facts,
-    values: [
-      facts.price ?? Number.NaN,
-      facts.pricePerMeter ?? Number.NaN,
-      facts.surface ?? Number.NaN,
-      facts.landSurface ?? Number.NaN,
-      facts.room ?? Number.NaN,
-      facts.bedroom ?? Number.NaN,
-    ],
+    values: PROPERTY_RANGES.map(({ source }) => source.read(facts) ?? Number.NaN),
+    lacking: ~needsProvidedBy(facts),
     inseeCodes: codesOf(facts.inseeCodes, codes.insee),
     departmentCode: facts.departmentCode === null ? 0 : codes.departments.codeOf(facts.departmentCode),
     zipcodes: codesOf(facts.zipcodes, codes.zipcodes),
@@ -121,25 +109,8 @@ export function writeQuery(view: PropertyView, { bytes, codes }: GroupMemory): v
   }
   const repeats = REPEATS | (view.inseeCodes.length > 1 ? REPEATS_BY_INSEE : 0);
   bytes[QUERY_TYPE] = view.typeBit;
-  bytes[QUERY_LACKING] = ~needsProvidedBy(view.facts);
+  for (let column = 0; column < NEED_COLUMNS; column++) bytes[QUERY_LACKING + column] = view.lacking >> (8 * column);
   bytes[QUERY_TRIGGER] = NEEDS_EXACT_CHECK | NEEDS_TEXT_CHECK | NEEDS_SHAPE_CHECK | repeats;
-}
-
-/** What all live adverts together provide: a search that considers fewer of them can only find less. */
-function needsProvidedBy(facts: PropertyFacts): number {
-  const { transactionType, furnished, isPriceCoherent } = facts;
-  let provided = 0;
-  if (transactionType === SALE) provided |= NEEDS_SALE;
-  if (transactionType === RENT) provided |= NEEDS_RENT;
-  if (furnished === true) provided |= NEEDS_FURNISHED;
-  if (furnished === false) provided |= NEEDS_UNFURNISHED;
-  if (isPriceCoherent) provided |= NEEDS_COHERENT_PRICE;
-  for (const { publisherType, hasVirtualTour } of facts.adverts) {
-    if (publisherType === INDIVIDUAL) provided |= NEEDS_INDIVIDUAL;
-    if (publisherType === PROFESSIONAL) provided |= NEEDS_PROFESSIONAL;
-    if (hasVirtualTour) provided |= NEEDS_TOUR;
-  }
-  return provided;
 }
 
 /** `lon` may be 360° away from the property's, to compare it across the date line. */

@@ -7,22 +7,21 @@
  * leave open are decided by the record of the search (`criteria-record`).
  */
 
-import { type Criteria, type CriterionVerdict, explain, satisfies } from '../domain/criteria.ts';
+import { type Criteria, satisfies } from '../domain/criteria.ts';
 import type { SearchNumber } from '../domain/ids.ts';
 import { type PropertyFacts, sameFacts } from '../domain/property-facts.ts';
 import { CodeTable } from './code-table.ts';
-import { CHECK_ANSWERS, CHECK_COUNT, CHECK_INTEGERS, OPEN_ROW, SURE_ANSWERS } from './kernel/kernel.ts';
+import { CHECK_ANSWERS, CHECK_COUNT, CHECK_INTEGERS, LANES, OPEN_ROW, SURE_ANSWERS } from './kernel/layout.ts';
 import { type PropertyView, readTexts, viewOf } from './property-view.ts';
 import { RecordArena } from './records/arena.ts';
 import { holdsInRecord } from './records/check.ts';
-import { freeRecord, isPartial, type RecordTables, readRecord, writeRecord } from './records/criteria-record.ts';
+import { freeRecord, isPartial, type RecordTables, writeRecord } from './records/criteria-record.ts';
 import { NumberList } from './records/number-list.ts';
 import { PolygonShapes } from './records/polygon-shapes.ts';
 import { CandidateRows } from './rows/candidate-rows.ts';
 import {
   isShapeCheck,
   isTextCheck,
-  LANES,
   NEEDS_EXACT_CHECK,
   NEEDS_SHAPE_CHECK,
   NEEDS_TEXT_CHECK,
@@ -54,6 +53,7 @@ export interface SearchIndexStats {
 
 export interface SearchIndex {
   readonly size: number;
+  has(number: SearchNumber): boolean;
   /** Adds the search, or replaces its criteria. */
   upsert(number: SearchNumber, criteria: Criteria): void;
   /** False when the search is not in the index. */
@@ -65,8 +65,6 @@ export interface SearchIndex {
   layOut(): Iterable<null>;
   /** The searches that the property satisfies: exact, each once, in no particular order. */
   match(facts: PropertyFacts): SearchNumber[];
-  /** The verdict of every criterion that is set; null when the search is not in the index. */
-  explain(number: SearchNumber, facts: PropertyFacts): readonly CriterionVerdict[] | null;
   stats(): SearchIndexStats;
 }
 
@@ -115,6 +113,10 @@ class ColumnarSearchIndex implements SearchIndex {
 
   get size(): number {
     return this.#addresses.size;
+  }
+
+  has(number: SearchNumber): boolean {
+    return this.#addresses.get(number) !== null;
   }
 
   upsert(number: SearchNumber, criteria: Criteria): void {
@@ -182,12 +184,6 @@ class ColumnarSearchIndex implements SearchIndex {
     this.#view = null;
     this.#lastFacts = facts;
     return this.#matched.toArray();
-  }
-
-  explain(number: SearchNumber, facts: PropertyFacts): readonly CriterionVerdict[] | null {
-    const address = this.#addresses.get(number);
-    if (address === null) return null;
-    return explain(this.#unusual.get(number) ?? readRecord(address, this.#records, this.#tables), facts);
   }
 
   stats(): SearchIndexStats {

@@ -5,7 +5,9 @@
  */
 
 import { type Box, boxesOf } from '../domain/area-boxes.ts';
-import type { Areas, Criteria, Range } from '../domain/criteria.ts';
+import type { Areas } from '../domain/areas.ts';
+import type { Criteria } from '../domain/criteria.ts';
+import type { Range } from '../domain/criterion-kinds.ts';
 import type { Uuid } from '../domain/ids.ts';
 import { lookupKey } from '../domain/lookup-keys.ts';
 import { arrayLiteral } from './array-literal.ts';

@@ -6,7 +6,12 @@
 import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
 import { satisfies } from '../../src/domain/criteria.ts';
-import type { AdvertFacts, PropertyFacts } from '../../src/domain/property-facts.ts';
+import {
+  type AdvertFacts,
+  NOTHING_KNOWN,
+  NOTHING_KNOWN_OF_ADVERT,
+  type PropertyFacts,
+} from '../../src/domain/property-facts.ts';
 import { criteriaOf, SEARCH_DEFAULTS, type SearchMembers } from '../../src/domain/search.ts';
 import { changedSince } from '../../src/store/search-feed.ts';
 import { listSiteCategories } from '../../src/store/site-categories.ts';
@@ -16,6 +21,7 @@ const api = await startTestApi({ after });
 const categories = new Map((await listSiteCategories(api.database)).map(({ id, name }) => [id, name]));
 
 const ADVERT: AdvertFacts = {
+  ...NOTHING_KNOWN_OF_ADVERT,
   siteCategory: 'Agence',
   publisherType: 1,
   price: 250_000,
@@ -25,6 +31,7 @@ const ADVERT: AdvertFacts = {
 
 /** A flat in Toulon that each search below describes. */
 const FLAT: PropertyFacts = {
+  ...NOTHING_KNOWN,
   transactionType: 0,
   propertyType: 0,
   price: 250_000,

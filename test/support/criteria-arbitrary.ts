@@ -4,7 +4,10 @@
  */
 
 import fc from 'fast-check';
-import type { Criteria, Range } from '../../src/domain/criteria.ts';
+import type { Criteria } from '../../src/domain/criteria.ts';
+import type { Range } from '../../src/domain/criterion-kinds.ts';
+import { PLAIN_CRITERIA, type PlainRow } from '../../src/domain/criterion-table.ts';
+import type { Unit } from '../../src/domain/criterion-words.ts';
 import type { ExpressionEntry } from '../../src/domain/expressions.ts';
 import type { Polygon } from '../../src/domain/geo.ts';
 import type { AdvertFacts, PropertyFacts } from '../../src/domain/property-facts.ts';
@@ -19,8 +22,12 @@ const SURFACES = [0, 9, 25, 25.5, 26, 60, 61, 62.25, 63, 1000, 5000] as const;
 const ROOMS = [0, 1, 2, 3, 4, 150] as const;
 
 const price = fc.constantFrom(...PRICES);
-const surface = fc.constantFrom(...SURFACES);
-const rooms = fc.constantFrom(...ROOMS);
+const AMOUNTS: Readonly<Record<Unit, fc.Arbitrary<number>>> = {
+  euros: price,
+  eurosPerMeter: price,
+  meters: fc.constantFrom(...SURFACES),
+  none: fc.constantFrom(...ROOMS),
+};
 
 function range(value: fc.Arbitrary<number>, oneIn: number): fc.Arbitrary<Range> {
   return fc.record({ min: rarely(value, null, oneIn), max: rarely(value, null, oneIn) });
@@ -142,58 +149,105 @@ function some<T>(...values: readonly T[]): fc.Arbitrary<T[]> {
   return fc.uniqueArray(fc.constantFrom(...values), { minLength: 1, maxLength: 3 });
 }
 
-export const criteria: fc.Arbitrary<Criteria> = fc.record({
-  transactionType: rarely(fc.constantFrom(0, 1), null, 3),
-  propertyTypes: rarely(fc.oneof(some(0, 1, 2, 5), fc.constantFrom([1, 0], [0, 0], [9])), [], 2),
-  publisherTypes: rarely(fc.constantFrom([0], [1], [0, 1], [1, 0]), []),
-  budget: range(price, 4),
-  advertPrice: range(price, 8),
-  pricePerMeter: range(price, 8),
-  surface: range(surface, 4),
-  landSurface: range(surface, 8),
-  room: range(rooms, 6),
-  bedroom: range(rooms, 8),
-  furnished: rarely(fc.boolean(), null, 6),
-  withCoherentPrice: fc.boolean(),
-  withVirtualTour: rarely(fc.constant(true), false, 6),
-  areas: fc.record({
-    circle: rarely(circle, null, 3),
-    inseeCodes: rarely(some(...INSEE_CODES), [], 3),
-    departmentCodes: rarely(some(...DEPARTMENTS), [], 5),
-    zipcodes: rarely(some(...ZIPCODES), []),
-    polygons: rarely(fc.array(polygon, { minLength: 1, maxLength: 3 }), []),
+/** How often a criterion is set, where that is not one search in eight: those that many searches have hold a match back. */
+const ONE_IN: Partial<Record<PlainRow['name'], number>> = {
+  ...{ transactionType: 3, propertyTypes: 2, publisherTypes: 5, withCoherentPrice: 2 },
+  ...{ budget: 4, surface: 4, room: 6, furnished: 6, withVirtualTour: 6 },
+};
+
+/** Lists of codes also repeat one, and name one that nobody knows. */
+function askedOf(row: PlainRow): fc.Arbitrary<unknown> {
+  const oneIn = ONE_IN[row.name] ?? 8;
+  switch (row.kind) {
+    case 'range':
+      return range(AMOUNTS[row.unit], oneIn);
+    case 'code':
+      return rarely(fc.nat({ max: row.names.length - 1 }), null, oneIn);
+    case 'codes': {
+      const codes = fc.uniqueArray(fc.nat({ max: row.names.length - 1 }), { minLength: 1, maxLength: 3 });
+      return rarely(fc.oneof({ weight: 5, arbitrary: codes }, fc.constantFrom([1, 0], [0, 0], [9])), [], oneIn);
+    }
+    case 'flag':
+      return rarely(fc.boolean(), null, oneIn);
+    case 'requirement':
+      return rarely(fc.constant(true), false, oneIn);
+  }
+}
+
+/** What the adverts or the property have of the facts that plain criteria read. */
+function factsOf(of: 'property' | 'adverts'): Readonly<Record<string, fc.Arbitrary<unknown>>> {
+  return Object.fromEntries(
+    PLAIN_CRITERIA.filter(({ source }) => source.of === of).map((row) => [row.source.fact, factOf(row)]),
+  );
+}
+
+function factOf(row: PlainRow): fc.Arbitrary<unknown> {
+  switch (row.kind) {
+    case 'range':
+      return fc.option(AMOUNTS[row.unit]);
+    case 'code':
+    case 'codes':
+      return fc.option(fc.oneof(fc.constant(0), fc.nat({ max: row.names.length - 1 })));
+    case 'flag':
+      return fc.constantFrom(true, false, null);
+    case 'requirement':
+      return fc.boolean();
+  }
+}
+
+type PlainFact<Of> = Extract<PlainRow['source'], { readonly of: Of }>['fact'];
+type PlainPart<Whole, Name extends PropertyKey> = fc.Arbitrary<Pick<Whole, Name & keyof Whole>>;
+
+const plainCriteria = fc.record(Object.fromEntries(PLAIN_CRITERIA.map((row) => [row.name, askedOf(row)]))) as PlainPart<
+  Criteria,
+  PlainRow['name']
+>;
+const plainFacts = fc.record(factsOf('property')) as PlainPart<PropertyFacts, PlainFact<'property'>>;
+const plainAdvertFacts = fc.record(factsOf('adverts')) as PlainPart<AdvertFacts, PlainFact<'adverts'>>;
+
+/** Both, as one. */
+function merged<One extends object, Other extends object>(
+  one: fc.Arbitrary<One>,
+  other: fc.Arbitrary<Other>,
+): fc.Arbitrary<One & Other> {
+  return fc.tuple(one, other).map(([a, b]) => ({ ...a, ...b }));
+}
+
+export const criteria: fc.Arbitrary<Criteria> = merged(
+  plainCriteria,
+  fc.record({
+    areas: fc.record({
+      circle: rarely(circle, null, 3),
+      inseeCodes: rarely(some(...INSEE_CODES), [], 3),
+      departmentCodes: rarely(some(...DEPARTMENTS), [], 5),
+      zipcodes: rarely(some(...ZIPCODES), []),
+      polygons: rarely(fc.array(polygon, { minLength: 1, maxLength: 3 }), []),
+    }),
+    excludedInseeCodes: rarely(some(...INSEE_CODES), []),
+    includedSiteCategories: rarely(some(...CATEGORIES), [], 8),
+    excludedSiteCategories: rarely(some(...CATEGORIES), []),
+    expressions: rarely(groups, [], 3),
   }),
-  excludedInseeCodes: rarely(some(...INSEE_CODES), []),
-  includedSiteCategories: rarely(some(...CATEGORIES), [], 8),
-  excludedSiteCategories: rarely(some(...CATEGORIES), []),
-  expressions: rarely(groups, [], 3),
-});
+);
 
-const advert: fc.Arbitrary<AdvertFacts> = fc.record({
-  siteCategory: fc.constantFrom(null, ...CATEGORIES),
-  publisherType: fc.constantFrom(null, 0, 1),
-  price: fc.option(price),
-  hasVirtualTour: fc.boolean(),
-  texts: fc.array(fc.constantFrom(...TEXTS), { maxLength: 2 }),
-});
-
-export const facts: fc.Arbitrary<PropertyFacts> = fc
-  .record({
-    transactionType: fc.constantFrom(0, 0, 1, 1, null),
-    propertyType: fc.constantFrom(0, 0, 1, 2, 5, null),
-    price: fc.option(price),
-    pricePerMeter: fc.option(price),
-    surface: fc.option(surface),
-    landSurface: fc.option(surface),
-    room: fc.option(rooms),
-    bedroom: fc.option(rooms),
-    furnished: fc.constantFrom(true, false, null),
-    place: fc.option(place),
-    inseeCodes: fc.constantFrom([], ['75101', '75056'], ['75056'], ['2A004'], ['97411'], ['98820']),
-    departmentCode: fc.constantFrom(null, ...DEPARTMENTS),
-    zipcodes: fc.constantFrom([], ['75001'], ['75001', '75002'], ['20000'], ['97400']),
+const advert: fc.Arbitrary<AdvertFacts> = merged(
+  plainAdvertFacts,
+  fc.record({
+    siteCategory: fc.constantFrom(null, ...CATEGORIES),
     texts: fc.array(fc.constantFrom(...TEXTS), { maxLength: 2 }),
-    adverts: fc.array(advert, { maxLength: 3 }),
-    isPriceCoherent: fc.boolean(),
-  })
-  .map(({ place, ...facts }) => ({ ...facts, lat: place?.lat ?? null, lon: place?.lon ?? null }));
+  }),
+);
+
+export const facts: fc.Arbitrary<PropertyFacts> = merged(
+  plainFacts,
+  fc
+    .record({
+      place: fc.option(place),
+      inseeCodes: fc.constantFrom([], ['75101', '75056'], ['75056'], ['2A004'], ['97411'], ['98820']),
+      departmentCode: fc.constantFrom(null, ...DEPARTMENTS),
+      zipcodes: fc.constantFrom([], ['75001'], ['75001', '75002'], ['20000'], ['97400']),
+      texts: fc.array(fc.constantFrom(...TEXTS), { maxLength: 2 }),
+      adverts: fc.array(advert, { maxLength: 3 }),
+    })
+    .map(({ place, ...facts }) => ({ ...facts, lat: place?.lat ?? null, lon: place?.lon ?? null })),
+);

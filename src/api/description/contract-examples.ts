@@ -4,12 +4,11 @@
  */
 
 import type { EventKind } from '../../domain/codes.ts';
-import { type Criteria, judge } from '../../domain/criteria.ts';
+import { type Criteria, judge, relativeDistance } from '../../domain/criteria.ts';
 import type { WebhookChannel } from '../../domain/delivery.ts';
 import { searchNumberOf, uuidOf } from '../../domain/ids.ts';
 import { decodeIntakeMessage, PoisonError } from '../../domain/intake-message.ts';
 import { matchReason } from '../../domain/match-reason.ts';
-import { relativeDistance } from '../../domain/near-miss.ts';
 import { propertyDocument, propertyFacts, readingOf } from '../../domain/property-document.ts';
 import type { PropertyFacts } from '../../domain/property-facts.ts';
 import { type Rejection, rejectionOf } from '../../domain/rejection.ts';
@@ -244,7 +243,7 @@ function explanationExample(reference: Reference): object {
 function nearMissExample(reference: Reference): NearMiss {
   const { criteria, facts } = judgedExample(reference);
   const judgement = present(judge(criteria, facts).find(({ criterion }) => criterion === 'budget'));
-  return { uuid: PROPERTY, judgement, distance: relativeDistance(judgement, criteria, facts) };
+  return { uuid: PROPERTY, judgement, distance: relativeDistance(judgement) };
 }
 
 function feedExample(reference: Reference): object {

@@ -1,7 +1,7 @@
 /** What previews, explanations and near-misses answer (decisions, section 11). */
 
 import { z } from 'zod';
-import { CRITERION_NAMES } from '../../domain/criterion-names.ts';
+import { CRITERION_NAMES } from '../../domain/criterion-table.ts';
 import { dateTime, identity, link, list, text } from './field-schemas.ts';
 
 /** A bound, a list or whatever else the criterion compares. */

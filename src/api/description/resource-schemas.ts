@@ -6,6 +6,8 @@
 
 import { z } from 'zod';
 import { EVENT_KINDS } from '../../domain/codes.ts';
+import type { Form, Member } from '../../domain/criterion-kinds.ts';
+import { CRITERION_MEMBERS } from '../../domain/criterion-table.ts';
 import { ATTEMPT_ERRORS, DELIVERY_CHANNELS, DELIVERY_STATES, WEBHOOK_CHANNELS } from '../../domain/delivery.ts';
 import { EMAIL_STATUSES, MAIL_FREQUENCIES } from '../../domain/mail.ts';
 import { RECOVERY_STATES } from '../../domain/recovery.ts';
@@ -67,8 +69,42 @@ const Location = z.strictObject({
 
 const User = z.strictObject({ ...identity('User'), name: text('Name of the API client.') });
 
-const codes = z.union([z.int(), z.array(z.int())]).nullable();
-const bound = integer;
+type Answers = { readonly [F in Form]: (member: Member<F>) => z.ZodType };
+
+const texts = ({ answered }: { readonly answered: string }) => list(z.string(), answered);
+const decimalText = ({ answered }: { readonly answered: string }) => textOrNull(answered);
+const ANSWERS: Answers = {
+  bound: ({ answered }) => integer(answered),
+  flag: ({ answered }) => flag(answered),
+  code: ({ names, answered }) =>
+    z
+      .enum(names.map((_, position) => String(position)))
+      .nullable()
+      .meta({ description: answered }),
+  codes: ({ answered }) =>
+    z
+      .union([z.int(), z.array(z.int())])
+      .nullable()
+      .meta({ description: answered }),
+  latitude: decimalText,
+  longitude: decimalText,
+  radius: decimalText,
+  cities: ({ answered }) => list(CityReference, answered),
+  departments: ({ answered }) => list(Department, answered),
+  siteCategories: ({ answered }) => list(SiteCategory, answered),
+  zipcodes: texts,
+  inseeCodes: texts,
+  polygons: ({ answered }) => list(z.array(z.array(z.tuple([z.number(), z.number()]))), answered),
+  expressions: ({ answered }) => textOrNull(answered),
+};
+
+function answerOf<F extends Form>(member: Member<F>): z.ZodType {
+  return ANSWERS[member.form](member);
+}
+
+const criteria = Object.fromEntries(
+  Object.entries(CRITERION_MEMBERS).map(([name, member]) => [name, answerOf(member)]),
+);
 
 const Search = z.strictObject({
   ...identity('Search'),
@@ -84,39 +120,8 @@ const Search = z.strictObject({
       'before there was e-mail, until it is written again; unavailable: the service has no mail server; refused: the ' +
       'server of the recipient refuses the address for good; unsubscribed: the recipient wants no more.',
   }),
-  transactionType: z.enum(['0', '1']).nullable().meta({ description: '0 sale, 1 rent.' }),
-  propertyTypes: codes.meta({ description: '0 apartment, 1 house, 2 building, 3 parking, 4 office, 5 land, 6 shop.' }),
-  publisherTypes: codes.meta({ description: '0 individual, 1 professional.' }),
-  budgetMin: bound('Euros.'),
-  budgetMax: bound('Euros.'),
-  advertPriceMin: bound('Euros, of any live advert.'),
-  advertPriceMax: bound('Euros, of any live advert.'),
-  pricePerMeterMin: bound('Euros per m².'),
-  pricePerMeterMax: bound('Euros per m².'),
-  surfaceMin: bound('m².'),
-  surfaceMax: bound('m².'),
-  landSurfaceMin: bound('m².'),
-  landSurfaceMax: bound('m².'),
-  roomMin: bound('Rooms.'),
-  roomMax: bound('Rooms.'),
-  bedroomMin: bound('Bedrooms.'),
-  bedroomMax: bound('Bedrooms.'),
-  furnished: flag('Furnished or not.'),
-  withCoherentPrice: flag('Leaves out incoherent prices.'),
-  withVirtualTour: flag('Has a virtual tour.'),
+  ...criteria,
   hidePropertyContact: z.boolean().meta({ description: 'Leaves contacts out of what it receives.' }),
-  lat: textOrNull('Latitude of the centre.'),
-  lon: textOrNull('Longitude of the centre.'),
-  radius: textOrNull('Kilometres round the centre.'),
-  includedCities: list(CityReference, 'Cities to look in.'),
-  excludedCities: list(CityReference, 'Cities to leave out.'),
-  includedDepartments: list(Department, 'Departments to look in.'),
-  includedZipcodes: list(z.string(), 'Zip codes to look in.'),
-  includedInseeCodes: list(z.string(), 'INSEE codes to look in.'),
-  includedSiteCategories: list(SiteCategory, 'Site categories that count.'),
-  excludedSiteCategories: list(SiteCategory, 'Site categories that do not count.'),
-  geoShapes: list(z.array(z.array(z.tuple([z.number(), z.number()]))), 'Polygons to look in, longitude first.'),
-  expressions: textOrNull('Text conditions, as a bracketed query string.'),
   notificationEnabled: z.boolean().meta({ description: 'True: matches and events are delivered.' }),
   notificationRecipient: textOrNull('E-mail address.'),
   notificationFrequency: z.enum(MAIL_FREQUENCIES).meta({ description: 'How often e-mails go.' }),

@@ -1,33 +1,34 @@
 /**
- * Assembles `kernel.wat` into `bytes.ts`, a module of base64, so that nothing but this script needs an assembler.
- * `--check` writes nothing and fails when the committed bytes are not those of the source.
+ * Assembles `source.ts` into `bytes.ts`, a module of base64, so that nothing but this script needs an assembler.
+ * `--check` writes nothing and fails when the committed bytes are not those of the source, and so of the layout.
  */
 
 import { readFile, writeFile } from 'node:fs/promises';
 import initWabt from 'wabt';
+import { KERNEL_SOURCE } from './source.ts';
 
-const SOURCE = new URL('kernel.wat', import.meta.url);
 const TARGET = new URL('bytes.ts', import.meta.url);
 
 async function assemble(): Promise<string> {
   const wabt = await initWabt();
   // Threads: their proposal brought the shared memory.
-  const module = wabt.parseWat('kernel.wat', await readFile(SOURCE, 'utf8'), { simd: true, threads: true });
+  const module = wabt.parseWat('source.ts', KERNEL_SOURCE, { simd: true, threads: true });
   try {
     const binary = module.toBinary({}).buffer;
-    if (!WebAssembly.validate(binary)) throw new Error('kernel.wat is not valid');
+    if (!WebAssembly.validate(binary)) throw new Error('the kernel is not valid');
     return Buffer.from(binary).toString('base64');
   } finally {
     module.destroy();
   }
 }
 
-const text = `/** \`kernel.wat\`, assembled by \`build.ts\`. */
+const text = `/** The kernel of \`source.ts\`, assembled by \`build.ts\`. */
 export const KERNEL_BASE64 =
   '${await assemble()}';
 `;
 if (process.argv.includes('--check')) {
-  if ((await readFile(TARGET, 'utf8')) !== text) throw new Error('bytes.ts is not built from kernel.wat: run build.ts');
+  const isBuilt = (await readFile(TARGET, 'utf8')) === text;
+  if (!isBuilt) throw new Error('bytes.ts is not built from source.ts and layout.ts: run build.ts');
 } else {
   await writeFile(TARGET, text);
 }

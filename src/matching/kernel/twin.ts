@@ -1,26 +1,22 @@
-/** `kernel.wat` in plain TypeScript: the same answers, in the same order, bit for bit (fuzzed against each other). */
+/** The kernel of `source.ts` in plain TypeScript: the same answers, in the same order, bit for bit (fuzzed against each other). */
 
+import type { GroupMemory } from '../rows/row-groups.ts';
+import type { KernelFilter } from './kernel.ts';
 import {
   ATTENTION,
   BOUND_COLUMNS,
   BOUNDS,
-  type GroupMemory,
-  LANES,
-  LATITUDES,
-  LONGITUDES,
-  NEEDS,
-  NUMBERS,
-  REACHES,
-  SOURCES,
-  TYPES,
-} from '../rows/row-groups.ts';
-import {
   CHECK_ANSWERS,
   CHECK_COUNT,
   CHECK_INTEGERS,
   GROUP_LIST,
-  type KernelFilter,
+  LANES,
+  LATITUDES,
+  LONGITUDES,
   MAYBE_BOUNDS,
+  NEED_COLUMNS,
+  NEEDS,
+  NUMBERS,
   OPEN_ROW,
   QUERY_COSINES,
   QUERY_LACKING,
@@ -28,16 +24,18 @@ import {
   QUERY_LONGITUDE,
   QUERY_TRIGGER,
   QUERY_TYPE,
+  REACHES,
+  SOURCES,
   SURE_ANSWERS,
   SURE_BOUNDS,
-} from './kernel.ts';
+  SURE_DEGREES,
+  SURE_PART,
+  TYPES,
+} from './layout.ts';
 
 const FAILS = 0;
 const IS_OPEN = 1;
 const PASSES = 2;
-/** Twice the margins of `area-geometry`: of the reach, and of its root, degrees. */
-const SURE_PART = 1 - 65 / 2 ** 16;
-const SURE_DEGREES = 78 / 2 ** 20;
 
 export function createTwin(memory: GroupMemory): KernelFilter {
   return (groupCount, hasArea) => {
@@ -69,7 +67,10 @@ export function createTwin(memory: GroupMemory): KernelFilter {
 
 function judgeColumns({ bytes, codes }: GroupMemory, row: number): number {
   if (((bytes[row + TYPES] as number) & (bytes[QUERY_TYPE] as number)) === 0) return FAILS;
-  if (((bytes[row + NEEDS] as number) & (bytes[QUERY_LACKING] as number)) !== 0) return FAILS;
+  for (let column = 0; column < NEED_COLUMNS; column++) {
+    const needs = bytes[row + NEEDS + column * LANES] as number;
+    if ((needs & (bytes[QUERY_LACKING + column] as number)) !== 0) return FAILS;
+  }
   let verdict = PASSES;
   for (let column = 0; column < BOUND_COLUMNS; column += 2) {
     const min = codes[row + BOUNDS + column * LANES] as number;

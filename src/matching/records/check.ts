@@ -1,41 +1,39 @@
 /** The exact test of one record against one property: `satisfies` of `domain/criteria`, read from the record's words. */
 
 import { isInCircle } from '../../domain/geo.ts';
-import type { AdvertFacts } from '../../domain/property-facts.ts';
+import type { AdvertFacts, PropertyFacts } from '../../domain/property-facts.ts';
+import { doAdvertsProvide } from '../needs.ts';
 import { type PropertyView, readTexts, textsOf } from '../property-view.ts';
 import type { ExpressionTable } from '../text/expression-table.ts';
 import type { RecordArena } from './arena.ts';
 import {
-  BOUND_BITS,
+  ADVERT_RANGES,
   CIRCLE_WORDS,
+  CODE_LISTS,
+  type CodeList,
+  codeIn,
+  countIn,
   countOf,
   DEPARTMENTS,
   EXCLUDED_CATEGORIES,
   EXCLUDED_INSEE_CODES,
   EXPRESSION,
   FLAGS,
-  FURNISHED_SHIFT,
   HAS_CIRCLE,
   HAS_SHAPES,
-  HAS_TOUR,
   HEAD_WORDS,
   INCLUDED_CATEGORIES,
   INSEE_CODES,
-  IS_COHERENT,
   listsOffset,
-  PUBLISHER_LISTS,
-  PUBLISHERS_SHIFT,
+  NEEDS,
+  PROPERTY_BOUND_BITS,
+  packedAt,
   placeCodesOf,
   readCircle,
   shapesOf,
-  TRANSACTION_SHIFT,
-  TYPES,
   ZIPCODES,
 } from './layout.ts';
 import type { PolygonShapes } from './polygon-shapes.ts';
-
-/** Measures before the bounds on advert prices. */
-const ADVERT_PRICE_MIN_BIT = BOUND_BITS - 2;
 
 export function holdsInRecord(
   address: number,
@@ -48,12 +46,13 @@ export function holdsInRecord(
   const numbers = arena.numbersAt(address);
   const head = arena.integerOffset(address);
   const { facts } = view;
+  const needs = integers[head + NEEDS] as number;
+  if ((needs & view.lacking) !== 0) return false;
   const flags = integers[head + FLAGS] as number;
-  if (!holdsForProperty(flags, integers[head + TYPES] as number, view)) return false;
 
   const firstBound = arena.numberOffset(address) + HEAD_WORDS;
   let bound = firstBound;
-  for (let bit = 0; bit < ADVERT_PRICE_MIN_BIT; bit++) {
+  for (let bit = 0; bit < PROPERTY_BOUND_BITS; bit++) {
     if (((flags >> bit) & 1) === 0) continue;
     const limit = numbers[bound++] as number;
     const value = view.values[bit >> 1] as number;
@@ -69,7 +68,10 @@ export function holdsInRecord(
     excludedCount === 0
       ? facts.adverts
       : facts.adverts.filter((_, i) => !contains(integers, firstExcluded, excludedCount, view.siteCategories[i]));
-  if (!holdForAdverts(flags, numbers, bound, adverts)) return false;
+  if (adverts.length === 0) return false;
+  if (adverts.length < facts.adverts.length && !doAdvertsProvide(needs, adverts)) return false;
+  if (!areCodesListed(integers, head, facts, adverts)) return false;
+  if (!areAdvertsInRanges(flags, numbers, bound, adverts)) return false;
   const includedCount = countOf(integers, head, INCLUDED_CATEGORIES);
   if (includedCount > 0) {
     const isIncluded = (advert: AdvertFacts, i: number): boolean =>
@@ -83,35 +85,53 @@ export function holdsInRecord(
   return expressions.holds(expression);
 }
 
-function holdsForProperty(flags: number, packedTypes: number, { facts }: PropertyView): boolean {
-  const transaction = (flags >> TRANSACTION_SHIFT) & 3;
-  if (transaction !== 0 && facts.transactionType !== transaction - 1) return false;
-  const furnished = (flags >> FURNISHED_SHIFT) & 3;
-  if (furnished !== 0 && facts.furnished !== (furnished === 2)) return false;
-  if ((flags & IS_COHERENT) !== 0 && !facts.isPriceCoherent) return false;
-  const typeCount = packedTypes & 7;
-  if (typeCount === 0) return true;
-  for (let i = 1; i <= typeCount; i++) if (((packedTypes >> (3 * i)) & 7) === facts.propertyType) return true;
+/** Of lists that no need stands for. */
+function areCodesListed(
+  integers: Int32Array,
+  head: number,
+  facts: PropertyFacts,
+  adverts: readonly AdvertFacts[],
+): boolean {
+  for (const list of CODE_LISTS) {
+    const packed = packedAt(integers, head, list);
+    const count = countIn(packed, list);
+    if (count === 0 || (count === 1 && list.hasNeeds)) continue;
+    const { source } = list.row;
+    const isListed =
+      source.of === 'property'
+        ? hasCode(packed, count, list, source.read(facts))
+        : adverts.some((advert) => hasCode(packed, count, list, source.read(advert)));
+    if (!isListed) return false;
+  }
+  return true;
+}
+
+function hasCode(packed: number, count: number, list: CodeList, code: number | null): boolean {
+  for (let i = 0; i < count; i++) if (codeIn(packed, i, list) === code) return true;
   return false;
 }
 
-/** `bound`: where the bounds on advert prices are. */
-function holdForAdverts(flags: number, numbers: Float64Array, bound: number, adverts: readonly AdvertFacts[]): boolean {
-  if (adverts.length === 0) return false;
-  if ((flags & HAS_TOUR) !== 0 && !adverts.some((advert) => advert.hasVirtualTour)) return false;
-  const publishers = PUBLISHER_LISTS[flags >> PUBLISHERS_SHIFT] as readonly number[];
-  if (
-    publishers.length > 0 &&
-    !adverts.some(({ publisherType }) => publisherType !== null && publishers.includes(publisherType))
-  ) {
-    return false;
+/** `bound`: where the bounds on what adverts have begin. */
+function areAdvertsInRanges(
+  flags: number,
+  numbers: Float64Array,
+  bound: number,
+  adverts: readonly AdvertFacts[],
+): boolean {
+  let next = bound;
+  for (let i = 0; i < ADVERT_RANGES.length; i++) {
+    const bits = (flags >> (PROPERTY_BOUND_BITS + 2 * i)) & 3;
+    if (bits === 0) continue;
+    const min = (bits & 1) === 0 ? -Infinity : (numbers[next++] as number);
+    const max = (bits & 2) === 0 ? Infinity : (numbers[next++] as number);
+    const { source } = ADVERT_RANGES[i] as (typeof ADVERT_RANGES)[number];
+    const isWithin = (advert: AdvertFacts): boolean => {
+      const value = source.read(advert);
+      return value !== null && value >= min && value <= max;
+    };
+    if (!adverts.some(isWithin)) return false;
   }
-  const hasMin = ((flags >> ADVERT_PRICE_MIN_BIT) & 1) !== 0;
-  const hasMax = ((flags >> (ADVERT_PRICE_MIN_BIT + 1)) & 1) !== 0;
-  if (!hasMin && !hasMax) return true;
-  const min = hasMin ? (numbers[bound] as number) : -Infinity;
-  const max = hasMax ? (numbers[bound + (hasMin ? 1 : 0)] as number) : Infinity;
-  return adverts.some(({ price }) => price !== null && price >= min && price <= max);
+  return true;
 }
 
 /** `lists`: the word at which the codes of the lists begin. */

@@ -1,10 +1,11 @@
 /**
- * Criteria as a record of some eighty bytes, without loss: a head of counts and flags, the bounds and the circle that
- * are set, the codes of the lists, where the polygons are. Of criteria that no client can send (unknown codes, NaN) and of those
+ * Criteria as a record of some eighty bytes: a head of counts and flags, the bounds and the circle that are set, the
+ * codes of the lists, where the polygons are. Of criteria that no client can send (unknown codes, NaN) and of those
  * of unusual size the record is *partial*: it has their areas, as far as these fit, and says nothing else of them.
  */
 
-import { type Criteria, type Range, UNBOUNDED } from '../../domain/criteria.ts';
+import { type Range, UNBOUNDED } from '../../domain/criterion-kinds.ts';
+import { ANYTHING, type Criteria } from '../../domain/criterion-table.ts';
 import {
   EXPRESSION_ENTRIES_MAX,
   EXPRESSION_GROUPS_MAX,
@@ -13,40 +14,31 @@ import {
 } from '../../domain/expressions.ts';
 import type { Polygon } from '../../domain/geo.ts';
 import type { CodeTable } from '../code-table.ts';
+import { needsOf } from '../needs.ts';
 import type { ExpressionTable } from '../text/expression-table.ts';
 import type { RecordArena } from './arena.ts';
 import {
-  BOUND_BITS,
-  CIRCLE_WORDS,
-  COUNT_BITS,
+  CODE_LISTS,
   countOf,
   DEPARTMENTS,
   EXCLUDED_CATEGORIES,
   EXCLUDED_INSEE_CODES,
   EXPRESSION,
   FLAGS,
-  FURNISHED_SHIFT,
   HAS_CIRCLE,
   HAS_SHAPES,
-  HAS_TOUR,
   HEAD_WORDS,
   INCLUDED_CATEGORIES,
   INSEE_CODES,
-  IS_COHERENT,
   IS_PARTIAL,
   LIST_COUNTS,
+  LISTS,
   listsOffset,
-  PUBLISHER_LISTS,
-  PUBLISHERS_SHIFT,
-  packTypes,
-  rangesOf,
-  readCircle,
+  NEEDS,
+  packCodes,
+  RANGES,
   shapesOf,
-  TRANSACTION_SHIFT,
-  TYPES,
-  TYPES_MAX,
-  unpackTypes,
-  WORDS,
+  wordsOf,
   ZIPCODES,
 } from './layout.ts';
 import type { PolygonShapes } from './polygon-shapes.ts';
@@ -61,122 +53,91 @@ export interface RecordTables {
   readonly shapes: PolygonShapes;
 }
 
-const ANYTHING: Criteria = {
-  ...{ transactionType: null, propertyTypes: [], publisherTypes: [], furnished: null },
-  ...{ budget: UNBOUNDED, advertPrice: UNBOUNDED, pricePerMeter: UNBOUNDED },
-  ...{ surface: UNBOUNDED, landSurface: UNBOUNDED, room: UNBOUNDED, bedroom: UNBOUNDED },
-  ...{ withCoherentPrice: false, withVirtualTour: false },
-  areas: { circle: null, inseeCodes: [], departmentCodes: [], zipcodes: [], polygons: [] },
-  ...{ excludedInseeCodes: [], includedSiteCategories: [], excludedSiteCategories: [], expressions: [] },
-};
-
 const WORDS_MAX = 1 << 14;
 const scratch = new Float64Array(WORDS_MAX);
 const scratchIntegers = new Int32Array(scratch.buffer);
 
 /** The address of a new record. Uses the codes of its strings. */
 export function writeRecord(criteria: Criteria, arena: RecordArena, tables: RecordTables): number {
-  const flags = flagsOf(criteria);
+  const isWhole = writeHead(criteria) && fits(criteria);
   const areas = { ...ANYTHING, areas: criteria.areas };
-  const isWhole = flags !== null && fits(criteria, flags);
-  const hasAreas = isWhole || fits(areas, flagsOf(areas) as number);
+  const hasAreas = isWhole || (writeHead(areas) && fits(areas));
   const { polygons } = criteria.areas;
   const shapes = hasAreas && polygons.length > 0 ? tables.shapes.write(polygons) : 0;
-  if (isWhole && shapes !== null) return writeAll(criteria, flags, shapes, arena, tables);
+  if (isWhole && shapes !== null) return writeAll(criteria, shapes, arena, tables);
   const partial = hasAreas && shapes !== null ? areas : ANYTHING;
-  return writeAll(partial, (flagsOf(partial) as number) | IS_PARTIAL, shapes ?? 0, arena, tables);
+  writeHead(partial);
+  scratchIntegers[FLAGS] = (scratchIntegers[FLAGS] as number) | IS_PARTIAL;
+  return writeAll(partial, shapes ?? 0, arena, tables);
 }
 
-/** `shapes`: where the polygons are, of no meaning without any. */
-function writeAll(criteria: Criteria, flags: number, shapes: number, arena: RecordArena, tables: RecordTables): number {
-  const { circle, inseeCodes, departmentCodes, zipcodes, polygons } = criteria.areas;
-  const { excludedInseeCodes, includedSiteCategories, excludedSiteCategories } = criteria;
-  const lists = listsOffset(flags);
-  const shapesWord = lists + codeWords(criteria);
-  const words = shapesWord + (polygons.length > 0 ? 1 : 0);
-  let top = HEAD_WORDS;
-  const ranges = rangesOf(criteria);
-  for (let i = 0; i < ranges.length; i++) {
-    const { min, max } = ranges[i] as Range;
-    if (min !== null) scratch[top++] = min;
-    if (max !== null) scratch[top++] = max;
+/** Flags, needs and codes. False for criteria whose codes or bounds have no place in a record. */
+function writeHead(criteria: Criteria): boolean {
+  const bounds = writeBounds(criteria);
+  const needs = needsOf(criteria);
+  if (bounds === null || needs === null) return false;
+  const { circle, polygons } = criteria.areas;
+  for (let integer = 0; integer < 2 * HEAD_WORDS; integer++) scratchIntegers[integer] = 0;
+  scratchIntegers[FLAGS] = bounds | (circle === null ? 0 : HAS_CIRCLE) | (polygons.length === 0 ? 0 : HAS_SHAPES);
+  scratchIntegers[NEEDS] = needs;
+  for (let i = 0; i < CODE_LISTS.length; i++) {
+    const list = CODE_LISTS[i] as (typeof CODE_LISTS)[number];
+    const packed = packCodes(criteria[list.row.name], list);
+    if (packed === null) return false;
+    scratchIntegers[list.integer] = (scratchIntegers[list.integer] as number) | (packed << list.shift);
   }
-  if (circle !== null) {
-    scratch[top++] = circle.lat;
-    scratch[top++] = circle.lon;
-    scratch[top++] = circle.radiusKm;
-  }
-  scratchIntegers[FLAGS] = flags;
-  scratchIntegers[TYPES] = packTypes(criteria.propertyTypes);
-  scratchIntegers[EXPRESSION] = tables.expressions.use(criteria.expressions);
-  scratchIntegers[LIST_COUNTS] = 0;
-  scratchIntegers[LIST_COUNTS + 1] = 0;
-  scratchIntegers[WORDS] = words;
-  let code = writeList(inseeCodes, INSEE_CODES, tables.insee, 2 * lists);
-  code = writeList(departmentCodes, DEPARTMENTS, tables.departments, code);
-  code = writeList(zipcodes, ZIPCODES, tables.zipcodes, code);
-  code = writeList(excludedInseeCodes, EXCLUDED_INSEE_CODES, tables.insee, code);
-  code = writeList(includedSiteCategories, INCLUDED_CATEGORIES, tables.siteCategories, code);
-  writeList(excludedSiteCategories, EXCLUDED_CATEGORIES, tables.siteCategories, code);
-  if (polygons.length > 0) scratchIntegers[2 * shapesWord] = shapes;
+  return true;
+}
 
-  const address = arena.allocate(words);
+/** The bits of those that are set, which follow the head; null when one is not a number. */
+function writeBounds(criteria: Criteria): number | null {
+  let bits = 0;
+  let top = HEAD_WORDS;
+  for (let i = 0; i < RANGES.length; i++) {
+    const range: Range = criteria[(RANGES[i] as (typeof RANGES)[number]).name];
+    if (range === UNBOUNDED) continue;
+    const { min, max } = range;
+    if (Number.isNaN(min) || Number.isNaN(max)) return null;
+    if (min !== null) {
+      bits |= 1 << (2 * i);
+      scratch[top++] = min;
+    }
+    if (max !== null) {
+      bits |= 2 << (2 * i);
+      scratch[top++] = max;
+    }
+  }
+  return bits;
+}
+
+/** The rest, behind head and bounds. `shapes`: where the polygons are, of no meaning without any. */
+function writeAll(criteria: Criteria, shapes: number, arena: RecordArena, tables: RecordTables): number {
+  const { circle, polygons } = criteria.areas;
+  let top = listsOffset(scratchIntegers[FLAGS] as number);
+  if (circle !== null) {
+    scratch[top - 3] = circle.lat;
+    scratch[top - 2] = circle.lon;
+    scratch[top - 1] = circle.radiusKm;
+  }
+  scratchIntegers[EXPRESSION] = tables.expressions.use(criteria.expressions);
+  let code = 2 * top;
+  readLists(criteria);
+  for (let list = 0; list < LISTS.length; list++) {
+    const texts = lists[list] as readonly string[];
+    if (texts.length === 0) continue;
+    const { table, integer, shift } = LISTS[list] as (typeof LISTS)[number];
+    const count = LIST_COUNTS + integer;
+    scratchIntegers[count] = (scratchIntegers[count] as number) | (texts.length << shift);
+    for (let i = 0; i < texts.length; i++) scratchIntegers[code++] = tables[table].use(texts[i] as string);
+  }
+  top = (code + 1) >> 1;
+  if (polygons.length > 0) scratchIntegers[2 * top++] = shapes;
+
+  const address = arena.allocate(top);
   const numbers = arena.numbersAt(address);
   const first = arena.numberOffset(address);
-  for (let word = 0; word < words; word++) numbers[first + word] = scratch[word] as number;
+  for (let word = 0; word < top; word++) numbers[first + word] = scratch[word] as number;
   return address;
-}
-
-/** Returns where the next list begins. */
-function writeList(texts: readonly string[], list: number, table: CodeTable, start: number): number {
-  const { integer, shift } = COUNT_BITS[list] as (typeof COUNT_BITS)[number];
-  const count = LIST_COUNTS + integer;
-  scratchIntegers[count] = (scratchIntegers[count] as number) | (texts.length << shift);
-  for (let i = 0; i < texts.length; i++) scratchIntegers[start + i] = table.use(texts[i] as string);
-  return start + texts.length;
-}
-
-/** The criteria that `writeRecord` was given; the record is not partial. */
-export function readRecord(address: number, arena: RecordArena, tables: RecordTables): Criteria {
-  const integers = arena.integersAt(address);
-  const numbers = arena.numbersAt(address);
-  const head = arena.integerOffset(address);
-  const flags = integers[head + FLAGS] as number;
-  const lists = arena.numberOffset(address) + listsOffset(flags);
-  const [budget, pricePerMeter, surface, landSurface, room, bedroom, advertPrice] = readRanges(
-    flags,
-    numbers,
-    arena.numberOffset(address) + HEAD_WORDS,
-  ) as [Range, Range, Range, Range, Range, Range, Range];
-  let end = 2 * lists;
-  const readNext = (list: number, table: CodeTable): string[] => {
-    const start = end;
-    end += countOf(integers, head, list);
-    return Array.from(integers.subarray(start, end), (code) => table.textOf(code));
-  };
-  const transaction = (flags >> TRANSACTION_SHIFT) & 3;
-  const furnished = (flags >> FURNISHED_SHIFT) & 3;
-  const { insee, departments, zipcodes, siteCategories, expressions } = tables;
-  return {
-    transactionType: transaction === 0 ? null : transaction - 1,
-    propertyTypes: unpackTypes(integers[head + TYPES] as number),
-    publisherTypes: PUBLISHER_LISTS[flags >> PUBLISHERS_SHIFT] as readonly number[],
-    ...{ budget, advertPrice, pricePerMeter, surface, landSurface, room, bedroom },
-    furnished: furnished === 0 ? null : furnished === 2,
-    withCoherentPrice: (flags & IS_COHERENT) !== 0,
-    withVirtualTour: (flags & HAS_TOUR) !== 0,
-    areas: {
-      circle: (flags & HAS_CIRCLE) === 0 ? null : readCircle(numbers, lists - CIRCLE_WORDS),
-      inseeCodes: readNext(INSEE_CODES, insee),
-      departmentCodes: readNext(DEPARTMENTS, departments),
-      zipcodes: readNext(ZIPCODES, zipcodes),
-      polygons: readPolygonsOf(address, arena, tables.shapes),
-    },
-    excludedInseeCodes: readNext(EXCLUDED_INSEE_CODES, insee),
-    includedSiteCategories: readNext(INCLUDED_CATEGORIES, siteCategories),
-    excludedSiteCategories: readNext(EXCLUDED_CATEGORIES, siteCategories),
-    expressions: expressions.expressionsOf(integers[head + EXPRESSION] as number),
-  };
 }
 
 export function readPolygonsOf(address: number, arena: RecordArena, shapes: PolygonShapes): Polygon[] {
@@ -190,99 +151,43 @@ export function isPartial(address: number, arena: RecordArena): boolean {
   return ((arena.integersAt(address)[arena.integerOffset(address) + FLAGS] as number) & IS_PARTIAL) !== 0;
 }
 
-function readRanges(flags: number, numbers: Float64Array, start: number): Range[] {
-  const ranges: Range[] = [];
-  let top = start;
-  for (let bit = 0; bit < BOUND_BITS; bit += 2) {
-    const min = (flags >> bit) & 1 ? (numbers[top++] as number) : null;
-    const max = (flags >> (bit + 1)) & 1 ? (numbers[top++] as number) : null;
-    ranges.push({ min, max });
-  }
-  return ranges;
-}
-
 /** Frees the record and ends the use of its codes. */
 export function freeRecord(address: number, arena: RecordArena, tables: RecordTables): void {
   const integers = arena.integersAt(address);
   const head = arena.integerOffset(address);
-  let code = 2 * (arena.numberOffset(address) + listsOffset(integers[head + FLAGS] as number));
-  const { insee, departments, zipcodes, siteCategories, expressions } = tables;
-  for (const [list, table] of [insee, departments, zipcodes, insee, siteCategories, siteCategories].entries()) {
+  let code = head + 2 * listsOffset(integers[head + FLAGS] as number);
+  for (let list = 0; list < LISTS.length; list++) {
+    const table = tables[(LISTS[list] as (typeof LISTS)[number]).table];
     for (let count = countOf(integers, head, list); count > 0; count--) table.release(integers[code++] as number);
   }
-  expressions.release(integers[head + EXPRESSION] as number);
+  tables.expressions.release(integers[head + EXPRESSION] as number);
   if (((integers[head + FLAGS] as number) & HAS_SHAPES) !== 0) tables.shapes.free(shapesOf(integers, head));
-  arena.free(address, integers[head + WORDS] as number);
+  arena.free(address, wordsOf(integers, head));
 }
 
-/** Null for criteria whose kinds or bounds have no place in a record. */
-function flagsOf(criteria: Criteria): number | null {
-  const { transactionType, furnished } = criteria;
-  if (transactionType !== null && transactionType !== 0 && transactionType !== 1) return null;
-  const publishers = publisherPosition(criteria.publisherTypes);
-  if (publishers === -1 || !areTypes(criteria.propertyTypes)) return null;
-  const bounds = boundBitsOf(rangesOf(criteria));
-  if (bounds === null) return null;
-  return (
-    bounds |
-    ((transactionType === null ? 0 : transactionType + 1) << TRANSACTION_SHIFT) |
-    ((furnished === null ? 0 : furnished ? 2 : 1) << FURNISHED_SHIFT) |
-    (criteria.withCoherentPrice ? IS_COHERENT : 0) |
-    (criteria.withVirtualTour ? HAS_TOUR : 0) |
-    (criteria.areas.circle === null ? 0 : HAS_CIRCLE) |
-    (criteria.areas.polygons.length === 0 ? 0 : HAS_SHAPES) |
-    (publishers << PUBLISHERS_SHIFT)
-  );
-}
+/** In the order of `LISTS`. */
+const lists: (readonly string[])[] = [];
 
-/** The bits of those that are set; null when one is not a number. */
-function boundBitsOf(ranges: readonly Range[]): number | null {
-  let bits = 0;
-  for (let i = 0; i < ranges.length; i++) {
-    const { min, max } = ranges[i] as Range;
-    if (Number.isNaN(min) || Number.isNaN(max)) return null;
-    if (min !== null) bits |= 1 << (2 * i);
-    if (max !== null) bits |= 2 << (2 * i);
-  }
-  return bits;
-}
-
-function areTypes(propertyTypes: readonly number[]): boolean {
-  if (propertyTypes.length > TYPES_MAX) return false;
-  for (const type of propertyTypes) if (!Number.isInteger(type) || type < 0 || type >= TYPES_MAX) return false;
-  return true;
-}
-
-/** Position in `PUBLISHER_LISTS`, -1 for other lists. */
-function publisherPosition(types: readonly number[]): number {
-  if (types.length === 0) return 0;
-  for (let position = 1; position < PUBLISHER_LISTS.length; position++) {
-    const list = PUBLISHER_LISTS[position] as readonly number[];
-    if (list.length === types.length && list[0] === types[0] && list[1] === types[1]) return position;
-  }
-  return -1;
+function readLists({ areas, excludedInseeCodes, includedSiteCategories, excludedSiteCategories }: Criteria): void {
+  lists[INSEE_CODES] = areas.inseeCodes;
+  lists[DEPARTMENTS] = areas.departmentCodes;
+  lists[ZIPCODES] = areas.zipcodes;
+  lists[EXCLUDED_INSEE_CODES] = excludedInseeCodes;
+  lists[INCLUDED_CATEGORIES] = includedSiteCategories;
+  lists[EXCLUDED_CATEGORIES] = excludedSiteCategories;
 }
 
 /** Whether lists and expressions are of usual size. */
-function fits(criteria: Criteria, flags: number): boolean {
-  const { areas } = criteria;
-  return (
-    areas.inseeCodes.length <= COUNT_BITS[INSEE_CODES].max &&
-    areas.departmentCodes.length <= COUNT_BITS[DEPARTMENTS].max &&
-    areas.zipcodes.length <= COUNT_BITS[ZIPCODES].max &&
-    criteria.excludedInseeCodes.length <= COUNT_BITS[EXCLUDED_INSEE_CODES].max &&
-    criteria.includedSiteCategories.length <= COUNT_BITS[INCLUDED_CATEGORIES].max &&
-    criteria.excludedSiteCategories.length <= COUNT_BITS[EXCLUDED_CATEGORIES].max &&
-    expressionsFit(criteria.expressions) &&
-    listsOffset(flags) + codeWords(criteria) < WORDS_MAX
-  );
-}
-
-/** Of the codes of all lists. */
-function codeWords({ areas, excludedInseeCodes, includedSiteCategories, excludedSiteCategories }: Criteria): number {
-  const places = areas.inseeCodes.length + areas.departmentCodes.length + areas.zipcodes.length;
-  const others = excludedInseeCodes.length + includedSiteCategories.length + excludedSiteCategories.length;
-  return (places + others + 1) >> 1;
+function fits(criteria: Criteria): boolean {
+  let codes = 0;
+  readLists(criteria);
+  for (let list = 0; list < LISTS.length; list++) {
+    const { length } = lists[list] as readonly string[];
+    if (length > (LISTS[list] as (typeof LISTS)[number]).max) return false;
+    codes += length;
+  }
+  const words = listsOffset(scratchIntegers[FLAGS] as number) + ((codes + 1) >> 1);
+  return words < WORDS_MAX && expressionsFit(criteria.expressions);
 }
 
 /** Within the limits of `parseExpressions`. */

@@ -1,64 +1,132 @@
 /** The words of a criteria record, see `criteria-record`: a head of integers, bounds, circle, list codes, polygons' address. */
 
-import type { Criteria, Range } from '../../domain/criteria.ts';
+import { isOfAdverts, isOfProperty, plainCriteria, type RowOf } from '../../domain/criterion-table.ts';
 import type { Circle } from '../../domain/geo.ts';
+import { hasNeeds } from '../needs.ts';
+import { MEASURES } from '../rows/quantiser.ts';
 
-/** In the order of the bound bits; the first six are the `MEASURES` of rows, the last is `advertPrice`. */
-export function rangesOf(criteria: Criteria): readonly Range[] {
-  const { budget, pricePerMeter, surface, landSurface, room, bedroom, advertPrice } = criteria;
-  return [budget, pricePerMeter, surface, landSurface, room, bedroom, advertPrice];
-}
+const OTHER_RANGES = plainCriteria('range').filter((row) => !MEASURES.some(({ name }) => name === row.name));
+
+/** In the order of the bound bits: those with columns, then others of the property, then those of adverts. */
+export const RANGES: readonly RowOf<'range'>[] = [
+  ...MEASURES,
+  ...OTHER_RANGES.filter(isOfProperty),
+  ...OTHER_RANGES.filter(isOfAdverts),
+];
+export const PROPERTY_RANGES = RANGES.filter(isOfProperty);
+export const ADVERT_RANGES = RANGES.filter(isOfAdverts);
 
 /** Integers of the head. */
 export const FLAGS = 0;
-/** See `packTypes`. */
-export const TYPES = 1;
+/** See `needs`. */
+export const NEEDS = 1;
 export const EXPRESSION = 2;
 export const LIST_COUNTS = 3;
-/** The length of the record, in words. */
-export const WORDS = 5;
-/** Eight bytes each, like everything after the head but the list codes. */
-export const HEAD_WORDS = 3;
+const CODES = 5;
 
-/** The lists in order: word and bits of `LIST_COUNTS` that hold their lengths. */
+/** The lists in order: word and bits of `LIST_COUNTS` that hold their lengths, and the table of their texts. */
+export const LISTS = [
+  { ...counted(0, 0, 16), table: 'insee' },
+  { ...counted(1, 0, 8), table: 'departments' },
+  { ...counted(0, 16, 16), table: 'zipcodes' },
+  { ...counted(1, 8, 8), table: 'insee' },
+  { ...counted(1, 16, 8), table: 'siteCategories' },
+  { ...counted(1, 24, 8), table: 'siteCategories' },
+] as const;
 export const INSEE_CODES = 0;
 export const DEPARTMENTS = 1;
 export const ZIPCODES = 2;
 export const EXCLUDED_INSEE_CODES = 3;
 export const INCLUDED_CATEGORIES = 4;
 export const EXCLUDED_CATEGORIES = 5;
-export const COUNT_BITS = [
-  { integer: 0, shift: 0, max: 0xffff },
-  { integer: 1, shift: 0, max: 0xff },
-  { integer: 0, shift: 16, max: 0xffff },
-  { integer: 1, shift: 8, max: 0xff },
-  { integer: 1, shift: 16, max: 0xff },
-  { integer: 1, shift: 24, max: 0xff },
-] as const;
+
+function counted(integer: number, shift: number, bits: number) {
+  return { integer, shift, max: 2 ** bits - 1 };
+}
 
 /** `FLAGS`: a bit for each bound, minimum first, then these. */
-export const BOUND_BITS = 14;
-/** Those of `advertPrice`. */
-export const ADVERT_PRICE_BITS = 3 << (BOUND_BITS - 2);
-const BOUNDS_MASK = (1 << BOUND_BITS) - 1;
-/** One more than the code, or 0. */
-export const TRANSACTION_SHIFT = 14;
-/** 1 unfurnished, 2 furnished, or 0. */
-export const FURNISHED_SHIFT = 16;
-export const IS_COHERENT = 1 << 18;
-export const HAS_TOUR = 1 << 19;
-export const HAS_CIRCLE = 1 << 20;
+export const BOUND_BITS = 2 * RANGES.length;
+/** Of those that the property itself must keep, the first ones. */
+export const PROPERTY_BOUND_BITS = 2 * PROPERTY_RANGES.length;
+const BOUNDS_MASK = 2 ** BOUND_BITS - 1;
+export const HAS_CIRCLE = 1 << 28;
+export const HAS_SHAPES = 1 << 29;
 /** Only the areas are recorded, or not even these: see `criteria-record`. */
-export const IS_PARTIAL = 1 << 21;
-export const HAS_SHAPES = 1 << 22;
-/** Position in `PUBLISHER_LISTS`. */
-export const PUBLISHERS_SHIFT = 23;
-export const PUBLISHER_LISTS: readonly (readonly number[])[] = [[], [0], [1], [0, 1], [1, 0]];
+export const IS_PARTIAL = 1 << 30;
+if (BOUNDS_MASK >= HAS_CIRCLE) throw new RangeError(`${RANGES.length} ranges do not fit the flags of a record`);
+/** Those that no column has. */
+export const UNCOLUMNED_BOUNDS = BOUNDS_MASK & ~(2 ** (2 * MEASURES.length) - 1);
+
+/** A list of codes within one integer of the head: how many, then the codes in their order. */
+export interface CodeList {
+  readonly row: RowOf<'codes'>;
+  readonly integer: number;
+  readonly shift: number;
+  readonly countBits: number;
+  readonly codeBits: number;
+  /** Longer lists are unusual. */
+  readonly lengthMax: number;
+  /** A single code is one of the needs as well. */
+  readonly hasNeeds: boolean;
+}
+
+const INTEGER_BITS = 32;
+
+export const CODE_LISTS = layOutCodes(plainCriteria('codes'));
+const HEAD_INTEGERS = Math.max(...CODE_LISTS.map(({ integer }) => integer)) + 1;
+/** Eight bytes each, like everything after the head but the list codes. */
+export const HEAD_WORDS = Math.ceil(HEAD_INTEGERS / 2);
+
+function layOutCodes(rows: readonly RowOf<'codes'>[]): readonly CodeList[] {
+  let integer = CODES;
+  let end = 0;
+  return rows.map((row) => {
+    const countBits = bitsFor(row.names.length);
+    const codeBits = bitsFor(row.names.length - 1);
+    const lengthMax = Math.min(row.names.length, Math.floor((INTEGER_BITS - countBits) / codeBits));
+    const bits = countBits + lengthMax * codeBits;
+    if (end + bits > INTEGER_BITS) {
+      integer += 1;
+      end = 0;
+    }
+    const shift = end;
+    end += bits;
+    return { row, integer, shift, countBits, codeBits, lengthMax, hasNeeds: hasNeeds(row) };
+  });
+}
+
+function bitsFor(max: number): number {
+  return INTEGER_BITS - Math.clz32(max);
+}
+
+export const TYPES_LIST = CODE_LISTS.find(({ row }) => row.name === 'propertyTypes') as CodeList;
+
+/** Null with a code that nobody knows, and for a list that is too long. */
+export function packCodes(codes: readonly number[], { row, countBits, codeBits, lengthMax }: CodeList): number | null {
+  if (codes.length > lengthMax) return null;
+  let packed = codes.length;
+  for (let i = 0; i < codes.length; i++) {
+    const code = codes[i] as number;
+    if (!Number.isInteger(code) || code < 0 || code >= row.names.length) return null;
+    packed |= code << (countBits + i * codeBits);
+  }
+  return packed;
+}
+
+/** For `countIn` and `codeIn`. */
+export function packedAt(integers: Int32Array, head: number, { integer, shift }: CodeList): number {
+  return (integers[head + integer] as number) >>> shift;
+}
+
+export function countIn(packed: number, { countBits }: CodeList): number {
+  return packed & ((1 << countBits) - 1);
+}
+
+export function codeIn(packed: number, position: number, { countBits, codeBits }: CodeList): number {
+  return (packed >>> (countBits + position * codeBits)) & ((1 << codeBits) - 1);
+}
 
 export const CIRCLE_WORDS = 3;
-/** Types fit in three bits each. */
-export const TYPES_MAX = 7;
-const TYPE_BITS = 3;
 
 /** `start`: the first of its `CIRCLE_WORDS`. */
 export function readCircle(numbers: Float64Array, start: number): Circle {
@@ -71,7 +139,7 @@ export function readCircle(numbers: Float64Array, start: number): Circle {
 
 /** Entries of one of the lists. */
 export function countOf(integers: Int32Array, head: number, list: number): number {
-  const { integer, shift, max } = COUNT_BITS[list] as (typeof COUNT_BITS)[number];
+  const { integer, shift, max } = LISTS[list] as (typeof LISTS)[number];
   return ((integers[head + LIST_COUNTS + integer] as number) >>> shift) & max;
 }
 
@@ -82,19 +150,21 @@ export function placeCodesOf(integers: Int32Array, head: number): number {
   );
 }
 
-export function allCodesOf(integers: Int32Array, head: number): number {
-  return (
-    placeCodesOf(integers, head) +
-    countOf(integers, head, EXCLUDED_INSEE_CODES) +
-    countOf(integers, head, INCLUDED_CATEGORIES) +
-    countOf(integers, head, EXCLUDED_CATEGORIES)
-  );
+/** The word of the address of the polygons, of a record that `HAS_SHAPES`: the one after the codes of the lists. */
+export function shapesWordOf(integers: Int32Array, head: number): number {
+  let codes = 0;
+  for (let list = 0; list < LISTS.length; list++) codes += countOf(integers, head, list);
+  return listsOffset(integers[head + FLAGS] as number) + ((codes + 1) >> 1);
 }
 
 /** The address of the polygons of a record that `HAS_SHAPES`. */
 export function shapesOf(integers: Int32Array, head: number): number {
-  const words = listsOffset(integers[head + FLAGS] as number) + ((allCodesOf(integers, head) + 1) >> 1);
-  return integers[head + 2 * words] as number;
+  return integers[head + 2 * shapesWordOf(integers, head)] as number;
+}
+
+/** The length of a record, in words. */
+export function wordsOf(integers: Int32Array, head: number): number {
+  return shapesWordOf(integers, head) + (((integers[head + FLAGS] as number) & HAS_SHAPES) === 0 ? 0 : 1);
 }
 
 /** Words before the codes of the lists. */
@@ -102,17 +172,4 @@ export function listsOffset(flags: number): number {
   let words = HEAD_WORDS + ((flags & HAS_CIRCLE) === 0 ? 0 : CIRCLE_WORDS);
   for (let bounds = flags & BOUNDS_MASK; bounds !== 0; bounds &= bounds - 1) words += 1;
   return words;
-}
-
-/** The number of types in the low three bits, then three bits a type, in order. */
-export function packTypes(types: readonly number[]): number {
-  let packed = types.length;
-  for (let i = 0; i < types.length; i++) packed |= (types[i] as number) << (TYPE_BITS * (i + 1));
-  return packed;
-}
-
-export function unpackTypes(packed: number): number[] {
-  const types: number[] = [];
-  for (let i = 1; i <= (packed & TYPES_MAX); i++) types.push((packed >> (TYPE_BITS * i)) & TYPES_MAX);
-  return types;
 }

@@ -3,7 +3,8 @@
  * then the kernel over the groups of every leaf that accepts its kind.
  */
 
-import { createKernel, GROUP_LIST, GROUP_LIST_MAX, KERNEL_BYTES, type Kernel } from '../kernel/kernel.ts';
+import { createKernel, type Kernel } from '../kernel/kernel.ts';
+import { GROUP_LIST, GROUP_LIST_MAX, KERNEL_BYTES, LANES } from '../kernel/layout.ts';
 import { type PropertyView, writePlace, writeQuery } from '../property-view.ts';
 import type { CircleRow } from './area-geometry.ts';
 import { AreaTree, type RowList } from './area-tree.ts';
@@ -11,7 +12,6 @@ import { PlaceTable } from './place-table.ts';
 import {
   GroupMemory,
   groupBytes,
-  LANES,
   NEEDS_EXACT_CHECK,
   NEEDS_SHAPE_CHECK,
   NEEDS_TEXT_CHECK,

@@ -4,8 +4,9 @@
  * so only types and transactions tell their rows apart.
  */
 
+import { NEEDS_RENT, NEEDS_SALE } from '../needs.ts';
 import { type Box, writeBoxOfRow } from './area-geometry.ts';
-import { createRow, NEEDS_RENT, NEEDS_SALE, type Row } from './row-groups.ts';
+import { createRow, type Row } from './row-groups.ts';
 
 /** Zero is a leaf. */
 export const AXIS_LATITUDE = 1;
@@ -78,7 +79,7 @@ const columns = {
   boxes: new Float64Array(4 * SAMPLE_ROWS),
   accepts: new Int32Array(SAMPLE_ROWS),
   numbers: new Int32Array(SAMPLE_ROWS),
-  needs: new Uint8Array(SAMPLE_ROWS),
+  needs: new Uint16Array(SAMPLE_ROWS),
   types: new Uint8Array(SAMPLE_ROWS),
   isRight: new Uint8Array(SAMPLE_ROWS),
   sorted: new Float64Array(SAMPLE_ROWS),

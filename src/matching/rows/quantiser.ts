@@ -4,6 +4,8 @@
  * every case but one: a bound and a value in the same gap, which the exact check settles.
  */
 
+import { isOfProperty, type OfProperty, plainCriteria, type RowOf } from '../../domain/criterion-table.ts';
+
 /** Stands for "no minimum" in a row, and for an unknown value compared with minimums. */
 export const CODE_MIN = -128;
 /** Stands for "no maximum" in a row, and for an unknown value compared with maximums. */
@@ -57,9 +59,21 @@ const LAND_SURFACES = edgesOf(
 );
 const COUNTS = edgesOf([0, 100, 1]);
 
+/** Of what the property itself must keep. Null leaves the bounds to the exact check, to which those of adverts are left. */
+const EDGES: Readonly<Record<OfProperty<RowOf<'range'>>['name'], Edges | null>> = {
+  budget: PRICES,
+  pricePerMeter: PRICES_PER_METER,
+  surface: SURFACES,
+  landSurface: LAND_SURFACES,
+  room: COUNTS,
+  bedroom: COUNTS,
+};
+
 /** The compared values, in the order of the columns: each has a minimum column, then a maximum column. */
-export const MEASURES = ['budget', 'pricePerMeter', 'surface', 'landSurface', 'room', 'bedroom'] as const;
-export const EDGES_OF_MEASURE: readonly Edges[] = [PRICES, PRICES_PER_METER, SURFACES, LAND_SURFACES, COUNTS, COUNTS];
+export const MEASURES = plainCriteria('range')
+  .filter(isOfProperty)
+  .filter(({ name }) => EDGES[name] !== null);
+export const EDGES_OF_MEASURE = MEASURES.flatMap(({ name }) => EDGES[name] ?? []);
 
 /** Never decreases as `value` grows. `value` is no NaN. */
 export function codeOf(edges: Edges, value: number): number {

@@ -1,48 +1,35 @@
 /**
- * The memory that the kernel reads: rows in groups of sixteen, one row a lane. In a group every column is one vector,
- * so that testing a group touches six to nine neighbouring cache lines and nothing else. The groups of a leaf lie side by
- * side in a chunk, carved from a slab and reused through free lists: adding or removing a row never copies more than that.
+ * The memory that the kernel reads: rows in groups, laid out as `kernel/layout` says. The groups of a leaf lie side by side
+ * in a chunk, carved from a slab and reused through free lists: adding or removing a row never copies more than that.
  *
  * A row is one search in one area: its quantised bounds, what it needs, and for circles and polygons a centre and a
  * reach. An unused lane accepts no property type and so never passes.
  */
 
-import { MEASURES } from './quantiser.ts';
+import { PROPERTY_TYPES } from '../../domain/codes.ts';
+import {
+  AREA_GROUP_BYTES,
+  ATTENTION,
+  BOUND_COLUMNS,
+  BOUNDS,
+  BYTE_COLUMNS_END,
+  LANES,
+  LATITUDES,
+  LONGITUDES,
+  NEED_COLUMNS,
+  NEEDS,
+  NUMBERS,
+  PLACE_GROUP_BYTES,
+  REACHES,
+  SOURCES,
+  TYPES,
+} from '../kernel/layout.ts';
 import { SharedMemory } from './shared-memory.ts';
 
-export const LANES = 16;
-
-/** Byte offsets of the columns in a group; `NUMBERS` and later have four bytes a lane, the others one. */
-export const TYPES = 0;
-export const NEEDS = 16;
-export const ATTENTION = 32;
-/** Minimum and maximum of each measure, in the order of `MEASURES`. */
-export const BOUNDS = 48;
-export const BOUND_COLUMNS = 2 * MEASURES.length;
-export const NUMBERS = 256;
-/** What the check of the row reads: the expression for an `isTextCheck`, the polygons for an `isShapeCheck`, else the record. */
-export const SOURCES = 320;
-const PLACE_GROUP_BYTES = 384;
-/** Degrees. Only groups of area rows have these three. */
-export const LATITUDES = 384;
-export const LONGITUDES = 448;
-/** Square of the distance in degrees of arc up to which a row may match; see `area-geometry`. */
-export const REACHES = 512;
-const AREA_GROUP_BYTES = 576;
-
 /** `TYPES`: one bit a property type, the last for a property of unknown type. */
-export const ANY_TYPE = 0xff;
-export const UNKNOWN_TYPE = 0x80;
-
-/** `NEEDS`: what a property must provide. */
-export const NEEDS_SALE = 1;
-export const NEEDS_RENT = 2;
-export const NEEDS_COHERENT_PRICE = 4;
-export const NEEDS_TOUR = 8;
-export const NEEDS_FURNISHED = 16;
-export const NEEDS_UNFURNISHED = 32;
-export const NEEDS_INDIVIDUAL = 64;
-export const NEEDS_PROFESSIONAL = 128;
+export const UNKNOWN_TYPE = 1 << PROPERTY_TYPES.length;
+export const ANY_TYPE = 2 * UNKNOWN_TYPE - 1;
+if (ANY_TYPE > 0xff) throw new RangeError(`${PROPERTY_TYPES.length} property types do not fit their column`);
 
 /** `ATTENTION`: what passing the columns leaves open. */
 export const NEEDS_EXACT_CHECK = 1;
@@ -73,6 +60,7 @@ export function isShapeCheck(attention: number): boolean {
 export interface Row {
   number: number;
   types: number;
+  /** Those that are columns, see `needs`. */
   needs: number;
   attention: number;
   readonly bounds: Int8Array;
@@ -142,7 +130,9 @@ export class GroupMemory extends SharedMemory {
     const { codes, integers } = this;
     const first = group + lane;
     codes[first + TYPES] = row.types;
-    codes[first + NEEDS] = row.needs;
+    for (let column = 0; column < NEED_COLUMNS; column++) {
+      codes[first + NEEDS + column * LANES] = row.needs >> (8 * column);
+    }
     codes[first + ATTENTION] = row.attention;
     for (let column = 0; column < BOUND_COLUMNS; column++) {
       codes[first + BOUNDS + column * LANES] = row.bounds[column] as number;
@@ -162,7 +152,7 @@ export class GroupMemory extends SharedMemory {
     const word = (group >> 2) + lane;
     row.number = integers[word + (NUMBERS >> 2)] as number;
     row.types = bytes[group + lane + TYPES] as number;
-    row.needs = bytes[group + lane + NEEDS] as number;
+    row.needs = needsAt(bytes, group + lane);
     if (!hasArea) return;
     row.latitude = floats[word + (LATITUDES >> 2)] as number;
     row.longitude = floats[word + (LONGITUDES >> 2)] as number;
@@ -174,7 +164,7 @@ export class GroupMemory extends SharedMemory {
     const { bytes, integers } = this;
     const from = fromGroup + fromLane;
     const to = toGroup + toLane;
-    for (let column = 0; column < BOUNDS + BOUND_COLUMNS * LANES; column += LANES) {
+    for (let column = 0; column < BYTE_COLUMNS_END; column += LANES) {
       bytes[to + column] = bytes[from + column] as number;
     }
     const fromWord = (fromGroup >> 2) + fromLane;
@@ -200,6 +190,15 @@ export class GroupMemory extends SharedMemory {
       this.#free[list] = chunk;
     }
   }
+}
+
+/** `lane`: the address of its first byte. */
+export function needsAt(bytes: Uint8Array, lane: number): number {
+  let needs = 0;
+  for (let column = 0; column < NEED_COLUMNS; column++) {
+    needs |= (bytes[lane + NEEDS + column * LANES] as number) << (8 * column);
+  }
+  return needs;
 }
 
 /** Bytes from one group of a chunk to the next. */

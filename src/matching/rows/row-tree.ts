@@ -6,20 +6,10 @@
  * A tree is the number of its root, which changes as leaves split and merge; a tree without rows is 0.
  */
 
+import { LANES, LATITUDES, LONGITUDES, NUMBERS, REACHES, TYPES } from '../kernel/layout.ts';
 import { type Box, writeBoxOfRow } from './area-geometry.ts';
 import { acceptsOf, type ChosenSplit, chooseSplit, goesRight } from './leaf-split.ts';
-import {
-  createRow,
-  type GroupMemory,
-  LANES,
-  LATITUDES,
-  LONGITUDES,
-  NEEDS,
-  NUMBERS,
-  REACHES,
-  type Row,
-  TYPES,
-} from './row-groups.ts';
+import { createRow, type GroupMemory, needsAt, type Row } from './row-groups.ts';
 import type { StagedRows } from './staged-rows.ts';
 import {
   AT,
@@ -246,7 +236,7 @@ export class RowTrees {
     for (let position = 0; position < rowCount; position++) {
       const group = this.#nodes.groupAt(leaf, position);
       const lane = position % LANES;
-      accepts |= acceptsOf(bytes[group + lane + TYPES] as number, bytes[group + lane + NEEDS] as number);
+      accepts |= acceptsOf(bytes[group + lane + TYPES] as number, needsAt(bytes, group + lane));
       if (this.#watcher === null) continue;
       const word = (group >> 2) + lane;
       writeBoxOfRow(

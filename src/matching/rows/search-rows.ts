@@ -4,33 +4,34 @@
  */
 
 import type { SearchNumber } from '../../domain/ids.ts';
+import { BOUND_COLUMNS } from '../kernel/layout.ts';
+import { COLUMN_NEEDS } from '../needs.ts';
 import type { RecordArena } from '../records/arena.ts';
 import { readPolygonsOf } from '../records/criteria-record.ts';
 import {
-  ADVERT_PRICE_BITS,
   CIRCLE_WORDS,
+  CODE_LISTS,
+  codeIn,
+  countIn,
   countOf,
   DEPARTMENTS,
   EXCLUDED_CATEGORIES,
   EXCLUDED_INSEE_CODES,
   EXPRESSION,
   FLAGS,
-  FURNISHED_SHIFT,
   HAS_CIRCLE,
   HAS_SHAPES,
-  HAS_TOUR,
   HEAD_WORDS,
   INCLUDED_CATEGORIES,
   INSEE_CODES,
-  IS_COHERENT,
   IS_PARTIAL,
   listsOffset,
-  PUBLISHERS_SHIFT,
+  NEEDS,
+  packedAt,
   readCircle,
   shapesOf,
-  TRANSACTION_SHIFT,
-  TYPES,
-  unpackTypes,
+  TYPES_LIST,
+  UNCOLUMNED_BOUNDS,
   ZIPCODES,
 } from '../records/layout.ts';
 import { NumberList } from '../records/number-list.ts';
@@ -38,30 +39,7 @@ import type { PolygonShapes } from '../records/polygon-shapes.ts';
 import type { ExpressionTable } from '../text/expression-table.ts';
 import { type CircleRow, circleRow, polygonRow } from './area-geometry.ts';
 import { CODE_MAX, CODE_MIN, codeOf, EDGES_OF_MEASURE } from './quantiser.ts';
-import {
-  ANY_TYPE,
-  BOUND_COLUMNS,
-  createRow,
-  NEEDS_COHERENT_PRICE,
-  NEEDS_EXACT_CHECK,
-  NEEDS_FURNISHED,
-  NEEDS_INDIVIDUAL,
-  NEEDS_PROFESSIONAL,
-  NEEDS_RENT,
-  NEEDS_SALE,
-  NEEDS_TEXT_CHECK,
-  NEEDS_TOUR,
-  NEEDS_UNFURNISHED,
-  REPEATS,
-  REPEATS_BY_INSEE,
-} from './row-groups.ts';
-
-/** By the two bits of the record, and by position in `PUBLISHER_LISTS`. */
-const TRANSACTION_NEEDS = [0, NEEDS_SALE, NEEDS_RENT];
-const FURNISHED_NEEDS = [0, NEEDS_UNFURNISHED, NEEDS_FURNISHED];
-const PUBLISHER_NEEDS = [0, NEEDS_INDIVIDUAL, NEEDS_PROFESSIONAL, 0, 0];
-/** The first position with two. */
-const BOTH_PUBLISHERS = 3;
+import { ANY_TYPE, createRow, NEEDS_EXACT_CHECK, NEEDS_TEXT_CHECK, REPEATS, REPEATS_BY_INSEE } from './row-groups.ts';
 
 /** The rows of the search last read. */
 export class SearchRows {
@@ -108,8 +86,8 @@ export class SearchRows {
     row.address = address;
     row.shapes = (flags & HAS_SHAPES) === 0 ? 0 : shapesOf(integers, head);
     row.expression = this.#expressions.rowCodeOf(integers[head + EXPRESSION] as number);
-    row.types = typesOf(integers[head + TYPES] as number);
-    row.needs = needsOf(flags);
+    row.types = typesOf(integers, head);
+    row.needs = (integers[head + NEEDS] as number) & COLUMN_NEEDS;
     this.#readBounds(flags, address);
     this.#readPlaces(flags, address);
     row.attention = this.#attentionOf(flags, integers, head);
@@ -165,8 +143,9 @@ export class SearchRows {
   #attentionOf(flags: number, integers: Int32Array, head: number): number {
     const hasArea = (flags & (HAS_CIRCLE | HAS_SHAPES)) !== 0;
     const needsExactCheck =
-      (flags & (IS_PARTIAL | ADVERT_PRICE_BITS)) !== 0 ||
-      flags >> PUBLISHERS_SHIFT >= BOTH_PUBLISHERS ||
+      (flags & (IS_PARTIAL | UNCOLUMNED_BOUNDS)) !== 0 ||
+      ((integers[head + NEEDS] as number) & ~COLUMN_NEEDS) !== 0 ||
+      hasUnneededCodes(integers, head) ||
       countOf(integers, head, EXCLUDED_INSEE_CODES) > 0 ||
       countOf(integers, head, INCLUDED_CATEGORIES) > 0 ||
       countOf(integers, head, EXCLUDED_CATEGORIES) > 0 ||
@@ -186,19 +165,19 @@ export class SearchRows {
   }
 }
 
-function typesOf(packedTypes: number): number {
+function typesOf(integers: Int32Array, head: number): number {
+  const packed = packedAt(integers, head, TYPES_LIST);
   let types = 0;
-  for (const type of unpackTypes(packedTypes)) types |= 1 << type;
+  for (let i = countIn(packed, TYPES_LIST) - 1; i >= 0; i--) types |= 1 << codeIn(packed, i, TYPES_LIST);
   return types === 0 ? ANY_TYPE : types;
 }
 
-function needsOf(flags: number): number {
-  let needs = TRANSACTION_NEEDS[(flags >> TRANSACTION_SHIFT) & 3] as number;
-  needs |= FURNISHED_NEEDS[(flags >> FURNISHED_SHIFT) & 3] as number;
-  needs |= PUBLISHER_NEEDS[flags >> PUBLISHERS_SHIFT] as number;
-  if ((flags & IS_COHERENT) !== 0) needs |= NEEDS_COHERENT_PRICE;
-  if ((flags & HAS_TOUR) !== 0) needs |= NEEDS_TOUR;
-  return needs;
+/** Several codes of one list, which are no needs, and no column has. */
+function hasUnneededCodes(integers: Int32Array, head: number): boolean {
+  for (const list of CODE_LISTS) {
+    if (list.hasNeeds && countIn(packedAt(integers, head, list), list) > 1) return true;
+  }
+  return false;
 }
 
 /** Adds those codes, each once; returns where the next list begins. */

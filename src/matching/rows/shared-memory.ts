@@ -6,7 +6,7 @@
 const WASM_PAGE_BYTES = 65_536;
 const GROWTH_PAGES = 64;
 /** Addresses stay below 2 GiB, positive in 32 bits. */
-const PAGES_MAX = 32_768;
+export const PAGES_MAX = 32_768;
 
 export class SharedMemory {
   readonly memory: WebAssembly.Memory;

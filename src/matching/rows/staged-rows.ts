@@ -3,7 +3,8 @@
  * order in which searches were made, every row would wait for another corner of the memory.
  */
 
-import { BOUND_COLUMNS, createRow, type Row } from './row-groups.ts';
+import { BOUND_COLUMNS } from '../kernel/layout.ts';
+import { createRow, type Row } from './row-groups.ts';
 import { SharedMemory } from './shared-memory.ts';
 
 /** In integers. */
@@ -11,7 +12,7 @@ const PLACE = 0;
 const NUMBER = 1;
 const ADDRESS = 2;
 const EXPRESSION = 3;
-/** `types`, `needs` and `attention`, a byte each. */
+/** `types`, `needs` and `attention`: eight, sixteen and eight bits. */
 const KINDS = 4;
 const BOUNDS = 5;
 const LATITUDE = 8;
@@ -43,7 +44,7 @@ export class StagedRows {
     integers[start + ADDRESS] = row.address;
     integers[start + EXPRESSION] = row.expression;
     integers[start + SHAPES] = row.shapes;
-    integers[start + KINDS] = row.types | (row.needs << 8) | (row.attention << 16);
+    integers[start + KINDS] = row.types | (row.needs << 8) | (row.attention << 24);
     for (let column = 0; column < BOUND_COLUMNS; column++) {
       codes[4 * (start + BOUNDS) + column] = row.bounds[column] as number;
     }
@@ -59,7 +60,7 @@ export class StagedRows {
     row.address = integers[start + ADDRESS] as number;
     row.expression = integers[start + EXPRESSION] as number;
     row.shapes = integers[start + SHAPES] as number;
-    row.attention = (integers[start + KINDS] as number) >>> 16;
+    row.attention = (integers[start + KINDS] as number) >>> 24;
     for (let column = 0; column < BOUND_COLUMNS; column++) {
       row.bounds[column] = codes[4 * (start + BOUNDS) + column] as number;
     }
@@ -73,7 +74,7 @@ export class StagedRows {
     const kinds = integers[start + KINDS] as number;
     row.number = integers[start + NUMBER] as number;
     row.types = kinds & 0xff;
-    row.needs = (kinds >>> 8) & 0xff;
+    row.needs = (kinds >>> 8) & 0xffff;
     row.latitude = floats[start + LATITUDE] as number;
     row.longitude = floats[start + LONGITUDE] as number;
     row.reach = floats[start + REACH] as number;

@@ -5,7 +5,8 @@
  * A node is known by where it begins in `integers`; 0 is none.
  */
 
-import { type GroupMemory, groupBytes, LANES } from './row-groups.ts';
+import { LANES } from '../kernel/layout.ts';
+import { type GroupMemory, groupBytes } from './row-groups.ts';
 
 /** The split above. Of a free node: the next free one. */
 export const PARENT = 0;

@@ -88,10 +88,6 @@ export class ExpressionTable {
     this.#free.push(id);
   }
 
-  expressionsOf(id: number): Expressions {
-    return id === 0 ? [] : expressionsIn(this.#keys[id] as string);
-  }
-
   /**
    * Codes of terms of which every text that satisfies the expressions has at least one; null when some group requires
    * no word, or there is no expression.
@@ -236,13 +232,6 @@ function keyOf(expressions: Expressions): string {
 
 function flagsOf({ includes, strict }: ExpressionEntry): string {
   return (includes ? '+' : '-') + (strict ? '=' : '~');
-}
-
-function expressionsIn(key: string): Expressions {
-  const groups: readonly (readonly string[])[] = JSON.parse(key);
-  return groups.map((group) =>
-    group.map((text) => ({ word: text.slice(2), includes: text[0] === '+', strict: text[1] === '=' })),
-  );
 }
 
 /** The id; for a single term, negative, twice its code, plus one when it must occur. */

@@ -1,0 +1,271 @@
+/**
+ * The kinds of criterion that the table in `criteria.ts` is made of. A row says which members of a search ask for it, what
+ * it compares with which facts, and how that is told; whoever stores, publishes, indexes or explains criteria follows the
+ * rows. Criteria of no plain kind (areas, words, site categories) are rows of modules of their own.
+ */
+
+import { type InLanguages, type Language, rangeReason, type Unit } from './criterion-words.ts';
+import type { Polygon } from './geo.ts';
+import type { AdvertFacts, PropertyFacts } from './property-facts.ts';
+
+/** What is stored of a member, by the form in which it is written and answered; the REST edge has a rule for each form. */
+export interface Forms {
+  readonly bound: number | null;
+  readonly flag: boolean | null;
+  readonly code: number | null;
+  /** In the form it was sent: one code or several. */
+  readonly codes: number | readonly number[] | null;
+  /** Decimal degrees and kilometres, as text, so that no digit is lost. */
+  readonly latitude: string | null;
+  readonly longitude: string | null;
+  readonly radius: string | null;
+  /** INSEE codes, department codes, ids: the REST edge turns them into IRIs and embedded resources. */
+  readonly cities: readonly string[];
+  readonly departments: readonly string[];
+  readonly siteCategories: readonly number[];
+  readonly zipcodes: readonly string[];
+  readonly inseeCodes: readonly string[];
+  readonly polygons: readonly Polygon[];
+  /** The bracketed query string. */
+  readonly expressions: string | null;
+}
+export type Form = keyof Forms;
+
+/** A member of a search, and what the contracts say of it where it is asked and where it is answered. */
+export type Member<F extends Form = Form> = {
+  readonly form: F;
+  readonly unset: Forms[F];
+  readonly asked: string;
+  readonly answered: string;
+} & (F extends 'code' | 'codes' ? { readonly names: readonly string[] } : unknown);
+
+/** What is stored of these members. */
+export type Stored<Members extends Readonly<Record<string, { readonly form: Form }>>> = {
+  readonly [Name in keyof Members]: Forms[Members[Name]['form']];
+};
+
+export function member<F extends Exclude<Form, 'code' | 'codes'>>(
+  form: F,
+  unset: Forms[F],
+  asked: string,
+  answered = asked,
+): Member<F> {
+  return { form, unset, asked, answered } as Member<F>;
+}
+
+/** Inclusive; null is no bound. A bound of 0 has become null already (decisions, section 2). */
+export interface Range {
+  readonly min: number | null;
+  readonly max: number | null;
+}
+
+export const UNBOUNDED: Range = { min: null, max: null };
+
+/** Inclusive; an unknown value is in no range that has a bound. */
+export function isInRange(range: Range, value: number | null): boolean {
+  if (value === null) return range.min === null && range.max === null;
+  return (range.min === null || value >= range.min) && (range.max === null || value <= range.max);
+}
+
+/** What a criterion looks at. */
+export interface Considered {
+  readonly facts: PropertyFacts;
+  /** Live ones outside the excluded site categories. */
+  readonly adverts: readonly AdvertFacts[];
+}
+
+/** Whether a criterion holds, and the values compared, as they are. */
+export interface Judged<Expected = unknown, Actual = unknown> {
+  readonly holds: boolean;
+  readonly expected: Expected;
+  readonly actual: Actual;
+}
+
+/** A fact of the property, or of its adverts, any of which will do. */
+export type Source<Value, Fact extends string = string> =
+  | { readonly of: 'property'; readonly fact: Fact; readonly read: (facts: PropertyFacts) => Value }
+  | { readonly of: 'adverts'; readonly fact: Fact; readonly read: (advert: AdvertFacts) => Value };
+
+export function ofProperty<Fact extends keyof PropertyFacts>(fact: Fact) {
+  return { of: 'property' as const, fact, read: (facts: PropertyFacts) => facts[fact] };
+}
+
+export function ofAdverts<Fact extends keyof AdvertFacts>(fact: Fact) {
+  return { of: 'adverts' as const, fact, read: (advert: AdvertFacts) => advert[fact] };
+}
+
+function isMet<Value>(source: Source<Value>, { facts, adverts }: Considered, test: (value: Value) => boolean): boolean {
+  return source.of === 'property' ? test(source.read(facts)) : adverts.some((advert) => test(source.read(advert)));
+}
+
+function actualOf<Value>(source: Source<Value>, { facts, adverts }: Considered): Value | Value[] {
+  return source.of === 'property' ? source.read(facts) : adverts.map(source.read);
+}
+
+/** Sentences for people. */
+export type Verdicts = InLanguages<readonly [holds: string, fails: string]>;
+
+export function verdictReason(words: Verdicts) {
+  return ({ holds }: Judged, language: Language): string => words[language][holds ? 0 : 1];
+}
+
+export function keyed<Name extends string, Value>(name: Name, value: Value) {
+  return { [name]: value } as Readonly<Record<Name, Value>>;
+}
+
+/** The value within bounds that are members `…Min` and `…Max`. */
+export function range<Name extends string, const S extends Source<number | null>>(
+  name: Name,
+  source: S,
+  words: {
+    readonly what: InLanguages<string>;
+    readonly unit: Unit;
+    readonly min: string;
+    readonly max: string;
+    readonly answered: string;
+  },
+) {
+  type Asked = Readonly<Record<Name, Range>>;
+  const minName = `${name}Min` as const;
+  const maxName = `${name}Max` as const;
+  return {
+    kind: 'range' as const,
+    ...{ name, key: name, source, unit: words.unit, minName, maxName, unset: keyed(name, UNBOUNDED) },
+    members: {
+      ...keyed(minName, member('bound', null, words.min, words.answered)),
+      ...keyed(maxName, member('bound', null, words.max, words.answered)),
+    },
+    isSet: (criteria: Asked) => criteria[name].min !== null || criteria[name].max !== null,
+    holds: (criteria: Asked, considered: Considered) =>
+      isMet(source, considered, (value) => isInRange(criteria[name], value)),
+    expected: (criteria: Asked) => criteria[name],
+    actual: ({ facts, adverts }: Considered): readonly (number | null)[] =>
+      source.of === 'property' ? [source.read(facts)] : adverts.map(source.read),
+    reason: ({ holds, expected, actual }: RangeJudged, language: Language) =>
+      rangeReason(words, holds, expected, actual, language),
+    distance: ({ expected, actual }: RangeJudged) => distanceToRange(expected, actual),
+    shown: ({ expected, actual }: RangeJudged) => ({
+      expected,
+      actual: source.of === 'property' ? (actual[0] ?? null) : actual,
+    }),
+  };
+}
+
+type RangeJudged = Judged<Range, readonly (number | null)[]>;
+
+/** 0 is no bound on either side: a minimum of 0 never excludes a missing value (decisions, section 2). */
+export function rangeOf(min: number | null, max: number | null): Range {
+  if ((min === null || min === 0) && (max === null || max === 0)) return UNBOUNDED;
+  return { min: min === 0 ? null : min, max: max === 0 ? null : max };
+}
+
+/** Of the nearest value, relative to the bound. */
+function distanceToRange({ min, max }: Range, values: readonly (number | null)[]): number | null {
+  const distances = values.flatMap((value) => {
+    if (value === null) return [];
+    if (min !== null && value < min) return [(min - value) / min];
+    return max !== null && max > 0 && value > max ? [(value - max) / max] : [];
+  });
+  return distances.length === 0 ? null : Math.min(...distances);
+}
+
+interface CodeWords {
+  /** Of codes from 0 on. */
+  readonly names: readonly string[];
+  readonly words: Verdicts;
+}
+
+/** The one code asked for. */
+export function code<Name extends string, const S extends Source<number | null>>(
+  name: Name,
+  source: S,
+  { names, words }: CodeWords,
+) {
+  type Asked = Readonly<Record<Name, number | null>>;
+  return {
+    kind: 'code' as const,
+    ...{ name, key: name, source, names, unset: keyed<Name, number | null>(name, null) },
+    members: keyed(name, { form: 'code', unset: null, ...legendOf(names), names } satisfies Member<'code'>),
+    isSet: (criteria: Asked) => criteria[name] !== null,
+    holds: (criteria: Asked, considered: Considered) => isMet(source, considered, (value) => value === criteria[name]),
+    expected: (criteria: Asked) => criteria[name],
+    actual: (considered: Considered) => actualOf(source, considered),
+    reason: verdictReason(words),
+  };
+}
+
+/** One of several codes; none asked for is any. */
+export function codes<Name extends string, const S extends Source<number | null>>(
+  name: Name,
+  source: S,
+  { names, words }: CodeWords,
+) {
+  type Asked = Readonly<Record<Name, readonly number[]>>;
+  return {
+    kind: 'codes' as const,
+    ...{ name, key: name, source, names, unset: keyed<Name, readonly number[]>(name, []) },
+    members: keyed(name, { form: 'codes', unset: null, ...legendOf(names), names } satisfies Member<'codes'>),
+    isSet: (criteria: Asked) => criteria[name].length > 0,
+    holds: (criteria: Asked, considered: Considered) =>
+      isMet(source, considered, (value) => value !== null && criteria[name].includes(value)),
+    expected: (criteria: Asked) => criteria[name],
+    actual: (considered: Considered) => actualOf(source, considered),
+    reason: verdictReason(words),
+  };
+}
+
+function legendOf(names: readonly string[]): { readonly asked: string; readonly answered: string } {
+  const legend = `${names.map((name, position) => `${position} ${name}`).join(', ')}.`;
+  return { asked: legend, answered: legend };
+}
+
+const NONE: readonly never[] = [];
+
+export function listOf(sent: Forms['codes']): readonly number[] {
+  if (sent === null) return NONE;
+  return typeof sent === 'number' ? [sent] : sent;
+}
+
+interface FlagWords {
+  readonly asked: string;
+  readonly answered: string;
+  readonly words: Verdicts;
+}
+
+/** True or false, as asked for; null is either. */
+export function flag<Name extends string, const S extends Source<boolean | null>>(
+  name: Name,
+  source: S,
+  { asked, answered, words }: FlagWords,
+) {
+  type Asked = Readonly<Record<Name, boolean | null>>;
+  return {
+    kind: 'flag' as const,
+    ...{ name, key: name, source, unset: keyed<Name, boolean | null>(name, null) },
+    members: keyed(name, member('flag', null, asked, answered)),
+    isSet: (criteria: Asked) => criteria[name] !== null,
+    holds: (criteria: Asked, considered: Considered) => isMet(source, considered, (value) => value === criteria[name]),
+    expected: (criteria: Asked) => criteria[name],
+    actual: (considered: Considered) => actualOf(source, considered),
+    reason: verdictReason(words),
+  };
+}
+
+/** True is asked for; false and null ask for nothing. */
+export function requirement<Name extends string, const S extends Source<boolean | null>>(
+  name: Name,
+  source: S,
+  { asked, answered, words, unset = null }: FlagWords & { readonly unset?: boolean | null },
+) {
+  type Asked = Readonly<Record<Name, boolean>>;
+  return {
+    kind: 'requirement' as const,
+    ...{ name, key: name, source, unset: keyed<Name, boolean>(name, false) },
+    members: keyed(name, member('flag', unset, asked, answered)),
+    isSet: (criteria: Asked) => criteria[name],
+    holds: (_: Asked, considered: Considered) => isMet(source, considered, (value) => value === true),
+    expected: () => true,
+    actual: (considered: Considered) => actualOf(source, considered),
+    reason: verdictReason(words),
+  };
+}

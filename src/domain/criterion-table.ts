@@ -1,0 +1,220 @@
+/**
+ * The criteria of a search (decisions, section 3), a row each, in the order in which they are judged and told. A row has
+ * everything that is particular to its criterion: members and their defaults, the facts it reads, its rule, its words.
+ * Criteria, stored members, contracts, the index and the tests' random searches follow from it.
+ */
+
+import { AREAS, EXCLUDED_CITIES } from './areas.ts';
+import { PROPERTY_TYPE_NAMES, PUBLISHER_TYPE_NAMES, TRANSACTION_TYPE_NAMES } from './codes.ts';
+import {
+  type Considered,
+  code,
+  codes,
+  type Form,
+  type Forms,
+  flag,
+  type Judged,
+  type Member,
+  ofAdverts,
+  ofProperty,
+  range,
+  requirement,
+  verdictReason,
+} from './criterion-kinds.ts';
+import type { Language } from './criterion-words.ts';
+import { EXPRESSIONS } from './expression-criterion.ts';
+import type { AdvertFacts, PropertyFacts } from './property-facts.ts';
+import { EXCLUDED_SITE_CATEGORIES, INCLUDED_SITE_CATEGORIES } from './site-category-criteria.ts';
+
+/** Of every search: nobody asks for it. */
+const LIVE_ADVERT = {
+  kind: 'liveAdvert',
+  name: 'liveAdvert',
+  key: null,
+  unset: {},
+  members: {},
+  reads: ['adverts'],
+  isSet: () => true,
+  holds: (_: unknown, { adverts }: Considered) => adverts.length > 0,
+  expected: () => 'at least one outside the excluded site categories',
+  actual: ({ adverts }: Considered) => adverts.length,
+  reason: verdictReason({
+    fr: ['Une annonce au moins est en ligne.', "Aucune annonce n'est en ligne parmi les sites retenus."],
+    en: ['At least one advert is online.', 'No advert is online on the sites that count.'],
+  }),
+  shown: ({ actual }: Judged) => ({ expected: { min: 1 }, actual }),
+} as const;
+
+const JUDGED = [
+  LIVE_ADVERT,
+  code('transactionType', ofProperty('transactionType'), {
+    names: TRANSACTION_TYPE_NAMES,
+    words: {
+      fr: ['Le type de transaction est celui demandé.', "Le type de transaction n'est pas celui demandé."],
+      en: ['The type of transaction is the one asked for.', 'The type of transaction is not the one asked for.'],
+    },
+  }),
+  codes('propertyTypes', ofProperty('propertyType'), {
+    names: PROPERTY_TYPE_NAMES,
+    words: {
+      fr: ['Le type de bien est demandé.', "Le type de bien n'est pas demandé."],
+      en: ['The type of property is asked for.', 'The type of property is not asked for.'],
+    },
+  }),
+  range('budget', ofProperty('price'), {
+    what: { fr: 'Le prix', en: 'The price' },
+    unit: 'euros',
+    ...{ min: 'Lowest price, euros.', max: 'Highest price, euros.', answered: 'Euros.' },
+  }),
+  range('pricePerMeter', ofProperty('pricePerMeter'), {
+    what: { fr: 'Le prix au m²', en: 'The price per m²' },
+    unit: 'eurosPerMeter',
+    ...{ min: 'Lowest price per m², euros.', max: 'Highest price per m², euros.', answered: 'Euros per m².' },
+  }),
+  range('surface', ofProperty('surface'), {
+    what: { fr: 'La surface', en: 'The surface' },
+    unit: 'meters',
+    ...{ min: 'Smallest surface, m².', max: 'Largest surface, m².', answered: 'm².' },
+  }),
+  range('landSurface', ofProperty('landSurface'), {
+    what: { fr: 'La surface du terrain', en: 'The land surface' },
+    unit: 'meters',
+    ...{ min: 'Smallest land surface, m².', max: 'Largest land surface, m².', answered: 'm².' },
+  }),
+  range('room', ofProperty('room'), {
+    what: { fr: 'Le nombre de pièces', en: 'The number of rooms' },
+    unit: 'none',
+    ...{ min: 'Fewest rooms.', max: 'Most rooms.', answered: 'Rooms.' },
+  }),
+  range('bedroom', ofProperty('bedroom'), {
+    what: { fr: 'Le nombre de chambres', en: 'The number of bedrooms' },
+    unit: 'none',
+    ...{ min: 'Fewest bedrooms.', max: 'Most bedrooms.', answered: 'Bedrooms.' },
+  }),
+  range('advertPrice', ofAdverts('price'), {
+    what: { fr: "Le prix de l'annonce", en: 'The price of the advert' },
+    unit: 'euros',
+    ...{ min: 'Lowest price of any live advert, euros.', max: 'Highest price of any live advert, euros.' },
+    answered: 'Euros, of any live advert.',
+  }),
+  flag('furnished', ofProperty('furnished'), {
+    ...{ asked: 'Furnished or not; null: either.', answered: 'Furnished or not.' },
+    words: {
+      fr: ["L'ameublement est celui demandé.", "L'ameublement n'est pas celui demandé, ou n'est pas connu."],
+      en: [
+        'It is furnished, or not, as asked for.',
+        'It is not furnished, or unfurnished, as asked for, or that is unknown.',
+      ],
+    },
+  }),
+  codes('publisherTypes', ofAdverts('publisherType'), {
+    names: PUBLISHER_TYPE_NAMES,
+    words: {
+      fr: ["Un annonceur est d'un type demandé.", "Aucun annonceur n'est d'un type demandé."],
+      en: ['A publisher is of a type asked for.', 'No publisher is of a type asked for.'],
+    },
+  }),
+  INCLUDED_SITE_CATEGORIES,
+  requirement('withVirtualTour', ofAdverts('hasVirtualTour'), {
+    ...{ asked: 'True: a live advert has a virtual tour.', answered: 'Has a virtual tour.' },
+    words: {
+      fr: ['Une visite virtuelle est proposée.', "Aucune visite virtuelle n'est proposée."],
+      en: ['There is a virtual tour.', 'There is no virtual tour.'],
+    },
+  }),
+  requirement('withCoherentPrice', ofProperty('isPriceCoherent'), {
+    unset: true,
+    asked: 'Leaves out properties whose price is incoherent. Default true; null switches it off.',
+    answered: 'Leaves out incoherent prices.',
+    words: {
+      fr: ['Le prix est cohérent avec le marché.', 'Le prix au m² est incohérent avec le marché.'],
+      en: ['The price is coherent with the market.', 'The price per m² is incoherent with the market.'],
+    },
+  }),
+  AREAS,
+  EXCLUDED_CITIES,
+  EXPRESSIONS,
+] as const;
+
+const ROWS = [...JUDGED, EXCLUDED_SITE_CATEGORIES] as const;
+type Row = (typeof ROWS)[number];
+
+export type CriterionName = (typeof JUDGED)[number]['name'];
+/** What a client can leave out of a search. */
+export type RemovableCriterion = Extract<Row, { readonly key: string }>['name'];
+
+export type PlainRow = Extract<Row, { readonly kind: 'range' | 'code' | 'codes' | 'flag' | 'requirement' }>;
+export type RowOf<Kind extends PlainRow['kind']> = Extract<PlainRow, { readonly kind: Kind }>;
+
+type All<Union> = (Union extends unknown ? (_: Union) => void : never) extends (_: infer Each) => void ? Each : never;
+type Flat<Type> = { readonly [Name in keyof Type]: Type[Name] };
+
+/** An empty list, a null or a range without bounds is no condition. */
+export type Criteria = Flat<All<Row['unset']>>;
+
+type Members = All<Row['members']>;
+export type CriterionMemberName = keyof Members;
+/** What is stored of a search that asks for criteria. */
+export type CriterionMembers = { readonly [Name in keyof Members]: Forms[FormOf<Name>] };
+export type FormOf<Name extends CriterionMemberName> = Members[Name] extends { readonly form: infer F extends Form }
+  ? F
+  : never;
+
+/** A fact that no criterion reads would be carried for nothing; this does not compile with one. */
+type FactRead = PlainRow['source']['fact'] | Extract<Row, { readonly reads: unknown }>['reads'][number];
+type FactUnread = Exclude<keyof PropertyFacts | keyof AdvertFacts, FactRead>;
+true satisfies [FactUnread] extends [never] ? true : FactUnread;
+
+/** A row, as those see it who treat all alike. What it is given as judged is what it has judged itself. */
+export interface Criterion {
+  readonly name: CriterionName;
+  isSet(criteria: Criteria): boolean;
+  holds(criteria: Criteria, considered: Considered): boolean;
+  expected(criteria: Criteria): unknown;
+  actual(considered: Considered): unknown;
+  reason(judged: Judged, language: Language): string;
+  /** How far what fails is beyond what was asked for, relative to it; null, or absent, without a measure. */
+  distance?(judged: Judged): number | null;
+  /** For people, where that is not the values compared. */
+  shown?(judged: Judged): { readonly expected: unknown; readonly actual: unknown };
+}
+
+/** A row that searches ask for by members. */
+interface AskedCriterion {
+  readonly name: RemovableCriterion;
+  readonly unset: Partial<Criteria>;
+  isSet(criteria: Criteria): boolean;
+}
+
+export const CRITERIA: readonly Criterion[] = JUDGED;
+export const CRITERION_NAMES = JUDGED.map(({ name }) => name);
+export const ASKED_CRITERIA: readonly AskedCriterion[] = ROWS.filter((row) => row.key !== null);
+export const PLAIN_CRITERIA: readonly PlainRow[] = JUDGED.filter((row) => 'source' in row);
+
+export function plainCriteria<Kind extends PlainRow['kind']>(kind: Kind): readonly RowOf<Kind>[] {
+  return PLAIN_CRITERIA.filter((row): row is RowOf<Kind> => row.kind === kind);
+}
+
+export type OfProperty<Row extends PlainRow> = Extract<Row, { readonly source: { readonly of: 'property' } }>;
+export type OfAdverts<Row extends PlainRow> = Extract<Row, { readonly source: { readonly of: 'adverts' } }>;
+
+export function isOfProperty<Row extends PlainRow>(row: Row): row is OfProperty<Row> {
+  return row.source.of === 'property';
+}
+
+export function isOfAdverts<Row extends PlainRow>(row: Row): row is OfAdverts<Row> {
+  return row.source.of === 'adverts';
+}
+
+/** Of a search that asks for nothing. */
+export const ANYTHING: Criteria = Object.assign({}, ...ROWS.map(({ unset }) => unset));
+
+export const CRITERION_MEMBERS: { readonly [Name in CriterionMemberName]: Member<FormOf<Name>> } = Object.assign(
+  {},
+  ...ROWS.map(({ members }) => members),
+);
+
+/** The members of a search that asks for nothing but what it is given unasked. */
+export const UNASKED: CriterionMembers = Object.fromEntries(
+  Object.entries(CRITERION_MEMBERS).map(([name, { unset }]) => [name, unset]),
+) as CriterionMembers;

@@ -1,0 +1,102 @@
+/** The words of a search, looked for in title and description of a property and of the adverts that count. */
+
+import { type Considered, type Judged, keyed, member } from './criterion-kinds.ts';
+import type { InLanguages, Language } from './criterion-words.ts';
+import { type ExpressionEntry, type Expressions, entryHolds, expressionsHold } from './expressions.ts';
+import { type FoldedText, foldTexts } from './folded-text.ts';
+import type { AdvertFacts, PropertyFacts } from './property-facts.ts';
+
+type Asked = Readonly<Record<'expressions', Expressions>>;
+type ExpressionsJudged = Judged<Expressions, readonly string[]>;
+
+export const EXPRESSIONS = {
+  kind: 'expressions',
+  name: 'expressions',
+  key: 'expressions',
+  unset: keyed<'expressions', Expressions>('expressions', []),
+  members: {
+    expressions: member(
+      'expressions',
+      null,
+      'Text conditions: expressions[<group>][<index>][word]=<text> with [options][includes] and [options][strict], ' +
+        'the same nested, or a flat array of {word, includes, strict}. Groups are alternatives.',
+      'Text conditions, as a bracketed query string.',
+    ),
+  },
+  reads: ['texts'],
+  isSet: ({ expressions }: Asked) => expressions.length > 0,
+  holds: ({ expressions }: Asked, considered: Considered) => expressionsHold(expressions, foldedTextsOf(considered)),
+  expected: ({ expressions }: Asked) => expressions,
+  actual: textsOf,
+  reason: expressionsReason,
+  /** Texts are in the property's document; here is which words they have. */
+  shown: ({ expected, actual }: ExpressionsJudged) => {
+    const text = foldTexts(actual);
+    const found = (entry: ExpressionEntry) => entryHolds({ ...entry, includes: true }, text);
+    return {
+      expected,
+      actual: expected.map((group) => group.map((entry) => ({ word: entry.word, found: found(entry) }))),
+    };
+  },
+} as const;
+
+function textsOf({ facts, adverts }: Considered): readonly string[] {
+  return [...facts.texts, ...adverts.flatMap((advert) => advert.texts)];
+}
+
+/** One property is judged by many searches, and folding takes longer than all the rest. */
+const folded = new WeakMap<readonly AdvertFacts[], { readonly facts: PropertyFacts; readonly text: FoldedText }>();
+
+function foldedTextsOf(considered: Considered): FoldedText {
+  const { adverts, facts } = considered;
+  const known = folded.get(adverts);
+  if (known?.facts === facts) return known.text;
+  const text = foldTexts(textsOf(considered));
+  folded.set(adverts, { facts, text });
+  return text;
+}
+
+interface Words {
+  readonly holds: string;
+  readonly lacks: (words: string) => string;
+  readonly has: (words: string) => string;
+  readonly quote: (word: string) => string;
+}
+
+const WORDS: InLanguages<Words> = {
+  fr: {
+    holds: 'Le texte répond à ce qui est demandé.',
+    lacks: (words) => `Le texte ne contient pas ${words}.`,
+    has: (words) => `Le texte contient ${words}, à exclure.`,
+    quote: (word) => `«\u00a0${word}\u00a0»`,
+  },
+  en: {
+    holds: 'The text says what is asked for.',
+    lacks: (words) => `The text does not contain ${words}.`,
+    has: (words) => `The text contains ${words}, which is excluded.`,
+    quote: (word) => `“${word}”`,
+  },
+};
+
+/** Enough to know what to change. */
+const WORDS_SHOWN_MAX = 5;
+
+function expressionsReason({ holds, expected, actual }: ExpressionsJudged, language: Language): string {
+  const words = WORDS[language];
+  if (holds) return words.holds;
+  const text = foldTexts(actual);
+  // Of the alternatives, the one that lacks least.
+  const [nearest = []] = expected
+    .map((group) => group.filter((entry) => !entryHolds(entry, text)))
+    .sort((a, b) => a.length - b.length);
+  const quoted = (entries: readonly ExpressionEntry[]): string =>
+    entries
+      .slice(0, WORDS_SHOWN_MAX)
+      .map(({ word }) => words.quote(word))
+      .join(', ');
+  const [lacking, excluded] = [nearest.filter((entry) => entry.includes), nearest.filter((entry) => !entry.includes)];
+  return [
+    ...(lacking.length === 0 ? [] : [words.lacks(quoted(lacking))]),
+    ...(excluded.length === 0 ? [] : [words.has(quoted(excluded))]),
+  ].join(' ');
+}

@@ -1,0 +1,80 @@
+/**
+ * Site categories, stored by id and compared by name, as `publisher.category` states them. Included ones are a criterion;
+ * excluded ones take their adverts out of consideration before any criterion looks.
+ */
+
+import { type Considered, keyed, member, verdictReason } from './criterion-kinds.ts';
+import type { AdvertFacts } from './property-facts.ts';
+
+/** Names a site category by its id; null when operators have removed it. */
+export type SiteCategoryName = (id: number) => string | null;
+
+type Names = readonly string[];
+type Included = Readonly<Record<'includedSiteCategories', Names>>;
+type Excluded = Readonly<Record<'excludedSiteCategories', Names>>;
+
+export const INCLUDED_SITE_CATEGORIES = {
+  kind: 'siteCategories',
+  name: 'includedSiteCategories',
+  key: 'includedSiteCategories',
+  unset: keyed<'includedSiteCategories', Names>('includedSiteCategories', []),
+  members: {
+    includedSiteCategories: member(
+      'siteCategories',
+      [],
+      'Site categories, one of which an advert must have.',
+      'Site categories that count.',
+    ),
+  },
+  reads: ['siteCategory'],
+  isSet: ({ includedSiteCategories }: Included) => includedSiteCategories.length > 0,
+  holds: ({ includedSiteCategories }: Included, { adverts }: Considered) =>
+    adverts.some((advert) => isOf(includedSiteCategories, advert)),
+  expected: ({ includedSiteCategories }: Included) => includedSiteCategories,
+  actual: ({ adverts }: Considered) => adverts.map(({ siteCategory }) => siteCategory),
+  reason: verdictReason({
+    fr: [
+      "Une annonce vient d'une catégorie de sites demandée.",
+      "Aucune annonce ne vient d'une catégorie de sites demandée.",
+    ],
+    en: ['An advert is from a category of sites asked for.', 'No advert is from a category of sites asked for.'],
+  }),
+} as const;
+
+/** Not judged: see `consideredAdverts`. */
+export const EXCLUDED_SITE_CATEGORIES = {
+  kind: 'siteCategories',
+  name: 'excludedSiteCategories',
+  key: 'excludedSiteCategories',
+  unset: keyed<'excludedSiteCategories', Names>('excludedSiteCategories', []),
+  members: {
+    excludedSiteCategories: member(
+      'siteCategories',
+      [],
+      'Site categories whose adverts do not count.',
+      'Site categories that do not count.',
+    ),
+  },
+  reads: ['siteCategory'],
+  isSet: ({ excludedSiteCategories }: Excluded) => excludedSiteCategories.length > 0,
+} as const;
+
+/** Live adverts outside the excluded site categories: the only ones that count for this search. */
+export function consideredAdverts(
+  { excludedSiteCategories }: Excluded,
+  { adverts }: { readonly adverts: readonly AdvertFacts[] },
+): readonly AdvertFacts[] {
+  if (excludedSiteCategories.length === 0) return adverts;
+  return adverts.filter((advert) => !isOf(excludedSiteCategories, advert));
+}
+
+function isOf(categories: Names, { siteCategory }: AdvertFacts): boolean {
+  return siteCategory !== null && categories.includes(siteCategory);
+}
+
+/** Those that operators have not removed. */
+export function namesOf(ids: readonly number[], nameOf: SiteCategoryName): Names {
+  return ids.length === 0 ? NONE : ids.flatMap((id) => nameOf(id) ?? []);
+}
+
+const NONE: Names = [];

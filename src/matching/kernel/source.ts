@@ -1,0 +1,267 @@
+/**
+ * The matching kernel in WebAssembly text: sixteen rows of a group against one property, column by column. Every offset
+ * is one of `layout.ts`; `twin.ts` is the same in plain TypeScript and must give the same answers. Assembled by `build.ts`.
+ *
+ * A row *fails* when a column excludes the property. A row that does not fail is *open* when a quantised column or the
+ * circle is too close to call. Rows neither open nor in need of attention go to the sure answers by number; the others go
+ * to the answers to check.
+ *
+ * Groups come from all over the memory, so waiting for them is most of the work. Each pass over the list is therefore
+ * preceded by one that does nothing but read a word of every cache line the other will need: as nothing depends on
+ * these words, the processor has as many lines on their way at once as it can. Only the last pass branches on rows.
+ */
+
+import { MEASURES } from '../rows/quantiser.ts';
+import { PAGES_MAX } from '../rows/shared-memory.ts';
+import {
+  AREA_GROUP_BYTES,
+  ATTENTION,
+  BOUNDS,
+  CHECK_ANSWERS,
+  CHECK_COUNT,
+  CHECK_INTEGERS,
+  GROUP_LIST,
+  LANES,
+  LATITUDES,
+  LINE_BYTES,
+  LONGITUDES,
+  MAYBE_BOUNDS,
+  NEED_COLUMNS,
+  NEEDS,
+  NUMBERS,
+  OPEN_ROW,
+  QUERY_COSINES,
+  QUERY_LACKING,
+  QUERY_LATITUDE,
+  QUERY_LONGITUDE,
+  QUERY_TRIGGER,
+  QUERY_TYPE,
+  REACHES,
+  SOURCES,
+  SURE_ANSWERS,
+  SURE_BOUNDS,
+  SURE_DEGREES,
+  SURE_PART,
+  TOUCHED,
+  TYPES,
+  VERDICTS,
+} from './layout.ts';
+
+/** From a group's place in the list to its rows that pass; those that are open have the other half of the word. */
+const PASSING = VERDICTS - GROUP_LIST;
+const OPEN = PASSING + 2;
+const ALL_LANES = 2 ** LANES - 1;
+
+const NEXT_GROUP = `(br_if $nextGroup (i32.lt_u
+        (local.tee $list (i32.add (local.get $list) (i32.const 4)))
+        (local.get $listEnd)))`;
+
+/** Reads a word of each cache line of `$group`. */
+function touchLines(from: number, to: number): string {
+  const lines = Array.from({ length: Math.ceil((to - from) / LINE_BYTES) }, (_, line) => from + LINE_BYTES * line);
+  return lines
+    .map((line) => `(local.set $read (i32.xor (local.get $read) (i32.load offset=${line} (local.get $group))))`)
+    .join('\n      ');
+}
+
+/** One local a code of the query. */
+function loadCode(local: string, offset: number): string {
+  return `(local.set $${local} (v128.load8_splat offset=${offset} (i32.const 0)))`;
+}
+
+const NEED_LOCALS = Array.from({ length: NEED_COLUMNS }, (_, column) => `lacking${column}`);
+
+/** TYPES: fails without a bit in common. NEEDS: fails with a bit that the property lacks. */
+const KINDS_FAIL = NEED_LOCALS.reduce(
+  (failing, lacking, column) => `(v128.or
+        ${failing}
+        (i8x16.ne (v128.and (v128.load offset=${NEEDS + LANES * column} (local.get $group)) (local.get $${lacking})) (local.get $zero)))`,
+  `(i8x16.eq (v128.and (v128.load offset=${TYPES} (local.get $group)) (local.get $type)) (local.get $zero))`,
+);
+
+const SIDES = ['Min', 'Max'] as const;
+
+/** The codes of the query that bounds are compared with, and where they are. */
+const BOUND_CODES = MEASURES.flatMap((_, measure) =>
+  [
+    { certainty: 'maybe', first: MAYBE_BOUNDS },
+    { certainty: 'sure', first: SURE_BOUNDS },
+  ].flatMap(({ certainty, first }) =>
+    SIDES.map((side, i) => ({ local: `${certainty}${side}${measure}`, offset: first + 2 * measure + i })),
+  ),
+);
+
+const JUDGE_BOUNDS = MEASURES.flatMap(({ name }, measure) =>
+  SIDES.map((side, i) => {
+    const beyond = side === 'Min' ? 'i8x16.gt_s' : 'i8x16.lt_s';
+    return `;; ${name}
+      (local.set $column (v128.load offset=${BOUNDS + LANES * (2 * measure + i)} (local.get $group)))
+      (local.set $failing (v128.or (local.get $failing)
+        (${beyond} (local.get $column) (local.get $maybe${side}${measure}))))
+      (local.set $opening (v128.or (local.get $opening)
+        (${beyond} (local.get $column) (local.get $sure${side}${measure}))))`;
+  }),
+).join('\n      ');
+
+/** count: groups in the list. hasArea: their rows have a circle. Returns the number of sure answers. */
+const FILTER = `
+  (func (export "filter") (param $count i32) (param $hasArea i32) (result i32)
+    (local $listEnd i32)
+    (if (i32.eqz (local.get $count)) (then
+      (i32.store offset=${CHECK_COUNT} (i32.const 0) (i32.const 0))
+      (return (i32.const 0))))
+    (local.set $listEnd (i32.add (i32.const ${GROUP_LIST}) (i32.shl (local.get $count) (i32.const 2))))
+    (call $fetchColumns (local.get $listEnd))
+    (call $judgeColumns (local.get $listEnd))
+    (if (local.get $hasArea) (then
+      (call $fetchAreas (local.get $listEnd))
+      (call $judgeAreas (local.get $listEnd))))
+    (call $answer (local.get $listEnd)))`;
+
+/** What is read is stored, lest the reading be optimised away. */
+const FETCH_COLUMNS = `
+  (func $fetchColumns (param $listEnd i32)
+    (local $list i32) (local $group i32) (local $read i32)
+    (local.set $list (i32.const ${GROUP_LIST}))
+    (loop $nextGroup
+      (local.set $group (i32.load (local.get $list)))
+      ${touchLines(0, NUMBERS)}
+      ${NEXT_GROUP})
+    (i32.store offset=${TOUCHED} (i32.const 0) (local.get $read)))`;
+
+/** Of the groups of which `judgeColumns` left something; of the others, the same lines at address 0. */
+const FETCH_AREAS = `
+  (func $fetchAreas (param $listEnd i32)
+    (local $list i32) (local $group i32) (local $read i32)
+    (local.set $list (i32.const ${GROUP_LIST}))
+    (loop $nextGroup
+      (local.set $group (select
+        (i32.load (local.get $list))
+        (i32.const 0)
+        (i32.load16_u offset=${PASSING} (local.get $list))))
+      ${touchLines(NUMBERS, AREA_GROUP_BYTES)}
+      ${NEXT_GROUP})
+    (i32.store offset=${TOUCHED} (i32.const 0) (local.get $read)))`;
+
+const JUDGE_COLUMNS = `
+  (func $judgeColumns (param $listEnd i32)
+    (local $list i32) (local $group i32)
+    (local $failing v128) (local $opening v128) (local $column v128)
+    (local $type v128) ${NEED_LOCALS.map((lacking) => `(local $${lacking} v128)`).join(' ')} (local $zero v128)
+    ${BOUND_CODES.map(({ local }) => `(local $${local} v128)`).join(' ')}
+    ${BOUND_CODES.map(({ local, offset }) => loadCode(local, offset)).join('\n    ')}
+    ${loadCode('type', QUERY_TYPE)}
+    ${NEED_LOCALS.map((lacking, column) => loadCode(lacking, QUERY_LACKING + column)).join('\n    ')}
+    (local.set $list (i32.const ${GROUP_LIST}))
+    (loop $nextGroup
+      (local.set $group (i32.load (local.get $list)))
+      (local.set $failing ${KINDS_FAIL})
+      (local.set $opening (local.get $zero))
+      ${JUDGE_BOUNDS}
+      (i32.store offset=${PASSING} (local.get $list) (i32.or
+        (i32.xor (i8x16.bitmask (local.get $failing)) (i32.const ${ALL_LANES}))
+        (i32.shl (i8x16.bitmask (local.get $opening)) (i32.const 16))))
+      ${NEXT_GROUP}))`;
+
+/** Narrows what `judgeColumns` left: no row passes beyond its reach, and a row is open when it is not surely below. */
+const JUDGE_AREAS = `
+  (func $judgeAreas (param $listEnd i32)
+    (local $list i32) (local $group i32) (local $part i32) (local $lanes i32) (local $beyond i32)
+    (local $lat v128) (local $lon v128) (local $cosine0 v128) (local $cosine1 v128) (local $cosine2 v128)
+    (local $north v128) (local $east v128) (local $distance v128) (local $reach v128) (local $zero v128)
+    (local.set $lat (v128.load32_splat offset=${QUERY_LATITUDE} (i32.const 0)))
+    (local.set $lon (v128.load32_splat offset=${QUERY_LONGITUDE} (i32.const 0)))
+    (local.set $cosine0 (v128.load32_splat offset=${QUERY_COSINES} (i32.const 0)))
+    (local.set $cosine1 (v128.load32_splat offset=${QUERY_COSINES + 4} (i32.const 0)))
+    (local.set $cosine2 (v128.load32_splat offset=${QUERY_COSINES + 8} (i32.const 0)))
+    (local.set $list (i32.const ${GROUP_LIST}))
+    (loop $nextGroup
+      (local.set $group (i32.load (local.get $list)))
+      (if (i32.load16_u offset=${PASSING} (local.get $list))
+        (then
+          (local.set $beyond (i32.const 0))
+          (local.set $lanes (i32.const 0))
+          (local.set $part (local.get $group))
+          (loop $nextPart
+            ;; Squared distance in degrees of arc: north^2 + max(cos(lat) cos(latRow), 0) east^2.
+            (local.set $north (f32x4.sub (v128.load offset=${LATITUDES} (local.get $part)) (local.get $lat)))
+            (local.set $east (f32x4.sub (v128.load offset=${LONGITUDES} (local.get $part)) (local.get $lon)))
+            (local.set $distance (f32x4.add
+              (f32x4.mul (local.get $north) (local.get $north))
+              (f32x4.mul
+                (f32x4.mul (local.get $east) (local.get $east))
+                (f32x4.pmax (local.get $zero) (f32x4.sub
+                  (local.get $cosine0)
+                  (f32x4.mul (local.get $north) (f32x4.add
+                    (local.get $cosine1)
+                    (f32x4.mul (local.get $cosine2) (local.get $north)))))))))
+            (local.set $reach (v128.load offset=${REACHES} (local.get $part)))
+            (local.set $beyond (i32.or (local.get $beyond) (i32.shl
+              (i32.or
+                (i32x4.bitmask (f32x4.gt (local.get $distance) (local.get $reach)))
+                (i32.shl
+                  (i32x4.bitmask (f32x4.gt
+                    (local.get $distance)
+                    (f32x4.sub
+                      (f32x4.mul (local.get $reach) (f32x4.splat (f32.const ${SURE_PART})))
+                      (f32x4.mul (f32x4.sqrt (local.get $reach)) (f32x4.splat (f32.const ${SURE_DEGREES}))))))
+                  (i32.const 16)))
+              (local.get $lanes))))
+            (local.set $part (i32.add (local.get $part) (i32.const 16)))
+            (br_if $nextPart (i32.lt_u
+              (local.tee $lanes (i32.add (local.get $lanes) (i32.const 4)))
+              (i32.const ${LANES}))))
+          (i32.store16 offset=${PASSING} (local.get $list) (i32.and
+            (i32.load16_u offset=${PASSING} (local.get $list))
+            (i32.xor (local.get $beyond) (i32.const -1))))
+          (i32.store16 offset=${OPEN} (local.get $list) (i32.or
+            (i32.load16_u offset=${OPEN} (local.get $list))
+            (i32.shr_u (local.get $beyond) (i32.const 16))))))
+      ${NEXT_GROUP}))`;
+
+const ANSWER = `
+  (func $answer (param $listEnd i32) (result i32)
+    (local $list i32) (local $group i32) (local $sure i32) (local $check i32)
+    (local $passing i32) (local $open i32) (local $checked i32) (local $lane i32) (local $word i32)
+    (local $trigger v128) (local $zero v128)
+    ${loadCode('trigger', QUERY_TRIGGER)}
+    (local.set $list (i32.const ${GROUP_LIST}))
+    (local.set $sure (i32.const ${SURE_ANSWERS}))
+    (local.set $check (i32.const ${CHECK_ANSWERS}))
+    (loop $nextGroup
+      (local.set $passing (i32.load16_u offset=${PASSING} (local.get $list)))
+      (if (local.get $passing)
+        (then
+          (local.set $group (i32.load (local.get $list)))
+          (local.set $open (i32.load16_u offset=${OPEN} (local.get $list)))
+          (local.set $checked (i32.or (local.get $open) (i8x16.bitmask (i8x16.ne
+            (v128.and (v128.load offset=${ATTENTION} (local.get $group)) (local.get $trigger))
+            (local.get $zero)))))
+          (loop $nextRow
+            (local.set $lane (i32.ctz (local.get $passing)))
+            (if (i32.and (i32.shr_u (local.get $checked) (local.get $lane)) (i32.const 1))
+              (then
+                (local.set $word (i32.add (local.get $group) (i32.shl (local.get $lane) (i32.const 2))))
+                (i32.store (local.get $check) (i32.load offset=${NUMBERS} (local.get $word)))
+                (i32.store offset=4 (local.get $check) (i32.load offset=${SOURCES} (local.get $word)))
+                (i32.store offset=8 (local.get $check) (i32.or
+                  (i32.load8_u offset=${ATTENTION} (i32.add (local.get $group) (local.get $lane)))
+                  (i32.shl
+                    (i32.and (i32.shr_u (local.get $open) (local.get $lane)) (i32.const 1))
+                    (i32.const ${Math.log2(OPEN_ROW)}))))
+                (local.set $check (i32.add (local.get $check) (i32.const ${4 * CHECK_INTEGERS}))))
+              (else
+                (i32.store (local.get $sure) (i32.load offset=${NUMBERS}
+                  (i32.add (local.get $group) (i32.shl (local.get $lane) (i32.const 2)))))
+                (local.set $sure (i32.add (local.get $sure) (i32.const 4)))))
+            (br_if $nextRow (local.tee $passing
+              (i32.and (local.get $passing) (i32.sub (local.get $passing) (i32.const 1))))))))
+      ${NEXT_GROUP})
+    (i32.store offset=${CHECK_COUNT} (i32.const 0)
+      (i32.div_u (i32.sub (local.get $check) (i32.const ${CHECK_ANSWERS})) (i32.const ${4 * CHECK_INTEGERS})))
+    (i32.shr_u (i32.sub (local.get $sure) (i32.const ${SURE_ANSWERS})) (i32.const 2)))`;
+
+export const KERNEL_SOURCE = `(module
+  (import "vigie" "memory" (memory 1 ${PAGES_MAX} shared))
+${[FILTER, FETCH_COLUMNS, FETCH_AREAS, JUDGE_COLUMNS, JUDGE_AREAS, ANSWER].join('\n')})
+`;
