@@ -14,18 +14,18 @@ export const PORTION_ROWS = 200;
  * for himself. The last has less than `PORTION_ROWS`, none perhaps. No more are read once it resolves with false. Throws
  * what the query and `take` throw.
  */
-export function readInPortions<Row extends pg.QueryResultRow>(
+export function readInPortions(
   database: Database,
   text: string,
   values: readonly unknown[],
-  take: (rows: readonly Row[], connection: Queryable) => Promise<boolean>,
+  take: (rows: readonly pg.QueryResultRow[], connection: Queryable) => Promise<boolean>,
 ): Promise<void> {
   return transaction(database, async (connection) => {
     // A cursor is planned for its first rows, as if nobody would ask for the rest.
     await connection.query('set local cursor_tuple_fraction = 1');
     await connection.query(`declare portions no scroll cursor for ${text}`, [...values]);
     for (let isMoreWanted = true; isMoreWanted; ) {
-      const { rows } = await connection.query<Row>(`fetch ${PORTION_ROWS} from portions`);
+      const { rows } = await connection.query(`fetch ${PORTION_ROWS} from portions`);
       isMoreWanted = (await take(rows, connection)) && rows.length === PORTION_ROWS;
     }
   });

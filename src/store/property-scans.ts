@@ -90,7 +90,8 @@ function scanPlaces(
     ) digest order by sample_key`;
   return (take) => {
     let [count, total] = [0, 0];
-    return readInPortions<FoundRow>(database, text, parameters.values, (properties, connection) => {
+    return readInPortions(database, text, parameters.values, (rows, connection) => {
+      const properties = rows as readonly FoundRow[];
       count += properties.length;
       total = properties[0]?.total ?? total;
       return take({ properties, weight: count === 0 ? 1 : total / count }, connection);
@@ -121,7 +122,8 @@ export async function scanSample(database: Database, criteria: Criteria, failure
     select property_uuid as uuid, sample_key as key, facts from property_digests
     where is_live and ${within} and ${failuresIn(criteria, parameters)} <= ${failuresMax} order by sample_key`;
   const scan: Scan = (take) =>
-    readInPortions<SampledRow>(database, text, parameters.values, (properties, connection) => {
+    readInPortions(database, text, parameters.values, (rows, connection) => {
+      const properties = rows as readonly SampledRow[];
       // The share of the keys that was read is the share of the properties.
       const isLast = properties.length < PORTION_ROWS;
       const read = isLast ? end : (properties.at(-1)?.key ?? 0) + 1;

@@ -13,7 +13,7 @@ after(() => database.end());
 
 async function read(count: number, wantedPortions = Infinity): Promise<readonly (readonly number[])[]> {
   const portions: number[][] = [];
-  await readInPortions<{ n: number }>(
+  await readInPortions(
     database,
     'select n from generate_series(1, $1::integer) n order by n',
     [count],

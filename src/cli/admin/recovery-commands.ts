@@ -1,6 +1,6 @@
 /** `vigie admin`: recoveries, which clients start themselves as well (`POST /recoveries`). */
 
-import { setTimeout as wait } from 'node:timers/promises';
+import { pause } from '../../actor/waiting.ts';
 import { ListRecoveriesResponse, Recovery, Recovery_State } from '../../admin/generated/vigie/admin/v1/recoveries.ts';
 import { startProgress } from '../progress.ts';
 import { InterruptedError, interruptSignal } from '../stop-signal.ts';
@@ -46,7 +46,8 @@ async function followed(client: AdminClient, name: string): Promise<Recovery> {
         const done = doneOf(recovery);
         progress.tell({ doing: 'sending again', count: done, share: matchedCount === 0 ? null : done / matchedCount });
       }
-      await wait(LOOK_EVERY_MS, undefined, { signal: stopping });
+      await pause(LOOK_EVERY_MS, stopping);
+      stopping.throwIfAborted();
     }
   } catch (error) {
     if (!stopping.aborted) throw error;
