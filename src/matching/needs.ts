@@ -52,8 +52,7 @@ function layOut(rows: readonly NeedRow[]): readonly Needs[] {
 /** Null with a code that nobody knows. */
 export function needsOf(criteria: Criteria): number | null {
   let all = 0;
-  for (let i = 0; i < NEEDS.length; i++) {
-    const needs = NEEDS[i] as Needs;
+  for (const needs of NEEDS) {
     const value = valueAsked(needs.row, criteria);
     if (value === null) continue;
     const bit = bitOf(needs, value);
@@ -80,17 +79,13 @@ function bitOf({ count, first }: Omit<Needs, 'row'>, value: number | boolean | n
 /** What all live adverts together provide: a search that considers fewer of them can only find less. */
 export function needsProvidedBy(facts: PropertyFacts): number {
   let provided = needsProvidedByAdverts(facts.adverts);
-  for (let i = 0; i < OF_PROPERTY.length; i++) {
-    const needs = OF_PROPERTY[i] as (typeof OF_PROPERTY)[number];
-    provided |= bitOf(needs, needs.row.source.read(facts));
-  }
+  for (const needs of OF_PROPERTY) provided |= bitOf(needs, needs.row.source.read(facts));
   return provided;
 }
 
 function needsProvidedByAdverts(adverts: readonly AdvertFacts[]): number {
   let provided = 0;
-  for (let i = 0; i < OF_ADVERTS.length; i++) {
-    const needs = OF_ADVERTS[i] as (typeof OF_ADVERTS)[number];
+  for (const needs of OF_ADVERTS) {
     for (const advert of adverts) provided |= bitOf(needs, needs.row.source.read(advert));
   }
   return provided;

@@ -4,7 +4,6 @@
  * of unusual size the record is *partial*: it has their areas, as far as these fit, and says nothing else of them.
  */
 
-import { type Range, UNBOUNDED } from '../../domain/criterion-kinds.ts';
 import { ANYTHING, type Criteria } from '../../domain/criterion-table.ts';
 import {
   EXPRESSION_ENTRIES_MAX,
@@ -20,26 +19,21 @@ import type { RecordArena } from './arena.ts';
 import {
   CODE_LISTS,
   countOf,
-  DEPARTMENTS,
-  EXCLUDED_CATEGORIES,
-  EXCLUDED_INSEE_CODES,
   EXPRESSION,
   FLAGS,
   HAS_CIRCLE,
   HAS_SHAPES,
   HEAD_WORDS,
-  INCLUDED_CATEGORIES,
-  INSEE_CODES,
   IS_PARTIAL,
   LIST_COUNTS,
   LISTS,
+  type ListName,
   listsOffset,
   NEEDS,
   packCodes,
   RANGES,
   shapesOf,
   wordsOf,
-  ZIPCODES,
 } from './layout.ts';
 import type { PolygonShapes } from './polygon-shapes.ts';
 
@@ -80,8 +74,7 @@ function writeHead(criteria: Criteria): boolean {
   for (let integer = 0; integer < 2 * HEAD_WORDS; integer++) scratchIntegers[integer] = 0;
   scratchIntegers[FLAGS] = bounds | (circle === null ? 0 : HAS_CIRCLE) | (polygons.length === 0 ? 0 : HAS_SHAPES);
   scratchIntegers[NEEDS] = needs;
-  for (let i = 0; i < CODE_LISTS.length; i++) {
-    const list = CODE_LISTS[i] as (typeof CODE_LISTS)[number];
+  for (const list of CODE_LISTS) {
     const packed = packCodes(criteria[list.row.name], list);
     if (packed === null) return false;
     scratchIntegers[list.integer] = (scratchIntegers[list.integer] as number) | (packed << list.shift);
@@ -92,20 +85,20 @@ function writeHead(criteria: Criteria): boolean {
 /** The bits of those that are set, which follow the head; null when one is not a number. */
 function writeBounds(criteria: Criteria): number | null {
   let bits = 0;
+  let bit = 1;
   let top = HEAD_WORDS;
-  for (let i = 0; i < RANGES.length; i++) {
-    const range: Range = criteria[(RANGES[i] as (typeof RANGES)[number]).name];
-    if (range === UNBOUNDED) continue;
-    const { min, max } = range;
+  for (const { name } of RANGES) {
+    const { min, max } = criteria[name];
     if (Number.isNaN(min) || Number.isNaN(max)) return null;
     if (min !== null) {
-      bits |= 1 << (2 * i);
+      bits |= bit;
       scratch[top++] = min;
     }
     if (max !== null) {
-      bits |= 2 << (2 * i);
+      bits |= bit << 1;
       scratch[top++] = max;
     }
+    bit <<= 2;
   }
   return bits;
 }
@@ -122,10 +115,9 @@ function writeAll(criteria: Criteria, shapes: number, arena: RecordArena, tables
   scratchIntegers[EXPRESSION] = tables.expressions.use(criteria.expressions);
   let code = 2 * top;
   readLists(criteria);
-  for (let list = 0; list < LISTS.length; list++) {
-    const texts = lists[list] as readonly string[];
+  for (const { name, table, integer, shift } of LISTS) {
+    const texts = lists[name];
     if (texts.length === 0) continue;
-    const { table, integer, shift } = LISTS[list] as (typeof LISTS)[number];
     const count = LIST_COUNTS + integer;
     scratchIntegers[count] = (scratchIntegers[count] as number) | (texts.length << shift);
     for (let i = 0; i < texts.length; i++) scratchIntegers[code++] = tables[table].use(texts[i] as string);
@@ -156,34 +148,36 @@ export function freeRecord(address: number, arena: RecordArena, tables: RecordTa
   const integers = arena.integersAt(address);
   const head = arena.integerOffset(address);
   let code = head + 2 * listsOffset(integers[head + FLAGS] as number);
-  for (let list = 0; list < LISTS.length; list++) {
-    const table = tables[(LISTS[list] as (typeof LISTS)[number]).table];
-    for (let count = countOf(integers, head, list); count > 0; count--) table.release(integers[code++] as number);
+  for (const [list, { table }] of LISTS.entries()) {
+    for (let left = countOf(integers, head, list); left > 0; left--) tables[table].release(integers[code++] as number);
   }
   tables.expressions.release(integers[head + EXPRESSION] as number);
   if (((integers[head + FLAGS] as number) & HAS_SHAPES) !== 0) tables.shapes.free(shapesOf(integers, head));
   arena.free(address, wordsOf(integers, head));
 }
 
-/** In the order of `LISTS`. */
-const lists: (readonly string[])[] = [];
+/** Of the search at hand. */
+const lists: Record<ListName, readonly string[]> = {
+  ...{ inseeCodes: [], departments: [], zipcodes: [] },
+  ...{ excludedInseeCodes: [], includedCategories: [], excludedCategories: [] },
+};
 
 function readLists({ areas, excludedInseeCodes, includedSiteCategories, excludedSiteCategories }: Criteria): void {
-  lists[INSEE_CODES] = areas.inseeCodes;
-  lists[DEPARTMENTS] = areas.departmentCodes;
-  lists[ZIPCODES] = areas.zipcodes;
-  lists[EXCLUDED_INSEE_CODES] = excludedInseeCodes;
-  lists[INCLUDED_CATEGORIES] = includedSiteCategories;
-  lists[EXCLUDED_CATEGORIES] = excludedSiteCategories;
+  lists.inseeCodes = areas.inseeCodes;
+  lists.departments = areas.departmentCodes;
+  lists.zipcodes = areas.zipcodes;
+  lists.excludedInseeCodes = excludedInseeCodes;
+  lists.includedCategories = includedSiteCategories;
+  lists.excludedCategories = excludedSiteCategories;
 }
 
 /** Whether lists and expressions are of usual size. */
 function fits(criteria: Criteria): boolean {
   let codes = 0;
   readLists(criteria);
-  for (let list = 0; list < LISTS.length; list++) {
-    const { length } = lists[list] as readonly string[];
-    if (length > (LISTS[list] as (typeof LISTS)[number]).max) return false;
+  for (const { name, max } of LISTS) {
+    const { length } = lists[name];
+    if (length > max) return false;
     codes += length;
   }
   const words = listsOffset(scratchIntegers[FLAGS] as number) + ((codes + 1) >> 1);

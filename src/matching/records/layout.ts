@@ -26,13 +26,14 @@ const CODES = 5;
 
 /** The lists in order: word and bits of `LIST_COUNTS` that hold their lengths, and the table of their texts. */
 export const LISTS = [
-  { ...counted(0, 0, 16), table: 'insee' },
-  { ...counted(1, 0, 8), table: 'departments' },
-  { ...counted(0, 16, 16), table: 'zipcodes' },
-  { ...counted(1, 8, 8), table: 'insee' },
-  { ...counted(1, 16, 8), table: 'siteCategories' },
-  { ...counted(1, 24, 8), table: 'siteCategories' },
+  { name: 'inseeCodes', ...counted(0, 0, 16), table: 'insee' },
+  { name: 'departments', ...counted(1, 0, 8), table: 'departments' },
+  { name: 'zipcodes', ...counted(0, 16, 16), table: 'zipcodes' },
+  { name: 'excludedInseeCodes', ...counted(1, 8, 8), table: 'insee' },
+  { name: 'includedCategories', ...counted(1, 16, 8), table: 'siteCategories' },
+  { name: 'excludedCategories', ...counted(1, 24, 8), table: 'siteCategories' },
 ] as const;
+export type ListName = (typeof LISTS)[number]['name'];
 export const INSEE_CODES = 0;
 export const DEPARTMENTS = 1;
 export const ZIPCODES = 2;
