@@ -257,7 +257,8 @@ function tellServer<Answer>({ process }: Served, message: unknown): Promise<Answ
 
 function percentilesOf(latencies: Latencies) {
   const sorted = latencies.toSorted((a, b) => a - b);
-  const at = (share: number): number => rounded(sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0);
+  const at = (share: number): number =>
+    rounded(sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0);
   return { count: sorted.length, p50Ms: at(0.5), p99Ms: at(0.99) };
 }
 

@@ -141,7 +141,9 @@ function watchThread(): { busiestMs(): number } {
 }
 
 /** What the parent asks, with what tells the answers apart where there are several. */
-type Asked = 'standing' | { readonly id: number; readonly message: 'standing' | { readonly record: readonly string[] } };
+type Asked =
+  | 'standing'
+  | { readonly id: number; readonly message: 'standing' | { readonly record: readonly string[] } };
 
 const { handler, record } =
   kind === 'bare'
@@ -160,7 +162,11 @@ process.on('message', async (asked: Asked) => {
     process.send?.({ id });
     return;
   }
-  const standing = { standstillMs: delay.max / 1e6, busyMs: thread.busiestMs(), residentBytes: process.memoryUsage.rss() };
+  const standing = {
+    standstillMs: delay.max / 1e6,
+    busyMs: thread.busiestMs(),
+    residentBytes: process.memoryUsage.rss(),
+  };
   process.send?.({ id, ...standing });
   delay.reset();
 });

@@ -64,12 +64,7 @@ export function scanAreas(database: Database, criteria: Criteria, failuresMax: 0
 }
 
 /** Those in `boxes`, wherever the search looks. Served by property_digests_location. */
-export function scanBoxes(
-  database: Database,
-  criteria: Criteria,
-  failuresMax: 0 | 1,
-  boxes: readonly Box[],
-): Scan {
+export function scanBoxes(database: Database, criteria: Criteria, failuresMax: 0 | 1, boxes: readonly Box[]): Scan {
   const parameters = new Parameters();
   return scanPlaces(database, criteria, failuresMax, boxesIn(boxes, parameters), parameters);
 }

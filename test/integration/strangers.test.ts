@@ -167,7 +167,12 @@ test('what another client has is nothing in bodies, in the tester and in cursors
   const since = new Date().toISOString();
   const cases = [
     ['POST', '/recoveries', { since, search }, 404],
-    ['GET', `/webhook-tester?endpoint=https://h.example.com/&eventType=ad.update.price&search=${search}`, undefined, 404],
+    [
+      'GET',
+      `/webhook-tester?endpoint=https://h.example.com/&eventType=ad.update.price&search=${search}`,
+      undefined,
+      404,
+    ],
     ['GET', `/feed?search=${search}`, undefined, 404],
     ['GET', `/feed?after=${(await api.call('GET', '/feed')).body.next}`, undefined, 400],
   ] as const;
