@@ -10,6 +10,7 @@
 
 import { parseArgs } from 'node:util';
 import type { Criteria } from '../src/domain/criteria.ts';
+import { searchNumberOf } from '../src/domain/ids.ts';
 import type { PropertyFacts } from '../src/domain/property-facts.ts';
 import { createSearchIndex, type SearchIndex } from '../src/matching/search-index.ts';
 import { type Churn, churn, measureUpdates, type Updates } from './matching/churn.ts';
@@ -76,7 +77,7 @@ function build(searchAt: SearchAt): Built {
     const started = performance.now();
     let last = started;
     for (const [i, criteria] of batch.entries()) {
-      index.upsert(start + i + 1, criteria);
+      index.upsert(searchNumberOf(start + i + 1), criteria);
       const now = performance.now();
       longestStepMs = Math.max(longestStepMs, now - last);
       last = now;

@@ -2,13 +2,14 @@
  * Structured logs: JSON lines on standard output, one wide line per fact; lines for reading where a person looks on.
  * Secrets and contacts are never logged.
  *
- * The lines of one turn of the event loop leave in one write: a busy API answers dozens of requests a turn, and a
+ * The lines of one tick of the event loop leave in one write: a busy API answers dozens of requests a tick, and a
  * write of its own for each line would cost as much as answering. Nothing waits for a timer or for a full buffer.
  * Whatever ends the process in order (a signal that drains, `process.exit`, an uncaught error) writes the rest first;
- * `kill -9` loses at most the lines of the turn that it interrupts.
+ * `kill -9` loses at most the lines of the tick that it interrupts.
  */
 
 import { isatty } from 'node:tty';
+import { format } from 'node:util';
 import { type DestinationStream, type Logger, pino } from 'pino';
 import pretty from 'pino-pretty';
 
@@ -23,7 +24,7 @@ export interface Log extends Logger {
 /** Writes to the file descriptor `to`. One for the life of the process: it is written out when the process exits. */
 export function createLog(level: string, to: number = process.stdout.fd): Log {
   const timestamp = isoTime();
-  const destination = isatty(to) ? forReading(to) : turnByTurn(pino.destination({ dest: to, sync: true }));
+  const destination = isatty(to) ? forReading(to) : tickByTick(pino.destination({ dest: to, sync: true }));
   const logger = pino({ level, base: null, timestamp, messageKey: 'message' }, destination);
   return Object.assign(logger, {
     infoJson(members: string) {
@@ -31,6 +32,12 @@ export function createLog(level: string, to: number = process.stdout.fd): Log {
       destination.write(`{"level":${pino.levels.values['info']}${timestamp()},${members}}\n`);
     },
   });
+}
+
+/** What a library prints would be no line of the log: it becomes one. */
+export function adoptConsole(log: Log): void {
+  const warn = (...words: unknown[]): void => log.warn({ from: 'console' }, format(...words));
+  Object.assign(console, { debug: warn, error: warn, info: warn, log: warn, warn });
 }
 
 function forReading(to: number): DestinationStream {
@@ -58,7 +65,7 @@ function isoTime(): () => string {
 }
 
 /** `flushSync` is what pino calls after a fatal line. */
-function turnByTurn(destination: DestinationStream): DestinationStream & { readonly flushSync: () => void } {
+function tickByTick(destination: DestinationStream): DestinationStream & { readonly flushSync: () => void } {
   let lines = '';
   const flushSync = (): void => {
     const text = lines;

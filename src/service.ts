@@ -6,7 +6,7 @@
 import type { Config, Role } from './config.ts';
 import { assertServable } from './config-conflicts.ts';
 import type { Log } from './log.ts';
-import { openOperators } from './roles/admin.ts';
+import { openAdmin } from './roles/admin.ts';
 import { openApi } from './roles/api.ts';
 import { openDelivery } from './roles/deliver.ts';
 import { openFoundation } from './roles/foundation.ts';
@@ -25,7 +25,7 @@ export interface Service {
   /** Null without the role `api`. */
   readonly apiUrl: string | null;
   readonly operationsUrl: string;
-  /** `host:port` of the gRPC interface of operators; null without the role `admin`. */
+  /** `host:port` of the admin interface (gRPC); null without the role `admin`. */
   readonly adminAddress: string | null;
   /** Resolves when the service cannot go on, with the reason. */
   readonly failed: Promise<string>;
@@ -83,7 +83,7 @@ async function openRoles(parts: Parts, progress: Progress, databaseUrl: string) 
   const matcher = hasRole('intake') ? await openIntake(parts, databaseUrl) : null;
   progress.isIndexLoaded = true;
   const apiUrl = hasRole('api') ? await openApi(parts, databaseUrl, matcher) : null;
-  const adminAddress = hasRole('admin') ? await openOperators(parts, matcher) : null;
+  const adminAddress = hasRole('admin') ? await openAdmin(parts, matcher) : null;
   return { apiUrl, operationsUrl, adminAddress };
 }
 

@@ -14,6 +14,7 @@ import { AdminServiceClient } from '../src/admin/generated/vigie/admin/v1/admin.
 import { type AdminServerSettings, startAdminServer } from '../src/admin/server.ts';
 import { readOrMakeToken, readToken } from '../src/admin/token-file.ts';
 import type { Activity } from '../src/domain/activity.ts';
+import { uuidOf } from '../src/domain/ids.ts';
 
 const TOKEN = 'token-of-this-test';
 const PLAIN: AdminServerSettings = {
@@ -100,8 +101,8 @@ function change(number: number): Activity {
   return {
     type: 'change',
     at: new Date(0).toISOString(),
-    propertyUuid: '0198c5d2-0000-7000-8000-000000000000',
-    advertUuid: '0198c5d2-0000-7000-8000-000000000001',
+    propertyUuid: uuidOf('0198c5d2-0000-7000-8000-000000000000'),
+    advertUuid: uuidOf('0198c5d2-0000-7000-8000-000000000001'),
     kind: 'ad.update.price',
     field: 'price',
     oldValue: null,

@@ -6,11 +6,12 @@ import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import type { AdvertContent } from '../src/domain/advert.ts';
 import { applyMessage, type HeldProperty } from '../src/domain/change.ts';
+import { uuidOf } from '../src/domain/ids.ts';
 import type { IntakeMessage, UpsertMessage } from '../src/domain/intake-message.ts';
 import { EVENTS_KEPT, isLive } from '../src/domain/property.ts';
 import { ADVERT, changesOf, expireAt, minute, OTHER_ADVERT, upsertAt } from './support/adverts.ts';
 
-const ADVERTS = [ADVERT, OTHER_ADVERT, 'ad000000-0000-4000-8000-000000000003'];
+const ADVERTS = [ADVERT, OTHER_ADVERT, uuidOf('ad000000-0000-4000-8000-000000000003')];
 
 const content = fc.record<Partial<AdvertContent>>(
   {

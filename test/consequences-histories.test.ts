@@ -10,6 +10,7 @@ import fc from 'fast-check';
 import { applyMessage, type Change, type HeldProperty } from '../src/domain/change.ts';
 import { EVENT_KINDS, type EventKind } from '../src/domain/codes.ts';
 import { satisfies } from '../src/domain/criteria.ts';
+import { type SearchNumber, searchNumberOf, uuidOf } from '../src/domain/ids.ts';
 import type { IntakeMessage } from '../src/domain/intake-message.ts';
 import { isLive } from '../src/domain/property.ts';
 import { propertyDocument, propertyFacts, readingOf } from '../src/domain/property-document.ts';
@@ -41,10 +42,10 @@ interface Told {
   readonly document: string;
 }
 
-const CLIENTS = ['c11e2700-0000-4000-8000-000000000001', 'c11e2700-0000-4000-8000-000000000002'];
+const CLIENTS = [uuidOf('c11e2700-0000-4000-8000-000000000001'), uuidOf('c11e2700-0000-4000-8000-000000000002')];
 const STEPS_MAX = 40;
-const PROPERTIES = ['0d9e0c6a-0000-4000-8000-000000000001', '0d9e0c6a-0000-4000-8000-000000000002'];
-const ADVERTS = ['ad000000-0000-4000-8000-000000000001', 'ad000000-0000-4000-8000-000000000002'];
+const PROPERTIES = [uuidOf('0d9e0c6a-0000-4000-8000-000000000001'), uuidOf('0d9e0c6a-0000-4000-8000-000000000002')];
+const ADVERTS = [uuidOf('ad000000-0000-4000-8000-000000000001'), uuidOf('ad000000-0000-4000-8000-000000000002')];
 const CONTACT = { agency: 'Agence', email: 'a@a.example', fax: null, name: 'N', phone: '+33', reference: 'R' };
 
 const messages: fc.Arbitrary<readonly IntakeMessage[]> = fc
@@ -88,8 +89,8 @@ const searches: fc.Arbitrary<readonly SearchPlan[]> = fc
       deletedBefore: createdBefore + lifetime,
       route: {
         ...route,
-        number: position + 1,
-        id: `5ea2c400-0000-4000-8000-00000000000${position}`,
+        number: searchNumberOf(position + 1),
+        id: uuidOf(`5ea2c400-0000-4000-8000-00000000000${position}`),
       },
     })),
   );
@@ -125,7 +126,7 @@ function createService(plans: readonly SearchPlan[]): (batch: readonly IntakeMes
 
   return (batch, at) => {
     const living = plans.filter((plan) => plan.createdBefore <= at && at < plan.deletedBefore);
-    const matchesOf = (held: HeldProperty | null): number[] =>
+    const matchesOf = (held: HeldProperty | null): SearchNumber[] =>
       held?.state.adverts.some(isLive)
         ? living.filter((plan) => isSatisfied(plan, held)).map(({ route }) => route.number)
         : [];

@@ -4,16 +4,17 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { EVENT_KINDS } from '../src/domain/codes.ts';
 import { endpointKeyOf } from '../src/domain/endpoint.ts';
-import { createdAtOf } from '../src/domain/ids.ts';
+import { createdAtOf, searchNumberOf, type Uuid, uuidOf } from '../src/domain/ids.ts';
 import { bodyOf, type SearchRoute } from '../src/domain/routing.ts';
 import { type Consequences, consequencesOf, type JudgedChange, touchedBy } from '../src/intake/consequences.ts';
 import type { Match } from '../src/store/matches.ts';
 import { changesOf, minute, OTHER_ADVERT, PROPERTY, resolveToulon, TOULON, upsertAt } from './support/adverts.ts';
 
+const SEVEN = searchNumberOf(7);
 const ROUTE: SearchRoute = {
-  number: 7,
-  id: '5ea2c400-0000-4000-8000-000000000007',
-  clientId: 'c11e2700-0000-4000-8000-000000000001',
+  number: SEVEN,
+  id: uuidOf('5ea2c400-0000-4000-8000-000000000007'),
+  clientId: uuidOf('c11e2700-0000-4000-8000-000000000001'),
   endpointRecipient: 'https://client.example/matches',
   eventEndpoint: 'https://client.example/events',
   subscribedEvents: EVENT_KINDS,
@@ -36,8 +37,13 @@ const [CREATED, CHEAPER, SEEN] = changesOf([
   upsertAt(9, { ...ADVERT_PARTS, advert: { ...ADVERT_PARTS.advert, price: 240_000 } }),
 ]);
 
-function judged(change: typeof CREATED, before: readonly number[], after: readonly number[]): JudgedChange {
+function judged(
+  change: typeof CREATED,
+  beforeNumbers: readonly number[],
+  afterNumbers: readonly number[],
+): JudgedChange {
   assert.ok(change?.held);
+  const [before, after] = [beforeNumbers.map(searchNumberOf), afterNumbers.map(searchNumberOf)];
   return { propertyUuid: PROPERTY, held: change.held, events: change.events, before, after, traceparent: TRACE };
 }
 
@@ -45,7 +51,7 @@ function follow(
   changes: readonly JudgedChange[],
   { known = [], route = {} }: { readonly known?: readonly Match[]; readonly route?: Partial<SearchRoute> } = {},
 ): Consequences {
-  return consequencesOf(changes, new Map([[7, { ...ROUTE, ...route }]]), known, resolveToulon, NOW);
+  return consequencesOf(changes, new Map([[SEVEN, { ...ROUTE, ...route }]]), known, resolveToulon, NOW);
 }
 
 function sent({ deliveries }: Consequences): string[] {
@@ -58,8 +64,8 @@ function bodies({ deliveries, snapshots }: Consequences): readonly Record<string
 }
 
 const MATCH: Match = {
-  id: '3a7c4000-0000-4000-8000-000000000001',
-  searchNumber: 7,
+  id: uuidOf('3a7c4000-0000-4000-8000-000000000001'),
+  searchNumber: SEVEN,
   propertyUuid: PROPERTY,
   beganAt: new Date(minute(-60)),
   updatedAt: new Date(minute(-60)),
@@ -132,7 +138,7 @@ test('a match begins for a silent search as well, without a delivery', () => {
 test('a search deleted meanwhile gets nothing', () => {
   const { snapshots, ...rest } = consequencesOf(
     [judged(CREATED, [], [8])],
-    new Map([[8, null]]),
+    new Map([[searchNumberOf(8), null]]),
     [],
     resolveToulon,
     NOW,
@@ -151,7 +157,9 @@ test('a search deleted meanwhile gets nothing', () => {
 });
 
 test('each delivery carries the document as it was at its own change, written once for all searches', () => {
-  const routes = new Map([7, 8, 9].map((number) => [number, { ...ROUTE, number, hidePropertyContact: number === 9 }]));
+  const routes = new Map(
+    [7, 8, 9].map(searchNumberOf).map((number) => [number, { ...ROUTE, number, hidePropertyContact: number === 9 }]),
+  );
   const changes = [judged(CREATED, [], [7, 8, 9]), judged(CHEAPER, [7, 8, 9], [7, 8, 9])];
   const consequences = consequencesOf(changes, routes, [], resolveToulon, NOW);
   assert.equal(consequences.snapshots.length, 4);
@@ -237,7 +245,7 @@ test('deliveries of a match are counted on from batch to batch, and from one ove
   );
   const restored = consequencesOf(
     [judged(CHEAPER, [7], [7])],
-    new Map([[7, ROUTE]]),
+    new Map([[SEVEN, ROUTE]]),
     second.changedMatches,
     resolveToulon,
     NOW,
@@ -250,14 +258,14 @@ test('deliveries of a match are counted on from batch to batch, and from one ove
 });
 
 test('ids of a match ascend and are not before their snapshot, though the clock was set back', () => {
-  const ids: string[] = [];
+  const ids: Uuid[] = [];
   let known: readonly Match[] = [];
   for (const minutes of [0, -60, -60, -1, 0, 1]) {
     const now = new Date(NOW.getTime() + 60_000 * minutes);
     const change = judged(CHEAPER, [7], [7]);
     const { changedMatches, newMatches, deliveries, snapshots } = consequencesOf(
       [change, change],
-      new Map([[7, ROUTE]]),
+      new Map([[SEVEN, ROUTE]]),
       known,
       resolveToulon,
       now,
@@ -269,7 +277,7 @@ test('ids of a match ascend and are not before their snapshot, though the clock 
   }
   assert.equal(ids.length, 24);
   assert.deepEqual(ids.toSorted(), ids);
-  assert.equal(createdAtOf(ids.at(-1) as string).getTime(), NOW.getTime() + 60_000, 'the clock is followed again');
+  assert.equal(createdAtOf(ids.at(-1) as Uuid).getTime(), NOW.getTime() + 60_000, 'the clock is followed again');
 });
 
 test('properties and searches to read are each named once, and a property only when a pair of it is touched', () => {
@@ -277,7 +285,7 @@ test('properties and searches to read are each named once, and a property only w
     judged(CREATED, [], [7, 8]),
     judged(CHEAPER, [7, 8], [8, 9]),
     judged(SEEN, [8, 9], [9, 10]),
-    { ...judged(CREATED, [], []), propertyUuid: '01890000-0000-7000-8000-0000000000ff' },
+    { ...judged(CREATED, [], []), propertyUuid: uuidOf('01890000-0000-7000-8000-0000000000ff') },
   ]);
   assert.deepEqual([...propertyUuids], [PROPERTY]);
   assert.deepEqual([...searchNumbers], [7, 8, 9, 10]);

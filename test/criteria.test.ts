@@ -5,6 +5,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { type Criteria, explain, satisfies, UNBOUNDED } from '../src/domain/criteria.ts';
 import { distanceKm } from '../src/domain/geo.ts';
+import { searchNumberOf } from '../src/domain/ids.ts';
 import { type AdvertFacts, type PropertyFacts, sameFacts } from '../src/domain/property-facts.ts';
 import { criteriaOf, SEARCH_DEFAULTS, type SearchMembers } from '../src/domain/search.ts';
 import { createSearchIndex } from '../src/matching/search-index.ts';
@@ -71,7 +72,7 @@ function matches(criteria: Partial<Criteria>, property: Partial<PropertyFacts> =
   const facts = { ...FLAT, ...property };
   const holds = satisfies(search, facts);
   for (const index of [simd, plain]) {
-    index.upsert(1, search);
+    index.upsert(searchNumberOf(1), search);
     assert.deepEqual(index.match(facts), holds ? [1] : []);
   }
   return holds;

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createDocumentCache } from '../src/delivery/document-cache.ts';
+import { type Uuid, uuidOf } from '../src/domain/ids.ts';
 import type { Database } from '../src/store/database.ts';
 import type { Snapshot } from '../src/store/snapshots.ts';
 
@@ -16,16 +17,24 @@ function storing(stored: readonly Snapshot[]) {
   return { asked, database: { query } as unknown as Database };
 }
 
-const snapshot = (id: string, length = 10): Snapshot => ({ id, document: id.repeat(length) });
+const [A, B, GONE] = [idOf('a'), idOf('b'), idOf('z')];
+
+function idOf(letter: string): Uuid {
+  return uuidOf(`00000000-0000-7000-8000-0000000000${letter.charCodeAt(0).toString(16)}`);
+}
+
+function snapshot(letter: string, length = 10): Snapshot {
+  return { id: idOf(letter), document: letter.repeat(length) };
+}
 
 test('what was kept is not asked for; what was not is asked for once', async () => {
   const { asked, database } = storing([snapshot('b'), snapshot('c')]);
   const documents = createDocumentCache(database);
   documents.keep([snapshot('a')]);
   const expected = new Map([snapshot('a'), snapshot('b')].map(({ id, document }) => [id, document]));
-  assert.deepEqual(await documents.read(['a', 'b', 'b', 'gone']), expected);
-  assert.deepEqual(await documents.read(['a', 'b']), expected);
-  assert.deepEqual(asked, [['b', 'gone']]);
+  assert.deepEqual(await documents.read([A, B, B, GONE]), expected);
+  assert.deepEqual(await documents.read([A, B]), expected);
+  assert.deepEqual(asked, [[B, GONE]]);
 });
 
 test('the oldest leave when the documents grow too many; they are asked for again', async () => {

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { endpointKeyOf, partiesOf, urlKeyOf, urlKeyOfKey } from '../src/domain/endpoint.ts';
+import { uuidOf } from '../src/domain/ids.ts';
 
-const CLIENT = 'c11e2700-0000-4000-8000-000000000001';
-const NEIGHBOUR = 'c11e2700-0000-4000-8000-000000000002';
+const CLIENT = uuidOf('c11e2700-0000-4000-8000-000000000001');
+const NEIGHBOUR = uuidOf('c11e2700-0000-4000-8000-000000000002');
 const URLS = [
   'https://a.example/1',
   'https://a.example/2',

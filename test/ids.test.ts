@@ -3,7 +3,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { createdAtOf, firstUuidAt, parseUuid, timeOrderedUuid, uuidAfter } from '../src/domain/ids.ts';
+import {
+  createdAtOf,
+  firstUuidAt,
+  parseUuid,
+  randomUuid,
+  searchNumberOf,
+  timeOrderedUuid,
+  uuidAfter,
+  uuidOf,
+} from '../src/domain/ids.ts';
 
 test('a UUID is read in any case and version, and answered in lower case', () => {
   assert.equal(parseUuid('0D9E0C6A-0000-4000-8000-0000000000AB'), '0d9e0c6a-0000-4000-8000-0000000000ab');
@@ -65,4 +74,16 @@ test('the first UUID of a moment parts what was made before from what was made t
       assert.ok(timeOrderedUuid(new Date(ms)) > first);
     }),
   );
+});
+
+test('the number of a search is positive and fits in 31 bits', () => {
+  for (const number of [1, 2 ** 31 - 1]) assert.equal(searchNumberOf(number), number);
+  for (const number of [0, -1, 1.5, 2 ** 31, Number.NaN]) assert.throws(() => searchNumberOf(number), RangeError);
+});
+
+test('text that is taken for a UUID and is none is a bug that shows', () => {
+  assert.equal(uuidOf('0D9E0C6A-0000-4000-8000-0000000000AB'), '0d9e0c6a-0000-4000-8000-0000000000ab');
+  assert.throws(() => uuidOf('0d9e0c6a'), RangeError);
+  const uuid = randomUuid();
+  assert.equal(parseUuid(uuid), uuid);
 });

@@ -11,10 +11,10 @@ const LOG = new URL('../src/log.ts', import.meta.url).href;
 const directory = mkdtempSync(join(tmpdir(), 'vigie-log-'));
 after(() => rmSync(directory, { recursive: true }));
 
-/** What a process has written that logs two lines and comes to its end in the same turn. */
+/** What a process has written that logs two lines and comes to its end in the same tick. */
 function messagesOf(ending: string): { readonly messages: string[]; readonly status: number | null } {
   const script = `
-    import { createLog } from ${JSON.stringify(LOG)};
+    import { adoptConsole, createLog } from ${JSON.stringify(LOG)};
     const log = createLog('info');
     log.info('first');
     log.info('last');
@@ -25,8 +25,8 @@ function messagesOf(ending: string): { readonly messages: string[]; readonly sta
 }
 
 describe('the log', () => {
-  it('writes the lines of one turn together, when the turn is over', async () => {
-    const path = join(directory, 'turn');
+  it('writes the lines of one tick together, when the tick is over', async () => {
+    const path = join(directory, 'tick');
     const log = createLog('info', openSync(path, 'w'));
     for (const number of [1, 2, 3]) log.info({ number }, 'fact');
     assert.equal(readFileSync(path, 'utf8'), '');
@@ -55,6 +55,14 @@ describe('the log', () => {
     assert.equal(withoutTime[0], withoutTime[1]);
   });
 
+  it('takes in what libraries print', () => {
+    const { messages } = messagesOf(
+      "adoptConsole(log); console.log('reader closed', new Error('parse error')); console.error('%d', 5);",
+    );
+    assert.match(messages[2] ?? '', /^reader closed Error: parse error\n/);
+    assert.deepEqual(messages.slice(3), ['5']);
+  });
+
   it('loses nothing when the process ends by itself, by exit, or by an error that nobody catches', () => {
     assert.deepEqual(messagesOf(''), { messages: ['first', 'last'], status: 0 });
     assert.deepEqual(messagesOf('process.exit(3);'), { messages: ['first', 'last'], status: 3 });
@@ -62,7 +70,7 @@ describe('the log', () => {
     assert.deepEqual(messagesOf(`Promise.reject(new Error('a bug'));`), { messages: ['first', 'last'], status: 1 });
   });
 
-  it('writes a fatal line, and all before it, at once; killed without one, it loses the turn and no more', () => {
+  it('writes a fatal line, and all before it, at once; killed without one, it loses the tick and no more', () => {
     const kill = `process.kill(process.pid, 'SIGKILL');`;
     assert.deepEqual(messagesOf(`log.fatal('the end'); ${kill}`).messages, ['first', 'last', 'the end']);
     assert.deepEqual(messagesOf(`setImmediate(() => { log.info('never'); ${kill} });`).messages, ['first', 'last']);

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { simpleParser } from 'mailparser';
-import { timeOrderedUuid } from '../src/domain/ids.ts';
+import { searchNumberOf, timeOrderedUuid, type Uuid } from '../src/domain/ids.ts';
 import type { MailItemContent } from '../src/domain/mail-item.ts';
 import { messageBytes } from '../src/mail/mail-message.ts';
 import { type MailContents, type MailItem, sectionsOf, shownOf } from '../src/mail/mail-sections.ts';
@@ -105,12 +105,14 @@ test('a message has a stable name and date, and unsubscribes in one click', asyn
 
 test('a property stands in it once with all its reasons, the newest first, and what is too much is counted', () => {
   const at = (minute: number) => timeOrderedUuid(new Date(Date.UTC(2026, 2, 10, 8, minute)));
-  const item = (minute: number, matchId: string, searchNumber = 1): MailItem => ({
+  const [ONE, TWO] = [searchNumberOf(1), searchNumberOf(2)];
+  const item = (minute: number, matchId: Uuid, searchNumber = ONE): MailItem => ({
     id: at(minute),
     matchId,
     searchNumber,
   });
-  const items = [item(1, 'a'), item(2, 'b', 2), item(3, 'c'), item(4, 'a')];
+  const [a, b, c] = [at(0), at(0), at(0)];
+  const items = [item(1, a), item(2, b, TWO), item(3, c), item(4, a)];
   const shown = shownOf(items);
   const contents = new Map(
     shown.items.map(({ id, matchId }, position) => [
@@ -119,16 +121,16 @@ test('a property stands in it once with all its reasons, the newest first, and w
     ]),
   );
   const titles = new Map([
-    [1, 'one'],
-    [2, 'two'],
+    [ONE, 'one'],
+    [TWO, 'two'],
   ]);
   const { sections, moreCount } = sectionsOf(shown, contents, titles);
   assert.deepEqual([sections.map(({ title }) => title), moreCount], [['one', 'two'], 0]);
   const [newest, other] = sections[0]?.entries ?? [];
   assert.equal(newest?.reasons.length, 2);
-  assert.ok(newest?.content.title?.startsWith('a'));
-  assert.ok(other?.content.title?.startsWith('c'));
-  const many = shownOf(Array.from({ length: 80 }, (_, minute) => item(minute % 60, `m${minute}`)));
+  assert.ok(newest?.content.title?.startsWith(a));
+  assert.ok(other?.content.title?.startsWith(c));
+  const many = shownOf(Array.from({ length: 80 }, (_, minute) => item(minute % 60, at(minute))));
   assert.deepEqual([new Set(many.items.map(({ matchId }) => matchId)).size, many.moreCount], [50, 30]);
   const { text } = mailText({ ...contentsOf(), moreCount: 30 }, LINK, 'fr');
   assert.ok(text.includes('Et 30 autres biens.'));

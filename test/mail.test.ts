@@ -3,12 +3,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { EVENT_KINDS } from '../src/domain/codes.ts';
+import { uuidOf } from '../src/domain/ids.ts';
 import { emailStatusOf, mailKeyOf, nextMorning, parisDayOf } from '../src/domain/mail.ts';
 import { mailItemContent, mailNoticesOf } from '../src/domain/mail-item.ts';
 import { propertyDocument } from '../src/domain/property-document.ts';
 import { changesOf, resolveToulon, TOULON, upsertAt } from './support/adverts.ts';
 
-const CLIENT = 'c11e2700-0000-4000-8000-000000000001';
+const CLIENT = uuidOf('c11e2700-0000-4000-8000-000000000001');
 
 test('a daily e-mail goes at seven in Paris, in winter, in summer, and on the days between them', () => {
   const cases: readonly (readonly [now: string, morning: string])[] = [
@@ -43,7 +44,7 @@ test('a day is a day in Paris', () => {
 
 test('a recipient is an address in any case, of one client', () => {
   assert.equal(mailKeyOf(CLIENT, 'Jo@Example.org'), mailKeyOf(CLIENT, 'jo@example.ORG'));
-  assert.notEqual(mailKeyOf(CLIENT, 'jo@example.org'), mailKeyOf(CLIENT.replace(/1$/, '2'), 'jo@example.org'));
+  assert.notEqual(mailKeyOf(CLIENT, 'jo@example.org'), mailKeyOf(uuidOf(CLIENT.replace(/1$/, '2')), 'jo@example.org'));
   assert.match(mailKeyOf(CLIENT, 'jo@example.org'), /^[0-9a-f]{32}$/);
 });
 

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { HeldProperty } from '../src/domain/change.ts';
+import { uuidOf } from '../src/domain/ids.ts';
 import type { IntakeMessage } from '../src/domain/intake-message.ts';
 import { type PropertyDocument, propertyDocument, propertyFacts, readingOf } from '../src/domain/property-document.ts';
 import {
@@ -120,8 +121,8 @@ test('publisher types are the sorted set of the live adverts', () => {
   const messages = [
     upsertAt(0, { advert: publisher(1) }),
     upsertAt(1, { advertUuid: OTHER_ADVERT, advert: publisher(0) }),
-    upsertAt(2, { advertUuid: 'ad000000-0000-4000-8000-000000000003', advert: publisher(1) }),
-    upsertAt(3, { advertUuid: 'ad000000-0000-4000-8000-000000000004', advert: publisher(null) }),
+    upsertAt(2, { advertUuid: uuidOf('ad000000-0000-4000-8000-000000000003'), advert: publisher(1) }),
+    upsertAt(3, { advertUuid: uuidOf('ad000000-0000-4000-8000-000000000004'), advert: publisher(null) }),
   ];
   assert.deepEqual(documentOf(heldAfter(...messages)).publisherTypes, [0, 1]);
   const expiry = expireAt(5, { advertUuid: OTHER_ADVERT });

@@ -5,14 +5,14 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import type { AdvertEvent, FieldChange } from '../src/domain/advert.ts';
 import { EVENT_KINDS, type EventKind } from '../src/domain/codes.ts';
-import { timeOrderedUuid } from '../src/domain/ids.ts';
+import { searchNumberOf, timeOrderedUuid, uuidOf } from '../src/domain/ids.ts';
 import { bodyHead, bodyOf, type Notice, noticesOf, type SearchRoute } from '../src/domain/routing.ts';
 import { ADVERT, minute, PROPERTY } from './support/adverts.ts';
 
 const ROUTE: SearchRoute = {
-  number: 1,
-  id: '5ea2c400-0000-4000-8000-000000000001',
-  clientId: 'c11e2700-0000-4000-8000-000000000001',
+  number: searchNumberOf(1),
+  id: uuidOf('5ea2c400-0000-4000-8000-000000000001'),
+  clientId: uuidOf('c11e2700-0000-4000-8000-000000000001'),
   endpointRecipient: 'https://client.example/matches',
   eventEndpoint: 'https://client.example/events',
   subscribedEvents: EVENT_KINDS,
@@ -100,7 +100,7 @@ test('matches go to endpointRecipient, events to eventEndpoint', () => {
   }
 });
 
-const MATCH = { id: '3a7c4000-0000-4000-8000-000000000001', beganAt: minute(1), updatedAt: minute(5) };
+const MATCH = { id: uuidOf('3a7c4000-0000-4000-8000-000000000001'), beganAt: minute(1), updatedAt: minute(5) };
 
 function bodyOfNotice(notice: Pick<Notice, 'kind' | 'field'>, match = MATCH, document: unknown = {}): unknown {
   return JSON.parse(bodyOf(bodyHead(notice, ROUTE.id, PROPERTY, match), JSON.stringify(document)));

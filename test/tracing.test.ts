@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { traceAttempt, traceparentOf } from '../src/broker/tracing.ts';
+import { uuidOf } from '../src/domain/ids.ts';
 
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
 const SPAN = '00f067aa0ba902b7';
@@ -35,7 +36,7 @@ test('anything else is no trace', () => {
 
 test('without an SDK the trace of the crawler passes through to the request', () => {
   const traceparent = `00-${TRACE}-${SPAN}-01`;
-  const attempt = { id: '0198c5d2-0000-7000-8000-000000000000', attemptCount: 1 };
+  const attempt = { id: uuidOf('0198c5d2-0000-7000-8000-000000000000'), attemptCount: 1 };
   assert.deepEqual(traceAttempt({ ...attempt, traceparent }).headers, { traceparent });
   assert.deepEqual(traceAttempt({ ...attempt, traceparent: null }).headers, {});
 });

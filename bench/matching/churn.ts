@@ -1,6 +1,7 @@
 /** The cost of searches that come and go, alone and while adverts are matched. */
 
 import type { Criteria } from '../../src/domain/criteria.ts';
+import { searchNumberOf } from '../../src/domain/ids.ts';
 import type { PropertyFacts } from '../../src/domain/property-facts.ts';
 import type { SearchIndex } from '../../src/matching/search-index.ts';
 import { summarise } from './latency.ts';
@@ -38,12 +39,12 @@ export function measureUpdates(
   const inserts = new Float64Array(updates);
   for (let i = 0; i < updates; i++) {
     const started = performance.now();
-    index.delete(1 + i * stride);
+    index.delete(searchNumberOf(1 + i * stride));
     deletes[i] = (performance.now() - started) * 1000;
   }
   for (const [i, criteria] of fresh.entries()) {
     const started = performance.now();
-    index.upsert(1 + i * stride, criteria);
+    index.upsert(searchNumberOf(1 + i * stride), criteria);
     inserts[i] = (performance.now() - started) * 1000;
   }
   const deleted = summarise(deletes);
@@ -80,7 +81,7 @@ export function churn(
   for (let i = 0; updates < updatesMax; i++) {
     const due = Math.min(updatesMax, ((performance.now() - start) * UPDATES_PER_SECOND) / 1000);
     for (; updates < due; updates++) {
-      const number = searchCount + 1 + (updates >> 1);
+      const number = searchNumberOf(searchCount + 1 + (updates >> 1));
       if (updates % 2 === 0) timed(() => index.upsert(number, coming[updates >> 1] as Criteria));
       else timed(() => index.delete(number));
     }

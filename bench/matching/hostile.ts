@@ -6,6 +6,7 @@
 import { type Criteria, satisfies } from '../../src/domain/criteria.ts';
 import type { Expressions } from '../../src/domain/expressions.ts';
 import type { Polygon, Position } from '../../src/domain/geo.ts';
+import { searchNumberOf } from '../../src/domain/ids.ts';
 import type { PropertyFacts } from '../../src/domain/property-facts.ts';
 import { createSearchIndex } from '../../src/matching/search-index.ts';
 import { type Latencies, measureMatches } from './latency.ts';
@@ -33,7 +34,7 @@ export function measureHostile(adverts: readonly PropertyFacts[]): HostileFindin
   return Object.entries(KINDS).map(([name, { searches, criteriaOf }]) => {
     const all = Array.from({ length: searches }, (_, i) => criteriaOf(i));
     const index = createSearchIndex();
-    for (const [i, criteria] of all.entries()) index.upsert(i + 1, criteria);
+    for (const [i, criteria] of all.entries()) index.upsert(searchNumberOf(i + 1), criteria);
     const latencies = measureMatches(
       adverts,
       (facts) => index.match(facts),

@@ -8,7 +8,11 @@ import { around } from 'geokdbush';
 import KDBush from 'kdbush';
 import { distanceKm } from '../../src/domain/geo.ts';
 import { FACILITIES, type Facility, type PointOfInterest } from '../../src/domain/point-of-interest.ts';
-import { createPointsOfInterest, type PointQuery } from '../../src/matching/points/poi-index.ts';
+import {
+  createPointsOfInterest,
+  type PointIndexBuilder,
+  type PointQuery,
+} from '../../src/matching/points/poi-index.ts';
 import { type Summary, summarise } from './latency.ts';
 import { randomOf } from './random.ts';
 import { scatter, type Towns } from './towns.ts';
@@ -19,6 +23,7 @@ const RADII_KM = [0.3, 1, 2, 5, 10, 20, 50];
 const FACILITY_WEIGHTS = [45, 25, 15, 10, 5];
 const QUERY_COUNT = 200;
 const LIMIT = 1000;
+const BATCH = 1000;
 const WARM_UP_MS = 100;
 
 export interface PointsFinding {
@@ -33,18 +38,18 @@ export interface PointsFinding {
 export interface PointsReport {
   readonly pointCount: number;
   readonly buildSeconds: number;
-  /** The longest time between two turns of the event loop while points were replaced, the second time while others answered. */
+  /** The longest tick of the event loop while points were replaced, the second time while others answered. */
   readonly longestHoldMs: number;
   readonly findings: readonly PointsFinding[];
 }
 
 export async function measurePoints(towns: Towns, seed: number, pointCount: number): Promise<PointsReport> {
-  const points = Array.from({ length: pointCount }, (_, i) => pointOf(towns, seed, i));
-  globalThis.gc?.();
   const index = createPointsOfInterest();
-  const first = await timedReplace(() => index.replace(points));
-  const second = await timedReplace(() => index.replace(points));
-  const trees = geokdbushOf(points);
+  const replace = () => index.replace((builder) => addInBatches(builder, (i) => pointOf(towns, seed, i), pointCount));
+  globalThis.gc?.();
+  const first = await timedReplace(replace);
+  const second = await timedReplace(replace);
+  const trees = geokdbushOf(Array.from({ length: pointCount }, (_, i) => pointOf(towns, seed, i)));
   const findings = RADII_KM.flatMap((radiusKm) =>
     [1, 2, 5].map((facilities): PointsFinding => {
       const queries = Array.from({ length: QUERY_COUNT }, (_, i) => queryOf(towns, seed, i, radiusKm, facilities));
@@ -67,6 +72,14 @@ export async function measurePoints(towns: Towns, seed: number, pointCount: numb
     buildSeconds: first.seconds,
     longestHoldMs: Math.max(first.longestMs, second.longestMs),
   };
+}
+
+/** As rows come from a cursor: some at a time, and gone when they have been taken in. */
+async function addInBatches(builder: PointIndexBuilder, pointAt: (i: number) => PointOfInterest, count: number) {
+  for (let start = 0; start < count; start += BATCH) {
+    await builder.add(Array.from({ length: Math.min(BATCH, count - start) }, (_, i) => pointAt(start + i)));
+    await setImmediate();
+  }
 }
 
 async function timedReplace(replace: () => Promise<void>): Promise<{ seconds: number; longestMs: number }> {

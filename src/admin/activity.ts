@@ -6,7 +6,7 @@
 import { once } from 'node:events';
 import { Metadata, type ServerWritableStream } from '@grpc/grpc-js';
 import type { Activity } from '../domain/activity.ts';
-import type { SearchNumber } from '../domain/ids.ts';
+import type { SearchNumber, Uuid } from '../domain/ids.ts';
 import { readAnySearch, readSearchIds } from '../store/pairs.ts';
 import type { CallContext } from './call.ts';
 import type { AdminDependencies } from './dependencies.ts';
@@ -117,7 +117,7 @@ function searchNumbersOf(activities: readonly Activity[]): readonly SearchNumber
 
 function activityMessage(
   activity: Activity,
-  searchIds: ReadonlyMap<SearchNumber, string>,
+  searchIds: ReadonlyMap<SearchNumber, Uuid>,
   skippedCount: number,
 ): ActivityMessage {
   const search = 'searchNumber' in activity ? (searchIds.get(activity.searchNumber) ?? null) : null;

@@ -4,16 +4,11 @@ import { EVENT_KINDS } from '../domain/codes.ts';
 import { DELIVERY_CHANNELS, isFinal, RESEND_REFUSALS } from '../domain/delivery.ts';
 import type { Uuid } from '../domain/ids.ts';
 import { bodyOf } from '../domain/routing.ts';
-import {
-  listAttempts,
-  listOperatorDeliveries,
-  readDeliveryBody,
-  readOperatorDelivery,
-} from '../store/delivery-admin.ts';
+import { listAdminDeliveries, listAttempts, readAdminDelivery, readDeliveryBody } from '../store/delivery-admin.ts';
 import { type Requeued, requeueMailItem } from '../store/mail-items.ts';
 import { requeueOne } from '../store/replays.ts';
 import { resendDelivery as sendAgain } from '../store/resends.ts';
-import { attemptMessage, deliveryMessage, stateOfMessage } from './delivery-messages.ts';
+import { attemptAnswer, deliveryAnswer, stateOfRequest } from './delivery-answers.ts';
 import type { AdminDependencies } from './dependencies.ts';
 import { failedPrecondition, notFound } from './errors.ts';
 import { oneOf, timeRangeOf } from './fields.ts';
@@ -24,7 +19,7 @@ import type {
   ListDeliveriesResponse,
 } from './generated/vigie/admin/v1/deliveries.ts';
 import { optionalClientId, optionalEndpointKey, optionalUuidOfName, uuidOfName } from './names.ts';
-import { cutPage, pageOf } from './paging.ts';
+import { cutPage, pageOf, uuidCursorOf } from './paging.ts';
 import { optionalPropertyUuid } from './properties.ts';
 
 export async function listDeliveries(
@@ -36,15 +31,15 @@ export async function listDeliveries(
     searchId: optionalUuidOfName('search', 'searches', request.search),
     propertyUuid: await optionalPropertyUuid(request, database),
     endpointKey: optionalEndpointKey('endpoint', request.endpoint),
-    state: stateOfMessage('state', request.state),
+    state: stateOfRequest('state', request.state),
     kind: oneOf('kind', EVENT_KINDS, request.kind),
     channel: oneOf('channel', DELIVERY_CHANNELS, request.channel),
     ...timeRangeOf(request),
   };
   const page = pageOf(request, filter);
-  const rows = await listOperatorDeliveries(database, filter, page.cursor, page.size + 1);
+  const rows = await listAdminDeliveries(database, filter, uuidCursorOf(page), page.size + 1);
   const { rows: deliveries, nextPageToken } = cutPage(rows, page, filter, ({ id }) => id);
-  return { deliveries: deliveries.map(deliveryMessage), nextPageToken };
+  return { deliveries: deliveries.map(deliveryAnswer), nextPageToken };
 }
 
 export async function getDelivery(
@@ -53,14 +48,14 @@ export async function getDelivery(
 ): Promise<Delivery> {
   const id = uuidOfName('name', 'deliveries', name);
   const [delivery, attempts, body] = await Promise.all([
-    readOperatorDelivery(database, id),
+    readAdminDelivery(database, id),
     listAttempts(database, id),
     includeBody ? readDeliveryBody(database, id) : null,
   ]);
   if (delivery === null) throw notFound('Delivery', name);
   return {
-    ...deliveryMessage(delivery),
-    attempts: attempts.map(attemptMessage),
+    ...deliveryAnswer(delivery),
+    attempts: attempts.map(attemptAnswer),
     body: body === null ? '' : bodyOf(body.head, body.document),
   };
 }
@@ -76,7 +71,7 @@ const NOT_RETRIABLE: Readonly<Record<string, readonly [reason: string, descripti
 export async function retryDelivery(name: string, dependencies: AdminDependencies): Promise<Delivery> {
   const { database, onReplayed } = dependencies;
   const id = uuidOfName('name', 'deliveries', name);
-  const held = await readOperatorDelivery(database, id);
+  const held = await readAdminDelivery(database, id);
   if (held === null) throw notFound('Delivery', name);
   if (!held.isWanted) throw failedPrecondition('SEARCH_SILENT', name, 'its search is deleted or not notified');
   const isMail = held.channel === 'email';
@@ -87,16 +82,16 @@ export async function retryDelivery(name: string, dependencies: AdminDependencie
     throw failedPrecondition(reason, name, description);
   }
   if (requeued.state === 'failed') onReplayed(1);
-  const delivery = await readOperatorDelivery(database, id);
+  const delivery = await readAdminDelivery(database, id);
   if (delivery === null) throw notFound('Delivery', name);
-  return deliveryMessage(delivery);
+  return deliveryAnswer(delivery);
 }
 
 /** As its client can: see `POST /deliveries/{id}/resend`. */
 export async function resendDelivery(name: string, dependencies: AdminDependencies): Promise<Delivery> {
   const { database, publishDeliveries, onReplayed } = dependencies;
   const id = uuidOfName('name', 'deliveries', name);
-  const held = await readOperatorDelivery(database, id);
+  const held = await readAdminDelivery(database, id);
   if (held === null) throw notFound('Delivery', name);
   const outcome = await sendAgain(database, held.clientId, id);
   if (outcome === null) throw failedPrecondition('SEARCH_DELETED', name, 'its search is deleted');
@@ -106,7 +101,7 @@ export async function resendDelivery(name: string, dependencies: AdminDependenci
   }
   await publishDeliveries(outcome.addresses);
   if (isFinal(held.state)) onReplayed(1);
-  return deliveryMessage((await readOperatorDelivery(database, id)) ?? held);
+  return deliveryAnswer((await readAdminDelivery(database, id)) ?? held);
 }
 
 async function requeueWebhook(id: Uuid, { database, publishDeliveries }: AdminDependencies): Promise<Requeued | null> {

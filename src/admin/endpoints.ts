@@ -1,12 +1,7 @@
 /** Endpoints: list, show, pause, resume. No attempt starts after a pause; of a resumption couriers hear within a second. */
 
 import { pauseEndpoint as pauseRow, resumeEndpoint as resumeRow } from '../store/endpoints.ts';
-import {
-  listOperatorEndpoints,
-  type OperatorEndpoint,
-  readOperatorEndpoint,
-  setPauseReason,
-} from '../store/endpoints-admin.ts';
+import { type AdminEndpoint, listAdminEndpoints, readAdminEndpoint, setPauseReason } from '../store/endpoints-admin.ts';
 import type { AdminDependencies } from './dependencies.ts';
 import { invalidArgument, notFound } from './errors.ts';
 import { reasonOf } from './fields.ts';
@@ -27,13 +22,13 @@ export async function listEndpoints(
   const page = pageOf(request, { pausedOnly });
   const offset = Number(page.cursor ?? 0);
   if (!Number.isSafeInteger(offset) || offset < 0) throw invalidArgument('page_token', 'is not one of ours');
-  const rows = await listOperatorEndpoints(database, { pausedOnly, offset, limit: page.size + 1 });
+  const rows = await listAdminEndpoints(database, { pausedOnly, offset, limit: page.size + 1 });
   const cut = cutPage(rows, page, { pausedOnly }, (_, position) => String(offset + position + 1));
   return { endpoints: cut.rows.map(endpointMessage), nextPageToken: cut.nextPageToken };
 }
 
 export async function getEndpoint(name: string, { database }: AdminDependencies): Promise<Endpoint> {
-  const endpoint = await readOperatorEndpoint(database, endpointKeyOfName('name', name));
+  const endpoint = await readAdminEndpoint(database, endpointKeyOfName('name', name));
   if (endpoint === null) throw notFound('Endpoint', name);
   return endpointMessage(endpoint);
 }
@@ -45,7 +40,7 @@ export async function pauseEndpoint(
   const { database } = dependencies;
   const key = endpointKeyOfName('name', name);
   const words = reasonOf(reason);
-  const endpoint = await readOperatorEndpoint(database, key);
+  const endpoint = await readAdminEndpoint(database, key);
   if (endpoint === null) throw notFound('Endpoint', name);
   await pauseRow(database, key, endpoint.url);
   await setPauseReason(database, key, words);
@@ -59,7 +54,7 @@ export async function resumeEndpoint(name: string, dependencies: AdminDependenci
   return getEndpoint(name, dependencies);
 }
 
-function endpointMessage(endpoint: OperatorEndpoint): Endpoint {
+function endpointMessage(endpoint: AdminEndpoint): Endpoint {
   const { lastSuccessAt, lastFailureAt } = endpoint;
   const hasFailedLast = (lastFailureAt?.getTime() ?? 0) > (lastSuccessAt?.getTime() ?? 0);
   return {

@@ -4,7 +4,7 @@
  * `explain` of domain/criteria, the definition that the index agrees with.
  */
 
-import { createWorkingTurns } from '../actor/working-turns.ts';
+import { createWorkSlices } from '../actor/work-slices.ts';
 import type { HeldProperty } from '../domain/change.ts';
 import { explain, failuresOf } from '../domain/criteria.ts';
 import { ATTEMPTS_MAX } from '../domain/delivery.ts';
@@ -12,12 +12,12 @@ import { marketOf } from '../domain/price-coherence.ts';
 import { propertyFacts, readingOf } from '../domain/property-document.ts';
 import type { PropertyFacts } from '../domain/property-facts.ts';
 import { criteriaOf, type SearchMembers, type SiteCategoryName } from '../domain/search.ts';
-import { listAttempts, listPairDeliveries, type OperatorDelivery } from '../store/delivery-admin.ts';
+import { type AdminDelivery, listAttempts, listPairDeliveries } from '../store/delivery-admin.ts';
 import { nearSearches } from '../store/explanations.ts';
-import { type OperatorSearch, readAnySearch, readMarketMedian, readPair } from '../store/pairs.ts';
+import { type AdminSearch, readAnySearch, readMarketMedian, readPair } from '../store/pairs.ts';
 import { readSearchesOf } from '../store/search-listing.ts';
 import { listSiteCategories } from '../store/site-categories.ts';
-import { deliveryMessage } from './delivery-messages.ts';
+import { deliveryAnswer } from './delivery-answers.ts';
 import type { AdminDependencies } from './dependencies.ts';
 import { notFound } from './errors.ts';
 import { iso, notesOf } from './explanation-notes.ts';
@@ -53,10 +53,10 @@ export async function explainProperty(
   const clientId = await clientIdOf('client', request.client, database);
   const subject = await subjectOf(await heldPropertyOf(request, database), dependencies);
   const { uuid } = subject.held.state;
-  const turns = createWorkingTurns();
+  const slices = createWorkSlices();
   const countFailures = (members: SearchMembers): number =>
     failuresOf(criteriaOf(members, subject.siteCategoryName), subject.facts, 2).length;
-  const near = await nearSearches(database, clientId, countFailures, () => turns.take());
+  const near = await nearSearches(database, clientId, countFailures, () => slices.take());
   const { rows, nextPageToken } = pageOfList(near, request, { clientId, uuid }, SEARCHES_PER_PAGE);
   const explanations: ExplainMatchResponse[] = [];
   for await (const search of readSearchesOf(database, clientId, rows)) {
@@ -85,7 +85,7 @@ async function subjectOf(held: HeldProperty, { database, resolvePlace }: AdminDe
 }
 
 async function explained(
-  search: OperatorSearch,
+  search: AdminSearch,
   { held, facts, siteCategoryName }: Subject,
   dependencies: AdminDependencies,
 ): Promise<ExplainMatchResponse> {
@@ -109,20 +109,17 @@ async function explained(
   };
 }
 
-async function explainDelivery(
-  delivery: OperatorDelivery,
-  { database }: AdminDependencies,
-): Promise<DeliveryExplanation> {
+async function explainDelivery(delivery: AdminDelivery, { database }: AdminDependencies): Promise<DeliveryExplanation> {
   const attempts = await listAttempts(database, delivery.id);
   const last = attempts.at(-1);
   const lastWords = last === undefined ? '' : (last.reason ?? last.error ?? 'answered with 200');
   return {
-    delivery: deliveryMessage(delivery),
+    delivery: deliveryAnswer(delivery),
     explanation: explanationOf(delivery, attempts.length, lastWords),
   };
 }
 
-function explanationOf(delivery: OperatorDelivery, attemptCount: number, lastWords: string): string {
+function explanationOf(delivery: AdminDelivery, attemptCount: number, lastWords: string): string {
   switch (delivery.state) {
     case 'queued':
       return delivery.replayCount > 0

@@ -3,10 +3,10 @@
 import type { HeldProperty } from '../domain/change.ts';
 import type { CriterionVerdict } from '../domain/criteria.ts';
 import { isLive } from '../domain/property.ts';
-import type { OperatorSearch, PairRow } from '../store/pairs.ts';
+import type { AdminSearch, PairRow } from '../store/pairs.ts';
 
 export interface Judged {
-  readonly search: OperatorSearch;
+  readonly search: AdminSearch;
   readonly held: HeldProperty;
   readonly pair: PairRow | null;
   readonly verdicts: readonly CriterionVerdict[];

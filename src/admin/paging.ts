@@ -1,6 +1,7 @@
 /** Pages (AIP-158). A token holds where the next page starts, and a digest of the conditions that it belongs to. */
 
 import { createHash } from 'node:crypto';
+import { parseUuid, type Uuid } from '../domain/ids.ts';
 import { invalidArgument } from './errors.ts';
 
 const PAGE_SIZE_DEFAULT = 50;
@@ -24,6 +25,13 @@ export function pageOf(
   const [digest, cursor] = readToken(pageToken);
   if (digest !== digestOf(conditions)) throw invalidArgument('page_token', 'belongs to other conditions');
   return { size, cursor };
+}
+
+/** Of pages that end with a UUID; throws INVALID_ARGUMENT when the token holds none. */
+export function uuidCursorOf({ cursor }: Page): Uuid | null {
+  const id = cursor === null ? null : parseUuid(cursor);
+  if (cursor !== null && id === null) throw invalidArgument('page_token', 'is not one of ours');
+  return id;
 }
 
 /** `rows`: one more than the page when there is a next one. */

@@ -1,6 +1,6 @@
 /** Recoveries that operators start, follow and stop for clients, who can do all of it themselves (api/recoveries.ts). */
 
-import { timeOrderedUuid, type Uuid } from '../domain/ids.ts';
+import { type SearchNumber, timeOrderedUuid, type Uuid } from '../domain/ids.ts';
 import { isWithinKept, type Recovery as RecoveryRead, type RecoveryState, remainingOf } from '../domain/recovery.ts';
 import { readAnySearch } from '../store/pairs.ts';
 import {
@@ -21,7 +21,7 @@ import {
   type StartRecoveryRequest,
 } from './generated/vigie/admin/v1/recoveries.ts';
 import { clientIdOf, nameOf, optionalClientId, optionalUuidOfName, uuidOfName } from './names.ts';
-import { cutPage, pageOf } from './paging.ts';
+import { cutPage, pageOf, uuidCursorOf } from './paging.ts';
 
 const ENDPOINT_LENGTH_MAX = 2_048;
 
@@ -45,7 +45,7 @@ export async function startRecovery(request: StartRecoveryRequest, dependencies:
     includesDelivered: request.includeDelivered,
   };
   try {
-    return recoveryMessage(await createRecovery(database, recovery));
+    return recoveryAnswer(await createRecovery(database, recovery));
   } catch (error) {
     if (!(error instanceof RecoveryOpenError)) throw error;
     const description = 'the client has a recovery that is not finished: wait for its end, or stop it';
@@ -54,7 +54,11 @@ export async function startRecovery(request: StartRecoveryRequest, dependencies:
 }
 
 /** Null when the field is empty: of all searches. */
-async function searchNumberOf(name: string, clientId: Uuid, { database }: AdminDependencies): Promise<number | null> {
+async function searchNumberOf(
+  name: string,
+  clientId: Uuid,
+  { database }: AdminDependencies,
+): Promise<SearchNumber | null> {
   const id = optionalUuidOfName('search', 'searches', name);
   if (id === null) return null;
   const search = await readAnySearch(database, id);
@@ -66,7 +70,7 @@ async function searchNumberOf(name: string, clientId: Uuid, { database }: AdminD
 export async function getRecovery(name: string, { database }: AdminDependencies): Promise<Recovery> {
   const recovery = await readAnyRecovery(database, uuidOfName('name', 'recoveries', name));
   if (recovery === null) throw notFound('Recovery', name);
-  return recoveryMessage(recovery);
+  return recoveryAnswer(recovery);
 }
 
 export async function listRecoveries(
@@ -75,9 +79,9 @@ export async function listRecoveries(
 ): Promise<ListRecoveriesResponse> {
   const clientId = await optionalClientId('client', request.client, database);
   const page = pageOf(request, { clientId });
-  const rows = await listAnyRecoveries(database, clientId, page.cursor, page.size + 1);
+  const rows = await listAnyRecoveries(database, clientId, uuidCursorOf(page), page.size + 1);
   const { rows: recoveries, nextPageToken } = cutPage(rows, page, { clientId }, ({ id }) => id);
-  return { recoveries: recoveries.map(recoveryMessage), nextPageToken };
+  return { recoveries: recoveries.map(recoveryAnswer), nextPageToken };
 }
 
 export async function stopRecovery(name: string, dependencies: AdminDependencies): Promise<Recovery> {
@@ -96,7 +100,7 @@ const STATES: Readonly<Record<RecoveryState, Recovery_State>> = {
   stopped: Recovery_State.STATE_STOPPED,
 };
 
-function recoveryMessage(recovery: RecoveryRead): Recovery {
+function recoveryAnswer(recovery: RecoveryRead): Recovery {
   return {
     name: nameOf.recovery(recovery.id),
     client: nameOf.client(recovery.clientId),

@@ -4,9 +4,10 @@
  */
 
 import { setTimeout as wait } from 'node:timers/promises';
+import type { Uuid } from '../domain/ids.ts';
 import { previewReplay, requeueFailed } from '../store/replays.ts';
 import type { CallContext } from './call.ts';
-import { stateOfMessage } from './delivery-messages.ts';
+import { stateOfRequest } from './delivery-answers.ts';
 import type { AdminDependencies } from './dependencies.ts';
 import { invalidArgument } from './errors.ts';
 import { timeRangeOf } from './fields.ts';
@@ -15,7 +16,7 @@ import { nameOf, optionalEndpointKey, optionalUuidOfName } from './names.ts';
 
 const PACE_DEFAULT = 100;
 const PACE_MAX = 10_000;
-const TURNS_PER_SECOND = 10;
+const BATCHES_PER_SECOND = 10;
 const SAMPLE_MAX = 10;
 
 export async function replayDeliveries(
@@ -38,7 +39,7 @@ export async function replayDeliveries(
 }
 
 function filterOf(request: ReplayDeliveriesRequest) {
-  const state = stateOfMessage('state', request.state);
+  const state = stateOfRequest('state', request.state);
   if (state !== null && state !== 'failed') throw invalidArgument('state', 'must be STATE_FAILED or unspecified');
   const filter = {
     searchId: optionalUuidOfName('search', 'searches', request.search),
@@ -67,11 +68,11 @@ async function replayAll(
   { database, publishDeliveries, onReplayed }: AdminDependencies,
   signal: AbortSignal,
 ): Promise<Replayed> {
-  const batchMax = Math.max(1, Math.floor(pacePerSecond / TURNS_PER_SECOND));
+  const batchMax = Math.max(1, Math.floor(pacePerSecond / BATCHES_PER_SECOND));
   const sample: string[] = [];
   const times: Date[] = [];
   let replayedCount = 0;
-  for (let aboveId: string | null = null; ; ) {
+  for (let aboveId: Uuid | null = null; ; ) {
     const batch = await requeueFailed(database, filter, aboveId, batchMax);
     if (batch.length === 0) break;
     await publishDeliveries(batch);

@@ -19,7 +19,7 @@ export function authenticate(verify: VerifyApiKey): Middleware {
     if (PUBLIC_PATH.test(ctx.path)) return next();
     const key = ctx.req.headers['x-api-key'];
     const verdict = typeof key === 'string' ? verify(key) : null;
-    // Most keys are known: waiting for those as well would cost a turn of the queue of promises.
+    // Most keys are known: waiting for those as well would cost a tick.
     return verdict instanceof Promise
       ? verdict.then((principal) => admit(ctx, principal, next))
       : admit(ctx, verdict, next);

@@ -1,7 +1,7 @@
 /**
  * Lists of everything that a client has, without naming a search. Each looks into all searches of the client, so they are
  * bounded in how far they reach, and made one after the other: an admin interface asks for a list and for what it can be
- * filtered by at once, several times over, and waits for its turns; who asks for more is told to come again.
+ * filtered by at once, several times over, and waits for the one before; who asks for more is told to come again.
  */
 
 import type { Context } from 'koa';
@@ -19,7 +19,7 @@ const ADMITTED = { perClientMax: 8, allMax: 10_000, retryAfterSeconds: 1 };
 const AT_WORK = { perClientMax: 1, allMax: 8, retryAfterSeconds: 1 };
 
 /** What it returns does `work` when what the client asked for before is done. Throws a 429 `Problem`. */
-export function createListingTurns(): ConcurrencyLimit {
+export function createListingLimit(): ConcurrencyLimit {
   const admit = createConcurrencyLimit(LISTS, ADMITTED);
   const begin = createConcurrencyLimit(LISTS, AT_WORK);
   const lastOf = new Map<Uuid, Promise<unknown>>();
@@ -37,7 +37,7 @@ export function createListingTurns(): ConcurrencyLimit {
     });
 }
 
-const inTurn = createListingTurns();
+const oneByOne = createListingLimit();
 
 /** Ids are made in the order of time, so both come to the same. */
 export const TIME_ORDERS = {
@@ -61,5 +61,5 @@ export function listWithinReach<Page extends ListedPage, Listed>(
   const limit = Math.min(page.limit, LISTED_MAX - page.offset);
   if (limit <= 0)
     throw new Problem(400, `only the first ${LISTED_MAX} are listed: order the other way, or name a search`);
-  return inTurn(principalOf(ctx).clientId, () => list({ ...page, limit }));
+  return oneByOne(principalOf(ctx).clientId, () => list({ ...page, limit }));
 }

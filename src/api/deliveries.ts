@@ -5,7 +5,7 @@ import type { Context } from 'koa';
 import { EVENT_KINDS } from '../domain/codes.ts';
 import { DELIVERY_CHANNELS, DELIVERY_STATES, RESEND_REFUSALS } from '../domain/delivery.ts';
 import { type EndpointHealth, endpointKeyOf } from '../domain/endpoint.ts';
-import type { Uuid } from '../domain/ids.ts';
+import type { SearchNumber, Uuid } from '../domain/ids.ts';
 import { ANY_DELIVERY, ANY_TIME, type DeliveryTarget, readTargets } from '../store/delivery-filters.ts';
 import {
   type DeliveryPage,
@@ -110,7 +110,7 @@ export function deliveryRoutes(router: Router, dependencies: ApiDependencies, qu
   });
 }
 
-function targetOf(searchNumber: number): DeliveryTarget {
+function targetOf(searchNumber: SearchNumber): DeliveryTarget {
   return { searchNumber, matchId: null, from: null, to: null };
 }
 

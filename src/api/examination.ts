@@ -4,7 +4,7 @@
  * fair sample of the rest.
  */
 
-import { createWorkingTurns, type WorkingTurns } from '../actor/working-turns.ts';
+import { createWorkSlices, type WorkSlices } from '../actor/work-slices.ts';
 import { type Criteria, failuresOf, satisfies } from '../domain/criteria.ts';
 import type { CriterionName } from '../domain/criterion-names.ts';
 import type { Uuid } from '../domain/ids.ts';
@@ -34,7 +34,7 @@ export interface ExaminedProperty {
 
 /** Properties whose texts one question reads. */
 const TEXTS_MAX = 2_500;
-/** Properties whose documents are read at once: they are parsed in one turn. */
+/** Properties whose documents are read at once: they are parsed in one tick. */
 const TEXTS_AT_ONCE = 10;
 /** Of this process, for one scan: who sends an outline of a hundred thousand corners gets an estimate. */
 const WORK_MS_MAX = 2_000;
@@ -52,7 +52,7 @@ export async function examine(
   let textsLeft = TEXTS_MAX;
   let workedMs = 0;
   await scan(async (portion, connection) => {
-    const turns = createWorkingTurns();
+    const slices = createWorkSlices();
     // Whose texts decide.
     const pending: ExaminedProperty[] = [];
     for (const property of portion.properties) {
@@ -61,12 +61,12 @@ export async function examine(
         if (hasTexts) pending.push(one);
         else onProperty(one);
       }
-      await turns.take();
+      await slices.take();
     }
-    await readOn(pending, criteria, { connection, median, turns }, onProperty);
+    await readOn(pending, criteria, { connection, median, slices }, onProperty);
     ({ weight } = portion);
     textsLeft -= pending.length;
-    workedMs += turns.workedMs;
+    workedMs += slices.workedMs;
     return textsLeft > 0 && workedMs <= WORK_MS_MAX;
   });
   return weight;
@@ -75,23 +75,23 @@ export async function examine(
 interface Reading {
   readonly connection: Queryable;
   readonly median: MedianOf;
-  readonly turns: WorkingTurns;
+  readonly slices: WorkSlices;
 }
 
 /** Judges them once more, with their texts. */
 async function readOn(
   pending: readonly ExaminedProperty[],
   criteria: Criteria,
-  { connection, median, turns }: Reading,
+  { connection, median, slices }: Reading,
   onProperty: (one: ExaminedProperty) => void,
 ): Promise<void> {
   for (let from = 0; from < pending.length; from += TEXTS_AT_ONCE) {
     const some = pending.slice(from, from + TEXTS_AT_ONCE);
-    const texts = await turns.pause(readTexts(connection, uuidsOf(some)));
+    const texts = await slices.pause(readTexts(connection, uuidsOf(some)));
     for (const one of some) {
       const known = withTexts(one, texts.get(one.uuid) ?? [], criteria, median);
       if (isRelevant(known)) onProperty(known);
-      await turns.take();
+      await slices.take();
     }
   }
 }

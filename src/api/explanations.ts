@@ -1,7 +1,7 @@
 /** `/searches/{id}/explanation` and `/explanations` (decisions, section 11): why a property is a match, or is not. */
 
 import type Router from '@koa/router';
-import { createWorkingTurns } from '../actor/working-turns.ts';
+import { createWorkSlices } from '../actor/work-slices.ts';
 import type { HeldProperty } from '../domain/change.ts';
 import type { ResolvePlace } from '../domain/city.ts';
 import { failuresOf, judge } from '../domain/criteria.ts';
@@ -155,10 +155,10 @@ function nearSearchesOf(
   { facts, siteCategoryName }: Subject,
   database: Queryable,
 ): Promise<readonly SearchNumber[]> {
-  const turns = createWorkingTurns();
+  const slices = createWorkSlices();
   const countFailures = (members: SearchMembers): number =>
     failuresOf(criteriaOf(members, siteCategoryName), facts, 2).length;
-  return nearSearches(database, clientId, countFailures, () => turns.take());
+  return nearSearches(database, clientId, countFailures, () => slices.take());
 }
 
 /** The change of price or surface among the events of one moment. */

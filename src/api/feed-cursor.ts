@@ -5,7 +5,7 @@
 
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { FeedPlace } from '../domain/feed-place.ts';
-import type { Uuid } from '../domain/ids.ts';
+import { type Uuid, uuidOfHex } from '../domain/ids.ts';
 
 export interface FeedCursor {
   /** In which the cursor was given out. */
@@ -41,10 +41,7 @@ export function readCursor(text: string, scope: FeedScope, key: Buffer): FeedCur
   if (bytes.length !== PLACE_BYTES + SEAL_BYTES || bytes.toString('base64url') !== text) return null;
   const content = bytes.subarray(0, PLACE_BYTES);
   if (!timingSafeEqual(bytes.subarray(PLACE_BYTES), sealOf(content, scope, key))) return null;
-  const id = content
-    .subarray(17)
-    .toString('hex')
-    .replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
+  const id = uuidOfHex(content.subarray(17).toString('hex'));
   const place = { epoch: content.readUInt32BE(5), transaction: content.readBigUInt64BE(9), id };
   return { givenIn: content.readUInt32BE(1), place };
 }

@@ -7,6 +7,7 @@
 import type Router from '@koa/router';
 import type { Context } from 'koa';
 import { FEED_START, type FeedPlace, isBefore } from '../domain/feed-place.ts';
+import type { SearchNumber, Uuid } from '../domain/ids.ts';
 import { bodyOf } from '../domain/routing.ts';
 import { hasContacts } from '../domain/withheld-contacts.ts';
 import { type FedDelivery, type FeedBounds, readFeed, readFeedBounds, readFeedKey } from '../store/feed-reads.ts';
@@ -47,7 +48,7 @@ const SEARCHING_MAX_MS = 2_000;
 
 interface FeedRequest {
   readonly scope: FeedScope;
-  readonly searchNumber: number | null;
+  readonly searchNumber: SearchNumber | null;
   /** Where the client begins; null: from the oldest kept. */
   readonly after: FeedPlace | null;
   readonly limit: number;
@@ -170,8 +171,8 @@ function goneOf(ctx: Context): AbortSignal {
 }
 
 /** What it returns takes a place, and returns how to give it back; null when there is none. */
-function createPlaces({ perClientMax, allMax }: typeof LARGE_PAGES): (clientId: string) => (() => void) | null {
-  const byClient = new Map<string, number>();
+function createPlaces({ perClientMax, allMax }: typeof LARGE_PAGES): (clientId: Uuid) => (() => void) | null {
+  const byClient = new Map<Uuid, number>();
   let all = 0;
   return (clientId) => {
     const own = byClient.get(clientId) ?? 0;

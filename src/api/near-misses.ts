@@ -1,7 +1,7 @@
 /** `/searches/{id}/near-misses` (decisions, section 11): live properties that fail by one criterion, and by how much. */
 
 import type Router from '@koa/router';
-import { createWorkingTurns, sortedInTurns } from '../actor/working-turns.ts';
+import { createWorkSlices, sortedInSlices } from '../actor/work-slices.ts';
 import { boxesOf, grown } from '../domain/area-boxes.ts';
 import { type Criteria, hasAreas, type Judgement, judge } from '../domain/criteria.ts';
 import type { Uuid } from '../domain/ids.ts';
@@ -88,7 +88,7 @@ export async function nearMisses(criteria: Criteria, since: string, tools: Tools
     found.set(uuid, { uuid, judgement, distance, advertUuids: digest.adverts.map((advert) => advert.uuid) });
   };
   for (const scan of await scansOf(criteria, tools.database)) await examine(scan, criteria, tools.median, take);
-  const nearest = await sortedInTurns([...found.values()], byDistance, createWorkingTurns());
+  const nearest = await sortedInSlices([...found.values()], byDistance, createWorkSlices());
   return seenSince(nearest.slice(0, MISSES_MAX), since, tools.database);
 }
 

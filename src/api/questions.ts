@@ -1,6 +1,6 @@
 /**
  * Questions over many properties or searches, which hold something scarce for as long as a second: a few at once, on
- * connections of their own, each statement within two seconds, and in turns of a few milliseconds of this process.
+ * connections of their own, each statement within two seconds, and in slices of a few milliseconds of this process.
  */
 
 import type { Context } from 'koa';

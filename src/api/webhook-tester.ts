@@ -4,11 +4,12 @@
  * made for this test and answered with it, so that a receiver's verification can be tried either way.
  */
 
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import type Router from '@koa/router';
 import type { Context } from 'koa';
 import { EVENT_KINDS, type EventKind } from '../domain/codes.ts';
 import type { AttemptOutcome } from '../domain/delivery.ts';
+import { randomUuid, type Uuid } from '../domain/ids.ts';
 import { propertyDocument } from '../domain/property-document.ts';
 import { bodyHead, bodyOf } from '../domain/routing.ts';
 import type { SearchMembers } from '../domain/search.ts';
@@ -57,8 +58,8 @@ export function webhookTestRoutes(router: Router, dependencies: ApiDependencies)
     const startedAt = now();
     const secrets = search === null ? [] : await readSigningSecrets(database, search.clientId, startedAt);
     const context = search === null || search.members.context === null ? null : JSON.stringify(search.members.context);
-    const body = sampleBody(kind, search?.id ?? randomUUID(), dependencies);
-    const id = randomUUID();
+    const body = sampleBody(kind, search?.id ?? randomUuid(), dependencies);
+    const id = randomUuid();
     const outcome = await limited(principalOf(ctx).clientId, () =>
       deliverOnce({ id, endpoint: query.endpoint, body, token, secrets, context, startedAt }),
     );
@@ -78,17 +79,17 @@ function kindOf(eventType: EventKind | null, type: EventKind | null): EventKind 
   return kind;
 }
 
-function sampleBody(kind: EventKind, searchId: string, { reference, now }: ApiDependencies): string {
+function sampleBody(kind: EventKind, searchId: Uuid, { reference, now }: ApiDependencies): string {
   const at = now();
   const { held, event } = sampleChange(kind, at);
   const { state, crawls } = held;
   const document = propertyDocument(state, crawls, reference.resolvePlace, { withContacts: true });
-  const match = { id: randomUUID(), beganAt: at.toISOString(), updatedAt: at.toISOString() };
+  const match = { id: randomUuid(), beganAt: at.toISOString(), updatedAt: at.toISOString() };
   const field = event.field === null ? null : { ...event.field, createdAt: event.createdAt };
   return bodyOf(bodyHead({ kind, field }, searchId, state.uuid, match), JSON.stringify(document));
 }
 
-function answerTest(ctx: Context, id: string, body: string, outcome: AttemptOutcome, token: string | null): void {
+function answerTest(ctx: Context, id: Uuid, body: string, outcome: AttemptOutcome, token: string | null): void {
   answer(ctx, {
     '@context': '/contexts/WebhookTest',
     '@id': `/webhook-tester/${id}`,

@@ -4,7 +4,7 @@
  * which is the truth.
  */
 
-import type { Uuid } from '../domain/ids.ts';
+import { parseUuid, type Uuid } from '../domain/ids.ts';
 import type { Broker } from './connection.ts';
 
 const SEARCHES_CHANGED = 'vigie.searches.changed';
@@ -58,7 +58,7 @@ export function onFeed(broker: Broker, listener: (clientIds: readonly Uuid[] | n
     callback: (error, message) => {
       if (error !== null) return;
       const named = message.string();
-      listener(named === '' ? null : named.split(','));
+      listener(named === '' ? null : named.split(',').flatMap((text) => parseUuid(text) ?? []));
     },
   });
 }

@@ -44,8 +44,8 @@ export interface PullOptions {
   readonly batchMax: number;
   /** Of the messages that one request may bring; without bound unless said. */
   readonly bytesMax?: number;
-  /** Messages handed over before timers and sockets get their turn; a whole batch unless said. */
-  readonly turnMax?: number;
+  /** Messages handed over before timers and sockets are looked at; a whole batch unless said. */
+  readonly sliceMax?: number;
   /** Resolves when there is room for the next message. */
   readonly onMessage: (message: PulledMessage) => Promise<void>;
   /** Told when pulling or settling fails; both go on by themselves. */
@@ -147,7 +147,7 @@ async function recognised({ manager }: Broker, { stream, consumer }: PullOptions
 async function takeBatch(
   inbox: PullInbox,
   request: PullRequest,
-  { batchMax, turnMax = batchMax, consumer }: PullOptions,
+  { batchMax, sliceMax = batchMax, consumer }: PullOptions,
   goesOn: () => boolean,
   handOver: (message: Msg) => Promise<void>,
 ): Promise<void> {
@@ -159,7 +159,7 @@ async function takeBatch(
     } else if (!inbox.isStatus(message)) {
       missing -= 1;
       await handOver(message);
-      if (missing % turnMax === 0) await yieldToOthers();
+      if (missing % sliceMax === 0) await yieldToOthers();
     } else {
       const lack = lackOf(message);
       if (lack !== null) throw new Error(`consumer ${consumer}: ${lack}`);

@@ -1,5 +1,6 @@
 /** Where a durable consumer stands in its stream, and when the stream took a message. */
 
+import { AckPolicy, DeliverPolicy, nanos, RetentionPolicy } from 'nats';
 import type { Broker } from './connection.ts';
 import { isMissing } from './topology.ts';
 
@@ -28,6 +29,25 @@ export async function readConsumerPosition(
     // The floor stands still before messages that the stream has dropped.
     acknowledgedUpTo: num_ack_pending === 0 ? delivered.stream_seq : ack_floor.stream_seq,
   };
+}
+
+/** For the server to forget the consumer that was asked, should it not be deleted. */
+const FORGOTTEN_AFTER_MS = 5_000;
+
+/** The number of the first message that the stream took at `at` or later; of the next one, when there is none. */
+export async function readFirstSince({ manager }: Broker, stream: string, at: Date): Promise<number> {
+  const { config, state } = await manager.streams.info(stream);
+  // A work queue, which an operator may have made of the stream, takes no second consumer; all that it holds is to be read.
+  if (config.retention === RetentionPolicy.Workqueue) return state.first_seq;
+  const { name, delivered } = await manager.consumers.add(stream, {
+    ack_policy: AckPolicy.None,
+    deliver_policy: DeliverPolicy.StartTime,
+    opt_start_time: at.toISOString(),
+    inactive_threshold: nanos(FORGOTTEN_AFTER_MS),
+    mem_storage: true,
+  });
+  await manager.consumers.delete(stream, name);
+  return delivered.stream_seq + 1;
 }
 
 /** As the server writes it, to the nanosecond; null when the stream does not hold the message. */

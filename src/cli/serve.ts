@@ -2,7 +2,7 @@
 
 import { once } from 'node:events';
 import type { Config } from '../config.ts';
-import { createLog, type Log } from '../log.ts';
+import { adoptConsole, createLog, type Log } from '../log.ts';
 import { type Service, StartBrokenOffError, startService } from '../service.ts';
 import { VERSION } from '../version.ts';
 import { stopSignal } from './stop-signal.ts';
@@ -10,6 +10,7 @@ import { stopSignal } from './stop-signal.ts';
 /** Resolves when the daemon has stopped; the exit code is 0 after a clean drain, 1 otherwise. */
 export async function serve(config: Config): Promise<void> {
   const log = createLog(config.logLevel);
+  adoptConsole(log);
   const stopping = stopSignal((signal) => {
     log.fatal({ signal }, 'told again to end: not drained');
     process.exit(1);

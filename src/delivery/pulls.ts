@@ -31,7 +31,7 @@ export interface DeliveryPulls {
 /** Of one pull. A flood is taken in small steps: what is not pulled costs nothing, and tells how much is behind it. */
 const PULL_MAX = 64;
 /** A whole batch of a flood may be there at once, and healthy endpoints' answers behind it. */
-const TURN_MAX = 4;
+const SLICE_MAX = 4;
 
 export function startDeliveryPulls(options: DeliveryPullsOptions): DeliveryPulls {
   const { database, takeBack, onTrouble } = options;
@@ -96,7 +96,7 @@ function startPulls(
       stream: DELIVERIES_STREAM,
       consumer,
       batchMax: PULL_MAX,
-      turnMax: TURN_MAX,
+      sliceMax: SLICE_MAX,
       onMessage,
       onTrouble,
       ensure,

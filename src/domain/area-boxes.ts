@@ -66,8 +66,8 @@ function around(boxes: readonly Box[]): Box {
 /** What goes on past the date line is met from the other side; a place at ±180 has either name. */
 function withinWorld({ west, south, east, north }: Box): readonly Box[] {
   const [low, high] = [Math.max(-90, south - MARGIN), Math.min(90, north + MARGIN)];
-  return [0, 360, -360].flatMap((turn) => {
-    const [left, right] = [Math.max(-180, west - MARGIN + turn), Math.min(180, east + MARGIN + turn)];
+  return [0, 360, -360].flatMap((shift) => {
+    const [left, right] = [Math.max(-180, west - MARGIN + shift), Math.min(180, east + MARGIN + shift)];
     return left <= right && low <= high ? [{ west: left, south: low, east: right, north: high }] : [];
   });
 }

@@ -3,7 +3,7 @@
  * database, after which transactions may count anew), the transaction, and the delivery within it.
  */
 
-import type { Uuid } from './ids.ts';
+import { type Uuid, uuidOf } from './ids.ts';
 
 export interface FeedPlace {
   readonly epoch: number;
@@ -12,8 +12,8 @@ export interface FeedPlace {
   readonly id: Uuid;
 }
 
-const LOWEST_ID = '00000000-0000-0000-0000-000000000000';
-const HIGHEST_ID = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
+const LOWEST_ID = uuidOf('00000000-0000-0000-0000-000000000000');
+const HIGHEST_ID = uuidOf('ffffffff-ffff-ffff-ffff-ffffffffffff');
 
 /** Before everything. */
 export const FEED_START: FeedPlace = { epoch: 0, transaction: 0n, id: LOWEST_ID };

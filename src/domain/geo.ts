@@ -50,17 +50,17 @@ export function isInPolygon(polygon: Polygon, lat: number, lon: number): boolean
       if (ringLon > east) east = ringLon;
     }
   }
-  return turnsToTry(west, east, lon).some((turn) => isInRings(polygon, lat, lon + turn));
+  return shiftsToTry(west, east, lon).some((shift) => isInRings(polygon, lat, lon + shift));
 }
 
-/** Whole turns to add to `lon` that may bring it between `west` and `east`, degrees. */
-export function turnsToTry(west: number, east: number, lon: number): readonly number[] {
-  return TURNS.filter(
-    (turn) => lon + turn >= west - EDGE_TOLERANCE_DEGREES && lon + turn <= east + EDGE_TOLERANCE_DEGREES,
+/** Multiples of 360° to add to `lon` that may bring it between `west` and `east`, degrees. */
+export function shiftsToTry(west: number, east: number, lon: number): readonly number[] {
+  return SHIFTS.filter(
+    (shift) => lon + shift >= west - EDGE_TOLERANCE_DEGREES && lon + shift <= east + EDGE_TOLERANCE_DEGREES,
   );
 }
 
-const TURNS = [0, 360, -360] as const;
+const SHIFTS = [0, 360, -360] as const;
 
 function isInRings(polygon: Polygon, lat: number, lon: number): boolean {
   let isInside = false;

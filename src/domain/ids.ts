@@ -3,17 +3,41 @@
  * a small integer that PostgreSQL assigns: a million of them fit in four megabytes of an index.
  */
 
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 
-export type Uuid = string;
+declare const brand: unique symbol;
+
+/** Made by the functions of this file, by PostgreSQL, or by a schema that has checked it: no other text is one. */
+export type Uuid = string & { readonly [brand]: 'Uuid' };
 /** Internal number of a search: positive, fits in 31 bits, never reused. */
-export type SearchNumber = number;
+export type SearchNumber = number & { readonly [brand]: 'SearchNumber' };
 
+const SEARCH_NUMBER_MAX = 2 ** 31 - 1;
 const UUID_PATTERN = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
 /** The canonical (lower case) form, or null when `text` is no UUID. Any version is accepted. */
 export function parseUuid(text: string): Uuid | null {
-  return UUID_PATTERN.test(text) ? text.toLowerCase() : null;
+  return UUID_PATTERN.test(text) ? branded(text.toLowerCase()) : null;
+}
+
+/** Of text that was found to be a UUID before, and of literals: throws `RangeError` when it is none. */
+export function uuidOf(text: string): Uuid {
+  const uuid = parseUuid(text);
+  if (uuid === null) throw new RangeError('not a UUID');
+  return uuid;
+}
+
+/** A UUID of version 4 (RFC 9562, section 5.4). */
+export function randomUuid(): Uuid {
+  return branded(randomUUID());
+}
+
+/** Throws `RangeError` when it cannot be the number of a search. */
+export function searchNumberOf(number: number): SearchNumber {
+  if (!Number.isInteger(number) || number < 1 || number > SEARCH_NUMBER_MAX) {
+    throw new RangeError(`${number} is no number of a search`);
+  }
+  return number as SearchNumber;
 }
 
 /** When a time-ordered UUID was made, to the millisecond. */
@@ -24,7 +48,7 @@ export function createdAtOf(id: Uuid): Date {
 /** Below every time-ordered UUID that was made at `at` or later, above all that were made before. */
 export function firstUuidAt(at: Date): Uuid {
   const hex = at.getTime().toString(16).padStart(12, '0');
-  return `${hex.slice(0, 8)}-${hex.slice(8)}-0000-0000-000000000000`;
+  return branded(`${hex.slice(0, 8)}-${hex.slice(8)}-0000-0000-000000000000`);
 }
 
 /**
@@ -36,8 +60,12 @@ export function timeOrderedUuid(at: Date, random: (bytes: number) => Buffer = po
   bytes.writeUIntBE(at.getTime(), 0, 6);
   bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x70, 6);
   bytes.writeUInt8((bytes.readUInt8(8) & 0x3f) | 0x80, 8);
-  const hex = bytes.toString('hex');
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+  return uuidOfHex(bytes.toString('hex'));
+}
+
+/** `hex`: 32 digits in lower case. */
+export function uuidOfHex(hex: string): Uuid {
+  return branded(`${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`);
 }
 
 /** Bits of a version 7 UUID that are random. */
@@ -72,4 +100,9 @@ function pooledRandomBytes(count: number): Buffer {
   const taken = pool.subarray(0, count);
   pool = pool.subarray(count);
   return taken;
+}
+
+/** The only place where text becomes a UUID unseen. */
+function branded(text: string): Uuid {
+  return text as Uuid;
 }

@@ -4,7 +4,7 @@
  */
 
 import type { AdvertContent } from './advert.ts';
-import { parseUuid, type Uuid } from './ids.ts';
+import { parseUuid, type Uuid, uuidOf } from './ids.ts';
 import { type IntakeViolation, type SentMessage, type SentUpsert, VALIDATORS, violationsOf } from './intake-schema.ts';
 import type { StatedProperty } from './property.ts';
 import { dropUnknownMembers, type TellUnknown } from './unknown-members.ts';
@@ -53,8 +53,8 @@ export function decodeIntakeMessage(bytes: Uint8Array, tellUnknown: TellUnknown 
   const { kind } = sent;
   const identity = {
     crawledAt: inUtc(sent.crawledAt),
-    propertyUuid: sent.property.uuid.toLowerCase(),
-    advertUuid: sent.advert.uuid.toLowerCase(),
+    propertyUuid: uuidOf(sent.property.uuid),
+    advertUuid: uuidOf(sent.advert.uuid),
   };
   if (kind === 'expire') return { ...identity, kind, expiredAt: inUtcIfKnown(sent.expiredAt) };
   if (isHalf(sent.property.locations)) {

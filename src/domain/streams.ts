@@ -1,7 +1,5 @@
 /** The streams that crawlers see (decisions, section 8), as the daemon creates them and as `/asyncapi.json` tells of them. */
 
-import type { Uuid } from './ids.ts';
-
 const DAY_MS = 24 * 3_600_000;
 const MIB = 1_024 * 1_024;
 
@@ -20,7 +18,7 @@ export const REJECTED = {
   name: 'REJECTED',
   subjects: 'adverts-rejected.*',
   /** Null when nobody knows which. */
-  subjectOf: (propertyUuid: Uuid | null): string => `adverts-rejected.${propertyUuid ?? 'unknown'}`,
+  subjectOf: (propertyUuid: string | null): string => `adverts-rejected.${propertyUuid ?? 'unknown'}`,
   keptMs: 7 * DAY_MS,
   bytesMax: 256 * MIB,
 } as const;

@@ -16,13 +16,13 @@ import { noteDatabase, raiseSequenceFloor } from '../store/intake-position.ts';
 import type { IntakeBreaker } from './breaker.ts';
 import type { RecordedBatch } from './dispatcher.ts';
 import { findIntakeStart, type IntakeStart, startPositionMarks } from './position.ts';
-import type { RecordBatch, Recorded } from './recorder.ts';
+import type { Recorded, Recorder } from './recorder.ts';
 import { startRecording } from './recording.ts';
 
 export interface IntakeDependencies {
   readonly broker: Broker;
   readonly database: Database;
-  readonly recordBatch: RecordBatch;
+  readonly recordBatch: Recorder;
   readonly recordBatchMax: number;
   /** Of messages, and of those that are being pulled. */
   readonly recordBatchBytesMax: number;

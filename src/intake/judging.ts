@@ -56,8 +56,8 @@ export interface JudgingDependencies {
   readonly bounds: RecordBounds;
 }
 
-/** Changes judged before timers and sockets get their turn. */
-const CHANGES_PER_TURN = 16;
+/** Changes judged before timers and sockets are looked at. */
+const CHANGES_PER_SLICE = 16;
 /** A property above this counts against what a transaction may hold. */
 const LIGHT_BYTES = 64 * 1_024;
 /** Above this a transaction may be about one property alone. */
@@ -83,7 +83,7 @@ export async function judgeBatch(
 ): Promise<JudgedBatch> {
   const judging = new Judging(known, medians, dependencies);
   for (const [position, entry] of entries.entries()) {
-    if (position % CHANGES_PER_TURN === CHANGES_PER_TURN - 1) await yieldToOthers();
+    if (position % CHANGES_PER_SLICE === CHANGES_PER_SLICE - 1) await yieldToOthers();
     if (judging.take(position, entry) > LIGHT_BYTES) await yieldToOthers();
   }
   return judging;

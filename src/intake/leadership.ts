@@ -1,6 +1,6 @@
 /**
- * Stands for the leadership of the intake until this instance is stopped: waits its turn, leads for a term, and stands
- * again when the term has ended. A term ends when PostgreSQL gives its session up (store/intake-leader.ts), when another
+ * Stands for the leadership of the intake until this instance is stopped: waits for the one that leads to go, leads for a term, and
+ * stands again when the term has ended. A term ends when PostgreSQL gives its session up (store/intake-leader.ts), when another
  * term has begun, or when the connection to NATS has broken: then another instance may reach it, and a new term of this
  * one begins with what was lost on the way.
  */

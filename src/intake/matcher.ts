@@ -51,7 +51,7 @@ const REFRESH_TIMEOUT_MS = 30_000;
 /** A million searches are read in about ten seconds, on a busy machine in a minute. */
 const REBUILD_TIMEOUT_MS = 10 * 60_000;
 
-const TURN_MS = 5;
+const SLICE_MS = 5;
 
 interface Look extends Reply<void> {
   readonly isRebuild: boolean;
@@ -59,7 +59,7 @@ interface Look extends Reply<void> {
 
 /** Resolves when every search is loaded. */
 export async function startMatcher(dependencies: MatcherDependencies): Promise<Matcher> {
-  const followed = await FollowedIndex.build(dependencies);
+  const followed = await LiveIndex.build(dependencies);
   const actor = spawn<Look>({
     name: 'matcher',
     mailboxMax: REFRESHES_MAX,
@@ -96,14 +96,14 @@ export async function startMatcher(dependencies: MatcherDependencies): Promise<M
 }
 
 /** The index and how far it has followed the saved searches. One call at a time. */
-class FollowedIndex {
+class LiveIndex {
   readonly #dependencies: MatcherDependencies;
   #index: SearchIndex;
   #builtAt: Date;
   #horizon: SearchHorizon | null = null;
 
-  static async build(dependencies: MatcherDependencies): Promise<FollowedIndex> {
-    const followed = new FollowedIndex(dependencies);
+  static async build(dependencies: MatcherDependencies): Promise<LiveIndex> {
+    const followed = new LiveIndex(dependencies);
     await followed.rebuild();
     return followed;
   }
@@ -154,13 +154,13 @@ class FollowedIndex {
   }
 }
 
-/** Others get their turn in between: the index that is being replaced still answers. */
+/** Others work in between: the index that is being replaced still answers. */
 async function layOut(index: SearchIndex): Promise<void> {
-  let turnEnd = performance.now() + TURN_MS;
+  let sliceEnd = performance.now() + SLICE_MS;
   for (const _ of index.layOut()) {
-    if (performance.now() < turnEnd) continue;
+    if (performance.now() < sliceEnd) continue;
     await yieldToOthers();
-    turnEnd = performance.now() + TURN_MS;
+    sliceEnd = performance.now() + SLICE_MS;
   }
 }
 

@@ -11,7 +11,7 @@ import type { IntakeStart } from './position.ts';
 export interface Memory {
   /** Messages up to this one tell whether the database was restored; 0 once that is known. */
   readonly tellingUpTo: number;
-  /** Raises the numbers of what is told from now on, once, whichever lanes find out. */
+  /** Raises the numbers of what is told from now on, once, whichever shares find out. */
   noteForgotten(): Promise<void>;
 }
 

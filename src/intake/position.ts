@@ -6,7 +6,7 @@
  */
 
 import type { Broker } from '../broker/connection.ts';
-import { readConsumerPosition, readStoredAt } from '../broker/stream-position.ts';
+import { readConsumerPosition, readFirstSince, readStoredAt } from '../broker/stream-position.ts';
 import { ADVERTS_STREAM, INTAKE_CONSUMER } from '../broker/topology.ts';
 import type { Database } from '../store/database.ts';
 import type { Term } from '../store/intake-leader.ts';
@@ -18,7 +18,7 @@ export interface IntakeStart {
   readonly recordedUpTo: number;
   /** Messages that were acknowledged once and are taken in again. */
   readonly behind: number;
-  /** False: the stream was restored or made anew, and its consumer alone knows how far it was read. */
+  /** False: the stream was restored or made anew, and tells by its clock alone what was recorded. */
   readonly isKnownStream: boolean;
   /** The database may have told what it does not know any more. */
   readonly isRestored: boolean;
@@ -43,20 +43,37 @@ export async function findIntakeStart(broker: Broker, database: Database): Promi
     readIntakePosition(database),
   ]);
   const { acknowledgedUpTo } = at;
-  const asConsumed = { recordedUpTo: acknowledgedUpTo, behind: 0, acknowledgedUpTo, unledSeconds };
-  if (recorded === null) return { ...asConsumed, isKnownStream: true, isRestored: isCopied };
-  if (!(await isOfStream(broker, recorded, at))) return { ...asConsumed, isKnownStream: false, isRestored: true };
-  const { sequence } = recorded;
+  if (recorded === null) {
+    return {
+      ...{ recordedUpTo: acknowledgedUpTo, behind: 0, isKnownStream: true, isRestored: isCopied },
+      ...{ acknowledgedUpTo, unledSeconds },
+    };
+  }
+  const isKnownStream = await isOfStream(broker, recorded, at);
+  const sequence = isKnownStream
+    ? recorded.sequence
+    : (await readFirstSince(broker, ADVERTS_STREAM, seenAt(recorded))) - 1;
   const stillThere = Math.max(sequence, at.firstSequence - 1);
   return {
     recordedUpTo: Math.min(sequence, acknowledgedUpTo),
     behind: Math.max(0, acknowledgedUpTo - stillThere),
-    isKnownStream: true,
+    isKnownStream,
     // What the stream has dropped meanwhile nobody can take in again, and see whether it is news.
-    isRestored: isCopied || Math.min(acknowledgedUpTo, stillThere) > sequence,
+    isRestored: isCopied || !isKnownStream || Math.min(acknowledgedUpTo, stillThere) > sequence,
     acknowledgedUpTo,
     unledSeconds,
   };
+}
+
+/** Servers of NATS tell the time apart by less. */
+const CLOCKS_APART_MAX_MS = 60_000;
+
+/**
+ * In another stream, or an older copy that has gone on by itself, the numbers of messages say nothing: what it took before
+ * the recorded message is recorded as well, or lost; all that it took afterwards may be news.
+ */
+function seenAt({ storedAt }: RecordedPosition): Date {
+  return new Date(Date.parse(storedAt ?? '') - CLOCKS_APART_MAX_MS);
 }
 
 /** What the stream has dropped since, nobody can compare: every message that it holds is newer. */

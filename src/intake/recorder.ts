@@ -77,13 +77,13 @@ export class ForgottenError extends Error {
 }
 
 /** Rejects with `TermOverError` when another instance leads, and with `ForgottenError`. */
-export type RecordBatch = (
+export type Recorder = (
   term: Term,
   entries: readonly RecordedEntry[],
   poison: readonly DeadLetter[],
 ) => Promise<Recorded>;
 
-export function createRecorder(dependencies: RecorderDependencies): RecordBatch {
+export function createRecorder(dependencies: RecorderDependencies): Recorder {
   return async (term, entries, poison) => {
     const medians = openLedger(dependencies.matcher.medians);
     try {

@@ -1,7 +1,7 @@
 /**
- * The recorders of one term. Each records one lane, its share of the properties, so that one computes while another
- * waits for PostgreSQL; all changes of a property are in one lane, and keep the order in which they were admitted. A
- * slow recorder fills its mailbox, and `admit` waits.
+ * The recorders of one term. Each records its share of the properties, so that one computes while another waits for
+ * PostgreSQL; all changes of a property are in one share, and keep the order in which they were admitted. A slow recorder
+ * fills its mailbox, and `admit` waits.
  */
 
 import { type Actor, type Grace, spawn, startGrace } from '../actor/actor.ts';
@@ -52,12 +52,12 @@ interface RecordedPart {
 
 type RecordPart = (decoded: readonly Decoded[]) => Promise<RecordedPart | null>;
 
-interface Lane extends Pick<Recording, 'depth' | 'inFlight'> {
+interface Share extends Pick<Recording, 'depth' | 'inFlight'> {
   readonly admit: (decoded: Decoded) => Promise<void>;
   readonly drain: (grace: Grace) => Promise<void>;
 }
 
-interface LaneWork {
+interface ShareWork {
   /** Resolves with null when nothing is to be recorded any more. */
   readonly record: RecordPart;
   /** Whether a message that a bug stands in the way of is to be set aside; if not, nothing more is recorded. */
@@ -67,10 +67,10 @@ interface LaneWork {
 }
 
 /** One to compute, one to wait for PostgreSQL: more would share the same core. */
-const LANES = 2;
+const SHARES = 2;
 /** What cannot be read belongs to no property, and keeps no place among those that can. */
-const UNREADABLE_LANE = LANES;
-/** Recorded batches of a lane that wait for their publication at most. */
+const UNREADABLE_SHARE = SHARES;
+/** Recorded batches of a share that wait for their publication at most. */
 const DISPATCH_MAILBOX_MAX = 4;
 /** Outbox entries that have served and are still there, at most. */
 const OUTBOX_MAX = 256;
@@ -96,15 +96,15 @@ export function startRecording(term: Term, start: IntakeStart, dependencies: Int
       return null;
     }
   };
-  const mayBeSetAside: LaneWork['mayBeSetAside'] = (decoded, error) => {
+  const mayBeSetAside: ShareWork['mayBeSetAside'] = (decoded, error) => {
     if (!isOver && !breaker.admits(culpritOf(decoded), error)) isOver = true;
     return !isOver;
   };
   const outbox = startOutbox(dependencies);
   const rejections = startRejections(dependencies);
   const work = { record, mayBeSetAside, forget: outbox.tell, reject: rejections.tell };
-  const lanes = Array.from({ length: LANES + 1 }, () => startLane(work, dependencies));
-  const sum = (count: (lane: Lane) => number): number => lanes.reduce((total, lane) => total + count(lane), 0);
+  const shares = Array.from({ length: SHARES + 1 }, () => startShare(work, dependencies));
+  const sum = (count: (share: Share) => number): number => shares.reduce((total, share) => total + count(share), 0);
   return {
     get depth() {
       return sum(({ depth }) => depth);
@@ -117,14 +117,14 @@ export function startRecording(term: Term, start: IntakeStart, dependencies: Int
     },
     admit(pulled) {
       const decoded = { pulled, message: decode(pulled, dependencies.onUnknownMember), setAsideFor: null };
-      return (lanes[laneOf(decoded)] as Lane).admit(decoded);
+      return (shares[shareOf(decoded)] as Share).admit(decoded);
     },
     forget() {
       isOver = true;
     },
     async drain() {
       const grace = startGrace();
-      await Promise.all(lanes.map((lane) => lane.drain(grace)));
+      await Promise.all(shares.map((share) => share.drain(grace)));
       await Promise.all([outbox.drain(grace), rejections.drain(grace)]);
       grace.end();
     },
@@ -144,7 +144,7 @@ function startOutbox({ database, supervisor }: IntakeDependencies): Actor<Outbox
   });
 }
 
-function startLane({ record, mayBeSetAside, forget, reject }: LaneWork, dependencies: IntakeDependencies): Lane {
+function startShare({ record, mayBeSetAside, forget, reject }: ShareWork, dependencies: IntakeDependencies): Share {
   const { broker, recordBatchMax, recordBatchBytesMax, supervisor } = dependencies;
   let inFlight = 0;
   const end = ({ understood }: RecordedBatch): void => {
@@ -223,13 +223,13 @@ function culpritOf({ pulled, message }: Decoded): string {
 }
 
 /** By the property, whatever its kind of UUID leaves constant. */
-function laneOf({ message }: Decoded): number {
-  if (message instanceof Error) return UNREADABLE_LANE;
+function shareOf({ message }: Decoded): number {
+  if (message instanceof Error) return UNREADABLE_SHARE;
   let hash = 0;
   for (let position = 0; position < message.propertyUuid.length; position++) {
     hash = (Math.imul(hash, 31) + message.propertyUuid.charCodeAt(position)) | 0;
   }
-  return (hash >>> 0) % LANES;
+  return (hash >>> 0) % SHARES;
 }
 
 function refusalOf({ pulled, message, setAsideFor }: Decoded, refusal: PoisonError): RefusedMessage {

@@ -26,7 +26,7 @@ export interface RejectionDependencies {
 export interface Rejections {
   /** Messages that are neither told nor let go. */
   readonly inFlight: number;
-  /** Resolves when they wait for their turn, or are let go. Rejects once this drains. */
+  /** Resolves when they wait to be told, or are let go. Rejects once this drains. */
   tell(refused: readonly RefusedMessage[]): Promise<void>;
   drain(grace: Grace): Promise<void>;
 }

@@ -142,7 +142,7 @@ function needsProvidedBy(facts: PropertyFacts): number {
   return provided;
 }
 
-/** `lon` may be a turn away from the property's, to compare it across the date line. */
+/** `lon` may be 360° away from the property's, to compare it across the date line. */
 export function writePlace(lat: number, lon: number, { floats }: GroupMemory): void {
   const cosine = Math.cos(lat * RADIANS);
   const sine = Math.sin(lat * RADIANS);

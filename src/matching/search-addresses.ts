@@ -34,7 +34,9 @@ export class SearchAddresses {
   *entries(): Generator<readonly [number: SearchNumber, address: number]> {
     for (const [index, page] of this.#pages.entries()) {
       if (page === undefined) continue;
-      for (let i = 0; i < PAGE_SIZE; i++) if (page[i] !== NONE) yield [(index << PAGE_LOG2) + i, page[i] as number];
+      for (let i = 0; i < PAGE_SIZE; i++) {
+        if (page[i] !== NONE) yield [((index << PAGE_LOG2) + i) as SearchNumber, page[i] as number];
+      }
     }
   }
 

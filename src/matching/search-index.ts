@@ -54,7 +54,7 @@ export interface SearchIndexStats {
 
 export interface SearchIndex {
   readonly size: number;
-  /** Adds the search, or replaces its criteria. `number` is positive and has at most 31 bits, else `RangeError`. */
+  /** Adds the search, or replaces its criteria. */
   upsert(number: SearchNumber, criteria: Criteria): void;
   /** False when the search is not in the index. */
   delete(number: SearchNumber): boolean;
@@ -75,7 +75,6 @@ export function createSearchIndex(simd: boolean | null = null): SearchIndex {
   return new ColumnarSearchIndex(simd);
 }
 
-const NUMBER_MAX = 2 ** 31 - 1;
 /** A millisecond while the code is cold. */
 const STAGED_PER_STEP = 64;
 const EXACT_BITS = OPEN_ROW | NEEDS_EXACT_CHECK;
@@ -103,7 +102,7 @@ class ColumnarSearchIndex implements SearchIndex {
   #layout: Generator<null> | null = null;
   /** Of the match under way. */
   #view: PropertyView | null = null;
-  readonly #matched = new NumberList();
+  readonly #matched = new NumberList<SearchNumber>();
   /** What `#matched` answers, until a search changes: the state after one change is the state before the next. */
   #lastFacts: PropertyFacts | null = null;
   #fetched = new Int32Array(1024);
@@ -119,9 +118,6 @@ class ColumnarSearchIndex implements SearchIndex {
   }
 
   upsert(number: SearchNumber, criteria: Criteria): void {
-    if (!Number.isInteger(number) || number <= 0 || number > NUMBER_MAX) {
-      throw new RangeError(`a search number must be positive and fit in 31 bits, not ${number}`);
-    }
     this.delete(number);
     this.#beforeChange();
     const address = writeRecord(criteria, this.#records, this.#tables);
@@ -231,7 +227,7 @@ class ColumnarSearchIndex implements SearchIndex {
     const repeatBits = REPEATS | (view.inseeCodes.length > 1 ? REPEATS_BY_INSEE : 0);
     let exactChecks = 0;
     for (let at = CHECK_ANSWERS >> 2; at < end; at += CHECK_INTEGERS) {
-      const number = integers[at] as number;
+      const number = integers[at] as SearchNumber;
       const attention = integers[at + 2] as number;
       if ((attention & EXACT_BITS) !== 0) {
         if (!this.#holds(number, this.#fetched[exactChecks++] as number, view)) continue;
@@ -265,7 +261,7 @@ class ColumnarSearchIndex implements SearchIndex {
       }
       if (count + 1 === this.#fetched.length) this.#fetched = doubled(this.#fetched);
       const hasOtherSource = isTextCheck(attention) || isShapeCheck(attention);
-      const address = hasOtherSource ? this.#addresses.get(integers[at] as number) : integers[at + 1];
+      const address = hasOtherSource ? this.#addresses.get(integers[at] as SearchNumber) : integers[at + 1];
       this.#fetched[count++] = address as number;
     }
     for (let i = 0; i < count; i++) {

@@ -1,4 +1,4 @@
-/** Opens the interface of operators: the part of the composition root that knows `admin/`. */
+/** Opens the admin interface (gRPC): the part of the composition root that knows `admin/`. */
 
 import { startAdminServer } from '../admin/server.ts';
 import { readOrMakeToken } from '../admin/token-file.ts';
@@ -15,7 +15,7 @@ import { VERSION } from '../version.ts';
 import type { Parts } from './parts.ts';
 
 /** Resolves with the address, `host:port`. */
-export async function openOperators(parts: Parts, matcher: Matcher | null): Promise<string> {
+export async function openAdmin(parts: Parts, matcher: Matcher | null): Promise<string> {
   const { config, log, metrics, database, broker, reference, feed, presence } = parts;
   const { ending, announced, draining } = parts;
   const { token, clientAuthorities } = config.admin;

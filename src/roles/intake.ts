@@ -143,9 +143,7 @@ function createTermStart(
       onForgotten: noteRestored,
       onStart({ behind, isKnownStream, isRestored }) {
         if (!isKnownStream) {
-          log.warn(
-            'the stream of adverts is another than was recorded, or an older copy: taken in as its consumer says',
-          );
+          log.warn('the stream of adverts is another than was recorded, or an older copy: taken in by its clock');
         }
         if (isRestored) noteRestored();
         if (behind > 0) log.info({ messages: behind }, 'taking in again what this database has not seen');

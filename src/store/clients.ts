@@ -4,9 +4,9 @@
  * query per request; a revoked one is forgotten when that is announced, and everywhere within `KEY_STALENESS_MAX_MS`.
  */
 
-import { hash, randomBytes, randomUUID, timingSafeEqual } from 'node:crypto';
+import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import type { Uuid } from '../domain/ids.ts';
+import { randomUuid, type Uuid } from '../domain/ids.ts';
 import type { Queryable } from './database.ts';
 
 /** Null: the configured default. */
@@ -64,7 +64,7 @@ export async function createClient(database: Queryable, { name, ...limits }: New
     `insert into clients (id, name, rate_limit_per_second, rate_limit_burst, searches_max, polygon_corners_max,
        excluded_words_max) values ($1, $2, $3, $4, $5, $6, $7)
      on conflict (name) do nothing returning ${CLIENT_COLUMNS}`,
-    [randomUUID(), name, ...limitValues(limits)],
+    [randomUuid(), name, ...limitValues(limits)],
   );
   const [created] = rows;
   if (created === undefined) throw new ClientNameTakenError(`a client named ${JSON.stringify(name)} exists`);
@@ -130,7 +130,7 @@ export async function createApiKey(
   const { rows } = await database.query<ApiKey>(
     `insert into api_keys (id, client_id, name, prefix, hash)
      select $1, id, $3, $4, $5 from clients where id = $2 and deleted_at is null returning ${KEY_COLUMNS}`,
-    [randomUUID(), clientId, name, prefix, hashOf(key)],
+    [randomUuid(), clientId, name, prefix, hashOf(key)],
   );
   const [apiKey] = rows;
   if (apiKey === undefined) throw new ClientUnknownError(`no client ${clientId}`);

@@ -8,7 +8,7 @@
 import { Socket } from 'node:net';
 import { checkServerIdentity } from 'node:tls';
 import pg from 'pg';
-import { TurnSocket } from './turn-socket.ts';
+import { CorkedSocket } from './corked-socket.ts';
 
 export interface DatabaseServers {
   /** Of one of them: the client library knows no more. */
@@ -47,7 +47,7 @@ const SESSION_ATTRIBUTES = ['any', 'read-write', 'primary'];
 export function databaseServers(databaseUrl: string): DatabaseServers {
   const { urls, isChoice } = readUrl(databaseUrl);
   const [url = databaseUrl] = urls;
-  if (!isChoice) return { url, openSocket: () => new TurnSocket() };
+  if (!isChoice) return { url, openSocket: () => new CorkedSocket() };
   const choice = new Choice(urls);
   return {
     url,
@@ -153,7 +153,7 @@ async function assertPrimary(url: string): Promise<ServerAddress> {
 }
 
 /** Goes where the choice says, whatever address its client names. */
-class PrimarySocket extends TurnSocket {
+class PrimarySocket extends CorkedSocket {
   readonly #choice: Choice;
 
   constructor(choice: Choice) {

@@ -13,7 +13,7 @@ import { type DeliveryTarget, readAnyTargets, targetColumns, type WantedSearches
 import type { AttemptRead } from './delivery-reads.ts';
 import type { PairRow } from './pairs.ts';
 
-export interface OperatorDelivery {
+export interface AdminDelivery {
   readonly id: Uuid;
   readonly clientId: Uuid;
   readonly searchId: Uuid;
@@ -35,7 +35,7 @@ export interface OperatorDelivery {
 }
 
 /** Every condition that is not null must hold. An `endpointKey` of a URL stands for those of all its clients. */
-export interface OperatorFilter extends WantedSearches {
+export interface AdminFilter extends WantedSearches {
   readonly endpointKey: string | null;
   readonly state: DeliveryState | null;
   readonly kind: EventKind | null;
@@ -52,7 +52,7 @@ const FROM = `${ALL_DELIVERIES} d join searches s on s.number = d.search_number 
 
 /** Parameters from `$first` on. */
 function conditionsOf(
-  { endpointKey, state, kind, channel, from, before }: OperatorFilter,
+  { endpointKey, state, kind, channel, from, before }: AdminFilter,
   first: number,
 ): { readonly condition: string; readonly values: readonly unknown[] } {
   const [key, inState, ofKind, byChannel, since, until] = Array.from({ length: 6 }, (_, i) => `$${first + i}`);
@@ -65,12 +65,12 @@ function conditionsOf(
 }
 
 /** Newest first, those that come behind `belowId`. */
-export async function listOperatorDeliveries(
+export async function listAdminDeliveries(
   database: Queryable,
-  filter: OperatorFilter,
+  filter: AdminFilter,
   belowId: Uuid | null,
   limit: number,
-): Promise<readonly OperatorDelivery[]> {
+): Promise<readonly AdminDelivery[]> {
   const targets = await readAnyTargets(database, filter);
   return targets === null
     ? listEverywhere(database, filter, belowId, limit)
@@ -80,9 +80,9 @@ export async function listOperatorDeliveries(
 /**
  * Failed ones are served by deliveries_failed and mail_items_failed; anything else walks the primary keys from their ends.
  */
-async function listEverywhere(database: Queryable, filter: OperatorFilter, belowId: Uuid | null, limit: number) {
+async function listEverywhere(database: Queryable, filter: AdminFilter, belowId: Uuid | null, limit: number) {
   const { condition, values } = conditionsOf(filter, 3);
-  const { rows } = await database.query<OperatorDelivery>(
+  const { rows } = await database.query<AdminDelivery>(
     `select ${COLUMNS} from ${FROM} where ${condition} and ($1::uuid is null or d.id < $1) order by d.id desc limit $2`,
     [belowId, limit, ...values],
   );
@@ -93,12 +93,12 @@ async function listEverywhere(database: Queryable, filter: OperatorFilter, below
 async function listAt(
   database: Queryable,
   targets: readonly DeliveryTarget[],
-  filter: OperatorFilter,
+  filter: AdminFilter,
   belowId: Uuid | null,
   limit: number,
-): Promise<readonly OperatorDelivery[]> {
+): Promise<readonly AdminDelivery[]> {
   const { condition, values } = conditionsOf(filter, 7);
-  const { rows } = await database.query<OperatorDelivery>(
+  const { rows } = await database.query<AdminDelivery>(
     `select ${COLUMNS}
      from unnest($1::integer[], $2::uuid[], $3::timestamptz[], $4::timestamptz[]) as target(number, match_id, since, until)
      join searches s on s.number = target.number
@@ -118,8 +118,8 @@ async function listAt(
 }
 
 /** Null when there is none. Served by the primary keys. */
-export async function readOperatorDelivery(database: Queryable, id: Uuid): Promise<OperatorDelivery | null> {
-  const { rows } = await database.query<OperatorDelivery>(`select ${COLUMNS} from ${FROM} where d.id = $1`, [id]);
+export async function readAdminDelivery(database: Queryable, id: Uuid): Promise<AdminDelivery | null> {
+  const { rows } = await database.query<AdminDelivery>(`select ${COLUMNS} from ${FROM} where d.id = $1`, [id]);
   return rows[0] ?? null;
 }
 
@@ -134,8 +134,8 @@ export async function listPairDeliveries(
   database: Queryable,
   searchNumber: SearchNumber,
   { matchId, updatedAt }: PairRow,
-): Promise<readonly OperatorDelivery[]> {
-  const { rows } = await database.query<OperatorDelivery>(
+): Promise<readonly AdminDelivery[]> {
+  const { rows } = await database.query<AdminDelivery>(
     `select ${COLUMNS} from ${FROM}
      where d.search_number = $1 and d.match_id = $2
        and d.created_at between $3::timestamptz - interval '1 hour' and $4::timestamptz + interval '1 hour'

@@ -2,7 +2,7 @@
 
 import type { Queryable } from './database.ts';
 
-export interface OperatorEndpoint {
+export interface AdminEndpoint {
   readonly key: string;
   readonly url: string;
   readonly pausedAt: Date | null;
@@ -53,11 +53,11 @@ const NEVER_ANSWERED = `
   )`;
 
 /** Those with most open deliveries first. Reads every endpoint: there are thousands at most. */
-export async function listOperatorEndpoints(
+export async function listAdminEndpoints(
   database: Queryable,
   page: { readonly pausedOnly: boolean; readonly offset: number; readonly limit: number },
-): Promise<readonly OperatorEndpoint[]> {
-  const { rows } = await database.query<OperatorEndpoint>(
+): Promise<readonly AdminEndpoint[]> {
+  const { rows } = await database.query<AdminEndpoint>(
     `${NEVER_ANSWERED}
      select ${COLUMNS} from (
        select key, url, paused_at, pause_reason, failure_streak, last_error, last_success_at, last_failure_at
@@ -75,8 +75,8 @@ export async function listOperatorEndpoints(
  * Null when nobody has paused it, and it has and had no delivery. A URL is answered as its clients' endpoints together, a
  * client's endpoint as paused when its URL is. Served by the primary key, deliveries_endpoint_open and deliveries_failed.
  */
-export async function readOperatorEndpoint(database: Queryable, key: string): Promise<OperatorEndpoint | null> {
-  const { rows } = await database.query<OperatorEndpoint>(
+export async function readAdminEndpoint(database: Queryable, key: string): Promise<AdminEndpoint | null> {
+  const { rows } = await database.query<AdminEndpoint>(
     `select ${COLUMNS} from (
        select $1::text as key, min(url) as url, max(failure_streak) as failure_streak,
          (array_agg(last_error order by last_failure_at desc nulls last))[1] as last_error,

@@ -4,6 +4,7 @@
  */
 
 import { hash } from 'node:crypto';
+import type { Uuid } from '../domain/ids.ts';
 import { type Database, type Queryable, transaction } from './database.ts';
 
 /** As plain a hash as that of an API key: the token is as hard to guess. */
@@ -24,7 +25,7 @@ export async function isMailToken(client: Queryable, token: string): Promise<boo
  */
 export async function unsubscribe(database: Database, token: string): Promise<boolean> {
   return transaction(database, async (client) => {
-    const { rows } = await client.query<{ key: string; clientId: string }>(
+    const { rows } = await client.query<{ key: string; clientId: Uuid }>(
       `update mail_recipients set unsubscribed_at = coalesce(unsubscribed_at, clock_timestamp())
        from mail_tokens where mail_tokens.hash = $1 and key = recipient_key
        returning key, client_id as "clientId"`,

@@ -1,6 +1,6 @@
 /** Removes what has had its day of e-mails, in batches like everything else (retention.ts). */
 
-import { firstUuidAt } from '../domain/ids.ts';
+import { firstUuidAt, type Uuid } from '../domain/ids.ts';
 import type { Queryable } from './database.ts';
 import type { Batches } from './retention.ts';
 
@@ -12,7 +12,7 @@ const ROWS_PER_BATCH = 2_000;
  */
 export async function* removeMailItems(client: Queryable, before: Date): Batches {
   for (let after = firstUuidAt(new Date(0)), isMore = true; isMore; ) {
-    const { rows } = await client.query<{ last: string | null; count: number; items: number; attempts: number }>(
+    const { rows } = await client.query<{ last: Uuid | null; count: number; items: number; attempts: number }>(
       `with batch as materialized (
          select id from mail_items where id > $1 and id < $2 order by id limit $4
        ), gone as (

@@ -6,7 +6,7 @@ import type { SearchMembers } from '../domain/search.ts';
 import type { Queryable } from './database.ts';
 import { membersOfStored, type StoredMembers } from './searches.ts';
 
-export interface OperatorSearch {
+export interface AdminSearch {
   readonly id: Uuid;
   readonly number: SearchNumber;
   readonly clientId: Uuid;
@@ -16,8 +16,8 @@ export interface OperatorSearch {
 }
 
 /** Deleted ones included, as long as they have deliveries. Null when there is none. Served by the unique index on id. */
-export async function readAnySearch(database: Queryable, id: Uuid): Promise<OperatorSearch | null> {
-  const { rows } = await database.query<Omit<OperatorSearch, 'members'> & { members: StoredMembers }>(
+export async function readAnySearch(database: Queryable, id: Uuid): Promise<AdminSearch | null> {
+  const { rows } = await database.query<Omit<AdminSearch, 'members'> & { members: StoredMembers }>(
     `select id, number, client_id as "clientId", members, created_at as "createdAt", deleted_at as "deletedAt"
      from searches where id = $1`,
     [id],

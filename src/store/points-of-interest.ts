@@ -87,47 +87,28 @@ async function insertPoints(client: Queryable, sourceId: number, points: readonl
   );
 }
 
-export interface StoredPoints {
-  /** What `pointsRevision` said when they were read. */
-  readonly revision: string;
-  readonly points: readonly PointOfInterest[];
-}
+/** Rows that are parsed and taken in within some milliseconds. */
+const ROWS_PER_FETCH = 1_000;
 
-const ROWS_PER_FETCH = 10_000;
-
-/** All points of all sources at one moment, read through a cursor. Equal attributes share one object. */
-export async function readPoints(database: Database): Promise<StoredPoints> {
+/**
+ * Hands over all points of all sources at one moment, read through a cursor, and resolves with what `pointsRevision` said
+ * when they were read.
+ */
+export async function readPoints(
+  database: Database,
+  take: (points: readonly PointOfInterest[]) => Promise<void> | void,
+): Promise<string> {
   return transaction(database, async (client) => {
     await client.query('set transaction isolation level repeatable read, read only');
     const revision = await pointsRevision(client);
     // Everything is wanted: a sequential scan.
     await client.query(
-      `declare all_points cursor for
-       select facility, lat, lon, name, attributes::text as attributes from points_of_interest`,
+      'declare all_points cursor for select facility, lat, lon, name, attributes from points_of_interest',
     );
-    const points: PointOfInterest[] = [];
-    const shared = new Map<string, PointOfInterest['attributes']>();
     for (;;) {
-      const { rows } = await client.query<PointRow>(`fetch ${ROWS_PER_FETCH} from all_points`);
-      for (const row of rows) points.push(pointOf(row, shared));
-      if (rows.length < ROWS_PER_FETCH) return { revision, points };
+      const { rows } = await client.query<PointOfInterest>(`fetch ${ROWS_PER_FETCH} from all_points`);
+      await take(rows);
+      if (rows.length < ROWS_PER_FETCH) return revision;
     }
   });
-}
-
-interface PointRow {
-  readonly facility: PointOfInterest['facility'];
-  readonly lat: number;
-  readonly lon: number;
-  readonly name: string | null;
-  readonly attributes: string;
-}
-
-function pointOf(row: PointRow, shared: Map<string, PointOfInterest['attributes']>): PointOfInterest {
-  let attributes = shared.get(row.attributes);
-  if (attributes === undefined) {
-    attributes = JSON.parse(row.attributes) as PointOfInterest['attributes'];
-    shared.set(row.attributes, attributes);
-  }
-  return { facility: row.facility, lat: row.lat, lon: row.lon, name: row.name, attributes };
 }

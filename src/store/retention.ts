@@ -42,7 +42,7 @@ const RECORDED_AT = { events: 'recorded_at', dead_letters: 'received_at' } as co
 
 /** Recorded before `before`: rows that nothing refers to, in the order they came. */
 export async function* removeRecorded(client: Queryable, table: keyof typeof RECORDED_AT, before: Date): Batches {
-  for await (const { after, last } of ranges(client, table, '0', null)) {
+  for await (const { after, last } of ranges<string>(client, table, '0', null)) {
     const count = await countOf(
       client,
       `delete from ${table} where id > $1 and id <= $2 and ${RECORDED_AT[table]} < $3`,
@@ -255,11 +255,11 @@ export async function readOldestRows(
   return rows;
 }
 
-interface Range {
+interface Range<Id extends string> {
   /** Exclusive. */
-  readonly after: string;
+  readonly after: Id;
   /** Inclusive. */
-  readonly last: string;
+  readonly last: Id;
 }
 
 /**
@@ -267,14 +267,14 @@ interface Range {
  * the table. Starting where the last range ended spares walking over the rows that were deleted just now. Served by
  * the primary key.
  */
-async function* ranges(
+async function* ranges<Id extends string>(
   client: Queryable,
   table: 'events' | 'dead_letters' | 'deliveries' | 'snapshots',
-  lowest: string,
-  below: string | null,
-): AsyncGenerator<Range, void, void> {
+  lowest: Id,
+  below: Id | null,
+): AsyncGenerator<Range<Id>, void, void> {
   for (let after = lowest; ; ) {
-    const { rows } = await client.query<{ last: string }>(
+    const { rows } = await client.query<{ last: Id }>(
       `select id::text as last from (
          select id from ${table} where id > $1 and ${below === null ? '$2::text is null' : 'id < $2'}
          order by id limit $3) as batch

@@ -22,8 +22,10 @@ export function keepPoints(
     pollMs: POLL_MS,
     async refresh() {
       if ((await pointsRevision(database)) === loaded) return;
-      const { revision, points } = await readPoints(database);
-      await index.replace(points);
+      let revision = '';
+      await index.replace(async (builder) => {
+        revision = await readPoints(database, (points) => builder.add(points));
+      });
       loaded = revision;
     },
     onTrouble,

@@ -4,11 +4,11 @@
  * down what it does. PostgreSQL being away leaves everything as it is.
  */
 
-import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { Broker } from '../broker/connection.ts';
 import { onControlChange } from '../broker/operator-signals.ts';
 import type { Valve } from '../broker/valve.ts';
+import { randomUuid } from '../domain/ids.ts';
 import { type Control, readControls } from '../store/controls.ts';
 import type { Database } from '../store/database.ts';
 import {
@@ -31,7 +31,7 @@ export interface FollowedStage {
 }
 
 /** The index of this instance. */
-export interface FollowedIndex {
+export interface ShownIndex {
   readonly figures: () => Omit<IndexFigures, 'generation'>;
   readonly rebuild: () => Promise<void>;
 }
@@ -55,7 +55,7 @@ export interface Presence {
   readonly startedAt: Date;
   /** Follows the stage from now on; it starts closed when it is paused. */
   addStage(stage: FollowedStage): Promise<void>;
-  setIndex(index: FollowedIndex): void;
+  setIndex(index: ShownIndex): void;
   /** Looks at the controls, acts on them and shows the result. */
   look(): Promise<void>;
   stop(): Promise<void>;
@@ -69,7 +69,7 @@ export async function startPresence(options: PresenceOptions): Promise<Presence>
   const identity = identityOf(options);
   const { id, startedAt } = identity;
   const stages: FollowedStage[] = [];
-  let index: FollowedIndex | null = null;
+  let index: ShownIndex | null = null;
   let generation = (await readControls(database)).get('index')?.generation ?? 0;
   let looking: Promise<void> = Promise.resolve();
   let isStopped = false;
@@ -126,7 +126,7 @@ export async function startPresence(options: PresenceOptions): Promise<Presence>
 }
 
 function identityOf({ roles, version, clock }: PresenceOptions) {
-  return { id: randomUUID(), host: hostname(), processId: process.pid, roles, version, startedAt: clock() };
+  return { id: randomUuid(), host: hostname(), processId: process.pid, roles, version, startedAt: clock() };
 }
 
 async function showUnlessOutdated({ database, onOutdated }: PresenceOptions, instance: Instance): Promise<void> {

@@ -1,7 +1,6 @@
 /** A watcher that has been told that it watches misses nothing that any living instance does from then on. */
 
 import assert from 'node:assert/strict';
-import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { type TestContext, test } from 'node:test';
 import { credentials, Metadata } from '@grpc/grpc-js';
@@ -10,6 +9,7 @@ import type { Activity as ActivityMessage } from '../../src/admin/generated/vigi
 import { AdminServiceClient } from '../../src/admin/generated/vigie/admin/v1/admin.ts';
 import { type Broker, connectBroker } from '../../src/broker/connection.ts';
 import type { Activity } from '../../src/domain/activity.ts';
+import { randomUuid } from '../../src/domain/ids.ts';
 import { migrate, openDatabase } from '../../src/store/database.ts';
 import { showInstance } from '../../src/store/instances.ts';
 import { createActivityFeed } from '../../src/upkeep/activity.ts';
@@ -24,8 +24,8 @@ const PATIENT_MS = 60_000;
 const CHANGE: Activity = {
   type: 'change',
   at: new Date(0).toISOString(),
-  propertyUuid: randomUUID(),
-  advertUuid: randomUUID(),
+  propertyUuid: randomUuid(),
+  advertUuid: randomUuid(),
   kind: 'ad.update.price',
   field: 'price',
   oldValue: '1',
@@ -43,7 +43,7 @@ async function openTwo(t: TestContext) {
   const database = openDatabase({ url: servers.postgres.url, connectionsMax: 2, onConnectionLost: () => undefined });
   closers.push(() => database.end());
   const brokers: Broker[] = [];
-  const ids = [randomUUID(), randomUUID()] as const;
+  const ids = [randomUuid(), randomUuid()] as const;
   for (const id of ids) {
     const broker = await connectBroker({ url: servers.nats.url, name: id, onStatus: () => undefined });
     closers.push(() => broker.close());

@@ -209,12 +209,16 @@ test('deliveries are listed page by page, shown, and not sent twice', async () =
     ({ deliveries = [] }) => deliveries.length === 4,
   );
   const seen: string[] = [];
+  const search = `searches/${scene.search.id}`;
   for (let pageToken = ''; ; ) {
-    const page = await succeed('ListDeliveries', { pageSize: 3, pageToken, search: `searches/${scene.search.id}` });
+    const page = await succeed('ListDeliveries', { pageSize: 3, pageToken, search });
     seen.push(...page.deliveries.map(({ name }: { name: string }) => name));
     pageToken = page.nextPageToken ?? '';
     if (pageToken === '') break;
     await fail('ListDeliveries', { pageSize: 3, pageToken }, 'invalid_argument', 'BadRequest');
+    const [conditions] = JSON.parse(Buffer.from(pageToken, 'base64url').toString());
+    const forged = Buffer.from(JSON.stringify([conditions, 'no UUID'])).toString('base64url');
+    await fail('ListDeliveries', { pageSize: 3, pageToken: forged, search }, 'invalid_argument', 'BadRequest');
   }
   assert.equal(seen.length, 4);
   assert.deepEqual(seen, [...new Set(seen)].sort().reverse(), 'newest first, each once');

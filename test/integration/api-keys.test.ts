@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
+import { uuidOf } from '../../src/domain/ids.ts';
 import {
   apiKeyVerifier,
   ClientNameTakenError,
@@ -71,7 +72,7 @@ describe('API keys', () => {
   it('belong to clients with a name of their own', async () => {
     await createClient(api.database, { name: 'unique' });
     await assert.rejects(createClient(api.database, { name: 'unique' }), ClientNameTakenError);
-    const nobody = '00000000-0000-4000-8000-000000000000';
+    const nobody = uuidOf('00000000-0000-4000-8000-000000000000');
     await assert.rejects(createApiKey(api.database, nobody, 'x'), ClientUnknownError);
   });
 

@@ -4,14 +4,14 @@
  */
 
 import assert from 'node:assert/strict';
-import { randomUUID } from 'node:crypto';
 import { type TestContext, test } from 'node:test';
 import { startCancellations } from '../../src/delivery/cancellations.ts';
+import { randomUuid, type Uuid } from '../../src/domain/ids.ts';
 import { SEARCH_DEFAULTS } from '../../src/domain/search.ts';
 import { ClientUnknownError, createApiKey, createClient, deleteClient, listClients } from '../../src/store/clients.ts';
 import { migrate, openDatabase } from '../../src/store/database.ts';
 import { parkDeliveries } from '../../src/store/deliveries.ts';
-import { listOperatorDeliveries } from '../../src/store/delivery-admin.ts';
+import { listAdminDeliveries } from '../../src/store/delivery-admin.ts';
 import { claimDeliveries, claimParked } from '../../src/store/delivery-claims.ts';
 import { ANY_DELIVERY, ANY_TIME } from '../../src/store/delivery-filters.ts';
 import { listDeliveries } from '../../src/store/delivery-reads.ts';
@@ -45,14 +45,14 @@ async function openScene(t: TestContext) {
   closers.push(() => database.end());
   const search = await seedSearch(database);
   const { rows } = await database.query('select client_id from searches');
-  const clientId: string = rows[0].client_id;
+  const clientId: Uuid = rows[0].client_id;
   const seed = (count: number) => seedDeliveries(database, search, Array<string>(count).fill(ENDPOINT));
   const tell = (notificationEnabled: boolean) =>
     updateSearch(database, clientId, search.id, {
       merge: ({ members }) => ({ ...members, title: 'seeded', notificationEnabled }),
     });
   const statesRead = async () =>
-    (await listOperatorDeliveries(database, ANY, null, 100)).map(({ state }) => state).toSorted();
+    (await listAdminDeliveries(database, ANY, null, 100)).map(({ state }) => state).toSorted();
   const statesHeld = async () =>
     (await database.query('select state from deliveries order by state')).rows.map(({ state }) => state);
   const startWork = () => {
@@ -157,7 +157,7 @@ test('a client goes with its keys, its name and all its searches', async (t) => 
   startWork();
   assert.equal(await deleteClient(database, id), true);
   assert.equal(await deleteClient(database, id), false);
-  assert.equal(await deleteClient(database, randomUUID()), false);
+  assert.equal(await deleteClient(database, randomUuid()), false);
   await assert.rejects(createApiKey(database, id, 'again'), ClientUnknownError);
   assert.deepEqual((await database.query('select from api_keys where revoked_at is null')).rowCount, 0);
   assert.equal(

@@ -1,12 +1,13 @@
 /** The pool of connections: where PostgreSQL breaks them, what a commit answers, and how statements are planned. */
 
 import assert from 'node:assert/strict';
-import { randomUUID } from 'node:crypto';
 import { EventEmitter, once } from 'node:events';
 import { createServer, type Socket } from 'node:net';
 import { test } from 'node:test';
 import { inspect } from 'node:util';
+import { randomUuid, searchNumberOf, type Uuid } from '../../src/domain/ids.ts';
 import { recordAttempts } from '../../src/store/attempts.ts';
+import { CorkedSocket } from '../../src/store/corked-socket.ts';
 import {
   type CommitUnknownError,
   type DatabasePool,
@@ -24,7 +25,6 @@ import { deleteOutboxEntries } from '../../src/store/outbox.ts';
 import { lockProperties, updateCrawls, updateProperties } from '../../src/store/properties.ts';
 import { readRoutes } from '../../src/store/search-routes.ts';
 import { readDocuments } from '../../src/store/snapshots.ts';
-import { TurnSocket } from '../../src/store/turn-socket.ts';
 import { type Cleanup, startTestPostgres } from '../support/servers.ts';
 import { runStatements } from '../support/statements.ts';
 
@@ -175,8 +175,8 @@ test('a connection that breaks under the commit says that nobody knows, and why'
 test('the statements of the pipeline go through indexes, even when they are planned for empty tables', async (t) => {
   const database = await openTested(t, 'pipeline');
   await database.query('vacuum analyze');
-  const ids = [randomUUID()];
-  const [id] = ids as [string];
+  const ids = [randomUuid()];
+  const [id] = ids as [Uuid];
   const held = { state: { uuid: id, adverts: [] }, crawls: {} };
   const priced = { departmentCode: null, transactionType: null } as unknown as Parameters<
     typeof updateProperties
@@ -186,12 +186,22 @@ test('the statements of the pipeline go through indexes, even when they are plan
   await lockProperties(database, ids);
   await runStatements(database, updateProperties([{ held, priced, expiredAt: null }]));
   await runStatements(database, updateCrawls([held]));
-  await readRoutes(database, [1], true);
+  await readRoutes(database, [searchNumberOf(1)], true);
   await readMatches(database, ids);
   await runStatements(
     database,
     updateMatches(
-      [{ id, searchNumber: 1, propertyUuid: id, beganAt: now, updatedAt: now, lastSequence: 1, lastDeliveryId: id }],
+      [
+        {
+          id,
+          searchNumber: searchNumberOf(1),
+          propertyUuid: id,
+          beganAt: now,
+          updatedAt: now,
+          lastSequence: 1,
+          lastDeliveryId: id,
+        },
+      ],
       now,
     ),
   );
@@ -203,7 +213,7 @@ test('the statements of the pipeline go through indexes, even when they are plan
   await readDocuments(database, ids);
   await recordAttempts(database, [
     {
-      ...{ id, searchNumber: 1, endpointKey: 'none', attemptCount: 1, outcome, retryInMs: 0 },
+      ...{ id, searchNumber: searchNumberOf(1), endpointKey: 'none', attemptCount: 1, outcome, retryInMs: 0 },
       after: { state: 'delivered' },
     } as Parameters<typeof recordAttempts>[1][number],
   ]);
@@ -236,7 +246,7 @@ test('what one turn writes to PostgreSQL goes out together and in order', async 
   });
   await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
   t.after(() => server.close());
-  const socket = new TurnSocket();
+  const socket = new CorkedSocket();
   await new Promise<void>((connected) => {
     socket.connect((server.address() as { readonly port: number }).port, '127.0.0.1', connected);
   });

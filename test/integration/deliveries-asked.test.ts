@@ -5,6 +5,7 @@ import { randomUUID } from 'node:crypto';
 import { after, describe, it } from 'node:test';
 import { publishAll } from '../../src/broker/publish.ts';
 import type { DeliveryState } from '../../src/domain/delivery.ts';
+import { uuidOf } from '../../src/domain/ids.ts';
 import { readingOf } from '../../src/domain/property-document.ts';
 import { publicationOf } from '../../src/intake/dispatcher.ts';
 import type { DeliveryAddress } from '../../src/store/deliveries.ts';
@@ -101,7 +102,9 @@ async function seedRows(key: string): Promise<readonly Row[]> {
 
 /** As it is recorded. */
 async function hold(propertyUuid: string, advertUuid: string, url: string): Promise<void> {
-  const held = heldAfter(upsertAt(0, { propertyUuid, advertUuid, advert: { url } }));
+  const held = heldAfter(
+    upsertAt(0, { propertyUuid: uuidOf(propertyUuid), advertUuid: uuidOf(advertUuid), advert: { url } }),
+  );
   const reading = readingOf(held.state, held.crawls, api.reference.resolvePlace);
   await runStatements(database, [
     ...insertProperties([{ held, priced: reading.priced, expiredAt: null }]),

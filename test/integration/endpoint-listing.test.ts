@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { endpointKeyOf, urlKeyOf } from '../../src/domain/endpoint.ts';
 import { migrate } from '../../src/store/database.ts';
-import { listOperatorEndpoints, readOperatorEndpoint } from '../../src/store/endpoints-admin.ts';
+import { listAdminEndpoints, readAdminEndpoint } from '../../src/store/endpoints-admin.ts';
 import { connectDatabase } from '../support/database.ts';
 import { seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
 import { startTestPostgres } from '../support/servers.ts';
@@ -23,20 +23,16 @@ test('an endpoint at which no attempt has ended is listed and shown like the oth
     [keyOf(KNOWN), KNOWN, urlKeyOf(PAUSED), PAUSED],
   );
   const page = { pausedOnly: false, offset: 0, limit: 10 };
-  const seen = (await listOperatorEndpoints(database, page)).map((each) => [
-    each.url,
-    each.openCount,
-    each.failureStreak,
-  ]);
+  const seen = (await listAdminEndpoints(database, page)).map((each) => [each.url, each.openCount, each.failureStreak]);
   assert.deepEqual(seen, [
     [HANGING, 2, 0],
     [KNOWN, 1, 3],
     [PAUSED, 0, 0],
   ]);
-  assert.equal((await listOperatorEndpoints(database, { ...page, pausedOnly: true })).length, 1);
+  assert.equal((await listAdminEndpoints(database, { ...page, pausedOnly: true })).length, 1);
   for (const key of [keyOf(HANGING), urlKeyOf(HANGING)]) {
-    const shown = await readOperatorEndpoint(database, key);
+    const shown = await readAdminEndpoint(database, key);
     assert.deepEqual([shown?.url, shown?.openCount, shown?.pausedAt], [HANGING, 2, null]);
   }
-  assert.equal(await readOperatorEndpoint(database, urlKeyOf('https://d.example/')), null);
+  assert.equal(await readAdminEndpoint(database, urlKeyOf('https://d.example/')), null);
 });

@@ -1,9 +1,9 @@
 /** Why: what a client is told of its searches and a property, from the day it is recorded to what retention has forgotten. */
 
 import assert from 'node:assert/strict';
-import { randomUUID } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
 import type { AdvertContent } from '../../src/domain/advert.ts';
+import { randomUuid, type Uuid } from '../../src/domain/ids.ts';
 import type { IntakeMessage } from '../../src/domain/intake-message.ts';
 import { countUndigested, fillDigests, isFillEnded } from '../../src/store/digest-fill.ts';
 import { insertProperties } from '../../src/store/properties.ts';
@@ -29,7 +29,7 @@ const STARTED_AT = Date.now();
 let crawls = 0;
 
 /** A flat for sale in Toulon, as it is crawled now. */
-function flat(property: string, advert: string, content: Partial<AdvertContent>): IntakeMessage {
+function flat(property: Uuid, advert: Uuid, content: Partial<AdvertContent>): IntakeMessage {
   crawls += 1;
   return {
     kind: 'upsert',
@@ -72,7 +72,7 @@ async function explain(search: string, query: string, language = 'en') {
 
 describe('an explanation', () => {
   it('tells that a match never began, and began when the price came down', async () => {
-    const [property, advert] = [randomUUID(), randomUUID()];
+    const [property, advert] = [randomUuid(), randomUuid()];
     const search = await create();
     await scene.record([flat(property, advert, { price: 250_000 })]);
     const never = (await explain(search, `property=${property}`)).body;
@@ -104,10 +104,10 @@ describe('an explanation', () => {
   });
 
   it('tells what stood already when the search was made, and what appeared since', async () => {
-    const [standing, fresh] = [randomUUID(), randomUUID()];
-    await scene.record([flat(standing, randomUUID(), { price: 150_000 })]);
+    const [standing, fresh] = [randomUuid(), randomUuid()];
+    await scene.record([flat(standing, randomUuid(), { price: 150_000 })]);
     const search = await create();
-    await scene.record([flat(fresh, randomUUID(), { price: 150_000 })]);
+    await scene.record([flat(fresh, randomUuid(), { price: 150_000 })]);
     const stood = (await explain(search, `property=${standing}`)).body;
     assert.equal(stood.satisfied, true);
     assert.equal(stood.match, null);
@@ -117,9 +117,9 @@ describe('an explanation', () => {
   });
 
   it('says so when retention has forgotten the cause, and when notifications are off', async () => {
-    const property = randomUUID();
+    const property = randomUuid();
     const search = await create();
-    await scene.record([flat(property, randomUUID(), { price: 150_000 })]);
+    await scene.record([flat(property, randomUuid(), { price: 150_000 })]);
     await api.database.query('delete from events where property_uuid = $1', [property]);
     await api.database.query("update matches set began_at = now() - interval '100 days' where property_uuid = $1", [
       property,
@@ -136,8 +136,8 @@ describe('an explanation', () => {
 
   it('finds the property by its advert and by the address on the portal, whatever follows #', async () => {
     const search = await create();
-    const [property, advert, other, sameUrl] = [randomUUID(), randomUUID(), randomUUID(), randomUUID()];
-    const url = `https://portal.example/${randomUUID()}?page=1`;
+    const [property, advert, other, sameUrl] = [randomUuid(), randomUuid(), randomUuid(), randomUuid()];
+    const url = `https://portal.example/${randomUuid()}?page=1`;
     await scene.record([
       flat(property, advert, { url: `${url}#photos` }),
       flat(property, other, { url: `https://portal.example/${'x'.repeat(100_000)}` }),
@@ -148,20 +148,20 @@ describe('an explanation', () => {
     assert.equal(await by(`url=${encodeURIComponent(`${url}#plan`)}`), `/documents/properties/${property}`);
     assert.equal((await explain(search, `url=${encodeURIComponent(`${url}&b`)}`)).status, 404);
     // Of several the newest crawled; and an address that has changed is another's.
-    await scene.record([flat(sameUrl, randomUUID(), { url })]);
+    await scene.record([flat(sameUrl, randomUuid(), { url })]);
     assert.equal(await by(`url=${encodeURIComponent(url)}`), `/documents/properties/${sameUrl}`);
-    await scene.record([flat(sameUrl, randomUUID(), { url: null }), flat(property, advert, { url: `${url}2` })]);
+    await scene.record([flat(sameUrl, randomUuid(), { url: null }), flat(property, advert, { url: `${url}2` })]);
     assert.equal(await by(`url=${encodeURIComponent(`${url}2`)}`), `/documents/properties/${property}`);
   });
 
   it('refuses what it cannot know, and tells nothing of another client', async () => {
     const search = await create();
-    const property = randomUUID();
-    await scene.record([flat(property, randomUUID(), {})]);
+    const property = randomUuid();
+    await scene.record([flat(property, randomUuid(), {})]);
     assert.equal((await explain(search, '')).status, 400);
     assert.equal((await explain(search, `property=${property}&advert=${property}`)).status, 400);
     assert.equal((await explain(search, 'property=12')).status, 400);
-    const unknown = await explain(search, `property=${randomUUID()}`);
+    const unknown = await explain(search, `property=${randomUuid()}`);
     assert.equal(unknown.status, 404);
     assert.match(unknown.body.detail, /no such property is held/);
     const key = await api.newClient('neighbour');
@@ -172,8 +172,8 @@ describe('an explanation', () => {
 
   it('answers in French unless English is preferred', async () => {
     const search = await create();
-    const property = randomUUID();
-    await scene.record([flat(property, randomUUID(), {})]);
+    const property = randomUuid();
+    await scene.record([flat(property, randomUuid(), {})]);
     for (const [language, expected] of [
       ['en-US,en;q=0.9', 'en'],
       ['de', 'fr'],
@@ -188,8 +188,8 @@ describe('an explanation', () => {
 describe('explanations of a property', () => {
   it('list the searches that it satisfies, then those that it fails by one criterion, in pages', async () => {
     const key = await api.newClient('of many searches');
-    const property = randomUUID();
-    await scene.record([flat(property, randomUUID(), { price: 150_000 })]);
+    const property = randomUuid();
+    await scene.record([flat(property, randomUuid(), { price: 150_000 })]);
     const missed = [await create({ budgetMax: 100_000 }, key), await create({ transactionType: 1 }, key)];
     const satisfied = [await create({}, key), await create({ expressions: [{ word: 'balcons' }] }, key)];
     await create({ budgetMax: 100_000, transactionType: 1 }, key);
@@ -218,10 +218,10 @@ describe('explanations of a property', () => {
 
 describe('stored properties', () => {
   /** As a version without digests writes. */
-  async function writeAsBefore({ database }: TestApi, property: string, url: string): Promise<void> {
+  async function writeAsBefore({ database }: TestApi, property: Uuid, url: string): Promise<void> {
     const price = 100_000;
     const held = heldAfter(
-      upsertAt(0, { propertyUuid: property, advertUuid: randomUUID(), advert: { url, price, surface: 40 } }),
+      upsertAt(0, { propertyUuid: property, advertUuid: randomUuid(), advert: { url, price, surface: 40 } }),
     );
     const priced = {
       transactionType: null,
@@ -249,8 +249,8 @@ describe('stored properties', () => {
     const stored = await startTestApi(cleanup);
     const search = (await stored.call('POST', '/searches', SEARCH)).body['@id'];
     const urls = Array.from({ length: 250 }, (_, i) => `https://portal.example/stored/${i}`);
-    const uuids = urls.map(() => randomUUID());
-    for (const [i, url] of urls.entries()) await writeAsBefore(stored, uuids[i] as string, url);
+    const uuids = urls.map(() => randomUuid());
+    for (const [i, url] of urls.entries()) await writeAsBefore(stored, uuids[i] as Uuid, url);
     await stored.database.query('update property_digest_fill set reached = null, ended_at = null');
     await stored.database.query('delete from property_digest_backlog');
     assert.equal(await countUndigested(stored.database), urls.length);
@@ -262,7 +262,7 @@ describe('stored properties', () => {
     for (const url of urls) assert.equal(await found(search, url, stored), 200, url);
     assert.equal((await stored.call('POST', '/searches/preview', {})).status, 200);
 
-    await writeAsBefore(stored, uuids[0] as string, 'https://portal.example/moved');
+    await writeAsBefore(stored, uuids[0] as Uuid, 'https://portal.example/moved');
     assert.equal(await found(search, 'https://portal.example/moved', stored), 404);
     assert.equal(await countUndigested(stored.database), 1);
     while ((await fill()) > 0);
@@ -272,8 +272,8 @@ describe('stored properties', () => {
   });
 
   it('go with all that is known of them, whichever version removes them', async () => {
-    const property = randomUUID();
-    await scene.record([flat(property, randomUUID(), {})]);
+    const property = randomUuid();
+    await scene.record([flat(property, randomUuid(), {})]);
     await api.database.query('delete from properties where uuid = $1', [property]);
     const { rows } = await api.database.query('select from property_digests where property_uuid = $1', [property]);
     assert.equal(rows.length, 0);
@@ -281,8 +281,8 @@ describe('stored properties', () => {
 
   it('of one address for a thousand adverts are found all the same', async () => {
     const search = await create();
-    const url = `https://portal.example/${randomUUID()}`;
-    const messages = Array.from({ length: 300 }, () => flat(randomUUID(), randomUUID(), { url }));
+    const url = `https://portal.example/${randomUuid()}`;
+    const messages = Array.from({ length: 300 }, () => flat(randomUuid(), randomUuid(), { url }));
     await scene.record(messages);
     assert.equal(await found(search, url), 200);
   });

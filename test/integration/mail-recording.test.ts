@@ -65,7 +65,8 @@ test('an operator’s retry gathers a failed item anew, and hastens a whole e-ma
   const { database } = scene;
   const client = await scene.newClient('a');
   const search = await scene.newSearch(client, 'jo@example.org');
-  const [failed = '', first = '', second = ''] = await scene.record(search, 3, { gatherMs: 60_000 });
+  const [failed, first, second] = await scene.record(search, 3, { gatherMs: 60_000 });
+  assert.ok(failed && first && second);
   await database.query("update mail_items set state = 'failed', attempt_count = 6, finished_at = now() where id = $1", [
     failed,
   ]);

@@ -6,6 +6,7 @@ import { createServer } from 'node:net';
 import { test } from 'node:test';
 import { createValve } from '../../src/broker/valve.ts';
 import { ATTEMPTS_MAX } from '../../src/domain/delivery.ts';
+import type { Uuid } from '../../src/domain/ids.ts';
 import { CLIENT_MAILS_MAX, RECIPIENT_MAILS_MAX } from '../../src/domain/mail.ts';
 import { claimMail } from '../../src/store/mail-claims.ts';
 import { readMailTurns } from '../../src/store/mail-turns.ts';
@@ -193,17 +194,18 @@ test('a search that is deleted, silenced or without address sends nothing that w
   const client = await scene.newClient('a');
   const searches = await Promise.all([1, 2, 3, 4].map((n) => scene.newSearch(client, `r${n}@example.org`)));
   const [deleted, silenced, removed, again] = searches;
+  assert.ok(deleted && silenced && removed && again);
   for (const search of searches) await scene.record(search, 2);
-  const silence = (id: string, notificationEnabled: boolean) =>
+  const silence = (id: Uuid, notificationEnabled: boolean) =>
     updateSearch(database, client, id, { merge: ({ members }) => ({ ...members, notificationEnabled }) });
-  await deleteSearch(database, client, deleted?.id ?? '');
-  await silence(silenced?.id ?? '', false);
-  await updateSearch(database, client, removed?.id ?? '', {
+  await deleteSearch(database, client, deleted.id);
+  await silence(silenced.id, false);
+  await updateSearch(database, client, removed.id, {
     merge: ({ members }) => ({ ...members, notificationRecipient: null }),
     isRecipientWritten: true,
   });
-  await silence(again?.id ?? '', false);
-  await silence(again?.id ?? '', true);
+  await silence(again.id, false);
+  await silence(again.id, true);
   scene.start();
   const rows = await scene.untilAllEnded();
   assert.deepEqual(new Set(rows.map(({ state, attempts }) => `${state} ${attempts}`)), new Set(['cancelled 0']));

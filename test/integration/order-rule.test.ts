@@ -14,6 +14,7 @@ import {
   type OrderedDelivery,
 } from '../../src/domain/delivery.ts';
 import { endpointKeyOf } from '../../src/domain/endpoint.ts';
+import type { Uuid } from '../../src/domain/ids.ts';
 import { migrate, openDatabase } from '../../src/store/database.ts';
 import { claimDeliveries, claimParked } from '../../src/store/delivery-claims.ts';
 import { seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
@@ -135,7 +136,7 @@ test('what is cancelled by a mark, though its row does not say so yet, holds not
   const search = await seedSearch(database);
   const [first, second] = await seedDeliveries(database, search, [URLS[0], URLS[0]], 'one match');
   await database.query(`update deliveries set created_at = created_at - interval '1 hour' where id = $1`, [first?.id]);
-  assert.equal((await claimDeliveries(database, [second?.id as string], LEASE_MS)).held[0]?.leaderId, first?.id);
+  assert.equal((await claimDeliveries(database, [second?.id as Uuid], LEASE_MS)).held[0]?.leaderId, first?.id);
   await database.query(`update searches set cancelled_before = now() - interval '1 minute'`);
-  assert.equal((await claimDeliveries(database, [second?.id as string], LEASE_MS)).claimed[0]?.id, second?.id);
+  assert.equal((await claimDeliveries(database, [second?.id as Uuid], LEASE_MS)).claimed[0]?.id, second?.id);
 });

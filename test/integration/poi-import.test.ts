@@ -9,7 +9,7 @@ import { createRandom } from '../../src/cli/demo/seeded-random.ts';
 import { ImportFileError } from '../../src/cli/import/import-file.ts';
 import { importPointsOfInterest } from '../../src/cli/import/points-of-interest.ts';
 import { distanceKm } from '../../src/domain/geo.ts';
-import { FACILITIES } from '../../src/domain/point-of-interest.ts';
+import { FACILITIES, type PointOfInterest } from '../../src/domain/point-of-interest.ts';
 import { buildPointIndex } from '../../src/matching/points/poi-index.ts';
 import { migrate, openDatabase } from '../../src/store/database.ts';
 import { listPointSources, readPoints, replacePointSource } from '../../src/store/points-of-interest.ts';
@@ -37,7 +37,8 @@ describe('points of interest imported into PostgreSQL', unlessReal, async () => 
 
   it('are found by radius as a scan of all of them finds them', async () => {
     for (const name of FILES) await importFile(join(REAL, name));
-    const { points } = await readPoints(database);
+    const points: PointOfInterest[] = [];
+    await readPoints(database, (some) => void points.push(...some));
     assert.equal(points.length, 181 + 21 + 1_764 + 704 + 996);
     const index = await buildPointIndex(points);
     const random = createRandom(5);

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { after, describe, it, type TestContext } from 'node:test';
 import { startRecoveries } from '../../src/delivery/recoveries.ts';
-import { timeOrderedUuid } from '../../src/domain/ids.ts';
+import { timeOrderedUuid, type Uuid } from '../../src/domain/ids.ts';
 import { createRecovery, readRecovery } from '../../src/store/recoveries.ts';
 import { startTestApi } from '../support/api.ts';
 import { openDeliveryStage } from '../support/courier.ts';
@@ -45,7 +45,7 @@ async function openScene(t: TestContext, count: number) {
       ...{ id: timeOrderedUuid(new Date()), clientId: of.clientId, searchNumber: null, endpoint: null },
       ...{ since: new Date(Date.now() - 600_000), until: new Date(Date.now() + 600_000), includesDelivered },
     });
-  const untilState = (id: string, state: string, of: SeededSearch = search) =>
+  const untilState = (id: Uuid, state: string, of: SeededSearch = search) =>
     until(
       () => readRecovery(database, of.clientId, id),
       (recovery) => recovery?.state === state,
@@ -58,7 +58,7 @@ describe('a recovery', () => {
     it(`sends what waits and what has failed${includesDelivered ? ', and what was delivered' : ''}, oldest first`, async (t) => {
       const { receiver, search, seed, ids, states, work, ask, untilState, database } = await openScene(t, 400);
       const neighbour = await seedSearch(database);
-      const others = await seed('/neighbour', neighbour, ['failed', 'retry_wait']);
+      const others: readonly string[] = await seed('/neighbour', neighbour, ['failed', 'retry_wait']);
       const workers = [work(), work()];
       const { id } = await ask(includesDelivered);
       await assert.rejects(ask(), /open/);
@@ -73,7 +73,7 @@ describe('a recovery', () => {
         [wanted.length, wanted.length, wanted.length, 0, 0],
       );
       const inOrder = [...wanted].sort();
-      const rank = new Map(inOrder.map((each, at) => [each, at]));
+      const rank = new Map<string, number>(inOrder.map((each, at) => [each, at]));
       for (const [at, post] of receiver.posts.entries()) {
         assert.ok(Math.abs((rank.get(post.id) ?? 0) - at) <= SLOTS, 'oldest first, but for what is under way at once');
       }

@@ -14,7 +14,7 @@ import { ENTRYPOINT_COLLECTIONS } from '../../src/api/description/entrypoint-mem
 import { jsonLdContext } from '../../src/api/description/json-ld-contexts.ts';
 import { JSON_SCHEMAS } from '../../src/api/description/json-schemas.ts';
 import { RESOURCES } from '../../src/api/description/resource-schemas.ts';
-import { ENDPOINTS } from '../../src/api/endpoints.ts';
+import { ROUTES } from '../../src/api/routes.ts';
 import { SEARCH_MEMBERS } from '../../src/api/search-schema.ts';
 import { sampleChange } from '../../src/api/webhook-sample.ts';
 import { startTestApi } from '../support/api.ts';
@@ -123,7 +123,7 @@ describe('the table of endpoints', () => {
         .filter((method) => method !== 'HEAD')
         .map((method) => `${method} ${String(path).replace(/:(\w+)/g, '{$1}')}`),
     );
-    const listed = ENDPOINTS.map(({ method, path }) => `${method.toUpperCase()} ${path}`);
+    const listed = ROUTES.map(({ method, path }) => `${method.toUpperCase()} ${path}`);
     const forRecipients = ['GET /unsubscribe/{token}', 'POST /unsubscribe/{token}'];
     assert.deepEqual(served.sort(), [...listed, ...forRecipients, ...undocumented.map((path) => `GET ${path}`)].sort());
   });
@@ -296,7 +296,7 @@ describe('the documentation page', () => {
   it('shows every operation in a real browser that reaches nothing but the API', async () => {
     const { markup, complaints, addresses } = await visit(`${api.baseUrl}/docs`);
     const { body } = await api.call('GET', '/openapi.json');
-    const shown = ENDPOINTS.length + Object.keys(body.webhooks).length;
+    const shown = ROUTES.length + Object.keys(body.webhooks).length;
     assert.equal(markup.match(/class="opblock-summary-path"/g)?.length, shown);
     assert.doesNotMatch(markup, /Failed to load|No API definition/);
     assert.deepEqual(complaints, []);

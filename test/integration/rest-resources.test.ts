@@ -6,7 +6,7 @@ import { sampleChange } from '../../src/api/webhook-sample.ts';
 import { EVENT_KINDS } from '../../src/domain/codes.ts';
 import type { AttemptOutcome } from '../../src/domain/delivery.ts';
 import { endpointKeyOf } from '../../src/domain/endpoint.ts';
-import { createdAtOf, timeOrderedUuid } from '../../src/domain/ids.ts';
+import { createdAtOf, timeOrderedUuid, type Uuid } from '../../src/domain/ids.ts';
 import { FACILITIES, type PointOfInterest } from '../../src/domain/point-of-interest.ts';
 import { buildPointIndex } from '../../src/matching/points/poi-index.ts';
 import { startTestApi } from '../support/api.ts';
@@ -63,7 +63,7 @@ async function newProperty(): Promise<string> {
   return uuid;
 }
 
-async function newMatch(number: number, property: string, beganAt: string | null): Promise<string> {
+async function newMatch(number: number, property: string, beganAt: string | null): Promise<Uuid> {
   // The id of a pair that only stands tells when it was first heard of.
   const id = timeOrderedUuid(new Date());
   await api.database.query('insert into matches values ($1, $2, $3, $4, coalesce($4::timestamptz, now()))', [

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { after, describe, it } from 'node:test';
+import { type Uuid, uuidOf } from '../../src/domain/ids.ts';
 import { SEARCH_DEFAULTS, type SearchMembers } from '../../src/domain/search.ts';
 import { weightOf } from '../../src/domain/search-limits.ts';
 import { createClient, updateClientLimits } from '../../src/store/clients.ts';
@@ -26,9 +27,9 @@ const square = [
 ];
 const without = (...words: string[]) => [words.map((word) => ({ word, includes: false }))];
 
-async function clientOf(key: string): Promise<string> {
+async function clientOf(key: string): Promise<Uuid> {
   const { body } = await api.call('GET', '/users', undefined, { key });
-  return body['hydra:member'][0]['@id'].split('/').at(-1);
+  return uuidOf(body['hydra:member'][0]['@id'].split('/').at(-1));
 }
 
 describe('a client with limits of its own', () => {

@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, test } from 'node:test';
-import { timeOrderedUuid } from '../../src/domain/ids.ts';
+import { timeOrderedUuid, uuidOf } from '../../src/domain/ids.ts';
 import { readingOf } from '../../src/domain/property-document.ts';
 import { insertProperties } from '../../src/store/properties.ts';
 import { insertDigests } from '../../src/store/property-digests.ts';
@@ -69,7 +69,11 @@ async function own(): Promise<Owned> {
     ...[created.body['@id'].slice(10), timeOrderedUuid(new Date()), randomUUID(), randomUUID(), randomUUID()],
   ] as const;
   const held = heldAfter(
-    upsertAt(0, { propertyUuid: property, advertUuid: advert, advert: { url: PORTAL_URL, title: 'T3' } }),
+    upsertAt(0, {
+      propertyUuid: uuidOf(property),
+      advertUuid: uuidOf(advert),
+      advert: { url: PORTAL_URL, title: 'T3' },
+    }),
   );
   const reading = readingOf(held.state, held.crawls, api.reference.resolvePlace);
   await runStatements(api.database, [

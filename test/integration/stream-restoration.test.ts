@@ -5,6 +5,7 @@ import { type TestContext, test } from 'node:test';
 import { DELIVERIES_STREAM, ensureDeliveries } from '../../src/broker/topology.ts';
 import { startDeliveryOutcomes } from '../../src/delivery/outcomes.ts';
 import { createStreamRestoration } from '../../src/delivery/stream-restoration.ts';
+import type { Uuid } from '../../src/domain/ids.ts';
 import { claimDeliveries } from '../../src/store/delivery-claims.ts';
 import { openDeliveryStage } from '../support/courier.ts';
 import { publishSeeded, seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
@@ -81,7 +82,7 @@ test('what waits for its time gets a message again, what is due is drawn from th
 test('the newest message of a delivery is settled, not the one it was claimed by', async (t) => {
   const { stage, seed } = await openScene(t);
   const [address] = await seed(1);
-  const { claimed } = await claimDeliveries(stage.database, [address?.id as string], 60_000);
+  const { claimed } = await claimDeliveries(stage.database, [address?.id as Uuid], 60_000);
   const [delivery] = claimed;
   assert.ok(delivery);
   const settled: string[] = [];

@@ -4,12 +4,13 @@
  */
 
 import assert from 'node:assert/strict';
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { type TestContext, test } from 'node:test';
 import type pg from 'pg';
 import { Webhook } from 'standardwebhooks';
 import { connectBroker } from '../../src/broker/connection.ts';
 import { ensureDeliveries, ensureIntake } from '../../src/broker/topology.ts';
+import { randomUuid, type SearchNumber, type Uuid } from '../../src/domain/ids.ts';
 import type { SearchRoute } from '../../src/domain/routing.ts';
 import { loadReference } from '../../src/reference/communes.ts';
 import { migrate } from '../../src/store/database.ts';
@@ -67,7 +68,7 @@ type Scene = Awaited<ReturnType<typeof openScene>>;
 
 /** One search that wants everything. */
 async function saveAsFormer(database: pg.Pool, receiver: WebhookReceiver) {
-  const clientId = randomUUID();
+  const clientId = randomUuid();
   const token = `whsec_${randomBytes(32).toString('base64')}`;
   await database.query('insert into clients (id, name) values ($1, $2)', [clientId, 'of before']);
   const members = {
@@ -77,8 +78,8 @@ async function saveAsFormer(database: pg.Pool, receiver: WebhookReceiver) {
   };
   const stored = { title: 'of before', notificationEnabled: true, withCoherentPrice: null, ...members } as const;
   const id = await insertSearch(database, clientId, token, stored);
-  const { rows } = await database.query<{ number: number }>('select number from searches where id = $1', [id]);
-  const { number } = rows[0] as { number: number };
+  const { rows } = await database.query<{ number: SearchNumber }>('select number from searches where id = $1', [id]);
+  const { number } = rows[0] as { number: SearchNumber };
   const route: SearchRoute = { number, id, clientId, ...members, hidePropertyContact: false, mail: null };
   return { route, search: { id, members: stored } satisfies OracleSearch, token };
 }
@@ -95,8 +96,8 @@ async function insertSearch(
     eventEndpoint?: string;
     subscribedEvents?: readonly string[];
   },
-): Promise<string> {
-  const id = randomUUID();
+): Promise<Uuid> {
+  const id = randomUuid();
   await database.query(
     `insert into searches (id, client_id, token, title, title_folded, members, notification_enabled,
        endpoint_recipient, event_endpoint, subscribed_events, hide_property_contact)

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { endpointKeyOf, urlKeyOf } from '../../src/domain/endpoint.ts';
 import { createApiKey } from '../../src/store/clients.ts';
 import { pauseEndpoint, readEndpointHealth, resumeEndpoint } from '../../src/store/endpoints.ts';
-import { readOperatorEndpoint } from '../../src/store/endpoints-admin.ts';
+import { readAdminEndpoint } from '../../src/store/endpoints-admin.ts';
 import { startTestApi } from '../support/api.ts';
 import { countOpen, openDeliveryStage } from '../support/courier.ts';
 import { publishSeeded, seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
@@ -136,7 +136,7 @@ test('an operator pauses a URL for every client, or one client’s endpoint alon
     ['paused', 1],
     ['paused', 2],
   ]);
-  const shown = await readOperatorEndpoint(stage.database, urlKeyOf(hook));
+  const shown = await readAdminEndpoint(stage.database, urlKeyOf(hook));
   assert.deepEqual([shown?.openCount, shown?.pausedAt === null], [3, false]);
   assert.equal(await resumeEndpoint(stage.database, urlKeyOf(hook)), true);
   await open(0);

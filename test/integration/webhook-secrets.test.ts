@@ -1,9 +1,9 @@
 /** What a client gives its webhooks: a context for each search, and secrets of its own that sign all of them. */
 
 import assert from 'node:assert/strict';
-import { randomUUID } from 'node:crypto';
 import { after, describe, it } from 'node:test';
 import { Webhook } from 'standardwebhooks';
+import { randomUuid } from '../../src/domain/ids.ts';
 import { createWebhookSecret, deleteWebhookSecret, rememberWebhookSecrets } from '../../src/store/webhook-secrets.ts';
 import { startTestApi } from '../support/api.ts';
 import { openDeliveryStage } from '../support/courier.ts';
@@ -143,7 +143,7 @@ describe('webhook secrets', () => {
   });
 
   it('are remembered for seconds, forgotten when told, and end on time', async () => {
-    const clientId = randomUUID();
+    const clientId = randomUuid();
     let nowMs = 0;
     let asked = 0;
     const counted = { query: (...query: unknown[]) => (asked++, (api.database.query as CallableFunction)(...query)) };

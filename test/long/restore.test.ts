@@ -177,4 +177,31 @@ describe('a service that was restored goes on like the original', { concurrency:
       assert.equal(await second.end('SIGTERM'), 0);
     });
   }
+
+  test('PostgreSQL older than a disaster of NATS that it has lived through since', async (t) => {
+    const scene = await openScene(t);
+    const { servers, cleanup, messages, publishRounds, untilRecorded } = scene;
+    const first = await scene.start(servers);
+    const search = await scene.save(first, await createApiKey(servers));
+    await publishRounds(servers, 4);
+    await untilRecorded(servers, messages);
+    assert.equal(await first.end('SIGTERM'), 0);
+    const copy = await copyDatabase(servers.postgres.url);
+
+    // More than before, so that the new stream has a message of the number that the copy speaks of.
+    const emptied = { ...servers, nats: await startTestNats(cleanup) };
+    const second = await scene.start(emptied);
+    await publishRounds(emptied, 6);
+    await untilRecorded(emptied, messages);
+    assert.equal(await second.end('SIGKILL'), null);
+
+    const disasterAt = Date.now();
+    const postgres = await startTestPostgres(cleanup);
+    await restoreDatabase(postgres, copy);
+    const restored = { postgres, nats: emptied.nats };
+    const third = await scene.start(restored);
+    await publishRounds(restored, 3);
+    await audit(scene, restored, search, messages, (at) => at > copy.takenAt && at < disasterAt);
+    assert.equal(await third.end('SIGTERM'), 0);
+  });
 });

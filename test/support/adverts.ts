@@ -3,12 +3,13 @@
 import type { AdvertContent } from '../../src/domain/advert.ts';
 import { applyMessage, type Change, type HeldProperty } from '../../src/domain/change.ts';
 import type { City, ResolvePlace } from '../../src/domain/city.ts';
+import { type Uuid, uuidOf } from '../../src/domain/ids.ts';
 import type { ExpireMessage, IntakeMessage, UpsertMessage } from '../../src/domain/intake-message.ts';
 import type { StatedProperty } from '../../src/domain/property.ts';
 
-export const PROPERTY = '0d9e0c6a-0000-4000-8000-000000000001';
-export const ADVERT = 'ad000000-0000-4000-8000-000000000001';
-export const OTHER_ADVERT = 'ad000000-0000-4000-8000-000000000002';
+export const PROPERTY = uuidOf('0d9e0c6a-0000-4000-8000-000000000001');
+export const ADVERT = uuidOf('ad000000-0000-4000-8000-000000000001');
+export const OTHER_ADVERT = uuidOf('ad000000-0000-4000-8000-000000000002');
 
 const MORNING = Date.parse('2026-03-10T08:00:00Z');
 
@@ -70,8 +71,8 @@ export const UNSTATED_PROPERTY: StatedProperty = {
 };
 
 export interface MessageParts {
-  readonly advertUuid?: string;
-  readonly propertyUuid?: string;
+  readonly advertUuid?: Uuid;
+  readonly propertyUuid?: Uuid;
   readonly advert?: Partial<AdvertContent>;
   readonly property?: Partial<StatedProperty>;
 }

@@ -11,6 +11,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { createApi } from '../../src/api/api.ts';
 import type { ApiDependencies, ApiSettings } from '../../src/api/dependencies.ts';
+import type { Uuid } from '../../src/domain/ids.ts';
 import { loadReference, type Reference } from '../../src/reference/communes.ts';
 import { type ClientLimits, createApiKey, createClient } from '../../src/store/clients.ts';
 import { type Database, migrate, openDatabase } from '../../src/store/database.ts';
@@ -35,7 +36,7 @@ export interface TestApi {
   readonly database: Database;
   readonly reference: Reference;
   readonly key: string;
-  readonly clientId: string;
+  readonly clientId: Uuid;
   /** What `logger` was told. */
   readonly logged: { readonly fields: Readonly<Record<string, unknown>>; readonly message: string }[];
   /** How often `searchChanged` was awaited. */

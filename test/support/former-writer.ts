@@ -8,7 +8,7 @@ import { connect, type JsMsg } from 'nats';
 import pg from 'pg';
 import { applyMessage, type HeldProperty } from '../../src/domain/change.ts';
 import type { ResolvePlace } from '../../src/domain/city.ts';
-import { timeOrderedUuid } from '../../src/domain/ids.ts';
+import { timeOrderedUuid, type Uuid } from '../../src/domain/ids.ts';
 import { decodeIntakeMessage } from '../../src/domain/intake-message.ts';
 import { propertyDocument } from '../../src/domain/property-document.ts';
 import { bodyHead, type Notice, noticesOf, type SearchRoute } from '../../src/domain/routing.ts';
@@ -149,7 +149,7 @@ async function recordOne(
      returning id, began_at as "beganAt"`,
     [timeOrderedUuid(now), search.number, uuid, now],
   );
-  const { id: matchId, beganAt } = match.rows[0] as { id: string; beganAt: Date };
+  const { id: matchId, beganAt } = match.rows[0] as { id: Uuid; beganAt: Date };
   const snapshotId = timeOrderedUuid(now);
   const document = propertyDocument(held.state, held.crawls, resolvePlace, { withContacts: true });
   await client.query('insert into snapshots (id, document) values ($1, $2)', [snapshotId, JSON.stringify(document)]);
@@ -165,7 +165,7 @@ async function recordOne(
 async function insertDeliveries(
   client: pg.Client,
   { number }: SearchRoute,
-  rows: readonly { notice: Notice; matchId: string; snapshotId: string; head: string }[],
+  rows: readonly { notice: Notice; matchId: Uuid; snapshotId: Uuid; head: string }[],
 ): Promise<readonly Told[]> {
   const told: Told[] = [];
   for (const { notice, matchId, snapshotId, head } of rows) {

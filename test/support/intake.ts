@@ -1,6 +1,7 @@
 /** Crawlers of tests: small intake messages, and a connection that publishes them. */
 
 import { connect } from 'nats';
+import { type Uuid, uuidOf } from '../../src/domain/ids.ts';
 import type { Cleanup } from './servers.ts';
 
 export interface AdvertState {
@@ -22,9 +23,9 @@ export function upsert({ property, advert, crawledAt, price, surface = 50 }: Adv
 }
 
 /** A UUID that tells its number. */
-export function numberedUuid(kind: 'property' | 'advert', number: number): string {
+export function numberedUuid(kind: 'property' | 'advert', number: number): Uuid {
   const tail = number.toString(16).padStart(12, '0');
-  return `${kind === 'property' ? '11111111' : '22222222'}-0000-4000-8000-${tail}`;
+  return uuidOf(`${kind === 'property' ? '11111111' : '22222222'}-0000-4000-8000-${tail}`);
 }
 
 export interface TestCrawler {

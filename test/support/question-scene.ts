@@ -11,7 +11,7 @@ import { propertyFacts, readingOf } from '../../src/domain/property-document.ts'
 import type { PropertyFacts } from '../../src/domain/property-facts.ts';
 import { SEARCH_DEFAULTS, type SearchMembers } from '../../src/domain/search.ts';
 import { type Matcher, startMatcher } from '../../src/intake/matcher.ts';
-import { createRecorder, type RecordBatch } from '../../src/intake/recorder.ts';
+import { createRecorder, type Recorder } from '../../src/intake/recorder.ts';
 import { createMarketMedians, type MarketMedians } from '../../src/matching/market-medians.ts';
 import { createSearchIndex } from '../../src/matching/search-index.ts';
 import type { Reference } from '../../src/reference/communes.ts';
@@ -54,7 +54,7 @@ export async function openRecording(
     },
   });
   cleanup.after(() => matcher.stop());
-  const recordBatch: RecordBatch = createRecorder({ database, matcher, resolvePlace, bounds: BOUNDS, clock });
+  const recordBatch: Recorder = createRecorder({ database, matcher, resolvePlace, bounds: BOUNDS, clock });
   return {
     medians,
     matcher,

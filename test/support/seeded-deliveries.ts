@@ -3,11 +3,10 @@
  * deliveries as asked for, published like the dispatcher publishes them.
  */
 
-import { randomUUID } from 'node:crypto';
 import type { Broker } from '../../src/broker/connection.ts';
 import { publishAll } from '../../src/broker/publish.ts';
 import { endpointKeyOf } from '../../src/domain/endpoint.ts';
-import { timeOrderedUuid, type Uuid, uuidAfter } from '../../src/domain/ids.ts';
+import { randomUuid, type SearchNumber, timeOrderedUuid, type Uuid, uuidAfter } from '../../src/domain/ids.ts';
 import { bodyHead } from '../../src/domain/routing.ts';
 import { publicationOf } from '../../src/intake/dispatcher.ts';
 import type { Database } from '../../src/store/database.ts';
@@ -20,7 +19,7 @@ export const SEEDED_TOKEN = `whsec_${Buffer.alloc(32, 5).toString('base64')}`;
 export interface SeededSearch {
   readonly id: Uuid;
   readonly clientId: Uuid;
-  readonly number: number;
+  readonly number: SearchNumber;
   readonly snapshotId: Uuid;
 }
 
@@ -28,10 +27,10 @@ export interface SeededSearch {
 const DOCUMENT = JSON.stringify({ '@type': 'PropertyDocument', title: 'Appartement', description: 'é'.repeat(1_500) });
 
 export async function seedSearch(database: Database): Promise<SeededSearch> {
-  const id = randomUUID();
-  const clientId = randomUUID();
+  const id = randomUuid();
+  const clientId = randomUuid();
   await database.query('insert into clients (id, name) values ($1, $2)', [clientId, `seeded ${clientId}`]);
-  const { rows } = await database.query<{ number: number }>(
+  const { rows } = await database.query<{ number: SearchNumber }>(
     `insert into searches (id, client_id, title, title_folded, members, notification_enabled, subscribed_events,
        hide_property_contact, token)
      values ($1, $2, 'seeded', 'seeded', '{}', true, '{}', false, $3) returning number`,
@@ -39,7 +38,7 @@ export async function seedSearch(database: Database): Promise<SeededSearch> {
   );
   const snapshotId = timeOrderedUuid(new Date());
   await runStatements(database, insertSnapshots([{ id: snapshotId, document: DOCUMENT }]));
-  return { id, clientId, number: (rows[0] as { number: number }).number, snapshotId };
+  return { id, clientId, number: (rows[0] as { number: SearchNumber }).number, snapshotId };
 }
 
 /** One delivery for each entry of `endpoints`, in that order; committed, not published. */

@@ -5,7 +5,7 @@
  */
 
 import { afterAttempt } from '../../src/domain/delivery.ts';
-import type { Uuid } from '../../src/domain/ids.ts';
+import { type Uuid, uuidOf } from '../../src/domain/ids.ts';
 import type { IntakeMessage } from '../../src/domain/intake-message.ts';
 import { SEARCH_DEFAULTS } from '../../src/domain/search.ts';
 import { type Matcher, startMatcher } from '../../src/intake/matcher.ts';
@@ -214,7 +214,7 @@ function messagesOf(
 }
 
 function advertOf(propertyUuid: Uuid): Uuid {
-  return `22222222${propertyUuid.slice(8)}`;
+  return uuidOf(`22222222${propertyUuid.slice(8)}`);
 }
 
 function settle(delivery: ClaimedDelivery, fails: boolean): SettledAttempt {

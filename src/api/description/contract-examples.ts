@@ -6,6 +6,7 @@
 import type { EventKind } from '../../domain/codes.ts';
 import { type Criteria, judge } from '../../domain/criteria.ts';
 import type { WebhookChannel } from '../../domain/delivery.ts';
+import { searchNumberOf, uuidOf } from '../../domain/ids.ts';
 import { decodeIntakeMessage, PoisonError } from '../../domain/intake-message.ts';
 import { matchReason } from '../../domain/match-reason.ts';
 import { relativeDistance } from '../../domain/near-miss.ts';
@@ -17,7 +18,6 @@ import { criteriaOf, SEARCH_DEFAULTS, type Search, type SearchMembers } from '..
 import { ADVERTS } from '../../domain/streams.ts';
 import type { Reference } from '../../reference/communes.ts';
 import { deliveryDocument } from '../deliveries.ts';
-import type { Endpoint } from '../endpoints.ts';
 import { explanationDocument } from '../explanation-document.ts';
 import { feedItemJson, feedJson } from '../feed.ts';
 import { writeCursor } from '../feed-cursor.ts';
@@ -29,6 +29,7 @@ import { previewDocument } from '../previews.ts';
 import { searchTemplate } from '../query.ts';
 import { recoveryDocument } from '../recoveries.ts';
 import { cityDocument } from '../reference.ts';
+import type { Route } from '../routes.ts';
 import { departmentDocument, searchDocument, siteCategoryDocument } from '../search-document.ts';
 import { sampleChange, sampleMessages } from '../webhook-sample.ts';
 import { webhookSecretDocument } from '../webhook-secrets.ts';
@@ -36,14 +37,14 @@ import type { ResourceName } from './resource-schemas.ts';
 
 const AT = new Date('2026-03-10T08:15:00Z');
 const ID = {
-  client: '0199a2f4-7c1e-7d3a-8b1c-2f4e6a8c0d10',
-  search: '0199a2f4-7c1e-7d3a-8b1c-2f4e6a8c0d11',
-  match: '0199a2f4-7c1e-7d3a-8b1c-2f4e6a8c0d12',
-  delivery: '0199a2f4-7c1e-7d3a-8b1c-2f4e6a8c0d13',
-  secret: '0199a2f4-7c1e-7d3a-8b1c-2f4e6a8c0d14',
-  recovery: '0199a2f4-7c1e-7d3a-8b1c-2f4e6a8c0d15',
+  client: uuidOf('0199a2f4-7c1e-7d3a-8b1c-2f4e6a8c0d10'),
+  search: uuidOf('0199a2f4-7c1e-7d3a-8b1c-2f4e6a8c0d11'),
+  match: uuidOf('0199a2f4-7c1e-7d3a-8b1c-2f4e6a8c0d12'),
+  delivery: uuidOf('0199a2f4-7c1e-7d3a-8b1c-2f4e6a8c0d13'),
+  secret: uuidOf('0199a2f4-7c1e-7d3a-8b1c-2f4e6a8c0d14'),
+  recovery: uuidOf('0199a2f4-7c1e-7d3a-8b1c-2f4e6a8c0d15'),
 } as const;
-const PROPERTY = '00000000-0000-4000-8000-000000000001';
+const PROPERTY = uuidOf('00000000-0000-4000-8000-000000000001');
 const ENDPOINT = 'https://hooks.example.com/matches';
 const CATEGORY = { id: 1, name: 'Agence' };
 const TOULON = '83137';
@@ -53,7 +54,7 @@ const VAR = '83';
 export const INTAKE_EXAMPLES = sampleMessages(AT);
 
 /** Bodies that are sent with success as they are. */
-export const BODY_EXAMPLES: Readonly<Record<NonNullable<Endpoint['body']>, object>> = {
+export const BODY_EXAMPLES: Readonly<Record<NonNullable<Route['body']>, object>> = {
   SearchCreation: {
     title: 'Three rooms in Toulon, sea view',
     transactionType: 0,
@@ -109,7 +110,7 @@ export function idExample(resource: ResourceName): string | number {
 
 export interface ContractExamples {
   readonly item: (resource: ResourceName) => object;
-  readonly collection: (endpoint: Endpoint) => object;
+  readonly collection: (route: Route) => object;
   readonly alert: (kind: EventKind, channel: WebhookChannel) => object;
 }
 
@@ -196,7 +197,7 @@ function searchExample(): Search {
   };
   const at = { createdAt: AT, updatedAt: AT, lastAlertAt: AT };
   const mail = { isWritten: false, isRefused: false, isUnsubscribed: false };
-  return { id: ID.search, number: 1, clientId: ID.client, token: token(), members, mail, ...at };
+  return { id: ID.search, number: searchNumberOf(1), clientId: ID.client, token: token(), members, mail, ...at };
 }
 
 function matchExample(kind: EventKind, { resolvePlace }: Reference): object {

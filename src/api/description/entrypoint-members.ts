@@ -1,6 +1,6 @@
 /** The members of the Hydra entrypoint: every collection that can be read as it stands, without a parameter. */
 
-import { collectionPath } from '../endpoints.ts';
+import { collectionPath } from '../routes.ts';
 import { RESOURCES, type ResourceName } from './resource-schemas.ts';
 
 /** By resource: the path of its collection. Points of interest, which need a place, are found in `/openapi.json`. */

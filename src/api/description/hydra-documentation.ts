@@ -1,10 +1,10 @@
 /**
- * `/docs.jsonld`: the Hydra ApiDocumentation as API Platform 2.7 writes it, read off the table of endpoints and the
+ * `/docs.jsonld`: the Hydra ApiDocumentation as API Platform 2.7 writes it, read off the table of routes and the
  * JSON Schemas.
  */
 
-import { ENDPOINTS, type Endpoint } from '../endpoints.ts';
 import { collectionClassOf } from '../hydra.ts';
+import { ROUTES, type Route } from '../routes.ts';
 import { ENTRYPOINT_COLLECTIONS, memberOf } from './entrypoint-members.ts';
 import { JSON_SCHEMAS, type JsonSchema, nameOfReference, withoutNull } from './json-schemas.ts';
 import { isOwnIri, memberIri } from './member-iris.ts';
@@ -54,7 +54,7 @@ export function hydraDocumentation(baseUrl: string): object {
 }
 
 function resourceClass(name: ResourceName): object {
-  const isWritable = ENDPOINTS.some((one) => one.resource === name && one.body !== null);
+  const isWritable = ROUTES.some((one) => one.resource === name && one.body !== null);
   const readOnly = READ_ONLY[name] ?? [];
   return {
     '@id': `#${name}`,
@@ -67,9 +67,7 @@ function resourceClass(name: ResourceName): object {
         isRequired: REQUIRED[name]?.includes(member) ?? false,
       }),
     ),
-    'hydra:supportedOperation': ENDPOINTS.filter((one) => one.resource === name && one.path.endsWith('}')).map(
-      operation,
-    ),
+    'hydra:supportedOperation': ROUTES.filter((one) => one.resource === name && one.path.endsWith('}')).map(operation),
   };
 }
 
@@ -158,7 +156,7 @@ function inputRangeOf(schema: JsonSchema): string {
   return types.includes('boolean') && types.includes('null') ? 'schema:Boolean' : rangeOf(schema);
 }
 
-function operation({ method, summary, resource, answers, body }: Endpoint): object {
+function operation({ method, summary, resource, answers, body }: Route): object {
   const returns = { item: `#${resource}`, collection: 'hydra:Collection', nothing: 'owl:Nothing' }[answers];
   return {
     '@type': 'hydra:Operation',
@@ -172,7 +170,7 @@ function operation({ method, summary, resource, answers, body }: Endpoint): obje
 }
 
 function collectionOperations(resource: ResourceName): object[] {
-  return ENDPOINTS.filter((one) => one.resource === resource && !one.path.includes('{')).map(operation);
+  return ROUTES.filter((one) => one.resource === resource && !one.path.includes('{')).map(operation);
 }
 
 /** For who has not come from the entrypoint, whose links say the same. */

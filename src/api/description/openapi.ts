@@ -1,11 +1,11 @@
 /**
- * `/openapi.json`: OpenAPI 3.1, written from the table of endpoints and the schemas that check bodies and answers, in the
+ * `/openapi.json`: OpenAPI 3.1, written from the table of routes and the schemas that check bodies and answers, in the
  * words that all generators of clients understand.
  */
 
-import { ENDPOINTS, type Endpoint } from '../endpoints.ts';
 import { collectionClassOf } from '../hydra.ts';
 import { BODY_TYPES } from '../json-body.ts';
+import { ROUTES, type Route } from '../routes.ts';
 import { WEBHOOK_TAG, webhooks } from './alert-documentation.ts';
 import { ALERTS } from './alert-schemas.ts';
 import { BODY_EXAMPLES, type ContractExamples, idExample, PARAMETER_EXAMPLES } from './contract-examples.ts';
@@ -35,11 +35,11 @@ const string = { type: 'string' };
 /** Without `servers`, which every request knows better. */
 export function openApiDocument(version: string, examples: ContractExamples): object {
   const paths: Record<string, Record<string, object>> = {};
-  for (const endpoint of ENDPOINTS) {
-    paths[endpoint.path] = { ...paths[endpoint.path], [endpoint.method]: operation(endpoint, examples) };
+  for (const route of ROUTES) {
+    paths[route.path] = { ...paths[route.path], [route.method]: operation(route, examples) };
   }
   const schemas = Object.entries(JSON_SCHEMAS).filter(([name]) => !(name in ALERTS));
-  const listed = ENDPOINTS.filter(({ answers }) => answers === 'collection').map(({ resource }) => resource);
+  const listed = ROUTES.filter(({ answers }) => answers === 'collection').map(({ resource }) => resource);
   return plain({
     openapi: '3.1.0',
     info: {
@@ -66,25 +66,25 @@ export function openApiDocument(version: string, examples: ContractExamples): ob
   });
 }
 
-function operation(endpoint: Endpoint, examples: ContractExamples): object {
-  const names = [...endpoint.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => String(name));
+function operation(route: Route, examples: ContractExamples): object {
+  const names = [...route.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => String(name));
   return {
-    operationId: operationId(endpoint),
-    summary: endpoint.summary,
-    description: OPERATION_TEXTS[`${endpoint.method} ${endpoint.path}`],
-    tags: [endpoint.resource],
+    operationId: operationId(route),
+    summary: route.summary,
+    description: OPERATION_TEXTS[`${route.method} ${route.path}`],
+    tags: [route.resource],
     parameters: [
-      ...names.map((name) => pathParameter(name, endpoint)),
-      ...queryParameters(endpoint),
-      ...conditionParameters(endpoint),
+      ...names.map((name) => pathParameter(name, route)),
+      ...queryParameters(route),
+      ...conditionParameters(route),
     ],
-    ...(endpoint.body === null ? {} : { requestBody: requestBody(endpoint.body) }),
-    responses: responses(endpoint, names.length > 0, examples),
+    ...(route.body === null ? {} : { requestBody: requestBody(route.body) }),
+    responses: responses(route, names.length > 0, examples),
   };
 }
 
 /** `get /searches/{id}/matches` is `getSearchesMatches`, the one with `{id}` at its end `getSearchesItem`. */
-function operationId({ method, path }: Endpoint): string {
+function operationId({ method, path }: Route): string {
   const words = path
     .replace(/\{\w+\}$/, 'item')
     .replace(/\{\w+\}/g, '')
@@ -95,7 +95,7 @@ function operationId({ method, path }: Endpoint): string {
 
 const NUMBERED: readonly ResourceName[] = ['City', 'Department', 'SiteCategory'];
 
-function pathParameter(name: string, { resource }: Endpoint): object {
+function pathParameter(name: string, { resource }: Route): object {
   const schema = NUMBERED.includes(resource) ? { type: 'integer', minimum: 0 } : { type: 'string', format: 'uuid' };
   const description = NUMBERED.includes(resource) ? 'As the IRI has it.' : 'UUID, as the IRI has it.';
   return { name, in: 'path', required: true, description, schema, example: idExample(resource) };
@@ -104,7 +104,7 @@ function pathParameter(name: string, { resource }: Endpoint): object {
 /** Of which one at least must be sent. */
 const SHOWN: ReadonlySet<string> = new Set(['eventType', 'property']);
 
-function queryParameters({ parameters }: Endpoint): object[] {
+function queryParameters({ parameters }: Route): object[] {
   return Object.entries(parameters).map(([name, { description, schema, isRequired = false }]) => ({
     name,
     in: 'query',
@@ -118,24 +118,24 @@ function queryParameters({ parameters }: Endpoint): object[] {
 }
 
 /** Entity tags (RFC 9110, section 13.1). */
-function conditionParameters(endpoint: Endpoint): object[] {
+function conditionParameters(route: Route): object[] {
   const header = (name: string, description: string) => ({ name, in: 'header', description, schema: string });
-  if (endpoint.isUntagged === true) return [];
-  if (endpoint.isIdempotent === true) return [{ ...header('Idempotency-Key', IDEMPOTENCY), schema: KEY }];
-  if (endpoint.method === 'get') return [header('If-None-Match', 'ETags that you have: 304 when one is still right.')];
-  return isChange(endpoint) ? [header('If-Match', 'The ETag that you read: 412 when it is no longer right.')] : [];
+  if (route.isUntagged === true) return [];
+  if (route.isIdempotent === true) return [{ ...header('Idempotency-Key', IDEMPOTENCY), schema: KEY }];
+  if (route.method === 'get') return [header('If-None-Match', 'ETags that you have: 304 when one is still right.')];
+  return isChange(route) ? [header('If-Match', 'The ETag that you read: 412 when it is no longer right.')] : [];
 }
 
 const IDEMPOTENCY =
   'Of your making. The same request under the same key is answered, for a day, with what the first one made, as it is now.';
 const KEY = { type: 'string', minLength: 1, maxLength: 255 };
 
-function isChange({ method, resource }: Endpoint): boolean {
+function isChange({ method, resource }: Route): boolean {
   if (resource !== 'Search') return false;
   return method === 'put' || method === 'patch' || method === 'delete';
 }
 
-function requestBody(name: NonNullable<Endpoint['body']>): object {
+function requestBody(name: NonNullable<Route['body']>): object {
   const content = { schema: referenceTo(name), example: BODY_EXAMPLES[name] };
   return {
     required: name !== 'WebhookSecretCreation',
@@ -143,28 +143,28 @@ function requestBody(name: NonNullable<Endpoint['body']>): object {
   };
 }
 
-function responses(endpoint: Endpoint, hasPathParameter: boolean, examples: ContractExamples): object {
-  const { answers, body, parameters, refusals = [], takesSome = false } = endpoint;
+function responses(route: Route, hasPathParameter: boolean, examples: ContractExamples): object {
+  const { answers, body, parameters, refusals = [], takesSome = false } = route;
   const statuses: number[] = [401, 429, 503, ...refusals];
   if (hasPathParameter || 'search' in parameters || takesSome) statuses.push(404);
   if (answers !== 'nothing') statuses.push(406);
   if (body !== null) statuses.push(400, 413, 415, 422);
   if (body !== null && body !== 'SearchPreview') statuses.push(403);
-  if (isChange(endpoint)) statuses.push(412);
+  if (isChange(route)) statuses.push(412);
   if (answers === 'collection' || Object.keys(parameters).length > 0) statuses.push(400);
   const errors = statuses.map((status) => [status, { $ref: `#/components/responses/E${status}` }]);
-  return { ...Object.fromEntries(errors), ...success(endpoint, examples) };
+  return { ...Object.fromEntries(errors), ...success(route, examples) };
 }
 
-function success(endpoint: Endpoint, { item, collection }: ContractExamples): object {
-  const { answers, resource, method, status, isUntagged = false } = endpoint;
+function success(route: Route, { item, collection }: ContractExamples): object {
+  const { answers, resource, method, status, isUntagged = false } = route;
   if (answers === 'nothing') return { 204: { description: 'Done.' } };
   const schema = referenceTo(answers === 'collection' ? `${resource}Collection` : resource);
-  const answer = { schema, example: answers === 'collection' ? collection(endpoint) : item(resource) };
+  const answer = { schema, example: answers === 'collection' ? collection(route) : item(resource) };
   const content = { 'application/ld+json': answer, 'application/json': answer };
   const headers = { ETag: { description: 'Of the answer; for If-None-Match and If-Match.', schema: string } };
   if (method === 'get') return { 200: { description: 'OK.', headers, content }, 304: { description: 'You have it.' } };
-  if (method === 'patch' || endpoint.body === 'SearchPreview') return { 200: { description: 'OK.', headers, content } };
+  if (method === 'patch' || route.body === 'SearchPreview') return { 200: { description: 'OK.', headers, content } };
   if (isUntagged) return { 200: { description: 'OK.', content } };
   if (status === 202) return { 202: { description: 'Accepted.', content } };
   if (method === 'put') return { 200: { description: 'OK.', content } };

@@ -3,7 +3,7 @@
  * its state filled from the seed by splitmix32. For samples, tests and benchmarks; never for secrets.
  */
 
-import type { Uuid } from '../../domain/ids.ts';
+import { type Uuid, uuidOfHex } from '../../domain/ids.ts';
 
 export interface Random {
   /** Uniform in [0, 1), 32 bits. */
@@ -36,7 +36,7 @@ export function createRandom(seed: number): Random {
       return list[Math.floor(uniform() * list.length)] as (typeof list)[number];
     },
     weighted: (choices) => pickWeighted(choices, uniform()),
-    uuid: () => uuidOf(next(), next(), next(), next()),
+    uuid: () => uuidOfWords(next(), next(), next(), next()),
   };
 }
 
@@ -83,9 +83,9 @@ function hex16(word: number): string {
   return `${HEX[(word >>> 8) & 0xff]}${HEX[word & 0xff]}`;
 }
 
-function uuidOf(a: number, b: number, c: number, d: number): Uuid {
+function uuidOfWords(a: number, b: number, c: number, d: number): Uuid {
   const version = (b & 0x0fff) | 0x4000;
   const variant = ((c >>> 16) & 0x3fff) | 0x8000;
-  const head = `${hex16(a >>> 16)}${hex16(a)}-${hex16(b >>> 16)}-${hex16(version)}-${hex16(variant)}`;
-  return `${head}-${hex16(c)}${hex16(d >>> 16)}${hex16(d)}`;
+  const head = `${hex16(a >>> 16)}${hex16(a)}${hex16(b >>> 16)}${hex16(version)}${hex16(variant)}`;
+  return uuidOfHex(`${head}${hex16(c)}${hex16(d >>> 16)}${hex16(d)}`);
 }

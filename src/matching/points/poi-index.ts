@@ -6,6 +6,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { FACILITIES, type Facility, type PointOfInterest } from '../../domain/point-of-interest.ts';
 import { nearestPoints } from './nearest-points.ts';
+import { PointColumns } from './point-columns.ts';
 import { PointTree } from './point-tree.ts';
 
 export interface PointQuery {
@@ -28,11 +29,17 @@ export interface PointIndex {
 
 export const NO_POINTS: PointIndex = { size: 0, within: () => [] };
 
+/** An index in the making: it takes the points bit by bit, and holds the event loop for a millisecond at most. */
+export interface PointIndexBuilder {
+  add(points: Iterable<PointOfInterest>): Promise<void>;
+  finish(): Promise<PointIndex>;
+}
+
 export interface PointsOfInterest {
   /** The index that answers now. Another one after each change: what was worked out from it can be kept with it. */
   readonly current: PointIndex;
-  /** Builds an index of `points` and makes it the current one; queries go on meanwhile. */
-  replace(points: Iterable<PointOfInterest>): Promise<void>;
+  /** Hands `fill` a new index to be filled, and makes it the current one afterwards; queries go on meanwhile. */
+  replace(fill: (builder: PointIndexBuilder) => Promise<void>): Promise<void>;
 }
 
 export function createPointsOfInterest(): PointsOfInterest {
@@ -41,56 +48,68 @@ export function createPointsOfInterest(): PointsOfInterest {
     get current() {
       return current;
     },
-    async replace(points) {
-      current = await buildPointIndex(points);
+    async replace(fill) {
+      const builder = createPointIndexBuilder();
+      await fill(builder);
+      current = await builder.finish();
     },
   };
 }
 
-/**
- * Lays the points out, in steps of less than a millisecond between which the event loop turns: five million take some
- * seconds in all.
- */
 export async function buildPointIndex(points: Iterable<PointOfInterest>): Promise<PointIndex> {
-  const all = new PointList();
-  const counts = new Map<Facility, number>(FACILITIES.map((facility) => [facility, 0]));
-  for (const point of points) {
-    all.add(point);
-    counts.set(point.facility, (counts.get(point.facility) as number) + 1);
-    if (all.length % STEP_POINTS === 0) await setImmediate();
-  }
+  const builder = createPointIndexBuilder();
+  await builder.add(points);
+  return builder.finish();
+}
+
+/** Five million points are laid out in some seconds. */
+export function createPointIndexBuilder(): PointIndexBuilder {
+  const all = new PointColumns();
+  const counts: number[] = FACILITIES.map(() => 0);
+  return {
+    async add(points) {
+      for (const point of points) {
+        all.add(point);
+        const facility = FACILITIES.indexOf(point.facility);
+        counts[facility] = (counts[facility] as number) + 1;
+        if (all.length % STEP_POINTS === 0) await setImmediate();
+      }
+    },
+    finish: () => layOut(all, counts),
+  };
+}
+
+/** `counts`: of each facility, in the order of `FACILITIES`. */
+async function layOut(all: PointColumns, counts: readonly number[]): Promise<PointIndex> {
   const tree = new PointTree(all.length);
-  const nexts = new Map<Facility, number>();
-  let end = 0;
-  for (const [facility, count] of counts) {
-    nexts.set(facility, end);
-    end += count;
-  }
+  const ends: number[] = [];
+  for (const count of counts) ends.push((ends.at(-1) ?? 0) + count);
+  const nexts = ends.map((end, facility) => end - (counts[facility] as number));
   for (let number = 0; number < all.length; number++) {
-    const { facility, lat, lon } = all.at(number);
-    const position = nexts.get(facility) as number;
-    tree.set(position, number, lat, lon);
-    nexts.set(facility, position + 1);
+    const facility = all.facilityAt(number);
+    const position = nexts[facility] as number;
+    nexts[facility] = position + 1;
+    tree.set(position, number, all.latAt(number), all.lonAt(number));
     if (number % STEP_POINTS === 0) await setImmediate();
   }
   const roots = new Map<Facility, number>();
-  for (const [facility, count] of counts) {
-    const facilityEnd = nexts.get(facility) as number;
-    if (count > 0) roots.set(facility, await inTurns(tree.build(facilityEnd - count, facilityEnd)));
+  for (const [facility, name] of FACILITIES.entries()) {
+    const [count, end] = [counts[facility] as number, ends[facility] as number];
+    if (count > 0) roots.set(name, await stepByStep(tree.build(end - count, end)));
   }
-  // Neighbours side by side: an answer reads some stretches of the list instead of a thousand places all over it.
-  const ordered = new PointList();
+  // Neighbours side by side: an answer reads some stretches of the columns instead of a thousand places all over them.
+  const ordered = new PointColumns();
   for (let position = 0; position < all.length; position++) {
-    ordered.add(all.at(tree.numbers[position] as number));
+    ordered.addFrom(all, tree.numbers[position] as number);
     if (position % STEP_POINTS === 0) await setImmediate();
   }
   return { size: all.length, within: (query) => findWithin(tree, roots, ordered, query) };
 }
 
-/** Points gone over between two turns of the event loop. */
-const STEP_POINTS = 4096;
+/** Points gone over in one tick of the event loop. */
+const STEP_POINTS = 2048;
 
-async function inTurns<T>(steps: Generator<null, T>): Promise<T> {
+async function stepByStep<T>(steps: Generator<null, T>): Promise<T> {
   for (;;) {
     const step = steps.next();
     if (step.done === true) return step.value;
@@ -101,34 +120,11 @@ async function inTurns<T>(steps: Generator<null, T>): Promise<T> {
 function findWithin(
   tree: PointTree,
   roots: ReadonlyMap<Facility, number>,
-  points: PointList,
+  points: PointColumns,
   { facilities, limit, ...circumference }: PointQuery,
 ): readonly PointOfInterest[] {
   const asked =
     facilities.length === 0 ? roots.values() : [...new Set(facilities)].map((facility) => roots.get(facility));
   const present = [...asked].filter((root) => root !== undefined);
   return nearestPoints(tree, present, circumference, limit, (position) => points.at(position));
-}
-
-const CHUNK_LOG2 = 13;
-const CHUNK = 1 << CHUNK_LOG2;
-
-/** A list that grows without being copied. */
-class PointList {
-  readonly #chunks: PointOfInterest[][] = [];
-  #length = 0;
-
-  get length(): number {
-    return this.#length;
-  }
-
-  at(position: number): PointOfInterest {
-    return (this.#chunks[position >> CHUNK_LOG2] as PointOfInterest[])[position & (CHUNK - 1)] as PointOfInterest;
-  }
-
-  add(point: PointOfInterest): void {
-    if ((this.#length & (CHUNK - 1)) === 0) this.#chunks.push([]);
-    (this.#chunks[this.#length >> CHUNK_LOG2] as PointOfInterest[]).push(point);
-    this.#length += 1;
-  }
 }

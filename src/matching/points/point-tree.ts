@@ -31,8 +31,8 @@ export class PointTree {
   readonly zs: Float64Array;
   /** Which of the points given each one is. */
   readonly numbers: Int32Array;
-  #boxes: Float32Array = new Float32Array(BOX_NUMBERS * 1024);
-  #nodes: Int32Array = new Int32Array(NODE_INTEGERS * 1024);
+  #boxes: Float32Array;
+  #nodes: Int32Array;
   #nodeCount = 0;
   #work = 0;
   readonly #box = new Float64Array(BOX_NUMBERS);
@@ -42,6 +42,10 @@ export class PointTree {
     this.ys = sharedFloats(pointCount);
     this.zs = sharedFloats(pointCount);
     this.numbers = new Int32Array(new SharedArrayBuffer(4 * pointCount));
+    // More than there have ever been, and memory only where it is written: to grow is to copy.
+    const nodeCount = 1024 + (pointCount >> 2);
+    this.#nodes = new Int32Array(new SharedArrayBuffer(4 * NODE_INTEGERS * nodeCount));
+    this.#boxes = new Float32Array(new SharedArrayBuffer(4 * BOX_NUMBERS * nodeCount));
   }
 
   /** Degrees. Each position is set once, before the trees over it are built. */

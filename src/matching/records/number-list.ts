@@ -1,6 +1,6 @@
 /** Numbers gathered in a typed array that is kept, read one by one or handed out as an array of their exact count. */
 
-export class NumberList {
+export class NumberList<Kind extends number = number> {
   #numbers = new Int32Array(4096);
   #count = 0;
 
@@ -8,12 +8,12 @@ export class NumberList {
     return this.#count;
   }
 
-  at(position: number): number {
-    return this.#numbers[position] as number;
+  at(position: number): Kind {
+    return this.#numbers[position] as Kind;
   }
 
   /** Looks at all of them. */
-  includes(number: number): boolean {
+  includes(number: Kind): boolean {
     for (let i = 0; i < this.#count; i++) if (this.#numbers[i] === number) return true;
     return false;
   }
@@ -22,7 +22,7 @@ export class NumberList {
     this.#count = 0;
   }
 
-  add(number: number): void {
+  add(number: Kind): void {
     if (this.#count === this.#numbers.length) this.#makeRoom(1);
     this.#numbers[this.#count++] = number;
   }
@@ -36,12 +36,12 @@ export class NumberList {
     this.#count = count;
   }
 
-  toArray(): number[] {
+  toArray(): Kind[] {
     const count = this.#count;
-    const array: number[] = [];
+    const array: Kind[] = [];
     // Grown once: pushing takes four times as long.
     array.length = count;
-    for (let i = 0; i < count; i++) array[i] = this.#numbers[i] as number;
+    for (let i = 0; i < count; i++) array[i] = this.#numbers[i] as Kind;
     return array;
   }
 

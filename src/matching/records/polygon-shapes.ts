@@ -145,8 +145,8 @@ export class PolygonShapes {
       const west = (numbers[line + WEST] as number) - EDGE_TOLERANCE_DEGREES;
       const east = (numbers[line + EAST] as number) + EDGE_TOLERANCE_DEGREES;
       // A polygon may go on past the date line, on either side, and a place on the line be named from the other.
-      for (let turn = -360; turn <= 360; turn += 360) {
-        const x = lon + turn;
+      for (let shift = -360; shift <= 360; shift += 360) {
+        const x = lon + shift;
         if (x >= west && x <= east && this.#holdsBody(address, line, lat, x)) return true;
       }
     }

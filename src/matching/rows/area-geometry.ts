@@ -97,8 +97,8 @@ function rowOf(lat: number, lon: number, reach: number, isDecisive: boolean): Ci
   return { latitude, longitude, reach: Math.fround(reach), isDecisive, isPolygon: false };
 }
 
-/** A half turn, as in a `Box`. */
-export const HALF_TURN = 180 * UNITS_PER_DEGREE;
+/** 180°, as in a `Box`. */
+export const HALF_CIRCLE = 180 * UNITS_PER_DEGREE;
 
 /** A coordinate as those of a `Box`. */
 export function unitsOf(degrees: number): number {

@@ -8,7 +8,7 @@
  */
 
 import RBush from 'rbush';
-import { type Box, HALF_TURN, unitsOf } from './area-geometry.ts';
+import { type Box, HALF_CIRCLE, unitsOf } from './area-geometry.ts';
 import type { GroupMemory, Row } from './row-groups.ts';
 import { RowTrees } from './row-tree.ts';
 import { StagedRows } from './staged-rows.ts';
@@ -82,7 +82,7 @@ export class AreaTree {
   readonly #copied: BoxNode[] = [];
   #revision = 0;
   #leafCount = 0;
-  /** Whether any box has ever left [-180, 180] on that side: places there are looked up a turn away as well. */
+  /** Whether any box has ever left [-180, 180] on that side: places there are looked up 360° away as well. */
   #leavesWest = false;
   #leavesEast = false;
 
@@ -99,7 +99,7 @@ export class AreaTree {
     return this.#leafCount;
   }
 
-  /** Longitudes at which a place is to be looked up: its own, and others a turn away. */
+  /** Longitudes at which a place is to be looked up: its own, and others 360° away. */
   longitudesOf(lon: number): readonly number[] {
     if (!this.#leavesEast && !this.#leavesWest) return [lon];
     return [lon, ...(this.#leavesEast ? [lon + 360] : []), ...(this.#leavesWest ? [lon - 360] : [])];
@@ -233,8 +233,8 @@ export class AreaTree {
     integers[leaf + BOX_MIN_Y] = minY;
     integers[leaf + BOX_MAX_X] = maxX;
     integers[leaf + BOX_MAX_Y] = maxY;
-    if (minX < -HALF_TURN) this.#leavesWest = true;
-    if (maxX > HALF_TURN) this.#leavesEast = true;
+    if (minX < -HALF_CIRCLE) this.#leavesWest = true;
+    if (maxX > HALF_CIRCLE) this.#leavesEast = true;
   }
 
   #createBox(leaf: number): LeafBox {

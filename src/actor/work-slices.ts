@@ -1,24 +1,24 @@
 /**
- * Long work in small turns. Whoever has worked for a millisecond lets everything else of the process have its turn
- * first, and those who work like this take turns among themselves: one of them at a time between two looks at sockets.
+ * Long work in small slices. Whoever has worked for a millisecond lets everything else of the process go first,
+ * and those who work like this wait for each other as well: one of them at a time works between two looks at sockets.
  */
 
 import { setImmediate as yieldToOthers } from 'node:timers/promises';
 
-export interface WorkingTurns {
+export interface WorkSlices {
   /** Milliseconds of work so far. */
   readonly workedMs: number;
-  /** Called between small pieces of work: nothing to wait for, or others' turn. */
+  /** Called between small pieces of work: nothing to wait for, or the next slice. */
   take(): Promise<void> | undefined;
   /** Waits for what is no work of this process, a statement for instance. */
   pause<T>(wait: Promise<T>): Promise<T>;
 }
 
-const TURN_MS = 1;
+const SLICE_MS = 1;
 
 let lastInLine: Promise<void> = Promise.resolve();
 
-export function createWorkingTurns(nowMs: () => number = () => performance.now()): WorkingTurns {
+export function createWorkSlices(nowMs: () => number = () => performance.now()): WorkSlices {
   let startMs = nowMs();
   let doneMs = 0;
   return {
@@ -26,9 +26,9 @@ export function createWorkingTurns(nowMs: () => number = () => performance.now()
       return doneMs + nowMs() - startMs;
     },
     take() {
-      const turnMs = nowMs() - startMs;
-      if (turnMs < TURN_MS) return undefined;
-      doneMs += turnMs;
+      const sliceMs = nowMs() - startMs;
+      if (sliceMs < SLICE_MS) return undefined;
+      doneMs += sliceMs;
       lastInLine = lastInLine.then(() => yieldToOthers());
       return lastInLine.then(() => {
         startMs = nowMs();
@@ -47,37 +47,37 @@ export function createWorkingTurns(nowMs: () => number = () => performance.now()
 const RUN = 500;
 
 /** Stable, as `toSorted` is. */
-export async function sortedInTurns<T>(
+export async function sortedInSlices<T>(
   items: readonly T[],
   compare: (a: T, b: T) => number,
-  turns: WorkingTurns,
+  slices: WorkSlices,
 ): Promise<readonly T[]> {
   let runs: (readonly T[])[] = [];
   for (let from = 0; from < items.length; from += RUN) {
     runs.push(items.slice(from, from + RUN).sort(compare));
-    await turns.take();
+    await slices.take();
   }
   while (runs.length > 1) {
     const merged: (readonly T[])[] = [];
     for (let at = 0; at < runs.length; at += 2) {
-      merged.push(await mergedInTurns(runs[at] as readonly T[], runs[at + 1] ?? [], compare, turns));
+      merged.push(await mergedInSlices(runs[at] as readonly T[], runs[at + 1] ?? [], compare, slices));
     }
     runs = merged;
   }
   return runs[0] ?? [];
 }
 
-async function mergedInTurns<T>(
+async function mergedInSlices<T>(
   first: readonly T[],
   second: readonly T[],
   compare: (a: T, b: T) => number,
-  turns: WorkingTurns,
+  slices: WorkSlices,
 ): Promise<readonly T[]> {
   const merged: T[] = [];
   for (let i = 0, j = 0; i < first.length || j < second.length; ) {
     const isFirst = j === second.length || (i < first.length && compare(first[i] as T, second[j] as T) <= 0);
     merged.push((isFirst ? first[i++] : second[j++]) as T);
-    if (merged.length % RUN === 0) await turns.take();
+    if (merged.length % RUN === 0) await slices.take();
   }
   return merged;
 }

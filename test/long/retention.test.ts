@@ -6,6 +6,7 @@
 import assert from 'node:assert/strict';
 import { hash } from 'node:crypto';
 import { type TestContext, test } from 'node:test';
+import type { Uuid } from '../../src/domain/ids.ts';
 import { FORGETFUL_TABLES, type ForgetfulTable, type RetentionDays } from '../../src/domain/retention.ts';
 import { createApiKey, createClient } from '../../src/store/clients.ts';
 import { type Database, migrate, openDatabase, transaction } from '../../src/store/database.ts';
@@ -30,7 +31,7 @@ interface Stage {
   readonly postgres: TestServer;
   readonly database: Database;
   readonly clock: SimulatedClock;
-  readonly clientId: string;
+  readonly clientId: Uuid;
   readonly market: SimulatedMarket;
 }
 

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createListingTurns } from '../src/api/client-listings.ts';
+import { createListingLimit } from '../src/api/client-listings.ts';
 import { Problem } from '../src/api/problem.ts';
+import { type Uuid, uuidOf } from '../src/domain/ids.ts';
 
 interface Work {
   readonly done: Promise<string>;
@@ -9,12 +10,12 @@ interface Work {
 }
 
 const ADMITTED = 8;
-const CLIENT = '00000000-0000-4000-8000-00000000000a';
-const OTHER = '00000000-0000-4000-8000-00000000000b';
+const CLIENT = uuidOf('00000000-0000-4000-8000-00000000000a');
+const OTHER = uuidOf('00000000-0000-4000-8000-00000000000b');
 
 /** Works that end when they are told, and the order in which they began. */
-function openScene(): { readonly began: number[]; start(client: string): Work } {
-  const inTurn = createListingTurns();
+function openScene(): { readonly began: number[]; start(client: Uuid): Work } {
+  const oneByOne = createListingLimit();
   const began: number[] = [];
   let count = 0;
   return {
@@ -25,7 +26,7 @@ function openScene(): { readonly began: number[]; start(client: string): Work } 
       const ended = new Promise<string>((resolve, reject) => {
         end = (result) => (typeof result === 'string' ? resolve(result) : reject(result));
       });
-      const done = inTurn(client, () => {
+      const done = oneByOne(client, () => {
         began.push(number);
         return ended;
       });

@@ -1,22 +1,22 @@
-/** Those who work long let everybody else have a turn, and each other. */
+/** Those who work long let everybody else work in between, and each other. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as nextLook } from 'node:timers/promises';
-import { createWorkingTurns, sortedInTurns } from '../src/actor/working-turns.ts';
+import { createWorkSlices, sortedInSlices } from '../src/actor/work-slices.ts';
 import { createRandom } from '../src/cli/demo/seeded-random.ts';
 
 test('who has worked long enough waits, and not before', () => {
   let nowMs = 0;
-  const turns = createWorkingTurns(() => nowMs);
-  assert.equal(turns.take(), undefined);
+  const slices = createWorkSlices(() => nowMs);
+  assert.equal(slices.take(), undefined);
   nowMs = 0.9;
-  assert.equal(turns.take(), undefined);
+  assert.equal(slices.take(), undefined);
   nowMs = 1;
-  assert.ok(turns.take() instanceof Promise);
+  assert.ok(slices.take() instanceof Promise);
 });
 
-test('eight at once take turns: one of them works between two looks at sockets', async () => {
+test('eight at once work one after the other: one of them between two looks at sockets', async () => {
   const looks: number[] = [];
   let look = 0;
   let isOver = false;
@@ -25,10 +25,10 @@ test('eight at once take turns: one of them works between two looks at sockets',
   })();
   const work = async (): Promise<void> => {
     let nowMs = 0;
-    const turns = createWorkingTurns(() => nowMs);
+    const slices = createWorkSlices(() => nowMs);
     for (let i = 0; i < 10; i++) {
       nowMs += 5;
-      await turns.take();
+      await slices.take();
       looks.push(look);
     }
   };
@@ -41,9 +41,9 @@ test('eight at once take turns: one of them works between two looks at sockets',
 
 test('what is waited for is no work', async () => {
   let nowMs = 0;
-  const turns = createWorkingTurns(() => nowMs);
+  const slices = createWorkSlices(() => nowMs);
   nowMs = 2;
-  const waited = await turns.pause(
+  const waited = await slices.pause(
     nextLook().then(() => {
       nowMs = 1_002;
       return 'rows';
@@ -51,15 +51,15 @@ test('what is waited for is no work', async () => {
   );
   nowMs += 0.5;
   assert.equal(waited, 'rows');
-  assert.equal(turns.workedMs, 2.5);
-  assert.equal(turns.take(), undefined);
+  assert.equal(slices.workedMs, 2.5);
+  assert.equal(slices.take(), undefined);
 });
 
-test('what is sorted in turns is sorted as at once, equal ones in their order', async () => {
+test('what is sorted in slices is sorted as at once, equal ones in their order', async () => {
   const random = createRandom(21);
   for (const length of [0, 1, 499, 500, 501, 1_000, 3_777]) {
     const items = Array.from({ length }, (_, position) => ({ key: random.integer(0, 50), position }));
     const byKey = (a: { key: number }, b: { key: number }): number => a.key - b.key;
-    assert.deepEqual(await sortedInTurns(items, byKey, createWorkingTurns()), items.toSorted(byKey), String(length));
+    assert.deepEqual(await sortedInSlices(items, byKey, createWorkSlices()), items.toSorted(byKey), String(length));
   }
 });

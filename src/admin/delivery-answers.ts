@@ -2,7 +2,7 @@
 
 import type { DeliveryState } from '../domain/delivery.ts';
 import { isFinal } from '../domain/delivery.ts';
-import type { OperatorDelivery } from '../store/delivery-admin.ts';
+import type { AdminDelivery } from '../store/delivery-admin.ts';
 import type { AttemptRead } from '../store/delivery-reads.ts';
 import { invalidArgument } from './errors.ts';
 import { type Attempt, type Delivery, Delivery_State } from './generated/vigie/admin/v1/deliveries.ts';
@@ -19,14 +19,14 @@ const STATES: Readonly<Record<DeliveryState, Delivery_State>> = {
 };
 
 /** Null when unspecified. */
-export function stateOfMessage(field: string, state: Delivery_State): DeliveryState | null {
+export function stateOfRequest(field: string, state: Delivery_State): DeliveryState | null {
   if (state === Delivery_State.STATE_UNSPECIFIED) return null;
   const found = Object.entries(STATES).find(([, message]) => message === state);
   if (found === undefined) throw invalidArgument(field, 'is no known state');
   return found[0] as DeliveryState;
 }
 
-export function deliveryMessage(delivery: OperatorDelivery): Delivery {
+export function deliveryAnswer(delivery: AdminDelivery): Delivery {
   return {
     name: nameOf.delivery(delivery.id),
     client: nameOf.client(delivery.clientId),
@@ -48,7 +48,7 @@ export function deliveryMessage(delivery: OperatorDelivery): Delivery {
   };
 }
 
-export function attemptMessage(attempt: AttemptRead): Attempt {
+export function attemptAnswer(attempt: AttemptRead): Attempt {
   return {
     number: attempt.number,
     startTime: attempt.startedAt,

@@ -25,7 +25,7 @@ import { SEARCH_LIST_PARAMETERS } from './searches.ts';
 import { WEBHOOK_SECRET_PARAMETERS } from './webhook-secrets.ts';
 import { WEBHOOK_TEST_PARAMETERS } from './webhook-tester.ts';
 
-export interface Endpoint {
+export interface Route {
   readonly method: 'get' | 'post' | 'put' | 'patch' | 'delete';
   /** In OpenAPI's notation. */
   readonly path: string;
@@ -56,19 +56,19 @@ export type BodyName =
 function get(
   path: string,
   resource: ResourceName,
-  answers: Endpoint['answers'],
+  answers: Route['answers'],
   summary: string,
   parameters: Rules = {},
-): Endpoint {
+): Route {
   return { method: 'get', path, summary, resource, answers, parameters, body: null };
 }
 
-function change(method: 'post' | 'put' | 'patch', path: string, summary: string): Endpoint {
+function change(method: 'post' | 'put' | 'patch', path: string, summary: string): Route {
   const body = method === 'post' ? 'SearchCreation' : 'SearchChange';
   return { method, path, summary, resource: 'Search', answers: 'item', parameters: {}, body };
 }
 
-export const ENDPOINTS: readonly Endpoint[] = [
+export const ROUTES: readonly Route[] = [
   get('/searches', 'Search', 'collection', 'Lists your searches', SEARCH_LIST_PARAMETERS),
   { ...change('post', '/searches', 'Creates a search'), isIdempotent: true, refusals: [409, 410] },
   get('/searches/{id}', 'Search', 'item', 'Reads a search'),
@@ -176,7 +176,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
 
 /** What lists the resource and can be read bare; null when nothing does. */
 export function collectionPath(resource: ResourceName): string | null {
-  const endpoint = ENDPOINTS.find(
+  const route = ROUTES.find(
     ({ answers, parameters, path, ...one }) =>
       one.resource === resource &&
       answers === 'collection' &&
@@ -184,5 +184,5 @@ export function collectionPath(resource: ResourceName): string | null {
       one.takesSome !== true &&
       Object.values(parameters).every(({ isRequired = false }) => !isRequired),
   );
-  return endpoint?.path ?? null;
+  return route?.path ?? null;
 }

@@ -1,0 +1,93 @@
+/** A rolling restart: three daemons behind a load balancer end and start one after the other while adverts flow. */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { countOpen } from '../support/courier.ts';
+import { createApiKey, type Daemon, startDaemon } from '../support/daemon.ts';
+import { connectDatabase } from '../support/database.ts';
+import { connectCrawler, numberedUuid, upsert } from '../support/intake.ts';
+import { startLoadBalancer } from '../support/load-balancer.ts';
+import { restClient } from '../support/rest-client.ts';
+import { startTestServers } from '../support/servers.ts';
+import { until } from '../support/until.ts';
+import { startWebhookReceiver } from '../support/webhook-receiver.ts';
+
+const PROPERTIES = 40;
+
+test('three daemons are restarted one after the other under load: nothing aborted, doubled or refused', async (t) => {
+  const closers: (() => Promise<unknown>)[] = [];
+  t.after(async () => {
+    for (const close of closers.reverse()) await close();
+  });
+  const cleanup = { after: (work: () => Promise<unknown>) => void closers.push(work) };
+  const servers = await startTestServers(cleanup);
+  const receiver = await startWebhookReceiver(cleanup);
+  const database = connectDatabase(cleanup, servers.postgres.url);
+  const crawler = await connectCrawler(cleanup, servers.nats.url);
+  const start = (): Promise<Daemon> =>
+    startDaemon(cleanup, servers, {
+      // What instances have unless told otherwise: a look of the balancer may take a second on a busy machine.
+      VIGIE_DRAIN_ANNOUNCE_MS: '3000',
+      // No attempt may run out of time on a busy machine.
+      VIGIE_ATTEMPT_TIMEOUT_MS: '20000',
+    });
+  const instances = [await start(), await start(), await start()];
+  const key = await createApiKey(servers);
+  await restClient(instances[0] as Daemon, key).createSearch({
+    title: 'all of Toulon',
+    notificationEnabled: true,
+    withCoherentPrice: null,
+    endpointRecipient: receiver.urlOf('/matches'),
+    eventEndpoint: receiver.urlOf('/events'),
+    subscribedEvents: ['ad.update.price'],
+  });
+  for (const each of instances) {
+    await until(
+      async () => (await (await fetch(`${each.operationsUrl}/metrics`)).text()).match(/^vigie_searches (\d+)$/m)?.[1],
+      (searches) => searches === '1',
+    );
+  }
+  const balancer = startLoadBalancer(key, { clients: 8, path: '/searches' });
+  for (const each of instances) balancer.add(each);
+  let isRolling = true;
+  const published = (async () => {
+    for (let round = 0; isRolling; round++) {
+      const crawledAt = new Date(Date.UTC(2026, 2, 10, 8, 0, round)).toISOString();
+      await crawler.publish(
+        ...Array.from({ length: PROPERTIES }, (_, number) =>
+          upsert({
+            property: numberedUuid('property', number),
+            advert: numberedUuid('advert', number),
+            crawledAt,
+            price: 100_000 + round,
+          }),
+        ),
+      );
+      await receiver.until((posts) => posts.length >= (round - 1) * PROPERTIES);
+    }
+  })();
+  const codes: (number | null)[] = [];
+  const tookMs: number[] = [];
+  for (const each of instances) {
+    await until(
+      async () => balancer.readyCount,
+      (count) => count === 3,
+    );
+    const signalledAt = performance.now();
+    codes.push(await each.end('SIGTERM'));
+    tookMs.push(Math.round(performance.now() - signalledAt));
+    balancer.add(await start());
+  }
+  isRolling = false;
+  await published;
+  await balancer.stop();
+  await until(
+    () => countOpen(database),
+    (open) => open === 0,
+  );
+  const { rows } = await database.query("select count(*)::integer as aborted from attempts where error = 'aborted'");
+  const doubled = receiver.posts.filter(({ id }) => receiver.postsOf(id).length > 1).length;
+  t.diagnostic(`${receiver.posts.length} webhooks, ${balancer.answered} requests; ended in ${tookMs.join(', ')} ms`);
+  assert.deepEqual(codes, [0, 0, 0]);
+  assert.deepEqual({ ...rows[0], doubled, refused: balancer.refused }, { aborted: 0, doubled: 0, refused: [] });
+});
