@@ -73,13 +73,13 @@ const PAGE_BYTES = 512 * 1_024;
 
 /**
  * Of a client's searches those that a property satisfies, then those that it fails by one criterion. `countFailures` may
- * stop at two; `takeTurn` is asked after each search. Served by searches_client.
+ * stop at two; `takeSlice` is asked after each search. Served by searches_client.
  */
 export async function nearSearches(
   database: Queryable,
   clientId: Uuid,
   countFailures: (members: SearchMembers) => number,
-  takeTurn: () => Promise<void> | undefined,
+  takeSlice: () => Promise<void> | undefined,
 ): Promise<readonly SearchNumber[]> {
   const satisfied: SearchNumber[] = [];
   const missed: SearchNumber[] = [];
@@ -88,7 +88,7 @@ export async function nearSearches(
       const failures = countFailures(members);
       if (failures === 0) satisfied.push(number);
       else if (failures === 1) missed.push(number);
-      await takeTurn();
+      await takeSlice();
     }
   }
   return [...satisfied, ...missed];

@@ -1,5 +1,5 @@
 /**
- * Answers of many rows, a portion at a time. What PostgreSQL has sent is parsed as it comes, megabytes in one turn of the
+ * Answers of many rows, a portion at a time. What PostgreSQL has sent is parsed as it comes, megabytes in one tick of the
  * event loop where it is the faster one, and rows that are all held at once are what collecting garbage takes long over.
  */
 
