@@ -14,6 +14,7 @@ export const PORTION_ROWS = 200;
  * for himself. The last has less than `PORTION_ROWS`, none perhaps. No more are read once it resolves with false. Throws
  * what the query and `take` throw.
  */
+// oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- whoever writes the query says what its rows are
 export function readInPortions<Row extends pg.QueryResultRow>(
   database: Database,
   text: string,
