@@ -74,6 +74,7 @@ async function apiHandler(databaseUrl: string, withMatcher: boolean) {
       connectionsMax: 1_000,
       deliveriesKeptDays: 30,
       mailLanguage: 'fr',
+      console: null,
       version: 'bench',
     },
   }).callback();

@@ -7,6 +7,7 @@ import Router from '@koa/router';
 import Koa, { type Context, type Middleware } from 'koa';
 import { apiKeyVerifier } from '../store/clients.ts';
 import { authenticate, limitRate } from './auth.ts';
+import { consoleRoutes } from './console.ts';
 import { deliveryRoutes } from './deliveries.ts';
 import type { ApiDependencies } from './dependencies.ts';
 import { contractRoutes } from './description/contracts.ts';
@@ -65,6 +66,7 @@ export function createRoutes(dependencies: ApiDependencies): {
   const shortCut = pointRoutes(router, dependencies);
   documentationRoutes(router, dependencies);
   contractRoutes(router, dependencies);
+  consoleRoutes(router, dependencies);
   searchRoutes(router, dependencies);
   previewRoutes(router, dependencies, questions);
   explanationRoutes(router, dependencies, questions);
