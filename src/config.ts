@@ -6,6 +6,7 @@
 import { readFileSync } from 'node:fs';
 import { parseEnv } from 'node:util';
 import { z } from 'zod';
+import { databaseUrl, mailbox, mailboxOf, natsServers, smtpServer, tilesUrl, url } from './config-addresses.ts';
 
 export const ROLES = ['intake', 'deliver', 'api', 'admin'] as const;
 export type Role = (typeof ROLES)[number];
@@ -34,41 +35,6 @@ function integer(min: number, max: number) {
     .refine((value) => value >= min && value <= max, message);
 }
 
-function url(...protocols: string[]) {
-  const message = `must be a URL that starts with ${protocols.map((protocol) => `${protocol}//`).join(' or ')}`;
-  return z.string().refine((value) => URL.canParse(value) && protocols.includes(new URL(value).protocol), message);
-}
-
-/** One server or several, `postgres://user@host1:5432,host2:5432/name`; the store reads them. */
-const databaseUrl = z.string().refine((value) => {
-  const [, before = value, hosts = '', after = ''] = /^(\w+:\/\/(?:[^/?]*@)?)([^/?]*)(.*)$/s.exec(value) ?? [];
-  return hosts
-    .split(',')
-    .every((host) => url('postgres:', 'postgresql:').safeParse(`${before}${host}${after}`).success);
-}, 'must be a URL that starts with postgres:// or postgresql://, with commas between several hosts');
-
-/** Servers of one cluster take the same credentials; the client library sends one set to all. */
-const natsServers = z
-  .string()
-  .refine(
-    (value) => urlsOf(value).every((each) => url('nats:', 'tls:').safeParse(each).success),
-    'must be URLs that start with nats:// or tls://, with commas between them',
-  )
-  .refine((value) => isOne(value, ({ username, password }) => username && `${username}:${password}`), {
-    message: 'must name the same user for all servers',
-  })
-  .refine((value) => isOne(value, ({ protocol }) => protocol), 'must not mix nats:// and tls://');
-
-function urlsOf(value: string): readonly string[] {
-  return value.split(',').map((each) => each.trim());
-}
-
-/** Whether all URLs that have it have the same. Those that are none have been told already. */
-function isOne(value: string, part: (url: URL) => string): boolean {
-  const urls = urlsOf(value).filter((each) => URL.canParse(each));
-  return new Set(urls.map((each) => part(new URL(each))).filter((each) => each !== '')).size <= 1;
-}
-
 const roles = z.string().transform((value, context): readonly Role[] => {
   const names = value.split(',').map((name) => name.trim());
   const unknown = names.filter((name) => !ROLES.includes(name as Role));
@@ -86,29 +52,6 @@ const ports = z.string().transform((value, context) => {
   if (!areValid) context.addIssue('must be ports and ranges of ports, from 1 to 65535, such as 80,443,1024-65535');
   return Object.freeze(ranges);
 });
-
-/** The path and the query of such a URL mean nothing: what one hopes that they do would not be done. */
-const smtpServer = z
-  .string()
-  .refine((value) => {
-    if (!URL.canParse(value)) return false;
-    const { protocol, hostname, pathname, search, hash, username, password } = new URL(value);
-    const isPlain = /^\/?$/.test(pathname) && search === '' && hash === '';
-    const isSmtp = protocol === 'smtp:' || protocol === 'smtps:';
-    return isSmtp && isPlain && hostname !== '' && (username === '') === (password === '');
-  }, 'must be smtp:// or smtps://, user and password or neither, a host and perhaps a port')
-  .refine((value) => !/%(?![0-9a-f]{2})/i.test(value), 'has a % that begins no escape');
-
-/** `alerts@example.org`, or with a name before it: `Vigie <alerts@example.org>`. */
-const mailbox = z.string().refine((value) => {
-  const { name, address } = mailboxOf(value);
-  return /^[^\p{Cc}",;:\\()[\]]{0,100}$/u.test(name) && z.email().safeParse(address).success;
-}, 'must be an e-mail address, or Name <address>');
-
-function mailboxOf(value: string): { readonly name: string; readonly address: string } {
-  const [, name = '', address = value] = /^([^<>]*?)\s*<([^<>]*)>$/.exec(value) ?? [];
-  return Object.freeze({ name, address });
-}
 
 const HOUR_MS = 3_600_000;
 /** A century. */
@@ -142,6 +85,10 @@ const settings = z.object({
   VIGIE_CLIENT_POLYGON_CORNERS_MAX: integer(0, 1_000_000_000),
   VIGIE_CLIENT_EXCLUDED_WORDS_MAX: integer(0, 1_000_000_000),
   VIGIE_API_CONNECTIONS_MAX: integer(1, 1_000_000),
+  VIGIE_CONSOLE: boolean,
+  VIGIE_CONSOLE_PICTURES: boolean,
+  VIGIE_MAP_TILES_URL: optional(tilesUrl),
+  VIGIE_MAP_ATTRIBUTION: z.string().max(500, 'must have at most 500 characters'),
   VIGIE_ALLOW_PRIVATE_ENDPOINTS: boolean,
   VIGIE_ENDPOINT_PORTS: ports,
   VIGIE_SMTP_URL: optional(smtpServer),
@@ -207,6 +154,7 @@ export function readConfig(environment: Environment = process.env, defaults: Env
       publicUrl: setting.VIGIE_PUBLIC_URL,
       connectionsMax: setting.VIGIE_API_CONNECTIONS_MAX,
     }),
+    console: consoleOf(setting),
     operations: Object.freeze({ host: setting.VIGIE_OPERATIONS_HOST, port: setting.VIGIE_OPERATIONS_PORT }),
     admin: Object.freeze({
       host: setting.VIGIE_ADMIN_HOST,
@@ -254,6 +202,16 @@ function mailOf(setting: z.output<typeof settings>) {
   const [url, from, publicUrl] = [setting.VIGIE_SMTP_URL, setting.VIGIE_MAIL_FROM, setting.VIGIE_PUBLIC_URL];
   if (url === null || from === null || publicUrl === null) return null;
   return Object.freeze({ url, from: mailboxOf(from), publicUrl, gatherMs: setting.VIGIE_MAIL_GATHER_MS });
+}
+
+/** Null: it is left out. */
+function consoleOf(setting: z.output<typeof settings>) {
+  if (!setting.VIGIE_CONSOLE) return null;
+  return Object.freeze({
+    showsPictures: setting.VIGIE_CONSOLE_PICTURES,
+    tilesUrl: setting.VIGIE_MAP_TILES_URL,
+    tilesAttribution: setting.VIGIE_MAP_ATTRIBUTION,
+  });
 }
 
 /** Those of every client that has none of its own, and one of all clients together. */

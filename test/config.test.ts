@@ -137,3 +137,25 @@ test('nobody changes the configuration, in its depths either', () => {
     assert.ok(Object.isFrozen(part));
   }
 });
+
+test('the console is on, may be left out, and takes tiles of one server', () => {
+  const tilesUrl = 'https://tiles.example.org/{z}/{x}/{y}.png';
+  const shown = { showsPictures: false, tilesUrl: null, tilesAttribution: '' };
+  assert.deepEqual(readConfig({}).console, shown);
+  assert.equal(readConfig({ VIGIE_CONSOLE: 'false' }).console, null);
+  assert.deepEqual(readConfig({ VIGIE_MAP_TILES_URL: tilesUrl, VIGIE_MAP_ATTRIBUTION: 'Us' }).console, {
+    ...shown,
+    tilesUrl,
+    tilesAttribution: 'Us',
+  });
+  for (const wrong of [
+    'https://tiles.example.org/',
+    'https://{s}.tiles.example.org/{z}/{x}/{y}.png',
+    'https://me:pass@tiles.example.org/{z}/{x}/{y}.png',
+    'ftp://tiles.example.org/{z}/{x}/{y}.png',
+    "https://tiles.example.org/{z}/{x}/{y}.png; script-src 'unsafe-inline'",
+    '/{z}/{x}/{y}.png',
+  ]) {
+    assert.equal(problemsOf({ VIGIE_MAP_TILES_URL: wrong }).length, 1, wrong);
+  }
+});

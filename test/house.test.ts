@@ -32,9 +32,12 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   intake: ['actor', 'broker', 'matching', 'store', 'domain'],
   delivery: ['intake', 'actor', 'broker', 'store', 'webhooks', 'mail', 'domain'],
   upkeep: ['actor', 'broker', 'matching', 'store', 'domain'],
-  api: ['actor', 'store', 'matching', 'reference', 'webhooks', 'mail', 'domain'],
+  // The page knows the REST interface alone; api serves it.
+  console: [],
+  api: ['actor', 'store', 'matching', 'reference', 'webhooks', 'mail', 'domain', 'console'],
   admin: ['actor', 'store', 'matching', 'reference', 'webhooks', 'domain'],
-  'config.ts': [],
+  'config.ts': ['config-addresses.ts'],
+  'config-addresses.ts': [],
   'config-conflicts.ts': ['config.ts'],
   'log.ts': [],
   'version.ts': [],
@@ -87,7 +90,7 @@ const CONCURRENCY_BY_HAND =
 const ENVIRONMENT_READERS = ['src/config.ts', 'src/embedded/data-directory.ts'];
 
 const FORBIDDEN_NAMES =
-  /^(?:utils?|helpers?|common|types|index|misc|lib|interfaces?|constants?)\.ts$|\.(?:service|model|controller|util|helper)\.ts$/;
+  /^(?:utils?|helpers?|common|types|index|misc|lib|interfaces?|constants?)\.tsx?$|\.(?:service|model|controller|util|helper)\.ts$/;
 
 interface SourceFile {
   /** From the root of the repository. */
@@ -97,7 +100,7 @@ interface SourceFile {
 }
 
 const files: readonly SourceFile[] = readdirSync(join(ROOT, 'src'), { recursive: true, withFileTypes: true })
-  .filter((entry) => entry.isFile() && entry.name.endsWith('.ts'))
+  .filter((entry) => entry.isFile() && /\.tsx?$/.test(entry.name))
   .map((entry) => relative(ROOT, join(entry.parentPath, entry.name)))
   .filter((path) => !path.startsWith(GENERATED))
   .sort()
@@ -177,7 +180,7 @@ test('relative imports name the file with its suffix', () => {
   assertNone(
     files.flatMap(({ path, text }) =>
       importsOf(text)
-        .filter((specifier) => specifier.startsWith('.') && !/\.(?:ts|json)$/.test(specifier))
+        .filter((specifier) => specifier.startsWith('.') && !/\.(?:tsx?|json)$/.test(specifier))
         .map((specifier) => `${path} imports ${specifier}`),
     ),
   );
@@ -202,7 +205,7 @@ test(`no function has more than ${FUNCTION_LINES_MAX} lines`, () => {
 test('files are kebab-case nouns, and none is a drawer', () => {
   const names = files.map(({ path }) => basename(path));
   assertNone(
-    names.filter((name) => FORBIDDEN_NAMES.test(name) || !/^[a-z0-9]+(?:-[a-z0-9]+)*(?:\.d)?\.ts$/.test(name)),
+    names.filter((name) => FORBIDDEN_NAMES.test(name) || !/^[a-z0-9]+(?:-[a-z0-9]+)*(?:\.d)?\.tsx?$/.test(name)),
   );
 });
 

@@ -99,6 +99,7 @@ async function openApiOn(databaseUrl: string, withMatcher: boolean, withRecorder
       connectionsMax: 1_000,
       deliveriesKeptDays: 30,
       mailLanguage: 'fr',
+      console: null,
       version: 'bench',
     },
   });

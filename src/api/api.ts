@@ -7,6 +7,7 @@ import Router from '@koa/router';
 import Koa, { type Context, type Middleware } from 'koa';
 import { apiKeyVerifier } from '../store/clients.ts';
 import { authenticate, limitRate } from './auth.ts';
+import { consoleRoutes } from './console.ts';
 import { deliveryRoutes } from './deliveries.ts';
 import type { ApiDependencies } from './dependencies.ts';
 import { documentationRoutes } from './description/documentation.ts';
@@ -63,6 +64,7 @@ export function createRoutes(dependencies: ApiDependencies): {
   const questions = createQuestions(dependencies);
   const shortCut = pointRoutes(router, dependencies);
   documentationRoutes(router, dependencies);
+  consoleRoutes(router, dependencies);
   searchRoutes(router, dependencies);
   previewRoutes(router, dependencies, questions);
   explanationRoutes(router, dependencies, questions);

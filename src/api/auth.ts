@@ -7,13 +7,13 @@ import { Problem } from './problem.ts';
 import { createRateLimiter } from './rate-limit.ts';
 
 const PUBLIC_PATH =
-  /^\/(|docs([./].*)?|contexts\/.*|openapi\.json|asyncapi\.json|schemas\/.*|favicon\.ico|unsubscribe\/.*)$/;
+  /^\/(|docs([./].*)?|contexts\/.*|openapi\.json|asyncapi\.json|schemas\/.*|favicon\.ico|console(\/.*)?|unsubscribe\/.*)$/;
 
 export function principalOf(ctx: Context): Principal {
   return ctx.state.principal as Principal;
 }
 
-/** Everything but the documentation needs a key, paths that do not exist included. */
+/** Everything but the documentation and the console's page needs a key, paths that do not exist included. */
 export function authenticate(verify: VerifyApiKey): Middleware {
   return (ctx, next) => {
     if (PUBLIC_PATH.test(ctx.path)) return next();

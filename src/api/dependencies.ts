@@ -18,6 +18,15 @@ export interface ApiLogger {
   error(fields: Readonly<Record<string, unknown>>, message: string): void;
 }
 
+/** What the console's page is made with (decisions, section 14). */
+export interface ConsoleSettings {
+  /** Pictures of adverts are shown, not linked. */
+  readonly showsPictures: boolean;
+  /** With `{z}`, `{x}` and `{y}`; null: outlines alone. */
+  readonly tilesUrl: string | null;
+  readonly tilesAttribution: string;
+}
+
 export interface ApiSettings extends EndpointRules {
   /** Where clients reach the API, for absolute links; null: the protocol and host of the request. */
   readonly publicUrl: string | null;
@@ -33,6 +42,8 @@ export interface ApiSettings extends EndpointRules {
   /** Deliveries are kept so long once final; 0: for ever. */
   readonly deliveriesKeptDays: number;
   readonly mailLanguage: MailLanguage;
+  /** Null leaves the console out. */
+  readonly console: ConsoleSettings | null;
   readonly version: string;
 }
 

@@ -10,7 +10,14 @@ import { FEED_START, type FeedPlace, isBefore } from '../domain/feed-place.ts';
 import type { SearchNumber, Uuid } from '../domain/ids.ts';
 import { bodyOf } from '../domain/routing.ts';
 import { hasContacts } from '../domain/withheld-contacts.ts';
-import { type FedDelivery, type FeedBounds, readFeed, readFeedBounds, readFeedKey } from '../store/feed-reads.ts';
+import {
+  type FedDelivery,
+  type FeedBounds,
+  readFeed,
+  readFeedBounds,
+  readFeedEnd,
+  readFeedKey,
+} from '../store/feed-reads.ts';
 import { principalOf } from './auth.ts';
 import { createConcurrencyLimit } from './concurrency-limit.ts';
 import { acceptable, answerUntagged } from './content.ts';
@@ -26,9 +33,14 @@ const LIMIT_MAX = 1_000;
 const LIMIT_DEFAULT = 100;
 const WAIT_SECONDS_MAX = 30;
 const CURSOR_LENGTH_MAX = 255;
+/** Instead of a cursor, which is longer. */
+const LATEST = 'latest';
 
 export const FEED_PARAMETERS = {
-  after: textParameter('A cursor: what comes behind it is told. Without it, from the oldest kept.', CURSOR_LENGTH_MAX),
+  after: textParameter(
+    'A cursor: what comes behind it is told. `latest`: what comes from now on. Without it, from the oldest kept.',
+    CURSOR_LENGTH_MAX,
+  ),
   search: referenceParameter('The search whose feed it is; without it, that of all searches.', 'searches'),
   limit: numberParameter('Items at most.', { min: 1, max: LIMIT_MAX, isInteger: true }, LIMIT_DEFAULT),
   wait: numberParameter(
@@ -94,6 +106,7 @@ async function readRequest(ctx: Context, dependencies: ApiDependencies, key: Buf
   const { limit, wait } = query;
   const request = { scope, searchNumber: search?.number ?? null, after: null, limit, waitMs: wait * 1_000 };
   if (query.after === null) return request;
+  if (query.after === LATEST) return { ...request, after: await readFeedEnd(dependencies.database) };
   const cursor = readCursor(query.after, scope, key);
   if (cursor === null) throw new Problem(400, 'after is no cursor of this feed, or of another client or filter');
   const bounds = await readFeedBounds(dependencies.database, clientId);

@@ -94,6 +94,7 @@ function settingsOf(config: Config): ApiSettings {
     connectionsMax: config.api.connectionsMax,
     deliveriesKeptDays: config.retentionDays.deliveries,
     mailLanguage: config.mailLanguage,
+    console: config.console,
     version: VERSION,
   };
 }

@@ -174,6 +174,17 @@ export async function readFeedBounds(database: Queryable, clientId: Uuid): Promi
   return { epoch, floor: { epoch: floorEpoch, transaction: BigInt(transaction), id } };
 }
 
+/** Behind all that can be told by now: what is recorded later, or still is being recorded, comes after it. One row. */
+export async function readFeedEnd(database: Queryable): Promise<FeedPlace> {
+  const { rows } = await database.query<{ epoch: number; begins: string }>({
+    name: 'read-feed-end',
+    text: `
+      select sequence_floor as epoch, pg_snapshot_xmin(pg_current_snapshot())::text as begins from intake_leader`,
+  });
+  const { epoch, begins } = rows[0] as (typeof rows)[number];
+  return endOfTransaction(epoch, BigInt(begins) - 1n);
+}
+
 /** One row. */
 export async function readFeedKey(database: Queryable): Promise<Buffer> {
   const { rows } = await database.query<{ key: Buffer }>('select key from feed_keys');

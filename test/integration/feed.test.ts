@@ -94,6 +94,19 @@ describe('the feed', () => {
     assert.equal(await readFeedDelay(database), 0);
   });
 
+  it('begins at what is recorded from now on for who asks for the latest', async () => {
+    const scene = await openScene();
+    await (await record(scene, 2)).commit();
+    const open = await record(scene, 1);
+    const latest = await scene.read('?after=latest');
+    assert.deepEqual(latest.body.items, [], 'what is told already is left out');
+    await open.commit();
+    const later = await record(scene, 1);
+    await later.commit();
+    const told = await scene.read(`?after=${latest.body.next}`);
+    assert.deepEqual(idsOf(told), [...open.ids, ...later.ids], 'what was under way comes after it');
+  });
+
   it('is read by pages of any size, byte by byte', async () => {
     const scene = await openScene({ context: { user: 7 } });
     const batches = [];

@@ -35,6 +35,7 @@ async function answers(t: Cleanup, database: Database): Promise<{ rest: number; 
           searchLimits: NO_LIMITS,
           isMailAvailable: false,
           mailLanguage: 'fr',
+          console: null,
           connectionsMax: 10,
           deliveriesKeptDays: 30,
         },

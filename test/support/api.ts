@@ -82,6 +82,7 @@ export async function startTestApi(cleanup: Cleanup, overrides: ApiOverrides = {
       connectionsMax: 1_000,
       deliveriesKeptDays: 30,
       mailLanguage: 'fr',
+      console: null,
       version: '0.0.0-test',
       ...overrides.settings,
     },

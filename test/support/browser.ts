@@ -1,6 +1,8 @@
 /** Chromium for tests, from the npm packages of test/clients, with the libraries that it needs. */
 
-import { type ForeignClients, runClient } from './foreign-clients.ts';
+import { createInterface } from 'node:readline';
+import { type ForeignClients, runClient, spawnClient } from './foreign-clients.ts';
+import type { Cleanup } from './servers.ts';
 
 const BROWSER: ForeignClients = {
   folder: '',
@@ -31,4 +33,30 @@ export function visit(url: string): Promise<Visit> {
 /** Runs a script of test/clients that drives the browser, and answers what it prints as JSON. */
 export function drive<Seen>(script: string, args: readonly string[]): Promise<Seen> {
   return runClient(BROWSER, script, args);
+}
+
+/** One page of a browser, a command at a time; test/clients/remote.mjs says which there are. */
+export interface RemotePage {
+  do<Value = null>(name: string, rest?: Readonly<Record<string, unknown>>): Promise<Value>;
+}
+
+/** The browser ends with the test. */
+export async function openPage(cleanup: Cleanup): Promise<RemotePage> {
+  const remote = await spawnClient(BROWSER, 'remote.mjs');
+  cleanup.after(async () => {
+    remote.stdin.end();
+  });
+  const complaints: string[] = [];
+  remote.stderr.on('data', (chunk) => complaints.push(String(chunk)));
+  const lines = createInterface(remote.stdout)[Symbol.asyncIterator]();
+  return {
+    async do<Value>(name: string, rest: Readonly<Record<string, unknown>> = {}): Promise<Value> {
+      remote.stdin.write(`${JSON.stringify({ do: name, ...rest })}\n`);
+      const { value: line, done } = await lines.next();
+      if (done === true) throw new Error(`the browser is gone: ${complaints.join('')}`);
+      const { value, error } = JSON.parse(line) as { readonly value: Value; readonly error?: string };
+      if (error !== undefined) throw new Error(error);
+      return value;
+    },
+  };
 }

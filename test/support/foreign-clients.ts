@@ -3,7 +3,7 @@
  * machine, so that the product's own installation stays small, and run as processes of their own.
  */
 
-import { execFile } from 'node:child_process';
+import { type ChildProcessWithoutNullStreams, execFile, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { access, copyFile, mkdir, readFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
@@ -31,15 +31,28 @@ export interface ForeignClients {
 
 /** What a script of the folder prints as JSON. Rejects with what it complains of. */
 export async function runClient<Said>(clients: ForeignClients, script: string, args: readonly string[]): Promise<Said> {
-  const home = await installed(clients);
-  const source = join(CLIENTS, clients.folder, script);
-  // A module finds its packages from where it lies. Named by what it says, no two versions meet.
-  const copy = join(home, `${await hashOf([source])}-${basename(script)}`);
-  await copyFile(source, copy);
-  const environment = environmentOf(clients, home);
-  const options = { cwd: home, env: environment, maxBuffer: OUTPUT_MAX_BYTES };
+  const { home, copy } = await placed(clients, script);
+  const options = { cwd: home, env: environmentOf(clients, home), maxBuffer: OUTPUT_MAX_BYTES };
   const { stdout } = await run(process.execPath, [copy, ...args], options);
   return JSON.parse(stdout) as Said;
+}
+
+/** The same script, which its caller speaks to while it runs, and ends. */
+export async function spawnClient(clients: ForeignClients, script: string): Promise<ChildProcessWithoutNullStreams> {
+  const { home, copy } = await placed(clients, script);
+  return spawn(process.execPath, [copy], { cwd: home, env: environmentOf(clients, home) });
+}
+
+/** A module finds its packages from where it lies. Named by what it says, no two versions meet. */
+async function placed(
+  clients: ForeignClients,
+  script: string,
+): Promise<{ readonly home: string; readonly copy: string }> {
+  const home = await installed(clients);
+  const source = join(CLIENTS, clients.folder, script);
+  const copy = join(home, `${await hashOf([source])}-${basename(script)}`);
+  await copyFile(source, copy);
+  return { home, copy };
 }
 
 /** The directory where the packages are installed and unpacked. */

@@ -25,7 +25,7 @@ export function documentationRoutes(router: Router, dependencies: ApiDependencie
   const baseUrl = (ctx: Context): string => baseUrlOf(ctx, settings.publicUrl);
   const hydra = standingDocument(hydraDocumentation);
 
-  router.get('/', welcome, acceptable, (ctx) => {
+  router.get('/', welcome(Boolean(settings.console)), acceptable, (ctx) => {
     answer(ctx, { '@context': '/contexts/Entrypoint', '@id': '/', '@type': 'Entrypoint', ...ENTRYPOINT_MEMBERS });
   });
 
@@ -59,7 +59,7 @@ function contractRoutes(router: Router, { settings, reference }: ApiDependencies
   router.get(INTAKE_SCHEMA_PATH, (ctx) => answerBytes(ctx, SCHEMA_TYPE, intake(baseUrl(ctx))));
 }
 
-const WELCOME = `<!doctype html>
+const welcomeTo = (hasConsole: boolean): string => `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -71,7 +71,7 @@ const WELCOME = `<!doctype html>
 <body>
 <h1>Vigie</h1>
 <p>Saved real-estate searches, the alerts they raise and where they went. This is the address of its REST interface.</p>
-<ul>
+<ul>${hasConsole ? '\n<li><a href="/console">Console</a>: your searches on a map, and what they find</li>' : ''}
 <li><a href="/docs">Documentation</a>, to read and to try</li>
 <li><a href="/openapi.json">OpenAPI</a></li>
 <li><a href="/docs.jsonld">Hydra</a></li>
@@ -82,10 +82,13 @@ const WELCOME = `<!doctype html>
 `;
 
 /** The entrypoint, for who came with a browser. */
-const welcome: Middleware = (ctx, next) => {
-  if (!prefersPage(ctx)) return next();
-  return secureDocument(ctx, async () => answerBytes(ctx, 'text/html; charset=utf-8', WELCOME));
-};
+function welcome(hasConsole: boolean): Middleware {
+  const page = welcomeTo(hasConsole);
+  return (ctx, next) => {
+    if (!prefersPage(ctx)) return next();
+    return secureDocument(ctx, async () => answerBytes(ctx, 'text/html; charset=utf-8', page));
+  };
+}
 
 const PAGE = `<!doctype html>
 <html lang="en">

@@ -92,6 +92,7 @@ export async function runDemo({ seconds, seed }: DemoOptions): Promise<void> {
 }
 
 function showWhereToLook(service: Service, key: string, dataDir: string): void {
+  print(`  console     ${service.apiUrl}/console#key=${key}`);
   print(`  API         ${service.apiUrl}`);
   print(`  health      ${service.operationsUrl}/readyz    metrics ${service.operationsUrl}/metrics`);
   print(`  servers     NATS ${hostsOf(service.natsUrl)}, PostgreSQL ${hostsOf(service.databaseUrl)}`);

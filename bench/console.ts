@@ -1,0 +1,132 @@
+/**
+ * Does the console stay smooth with 1,000 searches and 10,000 matches? A daemon with both, a browser without a graphics
+ * card, and a reader who drags, zooms, filters and opens: frames that took longer than 100 ms are counted, and tasks of
+ * the page's own that did. Arguments: `--matches N`, `--searches N`.
+ */
+
+import { randomUUID } from 'node:crypto';
+import { parseArgs } from 'node:util';
+import { createRandom } from '../src/cli/demo/seeded-random.ts';
+import { openPage } from '../test/support/browser.ts';
+import { createApiKey, runVigie, startDaemon } from '../test/support/daemon.ts';
+import { restClient } from '../test/support/rest-client.ts';
+import { startTestServers } from '../test/support/servers.ts';
+import { until } from '../test/support/until.ts';
+
+const { values } = parseArgs({ options: { matches: { type: 'string' }, searches: { type: 'string' } } });
+const [matchCount, searchCount] = [Number(values.matches ?? 10_000), Number(values.searches ?? 1_000)];
+const LONG_MS = 100;
+const AT_ONCE = 20;
+
+const closers: (() => Promise<void>)[] = [];
+const cleanup = { after: (work: () => Promise<void>) => void closers.push(work) };
+const random = createRandom(1);
+const between = (low: number, high: number): number => low + random.uniform() * (high - low);
+/** Most of France is in it. */
+const somewhere = () => ({ lat: between(43.5, 49.5), lon: between(-1, 6.5) });
+
+const MEASURE = `(() => {
+  const seen = { frames: 0, long: 0, worstMs: 0, longTasks: 0 };
+  let last = performance.now();
+  const frame = (now) => {
+    seen.frames += 1;
+    seen.long += now - last > ${LONG_MS};
+    seen.worstMs = Math.max(seen.worstMs, now - last);
+    last = now;
+    requestAnimationFrame(frame);
+  };
+  requestAnimationFrame(frame);
+  new PerformanceObserver((list) => {
+    seen.longTasks += list.getEntries().filter(({ duration }) => duration > ${LONG_MS}).length;
+  }).observe({ type: 'longtask' });
+  globalThis.seen = seen;
+})()`;
+
+interface Seen {
+  readonly frames: number;
+  readonly long: number;
+  readonly worstMs: number;
+  readonly longTasks: number;
+}
+
+try {
+  const servers = await startTestServers(cleanup);
+  const daemon = await startDaemon(cleanup, servers);
+  const key = await createApiKey(servers);
+  const rest = restClient(daemon, key);
+  await rest.createSearch({ title: 'Everywhere', transactionType: 0 });
+  for (let made = 1; made < searchCount; made += AT_ONCE) {
+    await Promise.all(Array.from({ length: AT_ONCE }, (_, at) => rest.createSearch(areaSearch(made + at))));
+  }
+  say('searches saved');
+  const lines = Array.from({ length: matchCount }, () => advertLine());
+  const published = await runVigie(['publish'], servers, { input: lines.join('\n') });
+  if (published.code !== 0) throw new Error(published.stderr);
+  say('adverts published');
+  const countMatches = async () => (await rest.request<{ 'hydra:totalItems': number }>('GET', '/matches')).body;
+  await until(countMatches, (body) => body['hydra:totalItems'] >= Math.min(matchCount, 10_000));
+  say('matches recorded');
+  report(await useIt(`${daemon.apiUrl}/console#key=${key}`));
+} finally {
+  for (const close of closers.reverse()) await close();
+}
+
+/** Circles, polygons and departments, none of which matches anything more. */
+function areaSearch(at: number): Record<string, unknown> {
+  const { lat, lon } = somewhere();
+  const kinds = [
+    { lat, lon, radius: Number(between(3, 30).toFixed(1)) },
+    { geoShapes: [ringRound(lat, lon)] },
+    { includedDepartments: [`/departments/${String(1 + (at % 19)).padStart(2, '0')}`] },
+  ];
+  return { title: `Search ${at}`, transactionType: 1, ...kinds[at % kinds.length] };
+}
+
+function ringRound(lat: number, lon: number): number[][] {
+  const corner = (at: number): number[] => {
+    const angle = (at * Math.PI) / 6;
+    return [lon + 0.2 * Math.cos(angle), lat + 0.15 * Math.sin(angle)];
+  };
+  return Array.from({ length: 13 }, (_, at) => corner(at % 12));
+}
+
+function advertLine(): string {
+  const property = { uuid: randomUUID(), transactionType: 0, propertyType: 0, locations: somewhere() };
+  const advert = { uuid: randomUUID(), title: 'Appartement', price: Math.round(between(90_000, 600_000)), surface: 60 };
+  return JSON.stringify({ kind: 'upsert', crawledAt: new Date().toISOString(), property, advert });
+}
+
+async function useIt(address: string): Promise<Seen> {
+  const page = await openPage(cleanup);
+  await page.do('look', { width: 1280, height: 800, scheme: 'light' });
+  await page.do('goto', { url: address });
+  await page.do('until', {
+    expression: `Number(document.querySelector('#pins')?.innerText.replaceAll(/\\D/g, '')) >= ${Math.min(matchCount, 10_000)}`,
+  });
+  say('matches shown');
+  await page.do('evaluate', { expression: MEASURE });
+  const middle = { x: 850, y: 430 };
+  for (let round = 0; round < 3; round++) {
+    await page.do('drag', { from: middle, to: { x: 650, y: 330 } });
+    await page.do('wheel', { ...middle, deltaY: -240 });
+    await page.do('drag', { from: { x: 650, y: 330 }, to: middle });
+    await page.do('wheel', { ...middle, deltaY: 240 });
+    await page.do('click', { selector: '.chip[data-kind=sale]' });
+    await page.do('click', { selector: '.chip[data-kind=sale]' });
+    await page.do('click', { selector: '[data-list=matches] a' });
+    await page.do('wait', { selector: '.property .facts' });
+    await page.do('click', { selector: '.back' });
+  }
+  return page.do<Seen>('evaluate', { expression: 'globalThis.seen' });
+}
+
+/** How far it is: setting up takes longer than measuring. */
+function say(what: string): void {
+  console.error(`${(performance.now() / 1_000).toFixed(0)} s  ${what}`);
+}
+
+function report({ frames, long, worstMs, longTasks }: Seen): void {
+  console.log(`${searchCount} searches, ${matchCount} matches: ${frames} frames, ${long} above ${LONG_MS} ms`);
+  console.log(`the longest ${worstMs.toFixed(0)} ms; tasks of the page above ${LONG_MS} ms: ${longTasks}`);
+  if (longTasks > 0) process.exitCode = 1;
+}

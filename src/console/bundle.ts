@@ -1,0 +1,51 @@
+/**
+ * The console's script and style, made of `page/` by esbuild: in memory where the sources are, when the page is first
+ * asked for (a third of a second), or read from `built/` in an image, which has no sources and no esbuild.
+ */
+
+import { readFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+
+export interface ConsoleBundle {
+  readonly script: string;
+  readonly style: string;
+}
+
+const BUILT = new URL('built/', import.meta.url);
+
+/** Rejects when the sources cannot be bundled, or nothing was built. */
+export function consoleBundle(): Promise<ConsoleBundle> {
+  return new URL(import.meta.url).pathname.endsWith('.ts') ? bundleSources() : readBuilt();
+}
+
+/** Loaded only here: the image has it not. */
+export async function bundleSources(): Promise<ConsoleBundle> {
+  const { build, stop } = await import('esbuild');
+  const page = (name: string): string => fileURLToPath(new URL(`page/${name}`, import.meta.url));
+  const { outputFiles } = await build({
+    entryPoints: [page('main.tsx'), page('console.css')],
+    outdir: 'console',
+    write: false,
+    bundle: true,
+    minify: true,
+    format: 'esm',
+    target: 'es2022',
+    jsx: 'automatic',
+    jsxImportSource: 'preact',
+    // Leaflet's buttons are our own.
+    loader: { '.png': 'empty' },
+    legalComments: 'eof',
+    logLevel: 'silent',
+  });
+  // Its process would stay for the life of the daemon.
+  await stop();
+  const textOf = (suffix: string): string => outputFiles.find(({ path }) => path.endsWith(suffix))?.text ?? '';
+  return { script: textOf('.js'), style: textOf('.css') };
+}
+
+async function readBuilt(): Promise<ConsoleBundle> {
+  const [script, style] = await Promise.all(
+    ['console.js', 'console.css'].map((name) => readFile(new URL(name, BUILT), 'utf8')),
+  );
+  return { script: script ?? '', style: style ?? '' };
+}

@@ -1,0 +1,59 @@
+/** What a component asks of the service: waited for, there, or refused. The last answer stays while it is asked again. */
+
+import { useCallback, useEffect, useState } from 'preact/hooks';
+import { messageOf } from './rest.ts';
+import { useWords } from './words/language.ts';
+
+export interface Asked<Value> {
+  readonly value: Value | null;
+  /** Null: nothing went wrong. */
+  readonly problem: string | null;
+  readonly isLoading: boolean;
+  again(): void;
+}
+
+/** Asks when it is first drawn and whenever one of `about` changes; an answer that nobody waits for any more is dropped. */
+export function useAnswer<Value>(
+  ask: (signal: AbortSignal) => Promise<Value>,
+  about: readonly unknown[],
+): Asked<Value> {
+  const words = useWords();
+  const [round, setRound] = useState(0);
+  const [state, setState] = useState<Omit<Asked<Value>, 'again'>>({ value: null, problem: null, isLoading: true });
+  useEffect(() => {
+    const leaving = new AbortController();
+    setState((before) => ({ ...before, isLoading: true }));
+    ask(leaving.signal).then(
+      (value) => leaving.signal.aborted || setState({ value, problem: null, isLoading: false }),
+      (error: unknown) => {
+        if (leaving.signal.aborted) return;
+        setState((before) => ({ ...before, problem: messageOf(error, words.unreachable), isLoading: false }));
+      },
+    );
+    return () => leaving.abort();
+  }, [...about, round]);
+  const again = useCallback(() => setRound((before) => before + 1), []);
+  return { ...state, again };
+}
+
+export interface Deed {
+  readonly isUnderWay: boolean;
+  readonly problem: string | null;
+  run(work: () => Promise<void>): void;
+}
+
+/** What a button does: one at a time, and what went wrong stays told until it is tried again. */
+export function useDeed(): Deed {
+  const words = useWords();
+  const [isUnderWay, setUnderWay] = useState(false);
+  const [problem, setProblem] = useState<string | null>(null);
+  const run = (work: () => Promise<void>): void => {
+    if (isUnderWay) return;
+    setUnderWay(true);
+    setProblem(null);
+    work()
+      .catch((error: unknown) => setProblem(messageOf(error, words.unreachable)))
+      .finally(() => setUnderWay(false));
+  };
+  return { isUnderWay, problem, run };
+}

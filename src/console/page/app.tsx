@@ -1,0 +1,172 @@
+/** Who is signed in, and what they see: the head with its views, the view that is open, and the map beside it. */
+
+import { useCallback, useEffect, useMemo, useState } from 'preact/hooks';
+import { MapContents } from './map-contents.tsx';
+import { type Model, openModel } from './model.ts';
+import { ModelContext, useModel } from './model-context.ts';
+import { useValue } from './observable.ts';
+import { createRest } from './rest.ts';
+import { hrefOf, route, VIEWS, type View } from './route.ts';
+import { forgetKey, hasBroughtKey, keepKey, takeKey } from './session.ts';
+import { SignIn } from './sign-in.tsx';
+import { openStage, type Stage, StageContext } from './stage.ts';
+import { DeliveriesView } from './views/deliveries-view.tsx';
+import { EndpointsView } from './views/endpoints-view.tsx';
+import { MapView } from './views/map-view.tsx';
+import { PlacesView } from './views/places-view.tsx';
+import { SearchesView } from './views/searches-view.tsx';
+import { WhyView } from './views/why-view.tsx';
+import { chooseLanguage, language, useWords } from './words/language.ts';
+
+export function App({ firstKey }: { readonly firstKey: string | null }) {
+  const [key, setKey] = useState(firstKey);
+  const [isRefused, setRefused] = useState(false);
+  const words = useWords();
+  const tag = useValue(language);
+  useEffect(() => {
+    document.documentElement.lang = tag;
+    document.title = words.title;
+  }, [tag, words]);
+  // A key that is pasted into the address of an open page.
+  useEffect(() => {
+    const look = (): void => {
+      if (hasBroughtKey()) setKey(takeKey());
+    };
+    window.addEventListener('hashchange', look);
+    return () => window.removeEventListener('hashchange', look);
+  }, []);
+  const leave = useCallback((wasRefused: boolean) => {
+    forgetKey();
+    setKey(null);
+    setRefused(wasRefused);
+  }, []);
+  if (key === null) {
+    const enter = (typed: string): void => {
+      keepKey(typed);
+      setRefused(false);
+      setKey(typed);
+    };
+    return <SignIn isRefused={isRefused} onKey={enter} />;
+  }
+  return <Desk key={key} apiKey={key} onLeave={leave} />;
+}
+
+function Desk({ apiKey, onLeave }: { readonly apiKey: string; onLeave(wasRefused: boolean): void }) {
+  const [model, setModel] = useState<Model | null>(null);
+  useEffect(() => {
+    const opened = openModel(createRest(apiKey, () => onLeave(true)));
+    setModel(opened);
+    return opened.close;
+  }, [apiKey, onLeave]);
+  if (model === null) return null;
+  return (
+    <ModelContext.Provider value={model}>
+      <Page onLeave={() => onLeave(false)} />
+    </ModelContext.Provider>
+  );
+}
+
+const WITH_MAP: readonly View[] = ['map', 'searches', 'places'];
+
+function Page({ onLeave }: { onLeave(): void }) {
+  const { view, id } = useValue(route);
+  const words = useWords();
+  const [stage, setStage] = useState<Stage | null>(null);
+  const attach = useMemo(() => stageAttacher(setStage), []);
+  useEffect(() => stage?.name(words), [stage, words]);
+  return (
+    <StageContext.Provider value={stage}>
+      <div class="page" data-layout={WITH_MAP.includes(view) ? 'map' : 'plain'}>
+        <a class="skip" href="#view" onClick={focusView}>
+          {words.skip}
+        </a>
+        <Head view={view} onLeave={onLeave} />
+        <Banner />
+        <main id="view" tabIndex={-1} aria-label={words.views[view]}>
+          <OpenView view={view} id={id} />
+        </main>
+        <section class="stage" aria-label={words.map}>
+          <div class="map" ref={attach} />
+          {stage !== null && <MapContents />}
+        </section>
+      </div>
+    </StageContext.Provider>
+  );
+}
+
+/** The map lives as long as its element. */
+function stageAttacher(set: (stage: Stage | null) => void) {
+  let opened: Stage | null = null;
+  return (element: HTMLElement | null): void => {
+    opened?.close();
+    opened = element === null ? null : openStage(element);
+    set(opened);
+  };
+}
+
+/** The fragment is the view's; the focus goes where it would have led. */
+function focusView(event: Event): void {
+  event.preventDefault();
+  document.querySelector<HTMLElement>('#view')?.focus();
+}
+
+function OpenView({ view, id }: { readonly view: View; readonly id: string | null }) {
+  switch (view) {
+    case 'map':
+      return <MapView match={id} />;
+    case 'searches':
+      return <SearchesView id={id} />;
+    case 'deliveries':
+      return <DeliveriesView search={id} />;
+    case 'why':
+      return <WhyView asked={id} />;
+    case 'places':
+      return <PlacesView />;
+    case 'endpoints':
+      return <EndpointsView />;
+  }
+}
+
+function Head({ view, onLeave }: { readonly view: View; onLeave(): void }) {
+  const words = useWords();
+  const model = useModel();
+  const connection = useValue(model.connection);
+  const tag = useValue(language);
+  const other = tag === 'fr' ? 'en' : 'fr';
+  return (
+    <header class="head">
+      <a class="brand" href={hrefOf('map')}>
+        <span class="lamp" data-connection={connection} aria-hidden="true" />
+        Vigie
+      </a>
+      <nav aria-label={words.title}>
+        {VIEWS.map((one) => (
+          <a key={one} href={hrefOf(one)} aria-current={one === view ? 'page' : undefined} data-view={one}>
+            {words.views[one]}
+          </a>
+        ))}
+      </nav>
+      <div class="head-end">
+        <span class="connection" role="status">
+          {words.connections[connection]}
+        </span>
+        <button type="button" class="quiet" lang={other} onClick={() => chooseLanguage(other)}>
+          {words.otherLanguage}
+        </button>
+        <button type="button" class="quiet" onClick={onLeave}>
+          {words.signOut}
+        </button>
+      </div>
+    </header>
+  );
+}
+
+function Banner() {
+  const words = useWords();
+  const connection = useValue(useModel().connection);
+  return (
+    <div class="banner" role="alert" hidden={connection !== 'lost'}>
+      {connection === 'lost' ? words.lost : ''}
+    </div>
+  );
+}

@@ -1,0 +1,254 @@
+/** A search while it is written: fields as text, as their controls have them; and the body that the interface takes. */
+
+import type { LocationDocument, Ring, SearchDocument } from '../documents.ts';
+
+export interface ChosenPlace {
+  /** What the interface takes: an IRI or a zip code. */
+  readonly value: string;
+  readonly label: string;
+}
+
+export interface Word {
+  readonly word: string;
+  readonly includes: boolean;
+  readonly strict: boolean;
+}
+
+export const RANGES = [
+  'budgetMin',
+  'budgetMax',
+  'surfaceMin',
+  'surfaceMax',
+  'pricePerMeterMin',
+  'pricePerMeterMax',
+  'landSurfaceMin',
+  'landSurfaceMax',
+  'roomMin',
+  'roomMax',
+  'bedroomMin',
+  'bedroomMax',
+  'advertPriceMin',
+  'advertPriceMax',
+] as const;
+export type RangeMember = (typeof RANGES)[number];
+
+export const EVENT_KINDS = [
+  'ad.update.price',
+  'ad.update.surface',
+  'ad.update.pictures',
+  'ad.update.expired',
+  'property.ad.create',
+  'property.ad.update',
+] as const;
+
+export interface Draft extends Readonly<Record<RangeMember, string>> {
+  readonly title: string;
+  readonly transactionType: string;
+  readonly propertyTypes: readonly number[];
+  readonly publisherTypes: readonly number[];
+  readonly furnished: string;
+  readonly withCoherentPrice: boolean;
+  readonly withVirtualTour: boolean;
+  readonly hidePropertyContact: boolean;
+  readonly lat: string;
+  readonly lon: string;
+  readonly radius: string;
+  readonly includedCities: readonly ChosenPlace[];
+  readonly excludedCities: readonly ChosenPlace[];
+  readonly includedDepartments: readonly ChosenPlace[];
+  readonly includedZipcodes: readonly ChosenPlace[];
+  readonly includedInseeCodes: string;
+  readonly includedSiteCategories: readonly string[];
+  readonly excludedSiteCategories: readonly string[];
+  readonly shapes: readonly (readonly Ring[])[];
+  /** Groups are alternatives; the words of one must all hold. */
+  readonly groups: readonly (readonly Word[])[];
+  readonly notificationEnabled: boolean;
+  readonly notificationRecipient: string;
+  readonly notificationFrequency: string;
+  readonly endpointRecipient: string;
+  readonly eventEndpoint: string;
+  readonly subscribedEvents: readonly string[];
+  /** JSON. */
+  readonly context: string;
+}
+
+export type ChangeDraft = (change: Partial<Draft>) => void;
+
+const NO_RANGES = Object.fromEntries(RANGES.map((name) => [name, ''])) as Record<RangeMember, string>;
+
+export const NEW_DRAFT: Draft = {
+  ...NO_RANGES,
+  title: '',
+  transactionType: '0',
+  propertyTypes: [],
+  publisherTypes: [],
+  furnished: '',
+  withCoherentPrice: true,
+  withVirtualTour: false,
+  hidePropertyContact: false,
+  lat: '',
+  lon: '',
+  radius: '',
+  includedCities: [],
+  excludedCities: [],
+  includedDepartments: [],
+  includedZipcodes: [],
+  includedInseeCodes: '',
+  includedSiteCategories: [],
+  excludedSiteCategories: [],
+  shapes: [],
+  groups: [],
+  notificationEnabled: true,
+  notificationRecipient: '',
+  notificationFrequency: 'instant',
+  endpointRecipient: '',
+  eventEndpoint: '',
+  subscribedEvents: [],
+  context: '',
+};
+
+export function draftOf(search: SearchDocument): Draft {
+  const text = (name: string): string => `${(search[name] ?? '') as string | number | boolean}`;
+  const codes = (name: string): readonly number[] => [search[name] ?? []].flat() as number[];
+  const iris = (name: string): readonly string[] =>
+    (search[name] as readonly { readonly '@id': string }[]).map((one) => one['@id']);
+  const ranges = Object.fromEntries(RANGES.map((name) => [name, text(name)])) as Record<RangeMember, string>;
+  const cities = (list: SearchDocument['includedCities']): readonly ChosenPlace[] =>
+    list.map(({ '@id': value, name, zipcode }) => ({ value, label: zipcode === null ? name : `${name} (${zipcode})` }));
+  return {
+    ...ranges,
+    title: search.title,
+    transactionType: text('transactionType'),
+    propertyTypes: codes('propertyTypes'),
+    publisherTypes: codes('publisherTypes'),
+    furnished: text('furnished'),
+    withCoherentPrice: search.withCoherentPrice === true,
+    withVirtualTour: search.withVirtualTour === true,
+    hidePropertyContact: search.hidePropertyContact === true,
+    lat: text('lat'),
+    lon: text('lon'),
+    radius: text('radius'),
+    includedCities: cities(search.includedCities),
+    excludedCities: cities(search.excludedCities),
+    includedDepartments: search.includedDepartments.map(({ '@id': value, name, departmentCode }) => ({
+      value,
+      label: `${name} (${departmentCode})`,
+    })),
+    includedZipcodes: search.includedZipcodes.map((zipcode) => ({ value: zipcode, label: zipcode })),
+    includedInseeCodes: search.includedInseeCodes.join(', '),
+    includedSiteCategories: iris('includedSiteCategories'),
+    excludedSiteCategories: iris('excludedSiteCategories'),
+    shapes: search.geoShapes,
+    groups: groupsOf(search.expressions),
+    notificationEnabled: search.notificationEnabled,
+    notificationRecipient: text('notificationRecipient'),
+    notificationFrequency: text('notificationFrequency'),
+    endpointRecipient: text('endpointRecipient'),
+    eventEndpoint: text('eventEndpoint'),
+    subscribedEvents: search.subscribedEvents as readonly string[],
+    context: search.context === null || search.context === undefined ? '' : JSON.stringify(search.context),
+  };
+}
+
+/** Of the bracketed query string, as it is answered (decisions, section 2). */
+function groupsOf(expressions: string | null): readonly (readonly Word[])[] {
+  const groups: { word: string; includes: boolean; strict: boolean }[][] = [];
+  for (const [path, value] of new URLSearchParams((expressions ?? '').replaceAll('+', '%2B'))) {
+    const [, group, index, member] = /^expressions\[(\d+)\]\[(\d+)\](?:\[options\])?\[(\w+)\]$/.exec(path) ?? [];
+    if (group === undefined || index === undefined) continue;
+    groups[Number(group)] ??= [];
+    const words = groups[Number(group)] as (typeof groups)[number];
+    words[Number(index)] ??= { word: '', includes: true, strict: false };
+    const entry = words[Number(index)] as (typeof words)[number];
+    if (member === 'word') entry.word = value;
+    else if (member === 'includes' || member === 'strict') entry[member] = value === 'true';
+  }
+  return groups;
+}
+
+export type Body = Readonly<Record<string, unknown>>;
+
+/** A context that is no JSON. */
+export class ContextError extends Error {}
+
+/** What is empty is null. What is no number is sent as it is: the service says what is wrong with it, at its field. */
+export function bodyOf(draft: Draft): Body {
+  const textOrNull = (text: string): string | null => (text.trim() === '' ? null : text.trim());
+  const numberOrNull = (text: string): number | string | null => {
+    const trimmed = text.trim();
+    return trimmed === '' ? null : Number.isNaN(Number(trimmed)) ? trimmed : Number(trimmed);
+  };
+  const codes = (list: readonly number[]): number | readonly number[] | null =>
+    list.length === 0 ? null : list.length === 1 ? (list[0] as number) : list;
+  const values = (list: readonly ChosenPlace[]): readonly string[] => list.map(({ value }) => value);
+  const ranges = Object.fromEntries(RANGES.map((name) => [name, numberOrNull(draft[name])]));
+  const words = draft.groups
+    .map((group) => group.filter(({ word }) => word.trim() !== ''))
+    .filter((group) => group.length > 0);
+  return {
+    ...ranges,
+    title: draft.title,
+    transactionType: textOrNull(draft.transactionType),
+    propertyTypes: codes(draft.propertyTypes),
+    publisherTypes: codes(draft.publisherTypes),
+    furnished: draft.furnished === '' ? null : draft.furnished === 'true',
+    withCoherentPrice: draft.withCoherentPrice || null,
+    withVirtualTour: draft.withVirtualTour || null,
+    hidePropertyContact: draft.hidePropertyContact,
+    lat: textOrNull(draft.lat),
+    lon: textOrNull(draft.lon),
+    radius: textOrNull(draft.radius),
+    includedCities: values(draft.includedCities),
+    excludedCities: values(draft.excludedCities),
+    includedDepartments: values(draft.includedDepartments),
+    includedZipcodes: values(draft.includedZipcodes),
+    includedInseeCodes: draft.includedInseeCodes.split(/[\s,;]+/).filter(Boolean),
+    includedSiteCategories: draft.includedSiteCategories,
+    excludedSiteCategories: draft.excludedSiteCategories,
+    geoShapes: draft.shapes.length === 0 ? [] : { type: 'MultiPolygon', coordinates: draft.shapes },
+    expressions: words.map((group) =>
+      group.map(({ word, includes, strict }) => ({ word, options: { includes, strict } })),
+    ),
+    notificationEnabled: draft.notificationEnabled,
+    notificationRecipient: textOrNull(draft.notificationRecipient),
+    notificationFrequency: textOrNull(draft.notificationFrequency),
+    endpointRecipient: textOrNull(draft.endpointRecipient),
+    eventEndpoint: textOrNull(draft.eventEndpoint),
+    subscribedEvents: draft.subscribedEvents,
+    context: contextOf(draft.context),
+  };
+}
+
+function contextOf(text: string): unknown {
+  if (text.trim() === '') return null;
+  try {
+    return JSON.parse(text) as unknown;
+  } catch (error) {
+    throw new ContextError('no JSON', { cause: error });
+  }
+}
+
+/** The members that differ: what somebody else has changed meanwhile stays. */
+export function changesOf(before: Body, after: Body): Body {
+  return Object.fromEntries(
+    Object.entries(after).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(before[name])),
+  );
+}
+
+/** Members that decide what is found: without the others a preview is the same. */
+export function criteriaOf(body: Body): Body {
+  const { title: _title, context: _context, ...others } = body;
+  const isCriterion = ([name]: [string, unknown]): boolean =>
+    !/^(?:notification|endpoint|event|subscribed|hide)/.test(name);
+  return Object.fromEntries(Object.entries(others).filter(isCriterion));
+}
+
+/** The member of a draft that a completed place goes to. */
+export const PLACE_MEMBERS: Readonly<
+  Record<LocationDocument['type'], 'includedCities' | 'includedDepartments' | 'includedZipcodes'>
+> = {
+  city: 'includedCities',
+  department: 'includedDepartments',
+  zipcode: 'includedZipcodes',
+};

@@ -1,0 +1,240 @@
+/** A search, written or changed: every criterion of the interface, with what it would find beside it. */
+
+import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { type Deed, useAnswer, useDeed } from '../answer.ts';
+import { idOf, type SearchDocument } from '../documents.ts';
+import { Confirmation, Field, Icon, Loading, Problem } from '../elements.tsx';
+import { areaOf } from '../map/search-areas.ts';
+import { useModel } from '../model-context.ts';
+import { randomId } from '../random-id.ts';
+import { Refusal, type Violation } from '../rest.ts';
+import { hrefOf, open } from '../route.ts';
+import { useStage } from '../stage.ts';
+import { useWords } from '../words/language.ts';
+import { CriteriaFields } from './criteria-fields.tsx';
+import {
+  type Body,
+  bodyOf,
+  type ChangeDraft,
+  ContextError,
+  changesOf,
+  criteriaOf,
+  type Draft,
+  draftOf,
+  NEW_DRAFT,
+} from './draft.ts';
+import { NotificationFields } from './notification-fields.tsx';
+import { PlaceFields } from './place-fields.tsx';
+import { Preview, usePreview } from './preview.tsx';
+import { violationsOf } from './violations.ts';
+import { WordFields } from './word-fields.tsx';
+
+/** `new`, or the id of a search that is read before it is changed. */
+export function Editor({ id }: { readonly id: string }) {
+  const model = useModel();
+  const read = useAnswer(
+    async (signal) => (id === 'new' ? null : model.rest.read<SearchDocument>(`/searches/${id}`, {}, signal)),
+    [id],
+  );
+  const isReady = id === 'new' || read.value !== null;
+  return (
+    <>
+      <Loading isShown={!isReady && read.isLoading} />
+      <Problem text={read.problem} again={read.again} />
+      {isReady && <Form key={id} saved={read.value} />}
+    </>
+  );
+}
+
+function Form({ saved }: { readonly saved: SearchDocument | null }) {
+  const words = useWords();
+  const [draft, setDraft] = useState<Draft>(() => (saved === null ? NEW_DRAFT : draftOf(saved)));
+  const [refused, setRefused] = useState<readonly Violation[]>([]);
+  const change = useCallback<ChangeDraft>((changed) => {
+    setRefused([]);
+    setDraft((before) => ({ ...before, ...changed }));
+  }, []);
+  const body = useBody(draft);
+  const preview = usePreview(body === null ? null : criteriaOf(body));
+  const context = body === null ? [{ propertyPath: 'context', message: words.notJson }] : [];
+  const all = [
+    ...refused,
+    ...context,
+    ...preview.violations.filter(({ propertyPath }) => !refused.some((one) => one.propertyPath === propertyPath)),
+  ];
+  const violations = violationsOf(all, Object.keys(draft).concat('geoShapes', 'expressions'));
+  const fields = { draft, change, violations };
+  useLookThere(saved);
+  return (
+    <div class="editor">
+      <a class="back" href={hrefOf('searches')}>
+        <Icon name="back" /> {words.views.searches}
+      </a>
+      <h1>{saved === null ? words.newSearch : saved.title}</h1>
+      <Field label={words.members.title} violation={violations.of('title')}>
+        {(ids) => (
+          <input
+            {...ids}
+            type="text"
+            name="title"
+            value={draft.title}
+            placeholder={words.titleExample}
+            onInput={({ currentTarget }) => change({ title: currentTarget.value })}
+          />
+        )}
+      </Field>
+      <Preview state={preview} />
+      <PlaceFields {...fields} />
+      <CriteriaFields {...fields} />
+      <WordFields {...fields} />
+      <NotificationFields {...fields} />
+      {violations.others.map((text) => (
+        <Problem key={text} text={text} />
+      ))}
+      {refused.length > 0 && <Problem text={words.violationsBelow(refused.length)} />}
+      <SaveBar saved={saved} body={body} onRefused={setRefused} />
+    </div>
+  );
+}
+
+/** Null while the context is no JSON. */
+function useBody(draft: Draft): Body | null {
+  return useMemo(() => {
+    try {
+      return bodyOf(draft);
+    } catch (error) {
+      if (error instanceof ContextError) return null;
+      throw error;
+    }
+  }, [draft]);
+}
+
+/** The map goes where a saved search looks. */
+function useLookThere(saved: SearchDocument | null): void {
+  const stage = useStage();
+  useEffect(() => {
+    if (stage === null || saved === null) return;
+    const look = (): void => {
+      const { box } = areaOf(saved, stage.base.get());
+      if (box !== null) stage.goTo(box);
+    };
+    look();
+    // Departments and communes are known when their file has come.
+    return stage.base.subscribe(look);
+  }, [stage, saved]);
+}
+
+interface SaveBarProps {
+  readonly saved: SearchDocument | null;
+  readonly body: Body | null;
+  onRefused(violations: readonly Violation[]): void;
+}
+
+/** The service's own. */
+const TITLE_LENGTH_MAX = 255;
+
+interface Saving {
+  readonly deed: Deed;
+  readonly isSaved: boolean;
+  save(): void;
+  copy(): void;
+  remove(): void;
+}
+
+/** What the bar's buttons do; violations go to their fields. */
+function useSaving({ saved, body, onRefused }: SaveBarProps): Saving {
+  const words = useWords();
+  const model = useModel();
+  const title = (body?.title ?? '') as string;
+  const deed = useDeed();
+  const newKey = useIdempotencyKey();
+  const [present, setPresent] = useState(saved);
+  const [isSaved, setSaved] = useState(false);
+  useEffect(() => setSaved(false), [body]);
+  const send = (work: () => Promise<void>): void =>
+    deed.run(async () => {
+      try {
+        await work();
+      } catch (error) {
+        if (!(error instanceof Refusal) || error.violations.length === 0) throw error;
+        onRefused(error.violations);
+      }
+    });
+  const create = async (made: Body): Promise<void> => {
+    const headers = { 'Idempotency-Key': newKey(made) };
+    const { body: search } = await model.rest.ask<SearchDocument>('POST', '/searches', { body: made, headers });
+    model.putSearch(search);
+    open('searches', idOf(search['@id']));
+  };
+  const change = async (iri: string, changes: Body): Promise<void> => {
+    const { body: search } = await model.rest.ask<SearchDocument>('PUT', iri, { body: changes });
+    model.putSearch(search);
+    setPresent(search);
+    setSaved(true);
+  };
+  return {
+    ...{ deed, isSaved },
+    save: () =>
+      send(async () => {
+        if (body === null) return;
+        await (present === null ? create(body) : change(present['@id'], changesOf(bodyOf(draftOf(present)), body)));
+      }),
+    copy: () =>
+      send(() =>
+        create({ ...body, title: words.copyOf(title).slice(0, TITLE_LENGTH_MAX), notificationEnabled: false }),
+      ),
+    remove: () =>
+      send(async () => {
+        await model.rest.ask('DELETE', saved?.['@id'] ?? '');
+        model.dropSearch(saved?.['@id'] ?? '');
+        open('searches');
+      }),
+  };
+}
+
+/** The same for the same body: what is sent again because nobody answered is created once. */
+function useIdempotencyKey(): (body: Body) => string {
+  const last = useRef({ text: '', key: '' });
+  return (body) => {
+    const text = JSON.stringify(body);
+    if (last.current.text !== text) last.current = { text, key: randomId() };
+    return last.current.key;
+  };
+}
+
+function SaveBar(props: SaveBarProps) {
+  const { saved, body } = props;
+  const words = useWords();
+  const { deed, isSaved, save, copy, remove } = useSaving(props);
+  const [isAsking, setAsking] = useState(false);
+  return (
+    <div class="save-bar">
+      <Problem text={deed.problem} />
+      <span role="status">{isSaved ? words.saved : ''}</span>
+      {saved !== null && (
+        <>
+          <button type="button" class="quiet danger" disabled={deed.isUnderWay} onClick={() => setAsking(true)}>
+            {words.remove}
+          </button>
+          <button type="button" disabled={deed.isUnderWay || body === null} onClick={copy}>
+            {words.copy}
+          </button>
+        </>
+      )}
+      <button type="button" class="primary" disabled={deed.isUnderWay || body === null} onClick={save}>
+        {words.save}
+      </button>
+      {isAsking && (
+        <Confirmation
+          question={words.removeQuestion(saved?.title ?? '')}
+          confirm={words.remove}
+          onConfirm={() => {
+            setAsking(false);
+            remove();
+          }}
+          onLeave={() => setAsking(false)}
+        />
+      )}
+    </div>
+  );
+}

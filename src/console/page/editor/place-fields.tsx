@@ -1,0 +1,256 @@
+/** Where a search looks: places by name, a circle, polygons. The map draws them; every one has a field as well. */
+
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { Completion } from '../completion.tsx';
+import type { LocationDocument, Ring } from '../documents.ts';
+import { Field, Violation } from '../elements.tsx';
+import { useStage } from '../stage.ts';
+import { useWords } from '../words/language.ts';
+import { type ChangeDraft, type ChosenPlace, type Draft, PLACE_MEMBERS } from './draft.ts';
+import { drawCircle, drawPolygon, showCircle, showPolygons } from './drawing.ts';
+import type { Violations } from './violations.ts';
+
+export interface FieldsProps {
+  readonly draft: Draft;
+  readonly change: ChangeDraft;
+  readonly violations: Violations;
+}
+
+export function PlaceFields({ draft, change, violations }: FieldsProps) {
+  const words = useWords();
+  const add = (place: LocationDocument): void => {
+    const member = PLACE_MEMBERS[place.type];
+    if (draft[member].some(({ value }) => value === place.value)) return;
+    change({ [member]: [...draft[member], { value: place.value, label: place.label }] });
+  };
+  return (
+    <fieldset>
+      <legend>{words.where}</legend>
+      <p class="hint">{words.whereHint}</p>
+      <Completion label={words.addPlace} onChoose={add} />
+      {(['includedCities', 'includedDepartments', 'includedZipcodes'] as const).map((member) => (
+        <Chosen
+          key={member}
+          label={words.members[member]}
+          places={draft[member]}
+          violation={violations.of(member)}
+          onChange={(places) => change({ [member]: places })}
+        />
+      ))}
+      <Shapes draft={draft} change={change} violations={violations} />
+      <details>
+        <summary>{words.moreWhere}</summary>
+        <Field
+          label={words.members.includedInseeCodes}
+          hint={words.inseeHint}
+          violation={violations.of('includedInseeCodes')}
+        >
+          {(ids) => (
+            <input
+              {...ids}
+              type="text"
+              value={draft.includedInseeCodes}
+              onInput={({ currentTarget }) => change({ includedInseeCodes: currentTarget.value })}
+            />
+          )}
+        </Field>
+        <Completion
+          label={words.excludePlace}
+          types={['city']}
+          onChoose={({ value, label }) =>
+            change({ excludedCities: [...draft.excludedCities.filter((one) => one.value !== value), { value, label }] })
+          }
+        />
+        <Chosen
+          label={words.members.excludedCities}
+          places={draft.excludedCities}
+          violation={violations.of('excludedCities')}
+          onChange={(excludedCities) => change({ excludedCities })}
+        />
+      </details>
+    </fieldset>
+  );
+}
+
+interface ChosenProps {
+  readonly label: string;
+  readonly places: readonly ChosenPlace[];
+  readonly violation: string | undefined;
+  onChange(places: readonly ChosenPlace[]): void;
+}
+
+const CHOSEN_SHOWN_MAX = 50;
+
+function Chosen({ label, places, violation, onChange }: ChosenProps) {
+  const words = useWords();
+  if (places.length === 0) return null;
+  return (
+    <div class="chosen" role="group" aria-label={label}>
+      {places.slice(0, CHOSEN_SHOWN_MAX).map(({ value, label: text }) => (
+        <span key={value} class="chip-static">
+          {text}
+          <button
+            type="button"
+            aria-label={words.removeOne(text)}
+            onClick={() => onChange(places.filter((one) => one.value !== value))}
+          >
+            ×
+          </button>
+        </span>
+      ))}
+      {places.length > CHOSEN_SHOWN_MAX && <span class="hint">{words.andMore(places.length - CHOSEN_SHOWN_MAX)}</span>}
+      <Violation text={violation} />
+    </div>
+  );
+}
+
+type Tool = 'circle' | 'polygon' | null;
+
+function Shapes({ draft, change, violations }: FieldsProps) {
+  const words = useWords();
+  const [tool, setTool] = useState<Tool>(null);
+  useDrawing(tool, draft, change, () => setTool(null));
+  useShownShapes(draft, change);
+  const coordinate = (member: 'lat' | 'lon' | 'radius') => (
+    <Field label={words.members[member]} violation={violations.of(member)}>
+      {(ids) => (
+        <input
+          {...ids}
+          type="text"
+          inputMode="decimal"
+          value={draft[member]}
+          onInput={({ currentTarget }) => change({ [member]: currentTarget.value })}
+        />
+      )}
+    </Field>
+  );
+  return (
+    <>
+      <div class="line" role="group" aria-label={words.drawOnMap}>
+        <button
+          type="button"
+          aria-pressed={tool === 'circle'}
+          onClick={() => setTool(tool === 'circle' ? null : 'circle')}
+        >
+          {words.drawCircle}
+        </button>
+        <button
+          type="button"
+          aria-pressed={tool === 'polygon'}
+          onClick={() => setTool(tool === 'polygon' ? null : 'polygon')}
+        >
+          {words.drawPolygon}
+        </button>
+        <span class="hint" role="status">
+          {tool === null ? '' : words.drawingHints[tool]}
+        </span>
+      </div>
+      <div class="pair three">
+        {coordinate('lat')}
+        {coordinate('lon')}
+        {coordinate('radius')}
+      </div>
+      {draft.shapes.map((rings, at) => (
+        <PolygonField
+          key={at}
+          at={at}
+          rings={rings}
+          onChange={(next) =>
+            change({ shapes: next === null ? draft.shapes.toSpliced(at, 1) : draft.shapes.with(at, next) })
+          }
+        />
+      ))}
+      <Violation text={violations.of('geoShapes')} />
+    </>
+  );
+}
+
+/** Corners as text, `lon,lat;lon,lat`: who has no mouse draws with them. */
+function PolygonField({
+  at,
+  rings,
+  onChange,
+}: {
+  readonly at: number;
+  readonly rings: readonly Ring[];
+  onChange(rings: readonly Ring[] | null): void;
+}) {
+  const words = useWords();
+  const text = (rings[0] ?? []).map((corner) => corner.join(',')).join(';');
+  const read = (typed: string): void => {
+    const corners = typed.split(/;\s*/).map((corner) => corner.split(',').map(Number));
+    const isRing =
+      corners.length >= 4 &&
+      corners.every(([lon, lat, ...more]) => Number.isFinite(lon) && Number.isFinite(lat) && more.length === 0);
+    if (isRing) onChange([corners as unknown as Ring, ...rings.slice(1)]);
+  };
+  return (
+    <div class="line">
+      <Field label={words.polygon(at + 1, (rings[0]?.length ?? 1) - 1)}>
+        {(ids) => (
+          <input
+            {...ids}
+            type="text"
+            spellcheck={false}
+            value={text}
+            onChange={({ currentTarget }) => read(currentTarget.value)}
+          />
+        )}
+      </Field>
+      <button
+        type="button"
+        class="quiet"
+        aria-label={words.removeOne(words.polygon(at + 1, 0))}
+        onClick={() => onChange(null)}
+      >
+        ×
+      </button>
+    </div>
+  );
+}
+
+function useDrawing(tool: Tool, draft: Draft, change: ChangeDraft, leave: () => void): void {
+  const stage = useStage();
+  // A polygon takes a while: others may be moved meanwhile.
+  const present = useRef(draft);
+  present.current = draft;
+  useEffect(() => {
+    if (stage === null || tool === null) return;
+    const end =
+      tool === 'circle'
+        ? drawCircle(stage.map, ({ lat, lon, radiusKm }) => {
+            change({ lat: String(lat), lon: String(lon), radius: String(radiusKm) });
+            leave();
+          })
+        : drawPolygon(stage.map, (ring) => {
+            change({ shapes: [...present.current.shapes, [ring]] });
+            leave();
+          });
+    const press = ({ key }: KeyboardEvent): void => {
+      if (key === 'Escape') leave();
+    };
+    document.addEventListener('keydown', press);
+    return () => {
+      document.removeEventListener('keydown', press);
+      end();
+    };
+  }, [stage, tool]);
+}
+
+function useShownShapes({ lat, lon, radius, shapes }: Draft, change: ChangeDraft): void {
+  const stage = useStage();
+  useEffect(() => {
+    const [latitude, longitude, radiusKm] = [lat, lon, radius].map((text) =>
+      text.trim() === '' ? Number.NaN : Number(text),
+    ) as [number, number, number];
+    const isThere = Math.abs(latitude) <= 90 && Math.abs(longitude) <= 180 && radiusKm > 0 && radiusKm <= 500;
+    if (stage === null || !isThere) return;
+    return showCircle(stage.map, { lat: latitude, lon: longitude, radiusKm }, (drawn) =>
+      change({ lat: String(drawn.lat), lon: String(drawn.lon), radius: String(drawn.radiusKm) }),
+    );
+  }, [stage, lat, lon, radius]);
+  useEffect(() => {
+    if (stage === null || shapes.length === 0) return;
+    return showPolygons(stage.map, shapes, (moved) => change({ shapes: moved }));
+  }, [stage, shapes]);
+}

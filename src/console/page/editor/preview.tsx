@@ -1,0 +1,191 @@
+/** What the search would find, while it is written: how many now, how many a day, and which criterion costs most. */
+
+import { useEffect, useState } from 'preact/hooks';
+import { useAnswer } from '../answer.ts';
+import type { PreviewDocument, PropertyDocument } from '../documents.ts';
+import { Problem } from '../elements.tsx';
+import { useModel } from '../model-context.ts';
+import { pause } from '../pause.ts';
+import { Refusal, type Rest, Unreachable, type Violation } from '../rest.ts';
+import { useFormats } from '../words/formats.ts';
+import { useWords, type Words } from '../words/language.ts';
+import type { Body } from './draft.ts';
+
+const TYPING_MS = 350;
+const AGAIN_MS = 1_000;
+const SAMPLE = 5;
+const VIOLATIONS_SHOWN = 3;
+
+export interface PreviewState {
+  readonly preview: PreviewDocument | null;
+  readonly isAsking: boolean;
+  readonly problem: string | null;
+  readonly violations: readonly Violation[];
+}
+
+const NOTHING: PreviewState = { preview: null, isAsking: true, problem: null, violations: [] };
+
+/** Asked when somebody has stopped typing; what is refused for its content is told at its field. Null: not yet. */
+export function usePreview(criteria: Body | null): PreviewState {
+  const { rest } = useModel();
+  const words = useWords();
+  const [state, setState] = useState(NOTHING);
+  const text = JSON.stringify(criteria);
+  useEffect(() => {
+    if (criteria === null) return;
+    const leaving = new AbortController();
+    const { signal } = leaving;
+    setState((before) => ({ ...before, isAsking: true }));
+    const ask = async (): Promise<void> => {
+      await pause(TYPING_MS, signal);
+      const preview = await readPreview(rest, criteria, signal);
+      if (!signal.aborted) setState({ ...NOTHING, preview, isAsking: false });
+    };
+    ask().catch((error: unknown) => {
+      if (signal.aborted) return;
+      if (error instanceof Refusal) {
+        const problem = error.violations.length > 0 ? null : error.message;
+        setState({ preview: null, isAsking: false, problem, violations: error.violations });
+      } else if (error instanceof Unreachable) {
+        setState({ ...NOTHING, isAsking: false, problem: words.unreachable });
+      } else throw error;
+    });
+    return () => leaving.abort();
+  }, [text]);
+  return state;
+}
+
+/** Two at once are answered to a client: who is asked to wait waits. */
+async function readPreview(rest: Rest, body: Body, signal: AbortSignal): Promise<PreviewDocument> {
+  for (;;) {
+    try {
+      return (await rest.ask<PreviewDocument>('POST', '/searches/preview', { body, query: { sample: SAMPLE }, signal }))
+        .body;
+    } catch (error) {
+      if (!(error instanceof Refusal) || error.status !== 429 || signal.aborted) throw error;
+      await pause(error.retryAfterMs ?? AGAIN_MS, signal);
+    }
+  }
+}
+
+export function Preview({ state }: { readonly state: PreviewState }) {
+  const words = useWords();
+  const formats = useFormats();
+  const { preview, isAsking, problem, violations } = state;
+  const total = preview?.perDay.reduce((sum, { began }) => sum + began, 0) ?? 0;
+  const about = preview?.estimated === true ? `${words.about} ` : '';
+  return (
+    <section class="preview card" aria-label={words.preview} aria-busy={isAsking} data-settled={!isAsking}>
+      <Problem text={problem} />
+      {violations.length > 0 && (
+        <>
+          <p class="hint">{words.previewWaits}</p>
+          {violations.slice(0, VIOLATIONS_SHOWN).map(({ propertyPath, message }) => (
+            <p key={propertyPath} class="hint">
+              {message}
+            </p>
+          ))}
+        </>
+      )}
+      {preview !== null && (
+        <>
+          <p class="figures" role="status">
+            <span>
+              <strong>{`${about}${formats.number(preview.satisfiedNow)}`}</strong> {words.satisfyNow}
+            </span>
+            <span>
+              <strong>{`${about}${formats.number(Number((total / Math.max(1, preview.perDay.length)).toFixed(1)))}`}</strong>{' '}
+              {words.perDay}
+            </span>
+          </p>
+          <DayChart perDay={preview.perDay} />
+          <Costs preview={preview} />
+          {preview.sample.length > 0 && <Sample sample={preview.sample} />}
+        </>
+      )}
+    </section>
+  );
+}
+
+const [WIDTH, HEIGHT] = [300, 60];
+
+function DayChart({ perDay }: Pick<PreviewDocument, 'perDay'>) {
+  const words = useWords();
+  const formats = useFormats();
+  const most = Math.max(1, ...perDay.map(({ began }) => began));
+  const step = WIDTH / Math.max(1, perDay.length);
+  return (
+    <figure class="chart">
+      <svg
+        viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
+        role="img"
+        aria-label={words.dayChart(perDay.length, formats.number(most))}
+      >
+        {perDay.map(({ date, began }, at) => {
+          const height = began === 0 ? 1 : Math.max(2, (began / most) * (HEIGHT - 2));
+          return (
+            <rect key={date} x={at * step + 0.5} y={HEIGHT - height} width={step - 1} height={height} rx="1">
+              <title>{`${formats.day(date)}: ${began}`}</title>
+            </rect>
+          );
+        })}
+      </svg>
+      <figcaption>
+        <span>{formats.day(perDay[0]?.date ?? new Date().toISOString())}</span>
+        <span>{words.today}</span>
+      </figcaption>
+    </figure>
+  );
+}
+
+const COSTS_SHOWN = 5;
+
+function Costs({ preview }: { readonly preview: PreviewDocument }) {
+  const words = useWords();
+  const formats = useFormats();
+  const costs = preview.withoutCriterion
+    .map(({ criterion, satisfiedNow, estimated }) => ({
+      criterion,
+      estimated,
+      gain: satisfiedNow - preview.satisfiedNow,
+    }))
+    .filter(({ gain }) => gain > 0)
+    .sort((a, b) => b.gain - a.gain)
+    .slice(0, COSTS_SHOWN);
+  if (costs.length === 0) return null;
+  return (
+    <>
+      <h2>{words.whatCosts}</h2>
+      <ul class="costs">
+        {costs.map(({ criterion, gain, estimated }) => (
+          <li key={criterion}>
+            <span>{words.without(words.criteria[criterion as keyof Words['criteria']] ?? criterion)}</span>
+            <strong>{`+${estimated ? `${words.about} ` : ''}${formats.number(gain)}`}</strong>
+            <span class="bar" aria-hidden="true" style={{ width: `${(100 * gain) / (costs[0]?.gain ?? gain)}%` }} />
+          </li>
+        ))}
+      </ul>
+    </>
+  );
+}
+
+function Sample({ sample }: Pick<PreviewDocument, 'sample'>) {
+  const words = useWords();
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <details onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
+      <summary>{words.examples}</summary>
+      <ul class="plain">{isOpen && sample.map(({ property }) => <Example key={property} property={property} />)}</ul>
+    </details>
+  );
+}
+
+function Example({ property }: { readonly property: string }) {
+  const words = useWords();
+  const formats = useFormats();
+  const { rest } = useModel();
+  const read = useAnswer((signal) => rest.read<PropertyDocument>(property, {}, signal), [property]);
+  if (read.value === null) return <li class="hint">{read.problem ?? words.loading}</li>;
+  const { title, price, city } = read.value;
+  return <li>{[title ?? words.untitled, formats.euros(price), city?.name].filter(Boolean).join(' · ')}</li>;
+}

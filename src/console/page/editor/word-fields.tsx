@@ -1,0 +1,90 @@
+/** Words that a text must have or must not: each with its options, and below them what all of it means, as a sentence. */
+
+import { Violation } from '../elements.tsx';
+import { useWords, type Words } from '../words/language.ts';
+import type { Word } from './draft.ts';
+import type { FieldsProps } from './place-fields.tsx';
+
+const NEW_WORD: Word = { word: '', includes: true, strict: false };
+
+export function WordFields({ draft, change, violations }: FieldsProps) {
+  const words = useWords();
+  const { groups } = draft;
+  const set = (group: number, list: readonly Word[]): void => {
+    change({ groups: list.length === 0 ? groups.toSpliced(group, 1) : groups.with(group, list) });
+  };
+  return (
+    <fieldset>
+      <legend>{words.wordsLegend}</legend>
+      {groups.map((group, at) => (
+        <div key={at} class="group" role="group" aria-label={words.alternative(at + 1)}>
+          {at > 0 && <p class="or">{words.or}</p>}
+          {group.map((entry, index) => (
+            <WordField
+              key={index}
+              entry={entry}
+              onChange={(next) => set(at, next === null ? group.toSpliced(index, 1) : group.with(index, next))}
+            />
+          ))}
+          <button type="button" class="quiet" onClick={() => set(at, [...group, NEW_WORD])}>
+            {words.andWord}
+          </button>
+        </div>
+      ))}
+      <button type="button" onClick={() => change({ groups: [...groups, [NEW_WORD]] })}>
+        {groups.length === 0 ? words.addWord : words.orWord}
+      </button>
+      <p class="sentence">{sentenceOf(groups, words)}</p>
+      <Violation text={violations.of('expressions')} />
+    </fieldset>
+  );
+}
+
+function WordField({ entry, onChange }: { readonly entry: Word; onChange(entry: Word | null): void }) {
+  const words = useWords();
+  return (
+    <div class="word">
+      <select
+        aria-label={words.presence}
+        value={String(entry.includes)}
+        onChange={({ currentTarget }) => onChange({ ...entry, includes: currentTarget.value === 'true' })}
+      >
+        <option value="true">{words.contains}</option>
+        <option value="false">{words.containsNot}</option>
+      </select>
+      <input
+        type="text"
+        aria-label={words.word}
+        value={entry.word}
+        onInput={({ currentTarget }) => onChange({ ...entry, word: currentTarget.value })}
+      />
+      <select
+        aria-label={words.form}
+        value={String(entry.strict)}
+        onChange={({ currentTarget }) => onChange({ ...entry, strict: currentTarget.value === 'true' })}
+      >
+        <option value="false">{words.anyForm}</option>
+        <option value="true">{words.exactPhrase}</option>
+      </select>
+      <button
+        type="button"
+        class="quiet"
+        aria-label={words.removeOne(entry.word || words.word)}
+        onClick={() => onChange(null)}
+      >
+        ×
+      </button>
+    </div>
+  );
+}
+
+/** `The text contains “sea view” exactly and does not contain “works”, or contains “terrace” in any form.` */
+function sentenceOf(groups: readonly (readonly Word[])[], words: Words): string {
+  const told = groups
+    .map((group) => group.filter(({ word }) => word.trim() !== ''))
+    .filter((group) => group.length > 0)
+    .map((group) =>
+      group.map(({ word, includes, strict }) => words.wordSentence(word, includes, strict)).join(` ${words.and} `),
+    );
+  return told.length === 0 ? words.noWord : words.textSentence(told.join(`, ${words.or} `));
+}

@@ -1,0 +1,128 @@
+/** The few parts that every view is built of: a field with its violation, notices, a question before what cannot be undone. */
+
+import type { ComponentChildren, JSX } from 'preact';
+import { useEffect, useId, useRef } from 'preact/hooks';
+import { useWords } from './words/language.ts';
+
+export interface FieldProps {
+  readonly label: string;
+  readonly hint?: string;
+  /** What the service says is wrong with it. */
+  readonly violation?: string | undefined;
+  readonly children: (ids: {
+    readonly id: string;
+    readonly 'aria-describedby'?: string;
+    readonly 'aria-invalid'?: 'true';
+  }) => JSX.Element;
+}
+
+/** A label, its control, and beneath it what is wrong; a screen reader hears all three. */
+export function Field({ label, hint, violation, children }: FieldProps) {
+  const id = useId();
+  const told = [hint === undefined ? '' : `${id}-hint`, violation === undefined ? '' : `${id}-wrong`]
+    .filter(Boolean)
+    .join(' ');
+  return (
+    <div class="field">
+      <label for={id}>{label}</label>
+      {children({
+        id,
+        ...(told === '' ? {} : { 'aria-describedby': told }),
+        ...(violation === undefined ? {} : { 'aria-invalid': 'true' as const }),
+      })}
+      {hint !== undefined && (
+        <p class="hint" id={`${id}-hint`}>
+          {hint}
+        </p>
+      )}
+      <Violation id={`${id}-wrong`} text={violation} />
+    </div>
+  );
+}
+
+export function Violation({ id, text }: { readonly id?: string; readonly text: string | undefined }) {
+  if (text === undefined) return null;
+  return (
+    <p class="violation" id={id}>
+      {text}
+    </p>
+  );
+}
+
+/** Drawn, not written: not every font has them. */
+const PATHS = {
+  yes: 'M3 8.5l3.5 3.5L13 4.5',
+  no: 'M4 4l8 8M12 4l-8 8',
+  to: 'M2 8h11M9 4l4 4-4 4',
+  back: 'M14 8H3M7 4L3 8l4 4',
+};
+
+export function Icon({ name }: { readonly name: keyof typeof PATHS }) {
+  return (
+    <svg class="icon" viewBox="0 0 16 16" aria-hidden="true">
+      <path d={PATHS[name]} />
+    </svg>
+  );
+}
+
+/** Something went wrong: said at once to a screen reader as well. */
+export function Problem({ text, again }: { readonly text: string | null; readonly again?: () => void }) {
+  const words = useWords();
+  if (text === null) return null;
+  return (
+    <p class="problem" role="alert">
+      {text}
+      {again !== undefined && (
+        <button type="button" class="quiet" onClick={again}>
+          {words.again}
+        </button>
+      )}
+    </p>
+  );
+}
+
+export function Loading({ isShown }: { readonly isShown: boolean }) {
+  const words = useWords();
+  return (
+    <p class="loading" role="status" hidden={!isShown}>
+      {isShown ? words.loading : ''}
+    </p>
+  );
+}
+
+export function Empty({ title, children }: { readonly title: string; readonly children?: ComponentChildren }) {
+  return (
+    <div class="empty">
+      <p class="empty-title">{title}</p>
+      {children}
+    </div>
+  );
+}
+
+export interface ConfirmationProps {
+  readonly question: string;
+  readonly confirm: string;
+  onConfirm(): void;
+  onLeave(): void;
+}
+
+/** A dialogue of the browser's own: it holds the focus, and Escape leaves it. */
+export function Confirmation({ question, confirm, onConfirm, onLeave }: ConfirmationProps) {
+  const words = useWords();
+  const dialog = useRef<HTMLDialogElement>(null);
+  const title = useId();
+  useEffect(() => dialog.current?.showModal(), []);
+  return (
+    <dialog ref={dialog} aria-labelledby={title} onClose={onLeave}>
+      <p id={title}>{question}</p>
+      <div class="actions">
+        <button type="button" onClick={() => dialog.current?.close()}>
+          {words.cancel}
+        </button>
+        <button type="button" class="danger" onClick={onConfirm}>
+          {confirm}
+        </button>
+      </div>
+    </dialog>
+  );
+}

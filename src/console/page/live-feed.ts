@@ -1,0 +1,66 @@
+/**
+ * What happens, as it happens: the feed, long-polled from now on. A service that stops is asked again until it answers,
+ * a cursor that has grown too old begins again where the service says, and nothing is told twice.
+ */
+
+import type { FeedItem, FeedPage } from './documents.ts';
+import { pause } from './pause.ts';
+import { Refusal, type Rest, Unreachable } from './rest.ts';
+
+export type Connection = 'connecting' | 'live' | 'lost';
+
+export interface Following {
+  readonly rest: Rest;
+  readonly signal: AbortSignal;
+  onItems(items: readonly FeedItem[]): void;
+  onConnection(connection: Connection): void;
+}
+
+/** Shorter than proxies wait for an answer. */
+const WAIT_SECONDS = 20;
+const PAGE_ITEMS = 200;
+const PAUSE_MS_MIN = 500;
+const PAUSE_MS_MAX = 5_000;
+
+/** Resolves when the signal is aborted, or the key is not known any more. */
+export async function followFeed({ rest, signal, onItems, onConnection }: Following): Promise<void> {
+  let after = 'latest';
+  let failures = 0;
+  while (!signal.aborted) {
+    try {
+      // The first answer comes at once, so that the page knows that it is connected; so does the first after a loss.
+      const wait = after === 'latest' || failures > 0 ? 0 : WAIT_SECONDS;
+      const page = await rest.read<FeedPage>('/feed', { after, wait, limit: PAGE_ITEMS }, signal);
+      failures = 0;
+      after = page.next;
+      onConnection('live');
+      if (page.items.length > 0) onItems(page.items);
+    } catch (error) {
+      if (signal.aborted) return;
+      const next = nextOf(error);
+      if (next === null) return;
+      if (next.after !== null) after = next.after;
+      if (next.isLost) onConnection('lost');
+      failures += 1;
+      await pause(next.pauseMs ?? Math.min(PAUSE_MS_MAX, PAUSE_MS_MIN * 2 ** failures), signal);
+    }
+  }
+}
+
+interface Next {
+  readonly after: string | null;
+  readonly isLost: boolean;
+  /** Null: longer with each failure. */
+  readonly pauseMs: number | null;
+}
+
+/** Null: there is no going on. Throws what is no refusal. */
+function nextOf(error: unknown): Next | null {
+  if (error instanceof Unreachable) return { after: null, isLost: true, pauseMs: null };
+  if (!(error instanceof Refusal)) throw error;
+  if (error.status === 401) return null;
+  if (error.status === 410 && error.oldest !== null) return { after: error.oldest, isLost: false, pauseMs: 0 };
+  // Of a database that was set up anew the cursor is none.
+  if (error.status === 400) return { after: 'latest', isLost: false, pauseMs: null };
+  return { after: null, isLost: error.status >= 500, pauseMs: error.retryAfterMs };
+}

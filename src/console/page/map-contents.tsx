@@ -1,0 +1,110 @@
+/** Keeps the map showing what there is: searches, matches, and a ring where one has just come. Draws nothing itself. */
+
+import { useEffect, useMemo, useRef } from 'preact/hooks';
+import { idOf } from './documents.ts';
+import { filtered, filters } from './filters.ts';
+import { NO_BASE_MAP } from './map/base-map.ts';
+import { pinsNear } from './map/pin-painter.ts';
+import { worldX, worldY } from './map/projection.ts';
+import { areaOf, hull, type SearchArea } from './map/search-areas.ts';
+import { useModel } from './model-context.ts';
+import { nearby } from './nearby.ts';
+import { useValue } from './observable.ts';
+import type { Pin } from './pins.ts';
+import { hrefOf, open, route } from './route.ts';
+import { type Stage, useStage } from './stage.ts';
+
+const NO_AREAS: readonly SearchArea[] = [];
+const REACH_PIXELS = 9;
+/** Of one place: more than that nobody reads. */
+const NEAR_MAX = 50;
+
+export function MapContents() {
+  const model = useModel();
+  const stage = useStage() as Stage;
+  const { list } = useValue(model.searches);
+  const base = useValue(stage.base);
+  const chosenFilters = useValue(filters);
+  const days = useValue(model.days);
+  const version = useValue(model.pinsVersion);
+  const { view, id } = useValue(route);
+  const areas = useMemo(() => list.map((search) => areaOf(search, base)), [list, base]);
+  const edited = view === 'searches' && id !== null ? `/searches/${id}` : null;
+  const chosen = edited ?? chosenFilters.search;
+  // While a search is drawn its saved form would lie below it.
+  useEffect(
+    () => stage.showAreas(edited === null ? areas : areas.filter(({ search }) => search !== edited), chosen),
+    [areas, chosen, edited],
+  );
+  const shown = useMemo(() => filtered(model.pins.list(), chosenFilters, days), [version, chosenFilters, days]);
+  useEffect(() => stage.showPins(view === 'places' ? [] : shown), [shown, view]);
+  useGoingThere(stage, base === NO_BASE_MAP || view !== 'map' || id !== null ? NO_AREAS : areas);
+  usePings(stage);
+  usePicking(stage, view === 'map' ? shown : null);
+  return null;
+}
+
+/** To where the searches look, once, unless the reader was faster: from then on the map is theirs. */
+function useGoingThere(stage: Stage, areas: readonly SearchArea[]): void {
+  const isReaders = useRef(false);
+  useEffect(() => {
+    const take = (): void => {
+      isReaders.current = true;
+    };
+    const container = stage.map.getContainer();
+    for (const kind of ['pointerdown', 'wheel', 'keydown']) container.addEventListener(kind, take, { once: true });
+  }, [stage]);
+  useEffect(() => {
+    const boxes = areas.flatMap(({ box }) => box ?? []);
+    if (isReaders.current || boxes.length === 0) return;
+    isReaders.current = true;
+    stage.goTo(hull(boxes));
+  }, [areas]);
+}
+
+function usePings(stage: Stage): void {
+  const model = useModel();
+  const happenings = useValue(model.happenings);
+  const told = useRef(new Set<string>());
+  useEffect(() => {
+    for (const { id, match } of happenings) {
+      if (told.current.has(id)) continue;
+      told.current.add(id);
+      const pin = model.pins.get(match);
+      if (pin === null || pin.x === null || pin.y === null) continue;
+      const { lat, lng } = stage.map.unproject([pin.x * 256, pin.y * 256], 0);
+      stage.ping({ lat, lng });
+    }
+    for (const id of told.current) if (!happenings.some((one) => one.id === id)) told.current.delete(id);
+  }, [happenings]);
+}
+
+/** A click opens the match beneath it; of several at one place the panel lists them. */
+function usePicking(stage: Stage, shown: readonly Pin[] | null): void {
+  useEffect(() => {
+    if (shown === null) return;
+    const { map } = stage;
+    const near = ({ latlng }: L.LeafletMouseEvent) => {
+      const reach = REACH_PIXELS / (256 * 2 ** map.getZoom());
+      return pinsNear(shown, worldX(latlng.lng), worldY(latlng.lat), reach);
+    };
+    const pick = (event: L.LeafletMouseEvent): void => {
+      const found = near(event);
+      const properties = new Set(found.map(({ property }) => property));
+      nearby.set(properties.size > 1 ? found.slice(0, NEAR_MAX) : null);
+      const [first] = found;
+      if (properties.size === 1 && first !== undefined) open('map', idOf(first.match));
+      else location.hash = hrefOf('map');
+    };
+    const point = (event: L.LeafletMouseEvent): void => {
+      map.getContainer().classList.toggle('over-pin', near(event).length > 0);
+    };
+    map.on('click', pick);
+    map.on('mousemove', point);
+    return () => {
+      map.off('click', pick);
+      map.off('mousemove', point);
+      map.getContainer().classList.remove('over-pin');
+    };
+  }, [shown]);
+}

@@ -1,0 +1,96 @@
+/**
+ * The base map: outlines of the departments (IGN Admin Express, Licence Ouverte) and the names of the larger communes,
+ * both files of this server, in the world's coordinates.
+ */
+
+import { feature } from 'topojson-client';
+import type { GeometryCollection, Topology } from 'topojson-specification';
+import { BASE, SETTINGS } from '../session.ts';
+import { worldX, worldY } from './projection.ts';
+
+export interface Box {
+  readonly minX: number;
+  readonly minY: number;
+  readonly maxX: number;
+  readonly maxY: number;
+}
+
+export interface Outline {
+  readonly code: string;
+  readonly name: string;
+  /** x and y of each corner. */
+  readonly rings: readonly Float64Array[];
+  readonly box: Box;
+}
+
+export interface NamedPlace {
+  readonly insee: string;
+  readonly name: string;
+  readonly x: number;
+  readonly y: number;
+}
+
+export interface BaseMap {
+  readonly outlines: ReadonlyMap<string, Outline>;
+  /** The largest first. */
+  readonly places: readonly NamedPlace[];
+  readonly placeByInsee: ReadonlyMap<string, NamedPlace>;
+}
+
+export const NO_BASE_MAP: BaseMap = { outlines: new Map(), places: [], placeByInsee: new Map() };
+
+export const OUTLINES_ATTRIBUTION = 'IGN Admin Express, Licence Ouverte';
+
+interface PlacesFile {
+  readonly communes: readonly (readonly [insee: string, name: string, lat: number, lon: number])[];
+  readonly departments: readonly (readonly [code: string, name: string])[];
+}
+
+/** Rejects when the service cannot be reached. */
+export async function loadBaseMap(): Promise<BaseMap> {
+  const read = async (name: string): Promise<unknown> => (await fetch(new URL(`console/${name}`, BASE))).json();
+  const [topology, named] = (await Promise.all([read(SETTINGS.outlines), read(SETTINGS.places)])) as [
+    Topology<{ departments: GeometryCollection<{ code: string }> }>,
+    PlacesFile,
+  ];
+  const names = new Map(named.departments);
+  const outlines = feature(topology, topology.objects.departments).features.map(({ geometry, properties }): Outline => {
+    const rings = ringsOf(geometry).map(projected);
+    return { code: properties.code, name: names.get(properties.code) ?? properties.code, rings, box: boxOf(rings) };
+  });
+  const places = named.communes.map(([insee, name, lat, lon]) => ({ insee, name, x: worldX(lon), y: worldY(lat) }));
+  return {
+    outlines: new Map(outlines.map((outline) => [outline.code, outline])),
+    places,
+    placeByInsee: new Map(places.map((place) => [place.insee, place])),
+  };
+}
+
+type Corners = readonly (readonly number[])[];
+
+function ringsOf(geometry: GeoJSON.Geometry): readonly Corners[] {
+  if (geometry.type === 'Polygon') return geometry.coordinates;
+  return geometry.type === 'MultiPolygon' ? geometry.coordinates.flat() : [];
+}
+
+export function projected(corners: Corners): Float64Array {
+  return Float64Array.from(corners.flatMap(([lon = 0, lat = 0]) => [worldX(lon), worldY(lat)]));
+}
+
+export function boxOf(rings: readonly Float64Array[]): Box {
+  let [minX, minY, maxX, maxY] = [Infinity, Infinity, -Infinity, -Infinity];
+  for (const ring of rings) {
+    for (let at = 0; at < ring.length; at += 2) {
+      const [x, y] = [ring[at] as number, ring[at + 1] as number];
+      minX = Math.min(minX, x);
+      maxX = Math.max(maxX, x);
+      minY = Math.min(minY, y);
+      maxY = Math.max(maxY, y);
+    }
+  }
+  return { minX, minY, maxX, maxY };
+}
+
+export function boxesMeet(a: Box, b: Box): boolean {
+  return a.minX <= b.maxX && b.minX <= a.maxX && a.minY <= b.maxY && b.minY <= a.maxY;
+}

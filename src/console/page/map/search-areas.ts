@@ -1,0 +1,78 @@
+/** Where searches look, as shapes of the map: circles, polygons, whole departments, and communes as rings round their centre. */
+
+import type { SearchDocument } from '../documents.ts';
+import { type BaseMap, type Box, boxOf, projected } from './base-map.ts';
+import { worldLength, worldX, worldY } from './projection.ts';
+
+export type AreaShape =
+  | { readonly type: 'circle'; readonly x: number; readonly y: number; readonly radius: number }
+  | { readonly type: 'polygon'; readonly rings: readonly Float64Array[] }
+  | { readonly type: 'department'; readonly code: string; readonly rings: readonly Float64Array[] }
+  | { readonly type: 'commune'; readonly x: number; readonly y: number; readonly name: string };
+
+export interface SearchArea {
+  readonly search: string;
+  readonly shapes: readonly AreaShape[];
+  /** Null: it looks everywhere, or where this map knows nothing. */
+  readonly box: Box | null;
+}
+
+/** Of one search that names thousands. */
+const COMMUNES_SHOWN_MAX = 200;
+
+export function areaOf(search: SearchDocument, base: BaseMap): SearchArea {
+  const shapes = [
+    ...circleOf(search),
+    ...polygonsOf(search),
+    ...departmentsOf(search, base),
+    ...communesOf(search, base),
+  ];
+  return { search: search['@id'], shapes, box: shapes.length === 0 ? null : hull(shapes.map(boxOfShape)) };
+}
+
+function circleOf({ lat, lon, radius }: SearchDocument): AreaShape[] {
+  if (lat === null || lon === null || radius === null) return [];
+  const place = { x: worldX(Number(lon)), y: worldY(Number(lat)) };
+  return [{ type: 'circle', ...place, radius: worldLength(Number(radius), Number(lat)) }];
+}
+
+function polygonsOf({ geoShapes }: SearchDocument): AreaShape[] {
+  return geoShapes.map((rings) => ({ type: 'polygon', rings: rings.map(projected) }));
+}
+
+function departmentsOf({ includedDepartments }: SearchDocument, { outlines }: BaseMap): AreaShape[] {
+  return includedDepartments.flatMap(({ departmentCode: code }) => {
+    const outline = outlines.get(code);
+    return outline === undefined ? [] : [{ type: 'department' as const, code, rings: outline.rings }];
+  });
+}
+
+function communesOf({ includedCities, includedInseeCodes }: SearchDocument, { placeByInsee }: BaseMap): AreaShape[] {
+  const codes = [...includedCities.map(({ insee }) => insee), ...includedInseeCodes].slice(0, COMMUNES_SHOWN_MAX);
+  return codes.flatMap((insee) => {
+    // Paris, Lyon and Marseille are told by their first arrondissements.
+    const place = placeByInsee.get(insee) ?? placeByInsee.get(FIRST_ARRONDISSEMENTS[insee] ?? '');
+    return place === undefined ? [] : [{ type: 'commune' as const, x: place.x, y: place.y, name: place.name }];
+  });
+}
+
+const FIRST_ARRONDISSEMENTS: Readonly<Record<string, string>> = { 75056: '75101', 69123: '69381', 13055: '13201' };
+
+function boxOfShape(shape: AreaShape): Box {
+  if (shape.type === 'polygon' || shape.type === 'department') return boxOf(shape.rings);
+  const radius = shape.type === 'circle' ? shape.radius : COMMUNE_REACH;
+  const { x, y } = shape;
+  return { minX: x - radius, minY: y - radius, maxX: x + radius, maxY: y + radius };
+}
+
+/** Some three kilometres. */
+const COMMUNE_REACH = 0.0001;
+
+export function hull(boxes: readonly Box[]): Box {
+  return {
+    minX: Math.min(...boxes.map(({ minX }) => minX)),
+    minY: Math.min(...boxes.map(({ minY }) => minY)),
+    maxX: Math.max(...boxes.map(({ maxX }) => maxX)),
+    maxY: Math.max(...boxes.map(({ maxY }) => maxY)),
+  };
+}

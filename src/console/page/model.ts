@@ -1,0 +1,261 @@
+/**
+ * What the page knows of the service: the client's searches, their matches, and what has just happened. One poll of the
+ * feed and a look at `/matches` every ten seconds keep it true; both begin when the key is known and end with it.
+ */
+
+import type { Collection, FeedItem, MatchDocument, SearchDocument, SiteCategory } from './documents.ts';
+import { type Connection, followFeed } from './live-feed.ts';
+import { type Observable, observable } from './observable.ts';
+import { pause } from './pause.ts';
+import { createPinTable, PINS_MAX, type PinTable } from './pins.ts';
+import { Refusal, type Rest, Unreachable } from './rest.ts';
+
+export interface Happening {
+  readonly id: string;
+  readonly event: string;
+  readonly isMatch: boolean;
+  readonly at: string;
+  readonly match: string;
+  readonly search: string;
+  readonly was: string | null;
+  readonly is: string | null;
+  readonly percent: number | null;
+}
+
+export interface SearchTable {
+  readonly isLoaded: boolean;
+  /** By title; at most `SEARCHES_MAX` of them. */
+  readonly list: readonly SearchDocument[];
+  readonly byIri: ReadonlyMap<string, SearchDocument>;
+  readonly total: number;
+}
+
+export interface Model {
+  readonly rest: Rest;
+  readonly connection: Observable<Connection>;
+  readonly searches: Observable<SearchTable>;
+  readonly pins: PinTable;
+  /** Counts the changes of `pins`. */
+  readonly pinsVersion: Observable<number>;
+  /** Whether older matches are still being read. */
+  readonly isReadingMatches: Observable<boolean>;
+  /** Newest first. */
+  readonly happenings: Observable<readonly Happening[]>;
+  readonly siteCategories: Observable<readonly SiteCategory[]>;
+  /** Days that the map goes back; null: as far as there is something. */
+  readonly days: Observable<number | null>;
+  refreshSearches(): Promise<void>;
+  /** Puts the answer of a change where it belongs. */
+  putSearch(search: SearchDocument): void;
+  dropSearch(iri: string): void;
+  close(): void;
+}
+
+const SEARCHES_MAX = 2_000;
+const SEARCHES_PER_PAGE = 100;
+const MATCHES_PER_PAGE = 100;
+const HAPPENINGS_MAX = 100;
+const LOOK_EVERY_MS = 10_000;
+/** Matches are numbered before they are committed: those of the last minute may still be coming. */
+const OVERLAP_MS = 60_000;
+const DAY_MS = 86_400_000;
+const NO_SEARCHES: SearchTable = { isLoaded: false, list: [], byIri: new Map(), total: 0 };
+
+export function openModel(rest: Rest): Model {
+  const closing = new AbortController();
+  const { signal } = closing;
+  const connection = observable<Connection>('connecting');
+  const searches = observable<SearchTable>(NO_SEARCHES);
+  const happenings = observable<readonly Happening[]>([]);
+  const siteCategories = observable<readonly SiteCategory[]>([]);
+  const matches = createMatchReader(rest, signal);
+  const refreshSearches = async (): Promise<void> => {
+    const { list, total } = await readSearches(rest, signal);
+    searches.set(tableOf(list, total));
+  };
+  const catchUp = (): Promise<unknown> => Promise.all([tolerant(signal, refreshSearches), matches.readNew()]);
+
+  void followFeed({
+    rest,
+    signal,
+    onItems(items) {
+      const told = items.flatMap((item) => matches.take(item));
+      happenings.set([...told.reverse(), ...happenings.get()].slice(0, HAPPENINGS_MAX));
+    },
+    onConnection(next) {
+      const before = connection.get();
+      connection.set(next);
+      if (before === 'lost' && next === 'live') void catchUp();
+    },
+  });
+  void tolerant(signal, async () => {
+    await refreshSearches();
+    const categories = await rest.read<Collection<SiteCategory>>('/site_categories', { itemsPerPage: 100 }, signal);
+    siteCategories.set(categories['hydra:member']);
+  });
+  void matches.readBack();
+  void lookNowAndThen(signal, searches, matches.readNew);
+  matches.days.subscribe(() => void matches.readBack());
+
+  return {
+    rest,
+    connection,
+    searches,
+    pins: matches.pins,
+    pinsVersion: matches.version,
+    isReadingMatches: matches.isReading,
+    happenings,
+    siteCategories,
+    days: matches.days,
+    refreshSearches,
+    ...searchChanges(searches, matches.drop),
+    close: () => closing.abort(),
+  };
+}
+
+/** What the page has changed itself, it knows at once. */
+function searchChanges(
+  searches: Observable<SearchTable>,
+  dropMatches: (search: string) => void,
+): Pick<Model, 'putSearch' | 'dropSearch'> {
+  return {
+    putSearch(search) {
+      const { list, total } = searches.get();
+      const others = list.filter((one) => one['@id'] !== search['@id']);
+      const added = others.length === list.length ? 1 : 0;
+      searches.set(tableOf([...others, search].sort(byTitle), total + added));
+    },
+    dropSearch(iri) {
+      const { list, total } = searches.get();
+      dropMatches(iri);
+      searches.set(
+        tableOf(
+          list.filter((one) => one['@id'] !== iri),
+          total - 1,
+        ),
+      );
+    },
+  };
+}
+
+function tableOf(list: readonly SearchDocument[], total: number): SearchTable {
+  return { isLoaded: true, list, byIri: new Map(list.map((search) => [search['@id'], search])), total };
+}
+
+function byTitle(a: SearchDocument, b: SearchDocument): number {
+  return a.title.localeCompare(b.title);
+}
+
+async function readSearches(rest: Rest, signal: AbortSignal) {
+  const list: SearchDocument[] = [];
+  for (let page = 1; ; page++) {
+    const query = { page, itemsPerPage: SEARCHES_PER_PAGE, 'order[title]': 'asc' };
+    const { 'hydra:member': members, 'hydra:totalItems': total } = await rest.read<Collection<SearchDocument>>(
+      '/searches',
+      query,
+      signal,
+    );
+    list.push(...members);
+    if (members.length < SEARCHES_PER_PAGE || list.length >= Math.min(total, SEARCHES_MAX)) return { list, total };
+  }
+}
+
+/** Matches, of searches that notify and those that do not. */
+function createMatchReader(rest: Rest, signal: AbortSignal) {
+  const pins = createPinTable();
+  const version = observable(0);
+  const isReading = observable(true);
+  const days = observable<number | null>(7);
+  let reading: AbortController | null = null;
+  const put = (list: readonly MatchDocument[]): number => {
+    const before = pins.size;
+    for (const match of list) pins.put(match);
+    version.set(version.get() + 1);
+    return pins.size - before;
+  };
+  /** Newest first, page by page, until `isEnough` or there are no more. */
+  const readPages = async (after: number | null, until: AbortSignal, isEnough: (added: number) => boolean) => {
+    const bound = after === null ? {} : { 'createdAt[after]': new Date(after).toISOString() };
+    for (let page = 1; ; page++) {
+      const query = { page, itemsPerPage: MATCHES_PER_PAGE, ...bound };
+      // Each page by itself: a refusal in the middle begins nothing anew.
+      const read = await tolerant(until, () => rest.read<Collection<MatchDocument>>('/matches', query, until));
+      if (read === null) return;
+      const { 'hydra:member': members } = read;
+      const added = put(members);
+      if (members.length < MATCHES_PER_PAGE || page * MATCHES_PER_PAGE >= PINS_MAX || isEnough(added)) return;
+    }
+  };
+  return {
+    pins,
+    version,
+    isReading,
+    days,
+    async readBack(): Promise<void> {
+      reading?.abort();
+      const mine = new AbortController();
+      reading = mine;
+      const until = AbortSignal.any([signal, mine.signal]);
+      const back = days.get();
+      isReading.set(true);
+      await readPages(back === null ? null : Date.now() - back * DAY_MS, until, () => false);
+      if (reading === mine) isReading.set(false);
+    },
+    async readNew(): Promise<void> {
+      const newest = pins.list()[0]?.createdAtMs;
+      const after = newest === undefined ? Date.now() - (days.get() ?? 1) * DAY_MS : newest - OVERLAP_MS;
+      await readPages(after, signal, (added) => added === 0);
+    },
+    /** What it tells, if it is known whereof. */
+    take(item: FeedItem): Happening[] {
+      if (item.body === null) return [];
+      put([item.body.match]);
+      return [happeningOf(item, item.body)];
+    },
+    drop(search: string): void {
+      pins.dropSearch(search);
+      version.set(version.get() + 1);
+    },
+  };
+}
+
+function happeningOf(
+  { id, channel, createdAt, search }: FeedItem,
+  { event, adEvent, match }: NonNullable<FeedItem['body']>,
+): Happening {
+  const change = { was: adEvent?.fieldOldValue ?? null, is: adEvent?.fieldNewValue ?? null };
+  const variation = adEvent?.percentVariation ?? null;
+  const percent = variation === null ? null : Number(variation);
+  return { id, event, isMatch: channel === 'match', at: createdAt, match: match['@id'], search, ...change, percent };
+}
+
+/** The feed tells nothing of searches that do not notify. */
+async function lookNowAndThen(
+  signal: AbortSignal,
+  searches: Observable<SearchTable>,
+  look: () => Promise<void>,
+): Promise<void> {
+  while (!signal.aborted) {
+    await pause(LOOK_EVERY_MS, signal);
+    const hasSilent = searches.get().list.some((search) => !search.notificationEnabled);
+    if (!signal.aborted && hasSilent) await look();
+  }
+}
+
+const AGAIN_MS = 2_000;
+
+/** Goes on until it is done: what cannot be reached, or is asked too much, passes. Null: nobody waits for it any more. */
+async function tolerant<Done>(signal: AbortSignal, work: () => Promise<Done>): Promise<Done | null> {
+  while (!signal.aborted) {
+    try {
+      return await work();
+    } catch (error) {
+      if (signal.aborted || (error instanceof Refusal && error.status === 401)) return null;
+      const passes =
+        error instanceof Unreachable || (error instanceof Refusal && (error.status === 429 || error.status >= 500));
+      if (!passes) throw error;
+      await pause(AGAIN_MS, signal);
+    }
+  }
+  return null;
+}

@@ -1,0 +1,39 @@
+/** A value that components redraw with: all the state that the page has outside of them is made of these. */
+
+import { useEffect, useState } from 'preact/hooks';
+
+export interface Observable<Value> {
+  get(): Value;
+  set(value: Value): void;
+  /** Returns what ends it. */
+  subscribe(listener: () => void): () => void;
+}
+
+export function observable<Value>(initial: Value): Observable<Value> {
+  let present = initial;
+  const listeners = new Set<() => void>();
+  return {
+    get: () => present,
+    set(value) {
+      if (Object.is(value, present)) return;
+      present = value;
+      for (const listener of listeners) listener();
+    },
+    subscribe(listener) {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+  };
+}
+
+/** Redraws the component whenever the value changes, also between its drawing and its effects. */
+export function useValue<Value>(source: Observable<Value>): Value {
+  const [drawn, draw] = useState(() => ({ value: source.get() }));
+  useEffect(() => {
+    const look = (): void =>
+      draw((before) => (Object.is(before.value, source.get()) ? before : { value: source.get() }));
+    look();
+    return source.subscribe(look);
+  }, [source]);
+  return Object.is(drawn.value, source.get()) ? drawn.value : source.get();
+}

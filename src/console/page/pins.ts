@@ -1,0 +1,91 @@
+/**
+ * Matches as the map needs them: where, what, since when. At most so many are held, the newest; a property that several
+ * searches match is one pin each, drawn over each other.
+ */
+
+import type { MatchDocument, PropertyDocument } from './documents.ts';
+import { latitudeOf, worldX, worldY } from './map/projection.ts';
+
+export interface Pin {
+  readonly match: string;
+  readonly search: string;
+  readonly property: string;
+  readonly title: string | null;
+  readonly price: number | null;
+  readonly surface: number | null;
+  readonly transactionType: number | null;
+  readonly cityName: string | null;
+  readonly isExpired: boolean;
+  readonly createdAtMs: number;
+  readonly updatedAtMs: number;
+  /** In the world's square from 0 to 1; null: nobody knows where it is. */
+  readonly x: number | null;
+  readonly y: number | null;
+}
+
+export const PINS_MAX = 10_000;
+
+export interface PinTable {
+  /** Newest first. */
+  list(): readonly Pin[];
+  get(match: string): Pin | null;
+  /** Whether the match was unknown. */
+  put(match: MatchDocument): boolean;
+  dropSearch(search: string): void;
+  readonly size: number;
+}
+
+export function createPinTable(): PinTable {
+  const byMatch = new Map<string, Pin>();
+  let sorted: readonly Pin[] | null = null;
+  const list = (): readonly Pin[] => {
+    sorted ??= [...byMatch.values()].sort((a, b) => b.createdAtMs - a.createdAtMs);
+    return sorted;
+  };
+  return {
+    list,
+    get: (match) => byMatch.get(match) ?? null,
+    put(match) {
+      const isNew = !byMatch.has(match['@id']);
+      byMatch.set(match['@id'], pinOf(match));
+      sorted = null;
+      // A tenth more than the maximum, so that not every match sorts ten thousand.
+      if (byMatch.size > PINS_MAX * 1.1) {
+        for (const { match: oldest } of list().slice(PINS_MAX)) byMatch.delete(oldest);
+        sorted = null;
+      }
+      return isNew;
+    },
+    dropSearch(search) {
+      for (const pin of byMatch.values()) if (pin.search === search) byMatch.delete(pin.match);
+      sorted = null;
+    },
+    get size() {
+      return byMatch.size;
+    },
+  };
+}
+
+function pinOf({ '@id': match, search, property, createdAt, updatedAt, propertyDocument }: MatchDocument): Pin {
+  const place = placeOf(propertyDocument);
+  return {
+    match,
+    search,
+    property,
+    title: propertyDocument?.title ?? null,
+    price: propertyDocument?.price ?? null,
+    surface: propertyDocument?.surface ?? null,
+    transactionType: propertyDocument?.transactionType ?? null,
+    cityName: propertyDocument?.city?.name ?? null,
+    isExpired: propertyDocument?.expired ?? false,
+    createdAtMs: Date.parse(createdAt),
+    updatedAtMs: Date.parse(updatedAt),
+    x: place === null ? null : worldX(place.lon),
+    y: place === null ? null : worldY(latitudeOf(place.lat)),
+  };
+}
+
+/** Its own coordinates, else its commune's. */
+export function placeOf(document: PropertyDocument | null): { readonly lat: number; readonly lon: number } | null {
+  return document?.locations ?? document?.city?.location ?? null;
+}

@@ -1,0 +1,112 @@
+/**
+ * The REST interface, as any client speaks it: paths and IRIs in, JSON out. What the service refuses is a `Refusal` with
+ * its violations; that it cannot be reached is an `Unreachable`, which passes.
+ */
+
+import { BASE } from './session.ts';
+import { language } from './words/language.ts';
+
+export interface Violation {
+  readonly propertyPath: string;
+  readonly message: string;
+}
+
+export class Refusal extends Error {
+  readonly status: number;
+  readonly violations: readonly Violation[];
+  /** Null: it is of no use to try again. */
+  readonly retryAfterMs: number | null;
+  /** Of a 410 of the feed: where to begin again. */
+  readonly oldest: string | null;
+
+  constructor(status: number, body: Readonly<Record<string, unknown>>, retryAfter: string | null) {
+    super(typeof body.detail === 'string' ? body.detail : `HTTP ${status}`);
+    this.status = status;
+    this.violations = (body.violations ?? []) as readonly Violation[];
+    this.retryAfterMs = retryAfter === null ? null : Number(retryAfter) * 1_000;
+    this.oldest = typeof body.oldest === 'string' ? body.oldest : null;
+  }
+}
+
+export class Unreachable extends Error {}
+
+export type Query = Readonly<Record<string, string | number | boolean | null | readonly string[]>>;
+
+export interface Answer<Body> {
+  readonly body: Body;
+  readonly etag: string | null;
+}
+
+export interface RequestOptions {
+  readonly query?: Query;
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly signal?: AbortSignal;
+}
+
+export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
+
+export interface Rest {
+  readonly key: string;
+  /** Rejects with `Refusal` and `Unreachable`, and with the signal's reason. */
+  ask<Body>(method: Method, path: string, options?: RequestOptions): Promise<Answer<Body>>;
+  read<Body>(path: string, query?: Query, signal?: AbortSignal): Promise<Body>;
+}
+
+/** `onUnknownKey` is called when the service does not know the key any more. */
+export function createRest(key: string, onUnknownKey: () => void): Rest {
+  const ask = async <Body>(method: Method, path: string, options: RequestOptions = {}): Promise<Answer<Body>> => {
+    const response = await fetch(addressOf(path, options.query), {
+      method,
+      headers: {
+        'X-API-KEY': key,
+        'Accept-Language': language.get(),
+        ...(options.body === undefined ? {} : { 'Content-Type': 'application/json' }),
+        ...options.headers,
+      },
+      ...(options.body === undefined ? {} : { body: JSON.stringify(options.body) }),
+      ...(options.signal === undefined ? {} : { signal: options.signal }),
+    }).catch((error: Error) => {
+      if (options.signal?.aborted === true) throw error;
+      throw new Unreachable(error.message);
+    });
+    if (response.ok) return { body: await bodyOf<Body>(response, options.signal), etag: response.headers.get('ETag') };
+    if (response.status === 401) onUnknownKey();
+    // A proxy before a service that is gone says so in its own words.
+    if (response.status >= 502) throw new Unreachable(`HTTP ${response.status}`);
+    const told = await response.json().catch(() => ({}));
+    throw new Refusal(response.status, told, response.headers.get('Retry-After'));
+  };
+  return {
+    key,
+    ask,
+    read: async <Body>(path: string, query: Query = {}, signal?: AbortSignal) => {
+      return (await ask<Body>('GET', path, { query, ...(signal === undefined ? {} : { signal }) })).body;
+    },
+  };
+}
+
+/** Broken off in its middle, an answer is none. */
+async function bodyOf<Body>(response: Response, signal?: AbortSignal): Promise<Body> {
+  if (response.status === 204) return undefined as Body;
+  return response.json().catch((error: Error) => {
+    if (signal?.aborted === true) throw error;
+    throw new Unreachable(error.message);
+  });
+}
+
+export function addressOf(path: string, query: Query = {}): string {
+  const url = new URL(path.replace(/^\//, ''), BASE);
+  for (const [name, value] of Object.entries(query)) {
+    if (value === null || value === '') continue;
+    for (const one of Array.isArray(value) ? value : [value]) url.searchParams.append(name, String(one));
+  }
+  return url.href;
+}
+
+/** Those of the service's own refusals; anything else is a bug of the page, which the browser's console shows. */
+export function messageOf(error: unknown, unreachable: string): string {
+  if (error instanceof Refusal) return error.message;
+  if (error instanceof Unreachable) return unreachable;
+  throw error;
+}

@@ -1,0 +1,56 @@
+/**
+ * The API key, for as long as the tab lives: typed, or brought in the fragment (`#key=`), which never leaves the browser
+ * and is gone from the address before the first request. Beside it what the page is made with, and the chosen language.
+ */
+
+import { decoded } from './fragment.ts';
+
+export interface PageSettings {
+  readonly showsPictures: boolean;
+  readonly tilesUrl: string | null;
+  readonly tilesAttribution: string;
+  readonly version: string;
+  /** Names of the base map's files. */
+  readonly outlines: string;
+  readonly places: string;
+}
+
+const KEY = 'vigie.key';
+const LANGUAGE = 'vigie.language';
+
+export const PAGE: HTMLElement = document.querySelector<HTMLElement>('#console') ?? document.body;
+
+export const SETTINGS = JSON.parse(PAGE.dataset.settings ?? '{}') as PageSettings;
+
+/** What all paths of the service begin with: a proxy may have put it under one of its own. */
+export const BASE = new URL('.', location.href);
+
+export function hasBroughtKey(): boolean {
+  return location.hash.startsWith('#key=');
+}
+
+/** Takes the key out of the address. */
+export function takeKey(): string | null {
+  const [, brought = ''] = /^#key=([^&]+)/.exec(location.hash) ?? [];
+  if (brought === '') return sessionStorage.getItem(KEY);
+  history.replaceState(null, '', location.pathname + location.search);
+  const key = decoded(brought);
+  keepKey(key);
+  return key;
+}
+
+export function keepKey(key: string): void {
+  sessionStorage.setItem(KEY, key);
+}
+
+export function forgetKey(): void {
+  sessionStorage.removeItem(KEY);
+}
+
+export function keptLanguage(): string {
+  return sessionStorage.getItem(LANGUAGE) ?? navigator.language;
+}
+
+export function keepLanguage(language: string): void {
+  sessionStorage.setItem(LANGUAGE, language);
+}

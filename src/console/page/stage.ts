@@ -1,0 +1,192 @@
+/**
+ * The map that map, editor and points of interest share: Leaflet's, with a canvas for the base map and where searches
+ * look, one for matches, and whatever a view adds while it is open.
+ */
+
+import {
+  control,
+  divIcon,
+  type LatLngLiteral,
+  type Map as LeafletMap,
+  latLngBounds,
+  map as leafletMap,
+  marker,
+  tileLayer,
+} from 'leaflet';
+import { createContext } from 'preact';
+import { useContext } from 'preact/hooks';
+import { type BaseMap, type Box, loadBaseMap, NO_BASE_MAP, OUTLINES_ATTRIBUTION } from './map/base-map.ts';
+import { paintBase } from './map/base-painter.ts';
+import { CanvasLayer } from './map/canvas-layer.ts';
+import { type Colours, readColours } from './map/colours.ts';
+import { paintPins } from './map/pin-painter.ts';
+import type { SearchArea } from './map/search-areas.ts';
+import { type Observable, observable } from './observable.ts';
+import type { Pin } from './pins.ts';
+import { SETTINGS } from './session.ts';
+
+export interface Stage {
+  readonly map: LeafletMap;
+  readonly base: Observable<BaseMap>;
+  readonly colours: Observable<Colours>;
+  /** Says what the map's buttons do. */
+  name(words: StageWords): void;
+  showAreas(areas: readonly SearchArea[], chosen: string | null): void;
+  showPins(pins: readonly Pin[]): void;
+  /** A ring that spreads where something has just come. */
+  ping(place: LatLngLiteral): void;
+  /** A mark round what is open; null takes it away. */
+  point(place: LatLngLiteral | null): void;
+  goTo(box: Box): void;
+  close(): void;
+}
+
+export const StageContext = createContext<Stage | null>(null);
+
+/** Null until the map is there. */
+export function useStage(): Stage | null {
+  return useContext(StageContext);
+}
+
+/** Metropolitan France. */
+const FRANCE: [[number, number], [number, number]] = [
+  [41.3, -5.2],
+  [51.1, 9.6],
+];
+const PING_MS = 4_000;
+const PINGS_MAX = 12;
+const ZOOM_MAX = 18;
+
+export interface StageWords {
+  readonly zoomIn: string;
+  readonly zoomOut: string;
+}
+
+export function openStage(element: HTMLElement): Stage {
+  const map = openMap(element);
+  const base = observable<BaseMap>(NO_BASE_MAP);
+  const colours = observable(readColours());
+  const hasTiles = SETTINGS.tilesUrl !== null;
+  let areas: readonly SearchArea[] = [];
+  let chosen: string | null = null;
+  let pins: readonly Pin[] = [];
+  const below = new CanvasLayer('below', 2, (frame) =>
+    paintBase(frame, { base: base.get(), areas, chosen, colours: colours.get(), hasTiles }),
+  ).addTo(map);
+  const above = new CanvasLayer('pins', 1, (frame) => paintPins(frame, { pins, colours: colours.get() })).addTo(map);
+  const fit = createFitting(map);
+  fit(latLngBounds(FRANCE));
+  const unwatch = watchLooks(element, map, fit, () => {
+    colours.set(readColours());
+    below.redraw();
+    above.redraw();
+  });
+  void loadBaseMap().then((loaded) => {
+    base.set(loaded);
+    below.redraw();
+  });
+  return {
+    ...{ map, base, colours, ...createMarks(map) },
+    name: (words) => nameButtons(element, words),
+    showAreas(shown, which) {
+      [areas, chosen] = [shown, which];
+      below.redraw();
+    },
+    showPins(shown) {
+      pins = shown;
+      above.redraw();
+    },
+    goTo({ minX, minY, maxX, maxY }) {
+      const corner = (x: number, y: number) => map.unproject([x * 256, y * 256], 0);
+      fit(latLngBounds(corner(minX, maxY), corner(maxX, minY)));
+    },
+    close() {
+      unwatch();
+      map.remove();
+    },
+  };
+}
+
+/** The operator's tiles, or the outlines' attribution; panes below and above what views draw. */
+function openMap(element: HTMLElement): LeafletMap {
+  const bounds = { maxZoom: ZOOM_MAX, minZoom: 3, zoomSnap: 0.5 };
+  const map = leafletMap(element, { zoomControl: false, attributionControl: false, ...bounds });
+  control.zoom().addTo(map);
+  const attribution = control.attribution({ prefix: false }).addTo(map);
+  if (SETTINGS.tilesUrl === null) attribution.addAttribution(OUTLINES_ATTRIBUTION);
+  else tileLayer(SETTINGS.tilesUrl, { attribution: asText(SETTINGS.tilesAttribution), maxZoom: ZOOM_MAX }).addTo(map);
+  map.createPane('below').style.zIndex = '350';
+  map.createPane('pins').style.zIndex = '450';
+  return map;
+}
+
+function nameButtons(element: HTMLElement, { zoomIn, zoomOut }: StageWords): void {
+  for (const [button, text] of Object.entries({ in: zoomIn, out: zoomOut })) {
+    const link = element.querySelector<HTMLElement>(`.leaflet-control-zoom-${button}`);
+    if (link === null) continue;
+    link.title = text;
+    link.setAttribute('aria-label', text);
+  }
+}
+
+/** Shows these bounds; null: those that were asked for while the map could not be seen. */
+type Fit = (bounds: L.LatLngBounds | null) => void;
+
+const FITTING = { maxZoom: 13, padding: [30, 30] as [number, number] };
+
+/** A view without a map hides it: nothing fits into nothing. */
+function createFitting(map: LeafletMap): Fit {
+  let waiting: L.LatLngBounds | null = null;
+  return (bounds) => {
+    waiting = bounds ?? waiting;
+    if (waiting === null) return;
+    map.fitBounds(waiting, FITTING);
+    if (map.getSize().x > 0) waiting = null;
+  };
+}
+
+/** Whether it is light or dark, and how large the map is. Returns what ends it. */
+function watchLooks(element: HTMLElement, map: LeafletMap, fit: Fit, onColours: () => void): () => void {
+  const dark = matchMedia('(prefers-color-scheme: dark)');
+  dark.addEventListener('change', onColours);
+  const watcher = new ResizeObserver(() => {
+    map.invalidateSize({ pan: false });
+    fit(null);
+  });
+  watcher.observe(element);
+  return () => {
+    watcher.disconnect();
+    dark.removeEventListener('change', onColours);
+  };
+}
+
+function createMarks(map: LeafletMap): Pick<Stage, 'ping' | 'point'> {
+  let pings = 0;
+  let pointed: L.Marker | null = null;
+  const mark = (place: LatLngLiteral, className: string): L.Marker => {
+    const icon = divIcon({ className, iconSize: [0, 0] });
+    return marker(place, { icon, interactive: false, keyboard: false }).addTo(map);
+  };
+  return {
+    ping(place) {
+      if (pings >= PINGS_MAX) return;
+      pings += 1;
+      const ring = mark(place, 'ping');
+      setTimeout(() => {
+        pings -= 1;
+        ring.remove();
+      }, PING_MS);
+    },
+    point(place) {
+      pointed?.remove();
+      pointed = place === null ? null : mark(place, 'pointed');
+    },
+  };
+}
+
+/** Leaflet takes an attribution for HTML. */
+function asText(text: string): string {
+  const element = document.createElement('span');
+  element.textContent = text;
+  return element.innerHTML;
+}

@@ -1,0 +1,141 @@
+/** The log of deliveries, newest first, looked at again every few seconds; what was missed is sent again from here. */
+
+import { useEffect, useState } from 'preact/hooks';
+import { useAnswer } from '../answer.ts';
+import type { Collection, DeliveryDocument } from '../documents.ts';
+import { Empty, Loading, Problem } from '../elements.tsx';
+import { useModel } from '../model-context.ts';
+import { useNow } from '../now.ts';
+import { useValue } from '../observable.ts';
+import { useWords, type Words } from '../words/language.ts';
+import { DeliveryRow } from './delivery-row.tsx';
+import { Recovery } from './recovery.tsx';
+
+const LOOK_EVERY_MS = 5_000;
+const PER_PAGE = 30;
+
+export function DeliveriesView({ search }: { readonly search: string | null }) {
+  const words = useWords();
+  const model = useModel();
+  const [asked, setAsked] = useState<Asked>({ search: search ?? '', status: '', channel: '', event: '', page: 1 });
+  const connection = useValue(model.connection);
+  const beat = useNow(LOOK_EVERY_MS);
+  const latest = useValue(model.happenings)[0]?.id;
+  const page = useAnswer(
+    (signal) =>
+      model.rest.read<Collection<DeliveryDocument>>('/deliveries', { ...asked, itemsPerPage: PER_PAGE }, signal),
+    [asked, beat, latest, connection],
+  );
+  useEffect(() => setAsked((before) => ({ ...before, search: search ?? '', page: 1 })), [search]);
+  const list = page.value?.['hydra:member'] ?? [];
+  const total = page.value?.['hydra:totalItems'] ?? 0;
+  return (
+    <div class="wide">
+      <h1>{words.views.deliveries}</h1>
+      <DeliveryFilters asked={asked} onChange={(change) => setAsked({ ...asked, page: 1, ...change })} />
+      <Problem text={connection === 'lost' ? null : page.problem} again={page.again} />
+      <Loading isShown={page.value === null && page.isLoading} />
+      {page.value !== null && list.length === 0 && (
+        <Empty title={words.noDelivery}>
+          <p>{words.noDeliveryHint}</p>
+        </Empty>
+      )}
+      <ul class="deliveries">
+        {list.map((delivery) => (
+          <DeliveryRow key={delivery['@id']} delivery={delivery} onChange={page.again} />
+        ))}
+      </ul>
+      {total > PER_PAGE && (
+        <Pages page={asked.page} total={total} onPage={(next) => setAsked({ ...asked, page: next })} />
+      )}
+      <Recovery onChange={page.again} />
+    </div>
+  );
+}
+
+interface Asked {
+  readonly search: string;
+  readonly status: string;
+  readonly channel: string;
+  readonly event: string;
+  readonly page: number;
+  readonly [name: string]: string | number;
+}
+
+function DeliveryFilters({ asked, onChange }: { readonly asked: Asked; onChange(change: Partial<Asked>): void }) {
+  const words = useWords();
+  const { list } = useValue(useModel().searches);
+  const searches = list.map(({ '@id': iri, title }): readonly [string, string] => [
+    iri.replace('/searches/', ''),
+    title,
+  ]);
+  return (
+    <div class="filters">
+      <Choice
+        label={words.search}
+        all={words.allSearches(list.length)}
+        value={asked.search}
+        choices={searches}
+        onChange={(search) => onChange({ search })}
+      />
+      <Choice
+        label={words.state}
+        all={words.allStates}
+        value={asked.status}
+        choices={Object.entries(words.states)}
+        onChange={(status) => onChange({ status })}
+      />
+      <Choice
+        label={words.channel}
+        all={words.allChannels}
+        value={asked.channel}
+        choices={Object.entries(words.channels)}
+        onChange={(channel) => onChange({ channel })}
+      />
+      <Choice
+        label={words.kindOfEvent}
+        all={words.allEvents}
+        value={asked.event}
+        choices={Object.entries(words.events)}
+        onChange={(event) => onChange({ event })}
+      />
+    </div>
+  );
+}
+
+interface ChoiceProps {
+  readonly label: string;
+  readonly all: string;
+  readonly value: string;
+  readonly choices: readonly (readonly [value: string, text: string])[];
+  onChange(value: string): void;
+}
+
+function Choice({ label, all, value, choices, onChange }: ChoiceProps) {
+  return (
+    <select aria-label={label} value={value} onChange={({ currentTarget }) => onChange(currentTarget.value)}>
+      <option value="">{all}</option>
+      {choices.map(([one, text]) => (
+        <option key={one} value={one}>
+          {text}
+        </option>
+      ))}
+    </select>
+  );
+}
+
+function Pages({ page, total, onPage }: { readonly page: number; readonly total: number; onPage(page: number): void }) {
+  const words: Words = useWords();
+  const last = Math.ceil(total / PER_PAGE);
+  return (
+    <div class="pages">
+      <button type="button" disabled={page <= 1} onClick={() => onPage(page - 1)}>
+        {words.newer}
+      </button>
+      <span>{words.pageOf(page, last)}</span>
+      <button type="button" disabled={page >= last} onClick={() => onPage(page + 1)}>
+        {words.older}
+      </button>
+    </div>
+  );
+}

@@ -1,0 +1,133 @@
+/** Where webhooks go: how each endpoint does, a test of it, the secrets that sign, and how a receiver checks them. */
+
+import { useMemo, useState } from 'preact/hooks';
+import { useAnswer } from '../answer.ts';
+import type { Collection, DeliveryDocument, SearchDocument } from '../documents.ts';
+import { Empty, Field, Problem } from '../elements.tsx';
+import { useModel } from '../model-context.ts';
+import { useNow } from '../now.ts';
+import { useValue } from '../observable.ts';
+import { useFormats } from '../words/formats.ts';
+import { useWords, type Words } from '../words/language.ts';
+import { SNIPPET_LANGUAGES, type SnippetLanguage, snippetOf } from './snippets.ts';
+import { WebhookSecrets } from './webhook-secrets.tsx';
+import { WebhookTest } from './webhook-test.tsx';
+
+/** Each is asked for. */
+const ENDPOINTS_MAX = 30;
+const LOOK_EVERY_MS = 10_000;
+
+export function EndpointsView() {
+  const words = useWords();
+  const { list, isLoaded } = useValue(useModel().searches);
+  const endpoints = useMemo(() => endpointsOf(list), [list]);
+  return (
+    <div class="wide">
+      <h1>{words.views.endpoints}</h1>
+      <section aria-labelledby="health">
+        <h2 id="health">{words.health}</h2>
+        {isLoaded && endpoints.length === 0 && (
+          <Empty title={words.noEndpoint}>
+            <p>{words.noEndpointHint}</p>
+          </Empty>
+        )}
+        <ul class="cards">
+          {endpoints.slice(0, ENDPOINTS_MAX).map((endpoint) => (
+            <Health key={endpoint} endpoint={endpoint} />
+          ))}
+        </ul>
+        {endpoints.length > ENDPOINTS_MAX && <p class="hint">{words.andMore(endpoints.length - ENDPOINTS_MAX)}</p>}
+      </section>
+      <WebhookTest endpoints={endpoints} />
+      <Verification searches={list} />
+      <WebhookSecrets />
+    </div>
+  );
+}
+
+function endpointsOf(searches: readonly SearchDocument[]): readonly string[] {
+  const named = searches.flatMap(({ endpointRecipient, eventEndpoint }) => [endpointRecipient, eventEndpoint]);
+  return [...new Set(named.filter((endpoint) => endpoint !== null))].sort();
+}
+
+/** As its newest delivery tells it: without one, nothing is known of it. */
+function Health({ endpoint }: { readonly endpoint: string }) {
+  const words = useWords();
+  const formats = useFormats();
+  const { rest } = useModel();
+  const beat = useNow(LOOK_EVERY_MS);
+  const read = useAnswer(
+    (signal) => rest.read<Collection<DeliveryDocument>>('/deliveries', { endpoint, itemsPerPage: 1 }, signal),
+    [endpoint, beat],
+  );
+  const health = read.value?.['hydra:member'][0]?.endpointHealth ?? null;
+  return (
+    <li class="card">
+      <p class="row-title">{endpoint}</p>
+      <Problem text={read.problem} />
+      {health === null ? (
+        <p class="hint">{words.noHealth}</p>
+      ) : (
+        <>
+          <p>
+            <span class="tag" data-state={health.state}>
+              {words.healths[health.state as keyof Words['healths']] ?? health.state}
+            </span>{' '}
+            {words.backlog(health.backlog)}
+          </p>
+          <p class="hint">
+            {health.lastSuccessAt !== null && words.lastSuccess(formats.moment(health.lastSuccessAt))}
+            {health.lastFailureAt !== null &&
+              ` ${words.lastFailure(formats.moment(health.lastFailureAt), health.lastError ?? '')}`}
+          </p>
+        </>
+      )}
+    </li>
+  );
+}
+
+function Verification({ searches }: { readonly searches: readonly SearchDocument[] }) {
+  const words = useWords();
+  const [chosen, setChosen] = useState<SnippetLanguage>('Node.js');
+  const [search, setSearch] = useState('');
+  const [isCopied, setCopied] = useState(false);
+  const secret = (searches.find(({ '@id': iri }) => iri === search) ?? searches[0])?.token ?? 'whsec_…';
+  const snippet = snippetOf(chosen, secret);
+  const copy = (): void => void navigator.clipboard.writeText(snippet).then(() => setCopied(true));
+  return (
+    <section class="card" aria-labelledby="verify">
+      <h2 id="verify">{words.verify}</h2>
+      <p class="hint">{words.verifyHint}</p>
+      <div class="line">
+        <Field label={words.secretOf}>
+          {(ids) => (
+            <select
+              {...ids}
+              value={search || searches[0]?.['@id']}
+              onChange={({ currentTarget }) => setSearch(currentTarget.value)}
+            >
+              {searches.map(({ '@id': iri, title }) => (
+                <option key={iri} value={iri}>
+                  {title}
+                </option>
+              ))}
+            </select>
+          )}
+        </Field>
+        <div class="chips" role="group" aria-label={words.programmingLanguage}>
+          {SNIPPET_LANGUAGES.map((one) => (
+            <button key={one} type="button" class="chip" aria-pressed={one === chosen} onClick={() => setChosen(one)}>
+              {one}
+            </button>
+          ))}
+        </div>
+        <button type="button" onClick={copy}>
+          {isCopied ? words.copied : words.copyCode}
+        </button>
+      </div>
+      <pre class="code" tabIndex={0} aria-label={words.codeIn(chosen)}>
+        {snippet}
+      </pre>
+    </section>
+  );
+}

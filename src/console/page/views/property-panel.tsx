@@ -1,0 +1,248 @@
+/** What is known of a matched property: what it is, how its price went, its adverts, and what was sent where. */
+
+import { useEffect } from 'preact/hooks';
+import { useAnswer } from '../answer.ts';
+import {
+  type AdvertDocument,
+  type Collection,
+  type DeliveryDocument,
+  idOf,
+  type MatchDocument,
+  type PropertyDocument,
+} from '../documents.ts';
+import { Icon, Loading, Problem } from '../elements.tsx';
+import { useModel } from '../model-context.ts';
+import { useValue } from '../observable.ts';
+import { placeOf } from '../pins.ts';
+import { hrefOf } from '../route.ts';
+import { safeLink } from '../safe-link.ts';
+import { SETTINGS } from '../session.ts';
+import { useStage } from '../stage.ts';
+import { useFormats } from '../words/formats.ts';
+import { useWords } from '../words/language.ts';
+import { DeliveryState } from './delivery-row.tsx';
+import { PriceChart } from './price-chart.tsx';
+import { pricesOf } from './price-history.ts';
+
+export function PropertyPanel({ match }: { readonly match: string }) {
+  const words = useWords();
+  const model = useModel();
+  const version = useValue(model.pinsVersion);
+  const pin = model.pins.get(`/matches/${match}`);
+  // Read again when something has happened to it.
+  const read = useAnswer(
+    (signal) => model.rest.read<MatchDocument>(`/matches/${match}`, {}, signal),
+    [match, pin?.updatedAtMs ?? 0],
+  );
+  const stage = useStage();
+  const place = placeOf(read.value?.propertyDocument ?? null);
+  useEffect(() => {
+    stage?.point(place === null ? null : { lat: place.lat, lng: place.lon });
+    return () => stage?.point(null);
+  }, [stage, place?.lat, place?.lon]);
+  const document = read.value?.propertyDocument ?? null;
+  return (
+    <article class="property" data-version={version}>
+      <a class="back" href={hrefOf('map')}>
+        <Icon name="back" /> {words.back}
+      </a>
+      <Loading isShown={read.value === null && read.isLoading} />
+      <Problem text={read.problem} again={read.again} />
+      {read.value !== null && document === null && <p>{words.forgotten}</p>}
+      {read.value !== null && document !== null && <Property match={read.value} document={document} />}
+    </article>
+  );
+}
+
+function Property({ match, document }: { readonly match: MatchDocument; readonly document: PropertyDocument }) {
+  const words = useWords();
+  const formats = useFormats();
+  const model = useModel();
+  const stage = useStage();
+  const { byIri } = useValue(model.searches);
+  const { city, locations } = document;
+  const others = model.pins.list().filter((pin) => pin.property === match.property && pin.match !== match['@id']);
+  return (
+    <>
+      <h1>{document.title ?? words.untitled}</h1>
+      <p class="price">
+        {formats.euros(document.price)}
+        {document.pricePerMeter !== null && <small>{formats.euros(document.pricePerMeter)}/m²</small>}
+        {document.expired && <span class="tag">{words.pinKinds.expired}</span>}
+      </p>
+      <p class="hint">
+        {city !== null && `${city.name}${city.zipcode === null ? '' : ` (${city.zipcode})`}`}
+        {locations === null && ` – ${words.placedByCity}`}
+        <button type="button" class="quiet" onClick={() => goToPlace(stage, document)}>
+          {words.showOnMap}
+        </button>
+      </p>
+      <Facts document={document} />
+      <p class="actions">
+        <a class="button" href={hrefOf('why', document.uuid)}>
+          {words.whyThis}
+        </a>
+      </p>
+      <section>
+        <h2>{words.matchedBy}</h2>
+        <ul class="plain">
+          {[match, ...others].map(({ search }) => (
+            <li key={search}>
+              <a href={hrefOf('searches', idOf(search))}>{byIri.get(search)?.title ?? search}</a>
+            </li>
+          ))}
+        </ul>
+        <p class="hint">{words.since(formats.moment(match.createdAt))}</p>
+      </section>
+      <PriceHistory document={document} />
+      <Pictures pictures={document.pictures} />
+      {document.description !== null && <p class="description">{document.description}</p>}
+      <section>
+        <h2>{words.adverts(document.adverts.length)}</h2>
+        {document.adverts.map((advert) => (
+          <Advert key={advert.uuid} advert={advert} />
+        ))}
+      </section>
+      <Sent match={match['@id']} />
+    </>
+  );
+}
+
+function goToPlace(stage: ReturnType<typeof useStage>, document: PropertyDocument): void {
+  const place = placeOf(document);
+  if (place !== null) stage?.map.setView({ lat: place.lat, lng: place.lon }, Math.max(stage.map.getZoom(), 13));
+}
+
+function Facts({ document }: { readonly document: PropertyDocument }) {
+  const words = useWords();
+  const formats = useFormats();
+  const shown: readonly (readonly [string, string | null])[] = [
+    [
+      words.members.transactionType,
+      document.transactionType === null ? null : (words.transactions[document.transactionType] ?? null),
+    ],
+    [
+      words.members.propertyTypes,
+      document.propertyType === null ? null : (words.propertyTypes[document.propertyType] ?? null),
+    ],
+    [words.members.surface, document.surface === null ? null : `${formats.number(document.surface)} m²`],
+    [words.members.landSurface, document.landSurface === null ? null : `${formats.number(document.landSurface)} m²`],
+    [words.members.room, document.room === null ? null : String(document.room)],
+    [words.members.bedroom, document.bedroom === null ? null : String(document.bedroom)],
+    [words.floor, document.floor === null ? null : String(document.floor)],
+    [words.seen, document.lastCrawledAt === null ? null : formats.moment(document.lastCrawledAt)],
+  ];
+  return (
+    <dl class="facts">
+      {shown.map(
+        ([name, value]) =>
+          value !== null && (
+            <div key={name}>
+              <dt>{name}</dt>
+              <dd>{value}</dd>
+            </div>
+          ),
+      )}
+    </dl>
+  );
+}
+
+function PriceHistory({ document }: { readonly document: PropertyDocument }) {
+  const words = useWords();
+  const prices = pricesOf(document);
+  if (prices.length === 0) return null;
+  return (
+    <section>
+      <h2>{words.priceHistory}</h2>
+      <PriceChart prices={prices} />
+    </section>
+  );
+}
+
+const PICTURES_MAX = 12;
+
+/** Links, unless the operator lets browsers ask the portals for them. */
+function Pictures({ pictures }: { readonly pictures: readonly string[] }) {
+  const words = useWords();
+  const links = pictures.flatMap((picture) => safeLink(picture) ?? []).slice(0, PICTURES_MAX);
+  if (links.length === 0) return null;
+  return (
+    <section>
+      <h2>{words.pictures(links.length)}</h2>
+      <ul class="pictures" data-shown={SETTINGS.showsPictures}>
+        {links.map((link, at) => (
+          <li key={link}>
+            <a href={link} target="_blank" rel="noreferrer noopener">
+              {SETTINGS.showsPictures ? (
+                <img src={link} alt={words.picture(at + 1)} loading="lazy" />
+              ) : (
+                words.picture(at + 1)
+              )}
+            </a>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function Advert({ advert }: { readonly advert: AdvertDocument }) {
+  const words = useWords();
+  const formats = useFormats();
+  const link = safeLink(advert.url);
+  const tour = safeLink(advert.virtualTour);
+  const energy = advert.energy?.category ?? null;
+  const contact = [advert.contact?.agency, advert.contact?.name, advert.contact?.phone, advert.contact?.email].filter(
+    Boolean,
+  );
+  return (
+    <div class="advert">
+      <p>
+        <strong>{advert.title ?? words.untitled}</strong> {formats.euros(advert.price)}
+        {energy !== null && <span class="tag">{`${words.energy} ${energy}`}</span>}
+      </p>
+      <p class="hint">
+        {[advert.publisher?.name, advert.publisher?.category, ...contact].filter(Boolean).join(' · ')}
+        {link !== null && (
+          <a href={link} target="_blank" rel="noreferrer noopener">
+            {words.openAdvert}
+          </a>
+        )}
+        {tour !== null && (
+          <a href={tour} target="_blank" rel="noreferrer noopener">
+            {words.virtualTour}
+          </a>
+        )}
+      </p>
+    </div>
+  );
+}
+
+function Sent({ match }: { readonly match: string }) {
+  const words = useWords();
+  const formats = useFormats();
+  const { rest, happenings } = useModel();
+  const latest = useValue(happenings)[0]?.id;
+  const sent = useAnswer(
+    (signal) => rest.read<Collection<DeliveryDocument>>('/deliveries', { match, itemsPerPage: 20 }, signal),
+    [match, latest],
+  );
+  const list = sent.value?.['hydra:member'] ?? [];
+  return (
+    <section>
+      <h2>{words.sentWhere}</h2>
+      <Problem text={sent.problem} again={sent.again} />
+      {sent.value !== null && list.length === 0 && <p class="hint">{words.nothingSent}</p>}
+      <ul class="list">
+        {list.map((delivery) => (
+          <li key={delivery['@id']} class="row">
+            <DeliveryState status={delivery.status} />
+            <span class="row-title">{delivery.endpoint}</span>
+            <span class="row-aside">{formats.moment(delivery.createdAt)}</span>
+            <span class="row-more">{`${words.channels[delivery.channel as 'match']} · ${words.attempts(delivery.attemptCount)}`}</span>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}

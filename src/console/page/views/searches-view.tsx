@@ -1,0 +1,108 @@
+/** The client's searches as a list, and the one that is being written. */
+
+import { useMemo, useState } from 'preact/hooks';
+import { useDeed } from '../answer.ts';
+import { idOf, type SearchDocument } from '../documents.ts';
+import { Editor } from '../editor/editor.tsx';
+import { Empty, Loading, Problem } from '../elements.tsx';
+import { useModel } from '../model-context.ts';
+import { useValue } from '../observable.ts';
+import { hrefOf } from '../route.ts';
+import { useFormats } from '../words/formats.ts';
+import { useWords, type Words } from '../words/language.ts';
+
+const SHOWN_MAX = 200;
+
+export function SearchesView({ id }: { readonly id: string | null }) {
+  return id === null ? <SearchList /> : <Editor key={id} id={id} />;
+}
+
+function SearchList() {
+  const words = useWords();
+  const { list, isLoaded, total } = useValue(useModel().searches);
+  const [typed, setTyped] = useState('');
+  const found = useMemo(() => list.filter(({ title }) => folded(title).includes(folded(typed))), [list, typed]);
+  return (
+    <div class="overview">
+      <h1>{words.views.searches}</h1>
+      <a class="button primary" href={hrefOf('searches', 'new')}>
+        {words.newSearch}
+      </a>
+      <Loading isShown={!isLoaded} />
+      {isLoaded && total === 0 && <Empty title={words.noSearch}>{words.noSearchHint}</Empty>}
+      {total > 5 && (
+        <input
+          type="search"
+          aria-label={words.filterTitles}
+          placeholder={words.filterTitles}
+          value={typed}
+          onInput={({ currentTarget }) => setTyped(currentTarget.value)}
+        />
+      )}
+      <ul class="list searches">
+        {found.slice(0, SHOWN_MAX).map((search) => (
+          <SearchRow key={search['@id']} search={search} />
+        ))}
+      </ul>
+      {total > Math.min(found.length, SHOWN_MAX) && typed === '' && (
+        <p class="hint">{words.andMore(total - Math.min(found.length, SHOWN_MAX))}</p>
+      )}
+    </div>
+  );
+}
+
+function folded(text: string): string {
+  return text.normalize('NFD').replaceAll(/\p{M}/gu, '').toLowerCase();
+}
+
+function SearchRow({ search }: { readonly search: SearchDocument }) {
+  const words = useWords();
+  const formats = useFormats();
+  const model = useModel();
+  const deed = useDeed();
+  const { '@id': iri, title, notificationEnabled, lastAlertAt } = search;
+  const toggle = (): void =>
+    deed.run(async () => {
+      const body = { notificationEnabled: !notificationEnabled };
+      model.putSearch((await model.rest.ask<SearchDocument>('PUT', iri, { body })).body);
+    });
+  return (
+    <li>
+      <div class="search-row">
+        <a href={hrefOf('searches', idOf(iri))}>
+          <span class="row-title">{title}</span>
+          <span class="row-more">{summaryOf(search, words)}</span>
+          <span class="row-more">
+            {lastAlertAt === null ? words.neverAlerted : words.lastAlert(formats.moment(lastAlertAt))}
+          </span>
+        </a>
+        <label class="check">
+          <input
+            type="checkbox"
+            role="switch"
+            aria-label={words.notifyFor(title)}
+            checked={notificationEnabled}
+            disabled={deed.isUnderWay}
+            onChange={toggle}
+          />
+        </label>
+      </div>
+      <Problem text={deed.problem} />
+    </li>
+  );
+}
+
+/** `Sale · Apartment · ≤ 300 000 · Toulon` */
+function summaryOf(search: SearchDocument, words: Words): string {
+  const types = [search.propertyTypes ?? []].flat().map((code) => words.propertyTypes[code]);
+  const places = [
+    ...search.includedCities.map(({ name }) => name),
+    ...search.includedDepartments.map(({ name }) => name),
+    ...search.includedZipcodes,
+    ...(search.radius === null ? [] : [words.circleOf(search.radius)]),
+    ...(search.geoShapes.length === 0 ? [] : [words.polygonCount(search.geoShapes.length)]),
+  ];
+  const shown = places.length > 3 ? [...places.slice(0, 3), `+${places.length - 3}`] : places;
+  const transaction = search.transactionType === null ? [] : [words.transactions[Number(search.transactionType)]];
+  return [...transaction, ...types, shown.length === 0 ? words.everywhere : shown.join(', ')].join(' · ');
+}

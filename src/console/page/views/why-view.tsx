@@ -1,0 +1,154 @@
+/** Why an advert is a match, or is not: its address on a portal, or an id, is pasted; every search that is near answers. */
+
+import { useEffect, useState } from 'preact/hooks';
+import { type Asked, useAnswer } from '../answer.ts';
+import { type Collection, type ExplanationDocument, idOf } from '../documents.ts';
+import { Empty, Field, Icon, Loading, Problem } from '../elements.tsx';
+import { useModel } from '../model-context.ts';
+import { useValue } from '../observable.ts';
+import { type Query, Refusal, type Rest } from '../rest.ts';
+import { hrefOf, open } from '../route.ts';
+import { language, useWords, type Words } from '../words/language.ts';
+
+export function WhyView({ asked }: { readonly asked: string | null }) {
+  const words = useWords();
+  const [typed, setTyped] = useState(asked ?? '');
+  useEffect(() => setTyped(asked ?? ''), [asked]);
+  const ask = (event: Event): void => {
+    event.preventDefault();
+    if (typed.trim() !== '') open('why', typed.trim());
+  };
+  return (
+    <div class="wide">
+      <h1>{words.views.why}</h1>
+      <form class="line" onSubmit={ask}>
+        <Field label={words.whichAdvert} hint={words.whichAdvertHint}>
+          {(ids) => (
+            <input
+              {...ids}
+              type="text"
+              name="advert"
+              value={typed}
+              spellcheck={false}
+              onInput={({ currentTarget }) => setTyped(currentTarget.value)}
+            />
+          )}
+        </Field>
+        <button type="submit" class="primary">
+          {words.explain}
+        </button>
+      </form>
+      {asked === null ? <Empty title={words.whyEmpty} /> : <Answers key={asked} asked={asked} />}
+    </div>
+  );
+}
+
+const UUID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/i;
+
+/** An id may be a property's or an advert's: nobody who pastes it should have to know. */
+async function explain<Body>(rest: Rest, path: string, asked: string, more: Query, signal: AbortSignal): Promise<Body> {
+  if (/^https?:\/\//i.test(asked)) return rest.read<Body>(path, { url: asked, ...more }, signal);
+  const id = UUID.exec(asked)?.[0] ?? asked;
+  try {
+    return await rest.read<Body>(path, { property: id, ...more }, signal);
+  } catch (error) {
+    if (!(error instanceof Refusal) || error.status !== 404) throw error;
+    return rest.read<Body>(path, { advert: id, ...more }, signal);
+  }
+}
+
+function Answers({ asked }: { readonly asked: string }) {
+  const words = useWords();
+  const model = useModel();
+  const tag = useValue(language);
+  const { list } = useValue(model.searches);
+  const [search, setSearch] = useState<string>('');
+  const near = useAnswer(
+    (signal) =>
+      explain<Collection<ExplanationDocument>>(model.rest, '/explanations', asked, { itemsPerPage: 30 }, signal),
+    [asked, tag],
+  );
+  const one = useAnswer(
+    async (signal) =>
+      search === '' ? null : explain<ExplanationDocument>(model.rest, `${search}/explanation`, asked, {}, signal),
+    [asked, search, tag],
+  );
+  return (
+    <>
+      <Loading isShown={near.isLoading || one.isLoading} />
+      <Problem text={near.problem} again={near.again} />
+      {near.value !== null && (
+        <Field label={words.whichSearch}>
+          {(ids) => (
+            <select {...ids} value={search} onChange={({ currentTarget }) => setSearch(currentTarget.value)}>
+              <option value="">{words.nearSearches(near.value?.['hydra:totalItems'] ?? 0)}</option>
+              {list.map(({ '@id': iri, title }) => (
+                <option key={iri} value={iri}>
+                  {title}
+                </option>
+              ))}
+            </select>
+          )}
+        </Field>
+      )}
+      {search === '' ? <Near answer={near} /> : <Single answer={one} />}
+    </>
+  );
+}
+
+function Near({ answer }: { readonly answer: Asked<Collection<ExplanationDocument>> }) {
+  const words = useWords();
+  const list = answer.value?.['hydra:member'] ?? [];
+  return (
+    <>
+      {answer.value !== null && list.length === 0 && <p class="hint">{words.noneNear}</p>}
+      {list.map((explanation, at) => (
+        <Explanation key={explanation['@id']} explanation={explanation} isOpen={at === 0} />
+      ))}
+    </>
+  );
+}
+
+function Single({ answer }: { readonly answer: Asked<ExplanationDocument | null> }) {
+  return (
+    <>
+      <Problem text={answer.problem} again={answer.again} />
+      {answer.value !== null && <Explanation explanation={answer.value} isOpen />}
+    </>
+  );
+}
+
+function Explanation({ explanation, isOpen }: { readonly explanation: ExplanationDocument; readonly isOpen: boolean }) {
+  const words = useWords();
+  const { byIri } = useValue(useModel().searches);
+  const { search, satisfied, criteria, matchReason, match } = explanation;
+  const failed = criteria.filter(({ holds }) => !holds).length;
+  return (
+    <details class="card explanation" open={isOpen} data-satisfied={satisfied}>
+      <summary>
+        <span class="tag" data-state={satisfied ? 'delivered' : 'failed'}>
+          {satisfied ? words.satisfied : words.fails(failed)}
+        </span>
+        <strong>{byIri.get(search)?.title ?? search}</strong>
+      </summary>
+      <p>{matchReason}</p>
+      <ul class="criteria">
+        {[...criteria.filter(({ holds }) => !holds), ...criteria.filter(({ holds }) => holds)].map(
+          ({ criterion, holds, reason }) => (
+            <li key={criterion} data-holds={holds}>
+              <Icon name={holds ? 'yes' : 'no'} />
+              <span>
+                <span class="visually-hidden">{holds ? words.holds : words.holdsNot} </span>
+                <strong>{words.criteria[criterion as keyof Words['criteria']] ?? criterion}</strong> {reason}
+              </span>
+            </li>
+          ),
+        )}
+      </ul>
+      <p class="actions">
+        <a href={hrefOf('searches', idOf(search))}>{words.openSearch}</a>
+        {match !== null && <a href={hrefOf('map', idOf(match))}>{words.openProperty}</a>}
+      </p>
+    </details>
+  );
+}

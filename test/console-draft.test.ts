@@ -1,0 +1,142 @@
+/** What the console makes of a search: what it reads comes back unchanged, and a change is sent as what has changed. */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { SearchDocument } from '../src/console/page/documents.ts';
+import { bodyOf, ContextError, changesOf, criteriaOf, draftOf, NEW_DRAFT } from '../src/console/page/editor/draft.ts';
+import { violationsOf } from '../src/console/page/editor/violations.ts';
+import { decoded } from '../src/console/page/fragment.ts';
+import { distanceKm as pageDistanceKm, worldLength, worldX, worldY } from '../src/console/page/map/projection.ts';
+import { createPinTable, PINS_MAX } from '../src/console/page/pins.ts';
+import { safeLink } from '../src/console/page/safe-link.ts';
+import { pricesOf } from '../src/console/page/views/price-history.ts';
+import { formatExpressions, readExpressions } from '../src/domain/expressions.ts';
+import { distanceKm } from '../src/domain/geo.ts';
+
+const EXPRESSIONS = [
+  [
+    { word: 'vue mer & 100% +', includes: true, strict: true },
+    { word: 'travaux', includes: false, strict: false },
+  ],
+  [{ word: 'terrasse', includes: true, strict: false }],
+];
+
+const SAVED = {
+  ...{ '@id': '/searches/1', title: 'Tout', token: 'whsec_x', createdAt: '', updatedAt: '', lastAlertAt: null },
+  ...{ emailStatus: 'off', transactionType: '0', propertyTypes: [0, 1], publisherTypes: 1, budgetMax: 300_000 },
+  ...{ lat: '43.10', lon: '5.9', radius: '5', furnished: false, withCoherentPrice: null, withVirtualTour: true },
+  includedCities: [{ '@id': '/cities/83137', insee: '83137', name: 'Toulon', zipcode: '83000' }],
+  excludedCities: [],
+  includedDepartments: [{ '@id': '/departments/83', departmentCode: '83', name: 'Var' }],
+  ...{ includedZipcodes: ['83000'], includedInseeCodes: ['83126'] },
+  ...{ includedSiteCategories: [{ '@id': '/site_categories/1', name: 'portal' }], excludedSiteCategories: [] },
+  geoShapes: [
+    [
+      [
+        [5, 43],
+        [6, 43],
+        [6, 44],
+        [5, 43],
+      ],
+    ],
+  ],
+  expressions: formatExpressions(EXPRESSIONS),
+  ...{ notificationEnabled: true, notificationRecipient: null, notificationFrequency: 'instant' },
+  ...{ endpointRecipient: 'https://client.example/', eventEndpoint: null, subscribedEvents: [], context: { user: 7 } },
+  hidePropertyContact: false,
+} as unknown as SearchDocument;
+
+test('a search that is opened and saved as it is changes nothing, and means what it meant', () => {
+  const body = bodyOf(draftOf(SAVED));
+  assert.deepEqual(changesOf(body, bodyOf(draftOf(SAVED))), {});
+  assert.equal(formatExpressions(readExpressions(body.expressions, () => assert.fail())), SAVED.expressions);
+  assert.deepEqual([body.lat, body.propertyTypes, body.publisherTypes], ['43.10', [0, 1], 1]);
+  assert.deepEqual([body.furnished, body.withCoherentPrice, body.withVirtualTour], [false, null, true]);
+  assert.deepEqual(body.context, { user: 7 });
+  assert.deepEqual(body.geoShapes, { type: 'MultiPolygon', coordinates: SAVED.geoShapes });
+});
+
+test('a change is sent as the members that it changed', () => {
+  const before = draftOf(SAVED);
+  const after = { ...before, budgetMax: '250000', includedZipcodes: [] };
+  assert.deepEqual(changesOf(bodyOf(before), bodyOf(after)), { budgetMax: 250_000, includedZipcodes: [] });
+});
+
+test('what is no number, or no JSON, is not made into one', () => {
+  assert.equal(bodyOf({ ...NEW_DRAFT, budgetMin: '12 000' }).budgetMin, '12 000');
+  assert.throws(() => bodyOf({ ...NEW_DRAFT, context: '{' }), ContextError);
+});
+
+test('words without a letter and groups without a word are no condition', () => {
+  const groups = [[{ word: ' ', includes: true, strict: false }], []];
+  assert.deepEqual(bodyOf({ ...NEW_DRAFT, groups }).expressions, []);
+});
+
+test('a preview asks for what is found, not for where it goes', () => {
+  const criteria = criteriaOf(bodyOf(draftOf(SAVED)));
+  for (const name of ['title', 'context', 'endpointRecipient', 'notificationEnabled', 'subscribedEvents'])
+    assert.ok(!(name in criteria), name);
+  assert.ok('budgetMax' in criteria && 'expressions' in criteria && 'withCoherentPrice' in criteria);
+});
+
+test('a violation within a member stands at its field, one without a field is told apart', () => {
+  const list = [
+    { propertyPath: 'includedCities[2]', message: 'is unknown' },
+    { propertyPath: 'budgetMin', message: 'must not be above budgetMax' },
+    { propertyPath: 'nowhere', message: 'is no member' },
+  ];
+  const violations = violationsOf(list, ['includedCities', 'budgetMin']);
+  assert.equal(violations.of('includedCities'), 'is unknown');
+  assert.equal(violations.of('title'), undefined);
+  assert.deepEqual(violations.others, ['nowhere: is no member']);
+});
+
+test('any fragment is read, and none breaks the page', () => {
+  for (const text of ['a b&c=d+é#?', 'https://portal.example/1?x=%20y'])
+    assert.equal(decoded(encodeURIComponent(text)), text);
+  for (const text of ['%', '%zz', '%ff%fe', '']) assert.equal(typeof decoded(text), 'string');
+});
+
+test('links of adverts are of the web, or none', () => {
+  for (const text of ['javascript:alert(1)', 'data:text/html,x', ' ', 'nonsense', null])
+    assert.equal(safeLink(text), null);
+  assert.equal(safeLink('https://portal.example/1'), 'https://portal.example/1');
+});
+
+test('the map measures as the service does', () => {
+  const [toulon, paris] = [
+    { lat: 43.1258, lon: 5.9306 },
+    { lat: 48.8566, lon: 2.3522 },
+  ];
+  assert.ok(Math.abs(pageDistanceKm(toulon, paris) - distanceKm(toulon.lat, toulon.lon, paris.lat, paris.lon)) < 1e-6);
+  assert.deepEqual([worldX(-180), worldX(0), worldX(180)], [0, 0.5, 1]);
+  assert.ok(Math.abs(worldY(0) - 0.5) < 1e-12 && Math.abs(worldY(85.0511287798)) < 1e-9);
+  const north = { lat: toulon.lat + 0.09, lon: toulon.lon };
+  const drawn = worldY(toulon.lat) - worldY(north.lat);
+  assert.ok(Math.abs(drawn / worldLength(pageDistanceKm(toulon, north), toulon.lat) - 1) < 0.002);
+});
+
+test('the newest matches are kept, and no more than the map shows', () => {
+  const pins = createPinTable();
+  for (let at = 0; at < PINS_MAX * 1.3; at++) {
+    const createdAt = new Date(at * 1_000).toISOString();
+    const match = { '@id': `/matches/${at}`, property: '/p', search: `/searches/${at % 2}`, createdAt };
+    pins.put({ ...match, updatedAt: createdAt, propertyDocument: null });
+  }
+  assert.ok(pins.size >= PINS_MAX && pins.size <= PINS_MAX * 1.1, String(pins.size));
+  assert.equal(pins.list()[0]?.match, `/matches/${PINS_MAX * 1.3 - 1}`);
+  pins.dropSearch('/searches/1');
+  assert.ok(pins.list().every(({ search }) => search === '/searches/0'));
+});
+
+test('a price history begins with what the first change replaced', () => {
+  const change = (createdAt: string, was: string, is: string) => ({
+    ...{ createdAt, fieldName: 'price', fieldOldValue: was, fieldNewValue: is, percentVariation: null },
+  });
+  const adverts = [{ events: [change('2026-03-03', '90', '80'), change('2026-03-02', '100', '90')] }];
+  const prices = pricesOf({ adverts, price: 80, createdAt: '2026-03-01' } as never);
+  assert.deepEqual(
+    prices.map(({ price }) => price),
+    [100, 90, 80],
+  );
+});

@@ -1,0 +1,180 @@
+/** How the console is served: to whom, under which policy, how much of it, and what it tells of itself. */
+
+import assert from 'node:assert/strict';
+import { execFile, execFileSync } from 'node:child_process';
+import { createHmac, randomBytes } from 'node:crypto';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, describe, it } from 'node:test';
+import { brotliDecompressSync, gunzipSync } from 'node:zlib';
+import { request } from 'undici';
+import { SNIPPET_LANGUAGES, type SnippetLanguage, snippetOf } from '../../src/console/page/views/snippets.ts';
+import { startTestApi } from '../support/api.ts';
+
+const PLAIN = { showsPictures: false, tilesUrl: null, tilesAttribution: '' };
+const api = await startTestApi({ after }, { settings: { console: PLAIN } });
+
+/** Compressed, both. */
+const SCRIPT_BYTES_MAX = 300_000;
+
+async function read(path: string, headers: Record<string, string> = {}) {
+  const response = await fetch(`${api.baseUrl}${path}`, { headers, redirect: 'manual' });
+  return { response, text: await response.text() };
+}
+
+async function assetNames(): Promise<readonly string[]> {
+  const { text } = await read('/console');
+  const settings = JSON.parse(/data-settings="([^"]*)"/.exec(text)?.[1]?.replaceAll('&quot;', '"') ?? '{}');
+  const linked = [...text.matchAll(/(?:href|src)="(console\/[^"]+)"/g)].map(([, name]) => `/${name}`);
+  return [...linked, `/console/${settings.outlines}`, `/console/${settings.places}`];
+}
+
+/** As it is sent: `fetch` would unpack it. */
+async function packed(path: string, coding: string): Promise<Buffer> {
+  const { statusCode, body } = await request(`${api.baseUrl}${path}`, { headers: { 'Accept-Encoding': coding } });
+  assert.equal(statusCode, 200);
+  return Buffer.from(await body.arrayBuffer());
+}
+
+describe('the console', () => {
+  it('needs no key, and allows nothing but itself', async () => {
+    const { response, text } = await read('/console');
+    assert.equal(response.status, 200);
+    assert.equal(response.headers.get('Content-Type'), 'text/html; charset=utf-8');
+    assert.deepEqual(
+      new Set(response.headers.get('Content-Security-Policy')?.split(';')),
+      new Set([
+        ...[
+          "default-src 'none'",
+          "script-src 'self'",
+          "style-src 'self'",
+          "img-src 'self' data:",
+          "connect-src 'self'",
+        ],
+        ...["base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'"],
+      ]),
+    );
+    assert.equal(response.headers.get('Referrer-Policy'), 'no-referrer');
+    assert.doesNotMatch(text, /<script(?![^>]* src=)|<style|\sstyle=|\son\w+=|https?:\/\/(?!www\.w3\.org)/);
+    const again = await read('/console', { 'If-None-Match': String(response.headers.get('ETag')) });
+    assert.equal(again.response.status, 304);
+    assert.equal((await read('/console/')).response.headers.get('Location'), '../console');
+  });
+
+  it('has files that are kept for ever, in the coding that is asked for', async () => {
+    const names = await assetNames();
+    assert.equal(names.length, 4);
+    for (const name of names) {
+      const { response, text } = await read(name);
+      assert.equal(response.status, 200, name);
+      assert.equal(response.headers.get('Cache-Control'), 'public, max-age=31536000, immutable');
+      assert.match(name, /-[0-9a-f]{12}\.(?:js|css|json)$/);
+      assert.equal(brotliDecompressSync(await packed(name, 'br')).toString(), text);
+      assert.equal(gunzipSync(await packed(name, 'gzip')).toString(), text);
+      assert.equal((await packed(name, 'identity')).toString(), text);
+      const known = await read(name, { 'If-None-Match': String(response.headers.get('ETag')) });
+      assert.deepEqual([known.response.status, known.text], [304, '']);
+    }
+    assert.equal((await read('/console/console-000000000000.js')).response.status, 404);
+  });
+
+  it(`has at most ${SCRIPT_BYTES_MAX} bytes of script, compressed`, async () => {
+    const script = (await assetNames()).find((name) => name.endsWith('.js')) ?? '';
+    const bytes = (await packed(script, 'gzip')).length;
+    assert.ok(bytes > 10_000 && bytes <= SCRIPT_BYTES_MAX, String(bytes));
+  });
+
+  it('knows every department, and the larger communes', async () => {
+    const [outlines, places] = (await assetNames()).slice(2);
+    const drawn = JSON.parse((await read(String(outlines))).text);
+    const codes = drawn.objects.departments.geometries.map(
+      (one: { properties: { code: string } }) => one.properties.code,
+    );
+    const named = JSON.parse((await read(String(places))).text);
+    const departments = new Map<string, string>(named.departments);
+    assert.equal(codes.length, 101);
+    assert.deepEqual(
+      codes.filter((code: string) => !departments.has(code)),
+      [],
+    );
+    assert.match(drawn.attribution, /IGN Admin Express, Licence Ouverte/);
+    assert.ok(named.communes.length > 7_000);
+    assert.deepEqual(named.communes.find(([insee]: [string]) => insee === '83137').slice(0, 2), ['83137', 'Toulon']);
+  });
+
+  it('takes pictures and tiles where the operator says so, and those alone', async (t) => {
+    const tilesUrl = 'https://tiles.example.org/{z}/{x}/{y}.png';
+    const console = { showsPictures: true, tilesUrl, tilesAttribution: '"><script>alert(1)</script>' };
+    const other = await startTestApi(t, { settings: { console } });
+    const response = await fetch(`${other.baseUrl}/console`);
+    const policy = String(response.headers.get('Content-Security-Policy'));
+    assert.match(policy, /img-src 'self' data: https:\/\/tiles\.example\.org https:;/);
+    assert.doesNotMatch(await response.text(), /<script>/);
+  });
+
+  it('is nowhere when it is left out', async (t) => {
+    const other = await startTestApi(t, { settings: { console: null } });
+    assert.equal((await fetch(`${other.baseUrl}/console`)).status, 404);
+    const welcome = await fetch(other.baseUrl, { headers: { Accept: 'text/html' } });
+    assert.doesNotMatch(await welcome.text(), /console/i);
+    assert.match((await read('/', { Accept: 'text/html' })).text, /href="\/console"/);
+  });
+});
+
+interface Runtime {
+  readonly file: string;
+  readonly command: string;
+  readonly args: (file: string) => string[];
+}
+
+const RUNTIMES: Readonly<Record<SnippetLanguage, Runtime>> = {
+  'Node.js': { file: 'check.mjs', command: process.execPath, args: (file) => [file] },
+  Python: { file: 'check.py', command: 'python3', args: (file) => [file] },
+  Go: { file: 'check.go', command: 'go', args: (file) => ['run', file] },
+  Java: { file: 'Webhook.java', command: 'java', args: (file) => [file] },
+  PHP: { file: 'check.php', command: 'php', args: (file) => [file] },
+};
+
+function isInstalled({ command }: Runtime): boolean {
+  try {
+    execFileSync('sh', ['-c', `command -v ${command}`]);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+describe('the snippets that verify a signature', () => {
+  for (const language of SNIPPET_LANGUAGES) {
+    const runtime = RUNTIMES[language];
+    const skip = isInstalled(runtime) ? false : `${runtime.command} is not installed`;
+    it(`take what is genuine and nothing else, in ${language}`, { skip }, async (t) => {
+      const directory = await mkdtemp(join(tmpdir(), 'vigie-snippet-'));
+      t.after(() => rm(directory, { recursive: true, force: true }));
+      const key = randomBytes(32);
+      const file = join(directory, runtime.file);
+      await writeFile(file, snippetOf(language, `whsec_${key.toString('base64')}`));
+      const body = '{"event":"property.ad.create","é":1.0}';
+      const now = Math.floor(Date.now() / 1_000);
+      const run = (timestamp: number, signed: string, sent: string): Promise<number> => {
+        const right = createHmac('sha256', key).update(`msg.${timestamp}.${signed}`).digest('base64');
+        const headers = {
+          WEBHOOK_ID: 'msg',
+          WEBHOOK_TIMESTAMP: String(timestamp),
+          WEBHOOK_SIGNATURE: `v1,${randomBytes(32).toString('base64')} v1,${right}`,
+        };
+        return new Promise((resolve) => {
+          const env = { ...process.env, ...headers, GOCACHE: join(tmpdir(), 'vigie-go-cache'), GO111MODULE: 'off' };
+          const child = execFile(runtime.command, runtime.args(file), { env, cwd: directory }, (error) =>
+            resolve(error === null ? 0 : Number(error.code)),
+          );
+          child.stdin?.end(sent);
+        });
+      };
+      assert.equal(await run(now, body, body), 0, 'genuine');
+      assert.notEqual(await run(now, body, `${body} `), 0, 'another body');
+      assert.notEqual(await run(now - 3_600, body, body), 0, 'an old one');
+    });
+  }
+});

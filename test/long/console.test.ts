@@ -1,0 +1,230 @@
+/** The console in a real browser: what a client does with it, and what it does when the service is gone. */
+
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { type TestContext, test } from 'node:test';
+import { type ConsoleScene, openConsole } from '../support/console-scene.ts';
+import { until } from '../support/until.ts';
+
+const LOOKS = [
+  { name: 'wide-light', width: 1280, height: 800, scheme: 'light' },
+  { name: 'wide-dark', width: 1280, height: 800, scheme: 'dark' },
+  { name: 'narrow-light', width: 360, height: 740, scheme: 'light' },
+  { name: 'narrow-dark', width: 360, height: 740, scheme: 'dark' },
+] as const;
+
+test('a client signs in, draws a search, sees what it finds and where it goes', { timeout: 600_000 }, async (t) => {
+  const scene = await openConsole(t);
+  await t.test('a wrong key is said at the sign-in', () => signInWrongly(scene));
+  await t.test('the key of the fragment opens the page and leaves the address', () => signIn(scene));
+  await t.test('a search is drawn, previewed and saved; a violation stands at its field', () => drawSearch(scene));
+  await t.test('its match appears on the map, its webhook is shown', () => seeMatch(scene));
+  await t.test('a delivery that failed is sent again', () => resend(scene));
+  await t.test('why an advert did not match is told in three clicks', () => askWhy(scene));
+  await t.test('points of interest, a webhook test and its code are shown', () => lookAround(scene));
+  await t.test('the page goes on by itself when the service comes back', () => surviveRestart(scene));
+  await t.test('every view is accessible, in both languages, light and dark, wide and narrow', (t) =>
+    showViews(t, scene),
+  );
+  await t.test('nothing was asked of anybody else, and nothing went wrong', () => stayAtHome(scene));
+});
+
+async function signInWrongly({ page, address }: ConsoleScene): Promise<void> {
+  await page.do('look', { width: 1280, height: 800, scheme: 'light' });
+  await page.do('evaluate', { expression: '0' });
+  await page.do('goto', { url: address });
+  await page.do('fill', { selector: 'input[name=key]', text: 'vgk_wrong' });
+  await page.do('press', { key: 'Enter' });
+  await page.do('wait', { selector: '.violation' });
+  assert.match(await page.do<string>('text', { selector: '.violation' }), /unknown or revoked|inconnue ou révoquée/);
+  assert.deepEqual(await page.do('axe'), []);
+}
+
+async function signIn({ page, address, key, picture }: ConsoleScene): Promise<void> {
+  await page.do('goto', { url: 'about:blank' });
+  await page.do('goto', { url: `${address}#key=${key}` });
+  await page.do('wait', { selector: '.empty-title' });
+  assert.equal(await page.do('evaluate', { expression: 'location.href' }), address);
+  await page.do('until', { expression: `document.querySelector('.lamp').dataset.connection === 'live'` });
+  if ((await page.do('evaluate', { expression: 'document.documentElement.lang' })) === 'fr')
+    await page.do('click', { selector: 'button[lang=en]' });
+  assert.match(await page.do<string>('text', { selector: '.empty-title' }), /No search yet: draw one/);
+  await picture('empty');
+}
+
+/** Where Toulon is on the map, in pixels of the page. */
+const TOULON_ON_MAP = `(() => {
+  const box = document.querySelector('.map').getBoundingClientRect();
+  return { x: box.x + box.width / 2, y: box.y + box.height / 2 };
+})()`;
+
+async function drawSearch({ page, rest, receiver, picture, publish }: ConsoleScene): Promise<void> {
+  await publish({ title: 'Ancien appartement', price: 240_000 });
+  await page.do('click', { selector: '.empty a.button' });
+  await page.do('fill', { selector: 'input[name=title]', text: 'Drawn by hand' });
+  await page.do('click', { selector: '::-p-text(Draw a circle)' });
+  const { x, y } = await page.do<{ x: number; y: number }>('evaluate', { expression: TOULON_ON_MAP });
+  await page.do('mouse', { x, y });
+  await page.do('mouse', { x: x + 60, y });
+  await page.do('until', { expression: `document.querySelectorAll('.pair.three input')[2].value > 0` });
+  // A click of this map is kilometres wide: what was drawn is moved to where the adverts are.
+  for (const [at, text] of ['43.1258', '5.9306', '10'].entries())
+    await page.do('fill', { selector: `.pair.three > .field:nth-child(${at + 1}) input`, text });
+  await page.do('fill', { selector: 'input[name=budgetMin]', text: '300000' });
+  await page.do('fill', { selector: 'input[name=budgetMax]', text: '250000' });
+  await page.do('wait', { selector: 'input[name=budgetMin][aria-invalid=true]' });
+  const told = `document.querySelector('.violation')?.innerText.includes('must not be above budgetMax, which is 250000')`;
+  await page.do('until', { expression: told });
+  await picture('violation');
+  await page.do('fill', { selector: 'input[name=budgetMin]', text: '100000' });
+  await page.do('until', { expression: `/^1\\b/.test(document.querySelector('.figures strong')?.innerText)` });
+  await page.do('fill', { selector: 'input[name=endpointRecipient]', text: receiver.urlOf('/matches') });
+  await page.do('fill', { selector: 'input[name=eventEndpoint]', text: receiver.urlOf('/events') });
+  await page.do('click', { selector: '[aria-label="Events that are sent"] button' });
+  await picture('editor');
+  await page.do('click', { selector: '.save-bar .primary' });
+  await page.do('wait', { selector: '.save-bar .danger' });
+  const { body } = await rest.request<{ 'hydra:member': Record<string, unknown>[] }>('GET', '/searches');
+  const [{ title, radius, lat, budgetMin, budgetMax, notificationEnabled } = {}] = body['hydra:member'];
+  assert.deepEqual(
+    { title, radius, lat, budgetMin, budgetMax, notificationEnabled },
+    {
+      title: 'Drawn by hand',
+      radius: '10',
+      lat: '43.1258',
+      budgetMin: 100_000,
+      budgetMax: 250_000,
+      notificationEnabled: true,
+    },
+  );
+}
+
+const SEEN = randomUUID();
+
+async function seeMatch({ page, receiver, publish, picture }: ConsoleScene): Promise<void> {
+  await page.do('click', { selector: 'nav a[data-view=map]' });
+  await page.do('wait', { selector: '.filters' });
+  await publish({
+    property: SEEN,
+    title: 'T3 vue mer',
+    price: 230_000,
+    crawledAt: new Date(Date.now() - 60_000).toISOString(),
+  });
+  await page.do('wait', { selector: '::-p-text(T3 vue mer)' });
+  await publish({ property: SEEN, title: 'T3 vue mer', price: 219_000 });
+  await receiver.until((posts) => posts.length === 2);
+  await page.do('wait', { selector: '.tag[data-tag=event]' });
+  await picture('match');
+  await page.do('click', { selector: '[data-list=matches] a' });
+  await page.do('wait', { selector: '.property .tag[data-state=delivered]' });
+  await page.do('until', { expression: `document.querySelector('.property').innerText.includes('219,000')` });
+  await page.do('wait', { selector: '.chart .line' });
+  assert.match(await page.do<string>('text', { selector: '.property' }), /\/matches/);
+  assert.match(await page.do<string>('text', { selector: '.description' }), /<b onclick="x">/);
+  assert.equal(await page.do('evaluate', { expression: `document.querySelectorAll('.pictures a').length` }), 1);
+  await picture('property');
+}
+
+async function resend({ page, receiver, publish, picture }: ConsoleScene): Promise<void> {
+  receiver.script('/matches', { type: 'answer', status: 500, body: 'out of order' });
+  await publish({ title: 'T2 refusé', price: 200_000 });
+  await page.do('click', { selector: 'nav a[data-view=deliveries]' });
+  await page.do('wait', { selector: '.delivery[data-status=retry_wait] .countdown' });
+  await page.do('click', { selector: '.delivery[data-status=retry_wait] button[aria-expanded]' });
+  await page.do('wait', { selector: '.attempts pre' });
+  assert.match(await page.do<string>('text', { selector: '.attempts' }), /HTTP 500[^]*out of order/);
+  await picture('failed-delivery');
+  receiver.script('/matches', { type: 'answer', status: 200 });
+  await page.do('click', { selector: '.delivery[data-status=retry_wait] .row-more button' });
+  await page.do('gone', { selector: '.delivery[data-status=retry_wait]' });
+  await page.do('until', { expression: `document.querySelectorAll('.delivery[data-status=delivered]').length === 3` });
+}
+
+async function askWhy({ page, rest, publish, picture }: ConsoleScene): Promise<void> {
+  const url = 'https://portal.example/annonce/42?utm=x#photos';
+  await publish({ title: 'T5 trop cher', price: 900_000, url });
+  const explained = () => rest.request('GET', `/explanations?url=${encodeURIComponent(url)}`);
+  await until(explained, ({ status }) => status === 200);
+  await page.do('click', { selector: 'nav a[data-view=map]' });
+  await page.do('click', { selector: 'nav a[data-view=why]' });
+  await page.do('fill', { selector: 'input[name=advert]', text: url });
+  await page.do('click', { selector: 'main form button' });
+  await page.do('wait', { selector: '.explanation' });
+  assert.match(await page.do<string>('text', { selector: '.criteria li[data-holds=false]' }), /Budget/);
+  await picture('why');
+}
+
+async function lookAround({ page, receiver, picture }: ConsoleScene): Promise<void> {
+  await page.do('click', { selector: 'nav a[data-view=places]' });
+  await page.do('fill', { selector: '[role=combobox]', text: 'Toulon' });
+  await page.do('wait', { selector: '[role=option]' });
+  await page.do('press', { key: 'Enter' });
+  await page.do('wait', { selector: '#points' });
+  await picture('places');
+  await page.do('click', { selector: 'nav a[data-view=endpoints]' });
+  await page.do('wait', { selector: '.tag[data-state=healthy]' });
+  receiver.script('/matches', { type: 'answer', status: 200, body: 'thank you' });
+  await page.do('fill', { selector: 'input[name=endpoint]', text: receiver.urlOf('/matches') });
+  await page.do('click', { selector: 'form .primary' });
+  await page.do('wait', { selector: '.outcome[data-outcome=true]' });
+  assert.match(await page.do<string>('text', { selector: '.outcome' }), /HTTP 200[^]*thank you/);
+  assert.match(await page.do<string>('text', { selector: 'pre.code' }), /whsec_[\w+/]{42}/);
+  await picture('endpoints');
+}
+
+async function surviveRestart({ page, publish, stop, restart, picture }: ConsoleScene): Promise<void> {
+  await page.do('click', { selector: 'nav a[data-view=map]' });
+  await stop();
+  await page.do('until', { expression: `!document.querySelector('.banner').hidden` });
+  await picture('lost');
+  await publish({ title: 'T4 pendant la panne', price: 210_000 });
+  await restart();
+  await page.do('wait', { selector: '::-p-text(T4 pendant la panne)' });
+  await page.do('until', { expression: `document.querySelector('.banner').hidden` });
+}
+
+async function showViews(t: TestContext, { page, picture }: ConsoleScene): Promise<void> {
+  for (const { name, ...look } of LOOKS) {
+    await page.do('look', look);
+    for (const view of ['map', 'searches', 'deliveries', 'why', 'places', 'endpoints']) {
+      await page.do('evaluate', { expression: `location.hash = '#/${view}'; 0` });
+      await page.do('wait', { selector: `nav a[data-view=${view}][aria-current]` });
+      await page.do('until', { expression: `document.querySelector('main h1') !== null` });
+      await t.test(`${view}, ${name}`, async () => {
+        await picture(`${view}-${name}`);
+        assert.deepEqual(await page.do('axe'), []);
+        const tooWide = `document.documentElement.scrollWidth - innerWidth`;
+        assert.equal(await page.do('evaluate', { expression: tooWide }), 0);
+      });
+    }
+    for (const [title, path] of [
+      ['editor', `document.querySelector('.search-row a')`],
+      ['property', `document.querySelector('[data-list=matches] a')`],
+    ] as const) {
+      await page.do('evaluate', { expression: `location.hash = '${title === 'editor' ? '#/searches' : '#/map'}'; 0` });
+      await page.do('until', { expression: `${path} !== null` });
+      await page.do('evaluate', { expression: `${path}.click()` });
+      await page.do('wait', { selector: title === 'editor' ? '.preview[data-settled=true]' : '.property .facts' });
+      await t.test(`${title}, ${name}`, async () => {
+        await picture(`${title}-${name}`);
+        assert.deepEqual(await page.do('axe'), []);
+      });
+    }
+  }
+  await page.do('look', { width: 1280, height: 800, scheme: 'light' });
+  await page.do('click', { selector: 'button[lang=fr]' });
+  await page.do('until', { expression: `document.documentElement.lang === 'fr'` });
+  assert.match(await page.do<string>('text', { selector: 'nav' }), /Carte\s+Recherches\s+Envois\s+Pourquoi/);
+  assert.deepEqual(await page.do('axe'), []);
+}
+
+async function stayAtHome({ page, daemon, address }: ConsoleScene): Promise<void> {
+  const { complaints, addresses } = await page.do<Record<'complaints' | 'addresses', string[]>>('report');
+  const { origin } = new URL(address);
+  const strange = addresses.filter((one) => !/^(?:data|about):/.test(one) && new URL(one).origin !== origin);
+  assert.deepEqual(strange, []);
+  // A browser tells of every answer that is no success, and of a service that is gone; the page may say nothing.
+  const own = complaints.filter((complaint) => !complaint.startsWith('Failed to load resource:'));
+  assert.deepEqual(own, []);
+  assert.deepEqual(daemon.errors, []);
+}

@@ -1,0 +1,100 @@
+/** The console in a browser, on a daemon of its own: what a reader of it does, and what is published meanwhile. */
+
+import { randomUUID } from 'node:crypto';
+import { mkdir } from 'node:fs/promises';
+import { freePort } from '../../src/embedded/local-port.ts';
+import { openPage, type RemotePage } from './browser.ts';
+import { createApiKey, type Daemon, runVigie, startDaemon } from './daemon.ts';
+import { type RestClient, restClient } from './rest-client.ts';
+import { type Cleanup, startTestServers, type TestServers } from './servers.ts';
+import { startWebhookReceiver, type WebhookReceiver } from './webhook-receiver.ts';
+
+export interface Sample {
+  readonly property?: string;
+  readonly title: string;
+  readonly price: number;
+  readonly lat?: number;
+  readonly lon?: number;
+  readonly url?: string;
+  readonly crawledAt?: string;
+}
+
+export interface ConsoleScene {
+  readonly servers: TestServers;
+  readonly daemon: Daemon;
+  readonly key: string;
+  readonly rest: RestClient;
+  readonly receiver: WebhookReceiver;
+  readonly page: RemotePage;
+  readonly address: string;
+  publish(...samples: Sample[]): Promise<void>;
+  /** Ends the daemon, and later starts it on the same port. */
+  stop(): Promise<void>;
+  restart(): Promise<void>;
+  /** Keeps a picture, where somebody wants to look at them (`VIGIE_TEST_PICTURES`). */
+  picture(name: string): Promise<void>;
+}
+
+export async function openConsole(cleanup: Cleanup): Promise<ConsoleScene> {
+  const [servers, receiver, page, port] = await Promise.all([
+    startTestServers(cleanup),
+    startWebhookReceiver(cleanup),
+    openPage(cleanup),
+    freePort(),
+  ]);
+  const settings = { VIGIE_API_PORT: String(port) };
+  let daemon = await startDaemon(cleanup, servers, settings);
+  const key = await createApiKey(servers);
+  const pictures = process.env.VIGIE_TEST_PICTURES;
+  if (pictures !== undefined) await mkdir(pictures, { recursive: true });
+  return {
+    servers,
+    get daemon() {
+      return daemon;
+    },
+    key,
+    rest: restClient(daemon, key),
+    receiver,
+    page,
+    address: `${daemon.apiUrl}/console`,
+    async publish(...samples) {
+      const { code, stderr } = await runVigie(['publish'], servers, { input: samples.map(lineOf).join('\n') });
+      if (code !== 0) throw new Error(stderr);
+    },
+    async stop() {
+      await daemon.end('SIGTERM');
+    },
+    async restart() {
+      daemon = await startDaemon(cleanup, servers, settings);
+    },
+    async picture(name) {
+      if (pictures !== undefined) await page.do('picture', { path: `${pictures}/${name}.png` });
+    },
+  };
+}
+
+/** An apartment for sale in Toulon, one advert. */
+function lineOf({
+  property = randomUUID(),
+  title,
+  price,
+  lat = 43.1258,
+  lon = 5.9306,
+  url,
+  crawledAt,
+}: Sample): string {
+  return JSON.stringify({
+    kind: 'upsert',
+    crawledAt: crawledAt ?? new Date().toISOString(),
+    property: {
+      uuid: property,
+      ...{ transactionType: 0, propertyType: 0, city: { insee: '83137' }, locations: { lat, lon }, room: 3 },
+    },
+    advert: {
+      uuid: property.replace(/^.{8}/, 'ad000000'),
+      ...{ title, price, surface: 62, url, pictures: ['https://portal.example/1.jpg', 'javascript:alert(1)'] },
+      description: 'Vue mer <b onclick="x">dégagée</b>, proche du port.',
+      publisher: { category: 'portal', name: 'Agence du Port', type: 1 },
+    },
+  });
+}
