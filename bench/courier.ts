@@ -1,5 +1,5 @@
 /**
- * The courier (issue 5): deliveries per second with everything recorded, and as a share of undici alone against the same
+ * The courier: deliveries per second with everything recorded, and as a share of undici alone against the same
  * receiver in the same run; how long healthy endpoints wait while a fifth of them hangs on a long queue; what a recovery
  * that brings very many waiting ones forward costs the fresh ones; and what very many waiting retries cost. PostgreSQL
  * (with fsync), nats-server, receiver and courier are processes of this machine.

@@ -1,8 +1,8 @@
 /**
- * Requests per second of the REST API (issue 4): points of interest against a bare Koa that answers a constant body
+ * Requests per second of the REST API: points of interest against a bare Koa that answers a constant body
  * of the same size, in turns, once for places that are asked for again and again, once for places that are all new;
  * POST and GET of searches on a full table, and the plans that serve them; and what a client waits for beside another one
- * that sends the worst there is (issue 15), for which the API runs with the matcher that a daemon has; and what
+ * that sends the worst there is, for which the API runs with the matcher that a daemon has; and what
  * clients ask on many properties, with a recorder beside.
  *
  *   npm run bench:http -- [--searches 1000000] [--points 100000] [--seconds 5] [--rounds 3] [--properties 100000] [--only hostile|questions] [--json]

@@ -1,5 +1,5 @@
 /**
- * Whether the tables stop growing (issue 7): days of adverts, changes, expiries and deliveries, recorded by the recorder
+ * Whether the tables stop growing: days of adverts, changes, expiries and deliveries, recorded by the recorder
  * in a PostgreSQL whose clock runs ahead, retention with its default settings every evening. Prints the rows and
  * megabytes of each table, and how fast retention removes.
  *

@@ -73,7 +73,7 @@ async function openApiOn(databaseUrl: string, withMatcher: boolean, withRecorder
   const database = openDatabase({ url: databaseUrl, connectionsMax: 10, onConnectionLost: () => undefined });
   const questionDatabase = openDatabase({
     url: databaseUrl,
-    connectionsMax: 4,
+    connectionsMax: 2,
     statementTimeoutMs: 2_000,
     onConnectionLost: () => undefined,
   });

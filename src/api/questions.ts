@@ -11,7 +11,7 @@ import type { SiteCategoryName } from '../domain/search.ts';
 import type { Database } from '../store/database.ts';
 import { isFillEnded } from '../store/digest-fill.ts';
 import { readMedians } from '../store/market-medians.ts';
-import { isStatementTimeout } from '../store/outage.ts';
+import { isNoConnectionLeft, isStatementTimeout } from '../store/outage.ts';
 import { listSiteCategories } from '../store/site-categories.ts';
 import { principalOf } from './auth.ts';
 import { createConcurrencyLimit } from './concurrency-limit.ts';
@@ -74,7 +74,7 @@ export function createQuestions({
 }
 
 function refuseSlow(error: unknown): never {
-  if (!isStatementTimeout(error)) throw error;
+  if (!isStatementTimeout(error) && !isNoConnectionLeft(error)) throw error;
   const headers = { 'Retry-After': '5' };
   throw new Problem(429, 'this question takes too long: ask for less, or again when there is less to do', { headers });
 }

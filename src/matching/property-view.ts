@@ -84,9 +84,10 @@ export function readTexts(view: PropertyView, expressions: ExpressionTable): voi
   view.hasReadTexts = true;
 }
 
+/** Each once: a property mostly says what the advert says that speaks for it. */
 export function textsOf(facts: PropertyFacts, adverts: readonly AdvertFacts[]): readonly string[] {
   const texts = [...facts.texts];
-  for (const advert of adverts) for (const text of advert.texts) texts.push(text);
+  for (const advert of adverts) for (const text of advert.texts) if (!texts.includes(text)) texts.push(text);
   return texts;
 }
 

@@ -37,9 +37,12 @@ const SOCKET_CODES: ReadonlySet<string> = new Set([
   ...['ENETUNREACH', 'ENFILE', 'ENOTFOUND', 'EPIPE', 'ETIMEDOUT'],
 ]);
 
+/** The pool's, of who has waited for a connection that others have. */
+const NONE_LEFT = /^timeout exceeded when trying to connect$/;
+
 /** What the client library and its pool say without any code. */
 const SAYINGS: readonly RegExp[] = [
-  /^timeout exceeded when trying to connect$/,
+  NONE_LEFT,
   /^Connection terminated/,
   /^Client has encountered a connection error/,
   /^Client was closed/,
@@ -50,6 +53,11 @@ const SAYINGS: readonly RegExp[] = [
 /** True when PostgreSQL gave up a statement that took longer than it may. */
 export function isStatementTimeout(error: unknown): boolean {
   return error instanceof Error && (error as Error & { readonly code?: unknown }).code === '57014';
+}
+
+/** True when all connections of a pool were taken for as long as one may wait for them. */
+export function isNoConnectionLeft(error: unknown): boolean {
+  return error instanceof Error && NONE_LEFT.test(error.message);
 }
 
 /** True for a failure that says something about PostgreSQL and nothing about what it was asked. */

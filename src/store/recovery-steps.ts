@@ -52,8 +52,12 @@ const FITS = `s.client_id = $3 and d.created_at between $4 and $5
   and ${IS_WANTED}`;
 
 interface LookedThrough {
-  /** The last delivery of the page, fitting or not; null at the end. */
+  /** The last delivery of the page, fitting or not; null where there is none. */
   readonly last: Uuid | null;
+  /**
+   * It is not full. What comes behind it later is none of the recovery's, though it may look as old: it is on its way.
+   */
+  readonly isLastPage: boolean;
   /** Fitting ones, oldest first. */
   readonly ids: readonly Uuid[];
 }
@@ -67,7 +71,8 @@ async function lookThrough(connection: Queryable, recovery: OpenRecovery): Promi
        select id, search_number, endpoint, state, created_at from deliveries
        where id > $1 and id < $2 order by id limit ${PAGE_ROWS}
      )
-     select (select id from page order by id desc limit 1) as last, array(
+     select (select id from page order by id desc limit 1) as last,
+       (select count(*) from page) < ${PAGE_ROWS} as "isLastPage", array(
        select d.id from page d join searches s on s.number = d.search_number where ${FITS} order by d.id
      ) as ids`,
     [place, beyond, clientId, since, until, searchNumber, endpoint, includesDelivered],
@@ -75,16 +80,15 @@ async function lookThrough(connection: Queryable, recovery: OpenRecovery): Promi
   return rows[0] as LookedThrough;
 }
 
-/** Counts one page more, and begins to send when there is none. */
+/** Counts one page more, and begins to send when that was the last. */
 export async function countPage(connection: Queryable, recovery: OpenRecovery): Promise<void> {
-  const { last, ids } = await lookThrough(connection, recovery);
-  const isCounted = last === null;
+  const { last, isLastPage, ids } = await lookThrough(connection, recovery);
   const start = firstUuidAt(new Date(Math.max(0, recovery.since.getTime() - CLOCKS_APART_MS)));
   await connection.query('update recoveries set matched = matched + $2, place = $3, state = $4 where id = $1', [
     recovery.id,
     ids.length,
-    isCounted ? start : last,
-    isCounted ? 'running' : 'counting',
+    isLastPage ? start : last,
+    isLastPage ? 'running' : 'counting',
   ]);
 }
 
@@ -126,8 +130,8 @@ export async function sendNext(
   room: number,
   underWay: number,
 ): Promise<readonly DeliveryAddress[]> {
-  const { last, ids } = await lookThrough(connection, recovery);
-  if (last === null) {
+  const { last, isLastPage, ids } = await lookThrough(connection, recovery);
+  if (isLastPage && ids.length === 0) {
     if (underWay === 0) await finish(connection, recovery);
     return [];
   }

@@ -322,9 +322,9 @@ describe('the AsyncAPI document', () => {
   });
 });
 
-it('the daemon has no error to log', () => {
+it('the daemon has no error to log but what a busy machine does to it', () => {
   assert.deepEqual(
-    daemon.log.filter(({ level }) => Number(level) >= LEVEL_ERROR),
+    daemon.log.filter(({ level, isBug }) => Number(level) >= LEVEL_ERROR && isBug !== false),
     [],
   );
 });

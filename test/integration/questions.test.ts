@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import pg from 'pg';
 import { nearMisses } from '../../src/api/near-misses.ts';
 import { dayInParis, previewFigures } from '../../src/api/preview-figures.ts';
 import { createRandom } from '../../src/cli/demo/seeded-random.ts';
@@ -26,6 +27,7 @@ import {
   randomMembers,
   sampleMessages,
 } from '../support/question-scene.ts';
+import { startTestPostgres } from '../support/servers.ts';
 
 const SEARCHES = 250;
 const ADVERTS = 2_500;
@@ -231,6 +233,18 @@ describe('questions', () => {
     const slow = { query: async () => Promise.reject(Object.assign(new Error('timeout'), { code: '57014' })) };
     const other = await startTestApi(cleanup, { questionDatabase: slow as unknown as TestApi['database'] });
     const { status, headers } = await other.call('POST', '/searches/preview', {});
+    assert.equal(status, 429);
+    assert.ok(headers.get('Retry-After'));
+  });
+
+  it('that find no connection free are told to come again', async (t) => {
+    const { url } = await startTestPostgres(t);
+    const only = new pg.Pool({ connectionString: url, max: 1, connectionTimeoutMillis: 1_000 });
+    const other = await startTestApi(t, { questionDatabase: only });
+    const taken = await only.connect();
+    const { status, headers } = await other.call('POST', '/searches/preview', {});
+    taken.release();
+    await only.end();
     assert.equal(status, 429);
     assert.ok(headers.get('Retry-After'));
   });

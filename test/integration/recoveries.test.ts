@@ -99,6 +99,23 @@ describe('a recovery', () => {
     assert.equal((await readRecovery(database, search.clientId, id))?.finishedAt === null, false);
   });
 
+  it('ends, though between two of its steps there is always something new', async (t) => {
+    const { receiver, stage, broker, search, seed, ask, untilState } = await openScene(t, 40);
+    const busy = Object.create(stage.database, {
+      connect: {
+        async value() {
+          await seed('/fresh', search, ['delivered']);
+          return stage.database.connect();
+        },
+      },
+    });
+    const { id } = await ask();
+    const worker = startRecoveries({ database: busy, broker, attemptsInFlightMax: SLOTS, onTrouble: assert.fail });
+    const done = await untilState(id, 'finished');
+    await worker.stop();
+    assert.deepEqual([done?.matched, done?.delivered, receiver.posts.length], [20, 20, 20]);
+  });
+
   it('keeps within a quarter of the slots, and one whose endpoint hangs holds up nobody else', async (t) => {
     const { receiver, database, work, ask, untilState, seed, broker } = await openScene(t, 80);
     receiver.script('/hanging', { type: 'hang' });

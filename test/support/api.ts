@@ -88,6 +88,8 @@ export async function startTestApi(cleanup: Cleanup, overrides: ApiOverrides = {
     },
   });
   const server = createServer(app.callback()).listen(0, '127.0.0.1');
+  // A client on a busy machine must not meet a connection that ends just when it uses it again.
+  server.keepAliveTimeout = 60_000;
   await once(server, 'listening');
   cleanup.after(async () => {
     server.closeAllConnections();
