@@ -27,7 +27,7 @@ export function useAnswer<Value>(
       (value) => leaving.signal.aborted || setState({ value, problem: null, isLoading: false }),
       (error: unknown) => {
         if (leaving.signal.aborted) return;
-        setState((before) => ({ ...before, problem: messageOf(error, words.unreachable), isLoading: false }));
+        setState((before) => ({ ...before, problem: messageOf(error, words), isLoading: false }));
       },
     );
     return () => leaving.abort();
@@ -52,7 +52,7 @@ export function useDeed(): Deed {
     setUnderWay(true);
     setProblem(null);
     work()
-      .catch((error: unknown) => setProblem(messageOf(error, words.unreachable)))
+      .catch((error: unknown) => setProblem(messageOf(error, words)))
       .finally(() => setUnderWay(false));
   };
   return { isUnderWay, problem, run };

@@ -62,15 +62,22 @@ function Form({ saved }: { readonly saved: SearchDocument | null }) {
     ...context,
     ...preview.violations.filter(({ propertyPath }) => !refused.some((one) => one.propertyPath === propertyPath)),
   ];
-  const violations = violationsOf(all, Object.keys(draft).concat('geoShapes', 'expressions'));
+  const told = all.map((one) => ({ ...one, message: words.refusal(one.message) }));
+  const violations = violationsOf(told, Object.keys(draft).concat('geoShapes', 'expressions'));
   const fields = { draft, change, violations };
   useLookThere(saved);
+  useFirstWrong(refused);
   return (
     <div class="editor">
       <a class="back" href={hrefOf('searches')}>
         <Icon name="back" /> {words.views.searches}
       </a>
       <h1>{saved === null ? words.newSearch : saved.title}</h1>
+      {saved !== null && (
+        <p>
+          <a href={hrefOf('deliveries', idOf(saved['@id']))}>{words.deliveriesOf}</a>
+        </p>
+      )}
       <Field label={words.members.title} violation={violations.of('title')}>
         {(ids) => (
           <input
@@ -122,6 +129,13 @@ function useLookThere(saved: SearchDocument | null): void {
     // Departments and communes are known when their file has come.
     return stage.base.subscribe(look);
   }, [stage, saved]);
+}
+
+/** What was refused is where the reader goes on. */
+function useFirstWrong(refused: readonly Violation[]): void {
+  useEffect(() => {
+    if (refused.length > 0) document.querySelector<HTMLElement>('.editor [aria-invalid=true]')?.focus();
+  }, [refused]);
 }
 
 interface SaveBarProps {

@@ -44,7 +44,7 @@ export function usePreview(criteria: Body | null): PreviewState {
     ask().catch((error: unknown) => {
       if (signal.aborted) return;
       if (error instanceof Refusal) {
-        const problem = error.violations.length > 0 ? null : error.message;
+        const problem = error.violations.length > 0 ? null : words.refusal(error.message);
         setState({ preview: null, isAsking: false, problem, violations: error.violations });
       } else if (error instanceof Unreachable) {
         setState({ ...NOTHING, isAsking: false, problem: words.unreachable });
@@ -68,6 +68,13 @@ async function readPreview(rest: Rest, body: Body, signal: AbortSignal): Promise
   }
 }
 
+/** `budgetMin` is one end of the budget, `includedZipcodes[1]` one of the zip codes. */
+function memberName(propertyPath: string, { members }: Words): string {
+  const member = /^\w*/.exec(propertyPath)?.[0] ?? '';
+  const names: Readonly<Record<string, string>> = members;
+  return names[member] ?? names[member.replace(/M(?:in|ax)$/, '')] ?? member;
+}
+
 export function Preview({ state }: { readonly state: PreviewState }) {
   const words = useWords();
   const formats = useFormats();
@@ -82,7 +89,7 @@ export function Preview({ state }: { readonly state: PreviewState }) {
           <p class="hint">{words.previewWaits}</p>
           {violations.slice(0, VIOLATIONS_SHOWN).map(({ propertyPath, message }) => (
             <p key={propertyPath} class="hint">
-              {message}
+              {words.ofMember(memberName(propertyPath, words), words.refusal(message))}
             </p>
           ))}
         </>

@@ -1,7 +1,8 @@
 /** Where webhooks go: how each endpoint does, a test of it, the secrets that sign, and how a receiver checks them. */
 
-import { useMemo, useState } from 'preact/hooks';
+import { useMemo, useRef, useState } from 'preact/hooks';
 import { useAnswer } from '../answer.ts';
+import { CopyButton } from '../copy-button.tsx';
 import type { Collection, DeliveryDocument, SearchDocument } from '../documents.ts';
 import { Empty, Field, Problem } from '../elements.tsx';
 import { useModel } from '../model-context.ts';
@@ -90,10 +91,9 @@ function Verification({ searches }: { readonly searches: readonly SearchDocument
   const words = useWords();
   const [chosen, setChosen] = useState<SnippetLanguage>('Node.js');
   const [search, setSearch] = useState('');
-  const [isCopied, setCopied] = useState(false);
+  const code = useRef<HTMLPreElement>(null);
   const secret = (searches.find(({ '@id': iri }) => iri === search) ?? searches[0])?.token ?? 'whsec_…';
   const snippet = snippetOf(chosen, secret);
-  const copy = (): void => void navigator.clipboard.writeText(snippet).then(() => setCopied(true));
   return (
     <section class="card" aria-labelledby="verify">
       <h2 id="verify">{words.verify}</h2>
@@ -121,11 +121,9 @@ function Verification({ searches }: { readonly searches: readonly SearchDocument
             </button>
           ))}
         </div>
-        <button type="button" onClick={copy}>
-          {isCopied ? words.copied : words.copyCode}
-        </button>
+        <CopyButton label={words.copyCode} text={snippet} beside={code} />
       </div>
-      <pre class="code" tabIndex={0} aria-label={words.codeIn(chosen)}>
+      <pre ref={code} class="code" tabIndex={0} aria-label={words.codeIn(chosen)}>
         {snippet}
       </pre>
     </section>

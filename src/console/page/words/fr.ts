@@ -1,5 +1,6 @@
 /** The page in French. Its shape is that of every language. */
 
+import { refusalInFrench } from './fr-refusals.ts';
 import { frTerms } from './fr-terms.ts';
 
 const plural = (count: number, one: string, several: string): string =>
@@ -7,7 +8,11 @@ const plural = (count: number, one: string, several: string): string =>
 
 export const fr = {
   ...frTerms,
+  /** What the service says of a request that it refuses, in English. */
+  refusal: refusalInFrench,
+  ofMember: (member: string, message: string) => `${member} : ${message}`,
   title: 'Console Vigie',
+  titleOf: (view: string) => `${view} – Vigie`,
   skip: 'Aller au contenu',
   map: 'Carte',
   zoomIn: 'Agrandir',
@@ -67,6 +72,7 @@ export const fr = {
   energy: 'DPE',
   openAdvert: 'Voir l’annonce',
   virtualTour: 'Visite virtuelle',
+  deliveriesOf: 'Ses envois',
   sentWhere: 'Ce qui est parti, et où',
   nothingSent: 'Rien n’est parti : la recherche ne notifie pas, ou n’a pas d’adresse.',
   attempts: (count: number) => plural(count, 'tentative', 'tentatives'),
@@ -204,10 +210,13 @@ export const fr = {
   programmingLanguage: 'Langage',
   copyCode: 'Copier le code',
   copied: 'Copié',
+  selected: 'Sélectionné : Ctrl+C le copie',
+  copySecret: 'Copier le secret',
   codeIn: (language: string) => `Code de vérification en ${language}`,
   secrets: 'Secrets de tous vos webhooks',
-  secretsHint:
-    'Ils signent chaque webhook en plus du secret de sa recherche ; trois au plus à la fois. Les anciens valent encore 24 heures.',
+  secretsHint: 'Ils signent chaque webhook en plus du secret de sa recherche ; trois au plus à la fois.',
+  overlap: 'Les secrets d’avant valent encore',
+  overlaps: { 0: 'plus du tout', 1: 'une heure', 24: '24 heures', 168: '7 jours', 720: '30 jours' },
   secretOnce: 'Notez-le : il n’est montré qu’une fois.',
   madeOn: (at: string) => `créé le ${at}`,
   expires: (at: string) => `expire le ${at}`,
