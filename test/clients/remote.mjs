@@ -33,6 +33,7 @@ const commands = {
     await page.locator(selector).fill('');
     await page.type(selector, text);
   },
+  type: ({ text }) => page.keyboard.type(text).then(() => null),
   press: ({ key }) => page.keyboard.press(key),
   choose: ({ selector, value }) => page.select(selector, value).then(() => null),
   wait: ({ selector }) => page.waitForSelector(selector).then(() => null),

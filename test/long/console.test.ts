@@ -40,14 +40,10 @@ async function signInWrongly({ page, address }: ConsoleScene): Promise<void> {
   assert.deepEqual(await page.do('axe'), []);
 }
 
-async function signIn({ page, address, key, picture }: ConsoleScene): Promise<void> {
-  await page.do('goto', { url: 'about:blank' });
-  await page.do('goto', { url: `${address}#key=${key}` });
+async function signIn({ page, address, enter, picture }: ConsoleScene): Promise<void> {
+  await enter();
   await page.do('wait', { selector: '.empty-title' });
   assert.equal(await page.do('evaluate', { expression: 'location.href' }), address);
-  await page.do('until', { expression: `document.querySelector('.lamp').dataset.connection === 'live'` });
-  if ((await page.do('evaluate', { expression: 'document.documentElement.lang' })) === 'fr')
-    await page.do('click', { selector: 'button[lang=en]' });
   assert.match(await page.do<string>('text', { selector: '.empty-title' }), /No search yet: draw one/);
   await picture('empty');
 }

@@ -80,6 +80,8 @@ export function openModel(rest: Rest): Model {
     signal,
     onItems(items) {
       const told = items.flatMap((item) => matches.take(item));
+      // One that was made elsewhere since this page was opened.
+      if (items.some(({ search }) => !searches.get().byIri.has(search))) void tolerant(signal, refreshSearches);
       happenings.set([...told.reverse(), ...happenings.get()].slice(0, HAPPENINGS_MAX));
     },
     onConnection(next) {

@@ -134,7 +134,11 @@ function useLookThere(saved: SearchDocument | null): void {
 /** What was refused is where the reader goes on. */
 function useFirstWrong(refused: readonly Violation[]): void {
   useEffect(() => {
-    if (refused.length > 0) document.querySelector<HTMLElement>('.editor [aria-invalid=true]')?.focus();
+    if (refused.length === 0) return;
+    const wrong = document.querySelector<HTMLElement>('.editor [aria-invalid=true]');
+    // What is folded away takes no focus.
+    wrong?.closest('details')?.setAttribute('open', '');
+    wrong?.focus();
   }, [refused]);
 }
 

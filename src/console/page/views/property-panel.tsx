@@ -229,7 +229,7 @@ function Sent({ match }: { readonly match: string }) {
   );
   const list = sent.value?.['hydra:member'] ?? [];
   return (
-    <section>
+    <section class="sent">
       <h2>{words.sentWhere}</h2>
       <Problem text={sent.problem} again={sent.again} />
       {sent.value !== null && list.length === 0 && <p class="hint">{words.nothingSent}</p>}
