@@ -23,6 +23,8 @@ const complaints = [];
 const addresses = [];
 page.on('console', (message) => message.type() === 'error' && complaints.push(message.text()));
 page.on('pageerror', (error) => complaints.push(error.message));
+// Whether to leave a page with something unsaved in it.
+page.on('dialog', (dialog) => void dialog.accept());
 page.on('request', (request) => addresses.push(request.url()));
 
 const commands = {

@@ -11,6 +11,7 @@ test('what is done in the console is done in the service', { timeout: 600_000 },
   await scene.page.do('look', { width: 1280, height: 800, scheme: 'light' });
   await scene.enter();
   await t.test('a search is copied, silent, and otherwise the same', () => copySearch(scene));
+  await t.test('what is written and not saved is there when one comes back', () => keepUnsaved(scene));
   await t.test('a search is deleted when its question is answered, and not before', () => deleteSearch(scene));
   await t.test('notifications are switched in the list', () => switchNotifications(scene));
   await t.test('a match of a search that does not notify appears as well', () => seeSilentMatch(scene));
@@ -62,6 +63,23 @@ async function copySearch(scene: ConsoleScene): Promise<void> {
   assert.deepEqual(others(copy), others(original));
   assert.deepEqual([original?.notificationEnabled, copy?.notificationEnabled], [true, false]);
   assert.notEqual(copy?.token, original?.token);
+}
+
+/** Looks elsewhere in the middle of writing, comes back, and thinks better of it. */
+async function keepUnsaved(scene: ConsoleScene): Promise<void> {
+  const { page, go } = scene;
+  const place = await page.do<string>('evaluate', { expression: `location.hash` });
+  await page.do('fill', { selector: 'input[name=budgetMax]', text: '280 000' });
+  await go('map');
+  await page.do('evaluate', { expression: `location.hash = ${JSON.stringify(place)}; 0` });
+  await page.do('until', { expression: `document.querySelector('input[name=budgetMax]')?.value === '280 000'` });
+  await page.do('click', { selector: '::-p-text(Discard the changes)' });
+  await page.do('until', { expression: `document.querySelector('input[name=budgetMax]')?.value === '300000'` });
+  await page.do('gone', { selector: '::-p-text(Discard the changes)' });
+  assert.deepEqual(
+    (await savedSearches(scene)).map(({ budgetMax }) => budgetMax),
+    [300_000, 300_000],
+  );
 }
 
 async function deleteSearch(scene: ConsoleScene): Promise<void> {

@@ -2,6 +2,7 @@
 
 import { useCallback, useEffect, useMemo, useState } from 'preact/hooks';
 import { useArrival } from './arrival.ts';
+import { forgetUnsaved } from './editor/unsaved.ts';
 import { MapContents } from './map-contents.tsx';
 import { type Model, openModel } from './model.ts';
 import { ModelContext, useModel } from './model-context.ts';
@@ -57,7 +58,10 @@ function Desk({ apiKey, onLeave }: { readonly apiKey: string; onLeave(wasRefused
   useEffect(() => {
     const opened = openModel(createRest(apiKey, () => onLeave(true)));
     setModel(opened);
-    return opened.close;
+    return () => {
+      opened.close();
+      forgetUnsaved();
+    };
   }, [apiKey, onLeave]);
   if (model === null) return null;
   return (

@@ -98,7 +98,8 @@ export function Preview({ state }: { readonly state: PreviewState }) {
         <>
           <p class="figures" role="status">
             <span>
-              <strong>{`${about}${formats.number(preview.satisfiedNow)}`}</strong> {words.satisfyNow}
+              <strong>{`${about}${formats.number(preview.satisfiedNow)}`}</strong>{' '}
+              {words.satisfyNow(preview.satisfiedNow)}
             </span>
             <span>
               <strong>{`${about}${formats.number(Number((total / Math.max(1, preview.perDay.length)).toFixed(1)))}`}</strong>{' '}

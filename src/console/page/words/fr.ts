@@ -127,7 +127,7 @@ export const fr = {
   notJson: 'Ce n’est pas du JSON.',
   preview: 'Aperçu',
   previewWaits: 'L’aperçu reprend quand les champs sont justes.',
-  satisfyNow: 'biens conviennent aujourd’hui',
+  satisfyNow: (count: number): string => (count < 2 ? 'bien convient aujourd’hui' : 'biens conviennent aujourd’hui'),
   perDay: 'par jour',
   dayChart: (days: number, most: string) => `Nouveaux biens par jour sur ${days} jours, ${most} au plus`,
   whatCosts: 'Ce qui écarte le plus de biens',
@@ -135,6 +135,7 @@ export const fr = {
   examples: 'Exemples',
   save: 'Enregistrer',
   saved: 'Enregistré.',
+  discard: 'Annuler les modifications',
   copy: 'Copier',
   copyOf: (title: string) => `${title} (copie)`,
   remove: 'Supprimer',
@@ -167,7 +168,7 @@ export const fr = {
   recoverNow: 'Tout renvoyer',
   stop: 'Arrêter',
   recoverySaid: (since: string, sent: number, matched: number, delivered: number, failed: number) =>
-    `Depuis le ${since} : ${sent} sur ${matched} renvoyés, ${delivered} livrés, ${failed} échoués.`,
+    `Depuis le ${since}. Renvoyés : ${sent} sur ${matched} ; livrés : ${delivered} ; échoués : ${failed}.`,
 
   whichAdvert: 'Adresse de l’annonce, ou identifiant du bien ou de l’annonce',
   whichAdvertHint: 'Collez l’adresse telle qu’elle est dans le navigateur.',
