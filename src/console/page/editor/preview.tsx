@@ -5,6 +5,7 @@ import { useAnswer } from '../answer.ts';
 import type { PreviewDocument, PropertyDocument } from '../documents.ts';
 import { Problem } from '../elements.tsx';
 import { useModel } from '../model-context.ts';
+import { useValue } from '../observable.ts';
 import { pause } from '../pause.ts';
 import { Refusal, type Rest, Unreachable, type Violation } from '../rest.ts';
 import { useFormats } from '../words/formats.ts';
@@ -27,8 +28,9 @@ const NOTHING: PreviewState = { preview: null, isAsking: true, problem: null, vi
 
 /** Asked when somebody has stopped typing; what is refused for its content is told at its field. Null: not yet. */
 export function usePreview(criteria: Body | null): PreviewState {
-  const { rest } = useModel();
+  const { rest, connection } = useModel();
   const words = useWords();
+  const isLost = useValue(connection) === 'lost';
   const [state, setState] = useState(NOTHING);
   const text = JSON.stringify(criteria);
   useEffect(() => {
@@ -51,7 +53,7 @@ export function usePreview(criteria: Body | null): PreviewState {
       } else throw error;
     });
     return () => leaving.abort();
-  }, [text]);
+  }, [text, isLost]);
   return state;
 }
 
