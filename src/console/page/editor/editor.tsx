@@ -74,15 +74,7 @@ function Form({ id, read }: { readonly id: string; readonly read: SearchDocument
   useFirstWrong(refused);
   return (
     <div class="editor">
-      <a class="back" href={hrefOf('searches')}>
-        <Icon name="back" /> {words.views.searches}
-      </a>
-      <h1>{saved === null ? words.newSearch : saved.title}</h1>
-      {saved !== null && (
-        <p>
-          <a href={hrefOf('deliveries', idOf(saved['@id']))}>{words.deliveriesOf}</a>
-        </p>
-      )}
+      <Head saved={saved} />
       <Field label={words.members.title} violation={violations.of('title')}>
         {(ids) => (
           <input
@@ -106,6 +98,23 @@ function Form({ id, read }: { readonly id: string; readonly read: SearchDocument
       {refused.length > 0 && <Problem text={words.violationsBelow(refused.length)} />}
       <SaveBar saved={saved} body={body} writing={writing} onSaved={setSaved} onRefused={setRefused} />
     </div>
+  );
+}
+
+function Head({ saved }: Pick<SaveBarProps, 'saved'>) {
+  const words = useWords();
+  return (
+    <>
+      <a class="back" href={hrefOf('searches')}>
+        <Icon name="back" /> {words.views.searches}
+      </a>
+      <h1>{saved === null ? words.newSearch : saved.title}</h1>
+      {saved !== null && (
+        <p>
+          <a href={hrefOf('deliveries', idOf(saved['@id']))}>{words.deliveriesOf}</a>
+        </p>
+      )}
+    </>
   );
 }
 

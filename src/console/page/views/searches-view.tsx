@@ -1,6 +1,6 @@
 /** The client's searches as a list, and the one that is being written. */
 
-import { useMemo, useState } from 'preact/hooks';
+import { useEffect, useMemo, useState } from 'preact/hooks';
 import { useDeed } from '../answer.ts';
 import { idOf, type SearchDocument } from '../documents.ts';
 import { Editor } from '../editor/editor.tsx';
@@ -19,7 +19,9 @@ export function SearchesView({ id }: { readonly id: string | null }) {
 
 function SearchList() {
   const words = useWords();
-  const { list, isLoaded, total } = useValue(useModel().searches);
+  const model = useModel();
+  const { list, isLoaded, total } = useValue(model.searches);
+  useEffect(model.refreshSearches, []);
   const [typed, setTyped] = useState('');
   const found = useMemo(() => list.filter(({ title }) => folded(title).includes(folded(typed))), [list, typed]);
   // Those beyond what is shown, and, where nothing is typed, beyond what was read.
