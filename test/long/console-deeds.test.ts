@@ -213,6 +213,7 @@ async function recover({ page, receiver, publish, picture }: ConsoleScene): Prom
     open = resolve;
   });
   receiver.script('/ventes', { type: 'gated', gate, status: 200 });
+  await page.do('click', { selector: 'details.more summary' });
   await page.do('click', { selector: '::-p-text(Send all again)' });
   // While the receiver keeps the first ones waiting there is something to see, and no second recovery to ask for.
   await page.do('until', { expression: `document.querySelector('progress')?.max === 3` });

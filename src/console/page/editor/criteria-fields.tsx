@@ -78,12 +78,15 @@ function MoreCriteria(props: FieldsProps) {
           </select>
         )}
       </Field>
-      <Codes
-        label={words.members.publisherTypes}
-        names={words.publisherTypes}
-        chosen={draft.publisherTypes}
-        onChange={(publisherTypes) => change({ publisherTypes })}
-      />
+      <div class="field">
+        <span class="label">{words.members.publisherTypes}</span>
+        <Codes
+          label={words.members.publisherTypes}
+          names={words.publisherTypes}
+          chosen={draft.publisherTypes}
+          onChange={(publisherTypes) => change({ publisherTypes })}
+        />
+      </div>
       <SiteCategories {...props} member="includedSiteCategories" />
       <SiteCategories {...props} member="excludedSiteCategories" />
       {(['withCoherentPrice', 'withVirtualTour', 'hidePropertyContact'] as const).map((member) => (

@@ -8,7 +8,7 @@ import { useModel } from '../model-context.ts';
 import { useValue } from '../observable.ts';
 import { pause } from '../pause.ts';
 import { Refusal, type Rest, Unreachable, type Violation } from '../rest.ts';
-import { useFormats } from '../words/formats.ts';
+import { type Formats, useFormats } from '../words/formats.ts';
 import { useWords, type Words } from '../words/language.ts';
 import type { Body } from './draft.ts';
 
@@ -81,7 +81,6 @@ export function Preview({ state }: { readonly state: PreviewState }) {
   const words = useWords();
   const formats = useFormats();
   const { preview, isAsking, problem, violations } = state;
-  const total = preview?.perDay.reduce((sum, { began }) => sum + began, 0) ?? 0;
   const about = preview?.estimated === true ? `${words.about} ` : '';
   return (
     <section class="preview card" aria-label={words.preview} aria-busy={isAsking} data-settled={!isAsking}>
@@ -104,8 +103,7 @@ export function Preview({ state }: { readonly state: PreviewState }) {
               {words.satisfyNow(preview.satisfiedNow)}
             </span>
             <span>
-              <strong>{`${about}${formats.number(Number((total / Math.max(1, preview.perDay.length)).toFixed(1)))}`}</strong>{' '}
-              {words.perDay}
+              <strong>{`${about}${dailyOf(preview, words, formats)}`}</strong> {words.perDay}
             </span>
           </p>
           <DayChart perDay={preview.perDay} />
@@ -115,6 +113,15 @@ export function Preview({ state }: { readonly state: PreviewState }) {
       )}
     </section>
   );
+}
+
+const DAILY_SHOWN_MIN = 0.1;
+
+/** Few are not none. */
+function dailyOf({ perDay }: PreviewDocument, words: Words, formats: Formats): string {
+  const daily = perDay.reduce((sum, { began }) => sum + began, 0) / Math.max(1, perDay.length);
+  if (daily > 0 && daily < DAILY_SHOWN_MIN) return words.lessThan(formats.number(DAILY_SHOWN_MIN));
+  return formats.number(Number(daily.toFixed(1)));
 }
 
 const [WIDTH, HEIGHT] = [300, 60];

@@ -3,7 +3,7 @@
 import { useMemo, useRef, useState } from 'preact/hooks';
 import { useAnswer } from '../answer.ts';
 import { CopyButton } from '../copy-button.tsx';
-import type { Collection, DeliveryDocument, SearchDocument } from '../documents.ts';
+import type { Collection, DeliveryDocument, EndpointHealth, SearchDocument } from '../documents.ts';
 import { Empty, Field, Problem } from '../elements.tsx';
 import { useModel } from '../model-context.ts';
 import { useNow } from '../now.ts';
@@ -79,12 +79,16 @@ function Health({ endpoint }: { readonly endpoint: string }) {
           <p class="hint">
             {health.lastSuccessAt !== null && words.lastSuccess(formats.moment(health.lastSuccessAt))}
             {health.lastFailureAt !== null &&
-              ` ${words.lastFailure(formats.moment(health.lastFailureAt), health.lastError ?? '')}`}
+              ` ${words.lastFailure(formats.moment(health.lastFailureAt), errorOf(health, words))}`}
           </p>
         </>
       )}
     </li>
   );
+}
+
+function errorOf({ lastError }: EndpointHealth, { attemptErrors }: Words): string {
+  return lastError === null ? '' : (attemptErrors[lastError as keyof Words['attemptErrors']] ?? lastError);
 }
 
 function Verification({ searches }: { readonly searches: readonly SearchDocument[] }) {

@@ -40,7 +40,7 @@ export function WebhookSecrets() {
       <ul class="plain">
         {list.map((secret) => (
           <li key={secret['@id']} class="line">
-            <code>{secret.hint}</code>
+            <code>{`whsec_…${secret.hint}`}</code>
             <span class="hint">
               {words.madeOn(formats.moment(secret.createdAt))}
               {secret.expiresAt !== null && ` · ${words.expires(formats.moment(secret.expiresAt))}`}

@@ -104,5 +104,16 @@ export const enTerms: typeof frTerms = {
     hospital: 'Hospitals',
     parking: 'Parkings',
   },
+  attemptErrors: {
+    dns: 'name not found',
+    connect: 'no connection',
+    tls: 'encryption refused',
+    timeout: 'no answer in time',
+    reset: 'connection cut',
+    blocked: 'address not allowed',
+    status: 'an answer other than 200',
+    protocol: 'unreadable answer',
+    aborted: 'broken off',
+  },
   healths: { healthy: 'healthy', failing: 'failing', paused: 'paused' },
 };

@@ -110,5 +110,16 @@ export const frTerms = {
     hospital: 'Hôpitaux',
     parking: 'Parkings',
   },
+  attemptErrors: {
+    dns: 'nom introuvable',
+    connect: 'connexion impossible',
+    tls: 'chiffrement refusé',
+    timeout: 'pas de réponse à temps',
+    reset: 'connexion coupée',
+    blocked: 'adresse interdite',
+    status: 'réponse autre que 200',
+    protocol: 'réponse illisible',
+    aborted: 'interrompue',
+  },
   healths: { healthy: 'en bonne santé', failing: 'en échec', paused: 'suspendue' },
 };
