@@ -7,7 +7,7 @@ import type { Collection, SecretDocument } from '../documents.ts';
 import { Confirmation, Field, Problem } from '../elements.tsx';
 import { useModel } from '../model-context.ts';
 import { useFormats } from '../words/formats.ts';
-import { useWords, type Words } from '../words/language.ts';
+import { useWords } from '../words/language.ts';
 
 export function WebhookSecrets() {
   const words = useWords();
@@ -99,7 +99,7 @@ function Overlap({ hours, onChange }: { readonly hours: number; onChange(hours: 
         >
           {OVERLAPS_HOURS.map((one) => (
             <option key={one} value={one}>
-              {words.overlaps[one as keyof Words['overlaps']]}
+              {words.overlaps[one]}
             </option>
           ))}
         </select>
