@@ -59,6 +59,8 @@ async function drawSearch({ page, rest, receiver, picture, publish }: ConsoleSce
   await page.do('click', { selector: '.empty a.button' });
   await page.do('fill', { selector: 'input[name=title]', text: 'Drawn by hand' });
   await page.do('click', { selector: '::-p-text(Draw a circle)' });
+  // On a busy machine the map may not listen yet.
+  await page.do('wait', { selector: '.map.drawing' });
   const { x, y } = await page.do<{ x: number; y: number }>('evaluate', { expression: TOULON_ON_MAP });
   await page.do('mouse', { x, y });
   await page.do('mouse', { x: x + 60, y });
