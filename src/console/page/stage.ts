@@ -153,7 +153,7 @@ function watchLooks(element: HTMLElement, map: LeafletMap, fit: Fit, onColours: 
   const dark = matchMedia('(prefers-color-scheme: dark)');
   dark.addEventListener('change', onColours);
   const watcher = new ResizeObserver(() => {
-    map.invalidateSize({ pan: false });
+    map.invalidateSize({ animate: false });
     fit(null);
   });
   watcher.observe(element);
