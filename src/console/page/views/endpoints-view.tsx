@@ -101,23 +101,25 @@ function Verification({ searches }: { readonly searches: readonly SearchDocument
   return (
     <section class="card" aria-labelledby="verify">
       <h2 id="verify">{words.verify}</h2>
-      <p class="hint">{words.verifyHint}</p>
+      <p class="hint">{searches.length === 0 ? words.verifyWithoutSearch : words.verifyHint}</p>
       <div class="line">
-        <Field label={words.secretOf}>
-          {(ids) => (
-            <select
-              {...ids}
-              value={search || searches[0]?.['@id']}
-              onChange={({ currentTarget }) => setSearch(currentTarget.value)}
-            >
-              {searches.map(({ '@id': iri, title }) => (
-                <option key={iri} value={iri}>
-                  {title}
-                </option>
-              ))}
-            </select>
-          )}
-        </Field>
+        {searches.length > 0 && (
+          <Field label={words.secretOf}>
+            {(ids) => (
+              <select
+                {...ids}
+                value={search || searches[0]?.['@id']}
+                onChange={({ currentTarget }) => setSearch(currentTarget.value)}
+              >
+                {searches.map(({ '@id': iri, title }) => (
+                  <option key={iri} value={iri}>
+                    {title}
+                  </option>
+                ))}
+              </select>
+            )}
+          </Field>
+        )}
         <div class="chips" role="group" aria-label={words.programmingLanguage}>
           {SNIPPET_LANGUAGES.map((one) => (
             <button key={one} type="button" class="chip" aria-pressed={one === chosen} onClick={() => setChosen(one)}>

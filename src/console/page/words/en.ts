@@ -54,7 +54,7 @@ export const en: Words = {
   drawFirst: 'Draw a search',
   matchCount: (count) => plural(count, 'match', 'matches'),
   atThisPlace: (count) => `${plural(count, 'match', 'matches')} at this place`,
-  noMatchYet: 'Nothing for this choice. A longer period or other kinds show more.',
+  noMatchYet: 'Nothing yet for this choice. A longer period or other kinds show more.',
 
   forgotten: 'This property expired long ago and is not kept any more.',
   placedByCity: 'placed at the centre of its commune',
@@ -210,6 +210,7 @@ export const en: Words = {
   whatWasSent: 'What was sent',
   verify: 'Verify the signature',
   verifyHint: 'The code below has the secret of the chosen search in it.',
+  verifyWithoutSearch: 'The code below will have the secret of a search in it as soon as there is one.',
   secretOf: 'Secret of the search',
   programmingLanguage: 'Language',
   copyCode: 'Copy the code',

@@ -55,7 +55,7 @@ export const fr = {
   drawFirst: 'Dessiner une recherche',
   matchCount: (count: number) => plural(count, 'correspondance', 'correspondances'),
   atThisPlace: (count: number) => `${plural(count, 'correspondance', 'correspondances')} à cet endroit`,
-  noMatchYet: 'Rien pour ce choix. Une période plus longue ou d’autres types montrent davantage.',
+  noMatchYet: 'Rien encore pour ce choix. Une période plus longue ou d’autres types montrent davantage.',
 
   forgotten: 'Ce bien a expiré depuis longtemps, et n’est plus conservé.',
   placedByCity: 'placé au centre de la commune',
@@ -212,6 +212,7 @@ export const fr = {
   whatWasSent: 'Ce qui a été envoyé',
   verify: 'Vérifier la signature',
   verifyHint: 'Le code ci-dessous porte déjà le secret de la recherche choisie.',
+  verifyWithoutSearch: 'Le code ci-dessous portera le secret d’une recherche dès qu’il y en aura une.',
   secretOf: 'Secret de la recherche',
   programmingLanguage: 'Langage',
   copyCode: 'Copier le code',
