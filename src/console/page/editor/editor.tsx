@@ -39,6 +39,7 @@ export function Editor({ id }: { readonly id: string }) {
   const isReady = id === 'new' || read.value !== null;
   return (
     <>
+      {!isReady && <Back />}
       <Loading isShown={!isReady && read.isLoading} />
       <Problem text={read.problem} again={read.again} />
       {isReady && <Form key={id} id={id} read={read.value} />}
@@ -101,13 +102,20 @@ function Form({ id, read }: { readonly id: string; readonly read: SearchDocument
   );
 }
 
+function Back() {
+  const words = useWords();
+  return (
+    <a class="back" href={hrefOf('searches')}>
+      <Icon name="back" /> {words.views.searches}
+    </a>
+  );
+}
+
 function Head({ saved }: Pick<SaveBarProps, 'saved'>) {
   const words = useWords();
   return (
     <>
-      <a class="back" href={hrefOf('searches')}>
-        <Icon name="back" /> {words.views.searches}
-      </a>
+      <Back />
       <h1>{saved === null ? words.newSearch : saved.title}</h1>
       {saved !== null && (
         <p>
