@@ -63,8 +63,21 @@ test('a change is sent as the members that it changed', () => {
 });
 
 test('what is no number, or no JSON, is not made into one', () => {
-  assert.equal(bodyOf({ ...NEW_DRAFT, budgetMin: '12 000' }).budgetMin, '12 000');
+  for (const text of ['12 00', '12.5.1', 'beaucoup', '1,5,2'])
+    assert.equal(bodyOf({ ...NEW_DRAFT, budgetMin: text }).budgetMin, text);
   assert.throws(() => bodyOf({ ...NEW_DRAFT, context: '{' }), ContextError);
+});
+
+test('numbers are taken as they are written in France', () => {
+  const typed = {
+    budgetMin: '250 000',
+    budgetMax: '1\u202f250\u00a0000',
+    lat: '-20,88',
+    lon: '55.45',
+    radius: ' 2,5 ',
+  };
+  const { budgetMin, budgetMax, lat, lon, radius } = bodyOf({ ...NEW_DRAFT, ...typed });
+  assert.deepEqual([budgetMin, budgetMax, lat, lon, radius], [250_000, 1_250_000, '-20.88', '55.45', '2.5']);
 });
 
 test('words without a letter and groups without a word are no condition', () => {

@@ -16,6 +16,7 @@ import {
   withoutCriterion,
 } from '../src/domain/criteria.ts';
 import { CRITERION_NAMES } from '../src/domain/criterion-table.ts';
+import { formatExpressions } from '../src/domain/expressions.ts';
 import { lookupKey, lookupKeys, withoutFragment } from '../src/domain/lookup-keys.ts';
 import { digestOf, digestText, factsOf, readDigest } from '../src/domain/property-digest.ts';
 import { propertyFacts, readingOf } from '../src/domain/property-document.ts';
@@ -157,4 +158,43 @@ test('the distance of a miss is relative to the bound that it misses', () => {
   const unknown = judge(search, { ...property, price: null }).find(({ holds }) => !holds);
   assert.ok(unknown);
   assert.equal(relativeDistance(unknown), null);
+});
+
+/** The French sentence of a criterion that is asked for, of an advert that says `Vue mer, travaux à prévoir`. */
+function frenchReason(asked: object, furnished: boolean | null): string {
+  const search = criteriaOf({ ...SEARCH_DEFAULTS, title: '', withCoherentPrice: null, ...asked }, () => null);
+  const advert = { title: 'Vue mer', description: 'Travaux à prévoir', furnished };
+  const held = heldAfter(upsertAt(0, { advert }));
+  const property = propertyFacts(readingOf(held.state, held.crawls, resolveToulon), () => null);
+  const judgement = judge(search, property).find(({ criterion }) => criterion !== 'liveAdvert');
+  assert.ok(judgement);
+  return criterionReason(judgement, 'fr').replaceAll('\u00a0', ' ');
+}
+
+test('a sentence says what the property is, not that it is not what was asked for', () => {
+  const sentences = ([true, false, null] as const).map((is) => frenchReason({ furnished: true }, is));
+  assert.deepEqual(sentences, [
+    'Le bien est meublé, comme demandé.',
+    'Le bien est non meublé.',
+    'On ne sait pas si le bien est meublé.',
+  ]);
+  assert.equal(frenchReason({ furnished: false }, false), 'Le bien est non meublé, comme demandé.');
+});
+
+test('words that are missing, and those that should be, are listed as a sentence lists them', () => {
+  const asking = (...entries: [word: string, includes: boolean][]) => ({
+    expressions: formatExpressions([entries.map(([word, includes]) => ({ word, includes, strict: false }))]),
+  });
+  const reasons = [asking(['terrasse', true]), asking(['terrasse', true], ['balcon', true], ['mer', true])];
+  assert.deepEqual(
+    reasons.map((asked) => frenchReason(asked, null)),
+    [
+      "Le texte de l'annonce ne contient pas « terrasse ».",
+      "Le texte de l'annonce ne contient ni « terrasse », ni « balcon ».",
+    ],
+  );
+  assert.equal(
+    frenchReason(asking(['travaux', false], ['mer', false], ['jardin', false]), null),
+    "Le texte de l'annonce contient « travaux » et « mer », que la recherche exclut.",
+  );
 });

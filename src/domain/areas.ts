@@ -108,8 +108,11 @@ export const EXCLUDED_CITIES = {
   expected: ({ excludedInseeCodes }: Excluded) => excludedInseeCodes,
   actual: ({ facts }: Considered) => facts.inseeCodes,
   reason: verdictReason({
-    fr: ["La ville n'est pas exclue.", 'La ville est exclue.'],
-    en: ['The city is not excluded.', 'The city is excluded.'],
+    fr: [
+      'La ville ne fait pas partie de celles que la recherche exclut.',
+      'La ville fait partie de celles que la recherche exclut.',
+    ],
+    en: ['The city is none that the search excludes.', 'The city is one that the search excludes.'],
   }),
 } as const;
 
@@ -146,9 +149,9 @@ interface Words {
 const WORDS: InLanguages<Words> = {
   fr: {
     inside: 'Le bien est dans la zone recherchée.',
-    outside: 'Le bien est hors de la zone recherchée.',
+    outside: 'Le bien est en dehors de la zone recherchée.',
     tooFar: (km, radius) =>
-      `Le bien est hors de la zone recherchée : à ${km} km du centre, pour un rayon de ${radius} km.`,
+      `Le bien est en dehors de la zone recherchée\u00a0: à ${km}\u00a0km du centre, pour un rayon de ${radius}\u00a0km.`,
     placeUnknown: "L'emplacement du bien n'est pas connu.",
   },
   en: {

@@ -103,7 +103,8 @@ function actualOf<Value>(source: Source<Value>, { facts, adverts }: Considered):
 }
 
 /** Sentences for people. */
-export type Verdicts = InLanguages<readonly [holds: string, fails: string]>;
+type Verdict = readonly [holds: string, fails: string];
+export type Verdicts = InLanguages<Verdict>;
 
 export function verdictReason(words: Verdicts) {
   return ({ holds }: Judged, language: Language): string => words[language][holds ? 0 : 1];
@@ -226,17 +227,25 @@ export function listOf(sent: Forms['codes']): readonly number[] {
   return typeof sent === 'number' ? [sent] : sent;
 }
 
-interface FlagWords {
+interface FlagWords<Words> {
   readonly asked: string;
   readonly answered: string;
-  readonly words: Verdicts;
+  readonly words: InLanguages<Words>;
+}
+
+/** Parts of a sentence: what the property is, and what follows where that was asked for. */
+interface FlagStates {
+  readonly yes: string;
+  readonly no: string;
+  readonly unknown: string;
+  readonly asAsked: string;
 }
 
 /** True or false, as asked for; null is either. */
 export function flag<Name extends string, const S extends Source<boolean | null>>(
   name: Name,
   source: S,
-  { asked, answered, words }: FlagWords,
+  { asked, answered, words }: FlagWords<FlagStates>,
 ) {
   type Asked = Readonly<Record<Name, boolean | null>>;
   return {
@@ -247,7 +256,12 @@ export function flag<Name extends string, const S extends Source<boolean | null>
     holds: (criteria: Asked, considered: Considered) => isMet(source, considered, (value) => value === criteria[name]),
     expected: (criteria: Asked) => criteria[name],
     actual: (considered: Considered) => actualOf(source, considered),
-    reason: verdictReason(words),
+    reason: ({ holds, expected, actual }: Judged, language: Language) => {
+      const { yes, no, unknown, asAsked } = words[language];
+      if (holds) return `${expected === true ? yes : no}${asAsked}.`;
+      const known = [actual].flat().filter((value) => value !== null);
+      return `${known.length === 0 ? unknown : expected === true ? no : yes}.`;
+    },
   };
 }
 
@@ -255,7 +269,7 @@ export function flag<Name extends string, const S extends Source<boolean | null>
 export function requirement<Name extends string, const S extends Source<boolean | null>>(
   name: Name,
   source: S,
-  { asked, answered, words, unset = null }: FlagWords & { readonly unset?: boolean | null },
+  { asked, answered, words, unset = null }: FlagWords<Verdict> & { readonly unset?: boolean | null },
 ) {
   type Asked = Readonly<Record<Name, boolean>>;
   return {

@@ -39,7 +39,7 @@ const LIVE_ADVERT = {
   expected: () => 'at least one outside the excluded site categories',
   actual: ({ adverts }: Considered) => adverts.length,
   reason: verdictReason({
-    fr: ['Une annonce au moins est en ligne.', "Aucune annonce n'est en ligne parmi les sites retenus."],
+    fr: ['Au moins une annonce est en ligne.', "Aucune annonce n'est en ligne sur les sites retenus."],
     en: ['At least one advert is online.', 'No advert is online on the sites that count.'],
   }),
   shown: ({ actual }: Judged) => ({ expected: { min: 1 }, actual }),
@@ -57,8 +57,8 @@ const JUDGED = [
   codes('propertyTypes', ofProperty('propertyType'), {
     names: PROPERTY_TYPE_NAMES,
     words: {
-      fr: ['Le type de bien est demandé.', "Le type de bien n'est pas demandé."],
-      en: ['The type of property is asked for.', 'The type of property is not asked for.'],
+      fr: ['Le type de bien est parmi ceux demandés.', "Le type de bien n'est pas parmi ceux demandés."],
+      en: ['The type of property is among those asked for.', 'The type of property is not among those asked for.'],
     },
   }),
   range('budget', ofProperty('price'), {
@@ -100,17 +100,20 @@ const JUDGED = [
   flag('furnished', ofProperty('furnished'), {
     ...{ asked: 'Furnished or not; null: either.', answered: 'Furnished or not.' },
     words: {
-      fr: ["L'ameublement est celui demandé.", "L'ameublement n'est pas celui demandé, ou n'est pas connu."],
-      en: [
-        'It is furnished, or not, as asked for.',
-        'It is not furnished, or unfurnished, as asked for, or that is unknown.',
-      ],
+      fr: {
+        ...{ yes: 'Le bien est meublé', no: 'Le bien est non meublé', asAsked: ', comme demandé' },
+        unknown: 'On ne sait pas si le bien est meublé',
+      },
+      en: {
+        ...{ yes: 'It is furnished', no: 'It is unfurnished', asAsked: ', as asked for' },
+        unknown: 'It is not known whether it is furnished',
+      },
     },
   }),
   codes('publisherTypes', ofAdverts('publisherType'), {
     names: PUBLISHER_TYPE_NAMES,
     words: {
-      fr: ["Un annonceur est d'un type demandé.", "Aucun annonceur n'est d'un type demandé."],
+      fr: ["L'un des annonceurs est du type demandé.", "Aucun annonceur n'est du type demandé."],
       en: ['A publisher is of a type asked for.', 'No publisher is of a type asked for.'],
     },
   }),
@@ -127,8 +130,8 @@ const JUDGED = [
     asked: 'Leaves out properties whose price is incoherent. Default true; null switches it off.',
     answered: 'Leaves out incoherent prices.',
     words: {
-      fr: ['Le prix est cohérent avec le marché.', 'Le prix au m² est incohérent avec le marché.'],
-      en: ['The price is coherent with the market.', 'The price per m² is incoherent with the market.'],
+      fr: ['Le prix est cohérent avec le marché.', "Le prix au m² s'écarte trop de celui du marché."],
+      en: ['The price is coherent with the market.', 'The price per m² is too far from the market.'],
     },
   }),
   AREAS,

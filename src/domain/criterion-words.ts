@@ -25,9 +25,9 @@ const WORDS: InLanguages<RangeWords> = {
     units: { euros: '\u00a0€', eurosPerMeter: '\u00a0€/m²', meters: '\u00a0m²', none: '' },
     unknown: (what) => `${what} n'est pas connu${/surface/i.test(what) ? 'e' : ''}.`,
     within: (what, value) => `${what} (${value}) convient.`,
-    below: (what, value, bound) => `${what} (${value}) est sous le minimum de ${bound}.`,
+    below: (what, value, bound) => `${what} (${value}) est en dessous du minimum de ${bound}.`,
     above: (what, value, bound) => `${what} (${value}) dépasse le maximum de ${bound}.`,
-    outside: (what) => `${what} est hors des limites demandées.`,
+    outside: (what) => `${what} est en dehors des limites demandées.`,
   },
   en: {
     locale: 'en-GB',

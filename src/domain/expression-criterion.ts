@@ -58,25 +58,31 @@ function foldedTextsOf(considered: Considered): FoldedText {
 
 interface Words {
   readonly holds: string;
-  readonly lacks: (words: string) => string;
-  readonly has: (words: string) => string;
+  /** None of these, of which there is one at least. */
+  readonly lacks: (quoted: readonly string[]) => string;
+  readonly has: (quoted: readonly string[]) => string;
   readonly quote: (word: string) => string;
 }
 
 const WORDS: InLanguages<Words> = {
   fr: {
-    holds: 'Le texte répond à ce qui est demandé.',
-    lacks: (words) => `Le texte ne contient pas ${words}.`,
-    has: (words) => `Le texte contient ${words}, à exclure.`,
+    holds: "Le texte de l'annonce répond à ce qui est demandé.",
+    lacks: (quoted) =>
+      `Le texte de l'annonce ne contient ${quoted.length === 1 ? `pas ${quoted[0]}` : `ni ${quoted.join(', ni ')}`}.`,
+    has: (quoted) => `Le texte de l'annonce contient ${listed(quoted, 'et')}, que la recherche exclut.`,
     quote: (word) => `«\u00a0${word}\u00a0»`,
   },
   en: {
-    holds: 'The text says what is asked for.',
-    lacks: (words) => `The text does not contain ${words}.`,
-    has: (words) => `The text contains ${words}, which is excluded.`,
+    holds: 'The text of the advert says what is asked for.',
+    lacks: (quoted) => `The text of the advert does not contain ${listed(quoted, 'or')}.`,
+    has: (quoted) => `The text of the advert contains ${listed(quoted, 'and')}, which the search excludes.`,
     quote: (word) => `“${word}”`,
   },
 };
+
+function listed(quoted: readonly string[], last: string): string {
+  return [quoted.slice(0, -1).join(', '), quoted.at(-1)].filter(Boolean).join(` ${last} `);
+}
 
 /** Enough to know what to change. */
 const WORDS_SHOWN_MAX = 5;
@@ -89,11 +95,8 @@ function expressionsReason({ holds, expected, actual }: ExpressionsJudged, langu
   const [nearest = []] = expected
     .map((group) => group.filter((entry) => !entryHolds(entry, text)))
     .sort((a, b) => a.length - b.length);
-  const quoted = (entries: readonly ExpressionEntry[]): string =>
-    entries
-      .slice(0, WORDS_SHOWN_MAX)
-      .map(({ word }) => words.quote(word))
-      .join(', ');
+  const quoted = (entries: readonly ExpressionEntry[]): readonly string[] =>
+    entries.slice(0, WORDS_SHOWN_MAX).map(({ word }) => words.quote(word));
   const [lacking, excluded] = [nearest.filter((entry) => entry.includes), nearest.filter((entry) => !entry.includes)];
   return [
     ...(lacking.length === 0 ? [] : [words.lacks(quoted(lacking))]),

@@ -45,14 +45,14 @@ interface Words {
 const WORDS: Readonly<Record<Language, Words>> = {
   fr: {
     began: (at) => `Le bien correspond à la recherche depuis le ${at}.`,
-    beganNew: (at) => `Le bien correspond à la recherche depuis le ${at}, quand une annonce est parue.`,
+    beganNew: (at) => `Le bien correspond à la recherche depuis la parution d'une annonce, le ${at}.`,
     beganByPrice: (at, was, is) =>
-      `Le bien correspond à la recherche depuis le ${at}, quand le prix est passé de ${was} à ${is}.`,
+      `Le bien correspond à la recherche depuis le ${at}\u00a0: le prix est alors passé de ${was} à ${is}.`,
     beganBySurface: (at, was, is) =>
-      `Le bien correspond à la recherche depuis le ${at}, quand la surface est passée de ${was} à ${is}.`,
+      `Le bien correspond à la recherche depuis le ${at}\u00a0: la surface est alors passée de ${was} à ${is}.`,
     forgotten: "Le changement qui en est la cause n'est plus conservé.",
     deliveriesForgotten: "Ce qui a été envoyé n'est plus conservé.",
-    silent: 'Les notifications de la recherche sont coupées.',
+    silent: 'Les notifications de la recherche sont désactivées.',
     noLonger: "Il n'y correspond plus.",
     never: "Le bien n'a jamais correspondu à la recherche.",
     stood: (since, search) =>

@@ -34,8 +34,8 @@ export const INCLUDED_SITE_CATEGORIES = {
   actual: ({ adverts }: Considered) => adverts.map(({ siteCategory }) => siteCategory),
   reason: verdictReason({
     fr: [
-      "Une annonce vient d'une catégorie de sites demandée.",
-      "Aucune annonce ne vient d'une catégorie de sites demandée.",
+      "L'une des annonces vient d'un site de la catégorie demandée.",
+      "Aucune annonce ne vient d'un site de la catégorie demandée.",
     ],
     en: ['An advert is from a category of sites asked for.', 'No advert is from a category of sites asked for.'],
   }),

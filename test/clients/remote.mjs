@@ -23,6 +23,8 @@ const complaints = [];
 const addresses = [];
 page.on('console', (message) => message.type() === 'error' && complaints.push(message.text()));
 page.on('pageerror', (error) => complaints.push(error.message));
+// Whether to leave a page with something unsaved in it.
+page.on('dialog', (dialog) => void dialog.accept());
 page.on('request', (request) => addresses.push(request.url()));
 
 const commands = {
@@ -33,6 +35,7 @@ const commands = {
     await page.locator(selector).fill('');
     await page.type(selector, text);
   },
+  type: ({ text }) => page.keyboard.type(text).then(() => null),
   press: ({ key }) => page.keyboard.press(key),
   choose: ({ selector, value }) => page.select(selector, value).then(() => null),
   wait: ({ selector }) => page.waitForSelector(selector).then(() => null),

@@ -91,7 +91,7 @@ describe('an explanation', () => {
     assert.equal(headers.get('Content-Language'), 'fr');
     assert.match(headers.get('Vary') ?? '', /Accept-Language/);
     assert.equal(began.satisfied, true);
-    assert.match(began.matchReason, /prix est passé de 250\s000\s€ à 190\s000\s€/);
+    assert.match(began.matchReason, /prix est alors passé de 250\s000\s€ à 190\s000\s€/);
     assert.equal((await api.call('GET', began.match)).status, 200);
     assert.equal(began.deliveries.length, 2);
     for (const delivery of began.deliveries) assert.equal((await api.call('GET', delivery)).body.match, began.match);
@@ -113,7 +113,10 @@ describe('an explanation', () => {
     assert.equal(stood.match, null);
     assert.match(stood.matchReason, /matched already \(since .*\) when the search was created/);
     assert.match((await explain(search, `property=${fresh}`)).body.matchReason, /when an advert appeared\.$/);
-    assert.match((await explain(search, `property=${fresh}`, 'fr')).body.matchReason, /quand une annonce est parue\.$/);
+    assert.match(
+      (await explain(search, `property=${fresh}`, 'fr')).body.matchReason,
+      /depuis la parution d'une annonce, le .*\.$/,
+    );
   });
 
   it('says so when retention has forgotten the cause, and when notifications are off', async () => {

@@ -40,14 +40,10 @@ async function signInWrongly({ page, address }: ConsoleScene): Promise<void> {
   assert.deepEqual(await page.do('axe'), []);
 }
 
-async function signIn({ page, address, key, picture }: ConsoleScene): Promise<void> {
-  await page.do('goto', { url: 'about:blank' });
-  await page.do('goto', { url: `${address}#key=${key}` });
+async function signIn({ page, address, enter, picture }: ConsoleScene): Promise<void> {
+  await enter();
   await page.do('wait', { selector: '.empty-title' });
   assert.equal(await page.do('evaluate', { expression: 'location.href' }), address);
-  await page.do('until', { expression: `document.querySelector('.lamp').dataset.connection === 'live'` });
-  if ((await page.do('evaluate', { expression: 'document.documentElement.lang' })) === 'fr')
-    await page.do('click', { selector: 'button[lang=en]' });
   assert.match(await page.do<string>('text', { selector: '.empty-title' }), /No search yet: draw one/);
   await picture('empty');
 }
@@ -63,6 +59,8 @@ async function drawSearch({ page, rest, receiver, picture, publish }: ConsoleSce
   await page.do('click', { selector: '.empty a.button' });
   await page.do('fill', { selector: 'input[name=title]', text: 'Drawn by hand' });
   await page.do('click', { selector: '::-p-text(Draw a circle)' });
+  // On a busy machine the map may not listen yet.
+  await page.do('wait', { selector: '.map.drawing' });
   const { x, y } = await page.do<{ x: number; y: number }>('evaluate', { expression: TOULON_ON_MAP });
   await page.do('mouse', { x, y });
   await page.do('mouse', { x: x + 60, y });

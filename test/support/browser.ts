@@ -6,7 +6,7 @@ import type { Cleanup } from './servers.ts';
 
 const BROWSER: ForeignClients = {
   folder: '',
-  files: [],
+  files: ['fonts.conf'],
   unpack: [
     '--input-type=module',
     '--eval',
@@ -14,7 +14,7 @@ const BROWSER: ForeignClients = {
   ],
   unpacked: 'chromium',
   // The package unpacks its libraries only where it believes itself on a bare machine.
-  environment: { AWS_EXECUTION_ENV: 'AWS_Lambda_nodejs22.x' },
+  environment: { AWS_EXECUTION_ENV: 'AWS_Lambda_nodejs22.x', FONTCONFIG_PATH: '.' },
 };
 
 export interface Visit {

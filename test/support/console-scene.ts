@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { freePort } from '../../src/embedded/local-port.ts';
 import { openPage, type RemotePage } from './browser.ts';
-import { createApiKey, type Daemon, runVigie, startDaemon } from './daemon.ts';
+import { createApiKey, type Daemon, runVigie, type Settings, startDaemon } from './daemon.ts';
 import { type RestClient, restClient } from './rest-client.ts';
 import { type Cleanup, startTestServers, type TestServers } from './servers.ts';
 import { startWebhookReceiver, type WebhookReceiver } from './webhook-receiver.ts';
@@ -13,6 +13,8 @@ export interface Sample {
   readonly property?: string;
   readonly title: string;
   readonly price: number;
+  /** 0 sale, which it is unless said otherwise; 1 rent. */
+  readonly transactionType?: number;
   readonly lat?: number;
   readonly lon?: number;
   readonly url?: string;
@@ -28,6 +30,10 @@ export interface ConsoleScene {
   readonly page: RemotePage;
   readonly address: string;
   publish(...samples: Sample[]): Promise<void>;
+  /** Opens the page with its key, in English, and waits until it is told of what happens. */
+  enter(): Promise<void>;
+  /** Opens a view by its address. */
+  go(view: string, id?: string): Promise<void>;
   /** Ends the daemon, and later starts it on the same port. */
   stop(): Promise<void>;
   restart(): Promise<void>;
@@ -35,14 +41,14 @@ export interface ConsoleScene {
   picture(name: string): Promise<void>;
 }
 
-export async function openConsole(cleanup: Cleanup): Promise<ConsoleScene> {
+export async function openConsole(cleanup: Cleanup, more: Settings = {}): Promise<ConsoleScene> {
   const [servers, receiver, page, port] = await Promise.all([
     startTestServers(cleanup),
     startWebhookReceiver(cleanup),
     openPage(cleanup),
     freePort(),
   ]);
-  const settings = { VIGIE_API_PORT: String(port) };
+  const settings = { VIGIE_API_PORT: String(port), ...more };
   let daemon = await startDaemon(cleanup, servers, settings);
   const key = await createApiKey(servers);
   const pictures = process.env.VIGIE_TEST_PICTURES;
@@ -61,6 +67,17 @@ export async function openConsole(cleanup: Cleanup): Promise<ConsoleScene> {
       const { code, stderr } = await runVigie(['publish'], servers, { input: samples.map(lineOf).join('\n') });
       if (code !== 0) throw new Error(stderr);
     },
+    async enter() {
+      await page.do('goto', { url: 'about:blank' });
+      await page.do('goto', { url: `${daemon.apiUrl}/console#key=${key}` });
+      await page.do('until', { expression: `document.querySelector('.lamp')?.dataset.connection === 'live'` });
+      if ((await page.do('evaluate', { expression: 'document.documentElement.lang' })) === 'fr')
+        await page.do('click', { selector: 'button[lang=en]' });
+    },
+    async go(view, id = '') {
+      await page.do('evaluate', { expression: `location.hash = ${JSON.stringify(`#/${view}/${id}`)}; 0` });
+      await page.do('wait', { selector: `nav a[data-view=${view}][aria-current]` });
+    },
     async stop() {
       await daemon.end('SIGTERM');
     },
@@ -78,6 +95,7 @@ function lineOf({
   property = randomUUID(),
   title,
   price,
+  transactionType = 0,
   lat = 43.1258,
   lon = 5.9306,
   url,
@@ -88,7 +106,7 @@ function lineOf({
     crawledAt: crawledAt ?? new Date().toISOString(),
     property: {
       uuid: property,
-      ...{ transactionType: 0, propertyType: 0, city: { insee: '83137' }, locations: { lat, lon }, room: 3 },
+      ...{ transactionType, propertyType: 0, city: { insee: '83137' }, locations: { lat, lon }, room: 3 },
     },
     advert: {
       uuid: property.replace(/^.{8}/, 'ad000000'),

@@ -1,7 +1,9 @@
 /** What a component asks of the service: waited for, there, or refused. The last answer stays while it is asked again. */
 
-import { useCallback, useEffect, useState } from 'preact/hooks';
-import { messageOf } from './rest.ts';
+import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
+import { useModel } from './model-context.ts';
+import { useValue } from './observable.ts';
+import { messageOf, Unreachable } from './rest.ts';
 import { useWords } from './words/language.ts';
 
 export interface Asked<Value> {
@@ -12,27 +14,40 @@ export interface Asked<Value> {
   again(): void;
 }
 
-/** Asks when it is first drawn and whenever one of `about` changes; an answer that nobody waits for any more is dropped. */
+/**
+ * Asks when it is first drawn, whenever one of `about` changes, and when a service that was gone is back; an answer that
+ * nobody waits for any more is dropped.
+ */
 export function useAnswer<Value>(
   ask: (signal: AbortSignal) => Promise<Value>,
   about: readonly unknown[],
 ): Asked<Value> {
   const words = useWords();
+  const isLive = useValue(useModel().connection) === 'live';
   const [round, setRound] = useState(0);
+  const isLost = useRef(false);
   const [state, setState] = useState<Omit<Asked<Value>, 'again'>>({ value: null, problem: null, isLoading: true });
   useEffect(() => {
     const leaving = new AbortController();
     setState((before) => ({ ...before, isLoading: true }));
     ask(leaving.signal).then(
-      (value) => leaving.signal.aborted || setState({ value, problem: null, isLoading: false }),
+      (value) => {
+        if (leaving.signal.aborted) return;
+        isLost.current = false;
+        setState({ value, problem: null, isLoading: false });
+      },
       (error: unknown) => {
         if (leaving.signal.aborted) return;
-        setState((before) => ({ ...before, problem: messageOf(error, words.unreachable), isLoading: false }));
+        isLost.current = error instanceof Unreachable;
+        setState((before) => ({ ...before, problem: messageOf(error, words), isLoading: false }));
       },
     );
     return () => leaving.abort();
   }, [...about, round]);
   const again = useCallback(() => setRound((before) => before + 1), []);
+  useEffect(() => {
+    if (isLive && isLost.current) again();
+  }, [isLive]);
   return { ...state, again };
 }
 
@@ -52,7 +67,7 @@ export function useDeed(): Deed {
     setUnderWay(true);
     setProblem(null);
     work()
-      .catch((error: unknown) => setProblem(messageOf(error, words.unreachable)))
+      .catch((error: unknown) => setProblem(messageOf(error, words)))
       .finally(() => setUnderWay(false));
   };
   return { isUnderWay, problem, run };

@@ -1,6 +1,8 @@
 /** Who is signed in, and what they see: the head with its views, the view that is open, and the map beside it. */
 
 import { useCallback, useEffect, useMemo, useState } from 'preact/hooks';
+import { useArrival } from './arrival.ts';
+import { forgetUnsaved } from './editor/unsaved.ts';
 import { MapContents } from './map-contents.tsx';
 import { type Model, openModel } from './model.ts';
 import { ModelContext, useModel } from './model-context.ts';
@@ -25,8 +27,8 @@ export function App({ firstKey }: { readonly firstKey: string | null }) {
   const tag = useValue(language);
   useEffect(() => {
     document.documentElement.lang = tag;
-    document.title = words.title;
-  }, [tag, words]);
+    if (key === null) document.title = words.title;
+  }, [tag, words, key]);
   // A key that is pasted into the address of an open page.
   useEffect(() => {
     const look = (): void => {
@@ -56,7 +58,10 @@ function Desk({ apiKey, onLeave }: { readonly apiKey: string; onLeave(wasRefused
   useEffect(() => {
     const opened = openModel(createRest(apiKey, () => onLeave(true)));
     setModel(opened);
-    return opened.close;
+    return () => {
+      opened.close();
+      forgetUnsaved();
+    };
   }, [apiKey, onLeave]);
   if (model === null) return null;
   return (
@@ -69,11 +74,16 @@ function Desk({ apiKey, onLeave }: { readonly apiKey: string; onLeave(wasRefused
 const WITH_MAP: readonly View[] = ['map', 'searches', 'places'];
 
 function Page({ onLeave }: { onLeave(): void }) {
-  const { view, id } = useValue(route);
+  const open = useValue(route);
+  const { view, id } = open;
   const words = useWords();
+  const arrival = useArrival(open);
   const [stage, setStage] = useState<Stage | null>(null);
   const attach = useMemo(() => stageAttacher(setStage), []);
   useEffect(() => stage?.name(words), [stage, words]);
+  useEffect(() => {
+    document.title = words.titleOf(words.views[view]);
+  }, [view, words]);
   return (
     <StageContext.Provider value={stage}>
       <div class="page" data-layout={WITH_MAP.includes(view) ? 'map' : 'plain'}>
@@ -82,7 +92,7 @@ function Page({ onLeave }: { onLeave(): void }) {
         </a>
         <Head view={view} onLeave={onLeave} />
         <Banner />
-        <main id="view" tabIndex={-1} aria-label={words.views[view]}>
+        <main id="view" {...arrival} tabIndex={-1} aria-label={words.views[view]}>
           <OpenView view={view} id={id} />
         </main>
         <section class="stage" aria-label={words.map}>

@@ -49,6 +49,28 @@ export function Violation({ id, text }: { readonly id?: string; readonly text: s
   );
 }
 
+export interface FoldProps {
+  readonly title: string;
+  /** Something in it is set, or wrong: it opens, and stays as the reader leaves it from then on. */
+  readonly isNeeded: boolean;
+  readonly class?: string;
+  readonly children: ComponentChildren;
+}
+
+/** What most readers can do without. */
+export function Fold({ title, isNeeded, class: look, children }: FoldProps) {
+  const fold = useRef<HTMLDetailsElement>(null);
+  useEffect(() => {
+    if (isNeeded && fold.current !== null) fold.current.open = true;
+  }, [isNeeded]);
+  return (
+    <details ref={fold} class={look}>
+      <summary>{title}</summary>
+      {children}
+    </details>
+  );
+}
+
 /** Drawn, not written: not every font has them. */
 const PATHS = {
   yes: 'M3 8.5l3.5 3.5L13 4.5',

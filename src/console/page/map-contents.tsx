@@ -13,6 +13,7 @@ import { useValue } from './observable.ts';
 import type { Pin } from './pins.ts';
 import { hrefOf, open, route } from './route.ts';
 import { type Stage, useStage } from './stage.ts';
+import { useWords } from './words/language.ts';
 
 const NO_AREAS: readonly SearchArea[] = [];
 const REACH_PIXELS = 9;
@@ -33,15 +34,21 @@ export function MapContents() {
   const chosen = edited ?? chosenFilters.search;
   // While a search is drawn its saved form would lie below it.
   useEffect(
-    () => stage.showAreas(edited === null ? areas : areas.filter(({ search }) => search !== edited), chosen),
-    [areas, chosen, edited],
+    () => stage.showAreas(view === 'places' ? NO_AREAS : areas.filter(({ search }) => search !== edited), chosen),
+    [areas, chosen, edited, view],
   );
   const shown = useMemo(() => filtered(model.pins.list(), chosenFilters, days), [version, chosenFilters, days]);
   useEffect(() => stage.showPins(view === 'places' ? [] : shown), [shown, view]);
   useGoingThere(stage, base === NO_BASE_MAP || view !== 'map' || id !== null ? NO_AREAS : areas);
   usePings(stage);
   usePicking(stage, view === 'map' ? shown : null);
-  return null;
+  const words = useWords();
+  const boxes = areas.flatMap(({ box }) => box ?? []);
+  return (
+    <button type="button" class="whole" onClick={() => stage.goTo(boxes.length === 0 ? null : hull(boxes))}>
+      {words.wholeMap}
+    </button>
+  );
 }
 
 /** To where the searches look, once, unless the reader was faster: from then on the map is theirs. */

@@ -44,7 +44,8 @@ export interface Model {
   readonly siteCategories: Observable<readonly SiteCategory[]>;
   /** Days that the map goes back; null: as far as there is something. */
   readonly days: Observable<number | null>;
-  refreshSearches(): Promise<void>;
+  /** Reads those that were made or changed elsewhere; what cannot be reached is asked again until it answers. */
+  refreshSearches(): void;
   /** Puts the answer of a change where it belongs. */
   putSearch(search: SearchDocument): void;
   dropSearch(iri: string): void;
@@ -69,17 +70,24 @@ export function openModel(rest: Rest): Model {
   const happenings = observable<readonly Happening[]>([]);
   const siteCategories = observable<readonly SiteCategory[]>([]);
   const matches = createMatchReader(rest, signal);
-  const refreshSearches = async (): Promise<void> => {
+  const changes = searchChanges(searches, matches.drop);
+  const readAll = async (): Promise<void> => {
+    const before = changes.count();
     const { list, total } = await readSearches(rest, signal);
-    searches.set(tableOf(list, total));
+    // What this page has changed meanwhile may have been read as it was.
+    if (changes.count() === before) searches.set(tableOf(list, total));
+    else await readAll();
   };
-  const catchUp = (): Promise<unknown> => Promise.all([tolerant(signal, refreshSearches), matches.readNew()]);
+  const refreshSearches = oneAtATime(() => tolerant(signal, readAll));
+  const catchUp = (): Promise<unknown> => Promise.all([refreshSearches(), matches.readNew()]);
 
   void followFeed({
     rest,
     signal,
     onItems(items) {
       const told = items.flatMap((item) => matches.take(item));
+      // One that was made elsewhere since this page was opened.
+      if (items.some(({ search }) => isStrange(search, searches.get()))) void refreshSearches();
       happenings.set([...told.reverse(), ...happenings.get()].slice(0, HAPPENINGS_MAX));
     },
     onConnection(next) {
@@ -107,8 +115,9 @@ export function openModel(rest: Rest): Model {
     happenings,
     siteCategories,
     days: matches.days,
-    refreshSearches,
-    ...searchChanges(searches, matches.drop),
+    refreshSearches: () => void refreshSearches(),
+    putSearch: changes.putSearch,
+    dropSearch: changes.dropSearch,
     close: () => closing.abort(),
   };
 }
@@ -117,15 +126,19 @@ export function openModel(rest: Rest): Model {
 function searchChanges(
   searches: Observable<SearchTable>,
   dropMatches: (search: string) => void,
-): Pick<Model, 'putSearch' | 'dropSearch'> {
+): Pick<Model, 'putSearch' | 'dropSearch'> & { count(): number } {
+  let count = 0;
   return {
+    count: () => count,
     putSearch(search) {
+      count += 1;
       const { list, total } = searches.get();
       const others = list.filter((one) => one['@id'] !== search['@id']);
       const added = others.length === list.length ? 1 : 0;
       searches.set(tableOf([...others, search].sort(byTitle), total + added));
     },
     dropSearch(iri) {
+      count += 1;
       const { list, total } = searches.get();
       dropMatches(iri);
       searches.set(
@@ -135,6 +148,22 @@ function searchChanges(
         ),
       );
     },
+  };
+}
+
+/** Unknown, though all are known: of more than the page reads most are. */
+function isStrange(search: string, { byIri, list, total }: SearchTable): boolean {
+  return list.length === total && !byIri.has(search);
+}
+
+/** Who asks while it is under way waits for that. */
+function oneAtATime(work: () => Promise<unknown>): () => Promise<void> {
+  let present: Promise<void> | null = null;
+  return () => {
+    present ??= work().then(() => undefined);
+    return present.finally(() => {
+      present = null;
+    });
   };
 }
 

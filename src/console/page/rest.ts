@@ -4,7 +4,7 @@
  */
 
 import { BASE } from './session.ts';
-import { language } from './words/language.ts';
+import { language, type Words } from './words/language.ts';
 
 export interface Violation {
   readonly propertyPath: string;
@@ -105,8 +105,8 @@ export function addressOf(path: string, query: Query = {}): string {
 }
 
 /** Those of the service's own refusals; anything else is a bug of the page, which the browser's console shows. */
-export function messageOf(error: unknown, unreachable: string): string {
-  if (error instanceof Refusal) return error.message;
-  if (error instanceof Unreachable) return unreachable;
+export function messageOf(error: unknown, words: Pick<Words, 'refusal' | 'unreachable'>): string {
+  if (error instanceof Refusal) return words.refusal(error.message);
+  if (error instanceof Unreachable) return words.unreachable;
   throw error;
 }

@@ -1,6 +1,6 @@
 /** The door: the API key, tried before anything else is shown. */
 
-import { useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { useDeed } from './answer.ts';
 import { Field } from './elements.tsx';
 import { useValue } from './observable.ts';
@@ -18,6 +18,8 @@ export function SignIn({ isRefused, onKey }: SignInProps) {
   const [typed, setTyped] = useState('');
   const [isWrong, setWrong] = useState(isRefused);
   const deed = useDeed();
+  const field = useRef<HTMLInputElement>(null);
+  useEffect(() => field.current?.focus(), [isWrong]);
   const other = useValue(language) === 'fr' ? 'en' : 'fr';
   const enter = (event: Event): void => {
     event.preventDefault();
@@ -43,6 +45,7 @@ export function SignIn({ isRefused, onKey }: SignInProps) {
           {(ids) => (
             <input
               {...ids}
+              ref={field}
               type="password"
               name="key"
               autocomplete="off"

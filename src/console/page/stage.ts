@@ -35,9 +35,10 @@ export interface Stage {
   showPins(pins: readonly Pin[]): void;
   /** A ring that spreads where something has just come. */
   ping(place: LatLngLiteral): void;
-  /** A mark round what is open; null takes it away. */
+  /** A mark round what is open, which comes into view; null takes it away. */
   point(place: LatLngLiteral | null): void;
-  goTo(box: Box): void;
+  /** Null: the whole country. */
+  goTo(box: Box | null): void;
   close(): void;
 }
 
@@ -96,7 +97,9 @@ export function openStage(element: HTMLElement): Stage {
       pins = shown;
       above.redraw();
     },
-    goTo({ minX, minY, maxX, maxY }) {
+    goTo(box) {
+      if (box === null) return fit(latLngBounds(FRANCE));
+      const { minX, minY, maxX, maxY } = box;
       const corner = (x: number, y: number) => map.unproject([x * 256, y * 256], 0);
       fit(latLngBounds(corner(minX, maxY), corner(maxX, minY)));
     },
@@ -150,7 +153,7 @@ function watchLooks(element: HTMLElement, map: LeafletMap, fit: Fit, onColours: 
   const dark = matchMedia('(prefers-color-scheme: dark)');
   dark.addEventListener('change', onColours);
   const watcher = new ResizeObserver(() => {
-    map.invalidateSize({ pan: false });
+    map.invalidateSize({ animate: false });
     fit(null);
   });
   watcher.observe(element);
@@ -180,6 +183,7 @@ function createMarks(map: LeafletMap): Pick<Stage, 'ping' | 'point'> {
     point(place) {
       pointed?.remove();
       pointed = place === null ? null : mark(place, 'pointed');
+      if (place !== null && map.getSize().x > 0 && !map.getBounds().contains(place)) map.panTo(place);
     },
   };
 }

@@ -1,10 +1,10 @@
 /** What a search looks for: sale or rent, kinds of property, bounds, and what sellers there may be. */
 
-import { Field, Violation } from '../elements.tsx';
+import { Field, Fold, Violation } from '../elements.tsx';
 import { useModel } from '../model-context.ts';
 import { useValue } from '../observable.ts';
 import { useWords } from '../words/language.ts';
-import type { Draft, RangeMember } from './draft.ts';
+import { type Draft, isUnset, type RangeMember } from './draft.ts';
 import type { FieldsProps } from './place-fields.tsx';
 
 export function CriteriaFields(props: FieldsProps) {
@@ -51,12 +51,17 @@ function FirstCriteria(props: FieldsProps) {
   );
 }
 
+const MORE: readonly (keyof Draft)[] = [
+  ...(['pricePerMeterMin', 'pricePerMeterMax', 'landSurfaceMin', 'landSurfaceMax'] as const),
+  ...(['advertPriceMin', 'advertPriceMax', 'furnished', 'publisherTypes', 'includedSiteCategories'] as const),
+  ...(['excludedSiteCategories', 'withCoherentPrice', 'withVirtualTour', 'hidePropertyContact'] as const),
+];
+
 function MoreCriteria(props: FieldsProps) {
   const words = useWords();
   const { draft, change, violations } = props;
   return (
-    <details class="more">
-      <summary>{words.moreCriteria}</summary>
+    <Fold class="more" title={words.moreCriteria} isNeeded={!isUnset(draft, MORE) || violations.ofAny(MORE)}>
       <Range {...props} name="pricePerMeter" unit="€/m²" />
       <Range {...props} name="landSurface" unit="m²" />
       <Range {...props} name="advertPrice" unit="€" />
@@ -73,12 +78,15 @@ function MoreCriteria(props: FieldsProps) {
           </select>
         )}
       </Field>
-      <Codes
-        label={words.members.publisherTypes}
-        names={words.publisherTypes}
-        chosen={draft.publisherTypes}
-        onChange={(publisherTypes) => change({ publisherTypes })}
-      />
+      <div class="field">
+        <span class="label">{words.members.publisherTypes}</span>
+        <Codes
+          label={words.members.publisherTypes}
+          names={words.publisherTypes}
+          chosen={draft.publisherTypes}
+          onChange={(publisherTypes) => change({ publisherTypes })}
+        />
+      </div>
       <SiteCategories {...props} member="includedSiteCategories" />
       <SiteCategories {...props} member="excludedSiteCategories" />
       {(['withCoherentPrice', 'withVirtualTour', 'hidePropertyContact'] as const).map((member) => (
@@ -91,7 +99,7 @@ function MoreCriteria(props: FieldsProps) {
           {words.members[member]}
         </label>
       ))}
-    </details>
+    </Fold>
   );
 }
 

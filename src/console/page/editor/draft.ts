@@ -108,6 +108,11 @@ export const NEW_DRAFT: Draft = {
   context: '',
 };
 
+/** Whether these are as in a search that nobody has written anything into. */
+export function isUnset(draft: Draft, members: readonly (keyof Draft)[]): boolean {
+  return members.every((member) => JSON.stringify(draft[member]) === JSON.stringify(NEW_DRAFT[member]));
+}
+
 export function draftOf(search: SearchDocument): Draft {
   const text = (name: string): string => `${(search[name] ?? '') as string | number | boolean}`;
   const codes = (name: string): readonly number[] => [search[name] ?? []].flat() as number[];
@@ -176,9 +181,10 @@ export class ContextError extends Error {}
 export function bodyOf(draft: Draft): Body {
   const textOrNull = (text: string): string | null => (text.trim() === '' ? null : text.trim());
   const numberOrNull = (text: string): number | string | null => {
-    const trimmed = text.trim();
-    return trimmed === '' ? null : Number.isNaN(Number(trimmed)) ? trimmed : Number(trimmed);
+    const written = numeral(text);
+    return written === '' ? null : Number.isNaN(Number(written)) ? written : Number(written);
   };
+  const decimalOrNull = (text: string): string | null => textOrNull(numeral(text));
   const codes = (list: readonly number[]): number | readonly number[] | null =>
     list.length === 0 ? null : list.length === 1 ? (list[0] as number) : list;
   const values = (list: readonly ChosenPlace[]): readonly string[] => list.map(({ value }) => value);
@@ -196,9 +202,9 @@ export function bodyOf(draft: Draft): Body {
     withCoherentPrice: draft.withCoherentPrice || null,
     withVirtualTour: draft.withVirtualTour || null,
     hidePropertyContact: draft.hidePropertyContact,
-    lat: textOrNull(draft.lat),
-    lon: textOrNull(draft.lon),
-    radius: textOrNull(draft.radius),
+    lat: decimalOrNull(draft.lat),
+    lon: decimalOrNull(draft.lon),
+    radius: decimalOrNull(draft.radius),
     includedCities: values(draft.includedCities),
     excludedCities: values(draft.excludedCities),
     includedDepartments: values(draft.includedDepartments),
@@ -218,6 +224,13 @@ export function bodyOf(draft: Draft): Body {
     subscribedEvents: draft.subscribedEvents,
     context: contextOf(draft.context),
   };
+}
+
+/** `250 000` and `2,5` as the interface writes them: so numbers are typed, and pasted, in France. */
+export function numeral(text: string): string {
+  const trimmed = text.trim();
+  if (/^\d{1,3}(?:\s\d{3})+$/.test(trimmed)) return trimmed.replaceAll(/\s/g, '');
+  return /^-?\d+,\d+$/.test(trimmed) ? trimmed.replace(',', '.') : trimmed;
 }
 
 function contextOf(text: string): unknown {

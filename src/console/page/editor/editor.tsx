@@ -21,11 +21,11 @@ import {
   criteriaOf,
   type Draft,
   draftOf,
-  NEW_DRAFT,
 } from './draft.ts';
 import { NotificationFields } from './notification-fields.tsx';
 import { PlaceFields } from './place-fields.tsx';
 import { Preview, usePreview } from './preview.tsx';
+import { useUnsaved, type Writing } from './unsaved.ts';
 import { violationsOf } from './violations.ts';
 import { WordFields } from './word-fields.tsx';
 
@@ -39,21 +39,27 @@ export function Editor({ id }: { readonly id: string }) {
   const isReady = id === 'new' || read.value !== null;
   return (
     <>
+      {!isReady && <Back />}
       <Loading isShown={!isReady && read.isLoading} />
       <Problem text={read.problem} again={read.again} />
-      {isReady && <Form key={id} saved={read.value} />}
+      {isReady && <Form key={id} id={id} read={read.value} />}
     </>
   );
 }
 
-function Form({ saved }: { readonly saved: SearchDocument | null }) {
+function Form({ id, read }: { readonly id: string; readonly read: SearchDocument | null }) {
   const words = useWords();
-  const [draft, setDraft] = useState<Draft>(() => (saved === null ? NEW_DRAFT : draftOf(saved)));
+  const [saved, setSaved] = useState(read);
+  const writing = useUnsaved(id, saved);
+  const { draft } = writing;
   const [refused, setRefused] = useState<readonly Violation[]>([]);
-  const change = useCallback<ChangeDraft>((changed) => {
-    setRefused([]);
-    setDraft((before) => ({ ...before, ...changed }));
-  }, []);
+  const change = useCallback<ChangeDraft>(
+    (changed) => {
+      setRefused([]);
+      writing.change(changed);
+    },
+    [writing.change],
+  );
   const body = useBody(draft);
   const preview = usePreview(body === null ? null : criteriaOf(body));
   const context = body === null ? [{ propertyPath: 'context', message: words.notJson }] : [];
@@ -62,15 +68,14 @@ function Form({ saved }: { readonly saved: SearchDocument | null }) {
     ...context,
     ...preview.violations.filter(({ propertyPath }) => !refused.some((one) => one.propertyPath === propertyPath)),
   ];
-  const violations = violationsOf(all, Object.keys(draft).concat('geoShapes', 'expressions'));
+  const told = all.map((one) => ({ ...one, message: words.refusal(one.message) }));
+  const violations = violationsOf(told, Object.keys(draft).concat('geoShapes', 'expressions'));
   const fields = { draft, change, violations };
-  useLookThere(saved);
+  useLookThere(read);
+  useFirstWrong(refused);
   return (
     <div class="editor">
-      <a class="back" href={hrefOf('searches')}>
-        <Icon name="back" /> {words.views.searches}
-      </a>
-      <h1>{saved === null ? words.newSearch : saved.title}</h1>
+      <Head saved={saved} />
       <Field label={words.members.title} violation={violations.of('title')}>
         {(ids) => (
           <input
@@ -92,8 +97,32 @@ function Form({ saved }: { readonly saved: SearchDocument | null }) {
         <Problem key={text} text={text} />
       ))}
       {refused.length > 0 && <Problem text={words.violationsBelow(refused.length)} />}
-      <SaveBar saved={saved} body={body} onRefused={setRefused} />
+      <SaveBar saved={saved} body={body} writing={writing} onSaved={setSaved} onRefused={setRefused} />
     </div>
+  );
+}
+
+function Back() {
+  const words = useWords();
+  return (
+    <a class="back" href={hrefOf('searches')}>
+      <Icon name="back" /> {words.views.searches}
+    </a>
+  );
+}
+
+function Head({ saved }: Pick<SaveBarProps, 'saved'>) {
+  const words = useWords();
+  return (
+    <>
+      <Back />
+      <h1>{saved === null ? words.newSearch : saved.title}</h1>
+      {saved !== null && (
+        <p>
+          <a href={hrefOf('deliveries', idOf(saved['@id']))}>{words.deliveriesOf}</a>
+        </p>
+      )}
+    </>
   );
 }
 
@@ -124,9 +153,22 @@ function useLookThere(saved: SearchDocument | null): void {
   }, [stage, saved]);
 }
 
+/** What was refused is where the reader goes on. */
+function useFirstWrong(refused: readonly Violation[]): void {
+  useEffect(() => {
+    if (refused.length === 0) return;
+    const wrong = document.querySelector<HTMLElement>('.editor [aria-invalid=true]');
+    // What is folded away takes no focus.
+    wrong?.closest('details')?.setAttribute('open', '');
+    wrong?.focus();
+  }, [refused]);
+}
+
 interface SaveBarProps {
   readonly saved: SearchDocument | null;
   readonly body: Body | null;
+  readonly writing: Writing;
+  onSaved(search: SearchDocument): void;
   onRefused(violations: readonly Violation[]): void;
 }
 
@@ -142,15 +184,16 @@ interface Saving {
 }
 
 /** What the bar's buttons do; violations go to their fields. */
-function useSaving({ saved, body, onRefused }: SaveBarProps): Saving {
+function useSaving({ saved, body, writing, onSaved, onRefused }: SaveBarProps): Saving {
   const words = useWords();
   const model = useModel();
   const title = (body?.title ?? '') as string;
   const deed = useDeed();
   const newKey = useIdempotencyKey();
-  const [present, setPresent] = useState(saved);
-  const [isSaved, setSaved] = useState(false);
-  useEffect(() => setSaved(false), [body]);
+  const [isDone, setDone] = useState(false);
+  useEffect(() => {
+    if (writing.isChanged) setDone(false);
+  }, [writing.isChanged]);
   const send = (work: () => Promise<void>): void =>
     deed.run(async () => {
       try {
@@ -164,20 +207,22 @@ function useSaving({ saved, body, onRefused }: SaveBarProps): Saving {
     const headers = { 'Idempotency-Key': newKey(made) };
     const { body: search } = await model.rest.ask<SearchDocument>('POST', '/searches', { body: made, headers });
     model.putSearch(search);
+    writing.discard();
     open('searches', idOf(search['@id']));
   };
   const change = async (iri: string, changes: Body): Promise<void> => {
     const { body: search } = await model.rest.ask<SearchDocument>('PUT', iri, { body: changes });
     model.putSearch(search);
-    setPresent(search);
-    setSaved(true);
+    onSaved(search);
+    writing.discard();
+    setDone(true);
   };
   return {
-    ...{ deed, isSaved },
+    ...{ deed, isSaved: isDone && !writing.isChanged },
     save: () =>
       send(async () => {
         if (body === null) return;
-        await (present === null ? create(body) : change(present['@id'], changesOf(bodyOf(draftOf(present)), body)));
+        await (saved === null ? create(body) : change(saved['@id'], changesOf(bodyOf(draftOf(saved)), body)));
       }),
     copy: () =>
       send(() =>
@@ -187,6 +232,7 @@ function useSaving({ saved, body, onRefused }: SaveBarProps): Saving {
       send(async () => {
         await model.rest.ask('DELETE', saved?.['@id'] ?? '');
         model.dropSearch(saved?.['@id'] ?? '');
+        writing.discard();
         open('searches');
       }),
   };
@@ -203,7 +249,7 @@ function useIdempotencyKey(): (body: Body) => string {
 }
 
 function SaveBar(props: SaveBarProps) {
-  const { saved, body } = props;
+  const { saved, body, writing } = props;
   const words = useWords();
   const { deed, isSaved, save, copy, remove } = useSaving(props);
   const [isAsking, setAsking] = useState(false);
@@ -220,6 +266,11 @@ function SaveBar(props: SaveBarProps) {
             {words.copy}
           </button>
         </>
+      )}
+      {writing.isChanged && (
+        <button type="button" class="quiet" disabled={deed.isUnderWay} onClick={writing.discard}>
+          {words.discard}
+        </button>
       )}
       <button type="button" class="primary" disabled={deed.isUnderWay || body === null} onClick={save}>
         {words.save}

@@ -1,8 +1,8 @@
 /** Where what is found goes: webhooks, e-mail, or nowhere yet. */
 
-import { Field, Violation } from '../elements.tsx';
+import { Field, Fold, Violation } from '../elements.tsx';
 import { useWords } from '../words/language.ts';
-import { EVENT_KINDS } from './draft.ts';
+import { type Draft, EVENT_KINDS, isUnset } from './draft.ts';
 import type { FieldsProps } from './place-fields.tsx';
 
 const FREQUENCIES = ['instant', 'daily', 'weekly'] as const;
@@ -47,12 +47,13 @@ export function NotificationFields(fields: FieldsProps) {
   );
 }
 
+const MORE: readonly (keyof Draft)[] = ['notificationRecipient', 'notificationFrequency', 'context'];
+
 function MoreNotifications(fields: FieldsProps) {
   const { draft, change, violations } = fields;
   const words = useWords();
   return (
-    <details>
-      <summary>{words.moreNotifications}</summary>
+    <Fold title={words.moreNotifications} isNeeded={!isUnset(draft, MORE) || violations.ofAny(MORE)}>
       <Address {...fields} member="notificationRecipient" type="email" />
       <Field label={words.members.notificationFrequency} violation={violations.of('notificationFrequency')}>
         {(ids) => (
@@ -80,7 +81,7 @@ function MoreNotifications(fields: FieldsProps) {
           />
         )}
       </Field>
-    </details>
+    </Fold>
   );
 }
 

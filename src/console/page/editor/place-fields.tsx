@@ -3,10 +3,10 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { Completion } from '../completion.tsx';
 import type { LocationDocument, Ring } from '../documents.ts';
-import { Field, Violation } from '../elements.tsx';
+import { Field, Fold, Violation } from '../elements.tsx';
 import { useStage } from '../stage.ts';
 import { useWords } from '../words/language.ts';
-import { type ChangeDraft, type ChosenPlace, type Draft, PLACE_MEMBERS } from './draft.ts';
+import { type ChangeDraft, type ChosenPlace, type Draft, isUnset, numeral, PLACE_MEMBERS } from './draft.ts';
 import { drawCircle, drawPolygon, showCircle, showPolygons } from './drawing.ts';
 import type { Violations } from './violations.ts';
 
@@ -15,6 +15,8 @@ export interface FieldsProps {
   readonly change: ChangeDraft;
   readonly violations: Violations;
 }
+
+const MORE: readonly (keyof Draft)[] = ['includedInseeCodes', 'excludedCities'];
 
 export function PlaceFields({ draft, change, violations }: FieldsProps) {
   const words = useWords();
@@ -38,8 +40,7 @@ export function PlaceFields({ draft, change, violations }: FieldsProps) {
         />
       ))}
       <Shapes draft={draft} change={change} violations={violations} />
-      <details>
-        <summary>{words.moreWhere}</summary>
+      <Fold title={words.moreWhere} isNeeded={!isUnset(draft, MORE) || violations.ofAny(MORE)}>
         <Field
           label={words.members.includedInseeCodes}
           hint={words.inseeHint}
@@ -67,7 +68,7 @@ export function PlaceFields({ draft, change, violations }: FieldsProps) {
           violation={violations.of('excludedCities')}
           onChange={(excludedCities) => change({ excludedCities })}
         />
-      </details>
+      </Fold>
     </fieldset>
   );
 }
@@ -241,7 +242,7 @@ function useShownShapes({ lat, lon, radius, shapes }: Draft, change: ChangeDraft
   const stage = useStage();
   useEffect(() => {
     const [latitude, longitude, radiusKm] = [lat, lon, radius].map((text) =>
-      text.trim() === '' ? Number.NaN : Number(text),
+      text.trim() === '' ? Number.NaN : Number(numeral(text)),
     ) as [number, number, number];
     const isThere = Math.abs(latitude) <= 90 && Math.abs(longitude) <= 180 && radiusKm > 0 && radiusKm <= 500;
     if (stage === null || !isThere) return;

@@ -5,9 +5,10 @@ import { useAnswer } from '../answer.ts';
 import type { PreviewDocument, PropertyDocument } from '../documents.ts';
 import { Problem } from '../elements.tsx';
 import { useModel } from '../model-context.ts';
+import { useValue } from '../observable.ts';
 import { pause } from '../pause.ts';
 import { Refusal, type Rest, Unreachable, type Violation } from '../rest.ts';
-import { useFormats } from '../words/formats.ts';
+import { type Formats, useFormats } from '../words/formats.ts';
 import { useWords, type Words } from '../words/language.ts';
 import type { Body } from './draft.ts';
 
@@ -27,8 +28,9 @@ const NOTHING: PreviewState = { preview: null, isAsking: true, problem: null, vi
 
 /** Asked when somebody has stopped typing; what is refused for its content is told at its field. Null: not yet. */
 export function usePreview(criteria: Body | null): PreviewState {
-  const { rest } = useModel();
+  const { rest, connection } = useModel();
   const words = useWords();
+  const isLost = useValue(connection) === 'lost';
   const [state, setState] = useState(NOTHING);
   const text = JSON.stringify(criteria);
   useEffect(() => {
@@ -44,14 +46,14 @@ export function usePreview(criteria: Body | null): PreviewState {
     ask().catch((error: unknown) => {
       if (signal.aborted) return;
       if (error instanceof Refusal) {
-        const problem = error.violations.length > 0 ? null : error.message;
+        const problem = error.violations.length > 0 ? null : words.refusal(error.message);
         setState({ preview: null, isAsking: false, problem, violations: error.violations });
       } else if (error instanceof Unreachable) {
         setState({ ...NOTHING, isAsking: false, problem: words.unreachable });
       } else throw error;
     });
     return () => leaving.abort();
-  }, [text]);
+  }, [text, isLost]);
   return state;
 }
 
@@ -68,11 +70,17 @@ async function readPreview(rest: Rest, body: Body, signal: AbortSignal): Promise
   }
 }
 
+/** `budgetMin` is one end of the budget, `includedZipcodes[1]` one of the zip codes. */
+function memberName(propertyPath: string, { members }: Words): string {
+  const member = /^\w*/.exec(propertyPath)?.[0] ?? '';
+  const names: Readonly<Record<string, string>> = members;
+  return names[member] ?? names[member.replace(/M(?:in|ax)$/, '')] ?? member;
+}
+
 export function Preview({ state }: { readonly state: PreviewState }) {
   const words = useWords();
   const formats = useFormats();
   const { preview, isAsking, problem, violations } = state;
-  const total = preview?.perDay.reduce((sum, { began }) => sum + began, 0) ?? 0;
   const about = preview?.estimated === true ? `${words.about} ` : '';
   return (
     <section class="preview card" aria-label={words.preview} aria-busy={isAsking} data-settled={!isAsking}>
@@ -82,7 +90,7 @@ export function Preview({ state }: { readonly state: PreviewState }) {
           <p class="hint">{words.previewWaits}</p>
           {violations.slice(0, VIOLATIONS_SHOWN).map(({ propertyPath, message }) => (
             <p key={propertyPath} class="hint">
-              {message}
+              {words.ofMember(memberName(propertyPath, words), words.refusal(message))}
             </p>
           ))}
         </>
@@ -91,11 +99,11 @@ export function Preview({ state }: { readonly state: PreviewState }) {
         <>
           <p class="figures" role="status">
             <span>
-              <strong>{`${about}${formats.number(preview.satisfiedNow)}`}</strong> {words.satisfyNow}
+              <strong>{`${about}${formats.number(preview.satisfiedNow)}`}</strong>{' '}
+              {words.satisfyNow(preview.satisfiedNow)}
             </span>
             <span>
-              <strong>{`${about}${formats.number(Number((total / Math.max(1, preview.perDay.length)).toFixed(1)))}`}</strong>{' '}
-              {words.perDay}
+              <strong>{`${about}${dailyOf(preview, words, formats)}`}</strong> {words.perDay}
             </span>
           </p>
           <DayChart perDay={preview.perDay} />
@@ -105,6 +113,15 @@ export function Preview({ state }: { readonly state: PreviewState }) {
       )}
     </section>
   );
+}
+
+const DAILY_SHOWN_MIN = 0.1;
+
+/** Few are not none. */
+function dailyOf({ perDay }: PreviewDocument, words: Words, formats: Formats): string {
+  const daily = perDay.reduce((sum, { began }) => sum + began, 0) / Math.max(1, perDay.length);
+  if (daily > 0 && daily < DAILY_SHOWN_MIN) return words.lessThan(formats.number(DAILY_SHOWN_MIN));
+  return formats.number(Number(daily.toFixed(1)));
 }
 
 const [WIDTH, HEIGHT] = [300, 60];

@@ -5,6 +5,7 @@ import type { Violation } from '../rest.ts';
 export interface Violations {
   /** The first words about the member, or anything within it. */
   of(member: string): string | undefined;
+  ofAny(members: readonly string[]): boolean;
   /** About the search as a whole, or members that have no field. */
   readonly others: readonly string[];
   readonly count: number;
@@ -19,6 +20,7 @@ export function violationsOf(list: readonly Violation[], members: readonly strin
         .get(member)
         ?.map(({ message }) => message)
         .join('; '),
+    ofAny: (names) => names.some((member) => byMember.has(member)),
     others: list
       .filter((one) => !members.includes(memberOf(one)))
       .map(({ propertyPath, message }) => `${propertyPath}: ${message}`),

@@ -33,6 +33,7 @@ export function DeliveriesView({ search }: { readonly search: string | null }) {
     <div class="wide">
       <h1>{words.views.deliveries}</h1>
       <DeliveryFilters asked={asked} onChange={(change) => setAsked({ ...asked, page: 1, ...change })} />
+      <Recovery onChange={page.again} />
       <Problem text={connection === 'lost' ? null : page.problem} again={page.again} />
       <Loading isShown={page.value === null && page.isLoading} />
       {page.value !== null && list.length === 0 && (
@@ -48,7 +49,6 @@ export function DeliveriesView({ search }: { readonly search: string | null }) {
       {total > PER_PAGE && (
         <Pages page={asked.page} total={total} onPage={(next) => setAsked({ ...asked, page: next })} />
       )}
-      <Recovery onChange={page.again} />
     </div>
   );
 }

@@ -20,6 +20,11 @@ export function DeliveryState({ status }: { readonly status: string }) {
   );
 }
 
+/** An e-mail's address is told as one, not as a link to it. */
+export function addresseeOf(endpoint: string): string {
+  return endpoint.replace(/^mailto:/, '');
+}
+
 export interface DeliveryRowProps {
   readonly delivery: DeliveryDocument;
   onChange(): void;
@@ -44,13 +49,13 @@ export function DeliveryRow({ delivery, onChange }: DeliveryRowProps) {
       <div class="delivery-head">
         <DeliveryState status={status} />
         <button type="button" class="row-title quiet" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
-          {endpoint}
+          {addresseeOf(endpoint)}
         </button>
         <span class="row-aside">{formats.moment(createdAt)}</span>
       </div>
       <p class="row-more">
         {`${words.events[event as keyof Words['events']] ?? event} · ${title} · ${words.attempts(delivery.attemptCount)}`}
-        {dueAt !== null && <Countdown dueAt={dueAt} />}
+        {dueAt !== null && <Countdown dueAt={dueAt} isFirst={delivery.attemptCount === 0} />}
         <a href={hrefOf('map', idOf(delivery.match))}>{words.openProperty}</a>
         {channel !== 'email' && (
           <button type="button" disabled={deed.isUnderWay || status === 'sending'} onClick={resend}>
@@ -65,11 +70,16 @@ export function DeliveryRow({ delivery, onChange }: DeliveryRowProps) {
 }
 
 /** Its own clock: the list around it stays as it is. */
-function Countdown({ dueAt }: { readonly dueAt: string }) {
+function Countdown({ dueAt, isFirst }: { readonly dueAt: string; readonly isFirst: boolean }) {
   const words = useWords();
   const formats = useFormats();
   const leftMs = Date.parse(dueAt) - useNow();
-  return <span class="countdown">{leftMs <= 0 ? words.dueNow : words.nextAttempt(formats.clock(leftMs))}</span>;
+  const told = isFirst ? words.firstAttempt : words.nextAttempt;
+  return <span class="countdown">{leftMs <= 0 ? words.dueNow : told(formats.clock(leftMs))}</span>;
+}
+
+function errorIn(words: Words, error: string | null): string {
+  return error === null ? words.underWay : (words.attemptErrors[error as keyof Words['attemptErrors']] ?? error);
 }
 
 function Attempts({ attempts }: { readonly attempts: readonly AttemptDocument[] }) {
@@ -81,8 +91,8 @@ function Attempts({ attempts }: { readonly attempts: readonly AttemptDocument[] 
       {attempts.map(({ startedAt, durationMs, statusCode, error, responseHead }) => (
         <li key={startedAt}>
           <span>{formats.moment(startedAt)}</span>
-          <strong>{statusCode === null ? (error ?? words.underWay) : `HTTP ${statusCode}`}</strong>
-          {statusCode !== null && error !== null && <span>{error}</span>}
+          <strong>{statusCode === null ? errorIn(words, error) : `HTTP ${statusCode}`}</strong>
+          {statusCode !== null && error !== null && error !== 'status' && <span>{errorIn(words, error)}</span>}
           {durationMs !== null && <span>{`${Math.round(durationMs)} ms`}</span>}
           {responseHead !== null && responseHead !== '' && <pre tabIndex={0}>{responseHead}</pre>}
         </li>

@@ -1,8 +1,9 @@
 /** Where webhooks go: how each endpoint does, a test of it, the secrets that sign, and how a receiver checks them. */
 
-import { useMemo, useState } from 'preact/hooks';
+import { useMemo, useRef, useState } from 'preact/hooks';
 import { useAnswer } from '../answer.ts';
-import type { Collection, DeliveryDocument, SearchDocument } from '../documents.ts';
+import { CopyButton } from '../copy-button.tsx';
+import type { Collection, DeliveryDocument, EndpointHealth, SearchDocument } from '../documents.ts';
 import { Empty, Field, Problem } from '../elements.tsx';
 import { useModel } from '../model-context.ts';
 import { useNow } from '../now.ts';
@@ -78,7 +79,7 @@ function Health({ endpoint }: { readonly endpoint: string }) {
           <p class="hint">
             {health.lastSuccessAt !== null && words.lastSuccess(formats.moment(health.lastSuccessAt))}
             {health.lastFailureAt !== null &&
-              ` ${words.lastFailure(formats.moment(health.lastFailureAt), health.lastError ?? '')}`}
+              ` ${words.lastFailure(formats.moment(health.lastFailureAt), errorOf(health, words))}`}
           </p>
         </>
       )}
@@ -86,34 +87,39 @@ function Health({ endpoint }: { readonly endpoint: string }) {
   );
 }
 
+function errorOf({ lastError }: EndpointHealth, { attemptErrors }: Words): string {
+  return lastError === null ? '' : (attemptErrors[lastError as keyof Words['attemptErrors']] ?? lastError);
+}
+
 function Verification({ searches }: { readonly searches: readonly SearchDocument[] }) {
   const words = useWords();
   const [chosen, setChosen] = useState<SnippetLanguage>('Node.js');
   const [search, setSearch] = useState('');
-  const [isCopied, setCopied] = useState(false);
+  const code = useRef<HTMLPreElement>(null);
   const secret = (searches.find(({ '@id': iri }) => iri === search) ?? searches[0])?.token ?? 'whsec_…';
   const snippet = snippetOf(chosen, secret);
-  const copy = (): void => void navigator.clipboard.writeText(snippet).then(() => setCopied(true));
   return (
     <section class="card" aria-labelledby="verify">
       <h2 id="verify">{words.verify}</h2>
-      <p class="hint">{words.verifyHint}</p>
+      <p class="hint">{searches.length === 0 ? words.verifyWithoutSearch : words.verifyHint}</p>
       <div class="line">
-        <Field label={words.secretOf}>
-          {(ids) => (
-            <select
-              {...ids}
-              value={search || searches[0]?.['@id']}
-              onChange={({ currentTarget }) => setSearch(currentTarget.value)}
-            >
-              {searches.map(({ '@id': iri, title }) => (
-                <option key={iri} value={iri}>
-                  {title}
-                </option>
-              ))}
-            </select>
-          )}
-        </Field>
+        {searches.length > 0 && (
+          <Field label={words.secretOf}>
+            {(ids) => (
+              <select
+                {...ids}
+                value={search || searches[0]?.['@id']}
+                onChange={({ currentTarget }) => setSearch(currentTarget.value)}
+              >
+                {searches.map(({ '@id': iri, title }) => (
+                  <option key={iri} value={iri}>
+                    {title}
+                  </option>
+                ))}
+              </select>
+            )}
+          </Field>
+        )}
         <div class="chips" role="group" aria-label={words.programmingLanguage}>
           {SNIPPET_LANGUAGES.map((one) => (
             <button key={one} type="button" class="chip" aria-pressed={one === chosen} onClick={() => setChosen(one)}>
@@ -121,11 +127,9 @@ function Verification({ searches }: { readonly searches: readonly SearchDocument
             </button>
           ))}
         </div>
-        <button type="button" onClick={copy}>
-          {isCopied ? words.copied : words.copyCode}
-        </button>
+        <CopyButton label={words.copyCode} text={snippet} beside={code} />
       </div>
-      <pre class="code" tabIndex={0} aria-label={words.codeIn(chosen)}>
+      <pre ref={code} class="code" tabIndex={0} aria-label={words.codeIn(chosen)}>
         {snippet}
       </pre>
     </section>

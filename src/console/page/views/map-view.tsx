@@ -146,7 +146,7 @@ function Happenings() {
     <section aria-labelledby="happening">
       <h2 id="happening">{words.justNow}</h2>
       {shown.length === 0 && <p class="hint">{words.waitingForNews}</p>}
-      <ul class="list" aria-live="polite">
+      <ul class="list" aria-live="polite" aria-relevant="additions">
         {shown.map((one) => (
           <HappeningRow key={one.id} happening={one} search={byIri.get(one.search)?.title ?? ''} />
         ))}

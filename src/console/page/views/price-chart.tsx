@@ -31,9 +31,20 @@ export function PriceChart({ prices }: { readonly prices: readonly PricePoint[] 
         ))}
       </svg>
       <figcaption>
-        <span>{formats.euros(prices[0]?.price ?? null)}</span>
-        <strong>{formats.euros(prices.at(-1)?.price ?? null)}</strong>
+        <PriceThen point={prices[0]} />
+        <PriceThen point={prices.at(-1)} />
       </figcaption>
     </figure>
+  );
+}
+
+/** `10 March 2026: €250,000` at either end. */
+function PriceThen({ point }: { readonly point: PricePoint | undefined }) {
+  const formats = useFormats();
+  if (point === undefined) return null;
+  return (
+    <span>
+      <strong>{formats.euros(point.price)}</strong> {formats.day(point.at)}
+    </span>
   );
 }

@@ -20,7 +20,7 @@ import { SETTINGS } from '../session.ts';
 import { useStage } from '../stage.ts';
 import { useFormats } from '../words/formats.ts';
 import { useWords } from '../words/language.ts';
-import { DeliveryState } from './delivery-row.tsx';
+import { addresseeOf, DeliveryState } from './delivery-row.tsx';
 import { PriceChart } from './price-chart.tsx';
 import { pricesOf } from './price-history.ts';
 
@@ -118,7 +118,7 @@ function Facts({ document }: { readonly document: PropertyDocument }) {
   const formats = useFormats();
   const shown: readonly (readonly [string, string | null])[] = [
     [
-      words.members.transactionType,
+      words.transaction,
       document.transactionType === null ? null : (words.transactions[document.transactionType] ?? null),
     ],
     [
@@ -192,8 +192,12 @@ function Advert({ advert }: { readonly advert: AdvertDocument }) {
   const link = safeLink(advert.url);
   const tour = safeLink(advert.virtualTour);
   const energy = advert.energy?.category ?? null;
-  const contact = [advert.contact?.agency, advert.contact?.name, advert.contact?.phone, advert.contact?.email].filter(
-    Boolean,
+  const { publisher, contact } = advert;
+  // An agency is often both who publishes and whom to ask.
+  const who = new Set(
+    [publisher?.name, publisher?.category, contact?.agency, contact?.name, contact?.phone, contact?.email].filter(
+      Boolean,
+    ),
   );
   return (
     <div class="advert">
@@ -202,7 +206,7 @@ function Advert({ advert }: { readonly advert: AdvertDocument }) {
         {energy !== null && <span class="tag">{`${words.energy} ${energy}`}</span>}
       </p>
       <p class="hint">
-        {[advert.publisher?.name, advert.publisher?.category, ...contact].filter(Boolean).join(' · ')}
+        {[...who].join(' · ')}
         {link !== null && (
           <a href={link} target="_blank" rel="noreferrer noopener">
             {words.openAdvert}
@@ -229,7 +233,7 @@ function Sent({ match }: { readonly match: string }) {
   );
   const list = sent.value?.['hydra:member'] ?? [];
   return (
-    <section>
+    <section class="sent">
       <h2>{words.sentWhere}</h2>
       <Problem text={sent.problem} again={sent.again} />
       {sent.value !== null && list.length === 0 && <p class="hint">{words.nothingSent}</p>}
@@ -237,7 +241,7 @@ function Sent({ match }: { readonly match: string }) {
         {list.map((delivery) => (
           <li key={delivery['@id']} class="row">
             <DeliveryState status={delivery.status} />
-            <span class="row-title">{delivery.endpoint}</span>
+            <span class="row-title">{addresseeOf(delivery.endpoint)}</span>
             <span class="row-aside">{formats.moment(delivery.createdAt)}</span>
             <span class="row-more">{`${words.channels[delivery.channel as 'match']} · ${words.attempts(delivery.attemptCount)}`}</span>
           </li>

@@ -3,7 +3,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import { useAnswer, useDeed } from '../answer.ts';
 import type { Collection, RecoveryDocument } from '../documents.ts';
-import { Field, Problem } from '../elements.tsx';
+import { Field, Fold, Problem } from '../elements.tsx';
 import { useModel } from '../model-context.ts';
 import { useNow } from '../now.ts';
 import { randomId } from '../random-id.ts';
@@ -46,13 +46,12 @@ export function Recovery({ onChange }: { onChange(): void }) {
     });
   const isOpen = recovery !== null && recovery.state !== 'finished' && recovery.state !== 'stopped';
   return (
-    <section class="card">
-      <h2>{words.recover}</h2>
+    <Fold class="more" title={words.recover} isNeeded={isOpen}>
       <p class="hint">{words.recoverHint}</p>
       <RecoveryForm isHeld={deed.isUnderWay || isOpen} onBegin={begin} />
       <Problem text={deed.problem} />
       {recovery !== null && <Progress recovery={recovery} isOpen={isOpen} onStop={stop} />}
-    </section>
+    </Fold>
   );
 }
 

@@ -1,6 +1,6 @@
 /** The client's searches as a list, and the one that is being written. */
 
-import { useMemo, useState } from 'preact/hooks';
+import { useEffect, useMemo, useState } from 'preact/hooks';
 import { useDeed } from '../answer.ts';
 import { idOf, type SearchDocument } from '../documents.ts';
 import { Editor } from '../editor/editor.tsx';
@@ -19,9 +19,13 @@ export function SearchesView({ id }: { readonly id: string | null }) {
 
 function SearchList() {
   const words = useWords();
-  const { list, isLoaded, total } = useValue(useModel().searches);
+  const model = useModel();
+  const { list, isLoaded, total } = useValue(model.searches);
+  useEffect(model.refreshSearches, []);
   const [typed, setTyped] = useState('');
   const found = useMemo(() => list.filter(({ title }) => folded(title).includes(folded(typed))), [list, typed]);
+  // Those beyond what is shown, and, where nothing is typed, beyond what was read.
+  const hidden = Math.max(0, found.length - SHOWN_MAX) + (typed === '' ? total - list.length : 0);
   return (
     <div class="overview">
       <h1>{words.views.searches}</h1>
@@ -44,9 +48,8 @@ function SearchList() {
           <SearchRow key={search['@id']} search={search} />
         ))}
       </ul>
-      {total > Math.min(found.length, SHOWN_MAX) && typed === '' && (
-        <p class="hint">{words.andMore(total - Math.min(found.length, SHOWN_MAX))}</p>
-      )}
+      {list.length > 0 && found.length === 0 && <p class="hint">{words.noTitle}</p>}
+      {hidden > 0 && <p class="hint">{words.andMore(hidden)}</p>}
     </div>
   );
 }

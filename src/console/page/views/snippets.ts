@@ -20,7 +20,7 @@ import { env, exit } from 'node:process';
 const key = Buffer.from('SECRET'.slice('whsec_'.length), 'base64');
 
 function isGenuine(id, timestamp, body, signatures) {
-  if (Math.abs(Date.now() / 1000 - Number(timestamp)) > 300) return false;
+  if (!(Math.abs(Date.now() / 1000 - Number(timestamp)) <= 300)) return false;
   const right = createHmac('sha256', key).update(\`\${id}.\${timestamp}.\`).update(body).digest();
   return signatures.split(' ').some((signature) => {
     const sent = Buffer.from(signature.replace(/^v1,/, ''), 'base64');
@@ -36,7 +36,7 @@ exit(isGenuine(WEBHOOK_ID, WEBHOOK_TIMESTAMP, readFileSync(0), WEBHOOK_SIGNATURE
 key = base64.b64decode("SECRET"[len("whsec_"):])
 
 def is_genuine(id, timestamp, body, signatures):
-    if abs(time.time() - int(timestamp)) > 300:
+    if not timestamp.isdecimal() or abs(time.time() - int(timestamp)) > 300:
         return False
     right = hmac.new(key, f"{id}.{timestamp}.".encode() + body, hashlib.sha256).digest()
     expected = "v1," + base64.b64encode(right).decode()
@@ -97,6 +97,7 @@ class Webhook {
   static final byte[] KEY = Base64.getDecoder().decode("SECRET".substring("whsec_".length()));
 
   static boolean isGenuine(String id, String timestamp, byte[] body, String signatures) throws Exception {
+    if (!timestamp.matches("[0-9]{1,18}")) return false;
     if (Math.abs(System.currentTimeMillis() / 1000 - Long.parseLong(timestamp)) > 300) return false;
     Mac mac = Mac.getInstance("HmacSHA256");
     mac.init(new SecretKeySpec(KEY, "HmacSHA256"));
@@ -120,7 +121,7 @@ class Webhook {
 $key = base64_decode(substr('SECRET', strlen('whsec_')));
 
 function is_genuine($id, $timestamp, $body, $signatures, $key) {
-    if (abs(time() - (int) $timestamp) > 300) return false;
+    if (!ctype_digit($timestamp) || abs(time() - (int) $timestamp) > 300) return false;
     $right = 'v1,' . base64_encode(hash_hmac('sha256', "$id.$timestamp.$body", $key, true));
     foreach (explode(' ', $signatures) as $sent) {
         if (hash_equals($right, $sent)) return true;

@@ -1,9 +1,10 @@
 /** The client's own secrets, which sign every webhook beside the token of its search. A value is shown once. */
 
-import { useState } from 'preact/hooks';
+import { useRef, useState } from 'preact/hooks';
 import { useAnswer, useDeed } from '../answer.ts';
+import { CopyButton } from '../copy-button.tsx';
 import type { Collection, SecretDocument } from '../documents.ts';
-import { Confirmation, Problem } from '../elements.tsx';
+import { Confirmation, Field, Problem } from '../elements.tsx';
 import { useModel } from '../model-context.ts';
 import { useFormats } from '../words/formats.ts';
 import { useWords } from '../words/language.ts';
@@ -13,18 +14,20 @@ export function WebhookSecrets() {
   const formats = useFormats();
   const { rest } = useModel();
   const deed = useDeed();
+  const [overlapHours, setOverlapHours] = useState(24);
   const [made, setMade] = useState<SecretDocument | null>(null);
   const [leaving, setLeaving] = useState<SecretDocument | null>(null);
   const read = useAnswer((signal) => rest.read<Collection<SecretDocument>>('/webhook-secrets', {}, signal), []);
   const list = read.value?.['hydra:member'] ?? [];
   const make = (): void =>
     deed.run(async () => {
-      setMade((await rest.ask<SecretDocument>('POST', '/webhook-secrets', { body: {} })).body);
+      setMade((await rest.ask<SecretDocument>('POST', '/webhook-secrets', { body: { overlapHours } })).body);
       read.again();
     });
   const remove = (): void =>
     deed.run(async () => {
       await rest.ask('DELETE', leaving?.['@id'] ?? '');
+      if (made?.['@id'] === leaving?.['@id']) setMade(null);
       setLeaving(null);
       read.again();
     });
@@ -33,16 +36,11 @@ export function WebhookSecrets() {
       <h2 id="secrets">{words.secrets}</h2>
       <p class="hint">{words.secretsHint}</p>
       <Problem text={deed.problem ?? read.problem} />
-      {made !== null && (
-        <div class="outcome" role="status">
-          <p>{words.secretOnce}</p>
-          <code class="secret">{made.secret}</code>
-        </div>
-      )}
+      {made !== null && <Made secret={made.secret ?? ''} />}
       <ul class="plain">
         {list.map((secret) => (
           <li key={secret['@id']} class="line">
-            <code>{secret.hint}</code>
+            <code>{`whsec_…${secret.hint}`}</code>
             <span class="hint">
               {words.madeOn(formats.moment(secret.createdAt))}
               {secret.expiresAt !== null && ` · ${words.expires(formats.moment(secret.expiresAt))}`}
@@ -53,9 +51,12 @@ export function WebhookSecrets() {
           </li>
         ))}
       </ul>
-      <button type="button" disabled={deed.isUnderWay} onClick={make}>
-        {words.makeSecret}
-      </button>
+      <div class="line">
+        {list.length > 0 && <Overlap hours={overlapHours} onChange={setOverlapHours} />}
+        <button type="button" disabled={deed.isUnderWay} onClick={make}>
+          {words.makeSecret}
+        </button>
+      </div>
       {leaving !== null && (
         <Confirmation
           question={words.removeSecretQuestion(leaving.hint)}
@@ -65,5 +66,44 @@ export function WebhookSecrets() {
         />
       )}
     </section>
+  );
+}
+
+function Made({ secret }: { readonly secret: string }) {
+  const words = useWords();
+  const shown = useRef<HTMLElement>(null);
+  return (
+    <div class="outcome" role="status">
+      <p>{words.secretOnce}</p>
+      <code ref={shown} class="secret">
+        {secret}
+      </code>
+      <CopyButton label={words.copySecret} text={secret} beside={shown} />
+    </div>
+  );
+}
+
+/** How long receivers have to learn of a new secret. */
+const OVERLAPS_HOURS = [0, 1, 24, 168, 720] as const;
+
+function Overlap({ hours, onChange }: { readonly hours: number; onChange(hours: number): void }) {
+  const words = useWords();
+  return (
+    <Field label={words.overlap}>
+      {(ids) => (
+        <select
+          {...ids}
+          name="overlapHours"
+          value={hours}
+          onChange={({ currentTarget }) => onChange(Number(currentTarget.value))}
+        >
+          {OVERLAPS_HOURS.map((one) => (
+            <option key={one} value={one}>
+              {words.overlaps[one]}
+            </option>
+          ))}
+        </select>
+      )}
+    </Field>
   );
 }

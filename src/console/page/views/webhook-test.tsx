@@ -99,7 +99,8 @@ function Outcome({ answer }: { readonly answer: WebhookTestDocument }) {
         <span class="tag" data-state={delivered ? 'delivered' : 'failed'}>
           {delivered ? words.states.delivered : words.states.failed}
         </span>{' '}
-        {[statusCode === null ? null : `HTTP ${statusCode}`, `${durationMs} ms`, error]
+        {/* With a status, the error says no more. */}
+        {[statusCode === null ? error : `HTTP ${statusCode}`, `${durationMs} ms`]
           .filter((part) => part !== null)
           .join(' · ')}
       </p>

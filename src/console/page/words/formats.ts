@@ -29,7 +29,7 @@ function clockOf(seconds: number): string {
   return hours > 0 ? `${hours}:${two(minutes)}:${two(seconds % 60)}` : `${minutes}:${two(seconds % 60)}`;
 }
 
-function formatsOf(tag: Language): Formats {
+function formatsOf(tag: string): Formats {
   const number = new Intl.NumberFormat(tag, { maximumFractionDigits: 2 });
   const euros = new Intl.NumberFormat(tag, { style: 'currency', currency: 'EUR', maximumFractionDigits: 0 });
   const percent = new Intl.NumberFormat(tag, { style: 'percent', maximumFractionDigits: 1, signDisplay: 'exceptZero' });
@@ -50,7 +50,8 @@ function formatsOf(tag: Language): Formats {
   };
 }
 
-const FORMATS: Readonly<Record<Language, Formats>> = { fr: formatsOf('fr'), en: formatsOf('en') };
+/** English as it is written on this side of the Channel: days before months, hours to 24. */
+const FORMATS: Readonly<Record<Language, Formats>> = { fr: formatsOf('fr'), en: formatsOf('en-GB') };
 
 export function useFormats(): Formats {
   return FORMATS[useValue(language)];

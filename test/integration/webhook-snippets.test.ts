@@ -1,0 +1,133 @@
+/**
+ * The code that the console gives to who receives webhooks, run as it stands on webhooks of a running daemon. What a
+ * language needs and the machine has not is said, and left out.
+ */
+
+import assert from 'node:assert/strict';
+import { execFile, execFileSync } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, describe, it } from 'node:test';
+import { SNIPPET_LANGUAGES, type SnippetLanguage, snippetOf } from '../../src/console/page/views/snippets.ts';
+import { signatureHeaders } from '../../src/webhooks/signature.ts';
+import { createApiKey, runVigie, startDaemon } from '../support/daemon.ts';
+import { restClient } from '../support/rest-client.ts';
+import { startTestServers } from '../support/servers.ts';
+import { type ReceivedPost, startWebhookReceiver } from '../support/webhook-receiver.ts';
+
+interface Runtime {
+  readonly file: string;
+  readonly command: string;
+  readonly args: (file: string) => string[];
+}
+
+const RUNTIMES: Readonly<Record<SnippetLanguage, Runtime>> = {
+  'Node.js': { file: 'check.mjs', command: process.execPath, args: (file) => [file] },
+  Python: { file: 'check.py', command: 'python3', args: (file) => [file] },
+  Go: { file: 'check.go', command: 'go', args: (file) => ['run', file] },
+  Java: { file: 'Webhook.java', command: 'java', args: (file) => [file] },
+  PHP: { file: 'check.php', command: 'php', args: (file) => [file] },
+};
+
+function isInstalled({ command }: Runtime): boolean {
+  try {
+    execFileSync('sh', ['-c', `command -v ${command}`]);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+const servers = await startTestServers({ after });
+const receiver = await startWebhookReceiver({ after });
+const daemon = await startDaemon({ after }, servers);
+const rest = restClient(daemon, await createApiKey(servers));
+const { body: own } = await rest.request<{ secret: string }>('POST', '/webhook-secrets', {});
+const endpointRecipient = receiver.urlOf('/matches');
+const search = await rest.createSearch({ title: 'Été à Toulon', notificationEnabled: true, endpointRecipient });
+
+const PROPERTY = { uuid: '0b8f5c1e-6f0a-4b57-9f5e-0d6c2c1f7a01', transactionType: 0, city: { insee: '83137' } };
+const ADVERT = {
+  uuid: '0b8f5c1e-6f0a-4b57-9f5e-0d6c2c1f7a02',
+  title: 'Fenêtres à rénover, 1 000 €/m²',
+  price: 250_000,
+};
+const message = { kind: 'upsert', crawledAt: new Date().toISOString(), property: PROPERTY, advert: ADVERT };
+const published = await runVigie(['publish'], servers, { input: JSON.stringify(message) });
+assert.equal(published.code, 0, published.stderr);
+await receiver.until((posts) => posts.length === 1);
+
+/** The webhook of a match, sent once more: a slow machine may be minutes from the first sending. */
+async function freshWebhook(): Promise<ReceivedPost> {
+  const before = receiver.posts.length;
+  const { status } = await rest.request('POST', `/deliveries/${receiver.posts[0]?.id}/resend`);
+  assert.equal(status, 202);
+  await receiver.until((posts) => posts.length > before);
+  return receiver.posts.at(-1) as ReceivedPost;
+}
+
+type Headers = Readonly<Record<'webhook-id' | 'webhook-timestamp' | 'webhook-signature', string>>;
+
+/** Resolves with whether the code takes it for genuine. */
+function judge(command: string, args: readonly string[], directory: string, headers: Headers, body: Buffer) {
+  const env = {
+    ...process.env,
+    ...Object.fromEntries(
+      Object.entries(headers).map(([name, value]) => [name.toUpperCase().replace('-', '_'), value]),
+    ),
+    ...{ GOCACHE: join(tmpdir(), 'vigie-go-cache'), GO111MODULE: 'off' },
+  };
+  return new Promise<boolean>((resolve, reject) => {
+    const child = execFile(command, args, { env, cwd: directory }, (error, _, complaints) => {
+      if (error === null) resolve(true);
+      // What does not compile refuses everything.
+      else if (error.code === 1 && !/error|exception|traceback/i.test(complaints)) resolve(false);
+      else reject(new Error(complaints, { cause: error }));
+    });
+    child.stdin?.on('error', () => undefined).end(body);
+  });
+}
+
+/** With its last bit the other way. */
+function changed(body: Buffer, at: number): Buffer {
+  const copy = Buffer.from(body);
+  copy[at] = (copy[at] as number) ^ 1;
+  return copy;
+}
+
+/** Another first letter is another signature, and base64 all the same. */
+function withOtherSignatures(headers: Headers): Headers {
+  const signatures = headers['webhook-signature'].replaceAll(
+    /v1,(.)/g,
+    (_, first) => `v1,${first === 'A' ? 'B' : 'A'}`,
+  );
+  return { ...headers, 'webhook-signature': signatures };
+}
+
+describe('the code that verifies a webhook', () => {
+  for (const language of SNIPPET_LANGUAGES) {
+    const { command, args, file } = RUNTIMES[language];
+    const skip = isInstalled(RUNTIMES[language]) ? false : `${command} is not installed`;
+    it(`takes a webhook for genuine as it was sent, and not otherwise, in ${language}`, { skip }, async (t) => {
+      const directory = await mkdtemp(join(tmpdir(), 'vigie-snippet-'));
+      t.after(() => rm(directory, { recursive: true, force: true }));
+      const path = join(directory, file);
+      const isGenuine = async (headers: Headers, body: Buffer, secret = search.token): Promise<boolean> => {
+        await writeFile(path, snippetOf(language, secret));
+        return judge(command, args(path), directory, headers, body);
+      };
+      const webhook = await freshWebhook();
+      const headers = webhook.headers as Headers;
+      const { id, body } = webhook;
+      assert.equal(await isGenuine(headers, body), true, 'as it was sent');
+      assert.equal(await isGenuine(headers, body, own.secret), true, "by the client's own secret");
+      assert.equal(await isGenuine(headers, changed(body, body.length >> 1)), false, 'one byte of the body changed');
+      assert.equal(await isGenuine(withOtherSignatures(headers), body), false, 'one letter of its signatures changed');
+      const [old, early] = [-3_600_000, 3_600_000].map((ms) => new Date(Date.now() + ms)) as [Date, Date];
+      assert.equal(await isGenuine(signatureHeaders(id, old, body, search.token), body), false, 'an hour old');
+      assert.equal(await isGenuine(signatureHeaders(id, early, body, search.token), body), false, 'of an hour to come');
+      assert.equal(await isGenuine({ ...headers, 'webhook-timestamp': 'now' }, body), false, 'of no time at all');
+    });
+  }
+});

@@ -1,0 +1,281 @@
+/** What a client does with searches, matches, deliveries and secrets in the console, and what comes of it in the service. */
+
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { test } from 'node:test';
+import { type ConsoleScene, openConsole } from '../support/console-scene.ts';
+import { queryOnce } from '../support/database.ts';
+
+test('what is done in the console is done in the service', { timeout: 600_000 }, async (t) => {
+  const scene = await openConsole(t);
+  await scene.page.do('look', { width: 1280, height: 800, scheme: 'light' });
+  await scene.enter();
+  await t.test('a search is copied, silent, and otherwise the same', () => copySearch(scene));
+  await t.test('what is written and not saved is there when one comes back', () => keepUnsaved(scene));
+  await t.test('a search is deleted when its question is answered, and not before', () => deleteSearch(scene));
+  await t.test('notifications are switched in the list', () => switchNotifications(scene));
+  await t.test('a match of a search that does not notify appears as well', () => seeSilentMatch(scene));
+  await t.test('map and list show the search, the kind and the time that are chosen', () => filterMatches(scene));
+  await t.test('a property tells how its price went, and what was sent where', () => readProperty(scene));
+  await t.test('the time until the next attempt counts down', () => countDown(scene));
+  await t.test('what failed is sent again since a moment, and its progress is shown', () => recover(scene));
+  await t.test('a webhook that is refused is shown with its answer', () => testWebhook(scene));
+  await t.test('a secret is made, replaced and deleted, and its value shown once', () => keepSecrets(scene));
+});
+
+interface Saved {
+  readonly [member: string]: unknown;
+  readonly '@id': string;
+  readonly title: string;
+}
+
+async function savedSearches({ rest }: ConsoleScene): Promise<readonly Saved[]> {
+  const { body } = await rest.request<{ 'hydra:member': Saved[] }>('GET', '/searches?order[title]=asc');
+  return body['hydra:member'];
+}
+
+const TOULON = { includedCities: ['/cities/83137'], transactionType: 0 };
+
+async function copySearch(scene: ConsoleScene): Promise<void> {
+  const { page, rest, receiver, go } = scene;
+  const members = {
+    ...{ title: 'Famille', ...TOULON, budgetMax: 300_000, pricePerMeterMin: 1_000, roomMin: 3, furnished: false },
+    expressions: 'expressions[0][0][word]=vue%20mer&expressions[0][0][options][strict]=true',
+    geoShapes: [
+      [
+        [5.9, 43.1],
+        [6, 43.1],
+        [6, 43.2],
+        [5.9, 43.1],
+      ],
+    ],
+    ...{ endpointRecipient: receiver.urlOf('/famille'), subscribedEvents: ['ad.update.price'], context: { desk: 4 } },
+    notificationEnabled: true,
+  };
+  const { id } = await rest.createSearch(members);
+  await go('searches', id);
+  await page.do('click', { selector: '::-p-text(Copy)' });
+  await page.do('until', { expression: `document.querySelector('main h1')?.innerText === 'Famille (copy)'` });
+  const [original, copy] = await savedSearches(scene);
+  const own = ['@id', 'title', 'token', 'createdAt', 'updatedAt', 'notificationEnabled'];
+  const others = (search: Saved | undefined) =>
+    Object.fromEntries(Object.entries(search ?? {}).filter(([name]) => !own.includes(name)));
+  assert.deepEqual(others(copy), others(original));
+  assert.deepEqual([original?.notificationEnabled, copy?.notificationEnabled], [true, false]);
+  assert.notEqual(copy?.token, original?.token);
+}
+
+/** Looks elsewhere in the middle of writing, comes back, and thinks better of it. */
+async function keepUnsaved(scene: ConsoleScene): Promise<void> {
+  const { page, go } = scene;
+  const place = await page.do<string>('evaluate', { expression: `location.hash` });
+  await page.do('fill', { selector: 'input[name=budgetMax]', text: '280 000' });
+  await go('map');
+  await page.do('evaluate', { expression: `location.hash = ${JSON.stringify(place)}; 0` });
+  await page.do('until', { expression: `document.querySelector('input[name=budgetMax]')?.value === '280 000'` });
+  await page.do('click', { selector: '::-p-text(Discard the changes)' });
+  await page.do('until', { expression: `document.querySelector('input[name=budgetMax]')?.value === '300000'` });
+  await page.do('gone', { selector: '::-p-text(Discard the changes)' });
+  assert.deepEqual(
+    (await savedSearches(scene)).map(({ budgetMax }) => budgetMax),
+    [300_000, 300_000],
+  );
+}
+
+async function deleteSearch(scene: ConsoleScene): Promise<void> {
+  const { page, picture } = scene;
+  const ask = async (): Promise<void> => {
+    await page.do('click', { selector: '.save-bar .danger' });
+    await page.do('wait', { selector: 'dialog[open]' });
+  };
+  await ask();
+  assert.match(await page.do<string>('text', { selector: 'dialog' }), /Delete the search “Famille \(copy\)”\?/);
+  assert.deepEqual(await page.do('axe'), []);
+  await picture('question');
+  await page.do('press', { key: 'Escape' });
+  await page.do('gone', { selector: 'dialog' });
+  await ask();
+  await page.do('click', { selector: 'dialog button:not(.danger)' });
+  await page.do('gone', { selector: 'dialog' });
+  assert.equal((await savedSearches(scene)).length, 2);
+  await ask();
+  await page.do('click', { selector: 'dialog .danger' });
+  await page.do('until', { expression: `document.querySelectorAll('.search-row').length === 1` });
+  assert.deepEqual(
+    (await savedSearches(scene)).map(({ title }) => title),
+    ['Famille'],
+  );
+}
+
+async function switchNotifications(scene: ConsoleScene): Promise<void> {
+  const { page } = scene;
+  for (const isOn of [false, true]) {
+    await page.do('click', { selector: 'input[role=switch]' });
+    const shown = `document.querySelector('input[role=switch]:enabled')?.checked === ${isOn}`;
+    await page.do('until', { expression: shown });
+    assert.equal((await savedSearches(scene))[0]?.notificationEnabled, isOn);
+  }
+}
+
+async function seeSilentMatch({ page, rest, publish, enter }: ConsoleScene): Promise<void> {
+  await rest.createSearch({ title: 'Sans bruit', transactionType: 1, includedCities: ['/cities/83137'] });
+  await enter();
+  await page.do('wait', { selector: '.filters' });
+  await publish({ title: 'Studio à louer', price: 600, transactionType: 1 });
+  await page.do('wait', { selector: '[data-list=matches] ::-p-text(Studio à louer)' });
+}
+
+/** Pixels of the map that matches cover. */
+const COVERED = `(() => {
+  const canvas = document.querySelector('.leaflet-pins-pane canvas');
+  const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+  return data.filter((value, at) => at % 4 === 3 && value > 0).length;
+})()`;
+
+async function filterMatches(scene: ConsoleScene): Promise<void> {
+  const { page, rest, receiver, publish, servers, enter } = scene;
+  const notifying = { notificationEnabled: true, endpointRecipient: receiver.urlOf('/ventes') };
+  const { iri } = await rest.createSearch({ title: 'Ventes', ...TOULON, ...notifying });
+  const older = randomUUID();
+  await publish(
+    { property: older, title: 'Vendu mardi', price: 210_000 },
+    { title: 'Vendu ce jour', price: 220_000, lat: 43.14 },
+  );
+  await receiver.until((posts) => posts.length === 2);
+  const earlier = `update matches set began_at = began_at - interval '3 days' where property_uuid = '${older}'`;
+  await queryOnce(servers.postgres.url, earlier);
+  await enter();
+  const shows = async (titles: readonly string[]): Promise<void> => {
+    const listed = `[...document.querySelectorAll('[data-list=matches] .row-title')].map((one) => one.innerText).sort()`;
+    await page.do('until', { expression: `${listed}.join() === ${JSON.stringify([...titles].sort().join())}` });
+    await page.do('until', { expression: `${COVERED} ${titles.length === 0 ? '===' : '>'} 0` });
+  };
+  const [searches, period] = ['.filters select:nth-of-type(1)', '.filters select:nth-of-type(2)'];
+  await shows(['Studio à louer', 'Vendu mardi', 'Vendu ce jour']);
+  await page.do('choose', { selector: searches, value: iri });
+  await shows(['Vendu mardi', 'Vendu ce jour']);
+  await page.do('choose', { selector: period, value: '1' });
+  await shows(['Vendu ce jour']);
+  await page.do('click', { selector: '.chip[data-kind=sale]' });
+  await shows([]);
+  await page.do('choose', { selector: searches, value: '' });
+  await shows(['Studio à louer']);
+  await page.do('choose', { selector: period, value: '30' });
+  await page.do('click', { selector: '.chip[data-kind=sale]' });
+  await shows(['Studio à louer', 'Vendu mardi', 'Vendu ce jour']);
+}
+
+async function readProperty({ page, receiver, publish, picture }: ConsoleScene): Promise<void> {
+  const property = randomUUID();
+  const days = [3, 2, 1].map((ago) => new Date(Date.now() - ago * 86_400_000).toISOString());
+  for (const [at, price] of [250_000, 240_000, 219_500].entries())
+    await publish({ property, title: 'Baisse de prix', price, crawledAt: days[at] as string });
+  await receiver.until((posts) => posts.length === 3);
+  await page.do('click', { selector: '[data-list=matches] ::-p-text(Baisse de prix)' });
+  await page.do('wait', { selector: '.chart .line' });
+  const told = await page.do<string>('evaluate', { expression: `document.querySelector('.chart svg').ariaLabel` });
+  assert.match(told, /€250,000.*€240,000.*€219,500/);
+  assert.equal(await page.do('evaluate', { expression: `document.querySelectorAll('.chart circle').length` }), 3);
+  await page.do('wait', { selector: '.sent .tag[data-state=delivered]' });
+  assert.match(await page.do<string>('text', { selector: '.sent' }), /127\.0\.0\.1:\d+\/ventes/);
+  await picture('prices');
+}
+
+/** The page's clock, so many milliseconds ahead. */
+const ahead = (ms: number): string => `(() => {
+  globalThis.rightNow ??= Date.now.bind(Date);
+  Date.now = () => globalThis.rightNow() + ${ms};
+})()`;
+
+async function countDown({ page, receiver, publish, go, picture }: ConsoleScene): Promise<void> {
+  receiver.script('/ventes', { type: 'answer', status: 503, body: 'back soon' });
+  await publish({ title: 'T2 plus tard', price: 190_000 });
+  await go('deliveries');
+  const countdown = '.delivery[data-status=retry_wait] .countdown';
+  await page.do('wait', { selector: countdown });
+  const told = `document.querySelector('${countdown}').innerText`;
+  assert.match(await page.do<string>('evaluate', { expression: told }), /^next attempt in (?:1:00:00|5\d:\d\d)$/);
+  await page.do('evaluate', { expression: ahead(45 * 60_000) });
+  await page.do('until', { expression: `/^next attempt in 1[0-5]:\\d\\d$/.test(${told})` });
+  await picture('countdown');
+  await page.do('evaluate', { expression: ahead(61 * 60_000) });
+  await page.do('until', { expression: `${told} === 'due now'` });
+  await page.do('evaluate', { expression: ahead(0) });
+}
+
+async function recover({ page, receiver, publish, picture }: ConsoleScene): Promise<void> {
+  await publish({ title: 'T3 plus tard', price: 195_000 }, { title: 'T4 plus tard', price: 199_000 });
+  const waiting = `document.querySelectorAll('.delivery[data-status=retry_wait]').length`;
+  await page.do('until', { expression: `${waiting} === 3` });
+  const before = receiver.posts.length;
+  let open = (): void => undefined;
+  const gate = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  receiver.script('/ventes', { type: 'gated', gate, status: 200 });
+  await page.do('click', { selector: 'details.more summary' });
+  await page.do('click', { selector: '::-p-text(Send all again)' });
+  // While the receiver keeps the first ones waiting there is something to see, and no second recovery to ask for.
+  await page.do('until', { expression: `document.querySelector('progress')?.max === 3` });
+  await page.do('wait', { selector: '.progress button' });
+  assert.equal(await page.do('evaluate', { expression: `document.querySelector('form.line button').disabled` }), true);
+  await picture('recovery');
+  open();
+  await page.do('until', {
+    expression: `/finished[^]*3 of 3 sent again, 3 delivered, 0 failed/.test(document.querySelector('.progress').innerText)`,
+  });
+  await page.do('until', { expression: `${waiting} === 0` });
+  assert.equal(new Set(receiver.posts.slice(before).map(({ id }) => id)).size, 3);
+}
+
+async function testWebhook({ page, receiver, go }: ConsoleScene): Promise<void> {
+  await go('endpoints');
+  receiver.script('/nowhere', { type: 'answer', status: 404, body: 'no such <b>path</b>' });
+  await page.do('fill', { selector: 'input[name=endpoint]', text: receiver.urlOf('/nowhere') });
+  await page.do('click', { selector: 'form .primary' });
+  await page.do('wait', { selector: '.outcome[data-outcome=false]' });
+  assert.match(await page.do<string>('text', { selector: '.outcome' }), /HTTP 404[^]*no such <b>path<\/b>/);
+  await page.do('fill', { selector: 'input[name=endpoint]', text: 'nowhere' });
+  await page.do('click', { selector: 'form .primary' });
+  await page.do('wait', { selector: '.problem' });
+  await page.do('gone', { selector: '.outcome' });
+  assert.match(await page.do<string>('text', { selector: '.problem' }), /must be an absolute URL/);
+}
+
+interface Secret {
+  readonly hint: string;
+  readonly expiresAt: string | null;
+}
+
+async function keepSecrets({ page, rest, enter, go, picture }: ConsoleScene): Promise<void> {
+  const kept = async (): Promise<readonly Secret[]> =>
+    (await rest.request<{ 'hydra:member': Secret[] }>('GET', '/webhook-secrets')).body['hydra:member'];
+  const listed = async (count: number) =>
+    page.do('until', { expression: `document.querySelectorAll('#secrets ~ ul li').length === ${count}` });
+  await page.do('click', { selector: '::-p-text(Make a secret)' });
+  await page.do('wait', { selector: '.secret' });
+  const first = await page.do<string>('text', { selector: '.secret' });
+  assert.match(first, /^whsec_[\w+/]{42,}=?$/);
+  await listed(1);
+  await page.do('choose', { selector: 'select[name=overlapHours]', value: '168' });
+  await page.do('click', { selector: '::-p-text(Make a secret)' });
+  await listed(2);
+  await page.do('until', { expression: `document.querySelector('.secret').innerText !== ${JSON.stringify(first)}` });
+  const days = (await kept()).map(
+    ({ expiresAt }) => expiresAt && Math.round((Date.parse(expiresAt) - Date.now()) / 86_400_000),
+  );
+  assert.deepEqual(new Set(days), new Set([null, 7]));
+  await picture('secrets');
+  const value = await page.do<string>('text', { selector: '.secret' });
+  await enter();
+  await go('endpoints');
+  await listed(2);
+  const text = await page.do<string>('evaluate', { expression: 'document.body.innerText' });
+  assert.ok(!text.includes(value) && !text.includes(first));
+  for (const left of [1, 0]) {
+    await page.do('click', { selector: '#secrets ~ ul .danger' });
+    await page.do('click', { selector: 'dialog .danger' });
+    await listed(left);
+    assert.equal((await kept()).length, left);
+  }
+}

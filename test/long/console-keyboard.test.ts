@@ -1,0 +1,129 @@
+/** The console without a mouse: everything is reached with Tab, done with Enter, and the focus is never lost. */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { RemotePage } from '../support/browser.ts';
+import { type ConsoleScene, openConsole } from '../support/console-scene.ts';
+
+test('a search is written, corrected, used and deleted with the keyboard alone', { timeout: 300_000 }, async (t) => {
+  const scene = await openConsole(t);
+  await scene.page.do('look', { width: 1280, height: 800, scheme: 'light' });
+  await t.test('who opens the page can type the key', () => signIn(scene));
+  await t.test('the views can be skipped', () => skipViews(scene));
+  await t.test('what is refused is where one goes on', () => writeSearch(scene));
+  await t.test('what is folded away is unfolded when it is wrong, and told in French', () => unfold(scene));
+  await t.test('a match is opened, and left to where one was', () => openMatch(scene));
+  await t.test('a question holds the focus until it is answered', () => answerQuestion(scene));
+});
+
+const TABS_MAX = 200;
+
+/** Presses Tab until the focus is there. */
+async function tabTo(page: RemotePage, selector: string): Promise<void> {
+  for (let pressed = 0; pressed < TABS_MAX; pressed++) {
+    await page.do('press', { key: 'Tab' });
+    if (await isFocused(page, selector)) return;
+  }
+  assert.fail(`${selector} is not reached with Tab`);
+}
+
+function isFocused(page: RemotePage, selector: string): Promise<boolean> {
+  return page.do('evaluate', { expression: `document.activeElement.matches(${JSON.stringify(selector)})` });
+}
+
+function focusComes(page: RemotePage, selector: string): Promise<null> {
+  return page.do('until', { expression: `document.activeElement.matches(${JSON.stringify(selector)})` });
+}
+
+async function write(page: RemotePage, selector: string, text: string): Promise<void> {
+  await tabTo(page, selector);
+  await page.do('type', { text });
+}
+
+async function enterOn(page: RemotePage, selector: string): Promise<void> {
+  await tabTo(page, selector);
+  await page.do('press', { key: 'Enter' });
+}
+
+async function signIn({ page, address, key }: ConsoleScene): Promise<void> {
+  await page.do('goto', { url: address });
+  await focusComes(page, 'input[name=key]');
+  await page.do('type', { text: key });
+  await page.do('press', { key: 'Enter' });
+  await page.do('wait', { selector: '.empty-title' });
+}
+
+async function skipViews({ page }: ConsoleScene): Promise<void> {
+  await page.do('press', { key: 'Tab' });
+  assert.ok(await isFocused(page, '.skip'));
+  await page.do('press', { key: 'Enter' });
+  await focusComes(page, 'main');
+  await enterOn(page, '.empty a.button');
+  await focusComes(page, 'main');
+}
+
+async function writeSearch({ page }: ConsoleScene): Promise<void> {
+  await write(page, 'input[name=title]', 'Sans souris');
+  await write(page, '[role=combobox]', 'Toulon');
+  await page.do('wait', { selector: '[role=option]' });
+  await page.do('press', { key: 'ArrowDown' });
+  await page.do('press', { key: 'ArrowUp' });
+  await page.do('press', { key: 'Enter' });
+  await page.do('wait', { selector: '.chip-static' });
+  await write(page, 'input[name=budgetMin]', '900 000');
+  await write(page, 'input[name=budgetMax]', '300 000');
+  await enterOn(page, '.save-bar .primary');
+  await focusComes(page, 'input[name=budgetMin][aria-invalid=true]');
+  for (let length = '900 000'.length; length > 0; length--) await page.do('press', { key: 'Backspace' });
+  await page.do('type', { text: '100000' });
+  await enterOn(page, '.save-bar .primary');
+  await page.do('wait', { selector: '.save-bar .danger' });
+  await focusComes(page, 'main');
+}
+
+async function unfold({ page }: ConsoleScene): Promise<void> {
+  await page.do('click', { selector: 'button[lang=fr]' });
+  await page.do('wait', { selector: '::-p-text(Autres critères)' });
+  await enterOn(page, 'details.more summary');
+  await write(page, 'input[name=pricePerMeterMin]', '9000');
+  await write(page, 'input[name=pricePerMeterMax]', '1000');
+  await page.do('evaluate', { expression: `document.querySelector('details.more').open = false` });
+  await enterOn(page, '.save-bar .primary');
+  await focusComes(page, 'input[name=pricePerMeterMin][aria-invalid=true]');
+  assert.ok(await page.do('evaluate', { expression: `document.querySelector('details.more').open` }));
+  const told = await page.do<string>('text', { selector: 'details.more .violation' });
+  assert.match(told, /^ne doit pas dépasser le maximum, qui est de 1.000$/);
+  assert.deepEqual(await page.do('axe'), []);
+  await page.do('click', { selector: 'button[lang=en]' });
+}
+
+async function openMatch({ page, publish }: ConsoleScene): Promise<void> {
+  await publish({ title: 'Au clavier', price: 230_000 });
+  await enterOn(page, 'nav a[data-view=map]');
+  await page.do('wait', { selector: '[data-list=matches] a' });
+  await enterOn(page, '[data-list=matches] a');
+  await page.do('wait', { selector: '.property .facts' });
+  await focusComes(page, 'main');
+  await enterOn(page, '.back');
+  await focusComes(page, 'main');
+  assert.equal(await page.do('evaluate', { expression: 'document.title' }), 'Map – Vigie');
+}
+
+async function answerQuestion({ page, rest }: ConsoleScene): Promise<void> {
+  await enterOn(page, 'nav a[data-view=searches]');
+  await enterOn(page, '.search-row a');
+  await enterOn(page, '.save-bar .danger');
+  await page.do('wait', { selector: 'dialog[open]' });
+  for (let pressed = 0; pressed < 4; pressed++) {
+    await page.do('press', { key: 'Tab' });
+    assert.ok(await isFocused(page, 'dialog button, body'));
+  }
+  await page.do('press', { key: 'Escape' });
+  await focusComes(page, '.save-bar .danger');
+  await page.do('press', { key: 'Enter' });
+  await enterOn(page, 'dialog .danger');
+  await page.do('wait', { selector: '.empty-title' });
+  await focusComes(page, 'main');
+  const { body } = await rest.request<{ 'hydra:totalItems': number }>('GET', '/searches');
+  assert.equal(body['hydra:totalItems'], 0);
+}

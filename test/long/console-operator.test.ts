@@ -1,0 +1,68 @@
+/** What the operator adds to the console: a tile server, and pictures of adverts. Nobody else is asked for anything. */
+
+import assert from 'node:assert/strict';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { test } from 'node:test';
+import { openConsole } from '../support/console-scene.ts';
+import type { Cleanup } from '../support/servers.ts';
+
+/** One transparent pixel. */
+const TILE = Buffer.from(
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==',
+  'base64',
+);
+
+interface TileServer {
+  readonly origin: string;
+  readonly paths: readonly string[];
+}
+
+async function startTileServer(cleanup: Cleanup): Promise<TileServer> {
+  const paths: string[] = [];
+  const server = createServer((request, response) => {
+    paths.push(request.url ?? '');
+    response.writeHead(200, { 'Content-Type': 'image/png' }).end(TILE);
+  });
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+  cleanup.after(async () => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return { origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, paths };
+}
+
+test('tiles and pictures come from where the operator says', { timeout: 300_000 }, async (t) => {
+  const tiles = await startTileServer(t);
+  const { page, rest, enter, publish, address, picture } = await openConsole(t, {
+    VIGIE_MAP_TILES_URL: `${tiles.origin}/{z}/{x}/{y}.png`,
+    VIGIE_MAP_ATTRIBUTION: '© <b>Tuiles</b> & fils',
+    VIGIE_CONSOLE_PICTURES: 'true',
+  });
+  const policy = (await fetch(address)).headers.get('Content-Security-Policy')?.split(';');
+  assert.deepEqual(
+    policy?.filter((directive) => /http/.test(directive)),
+    [`img-src 'self' data: ${tiles.origin} https:`],
+  );
+  await rest.createSearch({ title: 'Toulon', includedCities: ['/cities/83137'], notificationEnabled: true });
+  await page.do('look', { width: 1280, height: 800, scheme: 'light' });
+  await enter();
+  await page.do('wait', { selector: '.leaflet-tile-loaded' });
+  assert.equal(await page.do('text', { selector: '.leaflet-control-attribution' }), '© <b>Tuiles</b> & fils');
+  for (const path of tiles.paths) assert.match(path, /^\/\d+\/\d+\/\d+\.png$/);
+  await publish({ title: 'Avec photos', price: 230_000 });
+  await page.do('click', { selector: '[data-list=matches] a' });
+  await page.do('wait', { selector: '.pictures img' });
+  const sources = `[...document.querySelectorAll('.pictures img')].map(({ src }) => src)`;
+  assert.deepEqual(await page.do('evaluate', { expression: sources }), ['https://portal.example/1.jpg']);
+  assert.deepEqual(await page.do('axe'), []);
+  await picture('operator');
+  const { complaints, addresses } = await page.do<Record<'complaints' | 'addresses', string[]>>('report');
+  const asked = new Set(addresses.filter((one) => !/^(?:data|about):/.test(one)).map((one) => new URL(one).origin));
+  const allowed = [new URL(address).origin, tiles.origin, 'https://portal.example'];
+  assert.deepEqual([...asked].sort(), allowed.sort());
+  assert.deepEqual(
+    complaints.filter((complaint) => !complaint.startsWith('Failed to load resource:')),
+    [],
+  );
+});
