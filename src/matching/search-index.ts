@@ -202,7 +202,7 @@ class ColumnarSearchIndex implements SearchIndex {
     };
   }
 
-  readonly #presentTerms = (): readonly number[] => {
+  readonly #presentTerms = (): Int32Array => {
     readTexts(this.#view as PropertyView, this.#expressions);
     return this.#expressions.text.terms;
   };

@@ -97,7 +97,7 @@ export class CandidateRows implements RowList {
   }
 
   /** `presentTerms` is asked for only when some search is kept by term. */
-  find(view: PropertyView, presentTerms: () => readonly number[], take: TakeAnswers): void {
+  find(view: PropertyView, presentTerms: () => Int32Array, take: TakeAnswers): void {
     writeQuery(view, this.memory);
     this.#tested = 0;
     this.#view = view;
