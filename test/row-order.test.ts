@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createRandom } from '../src/cli/demo/seeded-random.ts';
 import { BOUND_COLUMNS, LANES } from '../src/matching/kernel/layout.ts';
+import { acceptsOf } from '../src/matching/rows/kind-cut.ts';
 import { CODE_MAX, CODE_MIN } from '../src/matching/rows/quantiser.ts';
 import { ORDERED_ROWS_MAX, orderedRows, orderRows } from '../src/matching/rows/row-order.ts';
 
@@ -11,10 +12,11 @@ const random = createRandom(3);
 const integer = (from: number, to: number): number => from + Math.floor(random.uniform() * (to - from + 1));
 
 function drawRows(rowCount: number): void {
-  const { bounds, types, needs, boxes } = orderedRows;
+  const { bounds, types, needs, accepts, boxes } = orderedRows;
   for (let row = 0; row < rowCount; row++) {
     types[row] = [1, 2, 3, 32, 255][integer(0, 4)] as number;
     needs[row] = 1 << integer(0, 5);
+    accepts[row] = acceptsOf(types[row] as number, needs[row] as number);
     for (let column = 0; column < BOUND_COLUMNS; column++) {
       const unbounded = column % 2 === 0 ? CODE_MIN : CODE_MAX;
       bounds.codes[column * bounds.stride + row] = random.uniform() < 0.5 ? unbounded : integer(-100, 100);
@@ -60,9 +62,10 @@ test('any number of rows up to the most are ordered without losing one', () => {
 
 test('ordered by their boxes alone, fewer groups are worth a visit', () => {
   drawRows(ORDERED_ROWS_MAX);
-  const { bounds, types, needs } = orderedRows;
+  const { bounds, types, needs, accepts } = orderedRows;
   types.fill(1);
   needs.fill(0);
+  accepts.fill(acceptsOf(1, 0));
   for (let column = 0; column < BOUND_COLUMNS; column++) {
     const start = column * bounds.stride;
     bounds.codes.fill(column % 2 === 0 ? CODE_MIN : CODE_MAX, start, start + bounds.stride);

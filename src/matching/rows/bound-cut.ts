@@ -23,6 +23,7 @@ export interface BoundCut {
   code: number;
 }
 
+/** Rows by code; zeros between two calls. */
 const counts = new Int32Array(CODES);
 
 /** For each measure and code the share of values at most that; see `passingShare`. */
@@ -92,16 +93,15 @@ export function findBoundCut(
 ): void {
   const start = column * stride;
   cut.cost = Infinity;
-  counts.fill(0);
+  let lowest = CODES;
+  let highest = -1;
   for (let i = 0; i < rows.length; i++) {
     const code = (codes[start + (rows[i] as number)] as number) - CODE_MIN;
     counts[code] = (counts[code] as number) + 1;
+    if (code < lowest) lowest = code;
+    if (code > highest) highest = code;
   }
   const isMinimum = (column & 1) === 0;
-  let lowest = 0;
-  while (counts[lowest] === 0) lowest += 1;
-  let highest = CODES - 1;
-  while (counts[highest] === 0) highest -= 1;
   // All rows are tested whenever their loosest bound is kept.
   const loosest = shares.passingShare(column, (isMinimum ? lowest : highest) + CODE_MIN);
   let before = 0;
@@ -109,6 +109,7 @@ export function findBoundCut(
   for (let code = lowest; code <= highest; code++) {
     const count = counts[code] as number;
     if (count === 0) continue;
+    counts[code] = 0;
     const end = step === 1 ? before + 1 : before + count;
     for (let at = Math.max(1, Math.ceil(before / step)) * step; at < end; at += step) {
       const tightest = isMinimum ? code : at === before ? previous : code;

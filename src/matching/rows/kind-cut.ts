@@ -57,8 +57,15 @@ export function isOfKind(cut: KindCut, types: number, needs: number): boolean {
   return cut.need !== 0 ? (needs & cut.need) !== 0 : (types & ~cut.types) === 0;
 }
 
+/** What rows are told by, by position; `accepts`: see `acceptsOf`. */
+export interface RowKinds {
+  readonly types: Uint8Array;
+  readonly needs: Uint16Array;
+  readonly accepts: Uint16Array;
+}
+
 /** Rows tested after the cut for each tested before it. */
-export function costOfKinds(cut: KindCut, types: Uint8Array, needs: Uint16Array, rows: Uint16Array): number {
+export function costOfKinds(cut: KindCut, { types, needs, accepts }: RowKinds, rows: Uint16Array): number {
   let left = 0;
   let leftAccepted = 0;
   let leftNeeded = COLUMN_NEEDS;
@@ -66,14 +73,13 @@ export function costOfKinds(cut: KindCut, types: Uint8Array, needs: Uint16Array,
   let rightNeeded = COLUMN_NEEDS;
   for (let i = 0; i < rows.length; i++) {
     const row = rows[i] as number;
-    const accepted = types[row] as number;
     const needed = needs[row] as number;
-    if (isOfKind(cut, accepted, needed)) {
-      rightAccepted |= acceptsOf(accepted, needed);
+    if (isOfKind(cut, types[row] as number, needed)) {
+      rightAccepted |= accepts[row] as number;
       rightNeeded &= needed;
     } else {
       left += 1;
-      leftAccepted |= acceptsOf(accepted, needed);
+      leftAccepted |= accepts[row] as number;
       leftNeeded &= needed;
     }
   }

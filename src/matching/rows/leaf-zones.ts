@@ -25,6 +25,7 @@ import {
   ZONE_MIN_Y,
 } from '../kernel/layout.ts';
 import { type Box, writeBoxOfRow } from './area-geometry.ts';
+import { acceptsOf } from './kind-cut.ts';
 import { type GroupMemory, groupBytes, needsAt } from './row-groups.ts';
 import { ORDERED_ROWS_MAX, orderedRows, orderRows } from './row-order.ts';
 import { CHUNK, ROWS, type TreeNodes, ZONE } from './tree-nodes.ts';
@@ -33,12 +34,12 @@ import { CHUNK, ROWS, type TreeNodes, ZONE } from './tree-nodes.ts';
 const ZONE_ROWS_MIN = 2 * LANES + 1;
 
 /** Both minimums first. */
-const BOX_SIDES = ['minX', 'minY', 'maxX', 'maxY'] as const;
 const ZONE_BOX = [ZONE_MIN_X, ZONE_MIN_Y, ZONE_MAX_X, ZONE_MAX_Y];
 
 const scratch = new Uint8Array(LANES * AREA_GROUP_BYTES);
 const scratchIntegers = new Int32Array(scratch.buffer);
 const rowBox: Box = { minX: 0, minY: 0, maxX: 0, maxY: 0 };
+const cameBox = new Int32Array(ZONE_BOX.length);
 const wholeBox: Box = { minX: 0, minY: 0, maxX: 0, maxY: 0 };
 
 export class LeafZones {
@@ -66,14 +67,22 @@ export class LeafZones {
     const order = orderRows(rowCount, this.#hasArea ? wholeBox : null);
     this.#reorder(this.#memory.integers[leaf + CHUNK] as number, order);
     this.#nodes.createZone(leaf);
-    for (let position = 0; position < rowCount; position++) this.widen(leaf, position);
+    for (let position = 0; position < rowCount; position++) {
+      this.#cover(leaf, position, orderedRows.boxes, order[position] as number);
+    }
   }
 
   /** After a row came to that position. */
   widen(leaf: number, position: number): void {
+    if (this.#memory.integers[leaf + ZONE] === 0) return;
+    if (this.#hasArea) this.#readBox(this.#nodes.groupAt(leaf, position), position % LANES, cameBox, 0);
+    this.#cover(leaf, position, cameBox, 0);
+  }
+
+  /** `boxes`, `box`: of areas, where the box of the row at that position is. */
+  #cover(leaf: number, position: number, boxes: Int32Array, box: number): void {
     const { bytes, codes, integers } = this.#memory;
     const zone = integers[leaf + ZONE] as number;
-    if (zone === 0) return;
     const group = this.#nodes.groupAt(leaf, position);
     const row = group + (position % LANES);
     const lane = zone + Math.floor(position / LANES);
@@ -92,16 +101,16 @@ export class LeafZones {
     const word = (zone >> 2) + Math.floor(position / LANES);
     integers[word + (ZONE_GROUPS >> 2)] = group;
     if (!this.#hasArea) return;
-    this.#readBox(group, position % LANES);
     for (let side = 0; side < ZONE_BOX.length; side++) {
       const at = word + ((ZONE_BOX[side] as number) >> 2);
-      const value = rowBox[BOX_SIDES[side] as keyof Box];
+      const value = boxes[ZONE_BOX.length * box + side] as number;
       const widest = integers[at] as number;
       if (isNew || (side < 2 ? value < widest : value > widest)) integers[at] = value;
     }
   }
 
-  #readBox(group: number, lane: number): void {
+  /** Writes the box of a row as the n-th of those. */
+  #readBox(group: number, lane: number, boxes: Int32Array, box: number): void {
     const { floats } = this.#memory;
     const word = (group >> 2) + lane;
     writeBoxOfRow(
@@ -110,11 +119,16 @@ export class LeafZones {
       floats[word + (REACHES >> 2)] as number,
       rowBox,
     );
+    const at = ZONE_BOX.length * box;
+    boxes[at] = rowBox.minX;
+    boxes[at + 1] = rowBox.minY;
+    boxes[at + 2] = rowBox.maxX;
+    boxes[at + 3] = rowBox.maxY;
   }
 
   #readRows(leaf: number, rowCount: number): void {
     const { bytes, codes } = this.#memory;
-    const { bounds, types, needs, boxes } = orderedRows;
+    const { bounds, types, needs, accepts, boxes } = orderedRows;
     wholeBox.minX = wholeBox.minY = Infinity;
     wholeBox.maxX = wholeBox.maxY = -Infinity;
     for (let position = 0; position < rowCount; position++) {
@@ -122,20 +136,16 @@ export class LeafZones {
       const row = group + (position % LANES);
       types[position] = bytes[row + TYPES] as number;
       needs[position] = needsAt(bytes, row);
+      accepts[position] = acceptsOf(bytes[row + TYPES] as number, needs[position] as number);
       for (let column = 0; column < BOUND_COLUMNS; column++) {
         bounds.codes[column * bounds.stride + position] = codes[row + BOUNDS + column * LANES] as number;
       }
       if (!this.#hasArea) continue;
-      this.#readBox(group, position % LANES);
-      const { minX, minY, maxX, maxY } = rowBox;
-      boxes[4 * position] = minX;
-      boxes[4 * position + 1] = minY;
-      boxes[4 * position + 2] = maxX;
-      boxes[4 * position + 3] = maxY;
-      wholeBox.minX = Math.min(wholeBox.minX, minX);
-      wholeBox.minY = Math.min(wholeBox.minY, minY);
-      wholeBox.maxX = Math.max(wholeBox.maxX, maxX);
-      wholeBox.maxY = Math.max(wholeBox.maxY, maxY);
+      this.#readBox(group, position % LANES, boxes, position);
+      wholeBox.minX = Math.min(wholeBox.minX, rowBox.minX);
+      wholeBox.minY = Math.min(wholeBox.minY, rowBox.minY);
+      wholeBox.maxX = Math.max(wholeBox.maxX, rowBox.maxX);
+      wholeBox.maxY = Math.max(wholeBox.maxY, rowBox.maxY);
     }
   }
 

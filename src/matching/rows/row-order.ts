@@ -24,6 +24,7 @@ export const orderedRows = {
   bounds: { codes: new Int8Array(COLUMNS * ORDERED_ROWS_MAX), stride: ORDERED_ROWS_MAX },
   types: new Uint8Array(ORDERED_ROWS_MAX),
   needs: new Uint16Array(ORDERED_ROWS_MAX),
+  accepts: new Uint16Array(ORDERED_ROWS_MAX),
   /** Of areas, four integers each as in `Box`. */
   boxes: new Int32Array(BOX_COLUMNS * ORDERED_ROWS_MAX),
 };
@@ -102,7 +103,7 @@ function bestKindCut(rows: Uint16Array, costMax: number): KindCut | null {
   }
   for (const kind of KIND_CUTS) {
     if (kind.need === 0 ? variousTypes === 0 : (variousNeeds & kind.need) === 0) continue;
-    const cost = costOfKinds(kind, types, needs, rows);
+    const cost = costOfKinds(kind, orderedRows, rows);
     if (cost >= bestCost) continue;
     bestCost = cost;
     best = kind;

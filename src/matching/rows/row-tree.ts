@@ -15,9 +15,9 @@ import { LeafZones } from './leaf-zones.ts';
 import { createRow, type GroupMemory, needsAt, type Row } from './row-groups.ts';
 import type { StagedRows } from './staged-rows.ts';
 import {
+  ARRIVALS,
   AT,
   AXIS,
-  INSERTIONS,
   IS_LEAF,
   LEFT,
   NODE_ACCEPTS,
@@ -32,9 +32,9 @@ import {
 /** Rows at which a leaf tries to split, and again at every doubling. */
 const LEAF_ROWS = 256;
 const MERGE_ROWS = 32;
-/** Removals after which a leaf's box and accepted kinds are narrowed again, and insertions after which its zone is. */
+/** Removals after which a leaf's box and accepted kinds are narrowed again, and rows to come after which its zone is. */
 const STALE_REMOVALS = 32;
-const STALE_INSERTIONS = 64;
+const STALE_ARRIVALS = 128;
 
 /** Told of every leaf of an area tree, so that the R-tree follows. */
 export interface LeafWatcher {
@@ -91,16 +91,17 @@ export class RowTrees {
   /** The zone of the leaf follows a row that came. */
   #widen(leaf: number, position: number): void {
     const { integers } = this.#memory;
-    const insertions = (integers[leaf + INSERTIONS] as number) + 1;
-    integers[leaf + INSERTIONS] = insertions;
-    const isMissing = integers[leaf + ZONE] === 0 && this.#zones.isZoned(position + 1);
-    if (isMissing || insertions >= STALE_INSERTIONS) this.#arrange(leaf);
+    const arrivals = (integers[leaf + ARRIVALS] as number) + 1;
+    integers[leaf + ARRIVALS] = arrivals;
+    const isMissing = integers[leaf + ZONE] === 0 && this.#zones.isZoned(integers[leaf + ROWS] as number);
+    if (isMissing || arrivals >= STALE_ARRIVALS) this.#arrange(leaf);
     else this.#zones.widen(leaf, position);
   }
 
+  /** The leaf's line in the tables of the R-tree follows when the caller updates it. */
   #arrange(leaf: number): void {
     this.#zones.arrange(leaf);
-    this.#memory.integers[leaf + INSERTIONS] = 0;
+    this.#memory.integers[leaf + ARRIVALS] = 0;
   }
 
   /** The root of a new tree of the rows from `start` to `end`, at least one, which it reorders; in short steps. */
@@ -126,6 +127,7 @@ export class RowTrees {
       const position = this.#nodes.appendLane(leaf);
       this.#memory.write(this.#nodes.groupAt(leaf, position), position % LANES, movedRow, this.#hasArea);
     }
+    this.#arrange(leaf);
     this.#narrow(leaf);
     return leaf;
   }
@@ -173,14 +175,13 @@ export class RowTrees {
     if (position !== last) {
       const group = this.#nodes.groupAt(leaf, position);
       this.#memory.copy(lastGroup, last % LANES, group, position % LANES, this.#hasArea);
-      this.#zones.widen(leaf, position);
     }
     this.#memory.clear(lastGroup, last % LANES);
     this.#nodes.dropLane(leaf);
+    if (position !== last) this.#widen(leaf, position);
     integers[leaf + REMOVALS] = (integers[leaf + REMOVALS] as number) + 1;
     if (last <= MERGE_ROWS && this.#merge(leaf)) return;
     if ((integers[leaf + REMOVALS] as number) >= STALE_REMOVALS) this.#narrow(leaf);
-    else if (integers[leaf + ZONE] === 0 && this.#zones.isZoned(last)) this.#arrange(leaf);
     this.#watcher?.update(leaf);
   }
 
@@ -201,6 +202,7 @@ export class RowTrees {
         return false;
       }
       for (let position = 0; position < rowCount; position++) this.#copyRow(leaf, position, sibling);
+      this.#arrange(sibling);
       this.#narrow(sibling);
     }
     this.#discard(leaf);
@@ -222,8 +224,10 @@ export class RowTrees {
       readKeys(position, movedRow);
       this.#copyRow(leaf, position, goesRight(chosen.axis, chosen.at, movedRow) ? right : left);
     }
-    this.#narrow(left);
-    this.#narrow(right);
+    for (const half of [left, right]) {
+      this.#arrange(half);
+      this.#narrow(half);
+    }
     this.#replace(leaf, this.#nodes.createSplit(chosen.axis, chosen.at, left, right));
     this.#discard(leaf);
     return true;
@@ -274,7 +278,6 @@ export class RowTrees {
     }
     integers[leaf + NODE_ACCEPTS] = accepts;
     integers[leaf + REMOVALS] = 0;
-    this.#arrange(leaf);
     this.#watcher?.place(leaf, leafBox);
     this.#watcher?.update(leaf);
   }

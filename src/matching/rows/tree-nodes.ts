@@ -37,7 +37,8 @@ export const LINE = 12;
 export const LINE_REVISION = 13;
 /** Of a leaf: the address of its zone, 0 for none. */
 export const ZONE = 14;
-export const INSERTIONS = 15;
+/** Rows that came, or moved to another place, since the zone was made. */
+export const ARRIVALS = 15;
 
 const NODE_INTEGERS = 16;
 const SLAB_NODES = 64;
