@@ -30,7 +30,7 @@ export interface SearchIndexStats {
   readonly searches: number;
   /** Rows of searches in areas and places. */
   readonly rows: number;
-  /** Groups of sixteen rows that hold them. */
+  /** Groups of sixteen rows that hold them, and zones of such groups. */
   readonly blocks: number;
   /** Leaves of circles and polygons in the R-tree. */
   readonly areas: number;
