@@ -83,9 +83,11 @@ export class TokenReader {
   readonly #longLists = new Map<number, readonly number[]>();
   /** Of the tables at the last text; `REVISION` is its number as tokens keep it. */
   #tablesRevision = -1;
-  /** Codes for which there is room, and terms. */
+  /** Codes for which there is room. */
   #codesMax = 0;
-  #termsMax = 0;
+  /** By term the generation in which it was last seen, a view of the kernel's memory that its growth leaves as it is. */
+  #termSeenIn: Int32Array = new Int32Array(0);
+  #generation = 0;
 
   constructor(words: CodeTable, phrases: PhraseTable, terms: TermTable) {
     this.#words = words;
@@ -123,28 +125,20 @@ export class TokenReader {
   }
 
   hasTerm(code: number): boolean {
-    const { integers } = this.#memory;
-    if (code >= this.#termsMax) return false;
-    return integers[((integers[TERMS_SEEN_AT >> 2] as number) >> 2) + code] === integers[GENERATION >> 2];
+    return this.#termSeenIn[code] === this.#generation;
   }
 
   /** Forgets what it has read. */
   restart(): void {
     this.#countRevision();
+    if (this.#terms.end > this.#termSeenIn.length) this.#makeRoomForTerms(2 * this.#terms.end);
+    if (this.#generation === GENERATION_MAX) {
+      this.#termSeenIn.fill(0);
+      this.#generation = 0;
+    }
+    this.#generation += 1;
     const { integers } = this.#memory;
-    if (this.#terms.end > this.#termsMax) {
-      this.#termsMax = 2 * this.#terms.end;
-      const seenAt = this.#memory.carve(64 * Math.ceil(this.#termsMax / 16));
-      const termsAt = this.#memory.carve(64 * Math.ceil(this.#termsMax / 16));
-      this.#memory.integers[TERMS_SEEN_AT >> 2] = seenAt;
-      this.#memory.integers[TERMS_AT >> 2] = termsAt;
-    }
-    if (integers[GENERATION >> 2] === GENERATION_MAX) {
-      const seenAt = (integers[TERMS_SEEN_AT >> 2] as number) >> 2;
-      this.#memory.integers.fill(0, seenAt, seenAt + this.#termsMax);
-      integers[GENERATION >> 2] = 0;
-    }
-    integers[GENERATION >> 2] = (integers[GENERATION >> 2] as number) + 1;
+    integers[GENERATION >> 2] = this.#generation;
     integers[CODE_COUNT >> 2] = 0;
     integers[START_COUNT >> 2] = 0;
     integers[TERM_COUNT >> 2] = 0;
@@ -178,6 +172,14 @@ export class TokenReader {
     const { integers } = this.#memory;
     const first = (integers[listAt >> 2] as number) >> 2;
     return integers.subarray(first, first + (integers[listCount >> 2] as number));
+  }
+
+  #makeRoomForTerms(count: number): void {
+    const seenAt = this.#memory.carve(64 * Math.ceil(count / 16));
+    const termsAt = this.#memory.carve(64 * Math.ceil(count / 16));
+    this.#memory.integers[TERMS_SEEN_AT >> 2] = seenAt;
+    this.#memory.integers[TERMS_AT >> 2] = termsAt;
+    this.#termSeenIn = this.#memory.integers.subarray(seenAt >> 2, (seenAt >> 2) + count);
   }
 
   /** For so many words. */
