@@ -11,24 +11,38 @@ import {
   CHECK_ANSWERS,
   CHECK_COUNT,
   CHECK_INTEGERS,
+  GROUP_COUNT,
   GROUP_LIST,
   KERNEL_BYTES,
   LANES,
   LATITUDES,
   MAYBE_BOUNDS,
+  NUMBERS,
   OPEN_ROW,
   QUERY_LACKING,
   QUERY_TRIGGER,
   QUERY_TYPE,
   SURE_ANSWERS,
+  ZONE_GROUPS,
+  ZONE_LIST,
+  ZONE_MAX_X,
+  ZONE_MAX_Y,
+  ZONE_MIN_X,
+  ZONE_MIN_Y,
 } from '../src/matching/kernel/layout.ts';
 import { writePlace } from '../src/matching/property-view.ts';
 import { circleRow } from '../src/matching/rows/area-geometry.ts';
-import { codeOf, EDGES_OF_MEASURE, isGap } from '../src/matching/rows/quantiser.ts';
-import { createRow, GroupMemory, groupBytes } from '../src/matching/rows/row-groups.ts';
+import { CODE_MAX, CODE_MIN, codeOf, EDGES_OF_MEASURE, isGap } from '../src/matching/rows/quantiser.ts';
+import { createRow, GroupMemory, groupBytes, NEEDS_EXACT_CHECK } from '../src/matching/rows/row-groups.ts';
 
-function answersOf(kernel: Kernel, memory: GroupMemory, groupCount: number, hasArea: boolean): number[][] {
-  const sureCount = kernel.filter(groupCount, hasArea);
+function answersOf(
+  kernel: Kernel,
+  memory: GroupMemory,
+  groupCount: number,
+  hasArea: boolean,
+  zoneCount = 0,
+): number[][] {
+  const sureCount = kernel.filter(groupCount, zoneCount, hasArea);
   const checkCount = (memory.integers[CHECK_COUNT >> 2] as number) * CHECK_INTEGERS;
   const from = (address: number, count: number) => [...memory.integers.subarray(address >> 2, (address >> 2) + count)];
   return [from(SURE_ANSWERS, sureCount), from(CHECK_ANSWERS, checkCount)];
@@ -79,6 +93,55 @@ test('on any bytes in rows and query, kernel and twin give the same answers', ()
     ),
     { numRuns: 300 },
   );
+});
+
+test('on any bytes in zones, kernel and twin read the same groups, and no other than those that are not excluded', () => {
+  const zoneBytes = fc.uint8Array({ minLength: NUMBERS, maxLength: NUMBERS });
+  const coordinate = fc.integer({ min: -2, max: 2 });
+  const boxes = fc.array(fc.tuple(coordinate, coordinate, coordinate, coordinate), {
+    minLength: LANES,
+    maxLength: LANES,
+  });
+  let groupsRead = 0;
+  fc.assert(
+    fc.property(zoneBytes, fc.integer({ min: 0, max: 255 }), boxes, (bytes, type, boxes) => {
+      const memory = new GroupMemory(KERNEL_BYTES);
+      writePlace(0, 0, memory);
+      memory.bytes[QUERY_TYPE] = type;
+      // Half of the random bounds of the first measure are kept, and all others.
+      for (let column = 2; column < BOUND_COLUMNS; column++) {
+        memory.codes[MAYBE_BOUNDS + column] = column % 2 === 0 ? CODE_MAX : CODE_MIN;
+      }
+      const zone = memory.allocate(0, true);
+      const chunk = memory.allocate(4, true);
+      memory.bytes.set(bytes, zone);
+      for (const [lane, box] of boxes.entries()) {
+        const group = chunk + lane * groupBytes(true);
+        memory.write(group, 0, { ...createRow(), number: lane + 1, reach: 1e5, attention: NEEDS_EXACT_CHECK }, true);
+        memory.integers[(zone + ZONE_GROUPS) / 4 + lane] = group;
+        for (const [side, column] of [ZONE_MIN_X, ZONE_MIN_Y, ZONE_MAX_X, ZONE_MAX_Y].entries()) {
+          memory.integers[(zone + column) / 4 + lane] = box[side] as number;
+        }
+      }
+      memory.integers[ZONE_LIST >> 2] = zone;
+      for (const hasArea of [false, true]) {
+        const answers = answersOf(createKernel(memory, true), memory, 0, hasArea, 1);
+        const listed = memory.integers[GROUP_COUNT >> 2] as number;
+        const groups = [...memory.integers.subarray(GROUP_LIST >> 2, (GROUP_LIST >> 2) + listed)];
+        groupsRead += listed;
+        assert.deepEqual(answersOf(createKernel(memory, false), memory, 0, hasArea, 1), answers);
+        assert.deepEqual([...memory.integers.subarray(GROUP_LIST >> 2, (GROUP_LIST >> 2) + listed)], groups);
+        for (const group of groups) {
+          const lane = (group - chunk) / groupBytes(true);
+          assert.notEqual((bytes[lane] as number) & type, 0);
+          const [west, south, east, north] = boxes[lane] as [number, number, number, number];
+          if (hasArea) assert.ok(west <= 0 && south <= 0 && east >= 0 && north >= 0);
+        }
+      }
+    }),
+    { numRuns: 300 },
+  );
+  assert.ok(groupsRead > 300);
 });
 
 test('this runtime has the SIMD kernel, and no group means no answer', () => {

@@ -5,6 +5,8 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { foldText, foldWords } from '../src/domain/text.ts';
 import { CodeTable } from '../src/matching/code-table.ts';
+import { UNITS_MAX } from '../src/matching/kernel/text-layout.ts';
+import { PhraseTable } from '../src/matching/text/phrase-table.ts';
 import { TermTable } from '../src/matching/text/term-table.ts';
 import { TokenReader } from '../src/matching/text/token-reader.ts';
 
@@ -19,24 +21,28 @@ test('case, accents, ligatures, apostrophes and hyphens make no difference', () 
   assert.deepEqual(foldWords('80 m², 2½ pièces — ﬁn'), ['80', 'm2', '21', '2', 'pieces', 'fin']);
 });
 
+const TEXT_END = -1;
+
 /** Knows every word it reads, so that codes can be turned back into words. */
 function createReader() {
   const words = new CodeTable();
   const terms = new TermTable();
-  const reader = new TokenReader(words, terms);
+  const reader = new TokenReader(words, new PhraseTable(), terms);
   return {
     learn(word: string): void {
       words.use(word);
       terms.use(word);
     },
+    knows: (word: string): boolean => words.codeOf(word) !== 0,
     read(text: string): string[] {
-      const read: { word: string; termCodes: number[] }[] = [];
-      reader.read(text, {
-        addWord: (wordCode) => read.push({ word: wordCode === 0 ? '' : words.textOf(wordCode), termCodes: [] }),
-        addTerm: (termCode) => read.at(-1)?.termCodes.push(termCode),
-      });
-      for (const { word, termCodes } of read) if (word !== '') assert.deepEqual(termCodes, terms.codesOf(word));
-      return read.map(({ word }) => word);
+      reader.restart();
+      reader.read(text, TEXT_END);
+      const codes = [...reader.codes];
+      assert.equal(codes.pop(), TEXT_END);
+      const read = codes.map((code) => (code === 0 ? '' : words.textOf(code)));
+      const expected = new Set(foldWords(text).flatMap((word) => terms.codesOf(word)));
+      assert.deepEqual(reader.terms.toSorted(), Int32Array.from(expected).sort());
+      return read;
     },
   };
 }
@@ -87,4 +93,22 @@ test('every single character folds in the reader as it does in foldWords', () =>
     for (const word of words) reader.learn(word);
     assert.deepEqual(reader.read(text), [...words], unit.toString(16));
   }
+});
+
+test('more different words than the reader keeps are read no differently, nor is a text too long for its kernel', () => {
+  const reader = createReader();
+  const words = Array.from({ length: 100_000 }, (_, i) => `mot${i.toString(36)}${'x'.repeat(i % 40)}`);
+  for (let first = 0; first < words.length; first += 500) {
+    const some = words.slice(first, first + 500);
+    for (const word of some.slice(0, 3)) reader.learn(word);
+    const again = [...some, ...words.slice(0, 10), ...some];
+    const known = (word: string): string => (reader.knows(word) ? word : '');
+    assert.deepEqual(reader.read(again.join(' ')), again.map(known));
+  }
+  const long = words.slice(0, 5000);
+  assert.ok(long.join(' ').length > UNITS_MAX);
+  assert.deepEqual(
+    reader.read(long.join(' ')),
+    long.map((word) => (reader.knows(word) ? word : '')),
+  );
 });

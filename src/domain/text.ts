@@ -29,8 +29,8 @@ export const LIGATURE = 3;
 /** For one whose folding needs its neighbours or leaves ASCII: `foldWords` tells, `isSeparatorPair` for surrogates. */
 export const IRREGULAR = 4;
 
-/** Answers of `letterOf` so far, by unit; 0 where it has not been asked. For readers that count nanoseconds. */
-export const knownLetters = new Uint8Array(0x10000);
+/** Answers of `letterOf` so far, by unit; 0 where it has not been asked. */
+const knownLetters = new Uint8Array(0x10000);
 const expansions = new Map<number, string>();
 const separatorPairs = new LRUCache<number, boolean>({ max: 2000 });
 

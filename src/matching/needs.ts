@@ -104,7 +104,9 @@ export const COLUMN_NEEDS = 2 ** (8 * NEED_COLUMNS) - 1;
 /** Trees of rows are cut by these. */
 export const NEEDS_SALE = needFor('transactionType', SALE);
 export const NEEDS_RENT = needFor('transactionType', RENT);
+/** Nearly all properties provide it. */
+export const NEEDS_COHERENT_PRICE = needFor('withCoherentPrice', true);
 
-function needFor(name: NeedRow['name'], value: number): number {
+function needFor(name: NeedRow['name'], value: number | boolean): number {
   return NEEDS.reduce((bits, needs) => (needs.row.name === name ? bits | bitOf(needs, value) : bits), 0);
 }

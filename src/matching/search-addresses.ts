@@ -5,7 +5,7 @@
 
 import type { SearchNumber } from '../domain/ids.ts';
 
-const PAGE_LOG2 = 10;
+const PAGE_LOG2 = 14;
 const PAGE_SIZE = 1 << PAGE_LOG2;
 const NONE = -1;
 

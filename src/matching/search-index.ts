@@ -11,23 +11,17 @@ import { type Criteria, satisfies } from '../domain/criteria.ts';
 import type { SearchNumber } from '../domain/ids.ts';
 import { type PropertyFacts, sameFacts } from '../domain/property-facts.ts';
 import { CodeTable } from './code-table.ts';
-import { CHECK_ANSWERS, CHECK_COUNT, CHECK_INTEGERS, LANES, OPEN_ROW, SURE_ANSWERS } from './kernel/layout.ts';
+import { CHECK_ANSWERS, CHECK_COUNT, CHECK_INTEGERS, LANES, SURE_ANSWERS } from './kernel/layout.ts';
+import { NumberSet } from './number-set.ts';
 import { type PropertyView, readTexts, viewOf } from './property-view.ts';
+import { EXACT_BITS, ReadAhead } from './read-ahead.ts';
 import { RecordArena } from './records/arena.ts';
 import { holdsInRecord } from './records/check.ts';
 import { freeRecord, isPartial, type RecordTables, writeRecord } from './records/criteria-record.ts';
 import { NumberList } from './records/number-list.ts';
 import { PolygonShapes } from './records/polygon-shapes.ts';
 import { CandidateRows } from './rows/candidate-rows.ts';
-import {
-  isShapeCheck,
-  isTextCheck,
-  NEEDS_EXACT_CHECK,
-  NEEDS_SHAPE_CHECK,
-  NEEDS_TEXT_CHECK,
-  REPEATS,
-  REPEATS_BY_INSEE,
-} from './rows/row-groups.ts';
+import { NEEDS_SHAPE_CHECK, NEEDS_TEXT_CHECK, REPEATS, REPEATS_BY_INSEE } from './rows/row-groups.ts';
 import { SearchRows } from './rows/search-rows.ts';
 import { SearchAddresses } from './search-addresses.ts';
 import { ExpressionTable } from './text/expression-table.ts';
@@ -36,7 +30,7 @@ export interface SearchIndexStats {
   readonly searches: number;
   /** Rows of searches in areas and places. */
   readonly rows: number;
-  /** Groups of sixteen rows that hold them. */
+  /** Groups of sixteen rows that hold them, and zones of such groups. */
   readonly blocks: number;
   /** Leaves of circles and polygons in the R-tree. */
   readonly areas: number;
@@ -75,7 +69,6 @@ export function createSearchIndex(simd: boolean | null = null): SearchIndex {
 
 /** A millisecond while the code is cold. */
 const STAGED_PER_STEP = 64;
-const EXACT_BITS = OPEN_ROW | NEEDS_EXACT_CHECK;
 
 class ColumnarSearchIndex implements SearchIndex {
   readonly #expressions = new ExpressionTable();
@@ -103,8 +96,8 @@ class ColumnarSearchIndex implements SearchIndex {
   readonly #matched = new NumberList<SearchNumber>();
   /** What `#matched` answers, until a search changes: the state after one change is the state before the next. */
   #lastFacts: PropertyFacts | null = null;
-  #fetched = new Int32Array(1024);
-  readonly #repeated = new Set<SearchNumber>();
+  readonly #repeated = new NumberSet();
+  readonly #readAhead = new ReadAhead(this.#records, this.#addresses, this.#expressions, this.#shapes);
 
   constructor(simd: boolean | null) {
     this.#rows = new CandidateRows(simd);
@@ -202,7 +195,7 @@ class ColumnarSearchIndex implements SearchIndex {
     };
   }
 
-  readonly #presentTerms = (): readonly number[] => {
+  readonly #presentTerms = (): Int32Array => {
     readTexts(this.#view as PropertyView, this.#expressions);
     return this.#expressions.text.terms;
   };
@@ -218,64 +211,29 @@ class ColumnarSearchIndex implements SearchIndex {
     const matched = this.#matched;
     const repeated = this.#repeated;
     const { integers } = this.#rows.memory;
+    const { lat, lon } = view.facts;
     const end = (CHECK_ANSWERS >> 2) + CHECK_INTEGERS * (integers[CHECK_COUNT >> 2] as number);
-    this.#fetch(integers, end);
+    this.#readAhead.read(integers, CHECK_ANSWERS >> 2, end, lat ?? 0, lon ?? 0);
     const repeatBits = REPEATS | (view.inseeCodes.length > 1 ? REPEATS_BY_INSEE : 0);
     let exactChecks = 0;
     for (let at = CHECK_ANSWERS >> 2; at < end; at += CHECK_INTEGERS) {
       const number = integers[at] as SearchNumber;
       const attention = integers[at + 2] as number;
       if ((attention & EXACT_BITS) !== 0) {
-        if (!this.#holds(number, this.#fetched[exactChecks++] as number, view)) continue;
+        if (!this.#holds(number, this.#readAhead.recordAt(exactChecks++), view)) continue;
       } else if ((attention & NEEDS_TEXT_CHECK) !== 0) {
         readTexts(view, this.#expressions);
         if (!this.#expressions.holdsByRow(integers[at + 1] as number)) continue;
       } else if ((attention & NEEDS_SHAPE_CHECK) !== 0) {
-        const { lat, lon } = view.facts;
         if (!this.#shapes.hold(integers[at + 1] as number, lat as number, lon as number)) continue;
       }
-      if ((attention & repeatBits) !== 0) {
-        if (repeated.has(number)) continue;
-        repeated.add(number);
-      }
+      if ((attention & repeatBits) !== 0 && !repeated.add(number)) continue;
       matched.add(number);
     }
-  }
-
-  /**
-   * The addresses of the records to check, and a first touch of each record and of each search's polygons. Two loops without branches on what they
-   * read let the processor wait for all of them at once instead of one after the other.
-   */
-  #fetch(integers: Int32Array, end: number): void {
-    let count = 0;
-    let touched = 0;
-    for (let at = CHECK_ANSWERS >> 2; at < end; at += CHECK_INTEGERS) {
-      const attention = integers[at + 2] as number;
-      if ((attention & EXACT_BITS) === 0) {
-        if ((attention & NEEDS_SHAPE_CHECK) !== 0) touched ^= this.#shapes.touch(integers[at + 1] as number);
-        continue;
-      }
-      if (count + 1 === this.#fetched.length) this.#fetched = doubled(this.#fetched);
-      const hasOtherSource = isTextCheck(attention) || isShapeCheck(attention);
-      const address = hasOtherSource ? this.#addresses.get(integers[at] as SearchNumber) : integers[at + 1];
-      this.#fetched[count++] = address as number;
-    }
-    for (let i = 0; i < count; i++) {
-      const address = this.#fetched[i] as number;
-      touched ^= this.#records.touch(address);
-    }
-    // Stored, lest the reading be optimised away.
-    this.#fetched[count] = touched;
   }
 
   #holds(number: SearchNumber, address: number, view: PropertyView): boolean {
     if (isPartial(address, this.#records)) return satisfies(this.#unusual.get(number) as Criteria, view.facts);
     return holdsInRecord(address, this.#records, view, this.#expressions, this.#shapes);
   }
-}
-
-function doubled(integers: Int32Array): Int32Array<ArrayBuffer> {
-  const longer = new Int32Array(2 * integers.length);
-  longer.set(integers);
-  return longer;
 }

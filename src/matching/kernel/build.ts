@@ -1,34 +1,38 @@
 /**
- * Assembles `source.ts` into `bytes.ts`, a module of base64, so that nothing but this script needs an assembler.
- * `--check` writes nothing and fails when the committed bytes are not those of the source, and so of the layout.
+ * Assembles `source.ts` and `text-source.ts` into `bytes.ts`, a module of base64, so that nothing but this script needs
+ * an assembler. `--check` writes nothing and fails when the committed bytes are not those of the sources, and so of the
+ * layouts.
  */
 
 import { readFile, writeFile } from 'node:fs/promises';
 import initWabt from 'wabt';
 import { KERNEL_SOURCE } from './source.ts';
+import { TEXT_SOURCE } from './text-source.ts';
 
 const TARGET = new URL('bytes.ts', import.meta.url);
 
-async function assemble(): Promise<string> {
+async function assemble(name: string, source: string): Promise<string> {
   const wabt = await initWabt();
   // Threads: their proposal brought the shared memory.
-  const module = wabt.parseWat('source.ts', KERNEL_SOURCE, { simd: true, threads: true });
+  const module = wabt.parseWat(name, source, { simd: true, threads: true });
   try {
     const binary = module.toBinary({}).buffer;
-    if (!WebAssembly.validate(binary)) throw new Error('the kernel is not valid');
+    if (!WebAssembly.validate(binary)) throw new Error(`${name} is not valid`);
     return Buffer.from(binary).toString('base64');
   } finally {
     module.destroy();
   }
 }
 
-const text = `/** The kernel of \`source.ts\`, assembled by \`build.ts\`. */
+const text = `/** The kernels of \`source.ts\` and \`text-source.ts\`, assembled by \`build.ts\`. */
 export const KERNEL_BASE64 =
-  '${await assemble()}';
+  '${await assemble('source.ts', KERNEL_SOURCE)}';
+export const TEXT_BASE64 =
+  '${await assemble('text-source.ts', TEXT_SOURCE)}';
 `;
 if (process.argv.includes('--check')) {
   const isBuilt = (await readFile(TARGET, 'utf8')) === text;
-  if (!isBuilt) throw new Error('bytes.ts is not built from source.ts and layout.ts: run build.ts');
+  if (!isBuilt) throw new Error('bytes.ts is not built from the sources and layouts: run build.ts');
 } else {
   await writeFile(TARGET, text);
 }

@@ -4,8 +4,11 @@ import type { GroupMemory } from '../rows/row-groups.ts';
 import { KERNEL_BASE64 } from './bytes.ts';
 import { createTwin } from './twin.ts';
 
-/** Tests the first `groupCount` listed groups; returns the number of sure answers. */
-export type KernelFilter = (groupCount: number, hasArea: boolean) => number;
+/**
+ * Adds to the first `groupCount` listed groups those of the first `zoneCount` listed zones that may have an answer, and
+ * tests them; returns the number of sure answers.
+ */
+export type KernelFilter = (groupCount: number, zoneCount: number, hasArea: boolean) => number;
 
 export interface Kernel {
   readonly kind: 'simd' | 'plain';
@@ -17,6 +20,6 @@ export function createKernel(memory: GroupMemory, simd: boolean | null = null): 
   const bytes = Buffer.from(KERNEL_BASE64, 'base64');
   if (!(simd ?? WebAssembly.validate(bytes))) return { kind: 'plain', filter: createTwin(memory) };
   const instance = new WebAssembly.Instance(new WebAssembly.Module(bytes), { vigie: { memory: memory.memory } });
-  const filter = instance.exports.filter as (groupCount: number, hasArea: number) => number;
-  return { kind: 'simd', filter: (groupCount, hasArea) => filter(groupCount, hasArea ? 1 : 0) };
+  const filter = instance.exports.filter as (groupCount: number, zoneCount: number, hasArea: number) => number;
+  return { kind: 'simd', filter: (groupCount, zoneCount, hasArea) => filter(groupCount, zoneCount, hasArea ? 1 : 0) };
 }

@@ -20,16 +20,17 @@ import {
   CHECK_ANSWERS,
   CHECK_COUNT,
   CHECK_INTEGERS,
+  GROUP_COUNT,
   GROUP_LIST,
   LANES,
   LATITUDES,
-  LINE_BYTES,
   LONGITUDES,
   MAYBE_BOUNDS,
   NEED_COLUMNS,
   NEEDS,
   NUMBERS,
   OPEN_ROW,
+  PLACE_GROUP_BYTES,
   QUERY_COSINES,
   QUERY_LACKING,
   QUERY_LATITUDE,
@@ -44,25 +45,9 @@ import {
   SURE_PART,
   TOUCHED,
   TYPES,
-  VERDICTS,
+  ZONE_LIST,
 } from './layout.ts';
-
-/** From a group's place in the list to its rows that pass; those that are open have the other half of the word. */
-const PASSING = VERDICTS - GROUP_LIST;
-const OPEN = PASSING + 2;
-const ALL_LANES = 2 ** LANES - 1;
-
-const NEXT_GROUP = `(br_if $nextGroup (i32.lt_u
-        (local.tee $list (i32.add (local.get $list) (i32.const 4)))
-        (local.get $listEnd)))`;
-
-/** Reads a word of each cache line of `$group`. */
-function touchLines(from: number, to: number): string {
-  const lines = Array.from({ length: Math.ceil((to - from) / LINE_BYTES) }, (_, line) => from + LINE_BYTES * line);
-  return lines
-    .map((line) => `(local.set $read (i32.xor (local.get $read) (i32.load offset=${line} (local.get $group))))`)
-    .join('\n      ');
-}
+import { ADD_GROUPS, ALL_LANES, JUDGE_BOXES, NEXT_GROUP, OPEN, PASSING, touchLines } from './zone-source.ts';
 
 /** One local a code of the query. */
 function loadCode(local: string, offset: number): string {
@@ -103,26 +88,40 @@ const JUDGE_BOUNDS = MEASURES.flatMap(({ name }, measure) =>
   }),
 ).join('\n      ');
 
-/** count: groups in the list. hasArea: their rows have a circle. Returns the number of sure answers. */
+/**
+ * count, zoneCount: groups and zones in their lists. hasArea: their rows have a circle. Returns the number of sure
+ * answers.
+ */
 const FILTER = `
-  (func (export "filter") (param $count i32) (param $hasArea i32) (result i32)
-    (local $listEnd i32)
-    (if (i32.eqz (local.get $count)) (then
+  (func (export "filter") (param $count i32) (param $zoneCount i32) (param $hasArea i32) (result i32)
+    (local $listEnd i32) (local $zonesEnd i32)
+    (local.set $listEnd (i32.add (i32.const ${GROUP_LIST}) (i32.shl (local.get $count) (i32.const 2))))
+    (if (local.get $zoneCount) (then
+      (local.set $zonesEnd (i32.add (i32.const ${ZONE_LIST}) (i32.shl (local.get $zoneCount) (i32.const 2))))
+      (call $fetchColumns (i32.const ${ZONE_LIST}) (local.get $zonesEnd))
+      (call $judgeColumns (i32.const ${ZONE_LIST}) (local.get $zonesEnd))
+      (if (local.get $hasArea) (then
+        (call $fetchAreas (i32.const ${ZONE_LIST}) (local.get $zonesEnd))
+        (call $judgeBoxes (local.get $zonesEnd))))
+      (local.set $listEnd (call $addGroups (local.get $zonesEnd) (local.get $listEnd)))))
+    (i32.store offset=${GROUP_COUNT} (i32.const 0)
+      (i32.shr_u (i32.sub (local.get $listEnd) (i32.const ${GROUP_LIST})) (i32.const 2)))
+    (if (i32.eq (local.get $listEnd) (i32.const ${GROUP_LIST})) (then
       (i32.store offset=${CHECK_COUNT} (i32.const 0) (i32.const 0))
       (return (i32.const 0))))
-    (local.set $listEnd (i32.add (i32.const ${GROUP_LIST}) (i32.shl (local.get $count) (i32.const 2))))
-    (call $fetchColumns (local.get $listEnd))
-    (call $judgeColumns (local.get $listEnd))
-    (if (local.get $hasArea) (then
-      (call $fetchAreas (local.get $listEnd))
-      (call $judgeAreas (local.get $listEnd))))
+    (call $fetchColumns (i32.const ${GROUP_LIST}) (local.get $listEnd))
+    (call $judgeColumns (i32.const ${GROUP_LIST}) (local.get $listEnd))
+    (if (local.get $hasArea)
+      (then
+        (call $fetchAreas (i32.const ${GROUP_LIST}) (local.get $listEnd))
+        (call $judgeAreas (local.get $listEnd)))
+      (else (call $fetchSources (i32.const ${GROUP_LIST}) (local.get $listEnd))))
     (call $answer (local.get $listEnd)))`;
 
 /** What is read is stored, lest the reading be optimised away. */
 const FETCH_COLUMNS = `
-  (func $fetchColumns (param $listEnd i32)
-    (local $list i32) (local $group i32) (local $read i32)
-    (local.set $list (i32.const ${GROUP_LIST}))
+  (func $fetchColumns (param $list i32) (param $listEnd i32)
+    (local $group i32) (local $read i32)
     (loop $nextGroup
       (local.set $group (i32.load (local.get $list)))
       ${touchLines(0, NUMBERS)}
@@ -130,29 +129,32 @@ const FETCH_COLUMNS = `
     (i32.store offset=${TOUCHED} (i32.const 0) (local.get $read)))`;
 
 /** Of the groups of which `judgeColumns` left something; of the others, the same lines at address 0. */
-const FETCH_AREAS = `
-  (func $fetchAreas (param $listEnd i32)
-    (local $list i32) (local $group i32) (local $read i32)
-    (local.set $list (i32.const ${GROUP_LIST}))
+function fetchRest(name: string, end: number): string {
+  return `
+  (func ${name} (param $list i32) (param $listEnd i32)
+    (local $group i32) (local $read i32)
     (loop $nextGroup
       (local.set $group (select
         (i32.load (local.get $list))
         (i32.const 0)
         (i32.load16_u offset=${PASSING} (local.get $list))))
-      ${touchLines(NUMBERS, AREA_GROUP_BYTES)}
+      ${touchLines(NUMBERS, end)}
       ${NEXT_GROUP})
     (i32.store offset=${TOUCHED} (i32.const 0) (local.get $read)))`;
+}
+
+const FETCH_SOURCES = fetchRest('$fetchSources', PLACE_GROUP_BYTES);
+const FETCH_AREAS = fetchRest('$fetchAreas', AREA_GROUP_BYTES);
 
 const JUDGE_COLUMNS = `
-  (func $judgeColumns (param $listEnd i32)
-    (local $list i32) (local $group i32)
+  (func $judgeColumns (param $list i32) (param $listEnd i32)
+    (local $group i32)
     (local $failing v128) (local $opening v128) (local $column v128)
     (local $type v128) ${NEED_LOCALS.map((lacking) => `(local $${lacking} v128)`).join(' ')} (local $zero v128)
     ${BOUND_CODES.map(({ local }) => `(local $${local} v128)`).join(' ')}
     ${BOUND_CODES.map(({ local, offset }) => loadCode(local, offset)).join('\n    ')}
     ${loadCode('type', QUERY_TYPE)}
     ${NEED_LOCALS.map((lacking, column) => loadCode(lacking, QUERY_LACKING + column)).join('\n    ')}
-    (local.set $list (i32.const ${GROUP_LIST}))
     (loop $nextGroup
       (local.set $group (i32.load (local.get $list)))
       (local.set $failing ${KINDS_FAIL})
@@ -263,5 +265,5 @@ const ANSWER = `
 
 export const KERNEL_SOURCE = `(module
   (import "vigie" "memory" (memory 1 ${PAGES_MAX} shared))
-${[FILTER, FETCH_COLUMNS, FETCH_AREAS, JUDGE_COLUMNS, JUDGE_AREAS, ANSWER].join('\n')})
+${[FILTER, FETCH_COLUMNS, FETCH_SOURCES, FETCH_AREAS, JUDGE_COLUMNS, JUDGE_BOXES, ADD_GROUPS, JUDGE_AREAS, ANSWER].join('\n')})
 `;

@@ -4,7 +4,12 @@
  * buffers for the reason given in `shared-memory`.
  */
 
-const PAGE_WORDS_LOG2 = 15;
+/** Four megabytes: so few that what leads to their memory stays at hand. A page takes no memory before it is written. */
+const PAGE_WORDS_LOG2 = 19;
+const LINE_WORDS = 8;
+const PAGE_MASK = 2 ** PAGE_WORDS_LOG2 - 1;
+/** Of a record of usual kind: 128 kB. */
+const WORDS_MAX = 1 << 14;
 
 interface Page {
   readonly numbers: Float64Array;
@@ -16,23 +21,19 @@ interface Page {
 
 export class RecordArena {
   readonly #pages: Page[] = [];
-  readonly #pageLog2: number;
-  readonly #pageMask: number;
-  /** Of a record: eight bytes each, half a page. */
+  /** Of a record: eight bytes each, at most half a page. */
   readonly wordsMax: number;
   /** First free record of each size; it holds the next one. -1 ends. */
   readonly #free: Int32Array;
   #top = 0;
 
-  constructor(pageWordsLog2 = PAGE_WORDS_LOG2) {
-    this.#pageLog2 = pageWordsLog2;
-    this.#pageMask = (1 << pageWordsLog2) - 1;
-    this.wordsMax = 1 << (pageWordsLog2 - 1);
-    this.#free = new Int32Array(this.wordsMax + 1).fill(-1);
+  constructor(wordsMax = WORDS_MAX) {
+    this.wordsMax = wordsMax;
+    this.#free = new Int32Array(wordsMax + 1).fill(-1);
   }
 
   get bytes(): number {
-    return this.#pages.length * 8 * (this.#pageMask + 1);
+    return this.#top * 8;
   }
 
   /** The address of `words` words, at most `wordsMax`, within one page. */
@@ -42,7 +43,7 @@ export class RecordArena {
       this.#free[words] = this.integersAt(free)[this.integerOffset(free)] as number;
       return free;
     }
-    if (this.#top + words > this.#pages.length << this.#pageLog2) this.#addPage();
+    if (this.#top + words > this.#pages.length << PAGE_WORDS_LOG2) this.#addPage();
     const address = this.#top;
     this.#top += words;
     return address;
@@ -58,30 +59,35 @@ export class RecordArena {
     return this.integersAt(address)[this.integerOffset(address)] as number;
   }
 
+  /** Likewise of its second cache line, or any where it has none. */
+  touchSecondLine(address: number): number {
+    return this.integersAt(address)[this.integerOffset(address + LINE_WORDS)] as number;
+  }
+
   numbersAt(address: number): Float64Array {
-    return (this.#pages[address >>> this.#pageLog2] as Page).numbers;
+    return (this.#pages[address >>> PAGE_WORDS_LOG2] as Page).numbers;
   }
 
   integersAt(address: number): Int32Array {
-    return (this.#pages[address >>> this.#pageLog2] as Page).integers;
+    return (this.#pages[address >>> PAGE_WORDS_LOG2] as Page).integers;
   }
 
   shortsAt(address: number): Uint16Array {
-    return (this.#pages[address >>> this.#pageLog2] as Page).shorts;
+    return (this.#pages[address >>> PAGE_WORDS_LOG2] as Page).shorts;
   }
 
   numberOffset(address: number): number {
-    return address & this.#pageMask;
+    return address & PAGE_MASK;
   }
 
   integerOffset(address: number): number {
-    return (address & this.#pageMask) * 2;
+    return (address & PAGE_MASK) * 2;
   }
 
-  /** The rest of the last page stays unused: a few words, as records of usual size go. */
+  /** The rest of the last page stays unused. */
   #addPage(): void {
-    const buffer = new SharedArrayBuffer(8 * (this.#pageMask + 1));
-    this.#top = this.#pages.length << this.#pageLog2;
+    const buffer = new SharedArrayBuffer(8 * (PAGE_MASK + 1));
+    this.#top = this.#pages.length << PAGE_WORDS_LOG2;
     this.#pages.push({
       numbers: new Float64Array(buffer),
       integers: new Int32Array(buffer),

@@ -74,9 +74,13 @@ export function holdsInRecord(
   if (!areAdvertsInRanges(flags, numbers, bound, adverts)) return false;
   const includedCount = countOf(integers, head, INCLUDED_CATEGORIES);
   if (includedCount > 0) {
-    const isIncluded = (advert: AdvertFacts, i: number): boolean =>
-      contains(integers, categories, includedCount, view.siteCategories[i]) && adverts.includes(advert);
-    if (!facts.adverts.some(isIncluded)) return false;
+    let isIncluded = false;
+    for (let i = 0; i < facts.adverts.length && !isIncluded; i++) {
+      isIncluded =
+        contains(integers, categories, includedCount, view.siteCategories[i]) &&
+        adverts.includes(facts.adverts[i] as AdvertFacts);
+    }
+    if (!isIncluded) return false;
   }
   const expression = integers[head + EXPRESSION] as number;
   if (expression === 0) return true;
@@ -97,10 +101,10 @@ function areCodesListed(
     const count = countIn(packed, list);
     if (count === 0 || (count === 1 && list.hasNeeds)) continue;
     const { source } = list.row;
-    const isListed =
-      source.of === 'property'
-        ? hasCode(packed, count, list, source.read(facts))
-        : adverts.some((advert) => hasCode(packed, count, list, source.read(advert)));
+    let isListed = source.of === 'property' && hasCode(packed, count, list, source.read(facts));
+    if (source.of !== 'property') {
+      for (const advert of adverts) isListed ||= hasCode(packed, count, list, source.read(advert));
+    }
     if (!isListed) return false;
   }
   return true;
@@ -125,11 +129,12 @@ function areAdvertsInRanges(
     const min = (bits & 1) === 0 ? -Infinity : (numbers[next++] as number);
     const max = (bits & 2) === 0 ? Infinity : (numbers[next++] as number);
     const { source } = ADVERT_RANGES[i] as (typeof ADVERT_RANGES)[number];
-    const isWithin = (advert: AdvertFacts): boolean => {
+    let isWithin = false;
+    for (const advert of adverts) {
       const value = source.read(advert);
-      return value !== null && value >= min && value <= max;
-    };
-    if (!adverts.some(isWithin)) return false;
+      isWithin ||= value !== null && value >= min && value <= max;
+    }
+    if (!isWithin) return false;
   }
   return true;
 }
@@ -150,14 +155,12 @@ function isInAreas(
   const departments = 2 * lists + inseeCount;
   const zipcodes = departments + departmentCount;
   const excluded = zipcodes + zipcodeCount;
-  if (excludedCount > 0 && view.inseeCodes.some((code) => contains(integers, excluded, excludedCount, code))) {
-    return false;
-  }
+  if (excludedCount > 0 && containsAny(integers, excluded, excludedCount, view.inseeCodes)) return false;
   const areas = (integers[head + FLAGS] as number) & (HAS_CIRCLE | HAS_SHAPES);
   if (inseeCount + departmentCount + zipcodeCount + areas === 0) return true;
-  if (view.inseeCodes.some((code) => contains(integers, 2 * lists, inseeCount, code))) return true;
+  if (containsAny(integers, 2 * lists, inseeCount, view.inseeCodes)) return true;
   if (contains(integers, departments, departmentCount, view.departmentCode)) return true;
-  if (view.zipcodes.some((code) => contains(integers, zipcodes, zipcodeCount, code))) return true;
+  if (containsAny(integers, zipcodes, zipcodeCount, view.zipcodes)) return true;
   const { lat, lon } = view.facts;
   if (lat === null || lon === null) return false;
   if ((areas & HAS_CIRCLE) !== 0) {
@@ -165,6 +168,12 @@ function isInAreas(
     if (isInCircle(circle, lat, lon)) return true;
   }
   return (areas & HAS_SHAPES) !== 0 && shapes.hold(shapesOf(integers, head), lat, lon);
+}
+
+function containsAny(integers: Int32Array, start: number, count: number, codes: readonly number[]): boolean {
+  if (count === 0) return false;
+  for (const code of codes) if (contains(integers, start, count, code)) return true;
+  return false;
 }
 
 function contains(integers: Int32Array, start: number, count: number, code: number | undefined): boolean {

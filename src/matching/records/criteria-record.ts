@@ -139,6 +139,13 @@ export function readPolygonsOf(address: number, arena: RecordArena, shapes: Poly
   return shapes.read(shapesOf(integers, head));
 }
 
+/** Where the record's polygons are; 0 for none, and for the first of all. */
+export function shapesAt(address: number, arena: RecordArena): number {
+  const integers = arena.integersAt(address);
+  const head = arena.integerOffset(address);
+  return ((integers[head + FLAGS] as number) & HAS_SHAPES) === 0 ? 0 : shapesOf(integers, head);
+}
+
 export function isPartial(address: number, arena: RecordArena): boolean {
   return ((arena.integersAt(address)[arena.integerOffset(address) + FLAGS] as number) & IS_PARTIAL) !== 0;
 }

@@ -41,8 +41,8 @@ const LINE_WORDS = 5;
  * each; the positions; the cells of the grid, an integer each; their lists, shorts.
  */
 const BODY_HEAD_WORDS = 1;
-/** Four megabytes: a record of five thousand corners with the wildest grid fits in half of that. */
-const PAGE_WORDS_LOG2 = 19;
+/** Two megabytes: a record of five thousand corners with the wildest grid fits in that. */
+const WORDS_MAX = 1 << 18;
 
 interface Prepared {
   readonly box: PolygonBox;
@@ -52,7 +52,7 @@ interface Prepared {
 }
 
 export class PolygonShapes {
-  readonly #arena = new RecordArena(PAGE_WORDS_LOG2);
+  readonly #arena = new RecordArena(WORDS_MAX);
 
   get bytes(): number {
     return this.#arena.bytes;
@@ -110,6 +110,26 @@ export class PolygonShapes {
     return this.#arena.touch(address);
   }
 
+  /** Likewise what `hold` will read next: of the first polygon the cell that decides, or the middle of its corners. */
+  touchCell(address: number, lat: number, lon: number): number {
+    const integers = this.#arena.integersAt(address);
+    const line = this.#arena.numberOffset(address) + HEAD_WORDS;
+    const body = line - HEAD_WORDS + (integers[2 * (line + BODY)] as number);
+    const first = coordinatesOffset(body, integers[2 * (line + BODY) + 1] as number);
+    const positions = integers[2 * body] as number;
+    const side = integers[2 * body + 1] as number;
+    if (side === 0) return integers[2 * (first + positions)] as number;
+    return integers[2 * (first + 2 * positions) + this.#cellAt(address, line, side, lat, lon)] as number;
+  }
+
+  /** Of a polygon's grid, the cell of a place. */
+  #cellAt(address: number, line: number, side: number, lat: number, lon: number): number {
+    const numbers = this.#arena.numbersAt(address);
+    const column = cellOf(lon, numbers[line + WEST] as number, numbers[line + EAST] as number, side);
+    const row = cellOf(lat, numbers[line + SOUTH] as number, numbers[line + NORTH] as number, side);
+    return row * side + column;
+  }
+
   /** The polygons that `write` was given. */
   read(address: number): Polygon[] {
     const integers = this.#arena.integersAt(address);
@@ -161,10 +181,8 @@ export class PolygonShapes {
     const first = coordinatesOffset(body, ringCount);
     const side = integers[2 * body + 1] as number;
     if (side === 0) return isInRings(integers, 2 * (body + BODY_HEAD_WORDS), ringCount, numbers, first, lat, lon);
-    const column = cellOf(lon, numbers[line + WEST] as number, numbers[line + EAST] as number, side);
-    const row = cellOf(lat, numbers[line + SOUTH] as number, numbers[line + NORTH] as number, side);
     const cells = 2 * (first + 2 * (integers[2 * body] as number));
-    const cell = integers[cells + row * side + column] as number;
+    const cell = integers[cells + this.#cellAt(address, line, side, lat, lon)] as number;
     if (cell === CELL_OUTSIDE) return false;
     if (cell === CELL_INSIDE) return true;
     const list = 2 * (cells + side * side) + cell;

@@ -23,6 +23,7 @@ import {
   LINE_REVISION,
   NODE_ACCEPTS,
   ROWS,
+  ZONE,
 } from './tree-nodes.ts';
 
 /** What the R-tree holds: the box of a leaf, as wide as when it was last entered. */
@@ -38,6 +39,7 @@ interface BoxNode extends Box {
 
 /** Receives the rows of the leaves that may match. */
 export interface RowList {
+  addZone(zone: number): void;
   addRows(chunk: number, rowCount: number): void;
 }
 
@@ -49,7 +51,7 @@ const MAX_Y = 3;
 /** Then, for a child node: where its table begins, 0 while it has none. */
 const CHILD_TABLE = 4;
 const NODE_LINE = 5;
-/** For a leaf: what it accepts and where its rows are. */
+/** For a leaf: what it accepts and where its rows are; with no number of rows, where its zone is. */
 const LINE_ACCEPTS = 4;
 const LINE_CHUNK = 5;
 const LINE_ROWS = 6;
@@ -147,7 +149,9 @@ export class AreaTree {
         }
         const accepts = tables[at + LINE_ACCEPTS] as number;
         if ((accepts & typeBit) === 0 || (accepts & transactionBit) === 0) continue;
-        list.addRows(tables[at + LINE_CHUNK] as number, tables[at + LINE_ROWS] as number);
+        const rowCount = tables[at + LINE_ROWS] as number;
+        if (rowCount === 0) list.addZone(tables[at + LINE_CHUNK] as number);
+        else list.addRows(tables[at + LINE_CHUNK] as number, rowCount);
       }
     }
   }
@@ -210,8 +214,9 @@ export class AreaTree {
     if (integers[leaf + LINE_REVISION] !== this.#revision) return;
     const line = integers[leaf + LINE] as number;
     this.#tables[line + LINE_ACCEPTS] = integers[leaf + NODE_ACCEPTS] as number;
-    this.#tables[line + LINE_CHUNK] = integers[leaf + CHUNK] as number;
-    this.#tables[line + LINE_ROWS] = integers[leaf + ROWS] as number;
+    const zone = integers[leaf + ZONE] as number;
+    this.#tables[line + LINE_CHUNK] = zone !== 0 ? zone : (integers[leaf + CHUNK] as number);
+    this.#tables[line + LINE_ROWS] = zone !== 0 ? 0 : (integers[leaf + ROWS] as number);
   }
 
   #place(leaf: number, { minX, minY, maxX, maxY }: Box): void {

@@ -4,7 +4,7 @@
  */
 
 import { createKernel, type Kernel } from '../kernel/kernel.ts';
-import { GROUP_LIST, GROUP_LIST_MAX, KERNEL_BYTES, LANES } from '../kernel/layout.ts';
+import { GROUP_COUNT, GROUP_LIST, GROUP_LIST_MAX, KERNEL_BYTES, LANES, ZONE_LIST } from '../kernel/layout.ts';
 import { type PropertyView, writePlace, writeQuery } from '../property-view.ts';
 import type { CircleRow } from './area-geometry.ts';
 import { AreaTree, type RowList } from './area-tree.ts';
@@ -19,7 +19,7 @@ import {
 } from './row-groups.ts';
 import { RowTrees } from './row-tree.ts';
 import type { SearchRows } from './search-rows.ts';
-import { AXIS, CHUNK, IS_LEAF, LEFT, NODE_ACCEPTS, RIGHT, ROWS } from './tree-nodes.ts';
+import { AXIS, CHUNK, IS_LEAF, LEFT, NODE_ACCEPTS, RIGHT, ROWS, ZONE } from './tree-nodes.ts';
 
 /** What tables of places and the tree of areas do with a row. */
 type RowAct = 'insert' | 'remove' | 'stage';
@@ -46,7 +46,9 @@ export class CandidateRows implements RowList {
   #view: PropertyView | null = null;
   #take: TakeAnswers | null = null;
   #hasArea = false;
+  /** Groups, and zones. */
   #listed = 0;
+  #listedZones = 0;
   /** Groups tested for the last property. */
   #tested = 0;
 
@@ -95,7 +97,7 @@ export class CandidateRows implements RowList {
   }
 
   /** `presentTerms` is asked for only when some search is kept by term. */
-  find(view: PropertyView, presentTerms: () => readonly number[], take: TakeAnswers): void {
+  find(view: PropertyView, presentTerms: () => Int32Array, take: TakeAnswers): void {
     writeQuery(view, this.memory);
     this.#tested = 0;
     this.#view = view;
@@ -117,10 +119,15 @@ export class CandidateRows implements RowList {
     }
   }
 
+  addZone(zone: number): void {
+    if (this.#listed + LANES * (this.#listedZones + 1) > GROUP_LIST_MAX) this.#flush();
+    this.memory.integers[(ZONE_LIST >> 2) + this.#listedZones++] = zone;
+  }
+
   addRows(chunk: number, rowCount: number): void {
     const step = groupBytes(this.#hasArea);
     for (let group = chunk, left = rowCount; left > 0; group += step, left -= LANES) {
-      if (this.#listed === GROUP_LIST_MAX) this.#flush();
+      if (this.#listed + LANES * this.#listedZones === GROUP_LIST_MAX) this.#flush();
       this.memory.integers[(GROUP_LIST >> 2) + this.#listed++] = group;
     }
   }
@@ -136,7 +143,9 @@ export class CandidateRows implements RowList {
     const accepts = integers[node + NODE_ACCEPTS] as number;
     if ((accepts & typeBit) === 0 || (accepts & transactionBit) === 0) return;
     if (integers[node + AXIS] === IS_LEAF) {
-      this.addRows(integers[node + CHUNK] as number, integers[node + ROWS] as number);
+      const zone = integers[node + ZONE] as number;
+      if (zone !== 0) this.addZone(zone);
+      else this.addRows(integers[node + CHUNK] as number, integers[node + ROWS] as number);
       return;
     }
     this.#visit(integers[node + LEFT] as number, typeBit, transactionBit);
@@ -144,10 +153,11 @@ export class CandidateRows implements RowList {
   }
 
   #flush(): void {
-    if (this.#listed === 0) return;
-    const sureCount = this.kernel.filter(this.#listed, this.#hasArea);
-    this.#tested += this.#listed;
+    if (this.#listed + this.#listedZones === 0) return;
+    const sureCount = this.kernel.filter(this.#listed, this.#listedZones, this.#hasArea);
+    this.#tested += this.memory.integers[GROUP_COUNT >> 2] as number;
     this.#listed = 0;
+    this.#listedZones = 0;
     this.#take?.(sureCount);
   }
 }

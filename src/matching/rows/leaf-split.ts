@@ -1,11 +1,14 @@
 /**
  * Where to cut a full leaf. A cut is worth the visits it spares: the expected number of rows tested is rows times the
- * chance that a property lands in the box, is of an accepted type and of an accepted transaction. Places have no box,
- * so only types and transactions tell their rows apart.
+ * chance that a property lands in the box, is of an accepted type and of an accepted transaction, and keeps the loosest
+ * of the bounds. Places have no box.
  */
 
+import { BOUND_COLUMNS } from '../kernel/layout.ts';
 import { NEEDS_RENT, NEEDS_SALE } from '../needs.ts';
 import { type Box, writeBoxOfRow } from './area-geometry.ts';
+import { type BoundCut, findBoundCut, ValueShares } from './bound-cut.ts';
+import { acceptsOf, shareOf, TYPE_SETS } from './kind-cut.ts';
 import { createRow, type Row } from './row-groups.ts';
 
 /** Zero is a leaf. */
@@ -19,19 +22,11 @@ export const AXIS_TYPES = 5;
 /** `at`: a bit of the search number; bounds a removal where nothing else tells rows apart. */
 export const AXIS_NUMBER = 6;
 
-/** Kinds of property that a row accepts: its `TYPES`, and a bit for a sale, a rent and an unknown transaction. */
-export const ACCEPTS_SALE = 0x100;
-export const ACCEPTS_RENT = 0x200;
-export const ACCEPTS_UNKNOWN_TRANSACTION = 0x400;
-
-export function acceptsOf(types: number, needs: number): number {
-  if ((needs & NEEDS_SALE) !== 0) return types | ACCEPTS_SALE;
-  if ((needs & NEEDS_RENT) !== 0) return types | ACCEPTS_RENT;
-  return types | ACCEPTS_SALE | ACCEPTS_RENT | ACCEPTS_UNKNOWN_TRANSACTION;
-}
+/** The first of one axis a column of bounds; `at`: a code. */
+const AXIS_BOUNDS = 7;
 
 /** What an axis compares. */
-type AxisValues = Pick<Row, 'number' | 'types' | 'needs' | 'latitude' | 'longitude' | 'reach'>;
+type AxisValues = Pick<Row, 'number' | 'types' | 'needs' | 'bounds' | 'latitude' | 'longitude' | 'reach'>;
 
 export function goesRight(axis: number, at: number, row: AxisValues): boolean {
   switch (axis) {
@@ -45,8 +40,10 @@ export function goesRight(axis: number, at: number, row: AxisValues): boolean {
       return (row.needs & at) !== 0;
     case AXIS_TYPES:
       return (row.types & ~at) === 0;
-    default:
+    case AXIS_NUMBER:
       return ((row.number >>> at) & 1) !== 0;
+    default:
+      return (row.bounds[axis - AXIS_BOUNDS] as number) >= at;
   }
 }
 
@@ -58,17 +55,8 @@ export interface ChosenSplit {
 /** A cut must spare this part of the expected cost. */
 const GAIN_MIN = 0.1;
 /** Rows that nothing tells apart are cut by number from here on, to bound the search for one of them. */
-const ALIKE_ROWS_MAX = 512;
+const ALIKE_ROWS_MAX = 256;
 const SAMPLE_ROWS = 128;
-/** Shares of French adverts by type code, then of unknown type. They steer speed, never answers. */
-const TYPE_SHARES = [0.5, 0.3, 0.02, 0.04, 0.03, 0.07, 0.03, 0.01];
-/** Of every set of types. */
-const SET_SHARES = Float64Array.from({ length: 1 << TYPE_SHARES.length }, (_, set) =>
-  TYPE_SHARES.reduce((sum, share, code) => sum + ((set >> code) & 1) * share, 0),
-);
-const SALE_SHARE = 0.65;
-/** Apartments, houses, both, land, any other single type. */
-const TYPE_SETS = [1, 2, 3, 32, 4, 8, 16, 64];
 const NUMBER_BITS = 31;
 
 /** The rows at hand, column by column. */
@@ -83,14 +71,18 @@ const columns = {
   types: new Uint8Array(SAMPLE_ROWS),
   isRight: new Uint8Array(SAMPLE_ROWS),
   sorted: new Float64Array(SAMPLE_ROWS),
+  bounds: { codes: new Int8Array(BOUND_COLUMNS * SAMPLE_ROWS), stride: SAMPLE_ROWS },
 };
+const ROWS = Uint16Array.from({ length: SAMPLE_ROWS }, (_, row) => row);
+const shares = new ValueShares(BOUND_COLUMNS);
+const boundCut: BoundCut = { cost: 0, position: 0, code: 0 };
 const keys = createRow();
 const box: Box = { minX: 0, minY: 0, maxX: 0, maxY: 0 };
 
 /** Weighs the cut that `isRight` tells of. */
 type Consider = (axis: number, at: number) => void;
 
-/** Writes the number, the kinds and the area of one of the rows into `row`. */
+/** Writes the number, the kinds, the bounds and the area of one of the rows into `row`. */
 export type ReadKeys = (position: number, row: Row) => void;
 
 /** Where to cut `rowCount` rows; null when no cut pays. Of many, some that are spread over all of them decide. */
@@ -106,13 +98,16 @@ export function chooseSplit(readKeys: ReadKeys, rowCount: number, hasArea: boole
 
 function writeColumns(
   position: number,
-  { number, types, needs, latitude, longitude, reach }: Row,
+  { number, types, needs, bounds, latitude, longitude, reach }: Row,
   hasArea: boolean,
 ): void {
   columns.numbers[position] = number;
   columns.types[position] = types;
   columns.needs[position] = needs;
   columns.accepts[position] = acceptsOf(types, needs);
+  for (let column = 0; column < BOUND_COLUMNS; column++) {
+    columns.bounds.codes[column * SAMPLE_ROWS + position] = bounds[column] as number;
+  }
   if (!hasArea) return;
   columns.latitudes[position] = latitude;
   columns.longitudes[position] = longitude;
@@ -148,6 +143,21 @@ function bestSplit(rowCount: number, hasArea: boolean): ChosenSplit | null {
     considerMiddle(AXIS_LATITUDE, columns.latitudes, rowCount, consider);
     considerMiddle(AXIS_LONGITUDE, columns.longitudes, rowCount, consider);
     considerMiddle(AXIS_REACH, columns.reaches, rowCount, consider);
+  }
+  return betterBoundSplit(rowCount, bestCost / costBefore) ?? best;
+}
+
+/** Null when no column of bounds is cut at less than `costMax` of the cost before. */
+function betterBoundSplit(rowCount: number, costMax: number): ChosenSplit | null {
+  shares.read(columns.bounds, BOUND_COLUMNS, rowCount);
+  let best: ChosenSplit | null = null;
+  let bestCost = costMax;
+  for (let column = 0; column < BOUND_COLUMNS; column++) {
+    if (!shares.isBounded(column)) continue;
+    findBoundCut(columns.bounds, shares, column, ROWS.subarray(0, rowCount), 1, boundCut);
+    if (boundCut.cost >= bestCost) continue;
+    bestCost = boundCut.cost;
+    best = { axis: AXIS_BOUNDS + column, at: boundCut.code };
   }
   return best;
 }
@@ -191,12 +201,6 @@ function costOfSide(side: number, rowCount: number, hasArea: boolean): number {
   if (count === 0) return 0;
   const area = hasArea ? (maxX - minX) * (maxY - minY) : 1;
   return count * area * shareOf(accepted);
-}
-
-function shareOf(accepted: number): number {
-  const types = SET_SHARES[accepted % SET_SHARES.length] as number;
-  const sales = (accepted & ACCEPTS_SALE) !== 0 ? SALE_SHARE : 0;
-  return types * (sales + ((accepted & ACCEPTS_RENT) !== 0 ? 1 - SALE_SHARE : 0));
 }
 
 /** The bit of the search numbers that cuts most evenly. */

@@ -146,13 +146,16 @@ export class GroupMemory extends SharedMemory {
     this.floats[word + (REACHES >> 2)] = row.reach;
   }
 
-  /** Reads what tells the row from others: number, kinds and area. */
+  /** Reads what tells the row from others: number, kinds, bounds and area. */
   readKeys(group: number, lane: number, row: Row, hasArea: boolean): void {
-    const { bytes, integers, floats } = this;
+    const { bytes, codes, integers, floats } = this;
     const word = (group >> 2) + lane;
     row.number = integers[word + (NUMBERS >> 2)] as number;
     row.types = bytes[group + lane + TYPES] as number;
     row.needs = needsAt(bytes, group + lane);
+    for (let column = 0; column < BOUND_COLUMNS; column++) {
+      row.bounds[column] = codes[group + lane + BOUNDS + column * LANES] as number;
+    }
     if (!hasArea) return;
     row.latitude = floats[word + (LATITUDES >> 2)] as number;
     row.longitude = floats[word + (LONGITUDES >> 2)] as number;

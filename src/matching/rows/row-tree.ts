@@ -8,17 +8,16 @@
 
 import { LANES, LATITUDES, LONGITUDES, NUMBERS, REACHES, TYPES } from '../kernel/layout.ts';
 import { type Box, writeBoxOfRow } from './area-geometry.ts';
-import { acceptsOf, type ChosenSplit, chooseSplit, goesRight } from './leaf-split.ts';
+import { acceptsOf } from './kind-cut.ts';
+import { coveringBox } from './leaf-box.ts';
+import { type ChosenSplit, chooseSplit, goesRight } from './leaf-split.ts';
+import { LeafZones } from './leaf-zones.ts';
 import { createRow, type GroupMemory, needsAt, type Row } from './row-groups.ts';
 import type { StagedRows } from './staged-rows.ts';
 import {
+  ARRIVALS,
   AT,
   AXIS,
-  BOX_MAX_X,
-  BOX_MAX_Y,
-  BOX_MIN_X,
-  BOX_MIN_Y,
-  BOX_NUMBER,
   IS_LEAF,
   LEFT,
   NODE_ACCEPTS,
@@ -27,14 +26,15 @@ import {
   RIGHT,
   ROWS,
   TreeNodes,
+  ZONE,
 } from './tree-nodes.ts';
 
 /** Rows at which a leaf tries to split, and again at every doubling. */
-export const LEAF_ROWS = 128;
+const LEAF_ROWS = 256;
 const MERGE_ROWS = 32;
-/** Removals after which a leaf's box and accepted kinds are narrowed again. */
+/** Removals after which a leaf's box and accepted kinds are narrowed again, and rows to come after which its zone is. */
 const STALE_REMOVALS = 32;
-const BOX_SLACK = 0.05;
+const STALE_ARRIVALS = 128;
 
 /** Told of every leaf of an area tree, so that the R-tree follows. */
 export interface LeafWatcher {
@@ -53,6 +53,7 @@ const movedRow = createRow();
 export class RowTrees {
   readonly #memory: GroupMemory;
   readonly #nodes: TreeNodes;
+  readonly #zones: LeafZones;
   /** Null for trees of places, whose rows have no area. */
   readonly #watcher: LeafWatcher | null;
   /** Of the tree at hand. */
@@ -61,6 +62,7 @@ export class RowTrees {
   constructor(memory: GroupMemory, watcher: LeafWatcher | null) {
     this.#memory = memory;
     this.#nodes = new TreeNodes(memory, watcher !== null);
+    this.#zones = new LeafZones(memory, this.#nodes, watcher !== null);
     this.#watcher = watcher;
   }
 
@@ -76,13 +78,30 @@ export class RowTrees {
     const position = this.#nodes.appendLane(leaf);
     this.#memory.write(this.#nodes.groupAt(leaf, position), position % LANES, row, this.#hasArea);
     if (this.#watcher !== null) {
-      writeBoxOfRow(row.latitude, row.longitude, row.reach, rowBox);
-      this.#cover(leaf, rowBox);
-      this.#watcher.update(leaf);
+      const box = coveringBox(this.#memory.integers, leaf, row);
+      if (box !== null) this.#watcher.place(leaf, box);
     }
     const rowCount = position + 1;
-    if (rowCount >= LEAF_ROWS && (rowCount & (rowCount - 1)) === 0) this.#split(leaf);
+    if (rowCount >= LEAF_ROWS && (rowCount & (rowCount - 1)) === 0 && this.#split(leaf)) return this.#root;
+    this.#widen(leaf, position);
+    this.#watcher?.update(leaf);
     return this.#root;
+  }
+
+  /** The zone of the leaf follows a row that came. */
+  #widen(leaf: number, position: number): void {
+    const { integers } = this.#memory;
+    const arrivals = (integers[leaf + ARRIVALS] as number) + 1;
+    integers[leaf + ARRIVALS] = arrivals;
+    const isMissing = integers[leaf + ZONE] === 0 && this.#zones.isZoned(integers[leaf + ROWS] as number);
+    if (isMissing || arrivals >= STALE_ARRIVALS) this.#arrange(leaf);
+    else this.#zones.widen(leaf, position);
+  }
+
+  /** The leaf's line in the tables of the R-tree follows when the caller updates it. */
+  #arrange(leaf: number): void {
+    this.#zones.arrange(leaf);
+    this.#memory.integers[leaf + ARRIVALS] = 0;
   }
 
   /** The root of a new tree of the rows from `start` to `end`, at least one, which it reorders; in short steps. */
@@ -108,11 +127,12 @@ export class RowTrees {
       const position = this.#nodes.appendLane(leaf);
       this.#memory.write(this.#nodes.groupAt(leaf, position), position % LANES, movedRow, this.#hasArea);
     }
+    this.#arrange(leaf);
     this.#narrow(leaf);
     return leaf;
   }
 
-  /** `row` is in the tree and given as it was inserted; the bounds do not matter. Returns the root as it is then. */
+  /** `row` is in the tree and given as it was inserted. Returns the root as it is then. */
   remove(root: number, row: Row): number {
     this.#root = root;
     const leaf = this.#leafOf(row, 0);
@@ -158,6 +178,7 @@ export class RowTrees {
     }
     this.#memory.clear(lastGroup, last % LANES);
     this.#nodes.dropLane(leaf);
+    if (position !== last) this.#widen(leaf, position);
     integers[leaf + REMOVALS] = (integers[leaf + REMOVALS] as number) + 1;
     if (last <= MERGE_ROWS && this.#merge(leaf)) return;
     if ((integers[leaf + REMOVALS] as number) >= STALE_REMOVALS) this.#narrow(leaf);
@@ -181,6 +202,7 @@ export class RowTrees {
         return false;
       }
       for (let position = 0; position < rowCount; position++) this.#copyRow(leaf, position, sibling);
+      this.#arrange(sibling);
       this.#narrow(sibling);
     }
     this.#discard(leaf);
@@ -189,22 +211,26 @@ export class RowTrees {
     return true;
   }
 
-  #split(leaf: number): void {
+  /** False when nothing tells the rows apart. */
+  #split(leaf: number): boolean {
     const rowCount = this.#memory.integers[leaf + ROWS] as number;
     const readKeys = (position: number, row: Row): void =>
       this.#memory.readKeys(this.#nodes.groupAt(leaf, position), position % LANES, row, this.#hasArea);
     const chosen = chooseSplit(readKeys, rowCount, this.#hasArea);
-    if (chosen === null) return;
+    if (chosen === null) return false;
     const left = this.#nodes.createLeaf();
     const right = this.#nodes.createLeaf();
     for (let position = 0; position < rowCount; position++) {
       readKeys(position, movedRow);
       this.#copyRow(leaf, position, goesRight(chosen.axis, chosen.at, movedRow) ? right : left);
     }
-    this.#narrow(left);
-    this.#narrow(right);
+    for (const half of [left, right]) {
+      this.#arrange(half);
+      this.#narrow(half);
+    }
     this.#replace(leaf, this.#nodes.createSplit(chosen.axis, chosen.at, left, right));
     this.#discard(leaf);
+    return true;
   }
 
   #discard(leaf: number): void {
@@ -254,27 +280,6 @@ export class RowTrees {
     integers[leaf + REMOVALS] = 0;
     this.#watcher?.place(leaf, leafBox);
     this.#watcher?.update(leaf);
-  }
-
-  /** Widens the leaf's box with some slack, so that most insertions leave the R-tree alone. */
-  #cover(leaf: number, row: Box): void {
-    const { integers } = this.#memory;
-    if (integers[leaf + BOX_NUMBER] === 0) {
-      this.#watcher?.place(leaf, row);
-      return;
-    }
-    const minX = integers[leaf + BOX_MIN_X] as number;
-    const minY = integers[leaf + BOX_MIN_Y] as number;
-    const maxX = integers[leaf + BOX_MAX_X] as number;
-    const maxY = integers[leaf + BOX_MAX_Y] as number;
-    if (row.minX >= minX && row.maxX <= maxX && row.minY >= minY && row.maxY <= maxY) return;
-    const slackX = Math.round((Math.max(maxX, row.maxX) - Math.min(minX, row.minX)) * BOX_SLACK);
-    const slackY = Math.round((Math.max(maxY, row.maxY) - Math.min(minY, row.minY)) * BOX_SLACK);
-    leafBox.minX = row.minX < minX ? row.minX - slackX : minX;
-    leafBox.minY = row.minY < minY ? row.minY - slackY : minY;
-    leafBox.maxX = row.maxX > maxX ? row.maxX + slackX : maxX;
-    leafBox.maxY = row.maxY > maxY ? row.maxY + slackY : maxY;
-    this.#watcher?.place(leaf, leafBox);
   }
 }
 

@@ -55,21 +55,18 @@ export class StagedRows {
   }
 
   read(position: number, row: Row): void {
-    const { integers, codes } = this.#memory as SharedMemory;
+    const { integers } = this.#memory as SharedMemory;
     const start = position * ROW_INTEGERS;
     row.address = integers[start + ADDRESS] as number;
     row.expression = integers[start + EXPRESSION] as number;
     row.shapes = integers[start + SHAPES] as number;
     row.attention = (integers[start + KINDS] as number) >>> 24;
-    for (let column = 0; column < BOUND_COLUMNS; column++) {
-      row.bounds[column] = codes[4 * (start + BOUNDS) + column] as number;
-    }
     this.readKeys(position, row);
   }
 
-  /** Reads what tells the row from others: number, kinds and area. */
+  /** Reads what tells the row from others: number, kinds, bounds and area. */
   readKeys(position: number, row: Row): void {
-    const { integers, floats } = this.#memory as SharedMemory;
+    const { integers, floats, codes } = this.#memory as SharedMemory;
     const start = position * ROW_INTEGERS;
     const kinds = integers[start + KINDS] as number;
     row.number = integers[start + NUMBER] as number;
@@ -78,6 +75,9 @@ export class StagedRows {
     row.latitude = floats[start + LATITUDE] as number;
     row.longitude = floats[start + LONGITUDE] as number;
     row.reach = floats[start + REACH] as number;
+    for (let column = 0; column < BOUND_COLUMNS; column++) {
+      row.bounds[column] = codes[4 * (start + BOUNDS) + column] as number;
+    }
   }
 
   /** The rows place by place; each group of them is only lent until the next. In short steps: null is one. */

@@ -133,6 +133,13 @@ export class ExpressionTable {
     return this.text.hasTerm(-rowCode >> 1) === ((-rowCode & 1) === 1);
   }
 
+  /** Reads what `holdsByRow` will, to have it near. */
+  touch(rowCode: number): number {
+    if (rowCode < 0) return 0;
+    const address = this.#addresses[rowCode] as number;
+    return (this.#verdicts[rowCode] as number) + this.#programs.touch(address);
+  }
+
   /** On other texts than those last read. */
   holdsIn(id: number, texts: readonly string[]): boolean {
     this.#part.read(texts);

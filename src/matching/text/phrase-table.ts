@@ -59,16 +59,22 @@ export class PhraseTable {
     return words.reverse();
   }
 
-  /** Marks the phrases in `count` words, by code, in `seenIn`; none has a word that is not positive. */
-  read(words: Int32Array, count: number, generation: number, seenIn: Int32Array): void {
-    for (let first = 0; first < count; first++) {
-      let node = ROOT;
-      for (let at = first; at < count; at++) {
-        const word = words[at] as number;
-        if (word <= 0) break;
-        node = this.#childOf(node, word);
-        if (node === ROOT) break;
+  /** The phrase of that one word, should any start with it; else 0. It stays that until the `revision` changes. */
+  startOf(wordCode: number): number {
+    return this.#childOf(ROOT, wordCode);
+  }
+
+  /**
+   * Marks the phrases in the words, by code, in `seenIn`; none has a word that is not positive. `starts`: of each word
+   * that starts one the place and `startOf` it.
+   */
+  read(words: Int32Array, starts: Int32Array, generation: number, seenIn: Int32Array): void {
+    for (let i = 0; i < starts.length; i += 2) {
+      let node = starts[i + 1] as number;
+      for (let at = (starts[i] as number) + 1; node !== ROOT; at++) {
         seenIn[node] = generation;
+        const word = words[at] ?? 0;
+        node = word > 0 ? this.#childOf(node, word) : ROOT;
       }
     }
   }

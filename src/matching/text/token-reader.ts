@@ -1,14 +1,14 @@
 /**
  * Reads the words of adverts as codes of searched words and terms. Adverts draw on some ten thousand words, so each is
- * folded and looked up once and then found again by its letters, without making a string and in one cache line. A text
- * with characters outside the plain Latin ones takes the way of `foldWords`.
+ * folded and looked up once and then found again by its letters, without making a string and in one cache line: the
+ * kernel of `text-source` does it, and asks back about what it has not met. A text with characters outside the plain
+ * Latin ones takes the way of `foldWords`.
  */
 
 import {
   foldWords,
   IRREGULAR,
   isSeparatorPair,
-  knownLetters,
   LIGATURE,
   letterOf,
   lettersOf,
@@ -16,91 +16,205 @@ import {
   SILENT,
 } from '../../domain/text.ts';
 import type { CodeTable } from '../code-table.ts';
+import { TEXT_BASE64 } from '../kernel/bytes.ts';
+import {
+  CODE_COUNT,
+  CODES_AT,
+  ENDS_WORD,
+  GENERATION,
+  LEAVES_TEXT,
+  LETTERS,
+  NEAR_LETTERS,
+  REVISION,
+  SLOTS,
+  SLOTS_COUNT,
+  START_COUNT,
+  START_INTEGERS,
+  STARTS_AT,
+  TAIL_BYTES,
+  TAILS,
+  TERM_COUNT,
+  TERMS_AT,
+  TERMS_MAX,
+  TERMS_SEEN_AT,
+  TEXT_BYTES,
+  TOKEN_BYTES,
+  TOKEN_LENGTH,
+  TOKEN_LETTERS,
+  TOKEN_PHRASE,
+  TOKEN_REVISION,
+  TOKEN_TERM_COUNT,
+  TOKEN_TERMS,
+  TOKEN_WORD,
+  TOKENS,
+  TOKENS_MAX,
+  UNITS,
+  UNITS_MAX,
+  WORD_LENGTH_MAX,
+} from '../kernel/text-layout.ts';
+import { SharedMemory } from '../rows/shared-memory.ts';
+import type { PhraseTable } from './phrase-table.ts';
 import type { TermTable } from './term-table.ts';
 
-const TOKENS_MAX = 65_536;
-const SLOTS = 2 * TOKENS_MAX;
-/** Longer words are left to `foldWords`. */
-const TOKEN_LENGTH_MAX = 64;
-
-/** A token's integers, a cache line of them: all that it takes to know a word of usual length again and what it means. */
-const HASH = 0;
-const LENGTH = 1;
-/** Of the tables, for which what follows holds. */
-const REVISION = 2;
-const WORD_CODE = 3;
-/** Of the list when it is longer than `TERMS_MAX`: it is elsewhere. */
-const TERM_COUNT = 4;
-const FIRST_TERM = 5;
-const TERMS_MAX = 3;
-const FIRST_LETTERS = 8;
-const TOKEN_INTEGERS = 16;
-/** Four letters each; those of longer words go on elsewhere. */
-const LETTER_INTEGERS = 8;
-const TAIL_INTEGERS = TOKEN_LENGTH_MAX / 4 - LETTER_INTEGERS;
 const HIGH_SURROGATES = 0xd800;
 const LOW_SURROGATES = 0xdc00;
 const SURROGATES_END = 0xe000;
-/** No revision of the tables. */
-const NEVER = 0;
 const REVISION_MAX = 2 ** 31 - 1;
-const HASH_SEED = 0x811c9dc5 | 0;
-const HASH_PRIME = 0x01000193;
+const GENERATION_MAX = 2 ** 31 - 1;
 
-/** Receives each word: its code as a word, 0 where no search uses it, then those of the terms that it is a form of. */
-export interface WordVisitor {
-  addWord(wordCode: number): void;
-  addTerm(termCode: number): void;
+interface TextKernel {
+  readonly spell: (unitCount: number) => number;
+  readonly find: (wordCount: number, tokenCount: number) => number;
+  readonly tell: (wordCount: number) => void;
+  readonly addTerm: (term: number) => void;
 }
+
+const compiled = new WebAssembly.Module(Buffer.from(TEXT_BASE64, 'base64'));
 
 export class TokenReader {
   readonly #words: CodeTable;
+  readonly #phrases: PhraseTable;
   readonly #terms: TermTable;
-  readonly #slots = new Int32Array(SLOTS);
-  readonly #tokens = new Int32Array(TOKEN_INTEGERS * (TOKENS_MAX + 1));
-  readonly #tails = new Int32Array(TAIL_INTEGERS * (TOKENS_MAX + 1));
+  readonly #memory = new SharedMemory(TEXT_BYTES);
+  readonly #units = Buffer.from(this.#memory.memory.buffer, UNITS, 2 * UNITS_MAX);
+  readonly #kernel: TextKernel;
+  #tokenCount = 0;
   /** By token, of those with more terms than there is room for. */
   readonly #longLists = new Map<number, readonly number[]>();
-  /** The letters of the word at hand, and the same as integers. */
-  readonly #letters = new Uint8Array(TOKEN_LENGTH_MAX + 4);
-  readonly #letterIntegers = new Int32Array(this.#letters.buffer);
-  /** Tokens of the text at hand. */
-  #found = new Int32Array(1024);
-  #tokenCount = 0;
-  /** Of the tables at the last text, and its number as tokens keep it. */
+  /** Of the tables at the last text; `REVISION` is its number as tokens keep it. */
   #tablesRevision = -1;
-  #revision = NEVER;
+  /** Codes for which there is room. */
+  #codesMax = 0;
+  /** By term the generation in which it was last seen, a view of the kernel's memory that its growth leaves as it is. */
+  #termSeenIn: Int32Array = new Int32Array(0);
+  #generation = 0;
 
-  constructor(words: CodeTable, terms: TermTable) {
+  constructor(words: CodeTable, phrases: PhraseTable, terms: TermTable) {
     this.#words = words;
+    this.#phrases = phrases;
     this.#terms = terms;
+    const { exports } = new WebAssembly.Instance(compiled, {
+      vigie: {
+        memory: this.#memory.memory,
+        special: this.#special,
+        resolve: this.#resolve,
+        tellMany: this.#tellMany,
+      },
+    });
+    this.#kernel = exports as unknown as TextKernel;
   }
 
-  /** Of both tables: neither ever goes back. */
+  /** Of the tables: none ever goes back. */
   get revision(): number {
-    return this.#words.revision + this.#terms.revision;
+    return this.#words.revision + this.#phrases.revision + this.#terms.revision;
   }
 
-  read(text: string, visitor: WordVisitor): void {
+  /** Codes of the searched words in order, 0 for others, and what `endText` left. */
+  get codes(): Int32Array {
+    return this.#listAt(CODES_AT, CODE_COUNT);
+  }
+
+  /** Of words that start a phrase: the place among the codes and that phrase, one after the other. */
+  get starts(): Int32Array {
+    return this.#listAt(STARTS_AT, START_COUNT);
+  }
+
+  /** Codes of the searched terms that occur, each once. */
+  get terms(): Int32Array {
+    return this.#listAt(TERMS_AT, TERM_COUNT);
+  }
+
+  hasTerm(code: number): boolean {
+    return this.#termSeenIn[code] === this.#generation;
+  }
+
+  /** Forgets what it has read. */
+  restart(): void {
     this.#countRevision();
-    const count = this.#tokenise(text);
+    if (this.#terms.end > this.#termSeenIn.length) this.#makeRoomForTerms(2 * this.#terms.end);
+    if (this.#generation === GENERATION_MAX) {
+      this.#termSeenIn.fill(0);
+      this.#generation = 0;
+    }
+    this.#generation += 1;
+    const { integers } = this.#memory;
+    integers[GENERATION >> 2] = this.#generation;
+    integers[CODE_COUNT >> 2] = 0;
+    integers[START_COUNT >> 2] = 0;
+    integers[TERM_COUNT >> 2] = 0;
+  }
+
+  /** Adds the words of one text, then `end`, which is no code of a word. */
+  read(text: string, end: number): void {
+    const count = this.#find(text);
     if (count === null) {
-      for (const word of foldWords(text)) {
-        visitor.addWord(this.#words.codeOf(word));
-        for (const term of this.#terms.codesOf(word)) visitor.addTerm(term);
-      }
-      return;
+      for (const word of foldWords(text)) this.#addWord(word);
+    } else if (count > 0) {
+      this.#makeRoom(count);
+      this.#kernel.tell(count);
     }
-    const tokens = this.#tokens;
-    for (let i = 0; i < count; i++) {
-      const token = this.#found[i] as number;
-      const at = TOKEN_INTEGERS * token;
-      if (tokens[at + REVISION] !== this.#revision) this.#resolve(token);
-      visitor.addWord(tokens[at + WORD_CODE] as number);
-      const termCount = tokens[at + TERM_COUNT] as number;
-      if (termCount > TERMS_MAX) for (const term of this.#longLists.get(token) ?? []) visitor.addTerm(term);
-      else for (let k = 0; k < termCount; k++) visitor.addTerm(tokens[at + FIRST_TERM + k] as number);
+    this.#makeRoom(1);
+    this.#append(CODES_AT, CODE_COUNT, end);
+  }
+
+  /** Has the kernel find the words' tokens; null when it takes `foldWords` to tell its words. */
+  #find(text: string): number | null {
+    if (text.length > UNITS_MAX) return null;
+    this.#units.write(text, 'utf16le');
+    const count = this.#kernel.spell(text.length);
+    if (count <= 0) return count === 0 ? 0 : null;
+    if (this.#tokenCount + count > TOKENS_MAX) this.#clear();
+    this.#tokenCount = this.#kernel.find(count, this.#tokenCount);
+    return count;
+  }
+
+  #listAt(listAt: number, listCount: number): Int32Array {
+    const { integers } = this.#memory;
+    const first = (integers[listAt >> 2] as number) >> 2;
+    return integers.subarray(first, first + (integers[listCount >> 2] as number));
+  }
+
+  #makeRoomForTerms(count: number): void {
+    const seenAt = this.#memory.carve(64 * Math.ceil(count / 16));
+    const termsAt = this.#memory.carve(64 * Math.ceil(count / 16));
+    this.#memory.integers[TERMS_SEEN_AT >> 2] = seenAt;
+    this.#memory.integers[TERMS_AT >> 2] = termsAt;
+    this.#termSeenIn = this.#memory.integers.subarray(seenAt >> 2, (seenAt >> 2) + count);
+  }
+
+  /** For so many words. */
+  #makeRoom(more: number): void {
+    const needed = (this.#memory.integers[CODE_COUNT >> 2] as number) + more;
+    if (needed <= this.#codesMax) return;
+    this.#codesMax = 2 * needed + 1024;
+    this.#move(CODES_AT, this.codes, 1);
+    this.#move(STARTS_AT, this.starts, START_INTEGERS);
+  }
+
+  /** To where there is room for `#codesMax` entries of so many integers. */
+  #move(listAt: number, list: Int32Array, integers: number): void {
+    const address = this.#memory.carve(64 * Math.ceil((this.#codesMax * integers) / 16));
+    this.#memory.integers.set(list, address >> 2);
+    this.#memory.integers[listAt >> 2] = address;
+  }
+
+  #append(listAt: number, listCount: number, entry: number): void {
+    const { integers } = this.#memory;
+    const count = integers[listCount >> 2] as number;
+    integers[((integers[listAt >> 2] as number) >> 2) + count] = entry;
+    integers[listCount >> 2] = count + 1;
+  }
+
+  #addWord(word: string): void {
+    const code = this.#words.codeOf(word);
+    const phrase = this.#phrases.startOf(code);
+    this.#makeRoom(1);
+    if (phrase !== 0) {
+      this.#append(STARTS_AT, START_COUNT, this.#memory.integers[CODE_COUNT >> 2] as number);
+      this.#append(STARTS_AT, START_COUNT, phrase);
     }
+    this.#append(CODES_AT, CODE_COUNT, code);
+    for (const term of this.#terms.codesOf(word)) this.#kernel.addTerm(term);
   }
 
   /** Tokens whose codes were looked up before a change of the tables have another number than this from now on. */
@@ -108,115 +222,58 @@ export class TokenReader {
     const { revision } = this;
     if (revision === this.#tablesRevision) return;
     this.#tablesRevision = revision;
-    if (this.#revision === REVISION_MAX) {
+    const { integers } = this.#memory;
+    if (integers[REVISION >> 2] === REVISION_MAX) {
       this.#clear();
-      this.#revision = NEVER;
+      integers[REVISION >> 2] = 0;
     }
-    this.#revision += 1;
+    integers[REVISION >> 2] = (integers[REVISION >> 2] as number) + 1;
   }
 
-  /** Finds the tokens of the text; null when it takes `foldWords` to tell its words. */
-  #tokenise(text: string): number | null {
-    if (this.#tokenCount + text.length > TOKENS_MAX) {
-      if (text.length > TOKENS_MAX / 2) return null;
-      this.#clear();
+  /** What the kernel cannot tell of a unit: writes the letters that it becomes behind those of the word so far. */
+  readonly #special = (unit: number, next: number, spelling: number, length: number): number => {
+    const letter = letterOf(unit);
+    const { bytes } = this.#memory;
+    bytes[LETTERS + unit] = letter;
+    if (letter === SEPARATOR) return ENDS_WORD;
+    if (letter === SILENT) return length;
+    if (letter === IRREGULAR) {
+      // Half a character on its own ends a word like any other sign.
+      if (unit < HIGH_SURROGATES || unit >= SURROGATES_END) return LEAVES_TEXT;
+      const isPair = unit < LOW_SURROGATES && next >= LOW_SURROGATES && next < SURROGATES_END;
+      return isPair && !isSeparatorPair(unit, next) ? LEAVES_TEXT : ENDS_WORD;
     }
-    if (text.length >= this.#found.length) this.#found = new Int32Array(2 * text.length);
-    const token = this.#letters;
-    const found = this.#found;
-    let count = 0;
-    let length = 0;
-    let hash = HASH_SEED;
-    for (let i = 0; i < text.length; i++) {
-      const unit = text.charCodeAt(i);
-      const letter = (knownLetters[unit] as number) || letterOf(unit);
-      if (letter > IRREGULAR) {
-        if (length === TOKEN_LENGTH_MAX) return null;
-        token[length++] = letter;
-        hash = Math.imul(hash ^ letter, HASH_PRIME);
-      } else if (letter === LIGATURE) {
-        const letters = lettersOf(unit);
-        if (length + letters.length > TOKEN_LENGTH_MAX) return null;
-        for (let k = 0; k < letters.length; k++) {
-          token[length++] = letters.charCodeAt(k);
-          hash = Math.imul(hash ^ letters.charCodeAt(k), HASH_PRIME);
-        }
-      } else if (letter !== SILENT) {
-        if (length > 0) found[count++] = this.#find(hash, length);
-        length = 0;
-        hash = HASH_SEED;
-        if (letter === SEPARATOR) continue;
-        if (!isSurrogate(unit)) return null;
-        // Half a character on its own ends a word like any other sign.
-        if (unit >= LOW_SURROGATES || !isLowSurrogate(text.charCodeAt(i + 1))) continue;
-        if (!isSeparatorPair(unit, text.charCodeAt(i + 1))) return null;
-        i += 1;
-      }
-    }
-    if (length > 0) found[count++] = this.#find(hash, length);
-    return count;
-  }
+    const letters = letter === LIGATURE ? lettersOf(unit) : String.fromCharCode(letter);
+    if (length + letters.length > WORD_LENGTH_MAX) return LEAVES_TEXT;
+    for (let i = 0; i < letters.length; i++) bytes[spelling + length + i] = letters.charCodeAt(i);
+    return length + letters.length;
+  };
 
-  /** The token of the first `length` letters; there is room for it. */
-  #find(hash: number, length: number): number {
-    // Letters are compared four at a time.
-    this.#letters.fill(0, length, (length + 3) & ~3);
-    let slot = (hash ^ (hash >>> 15)) & (SLOTS - 1);
-    for (let found = this.#slots[slot] as number; found !== 0; found = this.#slots[slot] as number) {
-      if (this.#tokens[TOKEN_INTEGERS * found + HASH] === hash && this.#equals(found, length)) return found;
-      slot = (slot + 1) & (SLOTS - 1);
-    }
-    const added = ++this.#tokenCount;
-    const at = TOKEN_INTEGERS * added;
-    this.#slots[slot] = added;
-    this.#tokens[at + HASH] = hash;
-    this.#tokens[at + LENGTH] = length;
-    this.#tokens[at + REVISION] = NEVER;
-    const letters = this.#letterIntegers;
-    this.#tokens.set(letters.subarray(0, LETTER_INTEGERS), at + FIRST_LETTERS);
-    this.#tails.set(letters.subarray(LETTER_INTEGERS, LETTER_INTEGERS + TAIL_INTEGERS), TAIL_INTEGERS * added);
-    return added;
-  }
-
-  #equals(found: number, length: number): boolean {
-    const tokens = this.#tokens;
-    const at = TOKEN_INTEGERS * found;
-    if (tokens[at + LENGTH] !== length) return false;
-    const letters = this.#letterIntegers;
-    const integers = (length + 3) >> 2;
-    const near = integers < LETTER_INTEGERS ? integers : LETTER_INTEGERS;
-    for (let i = 0; i < near; i++) if (tokens[at + FIRST_LETTERS + i] !== letters[i]) return false;
-    const tail = TAIL_INTEGERS * found - LETTER_INTEGERS;
-    for (let i = near; i < integers; i++) if (this.#tails[tail + i] !== letters[i]) return false;
-    return true;
-  }
-
-  #resolve(token: number): void {
-    const tokens = this.#tokens;
-    const at = TOKEN_INTEGERS * token;
-    const letters = new Int32Array(TOKEN_LENGTH_MAX / 4);
-    letters.set(tokens.subarray(at + FIRST_LETTERS, at + FIRST_LETTERS + LETTER_INTEGERS));
-    letters.set(this.#tails.subarray(TAIL_INTEGERS * token, TAIL_INTEGERS * (token + 1)), LETTER_INTEGERS);
-    const word = String.fromCharCode(...new Uint8Array(letters.buffer, 0, tokens[at + LENGTH]));
+  readonly #resolve = (token: number): void => {
+    const { bytes, integers } = this.#memory;
+    const line = TOKENS + TOKEN_BYTES * token;
+    const length = integers[(line + TOKEN_LENGTH) >> 2] as number;
+    const tail = TAILS + TAIL_BYTES * token;
+    const near = bytes.subarray(line + TOKEN_LETTERS, line + TOKEN_LETTERS + Math.min(length, NEAR_LETTERS));
+    const far = bytes.subarray(tail, tail + Math.max(0, length - NEAR_LETTERS));
+    const word = String.fromCharCode(...near, ...far);
     const terms = this.#terms.codesOf(word);
-    tokens[at + WORD_CODE] = this.#words.codeOf(word);
-    tokens[at + TERM_COUNT] = terms.length;
+    const code = this.#words.codeOf(word);
+    integers[(line + TOKEN_WORD) >> 2] = code;
+    integers[(line + TOKEN_PHRASE) >> 2] = this.#phrases.startOf(code);
+    integers[(line + TOKEN_TERM_COUNT) >> 2] = terms.length;
     if (terms.length > TERMS_MAX) this.#longLists.set(token, terms);
-    else tokens.set(terms, at + FIRST_TERM);
-    tokens[at + REVISION] = this.#revision;
-  }
+    else integers.set(terms, (line + TOKEN_TERMS) >> 2);
+    integers[(line + TOKEN_REVISION) >> 2] = integers[REVISION >> 2] as number;
+  };
+
+  readonly #tellMany = (token: number): void => {
+    for (const term of this.#longLists.get(token) ?? []) this.#kernel.addTerm(term);
+  };
 
   #clear(): void {
-    this.#slots.fill(0);
+    this.#memory.integers.fill(0, SLOTS >> 2, (SLOTS >> 2) + SLOTS_COUNT);
     this.#longLists.clear();
     this.#tokenCount = 0;
   }
-}
-
-function isSurrogate(unit: number): boolean {
-  return unit >= HIGH_SURROGATES && unit < SURROGATES_END;
-}
-
-function isLowSurrogate(unit: number): boolean {
-  return unit >= LOW_SURROGATES && unit < SURROGATES_END;
 }
