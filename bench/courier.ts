@@ -273,7 +273,7 @@ async function publishRetries(broker: Broker, addresses: readonly DeliveryAddres
     const page = addresses.slice(start, start + 10_000);
     await publishAll(
       broker,
-      page.map((address) => retryOf(address, dueAt, `retry-${address.id}`)),
+      page.map((address) => retryOf(broker, address, dueAt, `retry-${address.id}`)),
     );
   }
 }

@@ -4,6 +4,7 @@
  * attempts.
  */
 
+import type { Broker } from '../broker/connection.ts';
 import type { Publication } from '../broker/publish.ts';
 import type { PulledMessage } from '../broker/pull.ts';
 import { retrySubject } from '../broker/topology.ts';
@@ -18,9 +19,14 @@ export interface DeliveryHint {
   readonly dueAt: number;
 }
 
-export function retryOf(address: DeliveryAddress, dueAt: number, messageId: string): Publication {
+export function retryOf(
+  broker: Pick<Broker, 'names'>,
+  address: DeliveryAddress,
+  dueAt: number,
+  messageId: string,
+): Publication {
   const bytes = Buffer.from(`${address.id} ${Math.ceil(dueAt)}`);
-  return { subject: retrySubject(address.endpointKey), messageId, bytes };
+  return { subject: retrySubject(broker, address.endpointKey), messageId, bytes };
 }
 
 /** Null when somebody else has published into our stream. */

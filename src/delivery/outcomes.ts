@@ -106,7 +106,7 @@ async function settleMessages(
     } else if (hint?.isRetry) {
       void hint.message.settle({ type: 'nak', delayMs: Math.max(1, retryInMs) });
     } else {
-      retries.push(retryOf(delivery, Date.now() + retryInMs, `${delivery.id}-${attemptCount}`));
+      retries.push(retryOf(dependencies.broker, delivery, Date.now() + retryInMs, `${delivery.id}-${attemptCount}`));
       if (hint !== null) moved.push(hint.message);
     }
   }

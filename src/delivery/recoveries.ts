@@ -54,6 +54,6 @@ async function step({ database, broker, attemptsInFlightMax }: RecoveriesDepende
   await publishAll(
     broker,
     // Another message id than the first time: the duplicate window would swallow it.
-    addresses.map((address) => publicationOf(address, `recovery-${timeOrderedUuid(new Date())}`)),
+    addresses.map((address) => publicationOf(broker, address, `recovery-${timeOrderedUuid(new Date())}`)),
   );
 }

@@ -11,7 +11,7 @@ import { startTask } from '../actor/task.ts';
 import { pause } from '../actor/waiting.ts';
 import type { Broker } from '../broker/connection.ts';
 import { publishAll } from '../broker/publish.ts';
-import { DELIVERIES_STREAM, ensureDeliveries } from '../broker/topology.ts';
+import { ensureDeliveries } from '../broker/topology.ts';
 import { timeOrderedUuid } from '../domain/ids.ts';
 import type { Database } from '../store/database.ts';
 import { parkDeliveries, readDispatched } from '../store/deliveries.ts';
@@ -42,8 +42,9 @@ export function createStreamRestoration(dependencies: RestorationDependencies): 
 
   async function ensureOnce(): Promise<void> {
     const isNew = await ensureDeliveries(broker);
-    const { created: createdAt } = await broker.manager.streams.info(DELIVERIES_STREAM);
-    const ensured = { name: DELIVERIES_STREAM, createdAt };
+    const { deliveriesStream: name } = broker.names;
+    const { created: createdAt } = await broker.manager.streams.info(name);
+    const ensured = { name, createdAt };
     await noteStream(database, ensured, isNew);
     stream = ensured;
     restoring.ask();
@@ -82,7 +83,7 @@ async function restorePage({ broker, database }: RestorationDependencies, stream
     broker,
     page
       .filter(({ dueInMs }) => dueInMs > 0)
-      .map((delivery) => retryOf(delivery, now.getTime() + delivery.dueInMs, `again-${timeOrderedUuid(now)}`)),
+      .map((delivery) => retryOf(broker, delivery, now.getTime() + delivery.dueInMs, `again-${timeOrderedUuid(now)}`)),
   );
   // A last page that is not full: what comes after it is recorded at this moment, and has its message.
   const isLast = page.length < PAGE;

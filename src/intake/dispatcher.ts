@@ -58,7 +58,7 @@ export async function dispatchAbandoned(broker: Broker, database: Database, ageM
 function publishDeliveries(broker: Broker, addresses: readonly DeliveryAddress[]): Promise<void> {
   return publishAll(
     broker,
-    addresses.map((address) => publicationOf(address)),
+    addresses.map((address) => publicationOf(broker, address)),
   );
 }
 
@@ -66,6 +66,10 @@ function publishDeliveries(broker: Broker, addresses: readonly DeliveryAddress[]
  * The message is only a hint to look at the row, so its body is the delivery's id. `messageId` differs from the id
  * when a lost message is put back: the duplicate window would swallow it.
  */
-export function publicationOf(address: DeliveryAddress, messageId: string = address.id): Publication {
-  return { subject: deliverySubject(address.endpointKey), messageId, bytes: Buffer.from(address.id) };
+export function publicationOf(
+  broker: Pick<Broker, 'names'>,
+  address: DeliveryAddress,
+  messageId: string = address.id,
+): Publication {
+  return { subject: deliverySubject(broker, address.endpointKey), messageId, bytes: Buffer.from(address.id) };
 }

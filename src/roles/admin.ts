@@ -40,7 +40,7 @@ export async function openAdmin(parts: Parts, matcher: Matcher | null): Promise<
       publishDeliveries: (addresses) =>
         publishAll(
           broker,
-          addresses.map((address) => publicationOf(address, `replay-${timeOrderedUuid(new Date())}`)),
+          addresses.map((address) => publicationOf(broker, address, `replay-${timeOrderedUuid(new Date())}`)),
         ),
       async republish({ id, subject, headers, body }) {
         // The old message id would be taken for a duplicate, and other headers of NATS mean nothing twice.

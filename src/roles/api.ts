@@ -48,7 +48,7 @@ export async function openApi(parts: Parts, databaseUrl: string, matcher: Matche
         publishAll(
           broker,
           // Another message id than the first time: the duplicate window would swallow it.
-          addresses.map((address) => publicationOf(address, `resend-${timeOrderedUuid(new Date())}`)),
+          addresses.map((address) => publicationOf(broker, address, `resend-${timeOrderedUuid(new Date())}`)),
         ),
       secretsChanged: () => announceSecretChange(broker),
       deliverOnce: (delivery) => sender.send(delivery),

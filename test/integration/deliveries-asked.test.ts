@@ -253,7 +253,7 @@ describe('deliveries', () => {
       await stage.broker.connection.flush();
       await publishAll(
         stage.broker,
-        outcome.addresses.map((address) => publicationOf(address, randomUuid())),
+        outcome.addresses.map((address) => publicationOf(stage.broker, address, randomUuid())),
       );
     }
     await stage.untilAllEnded();

@@ -179,7 +179,7 @@ test('a delivery that an operator sends again keeps its number and waits for nob
   await untilAllEnded();
   const replayed = await requeueOne(database, first?.id as Uuid);
   assert.ok(replayed?.address);
-  await publishAll(broker, [publicationOf(replayed.address, 'again')]);
+  await publishAll(broker, [publicationOf(broker, replayed.address, 'again')]);
   await receiver.until((posts) => posts.filter(({ id }) => id === first?.id).length === 7);
   await untilAllEnded();
   const numbers = receiver.posts.filter(({ id }) => id === first?.id).map(({ headers }) => headers['vigie-sequence']);

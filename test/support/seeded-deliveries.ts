@@ -79,6 +79,6 @@ export async function seedDeliveries(
 export async function publishSeeded(broker: Broker, addresses: readonly DeliveryAddress[]): Promise<void> {
   await publishAll(
     broker,
-    addresses.map((address) => publicationOf(address)),
+    addresses.map((address) => publicationOf(broker, address)),
   );
 }
