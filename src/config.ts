@@ -76,6 +76,7 @@ const settings = z.object({
   VIGIE_CACHE_DIR: path,
   VIGIE_ROLES: roles,
   VIGIE_CELL: cell,
+  VIGIE_CELLS_FILE: path,
   VIGIE_API_HOST: z.string().min(1, 'must be an address'),
   VIGIE_API_PORT: integer(0, 65_535),
   VIGIE_PUBLIC_URL: optional(url('http:', 'https:')),
@@ -148,15 +149,10 @@ export function readConfig(environment: Environment = process.env, defaults: Env
   }
   const setting = parsed.data;
   return Object.freeze({
-    databaseUrl: setting.DATABASE_URL,
-    natsUrl: setting.NATS_URL,
-    natsReplicas: setting.VIGIE_NATS_REPLICAS,
-    natsServerBin: setting.NATS_SERVER_BIN,
-    natsPort: setting.VIGIE_NATS_PORT,
+    ...serversOf(setting),
     dataDir: setting.VIGIE_DATA_DIR,
     cacheDir: setting.VIGIE_CACHE_DIR,
     roles: setting.VIGIE_ROLES,
-    cell: setting.VIGIE_CELL,
     api: Object.freeze({
       host: setting.VIGIE_API_HOST,
       port: setting.VIGIE_API_PORT,
@@ -204,6 +200,18 @@ function mailProblems(values: Environment): readonly string[] {
   if (!values.VIGIE_SMTP_URL) return [];
   const missing = ['VIGIE_MAIL_FROM', 'VIGIE_PUBLIC_URL'].filter((name) => !values[name]);
   return missing.map((name) => `${name} is required by VIGIE_SMTP_URL`);
+}
+
+function serversOf(setting: z.output<typeof settings>) {
+  return {
+    databaseUrl: setting.DATABASE_URL,
+    natsUrl: setting.NATS_URL,
+    natsReplicas: setting.VIGIE_NATS_REPLICAS,
+    natsServerBin: setting.NATS_SERVER_BIN,
+    natsPort: setting.VIGIE_NATS_PORT,
+    cell: setting.VIGIE_CELL,
+    cellsFile: setting.VIGIE_CELLS_FILE,
+  };
 }
 
 /** Null without a mail server. */

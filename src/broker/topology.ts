@@ -10,7 +10,7 @@
  * retries of an outage would stand before every live alert. `REJECTED` tells crawlers what was refused of theirs.
  */
 
-import { AckPolicy, DiscardPolicy, NatsError, nanos, RetentionPolicy, StorageType } from 'nats';
+import { AckPolicy, DeliverPolicy, DiscardPolicy, NatsError, nanos, RetentionPolicy, StorageType } from 'nats';
 import { ADVERTS, REJECTED } from '../domain/streams.ts';
 import { type Broker, onceElected } from './connection.ts';
 
@@ -71,13 +71,15 @@ export async function ensureAdvertsStream(broker: Broker): Promise<void> {
   );
 }
 
-export async function ensureIntake(broker: Broker): Promise<void> {
+/** `behind`: where a consumer begins that has to be created; with the oldest message unless said. */
+export async function ensureIntake(broker: Broker, behind = 0): Promise<void> {
   await ensureAdvertsStream(broker);
   await createIfMissing(
     () => broker.manager.consumers.info(ADVERTS_STREAM, broker.names.intakeConsumer),
     () =>
       broker.manager.consumers.add(ADVERTS_STREAM, {
         durable_name: broker.names.intakeConsumer,
+        ...(behind === 0 ? {} : { deliver_policy: DeliverPolicy.StartSequence, opt_start_seq: behind + 1 }),
         ack_policy: AckPolicy.Explicit,
         ack_wait: nanos(INTAKE_ACK_WAIT_MS),
         max_ack_pending: INTAKE_ACK_PENDING_MAX,

@@ -3,6 +3,8 @@
  * NATS cluster and nothing on it but `ADVERTS` and `REJECTED`. What else they have there is named after them.
  */
 
+import type { Uuid } from './ids.ts';
+
 /** What stands in names of streams and consumers as well as in subjects, whichever server keeps them in files. */
 const CELL_NAME = /^(?=.{1,32}$)[a-z0-9]+(?:-[a-z0-9]+)*$/;
 
@@ -35,4 +37,22 @@ export function cellNames(cell: string | null): CellNames {
     deliveries: `deliveries${ending}`,
     signals: `vigie${ending}`,
   };
+}
+
+/** How a key begins, by which proxies find its cell: the prefix that logs show too. */
+export function keyMark(prefix: string): string {
+  return `vigie_${prefix}`;
+}
+
+const LINK_DIGITS = 12;
+
+/** The same of links in e-mails; it says nothing of the recipient, and opens nothing without the token behind it. */
+export function linkMark(clientId: Uuid): string {
+  // The end of a UUID is random, whichever version it is.
+  return `unsubscribe_${clientId.slice(-LINK_DIGITS)}`;
+}
+
+/** Where a link to unsubscribe leads, below the public URL. */
+export function unsubscribePath(clientId: Uuid, token: string): string {
+  return `/unsubscribe/${clientId.slice(-LINK_DIGITS)}.${token}`;
 }

@@ -37,7 +37,7 @@ export class TermOverError extends Error {
 }
 
 /** Any number that nothing else in the database locks. */
-const LEADER_LOCK = 7_640_891_576;
+export const LEADER_LOCK = 7_640_891_576;
 const SILENCE_MAX_MS = 5_000;
 const SHOW_LIFE_EVERY_MS = 1_000;
 /** Below `SILENCE_MAX_MS`: a leader that gets no answer gives up before it is replaced. */

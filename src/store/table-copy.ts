@@ -1,0 +1,56 @@
+/**
+ * Rows from one database to another of the same version, as JSON text that nobody in between looks into: PostgreSQL
+ * writes every type of a column that way and reads it back the same. A cursor holds the reading to a few pages.
+ */
+
+import type { Queryable } from './database.ts';
+
+export interface TableCopy {
+  readonly table: string;
+  /** What to copy of it, as a query over it with the columns of the table; every row unless said. */
+  readonly rows?: string;
+  /** Parameters of that query. */
+  readonly values?: readonly unknown[];
+  /** What becomes of a row that the target has already; it stays unless said. */
+  readonly onConflict?: string;
+  /** Rows held at a time: fewer where one may have megabytes. */
+  readonly pageRows: number;
+}
+
+/** Both within a transaction. `onRows` is told of each page. Resolves with the number of rows read. */
+export async function copyTable(
+  source: Queryable,
+  target: Queryable,
+  { table, rows = `select * from ${table}`, values = [], onConflict = 'do nothing', pageRows }: TableCopy,
+  onRows: (count: number) => void = () => undefined,
+): Promise<number> {
+  await source.query(
+    `declare copied no scroll cursor for select row_to_json(taken)::text as row from (${rows}) taken`,
+    [...values],
+  );
+  const fetch = () => source.query<{ row: string }>(`fetch ${pageRows} from copied`);
+  let count = 0;
+  let ahead = fetch();
+  try {
+    for (;;) {
+      const page = (await ahead).rows;
+      if (page.length === 0) return count;
+      ahead = fetch();
+      await target.query(
+        `insert into ${table} overriding system value
+         select (copied).* from (select json_populate_recordset(null::${table}, $1::json) as copied) taken
+         on conflict ${onConflict}`,
+        [`[${page.map(({ row }) => row).join()}]`],
+      );
+      count += page.length;
+      onRows(page.length);
+    }
+  } finally {
+    // The target may have refused a page; what becomes of the next one is no error of its own.
+    await ahead.catch(() => undefined);
+    await source.query('close copied').catch(() => undefined);
+  }
+}
+
+/** For work that takes turns between two databases: each waits within its transaction while the other is at work. */
+export const WAITS_FOR_ANOTHER = 'set local idle_in_transaction_session_timeout = 0';
