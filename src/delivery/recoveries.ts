@@ -6,9 +6,9 @@
 
 import { startTask, type Task } from '../actor/task.ts';
 import type { Broker } from '../broker/connection.ts';
+import { publicationOf } from '../broker/delivery-messages.ts';
 import { publishAll } from '../broker/publish.ts';
 import { timeOrderedUuid } from '../domain/ids.ts';
-import { publicationOf } from '../intake/dispatcher.ts';
 import { type Database, transaction } from '../store/database.ts';
 import type { DeliveryAddress } from '../store/deliveries.ts';
 import { countPage, lockOpenRecoveries, sendNext, settleItems } from '../store/recovery-steps.ts';

@@ -10,13 +10,13 @@ import { nullWhenGivenUp, patienceUntil, persist, troubleWatch } from '../actor/
 import { startTask } from '../actor/task.ts';
 import { pause } from '../actor/waiting.ts';
 import type { Broker } from '../broker/connection.ts';
+import { retryOf } from '../broker/delivery-messages.ts';
 import { publishAll } from '../broker/publish.ts';
 import { ensureDeliveries } from '../broker/topology.ts';
 import { timeOrderedUuid } from '../domain/ids.ts';
 import type { Database } from '../store/database.ts';
 import { parkDeliveries, readDispatched } from '../store/deliveries.ts';
 import { advanceRestoration, noteStream, readRestoration, type StreamIdentity } from '../store/stream-restorations.ts';
-import { retryOf } from './messages.ts';
 
 export interface RestorationDependencies {
   readonly broker: Broker;

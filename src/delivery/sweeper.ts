@@ -6,11 +6,12 @@
 
 import { startTask, type Task } from '../actor/task.ts';
 import type { Broker } from '../broker/connection.ts';
+import { publicationOf, retryOf } from '../broker/delivery-messages.ts';
 import { type Publication, publishAll } from '../broker/publish.ts';
 import { isFirstAttemptOut } from '../broker/stream-figures.ts';
 import { afterAttempt } from '../domain/delivery.ts';
 import { timeOrderedUuid, type Uuid } from '../domain/ids.ts';
-import { dispatchAbandoned, publicationOf } from '../intake/dispatcher.ts';
+import { dispatchAbandoned } from '../intake/dispatcher.ts';
 import {
   type AbandonedAttempt,
   lockAbandonedAttempts,
@@ -25,7 +26,6 @@ import {
   readOverdue,
   readOverduePage,
 } from '../store/deliveries.ts';
-import { retryOf } from './messages.ts';
 
 export interface SweeperDependencies {
   readonly broker: Broker;

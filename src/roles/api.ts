@@ -3,10 +3,10 @@
 import { createApi } from '../api/api.ts';
 import type { ApiSettings } from '../api/dependencies.ts';
 import { announceSearchChange, announceSecretChange, onFeed, onKeyChange } from '../broker/announcements.ts';
+import { publicationOf } from '../broker/delivery-messages.ts';
 import { publishAll } from '../broker/publish.ts';
 import type { Config } from '../config.ts';
 import { timeOrderedUuid } from '../domain/ids.ts';
-import { publicationOf } from '../intake/dispatcher.ts';
 import type { Matcher } from '../intake/matcher.ts';
 import { createPointsOfInterest } from '../matching/points/poi-index.ts';
 import { type Database, openDatabase } from '../store/database.ts';

@@ -5,10 +5,10 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { publicationOf } from '../../src/broker/delivery-messages.ts';
 import { publishAll } from '../../src/broker/publish.ts';
 import { HELD_BACK_MAX_MS } from '../../src/domain/delivery.ts';
 import type { Uuid } from '../../src/domain/ids.ts';
-import { publicationOf } from '../../src/intake/dispatcher.ts';
 import { claimDeliveries } from '../../src/store/delivery-claims.ts';
 import { pauseEndpoint } from '../../src/store/endpoints.ts';
 import { requeueOne } from '../../src/store/replays.ts';
