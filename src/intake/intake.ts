@@ -32,6 +32,8 @@ export interface IntakeDependencies {
   readonly onStart: (start: IntakeStart) => void;
   /** Told when the database turns out to have forgotten what it had recorded. */
   readonly onForgotten: () => void;
+  /** Told again and again while a move of a client keeps messages from being recorded. */
+  readonly onHeld?: (error: Error) => void;
   /** `seconds`: what recording took. */
   readonly onRecorded: (recorded: Recorded, batch: RecordedBatch, seconds: number) => void;
   readonly supervisor: Supervisor;
