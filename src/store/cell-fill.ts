@@ -46,6 +46,8 @@ const COPIES: readonly TableCopy[] = [
   { table: 'events', pageRows: ROWS_PER_PAGE },
 ];
 
+export const FILLED_TABLES: readonly string[] = COPIES.map(({ table }) => table);
+
 /** What a new database has of them already, or a daemon that did not take adverts in has written. */
 const EMPTIED = [...COPIES].reverse().map(({ table }) => `delete from ${table}`);
 /** What counts on behind the copied numbers, and revisions, which are numbers of this database's transactions. */
@@ -126,7 +128,7 @@ async function countProperties(client: Queryable): Promise<number> {
 async function readRowCount(client: Queryable): Promise<number> {
   const { rows } = await client.query<{ count: number }>(
     `select coalesce(sum(greatest(reltuples, 0)), 0)::float8 as count from pg_class where oid = any($1::regclass[])`,
-    [COPIES.map(({ table }) => table)],
+    [FILLED_TABLES],
   );
   return (rows[0] as { count: number }).count;
 }

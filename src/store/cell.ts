@@ -46,7 +46,7 @@ export async function readClientMarks(database: Queryable): Promise<readonly Cli
   const { rows } = await database.query<{ id: Uuid; name: string; prefixes: readonly string[] }>(
     `select id, name, array(
          select prefix from api_keys where client_id = clients.id and revoked_at is null order by prefix) as prefixes
-       from clients where deleted_at is null order by id`,
+       from clients where deleted_at is null and moved_to is null order by id`,
   );
   return rows.flatMap(({ id, name: clientName, prefixes }) =>
     [...new Set([...prefixes.map(keyMark), linkMark(id)])].map((mark) => ({ mark, clientName })),

@@ -9,9 +9,13 @@ export interface TableCopy {
   readonly table: string;
   /** What to copy of it, as a query over it with the columns of the table; every row unless said. */
   readonly rows?: string;
-  /** Parameters of that query. */
-  readonly values?: readonly unknown[];
-  /** What becomes of a row that the target has already; it stays unless said. */
+  /** Columns that the target fills by itself. */
+  readonly without?: readonly string[];
+  /** Columns that become something else, as expressions over `copied`, the row. */
+  readonly columns?: Readonly<Record<string, string>>;
+  /** What else these expressions read: joins. */
+  readonly joins?: string;
+  /** What becomes of a row that the target has already, `ALL` for every column; it stays unless said. */
   readonly onConflict?: string;
   /** Rows held at a time: fewer where one may have megabytes. */
   readonly pageRows: number;
@@ -21,13 +25,12 @@ export interface TableCopy {
 export async function copyTable(
   source: Queryable,
   target: Queryable,
-  { table, rows = `select * from ${table}`, values = [], onConflict = 'do nothing', pageRows }: TableCopy,
+  copy: TableCopy,
   onRows: (count: number) => void = () => undefined,
 ): Promise<number> {
-  await source.query(
-    `declare copied no scroll cursor for select row_to_json(taken)::text as row from (${rows}) taken`,
-    [...values],
-  );
+  const { table, rows = `select * from ${table}`, pageRows } = copy;
+  const insert = await insertOf(target, copy);
+  await source.query(`declare copied no scroll cursor for select row_to_json(taken)::text as row from (${rows}) taken`);
   const fetch = () => source.query<{ row: string }>(`fetch ${pageRows} from copied`);
   let count = 0;
   let ahead = fetch();
@@ -36,12 +39,7 @@ export async function copyTable(
       const page = (await ahead).rows;
       if (page.length === 0) return count;
       ahead = fetch();
-      await target.query(
-        `insert into ${table} overriding system value
-         select (copied).* from (select json_populate_recordset(null::${table}, $1::json) as copied) taken
-         on conflict ${onConflict}`,
-        [`[${page.map(({ row }) => row).join()}]`],
-      );
+      await target.query(insert, [`[${page.map(({ row }) => row).join()}]`]);
       count += page.length;
       onRows(page.length);
     }
@@ -50,6 +48,22 @@ export async function copyTable(
     await ahead.catch(() => undefined);
     await source.query('close copied').catch(() => undefined);
   }
+}
+
+async function insertOf(target: Queryable, copy: TableCopy): Promise<string> {
+  const { table, without = [], columns = {}, joins = '', onConflict = 'do nothing' } = copy;
+  const { rows } = await target.query<{ name: string }>(
+    `select attname as name from pg_attribute
+     where attrelid = $1::regclass and attnum > 0 and not attisdropped and attgenerated = '' and attname <> all($2)
+     order by attnum`,
+    [table, without],
+  );
+  const names = rows.map(({ name }) => name);
+  const values = names.map((name) => columns[name] ?? `copied.${name}`);
+  const conflict = onConflict.replace('ALL', names.map((name) => `${name} = excluded.${name}`).join());
+  return `insert into ${table} (${names.join()}) overriding system value
+    select ${values.join()} from json_populate_recordset(null::${table}, $1::json) copied ${joins}
+    on conflict ${conflict}`;
 }
 
 /** For work that takes turns between two databases: each waits within its transaction while the other is at work. */

@@ -1,6 +1,6 @@
 /** The rows of the table of commands that are about cells. What runs them is loaded when they are asked for. */
 
-import { type Command, valued } from '../command.ts';
+import { type Command, flag, valued } from '../command.ts';
 
 const settings = async () => (await import('../../config.ts')).readConfig();
 const interruption = async () => (await import('../stop-signal.ts')).interruptSignal();
@@ -31,6 +31,25 @@ export const CELL_COMMANDS: readonly Command[] = [
     async run({ args: [name = ''], text }) {
       const { fillCell } = await import('./fill.ts');
       await fillCell(await settings(), { name, from: text('from') }, await interruption());
+    },
+  },
+  {
+    words: 'cells move',
+    args: 'CLIENT',
+    summary: 'move a client to another cell, with everything that it has',
+    options: {
+      to: valued('CELL', 'where to'),
+      back: flag('undo a move that was broken off before it was decided'),
+      map: valued('FILE', 'write the map for proxies as well, as `cells map --output` does'),
+    },
+    details:
+      'CLIENT is a name or an id. Keys, links, searches and ids stay. Both cells take no adverts in for as long as ' +
+      'the client is copied, and it is answered 503. Broken off at any point, the same command ends the move.',
+    example: 'vigie cells move acme --to west --map /etc/nginx/vigie-cells.map && nginx -s reload',
+    async run({ args: [client = ''], text, flag: isSet }) {
+      const { moveClient } = await import('./move.ts');
+      const options = { client, to: text('to'), isBack: isSet('back'), map: text('map') };
+      await moveClient(await settings(), options, await interruption());
     },
   },
 ];
