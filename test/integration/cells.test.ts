@@ -6,11 +6,15 @@ import { type TestContext, test } from 'node:test';
 import { type Broker, connectBroker } from '../../src/broker/connection.ts';
 import { readConsumerPosition } from '../../src/broker/stream-position.ts';
 import { ADVERTS_STREAM } from '../../src/broker/topology.ts';
+import { FILLED_TABLES } from '../../src/store/cell-fill.ts';
+import { movedTables } from '../../src/store/client-copy.ts';
+import { migrate } from '../../src/store/database.ts';
 import { openTwoCells, type TwoCells } from '../support/cells.ts';
 import type { Daemon } from '../support/daemon.ts';
 import { connectDatabase } from '../support/database.ts';
 import { publishAdverts } from '../support/operator-scene.ts';
 import { restClient } from '../support/rest-client.ts';
+import { startTestPostgres } from '../support/servers.ts';
 import { until } from '../support/until.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
@@ -22,7 +26,7 @@ const connect = async (t: TestContext, { nats }: TwoCells, cell: string | null):
 
 /** Every property with all that is held of it, as the database writes it. */
 async function propertiesOf(t: TestContext, url: string): Promise<readonly string[]> {
-  const database = await connectDatabase(t, url);
+  const database = connectDatabase(t, url);
   const { rows } = await database.query<{ row: string }>(
     `select jsonb_build_array(uuid, state, crawls, keys, facts, (
          select jsonb_agg(jsonb_build_array(kind, field_name, events.created_at, recorded_at) order by id)
@@ -150,9 +154,9 @@ test('what is wrong with the cells is told before anything is done', async (t) =
     ['west postgres://127.0.0.1:1/none', 'the database of the cell west is not to be reached'],
   ] as const) {
     await writeFile(file, text);
-    const words_ = await told('map');
-    assert.ok(words_.includes(words), words_);
-    assert.ok(!words_.includes(url), 'no password is repeated');
+    const said = await told('map');
+    assert.ok(said.includes(words), said);
+    assert.ok(!said.includes(url), 'no password is repeated');
   }
 });
 
@@ -176,10 +180,34 @@ test('the map names each key and link once, and the client whose key begins like
   assert.deepEqual(links.sort(), ['default', 'west']);
   assert.equal(lines.length, 5);
 
-  const database = await connectDatabase(t, scene.servers.west.postgres.url);
+  const database = connectDatabase(t, scene.servers.west.postgres.url);
   await database.query('update api_keys set prefix = $1', [(keys[0] as string).slice(6, 14)]);
   const { code, stderr } = await scene.cells('map');
   assert.equal(code, 1);
   assert.match(stderr, /keys of acme \(default\) and breizh \(west\) begin alike, vigie_[0-9a-f]{8}: revoke one/);
   for (const daemon of [first, second]) await daemon.end('SIGTERM');
+});
+
+test('of every table it is said whether it is filled with a new cell, goes along with a client, or stays', async (t) => {
+  const { url } = await startTestPostgres(t);
+  await migrate(url);
+  const { rows } = await connectDatabase(t, url).query<{ name: string }>(
+    `select relname as name from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace order by relname`,
+  );
+  // Of one database and its servers, or made from others; feeds begin where a client has come from.
+  const staying = [
+    ...['cell', 'controls', 'dead_letters', 'feed_floors', 'feed_keys', 'instances', 'intake_leader', 'intake_leads'],
+    ...[
+      'intake_position',
+      'outbox',
+      'schema_compatibility',
+      'schema_migrations',
+      'search_totals',
+      'stream_restorations',
+    ],
+  ];
+  assert.deepEqual(
+    [...FILLED_TABLES, ...movedTables(), ...staying].sort(),
+    rows.map(({ name }) => name),
+  );
 });

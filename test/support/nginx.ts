@@ -4,7 +4,7 @@
  */
 
 import { execFile, spawn } from 'node:child_process';
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { access, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { get } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -24,7 +24,7 @@ export interface Proxy {
   readonly url: string;
   /** The file that the map belongs in. */
   readonly mapFile: string;
-  /** Reads the map anew; resolves when new connections are served with it. */
+  /** Reads the map anew; resolves when every connection is served with it. */
   reload(): Promise<void>;
 }
 
@@ -73,6 +73,15 @@ server { listen 127.0.0.1:${port}; server_name generation; location / { return 2
       const before = await worker();
       child.kill('SIGHUP');
       await until(worker, (pid) => pid !== '' && pid !== before);
+      // The former worker answers on connections that were kept until it has closed them.
+      await until(
+        () =>
+          access(`/proc/${before}`).then(
+            () => false,
+            () => true,
+          ),
+        (isGone) => isGone,
+      );
     },
   };
 }
