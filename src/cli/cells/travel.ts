@@ -56,7 +56,8 @@ export async function travel(
     await hold(source, target, client);
     await underHold(source, target, client, { copiedBefore, progress, stopping });
   } catch (error) {
-    await letGo([source, target], source, client);
+    // Where a server is away, it lapses by itself.
+    await letGo([source, target], source, client).catch(() => undefined);
     if (!(error instanceof MoveLapsedError)) throw error;
     throw new CommandError(`${client.name} was not moved, and is where it was: ${error.message}`, { cause: error });
   } finally {
