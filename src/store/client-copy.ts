@@ -261,6 +261,17 @@ export async function wakeCopy(client: Queryable, clientId: Uuid): Promise<void>
      where client_id = $1 and deleted_at = 'infinity'`,
     [clientId],
   );
+  // Which members count, says migration 0004.
+  await client.query(
+    `insert into search_totals
+     select client_id, 0, count(*)::integer,
+       coalesce(sum(case when members ? 'geoShapes' then polygon_corners_of(members) end), 0)::integer,
+       coalesce(sum(case when members ? 'expressions' then excluded_words_of(members) end), 0)::integer
+     from searches where client_id = $1 and deleted_at is null group by client_id
+     on conflict (client_id, shard) do update set searches = excluded.searches,
+       polygon_corners = excluded.polygon_corners, excluded_words = excluded.excluded_words`,
+    [clientId],
+  );
   for (const table of ['deliveries', 'mail_items']) {
     await client.query(
       `update ${table} set due_at = due_at - ${ASLEEP} where search_number in ${numbers} and state in ${OPEN}`,

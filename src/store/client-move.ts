@@ -117,7 +117,6 @@ export async function renewHold(database: Queryable, clientId: Uuid): Promise<vo
   if (rowCount !== 1) throw new MoveLapsedError('the hold on a cell has ended');
 }
 
-/** One row. */
 export async function releaseHold(database: Queryable, clientId: Uuid): Promise<void> {
   await database.query(
     'update intake_leader set held_for = null, held_behind = null, held_until = null where held_for = $1',
@@ -231,6 +230,7 @@ export async function leave(source: Database, clientId: Uuid, target: string, op
        where client_id = $1 and deleted_at is null`,
       [clientId],
     );
+    await client.query('delete from search_totals where client_id = $1', [clientId]);
     await releaseHold(client, clientId);
   });
 }
@@ -289,7 +289,7 @@ export async function readWaiting(database: Queryable, clientId: Uuid): Promise<
   return rows;
 }
 
-/** Opens the client again in its cell, at once instead of with the lease. */
+/** At once, instead of with the lease. */
 export async function reopenClient(database: Queryable, clientId: Uuid): Promise<void> {
   await database.query('update clients set moving_until = null where id = $1 and moved_to is null', [clientId]);
   await database.query(

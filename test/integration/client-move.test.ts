@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { type TestContext, test } from 'node:test';
+import type pg from 'pg';
 import { connectBroker } from '../../src/broker/connection.ts';
 import { publish } from '../../src/broker/publish.ts';
 import { advertSubject } from '../../src/broker/topology.ts';
@@ -128,9 +129,10 @@ test('a client keeps all that it has, and is told everything once, wherever it l
   const idsOf = (answers: Record<string, unknown>) =>
     (answers['/deliveries'] as [number, { '@id': string }[]])[1].map((delivery) => delivery['@id']);
   assert.deepEqual(idsOf(after), idsOf(before));
+  // Of one match ids ascend; those of different ones were recorded in any order.
   assert.deepEqual(
     (await readFeed(scene.in('west'))).map(({ id }) => id),
-    fedBefore.map(({ id }) => id),
+    fedBefore.map(({ id }) => id).sort(),
   );
   const outdated = await scene.in('west').request('GET', `/feed?after=${cursor}`);
   assert.equal(outdated.status, 410);
@@ -165,7 +167,12 @@ test('a client keeps all that it has, and is told everything once, wherever it l
   const successes = receiver.posts.filter(({ status }) => status === 200).map(({ id }) => id);
   assert.equal(new Set(successes).size, successes.length, 'what was answered with 200 is never sent again');
   assert.equal((await scene.in('default').request('GET', told.iri)).body.title, 'told');
-  const west = connectDatabase(t, scene.cells.servers.west.postgres.url);
+  const [home, west] = (['default', 'west'] as const).map((cell) =>
+    connectDatabase(t, scene.cells.servers[cell].postgres.url),
+  ) as [pg.Pool, pg.Pool];
+  const totals = 'select coalesce(sum(searches), 0)::integer as searches from search_totals';
+  assert.deepEqual((await home.query(totals)).rows, [{ searches: 3 }], 'limits count what is there');
+  assert.deepEqual((await west.query(totals)).rows, [{ searches: 0 }]);
   for (const table of ['matches', 'deliveries', 'attempts', 'feed_batches', 'feed_items', 'webhook_secrets']) {
     assert.equal((await west.query(`select from ${table}`)).rowCount, 0, `${table} of a client that has left`);
   }

@@ -44,6 +44,15 @@ begin
   return null;
 end $$;
 
+-- A move changes all searches of a client in one transaction, and adds them up itself: counted one by one, each would
+-- walk over the versions of the sum that those before it have left.
+create function is_moved(client uuid) returns boolean language sql stable as $$
+  select client::text = coalesce(current_setting('vigie.moves', true), '')
+$$;
+drop trigger searches_recounted on searches;
+create trigger searches_recounted after update of members, deleted_at on searches
+  for each row when (not is_moved(new.client_id)) execute function count_changed_search();
+
 create trigger searches_kept_from_moving after insert on searches
   referencing new table as written for each statement execute function refuse_moving_of_written();
 create trigger changed_searches_kept_from_moving after update of members, context, deleted_at on searches
