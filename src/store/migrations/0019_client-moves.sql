@@ -49,8 +49,7 @@ end $$;
 create function is_moved(client uuid) returns boolean language sql stable as $$
   select client::text = coalesce(current_setting('vigie.moves', true), '')
 $$;
-drop trigger searches_recounted on searches;
-create trigger searches_recounted after update of members, deleted_at on searches
+create or replace trigger searches_recounted after update of members, deleted_at on searches
   for each row when (not is_moved(new.client_id)) execute function count_changed_search();
 
 create trigger searches_kept_from_moving after insert on searches
