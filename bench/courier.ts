@@ -12,8 +12,8 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { Agent, request } from 'undici';
 import type { Broker } from '../src/broker/connection.ts';
+import { retryOf } from '../src/broker/delivery-messages.ts';
 import { publishAll } from '../src/broker/publish.ts';
-import { retryOf } from '../src/delivery/messages.ts';
 import { timeOrderedUuid } from '../src/domain/ids.ts';
 import type { DeliveryAddress } from '../src/store/deliveries.ts';
 import { createRecovery, readRecovery } from '../src/store/recoveries.ts';
@@ -273,7 +273,7 @@ async function publishRetries(broker: Broker, addresses: readonly DeliveryAddres
     const page = addresses.slice(start, start + 10_000);
     await publishAll(
       broker,
-      page.map((address) => retryOf(address, dueAt, `retry-${address.id}`)),
+      page.map((address) => retryOf(broker, address, dueAt, `retry-${address.id}`)),
     );
   }
 }

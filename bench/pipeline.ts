@@ -12,7 +12,8 @@
  * re-crawls without change come on top. `matchesPerSecond` counts matches that began, `matchesPerChange` the (search,
  * property) pairs that a change wrote: begun by it, or standing and touched by its event. `besideFloodMs` is the latency
  * of all properties but the flooded one, `refused` what that one had beyond its bounds. `fsyncMs` is what a bare write that is due every 20 ms waits until it is
- * durable, beside the deliveries whose latency is measured: two such waits are a part of each.
+ * durable, beside the deliveries whose latency is measured: two such waits are a part of each. `kibPerChange` is what a
+ * change leaves in the tables, in PostgreSQL's log, and in `ADVERTS`, with all that is delivered of it.
  */
 
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -22,7 +23,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { type Broker, connectBroker } from '../src/broker/connection.ts';
 import { type Publication, publishAll } from '../src/broker/publish.ts';
-import { advertSubject, ensureAdvertsStream } from '../src/broker/topology.ts';
+import { ADVERTS_STREAM, advertSubject, ensureAdvertsStream } from '../src/broker/topology.ts';
 import { createSampleCrawler, type SampleCrawler } from '../src/cli/demo/sample-adverts.ts';
 import { cacheDirectory } from '../src/embedded/data-directory.ts';
 import { startNatsServer } from '../src/embedded/nats-server.ts';
@@ -147,7 +148,7 @@ async function main(): Promise<void> {
 
 /** Publishes as fast as the daemon records, for the given time; measures until the last one is recorded. */
 async function measureThroughput(run: Run) {
-  const before = { cpu: cpuOf(run), counts: await run.daemon.counts() };
+  const before = { cpu: cpuOf(run), counts: await run.daemon.counts(), stored: await storedBy(run) };
   const startedAt = performance.now();
   const elapsed = (): number => (performance.now() - startedAt) / 1_000;
   let peakMb = 0;
@@ -175,6 +176,9 @@ async function measureThroughput(run: Run) {
   const cpu = Object.entries(cpuOf(run)).map(([name, now]) => [name, round(now - (before.cpu[name] ?? 0), 1)]);
   await untilDelivered(run);
   const deliveredSeconds = elapsed();
+  const stored = Object.entries(await storedBy(run)).map(([what, bytes]) => {
+    return [what, round((bytes - (before.stored[what] ?? 0)) / changed / 1_024, 2)];
+  });
   return {
     seconds: round(seconds, 1),
     recorded,
@@ -183,12 +187,23 @@ async function measureThroughput(run: Run) {
     matchesPerSecond: round(begun / seconds, 0),
     begunPerChange: round(begun / changed, 2),
     deliveriesPerSecond: round((await run.daemon.counts()).deliveries / deliveredSeconds, 0),
+    kibPerChange: Object.fromEntries(stored),
     cpuSeconds: Object.fromEntries(cpu),
     residentMb: Object.fromEntries(
       Object.entries(run.processes).map(([name, pid]) => [name, round(usageOf(pid).residentMb, 0)]),
     ),
     daemonPeakMb: round(peakMb, 0),
   };
+}
+
+/** Bytes by where they lie; `wal` are those written, however soon PostgreSQL forgets them. */
+async function storedBy({ database, broker }: Run): Promise<Record<string, number>> {
+  const { rows } = await database.query<{ tables: number; wal: number }>(
+    `select pg_database_size(current_database())::float8 as tables,
+       pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')::float8 as wal`,
+  );
+  const { state } = await broker.manager.streams.info(ADVERTS_STREAM);
+  return { ...(rows[0] as { tables: number; wal: number }), adverts: state.bytes };
 }
 
 /** CPU seconds by process; the bench's own without the servers and the daemon, which are its children. */

@@ -7,6 +7,7 @@ import { readFileSync } from 'node:fs';
 import { parseEnv } from 'node:util';
 import { z } from 'zod';
 import { databaseUrl, mailbox, mailboxOf, natsServers, smtpServer, tilesUrl, url } from './config-addresses.ts';
+import { isCellName, UNNAMED_CELL } from './domain/cell.ts';
 
 export const ROLES = ['intake', 'deliver', 'api', 'admin'] as const;
 export type Role = (typeof ROLES)[number];
@@ -42,6 +43,12 @@ const roles = z.string().transform((value, context): readonly Role[] => {
   return Object.freeze(names as Role[]);
 });
 
+const cell = z.string().transform((name, context) => {
+  if (name === '' || name === UNNAMED_CELL) return null;
+  if (!isCellName(name)) context.addIssue('must be 1 to 32 lower-case letters, digits and hyphens between them');
+  return name;
+});
+
 /** `80,443,1024-65535` */
 const ports = z.string().transform((value, context) => {
   const ranges = value.split(',').map((text) => {
@@ -68,6 +75,8 @@ const settings = z.object({
   VIGIE_DATA_DIR: path,
   VIGIE_CACHE_DIR: path,
   VIGIE_ROLES: roles,
+  VIGIE_CELL: cell,
+  VIGIE_CELLS_FILE: path,
   VIGIE_API_HOST: z.string().min(1, 'must be an address'),
   VIGIE_API_PORT: integer(0, 65_535),
   VIGIE_PUBLIC_URL: optional(url('http:', 'https:')),
@@ -140,11 +149,7 @@ export function readConfig(environment: Environment = process.env, defaults: Env
   }
   const setting = parsed.data;
   return Object.freeze({
-    databaseUrl: setting.DATABASE_URL,
-    natsUrl: setting.NATS_URL,
-    natsReplicas: setting.VIGIE_NATS_REPLICAS,
-    natsServerBin: setting.NATS_SERVER_BIN,
-    natsPort: setting.VIGIE_NATS_PORT,
+    ...serversOf(setting),
     dataDir: setting.VIGIE_DATA_DIR,
     cacheDir: setting.VIGIE_CACHE_DIR,
     roles: setting.VIGIE_ROLES,
@@ -195,6 +200,18 @@ function mailProblems(values: Environment): readonly string[] {
   if (!values.VIGIE_SMTP_URL) return [];
   const missing = ['VIGIE_MAIL_FROM', 'VIGIE_PUBLIC_URL'].filter((name) => !values[name]);
   return missing.map((name) => `${name} is required by VIGIE_SMTP_URL`);
+}
+
+function serversOf(setting: z.output<typeof settings>) {
+  return {
+    databaseUrl: setting.DATABASE_URL,
+    natsUrl: setting.NATS_URL,
+    natsReplicas: setting.VIGIE_NATS_REPLICAS,
+    natsServerBin: setting.NATS_SERVER_BIN,
+    natsPort: setting.VIGIE_NATS_PORT,
+    cell: setting.VIGIE_CELL,
+    cellsFile: setting.VIGIE_CELLS_FILE,
+  };
 }
 
 /** Null without a mail server. */

@@ -8,18 +8,17 @@ import type { Broker } from '../src/broker/connection.ts';
 import {
   ADVERTS_STREAM,
   advertSubject,
-  DELIVERIES_STREAM,
   DELIVERY_PARTITIONS,
   deliveryConsumer,
   deliverySubject,
   ensureAdvertsStream,
   ensureDeliveries,
   ensureIntake,
-  INTAKE_CONSUMER,
   isMissing,
   retryConsumer,
   retrySubject,
 } from '../src/broker/topology.ts';
+import { cellNames } from '../src/domain/cell.ts';
 import { endpointKeyOf, urlKeyOf } from '../src/domain/endpoint.ts';
 import { PROPERTY } from './support/adverts.ts';
 
@@ -30,7 +29,7 @@ function notFound(code = 404): NatsError {
 }
 
 /** A JetStream manager that knows what is named in `existing`; every other verb than `info` and `add` is missing. */
-function brokerWith(existing: readonly string[], refusal: Error = notFound()) {
+function brokerWith(existing: readonly string[], refusal: Error = notFound(), names = cellNames(null)) {
   const streams = new Map<string, Partial<StreamConfig>>();
   const consumers = new Map<string, Partial<ConsumerConfig>>();
   const manager = {
@@ -51,9 +50,10 @@ function brokerWith(existing: readonly string[], refusal: Error = notFound()) {
       },
     },
   };
-  return { broker: { manager } as unknown as Broker, streams, consumers };
+  return { broker: { manager, names } as unknown as Broker, streams, consumers };
 }
 
+const { intakeConsumer: INTAKE_CONSUMER, deliveriesStream: DELIVERIES_STREAM } = cellNames(null);
 const COURIERS = Array.from({ length: DELIVERY_PARTITIONS }, (_, partition) => [
   deliveryConsumer(partition),
   retryConsumer(partition),
@@ -118,26 +118,61 @@ test('an advert is published under its property, inside the stream that intake r
   assert.deepEqual(streams.get(ADVERTS_STREAM)?.subjects, ['adverts.>']);
 });
 
-test('each delivery subject is read by exactly one consumer, and an endpoint keeps its own', async () => {
-  const { broker, streams, consumers } = brokerWith([]);
-  await ensureDeliveries(broker);
-  assert.deepEqual(streams.get(DELIVERIES_STREAM)?.subjects, ['deliveries.*.*']);
-  const filters = [...consumers.values()].map((consumer) => consumer.filter_subject as string);
-  const partitions = new Set<string>();
-  fc.assert(
-    fc.property(fc.webUrl(), (url) => {
-      const subject = deliverySubject(endpointKeyOf(PROPERTY, url));
-      assert.equal(subject, deliverySubject(endpointKeyOf(PROPERTY, url)));
-      assert.equal(subject.split('.')[1], deliverySubject(urlKeyOf(url)).split('.')[1], 'as the version before');
-      const readers = filters.filter((filter) => subject.startsWith(filter.replace(/\*$/, '')));
-      assert.equal(readers.length, 1);
-      partitions.add(readers[0] as string);
-      const retries = retrySubject(endpointKeyOf(PROPERTY, url));
-      const retryReaders = filters.filter((filter) => retries.startsWith(filter.replace(/\*$/, '')));
-      assert.equal(retryReaders.length, 1);
-      assert.notEqual(retryReaders[0], readers[0], 'due retries must not stand before first attempts');
-    }),
-    { numRuns: 200 },
-  );
-  assert.equal(partitions.size, DELIVERY_PARTITIONS, 'the endpoints spread over all partitions');
+for (const cell of [null, 'west', 'ile-de-france-2']) {
+  test(`each delivery subject is read by exactly one consumer, and an endpoint keeps its own (cell ${cell})`, async () => {
+    const names = cellNames(cell);
+    const { broker, streams, consumers } = brokerWith([], notFound(), names);
+    await ensureDeliveries(broker);
+    assert.deepEqual(streams.get(names.deliveriesStream)?.subjects, [`${names.deliveries}.*.*`]);
+    const filters = [...consumers.values()].map((consumer) => consumer.filter_subject as string);
+    const partitions = new Set<string>();
+    fc.assert(
+      fc.property(fc.webUrl(), (url) => {
+        const subject = deliverySubject(broker, endpointKeyOf(PROPERTY, url));
+        assert.equal(subject, deliverySubject(broker, endpointKeyOf(PROPERTY, url)));
+        assert.equal(
+          subject.split('.')[1],
+          deliverySubject(broker, urlKeyOf(url)).split('.')[1],
+          'as the version before',
+        );
+        const readers = filters.filter((filter) => subject.startsWith(filter.replace(/\*$/, '')));
+        assert.equal(readers.length, 1);
+        partitions.add(readers[0] as string);
+        const retries = retrySubject(broker, endpointKeyOf(PROPERTY, url));
+        const retryReaders = filters.filter((filter) => retries.startsWith(filter.replace(/\*$/, '')));
+        assert.equal(retryReaders.length, 1);
+        assert.notEqual(retryReaders[0], readers[0], 'due retries must not stand before first attempts');
+      }),
+      { numRuns: 200 },
+    );
+    assert.equal(partitions.size, DELIVERY_PARTITIONS, 'the endpoints spread over all partitions');
+  });
+}
+
+test('the cell without a name has the names of before there were cells', () => {
+  assert.deepEqual(cellNames(null), {
+    cell: null,
+    intakeConsumer: 'intake',
+    deliveriesStream: 'DELIVERIES',
+    deliveries: 'deliveries',
+    signals: 'vigie',
+  });
+});
+
+test('cells share the adverts, and nothing else that they are the only readers of', async () => {
+  const made = new Map<string | null, readonly string[]>();
+  for (const cell of [null, 'west', 'west-2']) {
+    const { broker, streams, consumers } = brokerWith([], notFound(), cellNames(cell));
+    await ensureIntake(broker);
+    await ensureDeliveries(broker);
+    const subjects = [...streams.values()].flatMap(({ subjects }) => subjects ?? []);
+    made.set(cell, [...streams.keys(), ...subjects, ...consumers.keys(), broker.names.signals]);
+  }
+  for (const [cell, own] of made) {
+    for (const [other, theirs] of made) {
+      if (cell === other) continue;
+      const shared = own.filter((name) => theirs.includes(name));
+      assert.deepEqual(shared, [ADVERTS_STREAM, 'adverts.>'], `${cell} and ${other}`);
+    }
+  }
 });

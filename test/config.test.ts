@@ -47,6 +47,13 @@ test('defaults of the caller stand before those of the file, and behind the envi
   assert.deepEqual([config.logLevel, config.api.port, config.operations.port], ['warn', 2, 9464]);
 });
 
+test('a cell is named, or the one that is called default', () => {
+  const cellOf = (name: string): string | null => readConfig({ VIGIE_CELL: name }).cell;
+  assert.deepEqual(['', 'default', 'ile-de-france-2', 'x'.repeat(32)].map(cellOf), [
+    ...[null, null, 'ile-de-france-2', 'x'.repeat(32)],
+  ]);
+});
+
 test('servers that stand for each other are named with commas', () => {
   const database = 'postgresql://me:pass@a:5432,b,[::1]:5433/vigie?target_session_attrs=read-write';
   const config = readConfig({ DATABASE_URL: database, NATS_URL: 'nats://me:pass@a:4222, nats://b' });
@@ -67,6 +74,11 @@ const FAULTS: readonly [name: string, values: readonly string[], problem: RegExp
   ['VIGIE_RETENTION_EXPIRED_DAYS', ['', '-1', '1.5', '36501', 'ever'], /must be a whole number from 0 to 36500/],
   ['VIGIE_ALLOW_PRIVATE_ENDPOINTS', ['', 'yes', 'TRUE', '1'], /must be true or false/],
   ['VIGIE_ROLES', ['', 'intake,', 'everything'], /has unknown roles .*; known are intake, deliver, api/],
+  [
+    'VIGIE_CELL',
+    ['West', 'west.1', '-west', 'we--st', 'île', 'a b', '*', 'x'.repeat(33)],
+    /must be 1 to 32 lower-case letters, digits and hyphens between them/,
+  ],
   ['VIGIE_LOG_LEVEL', ['', 'verbose'], /must be fatal, error, warn/],
   [
     'DATABASE_URL',

@@ -36,7 +36,7 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   console: [],
   api: ['actor', 'store', 'matching', 'reference', 'webhooks', 'mail', 'domain', 'console'],
   admin: ['actor', 'store', 'matching', 'reference', 'webhooks', 'domain'],
-  'config.ts': ['config-addresses.ts'],
+  'config.ts': ['domain', 'config-addresses.ts'],
   'config-addresses.ts': [],
   'config-conflicts.ts': ['config.ts'],
   'log.ts': [],

@@ -3,7 +3,7 @@
 import type { Context, Middleware, Next } from 'koa';
 import type { Principal, VerifyApiKey } from '../store/clients.ts';
 import type { ApiSettings } from './dependencies.ts';
-import { Problem } from './problem.ts';
+import { movedTo, moving, Problem } from './problem.ts';
 import { createRateLimiter } from './rate-limit.ts';
 
 const PUBLIC_PATH =
@@ -28,6 +28,8 @@ export function authenticate(verify: VerifyApiKey): Middleware {
 
 function admit(ctx: Context, principal: Principal | null, next: Next): Promise<unknown> {
   if (principal === null) throw refusal(ctx.req.headers['x-api-key'] !== undefined);
+  if (principal.movedTo !== null) throw movedTo(principal.movedTo);
+  if (principal.isMoving) throw moving();
   ctx.state.principal = principal;
   return next();
 }

@@ -10,6 +10,7 @@ import { FEED_START, type FeedPlace, isBefore } from '../domain/feed-place.ts';
 import type { SearchNumber, Uuid } from '../domain/ids.ts';
 import { bodyOf } from '../domain/routing.ts';
 import { hasContacts } from '../domain/withheld-contacts.ts';
+import { FED_BEFORE_MAX } from '../store/client-copy.ts';
 import {
   type FedDelivery,
   type FeedBounds,
@@ -108,12 +109,20 @@ async function readRequest(ctx: Context, dependencies: ApiDependencies, key: Buf
   if (query.after === null) return request;
   if (query.after === LATEST) return { ...request, after: await readFeedEnd(dependencies.database) };
   const cursor = readCursor(query.after, scope, key);
-  if (cursor === null) throw new Problem(400, 'after is no cursor of this feed, or of another client or filter');
   const bounds = await readFeedBounds(dependencies.database, clientId);
+  if (bounds.arrivedAt !== null && (cursor === null || isOfFormerStay(cursor.place, bounds.arrivedAt))) {
+    throw outdated('after is from before the client was moved', bounds, scope, key);
+  }
+  if (cursor === null) throw new Problem(400, 'after is no cursor of this feed, or of another client or filter');
   if (cursor.givenIn !== bounds.epoch) {
     throw outdated('after is from before the service was restored', bounds, scope, key);
   }
   return { ...request, after: cursor.place };
+}
+
+/** A cursor of another cell has another seal; one of an earlier stay in this cell names a transaction of that time. */
+function isOfFormerStay(place: FeedPlace, arrivedAt: FeedPlace): boolean {
+  return place.transaction > FED_BEFORE_MAX && isBefore(place, arrivedAt);
 }
 
 interface Page {

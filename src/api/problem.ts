@@ -6,6 +6,7 @@
 
 import { STATUS_CODES } from 'node:http';
 import type { Context, Middleware, Next } from 'koa';
+import { movedCellIn } from '../store/client-move.ts';
 import { isDatabaseOutage } from '../store/outage.ts';
 import type { ApiLogger } from './dependencies.ts';
 
@@ -49,6 +50,16 @@ export function notFound(what: string): Problem {
   return new Problem(404, `${what} was not found`);
 }
 
+/** RFC 9110, section 15.5.20: proxies send it on to the cell that the header names. */
+export function movedTo(cell: string): Problem {
+  return new Problem(421, 'this client lives in another cell', { headers: { 'Vigie-Cell': cell } });
+}
+
+/** For the seconds in which a client is moved between cells. */
+export function moving(): Problem {
+  return new Problem(503, 'this client is being moved, try again', { headers: { 'Retry-After': '2' } });
+}
+
 export function problemBody(problem: Problem, requestId: string): Record<string, unknown> {
   const title = STATUS_CODES[problem.status] ?? 'Error';
   const isViolationList = problem.violations.length > 0;
@@ -87,6 +98,8 @@ export function reportProblems(logger: Pick<ApiLogger, 'error'>): Middleware {
 
 function problemOf(error: unknown): Problem {
   if (error instanceof Problem) return error;
+  const moved = movedCellIn(error);
+  if (moved !== null) return moved === '' ? moving() : movedTo(moved);
   const { status, message, expose } = readError(error);
   if (typeof status === 'number' && status >= 400 && status < 500) {
     return new Problem(status, expose === false ? (STATUS_CODES[status] ?? 'bad request') : message);

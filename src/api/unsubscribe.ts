@@ -12,8 +12,8 @@ import { isMailToken, unsubscribe } from '../store/mail-recipients.ts';
 import { answerBytes } from './content.ts';
 import type { ApiDependencies } from './dependencies.ts';
 
-/** 128 bits in base64url. */
-const TOKEN = /^[A-Za-z0-9_-]{22}$/;
+/** What proxies tell the client by, which links of earlier versions lack, and 128 bits in base64url. */
+const LINK = /^(?:[0-9a-f]{12}\.)?([A-Za-z0-9_-]{22})$/;
 
 export function unsubscribeRoutes(router: Router, { database, settings }: ApiDependencies): void {
   const { mailLanguage: language } = settings;
@@ -26,16 +26,20 @@ export function unsubscribeRoutes(router: Router, { database, settings }: ApiDep
   };
 
   router.get('/unsubscribe/:token', secureForm, async (ctx) => {
-    const token = String(ctx.params.token);
-    const isKnown = TOKEN.test(token) && (await isMailToken(database, token));
+    const token = tokenOf(ctx);
+    const isKnown = token !== null && (await isMailToken(database, token));
     show(ctx, isKnown ? 200 : 404, isKnown ? form(words.question, words.confirm) : paragraph(words.unknown));
   });
 
   router.post('/unsubscribe/:token', secureForm, async (ctx) => {
-    const token = String(ctx.params.token);
-    const isDone = TOKEN.test(token) && (await unsubscribe(database, token));
+    const token = tokenOf(ctx);
+    const isDone = token !== null && (await unsubscribe(database, token));
     show(ctx, isDone ? 200 : 404, paragraph(isDone ? words.done : words.unknown));
   });
+}
+
+function tokenOf(ctx: Context): string | null {
+  return LINK.exec(String(ctx.params.token))?.[1] ?? null;
 }
 
 /** The form leads back to where it came from, and the page loads nothing. */

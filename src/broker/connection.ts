@@ -10,6 +10,7 @@ import {
   NatsError,
 } from 'nats';
 import { pause } from '../actor/waiting.ts';
+import { type CellNames, cellNames } from '../domain/cell.ts';
 import { BrokerUnfitError, brokerUnreachable } from './unreachable.ts';
 
 /** Publishes made while disconnected are lost, so each waits this long for its acknowledgement. */
@@ -18,6 +19,8 @@ export const REQUEST_TIMEOUT_MS = 5_000;
 export const STATUS_NO_RESPONDERS = 503;
 
 export interface Broker {
+  /** What is ours on the servers, which other cells share. */
+  readonly names: CellNames;
   /** Copies that a stream is created with. */
   readonly replicas: number;
   readonly connection: NatsConnection;
@@ -37,6 +40,8 @@ export interface BrokerOptions {
   readonly name: string;
   /** 1 unless said. */
   readonly replicas?: number;
+  /** The cell without a name unless said. */
+  readonly cell?: string | null;
   /** Told of disconnections and reconnections; the client reconnects by itself, for ever. */
   readonly onStatus: (status: 'disconnected' | 'reconnected' | 'error', detail: string) => void;
 }
@@ -78,6 +83,7 @@ export async function connectBroker(options: BrokerOptions): Promise<Broker> {
     options.onStatus(status, detail);
   });
   return {
+    names: cellNames(options.cell ?? null),
     replicas,
     connection,
     manager,

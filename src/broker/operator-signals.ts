@@ -1,31 +1,31 @@
 /**
- * What instances tell each other for their operators, over core NATS: "a control has changed", and what happens, while
+ * What instances of a cell tell each other for their operators, over core NATS: "a control has changed", and what happens, while
  * somebody watches. A lost signal costs the wait for the next look at PostgreSQL, a lost activity is not seen.
  */
 
 import { createInbox } from 'nats';
 import type { Broker } from './connection.ts';
 
-const CONTROLS_CHANGED = 'vigie.controls.changed';
-const ACTIVITY = 'vigie.activity';
-const ACTIVITY_WANTED = 'vigie.activity.wanted';
+const CONTROLS_CHANGED = 'controls.changed';
+const ACTIVITY = 'activity';
+const ACTIVITY_WANTED = 'activity.wanted';
 
 export function announceControlChange(broker: Broker): void {
-  if (broker.isConnected()) broker.connection.publish(CONTROLS_CHANGED);
+  if (broker.isConnected()) broker.connection.publish(subjectOf(broker, CONTROLS_CHANGED));
 }
 
 export function onControlChange(broker: Broker, listener: () => void): void {
-  broker.connection.subscribe(CONTROLS_CHANGED, { callback: (error) => error ?? listener() });
+  broker.connection.subscribe(subjectOf(broker, CONTROLS_CHANGED), { callback: (error) => error ?? listener() });
 }
 
 /** Bytes of one batch of activities, to everybody who watches. */
 export function publishActivity(broker: Broker, bytes: Uint8Array): void {
-  if (broker.isConnected()) broker.connection.publish(ACTIVITY, bytes);
+  if (broker.isConnected()) broker.connection.publish(subjectOf(broker, ACTIVITY), bytes);
 }
 
 /** Returns what ends the subscription. */
 export function onActivity(broker: Broker, listener: (bytes: Uint8Array) => void): () => void {
-  const subscription = broker.connection.subscribe(ACTIVITY, {
+  const subscription = broker.connection.subscribe(subjectOf(broker, ACTIVITY), {
     callback: (error, message) => error ?? listener(message.data),
   });
   return () => subscription.unsubscribe();
@@ -33,7 +33,7 @@ export function onActivity(broker: Broker, listener: (bytes: Uint8Array) => void
 
 /** Tells every instance that somebody watches. */
 export function announceWatcher(broker: Broker): void {
-  if (broker.isConnected()) broker.connection.publish(ACTIVITY_WANTED);
+  if (broker.isConnected()) broker.connection.publish(subjectOf(broker, ACTIVITY_WANTED));
 }
 
 /** Likewise, and calls `onReady` with the id of each instance that publishes from now on. Returns what ends that. */
@@ -42,13 +42,13 @@ export function callForActivity(broker: Broker, onReady: (instanceId: string) =>
   const subscription = broker.connection.subscribe(reply, {
     callback: (error, message) => error ?? onReady(message.string()),
   });
-  broker.connection.publish(ACTIVITY_WANTED, undefined, { reply });
+  broker.connection.publish(subjectOf(broker, ACTIVITY_WANTED), undefined, { reply });
   return () => subscription.unsubscribe();
 }
 
 /** `listener` is told of each watcher before that one is answered. */
 export function onWatcher(broker: Broker, instanceId: string, listener: () => void): void {
-  broker.connection.subscribe(ACTIVITY_WANTED, {
+  broker.connection.subscribe(subjectOf(broker, ACTIVITY_WANTED), {
     callback(error, message) {
       if (error !== null) return;
       listener();
@@ -56,4 +56,8 @@ export function onWatcher(broker: Broker, instanceId: string, listener: () => vo
       message.respond(Buffer.from(instanceId));
     },
   });
+}
+
+function subjectOf({ names }: Broker, signal: string): string {
+  return `${names.signals}.${signal}`;
 }

@@ -2,7 +2,7 @@
 
 import { REJECTED } from '../domain/streams.ts';
 import type { Broker } from './connection.ts';
-import { ADVERTS_STREAM, DELIVERIES_STREAM, DELIVERY_PARTITIONS, deliveryConsumer, isMissing } from './topology.ts';
+import { ADVERTS_STREAM, DELIVERY_PARTITIONS, deliveryConsumer, isMissing } from './topology.ts';
 
 export interface StreamFigures {
   readonly name: string;
@@ -15,18 +15,28 @@ export interface StreamFigures {
   readonly ackPending: number;
 }
 
-/** Every stream of ours; one that does not exist yet is empty. Rejects when NATS is away. */
+/** Every stream of ours; one that does not exist yet is empty. Of `ADVERTS` no other cell's consumer counts. Rejects when NATS is away. */
 export function readStreamFigures(broker: Broker): Promise<readonly StreamFigures[]> {
-  return Promise.all([ADVERTS_STREAM, DELIVERIES_STREAM, REJECTED.name].map((name) => figuresOf(broker, name)));
+  const { intakeConsumer, deliveriesStream } = broker.names;
+  return Promise.all([
+    figuresOf(broker, ADVERTS_STREAM, (consumer) => consumer === intakeConsumer),
+    figuresOf(broker, deliveriesStream),
+    figuresOf(broker, REJECTED.name),
+  ]);
 }
 
-async function figuresOf(broker: Broker, name: string): Promise<StreamFigures> {
+async function figuresOf(
+  broker: Broker,
+  name: string,
+  isOurs: (consumer: string) => boolean = () => true,
+): Promise<StreamFigures> {
   try {
     const { state } = await broker.manager.streams.info(name);
     let pending = 0;
     let ackPending = 0;
     let consumers = 0;
     for await (const consumer of broker.manager.consumers.list(name)) {
+      if (!isOurs(consumer.name)) continue;
       pending += consumer.num_pending;
       ackPending += consumer.num_ack_pending;
       consumers += 1;
@@ -42,9 +52,9 @@ async function figuresOf(broker: Broker, name: string): Promise<StreamFigures> {
  * Whether the message of a first attempt has been handed out and not acknowledged: somebody is at it, or has died with
  * it. Rejects when NATS is away.
  */
-export async function isFirstAttemptOut({ manager }: Broker): Promise<boolean> {
+export async function isFirstAttemptOut({ manager, names }: Broker): Promise<boolean> {
   const consumers = Array.from({ length: DELIVERY_PARTITIONS }, (_, partition) =>
-    manager.consumers.info(DELIVERIES_STREAM, deliveryConsumer(partition)),
+    manager.consumers.info(names.deliveriesStream, deliveryConsumer(partition)),
   );
   return (await Promise.all(consumers)).some(({ num_ack_pending }) => num_ack_pending > 0);
 }

@@ -1,5 +1,6 @@
 /** The table of commands. What runs a command is loaded when it is asked for. */
 
+import { CELL_COMMANDS } from './cells/commands.ts';
 import { type CommandGroup, flag, UsageError, valued } from './command.ts';
 import type { CommandTable } from './program.ts';
 
@@ -148,6 +149,7 @@ export const COMMANDS: CommandTable = {
         await withDatabase(config, (database) => importCoordinateFile(database, path, announce, stopping));
       },
     },
+    ...CELL_COMMANDS,
   ],
   groups: [ADMIN],
 };

@@ -32,7 +32,7 @@ async function tellDaemons(config: Config, announce: (broker: Broker) => void, o
   const url = await knownNatsUrl(config);
   if (url === undefined) return;
   try {
-    const broker = await connectBroker({ url, name: 'vigie command', onStatus: () => undefined });
+    const broker = await connectBroker({ url, cell: config.cell, name: 'vigie command', onStatus: () => undefined });
     announce(broker);
     await broker.connection.flush();
     await broker.close();

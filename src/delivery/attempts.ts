@@ -5,6 +5,7 @@
 
 import { InFlight } from '../actor/in-flight.ts';
 import { oncePerTick } from '../actor/waiting.ts';
+import type { DeliveryHint } from '../broker/delivery-messages.ts';
 import type { PulledMessage } from '../broker/pull.ts';
 import { traceAttempt } from '../broker/tracing.ts';
 import type { AttemptOutcome } from '../domain/delivery.ts';
@@ -15,7 +16,6 @@ import type { FairRound } from '../webhooks/fair-round.ts';
 import { type Claim, type Claims, createClaims, type DeliveryTurn } from './claims.ts';
 import type { CourierDependencies } from './courier.ts';
 import { Followers } from './followers.ts';
-import type { DeliveryHint } from './messages.ts';
 import type { DeliveryOutcomes } from './outcomes.ts';
 
 /** A delivery whose message has been pulled. JetStream may hand it out again meanwhile: the newest message counts. */

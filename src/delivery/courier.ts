@@ -7,6 +7,7 @@
 import { startGrace } from '../actor/actor.ts';
 import type { Supervisor } from '../actor/supervisor.ts';
 import type { Broker } from '../broker/connection.ts';
+import { hintOf } from '../broker/delivery-messages.ts';
 import type { PulledMessage } from '../broker/pull.ts';
 import type { Valve } from '../broker/valve.ts';
 import type { Uuid } from '../domain/ids.ts';
@@ -18,7 +19,6 @@ import type { Sender } from '../webhooks/sender.ts';
 import { DeliveryAttempts, type WaitingDelivery } from './attempts.ts';
 import type { DocumentCache } from './document-cache.ts';
 import { startEndpointUpkeep } from './endpoint-upkeep.ts';
-import { hintOf } from './messages.ts';
 import { startDeliveryOutcomes } from './outcomes.ts';
 import { startOvertaking } from './overtaking.ts';
 import { startParking } from './parking.ts';

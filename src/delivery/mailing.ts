@@ -9,6 +9,7 @@ import { InFlight } from '../actor/in-flight.ts';
 import { GaveUpError, patienceUntil, persist, type Supervisor } from '../actor/supervisor.ts';
 import { startTask } from '../actor/task.ts';
 import type { Valve } from '../broker/valve.ts';
+import { unsubscribePath } from '../domain/cell.ts';
 import { type AfterAttempt, afterAttempt } from '../domain/delivery.ts';
 import type { MailLanguage } from '../domain/mail.ts';
 import { type Mailbox, messageBytes } from '../mail/mail-message.ts';
@@ -185,7 +186,7 @@ async function write(
   const [contents, titles] = await patiently(() =>
     Promise.all([readMailContents(database, ids), readTitles(database, numbers)]),
   );
-  const unsubscribeUrl = `${publicUrl}/unsubscribe/${mail.token}`;
+  const unsubscribeUrl = `${publicUrl}${unsubscribePath(mail.clientId, mail.token)}`;
   const text = mailText(sectionsOf(shown, contents, titles), unsubscribeUrl, language);
   return messageBytes({ id: mail.id, from, to: mail.address, text, unsubscribeUrl });
 }

@@ -9,13 +9,13 @@ import { InFlight } from '../actor/in-flight.ts';
 import { nullWhenGivenUp, patienceUntil, persist, type Supervisor, troubleWatch } from '../actor/supervisor.ts';
 import { acknowledgeAll } from '../broker/acknowledge.ts';
 import type { Broker } from '../broker/connection.ts';
+import { retryOf } from '../broker/delivery-messages.ts';
 import { type Publication, publishAll } from '../broker/publish.ts';
 import type { PulledMessage } from '../broker/pull.ts';
 import { type AttemptOutcome, afterAttempt } from '../domain/delivery.ts';
 import { recordAttempts, type SettledAttempt } from '../store/attempts.ts';
 import type { Database } from '../store/database.ts';
 import type { ClaimedDelivery } from '../store/delivery-claims.ts';
-import { retryOf } from './messages.ts';
 
 export interface OutcomeDependencies {
   readonly broker: Broker;
@@ -106,7 +106,7 @@ async function settleMessages(
     } else if (hint?.isRetry) {
       void hint.message.settle({ type: 'nak', delayMs: Math.max(1, retryInMs) });
     } else {
-      retries.push(retryOf(delivery, Date.now() + retryInMs, `${delivery.id}-${attemptCount}`));
+      retries.push(retryOf(dependencies.broker, delivery, Date.now() + retryInMs, `${delivery.id}-${attemptCount}`));
       if (hint !== null) moved.push(hint.message);
     }
   }

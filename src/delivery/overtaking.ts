@@ -8,7 +8,6 @@
 import { startTask } from '../actor/task.ts';
 import { pause } from '../actor/waiting.ts';
 import type { PulledMessage } from '../broker/pull.ts';
-import { DELIVERIES_STREAM } from '../broker/topology.ts';
 import type { Database } from '../store/database.ts';
 import { type DeliveryAddress, readNewestQueued } from '../store/deliveries.ts';
 import type { FairRound } from '../webhooks/fair-round.ts';
@@ -73,7 +72,7 @@ export function startOvertaking({ database, round, attempts, onTrouble }: Overta
 
 /** Until the true one is pulled, and takes its place. */
 const NO_MESSAGE: PulledMessage = {
-  stream: DELIVERIES_STREAM,
+  stream: 'none',
   consumer: 'none',
   sequence: 0,
   subject: '',

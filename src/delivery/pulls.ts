@@ -8,7 +8,7 @@ import { singleFlight } from '../actor/in-flight.ts';
 import { startTask, type Task } from '../actor/task.ts';
 import type { Broker } from '../broker/connection.ts';
 import { type Pull, type PulledMessage, startPull } from '../broker/pull.ts';
-import { DELIVERIES_STREAM, DELIVERY_PARTITIONS, deliveryConsumer, retryConsumer } from '../broker/topology.ts';
+import { DELIVERY_PARTITIONS, deliveryConsumer, retryConsumer } from '../broker/topology.ts';
 import type { Valve } from '../broker/valve.ts';
 import type { Database, Queryable } from '../store/database.ts';
 
@@ -99,7 +99,7 @@ function startPulls(
   ]).flat();
   return consumers.map((consumer) =>
     startPull(broker, {
-      stream: DELIVERIES_STREAM,
+      stream: broker.names.deliveriesStream,
       consumer,
       batchMax: PULL_MAX,
       sliceMax: SLICE_MAX,

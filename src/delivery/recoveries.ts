@@ -6,9 +6,9 @@
 
 import { startTask, type Task } from '../actor/task.ts';
 import type { Broker } from '../broker/connection.ts';
+import { publicationOf } from '../broker/delivery-messages.ts';
 import { publishAll } from '../broker/publish.ts';
 import { timeOrderedUuid } from '../domain/ids.ts';
-import { publicationOf } from '../intake/dispatcher.ts';
 import { type Database, transaction } from '../store/database.ts';
 import type { DeliveryAddress } from '../store/deliveries.ts';
 import { countPage, lockOpenRecoveries, sendNext, settleItems } from '../store/recovery-steps.ts';
@@ -54,6 +54,6 @@ async function step({ database, broker, attemptsInFlightMax }: RecoveriesDepende
   await publishAll(
     broker,
     // Another message id than the first time: the duplicate window would swallow it.
-    addresses.map((address) => publicationOf(address, `recovery-${timeOrderedUuid(new Date())}`)),
+    addresses.map((address) => publicationOf(broker, address, `recovery-${timeOrderedUuid(new Date())}`)),
   );
 }

@@ -10,13 +10,13 @@ import { nullWhenGivenUp, patienceUntil, persist, troubleWatch } from '../actor/
 import { startTask } from '../actor/task.ts';
 import { pause } from '../actor/waiting.ts';
 import type { Broker } from '../broker/connection.ts';
+import { retryOf } from '../broker/delivery-messages.ts';
 import { publishAll } from '../broker/publish.ts';
-import { DELIVERIES_STREAM, ensureDeliveries } from '../broker/topology.ts';
+import { ensureDeliveries } from '../broker/topology.ts';
 import { timeOrderedUuid } from '../domain/ids.ts';
 import type { Database } from '../store/database.ts';
 import { parkDeliveries, readDispatched } from '../store/deliveries.ts';
 import { advanceRestoration, noteStream, readRestoration, type StreamIdentity } from '../store/stream-restorations.ts';
-import { retryOf } from './messages.ts';
 
 export interface RestorationDependencies {
   readonly broker: Broker;
@@ -42,8 +42,9 @@ export function createStreamRestoration(dependencies: RestorationDependencies): 
 
   async function ensureOnce(): Promise<void> {
     const isNew = await ensureDeliveries(broker);
-    const { created: createdAt } = await broker.manager.streams.info(DELIVERIES_STREAM);
-    const ensured = { name: DELIVERIES_STREAM, createdAt };
+    const { deliveriesStream: name } = broker.names;
+    const { created: createdAt } = await broker.manager.streams.info(name);
+    const ensured = { name, createdAt };
     await noteStream(database, ensured, isNew);
     stream = ensured;
     restoring.ask();
@@ -82,7 +83,7 @@ async function restorePage({ broker, database }: RestorationDependencies, stream
     broker,
     page
       .filter(({ dueInMs }) => dueInMs > 0)
-      .map((delivery) => retryOf(delivery, now.getTime() + delivery.dueInMs, `again-${timeOrderedUuid(now)}`)),
+      .map((delivery) => retryOf(broker, delivery, now.getTime() + delivery.dueInMs, `again-${timeOrderedUuid(now)}`)),
   );
   // A last page that is not full: what comes after it is recorded at this moment, and has its message.
   const isLast = page.length < PAGE;

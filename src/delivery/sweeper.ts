@@ -6,11 +6,12 @@
 
 import { startTask, type Task } from '../actor/task.ts';
 import type { Broker } from '../broker/connection.ts';
+import { publicationOf, retryOf } from '../broker/delivery-messages.ts';
 import { type Publication, publishAll } from '../broker/publish.ts';
 import { isFirstAttemptOut } from '../broker/stream-figures.ts';
 import { afterAttempt } from '../domain/delivery.ts';
 import { timeOrderedUuid, type Uuid } from '../domain/ids.ts';
-import { dispatchAbandoned, publicationOf } from '../intake/dispatcher.ts';
+import { dispatchAbandoned } from '../intake/dispatcher.ts';
 import {
   type AbandonedAttempt,
   lockAbandonedAttempts,
@@ -25,7 +26,6 @@ import {
   readOverdue,
   readOverduePage,
 } from '../store/deliveries.ts';
-import { retryOf } from './messages.ts';
 
 export interface SweeperDependencies {
   readonly broker: Broker;
@@ -83,7 +83,7 @@ export async function republishInterrupted(broker: Broker, database: Database): 
   const overdue = await readOverdue(database, INTERRUPTED_FROM_MS, INTERRUPTED_MAX, withFirst);
   await publishAll(
     broker,
-    overdue.map((delivery) => messageAgain(delivery, new Date())),
+    overdue.map((delivery) => messageAgain(broker, delivery, new Date())),
   );
 }
 
@@ -115,10 +115,10 @@ async function parkOverdue({ database, isHeld }: SweeperDependencies): Promise<n
 }
 
 /** The identifier is new: the duplicate window would swallow that of the lost message. */
-function messageAgain(delivery: DueDelivery, now: Date): Publication {
+function messageAgain(broker: Broker, delivery: DueDelivery, now: Date): Publication {
   const messageId = `again-${timeOrderedUuid(now)}`;
-  if (delivery.attemptCount === 0) return publicationOf(delivery, messageId);
-  return retryOf(delivery, now.getTime() + delivery.dueInMs, messageId);
+  if (delivery.attemptCount === 0) return publicationOf(broker, delivery, messageId);
+  return retryOf(broker, delivery, now.getTime() + delivery.dueInMs, messageId);
 }
 
 /**
@@ -137,7 +137,7 @@ async function settleAborted({ broker, database, retryDelayMs, clock }: SweeperD
     broker,
     retries.map((attempt) => {
       const dueAt = clock().getTime() + Math.max(0, attempt.retryInMs);
-      return retryOf(attempt, dueAt, `${attempt.id}-${attempt.attemptCount}`);
+      return retryOf(broker, attempt, dueAt, `${attempt.id}-${attempt.attemptCount}`);
     }),
   );
   return settled.length;

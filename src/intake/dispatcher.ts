@@ -6,9 +6,9 @@
 
 import { acknowledgeAll } from '../broker/acknowledge.ts';
 import type { Broker } from '../broker/connection.ts';
-import { type Publication, publishAll } from '../broker/publish.ts';
+import { publicationOf } from '../broker/delivery-messages.ts';
+import { publishAll } from '../broker/publish.ts';
 import type { PulledMessage } from '../broker/pull.ts';
-import { deliverySubject } from '../broker/topology.ts';
 import type { Uuid } from '../domain/ids.ts';
 import type { IntakeViolation } from '../domain/intake-schema.ts';
 import type { Database } from '../store/database.ts';
@@ -58,14 +58,6 @@ export async function dispatchAbandoned(broker: Broker, database: Database, ageM
 function publishDeliveries(broker: Broker, addresses: readonly DeliveryAddress[]): Promise<void> {
   return publishAll(
     broker,
-    addresses.map((address) => publicationOf(address)),
+    addresses.map((address) => publicationOf(broker, address)),
   );
-}
-
-/**
- * The message is only a hint to look at the row, so its body is the delivery's id. `messageId` differs from the id
- * when a lost message is put back: the duplicate window would swallow it.
- */
-export function publicationOf(address: DeliveryAddress, messageId: string = address.id): Publication {
-  return { subject: deliverySubject(address.endpointKey), messageId, bytes: Buffer.from(address.id) };
 }

@@ -7,7 +7,7 @@ import type { Supervisor } from '../actor/supervisor.ts';
 import type { Broker } from '../broker/connection.ts';
 import { startPull } from '../broker/pull.ts';
 import { startInOrder } from '../broker/replay.ts';
-import { ADVERTS_STREAM, ensureIntake, INTAKE_CONSUMER } from '../broker/topology.ts';
+import { ADVERTS_STREAM, ensureIntake } from '../broker/topology.ts';
 import type { Valve } from '../broker/valve.ts';
 import type { TellUnknown } from '../domain/unknown-members.ts';
 import type { Database } from '../store/database.ts';
@@ -32,6 +32,8 @@ export interface IntakeDependencies {
   readonly onStart: (start: IntakeStart) => void;
   /** Told when the database turns out to have forgotten what it had recorded. */
   readonly onForgotten: () => void;
+  /** Told again and again while a move of a client keeps messages from being recorded. */
+  readonly onHeld?: (error: Error) => void;
   /** `seconds`: what recording took. */
   readonly onRecorded: (recorded: Recorded, batch: RecordedBatch, seconds: number) => void;
   readonly supervisor: Supervisor;
@@ -67,7 +69,7 @@ export async function startIntake(term: Term, dependencies: IntakeDependencies):
   else await noteDatabase(database);
   const recording = startRecording(term, start, dependencies);
   try {
-    const ofConsumer = { stream: ADVERTS_STREAM, consumer: INTAKE_CONSUMER };
+    const ofConsumer = { stream: ADVERTS_STREAM, consumer: broker.names.intakeConsumer };
     const { recordedUpTo } = start;
     const inOrder = await startInOrder(broker, { ...ofConsumer, recordedUpTo, handOn: recording.admit, onTrouble });
     const marks = startPositionMarks(term, start, () => inOrder.settledUpTo, dependencies);

@@ -9,7 +9,7 @@ import { singleFlight } from '../actor/in-flight.ts';
 import { startTask } from '../actor/task.ts';
 import type { Broker } from '../broker/connection.ts';
 import { readConsumerPosition, readFirstSince, readStoredAt } from '../broker/stream-position.ts';
-import { ADVERTS_STREAM, INTAKE_CONSUMER } from '../broker/topology.ts';
+import { ADVERTS_STREAM } from '../broker/topology.ts';
 import type { Database } from '../store/database.ts';
 import type { Term } from '../store/intake-leader.ts';
 import {
@@ -47,7 +47,7 @@ const MARK_EVERY_MS = 1_000;
 /** Rejects when a server is away. */
 export async function findIntakeStart(broker: Broker, database: Database): Promise<IntakeStart> {
   const [at, { recorded, isCopied, unledSeconds }] = await Promise.all([
-    readConsumerPosition(broker, ADVERTS_STREAM, INTAKE_CONSUMER),
+    readConsumerPosition(broker, ADVERTS_STREAM, broker.names.intakeConsumer),
     readIntakePosition(database),
   ]);
   const { acknowledgedUpTo } = at;
@@ -116,7 +116,7 @@ export function startPositionMarks(
   async function mark(): Promise<void> {
     // Asked first: what is settled after that is not counted.
     const settled = settledUpTo();
-    const { acknowledgedUpTo } = await readConsumerPosition(broker, ADVERTS_STREAM, INTAKE_CONSUMER);
+    const { acknowledgedUpTo } = await readConsumerPosition(broker, ADVERTS_STREAM, broker.names.intakeConsumer);
     const sequence = Math.min(settled, acknowledgedUpTo);
     if (sequence <= marked) return;
     const storedAt = await readStoredAt(broker, ADVERTS_STREAM, sequence);

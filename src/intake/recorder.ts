@@ -14,7 +14,7 @@ import { type DeadLetter, insertDeadLetters } from '../store/dead-letters.ts';
 import { insertDeliveries } from '../store/deliveries.ts';
 import { insertEvents, type PropertyEvent } from '../store/events.ts';
 import { insertFeedBatches, insertFeedItems } from '../store/feed-batches.ts';
-import { holdTerm, type Term } from '../store/intake-leader.ts';
+import { type HeldTerm, holdTerm, type Term } from '../store/intake-leader.ts';
 import { insertMailItems } from '../store/mail-items.ts';
 import { insertMatches, type Match, readMatches, touchMatches, updateMatches } from '../store/matches.ts';
 import { insertOutboxEntry, type OutboxEntry, outboxEntryOf } from '../store/outbox.ts';
@@ -32,6 +32,7 @@ import { insertDigests, updateDigests } from '../store/property-digests.ts';
 import { readRoutes } from '../store/search-routes.ts';
 import { insertSnapshots, type Snapshot } from '../store/snapshots.ts';
 import { type AddressedDelivery, type Consequences, consequencesOf, touchedBy } from './consequences.ts';
+import { HeldError } from './hold.ts';
 import { type IntakeEntry, isReadable, type JudgedBatch, judgeBatch, type RecordBounds } from './judging.ts';
 import { type MarketLedger, openLedger } from './market-ledger.ts';
 import type { Matcher } from './matcher.ts';
@@ -42,6 +43,8 @@ export interface RecorderDependencies {
   readonly resolvePlace: ResolvePlace;
   readonly bounds: RecordBounds;
   readonly clock: () => Date;
+  /** Resolves when the matcher knows every search that is committed; without it none ever comes from another cell. */
+  readonly refreshSearches?: () => Promise<void>;
   /** How long instant e-mails gather what comes; null when the service sends none. */
   readonly mailGatherMs?: number | null;
 }
@@ -76,7 +79,18 @@ export class ForgottenError extends Error {
   readonly code = 'FORGOTTEN';
 }
 
-/** Rejects with `TermOverError` when another instance leads, and with `ForgottenError`. */
+/** Searches came from another cell, and the matcher may not know them yet. */
+class SearchesCameError extends Error {
+  readonly code = 'SEARCHES_CAME';
+  readonly epoch: number;
+
+  constructor(epoch: number) {
+    super('searches came from another cell');
+    this.epoch = epoch;
+  }
+}
+
+/** Rejects with `TermOverError` when another instance leads, and with `ForgottenError` and `HeldError`. */
 export type Recorder = (
   term: Term,
   entries: readonly RecordedEntry[],
@@ -84,16 +98,27 @@ export type Recorder = (
 ) => Promise<Recorded>;
 
 export function createRecorder(dependencies: RecorderDependencies): Recorder {
-  return async (term, entries, poison) => {
+  const { refreshSearches } = dependencies;
+  let searchEpoch: number | null = null;
+
+  function assertReady({ heldBehind, searchEpoch: epoch }: HeldTerm, entries: readonly RecordedEntry[]): void {
+    if (heldBehind !== null && entries.some(({ letter }) => letter.sequence > heldBehind)) {
+      throw new HeldError(heldBehind);
+    }
+    if (refreshSearches !== undefined && epoch !== searchEpoch) throw new SearchesCameError(epoch);
+  }
+
+  const record: Recorder = async (term, entries, poison) => {
     const medians = openLedger(dependencies.matcher.medians);
     try {
       const { result, answers } = await pipelinedTransaction(dependencies.database, async (client) => {
         const uuids = [...new Set(entries.map(({ message }) => message.propertyUuid))];
-        const [sequenceFloor, locked] = await Promise.all([holdTerm(client, term), lockProperties(client, uuids)]);
+        const [held, locked] = await Promise.all([holdTerm(client, term), lockProperties(client, uuids)]);
+        assertReady(held, entries);
         const known = await withLargeOnes(client, locked, uuids, dependencies.bounds);
         const { last, result } = await recordEntries(client, known, entries, medians, {
           ...dependencies,
-          sequenceFloor,
+          sequenceFloor: held.sequenceFloor,
         });
         const refused = [...result.refused].map(([position, reason]) => {
           return { ...(entries[position] as RecordedEntry).letter, reason, setAsideFor: null };
@@ -106,9 +131,13 @@ export function createRecorder(dependencies: RecorderDependencies): Recorder {
       return { ...result, outbox };
     } catch (error) {
       medians.undo();
-      throw error;
+      if (!(error instanceof SearchesCameError)) throw error;
+      await refreshSearches?.();
+      searchEpoch = error.epoch;
+      return record(term, entries, poison);
     }
   };
+  return record;
 }
 
 /** Reads the large ones in the order of their messages, as far as they go together; one in any case. */

@@ -16,6 +16,7 @@ import { type Term, TermOverError } from '../store/intake-leader.ts';
 import { deleteOutboxEntries, type OutboxEntry } from '../store/outbox.ts';
 import { describe } from './breaker.ts';
 import { dispatch, type RecordedBatch, type RefusedMessage } from './dispatcher.ts';
+import { HeldError, recordBehind } from './hold.ts';
 import type { IntakeDependencies } from './intake.ts';
 import { type IntakeStart, testMemory } from './position.ts';
 import { ForgottenError, type RecordedEntry } from './recorder.ts';
@@ -89,6 +90,7 @@ export function startRecording(term: Term, start: IntakeStart, dependencies: Int
         await memory.noteForgotten();
         return record(decoded);
       }
+      if (error instanceof HeldError) return recordBehind(error, decoded, record, dependencies.onHeld);
       // Nobody knows whether the batch is recorded: the next term reads the truth, and what it missed, anew.
       if (!(error instanceof TermOverError || error instanceof CommitUnknownError)) throw error;
       isOver = true;

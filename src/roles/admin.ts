@@ -3,13 +3,13 @@
 import { startAdminServer } from '../admin/server.ts';
 import { readOrMakeToken } from '../admin/token-file.ts';
 import { announceKeyChange } from '../broker/announcements.ts';
+import { publicationOf } from '../broker/delivery-messages.ts';
 import { announceControlChange } from '../broker/operator-signals.ts';
 import { isBrokerOutage } from '../broker/outage.ts';
 import { publish, publishAll } from '../broker/publish.ts';
 import { readStreamFigures } from '../broker/stream-figures.ts';
 import { timeOrderedUuid } from '../domain/ids.ts';
 import { dataDirectoryPath } from '../embedded/data-directory.ts';
-import { publicationOf } from '../intake/dispatcher.ts';
 import type { Matcher } from '../intake/matcher.ts';
 import { VERSION } from '../version.ts';
 import type { Parts } from './parts.ts';
@@ -40,7 +40,7 @@ export async function openAdmin(parts: Parts, matcher: Matcher | null): Promise<
       publishDeliveries: (addresses) =>
         publishAll(
           broker,
-          addresses.map((address) => publicationOf(address, `replay-${timeOrderedUuid(new Date())}`)),
+          addresses.map((address) => publicationOf(broker, address, `replay-${timeOrderedUuid(new Date())}`)),
         ),
       async republish({ id, subject, headers, body }) {
         // The old message id would be taken for a duplicate, and other headers of NATS mean nothing twice.

@@ -3,10 +3,10 @@
 import { createApi } from '../api/api.ts';
 import type { ApiSettings } from '../api/dependencies.ts';
 import { announceSearchChange, announceSecretChange, onFeed, onKeyChange } from '../broker/announcements.ts';
+import { publicationOf } from '../broker/delivery-messages.ts';
 import { publishAll } from '../broker/publish.ts';
 import type { Config } from '../config.ts';
 import { timeOrderedUuid } from '../domain/ids.ts';
-import { publicationOf } from '../intake/dispatcher.ts';
 import type { Matcher } from '../intake/matcher.ts';
 import { createPointsOfInterest } from '../matching/points/poi-index.ts';
 import { type Database, openDatabase } from '../store/database.ts';
@@ -48,7 +48,7 @@ export async function openApi(parts: Parts, databaseUrl: string, matcher: Matche
         publishAll(
           broker,
           // Another message id than the first time: the duplicate window would swallow it.
-          addresses.map((address) => publicationOf(address, `resend-${timeOrderedUuid(new Date())}`)),
+          addresses.map((address) => publicationOf(broker, address, `resend-${timeOrderedUuid(new Date())}`)),
         ),
       secretsChanged: () => announceSecretChange(broker),
       deliverOnce: (delivery) => sender.send(delivery),

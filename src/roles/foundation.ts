@@ -8,8 +8,9 @@ import { onCoordinates } from '../broker/announcements.ts';
 import { connectBroker } from '../broker/connection.ts';
 import { isBrokerOutage } from '../broker/outage.ts';
 import { untilElected } from '../broker/topology.ts';
-import type { Config } from '../config.ts';
+import { type Config, ConfigError } from '../config.ts';
 import { createDocumentCache } from '../delivery/document-cache.ts';
+import { UNNAMED_CELL } from '../domain/cell.ts';
 import { openServers } from '../embedded/servers.ts';
 import type { Log } from '../log.ts';
 import { createCommuneLocator } from '../matching/commune-locator.ts';
@@ -17,7 +18,8 @@ import { createMetrics, type Metrics } from '../metrics.ts';
 import { createObservers } from '../observers.ts';
 import { loadReference } from '../reference/communes.ts';
 import type { Shutdown } from '../shutdown.ts';
-import { assertReachable, migrate, openDatabase } from '../store/database.ts';
+import { noteCell } from '../store/cell.ts';
+import { assertReachable, migrate, openDatabase, type Queryable } from '../store/database.ts';
 import type { FailingPart } from '../store/instances.ts';
 import { isDatabaseOutage } from '../store/outage.ts';
 import { renumberRestored } from '../store/search-feed.ts';
@@ -78,7 +80,8 @@ async function openParts(
   const broker = await connectBroker({
     url: natsUrl,
     replicas: config.natsReplicas,
-    name: `vigie ${VERSION}`,
+    cell: config.cell,
+    name: config.cell === null ? `vigie ${VERSION}` : `vigie ${VERSION} ${config.cell}`,
     onStatus: (status, detail) => log.warn({ status, detail }, 'connection to NATS'),
   });
   closing('broker', () => broker.close());
@@ -125,9 +128,17 @@ async function openDatabases(
   });
   if (migrated.length > 0) log.info({ migrated }, 'database upgraded');
   if (unknown.length > 0) log.warn({ unknown }, 'a newer version has upgraded the database; this one goes on with it');
+  await assertCell(database, config.cell);
   const pipelineDatabase = openDatabase({ ...connecting, plans: 'pipeline' });
   closing('database of the pipeline', () => pipelineDatabase.end());
   return { database, pipelineDatabase };
+}
+
+async function assertCell(database: Queryable, cell: string | null): Promise<void> {
+  const name = await noteCell(database, cell);
+  if (name === (cell ?? UNNAMED_CELL)) return;
+  const said = cell === null ? 'VIGIE_CELL is not set' : `VIGIE_CELL is ${cell}`;
+  throw ConfigError.of([`${said}, and DATABASE_URL is the database of the cell ${name}`]);
 }
 
 function openSupervisor(metrics: Metrics, { onFailure }: Troubles, fail: (reason: string) => void): Supervisor {

@@ -127,6 +127,7 @@ function createTermStart(
     matcher: observers.timed(matcher),
     resolvePlace: reference.resolvePlace,
     bounds: config.recordBounds,
+    refreshSearches: () => matcher.refresh(),
     clock: () => new Date(),
     mailGatherMs: config.mail?.gatherMs ?? null,
   });
@@ -150,6 +151,10 @@ function createTermStart(
         }
         if (isRestored) noteRestored();
         if (behind > 0) log.info({ messages: behind }, 'taking in again what this database has not seen');
+      },
+      onHeld(error) {
+        noteProgress();
+        onTrouble('recording', error);
       },
       onRecorded(recorded, batch, seconds) {
         noteProgress();

@@ -40,6 +40,10 @@ export interface Principal extends ClientLimits {
   readonly keyPrefix: string;
   readonly clientId: Uuid;
   readonly clientName: string;
+  /** The cell that the client lives in; null: this one. */
+  readonly movedTo: string | null;
+  /** Nothing of it may be read or written for a moment. */
+  readonly isMoving: boolean;
 }
 
 export class ClientNameTakenError extends Error {
@@ -101,7 +105,7 @@ function limitValues(limits: Partial<ClientLimits>): (number | null)[] {
 /** By name, the deleted ones apart. A sequential scan: clients are counted in hundreds. */
 export async function listClients(database: Queryable): Promise<readonly Client[]> {
   const { rows } = await database.query<Client>(
-    `select ${CLIENT_COLUMNS} from clients where deleted_at is null order by name`,
+    `select ${CLIENT_COLUMNS} from clients where deleted_at is null and moved_to is null order by name`,
   );
   return rows;
 }
@@ -129,11 +133,11 @@ export async function createApiKey(
   // Served by the primary key of clients.
   const { rows } = await database.query<ApiKey>(
     `insert into api_keys (id, client_id, name, prefix, hash)
-     select $1, id, $3, $4, $5 from clients where id = $2 and deleted_at is null returning ${KEY_COLUMNS}`,
+     select $1, id, $3, $4, $5 from clients where id = $2 and deleted_at is null and moved_to is null returning ${KEY_COLUMNS}`,
     [randomUuid(), clientId, name, prefix, hashOf(key)],
   );
   const [apiKey] = rows;
-  if (apiKey === undefined) throw new ClientUnknownError(`no client ${clientId}`);
+  if (apiKey === undefined) throw new ClientUnknownError(`no client ${clientId} in this cell`);
   return { key, apiKey };
 }
 
@@ -144,7 +148,8 @@ export async function createApiKey(
 export async function deleteClient(database: Queryable, id: Uuid): Promise<boolean> {
   const { rowCount } = await database.query(
     `with deleted as (
-       update clients set deleted_at = now(), name = 'deleted ' || id where id = $1 and deleted_at is null returning id
+       update clients set deleted_at = now(), name = 'deleted ' || id
+       where id = $1 and deleted_at is null and moved_to is null returning id
      ), revoked as (
        update api_keys set revoked_at = now() from deleted where client_id = deleted.id and revoked_at is null
      ), unsigned as (
@@ -223,7 +228,7 @@ export function apiKeyVerifier(database: Queryable, nowMs: () => number = () => 
 async function findPrincipal(database: Queryable, keyHash: Buffer): Promise<Principal | null> {
   const { rows } = await database.query<Principal & { hash: Buffer }>(
     `select k.hash, k.id as "keyId", k.prefix as "keyPrefix", c.id as "clientId", c.name as "clientName",
-       ${LIMIT_COLUMNS}
+       moved_to as "movedTo", coalesce(moving_until > clock_timestamp(), false) as "isMoving", ${LIMIT_COLUMNS}
      from api_keys k join clients c on c.id = k.client_id
      where k.hash = $1 and k.revoked_at is null and c.deleted_at is null`,
     [keyHash],

@@ -151,6 +151,11 @@ async function readBodies(
 export interface FeedBounds {
   /** The present one: a cursor that was given out in another is from before a restoration. */
   readonly epoch: number;
+  /**
+   * Where the client came from another cell; null: it did not. What was told before bears numbers of its own since then,
+   * so that cursors of before say nothing.
+   */
+  readonly arrivedAt: FeedPlace | null;
   /** The last that was forgotten: what is kept begins behind it. */
   readonly floor: FeedPlace;
 }
@@ -162,16 +167,25 @@ export async function readFeedBounds(database: Queryable, clientId: Uuid): Promi
     floorEpoch: number | null;
     transaction: string | null;
     id: Uuid | null;
+    arrivedEpoch: number | null;
+    arrivedIn: string | null;
   }>({
     name: 'read-feed-bounds',
     text: `
-      select sequence_floor as epoch, feed_floors.epoch as "floorEpoch", recorded_in::text as transaction, id
-      from intake_leader left join feed_floors on client_id = $1`,
+      select sequence_floor as epoch, feed_floors.epoch as "floorEpoch", recorded_in::text as transaction, feed_floors.id,
+        arrived_epoch as "arrivedEpoch", arrived_in::text as "arrivedIn"
+      from intake_leader left join feed_floors on client_id = $1 left join clients on clients.id = $1`,
     values: [clientId],
   });
-  const { epoch, floorEpoch, transaction, id } = rows[0] as (typeof rows)[number];
-  if (floorEpoch === null || transaction === null || id === null) return { epoch, floor: FEED_START };
-  return { epoch, floor: { epoch: floorEpoch, transaction: BigInt(transaction), id } };
+  const { epoch, floorEpoch, transaction, id, arrivedEpoch, arrivedIn } = rows[0] as (typeof rows)[number];
+  const arrivedAt =
+    arrivedEpoch === null || arrivedIn === null ? null : endOfTransaction(arrivedEpoch, BigInt(arrivedIn) - 1n);
+  const isWhole = floorEpoch === null || transaction === null || id === null;
+  return {
+    epoch,
+    arrivedAt,
+    floor: isWhole ? FEED_START : { epoch: floorEpoch, transaction: BigInt(transaction), id },
+  };
 }
 
 /** Behind all that can be told by now: what is recorded later, or still is being recorded, comes after it. One row. */

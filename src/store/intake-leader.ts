@@ -37,7 +37,7 @@ export class TermOverError extends Error {
 }
 
 /** Any number that nothing else in the database locks. */
-const LEADER_LOCK = 7_640_891_576;
+export const LEADER_LOCK = 7_640_891_576;
 const SILENCE_MAX_MS = 5_000;
 const SHOW_LIFE_EVERY_MS = 1_000;
 /** Below `SILENCE_MAX_MS`: a leader that gets no answer gives up before it is replaced. */
@@ -123,19 +123,32 @@ function createBeat(client: pg.Client, onLost: () => void) {
   };
 }
 
+/** What a recording transaction goes by. */
+export interface HeldTerm {
+  /** Every new `Vigie-Sequence` is above it. */
+  readonly sequenceFloor: number;
+  /** No message beyond this one is to be recorded for now: a client is moved to another cell, or here. Null: all are. */
+  readonly heldBehind: number | null;
+  /** Another one than before: searches came here, and are to be known before anything is recorded. */
+  readonly searchEpoch: number;
+}
+
 /**
- * For the beginning of a recording transaction: throws `TermOverError` when the term is over, else keeps it from ending
- * before the transaction does. Resolves with what every new `Vigie-Sequence` is above. The table has one row.
+ * For the beginning of a recording transaction: throws `TermOverError` when the term is over, else keeps it, and what it
+ * answers, from changing before the transaction ends. The table has one row.
  */
-export async function holdTerm(client: Queryable, term: Term): Promise<number> {
-  const { rows } = await client.query<{ sequence_floor: number }>({
+export async function holdTerm(client: Queryable, term: Term): Promise<HeldTerm> {
+  const { rows } = await client.query<Omit<HeldTerm, 'heldBehind'> & { readonly heldBehind: string | null }>({
     name: 'hold-term',
-    text: 'select sequence_floor from intake_leader where term = $1 for share',
+    text: `
+      select sequence_floor as "sequenceFloor", search_epoch as "searchEpoch",
+        case when held_until > clock_timestamp() then held_behind end as "heldBehind"
+      from intake_leader where term = $1 for share`,
     values: [term],
   });
   const [held] = rows;
   if (held === undefined) throw new TermOverError(`term ${term} is over: another instance takes adverts in`);
-  return held.sequence_floor;
+  return { ...held, heldBehind: held.heldBehind === null ? null : Number(held.heldBehind) };
 }
 
 export interface IntakeLead {

@@ -19,6 +19,7 @@ export interface ClaimedItem {
 
 export interface ClaimedMail {
   readonly id: Uuid;
+  readonly clientId: Uuid;
   readonly key: string;
   readonly address: string;
   /** Never empty; oldest first. */
@@ -62,7 +63,7 @@ export async function claimMail(
     const token = randomBytes(TOKEN_BYTES).toString('base64url');
     await noteMail(client, { key, clientId, today, isNew, token });
     const { address, attempt, startedAt } = first;
-    return { id, key, address, attempt, startedAt, token, items: rows };
+    return { id, clientId, key, address, attempt, startedAt, token, items: rows };
   });
 }
 

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { announceCoordinates, onCoordinates, onSearchChange } from '../../src/broker/announcements.ts';
 import { connectBroker } from '../../src/broker/connection.ts';
+import { announceControlChange, onControlChange } from '../../src/broker/operator-signals.ts';
 import { startTestNats } from '../support/servers.ts';
 
 test('an import of centres is told to every instance, and is no change of a search', async (t) => {
@@ -24,4 +25,24 @@ test('an import of centres is told to every instance, and is no change of a sear
   await Promise.all(instances.map(({ connection }) => connection.flush()));
   announceCoordinates(await connect('import'));
   await Promise.all(told);
+});
+
+test('what the instances of a cell tell each other, no other cell hears', async (t) => {
+  const server = await startTestNats(t);
+  const connect = async (cell: string | null) => {
+    const broker = await connectBroker({ url: server.url, cell, name: 'test', onStatus: () => undefined });
+    t.after(() => broker.close());
+    return broker;
+  };
+  const [first, west, sender] = await Promise.all([connect(null), connect('west'), connect('west')]);
+  onCoordinates(first, () => assert.fail('it is not of this cell'));
+  onControlChange(first, () => assert.fail('it is not of this cell'));
+  const told = new Promise<void>((resolve) => onCoordinates(west, resolve));
+  const controlled = new Promise<void>((resolve) => onControlChange(west, resolve));
+  await Promise.all([first, west].map(({ connection }) => connection.flush()));
+  announceCoordinates(sender);
+  announceControlChange(sender);
+  await Promise.all([told, controlled]);
+  // All that the server has for it has come, when it answers.
+  await first.connection.flush();
 });

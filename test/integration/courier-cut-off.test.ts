@@ -2,7 +2,6 @@
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { DELIVERIES_STREAM } from '../../src/broker/topology.ts';
 import { openDeliveryStage } from '../support/courier.ts';
 import { publishSeeded, seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
 import { startTcpProxy } from '../support/tcp-proxy.ts';
@@ -41,7 +40,7 @@ async function openScene(t: TestContext, attemptTimeoutMs: number) {
   const rows = async () => (await stage.database.query('select state, attempt_count from deliveries')).rows;
   const untilStreamIsEmpty = () =>
     until(
-      async () => (await stage.broker.manager.streams.info(DELIVERIES_STREAM)).state.messages,
+      async () => (await stage.broker.manager.streams.info(stage.broker.names.deliveriesStream)).state.messages,
       (messages) => messages === 0,
       120_000,
     );

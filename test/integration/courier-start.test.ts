@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { startPull } from '../../src/broker/pull.ts';
-import { DELIVERIES_STREAM, DELIVERY_PARTITIONS, deliveryConsumer } from '../../src/broker/topology.ts';
+import { DELIVERY_PARTITIONS, deliveryConsumer } from '../../src/broker/topology.ts';
 import { openDeliveryStage } from '../support/courier.ts';
 import { publishSeeded, seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
 import { until } from '../support/until.ts';
@@ -19,7 +19,8 @@ async function openBacklog(t: TestContext) {
   const addresses = await seedDeliveries(stage.database, await seedSearch(stage.database), endpoints);
   await stage.database.query(`update deliveries set due_at = due_at - interval '1 minute'`);
   await publishSeeded(stage.broker, addresses);
-  const publishedCount = async () => (await stage.broker.manager.streams.info(DELIVERIES_STREAM)).state.last_seq;
+  const publishedCount = async () =>
+    (await stage.broker.manager.streams.info(stage.broker.names.deliveriesStream)).state.last_seq;
   return { receiver, stage, publishedCount };
 }
 
@@ -36,7 +37,7 @@ test('what a courier died with is sent after the next start, long before JetStre
   let taken = 0;
   const dead = Array.from({ length: DELIVERY_PARTITIONS }, (_, partition) =>
     startPull(stage.broker, {
-      stream: DELIVERIES_STREAM,
+      stream: stage.broker.names.deliveriesStream,
       consumer: deliveryConsumer(partition),
       batchMax: COUNT,
       async onMessage() {

@@ -2,11 +2,11 @@
 
 import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
+import { publicationOf } from '../../src/broker/delivery-messages.ts';
 import { publishAll } from '../../src/broker/publish.ts';
 import type { DeliveryState } from '../../src/domain/delivery.ts';
 import { randomUuid, type Uuid } from '../../src/domain/ids.ts';
 import { readingOf } from '../../src/domain/property-document.ts';
-import { publicationOf } from '../../src/intake/dispatcher.ts';
 import type { DeliveryAddress } from '../../src/store/deliveries.ts';
 import { insertProperties } from '../../src/store/properties.ts';
 import { insertDigests } from '../../src/store/property-digests.ts';
@@ -253,7 +253,7 @@ describe('deliveries', () => {
       await stage.broker.connection.flush();
       await publishAll(
         stage.broker,
-        outcome.addresses.map((address) => publicationOf(address, randomUuid())),
+        outcome.addresses.map((address) => publicationOf(stage.broker, address, randomUuid())),
       );
     }
     await stage.untilAllEnded();

@@ -5,10 +5,10 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { publicationOf } from '../../src/broker/delivery-messages.ts';
 import { publishAll } from '../../src/broker/publish.ts';
 import { HELD_BACK_MAX_MS } from '../../src/domain/delivery.ts';
 import type { Uuid } from '../../src/domain/ids.ts';
-import { publicationOf } from '../../src/intake/dispatcher.ts';
 import { claimDeliveries } from '../../src/store/delivery-claims.ts';
 import { pauseEndpoint } from '../../src/store/endpoints.ts';
 import { requeueOne } from '../../src/store/replays.ts';
@@ -179,7 +179,7 @@ test('a delivery that an operator sends again keeps its number and waits for nob
   await untilAllEnded();
   const replayed = await requeueOne(database, first?.id as Uuid);
   assert.ok(replayed?.address);
-  await publishAll(broker, [publicationOf(replayed.address, 'again')]);
+  await publishAll(broker, [publicationOf(broker, replayed.address, 'again')]);
   await receiver.until((posts) => posts.filter(({ id }) => id === first?.id).length === 7);
   await untilAllEnded();
   const numbers = receiver.posts.filter(({ id }) => id === first?.id).map(({ headers }) => headers['vigie-sequence']);

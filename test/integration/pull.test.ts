@@ -5,14 +5,16 @@ import { test } from 'node:test';
 import { connectBroker } from '../../src/broker/connection.ts';
 import { publishAll } from '../../src/broker/publish.ts';
 import { type PulledMessage, startPull } from '../../src/broker/pull.ts';
-import { DELIVERIES_STREAM, deliveryConsumer, deliverySubject, ensureDeliveries } from '../../src/broker/topology.ts';
+import { deliveryConsumer, deliverySubject, ensureDeliveries } from '../../src/broker/topology.ts';
 import { createValve } from '../../src/broker/valve.ts';
+import { cellNames } from '../../src/domain/cell.ts';
 import { startTestNats } from '../support/servers.ts';
 import { until } from '../support/until.ts';
 
 const ENDPOINT_KEY = '0123456789abcdef';
 const REQUEST_TIMEOUT = 408;
-const CONSUMER = deliveryConsumer(Number(deliverySubject(ENDPOINT_KEY).split('.')[1]));
+const names = cellNames(null);
+const CONSUMER = deliveryConsumer(Number(deliverySubject({ names }, ENDPOINT_KEY).split('.')[1]));
 
 test('a message of a stream that was deleted settles none of the stream that took its place', async (t) => {
   const server = await startTestNats(t);
@@ -20,12 +22,12 @@ test('a message of a stream that was deleted settles none of the stream that too
   t.after(() => broker.close());
   const pulled: PulledMessage[] = [];
   const publish = (text: string) =>
-    publishAll(broker, [{ subject: deliverySubject(ENDPOINT_KEY), messageId: text, bytes: Buffer.from(text) }]);
-  const heldCount = async () => (await broker.manager.streams.info(DELIVERIES_STREAM)).state.messages;
+    publishAll(broker, [{ subject: deliverySubject(broker, ENDPOINT_KEY), messageId: text, bytes: Buffer.from(text) }]);
+  const heldCount = async () => (await broker.manager.streams.info(names.deliveriesStream)).state.messages;
   await ensureDeliveries(broker);
   let restored = 0;
   const pull = startPull(broker, {
-    stream: DELIVERIES_STREAM,
+    stream: names.deliveriesStream,
     consumer: CONSUMER,
     batchMax: 10,
     onMessage: async (message) => void pulled.push(message),
@@ -44,7 +46,7 @@ test('a message of a stream that was deleted settles none of the stream that too
 
   await publish('old');
   await untilPulled(1);
-  await broker.manager.streams.delete(DELIVERIES_STREAM);
+  await broker.manager.streams.delete(names.deliveriesStream);
   await until(
     async () => restored,
     (count) => count > 0,
@@ -67,7 +69,7 @@ test('so it is for a stream that was replaced while the stage was paused', async
   const pulled: PulledMessage[] = [];
   await ensureDeliveries(broker);
   const pull = startPull(broker, {
-    stream: DELIVERIES_STREAM,
+    stream: names.deliveriesStream,
     consumer: CONSUMER,
     batchMax: 10,
     onMessage: async (message) => void pulled.push(message),
@@ -78,7 +80,9 @@ test('so it is for a stream that was replaced while the stage was paused', async
   t.after(() => pull.stop());
   const publishAndPull = async (text: string) => {
     const count = pulled.length + 1;
-    await publishAll(broker, [{ subject: deliverySubject(ENDPOINT_KEY), messageId: text, bytes: Buffer.from(text) }]);
+    await publishAll(broker, [
+      { subject: deliverySubject(broker, ENDPOINT_KEY), messageId: text, bytes: Buffer.from(text) },
+    ]);
     await until(
       async () => pulled.length,
       (length) => length === count,
@@ -90,12 +94,12 @@ test('so it is for a stream that was replaced while the stage was paused', async
     async () => valve.busyCount,
     (count) => count === 0,
   );
-  await broker.manager.streams.delete(DELIVERIES_STREAM);
+  await broker.manager.streams.delete(names.deliveriesStream);
   await ensureDeliveries(broker);
   valve.open();
   await publishAndPull('new');
   await pulled[0]?.settle({ type: 'ack' });
-  assert.equal((await broker.manager.streams.info(DELIVERIES_STREAM)).state.messages, 1);
+  assert.equal((await broker.manager.streams.info(names.deliveriesStream)).state.messages, 1);
 });
 
 // What falls due for redelivery as the only request ends, nats-server below 2.10 forgets until `ack_wait`.
@@ -117,7 +121,7 @@ test('no request of an idle pull ends before the next one waits', async (t) => {
     },
   });
   const pull = startPull(broker, {
-    stream: DELIVERIES_STREAM,
+    stream: names.deliveriesStream,
     consumer: CONSUMER,
     batchMax: 10,
     onMessage: async () => undefined,

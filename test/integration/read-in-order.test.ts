@@ -7,7 +7,7 @@ import { type Broker, connectBroker } from '../../src/broker/connection.ts';
 import { publishAll } from '../../src/broker/publish.ts';
 import { type PulledMessage, startPull } from '../../src/broker/pull.ts';
 import { startInOrder } from '../../src/broker/replay.ts';
-import { ADVERTS_STREAM, advertSubject, ensureIntake, INTAKE_CONSUMER } from '../../src/broker/topology.ts';
+import { ADVERTS_STREAM, advertSubject, ensureIntake } from '../../src/broker/topology.ts';
 import { startTestNats } from '../support/servers.ts';
 import { until } from '../support/until.ts';
 
@@ -45,7 +45,7 @@ function publishNumbers(broker: Broker, first: number, last: number): Promise<vo
 
 function pullInto(broker: Broker, onMessage: (message: PulledMessage) => Promise<void>) {
   const ensure = async () => undefined;
-  const ofConsumer = { stream: ADVERTS_STREAM, consumer: INTAKE_CONSUMER };
+  const ofConsumer = { stream: ADVERTS_STREAM, consumer: broker.names.intakeConsumer };
   return startPull(broker, { ...ofConsumer, batchMax: COUNT, onMessage, onTrouble: () => undefined, ensure });
 }
 
@@ -61,7 +61,7 @@ test('what is in flight comes first, without the messages that are gone, in a fe
   const read: number[] = [];
   const inOrder = await startInOrder(broker, {
     stream: ADVERTS_STREAM,
-    consumer: INTAKE_CONSUMER,
+    consumer: broker.names.intakeConsumer,
     recordedUpTo: 1,
     handOn: async (message) => void read.push(textOf(message)),
     onTrouble: trouble,
@@ -87,7 +87,7 @@ test('a reading that breaks off goes on where it was', async (t) => {
   broker.connection.subscribe(`${CREATE_READER}.>`, { callback: () => void (readings += 1) });
   const inOrder = await startInOrder(broker, {
     stream: ADVERTS_STREAM,
-    consumer: INTAKE_CONSUMER,
+    consumer: broker.names.intakeConsumer,
     recordedUpTo: 0,
     async handOn(message) {
       if (read.length === 1_000 && broken.length === 0) {
@@ -120,7 +120,7 @@ test('one that is stopped hands nothing on', async (t) => {
   });
   const inOrder = await startInOrder(broker, {
     stream: ADVERTS_STREAM,
-    consumer: INTAKE_CONSUMER,
+    consumer: broker.names.intakeConsumer,
     recordedUpTo: 0,
     async handOn() {
       handedOn += 1;
@@ -161,7 +161,7 @@ test('a stream that an operator made a work queue is read in order too', async (
   const read: number[] = [];
   const inOrder = await startInOrder(broker, {
     stream: ADVERTS_STREAM,
-    consumer: INTAKE_CONSUMER,
+    consumer: broker.names.intakeConsumer,
     recordedUpTo: 0,
     handOn: async (message) => void read.push(textOf(message)),
     onTrouble: trouble,

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { DELIVERIES_STREAM, ensureDeliveries } from '../../src/broker/topology.ts';
+import { ensureDeliveries } from '../../src/broker/topology.ts';
 import { startDeliveryOutcomes } from '../../src/delivery/outcomes.ts';
 import { createStreamRestoration } from '../../src/delivery/stream-restoration.ts';
 import type { Uuid } from '../../src/domain/ids.ts';
@@ -33,7 +33,7 @@ test('a stream that somebody else has created anew is found to be empty', async 
   const { receiver, stage, seed } = await openScene(t);
   await (await stage.start()).drain();
   await publishSeeded(stage.broker, await seed());
-  await stage.broker.manager.streams.delete(DELIVERIES_STREAM);
+  await stage.broker.manager.streams.delete(stage.broker.names.deliveriesStream);
   await ensureDeliveries(stage.broker);
   await stage.start();
   await stage.untilAllEnded();
@@ -45,9 +45,9 @@ test('a restoration that a crash interrupted goes on at the next start', async (
   const { receiver, stage, seed } = await openScene(t);
   await seed();
   const { rows } = await stage.database.query(`select id from deliveries order by id offset ${COUNT / 2} limit 1`);
-  const { created } = await stage.broker.manager.streams.info(DELIVERIES_STREAM);
+  const { created } = await stage.broker.manager.streams.info(stage.broker.names.deliveriesStream);
   await stage.database.query('insert into stream_restorations values ($1, $2, $3)', [
-    DELIVERIES_STREAM,
+    stage.broker.names.deliveriesStream,
     created,
     rows[0].id,
   ]);
@@ -66,8 +66,9 @@ test('what waits for its time gets a message again, what is due is drawn from th
   );
   await createStreamRestoration({ ...stage, onTrouble: () => undefined }).ensure();
   const states = () => stage.database.query('select state from deliveries order by id');
-  const inStream = async () => (await stage.broker.manager.streams.info(DELIVERIES_STREAM)).state.messages;
-  await stage.broker.manager.streams.delete(DELIVERIES_STREAM);
+  const inStream = async () =>
+    (await stage.broker.manager.streams.info(stage.broker.names.deliveriesStream)).state.messages;
+  await stage.broker.manager.streams.delete(stage.broker.names.deliveriesStream);
   const restoration = createStreamRestoration({ ...stage, onTrouble: () => undefined });
   t.after(() => restoration.stop());
   await restoration.ensure();
@@ -87,7 +88,7 @@ test('the newest message of a delivery is settled, not the one it was claimed by
   assert.ok(delivery);
   const settled: string[] = [];
   const messageOf = (name: string) => ({
-    stream: DELIVERIES_STREAM,
+    stream: stage.broker.names.deliveriesStream,
     consumer: 'courier',
     sequence: 1,
     subject: name,

@@ -2,7 +2,6 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { DELIVERIES_STREAM } from '../../src/broker/topology.ts';
 import { openDeliveryStage } from '../support/courier.ts';
 import { publishSeeded, seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
 import { until } from '../support/until.ts';
@@ -36,7 +35,7 @@ test('what is lost of a healthy endpoint is found behind thousands that are over
   const delivered = async () =>
     (await stage.database.query(`select count(*)::integer from deliveries where state = 'delivered'`)).rows[0].count;
   await until(delivered, (count) => count === LOST);
-  const { last_seq } = (await stage.broker.manager.streams.info(DELIVERIES_STREAM)).state;
+  const { last_seq } = (await stage.broker.manager.streams.info(stage.broker.names.deliveriesStream)).state;
   assert.equal(last_seq, HANGING, 'not one message was published for them');
 });
 

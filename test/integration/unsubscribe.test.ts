@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
+import { unsubscribePath } from '../../src/domain/cell.ts';
 import { timeOrderedUuid } from '../../src/domain/ids.ts';
 import { mailKeyOf } from '../../src/domain/mail.ts';
 import { SEARCH_DEFAULTS } from '../../src/domain/search.ts';
@@ -35,7 +36,7 @@ async function sent(address: string) {
   await runStatements(database, insertMailItems([waiting], new Date(), 300_000));
   return {
     iri: `/searches/${id}`,
-    path: `/unsubscribe/${mail.token}`,
+    path: unsubscribePath(mail.clientId, mail.token),
     token: mail.token,
     waiting: waiting.id,
     address,
@@ -80,6 +81,12 @@ describe('the link to unsubscribe', () => {
     assert.equal(written.body.emailStatus, 'unsubscribed');
   });
 
+  it('is taken as earlier versions sent it, without what tells the cell', async () => {
+    const { iri, token } = await sent('former@example.org');
+    assert.equal((await ask('POST', `/unsubscribe/${token}`)).status, 200);
+    assert.equal(await statusOf(iri), 'unsubscribed');
+  });
+
   it('takes the form of the page, and any other body', async () => {
     const { iri, path } = await sent('form@example.org');
     const form = new FormData();
@@ -91,7 +98,18 @@ describe('the link to unsubscribe', () => {
   it('is of no use to anybody who guesses', async () => {
     const { iri, token } = await sent('guessed@example.org');
     const wrong = `${token.slice(0, -1)}${token.endsWith('A') ? 'Q' : 'A'}`;
-    for (const path of [wrong, token.slice(1), `${token}A`, '%00', '..%2f', "'", 'a'.repeat(10_000)]) {
+    for (const path of [
+      wrong,
+      `0123456789ab.${wrong}`,
+      `0123456789ab${token}`,
+      `0123456789a.${token}`,
+      token.slice(1),
+      `${token}A`,
+      '%00',
+      '..%2f',
+      "'",
+      'a'.repeat(10_000),
+    ]) {
       for (const method of ['GET', 'POST']) {
         assert.equal((await ask(method, `/unsubscribe/${path}`)).status, 404, path.slice(0, 40));
       }

@@ -6,7 +6,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import pg from 'pg';
-import { DELIVERIES_STREAM } from '../../src/broker/topology.ts';
 import { COURIER_SETTINGS, openCourierScene } from '../support/courier-scene.ts';
 import { startDaemon } from '../support/daemon.ts';
 import { until } from '../support/until.ts';
@@ -29,7 +28,7 @@ test('the stream is deleted while deliveries wait in it', async (t) => {
   const daemon = await startDaemon(cleanup, servers, COURIER_SETTINGS);
   await load(600);
   await untilReceived(receiver.posts.length + 50);
-  await broker.manager.streams.delete(DELIVERIES_STREAM);
+  await broker.manager.streams.delete(broker.names.deliveriesStream);
   await audit();
   assert.equal(await daemon.end('SIGTERM'), 0);
 });

@@ -52,10 +52,10 @@ export function portalUrlOf(property: string): string {
   return `https://portal.example/annonces?id=${property}`;
 }
 
-async function publishAdverts(
+export async function publishAdverts(
   broker: Broker,
   count: number,
-  headers: Readonly<Record<string, string>>,
+  headers: Readonly<Record<string, string>> = {},
 ): Promise<readonly string[]> {
   const properties: string[] = [];
   for (let i = 0; i < count; i++) {

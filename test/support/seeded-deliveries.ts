@@ -4,11 +4,11 @@
  */
 
 import type { Broker } from '../../src/broker/connection.ts';
+import { publicationOf } from '../../src/broker/delivery-messages.ts';
 import { publishAll } from '../../src/broker/publish.ts';
 import { endpointKeyOf } from '../../src/domain/endpoint.ts';
 import { randomUuid, type SearchNumber, timeOrderedUuid, type Uuid, uuidAfter } from '../../src/domain/ids.ts';
 import { bodyHead } from '../../src/domain/routing.ts';
-import { publicationOf } from '../../src/intake/dispatcher.ts';
 import type { Database } from '../../src/store/database.ts';
 import { type DeliveryAddress, insertDeliveries } from '../../src/store/deliveries.ts';
 import { insertSnapshots } from '../../src/store/snapshots.ts';
@@ -79,6 +79,6 @@ export async function seedDeliveries(
 export async function publishSeeded(broker: Broker, addresses: readonly DeliveryAddress[]): Promise<void> {
   await publishAll(
     broker,
-    addresses.map((address) => publicationOf(address)),
+    addresses.map((address) => publicationOf(broker, address)),
   );
 }

@@ -1,0 +1,86 @@
+/** `vigie cells fill`: a new cell begins with the properties of another one, and goes on in the stream behind them. */
+
+import { connectBroker } from '../../broker/connection.ts';
+import { readConsumerPosition, readStoredAt } from '../../broker/stream-position.ts';
+import { ADVERTS_STREAM, ensureIntake } from '../../broker/topology.ts';
+import type { Config } from '../../config.ts';
+import { UNNAMED_CELL } from '../../domain/cell.ts';
+import { noteCell } from '../../store/cell.ts';
+import { type CellFill, CellFillError, fillFrom } from '../../store/cell-fill.ts';
+import { migrate, openDatabase } from '../../store/database.ts';
+import type { RecordedPosition } from '../../store/intake-position.ts';
+import { UsageError } from '../command.ts';
+import { startProgress } from '../progress.ts';
+import { InterruptedError } from '../stop-signal.ts';
+import { CommandError, print } from '../terminal.ts';
+import { type CellAddress, cellNamed, type OpenCell, readCells, withCells } from './cells.ts';
+
+export interface FillOptions {
+  readonly name: string;
+  readonly from: string;
+}
+
+/** Throws `CommandError` and `UsageError`. What it has begun it can end when it is asked again. */
+export async function fillCell(config: Config, { name, from }: FillOptions, stopping: AbortSignal): Promise<void> {
+  if (from === '') throw new UsageError('cells fill needs --from CELL');
+  const cells = await readCells(config);
+  const [target, source] = [cellNamed(cells, name), cellNamed(cells, from)];
+  if (target === source) throw new UsageError('a cell cannot be filled from itself');
+  const { natsUrl } = config;
+  if (natsUrl === null) throw new CommandError('NATS_URL is not set: the NATS that the cells share');
+  await bringUp(target);
+  await withCells([target, source], async ([into, out]) => {
+    const filled = await fill(into as OpenCell, out as OpenCell, stopping);
+    await goOnBehind(config, natsUrl, target, filled.position);
+    const { properties, position, isFilledNow } = filled;
+    print(
+      isFilledNow
+        ? `${name} has ${properties} properties, and goes on behind message ${position.sequence} of ${ADVERTS_STREAM}`
+        : `${name} had been filled already, with ${properties} properties up to message ${position.sequence}`,
+    );
+  });
+}
+
+/** A cell that has never been started has no tables, and does not say which one it is. */
+async function bringUp({ name, databaseUrl }: CellAddress): Promise<void> {
+  await migrate(databaseUrl);
+  const database = openDatabase({ url: databaseUrl, connectionsMax: 1, onConnectionLost: () => undefined });
+  await noteCell(database, name === UNNAMED_CELL ? null : name).finally(() => database.end());
+}
+
+async function fill(target: OpenCell, source: OpenCell, stopping: AbortSignal): Promise<CellFill> {
+  const progress = startProgress(`from ${source.name} to ${target.name}`, 'rows');
+  try {
+    return await fillFrom(source.database, target.database, (copied, total) => {
+      if (stopping.aborted) throw new InterruptedError(stopping, 'nothing was copied');
+      progress.tell({ doing: `from ${source.name} to ${target.name}`, count: copied, share: copied / total });
+    });
+  } catch (error) {
+    if (!(error instanceof CellFillError)) throw error;
+    const { name } = error.side === 'source' ? source : target;
+    throw new CommandError(`${name}: ${error.message}`, { cause: error });
+  } finally {
+    progress.end();
+  }
+}
+
+/** Without its durable the cell would begin with the oldest message that the stream holds: nothing new, and slow. */
+async function goOnBehind(config: Config, url: string, { name }: CellAddress, at: RecordedPosition): Promise<void> {
+  const cell = name === UNNAMED_CELL ? null : name;
+  const { natsReplicas: replicas } = config;
+  const broker = await connectBroker({ url, replicas, cell, name: 'vigie command', onStatus: () => undefined });
+  try {
+    const { state } = await broker.manager.streams.info(ADVERTS_STREAM);
+    const storedAt = await readStoredAt(broker, ADVERTS_STREAM, at.sequence);
+    if (at.sequence > state.last_seq || (storedAt !== null && storedAt !== at.storedAt)) {
+      throw new CommandError(`${ADVERTS_STREAM} on NATS_URL is not the stream that the properties are from`);
+    }
+    await ensureIntake(broker, at.sequence);
+    const { acknowledgedUpTo } = await readConsumerPosition(broker, ADVERTS_STREAM, broker.names.intakeConsumer);
+    if (acknowledgedUpTo > at.sequence) {
+      throw new CommandError(`the consumer ${broker.names.intakeConsumer} is of another cell that was called ${name}`);
+    }
+  } finally {
+    await broker.close();
+  }
+}

@@ -1,0 +1,42 @@
+/**
+ * While a client is moved between cells, neither records anything beyond one message of the stream (store/client-move.ts).
+ * What was pulled waits here, for seconds.
+ */
+
+import { pause } from '../actor/waiting.ts';
+import type { PulledMessage } from '../broker/pull.ts';
+
+/** Nothing beyond the message `behind` is to be recorded for now. */
+export class HeldError extends Error {
+  readonly code = 'HELD';
+  readonly behind: number;
+
+  constructor(behind: number) {
+    super(`held behind message ${behind}: a client is being moved`);
+    this.behind = behind;
+  }
+}
+
+interface Pulled {
+  readonly pulled: Pick<PulledMessage, 'sequence'>;
+}
+
+const PAUSE_MS = 200;
+
+/** Records what comes before the hold, for it waits for that; else tries again a moment later. */
+export async function recordBehind<Item extends Pulled, Part extends { readonly left: readonly Item[] }>(
+  held: HeldError,
+  items: readonly Item[],
+  record: (items: readonly Item[]) => Promise<Part | null>,
+  onHeld: (held: HeldError) => void = () => undefined,
+): Promise<Part | null> {
+  const before = items.filter(({ pulled }) => pulled.sequence <= held.behind);
+  if (before.length === 0) {
+    onHeld(held);
+    await pause(PAUSE_MS);
+    return record(items);
+  }
+  const part = await record(before);
+  const beyond = items.filter(({ pulled }) => pulled.sequence > held.behind);
+  return part === null ? null : { ...part, left: [...part.left, ...beyond] };
+}

@@ -1,0 +1,300 @@
+/**
+ * The steps of moving a client from its cell to another one, each a transaction of one of the two databases. Who lives
+ * where is what their rows in `clients` say: `moved_to` is null in the client's cell alone.
+ *
+ * - Both cells are *held* behind one message of `ADVERTS`, the last one that there is: each goes on recording up to it,
+ *   and neither has recorded a later one. So the source has told everything up to it, and the target what comes after.
+ * - The client is *closed* in the source: it can write nothing, and what is open is due later.
+ * - It is copied and sleeps in the target, whose hold has no end from then on.
+ * - It *leaves* the source: the one moment at which the move is decided. Until then everything lapses by itself and can be
+ *   taken back; from then on it can only be brought to its end, and no adverts are taken in by the target before.
+ * - It *wakes* in the target.
+ */
+
+import type { Uuid } from '../domain/ids.ts';
+import { beMover, wakeCopy } from './client-copy.ts';
+import { type Database, type Queryable, transaction } from './database.ts';
+import { OPEN, WAITING } from './delivery-states.ts';
+
+/** Holds and closings lapse, unless they are renewed: a command that has died holds nobody up for longer. */
+export const LEASE_MS = 30_000;
+const LEASE = `interval '${LEASE_MS} milliseconds'`;
+/** Transactions that record take milliseconds; one that is stuck is not waited for. */
+const LOCK_WAIT = `set local lock_timeout = '10s'`;
+
+/** What was agreed on has lapsed or is another's: the move is to be begun again. Nothing is lost. */
+export class MoveLapsedError extends Error {
+  readonly code = 'MOVE_LAPSED';
+}
+
+/** What the trigger of migration 0019 raises: the cell that the client lives in, empty while it is moved; null: another error. */
+export function movedCellIn(error: unknown): string | null {
+  const { code, detail = '' } = (error ?? {}) as { readonly code?: unknown; readonly detail?: string };
+  return code === 'VM001' ? detail : null;
+}
+
+/** A client as one cell has it. */
+export interface ClientStanding {
+  readonly id: Uuid;
+  readonly name: string;
+  /** Null: it lives in this cell. */
+  readonly movedTo: string | null;
+}
+
+/** By name or id, living there or not; deleted ones apart. A sequential scan: clients are counted in hundreds. */
+export async function findStandings(database: Queryable, nameOrId: string): Promise<readonly ClientStanding[]> {
+  const { rows } = await database.query<ClientStanding>(
+    `select id, name, moved_to as "movedTo" from clients where deleted_at is null and (name = $1 or id::text = lower($1))`,
+    [nameOrId],
+  );
+  return rows;
+}
+
+/** Why the client cannot be moved here or from here as things stand; null when it can. */
+export async function readObstacle(source: Queryable, target: Queryable, clientId: Uuid): Promise<string | null> {
+  const { rows: open } = await source.query(
+    `select from recoveries where client_id = $1 and state in ('counting', 'running')`,
+    [clientId],
+  );
+  if (open.length > 0) return 'it has a recovery under way: let it end, or stop it';
+  const { rows: named } = await target.query<{ name: string }>(
+    `select name from clients where name = $1 and id <> $2`,
+    [(await readName(source, clientId)) ?? '', clientId],
+  );
+  if (named[0] !== undefined) return `another client of the target is called ${named[0].name}`;
+  const categories = 'select id, name from site_categories order by id';
+  const [ours, theirs] = await Promise.all([source, target].map((cell) => readCategories(cell, categories)));
+  const missing = [...(ours as Map<number, string>)].find(([id, name]) => theirs?.get(id) !== name);
+  if (missing !== undefined) return `the target has no site category ${missing[1]} with the number ${missing[0]}`;
+  return null;
+}
+
+async function readName(database: Queryable, clientId: Uuid): Promise<string | null> {
+  const { rows } = await database.query<{ name: string }>('select name from clients where id = $1', [clientId]);
+  return rows[0]?.name ?? null;
+}
+
+async function readCategories(database: Queryable, text: string): Promise<Map<number, string>> {
+  const { rows } = await database.query<{ id: number; name: string }>(text);
+  return new Map(rows.map(({ id, name }) => [id, name]));
+}
+
+/**
+ * Holds both cells behind the message that `lastOf` answers, while neither records anything. Throws `MoveLapsedError` when
+ * a move of another client holds one of them. Cells are locked in the order given: the same one for every command.
+ */
+export async function holdCells(
+  cells: readonly Database[],
+  clientId: Uuid,
+  lastOf: () => Promise<number>,
+): Promise<number> {
+  const [first, ...others] = cells;
+  if (first === undefined) return lastOf();
+  return transaction(first, async (client) => {
+    await client.query(LOCK_WAIT);
+    // Waits for the transactions that record, and keeps the next ones waiting. One row.
+    const { rows } = await client.query<{ isFree: boolean }>(
+      `select coalesce(held_for = $1 or held_until < clock_timestamp(), true) as "isFree" from intake_leader for update`,
+      [clientId],
+    );
+    if (rows[0]?.isFree !== true) throw new MoveLapsedError('another client is being moved');
+    const behind = await holdCells(others, clientId, lastOf);
+    await client.query(
+      `update intake_leader set held_for = $1, held_behind = $2, held_until = clock_timestamp() + ${LEASE}`,
+      [clientId, behind],
+    );
+    return behind;
+  });
+}
+
+/** Throws `MoveLapsedError` when the hold has ended. One row. */
+export async function renewHold(database: Queryable, clientId: Uuid): Promise<void> {
+  const { rowCount } = await database.query(
+    `update intake_leader set held_until = greatest(held_until, clock_timestamp() + ${LEASE})
+     where held_for = $1 and held_until > clock_timestamp()`,
+    [clientId],
+  );
+  if (rowCount !== 1) throw new MoveLapsedError('the hold on a cell has ended');
+}
+
+export async function releaseHold(database: Queryable, clientId: Uuid): Promise<void> {
+  await database.query(
+    'update intake_leader set held_for = null, held_behind = null, held_until = null where held_for = $1',
+    [clientId],
+  );
+}
+
+export interface CellPace {
+  /** The last message that is known to be recorded. */
+  readonly recordedUpTo: number;
+  /** Somebody takes adverts in. */
+  readonly isLed: boolean;
+  /** A process of a version that knows nothing of moves is at work. */
+  readonly hasFormer: boolean;
+}
+
+/** The migration that brought moves. */
+const MOVES_FROM = 19;
+
+/** Two tables have one row, and the third one a process. */
+export async function readPace(database: Queryable): Promise<CellPace> {
+  const { rows } = await database.query<Omit<CellPace, 'recordedUpTo'> & { readonly sequence: string | null }>(
+    `select sequence, coalesce(intake_leads.seen_at > clock_timestamp() - interval '10 seconds', false) as "isLed",
+       exists (
+         select from instances where instances.seen_at > clock_timestamp() - interval '10 seconds'
+           and coalesce(newest_migration, 0) < ${MOVES_FROM}) as "hasFormer"
+     from intake_position, intake_leads`,
+  );
+  const { sequence, ...rest } = rows[0] as (typeof rows)[number];
+  return { recordedUpTo: Number(sequence ?? 0), ...rest };
+}
+
+/** Waits for whatever is being written of the client. Throws `MoveLapsedError` when it does not live there. */
+export async function closeClient(database: Queryable, clientId: Uuid): Promise<void> {
+  const { rowCount } = await database.query(
+    `update clients set moving_until = clock_timestamp() + ${LEASE} where id = $1 and moved_to is null`,
+    [clientId],
+  );
+  if (rowCount !== 1) throw new MoveLapsedError('the client does not live in the source any more');
+}
+
+/** Throws `MoveLapsedError` when the client was open meanwhile. */
+export async function renewClosing(database: Queryable, clientId: Uuid): Promise<void> {
+  const { rowCount } = await database.query(
+    `update clients set moving_until = clock_timestamp() + ${LEASE} where id = $1 and moving_until > clock_timestamp()`,
+    [clientId],
+  );
+  if (rowCount !== 1) throw new MoveLapsedError('the client was open again');
+}
+
+const NUMBERS = '(select number from searches where client_id = $1)';
+
+/**
+ * Puts off what is due of the client by a lease from now; resolves with how many attempts are still under way, which
+ * nothing puts off. Claims look at the time under the lock on the row, so none begins afterwards.
+ */
+export async function putOff(database: Queryable, clientId: Uuid): Promise<number> {
+  let sending = 0;
+  for (const table of ['deliveries', 'mail_items']) {
+    await database.query(
+      `with open as materialized (
+         select id from ${table}
+         where search_number in ${NUMBERS} and state in ('queued', 'retry_wait', 'parked')
+           and due_at < clock_timestamp() + ${LEASE}
+         order by id for update
+       )
+       update ${table} set due_at = clock_timestamp() + ${LEASE} from open where ${table}.id = open.id
+         and state in ('queued', 'retry_wait', 'parked')`,
+      [clientId],
+    );
+    const { rows } = await database.query<{ count: number }>(
+      `select count(*)::integer as count from ${table} where search_number in ${NUMBERS} and state = 'sending'`,
+      [clientId],
+    );
+    sending += (rows[0] as { count: number }).count;
+  }
+  return sending;
+}
+
+/** For the copy's transaction in the target: its hold ends with the move alone. Throws `MoveLapsedError`. */
+export async function holdForGood(target: Queryable, clientId: Uuid): Promise<void> {
+  const { rowCount } = await target.query(
+    `update intake_leader set held_until = 'infinity' where held_for = $1 and held_until > clock_timestamp()`,
+    [clientId],
+  );
+  if (rowCount !== 1) throw new MoveLapsedError('the hold on the target has ended');
+}
+
+/**
+ * The decision. Throws `MoveLapsedError` when the source may have done something of the client since it was copied: its
+ * hold or its closing has lapsed, something of it is due or being sent, or not the `openCount` that were copied are open.
+ */
+export async function leave(source: Database, clientId: Uuid, target: string, openCount: number): Promise<void> {
+  await transaction(source, async (client) => {
+    await beMover(client, clientId);
+    await client.query(LOCK_WAIT);
+    const { rows } = await client.query<{ isHeld: boolean }>(
+      `select coalesce(held_for = $1 and held_until > clock_timestamp(), false) as "isHeld" from intake_leader for update`,
+      [clientId],
+    );
+    if (rows[0]?.isHeld !== true) throw new MoveLapsedError('the hold on the source has ended');
+    const left = await client.query(
+      `update clients set moved_to = $2, moving_until = null
+       where id = $1 and moved_to is null and moving_until > clock_timestamp()`,
+      [clientId, target],
+    );
+    if (left.rowCount !== 1) throw new MoveLapsedError('the client was open again');
+    await assertStill(client, clientId, openCount);
+    await client.query(
+      `update searches set deleted_at = clock_timestamp(), revision = pg_current_xact_id()
+       where client_id = $1 and deleted_at is null`,
+      [clientId],
+    );
+    await client.query('delete from search_totals where client_id = $1', [clientId]);
+    await releaseHold(client, clientId);
+  });
+}
+
+/** An operator may have had something of it sent again meanwhile. Locks what is open until the client has left. */
+async function assertStill(source: Queryable, clientId: Uuid, openCount: number): Promise<void> {
+  let count = 0;
+  for (const table of ['deliveries', 'mail_items']) {
+    const { rows } = await source.query<{ isStill: boolean }>(
+      `select state <> 'sending' and due_at > clock_timestamp() as "isStill" from ${table}
+       where search_number in ${NUMBERS} and state in ${OPEN} order by id for update`,
+      [clientId],
+    );
+    if (rows.some(({ isStill }) => !isStill)) throw new MoveLapsedError('something of the client was sent meanwhile');
+    count += rows.length;
+  }
+  if (count !== openCount) throw new MoveLapsedError('something of the client ended meanwhile');
+}
+
+/** The end of the move: false when the client does not sleep there, for it has been woken before. */
+export async function wake(target: Database, clientId: Uuid): Promise<boolean> {
+  return transaction(target, async (client) => {
+    await beMover(client, clientId);
+    const { rowCount } = await client.query(
+      `update clients set moved_to = null, moving_until = null, arrived_in = pg_current_xact_id(),
+         arrived_epoch = (select sequence_floor from intake_leader)
+       where id = $1 and moved_to is not null`,
+      [clientId],
+    );
+    if (rowCount !== 1) return false;
+    await wakeCopy(client, clientId);
+    await client.query(
+      `update intake_leader set search_epoch = search_epoch + 1, held_for = null, held_behind = null, held_until = null
+       where held_for = $1`,
+      [clientId],
+    );
+    return true;
+  });
+}
+
+export interface WaitingHint {
+  readonly id: Uuid;
+  readonly endpointKey: string;
+  readonly attemptCount: number;
+  readonly dueInMs: number;
+}
+
+/** What needs a message in the cell that the client has come to. Served by deliveries_search. */
+export async function readWaiting(database: Queryable, clientId: Uuid): Promise<readonly WaitingHint[]> {
+  const { rows } = await database.query<WaitingHint>(
+    `select id, endpoint_key as "endpointKey", attempt_count as "attemptCount",
+       greatest(0, ceil(extract(epoch from due_at - clock_timestamp()) * 1000))::float8 as "dueInMs"
+     from deliveries where search_number in ${NUMBERS} and state in ${WAITING} order by id`,
+    [clientId],
+  );
+  return rows;
+}
+
+/** At once, instead of with the lease. */
+export async function reopenClient(database: Queryable, clientId: Uuid): Promise<void> {
+  await database.query('update clients set moving_until = null where id = $1 and moved_to is null', [clientId]);
+  await database.query(
+    `update deliveries set due_at = created_at
+     where search_number in ${NUMBERS} and state in ('queued', 'parked') and attempt_count = 0 and due_at > clock_timestamp()`,
+    [clientId],
+  );
+}
