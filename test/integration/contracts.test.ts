@@ -14,7 +14,7 @@ import { EVENT_KINDS } from '../../src/domain/codes.ts';
 import { ADVERTS, REJECTED } from '../../src/domain/streams.ts';
 import { answerValidator } from '../support/api.ts';
 import { runReader } from '../support/contract-readers.ts';
-import { createApiKey, startDaemon } from '../support/daemon.ts';
+import { createApiKey, type Daemon, startDaemon } from '../support/daemon.ts';
 import { connectCrawler, numberedUuid, upsert } from '../support/intake.ts';
 import { restClient } from '../support/rest-client.ts';
 import { startTestServers } from '../support/servers.ts';
@@ -322,9 +322,14 @@ describe('the AsyncAPI document', () => {
   });
 });
 
-it('the daemon has no error to log but what a busy machine does to it', () => {
+/** PostgreSQL took no connection within the time for it: no answer to a request, and tried again. */
+const isMachineBusy = (line: Daemon['log'][number]): boolean =>
+  line.isBug === false && /connection timeout/.test(JSON.stringify(line.err));
+
+it('the daemon has no error to log', () => {
+  const errors = daemon.log.filter(({ level }) => Number(level) >= LEVEL_ERROR);
   assert.deepEqual(
-    daemon.log.filter(({ level, isBug }) => Number(level) >= LEVEL_ERROR && isBug !== false),
+    errors.filter((line) => !isMachineBusy(line)),
     [],
   );
 });
