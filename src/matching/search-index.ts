@@ -190,7 +190,8 @@ class ColumnarSearchIndex implements SearchIndex {
       places,
       expressions: this.#expressions.size,
       testedRows: testedGroups * LANES,
-      bytes: memory.carvedBytes + this.#records.bytes + this.#shapes.bytes + this.#addresses.bytes,
+      bytes:
+        memory.carvedBytes + this.#records.bytes + this.#shapes.bytes + this.#expressions.bytes + this.#addresses.bytes,
       kernel: kernel.kind,
     };
   }

@@ -8,7 +8,9 @@ import { lemmasOf } from '../../domain/inflection/lemmas.ts';
 import { foldWords } from '../../domain/text.ts';
 import { CodeTable } from '../code-table.ts';
 import { RecordArena } from '../records/arena.ts';
+import { RecordChains } from '../records/record-chains.ts';
 import { AdvertText } from './advert-text.ts';
+import { ExpressionSpelling, spellingLengthAt } from './expression-spelling.ts';
 import { PhraseTable } from './phrase-table.ts';
 import { TermTable } from './term-table.ts';
 
@@ -18,6 +20,20 @@ interface CompiledEntry {
   readonly strict: boolean;
   readonly codes: readonly number[];
 }
+
+/**
+ * The record of expressions. Its first word, twice the generation of the verdict, plus one when it holds; then integers:
+ * the uses, `rowCodeOf`, hash and next record of its chain, where the spelling begins, and the program.
+ */
+const VERDICT = 0;
+const USES = 2;
+const ROW_CODE = 3;
+const HASH = 4;
+const NEXT = 5;
+const SPELLING = 6;
+const PROGRAM = 7;
+/** Of a record: 256 kB hold two hundred entries of a hundred words each. */
+const WORDS_MAX = 1 << 15;
 
 /**
  * A program: the number of required terms and their codes; the number of groups; for each the number of entries; for
@@ -44,48 +60,40 @@ export class ExpressionTable {
   readonly text = new AdvertText(this.#words, this.#phrases, this.#terms);
   /** Of some of a property's adverts. */
   readonly #part = new AdvertText(this.#words, this.#phrases, this.#terms);
-  readonly #ids = new Map<string, number>();
-  /** By id, see `keyOf`; null when it is free. */
-  readonly #keys: (string | null)[] = [null];
-  readonly #free: number[] = [];
-  readonly #programs = new RecordArena();
-  /** By id: uses, the address of the program, `rowCodeOf`, and twice the generation of the verdict, plus one when it holds. */
-  #uses = new Int32Array(1024);
-  #addresses = new Int32Array(1024);
-  #rowCodes = new Int32Array(1024);
-  #verdicts = new Float64Array(1024);
+  readonly #records = new RecordArena(WORDS_MAX);
+  readonly #chains = new RecordChains(this.#records, HASH, NEXT);
+  /** Of the expressions at hand. */
+  readonly #spelling = new ExpressionSpelling();
   #generation = 1;
 
   get size(): number {
-    return this.#ids.size;
+    return this.#chains.size;
+  }
+
+  get bytes(): number {
+    return this.#records.bytes;
   }
 
   /** The id of these expressions, with one more use; 0 for none. */
   use(expressions: Expressions): number {
     if (expressions.length === 0) return 0;
-    const key = keyOf(expressions);
-    let id = this.#ids.get(key);
-    if (id === undefined) {
-      id = this.#free.pop() ?? this.#keys.length;
-      if (id >= this.#uses.length) this.#makeRoom(2 * id);
-      this.#compile(id, expressions);
-      this.#keys[id] = key;
-      this.#ids.set(key, id);
-      this.#verdicts[id] = 0;
-    }
-    this.#uses[id] = (this.#uses[id] as number) + 1;
+    this.#spelling.write(expressions);
+    const id = idOf(this.#chains.find(this.#spelling.hash, this.#isSpelled) ?? this.#create(expressions));
+    this.#integersOf(id)[this.#startOf(id) + USES] = this.#usesOf(id) + 1;
     return id;
   }
 
   release(id: number): void {
     if (id === 0) return;
-    const uses = (this.#uses[id] as number) - 1;
-    this.#uses[id] = uses;
+    const uses = this.#usesOf(id) - 1;
+    this.#integersOf(id)[this.#startOf(id) + USES] = uses;
     if (uses > 0) return;
-    this.#freeProgram(this.#addresses[id] as number);
-    this.#ids.delete(this.#keys[id] as string);
-    this.#keys[id] = null;
-    this.#free.push(id);
+    const address = addressOf(id);
+    this.#chains.remove(address);
+    this.#releaseCodes(id);
+    const spelling = this.#spellingAt(address);
+    const units = spelling + spellingLengthAt(this.#records.shortsAt(address), spelling);
+    this.#records.free(address, wordsFor(units - 2 * this.#startOf(id)));
   }
 
   /**
@@ -94,9 +102,8 @@ export class ExpressionTable {
    */
   requiredOf(id: number): readonly number[] | null {
     if (id === 0) return null;
-    const address = this.#addresses[id] as number;
-    const program = this.#programs.integersAt(address);
-    const start = this.#programs.integerOffset(address);
+    const program = this.#integersOf(id);
+    const start = this.#startOf(id) + PROGRAM;
     const required: number[] = [];
     const end = start + 1 + (program[start] as number);
     // Two groups may require forms of one word.
@@ -115,16 +122,19 @@ export class ExpressionTable {
   /** On the texts last read. */
   holds(id: number): boolean {
     if (id === 0) return true;
-    const known = this.#verdicts[id] as number;
+    const address = addressOf(id);
+    const numbers = this.#records.numbersAt(address);
+    const verdict = this.#records.numberOffset(address) + VERDICT;
+    const known = numbers[verdict] as number;
     if (known >= 2 * this.#generation) return known !== 2 * this.#generation;
-    const holds = this.#run(this.#addresses[id] as number, this.text);
-    this.#verdicts[id] = 2 * this.#generation + (holds ? 1 : 0);
+    const holds = this.#run(id, this.text);
+    numbers[verdict] = 2 * this.#generation + (holds ? 1 : 0);
     return holds;
   }
 
   /** What a row of a search with these expressions holds for `holdsByRow`; 0 for none. */
   rowCodeOf(id: number): number {
-    return this.#rowCodes[id] as number;
+    return id === 0 ? 0 : (this.#integersOf(id)[this.#startOf(id) + ROW_CODE] as number);
   }
 
   /** `holds`, without a look at the table where one term decides. */
@@ -135,18 +145,20 @@ export class ExpressionTable {
 
   /** Reads what `holdsByRow` will, to have it near. */
   touch(rowCode: number): number {
-    if (rowCode < 0) return 0;
-    const address = this.#addresses[rowCode] as number;
-    return (this.#verdicts[rowCode] as number) + this.#programs.touch(address);
+    return rowCode < 0 ? 0 : this.#records.touch(addressOf(rowCode));
   }
 
   /** On other texts than those last read. */
   holdsIn(id: number, texts: readonly string[]): boolean {
     this.#part.read(texts);
-    return this.#run(this.#addresses[id] as number, this.#part);
+    return this.#run(id, this.#part);
   }
 
-  #compile(id: number, expressions: Expressions): void {
+  readonly #isSpelled = (address: number): boolean =>
+    this.#spelling.isAt(this.#records.shortsAt(address), this.#spellingAt(address));
+
+  /** The address of the record of the expressions at hand, without a use. */
+  #create(expressions: Expressions): number {
     const groups = expressions.map((group) => group.flatMap((entry) => this.#compileEntry(entry)));
     const required = requiredWords(expressions).map((word) => this.#terms.use(word));
     const program = [required.length, ...required, groups.length];
@@ -156,11 +168,18 @@ export class ExpressionTable {
         program.push(4 * codes.length + (strict ? IS_STRICT : 0) + (includes ? INCLUDES : 0), ...codes);
       }
     }
-    const programWords = (program.length + 1) >> 1;
-    const address = this.#programs.allocate(programWords);
-    this.#programs.integersAt(address).set(program, this.#programs.integerOffset(address));
-    this.#addresses[id] = address;
-    this.#rowCodes[id] = rowCodeOf(id, groups);
+    const spelling = PROGRAM + program.length;
+    const address = this.#records.allocate(wordsFor(2 * spelling + this.#spelling.length));
+    const integers = this.#records.integersAt(address);
+    const start = this.#records.integerOffset(address);
+    this.#records.numbersAt(address)[this.#records.numberOffset(address) + VERDICT] = 0;
+    integers[start + USES] = 0;
+    integers[start + ROW_CODE] = rowCodeOf(idOf(address), groups);
+    integers[start + SPELLING] = spelling;
+    integers.set(program, start + PROGRAM);
+    this.#spelling.copyTo(this.#records.shortsAt(address), 2 * (start + spelling));
+    this.#chains.add(address, this.#spelling.hash);
+    return address;
   }
 
   #compileEntry({ word, includes, strict }: ExpressionEntry): CompiledEntry[] {
@@ -170,11 +189,10 @@ export class ExpressionTable {
     return [{ includes, strict, codes: strict ? [this.#phrases.use(codes)] : codes }];
   }
 
-  /** Ends the use of its codes as well. */
-  #freeProgram(address: number): void {
-    const program = this.#programs.integersAt(address);
-    const start = this.#programs.integerOffset(address);
-    let at = start;
+  /** Ends the use of the codes of its program. */
+  #releaseCodes(id: number): void {
+    const program = this.#integersOf(id);
+    let at = this.#startOf(id) + PROGRAM;
     for (let required = program[at++] as number; required > 0; required--) this.#terms.release(program[at++] as number);
     for (let groups = program[at++] as number; groups > 0; groups--) {
       for (let entries = program[at++] as number; entries > 0; entries--) {
@@ -186,7 +204,6 @@ export class ExpressionTable {
         }
       }
     }
-    this.#programs.free(address, (at - start + 1) >> 1);
   }
 
   #releasePhrase(code: number): void {
@@ -194,23 +211,28 @@ export class ExpressionTable {
     this.#phrases.release(code);
   }
 
-  #makeRoom(length: number): void {
-    const longer = (integers: Int32Array) => {
-      const copy = new Int32Array(length);
-      copy.set(integers);
-      return copy;
-    };
-    this.#uses = longer(this.#uses);
-    this.#addresses = longer(this.#addresses);
-    this.#rowCodes = longer(this.#rowCodes);
-    const verdicts = new Float64Array(length);
-    verdicts.set(this.#verdicts);
-    this.#verdicts = verdicts;
+  #integersOf(id: number): Int32Array {
+    return this.#records.integersAt(addressOf(id));
   }
 
-  #run(address: number, text: AdvertText): boolean {
-    const program = this.#programs.integersAt(address);
-    let at = this.#programs.integerOffset(address);
+  /** Where the record begins in `#integersOf`. */
+  #startOf(id: number): number {
+    return this.#records.integerOffset(addressOf(id));
+  }
+
+  #usesOf(id: number): number {
+    return this.#integersOf(id)[this.#startOf(id) + USES] as number;
+  }
+
+  /** Where the spelling begins among the shorts of the record's page. */
+  #spellingAt(address: number): number {
+    const start = this.#records.integerOffset(address);
+    return 2 * (start + (this.#records.integersAt(address)[start + SPELLING] as number));
+  }
+
+  #run(id: number, text: AdvertText): boolean {
+    const program = this.#integersOf(id);
+    let at = this.#startOf(id) + PROGRAM;
     at += 1 + (program[at] as number);
     for (let groups = program[at++] as number; groups > 0; groups--) {
       let holds = true;
@@ -232,13 +254,18 @@ function occurs(text: AdvertText, program: Int32Array, start: number, end: numbe
   return true;
 }
 
-/** The same text for equal expressions and no others, as short as can be: JSON of the words, each behind two flags. */
-function keyOf(expressions: Expressions): string {
-  return JSON.stringify(expressions.map((group) => group.map((entry) => flagsOf(entry) + entry.word)));
+/** Ids are positive. */
+function idOf(address: number): number {
+  return address + 1;
 }
 
-function flagsOf({ includes, strict }: ExpressionEntry): string {
-  return (includes ? '+' : '-') + (strict ? '=' : '~');
+function addressOf(id: number): number {
+  return id - 1;
+}
+
+/** For so many units of sixteen bits. */
+function wordsFor(units: number): number {
+  return Math.ceil(units / 4);
 }
 
 /** The id; for a single term, negative, twice its code, plus one when it must occur. */
