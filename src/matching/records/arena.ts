@@ -6,13 +6,17 @@
 
 /** Four megabytes: so few that what leads to their memory stays at hand. A page takes no memory before it is written. */
 const PAGE_WORDS_LOG2 = 19;
-const LINE_WORDS = 8;
+/** Of a cache line. */
+export const LINE_WORDS = 8;
+/** Unused, lest records of whole lines straddle them: the allocator begins each buffer with two words of its own. */
+const MARGIN_WORDS = LINE_WORDS - 2;
 const PAGE_MASK = 2 ** PAGE_WORDS_LOG2 - 1;
 /** Of a record of usual kind: 128 kB. */
 const WORDS_MAX = 1 << 14;
 
 interface Page {
   readonly numbers: Float64Array;
+  readonly floats: Float32Array;
   /** The same memory, two integers a word. */
   readonly integers: Int32Array;
   /** And four of sixteen bits. */
@@ -72,6 +76,10 @@ export class RecordArena {
     return (this.#pages[address >>> PAGE_WORDS_LOG2] as Page).integers;
   }
 
+  floatsAt(address: number): Float32Array {
+    return (this.#pages[address >>> PAGE_WORDS_LOG2] as Page).floats;
+  }
+
   shortsAt(address: number): Uint16Array {
     return (this.#pages[address >>> PAGE_WORDS_LOG2] as Page).shorts;
   }
@@ -87,9 +95,10 @@ export class RecordArena {
   /** The rest of the last page stays unused. */
   #addPage(): void {
     const buffer = new SharedArrayBuffer(8 * (PAGE_MASK + 1));
-    this.#top = this.#pages.length << PAGE_WORDS_LOG2;
+    this.#top = (this.#pages.length << PAGE_WORDS_LOG2) + MARGIN_WORDS;
     this.#pages.push({
       numbers: new Float64Array(buffer),
+      floats: new Float32Array(buffer),
       integers: new Int32Array(buffer),
       shorts: new Uint16Array(buffer),
     });

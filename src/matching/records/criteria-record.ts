@@ -11,7 +11,6 @@ import {
   EXPRESSION_WORD_LENGTH_MAX,
   type Expressions,
 } from '../../domain/expressions.ts';
-import type { Polygon } from '../../domain/geo.ts';
 import type { CodeTable } from '../code-table.ts';
 import { needsOf } from '../needs.ts';
 import type { ExpressionTable } from '../text/expression-table.ts';
@@ -132,14 +131,7 @@ function writeAll(criteria: Criteria, shapes: number, arena: RecordArena, tables
   return address;
 }
 
-export function readPolygonsOf(address: number, arena: RecordArena, shapes: PolygonShapes): Polygon[] {
-  const integers = arena.integersAt(address);
-  const head = arena.integerOffset(address);
-  if (((integers[head + FLAGS] as number) & HAS_SHAPES) === 0) return [];
-  return shapes.read(shapesOf(integers, head));
-}
-
-/** Where the record's polygons are; 0 for none, and for the first of all. */
+/** Where the record's polygons are; 0 for none. */
 export function shapesAt(address: number, arena: RecordArena): number {
   const integers = arena.integersAt(address);
   const head = arena.integerOffset(address);

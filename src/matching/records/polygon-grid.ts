@@ -8,7 +8,7 @@
 
 import { ON_EDGE, sideOfEdge, WEST_OF_EDGE } from '../../domain/geo.ts';
 
-/** Positions from which a grid pays. */
+/** Positions from which a grid pays. Its rings are closed. */
 export const GRID_POSITIONS_MIN = 33;
 /** Corners are numbered in sixteen bits. */
 export const GRID_POSITIONS_MAX = 0xffff;

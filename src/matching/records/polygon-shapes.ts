@@ -1,7 +1,7 @@
 /**
- * The polygons of searches, each search's in one record: their boxes first, so that a place is told from most of them
- * at a glance, then rings, and a grid for those with many corners (`polygon-grid`). `isInPolygon` of `domain/geo` is the
- * definition that every answer agrees with.
+ * The polygons of searches, each search's in one record: a raster first that decides most places in one cache line
+ * (`shape-raster`), then their boxes, then rings, and a grid for those with many corners (`polygon-grid`). `isInPolygon`
+ * of `domain/geo` is the definition that every answer agrees with.
  */
 
 import {
@@ -12,7 +12,8 @@ import {
   sideOfEdge,
   WEST_OF_EDGE,
 } from '../../domain/geo.ts';
-import { RecordArena } from './arena.ts';
+import { type CircleRow, polygonRow } from '../rows/area-geometry.ts';
+import { LINE_WORDS as CACHE_LINE_WORDS, RecordArena } from './arena.ts';
 import {
   CELL_INSIDE,
   CELL_OUTSIDE,
@@ -24,18 +25,23 @@ import {
   type PolygonBox,
   type Rings,
 } from './polygon-grid.ts';
+import { RASTER_INSIDE, RASTER_UNDECIDED, RASTER_WORDS, rasterVerdict, ShapeRaster } from './shape-raster.ts';
 
-/** Integers of the head: words in all, and polygons. */
-const WORDS = 0;
-const POLYGONS = 1;
-const HEAD_WORDS = 1;
-/** Words of a polygon's line: its box, then, as integers, where its body begins and the number of its rings. */
+/** Integers of the head, behind the raster: words in all, and polygons. */
+const WORDS = 2 * RASTER_WORDS;
+const POLYGONS = WORDS + 1;
+const HEAD_WORDS = RASTER_WORDS + 1;
+/**
+ * Words of a polygon's line: its box; as integers, where its body begins and the number of its rings; as floats, the
+ * centre and the reach of its row, negative for none (`area-geometry`).
+ */
 const WEST = 0;
 const SOUTH = 1;
 const EAST = 2;
 const NORTH = 3;
 const BODY = 4;
-const LINE_WORDS = 5;
+const ROW = 5;
+const LINE_WORDS = 7;
 /**
  * A body: as integers, the number of positions and the side of the grid, 0 for none; where each ring ends, an integer
  * each; the positions; the cells of the grid, an integer each; their lists, shorts.
@@ -44,15 +50,21 @@ const BODY_HEAD_WORDS = 1;
 /** Two megabytes: a record of five thousand corners with the wildest grid fits in that. */
 const WORDS_MAX = 1 << 18;
 
+const NO_ROW = { latitude: 0, longitude: 0, reach: -1 };
+
 interface Prepared {
+  readonly row: CircleRow | null;
   readonly box: PolygonBox;
   readonly rings: Rings;
+  /** Whether every ring ends where it began. */
+  readonly isClosed: boolean;
   readonly grid: Grid | null;
   readonly words: number;
 }
 
 export class PolygonShapes {
   readonly #arena = new RecordArena(WORDS_MAX);
+  readonly #raster = new ShapeRaster();
 
   get bytes(): number {
     return this.#arena.bytes;
@@ -69,7 +81,9 @@ export class PolygonShapes {
       words += prepared.words;
       if (words > this.#arena.wordsMax) return null;
     }
+    words = CACHE_LINE_WORDS * Math.ceil(words / CACHE_LINE_WORDS);
     const address = this.#arena.allocate(words);
+    this.#writeRaster(address, all);
     const integers = this.#arena.integersAt(address);
     const start = this.#arena.numberOffset(address);
     integers[2 * start + WORDS] = words;
@@ -81,10 +95,26 @@ export class PolygonShapes {
       this.#arena.numbersAt(address).set([west, south, east, north], line);
       integers[2 * (line + BODY)] = body - start;
       integers[2 * (line + BODY) + 1] = prepared.rings.ends.length;
+      const { latitude, longitude, reach } = prepared.row ?? NO_ROW;
+      this.#arena.floatsAt(address).set([latitude, longitude, reach], 2 * (line + ROW));
       this.#writeBody(address, body, prepared);
       body += prepared.words;
     }
     return address;
+  }
+
+  #writeRaster(address: number, all: readonly Prepared[]): void {
+    const box = { west: Infinity, south: Infinity, east: -Infinity, north: -Infinity };
+    for (const { west, south, east, north } of all.map(({ box }) => box)) {
+      box.west = Math.min(box.west, west);
+      box.south = Math.min(box.south, south);
+      box.east = Math.max(box.east, east);
+      box.north = Math.max(box.north, north);
+    }
+    const areClosed = all.every(({ isClosed }) => isClosed);
+    if (this.#raster.begin(areClosed ? box : null)) for (const { rings } of all) this.#raster.add(rings);
+    const start = this.#arena.integerOffset(address);
+    this.#raster.writeTo(this.#arena.floatsAt(address), this.#arena.integersAt(address), start);
   }
 
   #writeBody(address: number, body: number, { rings, grid }: Prepared): void {
@@ -112,6 +142,7 @@ export class PolygonShapes {
 
   /** Likewise what `hold` will read next: of the first polygon the cell that decides, or the middle of its corners. */
   touchCell(address: number, lat: number, lon: number): number {
+    if (this.#verdictOf(address, lat, lon) !== RASTER_UNDECIDED) return 0;
     const integers = this.#arena.integersAt(address);
     const line = this.#arena.numberOffset(address) + HEAD_WORDS;
     const body = line - HEAD_WORDS + (integers[2 * (line + BODY)] as number);
@@ -122,6 +153,11 @@ export class PolygonShapes {
     return integers[2 * (first + 2 * positions) + this.#cellAt(address, line, side, lat, lon)] as number;
   }
 
+  #verdictOf(address: number, lat: number, lon: number): number {
+    const arena = this.#arena;
+    return rasterVerdict(arena.floatsAt(address), arena.integersAt(address), arena.integerOffset(address), lat, lon);
+  }
+
   /** Of a polygon's grid, the cell of a place. */
   #cellAt(address: number, line: number, side: number, lat: number, lon: number): number {
     const numbers = this.#arena.numbersAt(address);
@@ -130,31 +166,24 @@ export class PolygonShapes {
     return row * side + column;
   }
 
-  /** The polygons that `write` was given. */
-  read(address: number): Polygon[] {
-    const integers = this.#arena.integersAt(address);
-    const numbers = this.#arena.numbersAt(address);
-    const start = this.#arena.numberOffset(address);
-    const count = integers[2 * start + POLYGONS] as number;
-    return Array.from({ length: count }, (_, i): Polygon => {
-      const line = start + HEAD_WORDS + LINE_WORDS * i;
-      const body = start + (integers[2 * (line + BODY)] as number);
-      const ringCount = integers[2 * (line + BODY) + 1] as number;
-      const first = coordinatesOffset(body, ringCount);
-      let from = 0;
-      return Array.from({ length: ringCount }, (_, ring) => {
-        const positions: Position[] = [];
-        const end = integers[2 * (body + BODY_HEAD_WORDS) + ring] as number;
-        for (; from < end; from++) {
-          positions.push([numbers[first + 2 * from] as number, numbers[first + 2 * from + 1] as number]);
-        }
-        return positions;
-      });
+  /** The row of each of the polygons, see `polygonRow`. */
+  rowsOf(address: number): (CircleRow | null)[] {
+    const floats = this.#arena.floatsAt(address);
+    const start = this.#arena.integerOffset(address);
+    const count = this.#arena.integersAt(address)[start + POLYGONS] as number;
+    return Array.from({ length: count }, (_, i): CircleRow | null => {
+      const row = start + 2 * (HEAD_WORDS + LINE_WORDS * i + ROW);
+      const reach = floats[row + 2] as number;
+      if (reach < 0) return null;
+      const [latitude, longitude] = [floats[row] as number, floats[row + 1] as number];
+      return { latitude, longitude, reach, isDecisive: false, isPolygon: true };
     });
   }
 
   /** Whether any of the polygons holds the place; degrees, the border is inside. */
   hold(address: number, lat: number, lon: number): boolean {
+    const verdict = this.#verdictOf(address, lat, lon);
+    if (verdict !== RASTER_UNDECIDED) return verdict === RASTER_INSIDE;
     const integers = this.#arena.integersAt(address);
     const numbers = this.#arena.numbersAt(address);
     const start = this.#arena.numberOffset(address);
@@ -239,6 +268,7 @@ function prepare(polygon: Polygon, wordsMax: number): Prepared | null {
   let north = -Infinity;
   let positions = 0;
   const ends = polygon.map((ring) => (positions += ring.length));
+  const isClosed = polygon.every((ring) => isSame(ring[0], ring.at(-1)));
   if (2 * positions > wordsMax) return null;
   const coordinates = new Float64Array(2 * positions);
   let top = 0;
@@ -255,9 +285,13 @@ function prepare(polygon: Polygon, wordsMax: number): Prepared | null {
   }
   const box = { west, south, east, north };
   const rings = { coordinates, ends };
-  const hasGrid = positions >= GRID_POSITIONS_MIN && positions <= GRID_POSITIONS_MAX;
+  const hasGrid = isClosed && positions >= GRID_POSITIONS_MIN && positions <= GRID_POSITIONS_MAX;
   const grid = hasGrid ? gridOf(rings, box) : null;
   const gridShorts = grid === null ? 0 : 2 * grid.cells.length + grid.lists.length;
   const words = coordinatesOffset(0, ends.length) + coordinates.length + Math.ceil(gridShorts / 4);
-  return { box, rings, grid, words };
+  return { row: polygonRow(polygon), box, rings, isClosed, grid, words };
+}
+
+function isSame(a: Position | undefined, b: Position | undefined): boolean {
+  return a?.[0] === b?.[0] && a?.[1] === b?.[1];
 }

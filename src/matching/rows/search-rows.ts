@@ -7,7 +7,6 @@ import type { SearchNumber } from '../../domain/ids.ts';
 import { BOUND_COLUMNS } from '../kernel/layout.ts';
 import { COLUMN_NEEDS } from '../needs.ts';
 import type { RecordArena } from '../records/arena.ts';
-import { readPolygonsOf } from '../records/criteria-record.ts';
 import {
   CIRCLE_WORDS,
   CODE_LISTS,
@@ -37,7 +36,7 @@ import {
 import { NumberList } from '../records/number-list.ts';
 import type { PolygonShapes } from '../records/polygon-shapes.ts';
 import type { ExpressionTable } from '../text/expression-table.ts';
-import { type CircleRow, circleRow, polygonRow } from './area-geometry.ts';
+import { type CircleRow, circleRow } from './area-geometry.ts';
 import { CODE_MAX, CODE_MIN, codeOf, EDGES_OF_MEASURE } from './quantiser.ts';
 import { ANY_TYPE, createRow, NEEDS_EXACT_CHECK, NEEDS_TEXT_CHECK, REPEATS, REPEATS_BY_INSEE } from './row-groups.ts';
 
@@ -129,9 +128,8 @@ export class SearchRows {
     if ((flags & HAS_CIRCLE) !== 0) {
       fits = this.#add(circleRow(readCircle(this.#arena.numbersAt(address), lists - CIRCLE_WORDS)));
     }
-    for (const polygon of readPolygonsOf(address, this.#arena, this.#shapes)) {
-      fits = this.#add(polygonRow(polygon)) && fits;
-    }
+    if ((flags & HAS_SHAPES) !== 0)
+      for (const row of this.#shapes.rowsOf(this.row.shapes)) fits = this.#add(row) && fits;
     if (!fits) this.circles.length = 0;
     return fits;
   }
