@@ -15,6 +15,10 @@ function closed(corners: number, at: (part: number, i: number) => Position): Pos
   return [...ring, ring[0] as Position];
 }
 
+function rounded(degrees: number): number {
+  return Number(degrees.toFixed(7));
+}
+
 function coast(lon: number, lat: number, size: number, corners: number): Position[] {
   return closed(corners, (part) => {
     const reach = size * between(0.5, 1);
@@ -24,6 +28,7 @@ function coast(lon: number, lat: number, size: number, corners: number): Positio
 
 const SHAPES: Record<string, (corners: number) => readonly Polygon[]> = {
   coasts: (n) => [[coast(2, 46, 5, n)]],
+  'coasts of seven decimals': (n) => [[coast(2, 46, 5, n).map(([lon, lat]) => [rounded(lon), rounded(lat)])]],
   'coasts with holes': (n) => [[coast(2, 46, 5, n), coast(2, 46, 1.5, n >> 1), coast(3, 47, 0.2, 40)]],
   'slanted combs': (n) => [[closed(n, (part, i) => [2 + 4 * part + (i % 2) * 5, 44 - 4 * part + (i % 2) * 5])]],
   'upright combs': (n) => [[closed(n, (part, i) => [2 + 4 * part, 44 + (i % 2) * 5])]],
@@ -77,7 +82,7 @@ for (const [name, make] of Object.entries(SHAPES)) {
     const shapes = new PolygonShapes();
     let inside = 0;
     let places = 0;
-    for (const corners of [5, 31, 33, 64, 200, 1000, 4999]) {
+    for (const corners of [5, 31, 33, 64, 65, 200, 1000, 4999]) {
       const polygons = make(corners);
       const address = shapes.write(polygons) as number;
       assert.deepEqual(shapes.rowsOf(address), polygons.map(polygonRow));

@@ -7,9 +7,10 @@
  */
 
 import { ON_EDGE, sideOfEdge, WEST_OF_EDGE } from '../../domain/geo.ts';
+import type { Corners } from './polygon-corners.ts';
 
 /** Positions from which a grid pays. Its rings are closed. */
-export const GRID_POSITIONS_MIN = 33;
+export const GRID_POSITIONS_MIN = 65;
 /** Corners are numbered in sixteen bits. */
 export const GRID_POSITIONS_MAX = 0xffff;
 const SIDE_MIN = 4;
@@ -63,25 +64,18 @@ export function gridOf(rings: Rings, box: PolygonBox): Grid {
   }
 }
 
-/** `at`: where the list of the cell begins; `first`: where the coordinates of the polygon begin. */
-export function isInMixedCell(
-  lists: Uint16Array,
-  at: number,
-  numbers: Float64Array,
-  first: number,
-  lat: number,
-  lon: number,
-): boolean {
+/** `at`: where the list of the cell begins. */
+export function isInMixedCell(lists: Uint16Array, at: number, corners: Corners, lat: number, lon: number): boolean {
   const head = lists[at] as number;
   let isInside = (head & 1) === 1;
   const edgesEnd = at + 2 + (head >> 1);
   for (let entry = at + 2; entry < edgesEnd; entry++) {
-    const corner = first + 2 * (lists[entry] as number);
+    const corner = lists[entry] as number;
     const side = sideOfEdge(
-      numbers[corner] as number,
-      numbers[corner + 1] as number,
-      numbers[corner + 2] as number,
-      numbers[corner + 3] as number,
+      corners.longitudeOf(corner),
+      corners.latitudeOf(corner),
+      corners.longitudeOf(corner + 1),
+      corners.latitudeOf(corner + 1),
       lat,
       lon,
     );
@@ -90,8 +84,8 @@ export function isInMixedCell(
   }
   const runsEnd = edgesEnd + 2 * (lists[at + 1] as number);
   for (let entry = edgesEnd; entry < runsEnd; entry += 2) {
-    const start = numbers[first + 2 * (lists[entry] as number) + 1] as number;
-    const end = numbers[first + 2 * (lists[entry + 1] as number) + 1] as number;
+    const start = corners.latitudeOf(lists[entry] as number);
+    const end = corners.latitudeOf(lists[entry + 1] as number);
     if (start > lat !== end > lat) isInside = !isInside;
   }
   return isInside;

@@ -4,16 +4,10 @@
  * of `domain/geo` is the definition that every answer agrees with.
  */
 
-import {
-  EDGE_TOLERANCE_DEGREES,
-  ON_EDGE,
-  type Polygon,
-  type Position,
-  sideOfEdge,
-  WEST_OF_EDGE,
-} from '../../domain/geo.ts';
+import { EDGE_TOLERANCE_DEGREES, type Polygon, type Position } from '../../domain/geo.ts';
 import { type CircleRow, polygonRow } from '../rows/area-geometry.ts';
 import { LINE_WORDS as CACHE_LINE_WORDS, RecordArena } from './arena.ts';
+import { arePackable, Corners, cornerWords } from './polygon-corners.ts';
 import {
   CELL_INSIDE,
   CELL_OUTSIDE,
@@ -43,10 +37,12 @@ const BODY = 4;
 const ROW = 5;
 const LINE_WORDS = 7;
 /**
- * A body: as integers, the number of positions and the side of the grid, 0 for none; where each ring ends, an integer
- * each; the positions; the cells of the grid, an integer each; their lists, shorts.
+ * A body: as integers, the number of positions and the side of the grid, 0 for none, with a bit more for packed corners;
+ * where each ring ends, an integer each; the corners; the cells of the grid, an integer each; their lists, shorts.
  */
 const BODY_HEAD_WORDS = 1;
+const IS_PACKED = 1 << 16;
+const SIDE_MASK = IS_PACKED - 1;
 /** Two megabytes: a record of five thousand corners with the wildest grid fits in that. */
 const WORDS_MAX = 1 << 18;
 
@@ -56,6 +52,7 @@ interface Prepared {
   readonly row: CircleRow | null;
   readonly box: PolygonBox;
   readonly rings: Rings;
+  readonly isPacked: boolean;
   /** Whether every ring ends where it began. */
   readonly isClosed: boolean;
   readonly grid: Grid | null;
@@ -65,6 +62,7 @@ interface Prepared {
 export class PolygonShapes {
   readonly #arena = new RecordArena(WORDS_MAX);
   readonly #raster = new ShapeRaster();
+  readonly #corners = new Corners();
 
   get bytes(): number {
     return this.#arena.bytes;
@@ -117,16 +115,16 @@ export class PolygonShapes {
     this.#raster.writeTo(this.#arena.floatsAt(address), this.#arena.integersAt(address), start);
   }
 
-  #writeBody(address: number, body: number, { rings, grid }: Prepared): void {
+  #writeBody(address: number, body: number, { rings, isPacked, grid }: Prepared): void {
     const integers = this.#arena.integersAt(address);
     const positions = rings.coordinates.length / 2;
     integers[2 * body] = positions;
-    integers[2 * body + 1] = grid?.side ?? 0;
+    integers[2 * body + 1] = (grid?.side ?? 0) | (isPacked ? IS_PACKED : 0);
     integers.set(rings.ends, 2 * (body + BODY_HEAD_WORDS));
     const first = coordinatesOffset(body, rings.ends.length);
-    this.#arena.numbersAt(address).set(rings.coordinates, first);
+    this.#corners.moveTo(this.#arena.numbersAt(address), integers, first, isPacked).write(rings.coordinates);
     if (grid === null) return;
-    const cells = first + 2 * positions;
+    const cells = first + cornerWords(positions, isPacked);
     integers.set(grid.cells, 2 * cells);
     this.#arena.shortsAt(address).set(grid.lists, 4 * cells + 2 * grid.cells.length);
   }
@@ -147,10 +145,10 @@ export class PolygonShapes {
     const line = this.#arena.numberOffset(address) + HEAD_WORDS;
     const body = line - HEAD_WORDS + (integers[2 * (line + BODY)] as number);
     const first = coordinatesOffset(body, integers[2 * (line + BODY) + 1] as number);
-    const positions = integers[2 * body] as number;
-    const side = integers[2 * body + 1] as number;
-    if (side === 0) return integers[2 * (first + positions)] as number;
-    return integers[2 * (first + 2 * positions) + this.#cellAt(address, line, side, lat, lon)] as number;
+    const words = cornerWords(integers[2 * body] as number, isPackedAt(integers, body));
+    const side = sideAt(integers, body);
+    if (side === 0) return integers[2 * first + words] as number;
+    return integers[2 * (first + words) + this.#cellAt(address, line, side, lat, lon)] as number;
   }
 
   #verdictOf(address: number, lat: number, lon: number): number {
@@ -208,15 +206,24 @@ export class PolygonShapes {
     const body = this.#arena.numberOffset(address) + (integers[2 * (line + BODY)] as number);
     const ringCount = integers[2 * (line + BODY) + 1] as number;
     const first = coordinatesOffset(body, ringCount);
-    const side = integers[2 * body + 1] as number;
-    if (side === 0) return isInRings(integers, 2 * (body + BODY_HEAD_WORDS), ringCount, numbers, first, lat, lon);
-    const cells = 2 * (first + 2 * (integers[2 * body] as number));
+    const side = sideAt(integers, body);
+    const isPacked = isPackedAt(integers, body);
+    const corners = this.#corners.moveTo(numbers, integers, first, isPacked);
+    if (side === 0) return corners.hold(2 * (body + BODY_HEAD_WORDS), ringCount, lat, lon);
+    const cells = 2 * (first + cornerWords(integers[2 * body] as number, isPacked));
     const cell = integers[cells + this.#cellAt(address, line, side, lat, lon)] as number;
     if (cell === CELL_OUTSIDE) return false;
     if (cell === CELL_INSIDE) return true;
-    const list = 2 * (cells + side * side) + cell;
-    return isInMixedCell(this.#arena.shortsAt(address), list, numbers, first, lat, lon);
+    return isInMixedCell(this.#arena.shortsAt(address), 2 * (cells + side * side) + cell, corners, lat, lon);
   }
+}
+
+function sideAt(integers: Int32Array, body: number): number {
+  return (integers[2 * body + 1] as number) & SIDE_MASK;
+}
+
+function isPackedAt(integers: Int32Array, body: number): boolean {
+  return ((integers[2 * body + 1] as number) & IS_PACKED) !== 0;
 }
 
 function coordinatesOffset(body: number, ringCount: number): number {
@@ -228,37 +235,6 @@ function cellOf(at: number, low: number, high: number, side: number): number {
   if (high <= low) return 0;
   const cell = Math.floor(((at - low) / (high - low)) * side);
   return cell < 0 ? 0 : cell >= side ? side - 1 : cell;
-}
-
-/** `ends`: where the ends of the rings are. */
-function isInRings(
-  integers: Int32Array,
-  ends: number,
-  ringCount: number,
-  numbers: Float64Array,
-  first: number,
-  lat: number,
-  lon: number,
-): boolean {
-  let isInside = false;
-  let from = first;
-  for (let ring = 0; ring < ringCount; ring++) {
-    const end = first + 2 * (integers[ends + ring] as number);
-    for (let b = from + 2; b < end; b += 2) {
-      const side = sideOfEdge(
-        numbers[b - 2] as number,
-        numbers[b - 1] as number,
-        numbers[b] as number,
-        numbers[b + 1] as number,
-        lat,
-        lon,
-      );
-      if (side === ON_EDGE) return true;
-      if (side === WEST_OF_EDGE) isInside = !isInside;
-    }
-    from = end;
-  }
-  return isInside;
 }
 
 function prepare(polygon: Polygon, wordsMax: number): Prepared | null {
@@ -288,8 +264,9 @@ function prepare(polygon: Polygon, wordsMax: number): Prepared | null {
   const hasGrid = isClosed && positions >= GRID_POSITIONS_MIN && positions <= GRID_POSITIONS_MAX;
   const grid = hasGrid ? gridOf(rings, box) : null;
   const gridShorts = grid === null ? 0 : 2 * grid.cells.length + grid.lists.length;
-  const words = coordinatesOffset(0, ends.length) + coordinates.length + Math.ceil(gridShorts / 4);
-  return { row: polygonRow(polygon), box, rings, isClosed, grid, words };
+  const isPacked = arePackable(coordinates);
+  const words = coordinatesOffset(0, ends.length) + cornerWords(positions, isPacked) + Math.ceil(gridShorts / 4);
+  return { row: polygonRow(polygon), box, rings, isPacked, isClosed, grid, words };
 }
 
 function isSame(a: Position | undefined, b: Position | undefined): boolean {
