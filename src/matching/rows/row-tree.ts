@@ -34,7 +34,7 @@ const LEAF_ROWS = 256;
 const MERGE_ROWS = 32;
 /** Removals after which a leaf's box and accepted kinds are narrowed again, and rows to come after which its zone is. */
 const STALE_REMOVALS = 32;
-const STALE_ARRIVALS = 128;
+const STALE_ARRIVALS = 256;
 
 /** Told of every leaf of an area tree, so that the R-tree follows. */
 export interface LeafWatcher {
@@ -145,7 +145,9 @@ export class RowTrees {
     const { integers, floats } = this.#memory;
     let node = this.#root;
     while (true) {
-      integers[node + NODE_ACCEPTS] = (integers[node + NODE_ACCEPTS] as number) | accepts;
+      const accepted = integers[node + NODE_ACCEPTS] as number;
+      // A line that is only read stays clean.
+      if ((accepted | accepts) !== accepted) integers[node + NODE_ACCEPTS] = accepted | accepts;
       const axis = integers[node + AXIS] as number;
       if (axis === IS_LEAF) return node;
       node = integers[node + (goesRight(axis, floats[node + AT] as number, row) ? RIGHT : LEFT)] as number;
