@@ -12,14 +12,8 @@ import { RecordChains } from '../records/record-chains.ts';
 import { AdvertText } from './advert-text.ts';
 import { ExpressionSpelling, spellingLengthAt } from './expression-spelling.ts';
 import { PhraseTable } from './phrase-table.ts';
+import { type CompiledEntry, holdsByRowCode, rowCodeOf } from './row-code.ts';
 import { TermTable } from './term-table.ts';
-
-/** `codes`: of one phrase, or of terms. */
-interface CompiledEntry {
-  readonly includes: boolean;
-  readonly strict: boolean;
-  readonly codes: readonly number[];
-}
 
 /**
  * The record of expressions. Its first word, twice the generation of the verdict, plus one when it holds; then integers:
@@ -132,15 +126,14 @@ export class ExpressionTable {
     return holds;
   }
 
-  /** What a row of a search with these expressions holds for `holdsByRow`; 0 for none. */
+  /** What a row of a search with these expressions holds for `holdsByRow`, see `row-code`; 0 for none. */
   rowCodeOf(id: number): number {
     return id === 0 ? 0 : (this.#integersOf(id)[this.#startOf(id) + ROW_CODE] as number);
   }
 
-  /** `holds`, without a look at the table where one term decides. */
+  /** `holds`, of what `rowCodeOf` told. */
   holdsByRow(rowCode: number): boolean {
-    if (rowCode >= 0) return this.holds(rowCode);
-    return this.text.hasTerm(-rowCode >> 1) === ((-rowCode & 1) === 1);
+    return rowCode < 0 ? holdsByRowCode(rowCode, this.text) : this.holds(rowCode);
   }
 
   /** Reads what `holdsByRow` will, to have it near. */
@@ -266,15 +259,6 @@ function addressOf(id: number): number {
 /** For so many units of sixteen bits. */
 function wordsFor(units: number): number {
   return Math.ceil(units / 4);
-}
-
-/** The id; for a single term, negative, twice its code, plus one when it must occur. */
-function rowCodeOf(id: number, groups: readonly (readonly CompiledEntry[])[]): number {
-  const [entry] = groups[0] ?? [];
-  const [code] = entry?.codes ?? [];
-  const isSingle = groups.length === 1 && groups[0]?.length === 1 && entry?.codes.length === 1;
-  if (!isSingle || entry === undefined || code === undefined || entry.strict) return id;
-  return -(2 * code + (entry.includes ? 1 : 0));
 }
 
 /** One word a group, as rare as can be told; none when some group requires no word. */
