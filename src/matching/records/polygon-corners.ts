@@ -11,10 +11,12 @@ const UNITS_MAX = 2 ** 31 - 1;
 
 /** Whether all of these fit integers. */
 export function arePackable(coordinates: Float64Array): boolean {
-  return coordinates.every((degrees) => {
+  for (let i = 0; i < coordinates.length; i++) {
+    const degrees = coordinates[i] as number;
     const units = toUnits(degrees);
-    return Math.abs(units) <= UNITS_MAX && units / UNITS_PER_DEGREE === degrees;
-  });
+    if (Math.abs(units) > UNITS_MAX || units / UNITS_PER_DEGREE !== degrees) return false;
+  }
+  return true;
 }
 
 function toUnits(degrees: number): number {
@@ -44,8 +46,12 @@ export class Corners {
 
   /** `coordinates`: longitude and latitude in turn, packable where they are to be packed. */
   write(coordinates: Float64Array): void {
-    if (!this.#arePacked) this.#numbers.set(coordinates, this.#first);
-    else for (const [i, degrees] of coordinates.entries()) this.#integers[this.#first + i] = toUnits(degrees);
+    if (!this.#arePacked) {
+      this.#numbers.set(coordinates, this.#first);
+      return;
+    }
+    const integers = this.#integers;
+    for (let i = 0; i < coordinates.length; i++) integers[this.#first + i] = toUnits(coordinates[i] as number);
   }
 
   longitudeOf(corner: number): number {
