@@ -3,6 +3,7 @@
  * those who work like this wait for each other as well: one of them at a time works between two looks at sockets.
  */
 
+import type { Courtesy } from './precedence.ts';
 import { yieldToOthers } from './waiting.ts';
 
 export interface WorkSlices {
@@ -18,7 +19,14 @@ const SLICE_MS = 1;
 
 let lastInLine: Promise<void> = Promise.resolve();
 
-export function createWorkSlices(nowMs: () => number = () => performance.now()): WorkSlices {
+export interface WorkSlicesOptions {
+  /** Milliseconds of a clock that never goes back. */
+  readonly nowMs?: () => number;
+  /** Whether, between two slices, to wait for what goes first. */
+  readonly courtesy?: Courtesy;
+}
+
+export function createWorkSlices({ nowMs = () => performance.now(), courtesy }: WorkSlicesOptions = {}): WorkSlices {
   let startMs = nowMs();
   let doneMs = 0;
   return {
@@ -29,7 +37,7 @@ export function createWorkSlices(nowMs: () => number = () => performance.now()):
       const turnMs = nowMs() - startMs;
       if (turnMs < SLICE_MS) return undefined;
       doneMs += turnMs;
-      lastInLine = lastInLine.then(() => yieldToOthers());
+      lastInLine = lastInLine.then(() => courtesy?.stepAside()).then(yieldToOthers);
       return lastInLine.then(() => {
         startMs = nowMs();
       });

@@ -4,6 +4,7 @@
  * fair sample of the rest.
  */
 
+import { type Courtesy, createCourtesy } from '../actor/precedence.ts';
 import { createWorkSlices, type WorkSlices } from '../actor/work-slices.ts';
 import { type Criteria, failuresOf, satisfies, withoutCriterion } from '../domain/criteria.ts';
 import type { CriterionName } from '../domain/criterion-table.ts';
@@ -18,7 +19,8 @@ import {
 } from '../domain/property-digest.ts';
 import type { PropertyFacts } from '../domain/property-facts.ts';
 import type { Queryable } from '../store/database.ts';
-import { type AdvertTexts, readTexts, type Scan, type ScannedProperty } from '../store/property-scans.ts';
+import type { Scan, ScannedProperty } from '../store/property-scans.ts';
+import { type AdvertTexts, readTexts } from '../store/property-texts.ts';
 
 /** A live property that fails one criterion at most, or none but for the site categories that are excluded. */
 export interface ExaminedProperty {
@@ -37,6 +39,8 @@ const TEXTS_MAX = 2_500;
 const TEXTS_AT_ONCE = 10;
 /** Of this process, for one scan: who sends an outline of a hundred thousand corners gets an estimate. */
 const WORK_MS_MAX = 2_000;
+/** A recorder that is never done costs an answer half of the second that it may take. */
+const COURTESY_MS_MAX = 500;
 
 /** Resolves with how many properties each of the examined ones stands for. */
 export async function examine(
@@ -50,8 +54,9 @@ export async function examine(
   let weight = 1;
   let textsLeft = TEXTS_MAX;
   let workedMs = 0;
-  await scan(async (portion, connection) => {
-    const slices = createWorkSlices();
+  const courtesy = createCourtesy(COURTESY_MS_MAX);
+  await scan(courtesy, async (portion, connection) => {
+    const slices = createWorkSlices({ courtesy });
     // Whose texts decide.
     const pending: ExaminedProperty[] = [];
     for (const property of portion.properties) {
@@ -62,7 +67,7 @@ export async function examine(
       }
       await slices.take();
     }
-    await readOn(pending, criteria, { connection, median, slices }, onProperty);
+    await readOn(pending, criteria, { connection, median, slices, courtesy }, onProperty);
     ({ weight } = portion);
     textsLeft -= pending.length;
     workedMs += slices.workedMs;
@@ -75,17 +80,19 @@ interface Reading {
   readonly connection: Queryable;
   readonly median: MedianOf;
   readonly slices: WorkSlices;
+  readonly courtesy: Courtesy;
 }
 
 /** Judges them once more, with their texts. */
 async function readOn(
   pending: readonly ExaminedProperty[],
   criteria: Criteria,
-  { connection, median, slices }: Reading,
+  { connection, median, slices, courtesy }: Reading,
   onProperty: (one: ExaminedProperty) => void,
 ): Promise<void> {
   for (let from = 0; from < pending.length; from += TEXTS_AT_ONCE) {
     const some = pending.slice(from, from + TEXTS_AT_ONCE);
+    await slices.pause(courtesy.stepAside());
     const texts = await slices.pause(readTexts(connection, uuidsOf(some)));
     for (const one of some) {
       const known = withTexts(one, texts.get(one.uuid) ?? [], criteria, median);

@@ -53,8 +53,8 @@ export function explanationRoutes(router: Router, dependencies: ApiDependencies,
     const query = readQuery(ctx, EXPLANATION_PARAMETERS);
     requireOne(query);
     const language = languageOf(ctx, settings.mailLanguage);
-    const search = await ownSearch(ctx, dependencies);
     const explanation = await questions.answering(ctx, async () => {
+      const search = await ownSearch(ctx, dependencies);
       const subject = await subjectOf(query, explaining);
       return explain(search, subject, language, explaining);
     });

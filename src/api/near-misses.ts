@@ -10,7 +10,8 @@ import type { MedianOf } from '../domain/property-digest.ts';
 import { propertyIri } from '../domain/property-document.ts';
 import { criteriaOf } from '../domain/search.ts';
 import type { Database } from '../store/database.ts';
-import { readCrawls, type Scan, scanAreas, scanBoxes, scanSample } from '../store/property-scans.ts';
+import { type Scan, scanAreas, scanBoxes, scanSample } from '../store/property-scans.ts';
+import { readCrawls } from '../store/property-texts.ts';
 import { acceptable, answer } from './content.ts';
 import type { ApiDependencies } from './dependencies.ts';
 import { type ExaminedProperty, examine } from './examination.ts';
@@ -32,9 +33,9 @@ export const NEAR_MISS_PARAMETERS = {
 export function nearMissRoutes(router: Router, dependencies: ApiDependencies, questions: Questions): void {
   router.get('/searches/:id/near-misses', acceptable, async (ctx) => {
     const query = readQuery(ctx, NEAR_MISS_PARAMETERS);
-    const search = await ownSearch(ctx, dependencies);
     const since = new Date(dependencies.now().getTime() - query.days * DAY_MS).toISOString();
     const misses = await questions.answering(ctx, async () => {
+      const search = await ownSearch(ctx, dependencies);
       await questions.requireAllProperties();
       const [median, siteCategoryName] = await Promise.all([questions.medians(), questions.siteCategoryName()]);
       const tools = { database: questions.database, median };
