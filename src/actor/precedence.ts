@@ -24,8 +24,11 @@ export interface Courtesy {
   stepAside(): Promise<void>;
 }
 
+/** Half of the second that an answer may take. */
+const WAIT_MS_MAX = 500;
+
 /** Waits `waitMsMax` at most, in all: where something always goes first, the rest gets its share as well. */
-export function createCourtesy(waitMsMax: number): Courtesy {
+export function createCourtesy(waitMsMax = WAIT_MS_MAX): Courtesy {
   let leftMs = waitMsMax;
   return {
     async stepAside() {

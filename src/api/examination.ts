@@ -39,8 +39,6 @@ const TEXTS_MAX = 2_500;
 const TEXTS_AT_ONCE = 10;
 /** Of this process, for one scan: who sends an outline of a hundred thousand corners gets an estimate. */
 const WORK_MS_MAX = 2_000;
-/** A recorder that is never done costs an answer half of the second that it may take. */
-const COURTESY_MS_MAX = 500;
 
 /** Resolves with how many properties each of the examined ones stands for. */
 export async function examine(
@@ -54,7 +52,7 @@ export async function examine(
   let weight = 1;
   let textsLeft = TEXTS_MAX;
   let workedMs = 0;
-  const courtesy = createCourtesy(COURTESY_MS_MAX);
+  const courtesy = createCourtesy();
   await scan(courtesy, async (portion, connection) => {
     const slices = createWorkSlices({ courtesy });
     // Whose texts decide.

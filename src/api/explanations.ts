@@ -1,6 +1,7 @@
 /** `/searches/{id}/explanation` and `/explanations` (decisions, section 11): why a property is a match, or is not. */
 
 import type Router from '@koa/router';
+import { createCourtesy } from '../actor/precedence.ts';
 import { createWorkSlices } from '../actor/work-slices.ts';
 import type { HeldProperty } from '../domain/change.ts';
 import type { ResolvePlace } from '../domain/city.ts';
@@ -155,7 +156,7 @@ function nearSearchesOf(
   { facts, siteCategoryName }: Subject,
   database: Queryable,
 ): Promise<readonly SearchNumber[]> {
-  const slices = createWorkSlices();
+  const slices = createWorkSlices({ courtesy: createCourtesy() });
   const countFailures = (members: SearchMembers): number =>
     failuresOf(criteriaOf(members, siteCategoryName), facts, 2).length;
   return nearSearches(database, clientId, countFailures, () => slices.take());
