@@ -6,7 +6,7 @@ import { createConcurrencyLimit } from '../src/api/concurrency-limit.ts';
 import { Problem } from '../src/api/problem.ts';
 import type { Uuid } from '../src/domain/ids.ts';
 
-const BOUNDS = { perClientMax: 2, allMax: 8, retryAfterSeconds: 1 };
+const BOUNDS = { perClientMax: 2, allMax: 8, retryAfterSeconds: 1, spreadSeconds: 8 };
 const clientNumber = (number: number): Uuid => `00000000-0000-4000-8000-${String(number).padStart(12, '0')}` as Uuid;
 const noEnd = (): Promise<never> => new Promise(() => undefined);
 

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as nextLook } from 'node:timers/promises';
 import { createCourtesy, goingFirst } from '../src/actor/precedence.ts';
+import { createWorkSlices, type WorkSlices } from '../src/actor/work-slices.ts';
 
 const LONG_MS = 3_600_000;
 
@@ -50,4 +51,22 @@ test('who has waited for long enough goes on while others still go first', async
   await courtesy.stepAside();
   lasting.end();
   await recorded;
+});
+
+test('who steps aside between two slices of work keeps nobody waiting who does not', async () => {
+  const lasting = openWork();
+  const recorded = goingFirst(lasting.work);
+  let nowMs = 0;
+  const [polite, other] = [{ courtesy: createCourtesy(LONG_MS) }, {}].map((options) =>
+    createWorkSlices({ nowMs: () => nowMs, ...options }),
+  ) as [WorkSlices, WorkSlices];
+  nowMs = 5;
+  let hasGoneOn = false;
+  const aside = polite.take()?.then(() => {
+    hasGoneOn = true;
+  });
+  await other.take();
+  assert.equal(hasGoneOn, false);
+  lasting.end();
+  await Promise.all([aside, recorded]);
 });

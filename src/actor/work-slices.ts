@@ -37,8 +37,7 @@ export function createWorkSlices({ nowMs = () => performance.now(), courtesy }: 
       const turnMs = nowMs() - startMs;
       if (turnMs < SLICE_MS) return undefined;
       doneMs += turnMs;
-      lastInLine = lastInLine.then(() => courtesy?.stepAside()).then(yieldToOthers);
-      return lastInLine.then(() => {
+      return nextSlice(courtesy).then(() => {
         startMs = nowMs();
       });
     },
@@ -49,6 +48,13 @@ export function createWorkSlices({ nowMs = () => performance.now(), courtesy }: 
       return waited;
     },
   };
+}
+
+/** Who steps aside does so before he joins the line: nobody waits behind him. */
+async function nextSlice(courtesy: Courtesy | undefined): Promise<void> {
+  await courtesy?.stepAside();
+  lastInLine = lastInLine.then(yieldToOthers);
+  await lastInLine;
 }
 
 /** Sorted at once: half a millisecond. */

@@ -9,12 +9,14 @@ import { Problem } from './problem.ts';
 export interface ConcurrencyBounds {
   readonly perClientMax: number;
   readonly allMax: number;
-  /** Told to who is refused; a few seconds more where there was no room for anybody. */
+  /** Told to who is refused. */
   readonly retryAfterSeconds: number;
+  /**
+   * Those who find no room among all are told one of as many seconds, by chance: a crowd that is told the same second is
+   * back in the same second. One unless said.
+   */
+  readonly spreadSeconds?: number;
 }
-
-/** A crowd that is told the same second is back in the same second. */
-const SPREAD_SECONDS = 8;
 
 export type ConcurrencyLimit = <T>(clientId: Uuid, work: () => Promise<T>) => Promise<T>;
 
@@ -27,7 +29,7 @@ export function createConcurrencyLimit(
   bounds: ConcurrencyBounds,
   random: () => number = Math.random,
 ): ConcurrencyLimit {
-  const { perClientMax, allMax, retryAfterSeconds } = bounds;
+  const { perClientMax, allMax, retryAfterSeconds, spreadSeconds = 1 } = bounds;
   const byClient = new Map<Uuid, number>();
   let all = 0;
   return async (clientId, work) => {
@@ -37,7 +39,7 @@ export function createConcurrencyLimit(
       throw new Problem(429, `too many ${what} at once: ${bound} may be under way`, { headers });
     };
     if (own >= perClientMax) refuse(`${perClientMax} of a client`, retryAfterSeconds);
-    if (all >= allMax) refuse(`${allMax} in all`, retryAfterSeconds + Math.floor(random() * SPREAD_SECONDS));
+    if (all >= allMax) refuse(`${allMax} in all`, retryAfterSeconds + Math.floor(random() * spreadSeconds));
     byClient.set(clientId, own + 1);
     all += 1;
     try {

@@ -4,7 +4,7 @@
  * fair sample of the rest.
  */
 
-import { type Courtesy, createCourtesy } from '../actor/precedence.ts';
+import type { Courtesy } from '../actor/precedence.ts';
 import { createWorkSlices, type WorkSlices } from '../actor/work-slices.ts';
 import { type Criteria, failuresOf, satisfies, withoutCriterion } from '../domain/criteria.ts';
 import type { CriterionName } from '../domain/criterion-table.ts';
@@ -40,11 +40,17 @@ const TEXTS_AT_ONCE = 10;
 /** Of this process, for one scan: who sends an outline of a hundred thousand corners gets an estimate. */
 const WORK_MS_MAX = 2_000;
 
+export interface ExaminationTools {
+  readonly median: MedianOf;
+  /** Of the whole question. */
+  readonly courtesy: Courtesy;
+}
+
 /** Resolves with how many properties each of the examined ones stands for. */
 export async function examine(
   scan: Scan,
   criteria: Criteria,
-  median: MedianOf,
+  { median, courtesy }: ExaminationTools,
   onProperty: (one: ExaminedProperty) => void,
 ): Promise<number> {
   const hasTexts = criteria.expressions.length > 0;
@@ -52,7 +58,6 @@ export async function examine(
   let weight = 1;
   let textsLeft = TEXTS_MAX;
   let workedMs = 0;
-  const courtesy = createCourtesy();
   await scan(courtesy, async (portion, connection) => {
     const slices = createWorkSlices({ courtesy });
     // Whose texts decide.

@@ -55,7 +55,7 @@ export function explanationRoutes(router: Router, dependencies: ApiDependencies,
     requireOne(query);
     const language = languageOf(ctx, settings.mailLanguage);
     const explanation = await questions.answering(ctx, async () => {
-      const search = await ownSearch(ctx, dependencies);
+      const search = await ownSearch(ctx, questions);
       const subject = await subjectOf(query, explaining);
       return explain(search, subject, language, explaining);
     });

@@ -15,7 +15,7 @@ export interface PortionedQuery {
   readonly rowsMax: number;
 }
 
-/** What a query may take in all, in milliseconds, as if it were one statement (decisions, section 11). */
+/** From the question to the rows, of all portions together, in milliseconds: as of one statement (decisions, section 11). */
 const QUERY_MS_MAX = 2_000;
 
 /** As PostgreSQL says of a statement that it has given up. */
@@ -25,8 +25,8 @@ class QueryTimeoutError extends Error {
 
 /**
  * `take` has each portion. The last has less than `rowsMax` rows, none perhaps. No more are read once it resolves with
- * false. `connection` is in a transaction. Throws what the query and `take` throw, and a statement timeout when PostgreSQL
- * has worked for too long.
+ * false. `connection` is in a transaction. Throws what the query and `take` throw, and a statement timeout when the
+ * rows take too long to come.
  */
 export async function readInPortions(
   connection: Queryable,
@@ -46,4 +46,5 @@ export async function readInPortions(
     leftMs -= performance.now() - startMs;
     isMoreWanted = (await take(rows)) && rows.length === rowsMax;
   }
+  await connection.query('close portions');
 }

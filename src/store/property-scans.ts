@@ -50,7 +50,7 @@ const SAMPLE_MAX = 10_000;
 const SCANNED_MAX = 20_000;
 /** Rows of some hundred bytes. */
 const PORTION_ROWS = 200;
-/** Rows of a key each, or of less. */
+/** Rows of two keys at most. */
 const KEYS_PER_PORTION = 1_000;
 
 /** Parameters of a statement in the making. */
@@ -124,7 +124,9 @@ interface Found {
 class Sample {
   /** As many as there are, first or not. */
   total = 0;
-  #found: readonly Found[] = [];
+  #found: Found[] = [];
+  /** No later one is among the first. */
+  #last = Infinity;
   readonly #courtesy: Courtesy;
 
   constructor(courtesy: Courtesy) {
@@ -132,10 +134,14 @@ class Sample {
   }
 
   async add(rows: readonly KeyRow[]): Promise<void> {
-    const found = rows.flatMap(({ key, uuid }) => (uuid === null ? [] : [{ key, uuid }]));
-    this.total += found.length;
-    this.#found = this.#found.concat(found);
-    if (this.#found.length > 2 * SCANNED_MAX) this.#found = await this.first();
+    for (const { key, uuid } of rows) {
+      if (uuid === null) continue;
+      this.total += 1;
+      if (key <= this.#last) this.#found.push({ key, uuid });
+    }
+    if (this.#found.length <= 2 * SCANNED_MAX) return;
+    this.#found = [...(await this.first())];
+    this.#last = this.#found.at(-1)?.key ?? Infinity;
   }
 
   async first(): Promise<readonly Found[]> {
