@@ -11,8 +11,6 @@ export interface WorkSlices {
   readonly workedMs: number;
   /** Called between small pieces of work: nothing to wait for, or the next slice. */
   take(): Promise<void> | undefined;
-  /** Waits for what is no work of this process, a statement for instance. */
-  pause<T>(wait: Promise<T>): Promise<T>;
 }
 
 const SLICE_MS = 1;
@@ -40,12 +38,6 @@ export function createWorkSlices({ nowMs = () => performance.now(), courtesy }: 
       return nextSlice(courtesy).then(() => {
         startMs = nowMs();
       });
-    },
-    async pause(wait) {
-      doneMs += nowMs() - startMs;
-      const waited = await wait;
-      startMs = nowMs();
-      return waited;
     },
   };
 }

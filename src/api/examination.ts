@@ -5,7 +5,7 @@
  */
 
 import type { Courtesy } from '../actor/precedence.ts';
-import { createWorkSlices, type WorkSlices } from '../actor/work-slices.ts';
+import { createWorkSlices } from '../actor/work-slices.ts';
 import { type Criteria, failuresOf, satisfies, withoutCriterion } from '../domain/criteria.ts';
 import type { CriterionName } from '../domain/criterion-table.ts';
 import type { Uuid } from '../domain/ids.ts';
@@ -19,6 +19,7 @@ import {
 } from '../domain/property-digest.ts';
 import type { PropertyFacts } from '../domain/property-facts.ts';
 import type { Queryable } from '../store/database.ts';
+import { portionsOf, readAhead } from '../store/portions.ts';
 import type { Scan, ScannedProperty } from '../store/property-scans.ts';
 import { type AdvertTexts, readTexts } from '../store/property-texts.ts';
 
@@ -70,10 +71,9 @@ export async function examine(
       }
       await slices.take();
     }
-    await readOn(pending, criteria, { connection, median, slices, courtesy }, onProperty);
+    workedMs += slices.workedMs + (await readOn(pending, criteria, { connection, median, courtesy }, onProperty));
     ({ weight } = portion);
     textsLeft -= pending.length;
-    workedMs += slices.workedMs;
     return textsLeft > 0 && workedMs <= WORK_MS_MAX;
   });
   return weight;
@@ -82,27 +82,32 @@ export async function examine(
 interface Reading {
   readonly connection: Queryable;
   readonly median: MedianOf;
-  readonly slices: WorkSlices;
   readonly courtesy: Courtesy;
 }
 
-/** Judges them once more, with their texts. */
+/** Judges them once more, with their texts. Resolves with the milliseconds that this process has worked for it. */
 async function readOn(
   pending: readonly ExaminedProperty[],
   criteria: Criteria,
-  { connection, median, slices, courtesy }: Reading,
+  { connection, median, courtesy }: Reading,
   onProperty: (one: ExaminedProperty) => void,
-): Promise<void> {
-  for (let from = 0; from < pending.length; from += TEXTS_AT_ONCE) {
-    const some = pending.slice(from, from + TEXTS_AT_ONCE);
-    await slices.pause(courtesy.stepAside());
-    const texts = await slices.pause(readTexts(connection, uuidsOf(some)));
+): Promise<number> {
+  const read = async (some: readonly ExaminedProperty[]) => {
+    await courtesy.stepAside();
+    return readTexts(connection, uuidsOf(some));
+  };
+  let workedMs = 0;
+  await readAhead(portionsOf(pending, TEXTS_AT_ONCE), read, async (texts, some) => {
+    const slices = createWorkSlices({ courtesy });
     for (const one of some) {
       const known = withTexts(one, texts.get(one.uuid) ?? [], criteria, median);
       if (isRelevant(known)) onProperty(known);
       await slices.take();
     }
-  }
+    workedMs += slices.workedMs;
+    return true;
+  });
+  return workedMs;
 }
 
 function uuidsOf(properties: readonly ExaminedProperty[]): readonly Uuid[] {

@@ -48,3 +48,31 @@ export async function readInPortions(
   }
   await connection.query('close portions');
 }
+
+export function portionsOf<T>(items: readonly T[], size: number): readonly (readonly T[])[] {
+  return Array.from({ length: Math.ceil(items.length / size) }, (_, i) => items.slice(i * size, (i + 1) * size));
+}
+
+/**
+ * `take` has what `read` makes of each portion, while the next one is being read. No more are read once it resolves with
+ * false. Throws what the two throw, and leaves nothing under way.
+ */
+export async function readAhead<Portion, Rows>(
+  portions: readonly Portion[],
+  read: (portion: Portion) => Promise<Rows>,
+  take: (rows: Rows, portion: Portion) => Promise<boolean>,
+): Promise<void> {
+  let ahead: Promise<Rows> | null = null;
+  try {
+    for (const [i, portion] of portions.entries()) {
+      const rows: Rows = await (ahead ?? read(portion));
+      const next = portions[i + 1];
+      ahead = next === undefined ? null : read(next);
+      // Heard when its turn comes, or below.
+      ahead?.catch(() => undefined);
+      if (!(await take(rows, portion))) return;
+    }
+  } finally {
+    await ahead?.catch(() => undefined);
+  }
+}

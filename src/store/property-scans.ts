@@ -14,7 +14,7 @@ import type { Uuid } from '../domain/ids.ts';
 import { lookupKey } from '../domain/lookup-keys.ts';
 import { arrayLiteral } from './array-literal.ts';
 import { type Database, type Queryable, transaction } from './database.ts';
-import { readInPortions } from './portions.ts';
+import { portionsOf, readAhead, readInPortions } from './portions.ts';
 
 export interface ScannedProperty {
   readonly uuid: Uuid;
@@ -44,10 +44,10 @@ export interface SampleScan {
   readonly isWhole: boolean;
 }
 
-/** Digests of a sample of everything. */
+/** Digests of a sample of a place, or of everything. */
 const SAMPLE_MAX = 10_000;
-/** Digests that one question looks at. */
-const SCANNED_MAX = 20_000;
+/** A place that has more digests is answered from a sample. */
+const WHOLE_MAX = 20_000;
 /** Rows of some hundred bytes. */
 const PORTION_ROWS = 200;
 /** Rows of two keys at most. */
@@ -70,8 +70,8 @@ interface KeyRow {
 }
 
 /**
- * Those in the areas that may fail `failuresMax` criteria, `SCANNED_MAX` of them at most. Served by property_digests_keys
- * (communes, departments, zip codes) and property_digests_location (circles, polygons).
+ * Those in the areas that may fail `failuresMax` criteria; a sample where there are very many. Served by
+ * property_digests_keys (communes, departments, zip codes) and property_digests_location (circles, polygons).
  */
 export function scanAreas(database: Database, criteria: Criteria, failuresMax: 0 | 1): Scan {
   const parameters = new Parameters();
@@ -105,13 +105,18 @@ function scanPlaces(
         await sample.add(rows as readonly KeyRow[]);
         return true;
       });
-      const first = await sample.first();
-      for (let from = 0, isMoreWanted = true; isMoreWanted && from < first.length; from += PORTION_ROWS) {
-        const portion = first.slice(from, from + PORTION_ROWS);
-        await courtesy.stepAside();
-        const properties = await readFacts(connection, portion);
-        isMoreWanted = await take({ properties, weight: sample.total / (from + portion.length) }, connection);
-      }
+      let count = 0;
+      await readAhead(
+        portionsOf(await sample.first(), PORTION_ROWS),
+        async (portion) => {
+          await courtesy.stepAside();
+          return readFacts(connection, portion);
+        },
+        (properties, portion) => {
+          count += portion.length;
+          return take({ properties, weight: sample.total / count }, connection);
+        },
+      );
     });
 }
 
@@ -120,7 +125,7 @@ interface Found {
   readonly uuid: Uuid;
 }
 
-/** The first `SCANNED_MAX` by key of what comes in any order. */
+/** Of what comes in any order, all or the first `SAMPLE_MAX` by key. */
 class Sample {
   /** As many as there are, first or not. */
   total = 0;
@@ -139,14 +144,15 @@ class Sample {
       this.total += 1;
       if (key <= this.#last) this.#found.push({ key, uuid });
     }
-    if (this.#found.length <= 2 * SCANNED_MAX) return;
+    if (this.#found.length <= WHOLE_MAX) return;
     this.#found = [...(await this.first())];
     this.#last = this.#found.at(-1)?.key ?? Infinity;
   }
 
   async first(): Promise<readonly Found[]> {
     const slices = createWorkSlices({ courtesy: this.#courtesy });
-    return (await sortedInSlices(this.#found, (a, b) => a.key - b.key, slices)).slice(0, SCANNED_MAX);
+    const sorted = await sortedInSlices(this.#found, (a, b) => a.key - b.key, slices);
+    return this.total > WHOLE_MAX ? sorted.slice(0, SAMPLE_MAX) : sorted;
   }
 }
 
