@@ -215,6 +215,22 @@ test('half a surrogate pair in a text does not stop the intake: PostgreSQL refus
   assert.ok(message.kind === 'upsert' && message.advert.title === 'vue mer 🌊');
 });
 
+test('an instant comes out as Date writes it, however many digits and whichever offset it has', () => {
+  const digits = fc.stringMatching(/^[0-9]{0,9}$/);
+  const offset = fc.oneof(fc.constant('Z'), fc.constantFrom('+00:00', '-00:00', '+01:00', '-23:59', '+23:59'));
+  const second = fc.date({
+    min: new Date('0002-01-01T00:00:00Z'),
+    max: new Date('9998-12-31T00:00:00Z'),
+    noInvalidDate: true,
+  });
+  fc.assert(
+    fc.property(second, digits, offset, (date, fraction, zone) => {
+      const crawledAt = `${date.toISOString().slice(0, 19)}${fraction && `.${fraction}`}${zone}`;
+      assert.equal(decode({ ...EXPIRE, crawledAt }).crawledAt, new Date(crawledAt).toISOString());
+    }),
+  );
+});
+
 test('an instant outside the years 1 to 9999 does not stop the intake: PostgreSQL refuses it', () => {
   const instants = ['0000-06-01T00:00:00Z', '0001-01-01T00:00:00+01:00', '9999-12-31T23:59:59-01:00'];
   for (const crawledAt of instants) {

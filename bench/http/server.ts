@@ -57,12 +57,12 @@ async function openRecorder(databaseUrl: string, { resolvePlace }: Reference): P
     plans: 'pipeline',
     onConnectionLost: () => undefined,
   });
-  const { record, medians } = await openRecording({ after: () => undefined }, database, resolvePlace);
+  const { recordForKnown, medians } = await openRecording({ after: () => undefined }, database, resolvePlace);
   await readMarketPrices(database, (market, price) => medians.add(market, price));
   await writeMedians(database, [...medians.all()]);
   let last = Promise.resolve();
   return (messages) => {
-    last = last.then(() => record(messages.map((text) => decodeIntakeMessage(Buffer.from(text)))));
+    last = last.then(() => recordForKnown(messages.map((text) => decodeIntakeMessage(Buffer.from(text)))));
     return last;
   };
 }

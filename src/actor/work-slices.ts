@@ -3,6 +3,7 @@
  * those who work like this wait for each other as well: one of them at a time works between two looks at sockets.
  */
 
+import type { Courtesy } from './precedence.ts';
 import { yieldToOthers } from './waiting.ts';
 
 export interface WorkSlices {
@@ -10,15 +11,20 @@ export interface WorkSlices {
   readonly workedMs: number;
   /** Called between small pieces of work: nothing to wait for, or the next slice. */
   take(): Promise<void> | undefined;
-  /** Waits for what is no work of this process, a statement for instance. */
-  pause<T>(wait: Promise<T>): Promise<T>;
 }
 
 const SLICE_MS = 1;
 
 let lastInLine: Promise<void> = Promise.resolve();
 
-export function createWorkSlices(nowMs: () => number = () => performance.now()): WorkSlices {
+export interface WorkSlicesOptions {
+  /** Milliseconds of a clock that never goes back. */
+  readonly nowMs?: () => number;
+  /** Whether, between two slices, to wait for what goes first. */
+  readonly courtesy?: Courtesy;
+}
+
+export function createWorkSlices({ nowMs = () => performance.now(), courtesy }: WorkSlicesOptions = {}): WorkSlices {
   let startMs = nowMs();
   let doneMs = 0;
   return {
@@ -29,18 +35,18 @@ export function createWorkSlices(nowMs: () => number = () => performance.now()):
       const turnMs = nowMs() - startMs;
       if (turnMs < SLICE_MS) return undefined;
       doneMs += turnMs;
-      lastInLine = lastInLine.then(() => yieldToOthers());
-      return lastInLine.then(() => {
+      return nextSlice(courtesy).then(() => {
         startMs = nowMs();
       });
     },
-    async pause(wait) {
-      doneMs += nowMs() - startMs;
-      const waited = await wait;
-      startMs = nowMs();
-      return waited;
-    },
   };
+}
+
+/** Who steps aside does so before he joins the line: nobody waits behind him. */
+async function nextSlice(courtesy: Courtesy | undefined): Promise<void> {
+  await courtesy?.stepAside();
+  lastInLine = lastInLine.then(yieldToOthers);
+  await lastInLine;
 }
 
 /** Sorted at once: half a millisecond. */

@@ -11,22 +11,35 @@ export interface ConcurrencyBounds {
   readonly allMax: number;
   /** Told to who is refused. */
   readonly retryAfterSeconds: number;
+  /**
+   * Those who find no room among all are told one of as many seconds, by chance: a crowd that is told the same second is
+   * back in the same second. One unless said.
+   */
+  readonly spreadSeconds?: number;
 }
 
 export type ConcurrencyLimit = <T>(clientId: Uuid, work: () => Promise<T>) => Promise<T>;
 
-/** What it returns does `work`, or throws a 429 `Problem`. `what` is the subject of its sentence, in the plural. */
-export function createConcurrencyLimit(what: string, bounds: ConcurrencyBounds): ConcurrencyLimit {
-  const { perClientMax, allMax, retryAfterSeconds } = bounds;
+/**
+ * What it returns does `work`, or throws a 429 `Problem`. `what` is the subject of its sentence, in the plural; `random`
+ * is below 1.
+ */
+export function createConcurrencyLimit(
+  what: string,
+  bounds: ConcurrencyBounds,
+  random: () => number = Math.random,
+): ConcurrencyLimit {
+  const { perClientMax, allMax, retryAfterSeconds, spreadSeconds = 1 } = bounds;
   const byClient = new Map<Uuid, number>();
   let all = 0;
   return async (clientId, work) => {
     const own = byClient.get(clientId) ?? 0;
-    if (own >= perClientMax || all >= allMax) {
-      const bound = own >= perClientMax ? `${perClientMax} of a client` : `${allMax} in all`;
-      const headers = { 'Retry-After': String(retryAfterSeconds) };
+    const refuse = (bound: string, seconds: number): never => {
+      const headers = { 'Retry-After': String(seconds) };
       throw new Problem(429, `too many ${what} at once: ${bound} may be under way`, { headers });
-    }
+    };
+    if (own >= perClientMax) refuse(`${perClientMax} of a client`, retryAfterSeconds);
+    if (all >= allMax) refuse(`${allMax} in all`, retryAfterSeconds + Math.floor(random() * spreadSeconds));
     byClient.set(clientId, own + 1);
     all += 1;
     try {

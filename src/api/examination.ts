@@ -4,7 +4,8 @@
  * fair sample of the rest.
  */
 
-import { createWorkSlices, type WorkSlices } from '../actor/work-slices.ts';
+import type { Courtesy } from '../actor/precedence.ts';
+import { createWorkSlices } from '../actor/work-slices.ts';
 import { type Criteria, failuresOf, satisfies, withoutCriterion } from '../domain/criteria.ts';
 import type { CriterionName } from '../domain/criterion-table.ts';
 import type { Uuid } from '../domain/ids.ts';
@@ -18,7 +19,9 @@ import {
 } from '../domain/property-digest.ts';
 import type { PropertyFacts } from '../domain/property-facts.ts';
 import type { Queryable } from '../store/database.ts';
-import { type AdvertTexts, readTexts, type Scan, type ScannedProperty } from '../store/property-scans.ts';
+import { portionsOf, readAhead } from '../store/portions.ts';
+import type { Scan, ScannedProperty } from '../store/property-scans.ts';
+import { type AdvertTexts, readTexts } from '../store/property-texts.ts';
 
 /** A live property that fails one criterion at most, or none but for the site categories that are excluded. */
 export interface ExaminedProperty {
@@ -38,11 +41,17 @@ const TEXTS_AT_ONCE = 10;
 /** Of this process, for one scan: who sends an outline of a hundred thousand corners gets an estimate. */
 const WORK_MS_MAX = 2_000;
 
+export interface ExaminationTools {
+  readonly median: MedianOf;
+  /** Of the whole question. */
+  readonly courtesy: Courtesy;
+}
+
 /** Resolves with how many properties each of the examined ones stands for. */
 export async function examine(
   scan: Scan,
   criteria: Criteria,
-  median: MedianOf,
+  { median, courtesy }: ExaminationTools,
   onProperty: (one: ExaminedProperty) => void,
 ): Promise<number> {
   const hasTexts = criteria.expressions.length > 0;
@@ -50,8 +59,8 @@ export async function examine(
   let weight = 1;
   let textsLeft = TEXTS_MAX;
   let workedMs = 0;
-  await scan(async (portion, connection) => {
-    const slices = createWorkSlices();
+  await scan(courtesy, async (portion, connection) => {
+    const slices = createWorkSlices({ courtesy });
     // Whose texts decide.
     const pending: ExaminedProperty[] = [];
     for (const property of portion.properties) {
@@ -62,10 +71,9 @@ export async function examine(
       }
       await slices.take();
     }
-    await readOn(pending, criteria, { connection, median, slices }, onProperty);
+    workedMs += slices.workedMs + (await readOn(pending, criteria, { connection, median, courtesy }, onProperty));
     ({ weight } = portion);
     textsLeft -= pending.length;
-    workedMs += slices.workedMs;
     return textsLeft > 0 && workedMs <= WORK_MS_MAX;
   });
   return weight;
@@ -74,25 +82,32 @@ export async function examine(
 interface Reading {
   readonly connection: Queryable;
   readonly median: MedianOf;
-  readonly slices: WorkSlices;
+  readonly courtesy: Courtesy;
 }
 
-/** Judges them once more, with their texts. */
+/** Judges them once more, with their texts. Resolves with the milliseconds that this process has worked for it. */
 async function readOn(
   pending: readonly ExaminedProperty[],
   criteria: Criteria,
-  { connection, median, slices }: Reading,
+  { connection, median, courtesy }: Reading,
   onProperty: (one: ExaminedProperty) => void,
-): Promise<void> {
-  for (let from = 0; from < pending.length; from += TEXTS_AT_ONCE) {
-    const some = pending.slice(from, from + TEXTS_AT_ONCE);
-    const texts = await slices.pause(readTexts(connection, uuidsOf(some)));
+): Promise<number> {
+  const read = async (some: readonly ExaminedProperty[]) => {
+    await courtesy.stepAside();
+    return readTexts(connection, uuidsOf(some));
+  };
+  let workedMs = 0;
+  await readAhead(portionsOf(pending, TEXTS_AT_ONCE), read, async (texts, some) => {
+    const slices = createWorkSlices({ courtesy });
     for (const one of some) {
       const known = withTexts(one, texts.get(one.uuid) ?? [], criteria, median);
       if (isRelevant(known)) onProperty(known);
       await slices.take();
     }
-  }
+    workedMs += slices.workedMs;
+    return true;
+  });
+  return workedMs;
 }
 
 function uuidsOf(properties: readonly ExaminedProperty[]): readonly Uuid[] {

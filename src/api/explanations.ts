@@ -1,6 +1,7 @@
 /** `/searches/{id}/explanation` and `/explanations` (decisions, section 11): why a property is a match, or is not. */
 
 import type Router from '@koa/router';
+import { createCourtesy } from '../actor/precedence.ts';
 import { createWorkSlices } from '../actor/work-slices.ts';
 import type { HeldProperty } from '../domain/change.ts';
 import type { ResolvePlace } from '../domain/city.ts';
@@ -53,8 +54,8 @@ export function explanationRoutes(router: Router, dependencies: ApiDependencies,
     const query = readQuery(ctx, EXPLANATION_PARAMETERS);
     requireOne(query);
     const language = languageOf(ctx, settings.mailLanguage);
-    const search = await ownSearch(ctx, dependencies);
     const explanation = await questions.answering(ctx, async () => {
+      const search = await ownSearch(ctx, questions);
       const subject = await subjectOf(query, explaining);
       return explain(search, subject, language, explaining);
     });
@@ -155,7 +156,7 @@ function nearSearchesOf(
   { facts, siteCategoryName }: Subject,
   database: Queryable,
 ): Promise<readonly SearchNumber[]> {
-  const slices = createWorkSlices();
+  const slices = createWorkSlices({ courtesy: createCourtesy() });
   const countFailures = (members: SearchMembers): number =>
     failuresOf(criteriaOf(members, siteCategoryName), facts, 2).length;
   return nearSearches(database, clientId, countFailures, () => slices.take());

@@ -1,6 +1,7 @@
 /** `/searches/{id}/near-misses` (decisions, section 11): live properties that fail by one criterion, and by how much. */
 
 import type Router from '@koa/router';
+import { type Courtesy, createCourtesy } from '../actor/precedence.ts';
 import { createWorkSlices, sortedInSlices } from '../actor/work-slices.ts';
 import { boxesOf, grown } from '../domain/area-boxes.ts';
 import { hasAreas } from '../domain/areas.ts';
@@ -10,7 +11,8 @@ import type { MedianOf } from '../domain/property-digest.ts';
 import { propertyIri } from '../domain/property-document.ts';
 import { criteriaOf } from '../domain/search.ts';
 import type { Database } from '../store/database.ts';
-import { readCrawls, type Scan, scanAreas, scanBoxes, scanSample } from '../store/property-scans.ts';
+import { type Scan, scanAreas, scanBoxes, scanSample } from '../store/property-scans.ts';
+import { readCrawls } from '../store/property-texts.ts';
 import { acceptable, answer } from './content.ts';
 import type { ApiDependencies } from './dependencies.ts';
 import { type ExaminedProperty, examine } from './examination.ts';
@@ -32,9 +34,9 @@ export const NEAR_MISS_PARAMETERS = {
 export function nearMissRoutes(router: Router, dependencies: ApiDependencies, questions: Questions): void {
   router.get('/searches/:id/near-misses', acceptable, async (ctx) => {
     const query = readQuery(ctx, NEAR_MISS_PARAMETERS);
-    const search = await ownSearch(ctx, dependencies);
     const since = new Date(dependencies.now().getTime() - query.days * DAY_MS).toISOString();
     const misses = await questions.answering(ctx, async () => {
+      const search = await ownSearch(ctx, questions);
       await questions.requireAllProperties();
       const [median, siteCategoryName] = await Promise.all([questions.medians(), questions.siteCategoryName()]);
       const tools = { database: questions.database, median };
@@ -78,7 +80,11 @@ interface Found extends NearMiss {
 }
 
 /** Seen since `since` (ISO 8601), the nearest first; those without a measure last. */
-export async function nearMisses(criteria: Criteria, since: string, tools: Tools): Promise<readonly NearMiss[]> {
+export async function nearMisses(
+  criteria: Criteria,
+  since: string,
+  { database, median }: Tools,
+): Promise<readonly NearMiss[]> {
   const found = new Map<Uuid, Found>();
   const take = ({ uuid, digest, facts, failures }: ExaminedProperty): void => {
     if (failures.length !== 1) return;
@@ -87,9 +93,11 @@ export async function nearMisses(criteria: Criteria, since: string, tools: Tools
     const distance = relativeDistance(judgement);
     found.set(uuid, { uuid, judgement, distance, advertUuids: digest.adverts.map((advert) => advert.uuid) });
   };
-  for (const scan of await scansOf(criteria, tools.database)) await examine(scan, criteria, tools.median, take);
-  const nearest = await sortedInSlices([...found.values()], byDistance, createWorkSlices());
-  return seenSince(nearest.slice(0, MISSES_MAX), since, tools.database);
+  const courtesy = createCourtesy();
+  const examining = { median, courtesy };
+  for (const scan of await scansOf(criteria, database)) await examine(scan, criteria, examining, take);
+  const nearest = await sortedInSlices([...found.values()], byDistance, createWorkSlices({ courtesy }));
+  return seenSince(nearest.slice(0, MISSES_MAX), since, database, courtesy);
 }
 
 /** Two without a measure are as far as each other. */
@@ -114,10 +122,16 @@ async function scansOf(criteria: Criteria, database: Database): Promise<readonly
 
 const CRAWLS_PER_BLOCK = 500;
 
-async function seenSince(misses: readonly Found[], since: string, database: Database): Promise<readonly NearMiss[]> {
+async function seenSince(
+  misses: readonly Found[],
+  since: string,
+  database: Database,
+  courtesy: Courtesy,
+): Promise<readonly NearMiss[]> {
   const seen: NearMiss[] = [];
   for (let from = 0; from < misses.length; from += CRAWLS_PER_BLOCK) {
     const block = misses.slice(from, from + CRAWLS_PER_BLOCK);
+    await courtesy.stepAside();
     const crawls = await readCrawls(
       database,
       block.map(({ uuid }) => uuid),

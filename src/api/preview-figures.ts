@@ -1,5 +1,6 @@
 /** What a search would find, counted over the digests of properties (decisions, section 11). Nothing is stored. */
 
+import { createCourtesy } from '../actor/precedence.ts';
 import { hasAreas } from '../domain/areas.ts';
 import { type Criteria, removableCriteria, withoutCriterion } from '../domain/criteria.ts';
 import type { RemovableCriterion } from '../domain/criterion-table.ts';
@@ -8,7 +9,7 @@ import type { MedianOf } from '../domain/property-digest.ts';
 import { satisfiedSince } from '../domain/satisfied-since.ts';
 import type { Database } from '../store/database.ts';
 import { scanAreas, scanSample } from '../store/property-scans.ts';
-import { type ExaminedProperty, examine } from './examination.ts';
+import { type ExaminationTools, type ExaminedProperty, examine } from './examination.ts';
 
 export interface PreviewQuery {
   readonly criteria: Criteria;
@@ -21,6 +22,8 @@ export interface PreviewTools {
   readonly median: MedianOf;
   readonly now: Date;
 }
+
+type Counting = Pick<PreviewTools, 'database'> & ExaminationTools;
 
 export interface PreviewFigures {
   readonly satisfiedNow: number;
@@ -43,11 +46,12 @@ export async function previewFigures(
   tools: PreviewTools,
 ): Promise<PreviewFigures> {
   const { database, median, now } = tools;
+  const examining = { median, courtesy: createCourtesy() };
   const hasPlace = hasAreas(criteria.areas);
   const scan = hasPlace ? scanAreas(database, criteria, 1) : (await scanSample(database, criteria, 1)).scan;
   const tally = new Tally(criteria, sampleMax, median);
-  const weight = await examine(scan, criteria, median, (property) => tally.take(property));
-  const anywhere = hasPlace ? await countAnywhere(criteria, tools) : null;
+  const weight = await examine(scan, criteria, examining, (property) => tally.take(property));
+  const anywhere = hasPlace ? await countAnywhere(criteria, { database, ...examining }) : null;
   const satisfiedNow = Math.round(tally.satisfied * weight);
   return {
     satisfiedNow,
@@ -70,12 +74,12 @@ export async function previewFigures(
 /** Without its areas the search names no place. */
 async function countAnywhere(
   criteria: Criteria,
-  tools: PreviewTools,
+  { database, ...examining }: Counting,
 ): Promise<{ readonly satisfiedNow: number; readonly estimated: boolean }> {
   const wider = withoutCriterion(criteria, 'areas');
   let satisfied = 0;
-  const { scan } = await scanSample(tools.database, wider, 0);
-  const weight = await examine(scan, wider, tools.median, ({ failures }) => {
+  const { scan } = await scanSample(database, wider, 0);
+  const weight = await examine(scan, wider, examining, ({ failures }) => {
     if (failures.length === 0) satisfied += 1;
   });
   return { satisfiedNow: Math.round(satisfied * weight), estimated: weight > 1 };

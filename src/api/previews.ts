@@ -23,8 +23,11 @@ export const PREVIEW_PARAMETERS = {
 export function previewRoutes(router: Router, dependencies: ApiDependencies, questions: Questions): void {
   router.post('/searches/preview', acceptable, jsonBody, async (ctx) => {
     const { days, sample } = readQuery(ctx, PREVIEW_PARAMETERS);
-    const members = await readPreviewedSearch(ctx.request.body, inputRules(ctx, dependencies));
     const figures = await questions.answering(ctx, async () => {
+      const members = await readPreviewedSearch(
+        ctx.request.body,
+        inputRules(ctx, { ...dependencies, database: questions.database }),
+      );
       await questions.requireAllProperties();
       const [median, siteCategoryName] = await Promise.all([questions.medians(), questions.siteCategoryName()]);
       const criteria = criteriaOf(members, siteCategoryName);

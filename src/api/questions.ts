@@ -31,7 +31,7 @@ export interface Questions {
 }
 
 /** Decisions, section 11. */
-const BOUNDS = { perClientMax: 2, allMax: 8, retryAfterSeconds: 1 };
+const BOUNDS = { perClientMax: 2, allMax: 8, retryAfterSeconds: 1, spreadSeconds: 8 };
 const MEDIANS_KEPT_MS = 30_000;
 const KEPT_FOR_EVER: RetentionDays = { events: 0, deliveries: 0, expired: 0, deadLetters: 0 };
 

@@ -135,7 +135,11 @@ function placeOf(sent: SentPlace): StatedProperty['locations'] {
   return { lat: sent.lat, lon: sent.lon };
 }
 
+/** Of an instant that the schema admits, no other form is as long and ends like this. */
+const LENGTH_IN_UTC = '2026-03-10T08:15:00.000Z'.length;
+
 function inUtc(instant: string): string {
+  if (instant.length === LENGTH_IN_UTC && instant.endsWith('Z')) return instant;
   return new Date(instant).toISOString();
 }
 

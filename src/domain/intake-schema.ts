@@ -70,7 +70,11 @@ export const TEXT_FORMATS: Readonly<Record<string, Format<string>>> = {
   },
   instant: {
     isMet(value) {
-      const year = DATE_TIME.test(value) ? new Date(value).getUTCFullYear() : 0;
+      if (!DATE_TIME.test(value)) return false;
+      const written = Number.parseInt(value, 10);
+      // An offset moves it into another year only at the turn of one.
+      if (written > 1 && written < YEAR_MAX) return true;
+      const year = new Date(value).getUTCFullYear();
       return year >= 1 && year <= YEAR_MAX;
     },
     demand: `must be an ISO 8601 date and time with Z or an offset, in the years 1 to ${YEAR_MAX}`,

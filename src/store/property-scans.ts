@@ -4,6 +4,8 @@
  * answer too much and never too little. Answers are in the order of a sample: a part of one is a fair sample of all.
  */
 
+import type { Courtesy } from '../actor/precedence.ts';
+import { createWorkSlices, sortedInSlices } from '../actor/work-slices.ts';
 import { type Box, boxesOf } from '../domain/area-boxes.ts';
 import type { Areas } from '../domain/areas.ts';
 import type { Criteria } from '../domain/criteria.ts';
@@ -11,8 +13,8 @@ import type { Range } from '../domain/criterion-kinds.ts';
 import type { Uuid } from '../domain/ids.ts';
 import { lookupKey } from '../domain/lookup-keys.ts';
 import { arrayLiteral } from './array-literal.ts';
-import type { Database, Queryable } from './database.ts';
-import { PORTION_ROWS, readInPortions } from './portions.ts';
+import { type Database, type Queryable, transaction } from './database.ts';
+import { portionsOf, readAhead, readInPortions } from './portions.ts';
 
 export interface ScannedProperty {
   readonly uuid: Uuid;
@@ -27,8 +29,14 @@ export interface ScannedPortion {
   readonly weight: number;
 }
 
-/** Reads until there are no more, or `take` resolves with false. The connection is the one that reads. */
-export type Scan = (take: (portion: ScannedPortion, connection: Queryable) => Promise<boolean>) => Promise<void>;
+/**
+ * Reads until there are no more, or `take` resolves with false, and makes way in between. The connection is the one that
+ * reads: whoever waits for another one of the same pool might wait for himself.
+ */
+export type Scan = (
+  courtesy: Courtesy,
+  take: (portion: ScannedPortion, connection: Queryable) => Promise<boolean>,
+) => Promise<void>;
 
 export interface SampleScan {
   readonly scan: Scan;
@@ -36,10 +44,14 @@ export interface SampleScan {
   readonly isWhole: boolean;
 }
 
-/** Digests of a sample of everything. */
+/** Digests of a sample of a place, or of everything. */
 const SAMPLE_MAX = 10_000;
-/** Digests that one question looks at. */
-const SCANNED_MAX = 20_000;
+/** A place that has more digests is answered from a sample. */
+const WHOLE_MAX = 20_000;
+/** Rows of some hundred bytes. */
+const PORTION_ROWS = 200;
+/** Rows of two keys at most. */
+const KEYS_PER_PORTION = 1_000;
 
 /** Parameters of a statement in the making. */
 class Parameters {
@@ -51,13 +63,15 @@ class Parameters {
   }
 }
 
-interface FoundRow extends ScannedProperty {
-  readonly total: number;
+interface KeyRow {
+  readonly key: number;
+  /** Null when it fails by too much. */
+  readonly uuid: Uuid | null;
 }
 
 /**
- * Those in the areas that may fail `failuresMax` criteria, `SCANNED_MAX` of them at most. Served by property_digests_keys
- * (communes, departments, zip codes) and property_digests_location (circles, polygons).
+ * Those in the areas that may fail `failuresMax` criteria; a sample where there are very many. Served by
+ * property_digests_keys (communes, departments, zip codes) and property_digests_location (circles, polygons).
  */
 export function scanAreas(database: Database, criteria: Criteria, failuresMax: 0 | 1): Scan {
   const parameters = new Parameters();
@@ -71,7 +85,7 @@ export function scanBoxes(database: Database, criteria: Criteria, failuresMax: 0
   return scanPlaces(database, criteria, failuresMax, boxesIn(boxes, parameters), parameters);
 }
 
-/** Keys alone are sorted, and each row is fetched by its own when its turn comes: rows are wide, and many stay unread. */
+/** Keys alone are sorted, and digests fetched as their turn comes: they are wide, and many stay unread. */
 function scanPlaces(
   database: Database,
   criteria: Criteria,
@@ -81,30 +95,85 @@ function scanPlaces(
 ): Scan {
   if (places.length === 0) return async () => undefined;
   const text = `
-    select property_uuid as uuid, total, facts from (
-      select property_uuid, sample_key, count(*) over ()::integer as total from property_digests
-      where is_live and (${places.join(' or ')}) and ${failuresIn(criteria, parameters)} <= ${failuresMax}
-      order by sample_key limit ${SCANNED_MAX}
-    ) found cross join lateral (
-      select facts from property_digests one where one.property_uuid = found.property_uuid offset 0
-    ) digest order by sample_key`;
-  return (take) => {
-    let [count, total] = [0, 0];
-    return readInPortions(database, text, parameters.values, (rows, connection) => {
-      const properties = rows as readonly FoundRow[];
-      count += properties.length;
-      total = properties[0]?.total ?? total;
-      return take({ properties, weight: count === 0 ? 1 : total / count }, connection);
+    select sample_key as key, case when ${failuresIn(criteria, parameters)} <= ${failuresMax} then property_uuid end as uuid
+    from property_digests where is_live and (${places.join(' or ')})`;
+  const keys = { text, values: parameters.values, rowsMax: KEYS_PER_PORTION };
+  return (courtesy, take) =>
+    transaction(database, async (connection) => {
+      const sample = new Sample(courtesy);
+      await readInPortions(connection, keys, courtesy, async (rows) => {
+        await sample.add(rows as readonly KeyRow[]);
+        return true;
+      });
+      let count = 0;
+      await readAhead(
+        portionsOf(await sample.first(), PORTION_ROWS),
+        async (portion) => {
+          await courtesy.stepAside();
+          return readFacts(connection, portion);
+        },
+        (properties, portion) => {
+          count += portion.length;
+          return take({ properties, weight: sample.total / count }, connection);
+        },
+      );
     });
-  };
+}
+
+interface Found {
+  readonly key: number;
+  readonly uuid: Uuid;
+}
+
+/** Of what comes in any order, all or the first `SAMPLE_MAX` by key. */
+class Sample {
+  /** As many as there are, first or not. */
+  total = 0;
+  #found: Found[] = [];
+  /** No later one is among the first. */
+  #last = Infinity;
+  readonly #courtesy: Courtesy;
+
+  constructor(courtesy: Courtesy) {
+    this.#courtesy = courtesy;
+  }
+
+  async add(rows: readonly KeyRow[]): Promise<void> {
+    for (const { key, uuid } of rows) {
+      if (uuid === null) continue;
+      this.total += 1;
+      if (key <= this.#last) this.#found.push({ key, uuid });
+    }
+    if (this.#found.length <= WHOLE_MAX) return;
+    this.#found = [...(await this.first())];
+    this.#last = this.#found.at(-1)?.key ?? Infinity;
+  }
+
+  async first(): Promise<readonly Found[]> {
+    const slices = createWorkSlices({ courtesy: this.#courtesy });
+    const sorted = await sortedInSlices(this.#found, (a, b) => a.key - b.key, slices);
+    return this.total > WHOLE_MAX ? sorted.slice(0, SAMPLE_MAX) : sorted;
+  }
+}
+
+/** Of those that are still live. Served by the primary key. */
+async function readFacts(connection: Queryable, found: readonly Found[]): Promise<readonly ScannedProperty[]> {
+  const { rows } = await connection.query<ScannedProperty>(
+    'select property_uuid as uuid, facts from property_digests where property_uuid = any($1::uuid[]) and is_live',
+    [arrayLiteral(found.map(({ uuid }) => uuid))],
+  );
+  return rows;
 }
 
 /** Sample keys are signed 32-bit integers. */
 const KEYS = 2 ** 32;
 const KEY_MIN = -(2 ** 31);
 
-interface SampledRow extends ScannedProperty {
+interface SampledRow {
+  readonly uuid: Uuid;
   readonly key: number;
+  /** Null when it fails by too much. */
+  readonly facts: string | null;
 }
 
 /**
@@ -119,16 +188,21 @@ export async function scanSample(database: Database, criteria: Criteria, failure
   const end = rows[0]?.end ?? null;
   const within = end === null ? 'true' : `sample_key < ${parameters.add(end, 'integer')}`;
   const text = `
-    select property_uuid as uuid, sample_key as key, facts from property_digests
-    where is_live and ${within} and ${failuresIn(criteria, parameters)} <= ${failuresMax} order by sample_key`;
-  const scan: Scan = (take) =>
-    readInPortions(database, text, parameters.values, (rows, connection) => {
-      const properties = rows as readonly SampledRow[];
-      // The share of the keys that was read is the share of the properties.
-      const isLast = properties.length < PORTION_ROWS;
-      const read = isLast ? end : (properties.at(-1)?.key ?? 0) + 1;
-      return take({ properties, weight: read === null ? 1 : KEYS / (read - KEY_MIN) }, connection);
-    });
+    select property_uuid as uuid, sample_key as key,
+      case when ${failuresIn(criteria, parameters)} <= ${failuresMax} then facts end as facts
+    from property_digests where is_live and ${within} order by sample_key`;
+  const sample = { text, values: parameters.values, rowsMax: PORTION_ROWS };
+  const scan: Scan = (courtesy, take) =>
+    transaction(database, (connection) =>
+      readInPortions(connection, sample, courtesy, (rows) => {
+        const sampled = rows as readonly SampledRow[];
+        // The share of the keys that was read is the share of the properties.
+        const isLast = sampled.length < PORTION_ROWS;
+        const read = isLast ? end : (sampled.at(-1)?.key ?? 0) + 1;
+        const properties = sampled.flatMap(({ uuid, facts }) => (facts === null ? [] : [{ uuid, facts }]));
+        return take({ properties, weight: read === null ? 1 : KEYS / (read - KEY_MIN) }, connection);
+      }),
+    );
   return { scan, isWhole: end === null };
 }
 
@@ -167,71 +241,4 @@ function failuresIn(criteria: Criteria, parameters: Parameters): string {
 
 function rangesOf({ budget, pricePerMeter, surface, landSurface, room, bedroom }: Criteria): Record<string, Range> {
   return { price: budget, price_per_meter: pricePerMeter, surface, land_surface: landSurface, room, bedroom };
-}
-
-/** What is read in JavaScript; of a larger state PostgreSQL picks the texts. */
-const LIGHT_BYTES = 256 * 1_024;
-
-/** UUID, title and description that the advert states for the property, its own. Nulls are kept. */
-export type AdvertTexts = readonly [
-  uuid: Uuid,
-  title: string | null,
-  description: string | null,
-  ownTitle: string | null,
-  ownDescription: string | null,
-];
-
-interface TextRow {
-  readonly uuid: Uuid;
-  readonly state: {
-    readonly adverts: readonly {
-      readonly uuid: Uuid;
-      readonly property: { readonly title: string | null; readonly description: string | null };
-      readonly content: { readonly title: string | null; readonly description: string | null };
-    }[];
-  } | null;
-  readonly texts: readonly AdvertTexts[] | null;
-}
-
-/** Of every advert of the properties that are still there. Served by the primary key. */
-export async function readTexts(
-  database: Queryable,
-  uuids: readonly Uuid[],
-): Promise<ReadonlyMap<Uuid, readonly AdvertTexts[]>> {
-  const { rows } = await database.query<TextRow>(
-    `select uuid, case when is_light then state end as state, case when not is_light then (
-       select json_agg(json_build_array(advert ->> 'uuid', advert #>> '{property,title}',
-         advert #>> '{property,description}', advert #>> '{content,title}', advert #>> '{content,description}'))
-       from json_array_elements(state -> 'adverts') advert) end as texts
-     from (
-       select uuid, state, coalesce(state_bytes, octet_length(state::text)) <= ${LIGHT_BYTES} as is_light
-       from properties where uuid = any($1::uuid[])
-     ) sized`,
-    [uuids],
-  );
-  return new Map(
-    rows.map(({ uuid, state, texts }) => [
-      uuid,
-      texts ??
-        (state?.adverts ?? []).map(({ uuid: advert, property, content }) => [
-          advert,
-          property.title,
-          property.description,
-          content.title,
-          content.description,
-        ]),
-    ]),
-  );
-}
-
-/** Times of crawls by advert. Served by the primary key. */
-export async function readCrawls(
-  database: Queryable,
-  uuids: readonly Uuid[],
-): Promise<ReadonlyMap<Uuid, Readonly<Record<Uuid, string>>>> {
-  const { rows } = await database.query<{ uuid: Uuid; crawls: Readonly<Record<Uuid, string>> }>(
-    'select uuid, crawls from properties where uuid = any($1::uuid[])',
-    [uuids],
-  );
-  return new Map(rows.map(({ uuid, crawls }) => [uuid, crawls]));
 }

@@ -2,8 +2,11 @@
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { openDatabase } from '../../src/store/database.ts';
-import { PORTION_ROWS, readInPortions } from '../../src/store/portions.ts';
+import type pg from 'pg';
+import { createCourtesy } from '../../src/actor/precedence.ts';
+import { openDatabase, transaction } from '../../src/store/database.ts';
+import { isStatementTimeout } from '../../src/store/outage.ts';
+import { readInPortions } from '../../src/store/portions.ts';
 import { startTestPostgres } from '../support/servers.ts';
 
 const postgres = await startTestPostgres({ after });
@@ -11,49 +14,56 @@ const postgres = await startTestPostgres({ after });
 const database = openDatabase({ url: postgres.url, connectionsMax: 1, onConnectionLost: () => undefined });
 after(() => database.end());
 
+const ROWS = 200;
+
+type Rows = readonly pg.QueryResultRow[];
+
+function readAll(text: string, values: readonly unknown[], take: (rows: Rows) => Promise<boolean>): Promise<void> {
+  return transaction(database, (connection) =>
+    readInPortions(connection, { text, values, rowsMax: ROWS }, createCourtesy(0), take),
+  );
+}
+
 async function read(count: number, wantedPortions = Infinity): Promise<readonly (readonly number[])[]> {
   const portions: number[][] = [];
-  await readInPortions(
-    database,
-    'select n from generate_series(1, $1::integer) n order by n',
-    [count],
-    async (rows) => {
-      portions.push(rows.map(({ n }) => n));
-      return portions.length < wantedPortions;
-    },
-  );
+  await readAll('select n from generate_series(1, $1::integer) n order by n', [count], async (rows) => {
+    portions.push(rows.map(({ n }) => n));
+    return portions.length < wantedPortions;
+  });
   return portions;
 }
 
-for (const count of [0, 1, PORTION_ROWS - 1, PORTION_ROWS, PORTION_ROWS + 1, 3 * PORTION_ROWS]) {
+for (const count of [0, 1, ROWS - 1, ROWS, ROWS + 1, 3 * ROWS]) {
   test(`${count} rows are read, each once, and the last portion is a short one`, async () => {
     const portions = await read(count);
     assert.deepEqual(
       portions.flat(),
       Array.from({ length: count }, (_, i) => i + 1),
     );
-    assert.ok(portions.slice(0, -1).every(({ length }) => length === PORTION_ROWS));
-    assert.ok((portions.at(-1)?.length ?? 0) < PORTION_ROWS);
+    assert.ok(portions.slice(0, -1).every(({ length }) => length === ROWS));
+    assert.ok((portions.at(-1)?.length ?? 0) < ROWS);
   });
 }
 
 test('what is not wanted any more is not read, and the connection is free again', async () => {
-  assert.equal((await read(10 * PORTION_ROWS, 2)).length, 2);
-  const failing = readInPortions(database, 'select 1', [], () => Promise.reject(new Error('enough')));
+  assert.equal((await read(10 * ROWS, 2)).length, 2);
+  const failing = readAll('select 1', [], () => Promise.reject(new Error('enough')));
   await assert.rejects(failing, /enough/);
   await assert.rejects(
-    readInPortions(database, 'select 1 / (5 - n) from generate_series(1, 9) n', [], async () => true),
+    readAll('select 1 / (5 - n) from generate_series(1, 9) n', [], async () => true),
     /division by zero/,
   );
   assert.equal((await read(3)).flat().length, 3);
 });
 
-test('who has a portion asks on over the connection that reads', async () => {
-  const answers: number[] = [];
-  await readInPortions(database, 'select 1 as one', [], async (_, connection) => {
-    const { rows } = await connection.query<{ two: number }>('select 2 as two');
-    answers.push(...rows.map(({ two }) => two));
+test('a query that takes too long in all is given up, though each of its portions is quick', async (t) => {
+  let nowMs = 0;
+  t.mock.method(performance, 'now', () => (nowMs += 300));
+  let portions = 0;
+  const reading = readAll('select n from generate_series(1, 10000) n', [], async () => {
+    portions += 1;
     return true;
   });
-  assert.deepEqual(answers, [2]);
+  await assert.rejects(reading, isStatementTimeout);
+  assert.ok(portions > 1 && portions < 10_000 / ROWS, String(portions));
 });

@@ -28,7 +28,10 @@ const BATCH = 100;
 export interface RecordingScene {
   readonly medians: MarketMedians;
   readonly matcher: Matcher;
+  /** For all searches that there are. */
   record(messages: readonly IntakeMessage[]): Promise<void>;
+  /** For those that the matcher knows: as a daemon does, whose matcher looks for others by itself. */
+  recordForKnown(messages: readonly IntakeMessage[]): Promise<void>;
 }
 
 /** A recorder and its matcher, without a stream before them. */
@@ -55,20 +58,24 @@ export async function openRecording(
   });
   cleanup.after(() => matcher.stop());
   const recordBatch: Recorder = createRecorder({ database, matcher, resolvePlace, bounds: BOUNDS, clock });
+  async function recordForKnown(messages: readonly IntakeMessage[]): Promise<void> {
+    for (let from = 0; from < messages.length; from += BATCH) {
+      const batch = messages.slice(from, from + BATCH);
+      await recordBatch(
+        '0',
+        batch.map((message) => ({ message, bytes: 1_000, traceparent: null, letter: LETTER })),
+        [],
+      );
+    }
+  }
   return {
     medians,
     matcher,
     async record(messages) {
       await matcher.refresh();
-      for (let from = 0; from < messages.length; from += BATCH) {
-        const batch = messages.slice(from, from + BATCH);
-        await recordBatch(
-          '0',
-          batch.map((message) => ({ message, bytes: 1_000, traceparent: null, letter: LETTER })),
-          [],
-        );
-      }
+      await recordForKnown(messages);
     },
+    recordForKnown,
   };
 }
 

@@ -1,0 +1,71 @@
+/** What is read of properties beside their digests when an answer depends on it: the texts and the crawls of adverts. */
+
+import type { Uuid } from '../domain/ids.ts';
+import type { Queryable } from './database.ts';
+
+/** What is read in JavaScript; of a larger state PostgreSQL picks the texts. */
+const LIGHT_BYTES = 256 * 1_024;
+
+/** UUID, title and description that the advert states for the property, its own. Nulls are kept. */
+export type AdvertTexts = readonly [
+  uuid: Uuid,
+  title: string | null,
+  description: string | null,
+  ownTitle: string | null,
+  ownDescription: string | null,
+];
+
+interface TextRow {
+  readonly uuid: Uuid;
+  readonly state: {
+    readonly adverts: readonly {
+      readonly uuid: Uuid;
+      readonly property: { readonly title: string | null; readonly description: string | null };
+      readonly content: { readonly title: string | null; readonly description: string | null };
+    }[];
+  } | null;
+  readonly texts: readonly AdvertTexts[] | null;
+}
+
+/** Of every advert of the properties that are still there. Served by the primary key. */
+export async function readTexts(
+  database: Queryable,
+  uuids: readonly Uuid[],
+): Promise<ReadonlyMap<Uuid, readonly AdvertTexts[]>> {
+  const { rows } = await database.query<TextRow>(
+    `select uuid, case when is_light then state end as state, case when not is_light then (
+       select json_agg(json_build_array(advert ->> 'uuid', advert #>> '{property,title}',
+         advert #>> '{property,description}', advert #>> '{content,title}', advert #>> '{content,description}'))
+       from json_array_elements(state -> 'adverts') advert) end as texts
+     from (
+       select uuid, state, coalesce(state_bytes, octet_length(state::text)) <= ${LIGHT_BYTES} as is_light
+       from properties where uuid = any($1::uuid[])
+     ) sized`,
+    [uuids],
+  );
+  return new Map(
+    rows.map(({ uuid, state, texts }) => [
+      uuid,
+      texts ??
+        (state?.adverts ?? []).map(({ uuid: advert, property, content }) => [
+          advert,
+          property.title,
+          property.description,
+          content.title,
+          content.description,
+        ]),
+    ]),
+  );
+}
+
+/** Times of crawls by advert. Served by the primary key. */
+export async function readCrawls(
+  database: Queryable,
+  uuids: readonly Uuid[],
+): Promise<ReadonlyMap<Uuid, Readonly<Record<Uuid, string>>>> {
+  const { rows } = await database.query<{ uuid: Uuid; crawls: Readonly<Record<Uuid, string>> }>(
+    'select uuid, crawls from properties where uuid = any($1::uuid[])',
+    [uuids],
+  );
+  return new Map(rows.map(({ uuid, crawls }) => [uuid, crawls]));
+}

@@ -1,0 +1,104 @@
+/** Matches and price cuts that are published as fast as the stream takes them, and the order in which they are told. */
+
+import assert from 'node:assert/strict';
+import type { TestContext } from 'node:test';
+import { countOpen } from './courier.ts';
+import { createApiKey, type Daemon, type Settings, startDaemon } from './daemon.ts';
+import { connectDatabase } from './database.ts';
+import { connectCrawler, numberedUuid, upsert } from './intake.ts';
+import { restClient } from './rest-client.ts';
+import { startTestServers } from './servers.ts';
+import { until } from './until.ts';
+import { type ReceivedPost, startWebhookReceiver } from './webhook-receiver.ts';
+
+/** A search that hears of every match and price, at a receiver that notes when it has answered. */
+export async function openOrderScene(t: TestContext) {
+  const closers: (() => Promise<unknown>)[] = [];
+  t.after(async () => {
+    for (const close of closers.reverse()) await close();
+  });
+  const cleanup = { after: (work: () => Promise<unknown>) => void closers.push(work) };
+  const servers = await startTestServers(cleanup);
+  const receiver = await startWebhookReceiver(cleanup);
+  const database = connectDatabase(cleanup, servers.postgres.url);
+  // No attempt may run out of time on a busy machine: the next one would go, and rightly so.
+  const start = (settings: Settings = {}) =>
+    startDaemon(cleanup, servers, { VIGIE_ATTEMPT_TIMEOUT_MS: '60000', ...settings });
+
+  async function save(daemons: readonly Daemon[], paths: { readonly matches: string; readonly events: string }) {
+    const search = await restClient(daemons[0] as Daemon, await createApiKey(servers)).createSearch({
+      title: 'Toulon',
+      notificationEnabled: true,
+      withCoherentPrice: null,
+      endpointRecipient: receiver.urlOf(paths.matches),
+      eventEndpoint: receiver.urlOf(paths.events),
+      subscribedEvents: ['ad.update.price'],
+    });
+    for (const { operationsUrl } of daemons) {
+      await until(
+        async () => await (await fetch(`${operationsUrl}/metrics`)).text(),
+        (metrics) => metrics.includes('\nvigie_searches 1\n'),
+      );
+    }
+    return search;
+  }
+
+  /** Each property with `cuts` price cuts, as fast as the stream takes them. */
+  async function publish(properties: number, cuts: number): Promise<void> {
+    const crawlers = await Promise.all(Array.from({ length: 8 }, () => connectCrawler(cleanup, servers.nats.url)));
+    const shares = crawlers.map(async (crawler, share) => {
+      for (let number = share; number < properties; number += crawlers.length) {
+        const ids = { property: numberedUuid('property', number), advert: numberedUuid('advert', number) };
+        for (let cut = 0; cut <= cuts; cut++) {
+          const crawledAt = new Date(Date.UTC(2026, 2, 10, 8, 0, cut)).toISOString();
+          await crawler.publish(upsert({ ...ids, crawledAt, price: 300_000 - 1_000 * cut }));
+        }
+      }
+    });
+    await Promise.all(shares);
+  }
+
+  const untilAllDelivered = async (count: number): Promise<void> => {
+    await until(
+      async () => (await database.query(`select count(*)::integer as count from deliveries`)).rows[0].count,
+      (recorded) => recorded >= count,
+    );
+    await until(
+      () => countOpen(database),
+      (open) => open === 0,
+    );
+  };
+  return { servers, receiver, database, start, save, publish, untilAllDelivered };
+}
+
+/** First posts of each match by their arrival. */
+export function firstPosts(posts: readonly ReceivedPost[]): Map<string, ReceivedPost[]> {
+  const seen = new Set<string>();
+  const byMatch = new Map<string, ReceivedPost[]>();
+  for (const post of posts) {
+    if (seen.has(post.id)) continue;
+    seen.add(post.id);
+    const match = JSON.parse(post.body.toString()).match['@id'];
+    byMatch.set(match, [...(byMatch.get(match) ?? []), post]);
+  }
+  return byMatch;
+}
+
+const sequenceOf = ({ headers }: ReceivedPost): number => Number(headers['vigie-sequence']);
+
+/** Of each match `perMatch` posts, numbered in a row, each after the one before it was answered. */
+export function assertOrdered(posts: readonly ReceivedPost[], perMatch: number): void {
+  const numbers = Array.from({ length: perMatch }, (_, position) => position + 1);
+  for (const [match, told] of firstPosts(posts)) {
+    assert.deepEqual(told.map(sequenceOf), numbers, match);
+    assert.deepEqual(
+      told.map(({ id }) => id).toSorted(),
+      told.map(({ id }) => id),
+      'webhook-ids ascend',
+    );
+    for (const [position, post] of told.entries()) {
+      const before = told[position - 1];
+      if (before !== undefined) assert.ok(post.receivedAt > (before.answeredAt ?? Number.POSITIVE_INFINITY), match);
+    }
+  }
+}
