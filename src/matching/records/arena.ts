@@ -13,6 +13,8 @@ const MARGIN_WORDS = LINE_WORDS - 2;
 const PAGE_MASK = 2 ** PAGE_WORDS_LOG2 - 1;
 /** Of a record of usual kind: 128 kB. */
 const WORDS_MAX = 1 << 14;
+/** Of each doubling sixteen: who makes a record of every size there is leaves a few megabytes unused, not all of them. */
+const SIZES_LOG2 = 4;
 
 interface Page {
   readonly numbers: Float64Array;
@@ -25,7 +27,7 @@ interface Page {
 
 export class RecordArena {
   readonly #pages: Page[] = [];
-  /** Of a record: eight bytes each, at most half a page. */
+  /** Of a record: eight bytes each, a power of two, at most half a page. */
   readonly wordsMax: number;
   /** First free record of each size; it holds the next one. -1 ends. */
   readonly #free: Int32Array;
@@ -42,20 +44,23 @@ export class RecordArena {
 
   /** The address of `words` words, at most `wordsMax`, within one page. */
   allocate(words: number): number {
-    const free = this.#free[words] as number;
+    const size = sizeOf(words);
+    const free = this.#free[size] as number;
     if (free !== -1) {
-      this.#free[words] = this.integersAt(free)[this.integerOffset(free)] as number;
+      this.#free[size] = this.integersAt(free)[this.integerOffset(free)] as number;
       return free;
     }
-    if (this.#top + words > this.#pages.length << PAGE_WORDS_LOG2) this.#addPage();
+    if (this.#top + size > this.#pages.length << PAGE_WORDS_LOG2) this.#addPage();
     const address = this.#top;
-    this.#top += words;
+    this.#top += size;
     return address;
   }
 
+  /** `words`: as many as it was allocated for. */
   free(address: number, words: number): void {
-    this.integersAt(address)[this.integerOffset(address)] = this.#free[words] as number;
-    this.#free[words] = address;
+    const size = sizeOf(words);
+    this.integersAt(address)[this.integerOffset(address)] = this.#free[size] as number;
+    this.#free[size] = address;
   }
 
   /** Reads one integer of the record, to have it near. */
@@ -103,4 +108,10 @@ export class RecordArena {
       shorts: new Uint16Array(buffer),
     });
   }
+}
+
+/** The words of a record that holds as many. */
+function sizeOf(words: number): number {
+  const step = 2 ** Math.max(0, 31 - Math.clz32(words) - SIZES_LOG2);
+  return Math.ceil(words / step) * step;
 }

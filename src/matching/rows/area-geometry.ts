@@ -75,7 +75,7 @@ export function polygonRow(polygon: Polygon): CircleRow | null {
   }
   const halfWidth = (east - west) / 2 + BOX_MARGIN;
   const halfHeight = (north - south) / 2 + BOX_MARGIN;
-  const isRegular = halfWidth <= POLYGON_HALF_MAX && halfHeight <= POLYGON_HALF_MAX;
+  const isRegular = west <= east && halfWidth <= POLYGON_HALF_MAX && halfHeight <= POLYGON_HALF_MAX;
   const lat = (south + north) / 2;
   const lon = (west + east) / 2;
   if (!isRegular || Math.abs(lat) + halfHeight > 80 || Math.abs(lon) > 180) return null;

@@ -1,5 +1,6 @@
 /** Expressions as sixteen-bit units, the same for equal ones and for no others: they are told apart without a string. */
 
+import { randomInt } from 'node:crypto';
 import {
   EXPRESSION_ENTRIES_MAX,
   EXPRESSION_GROUPS_MAX,
@@ -8,8 +9,9 @@ import {
 } from '../../domain/expressions.ts';
 
 const UNITS_MAX = 1 + EXPRESSION_GROUPS_MAX + EXPRESSION_ENTRIES_MAX * (1 + EXPRESSION_WORD_LENGTH_MAX);
-const HASH_START = 0x811c9dc5 | 0;
-const HASH_FACTOR = 0x01000193;
+/** Of this process alone: who knew them could make expressions by the thousand that share one chain. */
+const HASH_START = randomInt(2 ** 32) | 0;
+const HASH_FACTOR = (2 * randomInt(2 ** 31) + 1) | 0;
 
 export class ExpressionSpelling {
   /** How many they are; for each group the number of entries; for each its length and flags, then its characters. */

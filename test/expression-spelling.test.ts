@@ -1,0 +1,24 @@
+/** What tells expressions apart. */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Expressions } from '../src/domain/expressions.ts';
+import { ExpressionSpelling } from '../src/matching/text/expression-spelling.ts';
+
+const wanting = (word: string): Expressions => [[{ word, includes: true, strict: false }]];
+
+function hashOf(expressions: Expressions): number {
+  const spelling = new ExpressionSpelling();
+  spelling.write(expressions);
+  return spelling.hash;
+}
+
+test('equal expressions have one hash', () => {
+  assert.equal(hashOf(wanting('balcon')), hashOf(wanting('balcon')));
+});
+
+test('words that were made to share the hash of a published function do not share one here', () => {
+  // Under FNV-1a with its own constants.
+  const hashes = ['仳偢崜一', '僐冊瑻一', '僗偐裂一'].map((word) => hashOf(wanting(word)));
+  assert.equal(new Set(hashes).size, 3);
+});
