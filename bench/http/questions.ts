@@ -78,16 +78,17 @@ export async function benchQuestions(
     const asking = { server, key: await keyOf(database, 'asking') };
     await pacedFor(server, crawler, PACED_MS / 2);
     const alone = say('recorder alone', await measured(server, () => pacedFor(server, crawler, PACED_MS)));
+    const callers = await Promise.all(
+      Array.from({ length: CALLING_CLIENTS }, (_, i) => keyOf(database, `caller ${i}`)),
+    );
+    // Before there are searches that the recorder would have matches to write of.
+    const crowded = say('recorder beside callers', await benchCrowd(server, callers, crawler));
     const ending = new AbortController();
     const beside = paced(server, crawler, ending.signal);
     const answers = await benchAnswers(asking, database, say);
     ending.abort();
     await beside;
-    const callers = await Promise.all(
-      Array.from({ length: CALLING_CLIENTS }, (_, i) => keyOf(database, `caller ${i}`)),
-    );
-    const crowded = say('recorder beside callers', await benchCrowd(server, callers, crawler));
-    return { properties: count, recorderAlone: alone, ...answers, recorderBesideCallers: crowded };
+    return { properties: count, recorderAlone: alone, recorderBesideCallers: crowded, ...answers };
   } finally {
     for (const work of cleanups) await work();
   }

@@ -35,7 +35,7 @@ export interface ExaminedProperty {
 }
 
 /** Properties whose texts one question reads. */
-const TEXTS_MAX = 2_500;
+const TEXTS_MAX = 2_000;
 /** Properties whose documents are read at once: they are parsed in one turn. */
 const TEXTS_AT_ONCE = 10;
 /** Of this process, for one scan: who sends an outline of a hundred thousand corners gets an estimate. */

@@ -21,7 +21,7 @@ export const OPERATION_TEXTS: Readonly<Record<string, string>> = {
   'post /searches/preview':
     'What a search would find, without saving it: how many properties satisfy it now, how many began to on each of the ' +
     'last days, the newest of them, and how many there would be without each criterion. Exact where the search names a ' +
-    'place and 20,000 properties there come into question at most (2,500 when it has `expressions`); else the figures ' +
+    'place and 20,000 properties there come into question at most (2,000 when it has `expressions`); else the figures ' +
     'may come from a sample, and `estimated` says so. Two questions of a client are answered at once.',
   'get /searches/{id}/explanation':
     'Why a property is a match of the search, or is not: criterion by criterion what was asked for and what there is, ' +
