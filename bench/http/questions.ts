@@ -77,28 +77,33 @@ export async function benchQuestions(
     cleanups.unshift(server.stop);
     const asking = { server, key: await keyOf(database, 'asking') };
     await pacedFor(server, crawler, PACED_MS / 2);
+    const answers = await beside(server, crawler, () => benchKinds(asking, say));
+    // The same searches have matches, and the code is as warm.
     const alone = say('recorder alone', await measured(server, () => pacedFor(server, crawler, PACED_MS)));
     const callers = await Promise.all(
       Array.from({ length: CALLING_CLIENTS }, (_, i) => keyOf(database, `caller ${i}`)),
     );
-    // Before there are searches that the recorder would have matches to write of.
     const crowded = say('recorder beside callers', await benchCrowd(server, callers, crawler));
-    const ending = new AbortController();
-    const beside = paced(server, crawler, ending.signal);
-    const answers = await benchAnswers(asking, database, say);
-    ending.abort();
-    await beside;
-    return { properties: count, recorderAlone: alone, recorderBesideCallers: crowded, ...answers };
+    const explained = await beside(server, crawler, () => benchExplanations(asking, database, say));
+    return { properties: count, ...answers, recorderAlone: alone, recorderBesideCallers: crowded, ...explained };
   } finally {
     for (const work of cleanups) await work();
   }
 }
 
-async function benchAnswers(
-  asking: Asking,
-  database: Database,
-  say: <Figures extends object>(name: string, figures: Figures) => Figures,
-) {
+type Say = <Figures extends object>(name: string, figures: Figures) => Figures;
+
+/** `work`, with the recorder at its pace all the while. */
+async function beside<T>(server: Served, crawler: SampleCrawler, work: () => Promise<T>): Promise<T> {
+  const ending = new AbortController();
+  const recorded = paced(server, crawler, ending.signal);
+  const result = await work();
+  ending.abort();
+  await recorded;
+  return result;
+}
+
+async function benchKinds(asking: Asking, say: Say) {
   const kinds: Record<string, object> = {};
   const all = { previewOfPlace: [] as Latencies, previewAnywhere: [] as Latencies, nearMisses: [] as Latencies };
   for (const [name, search] of Object.entries(SEARCHES)) {
@@ -109,14 +114,19 @@ async function benchAnswers(
     all.nearMisses.push(...misses.latencies);
     kinds[name] = say(name, { preview: preview.figures, nearMisses: misses.figures });
   }
+  return {
+    kinds,
+    ...Object.fromEntries(Object.entries(all).map(([name, latencies]) => [name, say(name, percentilesOf(latencies))])),
+  };
+}
+
+async function benchExplanations(asking: Asking, database: Database, say: Say) {
   const property = await someProperty(database);
   const { '@id': saved } = (await post(asking, '/searches', { title: 'bench' })) as { '@id': string };
   const one = await timed(asking, () => get(asking, `${saved}/explanation?property=${property}`), EXPLANATIONS);
   await seedSearchesOfClient(database);
   const every = await timed(asking, () => get(asking, `/explanations?property=${property}`), LISTS_OF_EXPLANATIONS);
   return {
-    kinds,
-    ...Object.fromEntries(Object.entries(all).map(([name, latencies]) => [name, say(name, percentilesOf(latencies))])),
     explanation: say('explanation', one.figures),
     explanations: say(`explanations of ${SEARCHES_OF_CLIENT} searches`, every.figures),
   };
