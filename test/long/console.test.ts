@@ -155,7 +155,6 @@ async function askWhy({ page, rest, publish, picture }: ConsoleScene): Promise<v
 async function lookAround({ page, receiver, picture }: ConsoleScene): Promise<void> {
   await page.do('click', { selector: 'nav a[data-view=places]' });
   await page.do('fill', { selector: '[role=combobox]', text: 'Toulon' });
-  await page.do('wait', { selector: '[role=option]' });
   await page.do('press', { key: 'Enter' });
   await page.do('wait', { selector: '#points' });
   await picture('places');

@@ -1,4 +1,7 @@
-/** Names of places, completed while they are typed: a combobox with a list beneath, for keyboard and screen reader as well. */
+/**
+ * Names of places, completed while they are typed: a combobox with a list beneath, for keyboard and screen reader as
+ * well. The list of the letters before stays until the next one comes; Enter waits for that, and takes its first.
+ */
 
 import { useEffect, useId, useState } from 'preact/hooks';
 import type { Collection, LocationDocument } from './documents.ts';
@@ -22,23 +25,34 @@ export function Completion({ label, types, onChoose }: CompletionProps) {
   const id = useId();
   const [typed, setTyped] = useState('');
   const [active, setActive] = useState(0);
-  const found = useCompletion(typed, types);
-  const isOpen = typed.trim() !== '' && found.length > 0;
+  const [isAwaited, setAwaited] = useState(false);
+  const { letters, places } = useCompletion(typed, types);
+  const isOpen = typed.trim() !== '' && places.length > 0;
+  const isBehind = letters !== typed.trim();
+  const type = (text: string): void => {
+    setTyped(text);
+    setAwaited(false);
+  };
   const choose = (place: LocationDocument | undefined): void => {
     if (place === undefined) return;
-    setTyped('');
+    type('');
     onChoose(place);
   };
   const press = (event: KeyboardEvent): void => {
     const steps: Readonly<Record<string, number>> = { ArrowDown: 1, ArrowUp: -1 };
     const step = steps[event.key];
-    if (step !== undefined && isOpen) setActive((active + step + found.length) % found.length);
-    else if (event.key === 'Enter' && isOpen) choose(found[active]);
-    else if (event.key === 'Escape') setTyped('');
+    if (step !== undefined && isOpen) setActive((active + step + places.length) % places.length);
+    else if (event.key === 'Enter' && isBehind) setAwaited(true);
+    else if (event.key === 'Enter' && isOpen) choose(places[active]);
+    else if (event.key === 'Escape') type('');
     else return;
     event.preventDefault();
   };
-  useEffect(() => setActive(0), [found]);
+  useEffect(() => {
+    setActive(0);
+    if (isAwaited) choose(places[0]);
+    setAwaited(false);
+  }, [places]);
   return (
     <div class="field completion">
       <label for={id}>{label}</label>
@@ -53,11 +67,11 @@ export function Completion({ label, types, onChoose }: CompletionProps) {
         aria-autocomplete="list"
         aria-activedescendant={isOpen ? `${id}-${active}` : undefined}
         value={typed}
-        onInput={({ currentTarget }) => setTyped(currentTarget.value)}
+        onInput={({ currentTarget }) => type(currentTarget.value)}
         onKeyDown={press}
       />
-      <ul id={`${id}-list`} role="listbox" aria-label={label} hidden={!isOpen}>
-        {(isOpen ? found : []).map((place, at) => (
+      <ul id={`${id}-list`} role="listbox" aria-label={label} aria-busy={isBehind} hidden={!isOpen}>
+        {(isOpen ? places : []).map((place, at) => (
           <li
             key={place['@id']}
             id={`${id}-${at}`}
@@ -77,33 +91,39 @@ export function Completion({ label, types, onChoose }: CompletionProps) {
   );
 }
 
-const NOTHING: readonly LocationDocument[] = [];
+interface Completed {
+  /** What was typed when they were asked for. */
+  readonly letters: string;
+  readonly places: readonly LocationDocument[];
+}
 
 /** Places that may be meant. What cannot be answered just now completes nothing: the next letter asks again. */
-function useCompletion(typed: string, types: CompletionProps['types']): readonly LocationDocument[] {
+function useCompletion(typed: string, types: CompletionProps['types']): Completed {
   const { rest } = useModel();
-  const [found, setFound] = useState(NOTHING);
+  const [completed, setCompleted] = useState<Completed>({ letters: '', places: [] });
+  const letters = typed.trim();
   useEffect(() => {
     const leaving = new AbortController();
-    const complete = async (): Promise<void> => {
-      await pause(TYPING_MS, leaving.signal);
-      if (leaving.signal.aborted || typed.trim() === '') return setFound(NOTHING);
-      try {
-        const query = { query: typed.trim().slice(0, 100), itemsPerPage: SHOWN_MAX * 2 };
-        const page = await rest.read<Collection<LocationDocument>>(
-          '/public/location-autocomplete',
-          query,
-          leaving.signal,
-        );
-        setFound(page['hydra:member'].filter(({ type }) => types?.includes(type) ?? true).slice(0, SHOWN_MAX));
-      } catch (error) {
-        if (leaving.signal.aborted) return;
-        if (!(error instanceof Refusal) && !(error instanceof Unreachable)) throw error;
-        setFound(NOTHING);
-      }
+    const complete = async (): Promise<readonly LocationDocument[]> => {
+      if (letters === '') return [];
+      const query = { query: letters.slice(0, 100), itemsPerPage: SHOWN_MAX * 2 };
+      const page = await rest.read<Collection<LocationDocument>>(
+        '/public/location-autocomplete',
+        query,
+        leaving.signal,
+      );
+      return page['hydra:member'].filter(({ type }) => types?.includes(type) ?? true).slice(0, SHOWN_MAX);
     };
-    void complete();
+    const answer = async (): Promise<void> => {
+      await pause(TYPING_MS, leaving.signal);
+      const places = await complete().catch((error: unknown) => {
+        if (error instanceof Refusal || error instanceof Unreachable || leaving.signal.aborted) return [];
+        throw error;
+      });
+      if (!leaving.signal.aborted) setCompleted({ letters, places });
+    };
+    void answer();
     return () => leaving.abort();
-  }, [typed]);
-  return found;
+  }, [letters]);
+  return completed;
 }
