@@ -41,6 +41,11 @@ const SHAPES: Record<string, (corners: number) => readonly Polygon[]> = {
       }),
     ],
   ],
+  'flat zigzags': (n) => [[closed(n, (part, i) => [2 + (i % 2) * 5, 46 + 0.05 * part + (i % 3) * 3e-5])]],
+  'flat zigzags of no height': (n) => [[closed(n, (_, i) => [2 + (i % 2) * 5, 46 + (i % 2) * 1e-9])]],
+  'scribbles of a metre': (n) => [[closed(n, () => [between(2, 2 + 1e-5), between(46, 46 + 1e-5)])]],
+  'scribbles of a hundred metres': (n) => [[closed(n, () => [between(2, 2 + 1e-3), between(46, 46 + 1e-3)])]],
+  'scribbles all over the world': (n) => [[closed(n, () => [between(-180, 180), between(-90, 90)])]],
   scribbles: (n) => [[closed(n, () => [between(0, 4), between(44, 48)])]],
   'corners on a lattice': (n) => [
     [closed(n, () => [Math.round(between(0, 16)) / 4, 44 + Math.round(between(0, 16)) / 4])],

@@ -20,7 +20,7 @@ import { createLog } from '../../src/log.ts';
 import { createMarketMedians } from '../../src/matching/market-medians.ts';
 import { buildPointIndex } from '../../src/matching/points/poi-index.ts';
 import { createSearchIndex } from '../../src/matching/search-index.ts';
-import { loadReference, type Reference } from '../../src/reference/communes.ts';
+import { loadReference, type Reference, sortPlaces } from '../../src/reference/communes.ts';
 import { type Database, openDatabase } from '../../src/store/database.ts';
 import { writeMedians } from '../../src/store/market-medians.ts';
 import { readMarketPrices } from '../../src/store/properties.ts';
@@ -69,6 +69,7 @@ async function openRecorder(databaseUrl: string, { resolvePlace }: Reference): P
 
 async function openApiOn(databaseUrl: string, withMatcher: boolean, withRecorder: boolean) {
   const reference = await loadReference();
+  sortPlaces(reference);
   const index = await buildPointIndex(samplePointsOfInterest({ seed: 1, reference, count: Number(pointCount) }));
   const database = openDatabase({ url: databaseUrl, connectionsMax: 10, onConnectionLost: () => undefined });
   const questionDatabase = openDatabase({

@@ -12,17 +12,15 @@ import type { PropertyFacts } from '../domain/property-facts.ts';
 import { criteriaOf, type SiteCategoryName } from '../domain/search.ts';
 import type { MarketMedians } from '../matching/market-medians.ts';
 import type { SearchIndex, SearchIndexStats } from '../matching/search-index.ts';
-import { isSetBack, type SearchChange, type SearchHorizon } from '../store/search-feed.ts';
+import { warmUp } from '../matching/warm-up.ts';
+import { isSetBack, type OnSearch, type SearchChange, type SearchHorizon } from '../store/search-feed.ts';
 
 export interface MatcherDependencies {
   /** Makes an empty index: at the start, and for each rebuild. */
   readonly createIndex: () => SearchIndex;
   readonly clock: () => Date;
   readonly medians: MarketMedians;
-  readonly changedSince: (
-    horizon: SearchHorizon | null,
-    onSearch: (change: SearchChange) => void,
-  ) => Promise<SearchHorizon>;
+  readonly changedSince: (horizon: SearchHorizon | null, onSearch: OnSearch) => Promise<SearchHorizon>;
   readonly readSiteCategoryNames: () => Promise<SiteCategoryName>;
   readonly supervisor: Supervisor;
   /** A stored search that cannot be read back: a bug or another version's row. It matches nothing until it is fixed. */
@@ -52,7 +50,7 @@ const REFRESH_TIMEOUT_MS = 30_000;
 /** A million searches are read in about ten seconds, on a busy machine in a minute. */
 const REBUILD_TIMEOUT_MS = 10 * 60_000;
 
-const SLICE_MS = 5;
+const SLICE_MS = 2;
 
 interface Look extends Reply<void> {
   readonly isRebuild: boolean;
@@ -105,6 +103,7 @@ class LiveIndex {
   #horizon: SearchHorizon | null = null;
 
   static async build(dependencies: MatcherDependencies): Promise<LiveIndex> {
+    await inSlices(warmUp(dependencies.createIndex()));
     const followed = new LiveIndex(dependencies);
     await followed.rebuild();
     return followed;
@@ -135,14 +134,19 @@ class LiveIndex {
   async rebuild(): Promise<void> {
     const fresh = this.#dependencies.createIndex();
     this.#horizon = await this.#follow(null, fresh);
-    await layOut(fresh);
+    // The index that is being replaced still answers.
+    await inSlices(fresh.layOut());
     this.#index = fresh;
     this.#builtAt = this.#dependencies.clock();
   }
 
   async #follow(horizon: SearchHorizon | null, index: SearchIndex): Promise<SearchHorizon> {
     const siteCategoryName = await this.#dependencies.readSiteCategoryNames();
-    return this.#dependencies.changedSince(horizon, (change) => this.#apply(index, change, siteCategoryName));
+    const slices = createSlices();
+    return this.#dependencies.changedSince(horizon, (change) => {
+      this.#apply(index, change, siteCategoryName);
+      return slices.take();
+    });
   }
 
   #apply(index: SearchIndex, { number, members }: SearchChange, siteCategoryName: SiteCategoryName): void {
@@ -156,12 +160,20 @@ class LiveIndex {
   }
 }
 
-/** Others work in between: the index that is being replaced still answers. */
-async function layOut(index: SearchIndex): Promise<void> {
-  let sliceEnd = performance.now() + SLICE_MS;
-  for (const _ of index.layOut()) {
-    if (performance.now() < sliceEnd) continue;
-    await yieldToOthers();
-    sliceEnd = performance.now() + SLICE_MS;
-  }
+async function inSlices(steps: Iterable<null>): Promise<void> {
+  const slices = createSlices();
+  for (const _ of steps) await slices.take();
+}
+
+/** Others work in between: `take` is asked after each step whether it is their turn. */
+function createSlices(): { take(): Promise<void> | undefined } {
+  let endMs = performance.now() + SLICE_MS;
+  return {
+    take() {
+      if (performance.now() < endMs) return undefined;
+      return yieldToOthers().then(() => {
+        endMs = performance.now() + SLICE_MS;
+      });
+    },
+  };
 }

@@ -93,6 +93,12 @@ export async function loadReference(options: ReferenceOptions = {}): Promise<Ref
   };
 }
 
+/** The first search among cities and places sorts them, which takes longer than any request may: for who answers requests. */
+export function sortPlaces({ findCities, completePlaces }: Reference): void {
+  findCities({}, { offset: 0, limit: 0 });
+  completePlaces('', { offset: 0, limit: 0 });
+}
+
 /** What coordinates have a say in. */
 interface LocatedCommunes {
   readonly cityOf: (commune: CommuneRecord) => City;

@@ -9,6 +9,7 @@ import type { Config } from '../config.ts';
 import { timeOrderedUuid } from '../domain/ids.ts';
 import type { Matcher } from '../intake/matcher.ts';
 import { createPointsOfInterest } from '../matching/points/poi-index.ts';
+import { sortPlaces } from '../reference/communes.ts';
 import { type Database, openDatabase } from '../store/database.ts';
 import { keepPoints } from '../upkeep/imported-tables.ts';
 import { VERSION } from '../version.ts';
@@ -29,9 +30,7 @@ export async function openApi(parts: Parts, databaseUrl: string, matcher: Matche
   closing('points of interest', () => keeper.stop());
   const sender = openSender(parts);
   const questionDatabase = openQuestionDatabase(parts, databaseUrl);
-  // The first search among cities sorts them, which takes longer than any request may.
-  reference.findCities({}, { offset: 0, limit: 0 });
-  reference.completePlaces('', { offset: 0, limit: 0 });
+  sortPlaces(reference);
   const api = createHttpServer(
     createApi({
       database,

@@ -89,7 +89,7 @@ async function openMatcher(parts: Parts, medians: MarketMedians): Promise<Matche
       if (horizon === null) await renumberRestored(database);
       const followed = await changedSince(database, horizon, (change) => {
         noteProgress();
-        onSearch(change);
+        return onSearch(change);
       });
       noteProgress();
       return followed;

@@ -18,7 +18,9 @@ export interface SearchChange {
 /** Opaque: hand it to the next poll. Null asks for everything. */
 export type SearchHorizon = string;
 
-/** What a process reads and takes in within some ten milliseconds, after which it turns to other work. */
+/** Who takes a change in may ask for time before the next one: searches as large as they may be take milliseconds each. */
+export type OnSearch = (change: SearchChange) => Promise<void> | undefined;
+
 const PAGE_ROWS = 1_000;
 
 interface FeedRow {
@@ -33,7 +35,7 @@ interface FeedRow {
 export async function changedSince(
   database: Database,
   horizon: SearchHorizon | null,
-  onSearch: (change: SearchChange) => void,
+  onSearch: OnSearch,
 ): Promise<SearchHorizon> {
   return transaction(database, async (connection) => {
     await connection.query('set transaction isolation level repeatable read, read only');
@@ -48,7 +50,8 @@ export async function changedSince(
     });
     for await (const rows of pagesOfFeed(connection)) {
       for (const { number, members } of rows) {
-        onSearch({ number, members: members === null ? null : membersOfStored(members) });
+        const pause = onSearch({ number, members: members === null ? null : membersOfStored(members) });
+        if (pause !== undefined) await pause;
       }
     }
     return (taken[0] as { horizon: string }).horizon;

@@ -186,6 +186,7 @@ async function storedMembers(id: string): Promise<SearchMembers> {
   let members: SearchMembers | null = null;
   await changedSince(api.database, null, (change) => {
     if (change.number === rows[0]?.number) members = change.members;
+    return undefined;
   });
   assert.ok(members);
   return members;

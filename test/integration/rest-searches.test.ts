@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, describe, it } from 'node:test';
+import { setImmediate as nextLook } from 'node:timers/promises';
 import { SEARCH_DEFAULTS, type SearchMembers } from '../../src/domain/search.ts';
 import { FINISHED_AT, STATE } from '../../src/store/cancellations.ts';
 import { changedSince } from '../../src/store/search-feed.ts';
@@ -301,7 +302,10 @@ describe('the feed of searches', () => {
     const { '@id': gone } = await created({ title: 'gone' });
     const read = async (horizon: string | null) => {
       const found = new Map<number, SearchMembers | null>();
-      const next = await changedSince(api.database, horizon, ({ number, members }) => found.set(number, members));
+      const next = await changedSince(api.database, horizon, ({ number, members }) => {
+        found.set(number, members);
+        return undefined;
+      });
       return { found, next };
     };
     const all = await read(null);
@@ -325,7 +329,7 @@ describe('the feed of searches', () => {
     assert.equal(since.found.get(await numberOf(gone)), null);
   });
 
-  it('answers more than a page, each search once, and ends with what its reader throws', async () => {
+  it('answers more than a page, each search once and when its reader is ready, and ends with what that throws', async () => {
     await api.database.query(
       `insert into searches (id, client_id, token, title, title_folded, members, notification_enabled,
          subscribed_events, hide_property_contact)
@@ -336,13 +340,23 @@ describe('the feed of searches', () => {
     const numbers: number[] = [];
     await changedSince(api.database, null, ({ number, members }) => {
       if (members?.title === 'many') numbers.push(number);
+      return undefined;
     });
     assert.equal(numbers.length, 2500);
     assert.equal(new Set(numbers).size, 2500);
+    let underWay = 0;
+    let atOnce = 0;
+    await changedSince(api.database, null, async () => {
+      atOnce = Math.max(atOnce, ++underWay);
+      await nextLook();
+      underWay -= 1;
+    });
+    assert.deepEqual({ underWay, atOnce }, { underWay: 0, atOnce: 1 });
     const full = new Error('no room');
     let read = 0;
     const refuse = () => {
       if (++read === 1500) throw full;
+      return undefined;
     };
     await assert.rejects(changedSince(api.database, null, refuse), full);
     assert.equal(read, 1500);
@@ -364,7 +378,10 @@ describe('the feed of searches', () => {
       const next = await changedSince(api.database, horizon, () => undefined);
       await late.query('commit');
       const titles: unknown[] = [];
-      await changedSince(api.database, next, ({ members }) => titles.push(members?.title));
+      await changedSince(api.database, next, ({ members }) => {
+        titles.push(members?.title);
+        return undefined;
+      });
       assert.ok(titles.includes('late'), titles.join());
     } finally {
       late.release();

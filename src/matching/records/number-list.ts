@@ -18,6 +18,11 @@ export class NumberList<Kind extends number = number> {
     return false;
   }
 
+  /** All of them, until the next is added. */
+  view(): Int32Array {
+    return this.#numbers.subarray(0, this.#count);
+  }
+
   clear(): void {
     this.#count = 0;
   }

@@ -1,31 +1,40 @@
 /**
  * A polygon of many corners under a grid of cells: outside, inside, or *mixed*, with a list of what decides there. An
  * edge that a cell's rows of latitude meet surely west of the cell counts for nothing (the ray goes east), one surely
- * east of it counts when it straddles the latitude; a run of such edges counts as one from its first corner to its last,
- * and not at all where neither corner is among those latitudes. What is left are the edges in the cell itself. They are
- * judged as `isInPolygon` of `domain/geo` judges them, so the answer is the same to the last bit.
+ * east of it counts when it straddles the latitude: when one of its two corners is north of it, and not the other. So a
+ * corner between two edges that are both east counts twice, for nothing; one that turns to the east or back from there
+ * counts when it is north of the place, which is known beforehand but for corners among the row's own latitudes. What is
+ * left are the edges in the cell itself. They are judged as `isInPolygon` of `domain/geo` judges them, so the answer is
+ * the same to the last bit.
  */
 
 import { ON_EDGE, sideOfEdge, WEST_OF_EDGE } from '../../domain/geo.ts';
+import { NumberList } from './number-list.ts';
 import type { Corners } from './polygon-corners.ts';
 
 /** Positions from which a grid pays. Its rings are closed. */
 export const GRID_POSITIONS_MIN = 65;
-/** Corners are numbered in sixteen bits. */
-export const GRID_POSITIONS_MAX = 0xffff;
+/** A list is headed by twice the number of its edges, in sixteen bits. */
+export const GRID_POSITIONS_MAX = 0x7fff;
 const SIDE_MIN = 4;
 const SIDE_MAX = 64;
 /** A coast of so many corners a cell of the grid's side has some five edges in each cell that it passes. */
 const CORNERS_PER_SIDE = 16;
-/** The lists of all cells, in shorts a corner; where shapes are too wild for that the grid is coarser. */
-const LISTS_PER_POSITION = 64;
+/** Of all edges together, a corner; where shapes are too wild for that the grid is coarser. */
+const PASSED_CELLS_PER_POSITION = 48;
 /** Far above every rounding and `EDGE_TOLERANCE_DEGREES`, degrees. */
 const MARGIN = 1e-7;
-/** An edge that climbs less is taken at its full width: where it meets a latitude cannot be told to the margin. */
+/**
+ * An edge that climbs less is taken at its full width, in as many rows as it meets: where it meets a latitude cannot be
+ * told to the margin. Cells are as high and wide at least.
+ */
 const CLIMB_MIN = 1e-4;
+const FLAT_ROWS_MAX = 3;
 
 export const CELL_OUTSIDE = -1;
 export const CELL_INSIDE = -2;
+
+const LIST_HEAD_SHORTS = 2;
 
 export interface PolygonBox {
   readonly west: number;
@@ -48,28 +57,17 @@ export interface Grid {
   readonly cells: Int32Array;
   /**
    * Of each mixed cell: twice the number of edges, plus one when a place that nothing else counts for is inside; the
-   * number of runs; the first corner of each edge; first and last corner of each run.
+   * number of corners that turn; the first corner of each edge; the corners that turn.
    */
-  readonly lists: readonly number[];
-}
-
-export function gridOf(rings: Rings, box: PolygonBox): Grid {
-  const positions = rings.coordinates.length / 2;
-  const wanted = 2 ** Math.round(Math.log2(positions / CORNERS_PER_SIDE));
-  let side = Math.min(SIDE_MAX, Math.max(SIDE_MIN, wanted));
-  for (;;) {
-    const builder = new GridBuilder(rings, box, side);
-    if (builder.build(LISTS_PER_POSITION * positions) || side === SIDE_MIN) return builder.grid;
-    side /= 2;
-  }
+  readonly lists: Uint16Array;
 }
 
 /** `at`: where the list of the cell begins. */
 export function isInMixedCell(lists: Uint16Array, at: number, corners: Corners, lat: number, lon: number): boolean {
   const head = lists[at] as number;
   let isInside = (head & 1) === 1;
-  const edgesEnd = at + 2 + (head >> 1);
-  for (let entry = at + 2; entry < edgesEnd; entry++) {
+  const edgesEnd = at + LIST_HEAD_SHORTS + (head >> 1);
+  for (let entry = at + LIST_HEAD_SHORTS; entry < edgesEnd; entry++) {
     const corner = lists[entry] as number;
     const side = sideOfEdge(
       corners.longitudeOf(corner),
@@ -82,160 +80,201 @@ export function isInMixedCell(lists: Uint16Array, at: number, corners: Corners, 
     if (side === ON_EDGE) return true;
     if (side === WEST_OF_EDGE) isInside = !isInside;
   }
-  const runsEnd = edgesEnd + 2 * (lists[at + 1] as number);
-  for (let entry = edgesEnd; entry < runsEnd; entry += 2) {
-    const start = corners.latitudeOf(lists[entry] as number);
-    const end = corners.latitudeOf(lists[entry + 1] as number);
-    if (start > lat !== end > lat) isInside = !isInside;
+  const end = edgesEnd + (lists[at + 1] as number);
+  for (let entry = edgesEnd; entry < end; entry++) {
+    if (corners.latitudeOf(lists[entry] as number) > lat) isInside = !isInside;
   }
   return isInside;
 }
 
-const NO_RUN = -1;
+/** Of so many cells between the two, the one in which a place is. Those outside, within the tolerance, are in the outermost. */
+export function cellOf(at: number, low: number, high: number, side: number): number {
+  if (high <= low) return 0;
+  const cell = Math.floor(((at - low) / (high - low)) * side);
+  return cell < 0 ? 0 : cell >= side ? side - 1 : cell;
+}
 
-class GridBuilder {
-  readonly #coordinates: Float64Array;
-  readonly #ends: readonly number[];
-  readonly #box: PolygonBox;
-  readonly #side: number;
-  readonly #cells: Int32Array;
-  readonly #lists: number[] = [];
-  /** The edges of the row at hand by first corner, -1 between rings, and the longitudes that they cross it at. */
-  #edges: number[] = [];
-  #wests: number[] = [];
-  #easts: number[] = [];
-  /** Latitudes of the row at hand. */
-  #south = 0;
-  #north = 0;
-  /** Of the cell at hand. */
-  #near: number[] = [];
-  #runs: number[] = [];
-  #runStart = NO_RUN;
-  #runEnd = NO_RUN;
-  #isInside = false;
+/** Cells a side. An edge passes a cell, and one more for each line of the grid that it crosses. */
+function sideOf({ coordinates, ends }: Rings, { west, south, east, north }: PolygonBox): number {
+  const [width, height] = [east - west, north - south];
+  const finest = Math.floor(Math.min(width, height) / CLIMB_MIN);
+  if (finest <= SIDE_MIN) return SIDE_MIN;
+  let linesPerSide = 0;
+  let start = 0;
+  for (const end of ends) {
+    for (let at = 2 * start + 2; at < 2 * end; at += 2) {
+      const across = Math.abs((coordinates[at] as number) - (coordinates[at - 2] as number));
+      const climb = Math.abs((coordinates[at + 1] as number) - (coordinates[at - 1] as number));
+      linesPerSide += (climb < CLIMB_MIN ? FLAT_ROWS_MAX * across : across) / width + climb / height;
+    }
+    start = end;
+  }
+  const positions = coordinates.length / 2;
+  const affordable = Math.floor(((PASSED_CELLS_PER_POSITION - 1) * positions) / linesPerSide);
+  const wanted = Math.round(positions / CORNERS_PER_SIDE);
+  return Math.max(SIDE_MIN, Math.min(SIDE_MAX, finest, affordable, wanted));
+}
 
-  constructor({ coordinates, ends }: Rings, box: PolygonBox, side: number) {
-    this.#coordinates = coordinates;
-    this.#ends = ends;
+/** Lists are gathered as numbers of a cell and a corner of it. */
+const CELL_SHIFT = 16;
+const CORNER_MASK = 2 ** CELL_SHIFT - 1;
+
+/** Makes grids, one after the other. */
+export class GridBuilder {
+  #coordinates: Float64Array = new Float64Array();
+  #box: PolygonBox = { west: 0, south: 0, east: 0, north: 0 };
+  #side = 0;
+  #rowHeight = 0;
+  /** By first corner, in each cell that they come near. */
+  readonly #edges = new NumberList();
+  /** Those that turn, in each cell in whose latitudes they are. */
+  readonly #corners = new NumberList();
+  /** Of each row one more than there are columns: whether, from there on, corners north of the row turn the verdict over. */
+  #turns = new Uint8Array();
+  /** Of the edge last looked at. */
+  #firstColumn = 0;
+  #lastColumn = 0;
+
+  /** Every ring ends where it began. */
+  build(rings: Rings, box: PolygonBox): Grid {
+    const side = sideOf(rings, box);
+    this.#coordinates = rings.coordinates;
     this.#box = box;
     this.#side = side;
-    this.#cells = new Int32Array(side * side);
-  }
-
-  get grid(): Grid {
-    return { side: this.#side, cells: this.#cells, lists: this.#lists };
-  }
-
-  /** False as soon as the lists become longer than `listsMax`, unless the grid cannot be coarser. */
-  build(listsMax: number): boolean {
-    const { west, south, east, north } = this.#box;
-    const side = this.#side;
-    const width = (east - west) / side;
-    const height = (north - south) / side;
-    for (let row = 0; row < side; row++) {
-      this.#south = south + row * height - MARGIN;
-      this.#north = south + (row + 1) * height + MARGIN;
-      this.#readRow();
-      for (let column = 0; column < side; column++) {
-        const cellWest = west + column * width - MARGIN;
-        this.#readCell(cellWest, cellWest + width + 2 * MARGIN);
-        this.#cells[row * side + column] = this.#writeCell();
-      }
-      if (this.#lists.length > listsMax && side > SIDE_MIN) return false;
-    }
-    return true;
-  }
-
-  #readRow(): void {
-    const coordinates = this.#coordinates;
-    this.#edges = [];
-    this.#wests = [];
-    this.#easts = [];
+    this.#rowHeight = (box.north - box.south) / side;
+    this.#edges.clear();
+    this.#corners.clear();
+    this.#turns = new Uint8Array(side * (side + 1));
     let start = 0;
-    for (const end of this.#ends) {
-      for (let corner = start; corner + 1 < end; corner++) {
-        const latA = coordinates[2 * corner + 1] as number;
-        const latB = coordinates[2 * corner + 3] as number;
-        if (Math.max(latA, latB) < this.#south || Math.min(latA, latB) > this.#north) continue;
-        this.#addEdge(corner, latA, latB);
+    for (const end of rings.ends) {
+      for (let edge = start; edge + 1 < end; edge++) {
+        this.#addEdge(edge);
+        this.#addCorner(edge === start ? end - 2 : edge - 1, edge);
       }
-      this.#edges.push(-1);
-      this.#wests.push(0);
-      this.#easts.push(0);
       start = end;
     }
+    return { side, ...this.#gathered() };
   }
 
-  #addEdge(corner: number, latA: number, latB: number): void {
-    let lonA = this.#coordinates[2 * corner] as number;
-    let lonB = this.#coordinates[2 * corner + 2] as number;
-    const climb = latB - latA;
-    if (Math.abs(climb) >= CLIMB_MIN) {
-      const slope = (lonB - lonA) / climb;
-      const from = lonA;
-      lonA = from + (this.#clamp(latA) - latA) * slope;
-      lonB = from + (this.#clamp(latB) - latA) * slope;
+  #addEdge(edge: number): void {
+    const latA = this.#latitudeOf(edge);
+    const latB = this.#latitudeOf(edge + 1);
+    const last = this.#rowOf(Math.max(latA, latB) + 2 * MARGIN);
+    for (let row = this.#rowOf(Math.min(latA, latB) - 2 * MARGIN); row <= last; row++) {
+      this.#meet(row, edge);
+      for (let column = this.#firstColumn; column <= this.#lastColumn; column++)
+        this.#add(this.#edges, row, column, edge);
+      const north = this.#northOf(row);
+      if (latA > north === latB > north) continue;
+      this.#turn(row, 0);
+      this.#turn(row, this.#firstColumn);
     }
-    this.#edges.push(corner);
-    this.#wests.push(Math.min(lonA, lonB) - MARGIN);
-    this.#easts.push(Math.max(lonA, lonB) + MARGIN);
   }
 
-  #clamp(lat: number): number {
-    return Math.max(this.#south, Math.min(this.#north, lat));
-  }
-
-  #readCell(west: number, east: number): void {
-    this.#near = [];
-    this.#runs = [];
-    this.#runStart = NO_RUN;
-    this.#isInside = false;
-    for (let i = 0; i < this.#edges.length; i++) {
-      const corner = this.#edges[i] as number;
-      if (corner !== -1 && (this.#wests[i] as number) > east) {
-        if (this.#runStart === NO_RUN) this.#runStart = corner;
-        this.#runEnd = corner + 1;
-        continue;
+  /** `before` and `edge` meet in it: it turns where one of the two is east, and the other is not. */
+  #addCorner(before: number, edge: number): void {
+    const lat = this.#latitudeOf(edge);
+    const last = this.#rowOf(lat + 2 * MARGIN);
+    for (let row = this.#rowOf(lat - 2 * MARGIN); row <= last; row++) {
+      if (lat < this.#southOf(row) || lat > this.#northOf(row)) continue;
+      this.#meet(row, before);
+      const one = this.#firstColumn;
+      this.#meet(row, edge);
+      const end = Math.max(one, this.#firstColumn);
+      for (let column = Math.min(one, this.#firstColumn); column < end; column++) {
+        this.#add(this.#corners, row, column, edge);
       }
-      this.#endRun();
-      if (corner !== -1 && (this.#easts[i] as number) >= west) this.#near.push(corner);
     }
   }
 
-  #endRun(): void {
-    if (this.#runStart === NO_RUN) return;
-    const start = this.#latitudeOf(this.#runStart);
-    const end = this.#latitudeOf(this.#runEnd);
-    const isConstant = this.#isBeyond(start) && this.#isBeyond(end);
-    if (!isConstant) this.#runs.push(this.#runStart, this.#runEnd);
-    else if (start > this.#north !== end > this.#north) this.#isInside = !this.#isInside;
-    this.#runStart = NO_RUN;
+  /** Sets the columns that the edge comes near in the row. */
+  #meet(row: number, edge: number): void {
+    const coordinates = this.#coordinates;
+    const lonA = coordinates[2 * edge] as number;
+    const latA = coordinates[2 * edge + 1] as number;
+    const lonB = coordinates[2 * edge + 2] as number;
+    const latB = coordinates[2 * edge + 3] as number;
+    let from = lonA;
+    let to = lonB;
+    if (Math.abs(latB - latA) >= CLIMB_MIN) {
+      const slope = (lonB - lonA) / (latB - latA);
+      const south = this.#southOf(row);
+      const north = this.#northOf(row);
+      from = lonA + (Math.max(south, Math.min(north, latA)) - latA) * slope;
+      to = lonA + (Math.max(south, Math.min(north, latB)) - latA) * slope;
+    }
+    this.#firstColumn = this.#columnOf(Math.min(from, to) - 2 * MARGIN);
+    this.#lastColumn = this.#columnOf(Math.max(from, to) + 2 * MARGIN);
   }
 
-  #isBeyond(lat: number): boolean {
-    return lat < this.#south || lat > this.#north;
+  #add(entries: NumberList, row: number, column: number, corner: number): void {
+    entries.add(((row * this.#side + column) << CELL_SHIFT) | corner);
+  }
+
+  #turn(row: number, column: number): void {
+    const at = row * (this.#side + 1) + column;
+    this.#turns[at] = (this.#turns[at] as number) ^ 1;
   }
 
   #latitudeOf(corner: number): number {
     return this.#coordinates[2 * corner + 1] as number;
   }
 
-  #writeCell(): number {
-    if (this.#near.length > 0) {
-      const start = this.#lists.length;
-      this.#lists.push(2 * this.#near.length + (this.#isInside ? 1 : 0), this.#runs.length / 2);
-      for (const corner of this.#near) this.#lists.push(corner);
-      for (const corner of this.#runs) this.#lists.push(corner);
-      return start;
-    }
-    // No edge comes near the cell, so one of its latitudes speaks for all.
-    const lat = (this.#south + this.#north) / 2;
-    let isInside = this.#isInside;
-    for (let run = 0; run < this.#runs.length; run += 2) {
-      const start = this.#latitudeOf(this.#runs[run] as number);
-      const end = this.#latitudeOf(this.#runs[run + 1] as number);
-      if (start > lat !== end > lat) isInside = !isInside;
-    }
-    return isInside ? CELL_INSIDE : CELL_OUTSIDE;
+  /** Of its latitudes, and a margin. */
+  #southOf(row: number): number {
+    return this.#box.south + row * this.#rowHeight - MARGIN;
   }
+
+  #northOf(row: number): number {
+    return this.#box.south + (row + 1) * this.#rowHeight + MARGIN;
+  }
+
+  #rowOf(lat: number): number {
+    return cellOf(lat, this.#box.south, this.#box.north, this.#side);
+  }
+
+  #columnOf(lon: number): number {
+    return cellOf(lon, this.#box.west, this.#box.east, this.#side);
+  }
+
+  /** Where no edge comes near, no corner turns either. */
+  #gathered(): Pick<Grid, 'cells' | 'lists'> {
+    const side = this.#side;
+    const edges = this.#edges.view();
+    const corners = this.#corners.view();
+    const sizes = new Int32Array(side * side);
+    for (let i = 0; i < edges.length; i++) count(sizes, (edges[i] as number) >> CELL_SHIFT);
+    for (let i = 0; i < corners.length; i++) count(sizes, (corners[i] as number) >> CELL_SHIFT);
+    const cells = new Int32Array(side * side);
+    const lists = new Uint16Array(LIST_HEAD_SHORTS * cells.length + edges.length + corners.length);
+    let end = 0;
+    for (let row = 0; row < side; row++) {
+      let inside = 0;
+      for (let cell = row * side; cell < (row + 1) * side; cell++) {
+        inside ^= this.#turns[cell + row] as number;
+        const size = sizes[cell] as number;
+        cells[cell] = size > 0 ? end : inside === 1 ? CELL_INSIDE : CELL_OUTSIDE;
+        if (size === 0) continue;
+        lists[end] = inside;
+        end += LIST_HEAD_SHORTS + size;
+      }
+    }
+    for (let i = 0; i < edges.length; i++) {
+      const list = cells[(edges[i] as number) >> CELL_SHIFT] as number;
+      const head = lists[list] as number;
+      lists[list + LIST_HEAD_SHORTS + (head >> 1)] = (edges[i] as number) & CORNER_MASK;
+      lists[list] = head + 2;
+    }
+    for (let i = 0; i < corners.length; i++) {
+      const list = cells[(corners[i] as number) >> CELL_SHIFT] as number;
+      const listed = ((lists[list] as number) >> 1) + (lists[list + 1] as number);
+      lists[list + LIST_HEAD_SHORTS + listed] = (corners[i] as number) & CORNER_MASK;
+      count(lists, list + 1);
+    }
+    return { cells, lists: lists.subarray(0, end) };
+  }
+}
+
+function count(counts: Int32Array | Uint16Array, at: number): void {
+  counts[at] = (counts[at] as number) + 1;
 }

@@ -11,10 +11,11 @@ import { arePackable, Corners, cornerWords } from './polygon-corners.ts';
 import {
   CELL_INSIDE,
   CELL_OUTSIDE,
+  cellOf,
   GRID_POSITIONS_MAX,
   GRID_POSITIONS_MIN,
   type Grid,
-  gridOf,
+  GridBuilder,
   isInMixedCell,
   type PolygonBox,
   type Rings,
@@ -62,6 +63,7 @@ interface Prepared {
 export class PolygonShapes {
   readonly #arena = new RecordArena(WORDS_MAX);
   readonly #raster = new ShapeRaster();
+  readonly #grids = new GridBuilder();
   readonly #corners = new Corners();
 
   get bytes(): number {
@@ -73,7 +75,7 @@ export class PolygonShapes {
     const all: Prepared[] = [];
     let words = HEAD_WORDS + LINE_WORDS * polygons.length;
     for (const polygon of polygons) {
-      const prepared = prepare(polygon, this.#arena.wordsMax - words);
+      const prepared = prepare(polygon, this.#arena.wordsMax - words, this.#grids);
       if (prepared === null) return null;
       all.push(prepared);
       words += prepared.words;
@@ -230,14 +232,7 @@ function coordinatesOffset(body: number, ringCount: number): number {
   return body + BODY_HEAD_WORDS + ((ringCount + 1) >> 1);
 }
 
-/** Places within the tolerance outside belong to the outermost cells. */
-function cellOf(at: number, low: number, high: number, side: number): number {
-  if (high <= low) return 0;
-  const cell = Math.floor(((at - low) / (high - low)) * side);
-  return cell < 0 ? 0 : cell >= side ? side - 1 : cell;
-}
-
-function prepare(polygon: Polygon, wordsMax: number): Prepared | null {
+function prepare(polygon: Polygon, wordsMax: number, grids: GridBuilder): Prepared | null {
   let west = Infinity;
   let south = Infinity;
   let east = -Infinity;
@@ -262,7 +257,7 @@ function prepare(polygon: Polygon, wordsMax: number): Prepared | null {
   const box = { west, south, east, north };
   const rings = { coordinates, ends };
   const hasGrid = isClosed && positions >= GRID_POSITIONS_MIN && positions <= GRID_POSITIONS_MAX;
-  const grid = hasGrid ? gridOf(rings, box) : null;
+  const grid = hasGrid ? grids.build(rings, box) : null;
   const gridShorts = grid === null ? 0 : 2 * grid.cells.length + grid.lists.length;
   const isPacked = arePackable(coordinates);
   const words = coordinatesOffset(0, ends.length) + cornerWords(positions, isPacked) + Math.ceil(gridShorts / 4);

@@ -66,11 +66,11 @@ export function polygonRow(polygon: Polygon): CircleRow | null {
   let east = -Infinity;
   let north = -Infinity;
   for (const ring of polygon) {
-    for (const [lon, lat] of ring) {
-      west = Math.min(west, lon);
-      east = Math.max(east, lon);
-      south = Math.min(south, lat);
-      north = Math.max(north, lat);
+    for (const position of ring) {
+      west = Math.min(west, position[0]);
+      east = Math.max(east, position[0]);
+      south = Math.min(south, position[1]);
+      north = Math.max(north, position[1]);
     }
   }
   const halfWidth = (east - west) / 2 + BOX_MARGIN;
@@ -85,8 +85,8 @@ export function polygonRow(polygon: Polygon): CircleRow | null {
   const cosine = Math.cos(Math.max(0, widest * RADIANS - BOX_MARGIN));
   let reach = 0;
   for (const ring of polygon) {
-    for (const [cornerLon, cornerLat] of ring) {
-      reach = Math.max(reach, (cornerLat - lat) ** 2 + (cosine * (cornerLon - lon)) ** 2);
+    for (const position of ring) {
+      reach = Math.max(reach, (position[1] - lat) ** 2 + (cosine * (position[0] - lon)) ** 2);
     }
   }
   return { ...rowOf(lat, lon, (Math.sqrt(reach) + BOX_MARGIN) ** 2 * (1 + WIDE_MARGIN), false), isPolygon: true };

@@ -1,0 +1,54 @@
+/**
+ * Code that has not run yet takes ten times as long, and a search as large as one may be is put in at one go: it would
+ * hold up a process that has just started, whose index has had nothing to do, for a tenth of a second.
+ */
+
+import { ANYTHING } from '../domain/criterion-table.ts';
+import type { Polygon, Position } from '../domain/geo.ts';
+import { searchNumberOf } from '../domain/ids.ts';
+import type { SearchIndex } from './search-index.ts';
+
+/** Of each kind: as many as it takes until the compiler has seen enough. */
+const SEARCHES = 12;
+const CORNERS = 200;
+const TRIANGLES = 100;
+/** Multiples of this lie as far apart, modulo 1, as can be. */
+const GOLDEN = (Math.sqrt(5) - 1) / 2;
+
+/** Puts searches of nobody into an empty index that nobody uses, and takes them out again, in steps of milliseconds. */
+export function* warmUp(index: SearchIndex): Generator<null> {
+  yield* index.layOut();
+  for (let i = 1; i <= SEARCHES; i++) {
+    const kinds = [[[scribble(i)]], Array.from({ length: TRIANGLES }, (_, k) => [triangle(TRIANGLES * i + k)])];
+    for (const [kind, polygons] of kinds.entries()) {
+      index.upsert(searchNumberOf(2 * i + kind), shaped(polygons));
+      yield null;
+    }
+  }
+  for (let i = 1; i <= SEARCHES; i++) {
+    for (const kind of [0, 1]) index.delete(searchNumberOf(2 * i + kind));
+    yield null;
+  }
+}
+
+function shaped(polygons: readonly Polygon[]) {
+  return { ...ANYTHING, areas: { ...ANYTHING.areas, polygons } };
+}
+
+/** Crosses itself all over the world. */
+function scribble(n: number): Position[] {
+  const ring = Array.from({ length: CORNERS }, (_, i): Position => {
+    return [150 * Math.sin(n + 2.4 * i), 70 * Math.sin(n + 3.7 * i)];
+  });
+  return [...ring, ring[0] as Position];
+}
+
+function triangle(n: number): Position[] {
+  const [west, south] = [8 * ((n * GOLDEN) % 1), 43 + 6 * ((n * GOLDEN * GOLDEN) % 1)];
+  return [
+    [west, south],
+    [west + 0.01, south],
+    [west, south + 0.01],
+    [west, south],
+  ];
+}

@@ -1,0 +1,57 @@
+/** Searches that many write at once go into the index one after the other, and others work in between. */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setImmediate as nextLook } from 'node:timers/promises';
+import { searchNumberOf } from '../src/domain/ids.ts';
+import { SEARCH_DEFAULTS } from '../src/domain/search.ts';
+import { startMatcher } from '../src/intake/matcher.ts';
+import { createMarketMedians } from '../src/matching/market-medians.ts';
+import { createSearchIndex } from '../src/matching/search-index.ts';
+import { warmUp } from '../src/matching/warm-up.ts';
+import type { OnSearch } from '../src/store/search-feed.ts';
+import { quietSupervisor } from './support/supervisor.ts';
+
+const SEARCHES = 50;
+
+test('searches that take long to index let sockets be served between them', async (t) => {
+  let nowMs = 0;
+  t.mock.method(performance, 'now', () => (nowMs += 10));
+  const looks: number[] = [];
+  let look = 0;
+  let isOver = false;
+  const watch = (async () => {
+    for (; !isOver; look++) await nextLook();
+  })();
+  const matcher = await startMatcher({
+    createIndex: createSearchIndex,
+    clock: () => new Date(),
+    medians: createMarketMedians(),
+    changedSince: (horizon, onSearch) => (horizon === null ? page(onSearch, looks, () => look) : Promise.resolve('2')),
+    readSiteCategoryNames: async () => () => null,
+    supervisor: quietSupervisor(),
+    onUnreadableSearch: (_, error) => assert.fail(error),
+  });
+  t.after(() => matcher.stop());
+  isOver = true;
+  await watch;
+  assert.equal(matcher.stats.searches, SEARCHES);
+  assert.equal(new Set(looks).size, SEARCHES);
+});
+
+test('what warms the code up leaves nothing behind', () => {
+  const index = createSearchIndex();
+  let searches = 0;
+  for (const _ of warmUp(index)) searches = Math.max(searches, index.size);
+  assert.ok(searches > 0);
+  assert.deepEqual([index.size, index.stats().rows, index.stats().areas], [0, 0, 0]);
+});
+
+/** As the feed hands out the rows of a page. */
+async function page(onSearch: OnSearch, looks: number[], look: () => number): Promise<string> {
+  for (let number = 1; number <= SEARCHES; number++) {
+    looks.push(look());
+    await onSearch({ number: searchNumberOf(number), members: { ...SEARCH_DEFAULTS, title: `search ${number}` } });
+  }
+  return '1';
+}
