@@ -87,9 +87,18 @@ test('connections beyond the maximum are closed, and have room again when others
   );
 });
 
-test('half-sent requests have ten seconds unless said', () => {
-  const { headersTimeout, requestTimeout, timeout, maxConnections } = createHttpServer(() => undefined, {
-    connectionsMax: 3,
-  });
-  assert.deepEqual([headersTimeout, requestTimeout, timeout, maxConnections], [10_000, 10_000, 75_000, 3]);
+test('so does one between two requests, and the answer says when', async (t) => {
+  const { open } = await started(t, { connectionsMax: 10, idleTimeoutMs: 1_500 });
+  const { received, closed } = open(WHOLE);
+  await closed;
+  assert.match(received(), /^Keep-Alive: timeout=1\r$/m);
+});
+
+test('half-sent requests have ten seconds, idle connections longer than those of load balancers, unless said', () => {
+  const { headersTimeout, requestTimeout, timeout, keepAliveTimeout, maxConnections } = createHttpServer(
+    () => undefined,
+    { connectionsMax: 3 },
+  );
+  assert.deepEqual([headersTimeout, requestTimeout, maxConnections], [10_000, 10_000, 3]);
+  assert.deepEqual([timeout, keepAliveTimeout], [75_000, 75_000]);
 });

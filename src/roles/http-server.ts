@@ -6,12 +6,13 @@ export interface ServerBounds {
   readonly connectionsMax: number;
   /** From the first byte of a request to its last. */
   readonly requestTimeoutMs?: number;
-  /** Without a byte in either direction. Longer than any answer takes to begin. */
+  /** Without a byte in either direction, between two requests too. Longer than any answer takes to begin. */
   readonly idleTimeoutMs?: number;
 }
 
 /** For a megabyte that is a slow line. */
 const REQUEST_TIMEOUT_MS = 10_000;
+/** Longer than load balancers keep a connection that they may use again, a minute: who ends it first must be they. */
 const IDLE_TIMEOUT_MS = 75_000;
 
 /**
@@ -23,7 +24,8 @@ export function createHttpServer(listener: RequestListener, bounds: ServerBounds
   const times = {
     headersTimeout: requestTimeoutMs,
     requestTimeout: requestTimeoutMs,
-    // How exactly Node keeps the other two.
+    keepAliveTimeout: idleTimeoutMs,
+    // How exactly Node keeps the first two.
     connectionsCheckingInterval: Math.ceil(requestTimeoutMs / 10),
   };
   const server = createServer(times, listener);

@@ -70,24 +70,41 @@ export function Completion({ label, types, onChoose }: CompletionProps) {
         onInput={({ currentTarget }) => type(currentTarget.value)}
         onKeyDown={press}
       />
-      <ul id={`${id}-list`} role="listbox" aria-label={label} aria-busy={isBehind} hidden={!isOpen}>
-        {(isOpen ? places : []).map((place, at) => (
-          <li
-            key={place['@id']}
-            id={`${id}-${at}`}
-            role="option"
-            aria-selected={at === active}
-            onMouseDown={(event) => {
-              event.preventDefault();
-              choose(place);
-            }}
-          >
-            {place.label}
-            <small>{words.placeTypes[place.type]}</small>
-          </li>
-        ))}
-      </ul>
+      <Places {...{ id, label, active, isBehind }} places={isOpen ? places : []} onChoose={choose} />
     </div>
+  );
+}
+
+interface PlacesProps {
+  readonly id: string;
+  readonly label: string;
+  readonly places: readonly LocationDocument[];
+  readonly active: number;
+  readonly isBehind: boolean;
+  onChoose(place: LocationDocument): void;
+}
+
+/** Hidden while there are none. */
+function Places({ id, label, places, active, isBehind, onChoose }: PlacesProps) {
+  const words = useWords();
+  return (
+    <ul id={`${id}-list`} role="listbox" aria-label={label} aria-busy={isBehind} hidden={places.length === 0}>
+      {places.map((place, at) => (
+        <li
+          key={place['@id']}
+          id={`${id}-${at}`}
+          role="option"
+          aria-selected={at === active}
+          onMouseDown={(event) => {
+            event.preventDefault();
+            onChoose(place);
+          }}
+        >
+          {place.label}
+          <small>{words.placeTypes[place.type]}</small>
+        </li>
+      ))}
+    </ul>
   );
 }
 
