@@ -84,9 +84,9 @@ async function nameCity(page: RemotePage): Promise<void> {
   await page.do('wait', { selector: PLACES_OF_WHAT_IS_TYPED });
   for (const key of ['ArrowDown', 'ArrowUp', 'Enter']) await page.do('press', { key });
   await page.do('wait', { selector: '.chip-static' });
-  await page.do('click', { selector: '.chip-static button' });
+  await enterOn(page, '.chip-static button');
   await page.do('gone', { selector: '.chip-static' });
-  await page.do('click', { selector: '[role=combobox]' });
+  assert.ok(await isFocused(page, '[role=combobox]'));
   await page.do('type', { text: 'Toul' });
   await page.do('wait', { selector: PLACES_OF_WHAT_IS_TYPED });
   await page.do('type', { text: 'on' });

@@ -93,7 +93,11 @@ function Chosen({ label, places, violation, onChange }: ChosenProps) {
           <button
             type="button"
             aria-label={words.removeOne(text)}
-            onClick={() => onChange(places.filter((one) => one.value !== value))}
+            onClick={({ currentTarget, detail }) => {
+              // Pressed, and not clicked: the focus is not lost with the button.
+              if (detail === 0) goOnBeside(currentTarget);
+              onChange(places.filter((one) => one.value !== value));
+            }}
           >
             ×
           </button>
@@ -103,6 +107,14 @@ function Chosen({ label, places, violation, onChange }: ChosenProps) {
       <Violation text={violation} />
     </div>
   );
+}
+
+/** To the next place that was chosen, or the one before, or where places are added. */
+function goOnBeside(button: HTMLButtonElement): void {
+  const chip = button.parentElement;
+  const beside = chip?.nextElementSibling ?? chip?.previousElementSibling;
+  const added = button.closest('fieldset')?.querySelector<HTMLInputElement>('input[role=combobox]');
+  (beside?.querySelector('button') ?? added)?.focus();
 }
 
 type Tool = 'circle' | 'polygon' | null;
