@@ -35,7 +35,7 @@ type Sent = Pick<HostileRequest, 'method' | 'path' | 'headers' | 'body'>;
 interface Beside {
   readonly name: string;
   readonly p99Ms: number;
-  /** Of the first of its kind in a process that has just started, whose code is not compiled yet, and of all others. */
+  /** Of the first of its kind, whose code may not be compiled yet, and of all others. */
   readonly firstStandstillMs: number;
   readonly standstillMs: number;
   /** Of parsing the body alone, in this process: what nobody can avoid. */

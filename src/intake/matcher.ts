@@ -165,7 +165,7 @@ async function inSlices(steps: Iterable<null>): Promise<void> {
   for (const _ of steps) await slices.take();
 }
 
-/** Others work in between: `take` is asked after each step whether it is their turn. */
+/** Others work in between: `take` says after each step whether to wait. In no line, since recorders wait for searches. */
 function createSlices(): { take(): Promise<void> | undefined } {
   let endMs = performance.now() + SLICE_MS;
   return {

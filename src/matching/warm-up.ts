@@ -8,14 +8,14 @@ import type { Polygon, Position } from '../domain/geo.ts';
 import { searchNumberOf } from '../domain/ids.ts';
 import type { SearchIndex } from './search-index.ts';
 
-/** Of each kind: as many as it takes until the compiler has seen enough. */
+/** Of each kind. After twice as many the first large search is hardly faster. */
 const SEARCHES = 12;
 const CORNERS = 200;
 const TRIANGLES = 100;
-/** Multiples of this lie as far apart, modulo 1, as can be. */
-const GOLDEN = (Math.sqrt(5) - 1) / 2;
+/** Multiples of these scatter, modulo 1. */
+const [ACROSS, UP] = [Math.SQRT2, Math.sqrt(3)];
 
-/** Puts searches of nobody into an empty index that nobody uses, and takes them out again, in steps of milliseconds. */
+/** Puts searches of nobody into an empty index that nobody uses, and takes them out again, step by step. */
 export function* warmUp(index: SearchIndex): Generator<null> {
   yield* index.layOut();
   for (let i = 1; i <= SEARCHES; i++) {
@@ -44,7 +44,7 @@ function scribble(n: number): Position[] {
 }
 
 function triangle(n: number): Position[] {
-  const [west, south] = [8 * ((n * GOLDEN) % 1), 43 + 6 * ((n * GOLDEN * GOLDEN) % 1)];
+  const [west, south] = [8 * ((n * ACROSS) % 1), 43 + 6 * ((n * UP) % 1)];
   return [
     [west, south],
     [west + 0.01, south],

@@ -12,7 +12,7 @@ export interface ServerBounds {
 
 /** For a megabyte that is a slow line. */
 const REQUEST_TIMEOUT_MS = 10_000;
-/** Longer than load balancers keep a connection that they may use again, a minute: who ends it first must be they. */
+/** Longer than most load balancers keep a connection that they may use again, a minute: they must be first to end it. */
 const IDLE_TIMEOUT_MS = 75_000;
 
 /**

@@ -21,7 +21,8 @@ export type SearchHorizon = string;
 /** Who takes a change in may ask for time before the next one: searches as large as they may be take milliseconds each. */
 export type OnSearch = (change: SearchChange) => Promise<void> | undefined;
 
-const PAGE_ROWS = 1_000;
+/** So few that searches as large as they may be fit in memory, and are taken in long before PostgreSQL gives a reader up. */
+const PAGE_ROWS = 100;
 
 interface FeedRow {
   readonly number: SearchNumber;

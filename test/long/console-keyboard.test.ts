@@ -65,6 +65,7 @@ async function skipViews({ page }: ConsoleScene): Promise<void> {
 async function writeSearch({ page }: ConsoleScene): Promise<void> {
   await write(page, 'input[name=title]', 'Sans souris');
   await nameCity(page);
+  await excludeCity(page);
   await write(page, 'input[name=budgetMin]', '900 000');
   await write(page, 'input[name=budgetMax]', '300 000');
   await enterOn(page, '.save-bar .primary');
@@ -93,6 +94,16 @@ async function nameCity(page: RemotePage): Promise<void> {
   await page.do('press', { key: 'Enter' });
   await page.do('wait', { selector: '.chip-static' });
   assert.match(await page.do<string>('text', { selector: '.chip-static' }), /^Toulon/);
+}
+
+async function excludeCity(page: RemotePage): Promise<void> {
+  await enterOn(page, 'fieldset details summary');
+  await write(page, 'details [role=combobox]', 'Nice');
+  await page.do('press', { key: 'Enter' });
+  await page.do('wait', { selector: 'details .chip-static' });
+  await enterOn(page, 'details .chip-static button');
+  await page.do('gone', { selector: 'details .chip-static' });
+  assert.ok(await isFocused(page, 'details [role=combobox]'));
 }
 
 async function unfold({ page }: ConsoleScene): Promise<void> {

@@ -1,6 +1,7 @@
 /**
  * Names of places, completed while they are typed: a combobox with a list beneath, for keyboard and screen reader as
- * well. The list of the letters before stays until the next one comes; Enter waits for that, and takes its first.
+ * well. The list of the letters before stays until the next one comes, for the mouse; Enter waits for that, and takes its
+ * first.
  */
 
 import { useEffect, useId, useState } from 'preact/hooks';
@@ -28,7 +29,7 @@ export function Completion({ label, types, onChoose }: CompletionProps) {
   const [isAwaited, setAwaited] = useState(false);
   const { letters, places } = useCompletion(typed, types);
   const isOpen = typed.trim() !== '' && places.length > 0;
-  const isBehind = letters !== typed.trim();
+  const isBehind = typed.trim() !== '' && letters !== typed.trim();
   const type = (text: string): void => {
     setTyped(text);
     setAwaited(false);
@@ -41,8 +42,8 @@ export function Completion({ label, types, onChoose }: CompletionProps) {
   const press = (event: KeyboardEvent): void => {
     const steps: Readonly<Record<string, number>> = { ArrowDown: 1, ArrowUp: -1 };
     const step = steps[event.key];
-    if (step !== undefined && isOpen) setActive((active + step + places.length) % places.length);
-    else if (event.key === 'Enter' && isBehind) setAwaited(true);
+    if (event.key === 'Enter' && isBehind) setAwaited(true);
+    else if (step !== undefined && isOpen) setActive(isBehind ? 0 : (active + step + places.length) % places.length);
     else if (event.key === 'Enter' && isOpen) choose(places[active]);
     else if (event.key === 'Escape') type('');
     else return;
@@ -50,8 +51,9 @@ export function Completion({ label, types, onChoose }: CompletionProps) {
   };
   useEffect(() => {
     setActive(0);
-    if (isAwaited) choose(places[0]);
+    if (!isAwaited || isBehind) return;
     setAwaited(false);
+    choose(places[0]);
   }, [places]);
   return (
     <div class="field completion">
@@ -65,7 +67,7 @@ export function Completion({ label, types, onChoose }: CompletionProps) {
         aria-expanded={isOpen}
         aria-controls={`${id}-list`}
         aria-autocomplete="list"
-        aria-activedescendant={isOpen ? `${id}-${active}` : undefined}
+        aria-activedescendant={isOpen && !isBehind ? `${id}-${active}` : undefined}
         value={typed}
         onInput={({ currentTarget }) => type(currentTarget.value)}
         onKeyDown={press}
@@ -94,7 +96,7 @@ function Places({ id, label, places, active, isBehind, onChoose }: PlacesProps) 
           key={place['@id']}
           id={`${id}-${at}`}
           role="option"
-          aria-selected={at === active}
+          aria-selected={at === active && !isBehind}
           onMouseDown={(event) => {
             event.preventDefault();
             onChoose(place);
@@ -120,6 +122,7 @@ function useCompletion(typed: string, types: CompletionProps['types']): Complete
   const [completed, setCompleted] = useState<Completed>({ letters: '', places: [] });
   const letters = typed.trim();
   useEffect(() => {
+    if (letters === completed.letters) return;
     const leaving = new AbortController();
     const complete = async (): Promise<readonly LocationDocument[]> => {
       if (letters === '') return [];

@@ -26,7 +26,7 @@ const PASSED_CELLS_PER_POSITION = 48;
 const MARGIN = 1e-7;
 /**
  * An edge that climbs less is taken at its full width, in as many rows as it meets: where it meets a latitude cannot be
- * told to the margin. Cells are as high and wide at least.
+ * told to the margin. Cells of all but the coarsest grid are as high and wide at least.
  */
 const CLIMB_MIN = 1e-4;
 const FLAT_ROWS_MAX = 3;
@@ -129,7 +129,7 @@ export class GridBuilder {
   readonly #edges = new NumberList();
   /** Those that turn, in each cell in whose latitudes they are. */
   readonly #corners = new NumberList();
-  /** Of each row one more than there are columns: whether, from there on, corners north of the row turn the verdict over. */
+  /** Of each cell: whether from there on, to the east, corners north of the row turn the verdict over. */
   #turns = new Uint8Array();
   /** Of the edge last looked at. */
   #firstColumn = 0;
@@ -144,7 +144,7 @@ export class GridBuilder {
     this.#rowHeight = (box.north - box.south) / side;
     this.#edges.clear();
     this.#corners.clear();
-    this.#turns = new Uint8Array(side * (side + 1));
+    this.#turns = new Uint8Array(side * side);
     let start = 0;
     for (const end of rings.ends) {
       for (let edge = start; edge + 1 < end; edge++) {
@@ -212,7 +212,7 @@ export class GridBuilder {
   }
 
   #turn(row: number, column: number): void {
-    const at = row * (this.#side + 1) + column;
+    const at = row * this.#side + column;
     this.#turns[at] = (this.#turns[at] as number) ^ 1;
   }
 
@@ -251,7 +251,7 @@ export class GridBuilder {
     for (let row = 0; row < side; row++) {
       let inside = 0;
       for (let cell = row * side; cell < (row + 1) * side; cell++) {
-        inside ^= this.#turns[cell + row] as number;
+        inside ^= this.#turns[cell] as number;
         const size = sizes[cell] as number;
         cells[cell] = size > 0 ? end : inside === 1 ? CELL_INSIDE : CELL_OUTSIDE;
         if (size === 0) continue;

@@ -109,12 +109,15 @@ function Chosen({ label, places, violation, onChange }: ChosenProps) {
   );
 }
 
-/** To the next place that was chosen, or the one before, or where places are added. */
+/** To the next place that was chosen, or the one before, or where such places are added: the last field above them. */
 function goOnBeside(button: HTMLButtonElement): void {
   const chip = button.parentElement;
-  const beside = chip?.nextElementSibling ?? chip?.previousElementSibling;
-  const added = button.closest('fieldset')?.querySelector<HTMLInputElement>('input[role=combobox]');
-  (beside?.querySelector('button') ?? added)?.focus();
+  const [next, previous] = [chip?.nextElementSibling, chip?.previousElementSibling];
+  const fields = [...(button.closest('fieldset')?.querySelectorAll<HTMLInputElement>('[role=combobox]') ?? [])];
+  const above = fields.filter(
+    (field) => (field.compareDocumentPosition(button) & Node.DOCUMENT_POSITION_FOLLOWING) > 0,
+  );
+  (next?.querySelector('button') ?? previous?.querySelector('button') ?? above.at(-1))?.focus();
 }
 
 type Tool = 'circle' | 'polygon' | null;
