@@ -133,12 +133,20 @@ export function Confirmation({ question, confirm, onConfirm, onLeave }: Confirma
   const words = useWords();
   const dialog = useRef<HTMLDialogElement>(null);
   const title = useId();
+  const isLeft = useRef(false);
+  // At once: the event that tells of the end comes later, perhaps when one is asked anew.
+  const leave = (): void => {
+    if (isLeft.current) return;
+    isLeft.current = true;
+    dialog.current?.close();
+    onLeave();
+  };
   useEffect(() => dialog.current?.showModal(), []);
   return (
-    <dialog ref={dialog} aria-labelledby={title} onClose={onLeave}>
+    <dialog ref={dialog} aria-labelledby={title} onCancel={leave} onClose={leave}>
       <p id={title}>{question}</p>
       <div class="actions">
-        <button type="button" onClick={() => dialog.current?.close()}>
+        <button type="button" onClick={leave}>
           {words.cancel}
         </button>
         <button type="button" class="danger" onClick={onConfirm}>
