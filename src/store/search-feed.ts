@@ -21,8 +21,10 @@ export type SearchHorizon = string;
 /** Who takes a change in may ask for time before the next one: searches as large as they may be take milliseconds each. */
 export type OnSearch = (change: SearchChange) => Promise<void> | undefined;
 
-/** So few that searches as large as they may be fit in memory, and are taken in long before PostgreSQL gives a reader up. */
-const PAGE_ROWS = 100;
+/** As many searches as large as they may be take seconds to be taken in, and a hundred megabytes. */
+const PAGE_ROWS = 250;
+/** PostgreSQL has nothing to do for the reader meanwhile; he locks no rows. */
+const IDLE_MAX_MS = 60_000;
 
 interface FeedRow {
   readonly number: SearchNumber;
@@ -39,7 +41,10 @@ export async function changedSince(
   onSearch: OnSearch,
 ): Promise<SearchHorizon> {
   return transaction(database, async (connection) => {
-    await connection.query('set transaction isolation level repeatable read, read only');
+    await connection.query(
+      `set transaction isolation level repeatable read, read only;
+       set local idle_in_transaction_session_timeout = ${IDLE_MAX_MS}`,
+    );
     const { rows: taken } = await connection.query<{ horizon: string }>(
       'select pg_snapshot_xmin(pg_current_snapshot())::text as horizon',
     );
