@@ -5,7 +5,9 @@
  * (with fsync), nats-server, receiver and courier are processes of this machine.
  *
  *   npm run bench:courier -- [--deliveries 10000] [--hanging 50000] [--recovered 10000] [--retries 200000] [--seconds 20]
- *     [--only recovery] [--json]
+ *     [--only recovery] [--external] [--json]
+ *
+ * `--external` takes a distribution's PostgreSQL with its defaults.
  */
 
 import { setTimeout as wait } from 'node:timers/promises';
@@ -29,6 +31,7 @@ const { values: options } = parseArgs({
     retries: { type: 'string', default: '200000' },
     only: { type: 'string', default: '' },
     seconds: { type: 'string', default: '20' },
+    external: { type: 'boolean', default: false },
     json: { type: 'boolean', default: false },
   },
 });
@@ -285,7 +288,7 @@ async function pendingRetries(broker: Broker): Promise<number> {
   return pending;
 }
 
-const scene = await openScene();
+const scene = await openScene(options.external);
 try {
   const isOnly = options.only === 'recovery';
   const figures = {

@@ -6,9 +6,9 @@
  *
  *   npm run bench:pipeline -- [--searches 10000] [--seconds 60] [--rate 100] [--rate-seconds 30] [--flood-rate 100]
  *                             [--notifying 0.05] [--endpoints 50] [--seed 1] [--json]
- *                             [--profile folder]
+ *                             [--profile folder] [--external]
  *
- * `--profile` leaves the daemon's CPU profile in the folder. `changesPerSecond` counts messages that changed something;
+ * `--profile` leaves the daemon's CPU profile in the folder. `--external` takes a distribution's PostgreSQL with its defaults. `changesPerSecond` counts messages that changed something;
  * re-crawls without change come on top. `matchesPerSecond` counts matches that began, `matchesPerChange` the (search,
  * property) pairs that a change wrote: begun by it, or standing and touched by its event. `besideFloodMs` is the latency
  * of all properties but the flooded one, `refused` what that one had beyond its bounds. `fsyncMs` is what a bare write that is due every 20 ms waits until it is
@@ -31,6 +31,7 @@ import { startPostgres } from '../src/embedded/postgres.ts';
 import { loadReference } from '../src/reference/communes.ts';
 import { type Database, migrate, openDatabase } from '../src/store/database.ts';
 import { ALL_DEAD_LETTERS, countDeadLetters } from '../src/store/dead-letter-reads.ts';
+import { startExternalPostgres } from '../test/support/external-postgres.ts';
 import { type Daemon, startDaemon } from './pipeline/daemon.ts';
 import { startDiskProbe } from './pipeline/disk-probe.ts';
 import { usageOf } from './pipeline/processes.ts';
@@ -50,6 +51,7 @@ const { values } = parseArgs({
     endpoints: { type: 'string', default: '50' },
     seed: { type: 'string', default: '1' },
     profile: { type: 'string' },
+    external: { type: 'boolean', default: false },
     json: { type: 'boolean', default: false },
   },
 });
@@ -86,8 +88,13 @@ async function main(): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'vigie-bench-'));
   const cacheDir = cacheDirectory(null);
   const serverBin = process.env.NATS_SERVER_BIN ?? null;
+  const settings = PROFILING ? STATEMENT_STATISTICS : {};
+  let removePostgres = (): Promise<void> => Promise.resolve();
+  const cleanup = { after: (work: () => Promise<void>) => void (removePostgres = work) };
   const [postgres, nats] = await Promise.all([
-    startPostgres({ dataDir: folder, cacheDir, settings: PROFILING ? STATEMENT_STATISTICS : {} }),
+    values.external
+      ? startExternalPostgres(cleanup, settings, true)
+      : startPostgres({ dataDir: folder, cacheDir, settings }),
     startNatsServer({ dataDir: folder, cacheDir, serverBin }),
   ]);
   const receiver = await startReceiver();
@@ -113,7 +120,7 @@ async function main(): Promise<void> {
   try {
     const reference = await loadReference();
     const crawler = createSampleCrawler({ seed: options.seed, reference, startAt: new Date(), intervalMs: 1 });
-    const processes = { daemon: daemon.pid, postgres: postgres.pid, nats: nats.pid, bench: process.pid };
+    const processes = { daemon: daemon.pid, postgres: postgres.pid ?? 0, nats: nats.pid, bench: process.pid };
     const run = { database, broker, receiver, crawler, published: { count: 0 }, daemon, folder, processes };
     if (PROFILING) await startCounting(postgres.superuserUrl);
     const throughput = await measureThroughput(run);
@@ -142,6 +149,7 @@ async function main(): Promise<void> {
     await database.end();
     await receiver.close();
     await Promise.all([postgres.stop(), nats.stop()]);
+    await removePostgres();
     await rm(folder, { recursive: true, force: true });
   }
 }

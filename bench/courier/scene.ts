@@ -12,6 +12,7 @@ import { ensureDeliveries } from '../../src/broker/topology.ts';
 import { cacheDirectory } from '../../src/embedded/data-directory.ts';
 import { startNatsServer } from '../../src/embedded/nats-server.ts';
 import { type Database, migrate, openDatabase } from '../../src/store/database.ts';
+import { startExternalPostgres } from '../../test/support/external-postgres.ts';
 import { type SeededSearch, seedSearch } from '../../test/support/seeded-deliveries.ts';
 import { startTestPostgres } from '../../test/support/servers.ts';
 import type { Receipt } from './receiver.ts';
@@ -63,10 +64,11 @@ async function openNats() {
   };
 }
 
-export async function openScene(): Promise<Scene> {
+/** `isExternal`: on a distribution's PostgreSQL with its defaults. */
+export async function openScene(isExternal: boolean): Promise<Scene> {
   const cleanup = { after: (work: () => Promise<void>) => void closers.push(work) };
   const durable = { fsync: 'on', full_page_writes: 'on', shared_buffers: '256MB' };
-  const postgres = await startTestPostgres(cleanup, durable);
+  const postgres = isExternal ? await startExternalPostgres(cleanup) : await startTestPostgres(cleanup, durable);
   await migrate(postgres.url);
   const database = openDatabase({ url: postgres.url, connectionsMax: 4, onConnectionLost: () => undefined });
   closers.push(() => database.end());

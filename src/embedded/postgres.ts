@@ -49,10 +49,7 @@ const SETTINGS: Readonly<Record<string, string>> = {
   fsync: 'on',
   full_page_writes: 'on',
   synchronous_commit: 'on',
-  work_mem: '16MB',
   maintenance_work_mem: '128MB',
-  // Solid state assumed; the default of 4 is for spinning disks.
-  random_page_cost: '1.1',
   // After a checkpoint the first change of a page logs it whole; with 2 GB, at full speed, checkpoints never pause.
   max_wal_size: '4GB',
   checkpoint_timeout: '15min',
@@ -64,9 +61,6 @@ const SETTINGS: Readonly<Record<string, string>> = {
   // The most frequent of 10 values instead of 100, from 3,000 rows instead of 30,000: the tables grow all the time, and
   // each ANALYZE would take a core for half a second.
   default_statistics_target: '10',
-  jit: 'off',
-  // Parallel queries would take the matcher's core, and a container's /dev/shm of 64 MB.
-  max_parallel_workers_per_gather: '0',
   max_parallel_maintenance_workers: '0',
   log_checkpoints: 'off',
 };

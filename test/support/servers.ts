@@ -102,7 +102,8 @@ export async function startTestNats(cleanup: Cleanup, storeDir: string | null = 
   return testServer(cleanup, dataDir, (port) => startNatsServer({ dataDir, serverBin, cacheDir: CACHE, ...port }));
 }
 
-async function testServer(
+/** On a port that stays. `start` is told it from the second time on. */
+export async function testServer(
   cleanup: Cleanup,
   dataDir: string,
   start: (options: { port?: number }) => Promise<EmbeddedServer>,

@@ -1,0 +1,51 @@
+/**
+ * Nobody's tuned PostgreSQL: a distribution's, with its defaults, whose compiler is on. A daemon sets what its sessions
+ * need by itself, so no statement of it is compiled: that takes a hundred times as long as to run it.
+ */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createApiKey, startDaemon } from '../support/daemon.ts';
+import { queryOnce } from '../support/database.ts';
+import { findExternalPostgres, startExternalPostgres } from '../support/external-postgres.ts';
+import { openPriceStory, STORY_SETTINGS } from '../support/price-story.ts';
+import { startTestNats } from '../support/servers.ts';
+
+interface Counted {
+  readonly query: string;
+  readonly calls: number;
+  readonly meanMs: number;
+  readonly compiled: number;
+}
+
+test('no statement of a daemon is compiled on a PostgreSQL with its defaults', async (t) => {
+  const missing = await findExternalPostgres().then(
+    () => null,
+    (error: Error) => error.message,
+  );
+  if (missing !== null) return t.skip(`no PostgreSQL of a distribution here: ${missing}`);
+  const closers: (() => Promise<unknown>)[] = [];
+  t.after(async () => {
+    for (const close of closers.reverse()) await close();
+  });
+  const cleanup = { after: (work: () => Promise<unknown>) => void closers.push(work) };
+  const postgres = await startExternalPostgres(cleanup, { shared_preload_libraries: 'pg_stat_statements' });
+  assert.deepEqual(await queryOnce(postgres.url, 'show jit'), [{ jit: 'on' }], 'as the distribution has it');
+  await queryOnce(postgres.superuserUrl, 'create extension pg_stat_statements');
+  const servers = { postgres, nats: await startTestNats(cleanup) };
+  const daemon = await startDaemon(cleanup, servers, STORY_SETTINGS);
+  const story = await openPriceStory(cleanup, [servers.nats.url]);
+  await story.begin(daemon, await createApiKey(servers));
+  await story.tell(5);
+  await story.audit(postgres.url);
+  const counted = (await queryOnce(
+    postgres.superuserUrl,
+    `select regexp_replace(query, '\\s+', ' ', 'g') as query, calls::int, mean_exec_time as "meanMs", jit_functions::int as compiled
+     from pg_stat_statements where userid = 'vigie'::regrole order by total_exec_time desc`,
+  )) as readonly Counted[];
+  assert.ok(counted.length > 10, 'its statements are counted');
+  const line = ({ query, calls, meanMs }: Counted): string =>
+    `${meanMs.toFixed(2)} ms, ${calls}: ${query.slice(0, 70)}`;
+  for (const each of counted.slice(0, 5)) t.diagnostic(line(each));
+  assert.deepEqual(counted.filter(({ compiled }) => compiled > 0).map(line), []);
+});

@@ -1,0 +1,111 @@
+/**
+ * A PostgreSQL as a distribution ships it, with its defaults: its compiler (`jit`) is on, and nobody has tuned it. The
+ * one that the machine has installed, else Debian's package, unpacked into the cache without root.
+ */
+
+import { execFile } from 'node:child_process';
+import { access, mkdtemp, readdir } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { cacheEntry } from '../../src/embedded/cache-entry.ts';
+import { setprivArguments, startChildServer, waitUntilReady } from '../../src/embedded/child-server.ts';
+import { unpackDebianPackage } from '../../src/embedded/debian-package.ts';
+import { freePort } from '../../src/embedded/local-port.ts';
+import { giveDirectory } from '../../src/embedded/server-home.ts';
+import { serverUser } from '../../src/embedded/server-user.ts';
+import { queryOnce } from './database.ts';
+import { CACHE, type Cleanup, type TestPostgres, temporaryDirectory, testServer } from './servers.ts';
+
+const run = promisify(execFile);
+
+/** With the libraries that a small installation may lack. */
+const PACKAGES = ['postgresql-15', 'libllvm14', 'libpq5'];
+const VERSIONS = 'usr/lib/postgresql';
+const READY_TIMEOUT_MS = 60_000;
+const STOP_TIMEOUT_MS = 30_000;
+
+interface Installation {
+  /** The directory of `postgres` and `initdb`. */
+  readonly programs: string;
+  readonly environment: Readonly<Record<string, string>>;
+}
+
+/** Rejects where no server is installed and the distribution has no package of it. */
+export async function findExternalPostgres(): Promise<Installation> {
+  const installed = await programsUnder('/');
+  if (installed !== null) return { programs: installed, environment: environmentOf(null) };
+  const isUsable = async (path: string) => (await programsUnder(path)) !== null;
+  const root = await cacheEntry(CACHE, `external-postgres-${process.arch}`, isUsable, async (path) => {
+    for (const name of PACKAGES) await unpackDebianPackage(name, path);
+  });
+  return { programs: (await programsUnder(root)) as string, environment: environmentOf(root) };
+}
+
+/** The newest with a compiler; null when there is none. */
+async function programsUnder(root: string): Promise<string | null> {
+  const versions = await readdir(join(root, VERSIONS)).catch(() => []);
+  for (const version of versions.sort((a, b) => Number(b) - Number(a))) {
+    const home = join(root, VERSIONS, version);
+    const isWhole = await Promise.all(
+      ['bin/postgres', 'bin/initdb', 'lib/llvmjit.so'].map((file) => access(join(home, file))),
+    ).then(
+      () => true,
+      () => false,
+    );
+    if (isWhole) return join(home, 'bin');
+  }
+  return null;
+}
+
+function environmentOf(root: string | null): Readonly<Record<string, string>> {
+  const libraries = root === null ? {} : { LD_LIBRARY_PATH: join(root, 'usr/lib', `${machine()}-linux-gnu`) };
+  return { PATH: '/usr/bin:/bin', LC_ALL: 'C.UTF-8', TZ: 'UTC', ...libraries };
+}
+
+function machine(): string {
+  return process.arch === 'arm64' ? 'aarch64' : 'x86_64';
+}
+
+/**
+ * The database is empty, and its owner no superuser. `settings` win over the defaults. `onDisk`: its data lie on the disk
+ * of temporary files, and not in memory.
+ */
+export async function startExternalPostgres(
+  cleanup: Cleanup,
+  settings: Readonly<Record<string, string>> = {},
+  onDisk = false,
+): Promise<TestPostgres> {
+  const { programs, environment } = await findExternalPostgres();
+  const user = await serverUser('vigie-postgres', () => undefined);
+  const name = 'external-postgres';
+  const directory = onDisk ? await mkdtemp(join(tmpdir(), `vigie-${name}-`)) : await temporaryDirectory(name);
+  await giveDirectory(directory, user);
+  const data = join(directory, 'data');
+  const initdb = [`--pgdata=${data}`, '--username=postgres', '--auth=trust', '--encoding=UTF8', '--no-sync'];
+  const making = { command: join(programs, 'initdb'), args: initdb, stopSignal: 'SIGKILL', user } as const;
+  await run('setpriv', setprivArguments(making), { cwd: directory, env: environment });
+  const server = await testServer(cleanup, directory, async ({ port = 0 }) => {
+    const listensOn = port === 0 ? await freePort() : port;
+    const all = { listen_addresses: '127.0.0.1', unix_socket_directories: '', ...settings, port: String(listensOn) };
+    const child = await startChildServer({
+      name: 'external PostgreSQL',
+      command: join(programs, 'postgres'),
+      args: ['-D', data, ...Object.entries(all).flatMap(([name, value]) => ['-c', `${name}=${value}`])],
+      directory,
+      environment,
+      logFile: join(directory, 'server.log'),
+      stopSignal: 'SIGINT',
+      stopTimeoutMs: STOP_TIMEOUT_MS,
+      user,
+    });
+    const superuserUrl = `postgres://postgres@127.0.0.1:${listensOn}/postgres`;
+    await waitUntilReady(child, READY_TIMEOUT_MS, () => queryOnce(superuserUrl, 'select 1').catch(() => null));
+    return { ...child, url: `postgres://vigie@127.0.0.1:${listensOn}/vigie` };
+  });
+  const superuserUrl = server.url.replace('vigie@', 'postgres@');
+  const maintenanceUrl = superuserUrl.replace(/vigie$/, 'postgres');
+  await queryOnce(maintenanceUrl, 'create role vigie login');
+  await queryOnce(maintenanceUrl, 'create database vigie owner vigie');
+  return Object.assign(server, { superuserUrl });
+}
