@@ -27,7 +27,7 @@ export class MoveLapsedError extends Error {
   readonly code = 'MOVE_LAPSED';
 }
 
-/** What the trigger of migration 0019 raises: the cell that the client lives in, empty while it is moved; null: another error. */
+/** What the trigger raises: the cell that the client lives in, empty while it is moved; null: another error. */
 export function movedCellIn(error: unknown): string | null {
   const { code, detail = '' } = (error ?? {}) as { readonly code?: unknown; readonly detail?: string };
   return code === 'VM001' ? detail : null;
@@ -129,20 +129,12 @@ export interface CellPace {
   readonly recordedUpTo: number;
   /** Somebody takes adverts in. */
   readonly isLed: boolean;
-  /** A process of a version that knows nothing of moves is at work. */
-  readonly hasFormer: boolean;
 }
 
-/** The migration that brought moves. */
-const MOVES_FROM = 19;
-
-/** Two tables have one row, and the third one a process. */
+/** Both tables have one row. */
 export async function readPace(database: Queryable): Promise<CellPace> {
   const { rows } = await database.query<Omit<CellPace, 'recordedUpTo'> & { readonly sequence: string | null }>(
-    `select sequence, coalesce(intake_leads.seen_at > clock_timestamp() - interval '10 seconds', false) as "isLed",
-       exists (
-         select from instances where instances.seen_at > clock_timestamp() - interval '10 seconds'
-           and coalesce(newest_migration, 0) < ${MOVES_FROM}) as "hasFormer"
+    `select sequence, coalesce(seen_at > clock_timestamp() - interval '10 seconds', false) as "isLed"
      from intake_position, intake_leads`,
   );
   const { sequence, ...rest } = rows[0] as (typeof rows)[number];

@@ -25,8 +25,6 @@ export interface SchemaState {
 }
 
 export interface UpgradeOptions {
-  /** The number of the last migration to run; the newest unless said. */
-  readonly newest?: number;
   /** Told once when a migration has to wait for others, with what it waits for. */
   readonly onWaiting?: (reason: string) => void;
 }
@@ -56,14 +54,14 @@ const LOCK_NOT_AVAILABLE = '55P03';
  */
 export async function bringUp(
   dbClient: pg.Client,
-  { newest = NEWEST_MIGRATION, onWaiting = () => undefined }: UpgradeOptions,
+  { onWaiting = () => undefined }: UpgradeOptions,
 ): Promise<SchemaState> {
   await dbClient.query(`select pg_advisory_lock(${PG_MIGRATE_LOCK_ID})`);
   const run = await readRun(dbClient);
   assertOneLine(run);
   await assertCompatible(dbClient);
-  const missing = KNOWN.filter((name) => !run.includes(name) && numberOf(name) <= newest);
-  if (missing.length > 0) await runPatiently(dbClient, newest, onWaiting);
+  const missing = KNOWN.filter((name) => !run.includes(name));
+  if (missing.length > 0) await runPatiently(dbClient, onWaiting);
   return { migrated: missing, unknown: run.filter((name) => !KNOWN.includes(name)) };
 }
 
@@ -107,7 +105,7 @@ export function refusalOf(from: number): string | null {
 }
 
 /** Each migration is a transaction of its own: one that was given up for a lock begins anew, behind those that were run. */
-async function runPatiently(dbClient: pg.Client, newest: number, onWaiting: (reason: string) => void): Promise<void> {
+async function runPatiently(dbClient: pg.Client, onWaiting: (reason: string) => void): Promise<void> {
   await dbClient.query(`set lock_timeout = ${LOCK_WAIT_MS}`);
   for (let tries = 1; ; tries++) {
     try {
@@ -115,9 +113,6 @@ async function runPatiently(dbClient: pg.Client, newest: number, onWaiting: (rea
         dbClient,
         dir: MIGRATIONS,
         direction: 'up',
-        // Up to the one of this number, not so many.
-        timestamp: true,
-        count: newest,
         migrationsTable: TABLE,
         noLock: true,
         checkOrder: false,

@@ -1,7 +1,6 @@
 /** A client's searches, their corners and their excluded words are limited, exactly, whoever writes and how many at once. */
 
 import assert from 'node:assert/strict';
-import { readFile } from 'node:fs/promises';
 import { after, describe, it } from 'node:test';
 import { type Uuid, uuidOf } from '../../src/domain/ids.ts';
 import { SEARCH_DEFAULTS, type SearchMembers } from '../../src/domain/search.ts';
@@ -141,7 +140,7 @@ describe('the totals', () => {
       }),
     ];
     for (const one of all) await createSearch(api.database, id, one);
-    // As a version that knows nothing of totals writes them: many in one statement.
+    // Many in one statement.
     await api.database.query(
       `insert into searches (id, client_id, token, title, title_folded, members, notification_enabled,
          subscribed_events, hide_property_contact)
@@ -166,24 +165,5 @@ describe('the totals', () => {
     }
     assert.ok(expected.polygonCorners > 1_000 && expected.excludedWords > 100);
     assert.deepEqual(await readSearchTotals(api.database, id), expected);
-  });
-
-  it('of searches that are older than they are taken up by the migration', async () => {
-    const { rows: before } = await api.database.query(
-      `select client_id, sum(searches) as searches, sum(polygon_corners) as corners, sum(excluded_words) as words
-       from search_totals group by client_id having sum(searches) > 0 order by client_id`,
-    );
-    await api.database.query(`drop trigger searches_counted on searches; drop trigger searches_recounted on searches;
-      drop trigger searches_uncounted on searches; drop function count_new_searches; drop function count_changed_search;
-      drop function add_to_search_totals; drop function polygon_corners_of; drop function excluded_words_of;
-      drop table search_totals; alter table clients drop column searches_max, drop column polygon_corners_max,
-        drop column excluded_words_max`);
-    const file = new URL('../../src/store/migrations/0004_search-limits.sql', import.meta.url);
-    await api.database.query(`begin; ${await readFile(file, 'utf8')}; commit`);
-    const { rows: after } = await api.database.query(
-      `select client_id, sum(searches) as searches, sum(polygon_corners) as corners, sum(excluded_words) as words
-       from search_totals group by client_id having sum(searches) > 0 order by client_id`,
-    );
-    assert.deepEqual(after, before);
   });
 });

@@ -1,7 +1,6 @@
 /** Clients that name the same URL or host: none delays another, sees another's backlog, or is paused for another. */
 
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { endpointKeyOf, urlKeyOf } from '../../src/domain/endpoint.ts';
 import { createApiKey } from '../../src/store/clients.ts';
@@ -142,45 +141,6 @@ test('an operator pauses a URL for every client, or one client’s endpoint alon
   await open(0);
   assert.equal(receiver.posts.length, 4);
   assert.equal(await resumeEndpoint(stage.database, urlKeyOf(hook)), false);
-});
-
-test('what an older version recorded, published and paused goes on under its key', async (t) => {
-  const receiver = await startWebhookReceiver(t);
-  const stage = await openDeliveryStage(t, { retryDelayMs: 60_000 });
-  const hook = receiver.urlOf('/hook');
-  const search = await seedSearch(stage.database);
-  const recorded = await seedDeliveries(stage.database, search, [hook, hook]);
-  await stage.database.query('update deliveries set endpoint_key = $1', [urlKeyOf(hook)]);
-  await pauseEndpoint(stage.database, urlKeyOf(hook), hook);
-  const addresses = recorded.map(({ id }) => ({ id, endpointKey: urlKeyOf(hook) }));
-  await publishSeeded(stage.broker, [...addresses, ...(await seedDeliveries(stage.database, search, [hook]))]);
-  await stage.start();
-  const parked = async () =>
-    (await stage.database.query(`select count(*)::integer as count from deliveries where state = 'parked'`)).rows[0];
-  await until(parked, ({ count }) => count === 3);
-  assert.equal(receiver.posts.length, 0);
-  await resumeEndpoint(stage.database, urlKeyOf(hook));
-  await stage.untilAllEnded();
-  assert.equal(receiver.posts.length, 3);
-});
-
-test('a pause that stands at the upgrade is said again for every client that names the URL', async (t) => {
-  const { database } = await startTestApi(t);
-  const urls = ['https://Hooks.Example.com:8443/x?y', 'https://[2a00:1450::1]/'];
-  const [recipient, listener] = [await seedSearch(database), await seedSearch(database)];
-  for (const url of urls) await pauseEndpoint(database, urlKeyOf(url), url);
-  await database.query('update searches set endpoint_recipient = $2 where number = $1', [recipient.number, urls[0]]);
-  await database.query('update searches set event_endpoint = $2 where number = $1', [listener.number, urls[1]]);
-  const migration = new URL('../../src/store/migrations/0005_client-endpoints.sql', import.meta.url);
-  await database.query(readFileSync(migration, 'utf8'));
-  const { rows } = await database.query('select key from endpoints where paused_at is not null and length(key) = 32');
-  assert.deepEqual(
-    new Set(rows.map(({ key }) => key)),
-    new Set([
-      endpointKeyOf(recipient.clientId, urls[0] as string),
-      endpointKeyOf(listener.clientId, urls[1] as string),
-    ]),
-  );
 });
 
 /** Posts to `path` are answered once what it returns is called. */

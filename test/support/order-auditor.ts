@@ -18,8 +18,6 @@ export interface OrderRules {
   readonly leaseMs?: number;
   /** The database was restored: numbers may go on far above. */
   readonly mayJump?: boolean;
-  /** A version that knows of no numbers has sent as well, and said none. */
-  readonly hasFormerSenders?: boolean;
 }
 
 /** Times of two processes of one machine, in whole milliseconds. */
@@ -68,7 +66,7 @@ export function auditOrder(
     byMatch.set(delivery.matchId, [...(byMatch.get(delivery.matchId) ?? []), delivery]);
   }
   return [
-    ...deliveries.flatMap((delivery) => auditHeaders(delivery, postsById.get(delivery.id) ?? [], rules)),
+    ...deliveries.flatMap((delivery) => auditHeaders(delivery, postsById.get(delivery.id) ?? [])),
     ...auditNumbers([...postsById.values()].flat()),
     ...[...byMatch].flatMap(([match, unordered]) => {
       const ordered = unordered.toSorted((a, b) => numberOf(a) - numberOf(b));
@@ -93,14 +91,9 @@ export function auditNumbers(posts: readonly ReceivedPost[]): string[] {
   });
 }
 
-function auditHeaders(
-  { id, sequence }: AuditedDelivery,
-  posts: readonly ReceivedPost[],
-  { hasFormerSenders = false }: OrderRules,
-): string[] {
+function auditHeaders({ id, sequence }: AuditedDelivery, posts: readonly ReceivedPost[]): string[] {
   const expected = sequence === null ? undefined : String(sequence);
-  const told = posts.filter(({ headers }) => !hasFormerSenders || headers['vigie-sequence'] !== undefined);
-  const wrong = told.filter(({ headers }) => headers['vigie-sequence'] !== expected);
+  const wrong = posts.filter(({ headers }) => headers['vigie-sequence'] !== expected);
   return wrong.map(
     ({ headers }) => `delivery ${id}: (g) a post is number ${headers['vigie-sequence']}, not ${expected}`,
   );

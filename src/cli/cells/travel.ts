@@ -87,8 +87,7 @@ async function copyAhead(
 
 async function assertLed(cells: readonly ReachedCell[]): Promise<void> {
   for (const { name, database } of cells) {
-    const { isLed, hasFormer } = await readPace(database);
-    if (hasFormer) throw new CommandError(`an older version still runs at ${name}: restart its daemons with this one`);
+    const { isLed } = await readPace(database);
     if (!isLed) throw new CommandError(`nobody takes adverts in at ${name}: start its daemons`);
   }
 }

@@ -1,0 +1,37 @@
+/**
+ * A made-up next version of the program: this one with a migration more, which only adds, as it should, to tables that
+ * everything reads.
+ */
+
+import { cp, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import type { migrate } from '../../src/store/database.ts';
+import { NEWEST_MIGRATION } from '../../src/store/schema.ts';
+import type { Cleanup } from './servers.ts';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+export const NEXT = NEWEST_MIGRATION + 1;
+export const NEXT_NAME = `${String(NEXT).padStart(4, '0')}_next`;
+const NEXT_MIGRATION = `-- Up Migration
+alter table searches add column next_version text;
+alter table deliveries add column next_version integer not null default 1;
+`;
+
+/** The directory in which it can be started. */
+export async function nextVersion(cleanup: Cleanup): Promise<string> {
+  const root = await mkdtemp(join(tmpdir(), 'vigie-next-'));
+  cleanup.after(() => rm(root, { recursive: true, force: true }));
+  for (const name of ['src', 'proto', 'config', 'package.json', 'tsconfig.json']) {
+    await cp(join(ROOT, name), join(root, name), { recursive: true });
+  }
+  await symlink(join(ROOT, 'node_modules'), join(root, 'node_modules'));
+  await writeFile(join(root, 'src/store/migrations', `${NEXT_NAME}.sql`), NEXT_MIGRATION);
+  return root;
+}
+
+export async function migrateOf(root: string): Promise<typeof migrate> {
+  const module = (await import(pathToFileURL(join(root, 'src/store/database.ts')).href)) as { migrate: typeof migrate };
+  return module.migrate;
+}
