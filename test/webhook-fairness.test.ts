@@ -239,7 +239,7 @@ test('a paused endpoint gets no slot until it goes on', () => {
 
 test('an endpoint that hung before a restart does not start among the healthy ones', () => {
   const round = openRound();
-  const remembered = { failureStreak: 9, concurrency: 2 };
+  const remembered = { failureStreak: 9, concurrency: 2, hasAnswered: true };
   for (let number = 0; number < 20; number++) {
     round.lane(`h${number}`).remember({ key: `h${number}`, lastError: 'timeout', ...remembered });
     addMany(round, `h${number}`, 3);

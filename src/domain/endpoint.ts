@@ -63,6 +63,8 @@ export interface RememberedEndpoint {
   readonly failureStreak: number;
   readonly lastError: AttemptError | null;
   readonly concurrency: number;
+  /** 200, at least once. */
+  readonly hasAnswered: boolean;
 }
 
 export type EndpointState = 'healthy' | 'failing' | 'paused';
@@ -70,7 +72,7 @@ export type EndpointState = 'healthy' | 'failing' | 'paused';
 /** Failures in a row from which an endpoint is called failing. */
 export const FAILING_FROM = 3;
 
-export interface EndpointHealth extends RememberedEndpoint {
+export interface EndpointHealth extends Omit<RememberedEndpoint, 'hasAnswered'> {
   readonly url: string;
   readonly state: EndpointState;
   readonly lastSuccessAt: Date | null;

@@ -47,7 +47,8 @@ export async function readRememberedEndpoints(
   limit: number,
 ): Promise<readonly RememberedEndpoint[]> {
   const { rows } = await client.query<RememberedEndpoint>(
-    `select key, failure_streak as "failureStreak", last_error as "lastError", concurrency from endpoints
+    `select key, failure_streak as "failureStreak", last_error as "lastError", concurrency,
+       last_success_at is not null as "hasAnswered" from endpoints
      order by greatest(last_success_at, last_failure_at) desc nulls last limit $1`,
     [limit],
   );

@@ -50,6 +50,7 @@ export class EndpointLane<T> {
   #class: LaneClass = 'unproven';
   #typicalMs: number | null = null;
   #observation: Omit<EndpointObservation, 'key' | 'concurrency'> | null = null;
+  #hasAnswered = false;
   isPaused = false;
   /** PostgreSQL may hold parked deliveries for it. */
   mayHaveParked = false;
@@ -63,10 +64,16 @@ export class EndpointLane<T> {
   }
 
   /** As an earlier process left it. */
-  remember({ failureStreak, lastError, concurrency }: RememberedEndpoint): void {
+  remember({ failureStreak, lastError, concurrency, hasAnswered }: RememberedEndpoint): void {
+    this.#hasAnswered = hasAnswered;
     if (failureStreak === 0) this.#class = 'proven';
     else if (lastError === 'timeout') this.#class = 'slow';
     this.#concurrency = Math.max(1, Math.min(concurrency, CONCURRENCY_REMEMBERED_MAX));
+  }
+
+  /** 200, at least once, to this process or an earlier one. */
+  get hasAnswered(): boolean {
+    return this.#hasAnswered;
   }
 
   get waiting(): number {
@@ -162,6 +169,7 @@ export class EndpointLane<T> {
   answered(started: { readonly at: number }, url: string, outcome: AttemptOutcome): void {
     this.#startedAt.delete(started);
     const { durationMs } = outcome;
+    this.#hasAnswered ||= outcome.error === null;
     this.#typicalMs =
       this.#typicalMs === null ? durationMs : this.#typicalMs + DURATION_WEIGHT * (durationMs - this.#typicalMs);
     const isTooLong = outcome.error === 'timeout' || durationMs >= this.#settings.tooLongMs;

@@ -6,7 +6,8 @@
  *   new;
  * - endpoints known to be slow never start an attempt while slow ones hold a quarter of the slots;
  * - those and endpoints that have not answered yet together never start one while they hold half of them;
- * - a client never holds more than seven times what is free, and may always try one such endpoint.
+ * - a client never holds more than seven times what is free, and may always try one such endpoint;
+ * - an endpoint that has never answered gets two attempts a second (unanswered-limit.ts).
  *
  * Pure state: no timers, and time is an argument.
  */
@@ -14,6 +15,7 @@
 import type { AttemptOutcome } from '../domain/delivery.ts';
 import { EndpointLane, type LaneClass, type LaneSettings } from './endpoint-lane.ts';
 import { TurnRing } from './turn-ring.ts';
+import { UnansweredLimit } from './unanswered-limit.ts';
 
 export interface FairRoundOptions extends LaneSettings {
   readonly slots: number;
@@ -70,6 +72,7 @@ export class FairRound<T> {
   readonly #lanes = new Map<string, EndpointLane<T>>();
   /** Lanes that may be able to send something. */
   readonly #ring = new TurnRing<EndpointLane<T>>(2 * RETRIES_ONLY);
+  readonly #unanswered = new UnansweredLimit<EndpointLane<T>>();
   /** Lanes that hold slots. */
   readonly #active = new Set<EndpointLane<T>>();
   readonly #open = new Set<OpenTurn<T>>();
@@ -155,13 +158,14 @@ export class FairRound<T> {
     const turns: Turn<T>[] = [];
     const wanted = Math.min(max, this.free);
     if (wanted <= 0) return turns;
+    for (const lane of this.#unanswered.takeDue(now)) this.#place(lane);
     const held = this.#slotsHeld(now);
     const mayServe = (client: string, kind: number): boolean => this.#hasRoom(client, kind, held);
     while (turns.length < wanted) {
       const lane = this.#ring.next(mayServe);
       if (lane === null) break;
       // It comes back into the ring with the event that unblocks it.
-      if (lane.isBlocked(now)) this.#ring.place(lane, null);
+      if (lane.isBlocked(now) || !this.#unanswered.admit(lane, now)) this.#ring.place(lane, null);
       else turns.push(this.#start(lane, held, now));
     }
     return turns;
@@ -212,7 +216,9 @@ export class FairRound<T> {
 
   /** The attempt was not made: the row refused it, or nothing was parked any more. */
   withdraw(turn: Turn<T>): void {
-    turn.lane.withdraw((turn as OpenTurn<T>).started);
+    const { started } = turn as OpenTurn<T>;
+    turn.lane.withdraw(started);
+    this.#unanswered.withdraw(turn.lane, started.at);
     this.#noteEnd(turn.lane);
     this.finish(turn);
   }
@@ -220,6 +226,7 @@ export class FairRound<T> {
   /** The endpoint has answered, or never will. The slot stays taken until the outcome is recorded. */
   answered(turn: Turn<T>, url: string, outcome: AttemptOutcome): void {
     turn.lane.answered((turn as OpenTurn<T>).started, url, outcome);
+    if (outcome.error === null) this.#unanswered.noteAnswered(turn.lane);
     this.#noteEnd(turn.lane);
   }
 

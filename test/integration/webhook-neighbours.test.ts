@@ -152,3 +152,31 @@ function gate(receiver: WebhookReceiver, path: string): () => void {
   receiver.script(path, { type: 'gated', gate: opened, status: 200 });
   return release;
 }
+
+test('ten thousand posts that a client aims at a stranger reach it two a second', async (t) => {
+  const receiver = await startWebhookReceiver(t);
+  receiver.script('/stranger', { type: 'answer', status: 404 });
+  const stage = await openDeliveryStage(t, { retryDelayMs: 3_600_000 });
+  const search = await seedSearch(stage.database);
+  const own = await seedDeliveries(stage.database, search, Array<string>(200).fill(receiver.urlOf('/own')));
+  const aimed = await seedDeliveries(stage.database, search, Array<string>(200).fill(receiver.urlOf('/stranger')));
+  await publishSeeded(stage.broker, [...aimed, ...own]);
+  const courier = await stage.start();
+  const startsOf = async (path: string): Promise<number[]> => {
+    const { rows } = await stage.database.query<{ at: Date }>(
+      `select started_at as at from attempts join deliveries on id = delivery_id where endpoint like $1 order by 1`,
+      [`%${path}`],
+    );
+    return rows.map(({ at }) => at.getTime());
+  };
+  await until(
+    () => startsOf('/stranger'),
+    (starts) => starts.length >= 6,
+  );
+  const starts = await startsOf('/stranger');
+  // The two clocks, of the round and of the row, may differ a little.
+  const close = starts.filter((at, position) => position >= 2 && at - (starts[position - 2] as number) < 900);
+  assert.deepEqual(close, [], `attempts at ${starts.map((at) => at - (starts[0] as number)).join()} ms`);
+  assert.equal((await startsOf('/own')).length, 200, 'the endpoint that answers waits for nothing');
+  await courier.drain();
+});

@@ -1,0 +1,93 @@
+/** An endpoint that has never answered gets two attempts a second, and so do all of a client's on one host. */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { AttemptOutcome } from '../src/domain/delivery.ts';
+import { FairRound, type Turn } from '../src/webhooks/fair-round.ts';
+
+const STEP_MS = 20;
+
+function openRound(): FairRound<string> {
+  return new FairRound({ slots: 64, concurrencyMax: 16, tooLongMs: 7_500, waitingMax: 10_000 });
+}
+
+function keyOf(endpoint: string, client: string, host: string): string {
+  return `${endpoint.padEnd(16, '.')}${client.padEnd(8, '.')}${host}`;
+}
+
+function end(round: FairRound<string>, turn: Turn<string>, isAnswered: boolean): void {
+  const [statusCode, error] = isAnswered ? ([200, null] as const) : ([500, 'status'] as const);
+  const outcome: AttemptOutcome = {
+    ...{ startedAt: new Date(0), durationMs: 5, statusCode, error, reason: null, responseHead: null },
+  };
+  round.answered(turn, 'https://stranger.test', outcome);
+  round.finish(turn);
+}
+
+/** When each attempt began, asked every `STEP_MS`. */
+function play(
+  round: FairRound<string>,
+  { fromMs = 0, untilMs }: { readonly fromMs?: number; readonly untilMs: number },
+  onTurn: (turn: Turn<string>) => void,
+): number[] {
+  const times: number[] = [];
+  for (let now = fromMs; now < untilMs; now += STEP_MS) {
+    for (const turn of round.take(64, now)) {
+      times.push(now);
+      onTurn(turn);
+    }
+  }
+  return times;
+}
+
+/** The most that began within any second. */
+function mostInASecond(times: readonly number[]): number {
+  return Math.max(...times.map((from) => times.filter((time) => time >= from && time < from + 1_000).length));
+}
+
+test('an endpoint that never answers gets two attempts a second, one that does gets as many as it takes', () => {
+  const round = openRound();
+  const [never, always] = [keyOf('never', 'client', 'stranger'), keyOf('always', 'client', 'own')];
+  for (let count = 0; count < 60; count++) for (const key of [never, always]) round.add(key, 'x', count % 2 === 0);
+  const began: Record<string, number[]> = { [never]: [], [always]: [] };
+  for (let now = 0; now < 10_000; now += STEP_MS) {
+    for (const turn of round.take(64, now)) {
+      began[turn.lane.key]?.push(now);
+      end(round, turn, turn.lane.key === always);
+    }
+  }
+  assert.equal(began[never]?.length, 20);
+  assert.equal(mostInASecond(began[never] ?? []), 2);
+  assert.equal(began[always]?.length, 60);
+  assert.ok(Math.max(...(began[always] ?? [])) < 1_000);
+});
+
+test('a thousand URLs on a host that has never answered share the two attempts, and each has its turn', () => {
+  const round = openRound();
+  for (let count = 0; count < 1_000; count++) round.add(keyOf(`u${count}`, 'client', 'stranger'), 'x', false);
+  const neighbour = keyOf('u1', 'other', 'stranger');
+  round.add(neighbour, 'x', false);
+  const seen: string[] = [];
+  const times = play(round, { untilMs: 10_000 }, (turn) => {
+    seen.push(turn.lane.key);
+    end(round, turn, false);
+  });
+  assert.equal(times.length, 20 + 1);
+  assert.equal(new Set(seen).size, 20 + 1, 'each another one');
+  assert.ok(seen.slice(0, 3).includes(neighbour), 'another client has two of its own');
+});
+
+test('once one endpoint of a host has answered, the others there have two a second each', () => {
+  const round = openRound();
+  for (let count = 0; count < 100; count++) round.add(keyOf(`u${count}`, 'client', 'own'), 'x', false);
+  const times = play(round, { untilMs: 2_000 }, (turn) => end(round, turn, true));
+  assert.equal(times.length, 100);
+});
+
+test('an attempt that was not made is not counted', () => {
+  const round = openRound();
+  for (let count = 0; count < 10; count++) round.add(keyOf('never', 'client', 'stranger'), 'x', false);
+  for (let count = 0; count < 5; count++) for (const turn of round.take(1, 0)) round.withdraw(turn);
+  assert.equal(round.waiting, 5);
+  assert.equal(play(round, { untilMs: 1_000 }, (turn) => end(round, turn, false)).length, 2);
+});
