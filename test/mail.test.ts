@@ -49,13 +49,13 @@ test('a recipient is an address in any case, of one client', () => {
 });
 
 test('emailStatus says the first thing that keeps e-mails from going', () => {
-  const fine = { isWritten: true, isRefused: false, isUnsubscribed: false };
+  const fine = { hasAddress: true, isRefused: false, isUnsubscribed: false };
   assert.equal(emailStatusOf(fine, true, true), 'active');
   assert.equal(emailStatusOf(fine, false, true), 'off');
   assert.equal(emailStatusOf(fine, true, false), 'unavailable');
   assert.equal(emailStatusOf({ ...fine, isRefused: true }, true, true), 'refused');
   assert.equal(emailStatusOf({ ...fine, isRefused: true, isUnsubscribed: true }, true, true), 'unsubscribed');
-  assert.equal(emailStatusOf({ isWritten: false, isRefused: true, isUnsubscribed: true }, true, true), 'off');
+  assert.equal(emailStatusOf({ hasAddress: false, isRefused: true, isUnsubscribed: true }, true, true), 'off');
 });
 
 const MAIL = { address: 'jo@example.org', key: mailKeyOf(CLIENT, 'jo@example.org'), frequency: 'instant' } as const;

@@ -3,9 +3,8 @@
 import type { HeldProperty } from '../domain/change.ts';
 import type { Uuid } from '../domain/ids.ts';
 import type { Queryable } from '../store/database.ts';
-import { isFillEnded } from '../store/digest-fill.ts';
 import { findHeld, type WantedProperty } from '../store/property-digests.ts';
-import { failedPrecondition, invalidArgument, notFound } from './errors.ts';
+import { invalidArgument, notFound } from './errors.ts';
 import { optionalUuidOfName } from './names.ts';
 
 export interface NamedProperty {
@@ -14,16 +13,13 @@ export interface NamedProperty {
   readonly advertUrl: string;
 }
 
-/** Throws NOT_FOUND when it is not held, FAILED_PRECONDITION as long as not all can be found, INVALID_ARGUMENT. */
+/** Throws NOT_FOUND when it is not held, INVALID_ARGUMENT. */
 export async function heldPropertyOf(named: NamedProperty, database: Queryable): Promise<HeldProperty> {
   const wanted = wantedOf(named);
   if (wanted === null) throw invalidArgument('property', 'or advert, or advert_url, must be set');
   const held = await findHeld(database, wanted);
   if (held !== null) return held;
   const name = named.property || named.advert || named.advertUrl;
-  if (wanted.property === null && !(await isFillEnded(database))) {
-    throw failedPrecondition('PROPERTIES_UNREAD', name, 'it is not found yet: stored properties are still being read');
-  }
   throw notFound('Property', name, `there is no ${name}: it was never taken in, or is forgotten since it expired`);
 }
 

@@ -63,7 +63,7 @@ export const DELIVERY_LIST_PARAMETERS = {
 export function deliveryRoutes(router: Router, dependencies: ApiDependencies, questions: Questions): void {
   const { database } = dependencies;
 
-  /** Health is the client's own, also where an older version recorded the delivery for all who name the URL. */
+  /** Health is the client's own. */
   const describe = async (ctx: Context, deliveries: readonly DeliveryRead[]): Promise<object[]> => {
     const { clientId } = principalOf(ctx);
     const keyed = deliveries.map((delivery) => ({ delivery, key: endpointKeyOf(clientId, delivery.endpoint) }));
@@ -146,7 +146,6 @@ async function propertiesOf(
     questions.answering(ctx, async () => {
       const held = await findHeld(questions.database, { property: null, advert: null, url: null, ...way });
       // As long as not all properties can be found, it may be held all the same.
-      if (held === null) await questions.requireAllProperties();
       return held?.state.uuid ?? null;
     });
   return [

@@ -109,7 +109,6 @@ async function subjectOf(wanted: WantedProperty, { questions, resolvePlace }: Ex
   const held = await findHeld(questions.database, wanted);
   if (held === null) {
     // As long as not all properties can be found, it may be held all the same.
-    if (wanted.property === null) await questions.requireAllProperties();
     throw new Problem(404, 'no such property is held: it was never taken in, or has been forgotten since it expired');
   }
   const reading = readingOf(held.state, held.crawls, resolvePlace);

@@ -37,7 +37,6 @@ export function nearMissRoutes(router: Router, dependencies: ApiDependencies, qu
     const since = new Date(dependencies.now().getTime() - query.days * DAY_MS).toISOString();
     const misses = await questions.answering(ctx, async () => {
       const search = await ownSearch(ctx, questions);
-      await questions.requireAllProperties();
       const [median, siteCategoryName] = await Promise.all([questions.medians(), questions.siteCategoryName()]);
       const tools = { database: questions.database, median };
       return nearMisses(criteriaOf(search.members, siteCategoryName), since, tools);

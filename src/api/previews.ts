@@ -28,7 +28,6 @@ export function previewRoutes(router: Router, dependencies: ApiDependencies, que
         ctx.request.body,
         inputRules(ctx, { ...dependencies, database: questions.database }),
       );
-      await questions.requireAllProperties();
       const [median, siteCategoryName] = await Promise.all([questions.medians(), questions.siteCategoryName()]);
       const criteria = criteriaOf(members, siteCategoryName);
       const tools = { database: questions.database, median, now: dependencies.now() };

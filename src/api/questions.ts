@@ -9,7 +9,6 @@ import type { MedianOf } from '../domain/property-digest.ts';
 import type { RetentionDays } from '../domain/retention.ts';
 import type { SiteCategoryName } from '../domain/search.ts';
 import type { Database } from '../store/database.ts';
-import { isFillEnded } from '../store/digest-fill.ts';
 import { readMedians } from '../store/market-medians.ts';
 import { isNoConnectionLeft, isStatementTimeout } from '../store/outage.ts';
 import { listSiteCategories } from '../store/site-categories.ts';
@@ -26,8 +25,6 @@ export interface Questions {
   /** What prices are judged by, as of a minute ago. */
   medians(): Promise<MedianOf>;
   siteCategoryName(): Promise<SiteCategoryName>;
-  /** Throws a 503 `Problem` as long as there are stored properties that no question would find. */
-  requireAllProperties(): Promise<void>;
 }
 
 /** Decisions, section 11. */
@@ -44,7 +41,6 @@ export function createQuestions({
   const database = questionDatabase ?? shared;
   const limit = createConcurrencyLimit('previews, explanations, near-misses and completions', BOUNDS);
   let medians: { readonly read: Promise<MedianOf>; readonly atMs: number } | null = null;
-  let isFilled = false;
   return {
     database,
     retentionDays: retentionDays ?? KEPT_FOR_EVER,
@@ -63,12 +59,6 @@ export function createQuestions({
     async siteCategoryName() {
       const names = new Map((await listSiteCategories(database)).map(({ id, name }) => [id, name]));
       return (id) => names.get(id) ?? null;
-    },
-    async requireAllProperties() {
-      isFilled ||= await isFillEnded(database);
-      if (isFilled) return;
-      const detail = 'the service was upgraded and still reads the properties that it holds: ask again later';
-      throw new Problem(503, detail, { headers: { 'Retry-After': '60' } });
     },
   };
 }

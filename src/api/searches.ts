@@ -60,14 +60,13 @@ export function searchRoutes(router: Router, dependencies: ApiDependencies): voi
     const held = await ownSearch(ctx, dependencies);
     const [document = {}] = await searchDocuments([held], dependencies);
     const present = { members: held.members, document };
-    const { changes, merge } = await readSearchChange(ctx.request.body, present, inputRules(ctx, dependencies));
+    const { merge } = await readSearchChange(ctx.request.body, present, inputRules(ctx, dependencies));
     const requirePresent = await precondition(ctx, dependencies);
     const search = await updateSearch(database, principalOf(ctx).clientId, id, {
       merge(present) {
         requirePresent(present);
         return merge(present.members);
       },
-      isRecipientWritten: changes.notificationRecipient !== undefined,
       limits: limitsOf(ctx, dependencies),
     }).catch(refuseBeyond);
     if (search === null) throw notFound('this search');

@@ -12,8 +12,8 @@ import { isMailToken, unsubscribe } from '../store/mail-recipients.ts';
 import { answerBytes } from './content.ts';
 import type { ApiDependencies } from './dependencies.ts';
 
-/** What proxies tell the client by, which links of earlier versions lack, and 128 bits in base64url. */
-const LINK = /^(?:[0-9a-f]{12}\.)?([A-Za-z0-9_-]{22})$/;
+/** What proxies tell the client by, and 128 bits in base64url. */
+const LINK = /^[0-9a-f]{12}\.([A-Za-z0-9_-]{22})$/;
 
 export function unsubscribeRoutes(router: Router, { database, settings }: ApiDependencies): void {
   const { mailLanguage: language } = settings;

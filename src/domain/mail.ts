@@ -38,19 +38,18 @@ export function mailKeyOf(clientId: Uuid, address: string): string {
 
 /** What is known of the e-mail of a search. */
 export interface MailStanding {
-  /** The client has written the address since there is e-mail. */
-  readonly isWritten: boolean;
+  readonly hasAddress: boolean;
   readonly isRefused: boolean;
   readonly isUnsubscribed: boolean;
 }
 
 /** `isAvailable`: the service has a mail server. */
 export function emailStatusOf(
-  { isWritten, isRefused, isUnsubscribed }: MailStanding,
+  { hasAddress, isRefused, isUnsubscribed }: MailStanding,
   isNotified: boolean,
   isAvailable: boolean,
 ): EmailStatus {
-  if (!isWritten) return 'off';
+  if (!hasAddress) return 'off';
   if (!isAvailable) return 'unavailable';
   if (isUnsubscribed) return 'unsubscribed';
   if (isRefused) return 'refused';

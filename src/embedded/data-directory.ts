@@ -8,7 +8,7 @@ import { constants, type Stats } from 'node:fs';
 import { access, mkdir, realpath, stat } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { isAbsolute, join, resolve } from 'node:path';
-import { formerHolder, lastHolder, lockDirectory } from './directory-lock.ts';
+import { lastHolder, lockDirectory } from './directory-lock.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -97,9 +97,8 @@ async function hold(path: string): Promise<DataDirectory> {
   const lock = await lockDirectory(path).catch((cause: Error) => {
     throw unusable(`${path} cannot be held (${cause.message})`, cause);
   });
-  const holder = lock === null ? await lastHolder(path) : await formerHolder(path);
-  if (lock !== null && holder === null) return { path, close: lock.release };
-  await lock?.release();
+  if (lock !== null) return { path, close: lock.release };
+  const holder = await lastHolder(path);
   throw new DataDirectoryError(
     'DATA_DIRECTORY_IN_USE',
     `data directory: ${path} is in use by another vigie${holder === null ? '' : ` (process ${holder})`}. ` +

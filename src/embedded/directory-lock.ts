@@ -5,10 +5,9 @@
  */
 
 import { spawn } from 'node:child_process';
-import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { close, constants, fchmod, fstat, ftruncate, open, write } from 'node:fs';
-import { readdir, readFile, readlink, stat } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
@@ -88,34 +87,4 @@ async function flock(file: number, options: readonly string[]): Promise<boolean>
   if (code === 0) return true;
   if (code === CONFLICT) return false;
   throw new Error(`the directory cannot be locked: ${said.trim()}`);
-}
-
-/**
- * The process that holds `path` as daemons did before the lock file, by an abstract unix socket named after it; null when
- * none does. One of them may still run when its successor starts. Any user can open a socket of that name, so one counts
- * only when a process of the daemon's own user has it.
- */
-export async function formerHolder(path: string): Promise<number | null> {
-  const name = `@vigie-data-${createHash('sha256').update(path).digest('hex').slice(0, 32)}`;
-  const sockets = await readFile('/proc/net/unix', 'utf8').catch(() => '');
-  // Node pads the name to the length of the field.
-  const line = sockets.split('\n').find((each) => each.includes(` ${name}`));
-  if (line === undefined) return null;
-  const target = `socket:[${line.trim().split(/\s+/)[6]}]`;
-  for (const pid of (await readdir('/proc')).filter((each) => /^\d+$/.test(each))) {
-    if (await hasOpen(pid, target)) return Number(pid);
-  }
-  return null;
-}
-
-/** False for processes of other users, and for those that have just ended. */
-async function hasOpen(pid: string, target: string): Promise<boolean> {
-  try {
-    if ((await stat(`/proc/${pid}`)).uid !== process.geteuid?.()) return false;
-    const handles = await readdir(`/proc/${pid}/fd`);
-    const targets = await Promise.all(handles.map((each) => readlink(`/proc/${pid}/fd/${each}`).catch(() => '')));
-    return targets.includes(target);
-  } catch {
-    return false;
-  }
 }

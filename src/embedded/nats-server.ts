@@ -63,15 +63,13 @@ export async function startNatsServer(options: NatsServerOptions): Promise<NatsS
   return { url, credentialsFile: join(home, NATS_CREDENTIALS_FILE), pid, exited, stop };
 }
 
-/** Those of earlier versions were told the absolute path of their configuration, and ran as the daemon. */
 function endFormer(home: string, user: ServerUser | null): Promise<void> {
   const name = serverNameOf(home);
-  const configFile = join(home, CONFIG_FILE);
   return endFormerServer({
     name: 'embedded nats-server',
     stopSignal: 'SIGTERM',
     userIds: [process.geteuid?.(), user?.userId].filter((id) => id !== undefined),
-    isCommandLine: (args) => args.includes(name) || args[args.indexOf('--config') + 1] === configFile,
+    isCommandLine: (args) => args.includes(name),
   });
 }
 

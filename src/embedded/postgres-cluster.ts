@@ -1,7 +1,7 @@
 /**
  * Creates the database cluster, completely or not at all: everything is made in a directory beside and renamed into
- * place, so an interrupted attempt is thrown away by the next one. A cluster of an earlier version, or of another user, is
- * taken over: owner, roles and passwords are put right.
+ * place, so an interrupted attempt is thrown away by the next one. A cluster of another user is taken over, and one
+ * whose passwords are lost gets new ones.
  */
 
 import { access, open, rename, rm } from 'node:fs/promises';

@@ -104,7 +104,7 @@ export async function postgresHome(
   return { path: join(dataDir, 'postgres'), user: await serverUser('vigie-postgres', onWarning) };
 }
 
-/** Before a cluster of an earlier version is taken over its server may run as whoever owns it. */
+/** The server of a cluster of another user may run as that one. */
 async function endFormer(home: PostgresHome): Promise<void> {
   const name = serverNameOf(home.path);
   const owner = await stat(join(home.path, 'cluster')).catch(() => null);

@@ -5,28 +5,17 @@
  */
 
 import { execFile } from 'node:child_process';
-import { chmod, chown, lstat, mkdir, readdir, rm, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { chmod, chown, mkdir, stat } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import type { ServerUser } from './server-user.ts';
 
 const run = promisify(execFile);
 
-/**
- * Creates the directory, or takes it over from an earlier version. The server's user may walk through it, and list
- * nothing. Files in it that are not the daemon's, or lie elsewhere as well, go: a former owner could change them.
- */
+/** Creates the directory, or puts it right. The server's user may walk through it, and list nothing. */
 export async function secureHome(path: string, user: ServerUser | null): Promise<void> {
   await mkdir(path, { recursive: true, mode: 0o700 });
-  // First the directory: from then on nobody else puts anything into it.
-  await chown(path, ownUserId(), user?.groupId ?? -1);
+  await chown(path, process.geteuid?.() ?? -1, user?.groupId ?? -1);
   await chmod(path, user === null ? 0o700 : 0o710);
-  for (const name of await readdir(path)) {
-    const entry = join(path, name);
-    const found = await lstat(entry);
-    const isOurs = found.uid === ownUserId() && found.nlink === 1;
-    if (!isOurs && !found.isDirectory()) await rm(entry);
-  }
 }
 
 /**
@@ -45,8 +34,4 @@ export async function giveTree(path: string, user: ServerUser | null): Promise<v
 export async function giveDirectory(path: string, user: ServerUser | null): Promise<void> {
   await mkdir(path, { recursive: true, mode: 0o700 });
   if (user !== null) await chown(path, user.userId, user.groupId);
-}
-
-function ownUserId(): number {
-  return process.geteuid?.() ?? -1;
 }

@@ -51,12 +51,6 @@ export async function findIntakeStart(broker: Broker, database: Database): Promi
     readIntakePosition(database),
   ]);
   const { acknowledgedUpTo } = at;
-  if (recorded === null) {
-    return {
-      ...{ recordedUpTo: acknowledgedUpTo, behind: 0, isKnownStream: true, isRestored: isCopied },
-      ...{ acknowledgedUpTo, unledSeconds },
-    };
-  }
   const isKnownStream = await isOfStream(broker, recorded, at);
   const sequence = isKnownStream
     ? recorded.sequence

@@ -23,7 +23,6 @@ import {
   insertProperties,
   type LockedProperty,
   lockProperties,
-  noteBytes,
   type PropertyWrite,
   readLocked,
   updateCrawls,
@@ -188,14 +187,12 @@ async function recordEntries(
   const consequences = consequencesOf(changes, routes, matches, resolvePlace, now, sequenceFloor);
   const events = changes.flatMap(({ propertyUuid, events }) => events.map((event) => ({ propertyUuid, event })));
   const { deliveries, snapshots, began } = consequences;
-  const tooLarge = [...known].filter(([, property]) => !isReadable(property, dependencies.bounds));
   return {
     last: [
       ...writeConsequences(consequences, now, sequenceFloor),
       ...insertMailItems(consequences.mailItems, now, mailGatherMs ?? 0),
       ...writeProperties(known, batch),
       ...insertEvents(events),
-      ...noteBytes(new Map(tooLarge.map(([uuid, { bytes }]) => [uuid, bytes]))),
     ],
     result: {
       deliveries,

@@ -21,7 +21,6 @@ import { writeMedians } from '../store/market-medians.ts';
 import { readMarketPrices } from '../store/properties.ts';
 import { changedSince, renumberRestored } from '../store/search-feed.ts';
 import { listSiteCategories } from '../store/site-categories.ts';
-import { startDigestFill } from '../upkeep/digest-fill.ts';
 import { startRetention } from '../upkeep/retention.ts';
 import { measureAnswers, measureLead, measureRetention, measureStage } from './measures.ts';
 import type { Parts } from './parts.ts';
@@ -174,22 +173,13 @@ interface Housekeeping {
 }
 
 /** Whoever records also forgets, and tells its medians: so one instance does, and needs no lock of its own for it. */
-function keepHouseAlongside(
-  { config, log, database, observers, reference, onTrouble }: Parts,
-  medians: MarketMedians,
-): Housekeeping {
+function keepHouseAlongside({ config, database, observers, onTrouble }: Parts, medians: MarketMedians): Housekeeping {
   const kept: readonly Housekeeping[] = [
     startRetention({
       database,
       days: config.retentionDays,
       onForgotten: (market, price) => void medians.remove(market, price),
       onSwept: observers.onSwept,
-      onTrouble,
-    }),
-    startDigestFill({
-      database,
-      resolvePlace: reference.resolvePlace,
-      onFilled: (properties) => log.info({ properties }, 'stored properties can be asked about'),
       onTrouble,
     }),
     // By which medians prices are judged, for those who explain it elsewhere.

@@ -10,15 +10,12 @@ import type { Metrics } from '../metrics.ts';
 import type { Database, DatabasePool } from '../store/database.ts';
 import { ALL_DEAD_LETTERS, countDeadLetters } from '../store/dead-letter-reads.ts';
 import { countFailedDeliveries, countOpenDeliveries } from '../store/delivery-admin.ts';
-import { countUndigested } from '../store/digest-fill.ts';
 import { readFeedDelay } from '../store/feed-reads.ts';
 import { readIntakeLead } from '../store/intake-leader.ts';
 import { countOpenMailItems } from '../store/mail-turns.ts';
 import { readOldestRows } from '../store/retention.ts';
 
 const READING_KEPT_MS = 5_000;
-/** Of what counts all properties, after an upgrade. */
-const COUNT_KEPT_MS = 60_000;
 const OPEN_STATES = ['queued', 'sending', 'retry_wait', 'parked'] as const;
 const MAIL_STATES = ['queued', 'sending', 'retry_wait', 'failed'] as const;
 
@@ -97,16 +94,10 @@ export function measureLead(metrics: Metrics, database: Database): void {
 /** Every instance reads the same: take the maximum over instances. */
 export function measureAnswers(metrics: Metrics, database: Database): void {
   const readDelay = keptFor(READING_KEPT_MS, () => readFeedDelay(database));
-  const readUndigested = keptFor(COUNT_KEPT_MS, () => countUndigested(database));
   metrics.gauge(
     'vigie_feed_held_up_seconds',
     'How long the oldest of what was recorded has waited to be told in a feed',
     readDelay,
-  );
-  metrics.gauge(
-    'vigie_undigested_properties',
-    'Stored properties that previews and near-misses do not know yet, or not as they are',
-    readUndigested,
   );
 }
 

@@ -41,8 +41,6 @@ const COPIES: readonly TableCopy[] = [
   { table: 'market_medians', pageRows: ROWS_PER_PAGE },
   { table: 'properties', pageRows: PROPERTIES_PER_PAGE },
   { table: 'property_digests', pageRows: ROWS_PER_PAGE },
-  { table: 'property_digest_backlog', pageRows: ROWS_PER_PAGE },
-  { table: 'property_digest_fill', pageRows: 1 },
   { table: 'events', pageRows: ROWS_PER_PAGE },
 ];
 
@@ -112,11 +110,11 @@ async function lockUnused(target: Queryable): Promise<CellFill | null> {
 
 /** Null before the first advert. One row. */
 async function readPosition(client: Queryable): Promise<RecordedPosition | null> {
-  const { rows } = await client.query<{ sequence: string | null; storedAt: string | null }>(
+  const { rows } = await client.query<{ sequence: string; storedAt: string | null }>(
     'select sequence, stored_at as "storedAt" from intake_position',
   );
   const { sequence, storedAt } = rows[0] as (typeof rows)[number];
-  return Number(sequence ?? 0) === 0 ? null : { sequence: Number(sequence), storedAt };
+  return Number(sequence) === 0 ? null : { sequence: Number(sequence), storedAt };
 }
 
 async function countProperties(client: Queryable): Promise<number> {

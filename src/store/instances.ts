@@ -94,7 +94,7 @@ export async function forgetInstances(database: Queryable): Promise<number> {
 export async function listInstances(database: Queryable): Promise<readonly SeenInstance[]> {
   const { rows } = await database.query<SeenInstance>(
     `select id, host, process_id as "processId", roles, version, started_at as "startedAt", seen_at as "seenAt",
-       stages, search_index as "searchIndex", coalesce(failing, '[]') as failing
+       stages, search_index as "searchIndex", failing
      from instances where seen_at > clock_timestamp() - ${GONE_AFTER_SECONDS} * interval '1 second'
      order by started_at, id`,
   );

@@ -15,8 +15,7 @@ export interface RecordedPosition {
 }
 
 export interface KeptPosition {
-  /** Null in a database that was never told. */
-  readonly recorded: RecordedPosition | null;
+  readonly recorded: RecordedPosition;
   /** It was kept by another database, of which this one is a copy. */
   readonly isCopied: boolean;
   /** How long this database, or what it is a copy of, has had no leader: at least the age of a copy. */
@@ -30,7 +29,7 @@ const DATABASE_IDENTITY = `(
 /** Before the lead of the term is shown. Both tables have one row. */
 export async function readIntakePosition(database: Queryable): Promise<KeptPosition> {
   const { rows } = await database.query<{
-    sequence: string | null;
+    sequence: string;
     storedAt: string | null;
     isCopied: boolean;
     unledSeconds: number;
@@ -41,7 +40,7 @@ export async function readIntakePosition(database: Queryable): Promise<KeptPosit
      from intake_position, intake_leads`,
   );
   const { sequence, storedAt, ...rest } = rows[0] as (typeof rows)[number];
-  return { recorded: sequence === null ? null : { sequence: Number(sequence), storedAt }, ...rest };
+  return { recorded: { sequence: Number(sequence), storedAt }, ...rest };
 }
 
 /** So that a copy of this database is known as one. Writes nothing when it is noted already. The table has one row. */

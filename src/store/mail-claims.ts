@@ -138,9 +138,9 @@ const OPEN = {
 function takeText(open: string): string {
   return `
     with open as materialized (${open}), telling as materialized (
-      select number, cancelled_before, mail_key, mail_to from searches
+      select number, cancelled_before, mail_key, members ->> 'notificationRecipient' as mail_to from searches
       where number = any(array(select search_number from open)) and deleted_at is null and notification_enabled
-        and mail_key is not null and mail_refused_at is null and mail_to = members ->> 'notificationRecipient'
+        and mail_key is not null and mail_refused_at is null
       order by number for key share
     ), judged as materialized (
       select open.id, mail_key, mail_to, case

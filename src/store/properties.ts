@@ -33,7 +33,7 @@ export async function lockProperties(client: Queryable, uuids: readonly Uuid[]):
     name: 'lock-properties',
     text: `
       select uuid, bytes, case when bytes <= $2 then state end as state, crawls from (
-        select uuid, coalesce(state_bytes, octet_length(state::text)) as bytes, state, crawls
+        select uuid, state_bytes as bytes, state, crawls
         from properties where uuid = any($1::uuid[]) order by uuid for update
       ) locked`,
     values: [uuids, READ_AT_ONCE_BYTES],
@@ -51,20 +51,6 @@ export async function readLocked(client: Queryable, uuids: readonly Uuid[]): Pro
     values: [uuids],
   });
   return new Map(rows.map(({ uuid, state, crawls }) => [uuid, { state, crawls }]));
-}
-
-/** For states of older rows, which took a while to measure. Served by the primary key. */
-export function noteBytes(measured: ReadonlyMap<Uuid, number>): readonly Statement[] {
-  if (measured.size === 0) return [];
-  return [
-    {
-      name: 'note-bytes',
-      text: `
-        update properties set state_bytes = noted.bytes from unnest($1::uuid[], $2::integer[]) as noted(uuid, bytes)
-        where properties.uuid = noted.uuid and state_bytes is null`,
-      values: [arrayLiteral([...measured.keys()]), arrayLiteral([...measured.values()])],
-    },
-  ];
 }
 
 /** Served by the primary key. */
@@ -107,9 +93,9 @@ export function insertProperties(writes: readonly PropertyWrite[]): readonly Sta
     name: 'insert-properties',
     text: `
       insert into properties (uuid, state, crawls, department_code, transaction_type, is_land, comparable_price,
-        expired_at, state_bytes, digested_at)
+        expired_at, state_bytes)
       select uuid, state::json, crawls::json, department_code, transaction_type, is_land, comparable_price, expired_at,
-        state_bytes, now()
+        state_bytes
       from ${WRITTEN}`,
     values: columnsOf(rows),
   }));
@@ -124,7 +110,7 @@ export function updateProperties(writes: readonly PropertyWrite[]): readonly Sta
       set state = written.state::json, crawls = written.crawls::json, department_code = written.department_code,
         transaction_type = written.transaction_type, is_land = written.is_land,
         comparable_price = written.comparable_price, expired_at = written.expired_at,
-        state_bytes = written.state_bytes, updated_at = now(), digested_at = now()
+        state_bytes = written.state_bytes, updated_at = now()
       from ${WRITTEN}
       where properties.uuid = written.uuid`,
     values: columnsOf(rows),

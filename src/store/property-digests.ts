@@ -1,7 +1,6 @@
 /**
  * The digests of properties (domain/property-digest.ts), and finding a property by them. Whoever records a state writes
- * its digest in the same transaction, under the lock on the property; one that says the same is left alone. What older
- * versions recorded is caught up with by digest-fill.ts.
+ * its digest in the same transaction, under the lock on the property; one that says the same is left alone.
  */
 
 import type { HeldProperty } from '../domain/change.ts';

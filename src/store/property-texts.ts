@@ -38,7 +38,7 @@ export async function readTexts(
          advert #>> '{property,description}', advert #>> '{content,title}', advert #>> '{content,description}'))
        from json_array_elements(state -> 'adverts') advert) end as texts
      from (
-       select uuid, state, coalesce(state_bytes, octet_length(state::text)) <= ${LIGHT_BYTES} as is_light
+       select uuid, state, state_bytes <= ${LIGHT_BYTES} as is_light
        from properties where uuid = any($1::uuid[])
      ) sized`,
     [uuids],

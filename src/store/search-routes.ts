@@ -18,8 +18,7 @@ type RouteRow = Omit<SearchRoute, 'mail'> & {
  * row says so. The unsubscription is served by the primary key.
  */
 const MAIL_ADDRESS = `case when mail_key is not null and mail_refused_at is null
-  and mail_to = members ->> 'notificationRecipient'
-  and not exists (select from mail_recipients where key = mail_key and unsubscribed_at is not null) then mail_to end`;
+  and not exists (select from mail_recipients where key = mail_key and unsubscribed_at is not null) then members ->> 'notificationRecipient' end`;
 
 /**
  * The searches among `numbers` that want to be told, and null for those that were deleted; the rest is silent. Served by

@@ -25,9 +25,7 @@ export interface SearchRow extends Omit<Search, 'members' | 'mail'>, MailStandin
 export type StoredMembers = Partial<Omit<SearchMembers, 'context'>> & Pick<SearchMembers, 'title'>;
 
 /** `MailStanding`. The unsubscription is served by the primary key, and looked for where there is an address. */
-const MAIL_COLUMNS = `case when mail_to is null then false else mail_to is not distinct from members ->> 'notificationRecipient' end
-    as "isWritten",
-  mail_refused_at is not null as "isRefused",
+const MAIL_COLUMNS = `mail_key is not null as "hasAddress", mail_refused_at is not null as "isRefused",
   mail_key is not null and exists (
     select from mail_recipients where key = mail_key and unsubscribed_at is not null) as "isUnsubscribed"`;
 export const OTHER_COLUMNS = `number, id, client_id as "clientId", token, created_at as "createdAt",
@@ -84,7 +82,7 @@ export async function createSearchWithin(
 
 function newSearchValues(clientId: Uuid, members: SearchMembers): readonly unknown[] {
   const token = `whsec_${randomBytes(32).toString('base64')}`;
-  return [timeOrderedUuid(new Date()), clientId, token, ...columnsOf(members), ...mailColumnsOf(clientId, members)];
+  return [timeOrderedUuid(new Date()), clientId, token, ...columnsOf(clientId, members)];
 }
 
 /** Null when the client has `searchesMax` or more. The totals are served by their primary key. */
@@ -95,9 +93,9 @@ async function insertSearch(
 ): Promise<Search | null> {
   const { rows } = await database.query<SearchRow>(
     `insert into searches (id, client_id, token, title, title_folded, members, notification_enabled,
-       endpoint_recipient, event_endpoint, subscribed_events, hide_property_contact, context, mail_to, mail_key)
-     select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14
-     where (select coalesce(sum(searches), 0) from search_totals where client_id = $2) < $15 returning ${SEARCH_COLUMNS}`,
+       endpoint_recipient, event_endpoint, subscribed_events, hide_property_contact, context, mail_key)
+     select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13
+     where (select coalesce(sum(searches), 0) from search_totals where client_id = $2) < $14 returning ${SEARCH_COLUMNS}`,
     [...values, searchesMax],
   );
   return rows[0] === undefined ? null : searchOfRow(rows[0]);
@@ -115,8 +113,6 @@ export async function readSearch(database: Queryable, clientId: Uuid, id: Uuid):
 export interface SearchUpdate {
   /** Makes the new members of the present search; what it throws leaves the search as it was. */
   readonly merge: (present: Search) => SearchMembers;
-  /** The address is written, though it may be the same: e-mail goes to it from now on. */
-  readonly isRecipientWritten?: boolean;
   /** A search that has more than them already may stay as large as it is. */
   readonly limits?: SearchLimits;
 }
@@ -130,7 +126,7 @@ export async function updateSearch(
   database: Database,
   clientId: Uuid,
   id: Uuid,
-  { merge, isRecipientWritten = false, limits = NO_LIMITS }: SearchUpdate,
+  { merge, limits = NO_LIMITS }: SearchUpdate,
 ): Promise<Search | null> {
   return transaction(database, async (connection) => {
     const present = await lockSearch(connection, clientId, id);
@@ -144,11 +140,11 @@ export async function updateSearch(
          endpoint_recipient = $6, event_endpoint = $7, subscribed_events = $8, hide_property_contact = $9,
          context = $10, cancelled_before = case
            when notification_enabled and not $5 then clock_timestamp() else cancelled_before end,
-         mail_to = case when $11 then $12 else mail_to end, mail_key = case when $11 then $13 else mail_key end,
-         mail_refused_at = case when not $11 or mail_to = $12 then mail_refused_at end,
+         mail_key = $11, mail_refused_at = case
+           when members ->> 'notificationRecipient' = $4::jsonb ->> 'notificationRecipient' then mail_refused_at end,
          updated_at = now(), revision = pg_current_xact_id()
        where number = $1 returning ${SEARCH_COLUMNS}`,
-      [present.number, ...columnsOf(members), isRecipientWritten, ...mailColumnsOf(clientId, members)],
+      [present.number, ...columnsOf(clientId, members)],
     );
     return searchOfRow(rows[0] as SearchRow);
   });
@@ -188,7 +184,8 @@ async function lockSearch(connection: Queryable, clientId: Uuid, id: Uuid): Prom
   return rows[0] === undefined ? null : searchOfRow(rows[0]);
 }
 
-function columnsOf(members: SearchMembers): unknown[] {
+function columnsOf(clientId: Uuid, members: SearchMembers): unknown[] {
+  const { notificationRecipient: address } = members;
   return [
     members.title,
     foldText(members.title),
@@ -199,15 +196,11 @@ function columnsOf(members: SearchMembers): unknown[] {
     members.subscribedEvents,
     members.hidePropertyContact,
     members.context === null ? null : JSON.stringify(members.context),
+    address === null ? null : mailKeyOf(clientId, address),
   ];
 }
 
-/** Of an address that is written: itself and its recipient. */
-function mailColumnsOf(clientId: Uuid, { notificationRecipient: address }: SearchMembers): unknown[] {
-  return address === null ? [null, null] : [address, mailKeyOf(clientId, address)];
-}
-
-export function searchOfRow({ isWritten, isRefused, isUnsubscribed, context, ...row }: SearchRow): Search {
+export function searchOfRow({ hasAddress, isRefused, isUnsubscribed, context, ...row }: SearchRow): Search {
   const members = { ...membersOfStored(row.members), context: context === null ? null : JSON.parse(context) };
-  return { ...row, members, mail: { isWritten, isRefused, isUnsubscribed } };
+  return { ...row, members, mail: { hasAddress, isRefused, isUnsubscribed } };
 }

@@ -2,7 +2,6 @@
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { chmod, chown, mkdtemp, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -48,33 +47,6 @@ test('a directory is free at once when its daemon is killed', async (t) => {
   await once(holder.stdout, 'data');
   await assert.rejects(openDataDirectory(path), { code: 'DATA_DIRECTORY_IN_USE' });
   holder.kill('SIGKILL');
-  await (await openDataDirectory(path)).close();
-});
-
-test('nobody else can take the hold: the socket of former daemons counts only in the hands of the daemon’s user', async (t) => {
-  const path = await temporaryDirectory(t);
-  const stranger = isRoot ? ['--reuid=65534', '--regid=65534', '--clear-groups'] : [];
-  const holder = spawn('setpriv', [...stranger, '--', process.execPath, '--eval', HOLD_AS_FORMER, formerNameOf(path)]);
-  t.after(() => holder.kill('SIGKILL'));
-  await once(holder.stdout, 'data');
-  if (isRoot) {
-    await (await openDataDirectory(path)).close();
-  } else {
-    await assert.rejects(openDataDirectory(path), { code: 'DATA_DIRECTORY_IN_USE' });
-  }
-});
-
-test('a daemon of an earlier version that still runs keeps its directory', async (t) => {
-  const path = await temporaryDirectory(t);
-  const holder = spawn(process.execPath, ['--eval', HOLD_AS_FORMER, formerNameOf(path)]);
-  t.after(() => holder.kill('SIGKILL'));
-  await once(holder.stdout, 'data');
-  await assert.rejects(openDataDirectory(path), (error: Error) => {
-    assert.match(error.message, new RegExp(`in use by another vigie \\(process ${holder.pid}\\)`));
-    return true;
-  });
-  holder.kill('SIGKILL');
-  await once(holder, 'exit');
   await (await openDataDirectory(path)).close();
 });
 
@@ -127,14 +99,6 @@ test('root caches under /var/cache, others where XDG says', () => {
   const expected = isRoot ? '/var/cache/vigie' : '/somewhere/vigie';
   assert.equal(cacheDirectory(null, { XDG_CACHE_HOME: '/somewhere' }), expected);
 });
-
-/** How daemons held a directory before the lock file: an abstract socket that answers with the process id. */
-const HOLD_AS_FORMER = `require('node:net').createServer((socket) => socket.end(String(process.pid)))
-  .listen('\\0' + process.argv[1], () => process.stdout.write('held'))`;
-
-function formerNameOf(path: string): string {
-  return `vigie-data-${createHash('sha256').update(path).digest('hex').slice(0, 32)}`;
-}
 
 async function temporaryDirectory(t: TestContext): Promise<string> {
   const path = await mkdtemp(join(tmpdir(), 'vigie-test-directory-'));

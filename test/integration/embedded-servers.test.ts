@@ -1,9 +1,9 @@
 /** The servers of a start without DATABASE_URL and NATS_URL: they keep what they acknowledged, and never outlive us. */
 
 import assert from 'node:assert/strict';
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { access, chmod, chown, readFile, writeFile } from 'node:fs/promises';
+import { access, chmod, chown, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
@@ -80,6 +80,26 @@ test('a server that missed the death of its daemon is stopped by the next start'
   t.after(() => Promise.all([next.postgres.stop(), next.nats.stop()]));
   assert.equal(await isRunning(orphans.postgres.pid), false);
   assert.equal(await isRunning(orphans.nats.pid), false);
+});
+
+test('what another user’s servers have written is taken over, and lost passwords are replaced', async (t) => {
+  const dataDir = await dataDirectory(t);
+  const first = await startBoth(dataDir);
+  await query(first.postgres.url, "create table kept (word text); insert into kept values ('été')");
+  await Promise.all([first.postgres.stop(), first.nats.stop()]);
+  const written = [join(dataDir, 'postgres/cluster'), join(dataDir, 'nats/store/jetstream')];
+  const owners = await Promise.all(written.map((path) => stat(path)));
+  if (isRoot) execFileSync('chown', ['--recursive', `${NOBODY}:${NOBODY}`, ...written]);
+  await rm(join(dataDir, 'postgres/superuser-password'));
+  const next = await startBoth(dataDir);
+  t.after(() => Promise.all([next.postgres.stop(), next.nats.stop()]));
+  assert.deepEqual(await query(next.postgres.url, 'select word from kept'), [{ word: 'été' }]);
+  await assert.rejects(query(first.postgres.url, 'select'));
+  const taken = await Promise.all(written.map((path) => stat(path)));
+  assert.deepEqual(
+    taken.map(({ uid }) => uid),
+    owners.map(({ uid }) => uid),
+  );
 });
 
 test('a pid file that names a living stranger does not prevent a start', async (t) => {

@@ -5,12 +5,9 @@ import { after, before, describe, it } from 'node:test';
 import type { AdvertContent } from '../../src/domain/advert.ts';
 import { randomUuid, type Uuid } from '../../src/domain/ids.ts';
 import type { IntakeMessage } from '../../src/domain/intake-message.ts';
-import { countUndigested, fillDigests, isFillEnded } from '../../src/store/digest-fill.ts';
-import { insertProperties } from '../../src/store/properties.ts';
-import { heldAfter, UNKNOWN_CONTENT, UNSTATED_PROPERTY, upsertAt } from '../support/adverts.ts';
+import { UNKNOWN_CONTENT, UNSTATED_PROPERTY } from '../support/adverts.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
 import { openRecording, type RecordingScene } from '../support/question-scene.ts';
-import { runStatements } from '../support/statements.ts';
 
 const cleanups: (() => Promise<void>)[] = [];
 const cleanup = { after: (work: () => Promise<void>) => void cleanups.unshift(work) };
@@ -220,61 +217,10 @@ describe('explanations of a property', () => {
 });
 
 describe('stored properties', () => {
-  /** As a version without digests writes. */
-  async function writeAsBefore({ database }: TestApi, property: Uuid, url: string): Promise<void> {
-    const price = 100_000;
-    const held = heldAfter(
-      upsertAt(0, { propertyUuid: property, advertUuid: randomUuid(), advert: { url, price, surface: 40 } }),
-    );
-    const priced = {
-      transactionType: null,
-      propertyType: null,
-      departmentCode: null,
-      price,
-      surface: 40,
-      landSurface: null,
-    };
-    await database.query('delete from properties where uuid = $1', [property]);
-    const [insert] = insertProperties([{ held, priced, expiredAt: null }]);
-    assert.ok(insert);
-    const former = {
-      ...insert,
-      name: 'former',
-      text: insert.text.replace(', digested_at)', ')').replace(', now()', ''),
-    };
-    await runStatements(database, [former]);
-  }
+  const found = async (search: string, url: string): Promise<number> =>
+    (await api.call('GET', `${search}/explanation?url=${encodeURIComponent(url)}`)).status;
 
-  const found = async (search: string, url: string, from = api): Promise<number> =>
-    (await from.call('GET', `${search}/explanation?url=${encodeURIComponent(url)}`)).status;
-
-  it('are found once their digests have been made, by whoever goes on, and those that an older version writes too', async () => {
-    const stored = await startTestApi(cleanup);
-    const search = (await stored.call('POST', '/searches', SEARCH)).body['@id'];
-    const urls = Array.from({ length: 250 }, (_, i) => `https://portal.example/stored/${i}`);
-    const uuids = urls.map(() => randomUuid());
-    for (const [i, url] of urls.entries()) await writeAsBefore(stored, uuids[i] as Uuid, url);
-    await stored.database.query('update property_digest_fill set reached = null, ended_at = null');
-    await stored.database.query('delete from property_digest_backlog');
-    assert.equal(await countUndigested(stored.database), urls.length);
-    assert.equal(await found(search, urls[0] as string, stored), 503);
-    assert.equal((await stored.call('POST', '/searches/preview', {})).status, 503);
-    const fill = () => fillDigests(stored.database, stored.reference.resolvePlace);
-    // A batch at a time, two at once, each beginning where another has ended.
-    while (!(await isFillEnded(stored.database))) await Promise.all([fill(), fill()]);
-    for (const url of urls) assert.equal(await found(search, url, stored), 200, url);
-    assert.equal((await stored.call('POST', '/searches/preview', {})).status, 200);
-
-    await writeAsBefore(stored, uuids[0] as Uuid, 'https://portal.example/moved');
-    assert.equal(await found(search, 'https://portal.example/moved', stored), 404);
-    assert.equal(await countUndigested(stored.database), 1);
-    while ((await fill()) > 0);
-    assert.equal(await found(search, 'https://portal.example/moved', stored), 200);
-    assert.equal(await found(search, urls[0] as string, stored), 404);
-    assert.equal(await countUndigested(stored.database), 0);
-  });
-
-  it('go with all that is known of them, whichever version removes them', async () => {
+  it('go with all that is known of them', async () => {
     const property = randomUuid();
     await scene.record([flat(property, randomUuid(), {})]);
     await api.database.query('delete from properties where uuid = $1', [property]);

@@ -202,7 +202,6 @@ test('a search that is deleted, silenced or without address sends nothing that w
   await silence(silenced.id, false);
   await updateSearch(database, client, removed.id, {
     merge: ({ members }) => ({ ...members, notificationRecipient: null }),
-    isRecipientWritten: true,
   });
   await silence(again.id, false);
   await silence(again.id, true);
@@ -228,7 +227,6 @@ test('what waits follows the address that is written meanwhile, tried before or 
   for (const { id } of [search, tried]) {
     await updateSearch(scene.database, client, id, {
       merge: ({ members }) => ({ ...members, notificationRecipient: JO }),
-      isRecipientWritten: true,
     });
   }
   await scene.database.query('update mail_items set due_at = now()');

@@ -81,12 +81,6 @@ describe('the link to unsubscribe', () => {
     assert.equal(written.body.emailStatus, 'unsubscribed');
   });
 
-  it('is taken as earlier versions sent it, without what tells the cell', async () => {
-    const { iri, token } = await sent('former@example.org');
-    assert.equal((await ask('POST', `/unsubscribe/${token}`)).status, 200);
-    assert.equal(await statusOf(iri), 'unsubscribed');
-  });
-
   it('takes the form of the page, and any other body', async () => {
     const { iri, path } = await sent('form@example.org');
     const form = new FormData();

@@ -195,7 +195,7 @@ function searchExample(): Search {
       'expressions[0][0][word]=vue%20mer&expressions[0][0][options][includes]=true&expressions[0][0][options][strict]=true',
   };
   const at = { createdAt: AT, updatedAt: AT, lastAlertAt: AT };
-  const mail = { isWritten: false, isRefused: false, isUnsubscribed: false };
+  const mail = { hasAddress: false, isRefused: false, isUnsubscribed: false };
   return { id: ID.search, number: searchNumberOf(1), clientId: ID.client, token: token(), members, mail, ...at };
 }
 

@@ -105,7 +105,7 @@ create table commune_coordinates (
   insee text primary key,
   lat double precision not null,
   lon double precision not null,
-  revision xid8 default pg_current_xact_id()
+  revision xid8 not null default pg_current_xact_id()
 );
 
 -- Searches.
@@ -129,8 +129,7 @@ create table searches (
   subscribed_events text[] not null,
   hide_property_contact boolean not null,
   token text not null,
-  -- The address of its e-mails, and the recipient (domain/mail.ts): the client and the address.
-  mail_to text,
+  -- The recipient of its e-mails (domain/mail.ts): the client and the address.
   mail_key text,
   -- Since when the recipient's server refuses the address for good.
   mail_refused_at timestamptz,
@@ -247,7 +246,7 @@ create table properties (
   uuid uuid primary key,
   state json not null,
   -- Bytes of `state`, so that one which is too large is known before it is read.
-  state_bytes integer,
+  state_bytes integer not null,
   crawls json not null,
   department_code text,
   transaction_type smallint,
@@ -255,9 +254,7 @@ create table properties (
   comparable_price double precision,
   expired_at timestamptz,
   created_at timestamptz not null default now(),
-  updated_at timestamptz not null default now(),
-  -- A writer that keeps digests says so with each state: equal to `updated_at`.
-  digested_at timestamptz
+  updated_at timestamptz not null default now()
 ) with (fillfactor = 70, toast_tuple_target = 8160, autovacuum_vacuum_scale_factor = 0.1,
   toast.autovacuum_vacuum_scale_factor = 0.1);
 -- What retention removes.
@@ -309,27 +306,9 @@ create index property_digests_location on property_digests using gist (location)
 -- The sample.
 create index property_digests_sample on property_digests (sample_key) where is_live;
 
--- One row: how far stored properties have got their digests, by key, and when all had. A new database has none.
-create table property_digest_fill (reached uuid, ended_at timestamptz);
-insert into property_digest_fill select null, case when not exists (select from properties) then now() end;
-
--- Properties that a version without digests has written since; their digests are made anew.
-create table property_digest_backlog (property_uuid uuid primary key);
-
-create function note_undigested() returns trigger language plpgsql as $$
-begin
-  insert into property_digest_backlog values (new.uuid) on conflict do nothing;
-  return null;
-end $$;
-create trigger properties_inserted_undigested after insert on properties
-  for each row when (new.digested_at is distinct from new.updated_at) execute function note_undigested();
-create trigger properties_updated_undigested after update of state on properties
-  for each row when (new.digested_at is distinct from new.updated_at) execute function note_undigested();
-
 create function forget_digests() returns trigger language plpgsql as $$
 begin
   delete from property_digests using gone where property_uuid = gone.uuid;
-  delete from property_digest_backlog using gone where property_uuid = gone.uuid;
   return null;
 end $$;
 create trigger properties_forgotten after delete on properties
@@ -637,7 +616,7 @@ insert into intake_leads default values;
 -- the stream took that message, as it tells it: the same number in another stream has another time. A new one has recorded
 -- nothing, whatever the stream's consumer says.
 create table intake_position (
-  sequence bigint,
+  sequence bigint not null,
   stored_at text,
   -- Which database it was that recorded so far: a copy restored elsewhere is another one. Null until it was asked.
   database_identity text
@@ -683,13 +662,13 @@ create unlogged table instances (
   roles text[] not null,
   version text not null,
   -- The newest migration that it knows.
-  newest_migration integer,
+  newest_migration integer not null,
   started_at timestamptz not null,
   seen_at timestamptz not null default clock_timestamp(),
   stages jsonb not null,
   search_index jsonb,
   -- What has been failing in it for a while.
-  failing jsonb
+  failing jsonb not null
 );
 
 -- One row: the oldest migration that a version must know to work on this database. Migrations only add, so versions of
@@ -704,7 +683,7 @@ declare
   living text := (
     select string_agg(format('%s, process %s on %s', version, process_id, host), '; ' order by started_at, id)
     from instances
-    where seen_at > clock_timestamp() - interval '10 seconds' and coalesce(newest_migration, 0) < needed
+    where seen_at > clock_timestamp() - interval '10 seconds' and newest_migration < needed
   );
 begin
   if living is not null then
