@@ -50,7 +50,8 @@ function brokerWith(existing: readonly string[], refusal: Error = notFound(), na
       },
     },
   };
-  return { broker: { manager, names } as unknown as Broker, streams, consumers };
+  const broker = { manager, names, replicas: 1, advertsBytesMax: 1e9, database: null, serverVersion: '2.10.27' };
+  return { broker: broker as unknown as Broker, streams, consumers };
 }
 
 const { intakeConsumer: INTAKE_CONSUMER, deliveriesStream: DELIVERIES_STREAM } = cellNames(null);

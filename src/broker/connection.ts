@@ -11,6 +11,7 @@ import {
 } from 'nats';
 import { pause } from '../actor/waiting.ts';
 import { type CellNames, cellNames } from '../domain/cell.ts';
+import type { DatabaseLabel } from '../domain/database-label.ts';
 import { BrokerUnfitError, brokerUnreachable } from './unreachable.ts';
 
 /** Publishes made while disconnected are lost, so each waits this long for its acknowledgement. */
@@ -23,6 +24,10 @@ export interface Broker {
   readonly names: CellNames;
   /** Copies that a stream is created with. */
   readonly replicas: number;
+  /** Bytes that `ADVERTS` may hold when it is created; null: three quarters of the store. */
+  readonly advertsBytesMax: number | null;
+  /** Whose streams and consumers are created; null: nobody's, as of a command. */
+  readonly database: DatabaseLabel | null;
   readonly connection: NatsConnection;
   readonly jetStream: JetStreamClient;
   readonly manager: JetStreamManager;
@@ -40,6 +45,8 @@ export interface BrokerOptions {
   readonly name: string;
   /** 1 unless said. */
   readonly replicas?: number;
+  readonly advertsBytesMax?: number | null;
+  readonly database?: DatabaseLabel | null;
   /** The cell without a name unless said. */
   readonly cell?: string | null;
   /** Told of disconnections and reconnections; the client reconnects by itself, for ever. */
@@ -85,6 +92,8 @@ export async function connectBroker(options: BrokerOptions): Promise<Broker> {
   return {
     names: cellNames(options.cell ?? null),
     replicas,
+    advertsBytesMax: options.advertsBytesMax ?? null,
+    database: options.database ?? null,
     connection,
     manager,
     jetStream: connection.jetstream({ timeout: REQUEST_TIMEOUT_MS }),

@@ -10,9 +10,21 @@
  * retries of an outage would stand before every live alert. `REJECTED` tells crawlers what was refused of theirs.
  */
 
-import { AckPolicy, DeliverPolicy, DiscardPolicy, NatsError, nanos, RetentionPolicy, StorageType } from 'nats';
+import {
+  AckPolicy,
+  type ConsumerConfig,
+  DeliverPolicy,
+  DiscardPolicy,
+  NatsError,
+  nanos,
+  RetentionPolicy,
+  StorageType,
+  type StreamConfig,
+} from 'nats';
 import { ADVERTS, REJECTED } from '../domain/streams.ts';
 import { type Broker, onceElected } from './connection.ts';
+import { readAdvertsRoom } from './store-room.ts';
+import { labelling } from './topology-owner.ts';
 
 export const ADVERTS_STREAM = ADVERTS.name;
 export const DELIVERY_PARTITIONS = 8;
@@ -25,6 +37,10 @@ const DUPLICATE_WINDOW_MS = 2 * 60_000;
 
 /** Who knows which cell it is in. */
 type Named = Pick<Broker, 'names'>;
+type Shaped = Pick<Broker, 'names' | 'replicas'>;
+
+export type WantedStream = Partial<StreamConfig> & { readonly name: string; readonly subjects: string[] };
+export type WantedConsumer = Partial<ConsumerConfig> & { readonly stream: string; readonly durable_name: string };
 
 export const advertSubject = ADVERTS.subjectOf;
 
@@ -34,11 +50,6 @@ export function deliveryConsumer(partition: number): string {
 
 export function retryConsumer(partition: number): string {
   return `courier-retries-${partition}`;
-}
-
-function deliveryConsumers(): readonly string[] {
-  const partitions = Array.from({ length: DELIVERY_PARTITIONS }, (_, partition) => partition);
-  return partitions.flatMap((partition) => [deliveryConsumer(partition), retryConsumer(partition)]);
 }
 
 /** `endpointKey`: hexadecimal; its first eight digits, the same for all who name a URL, choose the partition. */
@@ -54,94 +65,116 @@ function partitionOf(endpointKey: string): number {
   return Number.parseInt(endpointKey.slice(0, 8), 16) % DELIVERY_PARTITIONS;
 }
 
+/** Every stream that the daemon makes where it is missing. */
+export function streamsOf({ names, replicas }: Shaped): readonly WantedStream[] {
+  const shared = { storage: StorageType.File, num_replicas: replicas };
+  return [
+    {
+      ...shared,
+      name: ADVERTS_STREAM,
+      subjects: [ADVERTS.subjects],
+      retention: RetentionPolicy.Limits,
+      // Full, it refuses what is new: what is old may not be recorded yet. The leader makes room (intake/trimming.ts).
+      discard: DiscardPolicy.New,
+      max_age: nanos(ADVERTS.keptMs),
+      duplicate_window: nanos(ADVERTS.duplicateWindowMs),
+    },
+    {
+      ...shared,
+      name: REJECTED.name,
+      subjects: [REJECTED.subjects],
+      retention: RetentionPolicy.Limits,
+      discard: DiscardPolicy.Old,
+      max_age: nanos(REJECTED.keptMs),
+      max_bytes: REJECTED.bytesMax,
+      duplicate_window: nanos(DUPLICATE_WINDOW_MS),
+    },
+    {
+      ...shared,
+      name: names.deliveriesStream,
+      subjects: [`${names.deliveries}.*.*`],
+      retention: RetentionPolicy.Workqueue,
+      duplicate_window: nanos(DUPLICATE_WINDOW_MS),
+    },
+  ];
+}
+
+/** Every consumer that the daemon makes where it is missing. */
+export function consumersOf({ names }: Pick<Shaped, 'names'>): readonly WantedConsumer[] {
+  const ofPartition = (durable: string, filter: string): WantedConsumer => ({
+    stream: names.deliveriesStream,
+    durable_name: durable,
+    filter_subject: filter,
+    ack_policy: AckPolicy.Explicit,
+    ack_wait: nanos(DELIVERY_ACK_WAIT_MS),
+    max_ack_pending: -1,
+    max_deliver: -1,
+  });
+  const partitions = Array.from({ length: DELIVERY_PARTITIONS }, (_, partition) => partition);
+  return [
+    {
+      stream: ADVERTS_STREAM,
+      durable_name: names.intakeConsumer,
+      ack_policy: AckPolicy.Explicit,
+      ack_wait: nanos(INTAKE_ACK_WAIT_MS),
+      max_ack_pending: INTAKE_ACK_PENDING_MAX,
+      max_deliver: -1,
+    },
+    ...partitions.flatMap((partition) => [
+      ofPartition(deliveryConsumer(partition), `${names.deliveries}.${partition}.*`),
+      ofPartition(retryConsumer(partition), `${names.deliveries}.r${partition}.*`),
+    ]),
+  ];
+}
+
 export async function ensureAdvertsStream(broker: Broker): Promise<void> {
-  await createIfMissing(
-    () => broker.manager.streams.info(ADVERTS_STREAM),
-    () =>
-      broker.manager.streams.add({
-        name: ADVERTS_STREAM,
-        subjects: [ADVERTS.subjects],
-        storage: StorageType.File,
-        num_replicas: broker.replicas,
-        retention: RetentionPolicy.Limits,
-        discard: DiscardPolicy.Old,
-        max_age: nanos(ADVERTS.keptMs),
-        duplicate_window: nanos(ADVERTS.duplicateWindowMs),
-      }),
-  );
+  await ensureStream(broker, ADVERTS_STREAM, async () => {
+    const bytesMax = broker.advertsBytesMax ?? (await readAdvertsRoom(broker));
+    return bytesMax === null ? {} : { max_bytes: bytesMax };
+  });
 }
 
 /** `behind`: where a consumer begins that has to be created; with the oldest message unless said. */
 export async function ensureIntake(broker: Broker, behind = 0): Promise<void> {
   await ensureAdvertsStream(broker);
-  await createIfMissing(
-    () => broker.manager.consumers.info(ADVERTS_STREAM, broker.names.intakeConsumer),
-    () =>
-      broker.manager.consumers.add(ADVERTS_STREAM, {
-        durable_name: broker.names.intakeConsumer,
-        ...(behind === 0 ? {} : { deliver_policy: DeliverPolicy.StartSequence, opt_start_seq: behind + 1 }),
-        ack_policy: AckPolicy.Explicit,
-        ack_wait: nanos(INTAKE_ACK_WAIT_MS),
-        max_ack_pending: INTAKE_ACK_PENDING_MAX,
-        max_deliver: -1,
-      }),
-  );
+  const from = behind === 0 ? {} : { deliver_policy: DeliverPolicy.StartSequence, opt_start_seq: behind + 1 };
+  await ensureConsumers(broker, ADVERTS_STREAM, from);
 }
 
 /** Resolves with true when the stream was missing. */
 export function ensureRejections(broker: Broker): Promise<boolean> {
-  return createIfMissing(
-    () => broker.manager.streams.info(REJECTED.name),
-    () =>
-      broker.manager.streams.add({
-        name: REJECTED.name,
-        subjects: [REJECTED.subjects],
-        storage: StorageType.File,
-        num_replicas: broker.replicas,
-        retention: RetentionPolicy.Limits,
-        discard: DiscardPolicy.Old,
-        max_age: nanos(REJECTED.keptMs),
-        max_bytes: REJECTED.bytesMax,
-        duplicate_window: nanos(DUPLICATE_WINDOW_MS),
-      }),
-  );
+  return ensureStream(broker, REJECTED.name);
 }
 
 /** Resolves with true when the stream was missing: then no message points at the open deliveries any more. */
 export async function ensureDeliveries(broker: Broker): Promise<boolean> {
-  const { deliveries, deliveriesStream } = broker.names;
-  const isNew = await createIfMissing(
-    () => broker.manager.streams.info(deliveriesStream),
-    () =>
-      broker.manager.streams.add({
-        name: deliveriesStream,
-        subjects: [`${deliveries}.*.*`],
-        storage: StorageType.File,
-        num_replicas: broker.replicas,
-        retention: RetentionPolicy.Workqueue,
-        duplicate_window: nanos(DUPLICATE_WINDOW_MS),
-      }),
-  );
-  for (let partition = 0; partition < DELIVERY_PARTITIONS; partition++) {
-    await ensureDeliveryConsumer(broker, deliveryConsumer(partition), `${deliveries}.${partition}.*`);
-    await ensureDeliveryConsumer(broker, retryConsumer(partition), `${deliveries}.r${partition}.*`);
-  }
+  const isNew = await ensureStream(broker, broker.names.deliveriesStream);
+  await ensureConsumers(broker, broker.names.deliveriesStream);
   return isNew;
 }
 
-async function ensureDeliveryConsumer(broker: Broker, durable: string, filterSubject: string): Promise<void> {
-  await createIfMissing(
-    () => broker.manager.consumers.info(broker.names.deliveriesStream, durable),
-    () =>
-      broker.manager.consumers.add(broker.names.deliveriesStream, {
-        durable_name: durable,
-        filter_subject: filterSubject,
-        ack_policy: AckPolicy.Explicit,
-        ack_wait: nanos(DELIVERY_ACK_WAIT_MS),
-        max_ack_pending: -1,
-        max_deliver: -1,
-      }),
+function ensureStream(
+  broker: Broker,
+  name: string,
+  more: () => Promise<Partial<StreamConfig>> = async () => ({}),
+): Promise<boolean> {
+  const wanted = streamsOf(broker).find((each) => each.name === name) as WantedStream;
+  // What cells share is nobody's own.
+  const isShared = name === ADVERTS_STREAM || name === REJECTED.name;
+  return createIfMissing(
+    () => broker.manager.streams.info(name),
+    async () => broker.manager.streams.add({ ...wanted, ...(isShared ? {} : labelling(broker)), ...(await more()) }),
   );
+}
+
+async function ensureConsumers(broker: Broker, ofStream: string, more: Partial<ConsumerConfig> = {}): Promise<void> {
+  for (const { stream, ...wanted } of consumersOf(broker)) {
+    if (stream !== ofStream) continue;
+    await createIfMissing(
+      () => broker.manager.consumers.info(stream, wanted.durable_name),
+      () => broker.manager.consumers.add(stream, { ...wanted, ...labelling(broker), ...more }),
+    );
+  }
 }
 
 /** Resolves with true when it had to be created. */
@@ -167,12 +200,10 @@ export async function untilElected({ manager, names }: Broker): Promise<void> {
         if (!isMissing(error)) throw error;
       });
     });
-  const consumers = [
-    [ADVERTS_STREAM, names.intakeConsumer] as const,
-    ...deliveryConsumers().map((name) => [names.deliveriesStream, name] as const),
-  ];
   for (const stream of [ADVERTS_STREAM, names.deliveriesStream]) await lookAt(() => manager.streams.info(stream));
-  for (const [stream, name] of consumers) await lookAt(() => manager.consumers.info(stream, name));
+  for (const { stream, durable_name } of consumersOf({ names })) {
+    await lookAt(() => manager.consumers.info(stream, durable_name));
+  }
 }
 
 /** JetStream answers 404 for a stream or consumer that does not exist. */

@@ -5,7 +5,7 @@ import { createSupervisor, FAILING_MS, type Supervisor } from '../actor/supervis
 import { startTask } from '../actor/task.ts';
 import { pause } from '../actor/waiting.ts';
 import { onCoordinates } from '../broker/announcements.ts';
-import { connectBroker } from '../broker/connection.ts';
+import { type Broker, connectBroker } from '../broker/connection.ts';
 import { isBrokerOutage } from '../broker/outage.ts';
 import { untilElected } from '../broker/topology.ts';
 import { type Config, ConfigError } from '../config.ts';
@@ -27,6 +27,7 @@ import { checkSessions } from '../store/session-check.ts';
 import { createActivityFeed } from '../upkeep/activity.ts';
 import { keepCoordinates } from '../upkeep/imported-tables.ts';
 import { startPresence } from '../upkeep/presence.ts';
+import { startTopologyWatch, type TopologyWatch } from '../upkeep/topology-watch.ts';
 import { VERSION } from '../version.ts';
 import type { Parts } from './parts.ts';
 import { createStalls, type Stalls } from './stalls.ts';
@@ -91,7 +92,12 @@ async function openParts(
   const failing = () => failingParts(supervisor, checks);
   const clock = () => new Date();
   const instance = { roles: config.roles, version: VERSION };
-  const presence = await startPresence({ broker, database, ...instance, clock, failing, onTrouble, onOutdated: fail });
+  const topology = await watchTopology(broker, log, onTrouble, closing);
+  checks.streams = () => topology.reason;
+  const isHeld = () => (topology.found?.foreign ?? null) !== null;
+  const presence = await startPresence({
+    ...{ broker, database, ...instance, clock, failing, isHeld, onTrouble, onOutdated: fail },
+  });
   closing('presence', () => presence.stop());
   const reference = await loadReference({ nearest: createCommuneLocator });
   const coordinates = await keepCoordinates(database, reference.relocate, onTrouble);
@@ -99,7 +105,7 @@ async function openParts(
   onCoordinates(broker, coordinates.ask);
   const feed = createActivityFeed({ broker, database, instanceId: presence.id });
   return {
-    ...{ config, log, metrics, database, pipelineDatabase, broker, feed, presence, reference },
+    ...{ config, log, metrics, database, pipelineDatabase, broker, topology, feed, presence, reference },
     ...{ ending, draining, closing, announced: announcement(ending, config.drainAnnounceMs) },
     ...{ supervisor, checks, fail, onTrouble, stalls: watchStalls(metrics, closing) },
     documents: createDocumentCache(pipelineDatabase),
@@ -153,11 +159,33 @@ function openSupervisor(metrics: Metrics, { onFailure }: Troubles, fail: (reason
   });
 }
 
-/** An intake that rests fails at nothing, and is told of all the same. */
+/** An intake that rests fails at nothing, nor do streams that cannot work, and both are told of all the same. */
 function failingParts(supervisor: Supervisor, checks: Parts['checks']): readonly FailingPart[] {
-  const reason = checks.intake?.() ?? null;
-  const resting = reason === null ? [] : [{ actor: 'intake', reason, failingForMs: 0 }];
+  const resting = Object.entries(checks).flatMap(([actor, check]) => {
+    const reason = check();
+    return reason === null ? [] : [{ actor, reason, failingForMs: 0 }];
+  });
   return [...supervisor.failing(FAILING_MS), ...resting];
+}
+
+async function watchTopology(
+  broker: Broker,
+  log: Log,
+  onTrouble: Parts['onTrouble'],
+  closing: Parts['closing'],
+): Promise<TopologyWatch> {
+  const topology = await startTopologyWatch({
+    broker,
+    onFound(found) {
+      const { faults, cautions, foreign } = found;
+      const isInOrder = foreign === null && faults.length + cautions.length === 0;
+      if (isInOrder) log.info('streams and consumers are in order');
+      else log.warn(found, 'streams and consumers are not as they have to be');
+    },
+    onTrouble,
+  });
+  closing('look at the streams', topology.stop);
+  return topology;
 }
 
 function watchStalls(metrics: Metrics, closing: Shutdown['closing']): Stalls {

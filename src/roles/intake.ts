@@ -48,7 +48,7 @@ export async function openIntake(parts: Parts, databaseUrl: string): Promise<Mat
   const takeIn = createTermStart(parts, matcher, { valve, breaker, noteProgress });
   const leadership = await startLeadership({
     openSession: () => openLeaderSession(databaseUrl),
-    isFit: () => broker.isConnected() && breaker.restReason === null,
+    isFit: () => broker.isConnected() && breaker.restReason === null && parts.topology.found?.foreign === null,
     async lead(term) {
       const taken = await takeIn(term);
       intake = taken;

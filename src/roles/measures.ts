@@ -14,6 +14,7 @@ import { readFeedDelay } from '../store/feed-reads.ts';
 import { readIntakeLead } from '../store/intake-leader.ts';
 import { countOpenMailItems } from '../store/mail-turns.ts';
 import { readOldestRows } from '../store/retention.ts';
+import type { TopologyWatch } from '../upkeep/topology-watch.ts';
 
 const READING_KEPT_MS = 5_000;
 const OPEN_STATES = ['queued', 'sending', 'retry_wait', 'parked'] as const;
@@ -98,6 +99,23 @@ export function measureAnswers(metrics: Metrics, database: Database): void {
     'vigie_feed_held_up_seconds',
     'How long the oldest of what was recorded has waited to be told in a feed',
     readDelay,
+  );
+}
+
+/** Every instance reads the same: take the maximum over instances. */
+export function measureTopology(metrics: Metrics, topology: Pick<TopologyWatch, 'found'>): void {
+  metrics.labelledGauge(
+    'vigie_stream_differences',
+    'What streams and consumers have that keeps them from working (fault), may do so one day (caution), or makes them another database’s (foreign)',
+    'kind',
+    async () => {
+      const { faults, cautions, foreign } = topology.found ?? { faults: [], cautions: [], foreign: null };
+      return [
+        ['fault', faults.length],
+        ['caution', cautions.length],
+        ['foreign', Number(foreign !== null)],
+      ];
+    },
   );
 }
 

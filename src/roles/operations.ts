@@ -4,7 +4,7 @@ import { FAILING_MS, type Supervisor } from '../actor/supervisor.ts';
 import { createOperations } from '../api/operations.ts';
 import { closeServer, listen } from './http-listening.ts';
 import { createHttpServer } from './http-server.ts';
-import { measurePools, measureStore, measureStreams } from './measures.ts';
+import { measurePools, measureStore, measureStreams, measureTopology } from './measures.ts';
 import type { Parts } from './parts.ts';
 
 /** How far this process has come, for `/readyz`. */
@@ -23,6 +23,7 @@ export async function openOperations(parts: Parts, progress: Readonly<Progress>)
   measurePools(metrics, [database, pipelineDatabase]);
   measureStore(metrics, database);
   measureStreams(metrics, broker);
+  measureTopology(metrics, parts.topology);
   const operations = createHttpServer(
     createOperations({
       checks: {
@@ -37,6 +38,7 @@ export async function openOperations(parts: Parts, progress: Readonly<Progress>)
         nats: () => assertThat(broker.isConnected(), 'not connected'),
         actors: () => assertNothing(failingActors(supervisor)),
         intake: () => assertNothing(parts.checks.intake?.() ?? null),
+        streams: () => assertNothing(parts.checks.streams?.() ?? null),
       },
       metrics: () => metrics.registry.metrics(),
       metricsContentType: metrics.registry.contentType,

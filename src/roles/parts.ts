@@ -12,6 +12,7 @@ import type { Shutdown } from '../shutdown.ts';
 import type { DatabasePool } from '../store/database.ts';
 import type { ActivityFeed } from '../upkeep/activity.ts';
 import type { Presence } from '../upkeep/presence.ts';
+import type { TopologyWatch } from '../upkeep/topology-watch.ts';
 import type { Stalls } from './stalls.ts';
 
 /** See `shutdown.ts` for the order in which parts end. */
@@ -30,6 +31,7 @@ export interface Parts extends Pick<Shutdown, 'ending' | 'draining' | 'closing'>
   readonly presence: Presence;
   readonly stalls: Stalls;
   readonly supervisor: Supervisor;
+  readonly topology: TopologyWatch;
   /** Ends the process: told why the service cannot go on. */
   readonly fail: (reason: string) => void;
   /** By name: why this instance is not ready, or null. A part adds its own when it opens. */

@@ -45,6 +45,8 @@ export interface PresenceOptions {
   readonly clock: () => Date;
   /** What has been failing here for a while. */
   readonly failing: () => readonly FailingPart[];
+  /** While true every stage rests as if an operator had paused it. */
+  readonly isHeld: () => boolean;
   readonly onTrouble: (what: string, error: Error) => void;
   /** Told why this version may not go on: a newer one has upgraded the database beyond it. */
   readonly onOutdated: (reason: string) => void;
@@ -66,7 +68,7 @@ const LOOK_EVERY_MS = 2_000;
 
 /** Resolves when the instance has shown itself once. */
 export async function startPresence(options: PresenceOptions): Promise<Presence> {
-  const { broker, database } = options;
+  const { broker, database, isHeld } = options;
   const identity = identityOf(options);
   const { id, startedAt } = identity;
   const stages: FollowedStage[] = [];
@@ -75,7 +77,7 @@ export async function startPresence(options: PresenceOptions): Promise<Presence>
 
   async function look(): Promise<void> {
     const controls = await readControls(database);
-    for (const stage of stages) follow(stage, controls);
+    for (const stage of stages) follow(stage, controls, isHeld());
     await show();
     const wanted = controls.get('index')?.generation ?? 0;
     if (index === null || wanted <= generation) return;
@@ -101,7 +103,7 @@ export async function startPresence(options: PresenceOptions): Promise<Presence>
     startedAt,
     async addStage(stage) {
       stages.push(stage);
-      follow(stage, await readControls(database));
+      follow(stage, await readControls(database), isHeld());
     },
     setIndex(followed) {
       index = followed;
@@ -123,8 +125,8 @@ async function showUnlessOutdated({ database, onOutdated }: PresenceOptions, ins
   if (reason !== null) onOutdated(reason);
 }
 
-function follow({ name, valve }: FollowedStage, controls: ReadonlyMap<string, Control>): void {
-  const isPaused = (controls.get(name)?.pausedAt ?? null) !== null;
+function follow({ name, valve }: FollowedStage, controls: ReadonlyMap<string, Control>, isHeld: boolean): void {
+  const isPaused = isHeld || (controls.get(name)?.pausedAt ?? null) !== null;
   if (isPaused && valve.isOpen) valve.close();
   if (!isPaused && !valve.isOpen) valve.open();
 }

@@ -1,0 +1,209 @@
+/**
+ * Streams and consumers that an operator made beforehand, or changed, so that they cannot work: each is named, in
+ * `/readyz` and by a metric, where a daemon would otherwise wait for ever without a word.
+ */
+
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import type { StreamConfig } from 'nats';
+import {
+  AckPolicy,
+  type ConsumerConfig,
+  DeliverPolicy,
+  DiscardPolicy,
+  nanos,
+  ReplayPolicy,
+  RetentionPolicy,
+} from 'nats';
+import { type Broker, connectBroker } from '../../src/broker/connection.ts';
+import { ensureDeliveries, ensureIntake, ensureRejections } from '../../src/broker/topology.ts';
+import { covers } from '../../src/broker/topology-differences.ts';
+import { inspectTopology } from '../../src/broker/topology-inspection.ts';
+import { startTopologyWatch } from '../../src/upkeep/topology-watch.ts';
+import { startDaemon } from '../support/daemon.ts';
+import { startTestNats, startTestServers } from '../support/servers.ts';
+import { until } from '../support/until.ts';
+
+let broker: Broker;
+
+const closers: (() => Promise<void>)[] = [];
+
+before(async () => {
+  const nats = await startTestNats({ after: (work) => void closers.push(work) });
+  broker = await connectBroker({ url: nats.url, name: 'test', onStatus: () => undefined });
+  closers.push(() => broker.close());
+});
+
+after(async () => {
+  for (const close of closers.reverse()) await close();
+});
+
+const ADVERTS: Partial<StreamConfig> = {
+  name: 'ADVERTS',
+  subjects: ['adverts.>'],
+  max_bytes: 1e8,
+  discard: DiscardPolicy.New,
+};
+const INTAKE: Partial<ConsumerConfig> = {
+  durable_name: 'intake',
+  ack_policy: AckPolicy.Explicit,
+  ack_wait: nanos(60_000),
+};
+
+async function removeAll(): Promise<void> {
+  for await (const { config } of broker.manager.streams.list()) await broker.manager.streams.delete(config.name);
+}
+
+test('what the daemon makes itself is in order', async () => {
+  await removeAll();
+  await ensureIntake(broker);
+  await ensureRejections(broker);
+  await ensureDeliveries(broker);
+  assert.deepEqual(await inspectTopology(broker), { faults: [], cautions: [], foreign: null });
+});
+
+test('what an operator has made larger, safer or more often copied is in order too', async () => {
+  await removeAll();
+  await broker.manager.streams.add({ ...ADVERTS, subjects: ['adverts.>', 'more.*'], max_age: nanos(30 * 86_400_000) });
+  await broker.manager.consumers.add('ADVERTS', {
+    ...INTAKE,
+    filter_subject: 'adverts.>',
+    max_ack_pending: 10_000,
+    ack_wait: nanos(120_000),
+  });
+  assert.deepEqual(await inspectTopology(broker), { faults: [], cautions: [], foreign: null });
+});
+
+const STREAM_FAULTS: readonly (readonly [string, Partial<StreamConfig>, RegExp])[] = [
+  ['other subjects', { subjects: ['annonces.>'] }, /takes annonces\.>, not adverts\.>/],
+  ['narrower subjects', { subjects: ['adverts.*.fr'] }, /takes adverts\.\*\.fr, not adverts\.>/],
+  ['no_ack', { no_ack: true }, /no_ack/],
+  ['max_msg_size', { max_msg_size: 200 }, /max_msg_size is 200 bytes/],
+  ['a short max_age', { max_age: nanos(300_000), duplicate_window: nanos(60_000) }, /max_age is 300 s/],
+  ['one message a subject', { max_msgs_per_subject: 1 }, /max_msgs_per_subject is 1/],
+  ['the oldest dropped by bytes', { discard: DiscardPolicy.Old }, /discard is old with max_bytes 100000000/],
+  [
+    'the oldest dropped by number',
+    { discard: DiscardPolicy.Old, max_bytes: -1, max_msgs: 1_000 },
+    /discard is old with max_msgs 1000/,
+  ],
+];
+
+for (const [name, config, sentence] of STREAM_FAULTS) {
+  test(`a stream ADVERTS with ${name} is a fault`, async () => {
+    await removeAll();
+    await broker.manager.streams.add({ ...ADVERTS, ...config });
+    const { faults } = await inspectTopology(broker);
+    assert.equal(faults.length, 1, faults.join('; '));
+    assert.match(faults[0] as string, /^stream ADVERTS /);
+    assert.match(faults[0] as string, sentence);
+  });
+}
+
+const CONSUMER_FAULTS: readonly (readonly [string, Partial<ConsumerConfig>, RegExp])[] = [
+  [
+    'a filter',
+    { filter_subject: 'adverts.11111111-0000-4000-8000-000000000001' },
+    /filters adverts\.1+-0000-4000-8000-0+1: all else/,
+  ],
+  ['a delivery subject', { deliver_subject: 'somewhere' }, /is a push consumer \(to somewhere\)/],
+  ['no acknowledgement', { ack_policy: AckPolicy.None }, /ack policy is none, not explicit/],
+  ['acknowledgement of all', { ack_policy: AckPolicy.All }, /ack policy is all, not explicit/],
+  ['a start with what is new', { deliver_policy: DeliverPolicy.New }, /deliver policy is new/],
+  ['five deliveries', { max_deliver: 5 }, /max_deliver is 5/],
+  ['one message in flight', { max_ack_pending: 1 }, /max_ack_pending is 1/],
+  ['a second to acknowledge', { ack_wait: nanos(1_000) }, /ack_wait is 1 s/],
+  ['a backoff', { backoff: [nanos(60_000), nanos(120_000)], max_deliver: 3 }, /has a backoff/],
+  ['headers alone', { headers_only: true }, /headers alone/],
+  ['the original pace', { replay_policy: ReplayPolicy.Original }, /replay policy is original/],
+  ['small batches', { max_batch: 10 }, /max_batch is 10/],
+  ['short requests', { max_expires: nanos(1_000) }, /max_expires is 1 s/],
+];
+
+for (const [name, config, sentence] of CONSUMER_FAULTS) {
+  test(`a consumer of adverts with ${name} is a fault`, async () => {
+    await removeAll();
+    await broker.manager.streams.add(ADVERTS);
+    await broker.manager.consumers.add('ADVERTS', { ...INTAKE, ...config });
+    const { faults } = await inspectTopology(broker);
+    const named = faults.filter((fault) => sentence.test(fault));
+    assert.equal(named.length, 1, `${faults.join('; ')} must say ${sentence}`);
+    assert.match(named[0] as string, /^consumer intake of ADVERTS /);
+  });
+}
+
+test('a stream without a bound, and one that forgets what is acknowledged, work and are told of', async () => {
+  await removeAll();
+  await broker.manager.streams.add({ ...ADVERTS, max_bytes: -1 });
+  const unbounded = await inspectTopology(broker);
+  assert.deepEqual([unbounded.faults.length, unbounded.cautions.length], [0, 1]);
+  assert.match(unbounded.cautions[0] as string, /no max_bytes/);
+  await removeAll();
+  await broker.manager.streams.add({ ...ADVERTS, retention: RetentionPolicy.Workqueue });
+  const { faults, cautions } = await inspectTopology(broker);
+  assert.deepEqual(faults, []);
+  assert.match(cautions.join(), /retention is workqueue/);
+});
+
+test('a pattern of subjects covers what all of its subjects are', () => {
+  for (const [pattern, subject] of [
+    ['>', 'adverts.>'],
+    ['adverts.>', 'adverts.>'],
+    ['*.>', 'adverts.>'],
+    ['a.*', 'a.*'],
+    ['a.*', 'a.b'],
+  ]) {
+    assert.equal(covers(pattern as string, subject as string), true, `${pattern} ${subject}`);
+  }
+  for (const [pattern, subject] of [
+    ['adverts.*', 'adverts.>'],
+    ['a.b', 'a.*'],
+    ['a', 'a.b'],
+    ['a.b.c', 'a.b'],
+    ['a.>', 'a'],
+  ]) {
+    assert.equal(covers(pattern as string, subject as string), false, `${pattern} ${subject}`);
+  }
+});
+
+test('a change is found while the daemon works, told once, and told again when it is mended', async (t) => {
+  await removeAll();
+  await ensureIntake(broker);
+  const told: string[] = [];
+  const watch = await startTopologyWatch({
+    broker,
+    everyMs: 20,
+    onFound: ({ faults }) => void told.push(faults.join()),
+    onTrouble: (_, error) => assert.fail(error),
+  });
+  t.after(() => watch.stop());
+  assert.equal(watch.reason, null);
+  const { config } = await broker.manager.streams.info('ADVERTS');
+  await broker.manager.streams.update('ADVERTS', { ...config, max_msg_size: 200 });
+  await until(
+    async () => watch.reason,
+    (reason) => reason !== null,
+  );
+  await broker.manager.streams.update('ADVERTS', { ...config, max_msg_size: -1 });
+  await until(
+    async () => watch.reason,
+    (reason) => reason === null,
+  );
+  assert.deepEqual(told, ['stream ADVERTS max_msg_size is 200 bytes', '']);
+});
+
+test('a daemon whose consumer filters adverts out is not ready, and says why', async (t) => {
+  const servers = await startTestServers(t);
+  const operator = await connectBroker({ url: servers.nats.url, name: 'operator', onStatus: () => undefined });
+  t.after(() => operator.close());
+  await operator.manager.streams.add(ADVERTS);
+  await operator.manager.consumers.add('ADVERTS', { ...INTAKE, filter_subject: 'adverts.none' });
+  const daemon = await startDaemon(t, servers);
+  const ready = await fetch(`${daemon.operationsUrl}/readyz`);
+  assert.equal(ready.status, 503);
+  const sentence = 'consumer intake of ADVERTS filters adverts.none: all else is not taken in';
+  assert.ok((await ready.text()).includes(sentence));
+  const metrics = await (await fetch(`${daemon.operationsUrl}/metrics`)).text();
+  assert.match(metrics, /^vigie_stream_differences\{kind="fault"\} 1$/m);
+  assert.equal(daemon.log.filter((line) => JSON.stringify(line).includes(sentence)).length, 1, 'once in the log');
+});
