@@ -44,7 +44,7 @@ describe('communes of France', () => {
       hasGroupedByName: false,
       hasGroupedByZipcode: true,
       open: true,
-      location: { lat: 43.12442, lon: 5.92836 },
+      location: { lat: 43.1362, lon: 5.9324 },
     });
   });
 
@@ -99,15 +99,15 @@ describe('communes of France', () => {
     assert.equal(embedded('75115').libelle, 'Paris 15e Arrondissement');
   });
 
-  it('gives a centre to communes of more than a thousand inhabitants, the right one of several places', () => {
-    const located = [...reference.cities()].filter(({ location }) => location !== null);
-    assert.ok(located.length > 8500, String(located.length));
-    assert.deepEqual(reference.city('69123')?.location, { lat: 45.74846, lon: 4.84671 });
-    assert.deepEqual(reference.city('75056')?.location, { lat: 48.85341, lon: 2.3488 });
-    assert.equal(reference.city('01002')?.location, null);
+  it('gives a centre to every commune and arrondissement', () => {
+    const lost = [...reference.cities()].filter(({ location }) => location === null);
+    assert.deepEqual(lost, []);
+    assert.deepEqual(reference.city('69123')?.location, { lat: 45.758, lon: 4.832 });
+    // Merged since La Poste's list: where its former communes lie.
+    assert.ok(reference.city('49126')?.location);
   });
 
-  it('lets imported coordinates go before those of the package', async () => {
+  it('lets imported coordinates go before those of the table', async () => {
     const centre = { lat: 48.84, lon: 2.29 };
     const imported = await loadReference({ coordinates: new Map([['75115', centre]]), nearest: createCommuneLocator });
     assert.deepEqual(imported.city('75115')?.location, centre);
@@ -130,13 +130,14 @@ describe('communes of France', () => {
     const relocated = await loadReference({ nearest: createCommuneLocator });
     const { resolvePlace } = relocated;
     const around = { ...NOWHERE, lat: 46.157, lon: 4.926 };
-    const before = resolvePlace(around)?.city.insee;
-    assert.notEqual(before, '01001');
-    relocated.relocate(new Map([['01001', { lat: 46.15, lon: 4.93 }]]));
     assert.equal(resolvePlace(around)?.city.insee, '01001');
-    assert.deepEqual(relocated.city('01001')?.location, { lat: 46.15, lon: 4.93 });
+    const before = relocated.city('01001')?.location;
+    relocated.relocate(new Map([['01001', { lat: 46.3, lon: 4.93 }]]));
+    assert.notEqual(resolvePlace(around)?.city.insee, '01001');
+    assert.deepEqual(relocated.city('01001')?.location, { lat: 46.3, lon: 4.93 });
     relocated.relocate(new Map());
-    assert.equal(resolvePlace(around)?.city.insee, before);
+    assert.equal(resolvePlace(around)?.city.insee, '01001');
+    assert.deepEqual(relocated.city('01001')?.location, before);
   });
 
   describe('the place an advert states', () => {
@@ -149,6 +150,40 @@ describe('communes of France', () => {
       ['Paris alone', { insee: '75056' }, '75056'],
       ['unknown INSEE code, then zip code', { insee: '99999', zipcode: '75116' }, '75116'],
       ['zip code of one commune', { zipcode: '83000' }, '83137'],
+      ['code of a commune merged without a delegated one', { insee: '85060' }, '85194'],
+      ['another', { insee: '85166' }, '85194'],
+      ['a third', { insee: '91182' }, '91228'],
+      ['75000 Paris', { zipcode: '75000', name: 'Paris' }, '75056'],
+      ['69000 Lyon', { zipcode: '69000', name: 'LYON' }, '69123'],
+      ['75000 Paris at coordinates', { zipcode: '75000', name: 'Paris', lat: 48.84, lon: 2.293 }, '75115'],
+      ['CEDEX', { zipcode: '83056', name: 'TOULON CEDEX' }, '83137'],
+      ['CEDEX of a name that other departments have', { zipcode: '93205', name: 'Saint-Denis Cedex' }, '93066'],
+      ['name that one commune has', { name: 'Bormes-les-Mimosas' }, '83019'],
+      ['name that several have', { name: 'Saint-Denis' }, null],
+      ['name without its article', { name: 'Havre' }, '76351'],
+      ['former commune by its name alone', { name: "Château-d'Olonne" }, '85194'],
+      ['locality', { zipcode: '20166', name: 'porticcio' }, '2A130'],
+      ['locality at coordinates near Ajaccio', { zipcode: '20166', name: 'porticcio', lat: 41.9, lon: 8.75 }, '2A130'],
+      ['unknown name, zip code and coordinates', { zipcode: '20166', name: 'Agosta', lat: 41.92, lon: 8.74 }, '2A130'],
+      [
+        'zip code of several, coordinates between',
+        { zipcode: '01400', name: 'Hameau', lat: 46.16, lon: 4.93 },
+        '01001',
+      ],
+      [
+        'name near coordinates before another zip code',
+        { zipcode: '83000', name: 'La Garde', lat: 43.13, lon: 6.01 },
+        '83062',
+      ],
+      ['name far from coordinates', { name: 'La Garde', lat: 48.58, lon: 7.75 }, '67482'],
+      ['coordinates far from the zip code', { zipcode: '83000', lat: 48.58, lon: 7.75 }, '67482'],
+      [
+        'name within the zip code before coordinates',
+        { zipcode: '83000', name: 'Toulon', lat: 48.58, lon: 7.75 },
+        '83137',
+      ],
+      ['village that has fewer than a thousand inhabitants', { lat: 46.1534, lon: 4.9261 }, '01001'],
+      ['Monaco is no commune', { lat: 43.7312, lon: 7.4197 }, null],
       ['zip code of one commune, name unknown', { zipcode: '83000', name: 'La Seyne' }, '83137'],
       ['zip code of several and no name', { zipcode: '01400' }, null],
       ['zip code of several and an unknown name', { zipcode: '01400', name: 'Nowhere' }, null],

@@ -4,6 +4,7 @@
  */
 
 import { z } from 'zod';
+import { departmentIdOf } from '../reference/reference-ids.ts';
 import { ownPath } from './iri.ts';
 import type { Path, Violations } from './violations.ts';
 
@@ -103,9 +104,11 @@ const IRI_LENGTH_MAX = 2_048;
 
 /** The id at the end of `/cities/30953`, `cities/30953`, the same with our own host, or an object with it as `@id`. */
 export function referenceItem(collection: string): ItemRule<number> {
-  const pattern = new RegExp(`^/?${collection}/(\\d{1,9})$`);
+  // Departments go by their codes as well: `2A`.
+  const idPattern = collection === 'departments' ? '\\d{1,9}|2[AaBb]' : '\\d{1,9}';
+  const pattern = new RegExp(`^/?${collection}/(${idPattern})$`);
   const rule = `must be an IRI such as /${collection}/1, or an object with it as @id`;
-  const iri = { type: 'string', pattern: `/?${collection}/\\d{1,9}$`, maxLength: IRI_LENGTH_MAX };
+  const iri = { type: 'string', pattern: `/?${collection}/(${idPattern})$`, maxLength: IRI_LENGTH_MAX };
   return {
     schema: { anyOf: [iri, { type: 'object', properties: { '@id': iri }, required: ['@id'] }] },
     read(value, { baseUrl }) {
@@ -114,7 +117,7 @@ export function referenceItem(collection: string): ItemRule<number> {
       const path = ownPath(sent, baseUrl);
       if (path === null) return new Refusal('is an IRI of another service');
       const id = pattern.exec(path)?.[1];
-      return id === undefined ? new Refusal(rule) : Number(id);
+      return id === undefined ? new Refusal(rule) : departmentIdOf(id.toUpperCase());
     },
   };
 }

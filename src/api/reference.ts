@@ -127,8 +127,10 @@ function departmentRoutes(router: Router, { reference }: ApiDependencies): void 
   });
 
   router.get('/departments/:id', acceptable, (ctx) => {
+    // People know the code, `2A` or `01`; where a code looks like another one's id, they are the same.
     const id = numberOf(ctx);
-    const department = id === null ? null : reference.departmentById(id);
+    const department =
+      id === null ? reference.department(String(ctx.params.id).toUpperCase()) : reference.departmentById(id);
     if (department === null) throw notFound('this department');
     answer(ctx, departmentDocument(department));
   });

@@ -1,11 +1,11 @@
 /**
- * The nearest commune centre to a point: a KD-tree over all centres, searched by distance on the sphere, so that the
+ * The commune centres nearest to a point: a KD-tree over all centres, searched by distance on the sphere, so that the
  * answer is right at any latitude and across the antimeridian.
  */
 
 import { around } from 'geokdbush';
 import KDBush from 'kdbush';
-import { distanceKm } from '../domain/geo.ts';
+import { distanceKm, EARTH_RADIUS_KM } from '../domain/geo.ts';
 
 /** A point farther than this from every centre lies in no commune: at sea, or abroad. */
 export const COMMUNE_RADIUS_MAX_KM = 30;
@@ -15,19 +15,22 @@ export interface CentrePoint {
   readonly lon: number;
 }
 
-/** Looks up the index of the nearest of `points` within `radiusMaxKm`, border inside; null when there is none. */
+const HALF_ROUND_EARTH_KM = Math.PI * EARTH_RADIUS_KM;
+
+/** Looks up indices of `points` within `radiusKm`, border inside: the nearest first, at most `max` of them. */
 export function createCommuneLocator(
   points: readonly CentrePoint[],
-  radiusMaxKm: number = COMMUNE_RADIUS_MAX_KM,
-): (lat: number, lon: number) => number | null {
-  if (points.length === 0) return () => null;
+): (lat: number, lon: number, radiusKm?: number, max?: number) => readonly number[] {
+  if (points.length === 0) return () => [];
   const tree = new KDBush(points.length);
   for (const { lat, lon } of points) tree.add(lon, lat);
   tree.finish();
-  return (lat, lon) => {
-    const [index] = around(tree, lon, lat, 1);
-    const point = index === undefined ? undefined : points[index];
-    if (index === undefined || point === undefined) return null;
-    return distanceKm(lat, lon, point.lat, point.lon) <= radiusMaxKm ? index : null;
+  return (lat, lon, radiusKm = COMMUNE_RADIUS_MAX_KM, max = 1) => {
+    // The tree's own distances are rounded: it looks a little farther, and the exact distance decides.
+    const found = around(tree, lon, lat, max, Math.min(radiusKm * 1.001 + 0.001, HALF_ROUND_EARTH_KM));
+    return found.filter((index) => {
+      const point = points[index] as CentrePoint;
+      return distanceKm(lat, lon, point.lat, point.lon) <= radiusKm;
+    });
   };
 }

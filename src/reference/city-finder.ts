@@ -1,15 +1,16 @@
 /** Communes by what people and forms know of them: codes, a part of the name, its slug. A walk over all 35,000. */
 
 import type { City } from '../domain/city.ts';
-import { foldText } from '../domain/text.ts';
+import { foldText, foldWords } from '../domain/text.ts';
 import type { CommuneRecord } from './commune-records.ts';
+import { fullWordOf } from './place-names.ts';
 import { cityIdOf } from './reference-ids.ts';
 
 export interface CityFilter {
   readonly insees?: ReadonlySet<string>;
   /** The commune has one of them. */
   readonly zipcodes?: ReadonlySet<string>;
-  /** Beginning of the name, case, accents and hyphens ignored, with or without the article. */
+  /** Beginning of the name, case, accents and hyphens ignored, with or without the article; `st` may be `saint`. */
   readonly namePrefix?: string;
   /** Any part of the name, likewise. */
   readonly namePart?: string;
@@ -52,19 +53,25 @@ export function createCityFinder(
 }
 
 function conditionOf({ insees, zipcodes, namePrefix, namePart, slug }: CityFilter): (named: NamedCommune) => boolean {
-  const prefix = foldText(namePrefix ?? '');
-  const part = foldText(namePart ?? '');
+  const prefixes = spellingsOf(namePrefix ?? '');
+  const parts = spellingsOf(namePart ?? '');
   const slugWords = slug === undefined ? null : foldText(slug);
   return (named) => {
     const { commune, folded, bare } = named;
     return (
       (insees === undefined || insees.has(commune.insee)) &&
       (zipcodes === undefined || commune.zipcodes.some((zipcode) => zipcodes.has(zipcode))) &&
-      (folded.startsWith(prefix) || bare.startsWith(prefix)) &&
-      folded.includes(part) &&
+      prefixes.some((prefix) => folded.startsWith(prefix) || bare.startsWith(prefix)) &&
+      parts.some((part) => folded.includes(part)) &&
       (slugWords === null || hasSlug(named, slugWords))
     );
   };
+}
+
+/** As typed, and with abbreviations written out. */
+function spellingsOf(text: string): readonly string[] {
+  const words = foldWords(text);
+  return [words.join(' '), words.map((word) => fullWordOf(word) ?? word).join(' ')];
 }
 
 function hasSlug({ commune, folded }: NamedCommune, words: string): boolean {

@@ -7,6 +7,7 @@
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import type { CodedPlace } from '../domain/city.ts';
+import type { PlaceTable } from './place-table.ts';
 import { departmentIdOf } from './reference-ids.ts';
 
 /** A commune of today, or an arrondissement of Paris, Lyon or Marseille. */
@@ -21,8 +22,8 @@ export interface CommuneRecord {
   readonly population: number;
   /** INSEE code of the commune that an arrondissement belongs to. */
   readonly parentInsee: string | null;
-  /** Names of the delegated and associated communes inside it, which adverts still use. */
-  readonly formerNames: readonly string[];
+  /** Names of delegated and associated communes and of localities inside it, which adverts use. */
+  readonly otherNames: readonly string[];
 }
 
 export interface Department {
@@ -48,6 +49,8 @@ interface SourceCommune {
   readonly departement: string;
   readonly commune?: string;
   readonly chefLieu?: string;
+  /** Codes of communes that were merged into it, delegated or not. */
+  readonly anciensCodes?: readonly string[];
   readonly codesPostaux?: readonly string[];
   readonly population?: number;
 }
@@ -59,14 +62,17 @@ interface SourceArea {
   readonly region?: string;
 }
 
-/** Throws when a file of the package is missing or no JSON: the installation is broken. */
-export async function readCommuneRecords(): Promise<CommuneRecords> {
+/**
+ * `added`: zip codes and names that the package lacks.
+ * Throws when a file of the package is missing or no JSON: the installation is broken.
+ */
+export async function readCommuneRecords(added: AddedToCommunes = NOTHING_ADDED): Promise<CommuneRecords> {
   const [communes, departments, regions] = await Promise.all([
     readJson<readonly SourceCommune[]>(import.meta.resolve('@etalab/decoupage-administratif/data/communes.json')),
     readJson<readonly SourceArea[]>(import.meta.resolve('@etalab/decoupage-administratif/data/departements.json')),
     readJson<readonly SourceArea[]>(import.meta.resolve('@etalab/decoupage-administratif/data/regions.json')),
   ]);
-  return { ...joinCommunes(communes), departments: joinDepartments(departments, regions) };
+  return { ...joinCommunes(communes, added), departments: joinDepartments(departments, regions) };
 }
 
 async function readJson<T>(url: string): Promise<T> {
@@ -74,29 +80,36 @@ async function readJson<T>(url: string): Promise<T> {
 }
 
 const NONE: readonly string[] = [];
+type AddedToCommunes = Pick<PlaceTable, 'zipcodes' | 'localities'>;
+const NOTHING_ADDED: AddedToCommunes = { zipcodes: new Map(), localities: new Map() };
 
-function joinCommunes(source: readonly SourceCommune[]): Pick<CommuneRecords, 'communes' | 'mergedInto'> {
+function joinCommunes(
+  source: readonly SourceCommune[],
+  { zipcodes, localities }: AddedToCommunes,
+): Pick<CommuneRecords, 'communes' | 'mergedInto'> {
   const mergedInto = new Map<string, string>();
-  const formerNames = new Map<string, string[]>();
+  const otherNames = new Map([...localities].map(([insee, names]) => [insee, [...names]]));
   for (const { type, code, nom, chefLieu } of source) {
     if (chefLieu === undefined || (type !== 'commune-deleguee' && type !== 'commune-associee')) continue;
     // The delegated commune round the new town hall kept its code, and the new commune bears it too.
     if (code !== chefLieu) mergedInto.set(code, chefLieu);
-    const names = formerNames.get(chefLieu);
-    if (names === undefined) formerNames.set(chefLieu, [nom]);
+    const names = otherNames.get(chefLieu);
+    if (names === undefined) otherNames.set(chefLieu, [nom]);
     else names.push(nom);
   }
   const communes: CommuneRecord[] = [];
   for (const commune of source) {
     if (commune.type !== 'commune-actuelle' && commune.type !== 'arrondissement-municipal') continue;
+    for (const code of commune.anciensCodes ?? NONE) if (!mergedInto.has(code)) mergedInto.set(code, commune.code);
+    const added = zipcodes.get(commune.code) ?? NONE;
     communes.push({
       insee: commune.code,
       officialName: commune.nom,
       departmentCode: commune.departement,
-      zipcodes: commune.codesPostaux ?? NONE,
+      zipcodes: [...(commune.codesPostaux ?? NONE), ...added],
       population: commune.population ?? 0,
       parentInsee: commune.commune ?? null,
-      formerNames: formerNames.get(commune.code) ?? NONE,
+      otherNames: otherNames.get(commune.code) ?? NONE,
     });
   }
   return { communes, mergedInto };

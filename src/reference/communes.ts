@@ -1,15 +1,15 @@
 /**
  * All communes of France in memory, by INSEE code, id, zip code and name, with the departments and regions round them.
- * Read from two npm packages at start-up (a quarter of a second). Only imported coordinates change it afterwards, at
+ * Read from an npm package and a table of places at start-up (a quarter of a second). Only imported coordinates change it afterwards, at
  * once and for everyone who holds it. `City` objects are built when first asked for and kept until then.
  */
 
 import type { City, CodedPlace, ResolvePlace } from '../domain/city.ts';
-import { OUTLYING_PARTS } from './arrondissement-centres.ts';
 import { createCityFinder, type FindCities } from './city-finder.ts';
-import { type Centre, readCentres } from './commune-centres.ts';
+import { type CommuneLocations, type LocateNearest, locateCommunes } from './commune-locations.ts';
 import { type CommuneRecord, type Department, readCommuneRecords } from './commune-records.ts';
 import { type CompletePlaces, createPlaceCompletion } from './place-completion.ts';
+import { type Centre, readPlaceTable } from './place-table.ts';
 import { cityIdOf, inseeOf } from './reference-ids.ts';
 import { createPlaceResolver } from './resolve-place.ts';
 
@@ -31,40 +31,36 @@ export interface Reference {
   readonly findCities: FindCities;
   /** What may be meant by the words typed so far, most inhabitants first. */
   readonly completePlaces: CompletePlaces;
-  /** Makes these the imported commune centres, by INSEE code, and no others: they go before those of the package. */
+  /** Makes these the imported commune centres, by INSEE code, and no others: they go before those of the table. */
   relocate(coordinates: ReadonlyMap<string, Centre>): void;
 }
-
-/** Index of the nearest of `points`, or null when none is near enough. */
-type NearestPoint = (lat: number, lon: number) => number | null;
 
 export interface ReferenceOptions {
   /** Imported commune centres, see `relocate`. */
   readonly coordinates?: ReadonlyMap<string, Centre>;
-  /** Builds the look-up of the nearest commune centre (matching/commune-locator.ts); without it none is near. */
-  readonly nearest?: (points: readonly Centre[]) => NearestPoint;
+  /** Builds the look-up of the nearest commune centres (matching/commune-locator.ts); without it none is near. */
+  readonly nearest?: LocateNearest;
 }
 
 const FRANCE: CodedPlace = { code: 'FR', id: 250, name: 'France' };
 
 /** Throws when a file of the reference packages cannot be read. */
 export async function loadReference(options: ReferenceOptions = {}): Promise<Reference> {
-  const { communes, mergedInto, departments } = await readCommuneRecords();
-  const ownCentres = await readCentres(communes);
+  const places = await readPlaceTable();
+  const { communes, mergedInto, departments } = await readCommuneRecords(places);
   const table = indexCommunes(communes);
   const departmentsByCode = new Map(departments.map((department) => [department.code, department]));
   const departmentsById = new Map(departments.map((department) => [department.id, department]));
+  const communeOf = (insee: string) => table.byInsee.get(mergedInto.get(insee) ?? insee) ?? null;
   const locate = (imported: ReadonlyMap<string, Centre>): LocatedCommunes => {
-    const centres = new Map([...ownCentres, ...imported]);
-    const points = pointsOf(table, centres, imported);
-    return {
-      cityOf: createCityBuilder(table, departmentsByCode, centres),
-      nearestCommune: createNearestCommune(points, options.nearest),
-    };
+    const { centres } = places;
+    const { arrondissements } = table;
+    const nearest = options.nearest ?? (() => () => []);
+    const locations = locateCommunes({ centres, imported, communeOf, arrondissements, nearest });
+    return { ...locations, cityOf: createCityBuilder(table, departmentsByCode, locations.centresOf) };
   };
   let located = locate(options.coordinates ?? new Map());
   const cityOf = (commune: CommuneRecord) => located.cityOf(commune);
-  const communeOf = (insee: string) => table.byInsee.get(mergedInto.get(insee) ?? insee) ?? null;
   const orNull = (commune: CommuneRecord | null | undefined) => (commune ? cityOf(commune) : null);
   return {
     city: (insee) => orNull(communeOf(insee)),
@@ -80,9 +76,11 @@ export async function loadReference(options: ReferenceOptions = {}): Promise<Ref
     departments: () => departments,
     isZipcode: (zipcode) => table.byZipcode.has(zipcode),
     resolvePlace: createPlaceResolver({
+      communes,
       communeOf,
       communesOfZipcode: (zipcode) => table.byZipcode.get(zipcode) ?? [],
-      nearestCommune: (lat, lon) => located.nearestCommune(lat, lon),
+      communesNear: (...around) => located.communesNear(...around),
+      centresOf: (commune) => located.centresOf(commune),
       cityOf,
     }),
     findCities: createCityFinder(communes, cityOf),
@@ -100,9 +98,8 @@ export function sortPlaces({ findCities, completePlaces }: Reference): void {
 }
 
 /** What coordinates have a say in. */
-interface LocatedCommunes {
+interface LocatedCommunes extends CommuneLocations {
   readonly cityOf: (commune: CommuneRecord) => City;
-  readonly nearestCommune: (lat: number, lon: number) => CommuneRecord | null;
 }
 
 interface CommuneTable {
@@ -143,7 +140,7 @@ function nameOf({ officialName, parentInsee }: CommuneRecord): string {
 function createCityBuilder(
   table: CommuneTable,
   departments: ReadonlyMap<string, Department>,
-  centres: ReadonlyMap<string, Centre>,
+  centresOf: CommuneLocations['centresOf'],
 ): (commune: CommuneRecord) => City {
   const built = new Map<CommuneRecord, City>();
   const places = new Map([...departments.values()].map(({ code, id, name }) => [code, { code, id, name }]));
@@ -170,7 +167,7 @@ function createCityBuilder(
       hasGroupedByName: group.length > 1,
       hasGroupedByZipcode: commune.zipcodes.length > 1,
       open: true,
-      location: centres.get(commune.insee) ?? null,
+      location: centresOf(commune)[0] ?? null,
     };
   }
 
@@ -180,35 +177,5 @@ function createCityBuilder(
     const city = build(commune);
     built.set(commune, city);
     return city;
-  };
-}
-
-interface CommunePoint extends Centre {
-  readonly commune: CommuneRecord;
-}
-
-/** Paris as a whole stands aside once all its arrondissements have a centre: the more precise place is meant. */
-function pointsOf(
-  table: CommuneTable,
-  centres: ReadonlyMap<string, Centre>,
-  imported: ReadonlyMap<string, Centre>,
-): readonly CommunePoint[] {
-  return table.communes.flatMap((commune) => {
-    const { insee } = commune;
-    if (table.arrondissements.get(insee)?.every((part) => centres.has(part.insee))) return [];
-    const points = [centres.get(insee), imported.has(insee) ? undefined : OUTLYING_PARTS.get(insee)];
-    return points.flatMap((point) => (point === undefined ? [] : { ...point, commune }));
-  });
-}
-
-function createNearestCommune(
-  points: readonly CommunePoint[],
-  nearest: ReferenceOptions['nearest'],
-): LocatedCommunes['nearestCommune'] {
-  if (nearest === undefined) return () => null;
-  const indexOfNearest = nearest(points);
-  return (lat, lon) => {
-    const index = indexOfNearest(lat, lon);
-    return index === null ? null : (points[index]?.commune ?? null);
   };
 }

@@ -1,31 +1,66 @@
 /**
- * Which commune an advert means (decisions, section 5): its INSEE code, else its zip code and name, else the nearest
- * commune centre to its coordinates. Each step is tried only when the one before found nothing.
+ * Which commune an advert means (decisions, section 5): its INSEE code, else what two of zip code, name and coordinates
+ * agree on, else coordinates, name or zip code alone. Each step is tried only when the one before found nothing.
  */
 
 import type { City, ResolvedPlace, ResolvePlace, StatedPlace } from '../domain/city.ts';
+import { distanceKm } from '../domain/geo.ts';
+import type { CommuneLocations } from './commune-locations.ts';
+import { CommuneNames } from './commune-names.ts';
 import type { CommuneRecord } from './commune-records.ts';
-import { placeKey } from './place-names.ts';
 
-export interface PlaceResolverParts {
+export interface PlaceResolverParts extends CommuneLocations {
+  readonly communes: readonly CommuneRecord[];
   /** Codes of merged communes lead to the commune of today. */
   readonly communeOf: (insee: string) => CommuneRecord | null;
   /** Paris, Lyon and Marseille are represented by their arrondissements. */
   readonly communesOfZipcode: (zipcode: string) => readonly CommuneRecord[];
-  readonly nearestCommune: (lat: number, lon: number) => CommuneRecord | null;
   readonly cityOf: (commune: CommuneRecord) => City;
 }
 
+/** Farther from the commune's centre, a name and coordinates do not agree. */
+const NAME_RADIUS_KM = 15;
+/** Likewise a zip code and coordinates: the farthest commune of a zip code lies 30 km from another one's centre. */
+const ZIPCODE_RADIUS_KM = 30;
+
+type At = { readonly lat: number; readonly lon: number };
+
 export function createPlaceResolver(parts: PlaceResolverParts): ResolvePlace {
-  const pickByName = createNamePicker();
+  const names = new CommuneNames(parts.communes, parts.communeOf);
 
   function find(place: StatedPlace, insee: string | null, zipcode: string | null): CommuneRecord | null {
     const commune = insee === null ? null : parts.communeOf(insee);
     if (commune !== null) return zipcode === null ? commune : arrondissementOf(commune, zipcode);
+    const { name, lat, lon } = place;
+    const at = lat === null || lon === null ? null : { lat, lon };
     const inZipcode = zipcode === null ? [] : parts.communesOfZipcode(zipcode);
-    const named = pickByName(inZipcode, place.name);
-    if (named !== null) return named;
-    return place.lat === null || place.lon === null ? null : parts.nearestCommune(place.lat, place.lon);
+    const agreed = names.pick(inZipcode, name) ?? (at === null || name === null ? null : nearbyOfName(at, name));
+    if (agreed !== null) return agreed;
+    if (zipcode !== null && inZipcode.length === 0) {
+      // CEDEX codes and `75000` are in no list: their first digits are the department's all the same.
+      const inDepartment = names.only(name, (one) => isOfDepartment(one, zipcode));
+      if (inDepartment !== null) return inDepartment;
+    }
+    const nearest = at === null ? null : (nearestOf(inZipcode, at) ?? parts.communesNear(at.lat, at.lon)[0] ?? null);
+    if (nearest !== null) return nearest;
+    if (inZipcode.length === 0) return names.only(name, () => true);
+    return inZipcode.length === 1 ? (inZipcode[0] as CommuneRecord) : null;
+  }
+
+  function nearbyOfName({ lat, lon }: At, name: string): CommuneRecord | null {
+    const near = parts.communesNear(lat, lon, NAME_RADIUS_KM, Number.POSITIVE_INFINITY);
+    return names.pick([...new Set(near.filter((commune) => commune !== null))], name);
+  }
+
+  function nearestOf(communes: readonly CommuneRecord[], { lat, lon }: At): CommuneRecord | null {
+    let [nearest, nearestKm]: [CommuneRecord | null, number] = [null, ZIPCODE_RADIUS_KM];
+    for (const commune of communes) {
+      for (const centre of parts.centresOf(commune)) {
+        const km = distanceKm(lat, lon, centre.lat, centre.lon);
+        if (km <= nearestKm) [nearest, nearestKm] = [commune, km];
+      }
+    }
+    return nearest;
   }
 
   /** An advert that says Paris and 75015 means the 15th arrondissement, which still includes Paris. */
@@ -40,6 +75,11 @@ export function createPlaceResolver(parts: PlaceResolverParts): ResolvePlace {
     const commune = find(place, insee, zipcode);
     return commune === null ? null : resolved(commune, insee, zipcode, parts);
   };
+}
+
+/** Corsica's zip codes begin with 20. */
+function isOfDepartment({ departmentCode }: CommuneRecord, zipcode: string): boolean {
+  return zipcode.startsWith(departmentCode.replace(/^2[AB]$/, '20'));
 }
 
 function resolved(
@@ -69,40 +109,4 @@ function fiveCharacters(code: string | null): string | null {
   const trimmed = code.trim().toUpperCase();
   const padded = /^\d{4}$/.test(trimmed) ? `0${trimmed}` : trimmed;
   return /^(?:\d|2[AB])\d{3,4}$/.test(padded) && padded.length === 5 ? padded : null;
-}
-
-/**
- * The commune that `name` means among those of one zip code: the same name, today's or one from before a merger; else
- * the only one whose name begins like it (`Saint-Maur` for `Saint-Maur-des-Fossés`); else the only one there is.
- * Keys are folded once per commune.
- */
-function createNamePicker(): (communes: readonly CommuneRecord[], name: string | null) => CommuneRecord | null {
-  const keysOf = new Map<CommuneRecord, readonly string[]>();
-
-  function keys(commune: CommuneRecord): readonly string[] {
-    const known = keysOf.get(commune);
-    if (known !== undefined) return known;
-    const folded = [commune.officialName, ...commune.formerNames].map(placeKey);
-    keysOf.set(commune, folded);
-    return folded;
-  }
-
-  return (communes, name) => {
-    if (communes.length <= 1) return communes[0] ?? null;
-    const key = name === null ? '' : placeKey(name);
-    if (key === '') return null;
-    const same = communes.filter((commune) => keys(commune).includes(key));
-    if (same.length > 0) return same.find((commune) => keys(commune)[0] === key) ?? (same[0] as CommuneRecord);
-    const alike = communes.filter((commune) => keys(commune).some((known) => isSameBeginning(known, key)));
-    return alike.length === 1 ? (alike[0] as CommuneRecord) : null;
-  };
-}
-
-const ARTICLE = /^(?:l|le|la|les|los|aux) /;
-
-/** Whole words, articles aside. */
-function isSameBeginning(a: string, b: string): boolean {
-  const left = `${a.replace(ARTICLE, '')} `;
-  const right = `${b.replace(ARTICLE, '')} `;
-  return left.startsWith(right) || right.startsWith(left);
 }

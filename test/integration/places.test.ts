@@ -55,7 +55,7 @@ test('imported centres take effect at once in every instance', async (t) => {
   const { servers, daemon, crawler, client, inseeOf, importCoordinates } = await openScene(t);
   const other = await startDaemon(t, servers, { VIGIE_ROLES: 'api' });
   const { id } = await client.createSearch({ title: 'one village', includedInseeCodes: ['01001'] });
-  const around = { locations: { lat: 46.151, lon: 4.931 } };
+  const around = { locations: { lat: 46.301, lon: 4.931 } };
   const [first, second] = [numberedUuid('property', 1), numberedUuid('property', 2)];
   await crawler.publish(at(1, around));
   await until(
@@ -63,7 +63,7 @@ test('imported centres take effect at once in every instance', async (t) => {
     (insee) => insee !== null && insee !== '01001',
   );
 
-  await importCoordinates('01001,46.15,4.93\n');
+  await importCoordinates('01001,46.3,4.93\n');
   for (const instance of [daemon, other]) {
     await until(
       () => inseeOf(instance, first),

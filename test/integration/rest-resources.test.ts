@@ -209,6 +209,13 @@ describe('reference data', () => {
     assert.deepEqual(await namesOf('insee=2a004'), ['Ajaccio']);
     assert.ok((await namesOf('zipcode=83200')).includes('Toulon'));
     assert.ok((await namesOf('name=saint etienne')).every((name: string) => /^Saint-[ÉE]tienne/.test(name)));
+    const saints = await namesOf('name=saint etienne&itemsPerPage=100');
+    assert.ok(saints.length > 30);
+    assert.deepEqual(await namesOf('name=st etienne&itemsPerPage=100'), saints);
+    assert.deepEqual(
+      await namesOf('label=st etienne de&itemsPerPage=100'),
+      await namesOf('label=saint etienne de&itemsPerPage=100'),
+    );
     assert.deepEqual(await namesOf('zipcode=00000'), []);
     const all = await get('/cities?itemsPerPage=100&page=300');
     assert.ok(all['hydra:totalItems'] > 34_000);
@@ -267,6 +274,10 @@ describe('reference data', () => {
     const departments = await get('/departments?itemsPerPage=100');
     assert.ok(departments['hydra:totalItems'] > 100);
     assert.equal((await get('/departments/83')).name, 'Var');
+    const corse = await get('/departments/2A');
+    assert.deepEqual(corse, await get('/departments/201'));
+    assert.deepEqual(corse, await get('/departments/2a'));
+    assert.equal((await get('/departments/01')).name, 'Ain');
     const [first] = (await get('/site_categories'))['hydra:member'];
     assert.deepEqual(await get(first['@id']), first);
   });

@@ -1,0 +1,79 @@
+/** Places of INSEE's list of 2024 (COG), which the project does not ship, as the reference resolves them. */
+
+import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { before, describe, it } from 'node:test';
+import { gunzipSync } from 'node:zlib';
+import { parse } from 'csv-parse/sync';
+import type { StatedPlace } from '../src/domain/city.ts';
+import { createCommuneLocator } from '../src/matching/commune-locator.ts';
+import { readCommuneRecords } from '../src/reference/commune-records.ts';
+import { loadReference, type Reference } from '../src/reference/communes.ts';
+import { placeKey } from '../src/reference/place-names.ts';
+import { readPlaceTable } from '../src/reference/place-table.ts';
+
+const FILE = new URL('../../shared/data/reference/communes_fr_cog2024.csv.gz', import.meta.url);
+const skip = existsSync(FILE) ? false : 'the COG 2024 file is not there';
+const NOWHERE: StatedPlace = { insee: null, zipcode: null, name: null, lat: null, lon: null };
+
+interface Row {
+  readonly insee_com: string;
+  readonly commune_article: string;
+  readonly code_postal: string;
+  /** `COM`, `ARM` an arrondissement, `COMD` a delegated commune, whose `insee_com` is its own. */
+  readonly commune_type: 'COM' | 'ARM' | 'COMD';
+  readonly insee_parente: string;
+  readonly lat: string;
+  readonly lng: string;
+}
+
+describe('communes of the COG 2024 file', { skip }, () => {
+  let reference: Reference;
+  let rows: readonly Row[];
+
+  before(async () => {
+    reference = await loadReference({ nearest: createCommuneLocator });
+    rows = parse<Row>(gunzipSync(await readFile(FILE)), { columns: true });
+  });
+
+  const inseeOf = (place: Partial<StatedPlace>) => reference.resolvePlace({ ...NOWHERE, ...place })?.city.insee ?? null;
+  const todayOf = ({ insee_com }: Row) => reference.city(insee_com)?.insee;
+
+  it('all have a code that leads to a commune of today', () => {
+    const lost = rows.filter((row) => todayOf(row) === undefined || inseeOf({ insee: row.insee_com }) !== todayOf(row));
+    assert.deepEqual(lost, []);
+  });
+
+  it('are found by their coordinates alone, at least 995 of 1,000', (t) => {
+    const located = rows.filter(({ commune_type, lat }) => commune_type !== 'COMD' && lat !== '');
+    const right = located.filter((row) => inseeOf({ lat: Number(row.lat), lon: Number(row.lng) }) === todayOf(row));
+    const share = right.length / located.length;
+    t.diagnostic(`${right.length} of ${located.length} (${(share * 100).toFixed(2)} %)`);
+    assert.ok(share >= 0.995, String(share));
+  });
+
+  it('are found by zip code and name', () => {
+    const wrong = rows.filter(
+      (row) => inseeOf({ zipcode: row.code_postal, name: row.commune_article }) !== todayOf(row),
+    );
+    assert.deepEqual(wrong, []);
+  });
+
+  it('are found by their name alone where no other one has it', async () => {
+    const holders = new Map<string, Set<string>>();
+    const names = rows.map((row) => [row.commune_article, todayOf(row)] as const);
+    const { communes } = await readCommuneRecords(await readPlaceTable());
+    const known = communes.flatMap(({ insee, officialName, otherNames }) =>
+      [officialName, ...otherNames].map((name) => [name, insee] as const),
+    );
+    for (const [name, insee] of [...names, ...known]) {
+      const key = placeKey(name);
+      holders.set(key, (holders.get(key) ?? new Set()).add(String(insee)));
+    }
+    const unique = rows.filter((row) => holders.get(placeKey(row.commune_article))?.size === 1);
+    assert.ok(unique.length > 30_000, String(unique.length));
+    const wrong = unique.filter((row) => inseeOf({ name: row.commune_article }) !== todayOf(row));
+    assert.deepEqual(wrong, []);
+  });
+});
