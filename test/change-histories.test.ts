@@ -5,11 +5,11 @@ import { test } from 'node:test';
 import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import type { AdvertContent } from '../src/domain/advert.ts';
-import { applyMessage, type HeldProperty } from '../src/domain/change.ts';
+import { applyMessage, type HeldProperty, type MessageOrigin } from '../src/domain/change.ts';
 import { uuidOf } from '../src/domain/ids.ts';
 import type { IntakeMessage, UpsertMessage } from '../src/domain/intake-message.ts';
 import { EVENTS_KEPT, isLive } from '../src/domain/property.ts';
-import { ADVERT, changesOf, expireAt, minute, OTHER_ADVERT, upsertAt } from './support/adverts.ts';
+import { ADVERT, changesOf, expireAt, minute, nextOrigin, OTHER_ADVERT, upsertAt } from './support/adverts.ts';
 
 const ADVERTS = [ADVERT, OTHER_ADVERT, uuidOf('ad000000-0000-4000-8000-000000000003')];
 
@@ -44,13 +44,14 @@ const history: fc.Arbitrary<readonly IntakeMessage[]> = fc
 test('a message delivered again, at once or with all the others, changes nothing and tells nothing', () => {
   fc.assert(
     fc.property(history, (messages) => {
-      const changes = changesOf(messages);
+      const origins = messages.map(nextOrigin);
+      const changes = changesOf(messages, null, origins);
       const last = changes.at(-1)?.held ?? null;
       for (const [position, { held }] of changes.entries()) {
-        const again = applyMessage(held, messages[position] as IntakeMessage);
+        const again = applyMessage(held, messages[position] as IntakeMessage, origins[position] as MessageOrigin);
         assert.deepEqual([again.held, again.events, again.mayAffectMatches], [held, [], false]);
       }
-      const replayed = changesOf(messages, last);
+      const replayed = changesOf(messages, last, origins);
       assert.deepEqual(replayed.at(-1)?.held, last);
       for (const { events } of replayed) assert.deepEqual(events, []);
     }),
@@ -63,9 +64,14 @@ test('a message older than its advert has no effect, wherever it turns up', () =
     fc.property(history, fc.nat(), fc.nat(), (messages, early, late) => {
       const message = messages[early % messages.length] as IntakeMessage;
       const held = changesOf(messages.slice(0, 1 + (late % messages.length))).at(-1)?.held ?? null;
-      const crawledAt = held?.crawls[message.advertUuid];
+      const crawledAt = held?.crawls[message.advertUuid]?.[0];
       if (crawledAt === undefined || message.crawledAt >= crawledAt) return;
-      assert.deepEqual(applyMessage(held, message), { outcome: 'stale', held, events: [], mayAffectMatches: false });
+      assert.deepEqual(applyMessage(held, message, nextOrigin()), {
+        outcome: 'stale',
+        held,
+        events: [],
+        mayAffectMatches: false,
+      });
     }),
     { numRuns: 300 },
   );
@@ -85,7 +91,7 @@ test('in any order of arrival the newest message of each advert decides, if that
         assert.equal(advert !== undefined, first !== -1);
         if (advert === undefined || held === null) continue;
         const newest = ofAdvert.slice(first).reduce((a, b) => (a.crawledAt > b.crawledAt ? a : b));
-        assert.equal(held.crawls[uuid], newest.crawledAt);
+        assert.equal(held.crawls[uuid]?.[0], newest.crawledAt);
         assert.equal(isLive(advert), newest.kind === 'upsert');
         if (newest.kind === 'upsert') {
           assert.deepEqual([advert.content, advert.property], [newest.advert, newest.property]);
@@ -102,7 +108,7 @@ test('the events of a history are the differences between what a naive ledger kn
       const ledger = new Map<string, Known>();
       let held: HeldProperty | null = null;
       for (const message of messages) {
-        const change = applyMessage(held, message);
+        const change = applyMessage(held, message, nextOrigin());
         assert.deepEqual(told(change.events).sort(), naiveEvents(ledger, message).sort());
         assert.equal(change.outcome === 'changed' || change.outcome === 'created', change.events.length > 0);
         held = change.held;
@@ -122,7 +128,11 @@ test('the events of a history are the differences between what a naive ledger kn
 test('an advert that changes for ever keeps a bounded history', () => {
   let held: HeldProperty | null = null;
   for (let at = 0; at < 400; at++) {
-    held = applyMessage(held, upsertAt(at, { advert: { price: at, surface: at, pictures: [String(at)] } })).held;
+    held = applyMessage(
+      held,
+      upsertAt(at, { advert: { price: at, surface: at, pictures: [String(at)] } }),
+      nextOrigin(),
+    ).held;
     assert.ok((held?.state.adverts[0]?.events.length ?? 0) <= EVENTS_KEPT);
   }
   assert.equal(held?.state.adverts[0]?.events.at(-1)?.createdAt, minute(399));

@@ -6,7 +6,16 @@ import type { AdvertContent, AdvertEvent } from '../src/domain/advert.ts';
 import { applyMessage } from '../src/domain/change.ts';
 import type { EventKind } from '../src/domain/codes.ts';
 import { EVENTS_KEPT, type HeldAdvert, type StatedProperty } from '../src/domain/property.ts';
-import { ADVERT, changesOf, expireAt, heldAfter, minute, OTHER_ADVERT, upsertAt } from './support/adverts.ts';
+import {
+  ADVERT,
+  changesOf,
+  expireAt,
+  heldAfter,
+  minute,
+  nextOrigin,
+  OTHER_ADVERT,
+  upsertAt,
+} from './support/adverts.ts';
 
 const CONTENT = {
   title: 'T3 au Mourillon',
@@ -168,21 +177,21 @@ test('what the message states of the property is compared as well', () => {
 test('a message older than the state of its advert is stale; another advert of the property is not concerned', () => {
   const held = heldAfter(upsertAt(5, { advert: CONTENT }));
   for (const message of [upsertAt(4, { advert: { price: 1 } }), expireAt(4)]) {
-    const change = applyMessage(held, message);
+    const change = applyMessage(held, message, nextOrigin());
     assert.deepEqual(change, { outcome: 'stale', held, events: [], mayAffectMatches: false });
   }
-  assert.equal(applyMessage(held, upsertAt(4, { advertUuid: OTHER_ADVERT })).outcome, 'created');
+  assert.equal(applyMessage(held, upsertAt(4, { advertUuid: OTHER_ADVERT }), nextOrigin()).outcome, 'created');
 });
 
 test('a message of the very instant of the state is not older: it counts', () => {
   const held = heldAfter(upsertAt(5, { advert: CONTENT }));
-  assert.equal(applyMessage(held, upsertAt(5, { advert: { ...CONTENT, price: 1 } })).outcome, 'changed');
-  assert.equal(applyMessage(held, expireAt(5)).outcome, 'changed');
+  assert.equal(applyMessage(held, upsertAt(5, { advert: { ...CONTENT, price: 1 } }), nextOrigin()).outcome, 'changed');
+  assert.equal(applyMessage(held, expireAt(5), nextOrigin()).outcome, 'changed');
 });
 
 test('a re-crawl without change moves the time the advert was seen, so that an older message is stale', () => {
   const [, recrawl, stale] = changesOf([upsertAt(0), upsertAt(9), upsertAt(5, { advert: CONTENT })]);
-  assert.equal(recrawl?.held?.crawls[ADVERT], minute(9));
+  assert.equal(recrawl?.held?.crawls[ADVERT]?.[0], minute(9));
   assert.equal(recrawl?.mayAffectMatches, false);
   assert.equal(stale?.outcome, 'stale');
 });
@@ -197,14 +206,14 @@ test('a re-crawl may make another advert speak for the property, and says so', (
 });
 
 test('the expiry of an advert never seen has no effect', () => {
-  assert.deepEqual(applyMessage(null, expireAt(0)), {
+  assert.deepEqual(applyMessage(null, expireAt(0), nextOrigin()), {
     outcome: 'unknown',
     held: null,
     events: [],
     mayAffectMatches: false,
   });
   const held = heldAfter(upsertAt(0));
-  assert.equal(applyMessage(held, expireAt(5, { advertUuid: OTHER_ADVERT })).held, held);
+  assert.equal(applyMessage(held, expireAt(5, { advertUuid: OTHER_ADVERT }), nextOrigin()).held, held);
 });
 
 test('an advert keeps its newest 50 events, newest last', () => {
@@ -223,7 +232,8 @@ test('an advert keeps its newest 50 events, newest last', () => {
 test('the state that a change replaces is left as it was', () => {
   const held = heldAfter(upsertAt(0, { advert: CONTENT }), upsertAt(1, { advertUuid: OTHER_ADVERT }));
   const before = structuredClone(held);
-  for (const message of [upsertAt(5), upsertAt(5, { advert: CONTENT }), expireAt(5)]) applyMessage(held, message);
+  for (const message of [upsertAt(5), upsertAt(5, { advert: CONTENT }), expireAt(5)])
+    applyMessage(held, message, nextOrigin());
   assert.deepEqual(held, before);
 });
 
@@ -234,5 +244,5 @@ test('a state that PostgreSQL put in another member order is no change', () => {
       ? Object.fromEntries(Object.entries(value).reverse())
       : value,
   );
-  assert.equal(applyMessage(held, { ...message, crawledAt: minute(5) }).outcome, 'recrawled');
+  assert.equal(applyMessage(held, { ...message, crawledAt: minute(5) }, nextOrigin()).outcome, 'recrawled');
 });

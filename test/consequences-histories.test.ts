@@ -18,7 +18,7 @@ import { bodyOf, type SearchRoute } from '../src/domain/routing.ts';
 import { criteriaOf, SEARCH_DEFAULTS } from '../src/domain/search.ts';
 import { type Consequences, consequencesOf, type JudgedChange, touchedBy } from '../src/intake/consequences.ts';
 import type { Match } from '../src/store/matches.ts';
-import { expireAt, resolveToulon, upsertAt } from './support/adverts.ts';
+import { expireAt, nextOrigin, resolveToulon, upsertAt } from './support/adverts.ts';
 
 interface SearchPlan {
   readonly route: SearchRoute;
@@ -133,7 +133,7 @@ function createService(plans: readonly SearchPlan[]): (batch: readonly IntakeMes
     const changes: JudgedChange[] = [];
     for (const message of batch) {
       const before = properties.get(message.propertyUuid) ?? null;
-      const change = applyMessage(before, message);
+      const change = applyMessage(before, message, nextOrigin());
       if (change.held === null) continue;
       properties.set(message.propertyUuid, change.held);
       if (change.mayAffectMatches) {
@@ -240,7 +240,7 @@ function createModel(plans: readonly SearchPlan[]): (message: IntakeMessage, at:
     adverts.set(propertyUuid, known);
     const priceAfter = price(propertyUuid);
     // Which events a message makes, and the document, have tests of their own.
-    const change: Change = applyMessage(held.get(propertyUuid) ?? null, message);
+    const change: Change = applyMessage(held.get(propertyUuid) ?? null, message, nextOrigin());
     if (change.held !== null) held.set(propertyUuid, change.held);
 
     const told: Told[] = [];

@@ -31,7 +31,8 @@ async function seedProperties(database: Database, reference: Reference, crawler:
   let batch = new Map<string, HeldProperty>();
   for (let i = 0; i < count; i++) {
     const message = decoded(crawler.newAdvert());
-    const held = applyMessage(batch.get(message.propertyUuid) ?? null, message).held as HeldProperty;
+    const held = applyMessage(batch.get(message.propertyUuid) ?? null, message, { stream: 1, sequence: i })
+      .held as HeldProperty;
     batch.set(message.propertyUuid, held);
     if (batch.size < INSERTED_AT_ONCE && i < count - 1) continue;
     const writes = [...batch.values()].map((each) => {

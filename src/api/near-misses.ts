@@ -136,8 +136,8 @@ async function seenSince(
       block.map(({ uuid }) => uuid),
     );
     for (const miss of block) {
-      const times = crawls.get(miss.uuid) ?? {};
-      if (miss.advertUuids.some((advert) => (times[advert] ?? '') >= since)) seen.push(miss);
+      const ofAdverts = crawls.get(miss.uuid) ?? {};
+      if (miss.advertUuids.some((advert) => (ofAdverts[advert]?.[0] ?? '') >= since)) seen.push(miss);
     }
   }
   return seen;

@@ -66,5 +66,6 @@ export function sampleMessages(at: Date): Readonly<Record<IntakeMessage['kind'],
 function apply(held: HeldProperty | null, change: object | null, crawledAt: Date) {
   const { upsert, expire } = sampleMessages(crawledAt);
   const message = change === null ? expire : { ...upsert, advert: { ...ADVERT, ...change } };
-  return applyMessage(held, decodeIntakeMessage(Buffer.from(JSON.stringify(message))));
+  const origin = { stream: 1, sequence: crawledAt.getTime() };
+  return applyMessage(held, decodeIntakeMessage(Buffer.from(JSON.stringify(message))), origin);
 }

@@ -30,6 +30,7 @@ export interface PulledMessage {
   readonly bytes: Uint8Array;
   /** When the stream took it, in milliseconds since the epoch. */
   readonly storedAtMs?: number;
+  readonly isFirstDelivery?: boolean;
   /** Messages after this one that the consumer had not handed out as it handed out this one, or that wait here. */
   readonly pendingCount?: number;
   /**
@@ -211,7 +212,7 @@ function pulledMessage(
   source: Source,
   waitingCount: number,
 ): PulledMessage {
-  const { sequence, storedAtMs, pendingCount } = placeOf(message.reply ?? '');
+  const { deliveryCount, sequence, storedAtMs, pendingCount } = placeOf(message.reply ?? '');
   return {
     stream: options.stream,
     consumer: options.consumer,
@@ -222,6 +223,7 @@ function pulledMessage(
     },
     bytes: message.data,
     storedAtMs,
+    isFirstDelivery: deliveryCount === 1,
     pendingCount: pendingCount + waitingCount,
     async settle(disposition) {
       if (source.isLost) return;
@@ -256,10 +258,13 @@ function nakOf(delayMs: number): string {
  * From the reply subject, `$JS.ACK.[domain.account.]stream.consumer.delivered.sequence.consumerSequence.time.pending`
  * (NATS ADR-15): newer servers name domain and account.
  */
-export function placeOf(reply: string): Readonly<Record<'sequence' | 'storedAtMs' | 'pendingCount', number>> {
+export function placeOf(
+  reply: string,
+): Readonly<Record<'deliveryCount' | 'sequence' | 'storedAtMs' | 'pendingCount', number>> {
   const tokens = reply.split('.');
   const first = tokens.length === 9 ? 2 : 4;
   return {
+    deliveryCount: Number(tokens[first + 2]),
     sequence: Number(tokens[first + 3]),
     storedAtMs: Number(tokens[first + 5]) / 1e6,
     pendingCount: Number(tokens[first + 6]),

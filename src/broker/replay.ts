@@ -2,7 +2,7 @@
  * Every message of a stream in its order, whatever became of the consumer's deliveries. What a crashed or replaced
  * reader left in flight, or what was lost on the way to this one, JetStream hands out again only after `ack_wait`, when
  * newer messages of the same property have long been recorded and the old ones count as stale. So it is read from the
- * stream first; settling it is left to its redelivery, and recording it twice changes nothing.
+ * stream first; settling it is left to its redelivery, and who records it knows it again.
  */
 
 import { AckPolicy, DeliverPolicy, nanos, RetentionPolicy } from 'nats';
@@ -29,6 +29,8 @@ export interface InOrderOptions {
   /** Where to begin; what the consumer has had acknowledged beyond it is handed on again. */
   readonly recordedUpTo: number;
   readonly handOn: HandOn;
+  /** Told when a message can only be from another stream of this name, which counts from 1 again. */
+  readonly onOtherStream: () => void;
   readonly onTrouble: (what: string, error: Error) => void;
 }
 
@@ -84,6 +86,7 @@ export async function startInOrder(broker: Broker, options: InOrderOptions): Pro
     },
     async take(message) {
       await caughtUp;
+      if (message.sequence < next && message.isFirstDelivery === true) options.onOtherStream();
       if (message.sequence > next) await readUpTo(message.sequence - 1);
       if (signal.aborted) return;
       next = Math.max(next, message.sequence + 1);

@@ -5,6 +5,8 @@ import type { Broker } from './connection.ts';
 import { isMissing } from './topology.ts';
 
 export interface ConsumerPosition {
+  /** When the stream was made: tells it from a later one of its name. */
+  readonly createdAt: string;
   /** Of the oldest message that the stream still holds. */
   readonly firstSequence: number;
   /** Of the newest message that the stream ever held. */
@@ -19,11 +21,12 @@ export async function readConsumerPosition(
   stream: string,
   consumer: string,
 ): Promise<ConsumerPosition> {
-  const [{ state }, { ack_floor, delivered, num_ack_pending }] = await Promise.all([
+  const [{ created, state }, { ack_floor, delivered, num_ack_pending }] = await Promise.all([
     broker.manager.streams.info(stream),
     broker.manager.consumers.info(stream, consumer),
   ]);
   return {
+    createdAt: created as unknown as string,
     firstSequence: state.first_seq,
     lastSequence: state.last_seq,
     // The floor stands still before messages that the stream has dropped.

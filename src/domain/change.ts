@@ -1,14 +1,14 @@
 /**
  * What one intake message does to the state held of a property: the new state and the events that tell the
- * difference (decisions, section 4). Pure: the same message on the same state always gives the same answer, so a
- * redelivered message is found out by the state itself.
+ * difference (decisions, section 4). Pure: the state itself knows a message that comes again, by its place in the stream.
  */
 
 import Big from 'big.js';
 import type { AdvertContent, AdvertEvent, FieldChange } from './advert.ts';
 import type { EventKind } from './codes.ts';
-import type { IntakeMessage, UpsertMessage } from './intake-message.ts';
+import type { ExpireMessage, IntakeMessage, UpsertMessage } from './intake-message.ts';
 import {
+  type Crawl,
   type Crawls,
   creationOf,
   EVENTS_KEPT,
@@ -23,11 +23,20 @@ export interface HeldProperty {
   readonly crawls: Crawls;
 }
 
+/** Where a message comes from. */
+export interface MessageOrigin {
+  /** The number of the stream (store/intake-position.ts). */
+  readonly stream: number;
+  readonly sequence: number;
+  /** The sequence that a requeued message had before, where it was in the same stream. */
+  readonly requeuedFrom?: number;
+}
+
 /**
  * - `created`: the advert was unknown.
  * - `changed`: at least one event.
  * - `recrawled`: nothing changed but the time it was seen.
- * - `stale`: older than the state held; without effect.
+ * - `stale`: older than the state held, or in it already; without effect.
  * - `unknown`: the expiry of an advert never seen; without effect.
  */
 export type ChangeOutcome = 'created' | 'changed' | 'recrawled' | 'stale' | 'unknown';
@@ -41,22 +50,41 @@ export interface Change {
   readonly mayAffectMatches: boolean;
 }
 
-export function applyMessage(held: HeldProperty | null, message: IntakeMessage): Change {
+/** A message and its origin. */
+type Told<M extends IntakeMessage = IntakeMessage> = M & { readonly origin: MessageOrigin };
+
+export function applyMessage(held: HeldProperty | null, message: IntakeMessage, origin: MessageOrigin): Change {
+  const last = held?.crawls[message.advertUuid];
+  if (last !== undefined && isOvertaken(last, message.crawledAt, origin)) return withoutEffect('stale', held);
   const advert = held?.state.adverts.find((candidate) => candidate.uuid === message.advertUuid) ?? null;
-  if (advert !== null && held !== null && message.crawledAt < (held.crawls[advert.uuid] ?? '')) {
-    return withoutEffect('stale', held);
-  }
   if (message.kind === 'expire') {
-    return held === null || advert === null ? withoutEffect('unknown', held) : expire(held, advert, message);
+    return held === null || advert === null
+      ? withoutEffect('unknown', held)
+      : expire(held, advert, { ...message, origin });
   }
-  return advert === null || held === null ? create(held, message) : update(held, advert, message);
+  const told = { ...message, origin };
+  return advert === null || held === null ? create(held, told) : update(held, advert, told);
+}
+
+/**
+ * Whether the state holds the message, or what came after it. In the stream of the last message the sequence tells what
+ * is read again, whatever its time; otherwise the crawler's clock decides, and the stream's order between equal times.
+ */
+export function isOvertaken([lastAt, stream, sequence]: Crawl, crawledAt: string, origin: MessageOrigin): boolean {
+  if (origin.stream === stream && origin.sequence <= sequence) return true;
+  if (crawledAt !== lastAt) return crawledAt < lastAt;
+  return origin.stream === stream && (origin.requeuedFrom ?? origin.sequence) <= sequence;
+}
+
+function crawlOf({ crawledAt, origin }: Told): Crawl {
+  return [crawledAt, origin.stream, origin.sequence];
 }
 
 function withoutEffect(outcome: 'stale' | 'unknown', held: HeldProperty | null): Change {
   return { outcome, held, events: [], mayAffectMatches: false };
 }
 
-function create(held: HeldProperty | null, message: UpsertMessage): Change {
+function create(held: HeldProperty | null, message: Told<UpsertMessage>): Change {
   const events = [eventOf(message, 'property.ad.create')];
   const advert: HeldAdvert = {
     uuid: message.advertUuid,
@@ -73,14 +101,14 @@ function create(held: HeldProperty | null, message: UpsertMessage): Change {
     outcome: 'created',
     held: {
       state: { uuid: message.propertyUuid, adverts },
-      crawls: { ...held?.crawls, [advert.uuid]: message.crawledAt },
+      crawls: { ...held?.crawls, [advert.uuid]: crawlOf(message) },
     },
     events,
     mayAffectMatches: true,
   };
 }
 
-function update(held: HeldProperty, advert: HeldAdvert, message: UpsertMessage): Change {
+function update(held: HeldProperty, advert: HeldAdvert, message: Told<UpsertMessage>): Change {
   const fields = fieldChanges(advert.content, message.advert);
   const isUpdated =
     !isLive(advert) || !isSame(advert.content, message.advert) || !isSame(advert.property, message.property);
@@ -97,18 +125,18 @@ function update(held: HeldProperty, advert: HeldAdvert, message: UpsertMessage):
   });
 }
 
-function expire(held: HeldProperty, advert: HeldAdvert, message: IntakeMessage & { kind: 'expire' }): Change {
+function expire(held: HeldProperty, advert: HeldAdvert, message: Told<ExpireMessage>): Change {
   if (!isLive(advert)) return recrawl(held, message);
   const field = { fieldName: 'expired', fieldOldValue: 'false', fieldNewValue: 'true', percentVariation: null };
   return replaceAdvert(held, message, [eventOf(message, 'ad.update.expired', field)], {
     ...advert,
     expiredAt: message.expiredAt ?? message.crawledAt,
-    lastLiveCrawledAt: held.crawls[advert.uuid] ?? advert.changedAt,
+    lastLiveCrawledAt: held.crawls[advert.uuid]?.[0] ?? advert.changedAt,
   });
 }
 
-function recrawl(held: HeldProperty, message: IntakeMessage): Change {
-  const crawls = { ...held.crawls, [message.advertUuid]: message.crawledAt };
+function recrawl(held: HeldProperty, message: Told): Change {
+  const crawls = { ...held.crawls, [message.advertUuid]: crawlOf(message) };
   const spokeBefore = speakingAdvert(held.state, held.crawls);
   const speaksNow = speakingAdvert(held.state, crawls);
   return {
@@ -119,12 +147,7 @@ function recrawl(held: HeldProperty, message: IntakeMessage): Change {
   };
 }
 
-function replaceAdvert(
-  held: HeldProperty,
-  message: IntakeMessage,
-  events: readonly AdvertEvent[],
-  advert: HeldAdvert,
-): Change {
+function replaceAdvert(held: HeldProperty, message: Told, events: readonly AdvertEvent[], advert: HeldAdvert): Change {
   const next: HeldAdvert = {
     ...advert,
     changedAt: message.crawledAt,
@@ -135,7 +158,7 @@ function replaceAdvert(
     outcome: 'changed',
     held: {
       state: { uuid: held.state.uuid, adverts },
-      crawls: { ...held.crawls, [next.uuid]: message.crawledAt },
+      crawls: { ...held.crawls, [next.uuid]: crawlOf(message) },
     },
     events,
     mayAffectMatches: true,

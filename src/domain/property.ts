@@ -68,8 +68,14 @@ export interface PropertyState {
   readonly adverts: readonly HeldAdvert[];
 }
 
-/** When each advert of a property was crawled last, by advert UUID. Kept apart: it changes with every crawl. */
-export type Crawls = Readonly<Record<Uuid, string>>;
+/**
+ * The last crawl of an advert, and the message that told of it: the number of its stream (store/intake-position.ts) and
+ * its sequence there.
+ */
+export type Crawl = readonly [crawledAt: string, stream: number, sequence: number];
+
+/** The last crawl of each advert of a property, by advert UUID. Kept apart: it changes with every crawl. */
+export type Crawls = Readonly<Record<Uuid, Crawl>>;
 
 /** Events kept in `advert.events` of the property document (decisions, section 4). */
 export const EVENTS_KEPT = 50;
@@ -89,7 +95,7 @@ export function creationOf({ property, content, createdBefore, firstCrawledAt }:
 
 /** The last crawl that saw the advert live. Instants are kept as `Date.prototype.toISOString` writes them, so text order is time order. */
 export function lastLiveCrawl(advert: HeldAdvert, crawls: Crawls): string {
-  return advert.lastLiveCrawledAt ?? crawls[advert.uuid] ?? advert.changedAt;
+  return advert.lastLiveCrawledAt ?? crawls[advert.uuid]?.[0] ?? advert.changedAt;
 }
 
 /** The advert crawled last; ties go to the one that appeared first. */

@@ -12,7 +12,7 @@ import type { Valve } from '../broker/valve.ts';
 import type { TellUnknown } from '../domain/unknown-members.ts';
 import type { Database } from '../store/database.ts';
 import type { Term } from '../store/intake-leader.ts';
-import { noteDatabase, raiseSequenceFloor } from '../store/intake-position.ts';
+import { noteStart, raiseSequenceFloor } from '../store/intake-position.ts';
 import type { IntakeBreaker } from './breaker.ts';
 import type { RecordedBatch } from './dispatcher.ts';
 import { findIntakeStart, type IntakeStart, startPositionMarks } from './position.ts';
@@ -65,21 +65,26 @@ export async function startIntake(term: Term, dependencies: IntakeDependencies):
   await ensureIntake(broker);
   const start = await findIntakeStart(broker, database);
   onStart(start);
-  if (start.isRestored) await raiseSequenceFloor(database, term, start.unledSeconds);
-  else await noteDatabase(database);
+  if (start.isRestored) await raiseSequenceFloor(database, term, start);
+  else await noteStart(database, term, start);
   const recording = startRecording(term, start, dependencies);
   try {
     const ofConsumer = { stream: ADVERTS_STREAM, consumer: broker.names.intakeConsumer };
     const { recordedUpTo } = start;
-    const inOrder = await startInOrder(broker, { ...ofConsumer, recordedUpTo, handOn: recording.admit, onTrouble });
-    const marks = startPositionMarks(term, start, () => inOrder.settledUpTo, dependencies);
+    const onOtherStream = (): void => {
+      inOrder.stop();
+      recording.forget();
+    };
+    const handOn = recording.admit;
+    const inOrder = await startInOrder(broker, { ...ofConsumer, recordedUpTo, handOn, onOtherStream, onTrouble });
+    const marks = startPositionMarks(term, start, () => inOrder.settledUpTo, { ...dependencies, onOtherStream });
     const pull = startPull(broker, {
       ...ofConsumer,
       batchMax: recordBatchMax,
       bytesMax: recordBatchBytesMax,
       onMessage: inOrder.take,
       onTrouble,
-      ensure: () => ensureIntake(broker),
+      ensure: () => ensureIntake(broker).then(marks.look),
       ...(valve === undefined ? {} : { valve }),
     });
     const end = async (): Promise<void> => {

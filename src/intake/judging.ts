@@ -6,7 +6,13 @@
  */
 
 import { yieldToOthers } from '../actor/waiting.ts';
-import { applyMessage, type Change, type ChangeOutcome, type HeldProperty } from '../domain/change.ts';
+import {
+  applyMessage,
+  type Change,
+  type ChangeOutcome,
+  type HeldProperty,
+  type MessageOrigin,
+} from '../domain/change.ts';
 import type { ResolvePlace } from '../domain/city.ts';
 import type { SearchNumber, Uuid } from '../domain/ids.ts';
 import type { IntakeMessage } from '../domain/intake-message.ts';
@@ -27,6 +33,7 @@ export interface RecordBounds extends PropertyBounds {
 
 export interface IntakeEntry {
   readonly message: IntakeMessage;
+  readonly origin: MessageOrigin;
   /** Of the message as it came. */
   readonly bytes: number;
   /** The trace that it belongs to, as its sender wrote it. */
@@ -135,7 +142,7 @@ class Judging implements JudgedBatch {
     const { message } = entry;
     const { bounds } = this.#dependencies;
     const uuid = message.propertyUuid;
-    const change = applyMessage(held, message);
+    const change = applyMessage(held, message, entry.origin);
     const { outcome } = change;
     if (change.held === null || outcome === 'stale' || outcome === 'unknown') {
       this.outcomes[outcome] += 1;
@@ -153,9 +160,7 @@ class Judging implements JudgedBatch {
       return bytes;
     }
     this.outcomes[outcome] += 1;
-    if (entry.wasAcknowledged === true && message.crawledAt > (held?.crawls[message.advertUuid] ?? '')) {
-      this.hasForgotten = true;
-    }
+    if (entry.wasAcknowledged === true) this.hasForgotten = true;
     this.latest.set(uuid, change.held);
     this.#bytes.set(uuid, bytes);
     return bytes;

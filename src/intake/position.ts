@@ -2,17 +2,23 @@
  * From where a term takes the stream of adverts in, and how far it has come. The rows decide (store/intake-position.ts):
  * what JetStream has had acknowledged and this database has not seen, because it was restored from a copy, is taken in
  * again. The position is written down once a second, after the fact, so each term takes in what came in the last second
- * of the one before once more, which changes nothing.
+ * of the one before once more: the adverts' states know it by its place in the stream.
  */
 
 import { singleFlight } from '../actor/in-flight.ts';
 import { startTask } from '../actor/task.ts';
 import type { Broker } from '../broker/connection.ts';
-import { readConsumerPosition, readFirstSince, readStoredAt } from '../broker/stream-position.ts';
+import {
+  type ConsumerPosition,
+  readConsumerPosition,
+  readFirstSince,
+  readStoredAt,
+} from '../broker/stream-position.ts';
 import { ADVERTS_STREAM } from '../broker/topology.ts';
 import type { Database } from '../store/database.ts';
 import type { Term } from '../store/intake-leader.ts';
 import {
+  type NumberedStream,
   type RecordedPosition,
   raiseSequenceFloor,
   readIntakePosition,
@@ -24,6 +30,7 @@ import type { IntakeDependencies } from './intake.ts';
 export interface IntakeStart {
   /** Every message up to this one is recorded. */
   readonly recordedUpTo: number;
+  readonly stream: NumberedStream & { readonly createdAt: string };
   /** Messages that were acknowledged once and are taken in again. */
   readonly behind: number;
   /** False: the stream was restored or made anew, and tells by its clock alone what was recorded. */
@@ -37,6 +44,8 @@ export interface IntakeStart {
 }
 
 export interface PositionMarks {
+  /** Looks whether the stream is still the one of the term; for when it may have been made anew. */
+  look(): Promise<void>;
   stop(): Promise<void>;
   /** Once more, for an end in order: then the next term takes nothing in twice. Never rejects. */
   markLast(): Promise<void>;
@@ -46,18 +55,17 @@ const MARK_EVERY_MS = 1_000;
 
 /** Rejects when a server is away. */
 export async function findIntakeStart(broker: Broker, database: Database): Promise<IntakeStart> {
-  const [at, { recorded, isCopied, unledSeconds }] = await Promise.all([
+  const [at, { recorded, stream: known, isCopied, unledSeconds }] = await Promise.all([
     readConsumerPosition(broker, ADVERTS_STREAM, broker.names.intakeConsumer),
     readIntakePosition(database),
   ]);
-  const { acknowledgedUpTo } = at;
-  const isKnownStream = await isOfStream(broker, recorded, at);
-  const sequence = isKnownStream
-    ? recorded.sequence
-    : (await readFirstSince(broker, ADVERTS_STREAM, seenAt(recorded))) - 1;
+  const { acknowledgedUpTo, createdAt } = at;
+  const isKnownStream = await isOfStream(broker, recorded, known, at);
+  const sequence = isKnownStream ? recorded.sequence : await recordedInOther(broker, recorded);
   const stillThere = Math.max(sequence, at.firstSequence - 1);
   return {
     recordedUpTo: Math.min(sequence, acknowledgedUpTo),
+    stream: { number: known.number + (isKnownStream ? 0 : 1), createdAt },
     behind: Math.max(0, acknowledgedUpTo - stillThere),
     isKnownStream,
     // What the stream has dropped meanwhile nobody can take in again, and see whether it is news.
@@ -74,44 +82,63 @@ const CLOCKS_APART_MAX_MS = 60_000;
  * In another stream, or an older copy that has gone on by itself, the numbers of messages say nothing: what it took before
  * the recorded message is recorded as well, or lost; all that it took afterwards may be news.
  */
-function seenAt({ storedAt }: RecordedPosition): Date {
-  return new Date(Date.parse(storedAt ?? '') - CLOCKS_APART_MAX_MS);
+async function recordedInOther(broker: Broker, { storedAt }: RecordedPosition): Promise<number> {
+  if (storedAt === null) return 0;
+  const since = new Date(Date.parse(storedAt) - CLOCKS_APART_MAX_MS);
+  return (await readFirstSince(broker, ADVERTS_STREAM, since)) - 1;
 }
 
-/** What the stream has dropped since, nobody can compare: every message that it holds is newer. */
+/**
+ * Told by the recorded message, which a stream that was restored elsewhere holds as well; where it cannot be compared, by
+ * when the stream was made. An older copy holds a later message in its place.
+ */
 async function isOfStream(
   broker: Broker,
   { sequence, storedAt }: RecordedPosition,
-  { firstSequence, lastSequence }: { readonly firstSequence: number; readonly lastSequence: number },
+  known: NumberedStream,
+  { createdAt, firstSequence, lastSequence }: ConsumerPosition,
 ): Promise<boolean> {
-  if (sequence < firstSequence || storedAt === null) return true;
   if (sequence > lastSequence) return false;
+  const isSameAge = known.createdAt === null || known.createdAt === createdAt;
+  if (sequence < firstSequence || storedAt === null) return isSameAge;
   const stored = await readStoredAt(broker, ADVERTS_STREAM, sequence);
-  return stored === null || stored === storedAt;
+  if (stored === null || stored === storedAt) return stored !== null || isSameAge;
+  return isSameAge && Date.parse(stored) < Date.parse(storedAt);
 }
 
-/** `settledUpTo`: how far what is taken in again is recorded. */
+/** `settledUpTo`: how far what is taken in again is recorded. `onOtherStream`: told that the term must end. */
 export function startPositionMarks(
   term: Term,
-  { recordedUpTo }: IntakeStart,
+  { recordedUpTo, stream }: IntakeStart,
   settledUpTo: () => number,
   {
     broker,
     database,
+    onOtherStream,
     onTrouble,
   }: {
     readonly broker: Broker;
     readonly database: Database;
+    readonly onOtherStream: () => void;
     readonly onTrouble: (what: string, error: Error) => void;
   },
 ): PositionMarks {
   let marked = recordedUpTo;
 
+  /** Null when the stream is another one than at the start of the term. */
+  async function readPosition(): Promise<ConsumerPosition | null> {
+    const position = await readConsumerPosition(broker, ADVERTS_STREAM, broker.names.intakeConsumer);
+    if (position.createdAt === stream.createdAt) return position;
+    onOtherStream();
+    return null;
+  }
+
   async function mark(): Promise<void> {
     // Asked first: what is settled after that is not counted.
     const settled = settledUpTo();
-    const { acknowledgedUpTo } = await readConsumerPosition(broker, ADVERTS_STREAM, broker.names.intakeConsumer);
-    const sequence = Math.min(settled, acknowledgedUpTo);
+    const position = await readPosition();
+    if (position === null) return;
+    const sequence = Math.min(settled, position.acknowledgedUpTo);
     if (sequence <= marked) return;
     const storedAt = await readStoredAt(broker, ADVERTS_STREAM, sequence);
     if (storedAt === null) return;
@@ -121,7 +148,11 @@ export function startPositionMarks(
 
   const what = 'intake position';
   const { stop } = startTask({ what, everyMs: MARK_EVERY_MS, work: mark, onTrouble });
-  return { stop, markLast: () => mark().catch((error: Error) => onTrouble(what, error)) };
+  return {
+    look: async () => void (await readPosition()),
+    stop,
+    markLast: () => mark().catch((error: Error) => onTrouble(what, error)),
+  };
 }
 
 /**
@@ -135,15 +166,11 @@ export interface Memory {
   noteForgotten(): Promise<void>;
 }
 
-export function testMemory(
-  term: Term,
-  { isRestored, acknowledgedUpTo, unledSeconds }: IntakeStart,
-  { database, onForgotten }: IntakeDependencies,
-): Memory {
-  let tellingUpTo = isRestored ? 0 : acknowledgedUpTo;
+export function testMemory(term: Term, start: IntakeStart, { database, onForgotten }: IntakeDependencies): Memory {
+  let tellingUpTo = start.isRestored ? 0 : start.acknowledgedUpTo;
   async function note(): Promise<void> {
     if (tellingUpTo === 0) return;
-    await raiseSequenceFloor(database, term, unledSeconds);
+    await raiseSequenceFloor(database, term, start);
     tellingUpTo = 0;
     onForgotten();
   }

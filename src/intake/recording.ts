@@ -84,7 +84,12 @@ export function startRecording(term: Term, start: IntakeStart, dependencies: Int
   const record: RecordPart = async (decoded) => {
     if (isOver) return null;
     try {
-      return await recordDecoded(term, decoded, memory.tellingUpTo, dependencies);
+      return await recordDecoded(
+        term,
+        decoded,
+        { tellingUpTo: memory.tellingUpTo, stream: start.stream.number },
+        dependencies,
+      );
     } catch (error) {
       if (error instanceof ForgottenError) {
         await memory.noteForgotten();
@@ -246,7 +251,7 @@ function refusalOf({ pulled, message, setAsideFor }: Decoded, refusal: PoisonErr
 async function recordDecoded(
   term: Term,
   decoded: readonly Decoded[],
-  tellingUpTo: number,
+  { tellingUpTo, stream }: { readonly tellingUpTo: number; readonly stream: number },
   { recordBatch, onRecorded, onTrouble }: IntakeDependencies,
 ): Promise<RecordedPart> {
   const entries: (RecordedEntry & { readonly from: Decoded })[] = [];
@@ -260,7 +265,8 @@ async function recordDecoded(
     } else {
       const traceparent = traceparentOf(pulled.headers);
       const wasAcknowledged = pulled.sequence <= tellingUpTo;
-      entries.push({ from, message, letter: pulled, bytes: pulled.bytes.length, traceparent, wasAcknowledged });
+      const origin = { stream, sequence: pulled.sequence };
+      entries.push({ from, message, origin, letter: pulled, bytes: pulled.bytes.length, traceparent, wasAcknowledged });
     }
   }
   const startedAt = performance.now();

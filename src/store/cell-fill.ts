@@ -6,7 +6,7 @@
 
 import { type Database, type Queryable, transaction } from './database.ts';
 import { LEADER_LOCK } from './intake-leader.ts';
-import type { RecordedPosition } from './intake-position.ts';
+import { type NumberedStream, type RecordedPosition, readIntakePosition } from './intake-position.ts';
 import { copyTable, type TableCopy, WAITS_FOR_ANOTHER } from './table-copy.ts';
 
 /** Why a cell cannot be filled, or filled from. */
@@ -20,9 +20,11 @@ export class CellFillError extends Error {
   }
 }
 
+type FilledPosition = RecordedPosition & { readonly stream: NumberedStream };
+
 export interface CellFill {
   /** Where the copy ended. */
-  readonly position: RecordedPosition;
+  readonly position: FilledPosition;
   readonly properties: number;
   /** False when it had been filled before. */
   readonly isFilledNow: boolean;
@@ -84,10 +86,11 @@ export async function fillFrom(
         });
       }
       for (const statement of CONTINUED) await into.query(statement);
-      await into.query('update intake_position set sequence = $1, stored_at = $2', [
-        position.sequence,
-        position.storedAt,
-      ]);
+      const { sequence, storedAt, stream } = position;
+      await into.query(
+        'update intake_position set sequence = $1, stored_at = $2, stream_number = $3, stream_created = $4',
+        [sequence, storedAt, stream.number, stream.createdAt],
+      );
       return { position, properties: await countProperties(into), isFilledNow: true };
     });
   });
@@ -108,13 +111,10 @@ async function lockUnused(target: Queryable): Promise<CellFill | null> {
   return { position, properties: await countProperties(target), isFilledNow: false };
 }
 
-/** Null before the first advert. One row. */
-async function readPosition(client: Queryable): Promise<RecordedPosition | null> {
-  const { rows } = await client.query<{ sequence: string; storedAt: string | null }>(
-    'select sequence, stored_at as "storedAt" from intake_position',
-  );
-  const { sequence, storedAt } = rows[0] as (typeof rows)[number];
-  return Number(sequence) === 0 ? null : { sequence: Number(sequence), storedAt };
+/** Null before the first advert. */
+async function readPosition(client: Queryable): Promise<FilledPosition | null> {
+  const { recorded, stream } = await readIntakePosition(client);
+  return recorded.sequence === 0 ? null : { ...recorded, stream };
 }
 
 async function countProperties(client: Queryable): Promise<number> {

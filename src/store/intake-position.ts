@@ -14,8 +14,16 @@ export interface RecordedPosition {
   readonly storedAt: string | null;
 }
 
+/** A stream of adverts, as this database tells it from others: another one, or an older copy, has another number. */
+export interface NumberedStream {
+  readonly number: number;
+  /** As the server says it; null before the first term. */
+  readonly createdAt: string | null;
+}
+
 export interface KeptPosition {
   readonly recorded: RecordedPosition;
+  readonly stream: NumberedStream;
   /** It was kept by another database, of which this one is a copy. */
   readonly isCopied: boolean;
   /** How long this database, or what it is a copy of, has had no leader: at least the age of a copy. */
@@ -31,24 +39,43 @@ export async function readIntakePosition(database: Queryable): Promise<KeptPosit
   const { rows } = await database.query<{
     sequence: string;
     storedAt: string | null;
+    number: number;
+    createdAt: string | null;
     isCopied: boolean;
     unledSeconds: number;
   }>(
-    `select sequence, stored_at as "storedAt",
+    `select sequence, stored_at as "storedAt", stream_number as number, stream_created as "createdAt",
        coalesce(database_identity <> ${DATABASE_IDENTITY}, false) as "isCopied",
        coalesce(extract(epoch from clock_timestamp() - seen_at), 0)::float8 as "unledSeconds"
      from intake_position, intake_leads`,
   );
-  const { sequence, storedAt, ...rest } = rows[0] as (typeof rows)[number];
-  return { recorded: { sequence: Number(sequence), storedAt }, ...rest };
+  const { sequence, storedAt, number, createdAt, ...rest } = rows[0] as (typeof rows)[number];
+  return { recorded: { sequence: Number(sequence), storedAt }, stream: { number, createdAt }, ...rest };
 }
 
-/** So that a copy of this database is known as one. Writes nothing when it is noted already. The table has one row. */
-export async function noteDatabase(database: Queryable): Promise<void> {
-  await database.query(
-    `update intake_position set database_identity = ${DATABASE_IDENTITY}
-     where database_identity is distinct from ${DATABASE_IDENTITY}`,
-  );
+/** What a term has found. */
+export interface FoundStart {
+  readonly stream: NumberedStream;
+  readonly recordedUpTo: number;
+}
+
+/**
+ * So that a copy of this database, and another stream, are known as such by the next term. Without effect once the term
+ * is over. Both tables have one row.
+ */
+export async function noteStart(database: Queryable, term: Term, start: FoundStart): Promise<void> {
+  await database.query(`update intake_position set ${NOTED} from intake_leader where term = $1`, [
+    term,
+    ...notedOf(start),
+  ]);
+}
+
+/** A known stream keeps its position. */
+const NOTED = `database_identity = ${DATABASE_IDENTITY}, stream_number = $2, stream_created = $3,
+  sequence = case when stream_number = $2 then sequence else $4 end`;
+
+function notedOf({ stream, recordedUpTo }: FoundStart): readonly unknown[] {
+  return [stream.number, stream.createdAt, recordedUpTo];
 }
 
 /** More than a match is ever told between a copy of the database and its restoration. */
@@ -58,16 +85,20 @@ const RESTORED_ABOVE_PER_SECOND = 10;
 
 /**
  * This database was restored to an older state: what it tells from now on is numbered above what it may have told and
- * forgotten. `unledSeconds`: as the term has found it. Without effect once the term is over. Both tables have one row.
+ * forgotten. Once for each stream and each copy, since what was found is noted with it. Without effect once the term is over. Both tables have one row.
  */
-export async function raiseSequenceFloor(database: Queryable, term: Term, unledSeconds: number): Promise<void> {
+export async function raiseSequenceFloor(
+  database: Queryable,
+  term: Term,
+  { unledSeconds, ...start }: FoundStart & { readonly unledSeconds: number },
+): Promise<void> {
   const above = RESTORED_ABOVE + Math.max(0, Math.floor(RESTORED_ABOVE_PER_SECOND * unledSeconds));
   await database.query(
     `with raised as (
-       update intake_leader set sequence_floor = sequence_floor + $2 where term = $1 returning term
+       update intake_leader set sequence_floor = sequence_floor + $5 where term = $1 returning term
      )
-     update intake_position set database_identity = ${DATABASE_IDENTITY} from raised`,
-    [term, above],
+     update intake_position set ${NOTED} from raised`,
+    [term, ...notedOf(start), above],
   );
 }
 

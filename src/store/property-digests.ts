@@ -132,7 +132,7 @@ async function findByKey(
   isMeant: (held: HeldProperty) => boolean,
 ): Promise<HeldProperty | null> {
   const { rows } = await database.query<{ uuid: Uuid; crawledAt: string | null }>(
-    `select uuid, (select max(value) from json_each_text(crawls)) as "crawledAt" from (
+    `select uuid, (select max(value ->> 0) from json_each(crawls)) as "crawledAt" from (
        select property_uuid as uuid from property_digests where keys @> array[$1::bigint] limit ${FOUND_MAX}
      ) found join properties using (uuid) order by "crawledAt" desc nulls last, uuid`,
     [key],

@@ -1,6 +1,7 @@
 /** What is read of properties beside their digests when an answer depends on it: the texts and the crawls of adverts. */
 
 import type { Uuid } from '../domain/ids.ts';
+import type { Crawls } from '../domain/property.ts';
 import type { Queryable } from './database.ts';
 
 /** What is read in JavaScript; of a larger state PostgreSQL picks the texts. */
@@ -58,12 +59,9 @@ export async function readTexts(
   );
 }
 
-/** Times of crawls by advert. Served by the primary key. */
-export async function readCrawls(
-  database: Queryable,
-  uuids: readonly Uuid[],
-): Promise<ReadonlyMap<Uuid, Readonly<Record<Uuid, string>>>> {
-  const { rows } = await database.query<{ uuid: Uuid; crawls: Readonly<Record<Uuid, string>> }>(
+/** Served by the primary key. */
+export async function readCrawls(database: Queryable, uuids: readonly Uuid[]): Promise<ReadonlyMap<Uuid, Crawls>> {
+  const { rows } = await database.query<{ uuid: Uuid; crawls: Crawls }>(
     'select uuid, crawls from properties where uuid = any($1::uuid[])',
     [uuids],
   );

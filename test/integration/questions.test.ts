@@ -186,7 +186,7 @@ describe('near-misses', () => {
       const { held, digest } = properties.find((property) => property.uuid === uuid) as KnownProperty;
       return (
         digest.adverts
-          .map((advert) => held.crawls[advert.uuid] ?? '')
+          .map((advert) => held.crawls[advert.uuid]?.[0] ?? '')
           .sort()
           .at(-1) ?? ''
       );

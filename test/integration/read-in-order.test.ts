@@ -64,6 +64,7 @@ test('what is in flight comes first, without the messages that are gone, in a fe
     consumer: broker.names.intakeConsumer,
     recordedUpTo: 1,
     handOn: async (message) => void read.push(textOf(message)),
+    onOtherStream: () => assert.fail('the stream is the same'),
     onTrouble: trouble,
   });
   const pull = pullInto(broker, inOrder.take);
@@ -96,6 +97,7 @@ test('a reading that breaks off goes on where it was', async (t) => {
       }
       read.push(textOf(message));
     },
+    onOtherStream: () => assert.fail('the stream is the same'),
     onTrouble: (what) => void broken.push(what),
   });
   t.after(async () => inOrder.stop());
@@ -126,6 +128,7 @@ test('one that is stopped hands nothing on', async (t) => {
       handedOn += 1;
       await gate;
     },
+    onOtherStream: () => assert.fail('the stream is the same'),
     onTrouble: trouble,
   });
   await until(
@@ -164,6 +167,7 @@ test('a stream that an operator made a work queue is read in order too', async (
     consumer: broker.names.intakeConsumer,
     recordedUpTo: 0,
     handOn: async (message) => void read.push(textOf(message)),
+    onOtherStream: () => assert.fail('the stream is the same'),
     onTrouble: trouble,
   });
   t.after(async () => inOrder.stop());

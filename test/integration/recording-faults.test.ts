@@ -15,7 +15,7 @@ import { createClient } from '../../src/store/clients.ts';
 import { type Database, type DatabasePool, migrate, openDatabase } from '../../src/store/database.ts';
 import { changedSince } from '../../src/store/search-feed.ts';
 import { createSearch } from '../../src/store/searches.ts';
-import { minute, resolveToulon, TOULON, UNKNOWN_CONTENT, UNSTATED_PROPERTY } from '../support/adverts.ts';
+import { minute, nextOrigin, resolveToulon, TOULON, UNKNOWN_CONTENT, UNSTATED_PROPERTY } from '../support/adverts.ts';
 import { openDeliveryStage } from '../support/courier.ts';
 import { numberedUuid } from '../support/intake.ts';
 import { publishSeeded, seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
@@ -92,7 +92,7 @@ function messagesOf(from: number, price: number, fault: Fault): readonly IntakeM
 const LETTER = { stream: 'ADVERTS', sequence: 1, subject: 'adverts', headers: {}, bytes: Buffer.from('x') };
 
 const entriesOf = (messages: readonly IntakeMessage[]): readonly RecordedEntry[] =>
-  messages.map((message) => ({ message, bytes: 100, traceparent: null, letter: LETTER }));
+  messages.map((message) => ({ message, origin: nextOrigin(), bytes: 100, traceparent: null, letter: LETTER }));
 
 /** Its headers are a step. */
 function poisonOf(sequence: number, fault: Fault) {

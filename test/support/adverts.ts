@@ -1,7 +1,7 @@
 /** Small builders of adverts, intake messages and what they leave behind. Times are minutes after one morning. */
 
 import type { AdvertContent } from '../../src/domain/advert.ts';
-import { applyMessage, type Change, type HeldProperty } from '../../src/domain/change.ts';
+import { applyMessage, type Change, type HeldProperty, type MessageOrigin } from '../../src/domain/change.ts';
 import type { City, ResolvePlace } from '../../src/domain/city.ts';
 import { type Uuid, uuidOf } from '../../src/domain/ids.ts';
 import type { ExpireMessage, IntakeMessage, UpsertMessage } from '../../src/domain/intake-message.ts';
@@ -101,11 +101,23 @@ export function expireAt(
   };
 }
 
-/** Every change that `messages` make, one after the other. */
-export function changesOf(messages: readonly IntakeMessage[], held: HeldProperty | null = null): readonly Change[] {
+let newest = 0;
+
+/** Of a message that comes after all others. */
+export function nextOrigin(): MessageOrigin {
+  newest += 1;
+  return { stream: 1, sequence: newest };
+}
+
+/** Every change that `messages` make, one after the other; they are new ones unless `origins` says where they are from. */
+export function changesOf(
+  messages: readonly IntakeMessage[],
+  held: HeldProperty | null = null,
+  origins: readonly MessageOrigin[] = messages.map(nextOrigin),
+): readonly Change[] {
   const changes: Change[] = [];
-  for (const message of messages) {
-    const change = applyMessage(changes.at(-1)?.held ?? held, message);
+  for (const [position, message] of messages.entries()) {
+    const change = applyMessage(changes.at(-1)?.held ?? held, message, origins[position] as MessageOrigin);
     changes.push(change);
   }
   return changes;

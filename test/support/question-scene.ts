@@ -18,6 +18,7 @@ import type { Reference } from '../../src/reference/communes.ts';
 import type { Database } from '../../src/store/database.ts';
 import { changedSince } from '../../src/store/search-feed.ts';
 import { listSiteCategories } from '../../src/store/site-categories.ts';
+import { nextOrigin } from './adverts.ts';
 import type { Cleanup } from './servers.ts';
 import { quietSupervisor } from './supervisor.ts';
 
@@ -63,7 +64,7 @@ export async function openRecording(
       const batch = messages.slice(from, from + BATCH);
       await recordBatch(
         '0',
-        batch.map((message) => ({ message, bytes: 1_000, traceparent: null, letter: LETTER })),
+        batch.map((message) => ({ message, origin: nextOrigin(), bytes: 1_000, traceparent: null, letter: LETTER })),
         [],
       );
     }

@@ -19,7 +19,7 @@ import { type ClaimedDelivery, claimDeliveries } from '../../src/store/delivery-
 import { deleteOutboxEntries } from '../../src/store/outbox.ts';
 import { changedSince } from '../../src/store/search-feed.ts';
 import { createSearch, deleteSearch } from '../../src/store/searches.ts';
-import { resolveToulon, TOULON, UNKNOWN_CONTENT, UNSTATED_PROPERTY } from './adverts.ts';
+import { nextOrigin, resolveToulon, TOULON, UNKNOWN_CONTENT, UNSTATED_PROPERTY } from './adverts.ts';
 import { numberedUuid } from './intake.ts';
 import type { SimulatedClock } from './simulated-clock.ts';
 import { quietSupervisor } from './supervisor.ts';
@@ -64,7 +64,13 @@ const FAILING_FOR_GOOD_EACH = 50;
 const DESCRIPTION = 'Appartement lumineux de trois pièces, proche des commerces et de la rade. '.repeat(16);
 
 const BOUNDS = { advertsMax: 200, bytesMax: 8_388_608, batchBytesMax: 16_777_216, waitingMax: 64 };
-const entryOf = (message: IntakeMessage) => ({ message, bytes: 1_024, traceparent: null, letter: poisonOf(0) });
+const entryOf = (message: IntakeMessage) => ({
+  message,
+  origin: nextOrigin(),
+  bytes: 1_024,
+  traceparent: null,
+  letter: poisonOf(0),
+});
 
 /** The database must be migrated. */
 export async function startSimulatedMarket(options: SimulatedMarketOptions): Promise<SimulatedMarket> {

@@ -619,7 +619,11 @@ create table intake_position (
   sequence bigint not null,
   stored_at text,
   -- Which database it was that recorded so far: a copy restored elsewhere is another one. Null until it was asked.
-  database_identity text
+  database_identity text,
+  -- The stream that the position is of, told apart from others by a number, which each advert's last crawl carries; when
+  -- the stream was made, as it tells it. Null before the first term.
+  stream_number integer not null default 1,
+  stream_created text
 );
 insert into intake_position (sequence) values (0);
 
