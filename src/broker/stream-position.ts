@@ -26,7 +26,7 @@ export async function readConsumerPosition(
     broker.manager.consumers.info(stream, consumer),
   ]);
   return {
-    createdAt: String(created),
+    createdAt: created,
     firstSequence: state.first_seq,
     lastSequence: state.last_seq,
     // The floor stands still before messages that the stream has dropped.

@@ -1,0 +1,85 @@
+/** Somebody deletes the stream of adverts under the daemon: the next one counts from 1 again, and every message counts. */
+
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { type Broker, connectBroker } from '../../src/broker/connection.ts';
+import { ADVERTS_STREAM, ensureIntake } from '../../src/broker/topology.ts';
+import { startDaemon } from '../support/daemon.ts';
+import { connectDatabase } from '../support/database.ts';
+import { connectCrawler, numberedUuid, upsert } from '../support/intake.ts';
+import { startTestServers } from '../support/servers.ts';
+import { until } from '../support/until.ts';
+
+const PROPERTIES = 20;
+
+const changes = (minute: number) =>
+  Array.from({ length: PROPERTIES }, (_, number) =>
+    upsert({
+      property: numberedUuid('property', number),
+      advert: numberedUuid('advert', number),
+      crawledAt: `2026-03-10T08:0${minute}:00.000Z`,
+      price: 200_000 + minute,
+    }),
+  );
+
+async function openScene(t: TestContext) {
+  const servers = await startTestServers(t);
+  const daemon = await startDaemon(t, servers);
+  const database = connectDatabase(t, servers.postgres.url);
+  const crawler = await connectCrawler(t, servers.nats.url);
+  const broker = await connectBroker({ url: servers.nats.url, name: 'test', onStatus: () => undefined });
+  t.after(() => broker.close());
+  const pricesOf = async () =>
+    (
+      await database.query<{ price: number; stream: number; sequence: number }>(
+        `select (state #>> '{adverts,0,content,price}')::integer as price, (value ->> 1)::integer as stream
+         from properties, json_each(crawls)`,
+      )
+    ).rows;
+  /** `minute`: of the last change, which each property has had. */
+  async function takeIn(minute: number) {
+    await crawler.publish(...changes(minute));
+    return until(
+      pricesOf,
+      (rows) => rows.length === PROPERTIES && rows.every(({ price }) => price === 200_000 + minute),
+    );
+  }
+  const countEvents = async () => Number((await database.query('select count(*) from events')).rows[0].count);
+  const floor = async () => (await database.query('select sequence_floor from intake_leader')).rows[0].sequence_floor;
+  return { daemon, broker, takeIn, countEvents, floor };
+}
+
+type Remake = (broker: Broker) => Promise<unknown>;
+
+const REMADE: Readonly<Record<string, Remake>> = {
+  'the daemon makes it anew': ({ manager }) => manager.streams.delete(ADVERTS_STREAM),
+  async 'an operator makes it anew at once'(broker) {
+    await broker.manager.streams.delete(ADVERTS_STREAM);
+    await ensureIntake(broker);
+  },
+};
+
+for (const [how, remake] of Object.entries(REMADE)) {
+  test(`the stream is deleted and ${how}: its first messages are other ones`, async (t) => {
+    const { daemon, broker, takeIn, countEvents, floor } = await openScene(t);
+    await takeIn(1);
+    await takeIn(2);
+    await remake(broker);
+    await until(
+      () =>
+        broker.manager.streams.info(ADVERTS_STREAM).then(
+          () => true,
+          () => false,
+        ),
+      (isThere) => isThere,
+    );
+    const rows = await takeIn(3);
+    assert.equal(await countEvents(), PROPERTIES * 5);
+    assert.ok(rows.every(({ stream }) => stream === 2));
+    // A restoration of NATS may be one of PostgreSQL as well; a stream is met once.
+    const raised = await floor();
+    assert.ok(raised >= 1_000_000);
+    assert.equal(await daemon.end('SIGTERM'), 0);
+    assert.equal(await floor(), raised);
+  });
+}
