@@ -169,7 +169,7 @@ function replaceAdvert(held: HeldProperty, message: Told, events: readonly Adver
 function fieldChanges(before: AdvertContent, after: AdvertContent): [EventKind, FieldChange][] {
   const changes: [EventKind, FieldChange][] = [];
   for (const fieldName of ['price', 'surface'] as const) {
-    if (before[fieldName] === after[fieldName]) continue;
+    if (isSame(before[fieldName], after[fieldName])) continue;
     changes.push([
       `ad.update.${fieldName}`,
       {
@@ -211,11 +211,17 @@ function asText(value: number | null): string | null {
   return value === null ? null : String(value);
 }
 
-/** Structural equality of JSON values, in whatever order their members come. */
-function isSame(a: unknown, b: unknown): boolean {
-  if (a === b) return true;
-  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false;
-  const [keysA, keysB] = [Object.keys(a), Object.keys(b)];
-  if (keysA.length !== keysB.length) return false;
-  return keysA.every((key) => isSame((a as Record<string, unknown>)[key], (b as Record<string, unknown>)[key]));
+/**
+ * Whether a value stored once says what one that was decoded now says, in whatever order their members come. The decoder
+ * knows every member; what one of them has and another version has not stored is as unknown as null or an empty list.
+ */
+function isSame(before: unknown, after: unknown): boolean {
+  if (before === after) return true;
+  if (before === undefined && Array.isArray(after)) return after.length === 0;
+  if (before === undefined || before === null || after === null) return (before ?? null) === after;
+  if (typeof before !== 'object' || typeof after !== 'object') return false;
+  if (Array.isArray(before) && Array.isArray(after) && before.length !== after.length) return false;
+  return Object.entries(after as object).every(([name, value]) =>
+    isSame((before as Record<string, unknown>)[name], value),
+  );
 }

@@ -1,0 +1,92 @@
+/** A release brings a member of the intake contract: what was stored before it and is crawled again has not changed. */
+
+import assert from 'node:assert/strict';
+import { cp, readFile, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { startDaemon } from '../support/daemon.ts';
+import { connectDatabase } from '../support/database.ts';
+import { connectCrawler, numberedUuid } from '../support/intake.ts';
+import { startTestServers, temporaryDirectory } from '../support/servers.ts';
+import { until } from '../support/until.ts';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const PROPERTIES = 10;
+
+/** In the contract of today → in that of the next release. */
+const ADDED: Readonly<Record<string, string>> = {
+  '  condominiumFees: amount,\n': '  condominiumFees: amount,\n  newFees: amount,\n  newList: texts,\n',
+  '  bedroom: count,\n': '  bedroom: count,\n  newCount: count,\n',
+  'reference: text }': 'reference: text, newPhone: text }',
+  'color: text,': 'color: text, newColor: text,',
+};
+
+/** A copy of the program that knows more. */
+async function nextRelease(): Promise<string> {
+  const root = await temporaryDirectory('release');
+  await cp(join(ROOT, 'src'), join(root, 'src'), { recursive: true });
+  for (const name of ['node_modules', 'package.json', 'config', 'proto'])
+    await symlink(join(ROOT, name), join(root, name));
+  const contract = join(root, 'src', 'domain', 'intake-schema.ts');
+  let text = await readFile(contract, 'utf8');
+  for (const [today, next] of Object.entries(ADDED)) {
+    assert.equal(text.split(today).length, 2, `${today} stands once in the contract`);
+    text = text.replace(today, next);
+  }
+  await writeFile(contract, text);
+  return root;
+}
+
+const crawled = (number: number, minute: number, advert: object = {}) => ({
+  kind: 'upsert',
+  crawledAt: `2026-03-10T08:0${minute}:00.000Z`,
+  property: {
+    uuid: numberedUuid('property', number),
+    transactionType: 0,
+    propertyType: 0,
+    city: { insee: '83137' },
+    stations: [{ id: 1, name: 'Gare', lines: [{ id: 1, name: 'A', number: '1', color: 'red', routeName: null }] }],
+  },
+  advert: {
+    uuid: numberedUuid('advert', number),
+    title: 'Appartement',
+    price: 250_000,
+    surface: 50,
+    contact: { agency: 'A', phone: '1' },
+    ...advert,
+  },
+});
+
+test('the next release, which knows more members, tells of no stored advert that is crawled again unchanged', async (t) => {
+  const servers = await startTestServers(t);
+  const today = await startDaemon(t, servers);
+  const crawler = await connectCrawler(t, servers.nats.url);
+  const database = connectDatabase(t, servers.postgres.url);
+  const publish = (minute: number, advert?: object) =>
+    crawler.publish(...Array.from({ length: PROPERTIES }, (_, number) => crawled(number, minute, advert)));
+  const kindsAfter = async (minute: number): Promise<readonly string[]> => {
+    const untilSeen = `select count(*)::integer as count from properties, json_each_text(crawls) where value like '%T08:0${minute}:00%'`;
+    await until(
+      async () => (await database.query<{ count: number }>(untilSeen)).rows[0]?.count,
+      (count) => count === PROPERTIES,
+    );
+    const { rows } = await database.query<{ kind: string }>('select distinct kind from events order by kind');
+    return rows.map(({ kind }) => kind);
+  };
+  await publish(1);
+  assert.deepEqual(await kindsAfter(1), ['property.ad.create']);
+  assert.equal(await today.end('SIGTERM'), 0);
+  const next = await startDaemon(t, servers, {}, { root: await nextRelease() });
+  await publish(2);
+  assert.deepEqual(await kindsAfter(2), ['property.ad.create']);
+  await publish(3, { newFees: 100 });
+  assert.deepEqual(await kindsAfter(3), ['property.ad.create', 'property.ad.update'], 'what it says then is news');
+  assert.equal(await next.end('SIGTERM'), 0);
+  // Somebody goes back to the release before.
+  await database.query('delete from events');
+  const back = await startDaemon(t, servers);
+  await publish(4, { newFees: 200 });
+  assert.deepEqual(await kindsAfter(4), []);
+  assert.equal(await back.end('SIGTERM'), 0);
+});
