@@ -221,7 +221,5 @@ function isSame(before: unknown, after: unknown): boolean {
   if (before === undefined || before === null || after === null) return (before ?? null) === after;
   if (typeof before !== 'object' || typeof after !== 'object') return false;
   if (Array.isArray(before) && Array.isArray(after) && before.length !== after.length) return false;
-  return Object.entries(after as object).every(([name, value]) =>
-    isSame((before as Record<string, unknown>)[name], value),
-  );
+  return Object.entries(after).every(([name, value]) => isSame((before as Record<string, unknown>)[name], value));
 }
