@@ -13,7 +13,7 @@ import type { ApiDependencies } from './dependencies.ts';
 import { documentationRoutes } from './description/documentation.ts';
 import { explanationRoutes } from './explanations.ts';
 import { feedRoutes } from './feed.ts';
-import { BODY_TYPES } from './json-body.ts';
+import { PATCH_TYPES } from './json-body.ts';
 import { compressed, openToOrigins, standingHeaders } from './layers.ts';
 import { locationRoutes } from './location-completion.ts';
 import { matchRoutes } from './matches.ts';
@@ -93,5 +93,5 @@ const refuseMethod: Middleware = (ctx) => {
   }
   ctx.status = 204;
   ctx.set('Allow', allow);
-  if (methods.includes('PATCH')) ctx.set('Accept-Patch', BODY_TYPES.join(', '));
+  if (methods.includes('PATCH')) ctx.set('Accept-Patch', PATCH_TYPES.join(', '));
 };

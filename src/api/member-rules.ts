@@ -38,12 +38,15 @@ export function readingOf(name: string, baseUrl: string, violations: Violations)
   };
 }
 
-/** A single value: zod reads it. */
-export function single<Schema extends z.ZodType>(schema: Schema): MemberRule<z.output<Schema>> {
+/** A single value: zod reads it. Where it takes several forms, `published` is the one that is described. */
+export function single<Schema extends z.ZodType>(
+  accepted: Schema,
+  published: z.ZodType = accepted,
+): MemberRule<z.output<Schema>> {
   return {
-    schema,
+    schema: published,
     read(value, { refuse }) {
-      const result = schema.safeParse(value);
+      const result = accepted.safeParse(value);
       if (result.success) return result.data;
       for (const { message, code, path } of result.error.issues) refuse(message, code, path);
       return REFUSED;
@@ -102,15 +105,18 @@ export function textItem(pattern: RegExp, rule: string): ItemRule<string> {
 
 const IRI_LENGTH_MAX = 2_048;
 
-/** The id at the end of `/cities/30953`, `cities/30953`, the same with our own host, or an object with it as `@id`. */
+/**
+ * The id at the end of `/cities/30953`, `cities/30953`, the same with our own host, or an object with it as `@id`. The
+ * IRI alone is described: one shape a member.
+ */
 export function referenceItem(collection: string): ItemRule<number> {
   // Departments go by their codes as well: `2A`.
   const idPattern = collection === 'departments' ? '\\d{1,9}|2[AaBb]' : '\\d{1,9}';
   const pattern = new RegExp(`^/?${collection}/(${idPattern})$`);
   const rule = `must be an IRI such as /${collection}/1, or an object with it as @id`;
-  const iri = { type: 'string', pattern: `/?${collection}/(${idPattern})$`, maxLength: IRI_LENGTH_MAX };
+  const iri = { type: 'string', pattern: `(^|/)${collection}/(${idPattern})$`, maxLength: IRI_LENGTH_MAX };
   return {
-    schema: { anyOf: [iri, { type: 'object', properties: { '@id': iri }, required: ['@id'] }] },
+    schema: iri,
     read(value, { baseUrl }) {
       const sent = typeof value === 'object' && value !== null && '@id' in value ? value['@id'] : value;
       if (typeof sent !== 'string' || sent.length > IRI_LENGTH_MAX) return new Refusal(rule);

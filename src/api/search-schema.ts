@@ -1,6 +1,6 @@
 /**
  * The writable members of a search, each with its accepted forms (decisions, section 2). One rule per member gives the
- * type, the check and the published OpenAPI. Output is the stored form, except that references to cities and
+ * type, the check and the published OpenAPI, which describes one form of each: generated clients have one type a member. Output is the stored form, except that references to cities and
  * departments come out as their ids: looking them up is `search-input.ts`'s part.
  */
 
@@ -35,6 +35,7 @@ const title = z
 function code({ names, asked }: Member<'code'>): MemberRule<number | null> {
   const meanings = names.map((name, position) => `${position} (${name})`).join(' or ');
   const known = names.map((_, position) => position);
+  const anyOf = [{ type: 'string', enum: known.map(String) }, { type: 'null' }];
   return single(
     z
       .union(
@@ -42,19 +43,18 @@ function code({ names, asked }: Member<'code'>): MemberRule<number | null> {
         `must be ${meanings}`,
       )
       .transform(Number)
-      .nullable()
-      .meta({ description: `${asked} Answered as a string.` }),
+      .nullable(),
+    z.unknown().meta({ anyOf, description: `${asked} The number itself is taken too.` }),
   );
 }
 
 function codes({ names, asked }: Member<'codes'>): MemberRule<number | readonly number[] | null> {
   const known = names.map((_, position) => position);
   const isCode = (value: unknown): value is number => known.includes(value as number);
-  const description = `${asked} One code or several (any of); answered in the form it was sent.`;
-  const one = { type: 'integer', enum: known };
-  const several = { type: 'array', items: one, maxItems: known.length };
+  const description = `${asked} One of several codes. A code by itself is taken too, and answered by itself.`;
+  const described = { type: ['array', 'null'], items: { type: 'integer', enum: known }, maxItems: known.length };
   return {
-    schema: z.unknown().meta({ anyOf: [one, several, { type: 'null' }], description }),
+    schema: z.unknown().meta({ ...described, description }),
     read(value, { refuse }) {
       const isSeveral = Array.isArray(value) && value.length <= known.length && value.every(isCode);
       if (value === null || isCode(value) || isSeveral) return value;
@@ -97,8 +97,12 @@ function decimal(isAllowed: (value: number) => boolean, rule: string, descriptio
       .union([z.number(accepted), text], accepted)
       .refine((value) => isAllowed(Number(value)), `must be ${rule}`)
       .transform(decimalOf)
-      .nullable()
-      .meta({ description: `${description} Answered as a string.` }),
+      .nullable(),
+    z.unknown().meta({
+      type: ['string', 'null'],
+      maxLength: DECIMAL_LENGTH_MAX,
+      description: `${description} A number is taken too.`,
+    }),
   );
 }
 
@@ -111,8 +115,9 @@ const endpoint = (description: string) =>
     z
       .string('must be a URL')
       .max(URL_LENGTH_MAX, `must have at most ${URL_LENGTH_MAX} characters`)
+      .meta({ format: 'uri' })
       .nullable()
-      .meta({ description, format: 'uri' }),
+      .meta({ description }),
   );
 
 const notificationRecipient = z
@@ -133,7 +138,7 @@ const notificationFrequency = z
   });
 
 const expressions = ({ asked }: Member<'expressions'>): MemberRule<string | null> => ({
-  schema: z.unknown().meta({ type: ['string', 'array', 'object', 'null'], description: asked }),
+  schema: z.unknown().meta({ type: ['string', 'null'], description: asked }),
   read(value, { refuse, refuseUnknown }) {
     let isRefused = false;
     const read = readExpressions(value, ({ path, message, known, more = 0 }) => {
@@ -145,8 +150,18 @@ const expressions = ({ asked }: Member<'expressions'>): MemberRule<string | null
   },
 });
 
+const POLYGON_SCHEMA = {
+  type: 'array',
+  description: 'A polygon: its ring, then its holes.',
+  items: {
+    type: 'array',
+    description: 'A closed ring.',
+    items: { type: 'array', description: 'Longitude, latitude.', items: { type: 'number' }, minItems: 2, maxItems: 2 },
+  },
+};
+
 const polygons = ({ asked }: Member<'polygons'>): MemberRule<readonly Polygon[]> => ({
-  schema: z.unknown().meta({ type: ['array', 'object', 'string', 'null'], description: asked }),
+  schema: z.unknown().meta({ type: ['array', 'null'], items: POLYGON_SCHEMA, description: asked }),
   read(value, { refuse }) {
     const shapes = parseGeoShapes(value);
     if (typeof shapes !== 'string') return shapes;
@@ -171,15 +186,10 @@ const subscribedEvents: MemberRule<readonly EventKind[]> = {
   },
 };
 
-/** Any value of JSON, for `anyOf`. */
-export const ANY_JSON = [
-  ...['object', 'array', 'string', 'number', 'boolean', 'null'].map((type) => ({ type })),
-] as const;
 const CONTEXT_BYTES_MAX = 2_048;
 
 const context: MemberRule<unknown> = {
   schema: z.unknown().meta({
-    anyOf: ANY_JSON,
     description:
       `Your own: any JSON of at most ${CONTEXT_BYTES_MAX} bytes, answered with the search and sent with its webhooks ` +
       'in the header Vigie-Context.',

@@ -181,11 +181,11 @@ describe('the OpenAPI document', () => {
         if (place === 'path') address = address.replace(`{${name}}`, String(value));
         else if (place === 'query' && value !== undefined) for (const one of [value].flat()) query.append(name, one);
       }
-      const body = requestBody?.content['application/ld+json'].example;
+      const [[type, { example: body }] = ['', {}]] = Object.entries<Document>(requestBody?.content ?? {});
       const url = query.size === 0 ? address : `${address}?${query.toString()}`;
       const answer = await fetch(`${daemon.apiUrl}${url}`, {
         method: method.toUpperCase(),
-        headers: { 'X-API-KEY': key, ...(body === undefined ? {} : { 'Content-Type': 'application/ld+json' }) },
+        headers: { 'X-API-KEY': key, ...(body === undefined ? {} : { 'Content-Type': type }) },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       });
       const text = await answer.text();

@@ -16,13 +16,10 @@ const AlertedMatch = z
   .strictObject({ ...RESOURCES.Match.shape, propertyDocument: RESOURCES.PropertyDocument })
   .meta({ description: 'The match, with the property as it was at the change.' });
 
-function alert<Kind extends EventKind>(kind: Kind, fieldName: string | null) {
-  const adEvent = z
-    .strictObject({ ...AdEvent.shape, fieldName: z.literal(fieldName ?? '') })
-    .meta({ description: 'What changed.' });
+function alert<Kind extends EventKind>(kind: Kind, hasField: boolean) {
   return z.strictObject({
     event: z.literal(kind).meta({ description: 'What has happened.' }),
-    ...(fieldName === null ? {} : { adEvent }),
+    ...(hasField ? { adEvent: AdEvent } : {}),
     match: AlertedMatch,
   });
 }
@@ -46,12 +43,12 @@ const Rejection = z.strictObject({
 
 /** By the name that the contracts give them. */
 export const ALERTS = {
-  PriceAlert: alert('ad.update.price', 'price'),
-  SurfaceAlert: alert('ad.update.surface', 'surface'),
-  PicturesAlert: alert('ad.update.pictures', 'pictures'),
-  ExpiryAlert: alert('ad.update.expired', 'expired'),
-  CreationAlert: alert('property.ad.create', null),
-  UpdateAlert: alert('property.ad.update', null),
+  PriceAlert: alert('ad.update.price', true),
+  SurfaceAlert: alert('ad.update.surface', true),
+  PicturesAlert: alert('ad.update.pictures', true),
+  ExpiryAlert: alert('ad.update.expired', true),
+  CreationAlert: alert('property.ad.create', false),
+  UpdateAlert: alert('property.ad.update', false),
   Rejection,
 } as const;
 

@@ -56,12 +56,12 @@ export const INTAKE_EXAMPLES = sampleMessages(AT);
 export const BODY_EXAMPLES: Readonly<Record<NonNullable<Route['body']>, object>> = {
   SearchCreation: {
     title: 'Three rooms in Toulon, sea view',
-    transactionType: 0,
+    transactionType: '0',
     propertyTypes: [0, 1],
     includedCities: [`/cities/${TOULON}`],
     budgetMax: 300_000,
     roomMin: 3,
-    expressions: [{ word: 'vue mer', strict: true }],
+    expressions: 'expressions[0][0][word]=vue%20mer&expressions[0][0][options][strict]=true',
     notificationEnabled: false,
     endpointRecipient: ENDPOINT,
     eventEndpoint: 'https://hooks.example.com/events',
@@ -70,7 +70,7 @@ export const BODY_EXAMPLES: Readonly<Record<NonNullable<Route['body']>, object>>
   },
   SearchChange: { budgetMax: 320_000, roomMin: null },
   SearchPreview: {
-    transactionType: 0,
+    transactionType: '0',
     propertyTypes: [0, 1],
     includedCities: [`/cities/${TOULON}`],
     budgetMax: 300_000,

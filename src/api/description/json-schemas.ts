@@ -58,8 +58,10 @@ function convert(schemas: Readonly<Record<string, z.ZodType>>, io: 'input' | 'ou
     uri: (id) => `${SCHEMAS_PATH}${id}`,
     override: ({ zodSchema, jsonSchema }) => {
       Object.assign(jsonSchema, z.globalRegistry.get(zodSchema));
-      // `format` says it; the pattern is half a kilobyte, and the bounds are those of every JSON integer.
-      if (jsonSchema.format === 'date-time') delete jsonSchema.pattern;
+      // Answers are open: a member that is added later breaks no client that was made before.
+      if (io === 'output' && jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties;
+      // `format` says it, and the bounds are those of every JSON integer.
+      if (jsonSchema.format !== undefined) delete jsonSchema.pattern;
       if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
       if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
     },

@@ -1,7 +1,8 @@
 /**
  * JSON Schemas in the words that every generator of clients understands, however little of 2020-12 it knows: one type for
- * each schema, items for each array, constants as enumerations of one, no two members whose names differ by an `@` alone.
- * They say the same, but for tuples, whose members lose their order, and for the presence of a member that goes by a pattern.
+ * each schema, items for each array, constants as enumerations of one, a width for each number, no two members whose names
+ * differ by an `@` alone. They say the same, but for tuples, whose members lose their order, and for the second of such
+ * two members, which an open schema leaves undescribed and a closed one admits by a pattern.
  */
 
 type Schema = Readonly<Record<string, unknown>>;
@@ -19,6 +20,9 @@ const KEYWORDS: Readonly<Record<string, readonly string[]>> = {
 const TYPED = new Set(Object.values(KEYWORDS).flat());
 /** Their values are values, or names of values, and no schemas. */
 const OPAQUE: ReadonlySet<string> = new Set(['example', 'examples', 'default', 'enum', 'const', 'required']);
+
+/** Without them some generators take 32 bits, in which 25,500,001 is 25,500,000. */
+const WIDTHS = { number: 'double', integer: 'int64' } as const;
 
 /** The same document with every schema in it plain. */
 export function plain<Document>(document: Document): Document {
@@ -40,9 +44,14 @@ function simplified(schema: Schema): Schema {
   if (type === 'array') return listed(schema);
   if (typeof schema.const === 'string') return constant(schema, schema.const);
   if (Array.isArray(schema.anyOf)) return grouped(schema, schema.anyOf as readonly Schema[]);
-  if (type === 'integer' && Array.isArray(schema.enum)) return range(schema, schema.enum as readonly number[]);
+  if (type === 'integer' && Array.isArray(schema.enum)) return sized(range(schema, schema.enum as readonly number[]));
   if (type === 'object') return distinct(withoutNames(schema));
-  return schema;
+  return sized(schema);
+}
+
+function sized(schema: Schema): Schema {
+  const width = WIDTHS[schema.type as keyof typeof WIDTHS];
+  return width === undefined ? schema : { ...schema, format: schema.format ?? width };
 }
 
 function alternatives(schema: Schema, types: readonly string[]): Schema {
@@ -109,10 +118,11 @@ function distinct(schema: Schema): Schema {
   const shown = Object.entries(properties).filter(([name]) => !hidden.includes(name));
   const required = ((schema.required ?? []) as readonly string[]).filter((name) => !hidden.includes(name));
   const patterns = hidden.map((name) => [`^${name}$`, properties[name]]);
+  const { required: _required, ...rest } = schema;
   return {
-    ...schema,
+    ...rest,
     properties: Object.fromEntries(shown),
-    patternProperties: Object.fromEntries(patterns),
+    ...(schema.additionalProperties === false ? { patternProperties: Object.fromEntries(patterns) } : {}),
     ...(required.length === 0 ? {} : { required }),
   };
 }

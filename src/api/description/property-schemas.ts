@@ -11,6 +11,7 @@ import {
   link,
   list,
   number,
+  text,
   textOrNull,
   uuid,
 } from './field-schemas.ts';
@@ -138,7 +139,7 @@ export const PropertyDocument = z.strictObject({
 
 /** What changed, as a delivery carries it (specification, section 6.2). */
 export const AdEvent = z.strictObject({
-  fieldName: z.string(),
+  fieldName: text('What changed: price, surface, pictures or expired.'),
   fieldOldValue: z.string().nullable(),
   fieldNewValue: z.string().nullable(),
   percentVariation: z.string().nullable(),

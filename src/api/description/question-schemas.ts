@@ -5,11 +5,7 @@ import { CRITERION_NAMES } from '../../domain/criterion-table.ts';
 import { dateTime, identity, link, list, text } from './field-schemas.ts';
 
 /** A bound, a list or whatever else the criterion compares. */
-const value = (description: string) =>
-  z
-    .union([z.number(), z.boolean(), z.array(z.unknown()), z.record(z.string(), z.unknown())])
-    .nullable()
-    .meta({ description });
+const value = (description: string) => z.unknown().meta({ description });
 
 const criterion = z.enum(CRITERION_NAMES).meta({ description: 'The criterion; all geography is `areas`.' });
 

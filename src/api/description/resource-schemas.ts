@@ -11,7 +11,7 @@ import { CRITERION_MEMBERS } from '../../domain/criterion-table.ts';
 import { ATTEMPT_ERRORS, DELIVERY_CHANNELS, DELIVERY_STATES, WEBHOOK_CHANNELS } from '../../domain/delivery.ts';
 import { EMAIL_STATUSES, MAIL_FREQUENCIES } from '../../domain/mail.ts';
 import { RECOVERY_STATES } from '../../domain/recovery.ts';
-import { ANY_JSON, TITLE_LENGTH_MAX } from '../search-schema.ts';
+import { TITLE_LENGTH_MAX } from '../search-schema.ts';
 import {
   dateTime,
   dateTimeOrNull,
@@ -83,9 +83,9 @@ const ANSWERS: Answers = {
       .meta({ description: answered }),
   codes: ({ answered }) =>
     z
-      .union([z.int(), z.array(z.int())])
+      .array(z.int())
       .nullable()
-      .meta({ description: answered }),
+      .meta({ description: `${answered} A code that was sent by itself is answered by itself.` }),
   latitude: decimalText,
   longitude: decimalText,
   radius: decimalText,
@@ -128,7 +128,7 @@ const Search = z.strictObject({
   endpointRecipient: textOrNull('URL that receives matches.'),
   eventEndpoint: textOrNull('URL that receives events.'),
   subscribedEvents: list(z.enum(EVENT_KINDS), 'Event kinds that go to eventEndpoint.'),
-  context: z.unknown().meta({ anyOf: ANY_JSON, description: 'Your own JSON; its webhooks carry it in Vigie-Context.' }),
+  context: z.unknown().meta({ description: 'Your own JSON; its webhooks carry it in Vigie-Context.' }),
 });
 
 const PointOfInterest = z.strictObject({
@@ -136,7 +136,7 @@ const PointOfInterest = z.strictObject({
   lon: z.number().meta({ description: 'Longitude.' }),
   name: textOrNull('Name.'),
   type: text('Category, such as school.'),
-  attributes: z.union([z.record(z.string(), z.string()), z.array(z.never()).max(0)]).meta({
+  attributes: z.unknown().meta({
     description: 'What else is known; an empty list when nothing is. School: schoolType, operatorType.',
   }),
 });
@@ -195,11 +195,10 @@ const FeedItem = z.strictObject({
   id: uuid('Of the delivery: `webhook-id` of its webhook.'),
   sequence: integer('`Vigie-Sequence` of its webhook; null when it was recorded without one.'),
   search: link('Search', 'The search.'),
-  context: z.unknown().meta({ anyOf: ANY_JSON, description: 'Of the search, as it is now.' }),
+  context: z.unknown().meta({ description: 'Of the search, as it is now.' }),
   channel: z.enum(WEBHOOK_CHANNELS).meta({ description: 'match or event.' }),
   createdAt: dateTime('When the change was recorded.'),
   body: z.unknown().meta({
-    anyOf: [{ type: 'object' }, { type: 'null' }],
     description: 'What the webhook carries, byte for byte; null when it is withheld.',
   }),
   withheld: z

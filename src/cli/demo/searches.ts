@@ -22,7 +22,7 @@ export const DEMO_SEARCHES = [
   {
     title: 'Maisons à vendre avec au moins 4 pièces',
     transactionType: 0,
-    propertyTypes: 1,
+    propertyTypes: [1],
     roomMin: 4,
     budgetMax: 600_000,
     subscribedEvents: PRICE_EVENTS,
