@@ -23,8 +23,8 @@ import { expireAt, nextOrigin, resolveToulon, upsertAt } from './support/adverts
 interface SearchPlan {
   readonly route: SearchRoute;
   readonly budgetMax: number;
-  /** Its notifications are off. */
-  readonly isSilent: boolean;
+  /** Its notifications are off before this message. */
+  readonly silentBefore: number;
   /** Unknown to the service before this message. */
   readonly createdBefore: number;
   /** Gone from then on. */
@@ -71,7 +71,7 @@ const searches: fc.Arbitrary<readonly SearchPlan[]> = fc
       budgetMax: fc.constantFrom(100, 200, 300),
       createdBefore: fc.oneof(fc.constant(0), fc.nat({ max: STEPS_MAX })),
       lifetime: fc.oneof(fc.constant(STEPS_MAX), fc.nat({ max: STEPS_MAX })),
-      isSilent: fc.nat({ max: 4 }).map((n) => n === 0),
+      silentBefore: fc.oneof(fc.constant(0), fc.constant(STEPS_MAX), fc.nat({ max: STEPS_MAX })),
       endpointRecipient: fc.option(fc.constant('https://client.example/matches')),
       eventEndpoint: fc.option(fc.constant('https://client.example/events')),
       subscribedEvents: fc.subarray([...EVENT_KINDS]),
@@ -82,14 +82,15 @@ const searches: fc.Arbitrary<readonly SearchPlan[]> = fc
     { minLength: 1, maxLength: 6, size: 'max' },
   )
   .map((plans) =>
-    plans.map(({ budgetMax, createdBefore, lifetime, isSilent, ...route }, position) => ({
+    plans.map(({ budgetMax, createdBefore, lifetime, silentBefore, ...route }, position) => ({
       budgetMax,
-      isSilent,
+      silentBefore,
       createdBefore,
       deletedBefore: createdBefore + lifetime,
       route: {
         ...route,
         number: searchNumberOf(position + 1),
+        revision: String(position),
         id: uuidOf(`5ea2c400-0000-4000-8000-00000000000${position}`),
       },
     })),
@@ -151,29 +152,32 @@ function createService(plans: readonly SearchPlan[]): (batch: readonly IntakeMes
     const { propertyUuids, searchNumbers } = touchedBy(changes);
     const routes = new Map(
       living
-        .filter(({ isSilent, route }) => !isSilent && searchNumbers.has(route.number))
+        .filter(({ silentBefore, route }) => silentBefore <= at && searchNumbers.has(route.number))
         .map(({ route }) => [route.number, route]),
     );
-    const known = [...matches.values()].filter(({ propertyUuid }) => propertyUuids.has(propertyUuid));
+    const known = [...matches.values()]
+      .filter(({ propertyUuid }) => propertyUuids.has(propertyUuid))
+      .map((match) => ({ ...match, cause: null }));
     const now = new Date(Date.UTC(2026, 0, 1) + at);
     const consequences = consequencesOf(changes, routes, known, resolveToulon, now);
-    const { newMatches, changedMatches, heardMatches, snapshots, began } = consequences;
+    const { newMatches, changedMatches, snapshots, began } = consequences;
 
     let begins = 0;
     for (const match of newMatches) {
       assert.ok(!matches.has(keyOf(match)), 'a pair has one match for ever');
-      begins += Number(match.beganAt !== null);
+      begins += Number(match.hasBegun);
       matches.set(keyOf(match), match);
     }
-    for (const match of [...changedMatches, ...heardMatches]) {
+    for (const match of changedMatches) {
       const former = matches.get(keyOf(match));
       assert.equal(match.id, former?.id);
-      if (former?.beganAt) assert.equal(match.beganAt, former.beganAt, 'createdAt is when it began');
-      else begins += Number(match.beganAt !== null);
+      if (former?.hasBegun) assert.equal(match.createdAt, former.createdAt, 'createdAt is when it began');
+      else begins += Number(match.hasBegun);
+      assert.equal(match.cause !== null, match.hasBegun && former?.hasBegun === false, 'the cause stays');
       matches.set(keyOf(match), match);
     }
     assert.equal(began.length, begins);
-    for (const match of [...newMatches, ...changedMatches, ...heardMatches]) assert.equal(match.updatedAt, now);
+    for (const match of [...newMatches, ...changedMatches]) assert.equal(match.updatedAt, now);
     assert.ok(snapshots.length <= 2 * changes.length, 'a document is written once per change and variant');
     const documents = new Map(snapshots.map(({ id, document }) => [id, document]));
     const told = inFeed(consequences, new Map(plans.map(({ route }) => [route.number, route.clientId])));
@@ -217,7 +221,7 @@ interface NaiveAdvert {
   readonly seen: string;
 }
 
-/** Knows nothing of documents' insides: a property is its adverts' prices, a match is a set of pairs that have begun. */
+/** Knows nothing of documents' insides: a property is its adverts' prices, a match is a set of pairs that were notified of a start. */
 function createModel(plans: readonly SearchPlan[]): (message: IntakeMessage, at: number) => readonly Told[] {
   const adverts = new Map<string, Map<string, NaiveAdvert>>();
   const held = new Map<string, HeldProperty>();
@@ -244,14 +248,14 @@ function createModel(plans: readonly SearchPlan[]): (message: IntakeMessage, at:
     if (change.held !== null) held.set(propertyUuid, change.held);
 
     const told: Told[] = [];
-    for (const { route, budgetMax, isSilent, createdBefore, deletedBefore } of plans) {
+    for (const { route, budgetMax, silentBefore, createdBefore, deletedBefore } of plans) {
       if (at < createdBefore || at >= deletedBefore) continue;
       const was = priceBefore !== null && priceBefore <= budgetMax;
       const is = priceAfter !== null && priceAfter <= budgetMax;
       const pair = `${propertyUuid}/${route.number}`;
+      if (at < silentBefore || change.held === null) continue;
       const begins = is && !was && !begun.has(pair);
       if (begins) begun.add(pair);
-      if (isSilent || change.held === null) continue;
       const { state, crawls } = change.held;
       const options = { withContacts: !route.hidePropertyContact };
       const document = JSON.stringify(propertyDocument(state, crawls, resolveToulon, options));

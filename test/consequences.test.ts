@@ -19,6 +19,7 @@ const ROUTE: SearchRoute = {
   eventEndpoint: 'https://client.example/events',
   subscribedEvents: EVENT_KINDS,
   hidePropertyContact: false,
+  revision: '7',
   mail: null,
 };
 const TRACE = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
@@ -67,16 +68,20 @@ const MATCH: Match = {
   id: uuidOf('3a7c4000-0000-4000-8000-000000000001'),
   searchNumber: SEVEN,
   propertyUuid: PROPERTY,
-  beganAt: new Date(minute(-60)),
+  hasBegun: true,
+  createdAt: new Date(minute(-60)),
   updatedAt: new Date(minute(-60)),
-  lastSequence: 0,
-  lastDeliveryId: null,
+  lastSequence: 1,
+  lastDeliveryId: uuidOf('3a7c4000-0000-7000-8000-000000000002'),
+  cause: null,
 };
-const STANDING: Match = { ...MATCH, beganAt: null };
+/** First notified of an event, while it satisfied the search already. */
+const STANDING: Match = { ...MATCH, hasBegun: false };
 
 /** How its deliveries are counted is a test's own. */
 function uncounted(match: Match | undefined): Match | null {
-  return match === undefined ? null : { ...match, lastSequence: 0, lastDeliveryId: null };
+  const { lastSequence, lastDeliveryId } = MATCH;
+  return match === undefined ? null : { ...match, lastSequence, lastDeliveryId };
 }
 
 test('a property that satisfies a search from its first state on is a match', () => {
@@ -84,14 +89,17 @@ test('a property that satisfies a search from its first state on is a match', ()
   assert.deepEqual(sent(consequences), ['match property.ad.create', 'event property.ad.create']);
   assert.equal(consequences.began.length, 1);
   const [match] = consequences.newMatches;
-  assert.deepEqual({ ...uncounted(match), id: null }, { ...MATCH, id: null, beganAt: NOW, updatedAt: NOW });
+  const cause = { searchRevision: ROUTE.revision, channel: 'match', events: CREATED?.events };
+  assert.deepEqual({ ...uncounted(match), id: null }, { ...MATCH, id: null, createdAt: NOW, updatedAt: NOW, cause });
 });
 
-test('a new search is not flooded: what satisfied it before is told by its events alone, and is no match', () => {
+test('a new search is not flooded: what satisfied it before is told by its events alone, and has no start', () => {
   const consequences = follow([judged(CHEAPER, [7], [7])]);
   assert.deepEqual(sent(consequences), ['event ad.update.price', 'event property.ad.update']);
   assert.equal(consequences.began.length, 0);
-  assert.equal(consequences.newMatches[0]?.beganAt, null);
+  const [match] = consequences.newMatches;
+  const cause = { searchRevision: ROUTE.revision, channel: 'event', events: CHEAPER?.events };
+  assert.deepEqual([match?.hasBegun, match?.createdAt, match?.cause], [false, NOW, cause]);
   assert.deepEqual(sent(follow([judged(CHEAPER, [7], [7])], { route: { subscribedEvents: [] } })), []);
   assert.deepEqual(follow([judged(CHEAPER, [7], [7])], { route: { subscribedEvents: [] } }).newMatches, []);
 });
@@ -101,7 +109,8 @@ test('a pair that only stood begins when the property leaves and comes back', ()
   assert.deepEqual([left.began.length, sent(left)], [0, ['event ad.update.price', 'event property.ad.update']]);
   const back = follow([judged(CHEAPER, [], [7])], { known: left.changedMatches });
   assert.deepEqual(sent(back), ['match property.ad.update', 'event ad.update.price', 'event property.ad.update']);
-  assert.deepEqual(back.changedMatches.map(uncounted), [{ ...STANDING, beganAt: NOW, updatedAt: NOW }]);
+  const cause = { searchRevision: ROUTE.revision, channel: 'match', events: CHEAPER?.events };
+  assert.deepEqual(back.changedMatches.map(uncounted), [{ ...MATCH, createdAt: NOW, updatedAt: NOW, cause }]);
 });
 
 test('a match that began stays one match: coming back is told by events alone', () => {
@@ -129,31 +138,33 @@ test('a re-crawl without events tells only the searches that it makes begin', ()
   assert.deepEqual(sent(follow([judged(SEEN, [], [7])])), ['match property.ad.update']);
 });
 
-test('a match begins for a silent search as well, without a delivery', () => {
-  const consequences = consequencesOf([judged(CREATED, [], [7])], new Map(), [], resolveToulon, NOW);
-  assert.deepEqual([consequences.began.length, consequences.newMatches.length], [1, 1]);
-  assert.deepEqual([consequences.deliveries, consequences.snapshots], [[], []]);
+const NOTHING: Consequences = {
+  newMatches: [],
+  changedMatches: [],
+  snapshots: [],
+  deliveries: [],
+  feedItems: [],
+  feedEntries: [],
+  mailItems: [],
+  began: [],
+};
+
+test('nothing is left of what a silent search satisfies, or one that was deleted meanwhile', () => {
+  for (const routes of [new Map(), new Map([[SEVEN, null]])]) {
+    const changes = [judged(CREATED, [], [7]), judged(CHEAPER, [7], [7])];
+    assert.deepEqual(consequencesOf(changes, routes, [], resolveToulon, NOW), NOTHING);
+    assert.deepEqual(consequencesOf([judged(CHEAPER, [7], [])], routes, [MATCH], resolveToulon, NOW), NOTHING);
+  }
 });
 
-test('a search deleted meanwhile gets nothing', () => {
-  const { snapshots, ...rest } = consequencesOf(
-    [judged(CREATED, [], [8])],
-    new Map([[searchNumberOf(8), null]]),
-    [],
-    resolveToulon,
-    NOW,
+test('what began while the search was silent is no match: it is one when it ends and begins anew', () => {
+  // The first change concerned a silent search, and has left nothing.
+  const told = follow([judged(CHEAPER, [7], []), judged(CHEAPER, [], [7])]);
+  assert.deepEqual(
+    sent(told).filter((line) => line.startsWith('match')),
+    ['match property.ad.update'],
   );
-  assert.deepEqual(rest, {
-    newMatches: [],
-    changedMatches: [],
-    heardMatches: [],
-    deliveries: [],
-    feedItems: [],
-    feedEntries: [],
-    mailItems: [],
-    began: [],
-  });
-  assert.deepEqual(snapshots, []);
+  assert.deepEqual([told.newMatches.map(({ hasBegun }) => hasBegun), told.began.length], [[true], 1]);
 });
 
 test('each delivery carries the document as it was at its own change, written once for all searches', () => {
@@ -204,7 +215,7 @@ test('the body of an event has the shape of the specification, section 6.2', () 
       '@type': 'Match',
       property: `/documents/properties/${PROPERTY}`,
       search: `/searches/${ROUTE.id}`,
-      createdAt: MATCH.beganAt?.toISOString(),
+      createdAt: MATCH.createdAt.toISOString(),
       updatedAt: NOW.toISOString(),
     });
     assert.equal((propertyDocument as { uuid: string }).uuid, PROPERTY);
@@ -235,8 +246,7 @@ test('deliveries of a match are counted on from batch to batch, and from one ove
     [5, 6],
   );
   const silent = follow([judged(CHEAPER, [7], [7])], { known: second.changedMatches, route: { subscribedEvents: [] } });
-  assert.equal(silent.heardMatches[0]?.lastSequence, 6, 'what is not told is not counted');
-  assert.deepEqual(silent.changedMatches, [], 'nor written again');
+  assert.deepEqual(silent, NOTHING, 'what is not told is neither counted nor written');
   const unsent = follow([judged(CHEAPER, [7], [7])], { known: second.changedMatches, route: { eventEndpoint: null } });
   assert.deepEqual([unsent.deliveries, unsent.feedItems.map(({ sequence }) => sequence)], [[], [7, 8]], 'the feed is');
   assert.deepEqual(

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import type { AdvertEvent, FieldChange } from '../src/domain/advert.ts';
 import { EVENT_KINDS, type EventKind } from '../src/domain/codes.ts';
-import { searchNumberOf, timeOrderedUuid, uuidOf } from '../src/domain/ids.ts';
+import { searchNumberOf, uuidOf } from '../src/domain/ids.ts';
 import { bodyHead, bodyOf, type Notice, noticesOf, type SearchRoute } from '../src/domain/routing.ts';
 import { ADVERT, minute, PROPERTY } from './support/adverts.ts';
 
@@ -17,6 +17,7 @@ const ROUTE: SearchRoute = {
   eventEndpoint: 'https://client.example/events',
   subscribedEvents: EVENT_KINDS,
   hidePropertyContact: false,
+  revision: '7',
   mail: null,
 };
 
@@ -100,7 +101,7 @@ test('matches go to endpointRecipient, events to eventEndpoint', () => {
   }
 });
 
-const MATCH = { id: uuidOf('3a7c4000-0000-4000-8000-000000000001'), beganAt: minute(1), updatedAt: minute(5) };
+const MATCH = { id: uuidOf('3a7c4000-0000-4000-8000-000000000001'), createdAt: minute(1), updatedAt: minute(5) };
 
 function bodyOfNotice(notice: Pick<Notice, 'kind' | 'field'>, match = MATCH, document: unknown = {}): unknown {
   return JSON.parse(bodyOf(bodyHead(notice, ROUTE.id, PROPERTY, match), JSON.stringify(document)));
@@ -148,13 +149,6 @@ test('percentVariation is text with two decimals, or null where it has no meanin
     const body = bodyOfNotice({ kind: 'ad.update.price', field }) as { adEvent: { percentVariation: unknown } };
     assert.equal(body.adEvent.percentVariation, text);
   }
-});
-
-test('a pair that only stands is dated by its first event, whose time its id holds', () => {
-  const firstHeardOf = new Date('2026-03-10T08:00:00.000Z');
-  const id = timeOrderedUuid(firstHeardOf);
-  const body = bodyOfNotice({ kind: 'property.ad.update', field: null }, { ...MATCH, id, beganAt: null as never });
-  assert.equal((body as { match: { createdAt: string } }).match.createdAt, firstHeardOf.toISOString());
 });
 
 test('head and document make one JSON text, whatever they say', () => {

@@ -56,9 +56,8 @@ async function copyProperties(database: Database): Promise<void> {
     [COPIES],
   );
   await database.query(
-    `insert into properties (uuid, state, crawls, department_code, transaction_type, is_land, comparable_price, state_bytes,
-       digested_at)
-     select copy, state, crawls, department_code, transaction_type, is_land, comparable_price, state_bytes, now()
+    `insert into properties (uuid, state, crawls, department_code, transaction_type, is_land, comparable_price, state_bytes)
+     select copy, state, crawls, department_code, transaction_type, is_land, comparable_price, state_bytes
      from copied join properties using (uuid)`,
   );
   await database.query(

@@ -1,6 +1,5 @@
 /** A match as its owner reads it (specification, section 2.5): the property document is the present one. */
 
-import { createdAtOf } from '../domain/ids.ts';
 import { type PropertyDocument, propertyDocument, propertyIri } from '../domain/property-document.ts';
 import type { Reference } from '../reference/communes.ts';
 import type { MatchRead } from '../store/match-reads.ts';
@@ -13,7 +12,7 @@ export function matchDocument(match: MatchRead, { resolvePlace }: Pick<Reference
     '@type': 'Match',
     property: propertyIri(match.propertyUuid),
     search: searchIri(match.searchId),
-    createdAt: (match.beganAt ?? createdAtOf(match.id)).toISOString(),
+    createdAt: match.createdAt.toISOString(),
     updatedAt: match.updatedAt.toISOString(),
     propertyDocument: documentOf(match, resolvePlace),
   };

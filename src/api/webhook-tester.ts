@@ -84,7 +84,7 @@ function sampleBody(kind: EventKind, searchId: Uuid, { reference, now }: ApiDepe
   const { held, event } = sampleChange(kind, at);
   const { state, crawls } = held;
   const document = propertyDocument(state, crawls, reference.resolvePlace, { withContacts: true });
-  const match = { id: randomUuid(), beganAt: at.toISOString(), updatedAt: at.toISOString() };
+  const match = { id: randomUuid(), createdAt: at.toISOString(), updatedAt: at.toISOString() };
   const field = event.field === null ? null : { ...event.field, createdAt: event.createdAt };
   return bodyOf(bodyHead({ kind, field }, searchId, state.uuid, match), JSON.stringify(document));
 }

@@ -11,7 +11,7 @@
  * | each recipient of e-mails | `mail_recipients` | with their last link, unless they unsubscribed |
  * | each change that was notified | `snapshots` | with the last delivery of that change |
  * | each advert that was ever seen | `properties` | `expired` days after its last advert expired |
- * | each property that began to satisfy a search | `matches` | with its property: a pair has one match for ever |
+ * | each pair that was notified | `matches` | with its property: a pair has one match for ever |
  * | each search deleted, each URL no longer in use | `searches`, `endpoints` | `deliveries` days later, when no delivery is left |
  * | each message not understood | `dead_letters` | `deadLetters` days after it came, or when an operator purges it |
  * | each recovery | `recoveries` | `deliveries` days after its end |

@@ -7,7 +7,7 @@
 import type { AdvertEvent, FieldChange } from './advert.ts';
 import type { EventKind } from './codes.ts';
 import type { WebhookChannel } from './delivery.ts';
-import { createdAtOf, type SearchNumber, type Uuid } from './ids.ts';
+import type { SearchNumber, Uuid } from './ids.ts';
 import type { MailRoute } from './mail.ts';
 import { propertyIri } from './property-document.ts';
 
@@ -20,14 +20,15 @@ export interface SearchRoute {
   readonly eventEndpoint: string | null;
   readonly subscribedEvents: readonly EventKind[];
   readonly hidePropertyContact: boolean;
+  /** Of the row that says all this. */
+  readonly revision: string;
   /** Null when nothing goes by e-mail. */
   readonly mail: MailRoute | null;
 }
 
 export interface MatchRecord {
   readonly id: Uuid;
-  /** Null while the pair only stands (see table `matches`): its id then tells when it was first heard of. */
-  readonly beganAt: string | null;
+  readonly createdAt: string;
   readonly updatedAt: string;
 }
 
@@ -75,7 +76,7 @@ export function bodyHead(
       '@type': 'Match',
       property: propertyIri(propertyUuid),
       search: `/searches/${searchId}`,
-      createdAt: match.beganAt ?? createdAtOf(match.id).toISOString(),
+      createdAt: match.createdAt,
       updatedAt: match.updatedAt,
     },
   });

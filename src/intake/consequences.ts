@@ -1,6 +1,6 @@
 /**
- * What a batch of judged changes leads to: matches that begin, matches that hear of an event, and deliveries with the
- * property document as it was at each change. Pure, but for fresh identifiers.
+ * What a batch of judged changes leads to: deliveries with the property document as it was at each change, and the matches
+ * that they belong to. A pair that nobody is notified of leaves nothing. Pure, but for fresh identifiers.
  */
 
 import type { AdvertEvent } from '../domain/advert.ts';
@@ -30,11 +30,10 @@ export interface JudgedChange {
 export type AddressedDelivery = NewDelivery & { readonly endpointKey: string };
 
 export interface Consequences {
+  /** Pairs that were never notified before. */
   readonly newMatches: readonly Match[];
-  /** Known ones that begin now, or whose search is told. */
+  /** Known ones that are notified again, those that begin now included. */
   readonly changedMatches: readonly Match[];
-  /** Known ones that only hear of an event: nearly all of those that a change touches. */
-  readonly heardMatches: readonly Match[];
   readonly snapshots: readonly Snapshot[];
   readonly deliveries: readonly AddressedDelivery[];
   /** What is told to searches without an endpoint for it. */
@@ -42,7 +41,7 @@ export interface Consequences {
   /** Deliveries and items, by client. */
   readonly feedEntries: readonly FeedEntry[];
   readonly mailItems: readonly NewMailItem[];
-  /** Pairs that began, known or not before. */
+  /** Matches that began, known or not before. */
   readonly began: readonly Match[];
 }
 
@@ -75,11 +74,11 @@ export function consequencesOf(
   sequenceFloor = 0,
 ): Consequences {
   const pairs = byProperty(known, changes);
-  const written = new Set<Pair>();
+  const notified = new Set<Pair>();
   const snapshots: Snapshot[] = [];
   const told: Told = { deliveries: [], feedItems: [], feedEntries: [] };
   const mailItems: NewMailItem[] = [];
-  const began: Match[] = [];
+  const began = new Set<Pair>();
 
   for (const change of changes) {
     const { propertyUuid, events } = change;
@@ -89,41 +88,38 @@ export function consequencesOf(
     const snapshotOf = snapshotter(change.held, resolvePlace, idsAt, snapshots);
     const mailItemOf = mailItemMaker(change, resolvePlace);
     for (const number of searchesTouchedBy(change)) {
-      const route = routes.get(number);
+      const route = routes.get(number) ?? null;
       if (route === null) continue;
-      const pair = pairsOfProperty.get(number) ?? { isKnown: false, hasChanged: false, match: null };
-      const { match } = pair;
-      const startsNow = !before.has(number) && (match?.beganAt ?? null) === null;
-      const notices = route === undefined ? [] : noticesOf(route, events, startsNow);
-      const mailNotices = route === undefined ? [] : mailNoticesOf(route, events, startsNow);
-      if (match === null && !startsNow && notices.length + mailNotices.length === 0) continue;
-      let next = touched(match, number, propertyUuid, startsNow, now);
+      const pair = pairsOfProperty.get(number) ?? { isKnown: false, match: null };
+      const startsNow = !before.has(number) && pair.match?.hasBegun !== true;
+      const notices = noticesOf(route, events, startsNow);
+      if (notices.length === 0) continue;
+      let next = opened(pair.match, route, change, startsNow, now);
       for (const notice of notices) {
-        if (route === undefined) break;
         const head = headOf(notice, route, next);
         const snapshotId = snapshotOf(!route.hidePropertyContact);
         next = counted(next, idsAt, sequenceFloor);
-        tell(told, notice, route, next, { head, snapshotId, traceparent: change.traceparent });
+        tell(told, notice, route, next as Match, { head, snapshotId, traceparent: change.traceparent });
       }
-      pair.match = next;
-      pair.hasChanged ||= startsNow || notices.length > 0;
-      if (match === null) pairsOfProperty.set(number, pair);
-      written.add(pair);
-      if (startsNow) began.push(next);
-      if (route === undefined) continue;
-      for (const notice of mailNotices) mailItems.push(mailItemOf(notice, route, next));
+      pair.match = next as Match;
+      pairsOfProperty.set(number, pair);
+      notified.add(pair);
+      if (startsNow) began.add(pair);
+      // What goes by e-mail goes by the feed as well: there is a match.
+      for (const notice of mailNoticesOf(route, events, startsNow)) {
+        mailItems.push(mailItemOf(notice, route, pair.match as Match));
+      }
     }
   }
-  const matchesOf = (isAsked: (pair: Pair) => boolean): readonly Match[] =>
-    [...written].filter(isAsked).map(({ match }) => match as Match);
+  const matchesOf = (written: ReadonlySet<Pair>, isKnown?: boolean): readonly Match[] =>
+    [...written].filter((pair) => isKnown === undefined || pair.isKnown === isKnown).map(({ match }) => match as Match);
   return {
-    newMatches: matchesOf(({ isKnown }) => !isKnown),
-    changedMatches: matchesOf(({ isKnown, hasChanged }) => isKnown && hasChanged),
-    heardMatches: matchesOf(({ isKnown, hasChanged }) => isKnown && !hasChanged),
+    newMatches: matchesOf(notified, false),
+    changedMatches: matchesOf(notified, true),
     snapshots,
     ...told,
     mailItems,
-    began,
+    began: matchesOf(began),
   };
 }
 
@@ -131,10 +127,8 @@ export function consequencesOf(
 interface Pair {
   /** By the table. */
   readonly isKnown: boolean;
-  /** Began, or was told. */
-  hasChanged: boolean;
   /** As known, or as written by a change of the batch. */
-  match: KnownMatch | Match | null;
+  match: (KnownMatch & Partial<Pick<Match, 'cause'>>) | null;
 }
 
 function byProperty(
@@ -142,8 +136,7 @@ function byProperty(
   changes: readonly JudgedChange[],
 ): ReadonlyMap<Uuid, Map<SearchNumber, Pair>> {
   const pairs = new Map(changes.map(({ propertyUuid }) => [propertyUuid, new Map<SearchNumber, Pair>()]));
-  for (const match of known)
-    pairs.get(match.propertyUuid)?.set(match.searchNumber, { isKnown: true, hasChanged: false, match });
+  for (const match of known) pairs.get(match.propertyUuid)?.set(match.searchNumber, { isKnown: true, match });
   return pairs;
 }
 
@@ -154,8 +147,8 @@ function searchesTouchedBy({ before, after, events }: JudgedChange): ReadonlySet
   return new Set(after.filter((number) => !satisfied.has(number)));
 }
 
-function headOf(notice: Notice, route: SearchRoute, { id, beganAt, updatedAt, propertyUuid }: Match): string {
-  const record = { id, beganAt: beganAt?.toISOString() ?? null, updatedAt: updatedAt.toISOString() };
+function headOf(notice: Notice, route: SearchRoute, { id, createdAt, updatedAt, propertyUuid }: OpenedMatch): string {
+  const record = { id, createdAt: createdAt.toISOString(), updatedAt: updatedAt.toISOString() };
   return bodyHead(notice, route.id, propertyUuid, record);
 }
 
@@ -173,39 +166,46 @@ function notBefore(now: Date, pairs: Iterable<Pair>): Date {
   return lastAt > now ? lastAt : now;
 }
 
+/** A match before what is told of it is counted. */
+type OpenedMatch = Omit<Match, 'lastDeliveryId'> & { readonly lastDeliveryId: Uuid | null };
+
 /** Members by name and in one order: copies by spread cost half of the stage. */
-function touched(
+function opened(
   match: Pair['match'],
-  searchNumber: SearchNumber,
-  propertyUuid: Uuid,
+  { number, revision }: SearchRoute,
+  { propertyUuid, events }: JudgedChange,
   startsNow: boolean,
   now: Date,
-): Match {
+): OpenedMatch {
+  const isCause = match === null || startsNow;
   return {
     id: match === null ? timeOrderedUuid(now) : match.id,
-    searchNumber,
+    searchNumber: number,
     propertyUuid,
-    beganAt: startsNow ? now : (match?.beganAt ?? null),
+    hasBegun: startsNow || match?.hasBegun === true,
+    createdAt: isCause ? now : match.createdAt,
     updatedAt: now,
     lastSequence: match === null ? 0 : match.lastSequence,
     lastDeliveryId: match === null ? null : match.lastDeliveryId,
+    cause: isCause
+      ? { searchRevision: revision, channel: startsNow ? 'match' : 'event', events }
+      : (match.cause ?? null),
   };
 }
 
 /** The match with one more delivery, or item of the feed. */
-function counted(
-  { id, searchNumber, propertyUuid, beganAt, updatedAt, lastSequence, lastDeliveryId }: Match,
-  at: Date,
-  sequenceFloor: number,
-): Match {
+function counted(match: OpenedMatch, at: Date, sequenceFloor: number): Match {
+  const { id, searchNumber, propertyUuid, hasBegun, createdAt, updatedAt, lastSequence, lastDeliveryId, cause } = match;
   return {
     id,
     searchNumber,
     propertyUuid,
-    beganAt,
+    hasBegun,
+    createdAt,
     updatedAt,
     lastSequence: Math.max(lastSequence, sequenceFloor) + 1,
     lastDeliveryId: uuidAfter(lastDeliveryId, at),
+    cause,
   };
 }
 
@@ -223,8 +223,7 @@ function tell(
   match: Match,
   { head, snapshotId, traceparent }: Pick<NewDelivery, 'head' | 'snapshotId' | 'traceparent'>,
 ): void {
-  const id = match.lastDeliveryId as Uuid;
-  const { searchNumber, id: matchId, lastSequence: sequence } = match;
+  const { searchNumber, id: matchId, lastSequence: sequence, lastDeliveryId: id } = match;
   feedEntries.push({ clientId, id, searchNumber });
   if (endpoint === null) {
     feedItems.push({ id, sequence, searchNumber, matchId, channel, kind, head, snapshotId });

@@ -17,7 +17,7 @@ import { insertEvents, type PropertyEvent } from '../store/events.ts';
 import { insertFeedBatches, insertFeedItems } from '../store/feed-batches.ts';
 import { type HeldTerm, holdTerm, type Term } from '../store/intake-leader.ts';
 import { insertMailItems } from '../store/mail-items.ts';
-import { insertMatches, type Match, readMatches, touchMatches, updateMatches } from '../store/matches.ts';
+import { beginMatches, insertMatches, type Match, readMatches, updateMatches } from '../store/matches.ts';
 import { insertOutboxEntry, type OutboxEntry, outboxEntryOf } from '../store/outbox.ts';
 import {
   insertProperties,
@@ -176,7 +176,7 @@ async function recordEntries(
   const touched = touchedBy(changes);
   const [routes, matches] = await Promise.all([
     readRoutes(client, [...touched.searchNumbers], mailGatherMs !== null),
-    // A new property is in no pair: pairs are written with it, and go with it.
+    // A new property is in no pair: pairs go with it.
     readMatches(
       client,
       [...touched.propertyUuids].filter((uuid) => known.has(uuid)),
@@ -189,7 +189,7 @@ async function recordEntries(
   const { deliveries, snapshots, began } = consequences;
   return {
     last: [
-      ...writeConsequences(consequences, now, sequenceFloor),
+      ...writeConsequences(consequences, sequenceFloor),
       ...insertMailItems(consequences.mailItems, now, mailGatherMs ?? 0),
       ...writeProperties(known, batch),
       ...insertEvents(events),
@@ -238,13 +238,13 @@ function expiredAtOf({ state }: HeldProperty): string | null {
   );
 }
 
-function writeConsequences(consequences: Consequences, now: Date, sequenceFloor: number): readonly Statement[] {
+function writeConsequences(consequences: Consequences, sequenceFloor: number): readonly Statement[] {
   const deliveryIds = consequences.deliveries.map(({ id }) => id);
   return [
     ...(deliveryIds.length === 0 ? [] : [insertOutboxEntry(deliveryIds)]),
-    ...insertMatches(consequences.newMatches, now),
-    ...updateMatches(consequences.changedMatches, now),
-    ...touchMatches(consequences.heardMatches, now),
+    ...insertMatches(consequences.newMatches),
+    ...updateMatches(consequences.changedMatches),
+    ...beginMatches(consequences.changedMatches.filter(({ cause }) => cause !== null)),
     ...insertSnapshots(consequences.snapshots),
     ...insertDeliveries(consequences.deliveries),
     ...insertFeedItems(consequences.feedItems),

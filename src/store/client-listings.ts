@@ -29,29 +29,24 @@ export interface ListedIds {
 
 export interface ListedTable {
   readonly name: 'matches' | typeof ALL_DELIVERIES;
-  readonly time: string;
   readonly condition: string;
 }
 
-export const LISTED_MATCHES: ListedTable = {
-  name: 'matches',
-  time: 'began_at',
-  condition: 'one.began_at is not null',
-};
-export const LISTED_DELIVERIES: ListedTable = { name: ALL_DELIVERIES, time: 'created_at', condition: 'true' };
+export const LISTED_MATCHES: ListedTable = { name: 'matches', condition: 'true' };
+export const LISTED_DELIVERIES: ListedTable = { name: ALL_DELIVERIES, condition: 'true' };
 
 /**
  * The head of a statement: `listed` (id, at) holds the first `$2` rows of client `$1`, those made at the same instant
  * as the last one included, and `heads` the searches that have any. Served by searches_client, then by matches_search, or by
  * deliveries_search and mail_items_search, alone, once for each search.
  */
-export function listedOfClient({ name, time, condition }: ListedTable, direction: Direction): string {
+export function listedOfClient({ name, condition }: ListedTable, direction: Direction): string {
   const [beyond, last, endless] = direction === 'desc' ? ['>=', 'min', '-infinity'] : ['<=', 'max', 'infinity'];
   // The lateral limits keep it a look into an index for each search, whatever the planner thinks of the tables.
   return `with heads as materialized (
       select s.number, head.at from searches s cross join lateral (
-        select one.${time} as at from ${name} one where one.search_number = s.number and ${condition}
-        order by one.${time} ${direction} limit 1
+        select one.created_at as at from ${name} one where one.search_number = s.number and ${condition}
+        order by one.created_at ${direction} limit 1
       ) head
       where s.client_id = $1 and s.deleted_at is null
     ), reaching as materialized (
@@ -60,9 +55,9 @@ export function listedOfClient({ name, time, condition }: ListedTable, direction
       select case when count(*) < $2::bigint then '${endless}'::timestamptz else ${last}(at) end as at from reaching
     ), listed as materialized (
       select item.id, item.at from reaching cross join lateral (
-        select one.id, one.${time} as at from ${name} one
-        where one.search_number = reaching.number and ${condition} and one.${time} ${beyond} (select at from rim)
-        order by one.${time} ${direction} fetch first ($2::bigint) rows with ties
+        select one.id, one.created_at as at from ${name} one
+        where one.search_number = reaching.number and ${condition} and one.created_at ${beyond} (select at from rim)
+        order by one.created_at ${direction} fetch first ($2::bigint) rows with ties
       ) item
     )`;
 }

@@ -10,8 +10,7 @@ export interface MatchRead {
   readonly id: Uuid;
   readonly searchId: Uuid;
   readonly propertyUuid: Uuid;
-  /** Null while the pair only stands: it satisfied the search when the search was created (see the schema). */
-  readonly beganAt: Date | null;
+  readonly createdAt: Date;
   readonly updatedAt: Date;
   readonly hidePropertyContact: boolean;
   /** Null only when an operator has removed the property. */
@@ -20,11 +19,11 @@ export interface MatchRead {
 
 interface MatchRow extends Omit<MatchRead, 'held'>, Partial<HeldProperty> {}
 
-const COLUMNS = `m.id, s.id as "searchId", m.property_uuid as "propertyUuid", m.began_at as "beganAt",
+const COLUMNS = `m.id, s.id as "searchId", m.property_uuid as "propertyUuid", m.created_at as "createdAt",
   m.updated_at as "updatedAt", s.hide_property_contact as "hidePropertyContact", p.state, p.crawls`;
 
 export interface MatchListQuery extends ListedPage {
-  /** Of when it began. */
+  /** Of when it began, or was first notified. */
   readonly range: TimeRange;
 }
 
@@ -39,7 +38,7 @@ export async function listMatches(
   searchNumber: SearchNumber,
   { range, ...page }: MatchListQuery,
 ): Promise<MatchPage> {
-  const from = `matches m where search_number = $1 and began_at is not null and ${timeCondition('began_at', range)}`;
+  const from = `matches m where search_number = $1 and ${timeCondition('created_at', range)}`;
   return listFrom(database, from, [searchNumber], page);
 }
 
@@ -51,8 +50,8 @@ export async function listMatchesOfProperty(
   { range, ...page }: MatchListQuery,
 ): Promise<MatchPage> {
   const from = `matches m join searches s on s.number = m.search_number
-    where m.property_uuid = $1 and s.client_id = $2 and s.deleted_at is null and began_at is not null
-      and ($3::integer is null or m.search_number = $3) and ${timeCondition('began_at', range)}`;
+    where m.property_uuid = $1 and s.client_id = $2 and s.deleted_at is null
+      and ($3::integer is null or m.search_number = $3) and ${timeCondition('m.created_at', range)}`;
   return listFrom(database, from, [propertyUuid, clientId, searchNumber], page);
 }
 
@@ -64,7 +63,7 @@ async function listFrom(
 ): Promise<MatchPage> {
   const next = values.length + 1;
   const listed = database.query<{ id: Uuid }>(
-    `select m.id from ${from} order by began_at ${direction}, m.id ${direction} limit $${next} offset $${next + 1}`,
+    `select m.id from ${from} order by m.created_at ${direction}, m.id ${direction} limit $${next} offset $${next + 1}`,
     [...values, limit, offset],
   );
   const counted = database.query<{ total: number }>(`select count(*)::integer as total from ${from}`, [...values]);
@@ -82,7 +81,7 @@ export async function listMatchesOfClient(
   clientId: Uuid,
   { range, ...page }: MatchListQuery,
 ): Promise<MatchPage> {
-  const condition = `${LISTED_MATCHES.condition} and ${timeCondition('one.began_at', range)}`;
+  const condition = timeCondition('one.created_at', range);
   const { ids, total } = await listOfClient(database, { ...LISTED_MATCHES, condition }, clientId, page);
   return { matches: await readMatches(database, ids), total };
 }
@@ -101,7 +100,7 @@ async function readMatches(database: Queryable, ids: readonly Uuid[]): Promise<r
   return rows.map(matchOfRow);
 }
 
-/** Of either kind; null when it is another client's or its search was deleted. Served by the primary keys. */
+/** Null when it is another client's or its search was deleted. Served by the primary keys. */
 export async function readMatch(database: Queryable, clientId: Uuid, id: Uuid): Promise<MatchRead | null> {
   const { rows } = await database.query<MatchRow>(
     `select ${COLUMNS} from matches m

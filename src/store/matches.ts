@@ -1,27 +1,41 @@
 /**
- * (search, property) pairs. They are written only by the transaction that holds the property's row lock, so reading
- * a pair and then writing it cannot race with another writer.
+ * (search, property) pairs that were notified. They are written only by the transaction that holds the property's row lock,
+ * so reading a pair and then writing it cannot race with another writer.
  */
 
+import type { AdvertEvent } from '../domain/advert.ts';
+import type { WebhookChannel } from '../domain/delivery.ts';
 import type { SearchNumber, Uuid } from '../domain/ids.ts';
-import { arrayLiteral } from './array-literal.ts';
+import { arrayLiteral, joinedJson, jsonTexts } from './array-literal.ts';
 import type { Queryable, Statement } from './database.ts';
+
+/** The change that a match began with or, as long as it has no start, was first notified of. */
+export interface MatchCause {
+  /** In which the search was read. */
+  readonly searchRevision: string;
+  readonly channel: WebhookChannel;
+  readonly events: readonly AdvertEvent[];
+}
 
 export interface Match {
   readonly id: Uuid;
   readonly searchNumber: SearchNumber;
   readonly propertyUuid: Uuid;
-  /** Null while the pair only stands (see the schema). */
-  readonly beganAt: Date | null;
+  /** False: the property satisfied the search already when the search was created or began to notify. */
+  readonly hasBegun: boolean;
+  /** When it began, else when it was first notified. */
+  readonly createdAt: Date;
+  /** When it was last notified. */
   readonly updatedAt: Date;
-  /** Of its newest delivery that has one; 0 before the first. */
+  /** Of its newest delivery, whose id the next one's is above. */
   readonly lastSequence: number;
-  /** Of that delivery: the next one's id is above it. */
-  readonly lastDeliveryId: Uuid | null;
+  readonly lastDeliveryId: Uuid;
+  /** Null: as the table holds it. */
+  readonly cause: MatchCause | null;
 }
 
 /** A pair as the table holds it. */
-export type KnownMatch = Omit<Match, 'updatedAt'>;
+export type KnownMatch = Omit<Match, 'updatedAt' | 'cause'>;
 
 /** All pairs of the properties `uuids`. Served by the unique index. */
 export async function readMatches(client: Queryable, uuids: readonly Uuid[]): Promise<readonly KnownMatch[]> {
@@ -29,76 +43,106 @@ export async function readMatches(client: Queryable, uuids: readonly Uuid[]): Pr
   const { rows } = await client.query<KnownMatch>({
     name: 'read-matches',
     text: `
-      select id, search_number as "searchNumber", property_uuid as "propertyUuid", began_at as "beganAt",
-        coalesce(last_sequence, 0) as "lastSequence", last_delivery_id as "lastDeliveryId"
+      select id, search_number as "searchNumber", property_uuid as "propertyUuid", has_begun as "hasBegun",
+        created_at as "createdAt", last_sequence as "lastSequence", last_delivery_id as "lastDeliveryId"
       from matches where property_uuid = any($1::uuid[])`,
     values: [arrayLiteral(uuids)],
   });
   return rows;
 }
 
-/** Written at `at`, the `updatedAt` of them all. */
-export function insertMatches(matches: readonly Match[], at: Date): readonly Statement[] {
+export function insertMatches(matches: readonly Match[]): readonly Statement[] {
   if (matches.length === 0) return [];
   return [
     {
       name: 'insert-matches',
       text: `
-      insert into matches (id, search_number, property_uuid, began_at, updated_at, last_sequence, last_delivery_id)
-      select id, search_number, property_uuid, case when has_begun then $5::timestamptz end, $5, last_sequence,
-        last_delivery_id
-      from unnest($1::uuid[], $2::integer[], $3::uuid[], $4::boolean[], $6::integer[], $7::uuid[])
-        as written(id, search_number, property_uuid, has_begun, last_sequence, last_delivery_id)`,
+      insert into matches (id, search_number, property_uuid, has_begun, created_at, updated_at, last_sequence,
+        last_delivery_id, channel, search_revision, cause)
+      select id, search_number, property_uuid, has_begun, created_at, updated_at, last_sequence, last_delivery_id, channel,
+        search_revision, cause::json
+      from unnest($1::uuid[], $2::integer[], $3::uuid[], $4::boolean[], $5::timestamptz[], $6::timestamptz[],
+        $7::integer[], $8::uuid[], $9::text[], $10::xid8[], ${jsonTexts('$11')})
+        as written(id, search_number, property_uuid, has_begun, created_at, updated_at, last_sequence, last_delivery_id,
+          channel, search_revision, cause)`,
       values: [
         arrayLiteral(matches.map(({ id }) => id)),
         arrayLiteral(matches.map(({ searchNumber }) => searchNumber)),
         arrayLiteral(matches.map(({ propertyUuid }) => propertyUuid)),
-        arrayLiteral(matches.map(({ beganAt }) => beganAt !== null)),
-        at,
-        ...lastDeliveriesOf(matches),
+        arrayLiteral(matches.map(({ hasBegun }) => hasBegun)),
+        arrayLiteral(matches.map(({ createdAt }) => createdAt.toISOString())),
+        ...notifiedOf(matches),
+        ...causesOf(matches),
       ],
     },
   ];
 }
 
-/** Known ones that only hear of something at `at`, their `updatedAt`. Served by the primary key. */
-export function touchMatches(matches: readonly Match[], at: Date): readonly Statement[] {
+/** Known ones that are notified again. Served by the primary key; none of the columns is in an index. */
+export function updateMatches(matches: readonly Match[]): readonly Statement[] {
   if (matches.length === 0) return [];
-  return [
-    {
-      name: 'touch-matches',
-      text: 'update matches set updated_at = $2 where id = any($1::uuid[])',
-      values: [arrayLiteral(matches.map(({ id }) => id)), at],
-    },
-  ];
-}
-
-/** Known ones that are told, or of which some begin now: at `at`, the `updatedAt` of them all. Served by the primary key. */
-export function updateMatches(matches: readonly Match[], at: Date): readonly Statement[] {
-  if (matches.length === 0) return [];
-  const begin = matches.filter(({ beganAt }) => beganAt?.getTime() === at.getTime());
   return [
     {
       name: 'update-matches',
       text: `
       update matches
-      set updated_at = $3, began_at = case when matches.id = any($2::uuid[]) then $3 else began_at end,
-        last_sequence = written.last_sequence, last_delivery_id = written.last_delivery_id
-      from unnest($1::uuid[], $4::integer[], $5::uuid[]) as written(id, last_sequence, last_delivery_id)
+      set updated_at = written.updated_at, last_sequence = written.last_sequence,
+        last_delivery_id = written.last_delivery_id
+      from unnest($1::uuid[], $2::timestamptz[], $3::integer[], $4::uuid[])
+        as written(id, updated_at, last_sequence, last_delivery_id)
+      where matches.id = written.id`,
+      values: [arrayLiteral(matches.map(({ id }) => id)), ...notifiedOf(matches)],
+    },
+  ];
+}
+
+/** Known ones without a start, which they have now. After `updateMatches`. Served by the primary key. */
+export function beginMatches(matches: readonly Match[]): readonly Statement[] {
+  if (matches.length === 0) return [];
+  return [
+    {
+      name: 'begin-matches',
+      text: `
+      update matches
+      set has_begun = true, created_at = written.created_at, channel = written.channel,
+        search_revision = written.search_revision, cause = written.cause::json
+      from unnest($1::uuid[], $2::timestamptz[], $3::text[], $4::xid8[], ${jsonTexts('$5')})
+        as written(id, created_at, channel, search_revision, cause)
       where matches.id = written.id`,
       values: [
         arrayLiteral(matches.map(({ id }) => id)),
-        arrayLiteral(begin.map(({ id }) => id)),
-        at,
-        ...lastDeliveriesOf(matches),
+        arrayLiteral(matches.map(({ createdAt }) => createdAt.toISOString())),
+        ...causesOf(matches),
       ],
     },
   ];
 }
 
-function lastDeliveriesOf(matches: readonly Match[]): readonly [sequences: string, ids: string] {
+function notifiedOf(matches: readonly Match[]): readonly [at: string, sequences: string, ids: string] {
   return [
-    arrayLiteral(matches.map(({ lastSequence }) => lastSequence || null)),
+    arrayLiteral(matches.map(({ updatedAt }) => updatedAt.toISOString())),
+    arrayLiteral(matches.map(({ lastSequence }) => lastSequence)),
     arrayLiteral(matches.map(({ lastDeliveryId }) => lastDeliveryId)),
   ];
+}
+
+/** Matches of one change share its events, which are written out once. */
+function causesOf(matches: readonly Match[]): readonly [channels: string, revisions: string, events: string] {
+  const texts = new Map<readonly AdvertEvent[], string>();
+  const textOf = (events: readonly AdvertEvent[]): string => {
+    const text = texts.get(events) ?? JSON.stringify(events.map(causeOf));
+    texts.set(events, text);
+    return text;
+  };
+  return [
+    arrayLiteral(matches.map(({ cause }) => (cause as MatchCause).channel)),
+    arrayLiteral(matches.map(({ cause }) => (cause as MatchCause).searchRevision)),
+    joinedJson(matches.map(({ cause }) => textOf((cause as MatchCause).events))),
+  ];
+}
+
+function causeOf({ kind, advertUuid, field }: AdvertEvent): object {
+  if (field === null) return { kind, advert: advertUuid };
+  const { fieldName, fieldOldValue, fieldNewValue } = field;
+  return { kind, advert: advertUuid, field: fieldName, was: fieldOldValue, is: fieldNewValue };
 }

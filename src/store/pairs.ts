@@ -28,18 +28,19 @@ export async function readAnySearch(database: Queryable, id: Uuid): Promise<Admi
 
 export interface PairRow {
   readonly matchId: Uuid;
+  /** Null: the property satisfied the search already when it was first notified. */
   readonly beganAt: Date | null;
   readonly updatedAt: Date;
 }
 
-/** Null when nothing was ever recorded of the pair. Served by the unique index of matches. */
+/** Null when it was never notified. Served by the unique index of matches. */
 export async function readPair(
   database: Queryable,
   searchNumber: SearchNumber,
   propertyUuid: Uuid,
 ): Promise<PairRow | null> {
   const { rows } = await database.query<PairRow>(
-    `select id as "matchId", began_at as "beganAt", updated_at as "updatedAt" from matches
+    `select id as "matchId", case when has_begun then created_at end as "beganAt", updated_at as "updatedAt" from matches
      where property_uuid = $1 and search_number = $2`,
     [propertyUuid, searchNumber],
   );

@@ -167,8 +167,7 @@ export async function* removeExpiredProperties(
 }
 
 /**
- * Searches deleted before `before` that no delivery refers to any more, with their matches; a pair that only stands
- * goes with its property. Served by searches_deleted, deliveries_search, mail_items_search and matches_search.
+ * Searches deleted before `before` that no delivery refers to any more, with their matches. Served by searches_deleted, deliveries_search, mail_items_search and matches_search.
  */
 export async function* removeDeletedSearches(client: Queryable, before: Date): Batches {
   for (;;) {
@@ -185,7 +184,7 @@ export async function* removeDeletedSearches(client: Queryable, before: Date): B
       const matches = await countOf(
         client,
         `delete from matches where id in (
-           select id from matches where search_number = any($1::integer[]) and began_at is not null limit $2)`,
+           select id from matches where search_number = any($1::integer[]) limit $2)`,
         [numbers, ROWS_PER_BATCH],
       );
       yield { matches };

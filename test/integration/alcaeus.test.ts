@@ -6,6 +6,7 @@ import { after, test } from 'node:test';
 import { sampleChange } from '../../src/api/webhook-sample.ts';
 import { startTestApi } from '../support/api.ts';
 import { walkWithAlcaeus } from '../support/hydra-clients.ts';
+import { searchNumberOfId, seedMatch } from '../support/seeded-matches.ts';
 
 const api = await startTestApi({ after });
 
@@ -17,15 +18,12 @@ async function seed(): Promise<{ readonly match: string; readonly property: stri
   }
   const { held } = sampleChange('ad.update.price', new Date());
   const match = randomUUID();
-  await api.database.query('insert into properties (uuid, state, crawls, is_land) values ($1, $2, $3, false)', [
-    held.state.uuid,
-    JSON.stringify(held.state),
-    JSON.stringify(held.crawls),
-  ]);
   await api.database.query(
-    'insert into matches select $1, number, $2, now(), now() from searches order by number limit 1',
-    [match, held.state.uuid],
+    'insert into properties (uuid, state, state_bytes, crawls, is_land) values ($1, $2::text::json, length($2::text), $3, false)',
+    [held.state.uuid, JSON.stringify(held.state), JSON.stringify(held.crawls)],
   );
+  const searchNumber = await searchNumberOfId(api.database, String(searches[0]).slice('/searches/'.length));
+  await seedMatch(api.database, { id: match, searchNumber, propertyUuid: held.state.uuid });
   return { match: `/matches/${match}`, property: `/documents/properties/${held.state.uuid}`, searches };
 }
 

@@ -190,20 +190,12 @@ test('the statements of the pipeline go through indexes, even when they are plan
   await readMatches(database, ids);
   await runStatements(
     database,
-    updateMatches(
-      [
-        {
-          id,
-          searchNumber: searchNumberOf(1),
-          propertyUuid: id,
-          beganAt: now,
-          updatedAt: now,
-          lastSequence: 1,
-          lastDeliveryId: id,
-        },
-      ],
-      now,
-    ),
+    updateMatches([
+      {
+        ...{ id, searchNumber: searchNumberOf(1), propertyUuid: id, hasBegun: true, createdAt: now, updatedAt: now },
+        ...{ lastSequence: 1, lastDeliveryId: id, cause: null },
+      },
+    ]),
   );
   await deleteOutboxEntries(database, [{ id: '1', deliveryIds: [] }]);
   await claimDeliveries(database, ids, 1);

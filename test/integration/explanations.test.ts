@@ -121,7 +121,7 @@ describe('an explanation', () => {
     const search = await create();
     await scene.record([flat(property, randomUuid(), { price: 150_000 })]);
     await api.database.query('delete from events where property_uuid = $1', [property]);
-    await api.database.query("update matches set began_at = now() - interval '100 days' where property_uuid = $1", [
+    await api.database.query("update matches set created_at = now() - interval '100 days' where property_uuid = $1", [
       property,
     ]);
     await api.database.query('delete from deliveries');

@@ -53,7 +53,7 @@ async function record(
   const snapshotId = timeOrderedUuid(now);
   const items: FeedItem[] = Array.from({ length: count }, (_, position) => {
     const matchId = timeOrderedUuid(now);
-    const match = { id: matchId, beganAt: now.toISOString(), updatedAt: now.toISOString() };
+    const match = { id: matchId, createdAt: now.toISOString(), updatedAt: now.toISOString() };
     const head = bodyHead({ kind: 'property.ad.create', field: null }, scene.searchId, matchId, match);
     const told = { channel: 'match', kind: 'property.ad.create', head, snapshotId } as const;
     return { id: timeOrderedUuid(now), sequence: position + 1, searchNumber: scene.searchNumber, matchId, ...told };

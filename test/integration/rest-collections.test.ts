@@ -8,6 +8,7 @@ import { timeOrderedUuid } from '../../src/domain/ids.ts';
 import { LISTED_DELIVERIES, LISTED_MATCHES, LISTED_MAX, listOfClient } from '../../src/store/client-listings.ts';
 import type { Queryable } from '../../src/store/database.ts';
 import { startTestApi } from '../support/api.ts';
+import { seedMatch } from '../support/seeded-matches.ts';
 
 const api = await startTestApi({ after });
 
@@ -38,11 +39,10 @@ async function newClient(name: string, searchCount: number): Promise<Client> {
 async function newProperty(): Promise<string> {
   const { held } = sampleChange('ad.update.price', new Date());
   const uuid = randomUUID();
-  await api.database.query('insert into properties (uuid, state, crawls, is_land) values ($1, $2, $3, false)', [
-    uuid,
-    JSON.stringify({ ...held.state, uuid }),
-    JSON.stringify(held.crawls),
-  ]);
+  await api.database.query(
+    'insert into properties (uuid, state, state_bytes, crawls, is_land) values ($1, $2::text::json, length($2::text), $3, false)',
+    [uuid, JSON.stringify({ ...held.state, uuid }), JSON.stringify(held.crawls)],
+  );
   return uuid;
 }
 
@@ -68,9 +68,10 @@ async function newMatches({ searches }: Client, count: number, propertyUuids: re
     const match = { id: timeOrderedUuid(new Date(at((i * 7) % 11))), at: at((i * 7) % 11) };
     const search = searches[i % searches.length]?.number;
     const property = propertyUuids[Math.floor(i / searches.length)];
-    await api.database.query('insert into matches values ($1, $2, $3, $4, $4)', [
-      ...[match.id, search, property, new Date(match.at)],
-    ]);
+    await seedMatch(api.database, {
+      ...{ id: match.id, searchNumber: search as number, propertyUuid: property as string },
+      createdAt: new Date(match.at),
+    });
     matches.push(match);
   }
   return matches;
@@ -246,7 +247,10 @@ describe('a list over all searches', () => {
   it('reaches as far as it says, and says so to who goes beyond', async () => {
     const client = await newClient('large', 1);
     await api.database.query(
-      `insert into matches select gen_random_uuid(), $1, gen_random_uuid(), $2::timestamptz + n * interval '1 second', now()
+      `insert into matches (id, search_number, property_uuid, created_at, updated_at, has_begun, channel, search_revision,
+         last_sequence, last_delivery_id, cause)
+       select gen_random_uuid(), $1, gen_random_uuid(), $2::timestamptz + n * interval '1 second', now(), true, 'match',
+         pg_current_xact_id(), 1, gen_random_uuid(), '[]'
        from generate_series(1, $3) n`,
       [client.searches[0]?.number, new Date(START_MS), LISTED_MAX + 50],
     );

@@ -18,6 +18,7 @@ import { SEARCH_MEMBERS } from '../../src/api/search-schema.ts';
 import { sampleChange } from '../../src/api/webhook-sample.ts';
 import { startTestApi } from '../support/api.ts';
 import { visit } from '../support/browser.ts';
+import { searchNumberOfId, seedMatch } from '../support/seeded-matches.ts';
 
 const OUTCOME = {
   startedAt: new Date(),
@@ -74,12 +75,12 @@ async function everything(): Promise<readonly string[]> {
   const number = '(select number from searches where id = $1)';
   const id = search['@id'].slice(10);
   const { uuid } = held.state;
-  await api.database.query('insert into properties (uuid, state, crawls, is_land) values ($1, $2, $3, false)', [
-    uuid,
-    JSON.stringify(held.state),
-    JSON.stringify(held.crawls),
-  ]);
-  await api.database.query(`insert into matches values ($2, ${number}, $3, now(), now())`, [id, match, uuid]);
+  await api.database.query(
+    'insert into properties (uuid, state, state_bytes, crawls, is_land) values ($1, $2::text::json, length($2::text), $3, false)',
+    [uuid, JSON.stringify(held.state), JSON.stringify(held.crawls)],
+  );
+  const searchNumber = await searchNumberOfId(api.database, id);
+  await seedMatch(api.database, { id: match, searchNumber, propertyUuid: uuid });
   await api.database.query(
     `insert into deliveries (id, search_number, match_id, channel, kind, endpoint, endpoint_key, head, snapshot_id)
      values ($2, ${number}, $3, 'event', 'ad.update.price', 'https://h.example.com', 'k', '', $3)`,

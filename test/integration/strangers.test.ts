@@ -11,6 +11,7 @@ import { insertProperties } from '../../src/store/properties.ts';
 import { insertDigests } from '../../src/store/property-digests.ts';
 import { heldAfter, upsertAt } from '../support/adverts.ts';
 import { startTestApi } from '../support/api.ts';
+import { searchNumberOfId, seedMatch } from '../support/seeded-matches.ts';
 import { runStatements } from '../support/statements.ts';
 
 const api = await startTestApi({ after });
@@ -76,7 +77,8 @@ async function own(): Promise<Owned> {
     ...insertDigests([{ reading, crawls: held.crawls }]),
   ]);
   const number = '(select number from searches where id = $1)';
-  await api.database.query(`insert into matches values ($2, ${number}, $3, now(), now())`, [search, match, property]);
+  const searchNumber = await searchNumberOfId(api.database, search);
+  await seedMatch(api.database, { id: match, searchNumber, propertyUuid: property });
   await api.database.query(
     `insert into deliveries (id, search_number, match_id, channel, kind, endpoint, endpoint_key, head, snapshot_id)
      values ($2, ${number}, $3, 'event', 'ad.update.price', $4, 'k', '', $3)`,

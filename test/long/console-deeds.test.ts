@@ -142,7 +142,7 @@ async function filterMatches(scene: ConsoleScene): Promise<void> {
     { title: 'Vendu ce jour', price: 220_000, lat: 43.14 },
   );
   await receiver.until((posts) => posts.length === 2);
-  const earlier = `update matches set began_at = began_at - interval '3 days' where property_uuid = '${older}'`;
+  const earlier = `update matches set created_at = created_at - interval '3 days' where property_uuid = '${older}'`;
   await queryOnce(servers.postgres.url, earlier);
   await enter();
   const shows = async (titles: readonly string[]): Promise<void> => {

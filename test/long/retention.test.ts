@@ -100,7 +100,7 @@ const STAYING: Readonly<Record<string, string>> = {
   properties: STAYING_PROPERTIES,
   matches: `select matches.id from matches left join searches on number = search_number
     where property_uuid in (${STAYING_PROPERTIES})
-      and (began_at is null or number is not null and deleted_at is null or deleted_at >= ${since(DAYS.deliveries)}
+      and (number is not null and deleted_at is null or deleted_at >= ${since(DAYS.deliveries)}
         or number in (select search_number from (${STAYING_DELIVERIES}) as staying))`,
   searches: `select number from searches where deleted_at is null or deleted_at >= ${since(DAYS.deliveries)}
     or number in (select search_number from (${STAYING_DELIVERIES}) as staying)`,

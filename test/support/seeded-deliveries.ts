@@ -55,7 +55,7 @@ export async function seedDeliveries(
     const matchId = of === 'one match' ? sharedId : timeOrderedUuid(now);
     const id: Uuid = of === 'one match' ? uuidAfter(lastId, now) : timeOrderedUuid(now);
     lastId = id;
-    const match = { id: matchId, beganAt: now.toISOString(), updatedAt: now.toISOString() };
+    const match = { id: matchId, createdAt: now.toISOString(), updatedAt: now.toISOString() };
     return {
       id,
       searchNumber: search.number,

@@ -201,7 +201,7 @@ function searchExample(): Search {
 
 function matchExample(kind: EventKind, { resolvePlace }: Reference): object {
   const { held } = sampleChange(kind, AT);
-  const match = { id: ID.match, propertyUuid: PROPERTY, searchId: ID.search, beganAt: AT, updatedAt: AT };
+  const match = { id: ID.match, propertyUuid: PROPERTY, searchId: ID.search, createdAt: AT, updatedAt: AT };
   return matchDocument({ ...match, held, hidePropertyContact: false }, { resolvePlace });
 }
 
@@ -209,7 +209,7 @@ function matchExample(kind: EventKind, { resolvePlace }: Reference): object {
 function alertExample(kind: EventKind, channel: WebhookChannel, { resolvePlace }: Reference): object {
   const { held, event } = sampleChange(kind, AT);
   const field = channel === 'match' || event.field === null ? null : { ...event.field, createdAt: event.createdAt };
-  const match = { id: ID.match, beganAt: AT.toISOString(), updatedAt: AT.toISOString() };
+  const match = { id: ID.match, createdAt: AT.toISOString(), updatedAt: AT.toISOString() };
   const document = propertyDocument(held.state, held.crawls, resolvePlace, { withContacts: true });
   return JSON.parse(bodyOf(bodyHead({ kind, field }, ID.search, PROPERTY, match), JSON.stringify(document)));
 }

@@ -325,22 +325,33 @@ create table market_medians (
 
 -- Matches and what is told.
 
--- One row per (search, property) for ever. `began_at` is null while the property satisfied the search already when
--- the search was created: such a pair has an identity for event deliveries, but is no match until it begins anew.
+-- One row per (search, property) for ever, from the first delivery, feed item or item of an e-mail on: written in that
+-- transaction, which holds the property's row. Notified again, it changes in columns that no index has.
 create table matches (
   id uuid primary key,
-  search_number integer not null,
   property_uuid uuid not null,
-  began_at timestamptz,
+  -- When it began or, as long as it has no start, when it was first notified.
+  created_at timestamptz not null,
+  -- When it was last notified.
   updated_at timestamptz not null,
-  -- Of the newest delivery, and its id, which the next one's is above; nulls before the first.
-  last_sequence integer,
-  last_delivery_id uuid,
+  -- Of the newest delivery or feed item, which the next one's is above.
+  last_delivery_id uuid not null,
+  -- The revision of the search with which it began, or was first notified.
+  search_revision xid8 not null,
+  search_number integer not null,
+  -- Of that delivery.
+  last_sequence integer not null,
+  -- False: the property satisfied the search already when the search was created or began to notify. It still begins once.
+  has_begun boolean not null,
+  -- By which it began, or was first notified: `match` or `event`.
+  channel text not null,
+  -- The events of the change that did: [{kind, advert, field?, was?, is?}].
+  cause json not null,
   -- The pairs of the properties that a batch changes.
   unique (property_uuid, search_number)
 ) with (fillfactor = 75, autovacuum_vacuum_scale_factor = 0.05);
 -- The matches of a search, by time.
-create index matches_search on matches (search_number, began_at desc, id) where began_at is not null;
+create index matches_search on matches (search_number, created_at desc, id);
 
 -- A property document as it was at a change, once per change and variant (with or without contacts).
 create table snapshots (

@@ -151,13 +151,13 @@ export interface CriterionVerdict {
 
 /** What is recorded of a (search, property) pair. */
 export interface PairRecord {
-  /** `matches/{match}`; empty when nothing was ever recorded. */
+  /** `matches/{match}`; empty when it was never notified. */
   match: string;
-  /** When it became a match; absent while it only stands, or is none. */
+  /** When it began; absent as long as it was only notified of events. */
   beginTime:
     | Date
     | undefined;
-  /** When its last event was recorded. */
+  /** When it was last notified. */
   updateTime: Date | undefined;
 }
 

@@ -1,0 +1,108 @@
+/** A match is a row once it has been notified (decisions, section 3): what is recorded of pairs, and what is not. */
+
+import assert from 'node:assert/strict';
+import { after, before, it } from 'node:test';
+import { randomUuid, type Uuid } from '../../src/domain/ids.ts';
+import { upsertAt } from '../support/adverts.ts';
+import { startTestApi, type TestApi } from '../support/api.ts';
+import { openRecording, type RecordingScene } from '../support/question-scene.ts';
+
+const closers: (() => unknown)[] = [];
+const cleanup = { after: (work: () => unknown) => void closers.push(work) };
+let api: TestApi;
+let scene: RecordingScene;
+let minutes = 0;
+
+before(async () => {
+  api = await startTestApi(cleanup);
+  scene = await openRecording(cleanup, api.database, (place) => api.reference.resolvePlace(place));
+});
+after(async () => {
+  for (const close of closers.toReversed()) await close();
+});
+
+async function search(members: object): Promise<string> {
+  const { status, body } = await api.call('POST', '/searches', { title: 't', withCoherentPrice: null, ...members });
+  assert.equal(status, 201, JSON.stringify(body));
+  return body['@id'];
+}
+
+/** One change after the other of one property. */
+async function price(property: Uuid, ...prices: readonly number[]): Promise<void> {
+  for (const each of prices) {
+    const advert = { price: each, surface: 50 };
+    await scene.record([upsertAt((minutes += 1), { propertyUuid: property, advertUuid: property, advert })]);
+  }
+}
+
+async function matchesOf(property: Uuid): Promise<readonly Record<string, unknown>[]> {
+  const { rows } = await api.database.query(
+    `select '/searches/' || s.id as search, has_begun, channel, cause, last_sequence, search_revision = revision as is_present
+     from matches join searches s on s.number = search_number where property_uuid = $1 order by s.number`,
+    [property],
+  );
+  return rows;
+}
+
+const EVENTS = { notificationEnabled: true, subscribedEvents: ['ad.update.price'] };
+
+it('leaves nothing of a pair that nobody is notified of, whatever happens to it', async () => {
+  const property = randomUuid();
+  await search({ budgetMax: 150_000 });
+  await search({ budgetMax: 150_000, ...EVENTS, notificationEnabled: false });
+  await price(property, 200_000, 100_000, 120_000, 200_000, 100_000);
+  assert.deepEqual(await matchesOf(property), []);
+});
+
+it('keeps of a match what caused it, and not what it was notified of later', async () => {
+  const property = randomUuid();
+  const notified = await search({ budgetMax: 150_000, ...EVENTS });
+  await price(property, 200_000, 100_000, 120_000);
+  const [match, ...others] = await matchesOf(property);
+  const update = { kind: 'property.ad.update', advert: property };
+  const fell = { kind: 'ad.update.price', advert: property, field: 'price', was: '200000', is: '100000' };
+  assert.deepEqual(
+    [match, others],
+    [
+      {
+        search: notified,
+        ...{ has_begun: true, channel: 'match', last_sequence: 3, is_present: true },
+        cause: [fell, update],
+      },
+      [],
+    ],
+  );
+});
+
+it('has no start of what stood when notifications were switched on, until it ends and begins anew', async () => {
+  const property = randomUuid();
+  const silent = await search({ budgetMax: 150_000, ...EVENTS, notificationEnabled: false });
+  await price(property, 100_000);
+  assert.equal((await api.call('PUT', silent, { notificationEnabled: true })).status, 200);
+  const own = async () => (await matchesOf(property)).filter(({ search }) => search === silent);
+  await price(property, 110_000);
+  const [standing] = await own();
+  assert.deepEqual([standing?.has_begun, standing?.channel, standing?.last_sequence], [false, 'event', 1]);
+  const listed = async () => (await api.call('GET', `${silent}/matches`)).body['hydra:member'];
+  const [first] = await listed();
+  await price(property, 200_000, 90_000);
+  const [begun, ...others] = await own();
+  assert.deepEqual([begun?.has_begun, begun?.channel, others], [true, 'match', []]);
+  assert.deepEqual((begun?.cause as object[])[0], {
+    ...{ kind: 'ad.update.price', advert: property, field: 'price', was: '200000', is: '90000' },
+  });
+  const [again, ...more] = await listed();
+  assert.deepEqual([again['@id'], more], [first['@id'], []], 'one match for ever');
+  assert.ok(again.createdAt > first.createdAt);
+  await price(property, 200_000, 80_000);
+  assert.equal((await listed())[0].createdAt, again.createdAt, 'it begins once');
+  const items = await api.database.query(
+    `select channel from feed_items join searches on number = search_number where searches.id = $1 order by feed_items.id`,
+    [silent.slice('/searches/'.length)],
+  );
+  const channels = ['event', 'event', 'match', 'event', 'event', 'event'];
+  assert.deepEqual(
+    items.rows.map(({ channel }) => channel),
+    channels,
+  );
+});

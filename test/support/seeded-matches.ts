@@ -1,0 +1,29 @@
+/** Matches as the recorder leaves them, for tests that only read them. */
+
+import type { Queryable } from '../../src/store/database.ts';
+
+export interface SeededMatch {
+  readonly id: string;
+  readonly searchNumber: number;
+  readonly propertyUuid: string;
+  /** Now unless said. */
+  readonly createdAt?: Date;
+  readonly hasBegun?: boolean;
+}
+
+export async function seedMatch(
+  database: Queryable,
+  { id, searchNumber, propertyUuid, createdAt = new Date(), hasBegun = true }: SeededMatch,
+): Promise<void> {
+  await database.query(
+    `insert into matches (id, search_number, property_uuid, created_at, updated_at, has_begun, channel, search_revision,
+       last_sequence, last_delivery_id, cause)
+     values ($1, $2, $3, $4, $4, $5, case when $5 then 'match' else 'event' end, pg_current_xact_id(), 1, $1, '[]')`,
+    [id, searchNumber, propertyUuid, createdAt, hasBegun],
+  );
+}
+
+export async function searchNumberOfId(database: Queryable, id: string): Promise<number> {
+  const { rows } = await database.query<{ number: number }>('select number from searches where id = $1', [id]);
+  return (rows[0] as { number: number }).number;
+}
