@@ -101,6 +101,37 @@ test('a refused message is told with its reason, violations, subject, sequence a
   assert.deepEqual([config.max_age, config.max_bytes, config.discard], [week, 256 * 1024 ** 2, 'old']);
 });
 
+test('a message whose subject names another property is refused, and the next one on its own subject is taken', async (t) => {
+  const servers = await startTestServers(t);
+  await startDaemon(t, servers);
+  const connection = await connectNats(t, servers);
+  const database = connectDatabase(t, servers.postgres.url);
+  const heard = listen(connection);
+  const other = numberedUuid('property', 2);
+  await send(connection, { ...good, advert: { ...good.advert, price: 1 } }, `adverts.${other}`);
+  await send(connection, good, `adverts.${property.toUpperCase()}`);
+  const { rows } = await until(
+    async () =>
+      database.query<{ uuid: string; price: number }>(`
+      select uuid, (state #>> '{adverts,0,content,price}')::integer as price from properties`),
+    ({ rowCount }) => rowCount !== 0,
+  );
+  assert.deepEqual(rows, [{ uuid: property, price: 250_000 }]);
+  const [told] = await until(
+    async () => heard,
+    (seen) => seen.length === 1,
+  );
+  const message = `is ${property}, and the subject names ${other}: publish it on adverts.${property}`;
+  assert.deepEqual(
+    [told?.on, told?.reason, told?.violations],
+    [
+      `adverts-rejected.${property}`,
+      `property.uuid: ${message}`,
+      [{ propertyPath: 'property.uuid', message, code: 'subject' }],
+    ],
+  );
+});
+
 test('a message that a bug keeps from being recorded is told, without the words of the bug', async (t) => {
   const servers = await startTestServers(t);
   await startDaemon(t, servers);

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"log"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+func main() {
+	nc, err := nats.Connect(os.Getenv("NATS_URL"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	js, _ := nc.JetStream()
+	var sent sync.Map
+	var refused atomic.Bool
+	var lastAt atomic.Int64
+	nc.Subscribe("adverts-rejected.>", func(told *nats.Msg) {
+		var rejection struct{ MessageID, Reason string }
+		json.Unmarshal(told.Data, &rejection)
+		if _, isOurs := sent.Load(rejection.MessageID); isOurs {
+			log.Print(rejection.MessageID, " refused: ", rejection.Reason)
+			refused.Store(true)
+			lastAt.Store(time.Now().UnixMilli())
+		}
+	})
+	for lines := json.NewDecoder(bufio.NewReader(os.Stdin)); lines.More(); {
+		var line json.RawMessage
+		var message struct{ Property struct{ UUID string } }
+		if lines.Decode(&line) != nil || json.Unmarshal(line, &message) != nil {
+			log.Fatal("no JSON")
+		}
+		hash := sha256.Sum256(line)
+		id := hex.EncodeToString(hash[:]) // the same content twice is one message
+		sent.Store(id, true)
+		ack, err := js.Publish("adverts."+message.Property.UUID, line, nats.MsgId(id))
+		if err != nil {
+			log.Fatal(err)
+		}
+		if ack.Duplicate {
+			log.Print(id, " was there already")
+		}
+		lastAt.Store(time.Now().UnixMilli())
+	}
+	for time.Now().UnixMilli()-lastAt.Load() < 2000 { // what comes back of the last
+		time.Sleep(100 * time.Millisecond)
+	}
+	if refused.Load() {
+		os.Exit(1)
+	}
+}

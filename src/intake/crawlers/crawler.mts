@@ -1,0 +1,27 @@
+import { createHash } from 'node:crypto';
+import { createInterface } from 'node:readline';
+import { setTimeout } from 'node:timers/promises';
+import { connect } from 'nats';
+
+const { host, username: user, password: pass } = new URL(process.env.NATS_URL ?? '');
+const nats = await connect({ servers: host, user, pass });
+const sent = new Set<string>();
+let lastAt = Date.now();
+nats.subscribe('adverts-rejected.>', {
+  callback(_, told) {
+    const { messageId, reason } = told.json<{ messageId: string; reason: string }>();
+    if (!sent.has(messageId)) return; // another crawler's
+    console.error(`${messageId} refused: ${reason}`);
+    process.exitCode = 1;
+    lastAt = Date.now();
+  },
+});
+for await (const line of createInterface(process.stdin)) {
+  const msgID = createHash('sha256').update(line).digest('hex'); // the same content twice is one message
+  sent.add(msgID);
+  const { duplicate } = await nats.jetstream().publish(`adverts.${JSON.parse(line).property.uuid}`, line, { msgID });
+  if (duplicate) console.error(`${msgID} was there already`);
+  lastAt = Date.now();
+}
+while (Date.now() - lastAt < 2_000) await setTimeout(100); // what comes back of the last
+await nats.close();

@@ -1,0 +1,28 @@
+import asyncio, hashlib, json, nats, os, sys, time
+
+async def crawl():
+    nc = await nats.connect(os.environ["NATS_URL"])
+    sent, refused, last_at = set(), [], time.monotonic()
+
+    async def hear(told):
+        nonlocal last_at
+        rejection = json.loads(told.data)
+        if rejection["messageId"] not in sent: return  # another crawler's
+        refused.append(rejection)
+        print(rejection["messageId"], "refused:", rejection["reason"], file=sys.stderr, flush=True)
+        last_at = time.monotonic()
+
+    await nc.subscribe("adverts-rejected.>", cb=hear)
+    while line := (await asyncio.to_thread(sys.stdin.buffer.readline)).strip():
+        message_id = hashlib.sha256(line).hexdigest()  # the same content twice is one message
+        sent.add(message_id)
+        subject = "adverts." + json.loads(line)["property"]["uuid"]
+        ack = await nc.jetstream().publish(subject, line, headers={"Nats-Msg-Id": message_id})
+        if ack.duplicate: print(message_id, "was there already", file=sys.stderr, flush=True)
+        last_at = time.monotonic()
+    while time.monotonic() - last_at < 2:  # what comes back of the last
+        await asyncio.sleep(0.1)
+    await nc.close()
+    return 1 if refused else 0
+
+sys.exit(asyncio.run(crawl()))
