@@ -7,7 +7,9 @@ import type { AdvertContent } from './advert.ts';
 import { parseUuid, type Uuid, uuidOf } from './ids.ts';
 import { type IntakeViolation, type SentMessage, type SentUpsert, VALIDATORS, violationsOf } from './intake-schema.ts';
 import type { StatedProperty } from './property.ts';
+import { propertyOf } from './rejection.ts';
 import { storable } from './storable-text.ts';
+import { ADVERTS } from './streams.ts';
 import { dropUnknownMembers, type TellUnknown } from './unknown-members.ts';
 
 interface IntakeMessageBase {
@@ -63,6 +65,16 @@ export function decodeIntakeMessage(bytes: Uint8Array, tellUnknown: TellUnknown 
     throw poisonOf(sent, [fault]);
   }
   return { ...identity, kind, property: statedProperty(sent.property), advert: advertContent(sent.advert) };
+}
+
+/** Throws `PoisonError` when the subject names another property than the message, whose watchers would miss it. */
+export function onItsSubject(subject: string, message: IntakeMessage): IntakeMessage {
+  const { propertyUuid } = message;
+  const named = propertyOf(null, subject);
+  if (named === null || named === propertyUuid) return message;
+  const reason = `is ${propertyUuid}, and the subject names ${named}: publish it on ${ADVERTS.subjectOf(propertyUuid)}`;
+  const violation = { propertyPath: 'property.uuid', message: reason, code: 'subject' };
+  throw new PoisonError(`property.uuid: ${reason}`, { propertyUuid, violations: [violation] });
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });

@@ -8,9 +8,8 @@ import { type Actor, type Grace, spawn, startGrace } from '../actor/actor.ts';
 import { GaveUpError } from '../actor/supervisor.ts';
 import type { PulledMessage } from '../broker/pull.ts';
 import { traceparentOf } from '../broker/tracing.ts';
-import { decodeIntakeMessage, type IntakeMessage, PoisonError } from '../domain/intake-message.ts';
+import { decodeIntakeMessage, type IntakeMessage, onItsSubject, PoisonError } from '../domain/intake-message.ts';
 import { propertyOf } from '../domain/rejection.ts';
-import { ADVERTS } from '../domain/streams.ts';
 import type { TellUnknown } from '../domain/unknown-members.ts';
 import { CommitUnknownError } from '../store/database.ts';
 import { type Term, TermOverError } from '../store/intake-leader.ts';
@@ -215,16 +214,6 @@ function decode(pulled: PulledMessage, tellUnknown: TellUnknown): IntakeMessage 
   } catch (error) {
     return error as Error;
   }
-}
-
-/** Throws `PoisonError` when the subject names another property than the message, whose watchers would miss it. */
-function onItsSubject(subject: string, message: IntakeMessage): IntakeMessage {
-  const { propertyUuid } = message;
-  const named = propertyOf(null, subject);
-  if (named === null || named === propertyUuid) return message;
-  const reason = `is ${propertyUuid}, and the subject names ${named}: publish it on ${ADVERTS.subjectOf(propertyUuid)}`;
-  const violation = { propertyPath: 'property.uuid', message: reason, code: 'subject' };
-  throw new PoisonError(`property.uuid: ${reason}`, { propertyUuid, violations: [violation] });
 }
 
 /** The same, to be kept instead of recorded. */

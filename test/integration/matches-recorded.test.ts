@@ -88,7 +88,7 @@ it('has no start of what stood when notifications were switched on, until it end
   await price(property, 200_000, 90_000);
   const [begun, ...others] = await own();
   assert.deepEqual([begun?.has_begun, begun?.channel, others], [true, 'match', []]);
-  assert.deepEqual((begun?.cause as object[])[0], {
+  assert.deepEqual((begun?.cause as object[] | undefined)?.[0], {
     ...{ kind: 'ad.update.price', advert: property, field: 'price', was: '200000', is: '90000' },
   });
   const [again, ...more] = await listed();
