@@ -16,6 +16,7 @@ import {
   withoutCriterion,
 } from '../src/domain/criteria.ts';
 import { CRITERION_NAMES } from '../src/domain/criterion-table.ts';
+import { EXPRESSIONS } from '../src/domain/expression-criterion.ts';
 import { formatExpressions } from '../src/domain/expressions.ts';
 import { lookupKey, lookupKeys, withoutFragment } from '../src/domain/lookup-keys.ts';
 import { digestOf, digestText, factsOf, readDigest } from '../src/domain/property-digest.ts';
@@ -197,4 +198,20 @@ test('words that are missing, and those that should be, are listed as a sentence
     frenchReason(asking(['travaux', false], ['mer', false], ['jardin', false]), null),
     "Le texte de l'annonce contient « travaux » et « mer », que la recherche exclut.",
   );
+});
+
+test('a judgement on words shows them in their sentence', () => {
+  const texts = ['Studio', 'Au calme. Belles vues sur la mer ! Cuisine à rénover.'];
+  const shown = EXPRESSIONS.shown({
+    holds: true,
+    expected: [
+      [{ word: 'vue mer', includes: true, strict: false }],
+      [{ word: 'rénové', includes: true, strict: false }],
+    ],
+    actual: texts,
+  });
+  assert.deepEqual(shown.actual, [
+    [{ word: 'vue mer', found: true, sentence: 'Belles vues sur la mer !', words: ['vues', 'mer'] }],
+    [{ word: 'rénové', found: false }],
+  ]);
 });

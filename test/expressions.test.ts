@@ -28,14 +28,43 @@ test('any group suffices, every entry of a group is needed', () => {
   assert.ok(holds(texts));
 });
 
-test('a strict entry is a phrase within one text, another one its words anywhere and inflected', () => {
+test('a strict entry is an exact phrase, another one its words in order and inflected, at most two words apart', () => {
   assert.ok(holds(['Superbe vue mer !'], [entry('Vue MER', true, true)]));
   assert.ok(!holds(['vue sur mer'], [entry('vue mer', true, true)]));
   assert.ok(!holds(['belle vue', 'mer'], [entry('vue mer', true, true)]));
   assert.ok(!holds(['entrevue mer'], [entry('vue mer', true, true)]));
-  assert.ok(holds(['des vues', 'la mer'], [entry('vue mer')]));
   assert.ok(!holds(['balcons'], [entry('balcon', true, true)]));
   assert.ok(holds(['balcons'], [entry('balcon')]));
+  for (const text of ['vue mer', 'vues sur la mer', 'vue, mer, vue'])
+    assert.ok(holds([text], [entry('vue mer')]), text);
+  for (const text of ['mer en vue', 'vue sur toute la mer', 'la vue'])
+    assert.ok(!holds([text], [entry('vue mer')]), text);
+  assert.ok(!holds(['des vues', 'la mer'], [entry('vue mer')]));
+  assert.ok(holds(['sans gros travaux'], [entry('sans travaux')]));
+  assert.ok(!holds(['travaux sans fin'], [entry('sans travaux')]));
+  assert.ok(holds(['vue vue vue la mer'], [entry('vue vue mer')]));
+  assert.ok(holds(['à vendre'], [entry('vendu', false)]));
+});
+
+test('usual spellings and abbreviations are one with what they stand for', () => {
+  const same = [
+    ['T3', 't 3'],
+    ['70 m²', '70 m2', '70 mètres carrés'],
+    ['3ème étage', '3e étage', 'troisième étage'],
+    ['1er étage', 'premier étage'],
+    ['n° 5', 'numéro 5', 'nº 5'],
+    ['rdc', 'R.D.C.', 'rez-de-chaussée'],
+    ['sdb', 's.d.b.', 'salle de bains'],
+    ['wc', 'W.C.', 'toilettes'],
+    ['box', 'boxes'],
+  ];
+  for (const spellings of same) {
+    for (const word of spellings)
+      for (const text of spellings) assert.ok(holds([`avec ${text}.`], [entry(word)]), `${word}: ${text}`);
+  }
+  assert.ok(!holds(['T3'], [entry('T 4')]));
+  assert.ok(!holds(["il n'est pas"], [entry('numéro 5')]));
+  assert.ok(!holds(['salle de 30 m2, bain'], [entry('sdb')]));
 });
 
 test('ligatures, apostrophes and accents are ignored on either side', () => {

@@ -1,12 +1,11 @@
 /** A word stands for its inflected forms and for nothing else. */
 
 import assert from 'node:assert/strict';
-import { statSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { test } from 'node:test';
-import dictionary from 'dictionary-fr';
 import fc from 'fast-check';
 import { lemmasOf } from '../src/domain/inflection/lemmas.ts';
-import { formsOf, readSuffixRules } from '../src/domain/inflection/suffix-rules.ts';
+import { formSetsOf, readSuffixRules } from '../src/domain/inflection/suffix-rules.ts';
 import { buildWordGraph, endingsFrom, follow } from '../src/domain/inflection/word-graph.ts';
 import { foldText } from '../src/domain/text.ts';
 import { DIFFERENT_WORDS, FORMS_OF_ONE_WORD } from './support/inflection-pairs.ts';
@@ -40,8 +39,8 @@ test('derivation is another word', () => {
 test('true inflections are one word, however irregular', () => {
   const same = pairs(
     'neuf neuve, actif active, beau belle, vieux vieille, blanc blanche, long longue, public publique, bail baux, ' +
-      'rénover rénovée, œil yeux, ciel cieux, frais fraîche, sec sèche, franc franche, favori favorite, tout toutes, ' +
-      'contigu contiguë, construire construisent, refaire referait, voir verrez, être sera, neiger neigeait',
+      'rénové rénovée, œil yeux, ciel cieux, frais fraîche, sec sèche, franc franche, favori favorite, tout toutes, ' +
+      'contigu contiguë, construit construites, referait referaient, verrez voyez, sera sont, rénovés rénovée',
   );
   assert.deepEqual(
     same.filter((pair) => !agree(pair)),
@@ -61,11 +60,45 @@ test('words that the dictionary does not have stand for themselves and their plu
   assert.deepEqual(lemmasOf('m2'), ['m2']);
 });
 
-test('of verbs the simple past and the subjunctives are left out', () => {
-  const rules = readSuffixRules(Buffer.from(dictionary.aff).toString());
-  const left = { 'terrer/a0p+': 'terrasse', 'voir/pFpG': 'vit', 'être/zE': 'fut', 'neiger/a8p.': 'neigea' };
-  for (const [entry, form] of Object.entries(left)) assert.ok(!formsOf(entry, rules).has(form), form);
-  assert.deepEqual([...formsOf('falloir/qA', rules)], ['falloir', 'fallu', 'faut', 'fallait', 'faudra', 'faudrait']);
+test('of a verb each mood is a set of forms, the simple past and the subjunctives left out', () => {
+  const rules = readSuffixRules(`FLAG long
+SFX a0 Y 9
+SFX a0 er er/n'q' er po:infi
+SFX a0 er ant/n'q' [^cg]er po:ppre
+SFX a0 er e/j'n' [^y]er po:ipre po:spre po:1sg po:3sg
+SFX a0 er ait/n'q' er po:iimp po:3sg
+SFX a0 er a/n'q' er po:ipsi po:3sg
+SFX a0 er era/n'q' er po:ifut po:3sg
+SFX a0 er erait/n'q' er po:cond po:3sg
+SFX a0 er asse/j'n' er po:simp po:1sg
+SFX a0 er ons er po:impe po:1pl
+SFX p+ Y 2
+SFX p+ er é/q' er po:ppas is:mas is:sg
+SFX p+ er ées er po:ppas is:fem is:pl
+SFX S. Y 2
+SFX S. 0 0/L'D'Q' [^sxz] is:sg
+SFX S. 0 s/D'Q' [^sxz] is:pl
+`);
+  const formsOf = (entry: string) => formSetsOf(entry, rules).map(({ kind, forms }) => [kind, ...forms].join(' '));
+  assert.deepEqual(formsOf('louer/a0p+() po:v1_it_q__a'), [
+    'infinitive louer',
+    'gerund louant',
+    'indicative loue louait louera',
+    'conditional louerait',
+    'imperative louons',
+    'participle loue louees',
+  ]);
+  assert.deepEqual(formsOf('cave/S.() po:nom is:fem'), ['word cave caves']);
+  assert.deepEqual(formsOf("bus/L'D'Q' po:nom is:mas is:inv"), ['word bus']);
+  assert.deepEqual(formsOf("Loué/L'D'Q' po:npr is:mas"), ['name loue']);
+});
+
+test('words of their own are at most two hundred, each with a reason', () => {
+  const file = readFileSync(new URL('../src/domain/inflection/own-words.tsv', import.meta.url), 'utf8');
+  const lines = file.trim().split('\n');
+  const own = lines.filter((line) => line.startsWith('own\t'));
+  assert.ok(own.length >= 6 && own.length <= 200);
+  for (const line of lines) assert.match(line, /^(?:#.*|(?:own|also)\t[a-z0-9]+(?: [a-z0-9]+)*\t\S.*)$/);
 });
 
 test('a word graph has the words it was built from, and no others', () => {

@@ -1,16 +1,16 @@
 /** Expressions of the plain baseline: each distinct one compiled once, and judged once on an advert. */
 
 import type { Expressions } from '../../src/domain/expressions.ts';
-import type { FoldedText } from '../../src/domain/folded-text.ts';
-import { lemmasOf } from '../../src/domain/inflection/lemmas.ts';
+import { type FoldedText, hasPhrase } from '../../src/domain/folded-text.ts';
 import { foldWords } from '../../src/domain/text.ts';
+import { type Phrase, phrasesOf } from '../../src/domain/word-phrases.ts';
 
 interface CompiledEntry {
   readonly includes: boolean;
   /** ` word word ` of a strict entry. */
   readonly phrase: string | null;
-  /** Of each word. */
-  readonly lemmas: readonly (readonly string[])[];
+  /** Of one that is not strict. */
+  readonly loose: readonly Phrase[];
 }
 
 type CompiledGroups = readonly (readonly CompiledEntry[])[];
@@ -45,18 +45,18 @@ function compile(expressions: Expressions): CompiledGroups {
   return expressions.map((group) =>
     group.map(({ word, includes, strict }): CompiledEntry => {
       const words = foldWords(word);
-      return { includes, phrase: strict ? ` ${words.join(' ')} ` : null, lemmas: strict ? [] : words.map(lemmasOf) };
+      return { includes, phrase: strict ? ` ${words.join(' ')} ` : null, loose: strict ? [] : phrasesOf(word) };
     }),
   );
 }
 
-function holds(groups: CompiledGroups, { phrases, lemmas }: FoldedText): boolean {
+function holds(groups: CompiledGroups, text: FoldedText): boolean {
   return groups.some((group) =>
-    group.every(({ includes, phrase, lemmas: words }) => {
+    group.every(({ includes, phrase, loose }) => {
       const occurs =
         phrase !== null
-          ? phrases.some((candidate) => candidate.includes(phrase))
-          : words.every((ofWord) => ofWord.some((lemma) => lemmas.has(lemma)));
+          ? text.phrases.some((candidate) => candidate.includes(phrase))
+          : loose.some((one) => hasPhrase(text, one));
       return occurs === includes;
     }),
   );

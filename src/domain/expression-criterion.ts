@@ -4,6 +4,7 @@ import { type Considered, type Judged, keyed, member } from './criterion-kinds.t
 import type { InLanguages, Language } from './criterion-words.ts';
 import { type ExpressionEntry, type Expressions, entryHolds, expressionsHold } from './expressions.ts';
 import { type FoldedText, foldTexts } from './folded-text.ts';
+import { foundWords } from './found-words.ts';
 import type { AdvertFacts, PropertyFacts } from './property-facts.ts';
 
 type Asked = Readonly<Record<'expressions', Expressions>>;
@@ -29,14 +30,13 @@ export const EXPRESSIONS = {
   expected: ({ expressions }: Asked) => expressions,
   actual: textsOf,
   reason: expressionsReason,
-  /** Texts are in the property's document; here is which words they have. */
+  /** Texts are in the property's document; here is which words they have, in their sentence. */
   shown: ({ expected, actual }: ExpressionsJudged) => {
-    const text = foldTexts(actual);
-    const found = (entry: ExpressionEntry) => entryHolds({ ...entry, includes: true }, text);
-    return {
-      expected,
-      actual: expected.map((group) => group.map((entry) => ({ word: entry.word, found: found(entry) }))),
+    const shown = (entry: ExpressionEntry) => {
+      const found = foundWords(entry, actual);
+      return { word: entry.word, found: found !== null, ...found };
     };
+    return { expected, actual: expected.map((group) => group.map(shown)) };
   },
 } as const;
 
@@ -89,8 +89,16 @@ const WORDS_SHOWN_MAX = 5;
 
 function expressionsReason({ holds, expected, actual }: ExpressionsJudged, language: Language): string {
   const words = WORDS[language];
-  if (holds) return words.holds;
   const text = foldTexts(actual);
+  if (holds) {
+    const satisfied = expected.find((group) => group.every((entry) => entryHolds(entry, text))) ?? [];
+    const found = satisfied.filter(({ includes }) => includes).slice(0, WORDS_SHOWN_MAX);
+    const sentences = found.flatMap((entry) => foundWords(entry, actual)?.sentence ?? []);
+    return words.holds.replace(
+      /\.$/,
+      [...new Set(sentences)].map((sentence) => ` ${words.quote(sentence)}`).join('') + '.',
+    );
+  }
   // Of the alternatives, the one that lacks least.
   const [nearest = []] = expected
     .map((group) => group.filter((entry) => !entryHolds(entry, text)))

@@ -5,15 +5,16 @@
 
 import { LRUCache } from 'lru-cache';
 import qs from 'qs';
-import { type FoldedText, hasForm } from './folded-text.ts';
+import { type FoldedText, hasPhrase } from './folded-text.ts';
 import { isStorable } from './storable-text.ts';
 import { foldWords } from './text.ts';
+import { phrasesOf } from './word-phrases.ts';
 
 export interface ExpressionEntry {
   readonly word: string;
   /** False: the text must not contain it. */
   readonly includes: boolean;
-  /** True: the exact phrase, words adjacent and in order. False: every word occurs in one of its inflected forms. */
+  /** True: the exact phrase, words adjacent and in order. False: see `word-phrases.ts`. */
   readonly strict: boolean;
 }
 
@@ -116,17 +117,12 @@ export function expressionsHold(expressions: Expressions, text: FoldedText): boo
 }
 
 /** An entry whose word folds to nothing is no condition. */
-export function entryHolds(entry: ExpressionEntry, text: FoldedText): boolean {
-  const words = foldWords(entry.word);
-  return words.length === 0 || occurs(entry, words, text) === entry.includes;
-}
-
-function occurs(entry: ExpressionEntry, words: readonly string[], text: FoldedText): boolean {
-  if (entry.strict) {
-    const phrase = ` ${words.join(' ')} `;
-    return text.phrases.some((candidate) => candidate.includes(phrase));
-  }
-  return words.every((word) => hasForm(text, word));
+export function entryHolds({ word, includes, strict }: ExpressionEntry, text: FoldedText): boolean {
+  const phrases = phrasesOf(word);
+  if (phrases.length === 0) return true;
+  if (!strict) return phrases.some((phrase) => hasPhrase(text, phrase)) === includes;
+  const exact = ` ${foldWords(word).join(' ')} `;
+  return text.phrases.some((candidate) => candidate.includes(exact)) === includes;
 }
 
 const QUERY_FORM = 'expressions[<group>][<index>][word]=<text>';

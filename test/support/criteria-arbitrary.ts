@@ -124,6 +124,12 @@ const WORDS = [
   'sans vis-à-vis',
   'vis à vis',
   'm²',
+  'T 3',
+  'sdb',
+  'vue vue mer',
+  'mer mer ασδφ',
+  'étage 3ème',
+  'rénover',
   'ασδφ',
   '…',
 ] as const;
@@ -135,6 +141,10 @@ const TEXTS = [
   'mer vue de loin; vue, mer',
   'Au fond de la cour, chaudière neuve',
   'cours commune, sols chauds',
+  'T3 au troisième étage, salle de bains à rénover',
+  't 3, vue, très vue sur la mer, m2, s.d.b.',
+  'vue sur toute la mer; mer, vue: sur la mer ασδφ',
+  `vue ${'sur la '.repeat(3)}mer`,
   '',
 ] as const;
 

@@ -3,48 +3,40 @@
  * Written by hand, so that the dictionary is judged by something else.
  */
 
-/** Each with an inflected form of it: number, gender, or a form of the verb in a tense that adverts use. */
+/** Each with a form of another number or gender, or of the verb in the same mood. */
 export const FORMS_OF_ONE_WORD = pairs(`
   appartement appartements, maison maisons, chambre chambres, pièce pièces, jardin jardins, balcon balcons,
   terrasse terrasses, garage garages, parking parkings, cave caves, étage étages, cuisine cuisines, bain bains,
   douche douches, salon salons, bureau bureaux, placard placards, niveau niveaux, bateau bateaux, panneau panneaux,
-  local locaux, travail travaux, bail baux, hôpital hôpitaux, eau eaux, jeu jeux, lieu lieux, école écoles,
-  commerce commerces, transport transports, plage plages, commodité commodités, immeuble immeubles,
-  résidence résidences, villa villas, studio studios, dressing dressings, rangement rangements, charge charges,
-  honoraire honoraires, taxe taxes, copropriété copropriétés, lot lots, procédure procédures, risque risques,
-  fenêtre fenêtres, volet volets, mur murs, palmier palmiers, olivier oliviers, étudiant étudiante, neuf neuve,
-  neuf neuves, neufs neuve, beau belle, beaux belles, bel belle, nouveau nouvelle, nouvel nouveaux, vieux vieille,
-  blanc blanche, long longue, publics publiques, actif active, actifs active, doux douce, douces doux, haut haute,
-  grand grande, petit petites, premier première, dernier dernière, dernières dernier, ancien ancienne,
-  anciens anciennes, lumineux lumineuse, lumineuses lumineux, spacieux spacieuse, généreux généreuses,
-  chaleureux chaleureuse, précieux précieuse, nombreux nombreuses, harmonieux harmonieuse, avantageux avantageuses,
-  bas basse, bon bonne, plein pleine, plat plate, froid froide, privé privée, privatif privative,
-  privatives privatifs, locatif locative, collectif collective, exclusif exclusive, évolutif évolutive,
-  qualitatif qualitatives, décoratifs décorative, attractif attractive, sportif sportive, principal principale,
-  principaux principales, commercial commerciaux, idéal idéale, familial familiale, parental parentale,
-  patrimonial patrimoniales, mensuel mensuelle, annuel annuelles, individuel individuelle,
-  traditionnel traditionnelle, exceptionnel exceptionnelles, naturel naturelle, réel réelle, personnel personnelles,
-  complet complète, discret discrète, direct directe, parfait parfaite, parfaits parfaites, ouvert ouvertes,
-  couvert couverte, charmant charmante, vivant vivante, attenant attenante, traversant traversante,
-  haussmannien haussmannienne, méditerranéen méditerranéenne, provençal provençale, italien italienne,
-  citadin citadine, contemporain contemporaine, mitoyen mitoyenne, moyen moyennes, quotidien quotidienne,
-  foncier foncière, financier financières, particulier particulière, saisonnier saisonnière, clair claire,
-  résidentiel résidentielle, important importantes, excellent excellente, rénover rénovée, rénover rénovées,
-  rénové rénover, équiper équipée, équipé équipées, meublé meublées, louer louée, louer loués, vendre vendu,
-  vendre vendue, acheter achetez, visiter visite, situer située, situé situées, refait refaites, ouvrir ouvre,
-  ouvrir ouvrant, offrir offre, offrir offrant, offrir offrira, bénéficier bénéficie, bénéficier bénéficiant,
-  disposer dispose, disposer disposant, comprendre comprend, comprendre comprenant, séduire séduira,
-  trouver trouverez, découvrir découvrez, découvrir découvrirez, venir venez, permettre permet, permettre permettra,
-  permettre permettant, profiter profitez, profiter profiterez, créer créant, proposer propose, proposer proposons,
-  prévoir prévu, prévoir prévue, pouvoir pourra, pouvoir pouvez, faire fait, donner donnant, donner donne,
-  rejoindre rejoignez, convenir conviendra, accéder accède, accéder accédez, clôturer clôturée, sécuriser sécurisée,
-  sécurisé sécurisées, entretenir entretenue, entretenu entretenues, desservi desservie, orienté orientées,
-  ensoleillé ensoleillée, niché nichée, dégagé dégagée, dégagées dégagé, doté dotée, prisé prisée,
-  recherché recherchée, baigné baignée, conçu conçue, construire construite, réunir réunit, investir investissez,
-  garantir garantit, oeuvre œuvres, lumiere lumière, proprietes propriété
+  local locaux, bail baux, hôpital hôpitaux, eau eaux, jeu jeux, lieu lieux, école écoles, commerce commerces,
+  transport transports, plage plages, commodité commodités, immeuble immeubles, résidence résidences, villa villas,
+  studio studios, dressing dressings, rangement rangements, honoraire honoraires, taxe taxes,
+  copropriété copropriétés, lot lots, procédure procédures, risque risques, fenêtre fenêtres, volet volets, mur murs,
+  palmier palmiers, olivier oliviers, étudiant étudiante, neuf neuve, neuf neuves, neufs neuve, beau belle,
+  beaux belles, bel belle, nouveau nouvelle, nouvel nouveaux, vieux vieille, blanc blanche, long longue,
+  publics publiques, actif active, actifs active, doux douce, douces doux, haut haute, grand grande, petit petites,
+  premier première, dernier dernière, dernières dernier, ancien ancienne, anciens anciennes, lumineux lumineuse,
+  lumineuses lumineux, spacieux spacieuse, généreux généreuses, chaleureux chaleureuse, précieux précieuse,
+  nombreux nombreuses, harmonieux harmonieuse, avantageux avantageuses, bas basse, bon bonne, plein pleine,
+  plat plate, froid froide, privé privée, privatif privative, privatives privatifs, locatif locative,
+  collectif collective, exclusif exclusive, évolutif évolutive, qualitatif qualitatives, décoratifs décorative,
+  attractif attractive, sportif sportive, principal principale, principaux principales, commercial commerciaux,
+  idéal idéale, familial familiale, parental parentale, patrimonial patrimoniales, mensuel mensuelle,
+  annuel annuelles, individuel individuelle, traditionnel traditionnelle, exceptionnel exceptionnelles,
+  naturel naturelle, réel réelle, personnel personnelles, complet complète, discret discrète, direct directe,
+  parfait parfaite, parfaits parfaites, ouvert ouvertes, couvert couverte, charmant charmante, vivant vivante,
+  attenant attenante, traversant traversante, haussmannien haussmannienne, méditerranéen méditerranéenne,
+  provençal provençale, italien italienne, citadin citadine, contemporain contemporaine, mitoyen mitoyenne,
+  moyen moyennes, quotidien quotidienne, foncier foncière, financier financières, particulier particulière,
+  saisonnier saisonnière, clair claire, résidentiel résidentielle, important importantes, excellent excellente,
+  équipé équipées, meublé meublées, situé situées, refait refaites, sécurisé sécurisées, entretenu entretenues,
+  desservi desservie, orienté orientées, ensoleillé ensoleillée, niché nichée, dégagé dégagée, dégagées dégagé,
+  doté dotée, prisé prisée, recherché recherchée, baigné baignée, conçu conçue, oeuvre œuvres, lumiere lumière,
+  proprietes propriété, rénové rénovées, loué louée, vendu vendue, situé situés, meublé meublée, offre offres,
+  découvrez découvrirez, prévu prévue, construit construite, refait refaites, équipé équipée, box boxes
 `);
 
-/** Derivations, other words with the same beginning, and words that fold to nearly the same letters. */
+/** Forms of a verb in other moods, plurals that are words of their own, derivations, words with the same beginning, and words that fold to nearly the same letters. */
 export const DIFFERENT_WORDS = pairs(`
   chaudière chaude, chaudière chauds, étagères étage, port porte, ports portes, port portail, villa ville,
   villas villes, terrasse terre, gare garantie, gare garage, exposé exposition, exposée expositions, visite vis,
@@ -80,7 +72,18 @@ export const DIFFERENT_WORDS = pairs(`
   village villa, côte coteau, bord bordé, bordure bord, nuit nuisance, habitable habitation, habiter habitation,
   habitant habitation, indépendant indépendance, rangement ranger, range grange, ouverture ouvert, ouvert ouvrage,
   couverture couvert, vis vie, vie ville, lot lotissement, loft lot, suite ensuite, duplex double, triplex triple,
-  studette studio, atelier atout, atout tout, aménager aménageable, vue voie, voie voir
+  studette studio, atelier atout, atout tout, aménager aménageable, vue voie, voie voir,
+  travail travaux, charge charges, rénover rénovée, rénover rénovées, rénové rénover, équiper équipée, louer louée,
+  louer loués, vendre vendu, vendre vendue, acheter achetez, visiter visite, situer située, ouvrir ouvre,
+  ouvrir ouvrant, offrir offre, offrir offrant, offrir offrira, bénéficier bénéficie, bénéficier bénéficiant,
+  disposer dispose, disposer disposant, comprendre comprend, comprendre comprenant, séduire séduira,
+  trouver trouverez, découvrir découvrez, découvrir découvrirez, venir venez, permettre permet, permettre permettra,
+  permettre permettant, profiter profitez, profiter profiterez, créer créant, proposer propose, proposer proposons,
+  prévoir prévu, prévoir prévue, pouvoir pourra, pouvoir pouvez, faire fait, donner donnant, donner donne,
+  rejoindre rejoignez, convenir conviendra, accéder accède, accéder accédez, clôturer clôturée, sécuriser sécurisée,
+  entretenir entretenue, construire construite, réunir réunit, investir investissez, garantir garantit,
+  refaire refait, vendu vendre, vendu vente, cour cours, bus bois, bus boire, vue voir, vue vu, charme charmant,
+  vacant vacances, comble combles, commun communs, offrir offert, louer loyer
 `);
 
 function pairs(text: string): readonly (readonly [string, string])[] {

@@ -1,83 +1,150 @@
 /**
- * Makes `french.graph`, the inflected forms of French with their lemmas, from the hunspell dictionary in the package
- * `dictionary-fr`, so that nothing but this script needs the dictionary. `--check` writes nothing and fails when the
- * committed file is not what the dictionary gives.
+ * Makes `french.graph`, the inflected forms of French with their lemmas, from Debian's package `hunspell-fr-classical`,
+ * which it downloads and unpacks, and from the words of `own-words.tsv`; nothing but this script needs the dictionary.
+ * `--check` writes nothing and fails when the committed file is not what these give. Where the package cannot be had,
+ * there is nothing to check.
  */
 
-import { readFile, writeFile } from 'node:fs/promises';
-import dictionary from 'dictionary-fr';
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { encodeLemma, writeGraphFile } from './graph-file.ts';
-import { formsOf, readSuffixRules, type SuffixRules } from './suffix-rules.ts';
+import { type FormKind, type FormSet, formSetsOf, readSuffixRules } from './suffix-rules.ts';
 import { buildWordGraph } from './word-graph.ts';
 
+const PACKAGE = 'hunspell-fr-classical';
+const TARGET = new URL('french.graph', import.meta.url);
+const OWN_WORDS = new URL('own-words.tsv', import.meta.url);
 /** MPL 2.0, exhibit A, and section 3.2: where the source is. */
 const NOTICE = `French words and their inflected forms, in the layout of word-graph.ts.
-Made by build.ts from the npm package dictionary-fr 3.0.0, the French spelling dictionary "Classique" 7.5
+Made by build.ts from Debian's package hunspell-fr-classical 1:7.0-1, the French spelling dictionary "Classique" 7.0
 by Olivier R. (https://grammalecte.net/), which is the source form of this file.
 This file is subject to the terms of the Mozilla Public License, v. 2.0. If a copy of the MPL was not
 distributed with this file, You can obtain one at http://mozilla.org/MPL/2.0/.
 `;
 
-/** Irregular pairs that the dictionary lists as words of their own. */
-const IRREGULAR = ['oeil yeux', 'ciel ciels cieux', 'favori favoris favorite favorites', 'tout tous toute toutes']
-  .concat([
-    'franc francs franche franches',
-    'tiers tierce tierces',
-    'monsieur messieurs',
-    'madame mesdames',
-    'mademoiselle mesdemoiselles',
-  ])
-  .map((forms) => new Set(forms.split(' ')));
+/** Told apart by what no folded word has. */
+const MARK_OF_KIND: Readonly<Record<FormKind, string>> = {
+  word: '',
+  name: 'N',
+  participle: 'P',
+  gerund: 'G',
+  infinitive: 'V',
+  indicative: 'I',
+  conditional: 'C',
+  imperative: 'M',
+};
 
 const SINGLE_WORD = /^[a-z0-9]+$/;
 
-/** One set of folded forms a lemma, the lemma first. */
-function readLemmas(dic: string, rules: SuffixRules): ReadonlySet<string>[] {
-  const [, ...entries] = dic.split('\n').filter((line) => line !== '');
-  const lemmas = entries.map((entry) => formsOf(entry, rules));
-  return [...lemmas, ...IRREGULAR].filter((forms) => [...forms].every((form) => SINGLE_WORD.test(form)));
+/** Null where the package cannot be had: another system, or no network. */
+function readDictionary(): { readonly aff: string; readonly dic: string } | null {
+  const directory = mkdtempSync(join(tmpdir(), 'vigie-words-'));
+  try {
+    execFileSync('apt-get', ['download', PACKAGE], { cwd: directory, stdio: 'ignore' });
+    const [archive = ''] = readdirSync(directory);
+    execFileSync('dpkg-deb', ['-x', archive, '.'], { cwd: directory });
+    const read = (name: string) => readFileSync(join(directory, 'usr/share/hunspell', name), 'utf8');
+    return { aff: read('fr.aff'), dic: read('fr.dic') };
+  } catch {
+    return null;
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
 }
 
-/** *Visite* is a form of *visiter* as well: a lemma all of whose forms are those of another one says nothing. */
-function withoutContained(lemmas: readonly ReadonlySet<string>[]): ReadonlySet<string>[] {
-  const lemmasOfForm = new Map<string, number[]>();
-  for (const [i, forms] of lemmas.entries()) {
-    for (const form of forms) lemmasOfForm.set(form, [...(lemmasOfForm.get(form) ?? []), i]);
+/** Lines `own` or `also`, forms, and the reason. */
+function readOwnWords(): readonly { readonly isOwn: boolean; readonly forms: ReadonlySet<string> }[] {
+  const lines = readFileSync(OWN_WORDS, 'utf8').split('\n');
+  return lines
+    .filter((line) => line !== '' && !line.startsWith('#'))
+    .map((line) => {
+      const [how, forms = ''] = line.split('\t');
+      return { isOwn: how === 'own', forms: new Set(forms.split(' ')) };
+    });
+}
+
+/**
+ * By form the sets that it stands for. What is a noun, an adjective or the like is no form of a verb (*bus*, *porte*),
+ * its participle apart where that is the noun itself (*meublé*); a participle is no present (*loué* folds like *loue*);
+ * a name is none of all these.
+ */
+function setsOfForms(sets: readonly FormSet[]): ReadonlyMap<string, readonly FormSet[]> {
+  const all = new Map<string, FormSet[]>();
+  for (const set of sets) {
+    for (const form of set.forms) {
+      const known = all.get(form);
+      if (known === undefined) all.set(form, [set]);
+      else known.push(set);
+    }
   }
-  return lemmas.filter((forms, i) => {
-    const [headword] = forms as ReadonlySet<string> & [string];
-    return !(lemmasOfForm.get(headword) ?? []).some((other) => {
-      const others = lemmas[other] as ReadonlySet<string>;
+  const participles = new Set(sets.flatMap(({ kind, singulars }) => (kind === 'participle' ? [...singulars] : [])));
+  return new Map([...all].map(([form, its]) => [form, meant(its, participles)]));
+}
+
+function meant(sets: readonly FormSet[], participles: ReadonlySet<string>): readonly FormSet[] {
+  const words = sets.filter(({ kind }) => kind === 'word');
+  const past = sets.filter(({ kind }) => kind === 'participle');
+  const isParticipleToo = words.some(({ headword }) => participles.has(headword));
+  const first = [...words, ...(words.length === 0 || isParticipleToo ? past : [])];
+  if (first.length > 0) return first;
+  const verbs = sets.filter(({ kind }) => kind !== 'name');
+  return verbs.length > 0 ? verbs : sets;
+}
+
+/** The words of the graph: each form with the names of its sets. */
+function graphWords(sets: readonly FormSet[]): readonly string[] {
+  const kept = new Map<FormSet, Set<string>>();
+  for (const [form, its] of setsOfForms(sets)) {
+    for (const set of its) kept.set(set, (kept.get(set) ?? new Set()).add(form));
+  }
+  const own = readOwnWords();
+  const apart = new Set(own.flatMap(({ isOwn, forms }) => (isOwn ? [...forms] : [])));
+  for (const forms of kept.values()) for (const form of apart) forms.delete(form);
+  const named = [...kept].map(([{ headword, kind }, forms]) => ({ name: headword + MARK_OF_KIND[kind], forms }));
+  const groups = [...named, ...own.map(({ forms }) => ({ name: [...forms][0] as string, forms }))];
+  const homographs = new Map<string, number>();
+  const words = withoutContained(groups.filter(({ forms }) => forms.size > 0)).flatMap(({ name, forms }) => {
+    const homograph = homographs.get(name) ?? 0;
+    homographs.set(name, homograph + 1);
+    return Array.from(forms, (form) => encodeLemma(form, name, homograph));
+  });
+  return words.sort((a, b) => (a < b ? -1 : 1));
+}
+
+interface NamedForms {
+  readonly name: string;
+  readonly forms: ReadonlySet<string>;
+}
+
+/** A set all of whose forms are those of another one says nothing. */
+function withoutContained(groups: readonly NamedForms[]): readonly NamedForms[] {
+  const groupsOfForm = new Map<string, number[]>();
+  for (const [i, { forms }] of groups.entries()) {
+    for (const form of forms) groupsOfForm.set(form, [...(groupsOfForm.get(form) ?? []), i]);
+  }
+  return groups.filter(({ forms }, i) => {
+    const [some] = forms;
+    return !(groupsOfForm.get(some as string) ?? []).some((other) => {
+      const others = (groups[other] as NamedForms).forms;
       const isLarger = others.size > forms.size || (others.size === forms.size && other < i);
       return isLarger && [...forms].every((form) => others.has(form));
     });
   });
 }
 
-/** The words of the graph: each form with each of its lemmas. */
-function graphWords(lemmas: readonly ReadonlySet<string>[]): readonly string[] {
-  const homographs = new Map<string, number>();
-  return lemmas
-    .flatMap((forms) => {
-      const [headword] = forms as ReadonlySet<string> & [string];
-      const homograph = homographs.get(headword) ?? 0;
-      homographs.set(headword, homograph + 1);
-      return Array.from(forms, (form) => encodeLemma(form, headword, homograph));
-    })
-    .sort(byCode);
-}
-
-function byCode(a: string, b: string): number {
-  return a < b ? -1 : 1;
-}
-
-const TARGET = new URL('french.graph', import.meta.url);
-const rules = readSuffixRules(Buffer.from(dictionary.aff).toString());
-const lemmas = withoutContained(readLemmas(Buffer.from(dictionary.dic).toString(), rules));
-const bytes = writeGraphFile(NOTICE, buildWordGraph(graphWords(lemmas)));
-if (process.argv.includes('--check')) {
-  if (!bytes.equals(await readFile(TARGET)))
-    throw new Error('french.graph is not built from the dictionary: run build.ts');
+const dictionary = readDictionary();
+if (dictionary === null) {
+  process.stdout.write(`words: skipped, the package ${PACKAGE} cannot be had by apt-get\n`);
 } else {
-  await writeFile(TARGET, bytes);
+  const rules = readSuffixRules(dictionary.aff);
+  const entries = dictionary.dic.split('\n').slice(1);
+  const sets = entries.flatMap((entry) => (entry === '' ? [] : formSetsOf(entry, rules)));
+  const plain = sets.filter(({ forms }) => [...forms].every((form) => SINGLE_WORD.test(form)));
+  const bytes = writeGraphFile(NOTICE, buildWordGraph(graphWords(plain)));
+  if (!process.argv.includes('--check')) writeFileSync(TARGET, bytes);
+  else if (!bytes.equals(readFileSync(TARGET))) {
+    throw new Error('french.graph is not built from the dictionary: run build.ts');
+  }
 }

@@ -1,8 +1,8 @@
 /**
- * The inflected forms of a dictionary entry, by the suffix rules of its hunspell `.aff` file (man 5 hunspell). Suffixes
- * of the French dictionary inflect; its prefixes elide (`l'`) or derive (`kilo`), and are left alone. Of verbs, the
- * simple past and the subjunctives are left out (decisions, section 2): nobody searches them, and *terrasse* would be a
- * form of *terrer*, *voie* one of *voir*.
+ * The inflected forms of a dictionary entry, by the suffix rules of its hunspell `.aff` file (man 5 hunspell) and its
+ * parts of speech (`po:`). Suffixes of the French dictionary inflect; its prefixes elide (`l'`) or derive (`kilo`), and
+ * are left alone. Of verbs, each mood is a set of its own (decisions, section 2); the simple past and the subjunctives
+ * are left out: nobody searches them.
  */
 
 import { foldText } from '../text.ts';
@@ -13,19 +13,61 @@ interface SuffixRule {
   readonly add: string;
   /** What the word must end with. */
   readonly condition: RegExp;
+  /** Of verbs alone: the moods and tenses of the form. */
+  readonly tags: readonly string[];
+  readonly isPlural: boolean;
 }
 
 /** By flag, in the order of the file. */
 export type SuffixRules = ReadonlyMap<string, readonly SuffixRule[]>;
 
+/** Forms that stand for one another. */
+export interface FormSet {
+  readonly headword: string;
+  readonly kind: FormKind;
+  readonly forms: ReadonlySet<string>;
+  /** Of them, those that are no plurals. */
+  readonly singulars: ReadonlySet<string>;
+}
+
+/** `word`: noun, adjective and whatever else is no verb; `name`: of a person or place. Verbs by their mood. */
+export type FormKind =
+  | 'word'
+  | 'name'
+  | 'participle'
+  | 'gerund'
+  | 'infinitive'
+  | 'indicative'
+  | 'conditional'
+  | 'imperative';
+
+const KIND_OF_TAG: Readonly<Record<string, FormKind>> = {
+  'po:infi': 'infinitive',
+  'po:ppas': 'participle',
+  'po:ppre': 'gerund',
+  'po:ipre': 'indicative',
+  'po:iimp': 'indicative',
+  'po:ifut': 'indicative',
+  'po:cond': 'conditional',
+  'po:impe': 'imperative',
+};
+const OTHER_TENSES: ReadonlySet<string> = new Set(['po:ipsi', 'po:spre', 'po:simp']);
+const NAMES: ReadonlySet<string> = new Set(['po:npr', 'po:prn', 'po:patr', 'po:titr']);
+
 /** Throws when the file's flags are not of two characters each. */
 export function readSuffixRules(aff: string): SuffixRules {
   if (!/^FLAG long$/m.test(aff)) throw new Error('the .aff file does not say FLAG long');
   const rules = new Map<string, SuffixRule[]>();
-  for (const [, flag, strip, add, condition] of aff.matchAll(/^SFX (\S\S) (\S+) ([^\s/]+)\S* (\S+)$/gm)) {
-    // The head of a group of rules: a count where the condition would be.
-    if (condition === undefined || (strip === 'Y' && /^\d+$/.test(condition))) continue;
-    const rule = { strip: orNothing(strip), add: orNothing(add), condition: new RegExp(`${condition}$`, 'u') };
+  for (const [, flag, strip, add, condition, tags = ''] of aff.matchAll(
+    /^SFX (\S\S) (\S+) ([^\s/]+)\S* (\S+)(?: (.+))?$/gm,
+  )) {
+    const rule = {
+      strip: orNothing(strip),
+      add: orNothing(add),
+      condition: new RegExp(`${condition}$`, 'u'),
+      tags: tags.split(' ').filter((tag) => tag.startsWith('po:')),
+      isPlural: /\bis:pl\b/.test(tags),
+    };
     const ofFlag = rules.get(flag as string);
     if (ofFlag === undefined) rules.set(flag as string, [rule]);
     else ofFlag.push(rule);
@@ -38,42 +80,31 @@ function orNothing(letters: string | undefined): string {
   return letters === undefined || letters === '0' ? '' : letters;
 }
 
-/** The folded forms of an entry of the `.dic` file, the headword first. Flags without suffix rules are ignored. */
-export function formsOf(entry: string, rules: SuffixRules): ReadonlySet<string> {
-  const [headword = '', flags = ''] = entry.split('/');
-  const forms = new Set([foldText(headword)]);
+/** The folded forms of an entry of the `.dic` file. Flags without suffix rules are ignored. */
+export function formSetsOf(entry: string, rules: SuffixRules): readonly FormSet[] {
+  const [word = '', ...tags] = entry.split(' ');
+  const [headword = '', flags = ''] = word.split('/');
+  const own = kindsOf(tags)[0] ?? (tags.some((tag) => NAMES.has(tag)) ? 'name' : 'word');
+  const sets = new Map<FormKind, { forms: Set<string>; singulars: Set<string> }>();
+  const add = (kind: FormKind, form: string, isPlural = false) => {
+    const set = sets.get(kind) ?? { forms: new Set(), singulars: new Set() };
+    sets.set(kind, set);
+    set.forms.add(foldText(form));
+    if (!isPlural) set.singulars.add(foldText(form));
+  };
+  if (!tags.some((tag) => /^po:v\d/.test(tag))) add(own, headword);
   for (const flag of flags.match(/../gu) ?? []) {
-    const inflected = (rules.get(flag) ?? [])
-      .filter(({ strip, condition }) => headword.endsWith(strip) && condition.test(headword))
-      .map(({ strip, add }) => ({ add, form: foldText(headword.slice(0, headword.length - strip.length) + add) }));
-    for (const { form } of withoutOtherTenses(inflected)) forms.add(form);
+    for (const { strip, add: ending, condition, tags: moods, isPlural } of rules.get(flag) ?? []) {
+      if (!headword.endsWith(strip) || !condition.test(headword)) continue;
+      const form = headword.slice(0, headword.length - strip.length) + ending;
+      const kinds = kindsOf(moods);
+      if (kinds.length === 0 && !moods.some((tag) => OTHER_TENSES.has(tag))) add(own, form, isPlural);
+      for (const kind of kinds) add(kind, form, isPlural);
+    }
   }
-  return forms;
+  return [...sets].map(([kind, { forms, singulars }]) => ({ headword: foldText(headword), kind, forms, singulars }));
 }
 
-interface Inflected {
-  readonly add: string;
-  readonly form: string;
-}
-
-const IMPERFECT = /(?:ais|ait|ions|iez|aient)$/;
-const SIMPLE_PAST_OF_NOUS = /[âîûï]n?mes$/;
-const FUTURE = /r(?:a|ai|ont)$/;
-const CONDITIONAL = /r(?:ais|ait|ions|iez|aient)$/;
-
-/**
- * The rules of a verb stand in the order of its tenses: participles and present, imperfect, simple past, future,
- * conditional, subjunctives, imperative. So the simple past is what stands between the imperfect and the future, and
- * what stands behind the conditional are subjunctives and the present again.
- */
-function withoutOtherTenses(inflected: readonly Inflected[]): readonly Inflected[] {
-  const past = inflected.findIndex(({ add }) => SIMPLE_PAST_OF_NOUS.test(add));
-  // Verbs like *neiger* have no persons: their simple past stands before the future.
-  const beyond = past === -1 ? inflected.findIndex(({ add }) => FUTURE.test(add)) : past;
-  const start = 1 + inflected.slice(0, Math.max(beyond, 0)).findLastIndex(({ add }) => IMPERFECT.test(add));
-  if (start === 0) return inflected;
-  const later = inflected.slice(start);
-  const future = later.findIndex(({ add }) => FUTURE.test(add));
-  const conditional = later.findLastIndex(({ add }) => CONDITIONAL.test(add));
-  return [...inflected.slice(0, start), ...(future === -1 ? [] : later.slice(future, conditional + 1))];
+function kindsOf(tags: readonly string[]): readonly FormKind[] {
+  return tags.flatMap((tag) => KIND_OF_TAG[tag] ?? []);
 }

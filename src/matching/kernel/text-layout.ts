@@ -56,8 +56,10 @@ export const START_INTEGERS = 2;
 export const CODES_AT = TERM_COUNT + 4;
 export const STARTS_AT = CODES_AT + 4;
 export const TERMS_AT = STARTS_AT + 4;
+/** The token of each word among the codes; none for the end of a text. */
+export const PLACES_AT = TERMS_AT + 4;
 /** Where the generation in which each term was last seen is, and the one at hand. */
-export const TERMS_SEEN_AT = TERMS_AT + 4;
+export const TERMS_SEEN_AT = PLACES_AT + 4;
 export const GENERATION = TERMS_SEEN_AT + 4;
 export const REVISION = GENERATION + 4;
 /** Takes what is read for nothing but to have it near. */

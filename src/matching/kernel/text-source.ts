@@ -14,6 +14,7 @@ import {
   LEAVES_TEXT,
   LETTERS,
   NEAR_LETTERS,
+  PLACES_AT,
   REVISION,
   SLOTS,
   SLOTS_COUNT,
@@ -226,6 +227,9 @@ const TELL = `
       (i32.store
         (i32.add (i32.load offset=${CODES_AT} (i32.const 0)) (i32.shl (local.get $codes) (i32.const 2)))
         (i32.load offset=${TOKENS + TOKEN_WORD} (local.get $line)))
+      (i32.store
+        (i32.add (i32.load offset=${PLACES_AT} (i32.const 0)) (i32.shl (local.get $codes) (i32.const 2)))
+        (i32.load offset=${WORD_TOKEN} (local.get $word)))
       (if (i32.load offset=${TOKENS + TOKEN_PHRASE} (local.get $line)) (then
         (local.set $starts (i32.load offset=${START_COUNT} (i32.const 0)))
         (i64.store

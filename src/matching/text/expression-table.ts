@@ -4,14 +4,16 @@
  */
 
 import type { ExpressionEntry, Expressions } from '../../domain/expressions.ts';
-import { lemmasOf } from '../../domain/inflection/lemmas.ts';
 import { foldWords } from '../../domain/text.ts';
+import { type Phrase, phrasesOf } from '../../domain/word-phrases.ts';
 import { CodeTable } from '../code-table.ts';
 import { RecordArena } from '../records/arena.ts';
 import { RecordChains } from '../records/record-chains.ts';
 import { AdvertText } from './advert-text.ts';
 import { ExpressionSpelling, spellingLengthAt } from './expression-spelling.ts';
+import { LoosePhraseTable } from './loose-phrase-table.ts';
 import { PhraseTable } from './phrase-table.ts';
+import { requiredWords } from './required-words.ts';
 import { type CompiledEntry, holdsByRowCode, rowCodeOf } from './row-code.ts';
 import { TermTable } from './term-table.ts';
 
@@ -31,29 +33,21 @@ const WORDS_MAX = 1 << 15;
 
 /**
  * A program: the number of required terms and their codes; the number of groups; for each the number of entries; for
- * each the number of codes times four, plus `IS_STRICT`, plus `INCLUDES`, then the codes.
+ * each the number of codes times four, plus `IS_STRICT`, plus `INCLUDES`, then the codes: of a strict entry its phrase,
+ * of another one terms and, as complements, loose phrases, any of which will do.
  */
 const INCLUDES = 1;
 const IS_STRICT = 2;
-
-/** Words that most adverts contain say little: any other required one is rarer. */
-const COMMON_LEMMAS: ReadonlySet<string> = new Set(
-  foldWords(
-    `appartement maison villa immeuble terrain pièce pièces chambre chambres cuisine salon séjour salle bain bains
-     eau douche entrée surface prix vente vendre location louer bien situé proche centre ville quartier rue étage
-     commerces écoles transports jardin balcon terrasse cave parking garage calme lumineux beau grand avec sans pour
-     une des les dans sur est et de la le du en au`,
-  ).flatMap(lemmasOf),
-);
 
 export class ExpressionTable {
   /** Of phrases, which take them as they are, and those that any form of theirs will do for. */
   readonly #words = new CodeTable();
   readonly #terms = new TermTable();
   readonly #phrases = new PhraseTable();
-  readonly text = new AdvertText(this.#words, this.#phrases, this.#terms);
+  readonly #loosePhrases = new LoosePhraseTable();
+  readonly text = new AdvertText(this.#words, this.#phrases, this.#terms, this.#loosePhrases);
   /** Of some of a property's adverts. */
-  readonly #part = new AdvertText(this.#words, this.#phrases, this.#terms);
+  readonly #part = new AdvertText(this.#words, this.#phrases, this.#terms, this.#loosePhrases);
   readonly #records = new RecordArena(WORDS_MAX);
   readonly #chains = new RecordChains(this.#records, HASH, NEXT);
   /** Of the expressions at hand. */
@@ -176,10 +170,17 @@ export class ExpressionTable {
   }
 
   #compileEntry({ word, includes, strict }: ExpressionEntry): CompiledEntry[] {
-    const words = foldWords(word);
-    if (words.length === 0) return [];
-    const codes = words.map((word) => (strict ? this.#words : this.#terms).use(word));
-    return [{ includes, strict, codes: strict ? [this.#phrases.use(codes)] : codes }];
+    const phrases = phrasesOf(word);
+    if (phrases.length === 0) return [];
+    if (!strict) return [{ includes, strict, codes: phrases.map((phrase) => this.#useLoosely(phrase)) }];
+    const codes = foldWords(word).map((exact) => this.#words.use(exact));
+    return [{ includes, strict, codes: [this.#phrases.use(codes)] }];
+  }
+
+  #useLoosely(phrase: Phrase): number {
+    const steps = phrase.map(({ word, gapMax }) => ({ term: this.#terms.use(word), gapMax }));
+    const [first] = steps;
+    return steps.length === 1 && first !== undefined ? first.term : ~this.#loosePhrases.use(steps);
   }
 
   /** Ends the use of the codes of its program. */
@@ -192,8 +193,10 @@ export class ExpressionTable {
         const head = program[at++] as number;
         const end = at + (head >> 2);
         for (; at < end; at++) {
-          if ((head & IS_STRICT) !== 0) this.#releasePhrase(program[at] as number);
-          else this.#terms.release(program[at] as number);
+          const code = program[at] as number;
+          if ((head & IS_STRICT) !== 0) this.#releasePhrase(code);
+          else if (code < 0) this.#releaseLoosePhrase(~code);
+          else this.#terms.release(code);
         }
       }
     }
@@ -202,6 +205,12 @@ export class ExpressionTable {
   #releasePhrase(code: number): void {
     for (const word of this.#phrases.wordsOf(code)) this.#words.release(word);
     this.#phrases.release(code);
+  }
+
+  #releaseLoosePhrase(code: number): void {
+    const steps = this.#loosePhrases.stepsOf(code);
+    this.#loosePhrases.release(code);
+    for (const { term } of steps) this.#terms.release(term);
   }
 
   #integersOf(id: number): Int32Array {
@@ -243,8 +252,11 @@ export class ExpressionTable {
 
 function occurs(text: AdvertText, program: Int32Array, start: number, end: number, strict: boolean): boolean {
   if (strict) return text.hasPhrase(program[start] as number);
-  for (let at = start; at < end; at++) if (!text.hasTerm(program[at] as number)) return false;
-  return true;
+  for (let at = start; at < end; at++) {
+    const code = program[at] as number;
+    if (code < 0 ? text.hasLoosePhrase(~code) : text.hasTerm(code)) return true;
+  }
+  return false;
 }
 
 /** Ids are positive. */
@@ -259,25 +271,4 @@ function addressOf(id: number): number {
 /** For so many units of sixteen bits. */
 function wordsFor(units: number): number {
   return Math.ceil(units / 4);
-}
-
-/** One word a group, as rare as can be told; none when some group requires no word. */
-function requiredWords(expressions: Expressions): readonly string[] {
-  const required = new Set<string>();
-  for (const group of expressions) {
-    const words = group.filter((entry) => entry.includes).flatMap((entry) => foldWords(entry.word));
-    const [rarest] = words.sort(byRarity);
-    if (rarest === undefined) return [];
-    required.add(rarest);
-  }
-  return [...required];
-}
-
-/** Uncommon first, then the longest: the longer a word, the rarer (G. K. Zipf, 1935). */
-function byRarity(a: string, b: string): number {
-  return Number(isCommon(a)) - Number(isCommon(b)) || b.length - a.length || (a < b ? -1 : 1);
-}
-
-function isCommon(word: string): boolean {
-  return lemmasOf(word).some((lemma) => COMMON_LEMMAS.has(lemma));
 }

@@ -9,6 +9,7 @@ import type { AdvertText } from './advert-text.ts';
 export interface CompiledEntry {
   readonly includes: boolean;
   readonly strict: boolean;
+  /** Any of them will do: terms, or of a strict entry its phrase; complements are loose phrases. */
   readonly codes: readonly number[];
 }
 
@@ -35,20 +36,19 @@ export function rowCodeOf(id: number, groups: readonly (readonly CompiledEntry[]
   const [entry] = entries;
   if (entry === undefined || groups.some(({ length }) => length === 0)) return id;
   const [code] = entry.codes;
-  if (entries.length === 1 && entry.codes.length === 1 && code !== undefined) {
+  if (entries.length === 1 && entry.codes.length === 1 && code !== undefined && code >= 0) {
     const flags = (entry.includes ? INCLUDES : 0) | (entry.strict ? IS_STRICT : 0);
     return ~(flags | (code << CODE_SHIFT));
   }
-  const terms = entries.flatMap(({ includes, codes }) => codes.map((code): Term => ({ includes, code })));
-  const isAny = groups.length > 1 || (entries.length === 1 && !entry.includes);
   const isPlain = groups.every((group) => groups.length === 1 || group.length === 1);
-  const areSingle = entries.length === 1 || entries.every(({ codes }) => codes.length === 1);
-  if (!isPlain || !areSingle || entries.some(({ strict }) => strict)) return id;
-  return pairCodeOf(terms, isAny) ?? id;
+  if (!isPlain || entries.some(({ strict, codes }) => strict || codes.length !== 1)) return id;
+  const terms = entries.map(({ includes, codes }): Term => ({ includes, code: codes[0] as number }));
+  return pairCodeOf(terms, groups.length > 1) ?? id;
 }
 
 function pairCodeOf([first, second, ...others]: readonly Term[], isAny: boolean): number | null {
   if (first === undefined || second === undefined || others.length > 0) return null;
+  if (first.code < 0 || second.code < 0) return null;
   if (first.code >= PAIR_CODES_END || second.code >= PAIR_CODES_END) return null;
   const flags = IS_PAIR | (isAny ? IS_ANY : 0);
   const includes = (first.includes ? INCLUDES_FIRST : 0) | (second.includes ? INCLUDES_SECOND : 0);

@@ -5,26 +5,15 @@
  * Latin ones takes the way of `foldWords`.
  */
 
-import {
-  foldWords,
-  IRREGULAR,
-  isSeparatorPair,
-  LIGATURE,
-  letterOf,
-  lettersOf,
-  SEPARATOR,
-  SILENT,
-} from '../../domain/text.ts';
+import { foldWords } from '../../domain/text.ts';
 import type { CodeTable } from '../code-table.ts';
 import { TEXT_BASE64 } from '../kernel/bytes.ts';
 import {
   CODE_COUNT,
   CODES_AT,
-  ENDS_WORD,
   GENERATION,
-  LEAVES_TEXT,
-  LETTERS,
   NEAR_LETTERS,
+  PLACES_AT,
   REVISION,
   SLOTS,
   SLOTS_COUNT,
@@ -50,17 +39,17 @@ import {
   TOKENS_MAX,
   UNITS,
   UNITS_MAX,
-  WORD_LENGTH_MAX,
 } from '../kernel/text-layout.ts';
 import { SharedMemory } from '../rows/shared-memory.ts';
+import { createLetterReader } from './letter-reader.ts';
 import type { PhraseTable } from './phrase-table.ts';
 import type { TermTable } from './term-table.ts';
 
-const HIGH_SURROGATES = 0xd800;
-const LOW_SURROGATES = 0xdc00;
-const SURROGATES_END = 0xe000;
 const REVISION_MAX = 2 ** 31 - 1;
 const GENERATION_MAX = 2 ** 31 - 1;
+/** Among the tokens of words. */
+const TEXT_END = 0;
+const NONE: readonly number[] = [];
 
 interface TextKernel {
   readonly spell: (unitCount: number) => number;
@@ -81,6 +70,8 @@ export class TokenReader {
   #tokenCount = 0;
   /** By token, of those with more terms than there is room for. */
   readonly #longLists = new Map<number, readonly number[]>();
+  /** Of words without a token: their terms. */
+  #tokenless: (readonly number[])[] = [];
   /** Of the tables at the last text; `REVISION` is its number as tokens keep it. */
   #tablesRevision = -1;
   /** Codes for which there is room. */
@@ -96,7 +87,7 @@ export class TokenReader {
     const { exports } = new WebAssembly.Instance(compiled, {
       vigie: {
         memory: this.#memory.memory,
-        special: this.#special,
+        special: createLetterReader(this.#memory),
         resolve: this.#resolve,
         tellMany: this.#tellMany,
       },
@@ -128,6 +119,21 @@ export class TokenReader {
     return this.#termSeenIn[code] === this.#generation;
   }
 
+  /** Tells the terms of each word in order, null behind the last one of each text. */
+  tellPlaces(tell: (terms: ArrayLike<number> | null) => void): void {
+    for (const token of this.#listAt(PLACES_AT, CODE_COUNT)) tell(token === TEXT_END ? null : this.#termsOf(token));
+  }
+
+  #termsOf(token: number): ArrayLike<number> {
+    if (token < 0) return this.#tokenless[~token] as readonly number[];
+    const { integers } = this.#memory;
+    const line = (TOKENS + TOKEN_BYTES * token) >> 2;
+    const count = integers[line + (TOKEN_TERM_COUNT >> 2)] as number;
+    if (count > TERMS_MAX) return this.#longLists.get(token) as readonly number[];
+    const first = line + (TOKEN_TERMS >> 2);
+    return count === 0 ? NONE : integers.subarray(first, first + count);
+  }
+
   /** Forgets what it has read. */
   restart(): void {
     this.#countRevision();
@@ -142,6 +148,7 @@ export class TokenReader {
     integers[CODE_COUNT >> 2] = 0;
     integers[START_COUNT >> 2] = 0;
     integers[TERM_COUNT >> 2] = 0;
+    if (this.#tokenless.length > 0) this.#tokenless = [];
   }
 
   /** Adds the words of one text, then `end`, which is no code of a word. */
@@ -154,7 +161,7 @@ export class TokenReader {
       this.#kernel.tell(count);
     }
     this.#makeRoom(1);
-    this.#append(CODES_AT, CODE_COUNT, end);
+    this.#appendCode(end, TEXT_END);
   }
 
   /** Has the kernel find the words' tokens; null when it takes `foldWords` to tell its words. */
@@ -188,6 +195,7 @@ export class TokenReader {
     if (needed <= this.#codesMax) return;
     this.#codesMax = 2 * needed + 1024;
     this.#move(CODES_AT, this.codes, 1);
+    this.#move(PLACES_AT, this.#listAt(PLACES_AT, CODE_COUNT), 1);
     this.#move(STARTS_AT, this.starts, START_INTEGERS);
   }
 
@@ -205,6 +213,12 @@ export class TokenReader {
     integers[listCount >> 2] = count + 1;
   }
 
+  #appendCode(code: number, token: number): void {
+    const { integers } = this.#memory;
+    integers[((integers[PLACES_AT >> 2] as number) >> 2) + (integers[CODE_COUNT >> 2] as number)] = token;
+    this.#append(CODES_AT, CODE_COUNT, code);
+  }
+
   #addWord(word: string): void {
     const code = this.#words.codeOf(word);
     const phrase = this.#phrases.startOf(code);
@@ -213,8 +227,9 @@ export class TokenReader {
       this.#append(STARTS_AT, START_COUNT, this.#memory.integers[CODE_COUNT >> 2] as number);
       this.#append(STARTS_AT, START_COUNT, phrase);
     }
-    this.#append(CODES_AT, CODE_COUNT, code);
-    for (const term of this.#terms.codesOf(word)) this.#kernel.addTerm(term);
+    const terms = this.#terms.codesOf(word);
+    this.#appendCode(code, ~(this.#tokenless.push(terms) - 1));
+    for (const term of terms) this.#kernel.addTerm(term);
   }
 
   /** Tokens whose codes were looked up before a change of the tables have another number than this from now on. */
@@ -229,25 +244,6 @@ export class TokenReader {
     }
     integers[REVISION >> 2] = (integers[REVISION >> 2] as number) + 1;
   }
-
-  /** What the kernel cannot tell of a unit: writes the letters that it becomes behind those of the word so far. */
-  readonly #special = (unit: number, next: number, spelling: number, length: number): number => {
-    const letter = letterOf(unit);
-    const { bytes } = this.#memory;
-    bytes[LETTERS + unit] = letter;
-    if (letter === SEPARATOR) return ENDS_WORD;
-    if (letter === SILENT) return length;
-    if (letter === IRREGULAR) {
-      // Half a character on its own ends a word like any other sign.
-      if (unit < HIGH_SURROGATES || unit >= SURROGATES_END) return LEAVES_TEXT;
-      const isPair = unit < LOW_SURROGATES && next >= LOW_SURROGATES && next < SURROGATES_END;
-      return isPair && !isSeparatorPair(unit, next) ? LEAVES_TEXT : ENDS_WORD;
-    }
-    const letters = letter === LIGATURE ? lettersOf(unit) : String.fromCharCode(letter);
-    if (length + letters.length > WORD_LENGTH_MAX) return LEAVES_TEXT;
-    for (let i = 0; i < letters.length; i++) bytes[spelling + length + i] = letters.charCodeAt(i);
-    return length + letters.length;
-  };
 
   readonly #resolve = (token: number): void => {
     const { bytes, integers } = this.#memory;
