@@ -3,6 +3,7 @@
  * without: they may name the host of another.
  */
 
+import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { isIPv4 } from 'node:net';
 import { createSecureContext } from 'node:tls';
@@ -10,7 +11,7 @@ import { type Config, ConfigError } from './config.ts';
 
 /** Throws `ConfigError` that names every conflict. */
 export function assertServable(config: Config): void {
-  const problems = [...replicaProblems(config), ...portProblems(config)];
+  const problems = [...replicaProblems(config), ...portProblems(config), ...mailProblems(config)];
   if (config.roles.includes('admin')) problems.push(...adminProblems(config.admin));
   if (problems.length > 0) throw ConfigError.of(problems);
 }
@@ -42,6 +43,16 @@ function portProblems(config: Config): readonly string[] {
       .filter((other) => port !== 0 && other.port === port && overlap(host, other.host))
       .map((other) => `${setting} and ${other.setting} are both ${port}: each needs a port of its own`),
   );
+}
+
+function mailProblems({ mail }: Config): readonly string[] {
+  if (mail === null || mail.authoritiesFile === null) return [];
+  try {
+    new X509Certificate(readFileSync(mail.authoritiesFile));
+    return [];
+  } catch (error) {
+    return [`VIGIE_SMTP_TLS_CA_FILE cannot be used (${(error as Error).message}): it must name a readable PEM file`];
+  }
 }
 
 function adminProblems({ host, certificate, privateKey, clientAuthorities }: Config['admin']): readonly string[] {

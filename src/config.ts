@@ -101,6 +101,8 @@ const settings = z.object({
   VIGIE_ALLOW_PRIVATE_ENDPOINTS: boolean,
   VIGIE_ENDPOINT_PORTS: ports,
   VIGIE_SMTP_URL: optional(smtpServer),
+  VIGIE_SMTP_TLS_CA_FILE: path,
+  VIGIE_SMTP_TLS_INSECURE: boolean,
   VIGIE_MAIL_FROM: optional(mailbox),
   VIGIE_MAIL_LANGUAGE: z.enum(['fr', 'en'], 'must be fr or en'),
   VIGIE_MAIL_GATHER_MS: integer(0, HOUR_MS),
@@ -199,7 +201,15 @@ export function readConfig(environment: Environment = process.env, defaults: Env
 function mailProblems(values: Environment): readonly string[] {
   if (!values.VIGIE_SMTP_URL) return [];
   const missing = ['VIGIE_MAIL_FROM', 'VIGIE_PUBLIC_URL'].filter((name) => !values[name]);
-  return missing.map((name) => `${name} is required by VIGIE_SMTP_URL`);
+  const problems = missing.map((name) => `${name} is required by VIGIE_SMTP_URL`);
+  const hasPassword = URL.canParse(values.VIGIE_SMTP_URL) && new URL(values.VIGIE_SMTP_URL).password !== '';
+  if (values.VIGIE_SMTP_TLS_INSECURE === 'true' && hasPassword) {
+    problems.push(
+      'VIGIE_SMTP_TLS_INSECURE would show the password of VIGIE_SMTP_URL to anybody: ' +
+        'name the authority of the mail server in VIGIE_SMTP_TLS_CA_FILE instead',
+    );
+  }
+  return problems;
 }
 
 function serversOf(setting: z.output<typeof settings>) {
@@ -218,7 +228,14 @@ function serversOf(setting: z.output<typeof settings>) {
 function mailOf(setting: z.output<typeof settings>) {
   const [url, from, publicUrl] = [setting.VIGIE_SMTP_URL, setting.VIGIE_MAIL_FROM, setting.VIGIE_PUBLIC_URL];
   if (url === null || from === null || publicUrl === null) return null;
-  return Object.freeze({ url, from: mailboxOf(from), publicUrl, gatherMs: setting.VIGIE_MAIL_GATHER_MS });
+  return Object.freeze({
+    url,
+    from: mailboxOf(from),
+    publicUrl,
+    gatherMs: setting.VIGIE_MAIL_GATHER_MS,
+    authoritiesFile: setting.VIGIE_SMTP_TLS_CA_FILE,
+    isTlsInsecure: setting.VIGIE_SMTP_TLS_INSECURE,
+  });
 }
 
 /** Null: it is left out. */

@@ -5,6 +5,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import { generate } from 'selfsigned';
 import { ConfigError, readConfig } from '../src/config.ts';
 import { assertServable } from '../src/config-conflicts.ts';
@@ -78,4 +79,18 @@ test('a port that two settings name is told as such, where they meet on one addr
 test('the embedded NATS keeps one copy', () => {
   assert.match(problemsOf({ VIGIE_NATS_REPLICAS: '3' }).join(), /set NATS_URL to a cluster/);
   assert.deepEqual(problemsOf({ VIGIE_NATS_REPLICAS: '3', NATS_URL: 'nats://n.example' }), []);
+});
+
+test('the authority of a mail server is a PEM file that can be read', () => {
+  const mail = {
+    VIGIE_SMTP_URL: 'smtps://h',
+    VIGIE_MAIL_FROM: 'a@b.example',
+    VIGIE_PUBLIC_URL: 'https://vigie.example',
+  };
+  for (const path of ['/nowhere/ca.pem', fileURLToPath(import.meta.url)]) {
+    assert.throws(
+      () => assertServable(readConfig({ ...mail, VIGIE_SMTP_TLS_CA_FILE: path })),
+      /VIGIE_SMTP_TLS_CA_FILE cannot be used .* it must name a readable PEM file/,
+    );
+  }
 });

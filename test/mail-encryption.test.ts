@@ -7,7 +7,7 @@ import { before, type TestContext, test } from 'node:test';
 import type { GenerateResult } from 'selfsigned';
 import { generate } from 'selfsigned';
 import type { SMTPServerOptions } from 'smtp-server';
-import { createMailSender } from '../src/mail/mail-sender.ts';
+import { createMailSender, MAIL_ATTEMPT_TIMEOUT_MS } from '../src/mail/mail-sender.ts';
 import { type SmtpReceiver, startSmtpReceiver } from './support/smtp-receiver.ts';
 
 const PASSWORD = 'p@ss/wörd';
@@ -163,4 +163,16 @@ test('who strikes STARTTLS from the answers of the server hears no password', as
     assert.ok(!heard.includes(Buffer.from(PASSWORD).toString('base64')), name);
     assert.ok(!heard.includes(Buffer.from(`\0me\0${PASSWORD}`).toString('base64')), name);
   }
+});
+
+test('any certificate will do where that is asked for and no password is at stake', async (t) => {
+  const server = await encryptingServer(t, unknown);
+  const authorities = `${right.cert}`;
+  const url = `smtp://127.0.0.1:${server.port}`;
+  const outcome = await createMailSender({ url, authorities, isInsecure: true }).send(LETTER, new Date());
+  assert.deepEqual([outcome.error, server.letters], [null, [true]]);
+});
+
+test('a server has the ten minutes after the final dot that SMTP gives it', () => {
+  assert.ok(MAIL_ATTEMPT_TIMEOUT_MS > 10 * 60_000);
 });

@@ -8,6 +8,7 @@
 import { InFlight } from '../actor/in-flight.ts';
 import { GaveUpError, patienceUntil, persist, type Supervisor } from '../actor/supervisor.ts';
 import { startTask } from '../actor/task.ts';
+import { endsWithin } from '../actor/waiting.ts';
 import type { Valve } from '../broker/valve.ts';
 import { unsubscribePath } from '../domain/cell.ts';
 import { type AfterAttempt, afterAttempt } from '../domain/delivery.ts';
@@ -30,6 +31,8 @@ export interface MailingDependencies {
   readonly language: MailLanguage;
   readonly retryDelayMs: number;
   readonly attemptTimeoutMs: number;
+  /** How long a stop waits for attempts; one that takes longer is counted as aborted when its lease ends. */
+  readonly drainTimeoutMs: number;
   /** Closed, no attempt starts. */
   readonly valve: Pick<Valve, 'isOpen'>;
   readonly clock: () => Date;
@@ -104,7 +107,7 @@ export function startMailing(dependencies: MailingDependencies): Mailing {
     async drain() {
       draining.abort();
       await task.stop();
-      await slots.attempts.ended();
+      await endsWithin(slots.attempts.ended(), dependencies.drainTimeoutMs);
       watch.recovered();
     },
   };

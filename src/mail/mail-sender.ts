@@ -1,5 +1,6 @@
 /**
- * Sends an e-mail to the mail server, one connection each, within one time limit for all of it. What the server answers
+ * Sends an e-mail to the mail server, one connection each, within the time limits of SMTP (RFC 5321, 4.5.3.2): a server
+ * that still looks at a message after the final dot will take it, and whoever gives up sends it twice. What the server answers
  * is judged here: 4yz and whatever goes wrong on our side of it is tried again; 5yz to the recipient or the message is
  * final. A refused login or sender is no recipient's fault: an operator can mend it.
  */
@@ -11,11 +12,22 @@ import { storable } from '../domain/storable-text.ts';
 export interface MailSenderOptions {
   /** `smtp:` or `smtps:`; with a user and a password, percent-encoded, or neither. */
   readonly url: string;
-  /** Milliseconds for the whole of an attempt. */
-  readonly timeoutMs: number;
+  /** Milliseconds for the whole of an attempt; `MAIL_ATTEMPT_TIMEOUT_MS` when absent. */
+  readonly timeoutMs?: number;
   /** PEM of the only authorities that count; with them a server on the loopback is judged like any other one. */
   readonly authorities?: string;
+  /** Any certificate will do. */
+  readonly isInsecure?: boolean;
 }
+
+const MINUTE_MS = 60_000;
+/** For connection and encryption, of which SMTP says nothing. */
+const CONNECTION_TIMEOUT_MS = MINUTE_MS;
+const GREETING_TIMEOUT_MS = 5 * MINUTE_MS;
+/** Of silence: the longest that SMTP allows is that after the final dot. */
+const SILENCE_TIMEOUT_MS = 10 * MINUTE_MS;
+/** As long as a server may take that is late with every answer, but for those before the message, which cost nothing. */
+export const MAIL_ATTEMPT_TIMEOUT_MS = 20 * MINUTE_MS;
 
 /** Who it is from, who it is for, and its bytes. */
 export interface Letter {
@@ -40,8 +52,9 @@ export interface MailSender {
 const CLOSE_TIMEOUT_MS = 1_000;
 const RESPONSE_HEAD_MAX = 2_048;
 
-export function createMailSender({ url, timeoutMs, authorities }: MailSenderOptions): MailSender {
-  const { options, auth } = connectionOf(url, timeoutMs, authorities);
+export function createMailSender(server: MailSenderOptions): MailSender {
+  const { timeoutMs = MAIL_ATTEMPT_TIMEOUT_MS } = server;
+  const { options, auth } = connectionOf(server, timeoutMs);
   return {
     async send(letter, startedAt) {
       const began = performance.now();
@@ -52,7 +65,7 @@ export function createMailSender({ url, timeoutMs, authorities }: MailSenderOpti
 }
 
 /** On the loopback nobody listens in, and servers there show certificates that nobody knows. */
-function connectionOf(url: string, timeoutMs: number, authorities: string | undefined) {
+function connectionOf({ url, authorities, isInsecure = false }: MailSenderOptions, timeoutMs: number) {
   const { protocol, hostname, port, username, password } = new URL(url);
   const host = hostname.replace(/^\[|\]$/g, '');
   const isLoopback = host === 'localhost' || host === '::1' || host.startsWith('127.');
@@ -66,11 +79,11 @@ function connectionOf(url: string, timeoutMs: number, authorities: string | unde
     ...(port === '' ? {} : { port: Number(port) }),
     ignoreTLS: isUnjudged,
     requireTLS: !secure && auth !== null && !isUnjudged,
-    connectionTimeout: timeoutMs,
-    greetingTimeout: timeoutMs,
-    socketTimeout: timeoutMs,
+    connectionTimeout: Math.min(timeoutMs, CONNECTION_TIMEOUT_MS),
+    greetingTimeout: Math.min(timeoutMs, GREETING_TIMEOUT_MS),
+    socketTimeout: Math.min(timeoutMs, SILENCE_TIMEOUT_MS),
     socketCloseTimeout: CLOSE_TIMEOUT_MS,
-    ...(authorities === undefined ? {} : { tls: { ca: authorities } }),
+    tls: { ...(authorities === undefined ? {} : { ca: authorities }), rejectUnauthorized: !isInsecure },
   };
   return { options, auth };
 }

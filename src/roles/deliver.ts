@@ -1,5 +1,6 @@
 /** Opens what delivers: the sender, the courier, the sweeper, and what sends e-mails. A part of the composition root. */
 
+import { readFileSync } from 'node:fs';
 import { onSecretChange } from '../broker/announcements.ts';
 import { createValve, type Valve } from '../broker/valve.ts';
 import { startCancellations } from '../delivery/cancellations.ts';
@@ -7,7 +8,7 @@ import { type Courier, startCourier } from '../delivery/courier.ts';
 import { type Mailing, startMailing } from '../delivery/mailing.ts';
 import { startRecoveries } from '../delivery/recoveries.ts';
 import { startSweeper } from '../delivery/sweeper.ts';
-import { createMailSender } from '../mail/mail-sender.ts';
+import { createMailSender, MAIL_ATTEMPT_TIMEOUT_MS } from '../mail/mail-sender.ts';
 import type { Database } from '../store/database.ts';
 import { rememberWebhookSecrets, type WebhookSecrets } from '../store/webhook-secrets.ts';
 import { VERSION } from '../version.ts';
@@ -102,12 +103,17 @@ function openMailing(parts: Parts, valve: Valve): Mailing | null {
   if (mail === null) return null;
   const mailing = startMailing({
     database: pipelineDatabase,
-    sender: createMailSender({ url: mail.url, timeoutMs: config.attemptTimeoutMs }),
+    sender: createMailSender({
+      url: mail.url,
+      ...(mail.authoritiesFile === null ? {} : { authorities: readFileSync(mail.authoritiesFile, 'utf8') }),
+      isInsecure: mail.isTlsInsecure,
+    }),
     from: mail.from,
     publicUrl: mail.publicUrl.replace(/\/+$/, ''),
     language: config.mailLanguage,
     retryDelayMs: config.retryDelayMs,
-    attemptTimeoutMs: config.attemptTimeoutMs,
+    attemptTimeoutMs: MAIL_ATTEMPT_TIMEOUT_MS,
+    drainTimeoutMs: config.attemptTimeoutMs,
     valve,
     clock: () => new Date(),
     onMail: observers.onMail,

@@ -111,6 +111,7 @@ export async function openMailScene(cleanup: Cleanup): Promise<MailScene> {
         language: 'fr',
         retryDelayMs: 50,
         attemptTimeoutMs: PATIENT_MS,
+        drainTimeoutMs: PATIENT_MS,
         valve: createValve(),
         clock: () => new Date(),
         onMail: (mail) => void settled.push(mail),
