@@ -3,8 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as nextLook } from 'node:timers/promises';
-import { createWorkSlices, sortedInSlices } from '../src/actor/work-slices.ts';
-import { createRandom } from '../src/cli/demo/seeded-random.ts';
+import { createWorkSlices } from '../src/actor/work-slices.ts';
 
 test('who has worked long enough waits, and not before', () => {
   let nowMs = 0;
@@ -51,11 +50,15 @@ test('waiting for the next slice is no work', async () => {
   assert.equal(slices.take(), undefined);
 });
 
-test('what is sorted in slices is sorted as at once, equal ones in their order', async () => {
-  const random = createRandom(21);
-  for (const length of [0, 1, 499, 500, 501, 1_000, 3_777]) {
-    const items = Array.from({ length }, (_, position) => ({ key: random.integer(0, 50), position }));
-    const byKey = (a: { key: number }, b: { key: number }): number => a.key - b.key;
-    assert.deepEqual(await sortedInSlices(items, byKey, createWorkSlices()), items.toSorted(byKey), String(length));
-  }
+test('work that is cancelled ends with its slice', () => {
+  let nowMs = 0;
+  let isCancelled = false;
+  const throwIfCancelled = (): void => {
+    if (isCancelled) throw new Error('cancelled');
+  };
+  const slices = createWorkSlices({ nowMs: () => nowMs, cancellation: { throwIfCancelled } });
+  isCancelled = true;
+  assert.equal(slices.take(), undefined);
+  nowMs = 1;
+  assert.throws(() => slices.take(), /cancelled/);
 });

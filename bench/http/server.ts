@@ -20,6 +20,7 @@ import { createLog } from '../../src/log.ts';
 import { createMarketMedians } from '../../src/matching/market-medians.ts';
 import { buildPointIndex } from '../../src/matching/points/poi-index.ts';
 import { createSearchIndex } from '../../src/matching/search-index.ts';
+import { createQueryWorker } from '../../src/queries/queries.ts';
 import { loadReference, type Reference, sortPlaces } from '../../src/reference/communes.ts';
 import { type Database, openDatabase } from '../../src/store/database.ts';
 import { writeMedians } from '../../src/store/market-medians.ts';
@@ -72,17 +73,14 @@ async function openApiOn(databaseUrl: string, withMatcher: boolean, withRecorder
   sortPlaces(reference);
   const index = await buildPointIndex(samplePointsOfInterest({ seed: 1, reference, count: Number(pointCount) }));
   const database = openDatabase({ url: databaseUrl, connectionsMax: 10, onConnectionLost: () => undefined });
-  const questionDatabase = openDatabase({
-    url: databaseUrl,
-    connectionsMax: 2,
-    statementTimeoutMs: 2_000,
-    onConnectionLost: () => undefined,
+  const queries = createQueryWorker({ databaseUrl, connectionsMax: 2, statementTimeoutMs: 2_000 }, (error) => {
+    throw error;
   });
   const matcher = withMatcher ? await openMatcher(database) : null;
   const record = withRecorder ? await openRecorder(databaseUrl, reference) : null;
   const app = createApi({
     database,
-    questionDatabase,
+    askQuery: queries.ask,
     reference,
     // The daemon's own log, every line of it, written to nowhere.
     logger: createLog('info', openSync(devNull, 'w')),

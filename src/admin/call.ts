@@ -7,6 +7,7 @@
 import type { EventEmitter } from 'node:events';
 import type { ServerReadableStream, ServerUnaryCall, ServerWritableStream, sendUnaryData } from '@grpc/grpc-js';
 import { status } from '@grpc/grpc-js';
+import type { AskQuery } from '../queries/queries.ts';
 import { cancellable } from '../store/cancellable.ts';
 import { isDatabaseOutage } from '../store/outage.ts';
 import type { AdminDependencies } from './dependencies.ts';
@@ -94,7 +95,8 @@ async function run<R>(
   );
   let failure: AdminError | null = null;
   try {
-    const own = { ...all, database: cancellable(all.database, signal) };
+    const askQuery: AskQuery = (kind, asked) => all.askQuery(kind, asked, signal);
+    const own = { ...all, database: cancellable(all.database, signal), askQuery };
     const response = await orAborted(handle(own, { signal }), signal);
     answer(null, response);
   } catch (error) {

@@ -3,6 +3,7 @@
 import type { Activity } from '../domain/activity.ts';
 import type { ResolvePlace } from '../domain/city.ts';
 import type { SearchNumber } from '../domain/ids.ts';
+import type { AskQuery } from '../queries/queries.ts';
 import type { Database } from '../store/database.ts';
 import type { DeadLetterRead } from '../store/dead-letter-reads.ts';
 import type { DeliveryAddress } from '../store/deliveries.ts';
@@ -25,6 +26,8 @@ export interface StreamStatus {
 
 export interface AdminDependencies {
   readonly database: Database;
+  /** Answers what is asked about many searches. */
+  readonly askQuery: AskQuery;
   readonly version: string;
   /** How long deliveries are kept; 0 is for ever. */
   readonly deliveriesKeptDays: number;

@@ -4,20 +4,18 @@
  * `explain` of domain/criteria, the definition that the index agrees with.
  */
 
-import { createWorkSlices } from '../actor/work-slices.ts';
 import type { HeldProperty } from '../domain/change.ts';
-import { explain, failuresOf } from '../domain/criteria.ts';
+import { explain } from '../domain/criteria.ts';
 import { ATTEMPTS_MAX } from '../domain/delivery.ts';
 import { marketOf } from '../domain/price-coherence.ts';
 import { propertyFacts, readingOf } from '../domain/property-document.ts';
 import type { PropertyFacts } from '../domain/property-facts.ts';
-import { criteriaOf, type SearchMembers, type SiteCategoryName } from '../domain/search.ts';
+import { criteriaOf, type SiteCategoryName } from '../domain/search.ts';
 import { readAttempts } from '../store/attempts.ts';
 import { type AdminDelivery, listPairDeliveries } from '../store/delivery-admin.ts';
-import { nearSearches } from '../store/explanations.ts';
 import { type AdminSearch, readAnySearch, readMarketMedian, readPair } from '../store/pairs.ts';
 import { readSearchesOf } from '../store/search-listing.ts';
-import { listSiteCategories } from '../store/site-categories.ts';
+import { siteCategoryNames } from '../store/site-categories.ts';
 import { deliveryAnswer } from './delivery-answers.ts';
 import type { AdminDependencies } from './dependencies.ts';
 import { notFound } from './errors.ts';
@@ -54,10 +52,7 @@ export async function explainProperty(
   const clientId = await clientIdOf('client', request.client, database);
   const subject = await subjectOf(await heldPropertyOf(request, database), dependencies);
   const { uuid } = subject.held.state;
-  const turns = createWorkSlices();
-  const countFailures = (members: SearchMembers): number =>
-    failuresOf(criteriaOf(members, subject.siteCategoryName), subject.facts, 2).length;
-  const near = await nearSearches(database, clientId, countFailures, () => turns.take());
+  const near = await dependencies.askQuery('nearSearches', { clientId, facts: subject.facts });
   const { rows, nextPageToken } = pageOfList(near, request, { clientId, uuid }, SEARCHES_PER_PAGE);
   const explanations: ExplainMatchResponse[] = [];
   for await (const search of readSearchesOf(database, clientId, rows)) {
@@ -76,13 +71,12 @@ interface Subject {
 async function subjectOf(held: HeldProperty, { database, resolvePlace }: AdminDependencies): Promise<Subject> {
   const reading = readingOf(held.state, held.crawls, resolvePlace);
   const market = marketOf(reading.priced);
-  const [median, categories] = await Promise.all([
+  const [median, siteCategoryName] = await Promise.all([
     market === null ? null : readMarketMedian(database, market),
-    listSiteCategories(database),
+    siteCategoryNames(database),
   ]);
-  const nameOfCategory = new Map(categories.map(({ id, name }) => [id, name]));
   const facts = propertyFacts(reading, () => median);
-  return { held, facts, siteCategoryName: (id) => nameOfCategory.get(id) ?? null };
+  return { held, facts, siteCategoryName };
 }
 
 async function explained(

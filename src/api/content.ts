@@ -78,3 +78,10 @@ function negotiate(ctx: Context): string {
   if (type === false) throw new Problem(406, `this resource is served as ${ANSWER_TYPES.join(' or ')}`);
   return type;
 }
+
+/** Aborted when the client goes away, or has been answered. */
+export function goneOf(ctx: Context): AbortSignal {
+  const gone = new AbortController();
+  ctx.res.once('close', () => gone.abort());
+  return gone.signal;
+}

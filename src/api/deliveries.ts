@@ -143,7 +143,7 @@ async function propertiesOf(
   questions: Questions,
 ): Promise<readonly (Uuid | null)[]> {
   const find = (way: Partial<WantedProperty>): Promise<Uuid | null> =>
-    questions.answering(ctx, async () => {
+    questions.answeringSingle(ctx, async () => {
       const held = await findHeld(questions.database, { property: null, advert: null, url: null, ...way });
       // As long as not all properties can be found, it may be held all the same.
       return held?.state.uuid ?? null;

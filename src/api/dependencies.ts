@@ -6,6 +6,7 @@ import type { MailLanguage } from '../domain/mail.ts';
 import type { RetentionDays } from '../domain/retention.ts';
 import type { SearchLimits } from '../domain/search-limits.ts';
 import type { PointIndex } from '../matching/points/poi-index.ts';
+import type { AskQuery } from '../queries/queries.ts';
 import type { Reference } from '../reference/communes.ts';
 import type { Database } from '../store/database.ts';
 import type { DeliveryAddress } from '../store/deliveries.ts';
@@ -65,8 +66,10 @@ export type DeliverOnce = (delivery: SingleDelivery) => Promise<AttemptOutcome>;
 
 export interface ApiDependencies {
   readonly database: Database;
-  /** For questions over many rows: connections of their own, whose statements are given up after a while. */
+  /** For single explanations: connections of their own, whose statements are given up after a while. */
   readonly questionDatabase?: Database;
+  /** Answers what is asked about many properties or searches. */
+  readonly askQuery: AskQuery;
   /** What explanations may have forgotten; for ever without it. */
   readonly retentionDays?: RetentionDays;
   readonly reference: Reference;

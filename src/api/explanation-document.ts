@@ -1,6 +1,6 @@
 /** Judgements as clients read them: values short enough to be shown, whatever a search or a property is made of. */
 
-import { criterionReason, type Judgement, shownValues } from '../domain/criteria.ts';
+import { criterionReason, type Judgement, shortValues } from '../domain/criteria.ts';
 import type { Language } from '../domain/criterion-words.ts';
 import type { Uuid } from '../domain/ids.ts';
 import { propertyIri } from '../domain/property-document.ts';
@@ -34,18 +34,4 @@ export function explanationDocument(explained: Explained, language: Language): o
     matchReason,
     deliveries: deliveryIds.map((id) => `/deliveries/${id}`),
   };
-}
-
-const LISTED_MAX = 50;
-
-/** What was asked for and what there is. A search may name thousands of cities: the first of a long list are shown. */
-export function shortValues(judgement: Judgement): { readonly expected: unknown; readonly actual: unknown } {
-  const { expected, actual } = shownValues(judgement);
-  return { expected: shortened(expected), actual: shortened(actual) };
-}
-
-function shortened(value: unknown): unknown {
-  if (Array.isArray(value)) return value.slice(0, LISTED_MAX);
-  if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, shortened(one)]));
 }

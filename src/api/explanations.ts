@@ -1,25 +1,22 @@
 /** `/searches/{id}/explanation` and `/explanations` (decisions, section 11): why a property is a match, or is not. */
 
 import type Router from '@koa/router';
-import { createCourtesy } from '../actor/precedence.ts';
-import { createWorkSlices } from '../actor/work-slices.ts';
 import type { HeldProperty } from '../domain/change.ts';
 import type { ResolvePlace } from '../domain/city.ts';
-import { failuresOf, judge } from '../domain/criteria.ts';
+import { judge } from '../domain/criteria.ts';
 import type { Language } from '../domain/criterion-words.ts';
-import type { SearchNumber, Uuid } from '../domain/ids.ts';
 import { matchReason } from '../domain/match-reason.ts';
 import { type DigestedChange, digestOf, type MedianOf } from '../domain/property-digest.ts';
 import { type PropertyReading, propertyFacts, readingOf } from '../domain/property-document.ts';
 import type { PropertyFacts } from '../domain/property-facts.ts';
 import { horizonsOf } from '../domain/retention.ts';
 import { satisfiedSince } from '../domain/satisfied-since.ts';
-import { criteriaOf, type Search, type SearchMembers, type SiteCategoryName } from '../domain/search.ts';
-import type { Queryable } from '../store/database.ts';
-import { listPairDeliveryIds, nearSearches, type RecordedEvent, readEventsAt } from '../store/explanations.ts';
+import { criteriaOf, type Search, type SiteCategoryName } from '../domain/search.ts';
+import { listPairDeliveryIds, type RecordedEvent, readEventsAt } from '../store/explanations.ts';
 import { readPair } from '../store/pairs.ts';
 import { findHeld, type WantedProperty } from '../store/property-digests.ts';
 import { readSearchesOf } from '../store/search-listing.ts';
+import { siteCategoryNames } from '../store/site-categories.ts';
 import { principalOf } from './auth.ts';
 import { acceptable, answer } from './content.ts';
 import type { ApiDependencies } from './dependencies.ts';
@@ -42,8 +39,7 @@ export const EXPLANATION_PARAMETERS = {
 export const EXPLANATION_LIST_PARAMETERS = { ...EXPLANATION_PARAMETERS, ...PAGING } as const;
 
 export function explanationRoutes(router: Router, dependencies: ApiDependencies, questions: Questions): void {
-  const { settings } = dependencies;
-  const { now } = dependencies;
+  const { settings, askQuery, now } = dependencies;
   const explaining: Explaining = {
     questions,
     resolvePlace: (place) => dependencies.reference.resolvePlace(place),
@@ -54,7 +50,7 @@ export function explanationRoutes(router: Router, dependencies: ApiDependencies,
     const query = readQuery(ctx, EXPLANATION_PARAMETERS);
     requireOne(query);
     const language = languageOf(ctx, settings.mailLanguage);
-    const explanation = await questions.answering(ctx, async () => {
+    const explanation = await questions.answeringSingle(ctx, async () => {
       const search = await ownSearch(ctx, questions);
       const subject = await subjectOf(query, explaining);
       return explain(search, subject, language, explaining);
@@ -66,10 +62,10 @@ export function explanationRoutes(router: Router, dependencies: ApiDependencies,
     const query = readQuery(ctx, EXPLANATION_LIST_PARAMETERS);
     requireOne(query);
     const language = languageOf(ctx, settings.mailLanguage);
-    const page = await questions.answering(ctx, async () => {
+    const page = await questions.answering(ctx, async (gone) => {
       const subject = await subjectOf(query, explaining);
       const { clientId } = principalOf(ctx);
-      const numbers = await nearSearchesOf(clientId, subject, questions.database);
+      const numbers = await askQuery('nearSearches', { clientId, facts: subject.facts }, gone);
       const { offset, limit } = offsetOf(query);
       const members: object[] = [];
       const wanted = numbers.slice(offset, offset + limit);
@@ -112,7 +108,7 @@ async function subjectOf(wanted: WantedProperty, { questions, resolvePlace }: Ex
     throw new Problem(404, 'no such property is held: it was never taken in, or has been forgotten since it expired');
   }
   const reading = readingOf(held.state, held.crawls, resolvePlace);
-  const [median, siteCategoryName] = await Promise.all([questions.medians(), questions.siteCategoryName()]);
+  const [median, siteCategoryName] = await Promise.all([questions.medians(), siteCategoryNames(questions.database)]);
   return { held, reading, facts: propertyFacts(reading, median), median, siteCategoryName };
 }
 
@@ -147,18 +143,6 @@ async function explain(search: Search, subject: Subject, language: Language, exp
   const explained = { searchId: search.id, propertyUuid: held.state.uuid, judgements, deliveryIds };
   const matchId = beganAt === null ? null : (pair?.matchId ?? null);
   return explanationDocument({ ...explained, matchId, matchReason: reason }, language);
-}
-
-/** Of a client's searches that the property satisfies or fails by one criterion, the satisfied ones first. */
-function nearSearchesOf(
-  clientId: Uuid,
-  { facts, siteCategoryName }: Subject,
-  database: Queryable,
-): Promise<readonly SearchNumber[]> {
-  const slices = createWorkSlices({ courtesy: createCourtesy() });
-  const countFailures = (members: SearchMembers): number =>
-    failuresOf(criteriaOf(members, siteCategoryName), facts, 2).length;
-  return nearSearches(database, clientId, countFailures, () => slices.take());
 }
 
 /** The change of price or surface among the events of one moment. */

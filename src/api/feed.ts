@@ -21,7 +21,7 @@ import {
 } from '../store/feed-reads.ts';
 import { principalOf } from './auth.ts';
 import { createConcurrencyLimit } from './concurrency-limit.ts';
-import { acceptable, answerUntagged } from './content.ts';
+import { acceptable, answerUntagged, goneOf } from './content.ts';
 import type { ApiDependencies } from './dependencies.ts';
 import { type FeedScope, readCursor, writeCursor } from './feed-cursor.ts';
 import { createFeedWaits } from './feed-waits.ts';
@@ -183,13 +183,6 @@ export function feedItemJson(delivery: Omit<FedDelivery, 'place'>, cursor: strin
   const isWithheld = hidesContacts && hasContacts(document);
   const body = isWithheld ? 'null,"withheld":true' : bodyOf(head, document);
   return `${members.slice(0, -1)},"context":${context ?? 'null'},${more.slice(1, -1)},"body":${body}}`;
-}
-
-/** Aborted when the client goes away. */
-function goneOf(ctx: Context): AbortSignal {
-  const gone = new AbortController();
-  ctx.res.once('close', () => gone.abort());
-  return gone.signal;
 }
 
 /** What it returns takes a place, and returns how to give it back; null when there is none. */

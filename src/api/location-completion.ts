@@ -29,7 +29,7 @@ export const LOCATION_PARAMETERS = {
 export function locationRoutes(router: Router, { reference }: ApiDependencies, questions: Questions): void {
   router.get('/public/location-autocomplete', acceptable, async (ctx) => {
     const { query, ...paging } = readQuery(ctx, LOCATION_PARAMETERS);
-    const { total, places } = await questions.answering(ctx, async () =>
+    const { total, places } = await questions.answeringSingle(ctx, async () =>
       reference.completePlaces(query ?? '', offsetOf(paging)),
     );
     const page = { context: 'Location', members: places.map(locationDocument), totalItems: total, paging };

@@ -2,11 +2,10 @@
 
 import type Router from '@koa/router';
 import { propertyIri } from '../domain/property-document.ts';
-import { criteriaOf } from '../domain/search.ts';
+import type { PreviewFigures } from '../queries/preview-figures.ts';
 import { acceptable, answer } from './content.ts';
 import type { ApiDependencies } from './dependencies.ts';
 import { jsonBody } from './json-body.ts';
-import { type PreviewFigures, previewFigures } from './preview-figures.ts';
 import { numberParameter, readQuery } from './query.ts';
 import type { Questions } from './questions.ts';
 import { readPreviewedSearch } from './search-input.ts';
@@ -23,15 +22,9 @@ export const PREVIEW_PARAMETERS = {
 export function previewRoutes(router: Router, dependencies: ApiDependencies, questions: Questions): void {
   router.post('/searches/preview', acceptable, jsonBody, async (ctx) => {
     const { days, sample } = readQuery(ctx, PREVIEW_PARAMETERS);
-    const figures = await questions.answering(ctx, async () => {
-      const members = await readPreviewedSearch(
-        ctx.request.body,
-        inputRules(ctx, { ...dependencies, database: questions.database }),
-      );
-      const [median, siteCategoryName] = await Promise.all([questions.medians(), questions.siteCategoryName()]);
-      const criteria = criteriaOf(members, siteCategoryName);
-      const tools = { database: questions.database, median, now: dependencies.now() };
-      return previewFigures({ criteria, days, sampleMax: sample }, tools);
+    const figures = await questions.answering(ctx, async (gone) => {
+      const members = await readPreviewedSearch(ctx.request.body, inputRules(ctx, dependencies));
+      return dependencies.askQuery('preview', { members, days, sampleMax: sample, now: dependencies.now() }, gone);
     });
     answer(ctx, previewDocument(figures));
   });

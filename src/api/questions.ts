@@ -1,34 +1,37 @@
 /**
- * Questions over many properties or searches, which hold something scarce for as long as a second: a few at once, on
- * connections of their own, each statement within two seconds, and in slices of a few milliseconds of this process.
+ * Questions of clients beyond single rows. Those over many properties or searches, which may take a second, are answered
+ * by the query worker (queries/), a few at once; each statement has two seconds, and a client that leaves ends its own.
  */
 
 import type { Context } from 'koa';
+import { WorkerLostError } from '../actor/worker-thread.ts';
 import type { Language } from '../domain/criterion-words.ts';
 import type { MedianOf } from '../domain/property-digest.ts';
 import type { RetentionDays } from '../domain/retention.ts';
-import type { SiteCategoryName } from '../domain/search.ts';
 import type { Database } from '../store/database.ts';
 import { readMedians } from '../store/market-medians.ts';
 import { isNoConnectionLeft, isStatementTimeout } from '../store/outage.ts';
-import { listSiteCategories } from '../store/site-categories.ts';
 import { principalOf } from './auth.ts';
 import { createConcurrencyLimit } from './concurrency-limit.ts';
+import { goneOf } from './content.ts';
 import type { ApiDependencies } from './dependencies.ts';
 import { Problem } from './problem.ts';
 
 export interface Questions {
+  /** For single explanations: its statements are given up after a while. */
   readonly database: Database;
   readonly retentionDays: RetentionDays;
-  /** Throws a 429 `Problem` when too many are asked, or this one takes too long. */
-  answering<T>(ctx: Context, work: () => Promise<T>): Promise<T>;
+  /** `gone` is aborted when the client leaves. Throws a 429 `Problem` when too many are asked, or this one takes too long. */
+  answering<T>(ctx: Context, work: (gone: AbortSignal) => Promise<T>): Promise<T>;
+  /** Likewise for what a few keys answer: more of them at once. */
+  answeringSingle<T>(ctx: Context, work: () => Promise<T>): Promise<T>;
   /** What prices are judged by, as of a minute ago. */
   medians(): Promise<MedianOf>;
-  siteCategoryName(): Promise<SiteCategoryName>;
 }
 
 /** Decisions, section 11. */
 const BOUNDS = { perClientMax: 2, allMax: 8, retryAfterSeconds: 1, spreadSeconds: 8 };
+const SINGLE_BOUNDS = { perClientMax: 20, allMax: 1_000, retryAfterSeconds: 1 };
 const MEDIANS_KEPT_MS = 30_000;
 const KEPT_FOR_EVER: RetentionDays = { events: 0, deliveries: 0, expired: 0, deadLetters: 0 };
 
@@ -39,12 +42,18 @@ export function createQuestions({
   now,
 }: ApiDependencies): Questions {
   const database = questionDatabase ?? shared;
-  const limit = createConcurrencyLimit('previews, explanations, near-misses and completions', BOUNDS);
+  const limit = createConcurrencyLimit('previews, near-misses, lists of properties and of explanations', BOUNDS);
+  const limitSingle = createConcurrencyLimit('explanations and completions', SINGLE_BOUNDS);
   let medians: { readonly read: Promise<MedianOf>; readonly atMs: number } | null = null;
   return {
     database,
     retentionDays: retentionDays ?? KEPT_FOR_EVER,
-    answering: (ctx, work) => limit(principalOf(ctx).clientId, () => work().catch(refuseSlow)),
+    answering: (ctx, work) =>
+      limit(principalOf(ctx).clientId, () => {
+        const gone = goneOf(ctx);
+        return work(gone).catch((error: unknown) => refuse(error, gone));
+      }),
+    answeringSingle: (ctx, work) => limitSingle(principalOf(ctx).clientId, () => work().catch(refuse)),
     medians() {
       const atMs = now().getTime();
       if (medians === null || Math.abs(atMs - medians.atMs) > MEDIANS_KEPT_MS) {
@@ -56,14 +65,16 @@ export function createQuestions({
       }
       return medians.read;
     },
-    async siteCategoryName() {
-      const names = new Map((await listSiteCategories(database)).map(({ id, name }) => [id, name]));
-      return (id) => names.get(id) ?? null;
-    },
   };
 }
 
-function refuseSlow(error: unknown): never {
+function refuse(error: unknown, gone?: AbortSignal): never {
+  // Nobody reads it.
+  if (gone?.aborted) throw new Problem(400, 'the client left before the answer');
+  if (error instanceof WorkerLostError) {
+    const detail = 'what answers this question has failed and is started again: ask again';
+    throw new Problem(503, detail, { headers: { 'Retry-After': '1' } });
+  }
   if (!isStatementTimeout(error) && !isNoConnectionLeft(error)) throw error;
   const headers = { 'Retry-After': '5' };
   throw new Problem(429, 'this question takes too long: ask for less, or again when there is less to do', { headers });

@@ -81,9 +81,21 @@ export function relativeDistance(judgement: Judgement): number | null {
   return rowOf(judgement).distance?.(judgement) ?? null;
 }
 
-/** The values compared, for people. */
-export function shownValues(judgement: Judgement): { readonly expected: unknown; readonly actual: unknown } {
-  return rowOf(judgement).shown?.(judgement) ?? judgement;
+const LISTED_MAX = 50;
+
+/**
+ * What was asked for and what there is, for people. A search may name thousands of cities: the first of a long list are
+ * shown.
+ */
+export function shortValues(judgement: Judgement): { readonly expected: unknown; readonly actual: unknown } {
+  const { expected, actual } = rowOf(judgement).shown?.(judgement) ?? judgement;
+  return { expected: shortened(expected), actual: shortened(actual) };
+}
+
+function shortened(value: unknown): unknown {
+  if (Array.isArray(value)) return value.slice(0, LISTED_MAX);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, shortened(one)]));
 }
 
 /** Those that are set and that a client can leave out, in the order in which they are judged; excluded site categories last. */

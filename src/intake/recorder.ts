@@ -5,7 +5,6 @@
  * it in that order. What the transaction ends with is sent together with the commit, once all of it is built.
  */
 
-import { goingFirst } from '../actor/precedence.ts';
 import type { ChangeOutcome, HeldProperty } from '../domain/change.ts';
 import type { ResolvePlace } from '../domain/city.ts';
 import type { Uuid } from '../domain/ids.ts';
@@ -137,7 +136,7 @@ export function createRecorder(dependencies: RecorderDependencies): Recorder {
       return record(term, entries, poison);
     }
   };
-  return (term, entries, poison) => goingFirst(() => record(term, entries, poison));
+  return record;
 }
 
 /** Reads the large ones in the order of their messages, as far as they go together; one in any case. */

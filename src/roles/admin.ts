@@ -24,6 +24,7 @@ export async function openAdmin(parts: Parts, matcher: Matcher | null): Promise<
     { ...config.admin, token: isTokenNeeded ? await readOrMakeToken(dataDirectoryPath(config.dataDir)) : token },
     {
       database,
+      askQuery: parts.askQuery,
       version: VERSION,
       deliveriesKeptDays: config.retentionDays.deliveries,
       resolvePlace: reference.resolvePlace,

@@ -14,12 +14,10 @@ import { type Database, openDatabase } from '../store/database.ts';
 import { keepPoints } from '../upkeep/imported-tables.ts';
 import { VERSION } from '../version.ts';
 import { openSender } from './deliver.ts';
+import { QUESTION_STATEMENT_MS } from './foundation.ts';
 import { closeServer, listen } from './http-listening.ts';
 import { connectionsOf, createHttpServer } from './http-server.ts';
 import type { Parts } from './parts.ts';
-
-/** What a question of a client may keep PostgreSQL busy with (decisions, section 11). */
-const QUESTION_STATEMENT_MS = 2_000;
 
 /** Resolves with its URL. */
 export async function openApi(parts: Parts, databaseUrl: string, matcher: Matcher | null): Promise<string> {
@@ -35,6 +33,7 @@ export async function openApi(parts: Parts, databaseUrl: string, matcher: Matche
     createApi({
       database,
       questionDatabase,
+      askQuery: parts.askQuery,
       retentionDays: config.retentionDays,
       reference,
       settings: settingsOf(config),

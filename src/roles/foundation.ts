@@ -16,6 +16,7 @@ import type { Log } from '../log.ts';
 import { createCommuneLocator } from '../matching/commune-locator.ts';
 import { createMetrics, type Metrics } from '../metrics.ts';
 import { createObservers } from '../observers.ts';
+import { createQueryWorker } from '../queries/queries.ts';
 import { loadReference } from '../reference/communes.ts';
 import type { Shutdown } from '../shutdown.ts';
 import { noteCell } from '../store/cell.ts';
@@ -45,6 +46,9 @@ export interface Foundation {
   /** Resolves when the service cannot go on, with the reason. */
   readonly failed: Promise<string>;
 }
+
+/** What a question may keep PostgreSQL busy with (decisions, section 11). */
+export const QUESTION_STATEMENT_MS = 2_000;
 
 export async function openFoundation(config: Config, log: Log, shutdown: Shutdown): Promise<Foundation> {
   const servers = await openServers(config, {
@@ -76,6 +80,11 @@ async function openParts(
   const troubles = createTroubles(log);
   const { onTrouble } = troubles;
   const { database, pipelineDatabase } = await openDatabases(config, databaseUrl, log, onTrouble, closing);
+  const queries = createQueryWorker(
+    { databaseUrl, connectionsMax: config.questionConnectionsMax, statementTimeoutMs: QUESTION_STATEMENT_MS },
+    (error) => onTrouble('query worker', error),
+  );
+  closing('query worker', queries.stop);
   const renumbered = await renumberRestored(database);
   if (renumbered > 0) log.info({ searches: renumbered }, 'the database was restored: its searches are numbered anew');
   const broker = await connectBroker({
@@ -105,7 +114,8 @@ async function openParts(
   onCoordinates(broker, coordinates.ask);
   const feed = createActivityFeed({ broker, database, instanceId: presence.id });
   return {
-    ...{ config, log, metrics, database, pipelineDatabase, broker, topology, feed, presence, reference },
+    ...{ config, log, metrics, database, pipelineDatabase, askQuery: queries.ask, broker, topology },
+    ...{ feed, presence, reference },
     ...{ ending, draining, closing, announced: announcement(ending, config.drainAnnounceMs) },
     ...{ supervisor, checks, fail, onTrouble, stalls: watchStalls(metrics, closing) },
     documents: createDocumentCache(pipelineDatabase),

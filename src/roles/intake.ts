@@ -20,7 +20,7 @@ import { openLeaderSession, type Term } from '../store/intake-leader.ts';
 import { writeMedians } from '../store/market-medians.ts';
 import { readMarketPrices } from '../store/properties.ts';
 import { changedSince, renumberRestored } from '../store/search-feed.ts';
-import { listSiteCategories } from '../store/site-categories.ts';
+import { siteCategoryNames } from '../store/site-categories.ts';
 import { startRetention } from '../upkeep/retention.ts';
 import { measureAnswers, measureLead, measureRetention, measureStage } from './measures.ts';
 import type { Parts } from './parts.ts';
@@ -93,10 +93,7 @@ async function openMatcher(parts: Parts, medians: MarketMedians): Promise<Matche
       noteProgress();
       return followed;
     },
-    async readSiteCategoryNames() {
-      const names = new Map((await listSiteCategories(database)).map(({ id, name }) => [id, name]));
-      return (id) => names.get(id) ?? null;
-    },
+    readSiteCategoryNames: () => siteCategoryNames(database),
     supervisor,
     onUnreadableSearch: (number, error) => log.error({ search: number, err: error }, 'search cannot be read'),
   });

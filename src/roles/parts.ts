@@ -7,6 +7,7 @@ import type { DocumentCache } from '../delivery/document-cache.ts';
 import type { Log } from '../log.ts';
 import type { Metrics } from '../metrics.ts';
 import type { Observers } from '../observers.ts';
+import type { AskQuery } from '../queries/queries.ts';
 import type { Reference } from '../reference/communes.ts';
 import type { Shutdown } from '../shutdown.ts';
 import type { DatabasePool } from '../store/database.ts';
@@ -23,6 +24,8 @@ export interface Parts extends Pick<Shutdown, 'ending' | 'draining' | 'closing'>
   readonly database: DatabasePool;
   /** The same one, over connections that nobody's requests can take. */
   readonly pipelineDatabase: DatabasePool;
+  /** Of what is asked about many rows: over connections of a worker thread. */
+  readonly askQuery: AskQuery;
   readonly broker: Broker;
   readonly documents: DocumentCache;
   readonly reference: Reference;

@@ -71,31 +71,8 @@ const SEARCHES_PER_PAGE = 500;
 /** Of members as they are stored, compressed. */
 const PAGE_BYTES = 512 * 1_024;
 
-/**
- * Of a client's searches those that a property satisfies, then those that it fails by one criterion. `countFailures` may
- * stop at two; `takeSlice` is asked after each search. Served by searches_client.
- */
-export async function nearSearches(
-  database: Queryable,
-  clientId: Uuid,
-  countFailures: (members: SearchMembers) => number,
-  takeSlice: () => Promise<void> | undefined,
-): Promise<readonly SearchNumber[]> {
-  const satisfied: SearchNumber[] = [];
-  const missed: SearchNumber[] = [];
-  for await (const searches of searchesOf(database, clientId)) {
-    for (const { number, members } of searches) {
-      const failures = countFailures(members);
-      if (failures === 0) satisfied.push(number);
-      else if (failures === 1) missed.push(number);
-      await takeSlice();
-    }
-  }
-  return [...satisfied, ...missed];
-}
-
 /** A client's searches in the order of their numbers; each page is read when the one before was taken. Served by searches_client. */
-async function* searchesOf(database: Queryable, clientId: Uuid): AsyncGenerator<readonly ListedSearch[]> {
+export async function* readMembersOf(database: Queryable, clientId: Uuid): AsyncGenerator<readonly ListedSearch[]> {
   for (let after = 0; ; ) {
     const { rows } = await database.query<{ number: SearchNumber; members: StoredMembers }>(
       `select number, members from (

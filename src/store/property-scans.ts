@@ -4,8 +4,6 @@
  * answer too much and never too little. Answers are in the order of a sample: a part of one is a fair sample of all.
  */
 
-import type { Courtesy } from '../actor/precedence.ts';
-import { createWorkSlices, sortedInSlices } from '../actor/work-slices.ts';
 import { type Box, boxesOf } from '../domain/area-boxes.ts';
 import type { Areas } from '../domain/areas.ts';
 import type { Criteria } from '../domain/criteria.ts';
@@ -13,8 +11,7 @@ import type { Range } from '../domain/criterion-kinds.ts';
 import type { Uuid } from '../domain/ids.ts';
 import { lookupKey } from '../domain/lookup-keys.ts';
 import { arrayLiteral } from './array-literal.ts';
-import { type Database, type Queryable, transaction } from './database.ts';
-import { portionsOf, readAhead, readInPortions } from './portions.ts';
+import type { Queryable } from './database.ts';
 
 export interface ScannedProperty {
   readonly uuid: Uuid;
@@ -29,14 +26,8 @@ export interface ScannedPortion {
   readonly weight: number;
 }
 
-/**
- * Reads until there are no more, or `take` resolves with false, and makes way in between. The connection is the one that
- * reads: whoever waits for another one of the same pool might wait for himself.
- */
-export type Scan = (
-  courtesy: Courtesy,
-  take: (portion: ScannedPortion, connection: Queryable) => Promise<boolean>,
-) => Promise<void>;
+/** Reads until there are no more, or `take` resolves with false. */
+export type Scan = (take: (portion: ScannedPortion) => Promise<boolean>) => Promise<void>;
 
 export interface SampleScan {
   readonly scan: Scan;
@@ -48,10 +39,8 @@ export interface SampleScan {
 const SAMPLE_MAX = 10_000;
 /** A place that has more digests is answered from a sample. */
 const WHOLE_MAX = 20_000;
-/** Rows of some hundred bytes. */
-const PORTION_ROWS = 200;
-/** Rows of two keys at most. */
-const KEYS_PER_PORTION = 1_000;
+/** Digests that are read, or judged, before somebody is asked whether to go on. */
+const PORTION_ROWS = 500;
 
 /** Parameters of a statement in the making. */
 class Parameters {
@@ -63,31 +52,33 @@ class Parameters {
   }
 }
 
-interface KeyRow {
-  readonly key: number;
-  /** Null when it fails by too much. */
-  readonly uuid: Uuid | null;
-}
-
 /**
  * Those in the areas that may fail `failuresMax` criteria; a sample where there are very many. Served by
  * property_digests_keys (communes, departments, zip codes) and property_digests_location (circles, polygons).
  */
-export function scanAreas(database: Database, criteria: Criteria, failuresMax: 0 | 1): Scan {
+export function scanAreas(database: Queryable, criteria: Criteria, failuresMax: 0 | 1): Scan {
   const parameters = new Parameters();
   const places = [...keysIn(criteria.areas, parameters), ...boxesIn(boxesOf(criteria.areas), parameters)];
   return scanPlaces(database, criteria, failuresMax, places, parameters);
 }
 
 /** Those in `boxes`, wherever the search looks. Served by property_digests_location. */
-export function scanBoxes(database: Database, criteria: Criteria, failuresMax: 0 | 1, boxes: readonly Box[]): Scan {
+export function scanBoxes(database: Queryable, criteria: Criteria, failuresMax: 0 | 1, boxes: readonly Box[]): Scan {
   const parameters = new Parameters();
   return scanPlaces(database, criteria, failuresMax, boxesIn(boxes, parameters), parameters);
 }
 
-/** Keys alone are sorted, and digests fetched as their turn comes: they are wide, and many stay unread. */
+interface KeyRow {
+  readonly key: number;
+  readonly uuid: Uuid;
+}
+
+/**
+ * Keys alone are sorted, and digests fetched as their turn comes: they are wide, and many stay unread. The sum keeps
+ * PostgreSQL from walking through all properties in the order of the sample.
+ */
 function scanPlaces(
-  database: Database,
+  database: Queryable,
   criteria: Criteria,
   failuresMax: 0 | 1,
   places: readonly string[],
@@ -95,72 +86,28 @@ function scanPlaces(
 ): Scan {
   if (places.length === 0) return async () => undefined;
   const text = `
-    select sample_key as key, case when ${failuresIn(criteria, parameters)} <= ${failuresMax} then property_uuid end as uuid
-    from property_digests where is_live and (${places.join(' or ')})`;
-  const keys = { text, values: parameters.values, rowsMax: KEYS_PER_PORTION };
-  return (courtesy, take) =>
-    transaction(database, async (connection) => {
-      const sample = new Sample(courtesy);
-      await readInPortions(connection, keys, courtesy, async (rows) => {
-        await sample.add(rows as readonly KeyRow[]);
-        return true;
-      });
-      let count = 0;
-      await readAhead(
-        portionsOf(await sample.first(), PORTION_ROWS),
-        async (portion) => {
-          await courtesy.stepAside();
-          return readFacts(connection, portion);
-        },
-        (properties, portion) => {
-          count += portion.length;
-          return take({ properties, weight: sample.total / count }, connection);
-        },
-      );
-    });
-}
-
-interface Found {
-  readonly key: number;
-  readonly uuid: Uuid;
-}
-
-/** Of what comes in any order, all or the first `SAMPLE_MAX` by key. */
-class Sample {
-  /** As many as there are, first or not. */
-  total = 0;
-  #found: Found[] = [];
-  /** No later one is among the first. */
-  #last = Infinity;
-  readonly #courtesy: Courtesy;
-
-  constructor(courtesy: Courtesy) {
-    this.#courtesy = courtesy;
-  }
-
-  async add(rows: readonly KeyRow[]): Promise<void> {
-    for (const { key, uuid } of rows) {
-      if (uuid === null) continue;
-      this.total += 1;
-      if (key <= this.#last) this.#found.push({ key, uuid });
+    select sample_key as key, property_uuid as uuid from property_digests
+    where is_live and (${places.join(' or ')}) and ${failuresIn(criteria, parameters)} <= ${failuresMax}
+    order by sample_key + 0 limit ${WHOLE_MAX + 1}`;
+  return async (take) => {
+    const { rows } = await database.query<KeyRow>(text, parameters.values);
+    const isWhole = rows.length <= WHOLE_MAX;
+    const found = isWhole ? rows : rows.slice(0, SAMPLE_MAX);
+    for (let read = 0; read < found.length; ) {
+      const portion = found.slice(read, read + PORTION_ROWS);
+      read += portion.length;
+      const uuids = portion.map(({ uuid }) => uuid);
+      const weight = isWhole ? found.length / read : weightOf((portion.at(-1) as KeyRow).key);
+      if (!(await take({ properties: await readDigests(database, uuids), weight }))) return;
     }
-    if (this.#found.length <= WHOLE_MAX) return;
-    this.#found = [...(await this.first())];
-    this.#last = this.#found.at(-1)?.key ?? Infinity;
-  }
-
-  async first(): Promise<readonly Found[]> {
-    const slices = createWorkSlices({ courtesy: this.#courtesy });
-    const sorted = await sortedInSlices(this.#found, (a, b) => a.key - b.key, slices);
-    return this.total > WHOLE_MAX ? sorted.slice(0, SAMPLE_MAX) : sorted;
-  }
+  };
 }
 
-/** Of those that are still live. Served by the primary key. */
-async function readFacts(connection: Queryable, found: readonly Found[]): Promise<readonly ScannedProperty[]> {
-  const { rows } = await connection.query<ScannedProperty>(
+/** Of those that are still live, in any order. Served by the primary key. */
+export async function readDigests(database: Queryable, uuids: readonly Uuid[]): Promise<readonly ScannedProperty[]> {
+  const { rows } = await database.query<ScannedProperty>(
     'select property_uuid as uuid, facts from property_digests where property_uuid = any($1::uuid[]) and is_live',
-    [arrayLiteral(found.map(({ uuid }) => uuid))],
+    [arrayLiteral(uuids)],
   );
   return rows;
 }
@@ -168,6 +115,11 @@ async function readFacts(connection: Queryable, found: readonly Found[]): Promis
 /** Sample keys are signed 32-bit integers. */
 const KEYS = 2 ** 32;
 const KEY_MIN = -(2 ** 31);
+
+/** Of each property up to `key`: the share of the keys that was read is the share of the properties. */
+function weightOf(key: number): number {
+  return KEYS / (key + 1 - KEY_MIN);
+}
 
 interface SampledRow {
   readonly uuid: Uuid;
@@ -180,7 +132,7 @@ interface SampledRow {
  * Those of the first `SAMPLE_MAX` anywhere that may fail `failuresMax` criteria, the areas left out. Served by
  * property_digests_sample.
  */
-export async function scanSample(database: Database, criteria: Criteria, failuresMax: 0 | 1): Promise<SampleScan> {
+export async function scanSample(database: Queryable, criteria: Criteria, failuresMax: 0 | 1): Promise<SampleScan> {
   const parameters = new Parameters();
   const { rows } = await database.query<{ end: number | null }>(
     `select sample_key as end from property_digests where is_live order by sample_key offset ${SAMPLE_MAX} limit 1`,
@@ -191,18 +143,16 @@ export async function scanSample(database: Database, criteria: Criteria, failure
     select property_uuid as uuid, sample_key as key,
       case when ${failuresIn(criteria, parameters)} <= ${failuresMax} then facts end as facts
     from property_digests where is_live and ${within} order by sample_key`;
-  const sample = { text, values: parameters.values, rowsMax: PORTION_ROWS };
-  const scan: Scan = (courtesy, take) =>
-    transaction(database, (connection) =>
-      readInPortions(connection, sample, courtesy, (rows) => {
-        const sampled = rows as readonly SampledRow[];
-        // The share of the keys that was read is the share of the properties.
-        const isLast = sampled.length < PORTION_ROWS;
-        const read = isLast ? end : (sampled.at(-1)?.key ?? 0) + 1;
-        const properties = sampled.flatMap(({ uuid, facts }) => (facts === null ? [] : [{ uuid, facts }]));
-        return take({ properties, weight: read === null ? 1 : KEYS / (read - KEY_MIN) }, connection);
-      }),
-    );
+  const scan: Scan = async (take) => {
+    const { rows: sampled } = await database.query<SampledRow>(text, parameters.values);
+    for (let read = 0; read < sampled.length; ) {
+      const portion = sampled.slice(read, read + PORTION_ROWS);
+      read += portion.length;
+      const last = read < sampled.length ? (portion.at(-1) as SampledRow).key : end === null ? null : end - 1;
+      const properties = portion.flatMap(({ uuid, facts }) => (facts === null ? [] : [{ uuid, facts }]));
+      if (!(await take({ properties, weight: last === null ? 1 : weightOf(last) }))) return;
+    }
+  };
   return { scan, isWhole: end === null };
 }
 

@@ -1,5 +1,6 @@
 /** Site categories: what `publisher.category` of an advert may be called, named by the operators. */
 
+import type { SiteCategoryName } from '../domain/search.ts';
 import { type Database, type Queryable, transaction } from './database.ts';
 
 export interface SiteCategory {
@@ -18,6 +19,12 @@ export async function listSiteCategories(database: Queryable): Promise<readonly 
     'select id, name from site_categories order by name collate "fr-x-icu"',
   );
   return rows;
+}
+
+/** Names by id, as of this moment. */
+export async function siteCategoryNames(database: Queryable): Promise<SiteCategoryName> {
+  const names = new Map((await listSiteCategories(database)).map(({ id, name }) => [id, name]));
+  return (id) => names.get(id) ?? null;
 }
 
 /**

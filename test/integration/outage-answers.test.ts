@@ -27,6 +27,7 @@ async function answers(t: Cleanup, database: Database): Promise<{ rest: number; 
   const api = createServer(
     createApi({
       database,
+      askQuery: () => Promise.reject(new Error('nothing is asked')),
       reference: await loadReference(),
       settings: {
         ...{ publicUrl: null, allowPrivateEndpoints: true, rateLimitPerSecond: 1, rateLimitBurst: 1, version: '0' },

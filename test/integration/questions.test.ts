@@ -2,9 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import pg from 'pg';
-import { nearMisses } from '../../src/api/near-misses.ts';
-import { dayInParis, previewFigures } from '../../src/api/preview-figures.ts';
+import { createWorkerThread } from '../../src/actor/worker-thread.ts';
 import { createRandom } from '../../src/cli/demo/seeded-random.ts';
 import {
   type Criteria,
@@ -17,6 +15,9 @@ import {
 import type { MedianOf } from '../../src/domain/property-digest.ts';
 import { satisfiedSince } from '../../src/domain/satisfied-since.ts';
 import { criteriaOf, type SiteCategoryName } from '../../src/domain/search.ts';
+import type { QueryTools } from '../../src/queries/examination.ts';
+import { nearMisses } from '../../src/queries/near-misses.ts';
+import { dayInParis, previewFigures } from '../../src/queries/preview-figures.ts';
 import { writeMedians } from '../../src/store/market-medians.ts';
 import { listSiteCategories } from '../../src/store/site-categories.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
@@ -27,7 +28,7 @@ import {
   randomMembers,
   sampleMessages,
 } from '../support/question-scene.ts';
-import { startTestPostgres } from '../support/servers.ts';
+import { until } from '../support/until.ts';
 
 const SEARCHES = 250;
 const ADVERTS = 2_500;
@@ -56,6 +57,11 @@ after(async () => {
   for (const work of cleanups) await work();
 });
 
+const tools = (): QueryTools => ({
+  database: api.database,
+  median,
+  cancellation: { throwIfCancelled: () => undefined },
+});
 const isLive = ({ facts }: KnownProperty): boolean => facts.adverts.length > 0;
 
 describe('a preview', () => {
@@ -67,10 +73,7 @@ describe('a preview', () => {
     for (let i = 0; i < SEARCHES; i++) {
       const criteria = criteriaOf(randomMembers(random, properties, categories), siteCategoryName);
       for (const name of setCriteria(criteria)) seen.add(name);
-      const figures = await previewFigures(
-        { criteria, days: 30, sampleMax: 20 },
-        { database: api.database, median, now },
-      );
+      const figures = await previewFigures({ criteria, days: 30, sampleMax: 20, now }, tools());
       const satisfied = properties.filter(({ facts }) => satisfies(criteria, facts));
       found += satisfied.length;
       const what = JSON.stringify(criteria);
@@ -149,7 +152,7 @@ describe('near-misses', () => {
     let found = 0;
     for (let i = 0; i < SEARCHES; i++) {
       const criteria = criteriaOf(randomMembers(random, properties, categories), siteCategoryName);
-      const misses = await nearMisses(criteria, '', { database: api.database, median });
+      const misses = await nearMisses(criteria, '', tools());
       const expected = properties.filter(
         (property) => isLive(property) && failuresOf(criteria, property.facts, 2).length === 1,
       );
@@ -175,7 +178,7 @@ describe('near-misses', () => {
   it('leave out what was not seen lately', async () => {
     const random = createRandom(3);
     const draw = () => criteriaOf(randomMembers(random, properties, categories), siteCategoryName);
-    const nearOf = (criteria: Criteria) => nearMisses(criteria, '', { database: api.database, median });
+    const nearOf = (criteria: Criteria) => nearMisses(criteria, '', tools());
     let criteria = draw();
     let all = await nearOf(criteria);
     for (let draws = 0; all.length < 2 && draws < 200; draws++) {
@@ -193,7 +196,7 @@ describe('near-misses', () => {
     };
     const times = all.map(({ uuid }) => crawlOf(uuid)).sort();
     const since = times[times.length >> 1] ?? '';
-    const seen = await nearMisses(criteria, since, { database: api.database, median });
+    const seen = await nearMisses(criteria, since, tools());
     assert.deepEqual(
       seen.map(({ uuid }) => uuid),
       all.filter(({ uuid }) => crawlOf(uuid) >= since).map(({ uuid }) => uuid),
@@ -229,27 +232,68 @@ describe('questions', () => {
     assert.equal((await ask(api.key)).status, 200);
   });
 
-  it('that take too long are given up, and say so', async () => {
-    const slow = { query: async () => Promise.reject(Object.assign(new Error('timeout'), { code: '57014' })) };
-    const other = await startTestApi(cleanup, { questionDatabase: slow as unknown as TestApi['database'] });
-    const { status, headers } = await other.call('POST', '/searches/preview', {});
-    assert.equal(status, 429);
-    assert.ok(headers.get('Retry-After'));
+  it('that take too long are given up, and say so', async (t) => {
+    const other = await startTestApi(t, { queryBounds: { statementTimeoutMs: 50 } });
+    await withLockedDigests(other, async () => {
+      const { status, headers } = await other.call('POST', '/searches/preview', {});
+      assert.equal(status, 429);
+      assert.ok(headers.get('Retry-After'));
+    });
+    assert.equal((await other.call('POST', '/searches/preview', {})).status, 200);
   });
 
-  it('that find no connection free are told to come again', async (t) => {
-    const { url } = await startTestPostgres(t);
-    const only = new pg.Pool({ connectionString: url, max: 1 });
-    only.on('error', () => undefined);
-    t.after(() => only.end());
-    const taken = await only.connect();
-    taken.on('error', () => undefined);
-    // From now on nobody waits long.
-    only.options.connectionTimeoutMillis = 10;
-    const other = await startTestApi(t, { questionDatabase: only });
-    const { status, headers } = await other.call('POST', '/searches/preview', {});
-    taken.release();
-    assert.equal(status, 429);
+  it('of a client that leaves end at once, and so do their statements', async (t) => {
+    const other = await startTestApi(t);
+    const headers = { 'X-API-KEY': other.key, 'Content-Type': 'application/json' };
+    await withLockedDigests(other, async (countWaiting) => {
+      const leaving = new AbortController();
+      const asked = [1, 2].map(() => {
+        const { signal } = leaving;
+        return fetch(`${other.baseUrl}/searches/preview`, { method: 'POST', body: '{}', headers, signal });
+      });
+      await until(countWaiting, (count) => count === 2);
+      leaving.abort();
+      for (const one of asked) await assert.rejects(one);
+      await until(countWaiting, (count) => count === 0);
+    });
+    // Both places of the client are free again.
+    const answers = await Promise.all([1, 2].map(() => other.call('POST', '/searches/preview', {})));
+    assert.deepEqual(
+      answers.map(({ status }) => status),
+      [200, 200],
+    );
+  });
+
+  it('that were under way when their thread failed are told to come again', async (t) => {
+    const entry = new URL('../support/counting-thread', import.meta.url);
+    const thread = createWorkerThread({ entry, settings: null, heapMaxMb: 64, onLost: () => undefined });
+    t.after(thread.stop);
+    const other = await startTestApi(t, { askQuery: () => thread.ask('exit') as never });
+    const { status, headers, body } = await other.call('POST', '/searches/preview', {});
+    assert.equal(status, 503);
     assert.ok(headers.get('Retry-After'));
+    assert.match(body.detail, /ask again/);
+    assert.equal((await other.call('GET', '/searches')).status, 200);
   });
 });
+
+/** While `work` runs, statements that read digests wait. */
+async function withLockedDigests(
+  { database }: TestApi,
+  work: (countWaiting: () => Promise<number>) => Promise<void>,
+): Promise<void> {
+  const connection = await database.connect();
+  try {
+    await connection.query('begin');
+    await connection.query('lock table property_digests in access exclusive mode');
+    await work(async () => {
+      const { rows } = await database.query<{ count: number }>(
+        `select count(*)::integer as count from pg_stat_activity where wait_event_type = 'Lock'`,
+      );
+      return rows[0]?.count ?? 0;
+    });
+  } finally {
+    await connection.query('rollback');
+    connection.release();
+  }
+}

@@ -12,6 +12,7 @@ import addFormats from 'ajv-formats';
 import { createApi } from '../../src/api/api.ts';
 import type { ApiDependencies, ApiSettings } from '../../src/api/dependencies.ts';
 import type { Uuid } from '../../src/domain/ids.ts';
+import { createQueryWorker, type QueryWorkerSettings } from '../../src/queries/queries.ts';
 import { loadReference, type Reference } from '../../src/reference/communes.ts';
 import { type ClientLimits, createApiKey, createClient } from '../../src/store/clients.ts';
 import { type Database, migrate, openDatabase } from '../../src/store/database.ts';
@@ -46,13 +47,27 @@ export interface TestApi {
   newClient(name: string, limits?: Partial<ClientLimits>): Promise<string>;
 }
 
-export type ApiOverrides = Partial<Omit<ApiDependencies, 'settings'>> & { readonly settings?: Partial<ApiSettings> };
+export type ApiOverrides = Partial<Omit<ApiDependencies, 'settings'>> & {
+  readonly settings?: Partial<ApiSettings>;
+  readonly queryBounds?: Partial<QueryWorkerSettings>;
+};
 
-export async function startTestApi(cleanup: Cleanup, overrides: ApiOverrides = {}): Promise<TestApi> {
+export async function startTestApi(
+  cleanup: Cleanup,
+  { queryBounds, ...overrides }: ApiOverrides = {},
+): Promise<TestApi> {
   const [postgres, reference] = await Promise.all([startTestPostgres(cleanup), loadReference()]);
   await migrate(postgres.url);
   const database = openDatabase({ url: postgres.url, connectionsMax: 8, onConnectionLost: () => undefined });
   cleanup.after(() => database.end());
+  // Its thread starts with the first query.
+  const queries = createQueryWorker(
+    { databaseUrl: postgres.url, connectionsMax: 2, statementTimeoutMs: 60_000, ...queryBounds },
+    (error) => {
+      throw error;
+    },
+  );
+  cleanup.after(queries.stop);
   const logged: TestApi['logged'] = [];
   const changes = { count: 0 };
   const log = (fields: Readonly<Record<string, unknown>>, message: string) => void logged.push({ fields, message });
@@ -62,6 +77,7 @@ export async function startTestApi(cleanup: Cleanup, overrides: ApiOverrides = {
   };
   const app = createApi({
     database,
+    askQuery: queries.ask,
     reference,
     logger: { info: log, error: log, infoJson },
     now: () => new Date(),

@@ -4,7 +4,7 @@
  */
 
 import type { EventKind } from '../../domain/codes.ts';
-import { type Criteria, judge, relativeDistance } from '../../domain/criteria.ts';
+import { type Criteria, judge, relativeDistance, shortValues } from '../../domain/criteria.ts';
 import type { WebhookChannel } from '../../domain/delivery.ts';
 import { searchNumberOf, uuidOf } from '../../domain/ids.ts';
 import { decodeIntakeMessage, PoisonError } from '../../domain/intake-message.ts';
@@ -23,7 +23,7 @@ import { writeCursor } from '../feed-cursor.ts';
 import { collectionClassOf } from '../hydra.ts';
 import { locationDocument } from '../location-completion.ts';
 import { matchDocument } from '../match-document.ts';
-import { type NearMiss, nearMissDocument } from '../near-misses.ts';
+import { nearMissDocument } from '../near-misses.ts';
 import { previewDocument } from '../previews.ts';
 import { searchTemplate } from '../query.ts';
 import { recoveryDocument } from '../recoveries.ts';
@@ -240,10 +240,11 @@ function explanationExample(reference: Reference): object {
   return explanationDocument({ ...pair, judgements, matchReason: matchReasonShown }, 'en');
 }
 
-function nearMissExample(reference: Reference): NearMiss {
+function nearMissExample(reference: Reference): Parameters<typeof nearMissDocument>[0] {
   const { criteria, facts } = judgedExample(reference);
   const judgement = present(judge(criteria, facts).find(({ criterion }) => criterion === 'budget'));
-  return { uuid: PROPERTY, judgement, distance: relativeDistance(judgement) };
+  const { criterion } = judgement;
+  return { uuid: PROPERTY, criterion, ...shortValues(judgement), distance: relativeDistance(judgement) };
 }
 
 function feedExample(reference: Reference): object {

@@ -1,29 +1,20 @@
 /** What a search would find, counted over the digests of properties (decisions, section 11). Nothing is stored. */
 
-import { createCourtesy } from '../actor/precedence.ts';
 import { hasAreas } from '../domain/areas.ts';
 import { type Criteria, removableCriteria, withoutCriterion } from '../domain/criteria.ts';
 import type { RemovableCriterion } from '../domain/criterion-table.ts';
 import type { Uuid } from '../domain/ids.ts';
 import type { MedianOf } from '../domain/property-digest.ts';
 import { satisfiedSince } from '../domain/satisfied-since.ts';
-import type { Database } from '../store/database.ts';
 import { scanAreas, scanSample } from '../store/property-scans.ts';
-import { type ExaminationTools, type ExaminedProperty, examine } from './examination.ts';
+import { type ExaminedProperty, examine, type QueryTools } from './examination.ts';
 
 export interface PreviewQuery {
   readonly criteria: Criteria;
   readonly days: number;
   readonly sampleMax: number;
-}
-
-export interface PreviewTools {
-  readonly database: Database;
-  readonly median: MedianOf;
   readonly now: Date;
 }
-
-type Counting = Pick<PreviewTools, 'database'> & ExaminationTools;
 
 export interface PreviewFigures {
   readonly satisfiedNow: number;
@@ -42,16 +33,15 @@ export interface PreviewFigures {
 
 /** A search that names a place is counted there; what it would find anywhere, and any other search, in a sample. */
 export async function previewFigures(
-  { criteria, days, sampleMax }: PreviewQuery,
-  tools: PreviewTools,
+  { criteria, days, sampleMax, now }: PreviewQuery,
+  tools: QueryTools,
 ): Promise<PreviewFigures> {
-  const { database, median, now } = tools;
-  const examining = { median, courtesy: createCourtesy() };
+  const { database, median } = tools;
   const hasPlace = hasAreas(criteria.areas);
   const scan = hasPlace ? scanAreas(database, criteria, 1) : (await scanSample(database, criteria, 1)).scan;
   const tally = new Tally(criteria, sampleMax, median);
-  const weight = await examine(scan, criteria, examining, (property) => tally.take(property));
-  const anywhere = hasPlace ? await countAnywhere(criteria, { database, ...examining }) : null;
+  const { weight } = await examine(scan, criteria, tools, (property) => tally.take(property));
+  const anywhere = hasPlace ? await countAnywhere(criteria, tools) : null;
   const satisfiedNow = Math.round(tally.satisfied * weight);
   return {
     satisfiedNow,
@@ -74,12 +64,12 @@ export async function previewFigures(
 /** Without its areas the search names no place. */
 async function countAnywhere(
   criteria: Criteria,
-  { database, ...examining }: Counting,
+  tools: QueryTools,
 ): Promise<{ readonly satisfiedNow: number; readonly estimated: boolean }> {
   const wider = withoutCriterion(criteria, 'areas');
   let satisfied = 0;
-  const { scan } = await scanSample(database, wider, 0);
-  const weight = await examine(scan, wider, examining, ({ failures }) => {
+  const { scan } = await scanSample(tools.database, wider, 0);
+  const { weight } = await examine(scan, wider, tools, ({ failures }) => {
     if (failures.length === 0) satisfied += 1;
   });
   return { satisfiedNow: Math.round(satisfied * weight), estimated: weight > 1 };
@@ -122,7 +112,7 @@ class Tally {
 
   newest(): Satisfied[] {
     return this.#newest
-      .toSorted((a, b) => compare(b.satisfiedSince, a.satisfiedSince) || compare(a.uuid, b.uuid))
+      .toSorted((a, b) => compareTexts(b.satisfiedSince, a.satisfiedSince) || compareTexts(a.uuid, b.uuid))
       .slice(0, this.#sampleMax);
   }
 
@@ -132,7 +122,7 @@ class Tally {
   }
 }
 
-export function compare(a: string, b: string): number {
+export function compareTexts(a: string, b: string): number {
   return a < b ? -1 : Number(a > b);
 }
 

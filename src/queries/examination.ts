@@ -4,8 +4,8 @@
  * fair sample of the rest.
  */
 
-import type { Courtesy } from '../actor/precedence.ts';
 import { createWorkSlices } from '../actor/work-slices.ts';
+import type { Cancellation } from '../actor/worker-thread.ts';
 import { type Criteria, failuresOf, satisfies, withoutCriterion } from '../domain/criteria.ts';
 import type { CriterionName } from '../domain/criterion-table.ts';
 import type { Uuid } from '../domain/ids.ts';
@@ -19,7 +19,6 @@ import {
 } from '../domain/property-digest.ts';
 import type { PropertyFacts } from '../domain/property-facts.ts';
 import type { Queryable } from '../store/database.ts';
-import { portionsOf, readAhead } from '../store/portions.ts';
 import type { Scan, ScannedProperty } from '../store/property-scans.ts';
 import { type AdvertTexts, readTexts } from '../store/property-texts.ts';
 
@@ -36,77 +35,78 @@ export interface ExaminedProperty {
 
 /** Properties whose texts one question reads. */
 const TEXTS_MAX = 2_000;
-/** Properties whose documents are read at once: they are parsed in one turn. */
-const TEXTS_AT_ONCE = 10;
-/** Of this process, for one scan: who sends an outline of a hundred thousand corners gets an estimate. */
+/** Properties whose documents are read at once. */
+const TEXTS_AT_ONCE = 50;
+/** Of one scan: who sends an outline of a hundred thousand corners gets an estimate. */
 const WORK_MS_MAX = 2_000;
 
-export interface ExaminationTools {
+/** What a query is answered with. */
+export interface QueryTools {
+  /** Its statements end when the query is cancelled. */
+  readonly database: Queryable;
   readonly median: MedianOf;
-  /** Of the whole question. */
-  readonly courtesy: Courtesy;
+  readonly cancellation: Pick<Cancellation, 'throwIfCancelled'>;
 }
 
-/** Resolves with how many properties each of the examined ones stands for. */
+export interface Examined {
+  /** How many properties each of the examined ones stands for. */
+  readonly weight: number;
+  /** False: it was given up before the end of the scan. */
+  readonly isComplete: boolean;
+}
+
+/** `textsMax`: properties whose texts may be read. */
 export async function examine(
   scan: Scan,
   criteria: Criteria,
-  { median, courtesy }: ExaminationTools,
+  tools: QueryTools,
   onProperty: (one: ExaminedProperty) => void,
-): Promise<number> {
+  textsMax = TEXTS_MAX,
+): Promise<Examined> {
   const hasTexts = criteria.expressions.length > 0;
   const textless = hasTexts ? { ...criteria, expressions: [] } : criteria;
-  let weight = 1;
-  let textsLeft = TEXTS_MAX;
+  let examined: Examined = { weight: 1, isComplete: true };
+  let textsLeft = textsMax;
   let workedMs = 0;
-  await scan(courtesy, async (portion, connection) => {
-    const slices = createWorkSlices({ courtesy });
+  await scan(async (portion) => {
+    const slices = createWorkSlices(tools);
     // Whose texts decide.
     const pending: ExaminedProperty[] = [];
     for (const property of portion.properties) {
-      const one = judged(property, textless, median);
+      const one = judged(property, textless, tools.median);
       if (isRelevant(one)) {
         if (hasTexts) pending.push(one);
         else onProperty(one);
       }
       await slices.take();
     }
-    workedMs += slices.workedMs + (await readOn(pending, criteria, { connection, median, courtesy }, onProperty));
-    ({ weight } = portion);
+    workedMs += slices.workedMs + (await readOn(pending, criteria, tools, onProperty));
     textsLeft -= pending.length;
-    return textsLeft > 0 && workedMs <= WORK_MS_MAX;
+    examined = { weight: portion.weight, isComplete: textsLeft > 0 && workedMs <= WORK_MS_MAX };
+    return examined.isComplete;
   });
-  return weight;
+  return examined;
 }
 
-interface Reading {
-  readonly connection: Queryable;
-  readonly median: MedianOf;
-  readonly courtesy: Courtesy;
-}
-
-/** Judges them once more, with their texts. Resolves with the milliseconds that this process has worked for it. */
+/** Judges them once more, with their texts. Resolves with the milliseconds that this thread has worked for it. */
 async function readOn(
   pending: readonly ExaminedProperty[],
   criteria: Criteria,
-  { connection, median, courtesy }: Reading,
+  tools: QueryTools,
   onProperty: (one: ExaminedProperty) => void,
 ): Promise<number> {
-  const read = async (some: readonly ExaminedProperty[]) => {
-    await courtesy.stepAside();
-    return readTexts(connection, uuidsOf(some));
-  };
   let workedMs = 0;
-  await readAhead(portionsOf(pending, TEXTS_AT_ONCE), read, async (texts, some) => {
-    const slices = createWorkSlices({ courtesy });
+  for (let from = 0; from < pending.length; from += TEXTS_AT_ONCE) {
+    const some = pending.slice(from, from + TEXTS_AT_ONCE);
+    const texts = await readTexts(tools.database, uuidsOf(some));
+    const slices = createWorkSlices(tools);
     for (const one of some) {
-      const known = withTexts(one, texts.get(one.uuid) ?? [], criteria, median);
+      const known = withTexts(one, texts.get(one.uuid) ?? [], criteria, tools.median);
       if (isRelevant(known)) onProperty(known);
       await slices.take();
     }
     workedMs += slices.workedMs;
-    return true;
-  });
+  }
   return workedMs;
 }
 

@@ -1,0 +1,207 @@
+/**
+ * One worker thread that answers requests, so that long work holds no other event loop. It starts with the first request.
+ * A request that is cancelled sees a flag in shared memory, which work reads between two slices, and the abort of a
+ * signal, which ends what it waits for. A thread that fails fails the requests under way, and nothing else: the next
+ * request starts another one.
+ */
+
+import { parentPort, Worker, workerData } from 'node:worker_threads';
+
+/** The thread ended before it answered. */
+export class WorkerLostError extends Error {
+  readonly code = 'WORKER_LOST';
+}
+
+export interface WorkerThreadOptions {
+  /** The module that calls `answerRequests`, beside the one that names it: without its suffix. */
+  readonly entry: URL;
+  /** What `settingsOfThread` gives the thread: data alone. */
+  readonly settings: unknown;
+  /** Of the heap; a thread that needs more ends. */
+  readonly heapMaxMb: number;
+  /** Called when the thread has failed, once. */
+  readonly onLost: (error: Error) => void;
+}
+
+export interface WorkerThread {
+  /** Rejects with what the work throws, with the signal's reason once the work has ended, or with `WorkerLostError`. */
+  ask(request: unknown, signal?: AbortSignal): Promise<unknown>;
+  /** Ends the thread; requests under way are lost. */
+  stop(): Promise<void>;
+}
+
+/** A request, or, without `request`, that it is cancelled. */
+interface ToThread {
+  readonly id: number;
+  readonly flag?: Int32Array;
+  readonly request?: unknown;
+}
+
+interface FromThread {
+  readonly id: number;
+  readonly answer?: unknown;
+  readonly failure?: {
+    readonly message: string;
+    readonly stack?: string;
+    readonly code?: unknown;
+    readonly syscall?: unknown;
+  };
+}
+
+interface Pending {
+  readonly resolve: (answer: unknown) => void;
+  readonly reject: (error: unknown) => void;
+  readonly signal: AbortSignal | undefined;
+  readonly cancel: () => void;
+}
+
+/** What a thread has been asked and has not answered. */
+class PendingRequests {
+  readonly #byId = new Map<number, Pending>();
+
+  get size(): number {
+    return this.#byId.size;
+  }
+
+  add(id: number, pending: Pending): void {
+    this.#byId.set(id, pending);
+    pending.signal?.addEventListener('abort', pending.cancel, { once: true });
+  }
+
+  settle({ id, answer, failure }: FromThread): void {
+    const { resolve, reject, signal } = this.#take(id);
+    if (failure === undefined) resolve(answer);
+    else reject(signal?.aborted ? signal.reason : Object.assign(new Error(failure.message), failure));
+  }
+
+  lose(cause: Error): void {
+    for (const id of this.#byId.keys()) {
+      this.#take(id).reject(new WorkerLostError('the worker thread ended before it answered', { cause }));
+    }
+  }
+
+  #take(id: number): Pending {
+    const pending = this.#byId.get(id) as Pending;
+    this.#byId.delete(id);
+    pending.signal?.removeEventListener('abort', pending.cancel);
+    return pending;
+  }
+}
+
+export function createWorkerThread(options: WorkerThreadOptions): WorkerThread {
+  const pending = new PendingRequests();
+  let worker: Worker | null = null;
+  let lastId = 0;
+  let hasStopped = false;
+
+  function start(): Worker {
+    const started = spawn(options);
+    const lose = (error: Error): void => {
+      if (worker !== started) return;
+      worker = null;
+      if (!hasStopped) options.onLost(error);
+      pending.lose(error);
+    };
+    started.on('message', (message: FromThread) => {
+      pending.settle(message);
+      if (pending.size === 0) started.unref();
+    });
+    started.on('error', lose);
+    started.on('exit', (code) => lose(new Error(`the worker thread exited with ${code}`)));
+    return started;
+  }
+
+  return {
+    ask: (request, signal) =>
+      new Promise((resolve, reject) => {
+        signal?.throwIfAborted();
+        if (hasStopped) throw new WorkerLostError('the worker thread was stopped');
+        worker ??= start();
+        const asked = worker;
+        const id = ++lastId;
+        const flag = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
+        const cancel = (): void => {
+          Atomics.store(flag, 0, 1);
+          send(asked, { id });
+        };
+        send(asked, { id, flag, request });
+        // Only a thread with work to do keeps the process.
+        asked.ref();
+        pending.add(id, { resolve, reject, signal, cancel });
+      }),
+    async stop() {
+      hasStopped = true;
+      await worker?.terminate();
+    },
+  };
+}
+
+function send(worker: Worker, message: ToThread): void {
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
+  worker.postMessage(message);
+}
+
+/** A worker does not load the loader of TypeScript that its process was started with. */
+const LOAD_TYPESCRIPT = `
+  const { workerData } = require('node:worker_threads');
+  import(workerData.loader).then(({ register }) => { register(); return import(workerData.entry); });`;
+
+function spawn({ entry, settings, heapMaxMb }: WorkerThreadOptions): Worker {
+  const suffix = import.meta.url.slice(import.meta.url.lastIndexOf('.'));
+  const module = entry.href + suffix;
+  const isTypeScript = suffix === '.ts';
+  return new Worker(isTypeScript ? LOAD_TYPESCRIPT : new URL(module), {
+    eval: isTypeScript,
+    execArgv: [],
+    workerData: { settings, entry: module, loader: isTypeScript ? import.meta.resolve('tsx/esm/api') : null },
+    resourceLimits: { maxOldGenerationSizeMb: heapMaxMb },
+  });
+}
+
+/** In the thread: what it was started with. */
+export function settingsOfThread(): unknown {
+  return (workerData as { readonly settings: unknown }).settings;
+}
+
+/** In the thread: whether the one who asked has gone. */
+export interface Cancellation {
+  readonly signal: AbortSignal;
+  /** Throws as soon as the request is cancelled, though no message has been read since. */
+  throwIfCancelled(): void;
+}
+
+class CancelledError extends Error {
+  readonly code = 'CANCELLED';
+}
+
+/** In the thread: answers requests, several at once. What `answer` throws is the answer to one, and ends no other. */
+export function answerRequests(answer: (request: unknown, cancellation: Cancellation) => Promise<unknown>): void {
+  const port = parentPort;
+  if (port === null) throw new Error('requests are answered in a worker thread');
+  const underWay = new Map<number, AbortController>();
+  port.on('message', async ({ id, flag, request }: ToThread) => {
+    if (flag === undefined) {
+      underWay.get(id)?.abort(new CancelledError('cancelled'));
+      return;
+    }
+    const controller = new AbortController();
+    underWay.set(id, controller);
+    const throwIfCancelled = (): void => {
+      if (Atomics.load(flag, 0) === 1) throw new CancelledError('cancelled');
+    };
+    const answered = answer(request, { signal: controller.signal, throwIfCancelled });
+    port.postMessage(
+      await answered.then(
+        (given) => ({ id, answer: given }),
+        (error: Error) => failureOf(id, error),
+      ),
+    );
+    underWay.delete(id);
+  });
+}
+
+/** The members of an error that say what kind it is are lost when a message is copied. */
+function failureOf(id: number, error: Error & { readonly code?: unknown; readonly syscall?: unknown }): FromThread {
+  const { message, stack, code, syscall } = error;
+  return { id, failure: { message, ...(stack === undefined ? {} : { stack }), code, syscall } };
+}

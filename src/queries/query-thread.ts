@@ -1,0 +1,70 @@
+/** The thread that answers queries (queries.ts). Beside its connections it holds the medians, read anew after a while. */
+
+import { platform, setPriority } from 'node:os';
+import { answerRequests, type Cancellation, settingsOfThread } from '../actor/worker-thread.ts';
+import { shortValues } from '../domain/criteria.ts';
+import type { MedianOf } from '../domain/property-digest.ts';
+import { criteriaOf } from '../domain/search.ts';
+import { unreachable } from '../domain/unreachable.ts';
+import { cancellable } from '../store/cancellable.ts';
+import { openDatabase } from '../store/database.ts';
+import { readMedians } from '../store/market-medians.ts';
+import { readSearch } from '../store/searches.ts';
+import { siteCategoryNames } from '../store/site-categories.ts';
+import type { QueryTools } from './examination.ts';
+import { nearMisses } from './near-misses.ts';
+import { nearSearches } from './near-searches.ts';
+import { previewFigures } from './preview-figures.ts';
+import type { Query, QueryKinds, QueryWorkerSettings } from './queries.ts';
+
+/** On Linux a thread has a priority of its own: where processors are scarce, recording and requests go first. */
+const NICENESS = 10;
+if (platform() === 'linux') setPriority(0, NICENESS);
+
+const { databaseUrl, ...settings } = settingsOfThread() as QueryWorkerSettings;
+// A connection that breaks while nobody uses it costs nothing: the next statement opens another.
+const pool = openDatabase({ url: databaseUrl, ...settings, onConnectionLost: () => undefined });
+
+const MEDIANS_KEPT_MS = 30_000;
+let medians: { readonly medianOf: MedianOf; readonly atMs: number } | null = null;
+
+async function currentMedians(): Promise<MedianOf> {
+  const nowMs = performance.now();
+  if (medians === null || nowMs - medians.atMs > MEDIANS_KEPT_MS) {
+    medians = { medianOf: await readMedians(pool), atMs: nowMs };
+  }
+  return medians.medianOf;
+}
+
+answerRequests((query, cancellation) => answer(query as Query, cancellation));
+
+async function answer({ kind, asked }: Query, cancellation: Cancellation): Promise<unknown> {
+  const database = cancellable(pool, cancellation.signal);
+  const tools: QueryTools = { database, median: await currentMedians(), cancellation };
+  switch (kind) {
+    case 'preview': {
+      const criteria = criteriaOf(asked.members, await siteCategoryNames(database));
+      return previewFigures({ ...asked, criteria }, tools);
+    }
+    case 'nearMisses':
+      return answerNearMisses(asked, tools);
+    case 'nearSearches':
+      return nearSearches(asked, tools);
+    default:
+      return unreachable(kind);
+  }
+}
+
+async function answerNearMisses(
+  { clientId, searchId, since, offset, limit }: QueryKinds['nearMisses']['asked'],
+  tools: QueryTools,
+): Promise<QueryKinds['nearMisses']['answer']> {
+  const search = await readSearch(tools.database, clientId, searchId);
+  if (search === null) return null;
+  const criteria = criteriaOf(search.members, await siteCategoryNames(tools.database));
+  const all = await nearMisses(criteria, since, tools);
+  const misses = all.slice(offset, offset + limit).map(({ uuid, judgement, distance }) => {
+    return { uuid, criterion: judgement.criterion, ...shortValues(judgement), distance };
+  });
+  return { misses, total: all.length };
+}

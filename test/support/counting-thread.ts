@@ -1,0 +1,39 @@
+/** A worker thread for tests of what a thread does: it counts, waits, fails and ends as it is told. */
+
+import { threadId } from 'node:worker_threads';
+import { createWorkSlices } from '../../src/actor/work-slices.ts';
+import { answerRequests, type Cancellation, settingsOfThread } from '../../src/actor/worker-thread.ts';
+
+export type CountingRequest = 'thread' | 'settings' | 'count for ever' | 'wait for ever' | 'fail' | 'throw' | 'exit';
+
+const HOUR_MS = 3_600_000;
+
+answerRequests(async (request, cancellation: Cancellation) => {
+  switch (request as CountingRequest) {
+    case 'thread':
+      return threadId;
+    case 'settings':
+      return settingsOfThread();
+    case 'count for ever': {
+      const slices = createWorkSlices({ cancellation });
+      for (;;) await slices.take();
+    }
+    case 'wait for ever':
+      return new Promise((_, reject) => {
+        const timer = setTimeout(() => undefined, HOUR_MS);
+        cancellation.signal.addEventListener('abort', () => {
+          clearTimeout(timer);
+          reject(new Error('no more waiting'));
+        });
+      });
+    case 'fail':
+      throw Object.assign(new Error('a statement failed'), { code: '57014' });
+    case 'throw':
+      setImmediate(() => {
+        throw new Error('out of order');
+      });
+      return new Promise(() => undefined);
+    case 'exit':
+      return process.exit(3);
+  }
+});

@@ -1,0 +1,93 @@
+/** What a worker thread promises: answers, cancelled requests that end, and failures that cost the requests under way alone. */
+
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { type TestContext, test } from 'node:test';
+import { createWorkerThread, WorkerLostError, type WorkerThread } from '../src/actor/worker-thread.ts';
+import type { CountingRequest } from './support/counting-thread.ts';
+
+interface Counting extends Pick<WorkerThread, 'stop'> {
+  readonly lost: Error[];
+  ask(request: CountingRequest, signal?: AbortSignal): Promise<unknown>;
+}
+
+function startCounting(t: TestContext): Counting {
+  const lost: Error[] = [];
+  const entry = new URL('./support/counting-thread', import.meta.url);
+  const onLost = (error: Error) => void lost.push(error);
+  const thread = createWorkerThread({ entry, settings: { answer: 42 }, heapMaxMb: 64, onLost });
+  t.after(thread.stop);
+  return { lost, ask: thread.ask, stop: thread.stop };
+}
+
+test('requests are answered by one thread, which knows its settings', async (t) => {
+  const { ask, lost } = startCounting(t);
+  const [first, second, settings] = await Promise.all([ask('thread'), ask('thread'), ask('settings')]);
+  assert.equal(first, second);
+  assert.notEqual(first, 0);
+  assert.deepEqual(settings, { answer: 42 });
+  assert.deepEqual(lost, []);
+});
+
+test('a request that fails says why, and is the only one that does', async (t) => {
+  const { ask, lost } = startCounting(t);
+  const failed = assert.rejects(ask('fail'), { message: 'a statement failed', code: '57014' });
+  assert.equal(typeof (await ask('thread')), 'number');
+  await failed;
+  assert.deepEqual(lost, []);
+});
+
+for (const what of ['count for ever', 'wait for ever'] as const) {
+  test(`to ${what} ends when it is cancelled, and others are answered before and after`, async (t) => {
+    const { ask } = startCounting(t);
+    const leaving = new AbortController();
+    const asked = ask(what, leaving.signal);
+    const thread = await ask('thread');
+    leaving.abort(new Error('left'));
+    await assert.rejects(asked, /^Error: left$/);
+    assert.equal(await ask('thread'), thread);
+  });
+}
+
+test('a request that is cancelled before it is asked is not asked', async (t) => {
+  const { ask } = startCounting(t);
+  await assert.rejects(ask('exit', AbortSignal.abort(new Error('left'))), /^Error: left$/);
+  assert.equal(typeof (await ask('thread')), 'number');
+});
+
+for (const what of ['throw', 'exit'] as const) {
+  test(`a thread that fails (${what}) costs the requests under way, and the next starts another`, async (t) => {
+    const { ask, lost } = startCounting(t);
+    const first = await ask('thread');
+    const waiting = assert.rejects(ask('wait for ever'), WorkerLostError);
+    await assert.rejects(ask(what), WorkerLostError);
+    await waiting;
+    assert.notEqual(await ask('thread'), first);
+    assert.equal(lost.length, 1);
+  });
+}
+
+test('a thread that is stopped answers nobody, and nothing has failed', async (t) => {
+  const { ask, lost, stop } = startCounting(t);
+  await ask('thread');
+  const waiting = assert.rejects(ask('wait for ever'), WorkerLostError);
+  await stop();
+  await waiting;
+  await assert.rejects(ask('thread'), WorkerLostError);
+  assert.deepEqual(lost, []);
+});
+
+test('a thread without requests keeps no process', async () => {
+  const script = `
+    import { createWorkerThread } from './src/actor/worker-thread.ts';
+    const entry = new URL('file://${import.meta.dirname}/support/counting-thread');
+    const thread = createWorkerThread({ entry, settings: null, heapMaxMb: 64, onLost: () => undefined });
+    await thread.ask('thread');
+  `;
+  const child = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '--eval', script], {
+    cwd: new URL('..', import.meta.url),
+    stdio: 'inherit',
+  });
+  assert.deepEqual(await once(child, 'exit'), [0, null]);
+});
