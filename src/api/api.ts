@@ -13,6 +13,7 @@ import type { ApiDependencies } from './dependencies.ts';
 import { documentationRoutes } from './description/documentation.ts';
 import { explanationRoutes } from './explanations.ts';
 import { feedRoutes } from './feed.ts';
+import { foundPropertyRoutes } from './found-properties.ts';
 import { PATCH_TYPES } from './json-body.ts';
 import { compressed, openToOrigins, standingHeaders } from './layers.ts';
 import { locationRoutes } from './location-completion.ts';
@@ -69,6 +70,7 @@ export function createRoutes(dependencies: ApiDependencies): {
   previewRoutes(router, dependencies, questions);
   explanationRoutes(router, dependencies, questions);
   nearMissRoutes(router, dependencies, questions);
+  foundPropertyRoutes(router, dependencies, questions);
   matchRoutes(router, dependencies);
   deliveryRoutes(router, dependencies, questions);
   feedRoutes(router, dependencies);

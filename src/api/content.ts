@@ -57,9 +57,19 @@ export const acceptable: Middleware = (ctx, next) => {
   return next();
 };
 
+/** Likewise of what is answered as `type` too. */
+export function acceptableAs(type: string): Middleware {
+  return (ctx, next) => (isAsked(ctx, type) ? next() : acceptable(ctx, next));
+}
+
+/** Whether the client likes `type` better than JSON. */
+export function isAsked(ctx: Context, type: string): boolean {
+  return ctx.accepts(...ANSWER_TYPES, type) === type;
+}
+
 /** Whether a page is what the client likes best: a browser's address bar, not a program that takes anything. */
 export function prefersPage(ctx: Context): boolean {
-  return ctx.accepts(...ANSWER_TYPES, 'text/html') === 'text/html';
+  return isAsked(ctx, 'text/html');
 }
 
 function negotiated(ctx: Context): string {

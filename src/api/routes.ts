@@ -7,6 +7,7 @@ import { DELIVERY_LIST_PARAMETERS, SEARCH_DELIVERY_PARAMETERS } from './deliveri
 import type { ResourceName } from './description/resource-schemas.ts';
 import { EXPLANATION_LIST_PARAMETERS, EXPLANATION_PARAMETERS } from './explanations.ts';
 import { FEED_PARAMETERS } from './feed.ts';
+import { FOUND_PROPERTY_PARAMETERS } from './found-properties.ts';
 import { LOCATION_PARAMETERS } from './location-completion.ts';
 import { MATCH_LIST_PARAMETERS, SEARCH_MATCH_PARAMETERS } from './matches.ts';
 import { NEAR_MISS_PARAMETERS } from './near-misses.ts';
@@ -101,6 +102,13 @@ export const ROUTES: readonly Route[] = [
     'collection',
     'Lists what nearly satisfies a search',
     NEAR_MISS_PARAMETERS,
+  ),
+  get(
+    '/searches/{id}/properties',
+    'FoundProperty',
+    'collection',
+    'Lists what satisfies a search now',
+    FOUND_PROPERTY_PARAMETERS,
   ),
   get(
     '/searches/{id}/matches',

@@ -8,6 +8,7 @@ import type { City, ResolvedPlace, ResolvePlace } from './city.ts';
 import { isPriceCoherent, type Market, marketOf, type PricedProperty } from './price-coherence.ts';
 import {
   type Crawls,
+  changedAtOf,
   creationOf,
   type HeldAdvert,
   isLive,
@@ -63,7 +64,7 @@ export function propertyDocument(
     expired: isExpired,
     expiredAt: isExpired ? latest(expiries) : null,
     createdAt: earliest(state.adverts.map(creationOf)),
-    updatedAt: latest(state.adverts.map((advert) => advert.changedAt)),
+    updatedAt: changedAtOf(state),
     lastCrawledAt: lastLiveCrawl(last, crawls),
     lastCrawledAdvert: last.uuid,
     locations: values.locations,

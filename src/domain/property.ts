@@ -84,6 +84,11 @@ export function isLive(advert: HeldAdvert): boolean {
   return advert.expiredAt === null;
 }
 
+/** When the property changed last, by the crawlers' clocks. */
+export function changedAtOf({ adverts }: PropertyState): string {
+  return adverts.map(({ changedAt }) => changedAt).reduce((latest, at) => (at > latest ? at : latest));
+}
+
 /**
  * When the property was created, as far as this advert knows: the earliest that any of its messages has told, or its
  * first crawl. Portals state a new date for an advert that is published again.

@@ -50,11 +50,11 @@ function byDistance(a: Found, b: Found): number {
 async function scansOf(criteria: Criteria, database: Queryable): Promise<readonly Scan[]> {
   if (!hasAreas(criteria.areas)) return [(await scanSample(database, criteria, 1)).scan];
   const wider = withoutCriterion(criteria, 'areas');
-  const there = scanAreas(database, criteria, 1);
+  const there = (await scanAreas(database, criteria, 1)).scan;
   const anywhere = await scanSample(database, wider, 0);
   const boxes = boxesOf(criteria.areas);
   if (anywhere.isWhole || boxes.length === 0) return [there, anywhere.scan];
-  return [there, scanBoxes(database, wider, 0, boxes.flatMap(grown))];
+  return [there, (await scanBoxes(database, wider, 0, boxes.flatMap(grown))).scan];
 }
 
 const CRAWLS_PER_BLOCK = 500;

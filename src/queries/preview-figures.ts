@@ -38,7 +38,7 @@ export async function previewFigures(
 ): Promise<PreviewFigures> {
   const { database, median } = tools;
   const hasPlace = hasAreas(criteria.areas);
-  const scan = hasPlace ? scanAreas(database, criteria, 1) : (await scanSample(database, criteria, 1)).scan;
+  const { scan } = await (hasPlace ? scanAreas : scanSample)(database, criteria, 1);
   const tally = new Tally(criteria, sampleMax, median);
   const { weight } = await examine(scan, criteria, tools, (property) => tally.take(property));
   const anywhere = hasPlace ? await countAnywhere(criteria, tools) : null;

@@ -7,6 +7,7 @@ import { createWorkerThread } from '../actor/worker-thread.ts';
 import type { SearchNumber, Uuid } from '../domain/ids.ts';
 import type { PropertyFacts } from '../domain/property-facts.ts';
 import type { SearchMembers } from '../domain/search.ts';
+import type { FoundOrder, FoundProperties } from './found-properties.ts';
 import type { PreviewFigures } from './preview-figures.ts';
 
 /** A part of a list. */
@@ -29,6 +30,19 @@ export interface NearMiss {
   readonly distance: number | null;
 }
 
+export interface ListedProperties extends Omit<FoundProperties, 'page'> {
+  readonly page: readonly ListedProperty[];
+  /** Of the search: contacts are left out of what it finds. */
+  readonly hidePropertyContact: boolean;
+}
+
+export interface ListedProperty {
+  readonly uuid: Uuid;
+  readonly satisfiedSince: string;
+  /** Null: nothing of the pair was notified. */
+  readonly matchId: Uuid | null;
+}
+
 /** By the name of the query: what it takes, and its answer. Null: there is no such search. */
 export interface QueryKinds {
   readonly preview: {
@@ -43,6 +57,10 @@ export interface QueryKinds {
   readonly nearMisses: {
     readonly asked: OfSearch & Part & { readonly since: string };
     readonly answer: { readonly misses: readonly NearMiss[]; readonly total: number } | null;
+  };
+  readonly foundProperties: {
+    readonly asked: OfSearch & Part & FoundOrder & { readonly text: string | null };
+    readonly answer: ListedProperties | null;
   };
   /** Of a client's searches those that a property satisfies, then those that it fails by one criterion. */
   readonly nearSearches: {

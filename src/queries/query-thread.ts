@@ -9,9 +9,11 @@ import { unreachable } from '../domain/unreachable.ts';
 import { cancellable } from '../store/cancellable.ts';
 import { openDatabase } from '../store/database.ts';
 import { readMedians } from '../store/market-medians.ts';
+import { readMatchIds } from '../store/pairs.ts';
 import { readSearch } from '../store/searches.ts';
 import { siteCategoryNames } from '../store/site-categories.ts';
 import type { QueryTools } from './examination.ts';
+import { foundProperties } from './found-properties.ts';
 import { nearMisses } from './near-misses.ts';
 import { nearSearches } from './near-searches.ts';
 import { previewFigures } from './preview-figures.ts';
@@ -48,6 +50,8 @@ async function answer({ kind, asked }: Query, cancellation: Cancellation): Promi
     }
     case 'nearMisses':
       return answerNearMisses(asked, tools);
+    case 'foundProperties':
+      return answerFoundProperties(asked, tools);
     case 'nearSearches':
       return nearSearches(asked, tools);
     default:
@@ -67,4 +71,18 @@ async function answerNearMisses(
     return { uuid, criterion: judgement.criterion, ...shortValues(judgement), distance };
   });
   return { misses, total: all.length };
+}
+
+async function answerFoundProperties(
+  { clientId, searchId, ...query }: QueryKinds['foundProperties']['asked'],
+  tools: QueryTools,
+): Promise<QueryKinds['foundProperties']['answer']> {
+  const search = await readSearch(tools.database, clientId, searchId);
+  if (search === null) return null;
+  const criteria = criteriaOf(search.members, await siteCategoryNames(tools.database));
+  const found = await foundProperties({ ...query, criteria }, tools);
+  const uuids = found.page.map(({ uuid }) => uuid);
+  const matchIds = await readMatchIds(tools.database, search.number, uuids);
+  const page = found.page.map((one) => ({ ...one, matchId: matchIds.get(one.uuid) ?? null }));
+  return { ...found, page, hidePropertyContact: search.members.hidePropertyContact };
 }

@@ -47,6 +47,19 @@ export async function readPair(
   return rows[0] ?? null;
 }
 
+/** Of the pairs of a search that are matches, by property. Served by the unique index of matches. */
+export async function readMatchIds(
+  database: Queryable,
+  searchNumber: SearchNumber,
+  propertyUuids: readonly Uuid[],
+): Promise<ReadonlyMap<Uuid, Uuid>> {
+  const { rows } = await database.query<{ id: Uuid; uuid: Uuid }>(
+    'select id, property_uuid as uuid from matches where property_uuid = any($1::uuid[]) and search_number = $2',
+    [propertyUuids, searchNumber],
+  );
+  return new Map(rows.map(({ id, uuid }) => [uuid, id]));
+}
+
 /**
  * The median comparable price of a market as it is stored; null while too few are known. Scans the properties: an
  * operator's rare question.

@@ -3,6 +3,7 @@
 import type { HeldProperty } from '../domain/change.ts';
 import type { Uuid } from '../domain/ids.ts';
 import { comparablePrice, type Market, marketOf, type PricedProperty } from '../domain/price-coherence.ts';
+import { changedAtOf } from '../domain/property.ts';
 import { arrayLiteral, joinedJson, jsonTexts } from './array-literal.ts';
 import { cutOfListed, LISTED_MATCHES, LISTED_MAX, type ListedPage, listedOfClient } from './client-listings.ts';
 import type { Database, Queryable, Statement } from './database.ts';
@@ -62,8 +63,9 @@ export async function readProperty(database: Queryable, uuid: Uuid): Promise<Hel
 /** Rows of the parameters that `columnsOf` makes. */
 const WRITTEN = `
   unnest($1::uuid[], ${jsonTexts('$2')}, ${jsonTexts('$3')}, $4::text[], $5::smallint[], $6::boolean[],
-    $7::double precision[], $8::timestamptz[], $9::integer[])
-  as written(uuid, state, crawls, department_code, transaction_type, is_land, comparable_price, expired_at, state_bytes)`;
+    $7::double precision[], $8::timestamptz[], $9::integer[], $10::timestamptz[])
+  as written(uuid, state, crawls, department_code, transaction_type, is_land, comparable_price, expired_at, state_bytes,
+    updated_at)`;
 
 type Row = PropertyWrite & { readonly state: string };
 
@@ -85,6 +87,7 @@ function columnsOf(rows: readonly Row[]): readonly string[] {
     arrayLiteral(priced.map(comparablePrice)),
     arrayLiteral(rows.map(({ expiredAt }) => expiredAt)),
     arrayLiteral(rows.map(({ state }) => Buffer.byteLength(state))),
+    arrayLiteral(rows.map(({ held }) => changedAtOf(held.state))),
   ];
 }
 
@@ -93,9 +96,9 @@ export function insertProperties(writes: readonly PropertyWrite[]): readonly Sta
     name: 'insert-properties',
     text: `
       insert into properties (uuid, state, crawls, department_code, transaction_type, is_land, comparable_price,
-        expired_at, state_bytes)
+        expired_at, state_bytes, updated_at)
       select uuid, state::json, crawls::json, department_code, transaction_type, is_land, comparable_price, expired_at,
-        state_bytes
+        state_bytes, updated_at
       from ${WRITTEN}`,
     values: columnsOf(rows),
   }));
@@ -110,7 +113,7 @@ export function updateProperties(writes: readonly PropertyWrite[]): readonly Sta
       set state = written.state::json, crawls = written.crawls::json, department_code = written.department_code,
         transaction_type = written.transaction_type, is_land = written.is_land,
         comparable_price = written.comparable_price, expired_at = written.expired_at,
-        state_bytes = written.state_bytes, updated_at = now()
+        state_bytes = written.state_bytes, updated_at = written.updated_at
       from ${WRITTEN}
       where properties.uuid = written.uuid`,
     values: columnsOf(rows),
@@ -168,6 +171,19 @@ export async function readHeldProperties(
     [uuids],
   );
   return rows;
+}
+
+/** `updatedAt` of their documents, in milliseconds since 1970. Served by the primary key. */
+export async function readChangeTimes(
+  database: Queryable,
+  uuids: readonly Uuid[],
+): Promise<readonly (readonly [Uuid, number])[]> {
+  const { rows } = await database.query<{ uuid: Uuid; atMs: number }>(
+    `select uuid, extract(epoch from updated_at)::double precision * 1000 as "atMs" from properties
+     where uuid = any($1::uuid[])`,
+    [arrayLiteral(uuids)],
+  );
+  return rows.map(({ uuid, atMs }) => [uuid, atMs]);
 }
 
 export interface PropertyPage {

@@ -42,6 +42,14 @@ const WHOLE_MAX = 20_000;
 /** Digests that are read, or judged, before somebody is asked whether to go on. */
 const PORTION_ROWS = 500;
 
+/** Properties that changed last, where not all can be judged. */
+const CHANGED_MAX = 10_000;
+const EVENTS_AT_ONCE = 1_000;
+/** Of these only so many are looked at: a few properties may change all the time. */
+const EVENTS_MAX = 100_000;
+/** Of PostgreSQL's bigint. */
+const LAST_EVENT_ID = String(2n ** 63n - 1n);
+
 /** Parameters of a statement in the making. */
 class Parameters {
   readonly values: unknown[] = [];
@@ -56,14 +64,19 @@ class Parameters {
  * Those in the areas that may fail `failuresMax` criteria; a sample where there are very many. Served by
  * property_digests_keys (communes, departments, zip codes) and property_digests_location (circles, polygons).
  */
-export function scanAreas(database: Queryable, criteria: Criteria, failuresMax: 0 | 1): Scan {
+export function scanAreas(database: Queryable, criteria: Criteria, failuresMax: 0 | 1): Promise<SampleScan> {
   const parameters = new Parameters();
   const places = [...keysIn(criteria.areas, parameters), ...boxesIn(boxesOf(criteria.areas), parameters)];
   return scanPlaces(database, criteria, failuresMax, places, parameters);
 }
 
 /** Those in `boxes`, wherever the search looks. Served by property_digests_location. */
-export function scanBoxes(database: Queryable, criteria: Criteria, failuresMax: 0 | 1, boxes: readonly Box[]): Scan {
+export function scanBoxes(
+  database: Queryable,
+  criteria: Criteria,
+  failuresMax: 0 | 1,
+  boxes: readonly Box[],
+): Promise<SampleScan> {
   const parameters = new Parameters();
   return scanPlaces(database, criteria, failuresMax, boxesIn(boxes, parameters), parameters);
 }
@@ -77,34 +90,69 @@ interface KeyRow {
  * Keys alone are sorted, and digests fetched as their turn comes: they are wide, and many stay unread. The sum keeps
  * PostgreSQL from walking through all properties in the order of the sample.
  */
-function scanPlaces(
+async function scanPlaces(
   database: Queryable,
   criteria: Criteria,
   failuresMax: 0 | 1,
   places: readonly string[],
   parameters: Parameters,
-): Scan {
-  if (places.length === 0) return async () => undefined;
-  const text = `
-    select sample_key as key, property_uuid as uuid from property_digests
-    where is_live and (${places.join(' or ')}) and ${failuresIn(criteria, parameters)} <= ${failuresMax}
-    order by sample_key + 0 limit ${WHOLE_MAX + 1}`;
-  return async (take) => {
-    const { rows } = await database.query<KeyRow>(text, parameters.values);
-    const isWhole = rows.length <= WHOLE_MAX;
-    const found = isWhole ? rows : rows.slice(0, SAMPLE_MAX);
+): Promise<SampleScan> {
+  if (places.length === 0) return { scan: async () => undefined, isWhole: true };
+  const { rows } = await database.query<KeyRow>(
+    `select sample_key as key, property_uuid as uuid from property_digests
+     where is_live and (${places.join(' or ')}) and ${failuresIn(criteria, parameters)} <= ${failuresMax}
+     order by sample_key + 0 limit ${WHOLE_MAX + 1}`,
+    parameters.values,
+  );
+  const isWhole = rows.length <= WHOLE_MAX;
+  const found = isWhole ? rows : rows.slice(0, SAMPLE_MAX);
+  const scan: Scan = async (take) => {
     for (let read = 0; read < found.length; ) {
       const portion = found.slice(read, read + PORTION_ROWS);
       read += portion.length;
-      const uuids = portion.map(({ uuid }) => uuid);
+      const properties = await readDigests(
+        database,
+        portion.map(({ uuid }) => uuid),
+      );
       const weight = isWhole ? found.length / read : weightOf((portion.at(-1) as KeyRow).key);
-      if (!(await take({ properties: await readDigests(database, uuids), weight }))) return;
+      if (!(await take({ properties, weight }))) return;
+    }
+  };
+  return { scan, isWhole };
+}
+
+/** The live ones among the properties of the newest events, the last changed first, `CHANGED_MAX` at most. */
+export function scanChanged(database: Queryable): Scan {
+  return async (take) => {
+    let count = 0;
+    for await (const uuids of readChanged(database)) {
+      const digests = new Map((await readDigests(database, uuids)).map((digest) => [digest.uuid, digest]));
+      const properties = uuids.flatMap((uuid) => digests.get(uuid) ?? []).slice(0, CHANGED_MAX - count);
+      count += properties.length;
+      if (!(await take({ properties, weight: 1 })) || count === CHANGED_MAX) return;
     }
   };
 }
 
+/** Back over the events: each property once. Served by the primary key. */
+async function* readChanged(database: Queryable): AsyncGenerator<readonly Uuid[]> {
+  const known = new Set<Uuid>();
+  let before = LAST_EVENT_ID;
+  for (let read = 0; read < EVENTS_MAX; read += EVENTS_AT_ONCE) {
+    const { rows } = await database.query<{ id: string; uuid: Uuid }>(
+      'select id, property_uuid as uuid from events where id < $1::bigint order by id desc limit $2',
+      [before, EVENTS_AT_ONCE],
+    );
+    const fresh = new Set(rows.map(({ uuid }) => uuid).filter((uuid) => !known.has(uuid)));
+    for (const uuid of fresh) known.add(uuid);
+    yield [...fresh];
+    if (rows.length < EVENTS_AT_ONCE) return;
+    before = (rows.at(-1) as { readonly id: string }).id;
+  }
+}
+
 /** Of those that are still live, in any order. Served by the primary key. */
-export async function readDigests(database: Queryable, uuids: readonly Uuid[]): Promise<readonly ScannedProperty[]> {
+async function readDigests(database: Queryable, uuids: readonly Uuid[]): Promise<readonly ScannedProperty[]> {
   const { rows } = await database.query<ScannedProperty>(
     'select property_uuid as uuid, facts from property_digests where property_uuid = any($1::uuid[]) and is_live',
     [arrayLiteral(uuids)],

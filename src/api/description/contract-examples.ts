@@ -9,7 +9,7 @@ import type { WebhookChannel } from '../../domain/delivery.ts';
 import { searchNumberOf, uuidOf } from '../../domain/ids.ts';
 import { decodeIntakeMessage, PoisonError } from '../../domain/intake-message.ts';
 import { matchReason } from '../../domain/match-reason.ts';
-import { propertyDocument, propertyFacts, readingOf } from '../../domain/property-document.ts';
+import { type PropertyDocument, propertyDocument, propertyFacts, readingOf } from '../../domain/property-document.ts';
 import type { PropertyFacts } from '../../domain/property-facts.ts';
 import { type Rejection, rejectionOf } from '../../domain/rejection.ts';
 import { bodyHead, bodyOf } from '../../domain/routing.ts';
@@ -20,6 +20,7 @@ import { deliveryDocument } from '../deliveries.ts';
 import { explanationDocument } from '../explanation-document.ts';
 import { feedItemJson, feedJson } from '../feed.ts';
 import { writeCursor } from '../feed-cursor.ts';
+import { foundPropertyDocument } from '../found-properties.ts';
 import { collectionClassOf } from '../hydra.ts';
 import { locationDocument } from '../location-completion.ts';
 import { matchDocument } from '../match-document.ts';
@@ -128,6 +129,7 @@ export function contractExamples(reference: Reference): ContractExamples {
       ...(resource === 'PointOfInterest'
         ? {}
         : { 'hydra:search': searchTemplate(path.replace('{id}', ID.search), parameters) }),
+      ...(resource === 'FoundProperty' ? { estimated: false } : {}),
     }),
     alert: (kind, channel) => alertExample(kind, channel, reference),
   };
@@ -172,6 +174,9 @@ function itemExamples(reference: Reference): Readonly<Record<ResourceName, objec
       withoutCriterion: [{ criterion: 'budget', satisfiedNow: 655, estimated: false }],
     }),
     NearMiss: nearMissDocument(nearMissExample(reference)),
+    FoundProperty: foundPropertyDocument((document ?? {}) as PropertyDocument, {
+      ...{ uuid: PROPERTY, satisfiedSince: AT.toISOString(), matchId: ID.match },
+    }),
     User: { '@context': '/contexts/User', '@id': `/users/${ID.client}`, '@type': 'User', name: 'acme' },
   };
 }

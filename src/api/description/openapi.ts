@@ -231,6 +231,7 @@ function collectionSchema(name: ResourceName): JsonSchema {
     'hydra:totalItems': { type: 'integer', minimum: 0 },
     'hydra:view': referenceTo('CollectionView'),
     ...(name === 'PointOfInterest' ? {} : { 'hydra:search': referenceTo('CollectionSearch') }),
+    ...(name === 'FoundProperty' ? { estimated: { type: 'boolean' } } : {}),
   };
   return {
     type: 'object',

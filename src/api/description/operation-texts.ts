@@ -34,6 +34,10 @@ export const OPERATION_TEXTS: Readonly<Record<string, string>> = {
     'Live properties seen within the last days that fail the search by exactly one criterion, the nearest first: what a ' +
     'little more would have found. At most 10,000 are listed; among many properties, those elsewhere are looked for nearby ' +
     'or in a sample.',
+  'get /searches/{id}/properties':
+    'The live properties that satisfy the search now, notified or not, the last changed first, each with its match if ' +
+    'there is one. Exact where all that come into question can be judged; else those of the 10,000 live properties that ' +
+    'changed last, and `estimated` says so. As `text/csv` the page has a line a property, and `Link` leads to the next.',
   'get /searches/{id}/matches': 'The properties that began to satisfy the search, the newest match first.',
   'get /matches': `The properties that began to satisfy a search: any of yours unless one is named. ${FILTERED}`,
   'get /matches/{id}': 'A match with the property document as it is now.',

@@ -1,8 +1,9 @@
-/** What previews, explanations and near-misses answer (decisions, section 11). */
+/** What previews, explanations, near-misses and lists of found properties answer (decisions, sections 7 and 11). */
 
 import { z } from 'zod';
 import { CRITERION_NAMES } from '../../domain/criterion-table.ts';
 import { dateTime, identity, link, list, text } from './field-schemas.ts';
+import { PropertyDocument } from './property-schemas.ts';
 
 /** A bound, a list or whatever else the criterion compares. */
 const value = (description: string) => z.unknown().meta({ description });
@@ -64,6 +65,13 @@ export const NearMiss = z.strictObject({
   distance: z.number().nullable().meta({
     description: 'How far beyond the bound or the radius, relative to it: 0.1 is ten per cent. Null without a measure.',
   }),
+});
+
+export const FoundProperty = z.strictObject({
+  ...PropertyDocument.shape,
+  ...identity('FoundProperty'),
+  match: link('Match', 'The match; null while nothing of the property was notified for the search.').nullable(),
+  satisfiedSince: dateTime('Its creation, or the last price or surface that made it satisfy the search.'),
 });
 
 export const QUESTION_PARTS = { ExplainedCriterion, PreviewedDay, PreviewedProperty, WiderSearch } as const;

@@ -25,7 +25,7 @@ import {
   uuid,
 } from './field-schemas.ts';
 import { AdEvent, PROPERTY_PARTS, PropertyCity, PropertyDocument } from './property-schemas.ts';
-import { Explanation, NearMiss, Preview, QUESTION_PARTS } from './question-schemas.ts';
+import { Explanation, FoundProperty, NearMiss, Preview, QUESTION_PARTS } from './question-schemas.ts';
 
 /** As a search embeds it; a city on its own adds what a property document says of it (specification, 2.2 and 2.6). */
 const CityReference = z.strictObject({
@@ -276,6 +276,7 @@ export const RESOURCES = {
   Explanation,
   Preview,
   NearMiss,
+  FoundProperty,
   User,
 } as const;
 

@@ -254,6 +254,7 @@ create table properties (
   comparable_price double precision,
   expired_at timestamptz,
   created_at timestamptz not null default now(),
+  -- `updatedAt` of its document.
   updated_at timestamptz not null default now()
 ) with (fillfactor = 70, toast_tuple_target = 8160, autovacuum_vacuum_scale_factor = 0.1,
   toast.autovacuum_vacuum_scale_factor = 0.1);

@@ -1,0 +1,256 @@
+/** What a search finds now: against all properties judged one by one, in order, page by page, and where there are too many. */
+
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { parse } from 'csv-parse/sync';
+import { createRandom } from '../../src/cli/demo/seeded-random.ts';
+import { type Criteria, satisfies } from '../../src/domain/criteria.ts';
+import type { Uuid } from '../../src/domain/ids.ts';
+import type { MedianOf } from '../../src/domain/property-digest.ts';
+import { propertyDocument } from '../../src/domain/property-document.ts';
+import { satisfiedSince } from '../../src/domain/satisfied-since.ts';
+import { criteriaOf, SEARCH_DEFAULTS, type SiteCategoryName } from '../../src/domain/search.ts';
+import type { QueryTools } from '../../src/queries/examination.ts';
+import { FOUND_ORDERS, type FoundQuery, foundProperties } from '../../src/queries/found-properties.ts';
+import { writeMedians } from '../../src/store/market-medians.ts';
+import { siteCategoryNames } from '../../src/store/site-categories.ts';
+import { startTestApi, type TestApi } from '../support/api.ts';
+import {
+  type KnownProperty,
+  knownProperties,
+  openRecording,
+  type RecordingScene,
+  randomMembers,
+  sampleMessages,
+} from '../support/question-scene.ts';
+
+const SEARCHES = 120;
+const ADVERTS = 2_500;
+const CATEGORIES = 5;
+const START = new Date('2026-03-01T08:00:00Z');
+const WORDS = ['balcon', 'jardin', 'vue', 'garage'];
+const ALL = 1_000_000;
+
+const cleanups: (() => Promise<void>)[] = [];
+const cleanup = { after: (work: () => Promise<void>) => void cleanups.unshift(work) };
+let api: TestApi;
+let scene: RecordingScene;
+let properties: readonly KnownProperty[];
+let median: MedianOf;
+let siteCategoryName: SiteCategoryName;
+
+before(async () => {
+  api = await startTestApi(cleanup);
+  scene = await openRecording(cleanup, api.database, api.reference.resolvePlace);
+  await scene.record(sampleMessages(7, api.reference, ADVERTS, START));
+  median = (market) => scene.medians.median(market);
+  await writeMedians(api.database, [...scene.medians.all()]);
+  properties = await knownProperties(api.database, api.reference.resolvePlace, median);
+  siteCategoryName = await siteCategoryNames(api.database);
+});
+after(async () => {
+  for (const work of cleanups) await work();
+});
+
+const tools = (throwIfCancelled = (): void => undefined): QueryTools => ({
+  database: api.database,
+  median,
+  cancellation: { throwIfCancelled },
+});
+const NEWEST = { by: 'updatedAt', direction: 'desc', text: null, offset: 0, limit: ALL } as const;
+const find = (query: Partial<FoundQuery> & { readonly criteria: Criteria }) =>
+  foundProperties({ ...NEWEST, ...query }, tools());
+
+const anything = (): Criteria => criteriaOf({ ...SEARCH_DEFAULTS, title: 'x', withCoherentPrice: null }, () => null);
+const withText = (text: string): Criteria => ({
+  ...anything(),
+  expressions: [text.split(' ').map((word) => ({ word, includes: true, strict: false }))],
+});
+
+/** By the document that a client reads. */
+function valueOf({ held }: KnownProperty, by: FoundQuery['by']): number | string | null {
+  const document = propertyDocument(held.state, held.crawls, () => null, { withContacts: true });
+  return (document[by] as number | string | null) ?? null;
+}
+
+describe('what a search finds now', () => {
+  it('is every live property that satisfies it, in the order asked for, and since when', async () => {
+    const random = createRandom(41);
+    let found = 0;
+    for (let i = 0; i < SEARCHES; i++) {
+      const criteria = criteriaOf(randomMembers(random, properties, CATEGORIES), siteCategoryName);
+      const text = random.chance(0.3) ? random.pick(WORDS) : null;
+      const order = { by: random.pick(FOUND_ORDERS), direction: random.chance(0.5) ? 'asc' : 'desc' } as const;
+      const answer = await find({ criteria, text, ...order });
+      const expected = properties.filter(({ facts }) => {
+        return satisfies(criteria, facts) && (text === null || satisfies(withText(text), facts));
+      });
+      const what = JSON.stringify({ criteria, text, order });
+      assert.equal(answer.estimated, false, what);
+      assert.equal(answer.total, expected.length, what);
+      assert.deepEqual(
+        answer.page.map(({ uuid }) => uuid).sort(),
+        expected.map(({ uuid }) => uuid),
+        what,
+      );
+      const byUuid = new Map(expected.map((one) => [one.uuid, one]));
+      for (const { uuid, satisfiedSince: since } of answer.page) {
+        assert.equal(since, satisfiedSince(criteria, (byUuid.get(uuid) as KnownProperty).digest, median).at);
+      }
+      assertOrdered(
+        answer.page.map(({ uuid }) => byUuid.get(uuid) as KnownProperty),
+        order,
+        what,
+      );
+      found += expected.length;
+    }
+    assert.ok(found > SEARCHES);
+  });
+
+  it('has the same pages whoever asks: nothing twice, nothing left out', async () => {
+    for (const by of FOUND_ORDERS) {
+      const whole = await find({ criteria: anything(), by });
+      const pages: Uuid[] = [];
+      for (let offset = 0; offset < whole.total; offset += 333) {
+        const { page, total } = await find({ criteria: anything(), by, offset, limit: 333 });
+        assert.equal(total, whole.total);
+        pages.push(...page.map(({ uuid }) => uuid));
+      }
+      assert.deepEqual(
+        pages,
+        whole.page.map(({ uuid }) => uuid),
+        by,
+      );
+    }
+  });
+
+  it('is given up between two slices', async () => {
+    let calls = 0;
+    const cancelled = tools(() => {
+      calls += 1;
+      if (calls === 3) throw new Error('left');
+    });
+    await assert.rejects(foundProperties({ ...NEWEST, criteria: withText('balcon') }, cancelled), /^Error: left$/);
+    assert.equal(calls, 3);
+  });
+});
+
+function assertOrdered(
+  listed: readonly KnownProperty[],
+  { by, direction }: Pick<FoundQuery, 'by' | 'direction'>,
+  what: string,
+): void {
+  for (const [i, next] of listed.slice(1).entries()) {
+    const [a, b] = [valueOf(listed[i] as KnownProperty, by), valueOf(next, by)];
+    const isInOrder = b === null || (a !== null && (direction === 'asc' ? a <= b : a >= b));
+    assert.ok(isInOrder, `${String(a)} before ${String(b)}: ${what}`);
+  }
+}
+
+describe('GET /searches/{id}/properties', () => {
+  const search = async (members: object = {}): Promise<string> => {
+    const { body } = await api.call('POST', '/searches', { title: 'x', withCoherentPrice: null, ...members });
+    return body['@id'];
+  };
+
+  it('answers documents with since when they satisfy the search, and their match if there is one', async () => {
+    const id = await search({ notificationEnabled: true, endpointRecipient: 'https://example.com/hook' });
+    const { body } = await api.call('GET', `${id}/properties?itemsPerPage=100`);
+    assert.equal(body.estimated, false);
+    assert.equal(body['hydra:totalItems'], properties.filter(({ facts }) => facts.adverts.length > 0).length);
+    const [first] = body['hydra:member'];
+    assert.equal(first.match, null);
+    assert.ok(Date.parse(first.satisfiedSince));
+    // A new advert of a new property is told, and is a match.
+    const [message] = sampleMessages(99, api.reference, 1, new Date('2026-05-01T08:00:00Z'));
+    assert.ok(message);
+    await scene.record([message]);
+    const { body: now } = await api.call('GET', `${id}/properties`);
+    const [newest] = now['hydra:member'];
+    assert.equal(newest.uuid, message.propertyUuid);
+    const { body: match } = await api.call('GET', newest.match);
+    assert.deepEqual([match.property, match.search], [newest['@id'], id]);
+    const { body: matches } = await api.call('GET', `${id}/matches`);
+    assert.deepEqual(
+      matches['hydra:member'].map((one: { '@id': string }) => one['@id']),
+      [newest.match],
+    );
+    assert.equal((await api.call('GET', newest['@id'])).body.title, newest.title);
+  });
+
+  it('finds for a search that is silent, hides contacts where the search does, and orders', async () => {
+    const id = await search({ transactionType: 0, hidePropertyContact: true });
+    const { body } = await api.call('GET', `${id}/properties?order[price]=asc&itemsPerPage=50`);
+    const members: readonly { price: number | null; adverts: readonly object[] }[] = body['hydra:member'];
+    const prices = members.map(({ price }) => price ?? Infinity);
+    assert.deepEqual(
+      prices,
+      prices.toSorted((a, b) => a - b),
+    );
+    assert.ok(members.every(({ adverts }) => adverts.every((advert) => !('contact' in advert))));
+    assert.ok(body['hydra:totalItems'] > members.length);
+  });
+
+  it('is CSV on request, a line a property, and says where the next page is', async () => {
+    const id = await search();
+    const query = `${id}/properties?order[price]=desc&itemsPerPage=20`;
+    const { body } = await api.call('GET', query);
+    const headers = { 'X-API-KEY': api.key, Accept: 'text/csv' };
+    const csv = await fetch(api.baseUrl + query, { headers });
+    assert.equal(csv.headers.get('Content-Type'), 'text/csv; charset=utf-8');
+    const rows: readonly Record<string, string>[] = parse(await csv.text(), { columns: true });
+    const members: readonly Record<string, unknown>[] = body['hydra:member'];
+    assert.deepEqual(
+      rows.map(({ uuid, price, satisfiedSince: since }) => [uuid, Number(price), since]),
+      members.map(({ uuid, price, satisfiedSince: since }) => [uuid, Number(price), since]),
+    );
+    assert.equal(rows.length, 20);
+    assert.ok(csv.headers.get('Link')?.includes(`<${body['hydra:view']['hydra:next']}>; rel="next"`));
+  });
+
+  it('refuses what it does not know, and knows only searches of one’s own', async () => {
+    const id = await search();
+    for (const query of ['order[title]=asc', 'order[price]=up', 'order[price]=asc&order[surface]=asc', 'page=0']) {
+      assert.equal((await api.call('GET', `${id}/properties?${query}`)).status, 400, query);
+    }
+    const other = await api.newClient('other finds');
+    assert.equal((await api.call('GET', `${id}/properties`, undefined, { key: other })).status, 404);
+    assert.equal((await api.call('GET', '/searches/nothing/properties')).status, 404);
+    const image = { headers: { Accept: 'image/png' } };
+    assert.equal((await api.call('GET', `${id}/properties`, undefined, image)).status, 406);
+  });
+});
+
+describe('where too many come into question', () => {
+  it('the 10,000 live properties that changed last are judged, the one of a minute ago among them', async () => {
+    // Each property six times more; the copies have no event, but for most.
+    await api.database.query(`
+      create table copied as select uuid, gen_random_uuid() as copy from properties, generate_series(1, 6);
+      insert into properties (uuid, state, state_bytes, crawls, is_land, updated_at)
+        select copy, state, state_bytes, crawls, is_land, updated_at from copied join properties using (uuid);
+      insert into property_digests select (d).* from (
+        select jsonb_populate_record(digest, jsonb_build_object('property_uuid', copy,
+          'sample_key', (random() * 4294967295 - 2147483648)::bigint)) as d
+        from copied join property_digests digest on property_uuid = uuid offset 0) changed;
+      insert into events (property_uuid, advert_uuid, kind, created_at)
+        select copy, copy, 'property.ad.update', now() from copied order by copy limit 12000;`);
+    const [message] = sampleMessages(77, api.reference, 1, new Date('2026-06-01T08:00:00Z'));
+    assert.ok(message);
+    await scene.record([message]);
+    const { rows } = await api.database.query<{ uuid: Uuid; isRental: boolean }>(`
+      select property_uuid as uuid, transaction_type = 1 as "isRental"
+      from (select property_uuid, max(id) as last from events group by property_uuid) changed
+      join property_digests using (property_uuid) where is_live order by last desc limit 10000`);
+    assert.equal(rows.length, 10_000);
+    const rentals = { ...anything(), transactionType: 1 };
+    const answer = await find({ criteria: rentals });
+    assert.equal(answer.estimated, true);
+    assert.deepEqual(
+      answer.page.map(({ uuid }) => uuid).sort(),
+      rows.flatMap(({ uuid, isRental }) => (isRental ? [uuid] : [])).sort(),
+    );
+    const everything = await find({ criteria: anything() });
+    assert.equal(everything.page[0]?.uuid, message.propertyUuid);
+    assert.equal(everything.total, 10_000);
+  });
+});
