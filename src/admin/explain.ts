@@ -96,7 +96,7 @@ async function explained(
     verdicts: verdicts.map((verdict) => ({ ...verdict })),
     pair: {
       match: pair === null ? '' : nameOf.match(pair.matchId),
-      beginTime: pair?.beganAt ?? undefined,
+      beginTime: pair?.hasBegun ? pair.createdAt : undefined,
       updateTime: pair?.updatedAt,
     },
     deliveries: await Promise.all(deliveries.map((delivery) => explainDelivery(delivery, dependencies))),

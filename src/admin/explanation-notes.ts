@@ -1,4 +1,4 @@
-/** Sentences for operators on what is not obvious of a pair: why nothing was sent, why a match never began. */
+/** Sentences for operators on what is not obvious of a pair: what holds today, and what was notified of it. */
 
 import type { HeldProperty } from '../domain/change.ts';
 import type { CriterionVerdict } from '../domain/criteria.ts';
@@ -28,26 +28,15 @@ function silenceNotes({ search: { members, deletedAt } }: Judged): string[] {
   return notes;
 }
 
-function matchNotes({ search, held, pair, verdicts, deliveryCount }: Judged): string[] {
-  const notes: string[] = [];
+/** What holds today, and what was notified. */
+function matchNotes({ held, pair, verdicts, deliveryCount }: Judged): string[] {
   const failing = verdicts.filter(({ holds }) => !holds).map(({ criterion }) => criterion);
-  const hasBegun = (pair?.beganAt ?? null) !== null;
-  if (!held.state.adverts.some(isLive)) notes.push('the property has no live advert: it satisfies no search');
-  if (failing.length === 0 && !hasBegun) {
-    notes.push(
-      'satisfied, but never a match: the property satisfied the search when it was created or changed ' +
-        `(${iso(search.createdAt)}), and a match begins only when a change makes it so`,
-    );
-  }
-  if (failing.length > 0) {
-    const without = `does not satisfy the search: ${failing.join(', ')}`;
-    notes.push(
-      hasBegun ? `a match began earlier; the property now ${without}` : `never a match: the property ${without}`,
-    );
-  }
-  if (hasBegun && deliveryCount === 0) {
-    notes.push('a match began while nothing was to be sent: notifications or endpoint were missing');
-  }
+  const notes = held.state.adverts.some(isLive) ? [] : ['the property has no live advert: it satisfies no search'];
+  if (failing.length > 0) notes.push(`the property does not satisfy the search: ${failing.join(', ')}`);
+  if (pair === null) notes.push('nothing was notified of the pair');
+  else if (!pair.hasBegun) notes.push(`satisfied already when it was first notified (${iso(pair.createdAt)})`);
+  if (pair !== null && deliveryCount === 0)
+    notes.push('of what was notified no delivery is kept, or only the feed had it');
   return notes;
 }
 

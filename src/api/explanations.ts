@@ -6,13 +6,11 @@ import type { ResolvePlace } from '../domain/city.ts';
 import { judge } from '../domain/criteria.ts';
 import type { Language } from '../domain/criterion-words.ts';
 import { matchReason } from '../domain/match-reason.ts';
-import { type DigestedChange, digestOf, type MedianOf } from '../domain/property-digest.ts';
-import { type PropertyReading, propertyFacts, readingOf } from '../domain/property-document.ts';
+import { propertyFacts, readingOf } from '../domain/property-document.ts';
 import type { PropertyFacts } from '../domain/property-facts.ts';
 import { horizonsOf } from '../domain/retention.ts';
-import { satisfiedSince } from '../domain/satisfied-since.ts';
 import { criteriaOf, type Search, type SiteCategoryName } from '../domain/search.ts';
-import { listPairDeliveryIds, type RecordedEvent, readEventsAt } from '../store/explanations.ts';
+import { listPairDeliveryIds } from '../store/explanations.ts';
 import { readPair } from '../store/pairs.ts';
 import { findHeld, type WantedProperty } from '../store/property-digests.ts';
 import { readSearchesOf } from '../store/search-listing.ts';
@@ -87,9 +85,7 @@ function requireOne({ property, advert, url }: WantedProperty): void {
 /** A property, and what is known for all searches that it is held against. */
 interface Subject {
   readonly held: HeldProperty;
-  readonly reading: PropertyReading;
   readonly facts: PropertyFacts;
-  readonly median: MedianOf;
   readonly siteCategoryName: SiteCategoryName;
 }
 
@@ -104,54 +100,29 @@ interface Explaining {
 async function subjectOf(wanted: WantedProperty, { questions, resolvePlace }: Explaining): Promise<Subject> {
   const held = await findHeld(questions.database, wanted);
   if (held === null) {
-    // As long as not all properties can be found, it may be held all the same.
     throw new Problem(404, 'no such property is held: it was never taken in, or has been forgotten since it expired');
   }
   const reading = readingOf(held.state, held.crawls, resolvePlace);
   const [median, siteCategoryName] = await Promise.all([questions.medians(), siteCategoryNames(questions.database)]);
-  return { held, reading, facts: propertyFacts(reading, median), median, siteCategoryName };
+  return { held, facts: propertyFacts(reading, median), siteCategoryName };
 }
 
-async function explain(search: Search, subject: Subject, language: Language, explaining: Explaining): Promise<object> {
-  const { held, reading, facts, median, siteCategoryName } = subject;
-  const { database, retentionDays } = explaining.questions;
-  const criteria = criteriaOf(search.members, siteCategoryName);
-  const judgements = judge(criteria, facts);
-  const pair = await readPair(database, search.number, held.state.uuid);
-  const beganAt = pair?.beganAt ?? null;
-  const [events, deliveryIds] = await Promise.all([
-    beganAt === null ? [] : readEventsAt(database, held.state.uuid, beganAt),
-    pair === null ? [] : listPairDeliveryIds(database, search.number, pair),
-  ]);
-  const horizons = horizonsOf(retentionDays, explaining.now());
-  const isKept = (horizon: Date | null): boolean => beganAt === null || horizon === null || beganAt >= horizon;
-  const isSatisfied = judgements.every(({ holds }) => holds);
-  const reason = matchReason(
-    {
-      judgements,
-      beganAt,
-      beganWith: changeAmong(events),
-      beganWithAdvert: events.some(({ kind }) => kind === 'property.ad.create'),
-      isBeginningKept: events.length > 0 || isKept(horizons.events),
-      areDeliveriesKept: deliveryIds.length > 0 || isKept(horizons.deliveries),
-      isSilent: !search.members.notificationEnabled,
-      satisfiedSince: isSatisfied ? satisfiedSince(criteria, digestOf(reading, held.crawls), median) : null,
-      search,
-    },
-    language,
-  );
-  const explained = { searchId: search.id, propertyUuid: held.state.uuid, judgements, deliveryIds };
-  const matchId = beganAt === null ? null : (pair?.matchId ?? null);
-  return explanationDocument({ ...explained, matchId, matchReason: reason }, language);
-}
-
-/** The change of price or surface among the events of one moment. */
-function changeAmong(events: readonly RecordedEvent[]): DigestedChange | null {
-  for (const { fieldName, fieldOldValue, fieldNewValue, createdAt, advertUuid } of events) {
-    if (fieldName !== 'price' && fieldName !== 'surface') continue;
-    const numberOf = (text: string | null): number | null => (text === null ? null : Number(text));
-    const values = { was: numberOf(fieldOldValue), is: numberOf(fieldNewValue) };
-    return { at: createdAt.toISOString(), advert: advertUuid, field: fieldName, ...values };
-  }
-  return null;
+async function explain(
+  search: Search,
+  { held, facts, siteCategoryName }: Subject,
+  language: Language,
+  { questions, now }: Explaining,
+): Promise<object> {
+  const { database, retentionDays } = questions;
+  const propertyUuid = held.state.uuid;
+  const judgements = judge(criteriaOf(search.members, siteCategoryName), facts);
+  const pair = await readPair(database, search.number, propertyUuid);
+  const deliveryIds = pair === null ? [] : await listPairDeliveryIds(database, search.number, pair);
+  const horizon = horizonsOf(retentionDays, now()).deliveries;
+  const areDeliveriesKept = deliveryIds.length > 0 || horizon === null || (pair !== null && pair.updatedAt >= horizon);
+  const notified = pair === null ? null : { ...pair, areDeliveriesKept };
+  const isSilent = !search.members.notificationEnabled;
+  const reason = matchReason({ judgements, notified, isSilent }, language);
+  const explained = { searchId: search.id, propertyUuid, judgements, deliveryIds };
+  return explanationDocument({ ...explained, matchId: pair?.matchId ?? null, matchReason: reason }, language);
 }

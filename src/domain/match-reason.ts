@@ -1,29 +1,35 @@
 /**
- * When the match of a search and a property began, or why it never did, in words for the person whose search it is. What
- * was recorded is told; what retention has forgotten says so; nothing is guessed.
+ * What was notified of a search and a property, and why, in words for the person whose search it is. What the match
+ * recorded is told, and what holds today; where nothing was notified nothing is said of what may have been.
  */
 
+import type { EventKind } from './codes.ts';
 import { criterionReason, type Judgement } from './criteria.ts';
 import { type Language, shownNumber } from './criterion-words.ts';
-import type { DigestedChange } from './property-digest.ts';
 
-export interface PairHistory {
-  readonly judgements: readonly Judgement[];
-  /** Null: no match ever began. */
-  readonly beganAt: Date | null;
-  /** The recorded change of price or surface that the match began with; null: another one, or it is forgotten. */
-  readonly beganWith: DigestedChange | null;
-  /** An advert of the property appeared as the match began. */
-  readonly beganWithAdvert: boolean;
-  /** False: what was recorded when the match began is not kept any more. */
-  readonly isBeginningKept: boolean;
-  /** False: what was sent when the match began is not kept any more. */
+/** An event of the change that the match came with. */
+export interface CausingEvent {
+  readonly kind: EventKind;
+  readonly field?: string;
+  readonly was?: string | null;
+  readonly is?: string | null;
+}
+
+export interface NotifiedPair {
+  /** When it began or, if it stood already, when it was first notified. */
+  readonly createdAt: Date;
+  readonly hasBegun: boolean;
+  readonly cause: readonly CausingEvent[];
+  /** False: what was sent is not kept any more. */
   readonly areDeliveriesKept: boolean;
+}
+
+export interface ExplainedPair {
+  readonly judgements: readonly Judgement[];
+  /** Null: nothing was notified. */
+  readonly notified: NotifiedPair | null;
   /** Notifications of the search are off. */
   readonly isSilent: boolean;
-  /** Of a property that satisfies the search: since when, as far as is known. */
-  readonly satisfiedSince: { readonly at: string; readonly change: DigestedChange | null } | null;
-  readonly search: { readonly createdAt: Date; readonly updatedAt: Date };
 }
 
 interface Words {
@@ -31,112 +37,79 @@ interface Words {
   readonly beganNew: (at: string) => string;
   readonly beganByPrice: (at: string, was: string, is: string) => string;
   readonly beganBySurface: (at: string, was: string, is: string) => string;
-  readonly forgotten: string;
+  readonly stood: (at: string) => string;
   readonly deliveriesForgotten: string;
   readonly silent: string;
   readonly noLonger: string;
-  readonly never: string;
-  readonly stood: (since: string, search: string) => string;
-  readonly stoodBeforeChange: (since: string, search: string) => string;
-  readonly unrecorded: (since: string) => string;
+  readonly satisfied: string;
+  readonly unsatisfied: string;
+  readonly nothing: string;
   readonly unknown: string;
 }
 
 const WORDS: Readonly<Record<Language, Words>> = {
   fr: {
-    began: (at) => `Le bien correspond à la recherche depuis le ${at}.`,
-    beganNew: (at) => `Le bien correspond à la recherche depuis la parution d'une annonce, le ${at}.`,
+    began: (at) => `Le bien s'est mis à correspondre à la recherche le ${at}.`,
+    beganNew: (at) => `Le bien s'est mis à correspondre à la recherche avec la parution d'une annonce, le ${at}.`,
     beganByPrice: (at, was, is) =>
-      `Le bien correspond à la recherche depuis le ${at}\u00a0: le prix est alors passé de ${was} à ${is}.`,
+      `Le bien s'est mis à correspondre à la recherche le ${at}\u00a0: le prix est alors passé de ${was} à ${is}.`,
     beganBySurface: (at, was, is) =>
-      `Le bien correspond à la recherche depuis le ${at}\u00a0: la surface est alors passée de ${was} à ${is}.`,
-    forgotten: "Le changement qui en est la cause n'est plus conservé.",
+      `Le bien s'est mis à correspondre à la recherche le ${at}\u00a0: la surface est alors passée de ${was} à ${is}.`,
+    stood: (at) => `Le bien correspondait déjà à la recherche quand un événement a été signalé, le ${at}.`,
     deliveriesForgotten: "Ce qui a été envoyé n'est plus conservé.",
     silent: 'Les notifications de la recherche sont désactivées.',
     noLonger: "Il n'y correspond plus.",
-    never: "Le bien n'a jamais correspondu à la recherche.",
-    stood: (since, search) =>
-      `Le bien correspondait déjà (depuis le ${since}) quand la recherche a été créée, le ${search}\u00a0: ` +
-      'seul ce qui se met à correspondre ensuite est signalé.',
-    stoodBeforeChange: (since, search) =>
-      `Le bien correspondait déjà (depuis le ${since}) quand la recherche a été modifiée, le ${search}\u00a0: ` +
-      'seul ce qui se met à correspondre ensuite est signalé.',
-    unrecorded: (since) =>
-      `Le bien correspond à la recherche (depuis le ${since}, d'après son prix et sa surface), sans qu'un changement ` +
-      "enregistré l'explique\u00a0: celui qui en est la cause n'a pas été conservé, ou ne l'est plus.",
+    satisfied: 'Le bien correspond à la recherche.',
+    unsatisfied: 'Le bien ne correspond pas à la recherche.',
+    nothing: "Rien n'a été signalé à son sujet.",
     unknown: 'inconnu',
   },
   en: {
-    began: (at) => `The property has matched the search since ${at}.`,
-    beganNew: (at) => `The property has matched the search since ${at}, when an advert appeared.`,
+    began: (at) => `The property began to match the search on ${at}.`,
+    beganNew: (at) => `The property began to match the search on ${at}, when an advert appeared.`,
     beganByPrice: (at, was, is) =>
-      `The property has matched the search since ${at}, when the price went from ${was} to ${is}.`,
+      `The property began to match the search on ${at}, when the price went from ${was} to ${is}.`,
     beganBySurface: (at, was, is) =>
-      `The property has matched the search since ${at}, when the surface went from ${was} to ${is}.`,
-    forgotten: 'What brought it about is no longer kept.',
+      `The property began to match the search on ${at}, when the surface went from ${was} to ${is}.`,
+    stood: (at) => `The property matched the search already when an event was notified on ${at}.`,
     deliveriesForgotten: 'What was sent is no longer kept.',
     silent: 'The notifications of the search are off.',
     noLonger: 'It does not match any more.',
-    never: 'The property never matched the search.',
-    stood: (since, search) =>
-      `The property matched already (since ${since}) when the search was created on ${search}: only what begins to ` +
-      'match afterwards is told.',
-    stoodBeforeChange: (since, search) =>
-      `The property matched already (since ${since}) when the search was changed on ${search}: only what begins to ` +
-      'match afterwards is told.',
-    unrecorded: (since) =>
-      `The property matches (since ${since}, by its price and surface), and no recorded change made it so: what did is ` +
-      'not, or no longer, kept.',
+    satisfied: 'The property matches the search.',
+    unsatisfied: 'The property does not match the search.',
+    nothing: 'Nothing was notified of it.',
     unknown: 'unknown',
   },
 };
 
-export function matchReason(history: PairHistory, language: Language): string {
+export function matchReason({ judgements, notified, isSilent }: ExplainedPair, language: Language): string {
   const words = WORDS[language];
+  const failing = judgements.filter(({ holds }) => !holds);
+  const reasons = failing.map((judgement) => criterionReason(judgement, language));
+  const isSatisfied = failing.length === 0;
+  const sentences =
+    notified === null
+      ? [isSatisfied ? words.satisfied : words.unsatisfied, ...reasons, words.nothing]
+      : [beginningOf(notified, language), ...(isSatisfied ? [] : [words.noLonger]), ...reasons];
   return [
-    reasonOf(history, language),
-    ...(history.areDeliveriesKept ? [] : [words.deliveriesForgotten]),
-    ...(history.isSilent ? [words.silent] : []),
+    ...sentences,
+    ...(notified?.areDeliveriesKept === false ? [words.deliveriesForgotten] : []),
+    ...(isSilent ? [words.silent] : []),
   ].join(' ');
 }
 
-function reasonOf(history: PairHistory, language: Language): string {
+function beginningOf({ createdAt, hasBegun, cause }: NotifiedPair, language: Language): string {
   const words = WORDS[language];
-  const failing = history.judgements.filter(({ holds }) => !holds);
-  const reasons = failing.map((judgement) => criterionReason(judgement, language)).join(' ');
-  if (history.beganAt !== null) {
-    const beginning = beginningOf(history, history.beganAt, language);
-    return failing.length === 0 ? beginning : `${beginning} ${words.noLonger} ${reasons}`;
+  const at = day(createdAt, language);
+  if (!hasBegun) return words.stood(at);
+  const change = cause.find(({ field }) => field === 'price' || field === 'surface');
+  if (change !== undefined) {
+    const isPrice = change.field === 'price';
+    const show = (value: string | null = null): string =>
+      value === null ? words.unknown : `${shownNumber(Number(value), language)}\u00a0${isPrice ? '€' : 'm²'}`;
+    return (isPrice ? words.beganByPrice : words.beganBySurface)(at, show(change.was), show(change.is));
   }
-  if (failing.length > 0) return `${words.never} ${reasons}`;
-  return standingReason(history, language);
-}
-
-function beginningOf(
-  { beganWith, beganWithAdvert, isBeginningKept }: PairHistory,
-  at: Date,
-  language: Language,
-): string {
-  const words = WORDS[language];
-  const when = day(at, language);
-  if (beganWith !== null) {
-    const unit = beganWith.field === 'price' ? '\u00a0€' : '\u00a0m²';
-    const show = (value: number | null): string =>
-      value === null ? words.unknown : shownNumber(value, language) + unit;
-    const told = beganWith.field === 'price' ? words.beganByPrice : words.beganBySurface;
-    return told(when, show(beganWith.was), show(beganWith.is));
-  }
-  if (beganWithAdvert) return words.beganNew(when);
-  return isBeginningKept ? words.began(when) : `${words.began(when)} ${words.forgotten}`;
-}
-
-function standingReason({ satisfiedSince, search }: PairHistory, language: Language): string {
-  const words = WORDS[language];
-  const at = new Date(satisfiedSince?.at ?? search.createdAt);
-  const since = day(at, language);
-  if (at <= search.createdAt) return words.stood(since, day(search.createdAt, language));
-  if (at <= search.updatedAt) return words.stoodBeforeChange(since, day(search.updatedAt, language));
-  return words.unrecorded(since);
+  return cause.some(({ kind }) => kind === 'property.ad.create') ? words.beganNew(at) : words.began(at);
 }
 
 /** As a person in France reads it, to the minute. */

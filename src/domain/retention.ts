@@ -5,6 +5,7 @@
  * | Grows with | Table | Goes |
  * |---|---|---|
  * | each change | `events` | `events` days after it was recorded |
+ * | each change of a search | `search_changes` | `events` days after it was recorded |
  * | each notice of a change | `deliveries`, `mail_items`, and with each try `attempts` | `deliveries` days after it became final |
  * | each batch that told a client something | `feed_batches`, `feed_items` | `deliveries` days after it was recorded |
  * | each e-mail | `mail_tokens` | a year later: its link to unsubscribe works as long |
@@ -24,6 +25,7 @@
 
 export const FORGETFUL_TABLES = [
   'events',
+  'search_changes',
   'deliveries',
   'feed_batches',
   'feed_items',

@@ -38,7 +38,9 @@ export async function removeCopy(database: Queryable, clientId: Uuid): Promise<v
      ), items as (delete from feed_items where id in (select unnest(ids) from gone))
      select from gone`,
   );
-  await database.query(`delete from matches where search_number in ${numbers}`, [clientId]);
+  for (const table of ['matches', 'search_changes']) {
+    await database.query(`delete from ${table} where search_number in ${numbers}`, [clientId]);
+  }
   await database.query(
     'delete from recovery_items where recovery_id in (select id from recoveries where client_id = $1)',
     [clientId],

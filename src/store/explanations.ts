@@ -1,44 +1,11 @@
 /** What was recorded of one search and one property, for their explanation; and a client's searches one page a time. */
 
-import type { EventKind } from '../domain/codes.ts';
 import { createdAtOf, type SearchNumber, type Uuid } from '../domain/ids.ts';
 import type { SearchMembers } from '../domain/search.ts';
 import { ALL_DELIVERIES } from './all-deliveries.ts';
 import type { Queryable } from './database.ts';
 import type { PairRow } from './pairs.ts';
 import { membersOfStored, type StoredMembers } from './searches.ts';
-
-export interface RecordedEvent {
-  readonly kind: EventKind;
-  readonly advertUuid: Uuid;
-  readonly fieldName: string | null;
-  readonly fieldOldValue: string | null;
-  readonly fieldNewValue: string | null;
-  readonly createdAt: Date;
-}
-
-/** Clocks of a recorder and of PostgreSQL are no further apart. */
-const CLOCKS_APART = '1 minute';
-const EVENTS_MAX = 50;
-
-/** Of the transaction that recorded something of the property at about `at`. Served by events_property. */
-export async function readEventsAt(
-  database: Queryable,
-  propertyUuid: Uuid,
-  at: Date,
-): Promise<readonly RecordedEvent[]> {
-  const { rows } = await database.query<RecordedEvent>(
-    `select kind, advert_uuid as "advertUuid", field_name as "fieldName", field_old_value as "fieldOldValue",
-       field_new_value as "fieldNewValue", created_at as "createdAt"
-     from (
-       select *, rank() over (order by abs(extract(epoch from recorded_at - $2::timestamptz))) as nearness from events
-       where property_uuid = $1 and recorded_at between $2::timestamptz - interval '${CLOCKS_APART}'
-         and $2::timestamptz + interval '${CLOCKS_APART}'
-     ) near where nearness = 1 order by id limit ${EVENTS_MAX}`,
-    [propertyUuid, at],
-  );
-  return rows;
-}
 
 /** Of one pair; more are found under `/deliveries`. */
 const PAIR_DELIVERIES_MAX = 1_000;

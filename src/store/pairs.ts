@@ -1,6 +1,7 @@
 /** What explaining one (search, property) pair needs, whoever owns the search. */
 
 import type { SearchNumber, Uuid } from '../domain/ids.ts';
+import type { CausingEvent } from '../domain/match-reason.ts';
 import { MARKET_SIZE_MIN, type Market } from '../domain/price-coherence.ts';
 import type { SearchMembers } from '../domain/search.ts';
 import type { Queryable } from './database.ts';
@@ -28,20 +29,22 @@ export async function readAnySearch(database: Queryable, id: Uuid): Promise<Admi
 
 export interface PairRow {
   readonly matchId: Uuid;
-  /** Null: the property satisfied the search already when it was first notified. */
-  readonly beganAt: Date | null;
+  /** When it began or, if it stood already, when it was first notified. */
+  readonly createdAt: Date;
+  readonly hasBegun: boolean;
   readonly updatedAt: Date;
+  readonly cause: readonly CausingEvent[];
 }
 
-/** Null when it was never notified. Served by the unique index of matches. */
+/** Null when nothing of it was notified. Served by the unique index of matches. */
 export async function readPair(
   database: Queryable,
   searchNumber: SearchNumber,
   propertyUuid: Uuid,
 ): Promise<PairRow | null> {
   const { rows } = await database.query<PairRow>(
-    `select id as "matchId", case when has_begun then created_at end as "beganAt", updated_at as "updatedAt" from matches
-     where property_uuid = $1 and search_number = $2`,
+    `select id as "matchId", created_at as "createdAt", has_begun as "hasBegun", updated_at as "updatedAt", cause
+     from matches where property_uuid = $1 and search_number = $2`,
     [propertyUuid, searchNumber],
   );
   return rows[0] ?? null;

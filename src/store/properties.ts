@@ -65,7 +65,7 @@ const WRITTEN = `
   unnest($1::uuid[], ${jsonTexts('$2')}, ${jsonTexts('$3')}, $4::text[], $5::smallint[], $6::boolean[],
     $7::double precision[], $8::timestamptz[], $9::integer[], $10::timestamptz[])
   as written(uuid, state, crawls, department_code, transaction_type, is_land, comparable_price, expired_at, state_bytes,
-    updated_at)`;
+    changed_at)`;
 
 type Row = PropertyWrite & { readonly state: string };
 
@@ -96,9 +96,9 @@ export function insertProperties(writes: readonly PropertyWrite[]): readonly Sta
     name: 'insert-properties',
     text: `
       insert into properties (uuid, state, crawls, department_code, transaction_type, is_land, comparable_price,
-        expired_at, state_bytes, updated_at)
+        expired_at, state_bytes, changed_at)
       select uuid, state::json, crawls::json, department_code, transaction_type, is_land, comparable_price, expired_at,
-        state_bytes, updated_at
+        state_bytes, changed_at
       from ${WRITTEN}`,
     values: columnsOf(rows),
   }));
@@ -113,7 +113,7 @@ export function updateProperties(writes: readonly PropertyWrite[]): readonly Sta
       set state = written.state::json, crawls = written.crawls::json, department_code = written.department_code,
         transaction_type = written.transaction_type, is_land = written.is_land,
         comparable_price = written.comparable_price, expired_at = written.expired_at,
-        state_bytes = written.state_bytes, updated_at = written.updated_at
+        state_bytes = written.state_bytes, changed_at = written.changed_at, updated_at = now()
       from ${WRITTEN}
       where properties.uuid = written.uuid`,
     values: columnsOf(rows),
@@ -179,7 +179,7 @@ export async function readChangeTimes(
   uuids: readonly Uuid[],
 ): Promise<readonly (readonly [Uuid, number])[]> {
   const { rows } = await database.query<{ uuid: Uuid; atMs: number }>(
-    `select uuid, extract(epoch from updated_at)::double precision * 1000 as "atMs" from properties
+    `select uuid, extract(epoch from changed_at)::double precision * 1000 as "atMs" from properties
      where uuid = any($1::uuid[])`,
     [arrayLiteral(uuids)],
   );

@@ -39,7 +39,7 @@ export async function readClock(client: Queryable): Promise<Date> {
   return (rows[0] as { now: Date }).now;
 }
 
-const RECORDED_AT = { events: 'recorded_at', dead_letters: 'received_at' } as const;
+const RECORDED_AT = { events: 'recorded_at', search_changes: 'changed_at', dead_letters: 'received_at' } as const;
 
 /** Recorded before `before`: rows that nothing refers to, in the order they came. */
 export async function* removeRecorded(client: Queryable, table: keyof typeof RECORDED_AT, before: Date): Batches {
@@ -190,6 +190,8 @@ export async function* removeDeletedSearches(client: Queryable, before: Date): B
       yield { matches };
       isMore = matches === ROWS_PER_BATCH;
     }
+    const changes = 'delete from search_changes where search_number = any($1::integer[])';
+    yield { search_changes: await countOf(client, changes, [numbers]) };
     yield { searches: await countOf(client, 'delete from searches where number = any($1::integer[])', [numbers]) };
   }
 }
@@ -269,7 +271,7 @@ interface Range<Id extends string> {
  */
 async function* ranges<Id extends string>(
   client: Queryable,
-  table: 'events' | 'dead_letters' | 'deliveries' | 'snapshots',
+  table: 'events' | 'search_changes' | 'dead_letters' | 'deliveries' | 'snapshots',
   lowest: Id,
   below: Id | null,
 ): AsyncGenerator<Range<Id>, void, void> {

@@ -13,6 +13,7 @@ import { SEARCH_DEFAULTS, type Search, type SearchMembers } from '../domain/sear
 import { type SearchLimits, weightAdded, weightOf } from '../domain/search-limits.ts';
 import { foldText } from '../domain/text.ts';
 import { type Database, type Queryable, transaction } from './database.ts';
+import { recordSearchChange } from './search-changes.ts';
 import { requireRoom, UNLOCKED_MARGIN } from './search-totals.ts';
 
 export interface SearchRow extends Omit<Search, 'members' | 'mail'>, MailStanding {
@@ -134,6 +135,7 @@ export async function updateSearch(
     const members = merge(present);
     const added = weightAdded(present.members, members);
     if (added.polygonCorners > 0 || added.excludedWords > 0) await requireRoom(connection, clientId, added, limits);
+    await recordSearchChange(connection, present.number, present.members, members);
     // Served by the primary key. `revision` is this transaction's: see search-feed.ts.
     const { rows } = await connection.query<SearchRow>(
       `update searches set title = $2, title_folded = $3, members = $4, notification_enabled = $5,

@@ -83,7 +83,10 @@ async function* allBatches(
   { events, deliveries, expired, deadLetters }: RetentionHorizons,
   onForgotten: RetentionDependencies['onForgotten'],
 ): AsyncGenerator<Removed, void, void> {
-  if (events !== null) yield* removeRecorded(database, 'events', events);
+  if (events !== null) {
+    yield* removeRecorded(database, 'events', events);
+    yield* removeRecorded(database, 'search_changes', events);
+  }
   if (deliveries !== null) {
     yield* removeFeed(database, deliveries);
     yield* removeDeliveries(database, deliveries);

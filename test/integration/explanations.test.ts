@@ -67,8 +67,13 @@ async function explain(search: string, query: string, language = 'en') {
   return api.call('GET', `${search}/explanation?${query}`, undefined, { headers });
 }
 
+/** Nobody knows what was before. */
+function assertNothingGuessed(reason: string): void {
+  assert.doesNotMatch(reason, /never|already|recorded|no longer|any more/);
+}
+
 describe('an explanation', () => {
-  it('tells that a match never began, and began when the price came down', async () => {
+  it('tells that nothing was notified, and that a match began when the price came down', async () => {
     const [property, advert] = [randomUuid(), randomUuid()];
     const search = await create();
     await scene.record([flat(property, advert, { price: 250_000 })]);
@@ -81,7 +86,11 @@ describe('an explanation', () => {
     assert.equal(budget.actual, 250_000);
     assert.equal(budget.holds, false);
     assert.match(budget.reason, /250,000\s€\) is above the maximum of 200,000/);
-    assert.match(never.matchReason, /never matched.*above the maximum/);
+    assert.match(
+      never.matchReason,
+      /^The property does not match the search\. .*above the maximum.* Nothing was notified of it\.$/,
+    );
+    assertNothingGuessed(never.matchReason);
 
     await scene.record([flat(property, advert, { price: 190_000 })]);
     const { body: began, headers } = await explain(search, `property=/documents/properties/${property}`, 'fr');
@@ -108,28 +117,59 @@ describe('an explanation', () => {
     const stood = (await explain(search, `property=${standing}`)).body;
     assert.equal(stood.satisfied, true);
     assert.equal(stood.match, null);
-    assert.match(stood.matchReason, /matched already \(since .*\) when the search was created/);
+    assert.equal(stood.matchReason, 'The property matches the search. Nothing was notified of it.');
     assert.match((await explain(search, `property=${fresh}`)).body.matchReason, /when an advert appeared\.$/);
     assert.match(
       (await explain(search, `property=${fresh}`, 'fr')).body.matchReason,
-      /depuis la parution d'une annonce, le .*\.$/,
+      /avec la parution d'une annonce, le .*\.$/,
     );
   });
 
-  it('says so when retention has forgotten the cause, and when notifications are off', async () => {
+  it('tells of an event what stood already, and a beginning after an end as what began then', async () => {
+    const [property, advert] = [randomUuid(), randomUuid()];
+    await scene.record([flat(property, advert, { price: 150_000 })]);
+    const search = await create({ eventEndpoint: 'https://example.com/e', subscribedEvents: ['ad.update.price'] });
+    await scene.record([flat(property, advert, { price: 140_000 })]);
+    const { body } = await explain(search, `property=${property}`);
+    assert.match(body.matchReason, /^The property matched the search already when an event was notified on .*\.$/);
+    assert.equal((await api.call('GET', body.match)).status, 200);
+    await scene.record([flat(property, advert, { price: 300_000 }), flat(property, advert, { price: 120_000 })]);
+    const began = (await explain(search, `property=${property}`)).body;
+    assert.match(
+      began.matchReason,
+      /began to match the search on .*, when the price went from 300,000\s€ to 120,000\s€\.$/,
+    );
+  });
+
+  it('says nothing of what may have been while the search was another, or silent', async () => {
+    const [property, advert] = [randomUuid(), randomUuid()];
+    const search = await create({ budgetMax: 200_000, notificationEnabled: false });
+    await scene.record([flat(property, advert, { price: 150_000 })]);
+    await api.call('PUT', search, { budgetMax: 100_000 });
+    const { body } = await explain(search, `property=${property}`);
+    assert.match(body.matchReason, /Nothing was notified of it\. The notifications of the search are off\.$/);
+    assertNothingGuessed(body.matchReason);
+    await api.call('PUT', search, { budgetMax: 160_000, notificationEnabled: true });
+    const { body: edited } = await explain(search, `property=${property}`);
+    assert.equal(edited.matchReason, 'The property matches the search. Nothing was notified of it.');
+  });
+
+  it('says so when retention has forgotten what was sent, and when notifications are off', async () => {
     const property = randomUuid();
     const search = await create();
     await scene.record([flat(property, randomUuid(), { price: 150_000 })]);
     await api.database.query('delete from events where property_uuid = $1', [property]);
-    await api.database.query("update matches set created_at = now() - interval '100 days' where property_uuid = $1", [
+    const ago = "now() - interval '100 days'";
+    await api.database.query(`update matches set created_at = ${ago}, updated_at = ${ago} where property_uuid = $1`, [
       property,
     ]);
     await api.database.query('delete from deliveries');
     await api.call('PUT', search, { notificationEnabled: false });
     const { body } = await explain(search, `property=${property}`);
+    // What began it is on the match, however long its events are kept.
     assert.match(
       body.matchReason,
-      /What brought it about is no longer kept\. What was sent is no longer kept\. The notifications of the search are off\.$/,
+      /when an advert appeared\. What was sent is no longer kept\. The notifications of the search are off\.$/,
     );
     assert.deepEqual(body.deliveries, []);
   });

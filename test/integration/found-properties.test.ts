@@ -226,8 +226,8 @@ describe('where too many come into question', () => {
     // Each property six times more; the copies have no event, but for most.
     await api.database.query(`
       create table copied as select uuid, gen_random_uuid() as copy from properties, generate_series(1, 6);
-      insert into properties (uuid, state, state_bytes, crawls, is_land, updated_at)
-        select copy, state, state_bytes, crawls, is_land, updated_at from copied join properties using (uuid);
+      insert into properties (uuid, state, state_bytes, crawls, is_land, changed_at)
+        select copy, state, state_bytes, crawls, is_land, changed_at from copied join properties using (uuid);
       insert into property_digests select (d).* from (
         select jsonb_populate_record(digest, jsonb_build_object('property_uuid', copy,
           'sample_key', (random() * 4294967295 - 2147483648)::bigint)) as d

@@ -236,12 +236,9 @@ function explanationExample(reference: Reference): object {
   const { criteria, facts } = judgedExample(reference);
   const judgements = judge(criteria, facts);
   const pair = { searchId: ID.search, propertyUuid: PROPERTY, matchId: ID.match, deliveryIds: [ID.delivery] };
-  const history = { beganWith: null, beganWithAdvert: true, isBeginningKept: true, areDeliveriesKept: true };
-  const search = { createdAt: AT, updatedAt: AT };
-  const matchReasonShown = matchReason(
-    { judgements, beganAt: AT, ...history, isSilent: false, satisfiedSince: null, search },
-    'en',
-  );
+  const cause = [{ kind: 'property.ad.create' }] as const;
+  const notified = { createdAt: AT, hasBegun: true, cause, areDeliveriesKept: true };
+  const matchReasonShown = matchReason({ judgements, notified, isSilent: false }, 'en');
   return explanationDocument({ ...pair, judgements, matchReason: matchReasonShown }, 'en');
 }
 

@@ -25,7 +25,7 @@ export const OPERATION_TEXTS: Readonly<Record<string, string>> = {
     'may come from a sample, and `estimated` says so. Two questions of a client are answered at once.',
   'get /searches/{id}/explanation':
     'Why a property is a match of the search, or is not: criterion by criterion what was asked for and what there is, ' +
-    'when the match began or why it never did, and what was sent. Send one of `property`, `advert` and `url`. The words ' +
+    'when the match began and by what, and what was sent. Send one of `property`, `advert` and `url`. The words ' +
     'are for people, in French or English as `Accept-Language` prefers.',
   'get /explanations':
     'Your searches that a property satisfies, and then those that it fails by one criterion, each explained. Send one of ' +

@@ -24,8 +24,8 @@ export const Explanation = z.strictObject({
   property: link('PropertyDocument', 'The property.'),
   satisfied: z.boolean().meta({ description: 'True: every criterion holds now.' }),
   criteria: list(ExplainedCriterion, 'Every criterion that is set, and that an advert is live.'),
-  match: link('Match', 'The match; null when none ever began.').nullable(),
-  matchReason: text('When the match began, or why it never did, in the language of Accept-Language.'),
+  match: link('Match', 'The match; null when nothing was notified.').nullable(),
+  matchReason: text('What was notified and why, and what holds now, in the language of Accept-Language.'),
   deliveries: list(link('Delivery', 'A delivery.'), 'What was sent of the property, newest first, at most 1000.'),
 });
 

@@ -170,6 +170,19 @@ create table search_totals (
   primary key (client_id, shard)
 ) with (fillfactor = 50);
 
+-- What a search was before each change of its criteria, endpoints or notifications: the members that differed, as they
+-- were. Kept as long as events, the newest 200 of a search.
+create table search_changes (
+  id bigint generated always as identity primary key,
+  search_number integer not null,
+  -- Of the search from this change on.
+  revision xid8 not null default pg_current_xact_id(),
+  changed_at timestamptz not null default now(),
+  former json not null
+);
+-- The history of a search, and what goes with it.
+create index search_changes_search on search_changes (search_number, id);
+
 create function polygon_corners_of(members jsonb) returns integer language sql immutable parallel safe as $$
   select coalesce(sum(jsonb_array_length(ring)), 0)::integer
   from jsonb_array_elements(members -> 'geoShapes') polygon, jsonb_array_elements(polygon) ring
@@ -254,7 +267,8 @@ create table properties (
   comparable_price double precision,
   expired_at timestamptz,
   created_at timestamptz not null default now(),
-  -- `updatedAt` of its document.
+  -- `updatedAt` of its document; `updated_at` is when the row was written.
+  changed_at timestamptz not null default now(),
   updated_at timestamptz not null default now()
 ) with (fillfactor = 70, toast_tuple_target = 8160, autovacuum_vacuum_scale_factor = 0.1,
   toast.autovacuum_vacuum_scale_factor = 0.1);

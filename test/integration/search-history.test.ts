@@ -1,0 +1,92 @@
+/** The history of a search: what it was before each change of what it asks for and whom it notifies, and nothing else. */
+
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { sweep } from '../../src/upkeep/retention.ts';
+import { startTestApi, type TestApi } from '../support/api.ts';
+
+const cleanups: (() => Promise<void>)[] = [];
+let api: TestApi;
+
+before(async () => {
+  api = await startTestApi({ after: (work: () => Promise<void>) => void cleanups.unshift(work) });
+});
+after(async () => {
+  for (const work of cleanups) await work();
+});
+
+async function create(members: object = {}): Promise<string> {
+  return (await api.call('POST', '/searches', { title: 'x', ...members })).body['@id'];
+}
+
+async function change(search: string, members: object): Promise<void> {
+  assert.equal((await api.call('PUT', search, members)).status, 200);
+}
+
+interface Change {
+  readonly former: Readonly<Record<string, unknown>>;
+  readonly isPresent: boolean;
+}
+
+/** Oldest first; `isPresent`: the search has the revision that the change made. */
+async function historyOf(search: string): Promise<readonly Change[]> {
+  const { rows } = await api.database.query<Change>(
+    `select former, c.revision = s.revision as "isPresent" from search_changes c join searches s on number = search_number
+     where s.id = $1 order by c.id`,
+    [search.split('/').at(-1)],
+  );
+  return rows;
+}
+
+test('criteria, endpoints and notifications are recorded as they were, with the revision that came after', async () => {
+  const search = await create({ budgetMax: 200_000, includedCities: ['/cities/83137'] });
+  assert.deepEqual(await historyOf(search), []);
+  await change(search, { budgetMax: 300_000, includedCities: [] });
+  await change(search, { title: 'y', context: { mine: 1 } });
+  await change(search, { budgetMax: 300_000 });
+  await change(search, { endpointRecipient: 'https://example.com/a', notificationEnabled: true });
+  await change(search, { notificationRecipient: 'buyer@example.com', subscribedEvents: ['ad.update.price'] });
+  assert.deepEqual(await historyOf(search), [
+    { former: { budgetMax: 200_000, includedCities: ['83137'] }, isPresent: false },
+    { former: { notificationEnabled: false, endpointRecipient: null }, isPresent: false },
+    { former: { subscribedEvents: [], hasNotificationRecipient: false }, isPresent: true },
+  ]);
+});
+
+test('a change that is refused leaves no trace', async () => {
+  const search = await create({ budgetMax: 200_000 });
+  assert.equal((await api.call('PUT', search, { budgetMin: 300_000 })).status, 422);
+  const stale = { headers: { 'If-Match': '"another"' } };
+  assert.equal((await api.call('PUT', search, { budgetMax: 1 }, stale)).status, 412);
+  assert.deepEqual(await historyOf(search), []);
+});
+
+test('of a search that is switched to and fro the newest changes are kept', async () => {
+  const search = await create({ budgetMax: 1 });
+  for (let budgetMax = 2; budgetMax <= 203; budgetMax++) await change(search, { budgetMax });
+  const formers = (await historyOf(search)).map(({ former }) => former.budgetMax);
+  assert.deepEqual(
+    formers,
+    Array.from({ length: 200 }, (_, i) => i + 3),
+  );
+});
+
+test('it is kept as long as events, and goes with its search', async () => {
+  const [old, deleted] = [await create({ budgetMax: 1 }), await create({ budgetMax: 1 })];
+  for (const search of [old, deleted]) await change(search, { budgetMax: 2 });
+  await api.database.query(
+    `update search_changes set changed_at = now() - interval '91 days'
+     where search_number = (select number from searches where id = $1)`,
+    [old.split('/').at(-1)],
+  );
+  await change(old, { budgetMax: 3 });
+  await api.call('DELETE', deleted);
+  await api.database.query(`update searches set deleted_at = now() - interval '31 days' where deleted_at is not null`);
+  const days = { events: 90, deliveries: 30, expired: 90, deadLetters: 0 };
+  await sweep({ database: api.database, days, onForgotten: () => undefined }, { restFactor: 0 });
+  assert.deepEqual(await historyOf(old), [{ former: { budgetMax: 2 }, isPresent: true }]);
+  const { rows } = await api.database.query(
+    'select from search_changes where not exists (select from searches where number = search_number)',
+  );
+  assert.equal(rows.length, 0);
+});
