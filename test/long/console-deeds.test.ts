@@ -5,6 +5,7 @@ import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
 import { type ConsoleScene, openConsole } from '../support/console-scene.ts';
 import { queryOnce } from '../support/database.ts';
+import { until } from '../support/until.ts';
 
 test('what is done in the console is done in the service', { timeout: 600_000 }, async (t) => {
   const scene = await openConsole(t);
@@ -14,7 +15,7 @@ test('what is done in the console is done in the service', { timeout: 600_000 },
   await t.test('what is written and not saved is there when one comes back', () => keepUnsaved(scene));
   await t.test('a search is deleted when its question is answered, and not before', () => deleteSearch(scene));
   await t.test('notifications are switched in the list', () => switchNotifications(scene));
-  await t.test('a match of a search that does not notify appears as well', () => seeSilentMatch(scene));
+  await t.test('what a search that does not notify finds now is listed and shown', () => seeSilentSearch(scene));
   await t.test('map and list show the search, the kind and the time that are chosen', () => filterMatches(scene));
   await t.test('a property tells how its price went, and what was sent where', () => readProperty(scene));
   await t.test('the time until the next attempt counts down', () => countDown(scene));
@@ -117,12 +118,22 @@ async function switchNotifications(scene: ConsoleScene): Promise<void> {
   }
 }
 
-async function seeSilentMatch({ page, rest, publish, enter }: ConsoleScene): Promise<void> {
-  await rest.createSearch({ title: 'Sans bruit', transactionType: 1, includedCities: ['/cities/83137'] });
+async function seeSilentSearch({ page, rest, publish, enter }: ConsoleScene): Promise<void> {
+  const silent = { title: 'Sans bruit', transactionType: 1, includedCities: ['/cities/83137'] };
+  const { iri } = await rest.createSearch(silent);
+  await publish({ title: 'Studio à louer', price: 600, transactionType: 1 });
+  const found = () => rest.request<{ 'hydra:totalItems': number }>('GET', `${iri}/properties`);
+  await until(found, ({ body }) => body['hydra:totalItems'] === 1);
   await enter();
   await page.do('wait', { selector: '.filters' });
-  await publish({ title: 'Studio à louer', price: 600, transactionType: 1 });
-  await page.do('wait', { selector: '[data-list=matches] ::-p-text(Studio à louer)' });
+  await page.do('choose', { selector: '.filters select', value: iri });
+  await page.do('wait', { selector: '::-p-text(1 property found now)' });
+  await page.do('until', { expression: `${COVERED} > 0` });
+  // Nothing was notified of it, and it is shown all the same.
+  await page.do('click', { selector: '[data-list=matches] ::-p-text(Studio à louer)' });
+  await page.do('wait', { selector: '.property ::-p-text(Studio à louer)' });
+  await page.do('click', { selector: '.property .back' });
+  await page.do('choose', { selector: '.filters select', value: '' });
 }
 
 /** Pixels of the map that matches cover. */
@@ -151,18 +162,19 @@ async function filterMatches(scene: ConsoleScene): Promise<void> {
     await page.do('until', { expression: `${COVERED} ${titles.length === 0 ? '===' : '>'} 0` });
   };
   const [searches, period] = ['.filters select:nth-of-type(1)', '.filters select:nth-of-type(2)'];
-  await shows(['Studio à louer', 'Vendu mardi', 'Vendu ce jour']);
-  await page.do('choose', { selector: searches, value: iri });
   await shows(['Vendu mardi', 'Vendu ce jour']);
   await page.do('choose', { selector: period, value: '1' });
   await shows(['Vendu ce jour']);
+  // What one search finds now has no period.
+  await page.do('choose', { selector: searches, value: iri });
+  await shows(['Vendu mardi', 'Vendu ce jour']);
   await page.do('click', { selector: '.chip[data-kind=sale]' });
   await shows([]);
   await page.do('choose', { selector: searches, value: '' });
-  await shows(['Studio à louer']);
+  await shows([]);
   await page.do('choose', { selector: period, value: '30' });
   await page.do('click', { selector: '.chip[data-kind=sale]' });
-  await shows(['Studio à louer', 'Vendu mardi', 'Vendu ce jour']);
+  await shows(['Vendu mardi', 'Vendu ce jour']);
 }
 
 async function readProperty({ page, receiver, publish, picture }: ConsoleScene): Promise<void> {

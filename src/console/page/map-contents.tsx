@@ -1,8 +1,7 @@
 /** Keeps the map showing what there is: searches, matches, and a ring where one has just come. Draws nothing itself. */
 
 import { useEffect, useMemo, useRef } from 'preact/hooks';
-import { idOf } from './documents.ts';
-import { filtered, filters } from './filters.ts';
+import { filters } from './filters.ts';
 import { NO_BASE_MAP } from './map/base-map.ts';
 import { pinsNear } from './map/pin-painter.ts';
 import { worldX, worldY } from './map/projection.ts';
@@ -10,8 +9,9 @@ import { areaOf, hull, type SearchArea } from './map/search-areas.ts';
 import { useModel } from './model-context.ts';
 import { nearby } from './nearby.ts';
 import { useValue } from './observable.ts';
-import type { Pin } from './pins.ts';
+import { type Pin, panelIdOf } from './pins.ts';
 import { hrefOf, open, route } from './route.ts';
+import { useShownPins } from './shown-pins.ts';
 import { type Stage, useStage } from './stage.ts';
 import { useWords } from './words/language.ts';
 
@@ -26,8 +26,6 @@ export function MapContents() {
   const { list } = useValue(model.searches);
   const base = useValue(stage.base);
   const chosenFilters = useValue(filters);
-  const days = useValue(model.days);
-  const version = useValue(model.pinsVersion);
   const { view, id } = useValue(route);
   const areas = useMemo(() => list.map((search) => areaOf(search, base)), [list, base]);
   const edited = view === 'searches' && id !== null ? `/searches/${id}` : null;
@@ -37,7 +35,7 @@ export function MapContents() {
     () => stage.showAreas(view === 'places' ? NO_AREAS : areas.filter(({ search }) => search !== edited), chosen),
     [areas, chosen, edited, view],
   );
-  const shown = useMemo(() => filtered(model.pins.list(), chosenFilters, days), [version, chosenFilters, days]);
+  const shown = useShownPins();
   useEffect(() => stage.showPins(view === 'places' ? [] : shown), [shown, view]);
   useGoingThere(stage, base === NO_BASE_MAP || view !== 'map' || id !== null ? NO_AREAS : areas);
   usePings(stage);
@@ -100,7 +98,7 @@ function usePicking(stage: Stage, shown: readonly Pin[] | null): void {
       const properties = new Set(found.map(({ property }) => property));
       nearby.set(properties.size > 1 ? found.slice(0, NEAR_MAX) : null);
       const [first] = found;
-      if (properties.size === 1 && first !== undefined) open('map', idOf(first.match));
+      if (properties.size === 1 && first !== undefined) open('map', panelIdOf(first));
       else location.hash = hrefOf('map');
     };
     const point = (event: L.LeafletMouseEvent): void => {

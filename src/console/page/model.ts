@@ -1,9 +1,10 @@
 /**
- * What the page knows of the service: the client's searches, their matches, and what has just happened. One poll of the
- * feed and a look at `/matches` every ten seconds keep it true; both begin when the key is known and end with it.
+ * What the page knows of the service: the client's searches, their matches, what the chosen one finds, and what has just
+ * happened. A poll of the feed keeps it true; it begins when the key is known and ends with it.
  */
 
 import type { Collection, FeedItem, MatchDocument, SearchDocument, SiteCategory } from './documents.ts';
+import { createFoundList, type FoundList } from './found.ts';
 import { type Connection, followFeed } from './live-feed.ts';
 import { type Observable, observable } from './observable.ts';
 import { pause } from './pause.ts';
@@ -39,6 +40,8 @@ export interface Model {
   readonly pinsVersion: Observable<number>;
   /** Whether older matches are still being read. */
   readonly isReadingMatches: Observable<boolean>;
+  /** What the chosen search finds now; null while none is chosen. */
+  readonly found: Observable<FoundList | null>;
   /** Newest first. */
   readonly happenings: Observable<readonly Happening[]>;
   readonly siteCategories: Observable<readonly SiteCategory[]>;
@@ -56,7 +59,6 @@ const SEARCHES_MAX = 2_000;
 const SEARCHES_PER_PAGE = 100;
 const MATCHES_PER_PAGE = 100;
 const HAPPENINGS_MAX = 100;
-const LOOK_EVERY_MS = 10_000;
 /** Matches are numbered before they are committed: those of the last minute may still be coming. */
 const OVERLAP_MS = 60_000;
 const DAY_MS = 86_400_000;
@@ -102,7 +104,6 @@ export function openModel(rest: Rest): Model {
     siteCategories.set(categories['hydra:member']);
   });
   void matches.readBack();
-  void lookNowAndThen(signal, searches, matches.readNew);
   matches.days.subscribe(() => void matches.readBack());
 
   return {
@@ -112,6 +113,7 @@ export function openModel(rest: Rest): Model {
     pins: matches.pins,
     pinsVersion: matches.version,
     isReadingMatches: matches.isReading,
+    found: createFoundList(rest, signal, tolerant),
     happenings,
     siteCategories,
     days: matches.days,
@@ -189,7 +191,7 @@ async function readSearches(rest: Rest, signal: AbortSignal) {
   }
 }
 
-/** Matches, of searches that notify and those that do not. */
+/** Matches: what was notified. */
 function createMatchReader(rest: Rest, signal: AbortSignal) {
   const pins = createPinTable();
   const version = observable(0);
@@ -256,19 +258,6 @@ function happeningOf(
   const variation = adEvent?.percentVariation ?? null;
   const percent = variation === null ? null : Number(variation);
   return { id, event, isMatch: channel === 'match', at: createdAt, match: match['@id'], search, ...change, percent };
-}
-
-/** The feed tells nothing of searches that do not notify. */
-async function lookNowAndThen(
-  signal: AbortSignal,
-  searches: Observable<SearchTable>,
-  look: () => Promise<void>,
-): Promise<void> {
-  while (!signal.aborted) {
-    await pause(LOOK_EVERY_MS, signal);
-    const hasSilent = searches.get().list.some((search) => !search.notificationEnabled);
-    if (!signal.aborted && hasSilent) await look();
-  }
 }
 
 const AGAIN_MS = 2_000;

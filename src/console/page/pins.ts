@@ -3,10 +3,11 @@
  * searches match is one pin each, drawn over each other.
  */
 
-import type { MatchDocument, PropertyDocument } from './documents.ts';
+import { idOf, type MatchDocument, type PropertyDocument } from './documents.ts';
 import { latitudeOf, worldX, worldY } from './map/projection.ts';
 
 export interface Pin {
+  /** The match; the property where nothing was notified. */
   readonly match: string;
   readonly search: string;
   readonly property: string;
@@ -66,7 +67,12 @@ export function createPinTable(): PinTable {
   };
 }
 
-function pinOf({ '@id': match, search, property, createdAt, updatedAt, propertyDocument }: MatchDocument): Pin {
+/** What the panel of a pin is opened by. */
+export function panelIdOf({ match }: Pick<Pin, 'match'>): string {
+  return match.startsWith('/matches/') ? idOf(match) : match;
+}
+
+export function pinOf({ '@id': match, search, property, createdAt, updatedAt, propertyDocument }: MatchDocument): Pin {
   const place = placeOf(propertyDocument);
   return {
     match,

@@ -4,15 +4,16 @@ import type { JSX } from 'preact';
 import { useMemo } from 'preact/hooks';
 import { idOf } from '../documents.ts';
 import { Empty, Icon } from '../elements.tsx';
-import { filtered, filters } from '../filters.ts';
+import { filters } from '../filters.ts';
 import { kindOf, type PinKind } from '../map/pin-painter.ts';
 import type { Happening, SearchTable } from '../model.ts';
 import { useModel } from '../model-context.ts';
 import { nearby } from '../nearby.ts';
 import { useNow } from '../now.ts';
 import { useValue } from '../observable.ts';
-import type { Pin } from '../pins.ts';
+import { type Pin, panelIdOf } from '../pins.ts';
 import { hrefOf } from '../route.ts';
+import { useShownPins } from '../shown-pins.ts';
 import { useFormats } from '../words/formats.ts';
 import { useWords, type Words } from '../words/language.ts';
 import { PropertyPanel } from './property-panel.tsx';
@@ -27,12 +28,10 @@ function Overview() {
   const words = useWords();
   const model = useModel();
   const searches = useValue(model.searches);
-  const version = useValue(model.pinsVersion);
-  const chosen = useValue(filters);
-  const days = useValue(model.days);
+  const found = useValue(model.found);
   const here = useValue(nearby);
   const isReading = useValue(model.isReadingMatches);
-  const shown = useMemo(() => filtered(model.pins.list(), chosen, days), [version, chosen, days]);
+  const shown = useShownPins();
   if (searches.isLoaded && searches.total === 0) return <FirstSteps />;
   return (
     <div class="overview">
@@ -43,7 +42,11 @@ function Overview() {
       ) : (
         <>
           <Happenings />
-          <PinList title={words.matchCount(shown.length)} pins={shown} isReading={isReading} />
+          {found === null ? (
+            <PinList title={words.matchCount(shown.length)} pins={shown} isReading={isReading} />
+          ) : (
+            <PinList title={words.foundNow(found.total, found.isEstimated)} pins={shown} isReading={found.isReading} />
+          )}
         </>
       )}
     </div>
@@ -88,19 +91,21 @@ function FilterBar({ searches }: { readonly searches: SearchTable }) {
         <option value="">{words.allSearches(searches.total)}</option>
         {options}
       </select>
-      <select
-        aria-label={words.period}
-        value={String(days)}
-        onChange={({ currentTarget }) =>
-          model.days.set(currentTarget.value === 'null' ? null : Number(currentTarget.value))
-        }
-      >
-        {PERIODS_DAYS.map((one) => (
-          <option key={one} value={String(one)}>
-            {words.periods[String(one) as keyof Words['periods']]}
-          </option>
-        ))}
-      </select>
+      {chosen.search === null && (
+        <select
+          aria-label={words.period}
+          value={String(days)}
+          onChange={({ currentTarget }) =>
+            model.days.set(currentTarget.value === 'null' ? null : Number(currentTarget.value))
+          }
+        >
+          {PERIODS_DAYS.map((one) => (
+            <option key={one} value={String(one)}>
+              {words.periods[String(one) as keyof Words['periods']]}
+            </option>
+          ))}
+        </select>
+      )}
       <div class="chips" role="group" aria-label={words.kinds}>
         {KINDS.map((kind) => (
           <button
@@ -231,7 +236,7 @@ function PinRow({ pin }: { readonly pin: Pin }) {
   ];
   return (
     <li>
-      <a class="row" href={hrefOf('map', idOf(pin.match))}>
+      <a class="row" href={hrefOf('map', panelIdOf(pin))}>
         <span class="dot" data-kind={kindOf(pin)} aria-hidden="true" />
         <span class="row-title">{pin.title ?? words.untitled}</span>
         <span class="row-aside">{formats.moment(new Date(pin.createdAtMs).toISOString())}</span>

@@ -14,6 +14,7 @@ import { Icon, Loading, Problem } from '../elements.tsx';
 import { useModel } from '../model-context.ts';
 import { useValue } from '../observable.ts';
 import { placeOf } from '../pins.ts';
+import type { Rest } from '../rest.ts';
 import { hrefOf } from '../route.ts';
 import { safeLink } from '../safe-link.ts';
 import { SETTINGS } from '../session.ts';
@@ -24,23 +25,32 @@ import { addresseeOf, DeliveryState } from './delivery-row.tsx';
 import { PriceChart } from './price-chart.tsx';
 import { pricesOf } from './price-history.ts';
 
+/** A match, or a property that nothing was notified of: that is opened by its IRI. */
+interface Shown {
+  readonly match: MatchDocument | null;
+  readonly document: PropertyDocument | null;
+}
+
+async function readShown(rest: Rest, id: string, signal: AbortSignal): Promise<Shown> {
+  if (id.startsWith('/')) return { match: null, document: await rest.read<PropertyDocument>(id, {}, signal) };
+  const match = await rest.read<MatchDocument>(`/matches/${id}`, {}, signal);
+  return { match, document: match.propertyDocument };
+}
+
 export function PropertyPanel({ match }: { readonly match: string }) {
   const words = useWords();
   const model = useModel();
   const version = useValue(model.pinsVersion);
   const pin = model.pins.get(`/matches/${match}`);
   // Read again when something has happened to it.
-  const read = useAnswer(
-    (signal) => model.rest.read<MatchDocument>(`/matches/${match}`, {}, signal),
-    [match, pin?.updatedAtMs ?? 0],
-  );
+  const read = useAnswer((signal) => readShown(model.rest, match, signal), [match, pin?.updatedAtMs ?? 0]);
   const stage = useStage();
-  const place = placeOf(read.value?.propertyDocument ?? null);
+  const place = placeOf(read.value?.document ?? null);
   useEffect(() => {
     stage?.point(place === null ? null : { lat: place.lat, lng: place.lon });
     return () => stage?.point(null);
   }, [stage, place?.lat, place?.lon]);
-  const document = read.value?.propertyDocument ?? null;
+  const document = read.value?.document ?? null;
   return (
     <article class="property" data-version={version}>
       <a class="back" href={hrefOf('map')}>
@@ -49,19 +59,22 @@ export function PropertyPanel({ match }: { readonly match: string }) {
       <Loading isShown={read.value === null && read.isLoading} />
       <Problem text={read.problem} again={read.again} />
       {read.value !== null && document === null && <p>{words.forgotten}</p>}
-      {read.value !== null && document !== null && <Property match={read.value} document={document} />}
+      {read.value !== null && document !== null && <Property match={read.value.match} document={document} />}
     </article>
   );
 }
 
-function Property({ match, document }: { readonly match: MatchDocument; readonly document: PropertyDocument }) {
+function Property({ match, document }: Shown & { readonly document: PropertyDocument }) {
   const words = useWords();
   const formats = useFormats();
   const model = useModel();
   const stage = useStage();
   const { byIri } = useValue(model.searches);
   const { city, locations } = document;
-  const others = model.pins.list().filter((pin) => pin.property === match.property && pin.match !== match['@id']);
+  const others = model.pins
+    .list()
+    .filter(({ property, match: other }) => property === document['@id'] && other !== match?.['@id']);
+  const notified = match === null ? others : [match, ...others];
   return (
     <>
       <h1>{document.title ?? words.untitled}</h1>
@@ -83,17 +96,19 @@ function Property({ match, document }: { readonly match: MatchDocument; readonly
           {words.whyThis}
         </a>
       </p>
-      <section>
-        <h2>{words.matchedBy}</h2>
-        <ul class="plain">
-          {[match, ...others].map(({ search }) => (
-            <li key={search}>
-              <a href={hrefOf('searches', idOf(search))}>{byIri.get(search)?.title ?? search}</a>
-            </li>
-          ))}
-        </ul>
-        <p class="hint">{words.since(formats.moment(match.createdAt))}</p>
-      </section>
+      {notified.length > 0 && (
+        <section>
+          <h2>{words.matchedBy}</h2>
+          <ul class="plain">
+            {notified.map(({ search }) => (
+              <li key={search}>
+                <a href={hrefOf('searches', idOf(search))}>{byIri.get(search)?.title ?? search}</a>
+              </li>
+            ))}
+          </ul>
+          {match !== null && <p class="hint">{words.since(formats.moment(match.createdAt))}</p>}
+        </section>
+      )}
       <PriceHistory document={document} />
       <Pictures pictures={document.pictures} />
       {document.description !== null && <p class="description">{document.description}</p>}
@@ -103,7 +118,7 @@ function Property({ match, document }: { readonly match: MatchDocument; readonly
           <Advert key={advert.uuid} advert={advert} />
         ))}
       </section>
-      <Sent match={match['@id']} />
+      {match !== null && <Sent match={match['@id']} />}
     </>
   );
 }

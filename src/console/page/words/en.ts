@@ -53,6 +53,8 @@ export const en: Words = {
   noSearchHint: 'A circle, a polygon or a city, a budget; properties that match will show up on the map.',
   drawFirst: 'Draw a search',
   matchCount: (count) => plural(count, 'match', 'matches'),
+  foundNow: (count, isEstimated) =>
+    `${plural(count, 'property', 'properties')} found now${isEstimated ? ', among the last changed' : ''}`,
   atThisPlace: (count) => `${plural(count, 'match', 'matches')} at this place`,
   noMatchYet: 'Nothing yet for this choice. A longer period or other kinds show more.',
 

@@ -54,6 +54,8 @@ export const fr = {
   noSearchHint: 'Un cercle, un polygone ou une ville, un budget ; les biens qui correspondent paraîtront sur la carte.',
   drawFirst: 'Dessiner une recherche',
   matchCount: (count: number) => plural(count, 'correspondance', 'correspondances'),
+  foundNow: (count: number, isEstimated: boolean) =>
+    `${plural(count, 'bien trouvé', 'biens trouvés')} à présent${isEstimated ? ', parmi les derniers modifiés' : ''}`,
   atThisPlace: (count: number) => `${plural(count, 'correspondance', 'correspondances')} à cet endroit`,
   noMatchYet: 'Rien encore pour ce choix. Une période plus longue ou d’autres types montrent davantage.',
 

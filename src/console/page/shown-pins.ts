@@ -1,0 +1,19 @@
+/** What map and list show: of one search all that it finds now, of all searches what was notified. */
+
+import { useMemo } from 'preact/hooks';
+import { filtered, filters } from './filters.ts';
+import { useModel } from './model-context.ts';
+import { useValue } from './observable.ts';
+import type { Pin } from './pins.ts';
+
+export function useShownPins(): readonly Pin[] {
+  const model = useModel();
+  const version = useValue(model.pinsVersion);
+  const chosen = useValue(filters);
+  const days = useValue(model.days);
+  const found = useValue(model.found);
+  return useMemo(
+    () => (found === null ? filtered(model.pins.list(), chosen, days) : filtered(found.pins, chosen, null)),
+    [version, chosen, days, found],
+  );
+}
