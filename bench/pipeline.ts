@@ -4,16 +4,18 @@
  * to webhook; then the same beside a crawler that floods one property with adverts of 50 kB, beyond what it may hold;
  * then the raw limits of the parts. Servers are the embedded ones, durable as in production, all on this machine.
  *
- *   npm run bench:pipeline -- [--searches 10000] [--seconds 60] [--rate 100] [--rate-seconds 30] [--flood-rate 100]
+ *   npm run bench:pipeline -- [--searches 10000] [--seconds 60] [--rate 100] [--rate-seconds 30, 0 for none] [--flood-rate 100]
  *                             [--notifying 0.05] [--endpoints 50] [--seed 1] [--json]
  *                             [--profile folder] [--external]
  *
- * `--profile` leaves the daemon's CPU profile in the folder. `--external` takes a distribution's PostgreSQL with its defaults. `changesPerSecond` counts messages that changed something;
- * re-crawls without change come on top. `matchesPerSecond` counts matches that began, `matchesPerChange` the (search,
- * property) pairs that a change wrote: begun by it, or standing and touched by its event. `besideFloodMs` is the latency
+ * `--profile` leaves the daemon's CPU profile in the folder. `--external` takes a distribution's PostgreSQL with its defaults.
+ * `changesPerSecond` counts messages that changed something; re-crawls without change come on top. `matchesPerSecond` counts
+ * matches that began, `matchesPerChange` the rows of matches that a change wrote. `besideFloodMs` is the latency
  * of all properties but the flooded one, `refused` what that one had beyond its bounds. `fsyncMs` is what a bare write that is due every 20 ms waits until it is
  * durable, beside the deliveries whose latency is measured: two such waits are a part of each. `kibPerChange` is what a
- * change leaves in the tables, in PostgreSQL's log, and in `ADVERTS`, with all that is delivered of it.
+ * change leaves in the tables, in PostgreSQL's log, and in `ADVERTS`, with all that is delivered of it; `bytesPerChange` the
+ * same of each table and index, `rowsPerChange` the rows, inserted and updated (share of HOT updates), and
+ * `cpuMicrosPerChange` the CPU until all is delivered.
  */
 
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -39,6 +41,7 @@ import { bulkInsertRate, postRate, publishRate } from './pipeline/raw-limits.ts'
 import { type Receiver, startReceiver } from './pipeline/receiver.ts';
 import { insertSavedSearches } from './pipeline/saved-searches.ts';
 import { costliestStatements, matchesWritten, STATEMENT_STATISTICS, startCounting } from './pipeline/statements.ts';
+import { bytesByRelation, growth, rowsWritten } from './pipeline/storage.ts';
 
 const { values } = parseArgs({
   options: {
@@ -124,8 +127,9 @@ async function main(): Promise<void> {
     const run = { database, broker, receiver, crawler, published: { count: 0 }, daemon, folder, processes };
     if (PROFILING) await startCounting(postgres.superuserUrl);
     const throughput = await measureThroughput(run);
-    const latency = await measureLatency(run);
-    const besideFlood = await measureBesideFlood(run);
+    const isSteady = options.rateSeconds > 0;
+    const latency = isSteady ? await measureLatency(run) : {};
+    const besideFlood = isSteady ? await measureBesideFlood(run) : {};
     if (PROFILING) for (const line of await costliestStatements(database)) say(line);
     const counts = await run.daemon.counts();
     const refused = await countDeadLetters(database, ALL_DEAD_LETTERS);
@@ -156,7 +160,12 @@ async function main(): Promise<void> {
 
 /** Publishes as fast as the daemon records, for the given time; measures until the last one is recorded. */
 async function measureThroughput(run: Run) {
-  const before = { cpu: cpuOf(run), counts: await run.daemon.counts(), stored: await storedBy(run) };
+  const before = {
+    cpu: cpuOf(run),
+    counts: await run.daemon.counts(),
+    stored: await storedBy(run),
+    relations: await bytesByRelation(run.database),
+  };
   const startedAt = performance.now();
   const elapsed = (): number => (performance.now() - startedAt) / 1_000;
   let peakMb = 0;
@@ -184,6 +193,10 @@ async function measureThroughput(run: Run) {
   const cpu = Object.entries(cpuOf(run)).map(([name, now]) => [name, round(now - (before.cpu[name] ?? 0), 1)]);
   await untilDelivered(run);
   const deliveredSeconds = elapsed();
+  const used = Object.entries(cpuOf(run)).map(([name, now]) => [
+    name,
+    round(((now - (before.cpu[name] ?? 0)) * 1e6) / changed, 0),
+  ]);
   const stored = Object.entries(await storedBy(run)).map(([what, bytes]) => {
     return [what, round((bytes - (before.stored[what] ?? 0)) / changed / 1_024, 2)];
   });
@@ -196,6 +209,9 @@ async function measureThroughput(run: Run) {
     begunPerChange: round(begun / changed, 2),
     deliveriesPerSecond: round((await run.daemon.counts()).deliveries / deliveredSeconds, 0),
     kibPerChange: Object.fromEntries(stored),
+    cpuMicrosPerChange: Object.fromEntries(used),
+    bytesPerChange: growth(before.relations, await bytesByRelation(run.database), changed),
+    rowsPerChange: await rowsWritten(run.database, changed),
     cpuSeconds: Object.fromEntries(cpu),
     residentMb: Object.fromEntries(
       Object.entries(run.processes).map(([name, pid]) => [name, round(usageOf(pid).residentMb, 0)]),
