@@ -24,7 +24,7 @@ export interface Observers {
   readonly onSwept: (sweep: Sweep) => void;
   readonly crawlers: CrawlerObservers;
   /** The same matcher, with its time taken. */
-  timed(matcher: Matcher): Pick<Matcher, 'match' | 'medians'>;
+  timed(matcher: Matcher): Pick<Matcher, 'match' | 'medians' | 'notifying'>;
   observeRequests(server: Server): void;
 }
 
@@ -88,6 +88,7 @@ export function createObservers(metrics: Metrics, log: Log, feed: ActivityFeed):
 function timedMatcher(matcher: Matcher, metrics: Metrics): ReturnType<Observers['timed']> {
   return {
     medians: matcher.medians,
+    notifying: matcher.notifying,
     match(facts) {
       const startedAt = performance.now();
       const matched = matcher.match(facts);

@@ -45,18 +45,19 @@ export interface Consequences {
   readonly began: readonly Match[];
 }
 
-/** What `changes` may touch pairs of, each once. */
-export function touchedBy(changes: readonly JudgedChange[]): {
+/** What `changes` may touch pairs of, each once; of the searches those that are thought to notify. */
+export function touchedBy(
+  changes: readonly JudgedChange[],
+  isNotifying: (number: SearchNumber) => boolean = () => true,
+): {
   readonly propertyUuids: ReadonlySet<Uuid>;
   readonly searchNumbers: ReadonlySet<SearchNumber>;
 } {
   const propertyUuids = new Set<Uuid>();
   const searchNumbers = new Set<SearchNumber>();
   for (const change of changes) {
-    for (const number of searchesTouchedBy(change)) {
-      propertyUuids.add(change.propertyUuid);
-      searchNumbers.add(number);
-    }
+    if (change.before.length + change.after.length > 0) propertyUuids.add(change.propertyUuid);
+    for (const number of searchesTouchedBy(change, isNotifying)) searchNumbers.add(number);
   }
   return { propertyUuids, searchNumbers };
 }
@@ -82,12 +83,12 @@ export function consequencesOf(
 
   for (const change of changes) {
     const { propertyUuid, events } = change;
-    const before = new Set(change.before);
+    const before = new Set(change.before.filter((number) => routes.has(number)));
     const pairsOfProperty = pairs.get(propertyUuid) as Map<SearchNumber, Pair>;
     const idsAt = notBefore(now, pairsOfProperty.values());
     const snapshotOf = snapshotter(change.held, resolvePlace, idsAt, snapshots);
     const mailItemOf = mailItemMaker(change, resolvePlace);
-    for (const number of searchesTouchedBy(change)) {
+    for (const number of searchesTouchedBy(change, (each) => routes.has(each))) {
       const route = routes.get(number) ?? null;
       if (route === null) continue;
       const pair = pairsOfProperty.get(number) ?? { isKnown: false, match: null };
@@ -140,11 +141,14 @@ function byProperty(
   return pairs;
 }
 
-/** Searches that the property starts to satisfy and, when there is an event, those that hear of it. */
-function searchesTouchedBy({ before, after, events }: JudgedChange): ReadonlySet<SearchNumber> {
-  if (events.length > 0) return new Set([...before, ...after]);
-  const satisfied = new Set(before);
-  return new Set(after.filter((number) => !satisfied.has(number)));
+/** Of the asked ones, searches that the property starts to satisfy and, when there is an event, those that hear of it. */
+function searchesTouchedBy(
+  { before, after, events }: JudgedChange,
+  isAsked: (number: SearchNumber) => boolean,
+): ReadonlySet<SearchNumber> {
+  if (events.length > 0) return new Set([...before.filter(isAsked), ...after.filter(isAsked)]);
+  const satisfied = new Set(before.filter(isAsked));
+  return new Set(after.filter((number) => isAsked(number) && !satisfied.has(number)));
 }
 
 function headOf(notice: Notice, route: SearchRoute, { id, createdAt, updatedAt, propertyUuid }: OpenedMatch): string {

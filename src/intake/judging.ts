@@ -58,7 +58,7 @@ export interface JudgedBatch {
 }
 
 export interface JudgingDependencies {
-  readonly matcher: Pick<Matcher, 'match'>;
+  readonly matcher: Pick<Matcher, 'match' | 'notifying'>;
   readonly resolvePlace: ResolvePlace;
   readonly bounds: RecordBounds;
 }
@@ -72,8 +72,9 @@ const VERY_LARGE_BYTES = 1_024 * 1_024;
 /** Of its bytes as sent, what a message adds to a state at most: numbers may be longer, absent members are null. */
 const GROWTH_FACTOR = 3;
 const GROWTH_BYTES = 8 * 1_024;
-/** Pairs of changes and searches in one transaction, about. */
+/** Pairs of changes and searches in one transaction, about; and those of them that are notified. One change may exceed it. */
 const PAIRS_MAX = 50_000;
+const NOTIFIED_PAIRS_MAX = 2_000;
 /** A state this many times the bound was written before there was one, and is too large to be read at all. */
 const READABLE_FACTOR = 4;
 
@@ -113,6 +114,7 @@ class Judging implements JudgedBatch {
   readonly #leftOf = new Map<Uuid, number>();
   #heldBytes = 0;
   #pairs = 0;
+  #notifiedPairs = 0;
 
   constructor(known: ReadonlyMap<Uuid, LockedProperty>, medians: MarketLedger, dependencies: JudgingDependencies) {
     this.#known = known;
@@ -131,7 +133,7 @@ class Judging implements JudgedBatch {
       return 0;
     }
     const isUnread = locked?.held === null;
-    if (isUnread || this.#leftOf.has(uuid) || this.#pairs > PAIRS_MAX) {
+    if (isUnread || this.#leftOf.has(uuid) || this.#isFull) {
       this.#leave(position, entry);
       return 0;
     }
@@ -180,6 +182,7 @@ class Judging implements JudgedBatch {
     }
     this.#heldBytes += weight;
     this.#pairs += pairs;
+    this.#notifiedPairs += this.#countNotified(satisfied.after, satisfied.before);
     this.#medians.replace(before?.priced ?? null, after.priced);
     this.readings.set(uuid, after);
     this.changes.push({
@@ -190,6 +193,16 @@ class Judging implements JudgedBatch {
       traceparent: entry.traceparent,
     });
     return true;
+  }
+
+  get #isFull(): boolean {
+    return this.#pairs > PAIRS_MAX || this.#notifiedPairs >= NOTIFIED_PAIRS_MAX;
+  }
+
+  /** By what the matcher knows: most that a change concerns it concerns before and after. */
+  #countNotified(...lists: readonly (readonly SearchNumber[])[]): number {
+    const { notifying } = this.#dependencies.matcher;
+    return Math.max(...lists.map((numbers) => numbers.filter((number) => notifying.has(number)).length));
   }
 
   #read({ state, crawls }: HeldProperty): PropertyReading {

@@ -11,6 +11,7 @@ import type { SearchNumber } from '../domain/ids.ts';
 import type { PropertyFacts } from '../domain/property-facts.ts';
 import { criteriaOf, type SiteCategoryName } from '../domain/search.ts';
 import type { MarketMedians } from '../matching/market-medians.ts';
+import { NumberBits } from '../matching/number-bits.ts';
 import type { SearchIndex, SearchIndexStats } from '../matching/search-index.ts';
 import { warmUp } from '../matching/warm-up.ts';
 import { isSetBack, type OnSearch, type SearchChange, type SearchHorizon } from '../store/search-feed.ts';
@@ -35,11 +36,20 @@ export interface Matcher {
   has(number: SearchNumber): boolean;
   /** Numbers of the searches that the property satisfies. */
   match(facts: PropertyFacts): readonly SearchNumber[];
+  /** Which searches have notifications, as far as it has looked. */
+  readonly notifying: NotifyingSearches;
   /** Resolves when the index holds every search committed before the call. */
   refresh(): Promise<void>;
   /** Reads every search into a new index while the old one answers; resolves when the new one has taken over. */
   rebuild(): Promise<void>;
   stop(): Promise<void>;
+}
+
+/** A hint: what was written since may be otherwise. */
+export interface NotifyingSearches {
+  /** Every search that was visible in it is known. Null before the first look. */
+  readonly horizon: SearchHorizon | null;
+  has(number: SearchNumber): boolean;
 }
 
 /** How late an instance may learn of a search whose announcement was lost. */
@@ -86,6 +96,7 @@ export async function startMatcher(dependencies: MatcherDependencies): Promise<M
     },
     has: (number) => followed.index.has(number),
     match: (facts) => followed.index.match(facts),
+    notifying: followed,
     refresh: () => look(false, REFRESH_TIMEOUT_MS),
     rebuild: () => look(true, REBUILD_TIMEOUT_MS),
     async stop() {
@@ -96,9 +107,10 @@ export async function startMatcher(dependencies: MatcherDependencies): Promise<M
 }
 
 /** The index and how far it has followed the saved searches. One call at a time. */
-class LiveIndex {
+class LiveIndex implements NotifyingSearches {
   readonly #dependencies: MatcherDependencies;
   #index: SearchIndex;
+  #notifying = new NumberBits();
   #builtAt: Date;
   #horizon: SearchHorizon | null = null;
 
@@ -123,9 +135,17 @@ class LiveIndex {
     return this.#builtAt;
   }
 
+  get horizon(): SearchHorizon | null {
+    return this.#horizon;
+  }
+
+  has(number: SearchNumber): boolean {
+    return this.#notifying.has(number);
+  }
+
   /** Reads what changed since the last look. */
   async catchUp(): Promise<void> {
-    const horizon = await this.#follow(this.#horizon, this.#index);
+    const horizon = await this.#follow(this.#horizon, this.#index, this.#notifying);
     if (isSetBack(horizon, this.#horizon)) await this.rebuild();
     else this.#horizon = horizon;
   }
@@ -133,17 +153,21 @@ class LiveIndex {
   /** Reads every search into another index, which takes over when it has them all. */
   async rebuild(): Promise<void> {
     const fresh = this.#dependencies.createIndex();
-    this.#horizon = await this.#follow(null, fresh);
+    const notifying = new NumberBits();
+    const horizon = await this.#follow(null, fresh, notifying);
     // The index that is being replaced still answers.
     await inSlices(fresh.layOut());
     this.#index = fresh;
+    this.#notifying = notifying;
+    this.#horizon = horizon;
     this.#builtAt = this.#dependencies.clock();
   }
 
-  async #follow(horizon: SearchHorizon | null, index: SearchIndex): Promise<SearchHorizon> {
+  async #follow(horizon: SearchHorizon | null, index: SearchIndex, notifying: NumberBits): Promise<SearchHorizon> {
     const siteCategoryName = await this.#dependencies.readSiteCategoryNames();
     const slices = createSlices();
     return this.#dependencies.changedSince(horizon, (change) => {
+      notifying.set(change.number, change.isNotifying);
       this.#apply(index, change, siteCategoryName);
       return slices.take();
     });

@@ -38,7 +38,7 @@ import type { Matcher } from './matcher.ts';
 
 export interface RecorderDependencies {
   readonly database: Database;
-  readonly matcher: Pick<Matcher, 'match' | 'medians'>;
+  readonly matcher: Pick<Matcher, 'match' | 'medians' | 'notifying'>;
   readonly resolvePlace: ResolvePlace;
   readonly bounds: RecordBounds;
   readonly clock: () => Date;
@@ -172,9 +172,14 @@ async function recordEntries(
   const batch = await judgeBatch(known, entries, medians, dependencies);
   const { changes, outcomes, refused, left } = batch;
   if (batch.hasForgotten) throw new ForgottenError('what was acknowledged once is news to the database');
-  const touched = touchedBy(changes);
+  const { notifying } = dependencies.matcher;
+  const touched = touchedBy(changes, (number) => notifying.has(number));
   const [routes, matches] = await Promise.all([
-    readRoutes(client, [...touched.searchNumbers], mailGatherMs !== null),
+    readRoutes(client, {
+      numbers: [...touched.searchNumbers],
+      horizon: notifying.horizon,
+      withMail: mailGatherMs !== null,
+    }),
     // A new property is in no pair: pairs go with it.
     readMatches(
       client,

@@ -1,7 +1,7 @@
 /**
- * What the matcher polls to know every search. A poll answers the rows written since the last one and a new horizon:
- * the oldest transaction that was still running in the poll's own snapshot. A write that commits late carries a
- * revision at or above that horizon, so the next poll finds it; some rows are answered twice, none is skipped.
+ * What the matcher polls to know every search. A poll answers the rows written since the last one and a new horizon: the
+ * poll's own snapshot. The next poll finds the revisions that were not visible in it, one that commits late included; none
+ * is skipped, and however long a transaction is held open elsewhere, none is answered twice for it.
  */
 
 import type { SearchNumber } from '../domain/ids.ts';
@@ -13,9 +13,11 @@ export interface SearchChange {
   readonly number: SearchNumber;
   /** Null: deleted. */
   readonly members: SearchMembers | null;
+  /** It has notifications. */
+  readonly isNotifying: boolean;
 }
 
-/** Opaque: hand it to the next poll. Null asks for everything. */
+/** A snapshot (`pg_snapshot`), to hand to the next poll. Null asks for everything. */
 export type SearchHorizon = string;
 
 /** Who takes a change in may ask for time before the next one: searches as large as they may be take milliseconds each. */
@@ -29,6 +31,7 @@ const IDLE_MAX_MS = 60_000;
 interface FeedRow {
   readonly number: SearchNumber;
   readonly members: StoredMembers | null;
+  readonly isNotifying: boolean;
 }
 
 /**
@@ -46,17 +49,17 @@ export async function changedSince(
        set local idle_in_transaction_session_timeout = ${IDLE_MAX_MS}`,
     );
     const { rows: taken } = await connection.query<{ horizon: string }>(
-      'select pg_snapshot_xmin(pg_current_snapshot())::text as horizon',
+      'select pg_current_snapshot()::text as horizon',
     );
     // Everything: one sequential scan of the live rows. Since a horizon: served by searches_revision.
     await connection.query({
       text: `declare feed no scroll cursor for
-        select number, case when deleted_at is null then members end as members from searches
-        where ${horizon === null ? 'deleted_at is null' : `revision >= '${xid8(horizon)}'`}`,
+        select number, case when deleted_at is null then members end as members, notification_enabled as "isNotifying"
+        from searches where ${horizon === null ? 'deleted_at is null' : unseenCondition(horizon)}`,
     });
     for await (const rows of pagesOfFeed(connection)) {
-      for (const { number, members } of rows) {
-        const pause = onSearch({ number, members: members === null ? null : membersOfStored(members) });
+      for (const { number, members, isNotifying } of rows) {
+        const pause = onSearch({ number, members: members === null ? null : membersOfStored(members), isNotifying });
         if (pause !== undefined) await pause;
       }
     }
@@ -66,7 +69,19 @@ export async function changedSince(
 
 /** Whether `horizon` is of an older database than `former`: it was restored meanwhile, and transactions count anew. */
 export function isSetBack(horizon: SearchHorizon, former: SearchHorizon | null): boolean {
-  return former !== null && BigInt(horizon) < BigInt(former);
+  return former !== null && BigInt(unseenBy(horizon).from) < BigInt(unseenBy(former).from);
+}
+
+/** Revisions that were not visible at a horizon: those from `from` on, and `late` ones, which were being written. */
+export interface UnseenRevisions {
+  readonly from: string;
+  readonly late: readonly string[];
+}
+
+export function unseenBy(horizon: SearchHorizon): UnseenRevisions {
+  const [, from, late] = /^\d{1,20}:(\d{1,20}):([\d,]*)$/.exec(horizon) ?? [];
+  if (from === undefined || late === undefined) throw new TypeError(`not a search horizon: ${JSON.stringify(horizon)}`);
+  return { from, late: late === '' ? [] : late.split(',') };
 }
 
 /**
@@ -99,8 +114,8 @@ async function* pagesOfFeed(connection: Queryable): AsyncGenerator<readonly Feed
   }
 }
 
-/** DECLARE takes no parameters: only digits may get into its text. */
-function xid8(horizon: SearchHorizon): string {
-  if (!/^\d{1,20}$/.test(horizon)) throw new TypeError(`not a search horizon: ${JSON.stringify(horizon)}`);
-  return horizon;
+/** DECLARE takes no parameters: only digits get into its text. */
+function unseenCondition(horizon: SearchHorizon): string {
+  const { from, late } = unseenBy(horizon);
+  return `(revision >= '${from}' or revision = any('{${late.join()}}'::xid8[]))`;
 }

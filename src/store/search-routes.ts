@@ -5,6 +5,7 @@ import type { MailFrequency } from '../domain/mail.ts';
 import type { SearchRoute } from '../domain/routing.ts';
 import { arrayLiteral } from './array-literal.ts';
 import type { Queryable } from './database.ts';
+import { type SearchHorizon, type UnseenRevisions, unseenBy } from './search-feed.ts';
 
 type RouteRow = Omit<SearchRoute, 'mail'> & {
   readonly isDeleted: boolean;
@@ -13,6 +14,9 @@ type RouteRow = Omit<SearchRoute, 'mail'> & {
   readonly mailFrequency: MailFrequency | null;
 };
 
+/** No transaction has the greatest number. */
+const NOTHING_UNSEEN: UnseenRevisions = { from: '18446744073709551615', late: [] };
+
 /**
  * The address that e-mails go to, and null where they are off, refused or unsubscribed from: of most searches their own
  * row says so. The unsubscription is served by the primary key.
@@ -20,16 +24,23 @@ type RouteRow = Omit<SearchRoute, 'mail'> & {
 const MAIL_ADDRESS = `case when mail_key is not null and mail_refused_at is null
   and not exists (select from mail_recipients where key = mail_key and unsubscribed_at is not null) then members ->> 'notificationRecipient' end`;
 
+export interface WantedRoutes {
+  readonly numbers: readonly SearchNumber[];
+  /** Null: nothing is known of any search but `numbers`. */
+  readonly horizon: SearchHorizon | null;
+  /** This service sends e-mails. */
+  readonly withMail: boolean;
+}
+
 /**
- * The searches among `numbers` that want to be told, and null for those that were deleted; the rest is silent. Served by
- * index `searches_told`. `withMail`: this service sends e-mails.
+ * The searches among `numbers`, and those written since `horizon`, that have notifications, and null for those that were
+ * deleted; the rest is silent. Served by the indexes searches_told and searches_revision.
  */
 export async function readRoutes(
   client: Queryable,
-  numbers: readonly SearchNumber[],
-  withMail: boolean,
+  { numbers, horizon, withMail }: WantedRoutes,
 ): Promise<Map<SearchNumber, SearchRoute | null>> {
-  if (numbers.length === 0) return new Map();
+  const { from, late } = horizon === null ? NOTHING_UNSEEN : unseenBy(horizon);
   const { rows } = await client.query<RouteRow>({
     name: 'read-routes',
     text: `
@@ -39,8 +50,10 @@ export async function readRoutes(
         case when $2 then ${MAIL_ADDRESS} end as "mailAddress",
         case when mail_key is not null then members ->> 'notificationFrequency' end as "mailFrequency"
       from searches
-      where number = any($1::integer[]) and (notification_enabled or deleted_at is not null)`,
-    values: [arrayLiteral(numbers), withMail],
+      where number = any($1::integer[] || array(select number from searches where revision >= $3::xid8)
+          || array(select number from searches where revision = any($4::xid8[])))
+        and (notification_enabled or deleted_at is not null)`,
+    values: [arrayLiteral(numbers), withMail, from, arrayLiteral(late)],
   });
   return new Map(rows.map((row) => [row.number, row.isDeleted ? null : routeOf(row)]));
 }

@@ -186,7 +186,7 @@ test('the statements of the pipeline go through indexes, even when they are plan
   await lockProperties(database, ids);
   await runStatements(database, updateProperties([{ held, priced, expiredAt: null }]));
   await runStatements(database, updateCrawls([held]));
-  await readRoutes(database, [searchNumberOf(1)], true);
+  await readRoutes(database, { numbers: [searchNumberOf(1)], horizon: null, withMail: true });
   await readMatches(database, ids);
   await runStatements(
     database,

@@ -27,7 +27,7 @@ test('nothing is recorded for an address that is off, refused, unsubscribed, or 
   ]);
   const numbers = searches.map(({ number }) => number);
   const mailOf = async (withMail: boolean) => {
-    const routes = await readRoutes(database, numbers, withMail);
+    const routes = await readRoutes(database, { numbers, horizon: null, withMail });
     return numbers.map((number) => routes.get(number)?.mail ?? null);
   };
   assert.deepEqual(await mailOf(true), [

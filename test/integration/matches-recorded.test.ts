@@ -27,12 +27,12 @@ async function search(members: object): Promise<string> {
   return body['@id'];
 }
 
+const priced = (property: Uuid, price: number) =>
+  upsertAt((minutes += 1), { propertyUuid: property, advertUuid: property, advert: { price, surface: 50 } });
+
 /** One change after the other of one property. */
 async function price(property: Uuid, ...prices: readonly number[]): Promise<void> {
-  for (const each of prices) {
-    const advert = { price: each, surface: 50 };
-    await scene.record([upsertAt((minutes += 1), { propertyUuid: property, advertUuid: property, advert })]);
-  }
+  for (const each of prices) await scene.record([priced(property, each)]);
 }
 
 async function matchesOf(property: Uuid): Promise<readonly Record<string, unknown>[]> {
@@ -72,6 +72,19 @@ it('keeps of a match what caused it, and not what it was notified of later', asy
       [],
     ],
   );
+});
+
+it('is recorded of a search that was switched on, and not of one that was switched off, since the matcher looked', async () => {
+  const property = randomUuid();
+  const [on, off] = [await search({ ...EVENTS, notificationEnabled: false }), await search(EVENTS)];
+  await scene.matcher.refresh();
+  await api.call('PUT', on, { notificationEnabled: true });
+  await api.call('PUT', off, { notificationEnabled: false });
+  await scene.recordForKnown([priced(property, 100_000)]);
+  const notified = (await matchesOf(property)).map(({ search }) => search);
+  assert.deepEqual([notified.includes(on), notified.includes(off)], [true, false]);
+  // They would notify of all that follows.
+  for (const each of [on, off]) await api.call('DELETE', each);
 });
 
 it('has no start of what stood when notifications were switched on, until it ends and begins anew', async () => {

@@ -173,6 +173,7 @@ const ARRANGED: Readonly<Record<string, Arrange>> = {
   'matching, resolving a place, or the clock': (fault, { matcher }) => ({
     matcher: {
       medians: matcher.medians,
+      notifying: matcher.notifying,
       match(facts) {
         step(fault);
         return matcher.match(facts);

@@ -1,0 +1,37 @@
+/** What one transaction takes of a batch: the rest is left for the next one, in its order. */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type SearchNumber, searchNumberOf } from '../src/domain/ids.ts';
+import { judgeBatch } from '../src/intake/judging.ts';
+import { openLedger } from '../src/intake/market-ledger.ts';
+import { createMarketMedians } from '../src/matching/market-medians.ts';
+import { nextOrigin, resolveToulon, upsertAt } from './support/adverts.ts';
+import { numberedUuid } from './support/intake.ts';
+
+const BOUNDS = { advertsMax: 200, bytesMax: 8_388_608, batchBytesMax: 16_777_216, waitingMax: 64 };
+
+async function leftOf(messages: number, satisfied: number, notifying: number): Promise<readonly number[]> {
+  const numbers: SearchNumber[] = Array.from({ length: satisfied }, (_, number) => searchNumberOf(number + 1));
+  const matcher = {
+    match: () => numbers,
+    notifying: { horizon: null, has: (number: SearchNumber) => number <= notifying },
+  };
+  const entries = Array.from({ length: messages }, (_, number) => {
+    const ids = { propertyUuid: numberedUuid('property', number), advertUuid: numberedUuid('advert', number) };
+    return { message: upsertAt(0, ids), origin: nextOrigin(), bytes: 1_000, traceparent: null };
+  });
+  const ledger = openLedger(createMarketMedians());
+  const batch = await judgeBatch(new Map(), entries, ledger, { matcher, resolvePlace: resolveToulon, bounds: BOUNDS });
+  assert.equal(batch.changes.length + batch.left.length, messages);
+  return batch.left;
+}
+
+test('a batch ends at two thousand pairs that are notified, whatever else they satisfy', async () => {
+  assert.deepEqual(await leftOf(6, 1_000, 500), [4, 5]);
+  assert.deepEqual(await leftOf(6, 1_000, 0), []);
+});
+
+test('one change may have more of them', async () => {
+  assert.deepEqual(await leftOf(3, 9_000, 5_000), [1, 2]);
+});
