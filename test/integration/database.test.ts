@@ -25,6 +25,7 @@ import { deleteOutboxEntries } from '../../src/store/outbox.ts';
 import { lockProperties, updateCrawls, updateProperties } from '../../src/store/properties.ts';
 import { readRoutes } from '../../src/store/search-routes.ts';
 import { readDocuments } from '../../src/store/snapshots.ts';
+import { heldAfter, upsertAt } from '../support/adverts.ts';
 import { type Cleanup, startTestPostgres } from '../support/servers.ts';
 import { runStatements } from '../support/statements.ts';
 
@@ -177,7 +178,7 @@ test('the statements of the pipeline go through indexes, even when they are plan
   await database.query('vacuum analyze');
   const ids = [randomUuid()];
   const [id] = ids as [Uuid];
-  const held = { state: { uuid: id, adverts: [] }, crawls: {} };
+  const held = heldAfter(upsertAt(0, { propertyUuid: id }));
   const priced = { departmentCode: null, transactionType: null } as unknown as Parameters<
     typeof updateProperties
   >[0][number]['priced'];
