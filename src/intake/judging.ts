@@ -34,6 +34,8 @@ export interface RecordBounds extends PropertyBounds {
 export interface IntakeEntry {
   readonly message: IntakeMessage;
   readonly origin: MessageOrigin;
+  /** When the stream took it. */
+  readonly storedAtMs?: number | undefined;
   /** Of the message as it came. */
   readonly bytes: number;
   /** The trace that it belongs to, as its sender wrote it. */

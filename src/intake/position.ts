@@ -19,6 +19,7 @@ import type { Database } from '../store/database.ts';
 import type { Term } from '../store/intake-leader.ts';
 import {
   type NumberedStream,
+  type Reach,
   type RecordedPosition,
   raiseSequenceFloor,
   readIntakePosition,
@@ -55,12 +56,12 @@ const MARK_EVERY_MS = 1_000;
 
 /** Rejects when a server is away. */
 export async function findIntakeStart(broker: Broker, database: Database): Promise<IntakeStart> {
-  const [at, { recorded, stream: known, isCopied, unledSeconds }] = await Promise.all([
+  const [at, { recorded, reach, stream: known, isCopied, unledSeconds }] = await Promise.all([
     readConsumerPosition(broker, ADVERTS_STREAM, broker.names.intakeConsumer),
     readIntakePosition(database),
   ]);
   const { acknowledgedUpTo, createdAt } = at;
-  const isKnownStream = await isOfStream(broker, recorded, known, at);
+  const isKnownStream = recorded.sequence <= at.lastSequence && (await isOfStream(broker, reach, known, at));
   const sequence = isKnownStream ? recorded.sequence : await recordedInOther(broker, recorded);
   const stillThere = Math.max(sequence, at.firstSequence - 1);
   return {
@@ -89,21 +90,20 @@ async function recordedInOther(broker: Broker, { storedAt }: RecordedPosition): 
 }
 
 /**
- * Told by the recorded message, which a stream that was restored elsewhere holds as well; where it cannot be compared, by
- * when the stream was made. An older copy holds a later message in its place.
+ * Told by the last message that the rows know, which a stream that was restored elsewhere holds as well, and an older copy
+ * does not; where it cannot be compared, by when the stream was made.
  */
 async function isOfStream(
   broker: Broker,
-  { sequence, storedAt }: RecordedPosition,
+  reach: Reach | null,
   known: NumberedStream,
   { createdAt, firstSequence, lastSequence }: ConsumerPosition,
 ): Promise<boolean> {
-  if (sequence > lastSequence) return false;
   const isSameAge = known.createdAt === null || known.createdAt === createdAt;
-  if (sequence < firstSequence || storedAt === null) return isSameAge;
-  const stored = await readStoredAt(broker, ADVERTS_STREAM, sequence);
-  if (stored === null || stored === storedAt) return stored !== null || isSameAge;
-  return isSameAge && Date.parse(stored) < Date.parse(storedAt);
+  if (reach === null || reach.sequence < firstSequence) return isSameAge;
+  if (reach.sequence > lastSequence) return false;
+  const stored = await readStoredAt(broker, ADVERTS_STREAM, reach.sequence);
+  return stored === null ? isSameAge : Date.parse(stored) === reach.storedAtMs;
 }
 
 /** `settledUpTo`: how far what is taken in again is recorded. `onOtherStream`: told that the term must end. */

@@ -15,6 +15,7 @@ import { insertDeliveries } from '../store/deliveries.ts';
 import { insertEvents, type PropertyEvent } from '../store/events.ts';
 import { insertFeedBatches, insertFeedItems } from '../store/feed-batches.ts';
 import { type HeldTerm, holdTerm, type Term } from '../store/intake-leader.ts';
+import { noteReach } from '../store/intake-position.ts';
 import { insertMailItems } from '../store/mail-items.ts';
 import { beginMatches, insertMatches, type Match, readMatches, updateMatches } from '../store/matches.ts';
 import { insertOutboxEntry, type OutboxEntry, outboxEntryOf } from '../store/outbox.ts';
@@ -197,6 +198,7 @@ async function recordEntries(
       ...insertMailItems(consequences.mailItems, now, mailGatherMs ?? 0),
       ...writeProperties(known, batch),
       ...insertEvents(events),
+      ...reachOf(entries),
     ],
     result: {
       deliveries,
@@ -210,6 +212,14 @@ async function recordEntries(
       left,
     },
   };
+}
+
+/** Of those that are left for the next batch as well: that much may be known, and no more. */
+function reachOf(entries: readonly RecordedEntry[]): readonly Statement[] {
+  const [first, ...rest] = entries;
+  if (first === undefined) return [];
+  const { origin, storedAtMs = 0 } = rest.reduce((a, b) => (a.origin.sequence > b.origin.sequence ? a : b), first);
+  return [noteReach(origin.stream, { sequence: origin.sequence, storedAtMs })];
 }
 
 function writeProperties(

@@ -7,6 +7,7 @@
 import { type Actor, type Grace, spawn, startGrace } from '../actor/actor.ts';
 import { GaveUpError } from '../actor/supervisor.ts';
 import type { PulledMessage } from '../broker/pull.ts';
+import { requeuedFrom } from '../broker/requeued.ts';
 import { traceparentOf } from '../broker/tracing.ts';
 import { decodeIntakeMessage, type IntakeMessage, onItsSubject, PoisonError } from '../domain/intake-message.ts';
 import { propertyOf } from '../domain/rejection.ts';
@@ -185,6 +186,7 @@ function startShare({ record, mayBeSetAside, forget, reject }: ShareWork, depend
     batchMax: recordBatchMax,
     weighing: { weigh: ({ pulled }) => pulled.bytes.length, weightMax: recordBatchBytesMax },
     supervisor,
+    keyOf: culpritOf,
     receive: recordAll,
     async setAside(decoded, error) {
       if (mayBeSetAside(decoded, error)) await recordAll([setAsideBy(error, decoded)]);
@@ -263,10 +265,12 @@ async function recordDecoded(
     } else if (message instanceof Error) {
       throw message;
     } else {
-      const traceparent = traceparentOf(pulled.headers);
+      const { headers, storedAtMs } = pulled;
+      const bytes = pulled.bytes.length;
+      const traceparent = traceparentOf(headers);
       const wasAcknowledged = pulled.sequence <= tellingUpTo;
-      const origin = { stream, sequence: pulled.sequence };
-      entries.push({ from, message, origin, letter: pulled, bytes: pulled.bytes.length, traceparent, wasAcknowledged });
+      const origin = { stream, sequence: pulled.sequence, ...requeuedFrom(headers, stream) };
+      entries.push({ from, message, origin, letter: pulled, bytes, storedAtMs, traceparent, wasAcknowledged });
     }
   }
   const startedAt = performance.now();

@@ -6,7 +6,7 @@
 
 import { type Database, type Queryable, transaction } from './database.ts';
 import { LEADER_LOCK } from './intake-leader.ts';
-import { type NumberedStream, type RecordedPosition, readIntakePosition } from './intake-position.ts';
+import { type KeptPosition, noteReach, type RecordedPosition, readIntakePosition } from './intake-position.ts';
 import { copyTable, type TableCopy, WAITS_FOR_ANOTHER } from './table-copy.ts';
 
 /** Why a cell cannot be filled, or filled from. */
@@ -20,7 +20,7 @@ export class CellFillError extends Error {
   }
 }
 
-type FilledPosition = RecordedPosition & { readonly stream: NumberedStream };
+type FilledPosition = RecordedPosition & Pick<KeptPosition, 'stream' | 'reach'>;
 
 export interface CellFill {
   /** Where the copy ended. */
@@ -86,11 +86,15 @@ export async function fillFrom(
         });
       }
       for (const statement of CONTINUED) await into.query(statement);
-      const { sequence, storedAt, stream } = position;
+      const { sequence, storedAt, stream, reach } = position;
       await into.query(
         'update intake_position set sequence = $1, stored_at = $2, stream_number = $3, stream_created = $4',
         [sequence, storedAt, stream.number, stream.createdAt],
       );
+      if (reach !== null) {
+        const { text, values } = noteReach(stream.number, reach);
+        await into.query(text, [...values]);
+      }
       return { position, properties: await countProperties(into), isFilledNow: true };
     });
   });
@@ -113,8 +117,8 @@ async function lockUnused(target: Queryable): Promise<CellFill | null> {
 
 /** Null before the first advert. */
 async function readPosition(client: Queryable): Promise<FilledPosition | null> {
-  const { recorded, stream } = await readIntakePosition(client);
-  return recorded.sequence === 0 ? null : { ...recorded, stream };
+  const { recorded, stream, reach } = await readIntakePosition(client);
+  return recorded.sequence === 0 ? null : { ...recorded, stream, reach };
 }
 
 async function countProperties(client: Queryable): Promise<number> {

@@ -4,7 +4,7 @@
  * The row grows old with the database that it speaks of.
  */
 
-import type { Queryable } from './database.ts';
+import type { Queryable, Statement } from './database.ts';
 import type { Term } from './intake-leader.ts';
 
 /** Every message of the stream up to `sequence` is recorded. */
@@ -21,7 +21,16 @@ export interface NumberedStream {
   readonly createdAt: string | null;
 }
 
+/** The last message of its stream that the rows know. */
+export interface Reach {
+  readonly sequence: number;
+  /** Milliseconds since the epoch, by the stream's clock. */
+  readonly storedAtMs: number;
+}
+
 export interface KeptPosition {
+  /** Null while nothing of this stream is recorded. */
+  readonly reach: Reach | null;
   readonly recorded: RecordedPosition;
   readonly stream: NumberedStream;
   /** It was kept by another database, of which this one is a copy. */
@@ -34,23 +43,40 @@ export interface KeptPosition {
 const DATABASE_IDENTITY = `(
   select concat(system_identifier, '/', oid) from pg_control_system(), pg_database where datname = current_database())`;
 
-/** Before the lead of the term is shown. Both tables have one row. */
+/** Before the lead of the term is shown. Two tables have one row, the third one eight. */
 export async function readIntakePosition(database: Queryable): Promise<KeptPosition> {
   const { rows } = await database.query<{
     sequence: string;
     storedAt: string | null;
     number: number;
     createdAt: string | null;
+    reach: Reach | null;
     isCopied: boolean;
     unledSeconds: number;
   }>(
     `select sequence, stored_at as "storedAt", stream_number as number, stream_created as "createdAt",
+       (select json_build_object('sequence', reach.sequence, 'storedAtMs', stored_at_ms) from intake_reach reach
+        where reach.stream_number = intake_position.stream_number order by reach.sequence desc limit 1) as reach,
        coalesce(database_identity <> ${DATABASE_IDENTITY}, false) as "isCopied",
        coalesce(extract(epoch from clock_timestamp() - seen_at), 0)::float8 as "unledSeconds"
      from intake_position, intake_leads`,
   );
   const { sequence, storedAt, number, createdAt, ...rest } = rows[0] as (typeof rows)[number];
   return { recorded: { sequence: Number(sequence), storedAt }, stream: { number, createdAt }, ...rest };
+}
+
+/**
+ * For the end of a recording transaction. Connections do not wait for each other's commits, unless two share a row.
+ * Served by the primary key.
+ */
+export function noteReach(stream: number, { sequence, storedAtMs }: Reach): Statement {
+  return {
+    name: 'note-reach',
+    text: `
+      update intake_reach set stream_number = $1, sequence = $2, stored_at_ms = $3
+      where slot = pg_backend_pid() % 8 and (stream_number, sequence) < ($1, $2)`,
+    values: [stream, sequence, Math.floor(storedAtMs)],
+  };
 }
 
 /** What a term has found. */

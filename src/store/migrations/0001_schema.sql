@@ -653,9 +653,21 @@ create table intake_position (
 );
 insert into intake_position (sequence) values (0);
 
+-- The last message of the stream that any recording transaction took in, noted with what it wrote: each connection has a
+-- row of its own (store/intake-position.ts). The position of before says too little of what the rows hold.
+create table intake_reach (
+  slot integer primary key,
+  stream_number integer not null default 0,
+  sequence bigint not null default 0,
+  stored_at_ms bigint not null default 0
+) with (fillfactor = 50);
+insert into intake_reach (slot) select generate_series(0, 7);
+
 create table dead_letters (
   id bigint generated always as identity primary key,
   stream text not null,
+  -- As intake_position counts streams.
+  stream_number integer not null default 1,
   sequence bigint not null,
   subject text not null,
   headers jsonb not null,
