@@ -14,6 +14,7 @@ import {
   startGrace,
 } from '../src/actor/actor.ts';
 import { type ActorFailure, createSupervisor } from '../src/actor/supervisor.ts';
+import { RETRY_PAUSES_MS } from '../src/actor/suspects.ts';
 
 beforeEach(() => mock.timers.enable({ apis: ['setTimeout'] }));
 afterEach(() => mock.timers.reset());
@@ -159,18 +160,23 @@ test('drain refuses new and waiting messages and ends when the admitted ones are
 
 test('a bug where nothing can be set aside stops the actor, rejects its senders and tells the supervisor once', async () => {
   const gate = gated<number>();
-  const { actor, failures } = spawnFor({ mailboxMax: 1, receive: gate.receive });
+  const { actor, failures, tick } = spawnFor({ mailboxMax: 1, receive: gate.receive });
   const error = new Error('state may be wrong');
   void actor.tell(1);
   await turn();
   void actor.tell(2);
   const waiting = assert.rejects(actor.tell(3), { code: 'ACTOR_STOPPED', cause: error });
+  for (const retryInMs of RETRY_PAUSES_MS) {
+    await gate.fail(error);
+    assert.deepEqual(failures.pop(), { actor: 'tested', error, isBug: false, isFinal: false, retryInMs });
+    await tick(retryInMs);
+  }
   await gate.fail(error);
   await waiting;
   await assert.rejects(actor.tell(4), { code: 'ACTOR_STOPPED', cause: error });
   assert.deepEqual(failures, [{ actor: 'tested', error, isBug: true, isFinal: true, retryInMs: null }]);
   await actor.drain();
-  assert.deepEqual(gate.received, [[1]], 'an actor that crashed handles nothing more');
+  assert.deepEqual(gate.received, [[1], [1], [1], [1]], 'an actor that crashed handles nothing more');
 });
 
 test("a server's trouble: the same batch comes again after growing pauses, in its place before the next", async () => {
@@ -196,13 +202,81 @@ test("a server's trouble: the same batch comes again after growing pauses, in it
   assert.equal(failures.at(-1)?.retryInMs, 100, 'a new batch starts with the first pause');
 });
 
+test('a hiccup that no server explains costs no message: it is tried again, and those of its key wait in their order', async () => {
+  const keys = 4;
+  const bounds = [
+    fc.array(fc.nat({ max: 3 }), { minLength: 12, maxLength: 12 }),
+    fc.integer({ min: 1, max: 12 }),
+  ] as const;
+  await fc.assert(
+    fc.asyncProperty(...bounds, async (hiccups, batchMax) => {
+      const left = [...hiccups];
+      const done: number[] = [];
+      const { actor, failures, tick } = spawnFor<number>({
+        mailboxMax: 12,
+        batchMax,
+        keyOf: (message) => message % keys,
+        async receive(messages) {
+          const bad = messages.find((message) => (left[message] ?? 0) > 0);
+          if (bad !== undefined && messages.length === 1) left[bad] = (left[bad] ?? 0) - 1;
+          if (bad !== undefined) throw new TypeError('a hiccup');
+          done.push(...messages);
+        },
+        setAside: (message) => assert.fail(`${message} is set aside`),
+      });
+      for (const message of hiccups.keys()) void actor.tell(message);
+      for (let waits = 0; done.length < hiccups.length; waits++) {
+        assert.ok(waits < 200);
+        await tick(2_000);
+      }
+      for (let key = 0; key < keys; key++) {
+        const ofKey = done.filter((message) => message % keys === key);
+        assert.deepEqual(ofKey, [key, key + keys, key + 2 * keys]);
+      }
+      assert.ok(failures.every(({ isBug }) => !isBug));
+      await actor.drain();
+    }),
+    { numRuns: 60 },
+  );
+});
+
+test('a message that waits for its next try holds nobody up but its key, and what its key was given up for needs no proof', async () => {
+  const done: string[] = [];
+  const aside: string[] = [];
+  const { actor, tick } = spawnFor<string>({
+    mailboxMax: 12,
+    batchMax: 12,
+    keyOf: (message) => message[0],
+    async receive(messages) {
+      if (messages.some((message) => message.startsWith('a'))) throw new TypeError('a bug');
+      done.push(...messages);
+    },
+    setAside: async (message) => void aside.push(message),
+  });
+  for (const message of ['a1', 'b1', 'a2', 'b2']) await actor.tell(message);
+  await tick(0);
+  assert.deepEqual(done, ['b1', 'b2']);
+  await tick(2_000);
+  await tick(8_000);
+  await actor.tell('b3');
+  await tick(0);
+  assert.deepEqual([done, aside], [['b1', 'b2', 'b3'], []]);
+  await tick(20_000);
+  await tick(0);
+  assert.deepEqual(aside, ['a1', 'a2']);
+  await actor.tell('a3');
+  await tick(0);
+  assert.deepEqual(aside, ['a1', 'a2', 'a3']);
+  await actor.drain();
+});
+
 test('the message that a bug stands alone with is set aside, and the others go on in their order', async () => {
   const bounds = [fc.uniqueArray(fc.integer({ min: 0, max: 11 })), fc.integer({ min: 1, max: 12 })] as const;
   await fc.assert(
     fc.asyncProperty(...bounds, async (bad, batchMax) => {
       const done: number[] = [];
       const aside: number[] = [];
-      const { actor, failures } = spawnFor<number>({
+      const { actor, failures, tick } = spawnFor<number>({
         mailboxMax: 12,
         batchMax,
         async receive(messages) {
@@ -213,6 +287,10 @@ test('the message that a bug stands alone with is set aside, and the others go o
       });
       const messages = Array.from({ length: 12 }, (_, message) => message);
       for (const message of messages) await actor.tell(message);
+      for (let waits = 0; done.length + aside.length < messages.length; waits++) {
+        assert.ok(waits < 200);
+        await tick(2_000);
+      }
       await actor.drain();
       assert.deepEqual(
         done,
@@ -222,14 +300,15 @@ test('the message that a bug stands alone with is set aside, and the others go o
         aside,
         [...bad].sort((a, b) => a - b),
       );
-      assert.equal(failures.length, bad.length);
+      assert.equal(failures.filter(({ isBug }) => isBug).length, bad.length);
     }),
     { numRuns: 60 },
   );
 });
 
 test('setting aside waits for a server like any other work, and a bug in it stops the actor', async () => {
-  const outcomes = [away, null, new TypeError('another bug')];
+  const bug = new TypeError('another bug');
+  const outcomes = [away, null, bug, bug, bug, bug];
   const { actor, failures, tick } = spawnFor<number>({
     receive: async () => Promise.reject(new TypeError('a bug')),
     setAside: () => {
@@ -239,10 +318,12 @@ test('setting aside waits for a server like any other work, and a bug in it stop
   });
   await actor.tell(1);
   await tick(0);
+  for (const pauseMs of RETRY_PAUSES_MS) await tick(pauseMs);
   await tick(100);
-  assert.equal(outcomes.length, 1);
+  assert.equal(outcomes.length, 4);
   await actor.tell(2);
   await tick(0);
+  for (const pauseMs of [...RETRY_PAUSES_MS, ...RETRY_PAUSES_MS]) await tick(pauseMs);
   assert.equal(failures.at(-1)?.isFinal, true);
   await assert.rejects(actor.tell(3), ActorStoppedError);
 });
@@ -330,6 +411,19 @@ test('drain ends also when the server never comes back, and when a receiver neve
     assert.equal(await hasSettled(actor.drain()), true);
   }
   assert.equal(failing.failures.at(-1)?.retryInMs, null, 'the last failure is not tried again');
+});
+
+test('what is let go at the end of its grace is no reason not to be ready, whatever it still meets', async () => {
+  const gate = gated<number>();
+  const { actor, failures, supervisor, tick } = spawnFor({ receive: gate.receive });
+  await actor.tell(1);
+  await turn();
+  const drained = actor.drain();
+  await tick(DRAIN_MAX_MS);
+  await drained;
+  await gate.fail(away);
+  assert.equal(failures.at(-1)?.error, away, 'it is told');
+  assert.deepEqual(supervisor.failing(0), []);
 });
 
 test('actors that are drained one after the other have one grace together', async () => {

@@ -7,13 +7,14 @@
  * sender.
  *
  * When `receive` throws, the failure's class decides (supervisor.ts). Trouble of a server: the same batch again, with
- * growing pauses. A bug: the batch is halved until the message that causes it stands alone; that one is set aside and
- * the others go on, in their order. Where nothing can be set aside the state may be wrong: the actor stops and its
- * supervisor is told.
+ * growing pauses. Anything else: the batch is halved until the message that causes it stands alone; that one is tried
+ * again while the others go on (suspects.ts), and set aside when that does not help. Where nothing can be set aside the
+ * state may be wrong: the actor stops after the same tries, and its supervisor is told.
  */
 
 import { Mailbox, type Weighing } from './mailbox.ts';
-import { GaveUpError, type Patience, persist, type Supervisor } from './supervisor.ts';
+import { GaveUpError, type Patience, persist, type Supervisor, type Watch } from './supervisor.ts';
+import { type Suspect, Suspects } from './suspects.ts';
 import { Bell, inTime, pause } from './waiting.ts';
 
 export interface ActorOptions<M> {
@@ -28,6 +29,8 @@ export interface ActorOptions<M> {
   readonly gatherMs?: number;
   /** What it resolves with, if anything, is left over: not all of the batch, and first in the next one. */
   readonly receive: (messages: readonly M[]) => Promise<readonly M[] | void>;
+  /** What a message is about: those of one key keep their order while one of them is tried again. Each its own unless said. */
+  readonly keyOf?: (message: M) => unknown;
   /** Takes the message that a bug stands alone with; absent, a bug stops the actor. */
   readonly setAside?: (message: M, error: Error) => Promise<void>;
   readonly supervisor: Pick<Supervisor, 'watch'>;
@@ -72,40 +75,32 @@ export function startGrace(durationMs: number = DRAIN_MAX_MS): Grace {
 }
 
 export function spawn<M>(options: ActorOptions<M>): Actor<M> {
-  const { name, receive, setAside } = options;
+  const { name } = options;
   const mailbox = new Mailbox<M>(options.mailboxMax, options.weighing);
   const watch = options.supervisor.watch(name);
   const patience = createPatience();
+  const suspects = new Suspects<M>(options.keyOf);
+  const { handle, tryAgain } = createHandling(options, suspects, watch, patience);
   const stopped = run();
 
   async function run(): Promise<void> {
     try {
-      for (let left: readonly M[] = []; ; ) {
-        const messages = [...left, ...(await nextBatch(mailbox, left.length, options))];
-        if (messages.length === 0) return;
+      for (let left: readonly M[] = []; !patience.isOver; ) {
+        const { due } = suspects;
+        if (due !== undefined) {
+          left = [...left, ...(await tryAgain(due))];
+          continue;
+        }
+        const messages = [...left, ...(await nextBatch(mailbox, left.length, suspects, options))];
         left = await handle(messages);
+        if (messages.length > 0 || suspects.due !== undefined) continue;
+        if (suspects.count === 0) return;
+        await suspects.bell.rung();
       }
     } catch (error) {
       if (error instanceof GaveUpError) return;
       mailbox.close(new ActorStoppedError(`actor ${name} has crashed`, { cause: error }));
       watch.failed({ error: error as Error, isBug: true, isFinal: true, retryInMs: null });
-    }
-  }
-
-  /** Resolves with what is left over; rejects when the actor must stop. */
-  async function handle(messages: readonly M[]): Promise<readonly M[]> {
-    try {
-      return (await persist(() => receive(messages), watch, patience)) ?? [];
-    } catch (error) {
-      if (error instanceof GaveUpError || setAside === undefined) throw error;
-      if (messages.length > 1) {
-        const middle = messages.length >> 1;
-        const left = await handle(messages.slice(0, middle));
-        return handle([...left, ...messages.slice(middle)]);
-      }
-      watch.failed({ error: error as Error, isBug: true, isFinal: false, retryInMs: null });
-      await persist(() => setAside(messages[0] as M, error as Error), watch, patience);
-      return [];
     }
   }
 
@@ -118,26 +113,81 @@ export function spawn<M>(options: ActorOptions<M>): Actor<M> {
     async drain(grace) {
       mailbox.close(new ActorStoppedError(`actor ${name} is draining`));
       const own = grace ?? startGrace();
+      suspects.hurry();
+      void own.isOver.then(() => suspects.bell.ring());
       await Promise.race([stopped, patience.endWith(own)]);
       if (grace === undefined) own.end();
-      // Whoever is gone is nobody's trouble any more.
-      watch.recovered();
+      // What is let go may still fail.
+      watch.dismissed();
     },
   };
+}
+
+/** What becomes of messages that cannot be handled. */
+function createHandling<M>(
+  { receive, setAside }: Pick<ActorOptions<M>, 'receive' | 'setAside'>,
+  suspects: Suspects<M>,
+  watch: Watch,
+  patience: Patience,
+) {
+  /** Resolves with what is left over; rejects when the actor must stop. */
+  async function handle(admitted: readonly M[]): Promise<readonly M[]> {
+    const messages = suspects.holdBack(admitted);
+    if (messages.length === 0) return [];
+    try {
+      return (await persist(() => receive(messages), watch, patience, setAside && [])) ?? [];
+    } catch (error) {
+      if (error instanceof GaveUpError || setAside === undefined) throw error;
+      if (messages.length === 1) return fail(suspects.suspect(messages[0] as M), error as Error, setAside);
+      const middle = messages.length >> 1;
+      const left = await handle(messages.slice(0, middle));
+      return handle([...left, ...messages.slice(middle)]);
+    }
+  }
+
+  async function tryAgain(suspect: Suspect<M>): Promise<readonly M[]> {
+    try {
+      const left = await persist(() => receive([suspect.message]), watch, patience, []);
+      return [...(left ?? []), ...suspects.release(suspect, null)];
+    } catch (error) {
+      if (error instanceof GaveUpError || setAside === undefined) throw error;
+      return fail(suspect, error as Error, setAside);
+    }
+  }
+
+  /** Resolves with what waited for it, when it is given up. */
+  async function fail(
+    suspect: Suspect<M>,
+    error: Error,
+    giveUp: NonNullable<ActorOptions<M>['setAside']>,
+  ): Promise<readonly M[]> {
+    const retryInMs = suspects.retryInMs(suspect, error);
+    watch.failed({ error, isBug: retryInMs === null, isFinal: false, retryInMs });
+    if (retryInMs === null) {
+      await persist(() => giveUp(suspect.message, error), watch, patience);
+      return suspects.release(suspect, error);
+    }
+    suspects.tryLater(suspect, retryInMs);
+    return [];
+  }
+
+  return { handle, tryAgain };
 }
 
 /** Waits for a message only when nothing is left over, and takes none while that is much: senders wait then. */
 async function nextBatch<M>(
   mailbox: Mailbox<M>,
   leftCount: number,
+  suspects: Suspects<M>,
   { batchMax = 1, gatherMs = 0 }: Pick<ActorOptions<M>, 'batchMax' | 'gatherMs'>,
 ): Promise<readonly M[]> {
-  if (leftCount >= LEFT_BATCHES_MAX * batchMax) return [];
+  if (leftCount + suspects.count >= LEFT_BATCHES_MAX * batchMax) return [];
   if (leftCount > 0) return mailbox.takeAdmitted(batchMax);
-  await mailbox.arrival();
+  if (suspects.count === 0) await mailbox.arrival();
+  else await Promise.race([mailbox.arrival(), suspects.bell.rung()]);
   const { depth } = mailbox;
   if (gatherMs > 0 && depth > 0 && depth < batchMax) await pause(gatherMs);
-  return mailbox.take(batchMax);
+  return suspects.count === 0 ? mailbox.take(batchMax) : mailbox.takeAdmitted(batchMax);
 }
 
 /** Without end, until it is given a time to end. */

@@ -1,9 +1,10 @@
 /**
  * Supervision: what becomes of work that fails. Trouble of a server passes by itself, so the work is tried again with
- * growing pauses for as long as anybody has patience; anything else is a bug, and trying again would repeat it. The
- * supervisor is told of each failure, and knows who has been failing for how long.
+ * growing pauses for as long as anybody has patience; anything else is tried three times more over half a minute before
+ * it counts as a bug. The supervisor is told of each failure, and knows who has been failing for how long.
  */
 
+import { RETRY_PAUSES_MS } from './suspects.ts';
 import { pause } from './waiting.ts';
 
 export interface ActorFailure {
@@ -40,6 +41,8 @@ export interface Watch {
   failed(failure: Omit<ActorFailure, 'actor'>): void;
   /** It works, or has ended. */
   recovered(): void;
+  /** Nobody waits for it any more: what it still meets is told, and is no reason for anything. */
+  dismissed(): void;
 }
 
 export interface SupervisorOptions {
@@ -56,15 +59,21 @@ export function createSupervisor({ isOperational, onFailure, nowMs }: Supervisor
     isOperational,
     watch(actor) {
       const identity = {};
+      let isDismissed = false;
       return {
         isOperational,
         failed(failure) {
+          if (isDismissed) return onFailure({ actor, ...failure, isFinal: false });
           const known = failing.get(identity);
           const { message: reason } = failure.error;
           failing.set(identity, { actor, reason, sinceMs: known?.sinceMs ?? nowMs() });
           onFailure({ actor, ...failure });
         },
         recovered: () => void failing.delete(identity),
+        dismissed() {
+          isDismissed = true;
+          failing.delete(identity);
+        },
       };
     },
     failing(durationMs) {
@@ -85,6 +94,7 @@ export function troubleWatch(what: string, onTrouble: (what: string, error: Erro
     isOperational: () => true,
     failed: ({ error }) => onTrouble(what, error),
     recovered: () => undefined,
+    dismissed: () => undefined,
   };
 }
 
@@ -119,16 +129,26 @@ export function nullWhenGivenUp(error: Error): null {
 const RETRY_FIRST_MS = 100;
 const RETRY_MAX_MS = 5_000;
 
-/** Tries `work` until it goes through. Rejects with what it throws when that is a bug, and with `GaveUpError`. */
-export async function persist<T>(work: () => Promise<T>, watch: Watch, patience: Patience): Promise<T> {
-  for (let retryInMs = RETRY_FIRST_MS; ; retryInMs = Math.min(2 * retryInMs, RETRY_MAX_MS)) {
+/**
+ * Tries `work` until it goes through. Rejects with what it throws when that is a bug, and with `GaveUpError`.
+ * `retryPausesMs`: before each further try of what fails for no known reason; none where its cause is looked for first.
+ */
+export async function persist<T>(
+  work: () => Promise<T>,
+  watch: Watch,
+  patience: Patience,
+  retryPausesMs: readonly number[] = RETRY_PAUSES_MS,
+): Promise<T> {
+  const unexplained = [...retryPausesMs];
+  for (let growingMs = RETRY_FIRST_MS; ; growingMs = Math.min(2 * growingMs, RETRY_MAX_MS)) {
     try {
       const result = await work();
       watch.recovered();
       return result;
     } catch (cause) {
       const error = cause instanceof Error ? cause : new Error(String(cause));
-      if (!watch.isOperational(error)) throw error;
+      const retryInMs = watch.isOperational(error) ? growingMs : unexplained.shift();
+      if (retryInMs === undefined) throw error;
       const { isOver } = patience;
       watch.failed({ error, isBug: false, isFinal: false, retryInMs: isOver ? null : retryInMs });
       if (isOver) throw new GaveUpError('no time is left to try again', { cause: error });
@@ -143,16 +163,17 @@ export interface Apart<T, R> {
   readonly broken: readonly T[];
 }
 
-/** Likewise for many items at once. What a bug keeps from going through together is done in halves. */
+/** Likewise for many items at once. What a bug keeps from going through together is done in halves, without more tries. */
 export async function persistApart<T, R>(
   items: readonly T[],
   work: (items: readonly T[]) => Promise<readonly R[]>,
   watch: Watch,
   patience: Patience,
+  retryPausesMs: readonly number[] = RETRY_PAUSES_MS,
 ): Promise<Apart<T, R>> {
   if (items.length === 0) return { results: [], broken: [] };
   try {
-    return { results: await persist(() => work(items), watch, patience), broken: [] };
+    return { results: await persist(() => work(items), watch, patience, retryPausesMs), broken: [] };
   } catch (error) {
     if (error instanceof GaveUpError) throw error;
     if (items.length === 1) {
@@ -160,8 +181,8 @@ export async function persistApart<T, R>(
       return { results: [], broken: items };
     }
     const middle = items.length >> 1;
-    const first = await persistApart(items.slice(0, middle), work, watch, patience);
-    const second = await persistApart(items.slice(middle), work, watch, patience);
+    const first = await persistApart(items.slice(0, middle), work, watch, patience, []);
+    const second = await persistApart(items.slice(middle), work, watch, patience, []);
     return { results: [...first.results, ...second.results], broken: [...first.broken, ...second.broken] };
   }
 }

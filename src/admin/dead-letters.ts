@@ -1,5 +1,8 @@
 /** Dead letters: list, show, requeue, purge. */
 
+import { isOvertaken } from '../domain/change.ts';
+import { decodeIntakeMessage, type IntakeMessage, PoisonError } from '../domain/intake-message.ts';
+import type { Database } from '../store/database.ts';
 import {
   countDeadLetters,
   type DeadLetterFilter,
@@ -9,6 +12,7 @@ import {
   readDeadLetter,
   readDeadLettersAbove,
 } from '../store/dead-letter-reads.ts';
+import { readProperty } from '../store/properties.ts';
 import type { CallContext } from './call.ts';
 import type { AdminDependencies } from './dependencies.ts';
 import { invalidArgument, notFound } from './errors.ts';
@@ -58,8 +62,7 @@ export async function requeueDeadLetters(
   { signal }: CallContext,
 ): Promise<RequeueDeadLettersResponse> {
   const filter = conditionsOf(request.filter);
-  if (request.validateOnly) return { requeuedCount: await countDeadLetters(database, filter) };
-  let requeuedCount = 0;
+  let [requeuedCount, overtakenCount] = [0, 0];
   // A letter that comes back as poison gets a new, higher id: only those here now are looked at.
   const [newest] = await listRows(database, filter, null, 1);
   for (let aboveId = 0; newest !== undefined; ) {
@@ -67,13 +70,39 @@ export async function requeueDeadLetters(
     const letters = (await readDeadLettersAbove(database, filter, aboveId, REQUEUE_BATCH)).filter(
       ({ id }) => id <= newest.id,
     );
-    for (const letter of letters) await republish(letter);
-    if (letters.length > 0) await deleteDeadLetters(database, { ...filter, ids: letters.map(({ id }) => id) });
-    requeuedCount += letters.length;
+    const requeuedIds: number[] = [];
+    for (const letter of letters) {
+      if (await isLetterOvertaken(letter, database)) continue;
+      requeuedIds.push(letter.id);
+      if (!request.validateOnly) await republish(letter);
+    }
+    if (requeuedIds.length > 0 && !request.validateOnly) {
+      await deleteDeadLetters(database, { ...filter, ids: requeuedIds });
+    }
+    requeuedCount += requeuedIds.length;
+    overtakenCount += letters.length - requeuedIds.length;
     if (letters.length < REQUEUE_BATCH) break;
     aboveId = letters.at(-1)?.id ?? aboveId;
   }
-  return { requeuedCount };
+  return { requeuedCount, overtakenCount };
+}
+
+/** What is recorded meanwhile is told by the message's origin (domain/change.ts). */
+async function isLetterOvertaken(letter: DeadLetterRead & { readonly body: Buffer }, database: Database) {
+  const message = understood(letter.body);
+  const last = message && (await readProperty(database, message.propertyUuid))?.crawls[message.advertUuid];
+  if (!message || !last) return false;
+  const origin = { stream: letter.streamNumber, sequence: Number.POSITIVE_INFINITY, requeuedFrom: letter.sequence };
+  return isOvertaken(last, message.crawledAt, origin);
+}
+
+function understood(body: Buffer): IntakeMessage | null {
+  try {
+    return decodeIntakeMessage(body);
+  } catch (error) {
+    if (error instanceof PoisonError) return null;
+    throw error;
+  }
 }
 
 export async function purgeDeadLetters(

@@ -83,7 +83,9 @@ export async function startMatcher(dependencies: MatcherDependencies): Promise<M
   const look = (isRebuild: boolean, timeoutMs: number): Promise<void> =>
     ask(actor, (reply: Reply<void>) => ({ ...reply, isRebuild }), timeoutMs);
   const poll = (): void => {
-    if (actor.depth === 0) void actor.tell({ resolve: () => undefined, reject: () => undefined, isRebuild: false });
+    const look = { resolve: () => undefined, reject: () => undefined, isRebuild: false };
+    // One that has crashed has told its supervisor.
+    if (actor.depth === 0) void actor.tell(look).catch(() => undefined);
   };
   const polling = startTask({ what: 'matcher', everyMs: POLL_MS, work: poll });
   return {

@@ -7,6 +7,7 @@ import { publicationOf } from '../broker/delivery-messages.ts';
 import { announceControlChange } from '../broker/operator-signals.ts';
 import { isBrokerOutage } from '../broker/outage.ts';
 import { publish, publishAll } from '../broker/publish.ts';
+import { requeuedHeader } from '../broker/requeued.ts';
 import { readStreamFigures } from '../broker/stream-figures.ts';
 import { timeOrderedUuid } from '../domain/ids.ts';
 import { dataDirectoryPath } from '../embedded/data-directory.ts';
@@ -43,14 +44,14 @@ export async function openAdmin(parts: Parts, matcher: Matcher | null): Promise<
           broker,
           addresses.map((address) => publicationOf(broker, address, `replay-${timeOrderedUuid(new Date())}`)),
         ),
-      async republish({ id, subject, headers, body }) {
+      async republish({ id, subject, headers, body, streamNumber, sequence }) {
         // The old message id would be taken for a duplicate, and other headers of NATS mean nothing twice.
         const kept = Object.entries(headers).filter(([name]) => !/^nats-/i.test(name));
         await publish(broker, {
           subject,
           messageId: `dead-letter-${id}`,
           bytes: body,
-          headers: Object.fromEntries(kept),
+          headers: { ...requeuedHeader(streamNumber, sequence), ...Object.fromEntries(kept) },
         });
       },
       isBrokerOutage,

@@ -47,7 +47,7 @@ export async function openIntake(parts: Parts, databaseUrl: string): Promise<Mat
   const noteProgress = parts.stalls.follow('intake', () => valve.isOpen && (intake?.depth ?? 0) > 0);
   const takeIn = createTermStart(parts, matcher, { valve, breaker, noteProgress });
   const leadership = await startLeadership({
-    openSession: () => openLeaderSession(databaseUrl),
+    openSession: () => openLeaderSession(databaseUrl, onTrouble),
     isFit: () => broker.isConnected() && breaker.restReason === null && parts.topology.found?.foreign === null,
     async lead(term) {
       const taken = await takeIn(term);

@@ -5,6 +5,8 @@ import type { Queryable } from './database.ts';
 export interface DeadLetterRead {
   readonly id: number;
   readonly stream: string;
+  /** As the position of the intake counts streams. */
+  readonly streamNumber: number;
   readonly sequence: number;
   readonly subject: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -23,7 +25,7 @@ export interface DeadLetterFilter {
   readonly before: Date | null;
 }
 
-const COLUMNS = `id::float8 as id, stream, sequence::float8 as sequence, subject, headers, reason,
+const COLUMNS = `id::float8 as id, stream, stream_number as "streamNumber", sequence::float8 as sequence, subject, headers, reason,
   received_at as "receivedAt", octet_length(body) as "bodyBytes"`;
 
 /** Walks the primary key; the other conditions are checked on the rows walked, of which there should be few. */

@@ -29,8 +29,8 @@ export function insertDeadLetters(letters: readonly DeadLetter[]): readonly Stat
   return statementShares(written, lengthOf).map((share) => ({
     name: 'insert-dead-letters',
     text: `
-      insert into dead_letters (stream, sequence, subject, headers, body, reason, set_aside_for)
-      select stream, sequence, subject, headers::jsonb,
+      insert into dead_letters (stream, stream_number, sequence, subject, headers, body, reason, set_aside_for)
+      select stream, (select stream_number from intake_position), sequence, subject, headers::jsonb,
         substring($2::bytea from (sum(byte_count) over (order by place) - byte_count)::integer + 1 for byte_count),
         reason, set_aside_for
       from json_to_recordset($1) as written(place integer, stream text, sequence bigint, subject text, headers text,

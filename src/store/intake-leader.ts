@@ -3,8 +3,9 @@
  * changes of one property in any order, and the older of two changes counts as stale and is lost.
  *
  * To lead is to hold an advisory lock in a session of its own. PostgreSQL releases it when the session ends: at once
- * when the process dies, and after `SILENCE_MAX_MS` when it is frozen or cut off, because the leader shows every second
- * that it lives and `idle_session_timeout` (PostgreSQL 14) ends a session that says nothing. No clocks are compared.
+ * when the process dies, and when it is frozen or cut off as soon as another instance, which wants to lead, finds that the
+ * session has said nothing for `SILENCE_MAX_MS`: a leader says every second that it lives. One that is alone keeps the lead
+ * through any load, however late it speaks or is answered. No clocks of ours are compared.
  *
  * A leader that was frozen may wake up without knowing that it was replaced, and it records on other connections. So
  * every term has a number, the fencing token (Kleppmann, "How to do distributed locking", 2016): a recording
@@ -39,9 +40,12 @@ export class TermOverError extends Error {
 /** Any number that nothing else in the database locks. */
 export const LEADER_LOCK = 7_640_891_576;
 const SILENCE_MAX_MS = 5_000;
+/** After which PostgreSQL ends the session of a leader that nobody else may end, who logs in as another user. */
+const SILENCE_ALONE_MAX_MS = 60_000;
 const SHOW_LIFE_EVERY_MS = 1_000;
-/** Below `SILENCE_MAX_MS`: a leader that gets no answer gives up before it is replaced. */
-const ANSWER_MAX_MS = 3_000;
+const ANSWER_MAX_MS = 10_000;
+/** A busy server answers late; one that is gone may never reset the connection. What is recorded meanwhile is fenced. */
+const BEAT_ANSWER_MAX_MS = 30_000;
 /** The former leader may have died within a transaction. */
 const TAKE_OVER_MAX_MS = 2 * TRANSACTION_IDLE_MAX_MS;
 
@@ -50,8 +54,22 @@ const BEGIN_LEAD = `update intake_leads set began_at = clock_timestamp(), seen_a
   gap_seconds = extract(epoch from clock_timestamp() - seen_at)`;
 const SHOW_LEAD = 'update intake_leads set seen_at = clock_timestamp()';
 
-/** Rejects when PostgreSQL cannot be reached. */
-export async function openLeaderSession(url: string): Promise<LeaderSession> {
+/**
+ * Ends the session that holds the lock and is silent. Waits for nobody: a session at work is left alone, however long it
+ * takes. The views list sessions and their locks.
+ */
+const END_SILENT_LEADER = `
+  select pg_terminate_backend(pid) from pg_locks join pg_stat_activity using (pid)
+  where locktype = 'advisory' and granted and objsubid = 1
+    and (classid::bigint << 32) + objid::bigint = ${LEADER_LOCK}
+    and pg_locks.database = (select oid from pg_database where datname = current_database())
+    and state = 'idle' and state_change < clock_timestamp() - interval '${SILENCE_MAX_MS} milliseconds'`;
+
+/** Rejects when PostgreSQL cannot be reached. `onTrouble`: told when it refuses a sign of life; the next one comes. */
+export async function openLeaderSession(
+  url: string,
+  onTrouble: (what: string, error: Error) => void = () => undefined,
+): Promise<LeaderSession> {
   const servers = databaseServers(url);
   let socket: Socket | undefined;
   const client = new pg.Client({
@@ -69,11 +87,11 @@ export async function openLeaderSession(url: string): Promise<LeaderSession> {
     isLost = true;
   };
   client.on('error', lose).on('end', lose);
-  const beat = createBeat(client, lose);
+  const beat = createBeat(client, lose, onTrouble);
   try {
     await client.connect();
     // What is told of the lead may be lost in a crash of PostgreSQL, and need not wait for its disk.
-    await client.query(`set idle_session_timeout = ${SILENCE_MAX_MS}; set synchronous_commit = off`);
+    await client.query(`set idle_session_timeout = ${SILENCE_ALONE_MAX_MS}; set synchronous_commit = off`);
   } catch (error) {
     socket?.destroy();
     throw error;
@@ -84,7 +102,10 @@ export async function openLeaderSession(url: string): Promise<LeaderSession> {
     },
     async stand() {
       const { rows } = await client.query(`select pg_try_advisory_lock(${LEADER_LOCK}) as leads`);
-      if (rows[0]?.leads !== true) return null;
+      if (rows[0]?.leads !== true) {
+        await client.query(END_SILENT_LEADER);
+        return null;
+      }
       // Waits for the recording transactions of the former term. The table has one row.
       const takeOver: pg.QueryConfig & { readonly query_timeout: number } = {
         text: 'update intake_leader set term = term + 1 returning term',
@@ -94,10 +115,7 @@ export async function openLeaderSession(url: string): Promise<LeaderSession> {
       beat.start();
       return (begun.rows[0] as { term: Term }).term;
     },
-    async showLead() {
-      await client.query(BEGIN_LEAD);
-      beat.say(SHOW_LEAD);
-    },
+    showLead: () => beat.showLead(),
     async close() {
       beat.stop();
       lose();
@@ -107,16 +125,27 @@ export async function openLeaderSession(url: string): Promise<LeaderSession> {
 }
 
 /** Every second from `start` on; one statement at a time, for a session that waits for its answer is not idle. */
-function createBeat(client: pg.Client, onLost: () => void) {
+function createBeat(client: pg.Client, onLost: () => void, onTrouble: (what: string, error: Error) => void) {
   let task: Task | null = null;
-  let statement = 'select';
+  let text = 'select';
+  async function beat(): Promise<void> {
+    const said = text;
+    await client.query({ text: said, query_timeout: BEAT_ANSWER_MAX_MS } as pg.QueryConfig);
+    if (said === BEGIN_LEAD) text = SHOW_LEAD;
+  }
   return {
     start() {
-      const beat = async (): Promise<void> => void (await client.query(statement));
-      task = startTask({ what: 'beat', everyMs: SHOW_LIFE_EVERY_MS, work: beat, onTrouble: onLost });
+      const what = 'beat';
+      const onFailure = (_: string, error: Error): void => {
+        // What the server says of a statement, its session has outlived; when not, the connection ends.
+        if (error instanceof pg.DatabaseError) onTrouble(what, error);
+        else onLost();
+      };
+      task = startTask({ what, everyMs: SHOW_LIFE_EVERY_MS, work: beat, onTrouble: onFailure });
     },
-    say(next: string) {
-      statement = next;
+    showLead() {
+      text = BEGIN_LEAD;
+      return task === null ? beat() : task.run();
     },
     // Not awaited: what has no answer yet may never get one.
     stop: () => void task?.stop(),

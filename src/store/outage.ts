@@ -1,6 +1,7 @@
 /**
  * Which failures are PostgreSQL's trouble: out of reach, shutting down, overloaded, or giving a statement up for the
- * sake of others. They pass, so whoever meets one tries again or says 503; every other failure of a statement is a bug.
+ * sake of others. They pass, so whoever meets one tries again or says 503. Every other failure may be a bug, here or there
+ * (class XX): an actor tries it a few times more before it counts as one (actor/supervisor.ts).
  */
 
 import { CommitUnknownError } from './database.ts';
@@ -9,7 +10,9 @@ import { CommitUnknownError } from './database.ts';
 const CLASSES: ReadonlySet<string> = new Set([
   '08', // connection exception
   '28', // the server does not know us now, for instance while its password is being changed
+  '40', // transaction given up: serialization, deadlock, completion unknown
   '53', // insufficient resources: connections, memory, disk
+  '57', // an operator's hand, a shutdown, a crash, a start, a time-out
   '58', // system error, of its disk mostly
 ]);
 
@@ -19,16 +22,8 @@ const STATES: ReadonlySet<string> = new Set([
   '25P03', // idle in transaction too long: this process was frozen
   '25P04', // transaction too long
   '3D000', // the database is not there, for instance while it is being restored
-  '40001', // serialization failure
-  '40003', // statement completion unknown
-  '40P01', // deadlock detected
   '55006', // object in use
   '55P03', // lock not available
-  '57014', // cancelled: a statement timeout, or somebody's hand
-  '57P01', // shut down by an administrator
-  '57P02', // shut down by a crash
-  '57P03', // starting or stopping
-  '57P05', // idle session ended
 ]);
 
 /** What sockets and the resolver of names say (errno of Node.js). */

@@ -3,11 +3,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
+import type pg from 'pg';
 import { migrate } from '../../src/store/database.ts';
 import { openLeaderSession, readIntakeLead } from '../../src/store/intake-leader.ts';
+import { startDaemon } from '../support/daemon.ts';
 import { connectDatabase } from '../support/database.ts';
 import { startTestServers } from '../support/servers.ts';
 import { startTcpProxy } from '../support/tcp-proxy.ts';
+import { until } from '../support/until.ts';
 
 test('the time without a leader is told by whoever looks, and then by the next leader', async (t) => {
   const { postgres } = await startTestServers(t);
@@ -35,6 +38,64 @@ test('the time without a leader is told by whoever looks, and then by the next l
   assert.ok(gapSeconds >= 40);
   assert.equal(leaderlessSeconds, 0);
   assert.ok(beganAt && beganAt > led.beganAt);
+});
+
+/** Longer than any sign of life may be late where somebody else wants to lead, as PostgreSQL counts. */
+async function whileLongSilence(database: pg.Pool): Promise<void> {
+  const { rows } = await database.query<{ end: Date }>(`select clock_timestamp() + interval '8 seconds' as end`);
+  await until(
+    async () => (await database.query<{ now: Date }>('select clock_timestamp() as now')).rows[0]?.now as Date,
+    (now) => now > (rows[0] as { end: Date }).end,
+  );
+}
+
+test('one that is alone keeps the lead, however late PostgreSQL answers its sign of life', async (t) => {
+  const { postgres } = await startTestServers(t);
+  await migrate(postgres.url);
+  const database = connectDatabase(t, postgres.url);
+  const session = await openLeaderSession(postgres.url);
+  t.after(() => session.close());
+  assert.equal(await session.stand(), '1');
+  await session.showLead();
+  const { rows } = await database.query(`select pid from pg_stat_activity where application_name = 'vigie leader'`);
+  process.kill(rows[0].pid, 'SIGSTOP');
+  await whileLongSilence(database);
+  process.kill(rows[0].pid, 'SIGCONT');
+  await session.showLead();
+  assert.equal(session.isLost, false);
+  assert.equal((await readIntakeLead(database)).leaderlessSeconds, 0);
+});
+
+test('one that is alone keeps the lead, however late it gives its sign of life; for another one, it loses it', async (t) => {
+  const servers = await startTestServers(t);
+  const daemon = await startDaemon(t, servers);
+  const database = connectDatabase(t, servers.postgres.url);
+  const termOf = async () => (await database.query<{ term: string }>('select term from intake_leader')).rows[0]?.term;
+  assert.equal(await termOf(), '1');
+  daemon.process.kill('SIGSTOP');
+  await whileLongSilence(database);
+  daemon.process.kill('SIGCONT');
+  await until(
+    () => readIntakeLead(database),
+    ({ leaderlessSeconds }) => leaderlessSeconds === 0,
+  );
+  const other = await openLeaderSession(servers.postgres.url);
+  t.after(() => other.close());
+  assert.equal(await other.stand(), null);
+  assert.equal(await termOf(), '1');
+  daemon.process.kill('SIGSTOP');
+  assert.equal(
+    await until(
+      () => other.stand(),
+      (term) => term !== null,
+    ),
+    '2',
+  );
+  daemon.process.kill('SIGCONT');
+  await until(
+    async () => daemon.log,
+    (log) => log.some(({ message }) => message === 'intake stands by'),
+  );
 });
 
 test('a leader whose PostgreSQL says nothing for a while asks one thing at a time', async (t) => {

@@ -94,7 +94,10 @@ export const DEAD_LETTER_COMMANDS: readonly Command[] = [
         ? await requeue(true)
         : await withCountdown({ ...counting, work: (stopping) => requeue(false, stopping) });
       if (input.isJson) return printJson(RequeueDeadLettersResponse.toJSON(requeued));
-      printFacts({ [validateOnly ? 'would be published again' : 'published again']: requeued.requeuedCount });
+      printFacts({
+        [validateOnly ? 'would be published again' : 'published again']: requeued.requeuedCount,
+        ...(requeued.overtakenCount === 0 ? {} : { 'overtaken by a later message, and kept': requeued.overtakenCount }),
+      });
     },
   },
   {

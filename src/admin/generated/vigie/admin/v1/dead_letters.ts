@@ -93,6 +93,8 @@ export interface RequeueDeadLettersRequest {
 export interface RequeueDeadLettersResponse {
   /** How many. */
   requeuedCount: number;
+  /** How many are not, because a later message of their advert is recorded: they stay, and would change nothing. */
+  overtakenCount: number;
 }
 
 /** Asks to delete dead letters. */
@@ -947,13 +949,16 @@ export const RequeueDeadLettersRequest: MessageFns<RequeueDeadLettersRequest> = 
 };
 
 function createBaseRequeueDeadLettersResponse(): RequeueDeadLettersResponse {
-  return { requeuedCount: 0 };
+  return { requeuedCount: 0, overtakenCount: 0 };
 }
 
 export const RequeueDeadLettersResponse: MessageFns<RequeueDeadLettersResponse> = {
   encode(message: RequeueDeadLettersResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.requeuedCount !== 0) {
       writer.uint32(8).int32(message.requeuedCount);
+    }
+    if (message.overtakenCount !== 0) {
+      writer.uint32(16).int32(message.overtakenCount);
     }
     return writer;
   },
@@ -979,6 +984,14 @@ export const RequeueDeadLettersResponse: MessageFns<RequeueDeadLettersResponse> 
             message.requeuedCount = reader.int32();
             continue;
           }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.overtakenCount = reader.int32();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -998,6 +1011,11 @@ export const RequeueDeadLettersResponse: MessageFns<RequeueDeadLettersResponse> 
         : isSet(object.requeued_count)
         ? globalThis.Number(object.requeued_count)
         : 0,
+      overtakenCount: isSet(object.overtakenCount)
+        ? globalThis.Number(object.overtakenCount)
+        : isSet(object.overtaken_count)
+        ? globalThis.Number(object.overtaken_count)
+        : 0,
     };
   },
 
@@ -1005,6 +1023,9 @@ export const RequeueDeadLettersResponse: MessageFns<RequeueDeadLettersResponse> 
     const obj: any = {};
     if (message.requeuedCount !== 0) {
       obj.requeuedCount = Math.round(message.requeuedCount);
+    }
+    if (message.overtakenCount !== 0) {
+      obj.overtakenCount = Math.round(message.overtakenCount);
     }
     return obj;
   },
@@ -1015,6 +1036,7 @@ export const RequeueDeadLettersResponse: MessageFns<RequeueDeadLettersResponse> 
   fromPartial<I extends Exact<DeepPartial<RequeueDeadLettersResponse>, I>>(object: I): RequeueDeadLettersResponse {
     const message = createBaseRequeueDeadLettersResponse();
     message.requeuedCount = object.requeuedCount ?? 0;
+    message.overtakenCount = object.overtakenCount ?? 0;
     return message;
   },
 };
