@@ -14,7 +14,7 @@ export interface ChaosCrawler {
   readonly messages: readonly IntakeMessageJson[];
   /** Publishes that had to be made again. */
   readonly retries: number;
-  /** Publishes `count` messages more as soon as it can. */
+  /** Publishes `count` messages more as soon as it can, all with the same `crawledAt`. */
   burst(count: number): void;
   /** Publishes a message that counts as one of `messages`. */
   publishKept(message: IntakeMessageJson): void;
@@ -41,6 +41,7 @@ const AGAIN_MS = 250;
 export function startChaosCrawler({ broker, crawler, messagesPerSecond }: ChaosCrawlerOptions): ChaosCrawler {
   const messages: IntakeMessageJson[] = [];
   const lastOf = new Map<string, Promise<void>>();
+  let count = 0;
   let waiting = 0;
   let retries = 0;
   let owed = 0;
@@ -54,14 +55,16 @@ export function startChaosCrawler({ broker, crawler, messagesPerSecond }: ChaosC
   function enqueue(message: IntakeMessageJson): void {
     waiting += 1;
     const { uuid } = message.property;
-    const published = (lastOf.get(uuid) ?? Promise.resolve()).then(() => publishUntilTaken(message));
+    const messageId = `${uuid}/${message.advert.uuid}/${message.crawledAt}/${count}`;
+    count += 1;
+    const published = (lastOf.get(uuid) ?? Promise.resolve()).then(() => publishUntilTaken(message, messageId));
     lastOf.set(uuid, published);
   }
 
-  async function publishUntilTaken(message: IntakeMessageJson): Promise<void> {
+  async function publishUntilTaken(message: IntakeMessageJson, messageId: string): Promise<void> {
     const publication = {
       subject: advertSubject(message.property.uuid),
-      messageId: `${message.property.uuid}/${message.advert.uuid}/${message.crawledAt}`,
+      messageId,
       bytes: Buffer.from(JSON.stringify(message)),
     };
     for (;;) {
@@ -86,7 +89,12 @@ export function startChaosCrawler({ broker, crawler, messagesPerSecond }: ChaosC
       return retries;
     },
     burst(count) {
-      for (let made = 0; made < count; made++) publishKept(crawler.next());
+      let crawledAt: string | null = null;
+      for (let made = 0; made < count; made++) {
+        const message = crawler.next();
+        crawledAt ??= message.crawledAt;
+        publishKept({ ...message, crawledAt });
+      }
     },
     publishKept,
     publish: enqueue,

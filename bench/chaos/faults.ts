@@ -8,6 +8,7 @@ import type { ChaosCrawler } from './crawler.ts';
 import type { SmallDisk } from './disk.ts';
 import type { Instance } from './instances.ts';
 import type { Mischief } from './mischief.ts';
+import { overloadFault } from './overload.ts';
 import { type Link, type Scene, signalFamily } from './scene.ts';
 
 export const ROLLING_RESTART = 'a rolling restart';
@@ -72,8 +73,10 @@ export function faultsOf(
     ...standbyFaults(postgres, lasting),
     ...Object.entries(scene.links).flatMap(([name, link]) => linkFaults(name, link, lasting)),
     ...(scene.disk === null ? [] : [diskFault(scene.disk, nats, lasting)]),
+    overloadFault(postgres, lasting),
+    scene.hiccups.faultOf(lasting),
     {
-      name: 'a burst of 500 messages',
+      name: 'a burst of 500 messages of one moment',
       weight: 4,
       victims: ['crawler'],
       strike: async () => crawler.burst(500),

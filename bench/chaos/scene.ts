@@ -21,6 +21,7 @@ import { familyOf } from '../pipeline/processes.ts';
 import { mountSmallDisk, type SmallDisk } from './disk.ts';
 import { type Instance, keepInstance } from './instances.ts';
 import { PROPERTY_ADVERTS_MAX } from './mischief.ts';
+import { type Hiccups, prepareHiccups } from './overload.ts';
 import { chaosSearches } from './searches.ts';
 
 export const RETRY_DELAY_MS = 1_000;
@@ -53,6 +54,7 @@ export interface Scene {
   readonly links: Readonly<Record<string, Link>>;
   /** Null where the machine forbids to mount one. */
   readonly disk: SmallDisk | null;
+  readonly hiccups: Hiccups;
   /** The crawler's connection. */
   readonly broker: Broker;
   readonly receiver: WebhookReceiver;
@@ -97,6 +99,7 @@ export async function openScene(cleanup: Cleanup, options: SceneOptions): Promis
   cleanup.after(() => broker.close());
   await ensureAdvertsStream(broker);
 
+  const hiccups = await prepareHiccups();
   const instances: Instance[] = [];
   for (const name of 'ABC'.slice(0, options.instanceCount)) {
     const toPostgres = [await proxyOf(postgres.urls[0]), await proxyOf(postgres.urls[1])];
@@ -105,14 +108,14 @@ export async function openScene(cleanup: Cleanup, options: SceneOptions): Promis
     links[`${name}–NATS`] = toNats;
     const hosts = toPostgres.map(({ port }) => `127.0.0.1:${port}`).join(',');
     const urls = { DATABASE_URL: withHosts(postgres.url, hosts), NATS_URL: through(toNats, nats.url) };
-    const settings = { ...SETTINGS, ...(name === 'A' ? TINY : {}), ...urls };
+    const settings = { ...SETTINGS, ...hiccups.settings, ...(name === 'A' ? TINY : {}), ...urls };
     instances.push(keepInstance(cleanup, { ...options, name, servers, settings }));
   }
   const urlOf = (path: string) => new URL(path, through(toReceiver, receiver.url)).href;
   const searches = await saveSearches(servers, instances, chaosSearches(options.random, receiver, urlOf));
   await noteParkings(database);
   return {
-    ...{ servers, natsStore, instances, links, disk, broker, receiver, database, searches },
+    ...{ servers, natsStore, instances, links, disk, hiccups, broker, receiver, database, searches },
     watcher: watchDeliveries(cleanup, database),
   };
 }
