@@ -13,6 +13,7 @@ export interface ConsumerPosition {
   readonly lastSequence: number;
   /** Every message up to this one is acknowledged. */
   readonly acknowledgedUpTo: number;
+  readonly handedOutUpTo: number;
 }
 
 /** Rejects when NATS is away or either is missing. */
@@ -31,6 +32,7 @@ export async function readConsumerPosition(
     lastSequence: state.last_seq,
     // The floor stands still before messages that the stream has dropped.
     acknowledgedUpTo: num_ack_pending === 0 ? delivered.stream_seq : ack_floor.stream_seq,
+    handedOutUpTo: delivered.stream_seq,
   };
 }
 

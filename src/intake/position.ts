@@ -39,7 +39,7 @@ export interface IntakeStart {
   /** The database may have told what it does not know any more. */
   readonly isRestored: boolean;
   /** Up to here a message that is news to the database has been forgotten by it. */
-  readonly acknowledgedUpTo: number;
+  readonly toldUpTo: number;
   /** How long nobody had taken adverts in, as far as the database knows. */
   readonly unledSeconds: number;
 }
@@ -56,7 +56,7 @@ const MARK_EVERY_MS = 1_000;
 
 /** Rejects when a server is away. */
 export async function findIntakeStart(broker: Broker, database: Database): Promise<IntakeStart> {
-  const [at, { recorded, reach, stream: known, isCopied, unledSeconds }] = await Promise.all([
+  const [at, { recorded, reach, stream: known, isCopied, isPromoted, unledSeconds }] = await Promise.all([
     readConsumerPosition(broker, ADVERTS_STREAM, broker.names.intakeConsumer),
     readIntakePosition(database),
   ]);
@@ -71,7 +71,8 @@ export async function findIntakeStart(broker: Broker, database: Database): Promi
     isKnownStream,
     // What the stream has dropped meanwhile nobody can take in again, and see whether it is news.
     isRestored: isCopied || !isKnownStream || Math.min(acknowledgedUpTo, stillThere) > sequence,
-    acknowledgedUpTo,
+    // What a primary had recorded, and nobody had acknowledged yet, may be lost with it as well.
+    toldUpTo: isPromoted ? at.handedOutUpTo : acknowledgedUpTo,
     unledSeconds,
   };
 }
@@ -109,7 +110,7 @@ async function isOfStream(
 /** `settledUpTo`: how far what is taken in again is recorded. `onOtherStream`: told that the term must end. */
 export function startPositionMarks(
   term: Term,
-  { recordedUpTo, stream }: IntakeStart,
+  { recordedUpTo, toldUpTo, stream }: IntakeStart,
   settledUpTo: () => number,
   {
     broker,
@@ -142,7 +143,7 @@ export function startPositionMarks(
     if (sequence <= marked) return;
     const storedAt = await readStoredAt(broker, ADVERTS_STREAM, sequence);
     if (storedAt === null) return;
-    await writeIntakePosition(database, term, { sequence, storedAt });
+    await writeIntakePosition(database, term, { sequence, storedAt, isPast: sequence >= toldUpTo });
     marked = sequence;
   }
 
@@ -167,7 +168,7 @@ export interface Memory {
 }
 
 export function testMemory(term: Term, start: IntakeStart, { database, onForgotten }: IntakeDependencies): Memory {
-  let tellingUpTo = start.isRestored ? 0 : start.acknowledgedUpTo;
+  let tellingUpTo = start.isRestored ? 0 : start.toldUpTo;
   async function note(): Promise<void> {
     if (tellingUpTo === 0) return;
     await raiseSequenceFloor(database, term, start);

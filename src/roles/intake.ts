@@ -31,7 +31,8 @@ export async function openIntake(parts: Parts, databaseUrl: string): Promise<Mat
   const { config, log, metrics, database, broker, presence, draining, supervisor, fail, onTrouble } = parts;
   const medians = createMarketMedians();
   const matcher = await openMatcher(parts, medians);
-  await ensureIntake(broker);
+  // Each term tries again; what is asked of PostgreSQL alone need not wait for a NATS that takes nothing.
+  await ensureIntake(broker).catch((error: Error) => onTrouble('stream of adverts', error));
   await ensureRejections(broker).catch((error: Error) => onTrouble('stream of refused messages', error));
   const valve = createValve();
   let intake: Intake | null = null;

@@ -35,6 +35,8 @@ export interface KeptPosition {
   readonly stream: NumberedStream;
   /** It was kept by another database, of which this one is a copy. */
   readonly isCopied: boolean;
+  /** A standby was promoted since, which may have lost the last commits of its primary. */
+  readonly isPromoted: boolean;
   /** How long this database, or what it is a copy of, has had no leader: at least the age of a copy. */
   readonly unledSeconds: number;
 }
@@ -42,6 +44,8 @@ export interface KeptPosition {
 /** Another cluster has another system identifier, and another database of one cluster another number. */
 const DATABASE_IDENTITY = `(
   select concat(system_identifier, '/', oid) from pg_control_system(), pg_database where datname = current_database())`;
+
+const TIMELINE = 'left(pg_walfile_name(pg_current_wal_lsn()), 8)';
 
 /** Before the lead of the term is shown. Two tables have one row, the third one eight. */
 export async function readIntakePosition(database: Queryable): Promise<KeptPosition> {
@@ -52,12 +56,14 @@ export async function readIntakePosition(database: Queryable): Promise<KeptPosit
     createdAt: string | null;
     reach: Reach | null;
     isCopied: boolean;
+    isPromoted: boolean;
     unledSeconds: number;
   }>(
     `select sequence, stored_at as "storedAt", stream_number as number, stream_created as "createdAt",
        (select json_build_object('sequence', reach.sequence, 'storedAtMs', stored_at_ms) from intake_reach reach
         where reach.stream_number = intake_position.stream_number order by reach.sequence desc limit 1) as reach,
        coalesce(database_identity <> ${DATABASE_IDENTITY}, false) as "isCopied",
+       coalesce(timeline <> ${TIMELINE}, false) as "isPromoted",
        coalesce(extract(epoch from clock_timestamp() - seen_at), 0)::float8 as "unledSeconds"
      from intake_position, intake_leads`,
   );
@@ -128,16 +134,20 @@ export async function raiseSequenceFloor(
   );
 }
 
-/** Without effect once the term is over. Both tables have one row. */
+/**
+ * Without effect once the term is over. `isPast`: what may have been told before a promotion is recorded again. Both tables
+ * have one row.
+ */
 export async function writeIntakePosition(
   database: Queryable,
   term: Term,
-  { sequence, storedAt }: RecordedPosition,
+  { sequence, storedAt, isPast }: RecordedPosition & { readonly isPast: boolean },
 ): Promise<void> {
   await database.query({
     name: 'write-intake-position',
     text: `
-      update intake_position set sequence = $2, stored_at = $3 from intake_leader where intake_leader.term = $1`,
-    values: [term, sequence, storedAt],
+      update intake_position set sequence = $2, stored_at = $3, timeline = case when $4 then ${TIMELINE} else timeline end
+      from intake_leader where intake_leader.term = $1`,
+    values: [term, sequence, storedAt, isPast],
   });
 }

@@ -30,11 +30,15 @@ async function openScene(t: TestContext) {
   return { scene, broker, insertLetter, messageCount };
 }
 
-async function requeue(scene: OperatorScene): Promise<number> {
+async function callRequeue(scene: OperatorScene) {
   const name = `deadLetters/${LETTER_ID}`;
   const answer = await genericCall(scene.daemon, 'RequeueDeadLetters', { filter: { names: [name] } });
   assert.equal(answer.code, null, answer.message);
-  return answer.body.requeuedCount ?? 0;
+  return answer.body;
+}
+
+async function requeue(scene: OperatorScene): Promise<number> {
+  return (await callRequeue(scene)).requeuedCount ?? 0;
 }
 
 function upsertOf(uuid: string): Buffer {
@@ -78,4 +82,22 @@ test('a second copy beyond the duplicate window changes nothing and sends nothin
   assert.equal(await metricOf(scene.daemon, 'vigie_events_total'), 1);
   assert.equal(await metricOf(scene.daemon, 'vigie_deliveries_total'), 1);
   assert.equal(scene.receiver.posts.length, 1);
+});
+
+test('a letter that a later message of its advert has overtaken is not requeued, and says so', async (t) => {
+  const { scene, broker, insertLetter, messageCount } = await openScene(t);
+  const uuid = randomUUID();
+  const [subject, overtaken] = [advertSubject(uuid), upsertOf(uuid)];
+  const later = JSON.parse(overtaken.toString());
+  later.crawledAt = new Date(Date.parse(later.crawledAt) + 1).toISOString();
+  await publish(broker, { subject, messageId: randomUUID(), bytes: Buffer.from(JSON.stringify(later)) });
+  await until(
+    () => metricOf(scene.daemon, 'vigie_changes_total'),
+    (count) => count === 1,
+  );
+  await insertLetter(subject, overtaken);
+  const { requeuedCount = 0, overtakenCount } = await callRequeue(scene);
+  assert.deepEqual([requeuedCount, overtakenCount], [0, 1]);
+  assert.equal(await messageCount(), 1);
+  assert.equal((await callRequeue(scene)).overtakenCount, 1, 'it is kept');
 });

@@ -56,7 +56,7 @@ test('each statement fails once with an error of each class, and every change is
   await writeFile(faults, '');
   const missingOf = (found: ReadonlySet<string>) => wanted.filter((fault) => !found.has(fault));
   for (let round = 0; missingOf(await injected()).length > 0; round++) {
-    assert.ok(round < 400, `never refused: ${missingOf(await injected())}`);
+    assert.ok(round < 400, `never refused: ${missingOf(await injected()).join()}`);
     const batch = Array.from({ length: PROPERTIES }, (_, number) =>
       upsert({
         property: numberedUuid('property', number),

@@ -5,7 +5,11 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { connectBroker } from '../../src/broker/connection.ts';
+import { ADVERTS_STREAM, ensureIntake } from '../../src/broker/topology.ts';
 import { createApiKey, startDaemon } from '../support/daemon.ts';
+import { connectDatabase } from '../support/database.ts';
+import { auditNumbers } from '../support/order-auditor.ts';
 import { startPostgresPair } from '../support/postgres-pair.ts';
 import { openPriceStory, STORY_SETTINGS } from '../support/price-story.ts';
 import { restClient } from '../support/rest-client.ts';
@@ -47,4 +51,45 @@ test('a standby is promoted after its primary was killed, and the deliveries go 
   t.diagnostic(`milliseconds: ${JSON.stringify(tookMs)}`);
   await story.audit(pair.urls[0]);
   for (const each of [...daemons, late]) assert.equal(await each.end('SIGTERM'), 0);
+});
+
+test('numbers that a lost primary had told are not told again, though JetStream had heard of none of them', async (t) => {
+  const closers: (() => Promise<unknown>)[] = [];
+  t.after(async () => {
+    for (const close of closers.reverse()) await close();
+  });
+  const cleanup = { after: (work: () => Promise<unknown>) => void closers.push(work) };
+  const pair = await startPostgresPair(cleanup);
+  const nats = await startTestNats(cleanup);
+  const servers = { postgres: pair, nats };
+  const first = await startDaemon(cleanup, servers, STORY_SETTINGS);
+  const story = await openPriceStory(cleanup, [nats.url]);
+  await story.begin(first, await createApiKey(servers));
+  await story.tell(2);
+  await pair.detach();
+  const broker = await connectBroker({ url: nats.url, name: 'test', onStatus: () => undefined });
+  closers.push(() => broker.close());
+  const { last_seq: before } = (await broker.manager.streams.info(ADVERTS_STREAM)).state;
+  await story.tell(1);
+  const told = story.receiver.posts.length;
+  assert.equal(await first.end('SIGTERM'), 0);
+  // As if the leader had died between its commit and the acknowledgement.
+  await broker.manager.consumers.delete(ADVERTS_STREAM, broker.names.intakeConsumer);
+  await ensureIntake(broker, before);
+  const handedOut = broker.jetStream.fetch(ADVERTS_STREAM, broker.names.intakeConsumer, {
+    batch: told,
+    expires: 1_000,
+  });
+  for await (const _ of handedOut);
+  await pair.kill();
+  await pair.promote();
+  const second = await startDaemon(cleanup, servers, STORY_SETTINGS);
+  const database = connectDatabase(cleanup, pair.urls[0]);
+  await until(
+    async () => (await database.query('select sequence_floor from intake_leader')).rows[0].sequence_floor,
+    (floor) => floor > 0,
+  );
+  await story.tell(1);
+  assert.deepEqual(auditNumbers(story.receiver.posts), []);
+  assert.equal(await second.end('SIGTERM'), 0);
 });

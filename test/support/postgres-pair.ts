@@ -23,6 +23,8 @@ export interface PostgresPair extends TestServer {
   /** Of the present primary. */
   readonly superuserUrl: string;
   readonly standby: Pick<TestServer, 'pid'>;
+  /** From now on commits wait for nobody, and the standby gets none of them. */
+  detach(): Promise<void>;
   /** After `kill`: makes the standby the primary. */
   promote(): Promise<void>;
   /** After `promote`: the former primary comes back as the standby of the other, as a copy of it. */
@@ -86,6 +88,22 @@ export async function startPostgresPair(cleanup: Cleanup): Promise<PostgresPair>
       await startAgain(primary);
       // What it had not been answered for is visible now, and must not be lost with it.
       await untilSynchronous(primary.server);
+    },
+    async detach() {
+      const { server } = primary;
+      await until(
+        async () =>
+          (await on(server, 'select replay_lsn = pg_current_wal_lsn() as same from pg_stat_replication')).rows[0]?.same,
+        (isSame) => isSame === true,
+      );
+      await on(server, `alter system set synchronous_standby_names = ''`);
+      await on(server, 'select pg_reload_conf()');
+      await on(standby.server, `alter system set primary_conninfo = ''`);
+      await on(standby.server, 'select pg_reload_conf()');
+      await until(
+        async () => (await on(server, 'select from pg_stat_replication')).rowCount,
+        (count) => count === 0,
+      );
     },
     async promote() {
       await on(standby.server, 'select pg_promote()');

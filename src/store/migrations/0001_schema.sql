@@ -649,7 +649,9 @@ create table intake_position (
   -- The stream that the position is of, told apart from others by a number, which each advert's last crawl carries; when
   -- the stream was made, as it tells it. Null before the first term.
   stream_number integer not null default 1,
-  stream_created text
+  stream_created text,
+  -- Of the log, in which `sequence` was recorded: a standby that is promoted begins another one. Null before the first.
+  timeline text
 );
 insert into intake_position (sequence) values (0);
 
