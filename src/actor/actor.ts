@@ -163,6 +163,8 @@ function createHandling<M>(
   ): Promise<readonly M[]> {
     const retryInMs = suspects.retryInMs(suspect, error);
     watch.failed({ error, isBug: retryInMs === null, isFinal: false, retryInMs });
+    // It goes on with the others.
+    watch.recovered();
     if (retryInMs === null) {
       await persist(() => giveUp(suspect.message, error), watch, patience);
       return suspects.release(suspect, error);
