@@ -87,12 +87,13 @@ export async function requeueDeadLetters(
   return { requeuedCount, overtakenCount };
 }
 
-/** What is recorded meanwhile is told by the message's origin (domain/change.ts). */
+/** By a later one, not by itself taken in again. What is recorded meanwhile is known by its origin (domain/change.ts). */
 async function isLetterOvertaken(letter: DeadLetterRead & { readonly body: Buffer }, database: Database) {
   const message = understood(letter.body);
   const last = message && (await readProperty(database, message.propertyUuid))?.crawls[message.advertUuid];
   if (!message || !last) return false;
-  const origin = { stream: letter.streamNumber, sequence: Number.POSITIVE_INFINITY, requeuedFrom: letter.sequence };
+  const requeuedFrom = letter.sequence + 1;
+  const origin = { stream: letter.streamNumber, sequence: Number.POSITIVE_INFINITY, requeuedFrom };
   return isOvertaken(last, message.crawledAt, origin);
 }
 
