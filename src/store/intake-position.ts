@@ -35,7 +35,7 @@ export interface KeptPosition {
   readonly stream: NumberedStream;
   /** It was kept by another database, of which this one is a copy. */
   readonly isCopied: boolean;
-  /** A standby was promoted since, which may have lost the last commits of its primary. */
+  /** A standby was promoted since, for which its primary's commits did not wait. */
   readonly isPromoted: boolean;
   /** How long this database, or what it is a copy of, has had no leader: at least the age of a copy. */
   readonly unledSeconds: number;
@@ -46,6 +46,8 @@ const DATABASE_IDENTITY = `(
   select concat(system_identifier, '/', oid) from pg_control_system(), pg_database where datname = current_database())`;
 
 const TIMELINE = 'left(pg_walfile_name(pg_current_wal_lsn()), 8)';
+/** A standby that commits wait for lacks none of them. */
+const LOSABLE_TIMELINE = `case when current_setting('synchronous_standby_names') = '' then ${TIMELINE} end`;
 
 /** Before the lead of the term is shown. Two tables have one row, the third one eight. */
 export async function readIntakePosition(database: Queryable): Promise<KeptPosition> {
@@ -146,7 +148,7 @@ export async function writeIntakePosition(
   await database.query({
     name: 'write-intake-position',
     text: `
-      update intake_position set sequence = $2, stored_at = $3, timeline = case when $4 then ${TIMELINE} else timeline end
+      update intake_position set sequence = $2, stored_at = $3, timeline = case when $4 then ${LOSABLE_TIMELINE} else timeline end
       from intake_leader where intake_leader.term = $1`,
     values: [term, sequence, storedAt, isPast],
   });

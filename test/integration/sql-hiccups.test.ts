@@ -38,6 +38,13 @@ test('each statement fails once with an error of each class, and every change is
     VIGIE_RETRY_DELAY_MS: '1000',
   };
   const daemon = await startDaemon(t, servers, settings);
+  let isEnding = false;
+  daemon.process.once('exit', (code) => {
+    if (!isEnding)
+      throw new Error(
+        `the daemon ended with ${code}: ${JSON.stringify(daemon.log.slice(-5))} ${daemon.errors.join('')}`,
+      );
+  });
   const members = {
     notificationEnabled: true,
     withCoherentPrice: null,
@@ -83,5 +90,6 @@ test('each statement fails once with an error of each class, and every change is
   assert.equal(await countOf('deliveries'), deliveries.length);
   const terms = await database.query<{ term: string }>('select term from intake_leader');
   assert.equal(terms.rows[0]?.term, '1', 'the lead did not change');
+  isEnding = true;
   assert.equal(await daemon.end('SIGTERM'), 0);
 });

@@ -65,7 +65,13 @@ test('numbers that a lost primary had told are not told again, though JetStream 
   const first = await startDaemon(cleanup, servers, STORY_SETTINGS);
   const story = await openPriceStory(cleanup, [nats.url]);
   await story.begin(first, await createApiKey(servers));
+  await pair.loosen();
   await story.tell(2);
+  const primary = connectDatabase(cleanup, pair.urls[0]);
+  await until(
+    async () => (await primary.query('select timeline from intake_position')).rows[0].timeline,
+    (timeline) => timeline !== null,
+  );
   await pair.detach();
   const broker = await connectBroker({ url: nats.url, name: 'test', onStatus: () => undefined });
   closers.push(() => broker.close());

@@ -23,7 +23,9 @@ export interface PostgresPair extends TestServer {
   /** Of the present primary. */
   readonly superuserUrl: string;
   readonly standby: Pick<TestServer, 'pid'>;
-  /** From now on commits wait for nobody, and the standby gets none of them. */
+  /** From now on commits wait for nobody. */
+  loosen(): Promise<void>;
+  /** Then: the standby has what was committed so far, and gets nothing more. */
   detach(): Promise<void>;
   /** After `kill`: makes the standby the primary. */
   promote(): Promise<void>;
@@ -89,6 +91,10 @@ export async function startPostgresPair(cleanup: Cleanup): Promise<PostgresPair>
       // What it had not been answered for is visible now, and must not be lost with it.
       await untilSynchronous(primary.server);
     },
+    async loosen() {
+      await on(primary.server, `alter system set synchronous_standby_names = ''`);
+      await on(primary.server, 'select pg_reload_conf()');
+    },
     async detach() {
       const { server } = primary;
       await until(
@@ -96,8 +102,6 @@ export async function startPostgresPair(cleanup: Cleanup): Promise<PostgresPair>
           (await on(server, 'select replay_lsn = pg_current_wal_lsn() as same from pg_stat_replication')).rows[0]?.same,
         (isSame) => isSame === true,
       );
-      await on(server, `alter system set synchronous_standby_names = ''`);
-      await on(server, 'select pg_reload_conf()');
       await on(standby.server, `alter system set primary_conninfo = ''`);
       await on(standby.server, 'select pg_reload_conf()');
       await until(

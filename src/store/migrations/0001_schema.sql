@@ -650,7 +650,8 @@ create table intake_position (
   -- the stream was made, as it tells it. Null before the first term.
   stream_number integer not null default 1,
   stream_created text,
-  -- Of the log, in which `sequence` was recorded: a standby that is promoted begins another one. Null before the first.
+  -- Of the log in which `sequence` was recorded: a standby that is promoted begins another one. Null before the first, and
+  -- where commits wait for a standby.
   timeline text
 );
 insert into intake_position (sequence) values (0);
