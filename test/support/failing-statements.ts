@@ -1,6 +1,6 @@
 /**
  * Loaded into a daemon before its own code (`--import`): once the file of `FAULTS_FILE` is there, PostgreSQL refuses every
- * second run of each statement, once with each SQLSTATE, and the file has a line for each.
+ * fifth run of each statement, once with each SQLSTATE, and the file has a line for each.
  */
 
 import { appendFileSync, existsSync } from 'node:fs';
@@ -28,7 +28,7 @@ if (file !== undefined) {
     if (key === 'rollback' || !existsSync(file)) return query.apply(this, statement);
     const run = (runs.get(key) ?? 0) + 1;
     runs.set(key, run);
-    const state = run % 2 === 0 ? SQLSTATES[run / 2 - 1] : undefined;
+    const state = run % 5 === 0 ? SQLSTATES[run / 5 - 1] : undefined;
     if (state === undefined) return query.apply(this, statement);
     appendFileSync(file, `${state} ${key}\n`);
     const refused = `do $$ begin raise exception 'injected into %', '${key.replaceAll("'", "''")}' using errcode = '${state}'; end $$`;
