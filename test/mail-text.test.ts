@@ -4,42 +4,44 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { simpleParser } from 'mailparser';
 import { searchNumberOf, timeOrderedUuid, type Uuid } from '../src/domain/ids.ts';
-import type { MailItemContent } from '../src/domain/mail-item.ts';
+import type { MailProperty, MailReason } from '../src/domain/mail-item.ts';
+import { propertyDocument } from '../src/domain/property-document.ts';
 import { messageBytes } from '../src/mail/mail-message.ts';
-import { type MailContents, type MailItem, sectionsOf, shownOf } from '../src/mail/mail-sections.ts';
+import { itemsByProperty, type MailContents, type MailItem, mailContents } from '../src/mail/mail-sections.ts';
 import { mailText } from '../src/mail/mail-text.ts';
+import { expireAt, heldAfter, resolveToulon, UNKNOWN_CONTENT, upsertAt } from './support/adverts.ts';
 
 const LINK = 'https://vigie.example/unsubscribe/AAAAAAAAAAAAAAAAAAAAAA';
-const CONTENT: MailItemContent = {
+const FOOT = { unsubscribeUrl: LINK, sender: 'Agence du Port' };
+const PROPERTY: MailProperty = {
   title: 'T3 vue mer',
-  transactionType: 0,
-  price: 239_000,
-  priceBefore: 250_000,
-  surface: 62,
-  landSurface: null,
-  room: 3,
-  city: 'Toulon',
-  zipcode: '83000',
-  picture: 'https://portal.example/1.jpg',
-  link: 'https://portal.example/annonce/1?a=1&b=2',
-  reason: { type: 'event', kind: 'ad.update.price', oldValue: '250000', newValue: '239000' },
+  ...{ transactionType: 0, propertyType: 0, isExpired: false },
+  ...{ price: 239_000, priceBefore: 250_000, pricePerMeter: 3_855, surface: 62, landSurface: null },
+  ...{ room: 3, bedroom: 2, energyClass: 'C', city: 'Toulon', zipcode: '83000', publisher: 'Portail' },
+  ...{ picture: 'https://portal.example/1.jpg', link: 'https://portal.example/annonce/1?a=1&b=2' },
 };
+const PRICE: MailReason = { type: 'event', kind: 'ad.update.price', oldValue: '250000', newValue: '239000' };
+const MATCH: MailReason = { type: 'match', kind: 'property.ad.create', oldValue: null, newValue: null };
 
-function contentsOf(content: Partial<MailItemContent> = {}, title = 'Toulon, moins de 300 000'): MailContents {
-  const whole = { ...CONTENT, ...content };
-  return { sections: [{ title, entries: [{ content: whole, reasons: [whole.reason] }] }], moreCount: 0 };
+function contentsOf(property: Partial<MailProperty> = {}, searchTitle = 'Toulon, moins de 300 000'): MailContents {
+  const entry = { property: { ...PROPERTY, ...property }, causes: [{ searchTitle, reasons: [MATCH, PRICE] }] };
+  return { entries: [entry], expired: [], moreCount: 0 };
 }
 
 /** Narrow spaces of French numbers are spaces to whoever reads them. */
 const spaced = (text: string): string => text.replace(/[\u00a0\u202f]/g, ' ');
 
 test('an e-mail says what it is, what it costs and cost, where it is, and why it came', () => {
-  const { subject, text, html } = mailText(contentsOf(), LINK, 'fr');
-  assert.equal(spaced(subject), 'T3 vue mer, 239 000 € (au lieu de 250 000 €) – Toulon, moins de 300 000');
+  const { subject, text, html } = mailText(contentsOf(), FOOT, 'fr');
+  assert.equal(
+    spaced(subject),
+    'T3 vue mer, 239 000 € (au lieu de 250 000 €, -4,4 %), 3 855 €/m² – Toulon, moins de 300 000',
+  );
   for (const part of [spaced(text), spaced(html).replaceAll('&amp;', '&')]) {
     for (const word of [
-      ...['T3 vue mer', '239 000 € (au lieu de 250 000 €)', '62 m², 3 pièces, Toulon (83000)'],
-      ...['Recherche « Toulon, moins de 300 000 »', 'Le prix a changé : 250 000 € → 239 000 €'],
+      ...['T3 vue mer', '239 000 € (au lieu de 250 000 €, -4,4 %), 3 855 €/m²', 'Appartement à vendre, Toulon (83000)'],
+      ...['62 m², 3 pièces, 2 chambres, DPE C, Portail', 'Envoyé par Agence du Port.'],
+      'Recherche « Toulon, moins de 300 000 » : Nouvelle annonce qui correspond à votre recherche ; Le prix a changé',
       ...['https://portal.example/annonce/1?a=1&b=2', LINK],
     ]) {
       assert.ok(part.includes(word), `${word} in ${part}`);
@@ -49,15 +51,35 @@ test('an e-mail says what it is, what it costs and cost, where it is, and why it
 });
 
 test('it says the same in English, and a rent by the month', () => {
-  const { subject, text } = mailText(contentsOf({ transactionType: 1, price: 900, priceBefore: null }), LINK, 'en');
-  assert.equal(subject, 'T3 vue mer, €900 a month – Toulon, moins de 300 000');
+  const { subject, text } = mailText(
+    contentsOf({ transactionType: 1, price: 900, priceBefore: null, pricePerMeter: 15 }),
+    FOOT,
+    'en',
+  );
+  assert.equal(subject, 'T3 vue mer, €900 a month, €15/m² – Toulon, moins de 300 000');
   assert.ok(text.includes('3 rooms'));
   assert.ok(text.includes('Receive no more of these e-mails'));
 });
 
 test('what nobody knows is left out', () => {
-  const unknown = { title: null, price: null, priceBefore: null, surface: null, room: null, city: null, zipcode: null };
-  const { text, html } = mailText(contentsOf({ ...unknown, picture: null, link: null }), LINK, 'fr');
+  const unknown = {
+    ...{
+      transactionType: null,
+      propertyType: null,
+      pricePerMeter: null,
+      bedroom: null,
+      energyClass: null,
+      publisher: null,
+    },
+    title: null,
+    price: null,
+    priceBefore: null,
+    surface: null,
+    room: null,
+    city: null,
+    zipcode: null,
+  };
+  const { text, html } = mailText(contentsOf({ ...unknown, picture: null, link: null }), FOOT, 'fr');
   assert.ok(text.includes('Bien sans titre'));
   assert.doesNotMatch(text + html, /null|undefined|NaN/);
   assert.doesNotMatch(html, /<img|href="(?!https:\/\/vigie)/);
@@ -65,7 +87,7 @@ test('what nobody knows is left out', () => {
 
 test('texts of adverts and clients are text, in HTML and in headers', async () => {
   const evil = `"><script>alert(1)</script><img src=x onerror=alert('1')>\r\nBcc: victim@example.org\r\n\r\n\u202eevil\0`;
-  const { subject, html, text } = mailText(contentsOf({ title: evil, city: evil, zipcode: evil }, evil), LINK, 'fr');
+  const { subject, html, text } = mailText(contentsOf({ title: evil, city: evil, zipcode: evil }, evil), FOOT, 'fr');
   assert.doesNotMatch(html, /<script|<img src=x/);
   // biome-ignore lint/suspicious/noControlCharactersInRegex: what is looked for
   assert.doesNotMatch(subject + html + text, /\r|\u202e|\0/);
@@ -90,7 +112,7 @@ test('a message has a stable name and date, and unsubscribes in one click', asyn
   // As the configuration is.
   const from = Object.freeze({ name: 'Vigie', address: 'alerts@vigie.example' });
   const message = { id, from, to: 'jo@example.org' };
-  const text = mailText(contentsOf({ title: 'é'.repeat(300) }), LINK, 'fr');
+  const text = mailText(contentsOf({ title: 'é'.repeat(300) }), FOOT, 'fr');
   const [first, again] = await Promise.all(
     [0, 1].map(async () => simpleParser(await messageBytes({ ...message, text, unsubscribeUrl: LINK }))),
   );
@@ -103,42 +125,64 @@ test('a message has a stable name and date, and unsubscribes in one click', asyn
   assert.equal(first?.headers.get('auto-submitted'), 'auto-generated');
 });
 
-test('a property stands in it once with all its reasons, the newest first, and what is too much is counted', () => {
+test('a property stands in it once, as it is now, with every search and reason, the match first', () => {
   const at = (minute: number) => timeOrderedUuid(new Date(Date.UTC(2026, 2, 10, 8, minute)));
   const [ONE, TWO] = [searchNumberOf(1), searchNumberOf(2)];
-  const item = (minute: number, matchId: Uuid, searchNumber = ONE): MailItem => ({
-    id: at(minute),
-    matchId,
-    searchNumber,
+  const item = (minute: number, propertyUuid: Uuid, reason: MailReason, searchNumber = ONE): MailItem => ({
+    ...{ id: at(minute), propertyUuid, searchNumber, reason },
   });
-  const [a, b, c] = [at(0), at(0), at(0)];
-  const items = [item(1, a), item(2, b, TWO), item(3, c), item(4, a)];
-  const shown = shownOf(items);
-  const contents = new Map(
-    shown.items.map(({ id, matchId }, position) => [
-      id,
-      { ...CONTENT, title: `${matchId}${position}`, reason: { ...CONTENT.reason, oldValue: String(position) } },
+  const [a, b, c, gone] = [at(0), at(0), at(0), at(0)] as [Uuid, Uuid, Uuid, Uuid];
+  const cut = (from: number, to: number): MailReason => ({ ...PRICE, oldValue: String(from), newValue: String(to) });
+  const items = [
+    ...[item(1, a, MATCH, TWO), item(2, b, MATCH), item(3, c, MATCH), item(4, gone, MATCH)],
+    ...[item(5, a, cut(250, 240)), item(6, a, cut(240, 230))],
+  ];
+  const documentOf = (uuid: Uuid, price: number, isExpired = false) => {
+    const advert = { ...UNKNOWN_CONTENT, title: uuid, price };
+    const { state, crawls } = heldAfter(
+      upsertAt(0, { propertyUuid: uuid, advert }),
+      ...(isExpired ? [expireAt(1, { propertyUuid: uuid })] : []),
+    );
+    return [uuid, propertyDocument(state, crawls, resolveToulon, { withContacts: false })] as const;
+  };
+  const { entries, expired, moreCount } = mailContents([...items].reverse(), {
+    documents: new Map([documentOf(a, 230), documentOf(b, 9), documentOf(c, 9, true)]),
+    toldPrices: new Map([[a, 260]]),
+    titles: new Map([
+      [ONE, 'one'],
+      [TWO, 'two'],
     ]),
-  );
-  const titles = new Map([
-    [ONE, 'one'],
-    [TWO, 'two'],
+  });
+  assert.deepEqual([entries.map(({ property }) => property.title), moreCount], [[a, b], 0]);
+  assert.deepEqual([entries[0]?.property.price, entries[0]?.property.priceBefore], [230, 260]);
+  assert.deepEqual(entries[0]?.causes, [
+    { searchTitle: 'two', reasons: [MATCH] },
+    { searchTitle: 'one', reasons: [cut(250, 230)] },
   ]);
-  const { sections, moreCount } = sectionsOf(shown, contents, titles);
-  assert.deepEqual([sections.map(({ title }) => title), moreCount], [['one', 'two'], 0]);
-  const [newest, other] = sections[0]?.entries ?? [];
-  assert.equal(newest?.reasons.length, 2);
-  assert.ok(newest?.content.title?.startsWith(a));
-  assert.ok(other?.content.title?.startsWith(c));
-  const many = shownOf(Array.from({ length: 80 }, (_, minute) => item(minute % 60, at(minute))));
-  assert.deepEqual([new Set(many.items.map(({ matchId }) => matchId)).size, many.moreCount], [50, 30]);
-  const { text } = mailText({ ...contentsOf(), moreCount: 30 }, LINK, 'fr');
+  assert.deepEqual(
+    expired.map(({ title }) => title),
+    [c],
+  );
+  const { text, subject } = mailText({ entries, expired, moreCount: 30 }, FOOT, 'fr');
+  assert.ok(text.includes(`N'est plus en ligne : ${c}`));
   assert.ok(text.includes('Et 30 autres biens.'));
+  assert.equal(subject, '33 biens pour vos recherches');
+});
+
+test('of too many properties those that changed last are shown, and the others counted', () => {
+  const at = (minute: number) => timeOrderedUuid(new Date(Date.UTC(2026, 2, 10, 8, 0, minute)));
+  const items = Array.from({ length: 80 }, (_, minute): MailItem => {
+    return { id: at(minute), propertyUuid: at(minute), searchNumber: searchNumberOf(1), reason: MATCH };
+  });
+  const sources = { documents: new Map(), toldPrices: new Map(), titles: new Map() };
+  assert.deepEqual([...itemsByProperty(items).keys()][0], items[79]?.propertyUuid);
+  assert.deepEqual([itemsByProperty(items).size, mailContents(items, sources).moreCount], [50, 30]);
 });
 
 test('an e-mail of fifty properties with the longest texts stays below what a reader cuts off', () => {
-  const long = { ...CONTENT, title: 'Appartement '.repeat(16), link: `https://portal.example/${'a'.repeat(150)}` };
-  const entries = Array.from({ length: 50 }, () => ({ content: long, reasons: [long.reason] }));
-  const { html } = mailText({ sections: [{ title: 'x', entries }], moreCount: 0 }, LINK, 'fr');
+  const long = { ...PROPERTY, title: 'Appartement '.repeat(16), link: `https://portal.example/${'a'.repeat(150)}` };
+  const causes = [{ searchTitle: 'x'.repeat(60), reasons: [MATCH, PRICE] }];
+  const entries = Array.from({ length: 50 }, () => ({ property: long, causes }));
+  const { html } = mailText({ entries, expired: [], moreCount: 0 }, FOOT, 'fr');
   assert.ok(Buffer.byteLength(html) < 100 * 1_024, `${Buffer.byteLength(html)}`);
 });

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { EVENT_KINDS } from '../src/domain/codes.ts';
 import { uuidOf } from '../src/domain/ids.ts';
 import { emailStatusOf, mailKeyOf, nextMorning, parisDayOf } from '../src/domain/mail.ts';
-import { mailItemContent, mailNoticesOf } from '../src/domain/mail-item.ts';
+import { type MailReason, mailProperty, mailReasonsOf } from '../src/domain/mail-item.ts';
 import { propertyDocument } from '../src/domain/property-document.ts';
 import { changesOf, resolveToulon, TOULON, upsertAt } from './support/adverts.ts';
 
@@ -74,44 +74,47 @@ const [CREATED, CHEAPER] = changesOf([
   upsertAt(5, { ...PARTS, advert: { ...PARTS.advert, price: 240_000 } }),
 ]);
 
-function contentsOf(change: typeof CREATED, subscribedEvents: readonly (typeof EVENT_KINDS)[number][], begun: boolean) {
+function reasonsOf(change: typeof CREATED, subscribedEvents: readonly (typeof EVENT_KINDS)[number][], begun: boolean) {
+  return mailReasonsOf({ mail: MAIL, subscribedEvents }, change?.events ?? [], begun);
+}
+
+function propertyOf(change: typeof CREATED, toldPrice: number | null, reasons: readonly MailReason[]) {
   assert.ok(change?.held);
   const { state, crawls } = change.held;
-  const document = propertyDocument(state, crawls, resolveToulon, { withContacts: false });
-  return mailNoticesOf({ mail: MAIL, subscribedEvents }, change.events, begun).map((notice) =>
-    mailItemContent(document, notice, change.events),
-  );
+  return mailProperty(propertyDocument(state, crawls, resolveToulon, { withContacts: false }), toldPrice, reasons);
 }
 
 test('an e-mail tells of the match that begins, and of events of the kinds that are subscribed', () => {
-  assert.deepEqual(
-    contentsOf(CREATED, [], true).map(({ reason }) => reason),
-    [{ type: 'match', kind: 'property.ad.create', oldValue: null, newValue: null }],
-  );
-  assert.deepEqual(
-    contentsOf(CHEAPER, ['ad.update.price'], false).map(({ reason }) => reason),
-    [{ type: 'event', kind: 'ad.update.price', oldValue: '250000', newValue: '240000' }],
-  );
-  assert.deepEqual(contentsOf(CHEAPER, ['ad.update.surface'], false), []);
-  assert.deepEqual(mailNoticesOf({ mail: null, subscribedEvents: EVENT_KINDS }, CHEAPER?.events ?? [], true), []);
+  const match = { type: 'match', kind: 'property.ad.create', oldValue: null, newValue: null };
+  assert.deepEqual(reasonsOf(CREATED, [], true), [match]);
+  assert.deepEqual(reasonsOf(CHEAPER, ['ad.update.price'], false), [
+    { type: 'event', kind: 'ad.update.price', oldValue: '250000', newValue: '240000' },
+  ]);
+  assert.deepEqual(reasonsOf(CHEAPER, ['ad.update.surface'], false), []);
+  assert.deepEqual(mailReasonsOf({ mail: null, subscribedEvents: EVENT_KINDS }, CHEAPER?.events ?? [], true), []);
 });
 
-test('an item keeps web addresses alone, the price of before, and no contact', () => {
-  const [item] = contentsOf(CHEAPER, [], true);
-  assert.equal(item?.picture, 'https://portal.example/%C3%A9.jpg');
-  assert.equal(item?.link, 'https://portal.example/annonce/1');
-  assert.deepEqual([item?.price, item?.priceBefore], [240_000, 250_000]);
-  assert.deepEqual([item?.city, item?.reason.kind], [TOULON.name, 'property.ad.update']);
-  assert.doesNotMatch(JSON.stringify(item), /a@a\.example|\+33|Agence/);
-  assert.equal(contentsOf(CREATED, [], true)[0]?.priceBefore, null);
+test('a property in it has web addresses alone and no contact', () => {
+  const property = propertyOf(CHEAPER, null, reasonsOf(CHEAPER, [], true));
+  assert.equal(property.picture, 'https://portal.example/%C3%A9.jpg');
+  assert.equal(property.link, 'https://portal.example/annonce/1');
+  assert.deepEqual([property.price, property.city], [240_000, TOULON.name]);
+  assert.doesNotMatch(JSON.stringify(property), /a@a\.example|\+33/);
 });
 
-test('an item of an advert with a long title and a hostile address stays small', () => {
+test('the price before is what the recipient last heard, else what the first change says, and none of a new match', () => {
+  const cut = reasonsOf(CHEAPER, ['ad.update.price'], false);
+  assert.equal(propertyOf(CHEAPER, 260_000, cut).priceBefore, 260_000);
+  assert.equal(propertyOf(CHEAPER, null, cut).priceBefore, 250_000);
+  assert.equal(propertyOf(CHEAPER, 240_000, cut).priceBefore, null);
+  assert.equal(propertyOf(CHEAPER, null, [...reasonsOf(CREATED, [], true), ...cut]).priceBefore, null);
+});
+
+test('a property with a long title and a hostile address stays small', () => {
   const advert = { ...PARTS.advert, title: '😀'.repeat(5_000), url: 'javascript:alert(1)', pictures: [] };
   const [change] = changesOf([upsertAt(0, { ...PARTS, advert })]);
-  const [item] = contentsOf(change, [], true);
-  assert.equal(item?.link, null);
-  assert.equal(item?.picture, null);
-  assert.equal(item?.title?.isWellFormed?.() ?? true, true);
-  assert.ok(JSON.stringify(item).length < 1_000);
+  const property = propertyOf(change, null, []);
+  assert.deepEqual([property.link, property.picture], [null, null]);
+  assert.equal(property.title?.isWellFormed?.() ?? true, true);
+  assert.ok(JSON.stringify(property).length < 1_000);
 });

@@ -11,16 +11,19 @@ import { startTask } from '../actor/task.ts';
 import { endsWithin } from '../actor/waiting.ts';
 import type { Valve } from '../broker/valve.ts';
 import { unsubscribePath } from '../domain/cell.ts';
+import type { ResolvePlace } from '../domain/city.ts';
 import { type AfterAttempt, afterAttempt } from '../domain/delivery.ts';
 import type { MailLanguage } from '../domain/mail.ts';
+import { propertyDocument } from '../domain/property-document.ts';
 import { type Mailbox, messageBytes } from '../mail/mail-message.ts';
-import { sectionsOf, shownOf } from '../mail/mail-sections.ts';
+import { itemsByProperty, mailContents } from '../mail/mail-sections.ts';
 import type { MailOutcome, MailSender } from '../mail/mail-sender.ts';
 import { mailText } from '../mail/mail-text.ts';
 import type { Database } from '../store/database.ts';
-import { type ClaimedMail, claimMail } from '../store/mail-claims.ts';
-import { readMailContents, readTitles, recordMail, type SettledMail } from '../store/mail-outcomes.ts';
+import { type ClaimedItem, type ClaimedMail, claimMail } from '../store/mail-claims.ts';
+import { keepMail, readTitles, readToldPrices, recordMail, type SettledMail } from '../store/mail-outcomes.ts';
 import { type AbandonedMail, type MailTurn, readAbandonedMails, readMailTurns } from '../store/mail-turns.ts';
+import { readHeldProperties } from '../store/properties.ts';
 
 export interface MailingDependencies {
   readonly database: Database;
@@ -29,6 +32,7 @@ export interface MailingDependencies {
   /** What links begin with, without a slash at its end. */
   readonly publicUrl: string;
   readonly language: MailLanguage;
+  readonly resolvePlace: ResolvePlace;
   readonly retryDelayMs: number;
   readonly attemptTimeoutMs: number;
   /** How long a stop waits for attempts; one that takes longer is counted as aborted when its lease ends. */
@@ -178,20 +182,40 @@ async function attempt(
   return isTooOld() ? null : sender.send({ from: from.address, to: mail.address, bytes }, mail.startedAt);
 }
 
+/** From the documents of now, unless an attempt before sent it already: what a recipient may have is not sent in other words. */
 async function write(
   mail: ClaimedMail,
-  { database, from, publicUrl, language }: MailingDependencies,
+  { database, from, publicUrl, language, resolvePlace }: MailingDependencies,
   patiently: Patiently,
 ): Promise<Buffer> {
-  const shown = shownOf(mail.items);
-  const ids = shown.items.map(({ id }) => id);
-  const numbers = [...new Set(shown.items.map(({ searchNumber }) => searchNumber))];
-  const [contents, titles] = await patiently(() =>
-    Promise.all([readMailContents(database, ids), readTitles(database, numbers)]),
+  if (mail.letter !== null) return mail.letter;
+  const shown = itemsByProperty(mail.items);
+  const uuids = [...shown.keys()];
+  const numbers = [...new Set(mail.items.map(({ searchNumber }) => searchNumber))];
+  const [held, toldPrices, titles] = await patiently(() =>
+    Promise.all([
+      readHeldProperties(database, uuids),
+      readToldPrices(database, mail.key, uuids),
+      readTitles(database, numbers),
+    ]),
   );
+  const documents = new Map(
+    held.map(({ state, crawls }) => [
+      state.uuid,
+      propertyDocument(state, crawls, resolvePlace, { withContacts: false }),
+    ]),
+  );
+  const contents = mailContents(mail.items, { documents, toldPrices, titles });
   const unsubscribeUrl = `${publicUrl}${unsubscribePath(mail.clientId, mail.token)}`;
-  const text = mailText(sectionsOf(shown, contents, titles), unsubscribeUrl, language);
-  return messageBytes({ id: mail.id, from, to: mail.address, text, unsubscribeUrl });
+  const text = mailText(contents, { unsubscribeUrl, sender: from.name || from.address }, language);
+  const bytes = await messageBytes({ id: mail.id, from, to: mail.address, text, unsubscribeUrl });
+  const prices = new Map(
+    [...documents].flatMap(([uuid, { price }]) => (typeof price === 'number' ? [[uuid, price] as const] : [])),
+  );
+  const [first] = mail.items as readonly [ClaimedItem];
+  const written = { mailId: mail.id, itemId: first.id, itemCount: mail.items.length, bytes, prices };
+  await patiently(() => keepMail(database, written));
+  return bytes;
 }
 
 function settledOf({ id, key, attempt }: ClaimedMail, outcome: MailOutcome, retryDelayMs: number): SettledMail {

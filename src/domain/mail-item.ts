@@ -1,6 +1,6 @@
 /**
- * What an e-mail says of a property, and why it does: few members of its document as it was at the change, so that
- * neither the document nor a contact is kept for it. Only http and https addresses are taken over.
+ * What an e-mail says of a property: few members of its document as it is when the e-mail is written, and the recorded
+ * reasons why it does. Neither the document nor a contact is kept for it. Only http and https addresses are taken over.
  */
 
 import type { AdvertEvent } from './advert.ts';
@@ -9,22 +9,29 @@ import type { SearchNumber, Uuid } from './ids.ts';
 import type { MailRoute } from './mail.ts';
 import type { PropertyDocument } from './property-document.ts';
 
-export interface MailItemContent {
+export interface MailProperty {
   readonly title: string | null;
   readonly transactionType: number | null;
+  readonly propertyType: number | null;
+  readonly isExpired: boolean;
   /** Euros. */
   readonly price: number | null;
-  /** What the price was before this change; null when it is the same. */
+  /** What this recipient was last told; null when it is the same, or was never told. */
   readonly priceBefore: number | null;
+  readonly pricePerMeter: number | null;
   /** m². */
   readonly surface: number | null;
   readonly landSurface: number | null;
   readonly room: number | null;
+  readonly bedroom: number | null;
+  /** A to G. */
+  readonly energyClass: string | null;
   readonly city: string | null;
   readonly zipcode: string | null;
+  /** Of the agency or portal. */
+  readonly publisher: string | null;
   readonly picture: string | null;
   readonly link: string | null;
-  readonly reason: MailReason;
 }
 
 /** `match`: it began to satisfy the search. */
@@ -41,87 +48,99 @@ export interface NewMailItem {
   readonly clientId: Uuid;
   readonly searchNumber: SearchNumber;
   readonly matchId: Uuid;
-  readonly kind: EventKind;
+  readonly propertyUuid: Uuid;
   readonly route: MailRoute;
-  readonly content: MailItemContent;
+  readonly reason: MailReason;
   readonly traceparent: string | null;
 }
 
-export interface MailNotice {
-  readonly reason: MailReason;
-  readonly event: AdvertEvent | null;
-}
-
-const NONE: readonly MailNotice[] = [];
+const NONE: readonly MailReason[] = [];
 
 /** What a search is told of by e-mail: a match that begins, and events of the kinds that it subscribed to. */
-export function mailNoticesOf(
+export function mailReasonsOf(
   route: { readonly mail: MailRoute | null; readonly subscribedEvents: readonly EventKind[] },
   events: readonly AdvertEvent[],
   hasBegun: boolean,
-): readonly MailNotice[] {
+): readonly MailReason[] {
   if (route.mail === null) return NONE;
-  const notices: MailNotice[] = [];
+  const reasons: MailReason[] = [];
   if (hasBegun) {
     const isNewAdvert = events.some(({ kind }) => kind === 'property.ad.create');
     const kind = isNewAdvert ? 'property.ad.create' : 'property.ad.update';
-    notices.push({ reason: { type: 'match', kind, oldValue: null, newValue: null }, event: null });
+    reasons.push({ type: 'match', kind, oldValue: null, newValue: null });
   }
-  for (const event of events) {
-    if (!route.subscribedEvents.includes(event.kind)) continue;
-    const { fieldOldValue: oldValue = null, fieldNewValue: newValue = null } = event.field ?? {};
-    notices.push({ reason: { type: 'event', kind: event.kind, oldValue, newValue }, event });
+  for (const { kind, field } of events) {
+    if (!route.subscribedEvents.includes(kind)) continue;
+    const { fieldOldValue = null, fieldNewValue = null } = field ?? {};
+    const [oldValue, newValue] = [cut(fieldOldValue, NAME_LENGTH_MAX), cut(fieldNewValue, NAME_LENGTH_MAX)];
+    reasons.push({ type: 'event', kind, oldValue, newValue });
   }
-  return notices;
+  return reasons;
 }
 
 const TITLE_LENGTH_MAX = 200;
 const NAME_LENGTH_MAX = 100;
 const URL_LENGTH_MAX = 2_048;
 
-/** `events`: those of the change. */
-export function mailItemContent(
+/** `toldPrice`: that of the last e-mail to the recipient which showed the property, null when there was none. */
+export function mailProperty(
   document: PropertyDocument,
-  { reason, event }: MailNotice,
-  events: readonly AdvertEvent[],
-): MailItemContent {
-  const { title, price, city, pictures, adverts } = document as unknown as DocumentMembers;
-  const { transactionType, surface, landSurface, room } = document as unknown as DocumentMembers;
-  const ofPrice = event?.kind === 'ad.update.price' ? event : events.find(({ kind }) => kind === 'ad.update.price');
-  const speaking = event?.advertUuid ?? document.lastCrawledAdvert;
-  const links = [...adverts.filter(({ uuid }) => uuid === speaking), ...adverts].map(({ url }) => webUrl(url));
+  toldPrice: number | null,
+  reasons: readonly MailReason[],
+): MailProperty {
+  const { title, price, city, pictures, adverts, lastCrawledAdvert, ...members } =
+    document as unknown as DocumentMembers;
+  const speaking = [...adverts.filter(({ uuid }) => uuid === lastCrawledAdvert), ...adverts];
+  const [first] = speaking;
+  const before = toldPrice ?? priceKnownBefore(reasons);
   return {
     title: cut(title, TITLE_LENGTH_MAX),
-    transactionType,
+    transactionType: members.transactionType,
+    propertyType: members.propertyType,
+    isExpired: members.expired,
     price,
-    priceBefore: price === null ? null : priceBefore(ofPrice, price),
-    surface,
-    landSurface,
-    room,
+    priceBefore: price === null || before === price ? null : before,
+    pricePerMeter: members.pricePerMeter,
+    surface: members.surface,
+    landSurface: members.landSurface,
+    room: members.room,
+    bedroom: members.bedroom,
+    energyClass: first?.energy?.category ?? null,
     city: cut(city?.name ?? null, NAME_LENGTH_MAX),
     zipcode: cut(city?.zipcode ?? null, NAME_LENGTH_MAX),
+    publisher: cut(first?.publisher?.name ?? first?.publisher?.category ?? null, NAME_LENGTH_MAX),
     picture: firstOf(pictures.map(webUrl)),
-    link: firstOf(links),
-    reason: { ...reason, ...valuesOf(reason) },
+    link: firstOf(speaking.map(({ url }) => webUrl(url))),
   };
 }
 
-interface DocumentMembers extends Pick<MailItemContent, 'title' | 'transactionType' | 'price' | 'surface'> {
-  readonly landSurface: number | null;
-  readonly room: number | null;
+/** Of a property that is no new match: what the first change of its price says it was. */
+function priceKnownBefore(reasons: readonly MailReason[]): number | null {
+  if (reasons.some(({ type }) => type === 'match')) return null;
+  const { oldValue = null } = reasons.find(({ kind }) => kind === 'ad.update.price') ?? {};
+  return oldValue === null || !Number.isFinite(Number(oldValue)) ? null : Number(oldValue);
+}
+
+type PlainMembers =
+  | 'transactionType'
+  | 'propertyType'
+  | 'pricePerMeter'
+  | 'surface'
+  | 'landSurface'
+  | 'room'
+  | 'bedroom';
+
+interface DocumentMembers extends Pick<MailProperty, PlainMembers | 'title' | 'price'> {
+  readonly expired: boolean;
   readonly city: { readonly name: string; readonly zipcode: string | null } | null;
   readonly pictures: readonly string[];
-  readonly adverts: readonly { readonly uuid: Uuid; readonly url: string | null }[];
-}
-
-function valuesOf({ oldValue, newValue }: MailReason): Pick<MailReason, 'oldValue' | 'newValue'> {
-  return { oldValue: cut(oldValue, NAME_LENGTH_MAX), newValue: cut(newValue, NAME_LENGTH_MAX) };
-}
-
-/** Null when the advert whose price changed is not the one that the property's price is taken from. */
-function priceBefore(event: AdvertEvent | undefined, price: number): number | null {
-  const { fieldOldValue = null, fieldNewValue = null } = event?.field ?? {};
-  return fieldOldValue !== null && Number(fieldNewValue) === price ? Number(fieldOldValue) : null;
+  readonly lastCrawledAdvert: Uuid;
+  readonly adverts: readonly {
+    readonly uuid: Uuid;
+    readonly url: string | null;
+    readonly energy: { readonly category: string | null } | null;
+    readonly publisher: { readonly name: string | null; readonly category: string | null } | null;
+  }[];
 }
 
 function webUrl(text: string | null): string | null {

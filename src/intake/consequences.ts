@@ -9,8 +9,8 @@ import type { ResolvePlace } from '../domain/city.ts';
 import type { NewDelivery } from '../domain/delivery.ts';
 import { endpointKeyOf } from '../domain/endpoint.ts';
 import { createdAtOf, type SearchNumber, timeOrderedUuid, type Uuid, uuidAfter } from '../domain/ids.ts';
-import { type MailNotice, mailItemContent, mailNoticesOf, type NewMailItem } from '../domain/mail-item.ts';
-import { type PropertyDocument, propertyDocument } from '../domain/property-document.ts';
+import { type MailReason, mailReasonsOf, type NewMailItem } from '../domain/mail-item.ts';
+import { propertyDocument } from '../domain/property-document.ts';
 import { bodyHead, type Notice, noticesOf, type SearchRoute } from '../domain/routing.ts';
 import type { FeedEntry, FeedItem } from '../store/feed-batches.ts';
 import type { KnownMatch, Match } from '../store/matches.ts';
@@ -87,7 +87,6 @@ export function consequencesOf(
     const pairsOfProperty = pairs.get(propertyUuid) as Map<SearchNumber, Pair>;
     const idsAt = notBefore(now, pairsOfProperty.values());
     const snapshotOf = snapshotter(change.held, resolvePlace, idsAt, snapshots);
-    const mailItemOf = mailItemMaker(change, resolvePlace);
     for (const number of searchesTouchedBy(change, (each) => routes.has(each))) {
       const route = routes.get(number) ?? null;
       if (route === null) continue;
@@ -107,8 +106,8 @@ export function consequencesOf(
       notified.add(pair);
       if (startsNow) began.add(pair);
       // What goes by e-mail goes by the feed as well: there is a match.
-      for (const notice of mailNoticesOf(route, events, startsNow)) {
-        mailItems.push(mailItemOf(notice, route, pair.match as Match));
+      for (const reason of mailReasonsOf(route, events, startsNow)) {
+        mailItems.push(mailItemOf(reason, route, pair.match as Match, change));
       }
     }
   }
@@ -257,24 +256,13 @@ function snapshotter(
   };
 }
 
-/** Makes the document of one change at most once, and none where nothing goes by e-mail. */
-function mailItemMaker(
-  { held, events, traceparent }: JudgedChange,
-  resolvePlace: ResolvePlace,
-): (notice: MailNotice, route: SearchRoute, match: Match) => NewMailItem {
-  let document: PropertyDocument | null = null;
-  return (notice, { clientId, mail }, { id, searchNumber, updatedAt }) => {
-    if (mail === null) throw new Error('a notice by e-mail of a search without one');
-    document ??= propertyDocument(held.state, held.crawls, resolvePlace, { withContacts: false });
-    return {
-      id: timeOrderedUuid(updatedAt),
-      clientId,
-      searchNumber,
-      matchId: id,
-      kind: notice.reason.kind,
-      route: mail,
-      content: mailItemContent(document, notice, events),
-      traceparent,
-    };
-  };
+function mailItemOf(
+  reason: MailReason,
+  { clientId, mail }: SearchRoute,
+  { id, searchNumber, updatedAt }: Match,
+  { propertyUuid, traceparent }: JudgedChange,
+): NewMailItem {
+  if (mail === null) throw new Error('a reason to e-mail for a search without one');
+  const item = { id: timeOrderedUuid(updatedAt), clientId, searchNumber, matchId: id, propertyUuid };
+  return { ...item, route: mail, reason, traceparent };
 }

@@ -1,79 +1,93 @@
 /**
- * How the items of an e-mail are laid out: search by search, each property once, with every reason why it is told. An
- * e-mail shows the newest of them and counts the others: one of a hundred kilobytes is cut off by its reader.
+ * How the items of an e-mail are laid out: each property once, as it is now, with every search and reason that led to
+ * it, the match first; those that have expired meanwhile in a line at the end. An e-mail shows the properties that
+ * changed last and counts the others: one of a hundred kilobytes is cut off by its reader.
  */
 
 import type { SearchNumber, Uuid } from '../domain/ids.ts';
-import type { MailItemContent, MailReason } from '../domain/mail-item.ts';
+import { type MailProperty, type MailReason, mailProperty } from '../domain/mail-item.ts';
+import type { PropertyDocument } from '../domain/property-document.ts';
 
-/** An item that an e-mail is made of, without what it says. */
+/** An item that an e-mail is made of. */
 export interface MailItem {
   readonly id: Uuid;
   readonly searchNumber: SearchNumber;
-  readonly matchId: Uuid;
+  readonly propertyUuid: Uuid;
+  readonly reason: MailReason;
 }
 
 export interface MailEntry {
-  /** As its newest item tells it. */
-  readonly content: MailItemContent;
-  /** Oldest first. */
+  readonly property: MailProperty;
+  readonly causes: readonly MailCause[];
+}
+
+/** A search that the property was found by, and why it is told: the match first, each reason once. */
+export interface MailCause {
+  readonly searchTitle: string;
   readonly reasons: readonly MailReason[];
 }
 
-export interface MailSection {
-  readonly title: string;
-  readonly entries: readonly MailEntry[];
-}
-
 export interface MailContents {
-  readonly sections: readonly MailSection[];
+  /** Not expired. */
+  readonly entries: readonly MailEntry[];
+  readonly expired: readonly MailProperty[];
   /** Properties that are not shown. */
   readonly moreCount: number;
 }
 
 const ENTRIES_MAX = 50;
-/** Of one property: it may have changed a hundred times in a week. */
-const ITEMS_PER_ENTRY_MAX = 5;
 
-export interface ShownItems {
-  readonly items: readonly MailItem[];
-  readonly moreCount: number;
+/** What an e-mail is made of, by property; the one that changed last comes first. */
+export function itemsByProperty(items: readonly MailItem[]): ReadonlyMap<Uuid, readonly MailItem[]> {
+  const byProperty = new Map<Uuid, MailItem[]>();
+  for (const item of [...items].sort((a, b) => (a.id < b.id ? -1 : 1)).reverse()) {
+    const known = byProperty.get(item.propertyUuid);
+    if (known === undefined) byProperty.set(item.propertyUuid, [item]);
+    else known.unshift(item);
+  }
+  return new Map([...byProperty].slice(0, ENTRIES_MAX));
 }
 
-/** Those whose content is shown, oldest first: the newest of each property, of the properties that changed last. */
-export function shownOf(items: readonly MailItem[]): ShownItems {
-  const byMatch = new Map<Uuid, MailItem[]>();
-  // Time-ordered: the newest has the greatest id.
-  for (const item of [...items].sort((a, b) => (a.id < b.id ? 1 : -1))) {
-    const known = byMatch.get(item.matchId) ?? [];
-    if (known.length < ITEMS_PER_ENTRY_MAX) known.push(item);
-    byMatch.set(item.matchId, known);
-  }
-  const shown = [...byMatch.values()].slice(0, ENTRIES_MAX).flat().reverse();
-  return { items: shown, moreCount: Math.max(0, byMatch.size - ENTRIES_MAX) };
+export interface MailSources {
+  readonly documents: ReadonlyMap<Uuid, PropertyDocument>;
+  /** Price of the last e-mail to the recipient that showed the property. */
+  readonly toldPrices: ReadonlyMap<Uuid, number>;
+  readonly titles: ReadonlyMap<SearchNumber, string>;
 }
 
-/** Searches and properties in the order of their last change, newest first. `contents` lacks what somebody has removed. */
-export function sectionsOf(
-  { items, moreCount }: ShownItems,
-  contents: ReadonlyMap<Uuid, MailItemContent>,
-  titles: ReadonlyMap<SearchNumber, string>,
-): MailContents {
-  const entries = new Map<Uuid, { searchNumber: SearchNumber; content: MailItemContent; reasons: MailReason[] }>();
-  for (const { id, matchId, searchNumber } of items) {
-    const content = contents.get(id);
-    if (content === undefined) continue;
-    const reasons = [...(entries.get(matchId)?.reasons ?? []), content.reason];
-    // Set anew, so that the order is that of the last change.
-    entries.delete(matchId);
-    entries.set(matchId, { searchNumber, content, reasons });
-  }
-  const sections = new Map<SearchNumber, MailEntry[]>();
-  for (const { searchNumber, ...entry } of [...entries.values()].reverse()) {
-    sections.set(searchNumber, [...(sections.get(searchNumber) ?? []), entry]);
-  }
+/** A property that somebody has removed is left out. */
+export function mailContents(items: readonly MailItem[], sources: MailSources): MailContents {
+  const byProperty = itemsByProperty(items);
+  const all = [...byProperty].flatMap(([uuid, ofProperty]): MailEntry[] => {
+    const document = sources.documents.get(uuid);
+    if (document === undefined) return [];
+    const reasons = ofProperty.map(({ reason }) => reason);
+    const property = mailProperty(document, sources.toldPrices.get(uuid) ?? null, reasons);
+    return [{ property, causes: causesOf(ofProperty, sources.titles) }];
+  });
+  const total = new Set(items.map(({ propertyUuid }) => propertyUuid)).size;
   return {
-    sections: [...sections].map(([number, ofSearch]) => ({ title: titles.get(number) ?? '', entries: ofSearch })),
-    moreCount,
+    entries: all.filter(({ property }) => !property.isExpired),
+    expired: all.filter(({ property }) => property.isExpired).map(({ property }) => property),
+    moreCount: total - byProperty.size,
   };
+}
+
+function causesOf(items: readonly MailItem[], titles: ReadonlyMap<SearchNumber, string>): readonly MailCause[] {
+  const reasonsOf = new Map<SearchNumber, MailReason[]>();
+  for (const { searchNumber, reason } of items) {
+    // Several changes of one kind are one reason, with the values from before the first to after the last.
+    const reasons = reasonsOf.get(searchNumber) ?? [];
+    const same = reasons.findIndex(({ type, kind }) => type === reason.type && kind === reason.kind);
+    const [before] = same < 0 ? [] : reasons.splice(same, 1);
+    reasons.push({ ...reason, oldValue: (before ?? reason).oldValue });
+    reasonsOf.set(searchNumber, reasons);
+  }
+  const isMatch = ({ type }: MailReason): number => (type === 'match' ? 0 : 1);
+  return [...reasonsOf]
+    .map(([number, reasons]) => ({
+      searchTitle: titles.get(number) ?? '',
+      reasons: reasons.sort((a, b) => isMatch(a) - isMatch(b)),
+    }))
+    .sort((a, b) => isMatch(a.reasons[0] as MailReason) - isMatch(b.reasons[0] as MailReason));
 }

@@ -6,10 +6,20 @@ import type { MailLanguage } from '../domain/mail.ts';
 export interface MailWords {
   readonly locale: string;
   readonly untitled: string;
+  /** By code. */
+  readonly propertyTypes: readonly string[];
+  readonly property: string;
+  readonly toSell: string;
+  readonly toRent: string;
+  readonly colon: string;
   readonly perMonth: string;
   readonly was: (price: string) => string;
   readonly rooms: (count: number) => string;
+  readonly bedrooms: (count: number) => string;
   readonly land: (surface: string) => string;
+  readonly energy: (category: string) => string;
+  readonly expired: (titles: string) => string;
+  readonly from: (sender: string) => string;
   readonly newMatch: string;
   readonly changedMatch: string;
   readonly events: Readonly<Record<EventKind, string>>;
@@ -27,10 +37,19 @@ export interface MailWords {
 const FRENCH: MailWords = {
   locale: 'fr-FR',
   untitled: 'Bien sans titre',
+  propertyTypes: ['Appartement', 'Maison', 'Immeuble', 'Parking', 'Bureau', 'Terrain', 'Commerce'],
+  property: 'Bien',
+  toSell: 'à vendre',
+  toRent: 'à louer',
+  colon: ' : ',
   perMonth: ' par mois',
   was: (price) => `au lieu de ${price}`,
   rooms: (count) => (count === 1 ? '1 pièce' : `${count} pièces`),
+  bedrooms: (count) => (count === 1 ? '1 chambre' : `${count} chambres`),
   land: (surface) => `terrain ${surface}`,
+  energy: (category) => `DPE ${category}`,
+  expired: (titles) => `N'est plus en ligne : ${titles}`,
+  from: (sender) => `Envoyé par ${sender}.`,
   newMatch: 'Nouvelle annonce qui correspond à votre recherche',
   changedMatch: 'Correspond désormais à votre recherche',
   events: {
@@ -61,10 +80,19 @@ const FRENCH: MailWords = {
 const ENGLISH: MailWords = {
   locale: 'en-GB',
   untitled: 'Untitled property',
+  propertyTypes: ['Apartment', 'House', 'Building', 'Parking', 'Office', 'Land', 'Shop'],
+  property: 'Property',
+  toSell: 'for sale',
+  toRent: 'to rent',
+  colon: ': ',
   perMonth: ' a month',
   was: (price) => `was ${price}`,
   rooms: (count) => (count === 1 ? '1 room' : `${count} rooms`),
+  bedrooms: (count) => (count === 1 ? '1 bedroom' : `${count} bedrooms`),
   land: (surface) => `land ${surface}`,
+  energy: (category) => `energy class ${category}`,
+  expired: (titles) => `No longer online: ${titles}`,
+  from: (sender) => `Sent by ${sender}.`,
   newMatch: 'New advert that fits your search',
   changedMatch: 'Fits your search from now on',
   events: {

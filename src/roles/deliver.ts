@@ -97,7 +97,7 @@ export function openSender({ config, closing }: Parts): Sender {
 
 /** Follows the valve of the stage `deliver`. Null without a mail server. */
 function openMailing(parts: Parts, valve: Valve): Mailing | null {
-  const { config, metrics, database, pipelineDatabase, observers, draining, supervisor, onTrouble } = parts;
+  const { config, metrics, database, pipelineDatabase, reference, observers, draining, supervisor, onTrouble } = parts;
   measureMail(metrics, database);
   const { mail } = config;
   if (mail === null) return null;
@@ -111,6 +111,7 @@ function openMailing(parts: Parts, valve: Valve): Mailing | null {
     from: mail.from,
     publicUrl: mail.publicUrl.replace(/\/+$/, ''),
     language: config.mailLanguage,
+    resolvePlace: (place) => reference.resolvePlace(place),
     retryDelayMs: config.retryDelayMs,
     attemptTimeoutMs: MAIL_ATTEMPT_TIMEOUT_MS,
     drainTimeoutMs: config.attemptTimeoutMs,

@@ -7,6 +7,7 @@
 import { randomBytes } from 'node:crypto';
 import { type SearchNumber, timeOrderedUuid, type Uuid } from '../domain/ids.ts';
 import { CLIENT_MAILS_MAX, nextMorning, parisDayOf, RECIPIENT_MAILS_MAX } from '../domain/mail.ts';
+import type { MailReason } from '../domain/mail-item.ts';
 import { type Database, type Queryable, transaction } from './database.ts';
 import { tokenHash } from './mail-recipients.ts';
 import type { MailTurn } from './mail-turns.ts';
@@ -14,7 +15,8 @@ import type { MailTurn } from './mail-turns.ts';
 export interface ClaimedItem {
   readonly id: Uuid;
   readonly searchNumber: SearchNumber;
-  readonly matchId: Uuid;
+  readonly propertyUuid: Uuid;
+  readonly reason: MailReason;
 }
 
 export interface ClaimedMail {
@@ -27,6 +29,8 @@ export interface ClaimedMail {
   /** Of the present series, from 1. */
   readonly attempt: number;
   readonly startedAt: Date;
+  /** As an attempt before sent it, when it tells of these items and no others. */
+  readonly letter: Buffer | null;
   /** For the link to unsubscribe: 128 random bits in base64url. */
   readonly token: string;
 }
@@ -61,9 +65,12 @@ export async function claimMail(
     const [first] = rows;
     if (first === undefined) return null;
     const token = randomBytes(TOKEN_BYTES).toString('base64url');
-    await noteMail(client, { key, clientId, today, isNew, token });
     const { address, attempt, startedAt } = first;
-    return { id, clientId, key, address, attempt, startedAt, token, items: rows };
+    const letter = first.letterItems === rows.length ? first.letter : null;
+    // The link of a letter that is sent again has been noted.
+    await noteMail(client, { key, clientId, today, isNew, token: letter === null ? token : null });
+    const items = rows.map(({ reason, ...item }) => ({ ...item, reason: JSON.parse(reason) as MailReason }));
+    return { id, clientId, key, address, attempt, startedAt, token, letter, items };
   });
 }
 
@@ -114,7 +121,11 @@ interface Taking extends Recipient {
   readonly putOffUntil: Date | null;
 }
 
-interface TakenRow extends ClaimedItem {
+interface TakenRow extends Omit<ClaimedItem, 'reason'> {
+  /** JSON. */
+  readonly reason: string;
+  readonly letter: Buffer | null;
+  readonly letterItems: number | null;
   readonly address: string;
   readonly attempt: number;
   readonly startedAt: Date;
@@ -165,7 +176,8 @@ function takeText(open: string): string {
       from judged where mail_items.id = judged.id
       returning mail_items.*, verdict, mail_to
     )
-    select id, search_number as "searchNumber", match_id as "matchId", mail_to as address,
+    select id, search_number as "searchNumber", property_uuid as "propertyUuid", reason, letter,
+      letter_items as "letterItems", mail_to as address,
       attempt_count - attempts_spent as attempt, attempt_started_at as "startedAt"
     from taken where verdict = 'taken' order by id`;
 }
@@ -184,7 +196,7 @@ async function takeItems(client: Queryable, taking: Taking): Promise<readonly Ta
 /** Counts an e-mail that begins, and remembers what its link proves itself by. Served by the primary keys. */
 async function noteMail(
   client: Queryable,
-  mail: { readonly key: string; clientId: Uuid; today: string; isNew: boolean; token: string },
+  mail: { readonly key: string; clientId: Uuid; today: string; isNew: boolean; token: string | null },
 ): Promise<void> {
   const { key, clientId, today, isNew, token } = mail;
   await client.query({
@@ -195,7 +207,7 @@ async function noteMail(
       ), counted_too as (
         update mail_clients set mails = mails + 1 where client_id = $2 and $4
       )
-      insert into mail_tokens (hash, recipient_key) values ($5, $1)`,
-    values: [key, clientId, today, isNew, tokenHash(token)],
+      insert into mail_tokens (hash, recipient_key) select $5, $1 where $5::bytea is not null`,
+    values: [key, clientId, today, isNew, token === null ? null : tokenHash(token)],
   });
 }

@@ -8,7 +8,7 @@ import type { Queryable, Statement } from './database.ts';
 import { WAITING } from './delivery-states.ts';
 import { statementShares } from './statement-share.ts';
 
-/** Of a written item, but for its content. */
+/** Of a written item, but for its reason. */
 const ROW_LENGTH = 768;
 
 /**
@@ -28,22 +28,23 @@ export function insertMailItems(items: readonly NewMailItem[], now: Date, gather
     client_id: item.clientId,
     search_number: item.searchNumber,
     match_id: item.matchId,
-    kind: item.kind,
+    property_uuid: item.propertyUuid,
+    kind: item.reason.kind,
     endpoint: mailEndpointOf(address),
     endpoint_key: key,
-    content: JSON.stringify(item.content),
+    reason: JSON.stringify(item.reason),
     traceparent: item.traceparent,
     morning: morningOf(frequency),
   }));
-  return statementShares(rows, ({ content }) => content.length + ROW_LENGTH).map((share) => ({
+  return statementShares(rows, ({ reason }) => reason.length + ROW_LENGTH).map((share) => ({
     name: 'insert-mail-items',
     text: `
-      insert into mail_items (id, client_id, search_number, match_id, kind, endpoint, endpoint_key, content, traceparent,
+      insert into mail_items (id, client_id, search_number, match_id, property_uuid, kind, endpoint, endpoint_key, reason, traceparent,
         gathers_from, due_at)
-      select id, client_id, search_number, match_id, kind, endpoint, endpoint_key, content, traceparent,
+      select id, client_id, search_number, match_id, property_uuid, kind, endpoint, endpoint_key, reason, traceparent,
         coalesce(morning, now()), coalesce(morning, now() + $2 * interval '1 millisecond')
-      from json_to_recordset($1) as written(id uuid, client_id uuid, search_number integer, match_id uuid, kind text,
-        endpoint text, endpoint_key text, content text, traceparent text, morning timestamptz)`,
+      from json_to_recordset($1) as written(id uuid, client_id uuid, search_number integer, match_id uuid, property_uuid uuid,
+        kind text, endpoint text, endpoint_key text, reason text, traceparent text, morning timestamptz)`,
     values: [JSON.stringify(share), gatherMs],
   }));
 }

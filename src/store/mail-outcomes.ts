@@ -2,7 +2,6 @@
 
 import type { AfterAttempt, AttemptOutcome } from '../domain/delivery.ts';
 import type { SearchNumber, Uuid } from '../domain/ids.ts';
-import type { MailItemContent } from '../domain/mail-item.ts';
 import type { Queryable } from './database.ts';
 import { NOT_YET_DELIVERED } from './delivery-states.ts';
 
@@ -63,7 +62,7 @@ const RECORD = `
     from refusing where searches.number = refusing.number
   )
   update mail_items
-  set state = $9,
+  set state = $9, letter = case when $9 = 'retry_wait' then letter end,
     due_at = case when $9 = 'retry_wait' then clock_timestamp() + $10 * interval '1 millisecond' else due_at end,
     finished_at = case when $9 <> 'retry_wait' then clock_timestamp() end
   from locked
@@ -71,17 +70,46 @@ const RECORD = `
     and (held_state = 'sending' and locked.attempt_count = number
       or $9 = 'delivered' and held_state in ${NOT_YET_DELIVERED})`;
 
-/** What items say, by the item. Served by the primary key. */
-export async function readMailContents(
+/** What a recipient was last told that properties cost. Served by mail_items_told. */
+export async function readToldPrices(
   client: Queryable,
-  ids: readonly Uuid[],
-): Promise<ReadonlyMap<Uuid, MailItemContent>> {
-  const { rows } = await client.query<{ id: Uuid; content: string }>({
-    name: 'read-mail-contents',
-    text: 'select id, content from mail_items where id = any($1::uuid[])',
-    values: [ids],
+  key: string,
+  propertyUuids: readonly Uuid[],
+): Promise<ReadonlyMap<Uuid, number>> {
+  const { rows } = await client.query<{ uuid: Uuid; price: number }>({
+    name: 'read-told-prices',
+    text: `
+      select distinct on (property_uuid) property_uuid as uuid, told_price as price from mail_items
+      where endpoint_key = $1 and property_uuid = any($2::uuid[]) and state = 'delivered' and told_price is not null
+      order by property_uuid, finished_at desc`,
+    values: [key, propertyUuids],
   });
-  return new Map(rows.map(({ id, content }) => [id, JSON.parse(content)]));
+  return new Map(rows.map(({ uuid, price }) => [uuid, price]));
+}
+
+export interface WrittenMail {
+  readonly mailId: Uuid;
+  /** Of its first item, of how many. */
+  readonly itemId: Uuid;
+  readonly itemCount: number;
+  readonly bytes: Buffer;
+  /** By property, what it says that they cost. */
+  readonly prices: ReadonlyMap<Uuid, number>;
+}
+
+/** Keeps an e-mail as it is first sent, for its next attempts. Served by mail_items_mail. */
+export async function keepMail(client: Queryable, written: WrittenMail): Promise<void> {
+  const { mailId, itemId, itemCount, bytes, prices } = written;
+  await client.query({
+    name: 'keep-mail',
+    text: `
+      with told as (select * from unnest($5::uuid[], $6::float8[]) as told(uuid, price))
+      update mail_items set letter = case when id = $2 then $3::bytea end,
+        letter_items = case when id = $2 then $4::integer end,
+        told_price = (select price from told where uuid = property_uuid)
+      where mail_id = $1 and state = 'sending'`,
+    values: [mailId, itemId, bytes, itemCount, [...prices.keys()], [...prices.values()]],
+  });
 }
 
 /** By number. Served by the primary key. */

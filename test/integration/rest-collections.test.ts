@@ -275,9 +275,9 @@ describe('a list over all searches', () => {
          gen_random_uuid() from generate_series(1, 5000)`,
     );
     await api.database.query(
-      `insert into mail_items (id, client_id, search_number, match_id, kind, endpoint, endpoint_key, content,
+      `insert into mail_items (id, client_id, search_number, match_id, property_uuid, kind, endpoint, endpoint_key, reason,
          gathers_from, due_at)
-       select gen_random_uuid(), gen_random_uuid(), 1000000 + n % 500, gen_random_uuid(), 'property.ad.create',
+       select gen_random_uuid(), gen_random_uuid(), 1000000 + n % 500, gen_random_uuid(), gen_random_uuid(), 'property.ad.create',
          'mailto:a@b.example', 'k', '{}', now(), now() from generate_series(1, 5000) n`,
     );
     await api.database.query('analyze');

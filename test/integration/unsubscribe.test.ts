@@ -11,7 +11,7 @@ import { insertMailItems } from '../../src/store/mail-items.ts';
 import { readMailTurns } from '../../src/store/mail-turns.ts';
 import { createSearch } from '../../src/store/searches.ts';
 import { startTestApi } from '../support/api.ts';
-import { MAIL_CONTENT } from '../support/mail-scene.ts';
+import { NEW_MATCH } from '../support/mail-scene.ts';
 import { runStatements } from '../support/statements.ts';
 
 const api = await startTestApi({ after });
@@ -24,7 +24,7 @@ async function sent(address: string) {
   const key = mailKeyOf(clientId, address);
   const item = () => ({
     ...{ id: timeOrderedUuid(new Date()), clientId, searchNumber: number, matchId: timeOrderedUuid(new Date()) },
-    ...{ kind: 'property.ad.create' as const, content: MAIL_CONTENT, traceparent: null },
+    ...{ propertyUuid: timeOrderedUuid(new Date()), reason: NEW_MATCH, traceparent: null },
     route: { address, key, frequency: 'instant' as const },
   });
   await runStatements(database, insertMailItems([item()], new Date(), 0));

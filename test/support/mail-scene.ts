@@ -3,15 +3,19 @@
 import { createValve } from '../../src/broker/valve.ts';
 import { type Mailing, type MailingDependencies, startMailing } from '../../src/delivery/mailing.ts';
 import { timeOrderedUuid, type Uuid } from '../../src/domain/ids.ts';
+import type { IntakeMessage } from '../../src/domain/intake-message.ts';
 import { mailKeyOf } from '../../src/domain/mail.ts';
-import type { MailItemContent, NewMailItem } from '../../src/domain/mail-item.ts';
+import type { MailReason, NewMailItem } from '../../src/domain/mail-item.ts';
+import { readingOf } from '../../src/domain/property-document.ts';
 import { SEARCH_DEFAULTS, type Search, type SearchMembers } from '../../src/domain/search.ts';
 import { createMailSender, type MailSenderOptions } from '../../src/mail/mail-sender.ts';
 import { createClient } from '../../src/store/clients.ts';
 import { type Database, migrate, openDatabase } from '../../src/store/database.ts';
 import { insertMailItems } from '../../src/store/mail-items.ts';
 import type { SettledMail } from '../../src/store/mail-outcomes.ts';
+import { insertProperties } from '../../src/store/properties.ts';
 import { createSearch } from '../../src/store/searches.ts';
+import { heldAfter, resolveToulon, upsertAt } from './adverts.ts';
 import { type Cleanup, startTestPostgres, type TestPostgres } from './servers.ts';
 import { type SmtpReceiver, startSmtpReceiver } from './smtp-receiver.ts';
 import { runStatements } from './statements.ts';
@@ -21,20 +25,7 @@ import { until } from './until.ts';
 /** A server that answers does so in time, however busy the machine is. */
 const PATIENT_MS = 60_000;
 
-export const MAIL_CONTENT: MailItemContent = {
-  title: 'T3 vue mer',
-  transactionType: 0,
-  price: 250_000,
-  priceBefore: null,
-  surface: 62,
-  landSurface: null,
-  room: 3,
-  city: 'Toulon',
-  zipcode: '83000',
-  picture: null,
-  link: 'https://portal.example/annonce/1',
-  reason: { type: 'match', kind: 'property.ad.create', oldValue: null, newValue: null },
-};
+export const NEW_MATCH: MailReason = { type: 'match', kind: 'property.ad.create', oldValue: null, newValue: null };
 
 export interface MailItemRow {
   readonly id: Uuid;
@@ -98,7 +89,13 @@ export async function openMailScene(cleanup: Cleanup): Promise<MailScene> {
         ...members,
       }),
     async record(search, count, { gatherMs = 0, now = new Date(), title = 'T3 vue mer' } = {}) {
-      const items = Array.from({ length: count }, (_, position) => itemOf(search, `${title} ${position}`, now));
+      const items: NewMailItem[] = [];
+      for (let position = 0; position < count; position++) {
+        const item = mailItemOf(search, timeOrderedUuid(now), now);
+        const advert = { title: `${title} ${position}`, price: 250_000, surface: 62 };
+        await holdProperty(database, upsertAt(0, { propertyUuid: item.propertyUuid, advert }));
+        items.push(item);
+      }
       await runStatements(database, insertMailItems(items, now, gatherMs));
       return items.map(({ id }) => id);
     },
@@ -109,6 +106,7 @@ export async function openMailScene(cleanup: Cleanup): Promise<MailScene> {
         from: { name: 'Vigie', address: 'alerts@vigie.example' },
         publicUrl: 'https://vigie.example',
         language: 'fr',
+        resolvePlace: resolveToulon,
         retryDelayMs: 50,
         attemptTimeoutMs: PATIENT_MS,
         drainTimeoutMs: PATIENT_MS,
@@ -136,16 +134,25 @@ function assertNever(what: string, error: Error): void {
   });
 }
 
-function itemOf({ clientId, number, members }: Search, title: string, now: Date): NewMailItem {
+/** As the recorder writes it. */
+export function mailItemOf(
+  { clientId, number, members }: Search,
+  propertyUuid: Uuid,
+  now: Date,
+  reason: MailReason = NEW_MATCH,
+): NewMailItem {
   const address = members.notificationRecipient as string;
   return {
-    id: timeOrderedUuid(now),
-    clientId,
-    searchNumber: number,
-    matchId: timeOrderedUuid(now),
-    kind: 'property.ad.create',
-    route: { address, key: mailKeyOf(clientId, address), frequency: members.notificationFrequency },
-    content: { ...MAIL_CONTENT, title },
-    traceparent: null,
+    ...{ id: timeOrderedUuid(now), clientId, searchNumber: number, matchId: timeOrderedUuid(now), propertyUuid },
+    ...{ route: { address, key: mailKeyOf(clientId, address), frequency: members.notificationFrequency } },
+    ...{ reason, traceparent: null },
   };
+}
+
+/** Writes what is held after these messages of one property, in place of what was. */
+export async function holdProperty(database: Database, ...messages: IntakeMessage[]): Promise<void> {
+  const held = heldAfter(...messages);
+  const { priced } = readingOf(held.state, held.crawls, resolveToulon);
+  await database.query('delete from properties where uuid = $1', [held.state.uuid]);
+  await runStatements(database, insertProperties([{ held, priced, expiredAt: null }]));
 }

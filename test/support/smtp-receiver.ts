@@ -21,6 +21,8 @@ export interface SmtpReceiver {
   readonly port: number;
   /** Taken with 250. */
   readonly mails: readonly ReceivedMail[];
+  /** Every message whole, whatever it was answered. */
+  readonly messages: readonly string[];
   /** Every RCPT TO, whatever became of it. */
   readonly recipients: readonly string[];
   /** Answers to RCPT TO of the address, one after the other; the last one for ever. */
@@ -35,6 +37,7 @@ export async function startSmtpReceiver(
   options: SMTPServerOptions & { readonly port?: number } = {},
 ): Promise<SmtpReceiver> {
   const mails: ReceivedMail[] = [];
+  const messages: string[] = [];
   const recipients: string[] = [];
   const ofRecipient = new Map<string, SmtpAnswer[]>();
   let ofMessage: SmtpAnswer[] = [];
@@ -59,6 +62,7 @@ export async function startSmtpReceiver(
       stream.on('data', (chunk: Buffer) => chunks.push(chunk));
       stream.on('end', async () => {
         const raw = Buffer.concat(chunks);
+        messages.push(raw.toString('latin1'));
         const parsed = await simpleParser(raw);
         const answer = next(ofMessage);
         const from = envelope.mailFrom === false ? '' : envelope.mailFrom.address;
@@ -86,6 +90,7 @@ export async function startSmtpReceiver(
     url: `smtp://127.0.0.1:${port}`,
     port,
     mails,
+    messages,
     recipients,
     scriptRecipient: (address, ...answers) => void ofRecipient.set(address, answers),
     scriptMessage: (...answers) => {

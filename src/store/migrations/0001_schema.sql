@@ -482,12 +482,15 @@ create table mail_items (
   client_id uuid not null,
   search_number integer not null,
   match_id uuid not null,
+  property_uuid uuid not null,
   kind text not null,
   -- `mailto:` and the address, and its key. Both follow the search until the item is sent.
   endpoint text not null,
   endpoint_key text not null,
-  -- What the e-mail says of it (domain/mail-item.ts), JSON.
-  content text not null,
+  -- Why the property is told (domain/mail-item.ts), JSON: what is said of it is read when the e-mail is written.
+  reason text not null,
+  -- The price that the e-mail said.
+  told_price double precision,
   traceparent text,
   state text not null default 'queued',
   attempt_count smallint not null default 0,
@@ -496,6 +499,9 @@ create table mail_items (
   attempt_started_at timestamptz,
   -- The e-mail that it is part of, from its first attempt on: items of one share attempts and outcome.
   mail_id uuid,
+  -- On the first item of an e-mail that may be tried again: its bytes, and of how many items they tell.
+  letter bytea,
+  letter_items integer,
   -- When it goes along with another item of its recipient at the earliest, and when it goes by itself.
   gathers_from timestamptz not null,
   due_at timestamptz not null,
@@ -512,6 +518,8 @@ create index mail_items_recipient on mail_items (endpoint_key, id) where state =
 create index mail_items_mail on mail_items (mail_id) where mail_id is not null;
 -- Whose lease has ended.
 create index mail_items_sending on mail_items (due_at) where state = 'sending';
+-- What a recipient was last told of a property.
+create index mail_items_told on mail_items (endpoint_key, property_uuid) where state = 'delivered';
 -- What a replay looks for.
 create index mail_items_failed on mail_items (id) where state = 'failed';
 
