@@ -68,6 +68,34 @@ export const COMMANDS: CommandTable = {
       },
     },
     {
+      words: 'feed',
+      args: 'NAME [FILE]',
+      summary: 'take in the adverts of an agency’s FILE: new and changed ones are published, missing ones expire',
+      details:
+        'NAME is the source, the same for each of its files. A file that cannot be read whole, is empty, or has lost more ' +
+        'than three tenths of its adverts changes nothing. Exit code 2: rows were not understood.',
+      options: {
+        format: valued('NAME', 'poliris (Annonces.csv, or a ZIP with it) or mapping'),
+        mapping: valued('PATH', 'the mapping of a CSV, NDJSON, JSON or XML file'),
+        all: flag('publish what is unchanged as well'),
+        force: flag('take a file that would be refused'),
+        end: flag('no FILE: expire all adverts of a source that is given up'),
+        'dry-run': flag('say what would change, and change nothing'),
+      },
+      example: 'vigie feed saint-raphael --format poliris Annonces.zip',
+      async run({ args: [source = '', file = null], text, flag: isSet }) {
+        const { feed } = await import('./feed.ts');
+        const choices = {
+          isAll: isSet('all'),
+          isForced: isSet('force'),
+          isDryRun: isSet('dry-run'),
+          isEnd: isSet('end'),
+        };
+        const options = { source, file, format: text('format'), mapping: text('mapping'), ...choices };
+        await feed(await settings(), options, await interruption());
+      },
+    },
+    {
       words: 'nats',
       summary: 'print the URL of NATS, with user and password, for crawlers',
       example: 'NATS_URL=$(vigie nats) node crawler.js',

@@ -794,3 +794,18 @@ create trigger recoveries_kept_from_moving after insert on recoveries
   for each row execute function refuse_moving_of_row();
 create trigger recipients_kept_from_moving after update of unsubscribed_at on mail_recipients
   for each row execute function refuse_moving_of_row();
+
+-- Feeds (features/feeds): what was published last of each source, a row for each advert that it shows, and one with an
+-- empty reference for the source itself.
+create table feed_publications (
+  source text not null,
+  reference text not null,
+  -- Of the advert's content, null until its first publication is acknowledged; of the bytes of a snapshot while it is
+  -- published.
+  digest text,
+  published_at timestamptz not null,
+  -- Of the source: what the last look and the last snapshot brought.
+  report jsonb,
+  primary key (source, reference)
+);
+create index feed_publications_sources on feed_publications (source) where reference = '';

@@ -1,0 +1,151 @@
+/** `vigie feed`: one snapshot of a source, now; what it would do; the end of a source. */
+
+import { type Broker, connectBroker } from '../broker/connection.ts';
+import type { Config } from '../config.ts';
+import { decodeIntakeMessage } from '../domain/intake-message.ts';
+import { type FeedContent, SnapshotRefusedError } from '../features/feeds/feed-row.ts';
+import { FORMATS, type FormatName, isSourceName, openFormat, SOURCE_RULE } from '../features/feeds/formats.ts';
+import { contentJson, identityOf } from '../features/feeds/identity.ts';
+import { SourceBusyError, withSource } from '../features/feeds/publications.ts';
+import { readOnce } from '../features/feeds/reading.ts';
+import { endSource, type SnapshotOutcome } from '../features/feeds/snapshot.ts';
+import type { Database } from '../store/database.ts';
+import { readProperty } from '../store/properties.ts';
+import { UsageError } from './command.ts';
+import { natsUrlOf, withDatabase } from './connect.ts';
+import { startProgress } from './progress.ts';
+import { InterruptedError } from './stop-signal.ts';
+import { CommandError, cannotRead, print } from './terminal.ts';
+
+export interface FeedOptions {
+  readonly source: string;
+  readonly file: string | null;
+  readonly format: string;
+  /** Empty: none. */
+  readonly mapping: string;
+  readonly isAll: boolean;
+  readonly isForced: boolean;
+  readonly isDryRun: boolean;
+  readonly isEnd: boolean;
+}
+
+const CHANGES_SHOWN = 50;
+const NOT_UNDERSTOOD = 2;
+
+/** Sets the exit code 2 when rows were not understood. Throws `CommandError` when the snapshot is refused. */
+export async function feed(config: Config, options: FeedOptions, stopping: AbortSignal): Promise<void> {
+  assertUsable(options);
+  const { source, file, isDryRun, isEnd } = options;
+  const natsUrl = isDryRun ? null : await natsUrlOf(config);
+  await withDatabase(config, async (database) => {
+    const broker = natsUrl === null ? null : await connect(natsUrl);
+    try {
+      if (isEnd) await end(database, broker as Broker, source, stopping);
+      else await readSnapshot(database, broker, options, stopping);
+    } catch (error) {
+      if (stopping.aborted) throw new InterruptedError(stopping, 'the same command goes on where this one was');
+      throw inWords(error as Error, file);
+    } finally {
+      await broker?.close();
+    }
+  });
+}
+
+function assertUsable({ source, file, format, mapping, isEnd, isDryRun }: FeedOptions): void {
+  if (!isSourceName(source)) throw new UsageError(`${SOURCE_RULE}; ${JSON.stringify(source)} is none`);
+  if (isEnd && (file !== null || isDryRun)) throw new UsageError('--end takes neither FILE nor --dry-run');
+  if (isEnd) return;
+  if (file === null) throw new UsageError('feed needs FILE, or --end');
+  if (!FORMATS.includes(format as FormatName)) throw new UsageError(`feed needs --format, ${FORMATS.join(' or ')}`);
+  if ((format === 'mapping') !== (mapping !== ''))
+    throw new UsageError('--format mapping needs --mapping FILE, and no other does');
+}
+
+function connect(url: string): Promise<Broker> {
+  return connectBroker({ url, name: 'vigie feed', onStatus: () => undefined });
+}
+
+function inWords(error: Error, file: string | null): Error {
+  if (error instanceof SnapshotRefusedError)
+    return new CommandError(`${file} is refused: ${error.message}`, { cause: error });
+  if (error instanceof SourceBusyError) return new CommandError(error.message, { cause: error });
+  return 'syscall' in error && 'path' in error ? cannotRead(String(error.path), error) : error;
+}
+
+async function end(database: Database, broker: Broker, source: string, stopping: AbortSignal): Promise<void> {
+  const clock = () => new Date();
+  const count = await withSource(database, source, () => endSource({ database, broker, source, stopping, clock }));
+  print(`${source}: ${count} adverts expire, and nothing is known of it any more`);
+}
+
+interface Difference {
+  readonly reference: string;
+  readonly content: FeedContent;
+  readonly isNew: boolean;
+}
+
+async function readSnapshot(
+  database: Database,
+  broker: Broker | null,
+  { source, file, format, mapping, isAll, isForced }: FeedOptions,
+  stopping: AbortSignal,
+): Promise<void> {
+  const path = file as string;
+  const progress = startProgress(`reading ${path}`, 'adverts');
+  const differences: Difference[] = [];
+  try {
+    const outcome = await readOnce({
+      ...{ database, broker, source, path, isAll, isForced, stopping, clock: () => new Date() },
+      format: await openFormat(format as FormatName, mapping || null, source),
+      onProgress: (doing, count, share) => progress.tell({ doing, count, share }),
+      onDifference(reference, content, isNew) {
+        if (broker === null && differences.length < CHANGES_SHOWN) differences.push({ reference, content, isNew });
+      },
+    });
+    progress.end();
+    for (const difference of differences) print(await describe(database, source, difference));
+    if (broker === null) for (const reference of outcome.gone) print(`gone     ${reference}`);
+    summarise(outcome, broker === null ? `${source} would bring` : source);
+  } finally {
+    progress.end();
+  }
+}
+
+function summarise({ counts, complaints, notices }: SnapshotOutcome, subject: string): void {
+  for (const complaint of complaints) print(`not understood: ${complaint}`);
+  for (const notice of notices) print(`note: ${notice}`);
+  const { adverts, new: created, changed, republished, unchanged, gone, notUnderstood } = counts;
+  print(
+    `${subject}: ${adverts} adverts; ${created} new, ${changed} changed, ${gone} gone, ${unchanged} unchanged` +
+      `${republished > 0 ? `, ${republished} shown again` : ''}${notUnderstood > 0 ? `, ${notUnderstood} not understood` : ''}`,
+  );
+  if (notUnderstood > 0) process.exitCode = NOT_UNDERSTOOD;
+}
+
+/** What changes, by what the daemon holds. */
+async function describe(
+  database: Database,
+  source: string,
+  { reference, content, isNew }: Difference,
+): Promise<string> {
+  const title = String(content.advert.title ?? '');
+  if (isNew) return `new      ${reference}  ${title}`;
+  const identity = identityOf(source, reference);
+  const held = await readProperty(database, identity.property);
+  const before = held?.state.adverts.find(({ uuid }) => uuid === identity.advert);
+  if (before === undefined) return `changed  ${reference}  ${title}`;
+  const message = `{"kind":"upsert","crawledAt":"${new Date().toISOString()}",${contentJson(identity, content)}`;
+  const after = decodeIntakeMessage(Buffer.from(message));
+  if (after.kind !== 'upsert') return '';
+  const members = [...changesOf(before.content, after.advert), ...changesOf(before.property, after.property)];
+  return `changed  ${reference}  ${members.length === 0 ? 'it comes back' : members.join(', ')}`;
+}
+
+function changesOf(before: object, after: object): readonly string[] {
+  const known = before as Readonly<Record<string, unknown>>;
+  return Object.entries(after).flatMap(([name, value]) => {
+    const [old, now] = [JSON.stringify(known[name] ?? null), JSON.stringify(value)];
+    if (old === now) return [];
+    return old.length + now.length > 60 ? [name] : [`${name} ${old} → ${now}`];
+  });
+}

@@ -1,0 +1,111 @@
+/**
+ * What the formats give: one row after the other, an advert or a complaint. A format knows nothing of sources, of what
+ * was published before, or of the intake contract beyond the names of its members.
+ */
+
+import { type IntakeViolation, type SentMessage, VALIDATORS, violationsOf } from '../../domain/intake-schema.ts';
+
+/** The snapshot cannot be taken as it is; the message is the sentence that is told. */
+export class SnapshotRefusedError extends Error {
+  readonly code = 'SNAPSHOT_REFUSED';
+}
+
+type Members = Readonly<Record<string, unknown>>;
+
+/** As the intake contract has them, without identity; what is unknown is null, undefined, empty, or absent. */
+export interface FeedContent {
+  readonly property: Members;
+  readonly advert: Members;
+}
+
+export interface AdvertRow {
+  readonly kind: 'advert';
+  /** From 1; of the file's lines or, where it has none, of its adverts. */
+  readonly line: number;
+  readonly reference: string;
+  readonly content: FeedContent;
+  /** Values that were left out: `price: "abc" is no number`. */
+  readonly notices: readonly string[];
+}
+
+export interface ComplaintRow {
+  readonly kind: 'complaint';
+  readonly line: number;
+  /** Null when the row does not even tell whose it is. */
+  readonly reference: string | null;
+  readonly reason: string;
+}
+
+export type FeedRow = AdvertRow | ComplaintRow;
+
+/** Throws `SnapshotRefusedError` when the bytes are not of the format, or end too early. */
+export type FeedFormat = (bytes: AsyncIterable<Buffer>) => AsyncIterable<FeedRow>;
+
+const REFERENCE_LENGTH_MAX = 200;
+
+/** Null: it can identify an advert. */
+export function referenceFault(reference: string): string | null {
+  if (reference === '') return 'it has no reference';
+  if (reference.length > REFERENCE_LENGTH_MAX) return `its reference is longer than ${REFERENCE_LENGTH_MAX} characters`;
+  return null;
+}
+
+/** Without what is unknown; what it leaves is JSON in the same order every time. */
+export function known(members: Members): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(members).flatMap(([name, value]) => {
+      const kept = isRecord(value) ? known(value) : value;
+      return isUnknown(kept) ? [] : [[name, kept]];
+    }),
+  );
+}
+
+function isUnknown(value: unknown): boolean {
+  if (value === null || value === undefined || value === '') return true;
+  return typeof value === 'object' && Object.keys(value).length === 0;
+}
+
+function isRecord(value: unknown): value is Members {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+const NOWHERE = '00000000-0000-4000-8000-000000000000';
+
+/** Without the values that the contract refuses: `dropped` is told of each. */
+export function withinBounds(content: FeedContent, dropped: (notice: string) => void): FeedContent {
+  const kept = { property: known(content.property), advert: known(content.advert) };
+  dropHalfPlace(kept.property, dropped);
+  // The validator completes what it is given.
+  const copy = structuredClone(kept);
+  const message = {
+    ...{ kind: 'upsert', crawledAt: '2026-01-01T00:00:00Z' },
+    property: { ...copy.property, uuid: NOWHERE },
+    advert: { ...copy.advert, uuid: NOWHERE },
+  };
+  if (isValid(message)) return kept;
+  for (const violation of violationsOf(VALIDATORS.upsert.errors ?? [])) dropAt(kept, violation, dropped);
+  return { property: known(kept.property), advert: known(kept.advert) };
+}
+
+function isValid(message: unknown): message is SentMessage {
+  return VALIDATORS.upsert(message);
+}
+
+function dropHalfPlace(property: Record<string, unknown>, dropped: (notice: string) => void): void {
+  const place = property.locations as { lat?: unknown; lon?: unknown } | undefined;
+  if (place === undefined || (place.lat !== undefined && place.lon !== undefined)) return;
+  delete property.locations;
+  dropped('locations: one of lat and lon is missing');
+}
+
+function dropAt(kept: FeedContent, { propertyPath, message }: IntakeViolation, dropped: (notice: string) => void) {
+  const [half, ...path] = propertyPath.split('.');
+  let members = kept[half as keyof FeedContent] as Record<string, unknown>;
+  // A list is dropped as a whole, a record by its member.
+  while (path.length > 1 && isRecord(members[path[0] as string]))
+    members = members[path.shift() as string] as Record<string, unknown>;
+  const name = path[0] as string;
+  if (!(name in members)) return;
+  delete members[name];
+  dropped(`${propertyPath.replace(/^\w+\./, '')}: ${message}`);
+}

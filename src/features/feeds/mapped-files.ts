@@ -1,0 +1,248 @@
+/** CSV, NDJSON, JSON and XML, one advert at a time, whatever the size of the file. */
+
+import { pipeline, Readable } from 'node:stream';
+import { JSONParser } from '@streamparser/json';
+import { parse as parseCsv } from 'csv-parse';
+import { SaxesParser } from 'saxes';
+import { nearestName } from '../../domain/nearest-name.ts';
+import { type FeedRow, SnapshotRefusedError } from './feed-row.ts';
+import { linesOf } from './lines.ts';
+import { type FileRecord, mappedRow } from './mapped-values.ts';
+import type { Mapping } from './mapping.ts';
+
+type Chunks = AsyncIterable<Buffer>;
+type Tree = { [name: string]: unknown };
+
+const RECORD_LENGTH_MAX = 4 * 1_024 * 1_024;
+const DEPTH_MAX = 64;
+
+/** Throws `SnapshotRefusedError`, also for a path that no advert has: a mapping's fault, as a rule. */
+export async function* readMapped(bytes: Chunks, mapping: Mapping): AsyncGenerator<FeedRow> {
+  const missing = new Set(mapping.paths);
+  const names = new Set<string>();
+  for await (const record of READERS[mapping.format](bytes, mapping)) {
+    if ('kind' in record) {
+      yield record;
+      continue;
+    }
+    for (const path of missing) if (record.at(path) !== undefined) missing.delete(path);
+    if (missing.size > 0) for (const name of record.names) names.add(name);
+    yield mappedRow(record, mapping);
+  }
+  if (missing.size > 0 && names.size > 0) throw wrongPaths(missing, names);
+}
+
+function wrongPaths(missing: Iterable<string>, names: Iterable<string>): SnapshotRefusedError {
+  const known = [...names];
+  const faults = [...missing].map((path) => `${path} (the nearest one is ${nearestName(path, known)})`);
+  return new SnapshotRefusedError(
+    `no advert has ${faults.slice(0, 5).join(', ')}: correct the mapping, or say "optional": true beside the path`,
+  );
+}
+
+interface NamedRecord extends FileRecord {
+  /** Every path that leads somewhere. */
+  readonly names: Iterable<string>;
+}
+
+type Complaint = Extract<FeedRow, { kind: 'complaint' }>;
+type Read = (bytes: Chunks, mapping: Mapping) => AsyncGenerator<NamedRecord | Complaint>;
+
+const READERS: Readonly<Record<Mapping['format'], Read>> = {
+  csv: readCsv,
+  ndjson: readNdjson,
+  json: readJson,
+  xml: readXml,
+};
+
+/** Throws `SnapshotRefusedError` at the first byte that is none of the encoding, also at the end of the file. */
+async function* decoded(bytes: Chunks, encoding = 'utf-8'): AsyncGenerator<string> {
+  const decoder = new TextDecoder(encoding, { fatal: true });
+  try {
+    for await (const chunk of bytes) yield decoder.decode(chunk, { stream: true });
+    yield decoder.decode();
+  } catch (cause) {
+    if (!(cause instanceof TypeError)) throw cause;
+    throw new SnapshotRefusedError(
+      `it is not ${encoding} throughout: it is cut off, or the mapping's "encoding" is wrong`,
+    );
+  }
+}
+
+async function* readCsv(bytes: Chunks, { delimiter, encoding, paths }: Mapping): ReturnType<Read> {
+  const parser = parseCsv({
+    bom: true,
+    columns: true,
+    delimiter: delimiter ?? ',',
+    info: true,
+    max_record_size: RECORD_LENGTH_MAX,
+    relax_column_count: true,
+    skip_empty_lines: true,
+  });
+  let short: Complaint | null = null;
+  try {
+    for await (const row of pipeline(Readable.from(decoded(bytes, encoding)), parser, () => undefined)) {
+      const { record, info } = row as {
+        record: Record<string, string>;
+        info: { lines: number; columns: { name: string }[] };
+      };
+      const columns = info.columns.map(({ name }) => name);
+      const missing = paths.filter((path) => !columns.includes(path));
+      if (missing.length > 0) throw wrongPaths(missing, columns);
+      if (short !== null) yield short;
+      const width = Object.keys(record).length;
+      const reason = `it has ${width} values for ${columns.length} columns`;
+      short = width === columns.length ? null : { kind: 'complaint', line: info.lines, reference: null, reason };
+      if (short === null) yield { line: info.lines, at: (path) => record[path], names: columns };
+    }
+    if (short !== null) throw new SnapshotRefusedError(`it is cut off: of the last row, ${short.reason}`);
+  } catch (error) {
+    throw asRefused(error, 'CSV');
+  }
+}
+
+async function* readNdjson(bytes: Chunks, { encoding }: Mapping): ReturnType<Read> {
+  const decoder = new TextDecoder(encoding ?? 'utf-8', { fatal: true });
+  for await (const { number: line, bytes: written, isEnded } of linesOf(bytes)) {
+    let value: unknown;
+    try {
+      const text = decoder.decode(written).trim();
+      if (text === '') continue;
+      value = JSON.parse(text);
+    } catch (cause) {
+      if (!isEnded) throw new SnapshotRefusedError(`it is cut off: line ${line}, the last one, is no JSON`, { cause });
+      yield { kind: 'complaint', line, reference: null, reason: `it is no JSON: ${(cause as Error).message}` };
+      continue;
+    }
+    yield treeRecord(line, value);
+  }
+}
+
+async function* readJson(bytes: Chunks, { adverts = '', encoding }: Mapping): ReturnType<Read> {
+  const steps = adverts.split('/').filter((step) => step !== '');
+  const parser = new JSONParser({ paths: [['$', ...steps, '*'].join('.')], keepStack: false });
+  const found: unknown[] = [];
+  let count = 0;
+  let open = 0;
+  let sinceAdvert = 0;
+  parser.onToken = ({ token }) => {
+    // Of the parser's kinds of tokens: { and [ open, } and ] close.
+    if (token === 0 || token === 2) open += 1;
+    else if (token === 1 || token === 3) open -= 1;
+    if (open > DEPTH_MAX) throw new SnapshotRefusedError(`it nests deeper than ${DEPTH_MAX} levels`);
+  };
+  parser.onValue = ({ value }) => {
+    found.push(value);
+    sinceAdvert = 0;
+  };
+  try {
+    for await (const text of decoded(bytes, encoding)) {
+      sinceAdvert += text.length;
+      if (sinceAdvert > RECORD_LENGTH_MAX)
+        throw new SnapshotRefusedError(`advert ${count + 1} has no end, or "adverts" leads nowhere`);
+      parser.write(count === 0 ? text.replace(/^\uFEFF/, '') : text);
+      for (const value of found.splice(0)) yield treeRecord(++count, value);
+    }
+    if (!parser.isEnded) parser.end();
+  } catch (error) {
+    throw asRefused(error, 'JSON');
+  }
+}
+
+/** Entities of a file's own are not expanded: one that names them is refused. */
+async function* readXml(bytes: Chunks, { adverts = '', encoding }: Mapping): ReturnType<Read> {
+  const element = adverts.replaceAll(/^\/|\/$/g, '');
+  const parser = new SaxesParser({ position: true });
+  const path: string[] = [];
+  const found: NamedRecord[] = [];
+  const nodes: Tree[] = [];
+  let length = 0;
+  parser.on('opentag', ({ name, attributes }) => {
+    path.push(name);
+    if (path.length > DEPTH_MAX) throw new SnapshotRefusedError(`it nests deeper than ${DEPTH_MAX} levels`);
+    if (nodes.length === 0) length = 0;
+    if (nodes.length === 0 && path.join('/') !== element) return;
+    const entries = Object.entries(attributes).map(([attribute, value]) => [`@${attribute}`, value]);
+    nodes.push(Object.assign(Object.create(null), Object.fromEntries(entries)));
+  });
+  const onText = (text: string): void => {
+    const node = nodes.at(-1);
+    if (node !== undefined) node['#text'] = `${(node['#text'] as string | undefined) ?? ''}${text}`;
+  };
+  parser.on('text', onText);
+  parser.on('cdata', onText);
+  parser.on('closetag', ({ name }) => {
+    path.pop();
+    const node = nodes.pop();
+    const above = nodes.at(-1);
+    if (above === undefined) length = 0;
+    if (node === undefined) return;
+    if (above === undefined) found.push(treeRecord(parser.line, node));
+    else addChild(above, name, withoutWrapping(node));
+  });
+  try {
+    for await (const text of decoded(bytes, encoding)) {
+      length += text.length;
+      if (length > RECORD_LENGTH_MAX) throw new SnapshotRefusedError(`what begins at line ${parser.line} has no end`);
+      parser.write(text);
+      yield* found.splice(0);
+    }
+    parser.close();
+  } catch (error) {
+    throw asRefused(error, 'XML');
+  }
+  yield* found.splice(0);
+}
+
+/** An element that has a text alone is that text. */
+function withoutWrapping(node: Tree): unknown {
+  const names = Object.keys(node);
+  if (names.length === 0) return '';
+  return names.length === 1 && names[0] === '#text' ? node['#text'] : node;
+}
+
+function addChild(above: Tree, name: string, child: unknown): void {
+  const before = above[name];
+  if (before === undefined) above[name] = child;
+  else if (Array.isArray(before)) before.push(child);
+  else above[name] = [before, child];
+}
+
+function treeRecord(line: number, tree: unknown): NamedRecord {
+  return { line, at: (path) => valueAt(tree, path.split('/')), names: namesOf(tree, '', 0) };
+}
+
+/** A list on the way gives what all its items have. */
+function valueAt(tree: unknown, [step, ...rest]: readonly string[]): unknown {
+  if (step === undefined) return textOfElement(tree);
+  if (Array.isArray(tree)) {
+    const values = tree.flatMap((item) => valueAt(item, [step, ...rest]) ?? []);
+    return values.length === 0 ? undefined : values;
+  }
+  if (typeof tree !== 'object' || tree === null || !Object.hasOwn(tree, step)) return undefined;
+  return valueAt((tree as Tree)[step], rest);
+}
+
+/** Of an element with attributes, its text. */
+function textOfElement(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(textOfElement);
+  const isElement = typeof value === 'object' && value !== null && '#text' in value;
+  return isElement ? (value as Tree)['#text'] : value;
+}
+
+function* namesOf(tree: unknown, prefix: string, depth: number): Generator<string> {
+  if (Array.isArray(tree)) yield* namesOf(tree[0], prefix, depth);
+  else if (typeof tree === 'object' && tree !== null && depth < 5) {
+    for (const [name, value] of Object.entries(tree)) {
+      yield prefix + name;
+      yield* namesOf(value, `${prefix}${name}/`, depth + 1);
+    }
+  }
+}
+
+function asRefused(error: unknown, format: string): unknown {
+  if (error instanceof SnapshotRefusedError) return error;
+  const isParsers = error instanceof Error && !('errno' in error) && !('syscall' in error);
+  if (!isParsers) return error;
+  return new SnapshotRefusedError(`it cannot be read as ${format}: ${error.message.split('\n')[0]}`, { cause: error });
+}

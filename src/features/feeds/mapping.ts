@@ -1,0 +1,106 @@
+/**
+ * A mapping: a small JSON file that says where each member of the intake contract is in files of some other format.
+ * What it cannot mean is told before anything is read, with the nearest name.
+ */
+
+import { z } from 'zod';
+import { MESSAGE_SCHEMAS } from '../../domain/intake-schema.ts';
+import { nearestName } from '../../domain/nearest-name.ts';
+import { SnapshotRefusedError } from './feed-row.ts';
+
+interface MemberSchema {
+  readonly type?: string | readonly string[];
+  readonly format?: string;
+  readonly enum?: readonly unknown[];
+  readonly properties?: Readonly<Record<string, MemberSchema>>;
+}
+
+const value = z.union([z.string(), z.number(), z.boolean(), z.null()]);
+const placeSchema = z.strictObject({
+  path: z.string().min(1),
+  /** What each value stands for; those of codes that are not in it are unknown. */
+  values: z.record(z.string(), value).optional(),
+  /** Between the items of a list that is one text. */
+  split: z.string().min(1).optional(),
+  /** No advert needs to have it. */
+  optional: z.boolean().optional(),
+});
+const constantSchema = z.strictObject({ value });
+const mappingSchema = z.strictObject({
+  format: z.enum(['csv', 'ndjson', 'json', 'xml']),
+  /** Where the adverts are: the path of the list (JSON), or of the element that repeats (XML). */
+  adverts: z.string().optional(),
+  encoding: z.enum(['utf-8', 'windows-1252', 'iso-8859-15']).optional(),
+  delimiter: z.string().length(1).optional(),
+  reference: z.string().min(1),
+  members: z.record(z.string(), z.union([z.string().min(1), placeSchema, constantSchema])),
+});
+
+type Place = z.output<typeof placeSchema>;
+
+export interface MappedMember {
+  /** Such as `contact.phone`. */
+  readonly name: string;
+  readonly half: 'property' | 'advert';
+  readonly schema: MemberSchema;
+  readonly from: Place | z.output<typeof constantSchema>;
+}
+
+export interface Mapping extends Omit<z.output<typeof mappingSchema>, 'members'> {
+  readonly members: readonly MappedMember[];
+  /** Those that some advert has to have, the reference's first. */
+  readonly paths: readonly string[];
+}
+
+/** What both halves of a message may say is said of the advert. */
+const KNOWN: ReadonlyMap<string, Pick<MappedMember, 'half' | 'schema'>> = new Map(
+  (['property', 'advert'] as const).flatMap((half) => {
+    const { properties } = MESSAGE_SCHEMAS.upsert as unknown as { properties: Record<string, MemberSchema> };
+    return Object.entries(properties[half]?.properties ?? {}).flatMap(([name, schema]) => {
+      if (name === 'uuid') return [];
+      const below = Object.entries(schema.properties ?? {});
+      if (below.length === 0) return [[name, { half, schema }] as const];
+      return below.map(([part, inner]) => [`${name}.${part}`, { half, schema: inner }] as const);
+    });
+  }),
+);
+
+/** `path`: the mapping's, for what is told of it. Throws `SnapshotRefusedError`. */
+export function parseMapping(text: string, path: string): Mapping {
+  let sent: unknown;
+  try {
+    sent = JSON.parse(text);
+  } catch (cause) {
+    throw new SnapshotRefusedError(`${path} is no JSON: ${(cause as Error).message}`, { cause });
+  }
+  const parsed = mappingSchema.safeParse(sent);
+  if (!parsed.success) throw refused(path, parsed.error.issues.map(issueText));
+  const { members, ...rest } = parsed.data;
+  const unknown = Object.keys(members).filter((name) => !KNOWN.has(name));
+  if (unknown.length > 0)
+    throw refused(
+      path,
+      unknown.map(
+        (name) => `${name} is no member of an advert; the nearest one is ${nearestName(name, [...KNOWN.keys()])}`,
+      ),
+    );
+  if (rest.format === 'xml' && !rest.adverts) throw refused(path, ['`adverts` must name the element that repeats']);
+  const mapped = Object.entries(members).map(([name, from]) => ({
+    ...(KNOWN.get(name) as Pick<MappedMember, 'half' | 'schema'>),
+    name,
+    from: typeof from === 'string' ? { path: from } : from,
+  }));
+  const needed = mapped.flatMap(({ from }) => ('path' in from && from.optional !== true ? [from.path] : []));
+  return { ...rest, members: mapped, paths: [rest.reference, ...needed] };
+}
+
+function issueText({ path, message, ...issue }: z.core.$ZodIssue): string {
+  const keys = 'keys' in issue ? (issue.keys as readonly string[]) : [];
+  const hint =
+    keys[0] === undefined ? '' : `; the nearest one is ${nearestName(keys[0], Object.keys(mappingSchema.shape))}`;
+  return `${path.length === 0 ? '' : `${path.join('.')}: `}${message}${hint}`;
+}
+
+function refused(path: string, faults: readonly string[]): SnapshotRefusedError {
+  return new SnapshotRefusedError(`${path}: ${faults.slice(0, 5).join('; ')}`);
+}

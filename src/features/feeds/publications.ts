@@ -1,0 +1,166 @@
+/**
+ * What was published last, the feature's one table: a row for each advert that a source shows, and one without a
+ * reference for the source itself, with what its last snapshot brought. Any machine goes on from here.
+ */
+
+import type { Database, Queryable } from '../../store/database.ts';
+
+/** Of one source, what is held while a snapshot is read: a hundred thousand of them take twenty megabytes. */
+export interface Publication {
+  /** Null: its first publication may not have arrived. */
+  readonly digest: string | null;
+  readonly publishedAtMs: number;
+}
+
+/** What the last snapshot of a source brought, for operators, and what the next look needs. */
+export interface SourceReport {
+  /** When the source was last looked at, and when it last gave something. */
+  readonly lookedAt?: string;
+  readonly gaveAt?: string;
+  /** Of the last snapshot that was read. */
+  readonly readAt?: string;
+  /** Its path or address, and what tells it from the one before. */
+  readonly from?: string;
+  readonly version?: string;
+  readonly counts?: Readonly<Record<string, number>>;
+  readonly complaints?: readonly string[];
+  readonly notices?: readonly string[];
+  /** Why the last snapshot was refused; null when it was taken. */
+  readonly refusal?: string | null;
+  /** An operator asks for a snapshot now. */
+  readonly requestedAt?: string | null;
+}
+
+export interface Source {
+  readonly name: string;
+  readonly adverts: number;
+  /** Of the last snapshot that was published; null: none was. */
+  readonly crawledAt: Date | null;
+  /** Of the bytes of one that is being published, or was when its process ended. */
+  readonly openDigest: string | null;
+  readonly report: SourceReport;
+}
+
+/** Another instance, or another command, reads the source. */
+export class SourceBusyError extends Error {
+  readonly code = 'SOURCE_BUSY';
+}
+
+/**
+ * Runs `work` while nobody else reads the source. The lock is the session's, so it ends with the process; no transaction
+ * stays open meanwhile.
+ */
+export async function withSource<T>(database: Database, source: string, work: () => Promise<T>): Promise<T> {
+  const client = await database.connect();
+  const lock = (call: string) =>
+    client.query<{ isHeld: boolean }>(`select ${call}(hashtextextended('vigie feed ' || $1, 0)) as "isHeld"`, [source]);
+  let isFree = false;
+  try {
+    const { rows } = await lock('pg_try_advisory_lock');
+    if (rows[0]?.isHeld !== true) throw new SourceBusyError(`${source} is being read elsewhere: try again later`);
+    try {
+      return await work();
+    } finally {
+      await lock('pg_advisory_unlock');
+      isFree = true;
+    }
+  } finally {
+    // Ending the session is what lets a lock go for certain.
+    client.release(!isFree);
+  }
+}
+
+const PAGE_ROWS = 10_000;
+
+/** Served by the primary key, a page at a time. */
+export async function readPublications(client: Queryable, source: string): Promise<Map<string, Publication>> {
+  const found = new Map<string, Publication>();
+  for (let after = ''; ; ) {
+    const { rows } = await client.query<{ reference: string; digest: string | null; publishedAt: Date }>(
+      `select reference, digest, published_at as "publishedAt" from feed_publications
+       where source = $1 and reference > $2 order by reference limit ${PAGE_ROWS}`,
+      [source, after],
+    );
+    for (const { reference, digest, publishedAt } of rows)
+      found.set(reference, { digest, publishedAtMs: publishedAt.getTime() });
+    if (rows.length < PAGE_ROWS) return found;
+    after = (rows.at(-1) as { reference: string }).reference;
+  }
+}
+
+/** Before they are published for the first time: whatever happens then, they are known. Served by the primary key. */
+export async function announcePublications(client: Queryable, source: string, references: readonly string[]) {
+  if (references.length === 0) return;
+  await client.query(
+    `insert into feed_publications (source, reference, published_at)
+     select $1, reference, now() from unnest($2::text[]) as new(reference) on conflict do nothing`,
+    [source, references],
+  );
+}
+
+/** After they have been acknowledged. Served by the primary key. */
+export async function recordPublications(
+  client: Queryable,
+  source: string,
+  published: readonly { readonly reference: string; readonly digest: string }[],
+  crawledAt: Date,
+): Promise<void> {
+  await client.query(
+    `insert into feed_publications (source, reference, digest, published_at)
+     select $1, reference, digest, $4 from unnest($2::text[], $3::text[]) as published(reference, digest)
+     on conflict (source, reference) do update set digest = excluded.digest, published_at = excluded.published_at`,
+    [source, published.map(({ reference }) => reference), published.map(({ digest }) => digest), crawledAt],
+  );
+}
+
+/** Served by the primary key. */
+export async function removePublications(client: Queryable, source: string, references: readonly string[]) {
+  await client.query('delete from feed_publications where source = $1 and reference = any($2::text[])', [
+    source,
+    references,
+  ]);
+}
+
+/** The snapshot that is published from now on; null: it has been. Served by the primary key. */
+export async function markSnapshot(client: Queryable, source: string, crawledAt: Date, openDigest: string | null) {
+  await client.query(
+    `insert into feed_publications (source, reference, digest, published_at) values ($1, '', $2, $3)
+     on conflict (source, reference) do update set digest = excluded.digest, published_at = excluded.published_at`,
+    [source, openDigest, crawledAt],
+  );
+}
+
+/** Members of `report` replace those that are known. Served by the primary key. */
+export async function writeReport(client: Queryable, source: string, report: SourceReport): Promise<void> {
+  await client.query(
+    `insert into feed_publications (source, reference, published_at, report) values ($1, '', '-infinity', $2)
+     on conflict (source, reference) do update set report = coalesce(feed_publications.report, '{}') || excluded.report`,
+    [source, JSON.stringify(report)],
+  );
+}
+
+const SOURCE = `
+  source as name, digest as "openDigest", coalesce(report, '{}') as report,
+  case when published_at = '-infinity' then null else published_at end as "crawledAt"`;
+
+/** Null: nothing is known of it. Served by the primary key. */
+export async function readSource(client: Queryable, name: string): Promise<Source | null> {
+  const { rows } = await client.query<Source>(
+    `select ${SOURCE}, (select count(*)::integer from feed_publications advert
+       where advert.source = source.source and reference <> '') as adverts
+     from feed_publications source where source = $1 and reference = ''`,
+    [name],
+  );
+  return rows[0] ?? null;
+}
+
+/** By name, a source a row. Served by `feed_publications_sources`. */
+export async function listSources(client: Queryable, after: string, limit: number): Promise<readonly Source[]> {
+  const { rows } = await client.query<Source>(
+    `select ${SOURCE}, (select count(*)::integer from feed_publications advert
+       where advert.source = source.source and reference <> '') as adverts
+     from feed_publications source where reference = '' and source > $1 order by source limit $2`,
+    [after, limit],
+  );
+  return rows;
+}

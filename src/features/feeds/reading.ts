@@ -1,0 +1,58 @@
+/** One reading of a source: its file through its format into a snapshot, and what came of it into the source's report. */
+
+import type { FeedFormat } from './feed-row.ts';
+import { SnapshotRefusedError } from './feed-row.ts';
+import { withSource, writeReport } from './publications.ts';
+import { type SnapshotOptions, type SnapshotOutcome, takeSnapshot } from './snapshot.ts';
+import { openSnapshot } from './snapshot-file.ts';
+
+export interface Reading extends Omit<SnapshotOptions, 'onProgress'> {
+  readonly format: FeedFormat;
+  /** Of the file. */
+  readonly path: string;
+  /** What operators are told of where it came from; the path unless said. */
+  readonly from?: string;
+  /** What tells it from the one before; the file's own unless said. */
+  readonly version?: string;
+  /** `share`: of the file, 0 to 1; null while it is published. */
+  readonly onProgress?: (doing: string, count: number, share: number | null) => void;
+}
+
+/** Throws `SnapshotRefusedError`, `SourceBusyError`, and what the file, PostgreSQL and NATS fail with. */
+export function readOnce(reading: Reading): Promise<SnapshotOutcome> {
+  const { database, source } = reading;
+  return withSource(database, source, async () => {
+    try {
+      return await readFile(reading);
+    } catch (error) {
+      if (error instanceof SnapshotRefusedError) await report(reading, { refusal: error.message });
+      throw error;
+    }
+  });
+}
+
+async function readFile(reading: Reading): Promise<SnapshotOutcome> {
+  const { path, format, onProgress } = reading;
+  const file = await openSnapshot(path);
+  try {
+    const outcome = await takeSnapshot(
+      { rows: () => format(file.content()), digest: file.digest },
+      {
+        ...reading,
+        onProgress: (doing, count) => onProgress?.(doing, count, doing.startsWith('reading') ? file.shareRead() : null),
+      },
+    );
+    const { counts, complaints, notices } = outcome;
+    const version = reading.version ?? file.version;
+    await report(reading, { version, counts, complaints, notices, refusal: null });
+    return outcome;
+  } finally {
+    await file.close();
+  }
+}
+
+async function report({ database, broker, source, path, from = path, clock }: Reading, rest: object): Promise<void> {
+  if (broker === null) return;
+  const at = clock().toISOString();
+  await writeReport(database, source, { lookedAt: at, gaveAt: at, readAt: at, from, requestedAt: null, ...rest });
+}

@@ -1,0 +1,162 @@
+/**
+ * The bytes of a snapshot: of a regular file, out of a ZIP or gzip where it is one. Nothing that is claimed is believed:
+ * sizes are counted as bytes come, a ZIP's checksum is compared, and a file that changes meanwhile is refused.
+ */
+
+import { createHash } from 'node:crypto';
+import { constants } from 'node:fs';
+import { type FileHandle, lstat, open, readdir } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import type { Readable } from 'node:stream';
+import { crc32, createGunzip } from 'node:zlib';
+import { type Entry, fromFd, type ZipFile } from 'yauzl';
+import { SnapshotRefusedError } from './feed-row.ts';
+
+/** Of a hundred thousand adverts with their texts, twice over. */
+export const CONTENT_BYTES_MAX = 2 * 1_024 ** 3;
+const ENTRIES_MAX = 100_000;
+const HEAD_BYTES = 4;
+
+export interface SnapshotFile {
+  readonly path: string;
+  /** Another one when the file was written again. */
+  readonly version: string;
+  readonly writtenAt: Date;
+  /** Of what there is, 0 to 1. */
+  readonly shareRead: () => number;
+  /** Once; throws `SnapshotRefusedError`. */
+  readonly content: () => AsyncGenerator<Buffer>;
+  /** Of the content that was read. */
+  readonly digest: () => string;
+  close(): Promise<void>;
+}
+
+/** A link or a pipe that lies where a file should is not followed, and not waited for. */
+const FLAGS = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+
+/** Throws `SnapshotRefusedError` for what is no file, and what the system says of one that cannot be read. */
+export async function openSnapshot(path: string): Promise<SnapshotFile> {
+  const handle = await open(path, FLAGS).catch((error: NodeJS.ErrnoException) => {
+    throw error.code === 'ELOOP' ? new SnapshotRefusedError(`${path} is a link: name the file itself`) : error;
+  });
+  const stats = await handle.stat({ bigint: true });
+  if (!stats.isFile()) {
+    await handle.close();
+    throw new SnapshotRefusedError(`${path} is no file`);
+  }
+  const version = versionOf(stats);
+  const hash = createHash('sha256');
+  let bytesRead = 0;
+  async function* content(): AsyncGenerator<Buffer> {
+    let contentBytes = 0;
+    for await (const chunk of await unpacked(handle, path, (count) => (bytesRead += count))) {
+      contentBytes += chunk.length;
+      if (contentBytes > CONTENT_BYTES_MAX)
+        throw new SnapshotRefusedError(`it holds more than ${CONTENT_BYTES_MAX} bytes`);
+      hash.update(chunk);
+      yield chunk;
+    }
+    if (versionOf(await handle.stat({ bigint: true })) !== version)
+      throw new SnapshotRefusedError('it changed while it was read: try again when it has been written');
+  }
+  return {
+    ...{ path, version, content },
+    writtenAt: stats.mtime,
+    shareRead: () => (stats.size === 0n ? 1 : Math.min(1, bytesRead / Number(stats.size))),
+    digest: () => hash.copy().digest('base64url'),
+    close: () => handle.close(),
+  };
+}
+
+function versionOf(stats: { readonly ino: bigint; readonly size: bigint; readonly mtimeNs: bigint }): string {
+  return `${stats.ino}-${stats.size}-${stats.mtimeNs}`;
+}
+
+/** A file, or the one of a folder that was written last; links, pipes and hidden files are none. Null: there is none. */
+export async function newestFile(path: string): Promise<{ readonly path: string; readonly version: string } | null> {
+  const stats = await lstat(path, { bigint: true });
+  if (!stats.isDirectory()) return { path, version: versionOf(stats) };
+  const entries = await readdir(path, { withFileTypes: true });
+  const files = entries.filter((entry) => entry.isFile() && !entry.name.startsWith('.'));
+  let newest: { readonly path: string; readonly version: string; readonly at: bigint } | null = null;
+  for (const { name } of files) {
+    const file = join(path, name);
+    const found = await lstat(file, { bigint: true });
+    if (found.isFile() && (newest === null || found.mtimeNs > newest.at))
+      newest = { path: file, version: versionOf(found), at: found.mtimeNs };
+  }
+  return newest;
+}
+
+async function unpacked(
+  handle: FileHandle,
+  path: string,
+  onRead: (count: number) => void,
+): Promise<AsyncIterable<Buffer>> {
+  const head = Buffer.alloc(HEAD_BYTES);
+  const { bytesRead } = await handle.read(head, 0, HEAD_BYTES, 0);
+  const start = head.subarray(0, bytesRead).toString('latin1');
+  if (/^PK(?:\x03\x04|\x05\x06)/.test(start)) return zipped(handle, onRead);
+  const file = handle.createReadStream({ autoClose: false, start: 0, highWaterMark: 256 * 1_024 });
+  file.on('data', (chunk) => onRead(chunk.length));
+  if (!start.startsWith('\x1f\x8b')) return file;
+  return checked(file.pipe(createGunzip()), `${basename(path)} is cut off or damaged`);
+}
+
+async function* checked(stream: Readable, sentence: string): AsyncGenerator<Buffer> {
+  try {
+    for await (const chunk of stream) yield chunk as Buffer;
+  } catch (cause) {
+    throw new SnapshotRefusedError(`${sentence} (${(cause as Error).message})`, { cause });
+  }
+}
+
+async function* zipped(handle: FileHandle, onRead: (count: number) => void): AsyncGenerator<Buffer> {
+  const damaged = 'the ZIP is cut off or damaged';
+  const archive = await new Promise<ZipFile>((resolve, reject) => {
+    fromFd(handle.fd, { lazyEntries: true, autoClose: false }, (error, opened) =>
+      error ? reject(error) : resolve(opened),
+    );
+  }).catch((cause: Error) => {
+    throw new SnapshotRefusedError(`${damaged} (${cause.message})`, { cause });
+  });
+  const entry = await snapshotEntry(archive).catch((cause: Error) => {
+    throw cause instanceof SnapshotRefusedError ? cause : new SnapshotRefusedError(`${damaged} (${cause.message})`);
+  });
+  const stream = await new Promise<Readable>((resolve, reject) => {
+    archive.openReadStream(entry, (error, opened) => (error ? reject(error) : resolve(opened)));
+  }).catch((cause: Error) => {
+    throw new SnapshotRefusedError(`${entry.fileName} in the ZIP cannot be read (${cause.message})`, { cause });
+  });
+  let sum = 0;
+  for await (const chunk of checked(stream, damaged)) {
+    sum = crc32(chunk, sum);
+    onRead(Math.round((chunk.length * entry.compressedSize) / Math.max(1, entry.uncompressedSize)));
+    yield chunk;
+  }
+  if (sum >>> 0 !== entry.crc32 >>> 0) throw new SnapshotRefusedError(`${damaged} (its checksum is another one)`);
+}
+
+/** `Annonces.csv`, else the only file that holds text for machines. */
+async function snapshotEntry(archive: ZipFile): Promise<Entry> {
+  const candidates = await new Promise<readonly Entry[]>((resolve, reject) => {
+    const found: Entry[] = [];
+    let count = 0;
+    archive.on('error', reject);
+    archive.on('end', () => resolve(found));
+    archive.on('entry', (entry: Entry) => {
+      if (++count > ENTRIES_MAX) return reject(new Error(`it has more than ${ENTRIES_MAX} files`));
+      if (/\.(?:csv|xml|json|ndjson|jsonl)$/i.test(entry.fileName)) found.push(entry);
+      if (found.length > 100) return reject(new Error('it has more than 100 files of adverts'));
+      archive.readEntry();
+    });
+    archive.readEntry();
+  });
+  const named = candidates.find(({ fileName }) => basename(fileName).toLowerCase() === 'annonces.csv');
+  const entry = named ?? (candidates.length === 1 ? candidates[0] : undefined);
+  if (entry !== undefined) return entry;
+  const names = candidates.map(({ fileName }) => fileName).join(', ');
+  throw new SnapshotRefusedError(
+    names === '' ? 'the ZIP holds no Annonces.csv' : `the ZIP holds several files (${names}), and none is Annonces.csv`,
+  );
+}

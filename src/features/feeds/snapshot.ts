@@ -1,0 +1,297 @@
+/**
+ * A snapshot of a source becomes messages of the intake contract: what is new or changed is published, what is gone
+ * expires, what is equal is published again once a day. The whole of it is read before anything is published, so that a
+ * bad file changes nothing; what was published is written down after it was acknowledged, so that a crash repeats.
+ */
+
+import type { Broker } from '../../broker/connection.ts';
+import { type Publication as Message, publishAll } from '../../broker/publish.ts';
+import { advertSubject, ensureAdvertsStream } from '../../broker/topology.ts';
+import { ADVERTS } from '../../domain/streams.ts';
+import type { Database } from '../../store/database.ts';
+import { type AdvertRow, type FeedContent, type FeedRow, SnapshotRefusedError, withinBounds } from './feed-row.ts';
+import { contentJson, digestOf, identityOf } from './identity.ts';
+import {
+  announcePublications,
+  markSnapshot,
+  type Publication,
+  readPublications,
+  readSource,
+  recordPublications,
+  removePublications,
+} from './publications.ts';
+import { createSpool, type Planned, type Spool } from './spool.ts';
+
+export interface SnapshotOptions {
+  readonly database: Database;
+  /** Null: a dry run, which publishes nothing and writes nothing down. */
+  readonly broker: Broker | null;
+  readonly source: string;
+  /** Publishes what is equal, too. */
+  readonly isAll: boolean;
+  /** Takes what would be refused. */
+  readonly isForced: boolean;
+  readonly clock: () => Date;
+  readonly stopping: AbortSignal;
+  readonly onProgress?: (doing: string, count: number) => void;
+  /** Told of each advert that is new or changed. */
+  readonly onDifference?: (reference: string, content: FeedContent, isNew: boolean) => void;
+}
+
+/** What a snapshot is read from. */
+export interface SnapshotInput {
+  readonly rows: () => AsyncIterable<FeedRow>;
+  /** Of all the bytes, once the rows have been read. */
+  readonly digest: () => string;
+}
+
+const COUNTS = { adverts: 0, new: 0, changed: 0, republished: 0, unchanged: 0, gone: 0, notUnderstood: 0 };
+export type SnapshotCounts = { readonly [count in keyof typeof COUNTS]: number };
+
+export interface SnapshotOutcome {
+  readonly counts: SnapshotCounts;
+  /** The first of the rows that were not understood, a sentence each. */
+  readonly complaints: readonly string[];
+  /** The first values that were left out, each kind of them once. */
+  readonly notices: readonly string[];
+  /** The first of those that expire. */
+  readonly gone: readonly string[];
+}
+
+/** Once a day, though the clock of who writes the file is not ours. */
+export const REPUBLISHED_AFTER_MS = 20 * 3_600_000;
+const ADVERTS_MAX = 300_000;
+const CONTENT_LENGTH_MAX = 256 * 1_024;
+const TOLD_MAX = 50;
+const GONE_SHARE_MAX = 0.3;
+const GONE_JUDGED_FROM = 20;
+const BATCH_MAX = 256;
+const BATCH_LENGTH_MAX = 4 * 1_024 * 1_024;
+const PROGRESS_EVERY = 100;
+/** In place of the bytes of a snapshot. */
+const END_DIGEST = 'end';
+
+/** Throws `SnapshotRefusedError`, and what PostgreSQL and NATS fail with. The source is held by `withSource`. */
+export async function takeSnapshot(input: SnapshotInput, options: SnapshotOptions): Promise<SnapshotOutcome> {
+  const { database, broker, source, clock } = options;
+  const readAt = clock();
+  const spool = await createSpool();
+  try {
+    const plan = await planSnapshot(input, spool, readAt, options);
+    if (broker === null) return plan.outcome;
+    await ensureAdvertsStream(broker);
+    const openDigest = input.digest();
+    const crawledAt = await crawledAtOf(database, source, openDigest, readAt);
+    await markSnapshot(database, source, crawledAt, openDigest);
+    await publishPlanned(spool, crawledAt, { ...options, broker });
+    await expirePublished(plan.gone, crawledAt, { ...options, broker });
+    await markSnapshot(database, source, crawledAt, null);
+    return plan.outcome;
+  } finally {
+    await spool.close();
+  }
+}
+
+/**
+ * When the snapshot was read. One that was broken off and is repeated in the stream's duplicate window keeps its time,
+ * and so the ids of its messages. Later than the one before, whatever the clock says: an older state has no effect.
+ */
+async function crawledAtOf(database: Database, source: string, openDigest: string, readAt: Date): Promise<Date> {
+  const before = await readSource(database, source);
+  if (before?.crawledAt == null) return readAt;
+  const sinceMs = readAt.getTime() - before.crawledAt.getTime();
+  if (before.openDigest === openDigest && sinceMs >= 0 && sinceMs < ADVERTS.duplicateWindowMs) return before.crawledAt;
+  return sinceMs > 0 ? readAt : new Date(before.crawledAt.getTime() + 1);
+}
+
+interface Plan {
+  readonly outcome: SnapshotOutcome;
+  readonly gone: readonly string[];
+}
+
+async function planSnapshot(input: SnapshotInput, spool: Spool, readAt: Date, options: SnapshotOptions): Promise<Plan> {
+  const { database, source, isForced, stopping, onProgress } = options;
+  const held = await readPublications(database, source);
+  const tally = createTally();
+  const shown = new Set<string>();
+  const compare = createComparison(held, spool, readAt, tally, options);
+  let isWhole = true;
+  try {
+    for await (const row of input.rows()) {
+      tally.rows += 1;
+      if (tally.rows > ADVERTS_MAX) throw new SnapshotRefusedError(`it has more than ${ADVERTS_MAX} adverts`);
+      if (tally.rows % PROGRESS_EVERY === 0) {
+        stopping.throwIfAborted();
+        onProgress?.(`reading ${source}`, tally.rows);
+      }
+      await takeRow(row, shown, tally, compare);
+    }
+  } catch (error) {
+    // Taken all the same, what cannot be read to its end says nothing of what is gone.
+    if (!(isForced && error instanceof SnapshotRefusedError && shown.size > 0)) throw error;
+    isWhole = false;
+    tally.notice(`nothing expires: ${error.message}`, 0);
+  }
+  const missing = [...held.keys()].filter((reference) => !shown.has(reference));
+  if (tally.nameless > 0 && missing.length > 0 && !isForced)
+    tally.notice('nothing expires: a row that was not understood does not say whose it is', 0);
+  const gone = isWhole && (tally.nameless === 0 || isForced) ? missing : [];
+  tally.counts.gone = gone.length;
+  if (!isForced) refuseBad(tally, held.size, gone.length);
+  return { gone, outcome: { ...tally.outcome(), gone: gone.slice(0, TOLD_MAX) } };
+}
+
+function refuseBad({ rows, counts }: ReturnType<typeof createTally>, heldCount: number, goneCount: number): void {
+  if (rows === 0) throw new SnapshotRefusedError('it is empty');
+  if (counts.adverts === 0) throw new SnapshotRefusedError(`none of its ${rows} rows is understood`);
+  if (heldCount >= GONE_JUDGED_FROM && goneCount > heldCount * GONE_SHARE_MAX)
+    throw new SnapshotRefusedError(`${goneCount} of ${heldCount} adverts are gone from it: --force takes it`);
+}
+
+function createTally() {
+  const counts: { -readonly [count in keyof SnapshotCounts]: number } = { ...COUNTS };
+  const complaints: string[] = [];
+  const notices = new Map<string, string>();
+  return {
+    ...{ counts, rows: 0, nameless: 0 },
+    complain(line: number, reference: string | null, reason: string) {
+      counts.notUnderstood += 1;
+      if (complaints.length < TOLD_MAX)
+        complaints.push(`line ${line}${reference === null ? '' : `, ${reference}`}: ${reason}`);
+    },
+    /** The same of another advert is no news. */
+    notice(text: string, line: number, reference = '') {
+      const kind = text.replaceAll(/"(?:[^"\\]|\\.)*"/g, '…');
+      if (notices.size >= TOLD_MAX || notices.has(kind)) return;
+      notices.set(kind, line === 0 ? text : `line ${line}, ${reference}: ${text}`);
+    },
+    outcome: () => ({ counts, complaints, notices: [...notices.values()] }),
+  };
+}
+
+type Tally = ReturnType<typeof createTally>;
+
+async function takeRow(
+  row: FeedRow,
+  shown: Set<string>,
+  tally: Tally,
+  compare: (row: AdvertRow, content: FeedContent) => Promise<void>,
+): Promise<void> {
+  const { line, reference } = row;
+  if (row.kind === 'complaint') {
+    tally.complain(line, reference, row.reason);
+    // Left as it was.
+    if (row.reference === null) tally.nameless += 1;
+    else shown.add(row.reference);
+    return;
+  }
+  if (shown.has(row.reference)) return tally.complain(line, reference, 'its reference is there twice');
+  shown.add(row.reference);
+  for (const notice of row.notices) tally.notice(notice, line, row.reference);
+  await compare(
+    row,
+    withinBounds(row.content, (notice) => tally.notice(notice, line, row.reference)),
+  );
+}
+
+function createComparison(
+  held: ReadonlyMap<string, Publication>,
+  spool: Spool,
+  readAt: Date,
+  { counts, complain }: Tally,
+  { source, isAll, onDifference }: SnapshotOptions,
+) {
+  const staleMs = readAt.getTime() - REPUBLISHED_AFTER_MS;
+  return async ({ line, reference }: AdvertRow, content: FeedContent): Promise<void> => {
+    const json = contentJson(identityOf(source, reference), content);
+    if (json.length > CONTENT_LENGTH_MAX)
+      return complain(line, reference, `it has more than ${CONTENT_LENGTH_MAX} characters`);
+    counts.adverts += 1;
+    const digest = digestOf(json);
+    const before = held.get(reference);
+    const isEqual = before?.digest === digest;
+    if (isEqual && !isAll && before.publishedAtMs > staleMs) {
+      counts.unchanged += 1;
+      return;
+    }
+    const isNew = before === undefined;
+    counts[isEqual ? 'republished' : isNew ? 'new' : 'changed'] += 1;
+    if (!isEqual) onDifference?.(reference, content, isNew);
+    await spool.add({ reference, digest, isNew, content: json });
+  };
+}
+
+type Publishing = SnapshotOptions & { readonly broker: Broker };
+
+async function publishPlanned(spool: Spool, crawledAt: Date, options: Publishing): Promise<void> {
+  const { source, onProgress } = options;
+  let count = 0;
+  for await (const batch of batchesOf(spool.read())) {
+    await publishBatch(batch, crawledAt, options);
+    count += batch.length;
+    onProgress?.(`publishing ${source}`, count);
+  }
+}
+
+async function* batchesOf(planned: AsyncIterable<Planned>): AsyncGenerator<readonly Planned[]> {
+  let batch: Planned[] = [];
+  let length = 0;
+  for await (const each of planned) {
+    batch.push(each);
+    length += each.content.length;
+    if (batch.length < BATCH_MAX && length < BATCH_LENGTH_MAX) continue;
+    yield batch;
+    [batch, length] = [[], 0];
+  }
+  if (batch.length > 0) yield batch;
+}
+
+async function publishBatch(
+  batch: readonly Planned[],
+  crawledAt: Date,
+  { database, broker, source, stopping }: Publishing,
+): Promise<void> {
+  stopping.throwIfAborted();
+  const at = crawledAt.toISOString();
+  const news = batch.filter(({ isNew }) => isNew).map(({ reference }) => reference);
+  await announcePublications(database, source, news);
+  const messages = batch.map(({ reference, digest, content }): Message => {
+    const { property, advert } = identityOf(source, reference);
+    const bytes = Buffer.from(`{"kind":"upsert","crawledAt":"${at}",${content}`);
+    return { subject: advertSubject(property), messageId: `${advert}/${digest}/${at}`, bytes };
+  });
+  await publishAll(broker, messages);
+  await recordPublications(database, source, batch, crawledAt);
+}
+
+/** Of a source that is given up: expires all of it, and forgets it. Resolves with how many there were. */
+export async function endSource(options: Omit<Publishing, 'isAll' | 'isForced'>): Promise<number> {
+  const { database, source, clock } = options;
+  const held = [...(await readPublications(database, source)).keys()];
+  const crawledAt = await crawledAtOf(database, source, END_DIGEST, clock());
+  await markSnapshot(database, source, crawledAt, END_DIGEST);
+  await expirePublished(held, crawledAt, options);
+  await removePublications(database, source, ['']);
+  return held.length;
+}
+
+/** Expires adverts, and forgets them. */
+async function expirePublished(
+  references: readonly string[],
+  crawledAt: Date,
+  { database, broker, source, stopping }: Pick<Publishing, 'database' | 'broker' | 'source' | 'stopping'>,
+): Promise<void> {
+  const at = crawledAt.toISOString();
+  for (let from = 0; from < references.length; from += BATCH_MAX) {
+    stopping.throwIfAborted();
+    const batch = references.slice(from, from + BATCH_MAX);
+    const messages = batch.map((reference): Message => {
+      const { property, advert } = identityOf(source, reference);
+      const message = { kind: 'expire', crawledAt: at, property: { uuid: property }, advert: { uuid: advert } };
+      const bytes = Buffer.from(JSON.stringify(message));
+      return { subject: advertSubject(property), messageId: `${advert}/expire/${at}`, bytes };
+    });
+    await publishAll(broker, messages);
+    await removePublications(database, source, batch);
+  }
+}
