@@ -9,7 +9,7 @@ import { z } from 'zod';
 import { databaseUrl, mailbox, mailboxOf, natsServers, smtpServer, tilesUrl, url } from './config-addresses.ts';
 import { isCellName, UNNAMED_CELL } from './domain/cell.ts';
 
-export const ROLES = ['intake', 'deliver', 'api', 'admin'] as const;
+export const ROLES = ['intake', 'deliver', 'api', 'admin', 'feeds'] as const;
 export type Role = (typeof ROLES)[number];
 
 const DEFAULTS_FILE = new URL('../config/default.env', import.meta.url);
@@ -120,6 +120,8 @@ const settings = z.object({
   VIGIE_SET_ASIDE_PROPERTIES_MAX: integer(0, 1_000_000),
   VIGIE_SET_ASIDE_WINDOW_MS: integer(1, 24 * HOUR_MS),
   VIGIE_INTAKE_REST_MS: integer(1, HOUR_MS),
+  VIGIE_FEEDS_FILE: path,
+  VIGIE_UNSEEN_DAYS: integer(0, DAYS_MAX),
   VIGIE_RETENTION_EVENTS_DAYS: integer(0, DAYS_MAX),
   VIGIE_RETENTION_DELIVERIES_DAYS: integer(0, DAYS_MAX),
   VIGIE_RETENTION_EXPIRED_DAYS: integer(0, DAYS_MAX),
@@ -183,6 +185,8 @@ export function readConfig(environment: Environment = process.env, defaults: Env
     databaseConnectionsMax: setting.VIGIE_DATABASE_CONNECTIONS_MAX,
     recordBatchMax: setting.VIGIE_RECORD_BATCH_MAX,
     ...intakeBounds(setting),
+    feedsFile: setting.VIGIE_FEEDS_FILE,
+    unseenDays: setting.VIGIE_UNSEEN_DAYS,
     retentionDays: Object.freeze({
       events: setting.VIGIE_RETENTION_EVENTS_DAYS,
       deliveries: setting.VIGIE_RETENTION_DELIVERIES_DAYS,

@@ -9,6 +9,7 @@ import type { Log } from './log.ts';
 import { openAdmin } from './roles/admin.ts';
 import { openApi } from './roles/api.ts';
 import { openDelivery } from './roles/deliver.ts';
+import { openFeeds } from './roles/feeds.ts';
 import { openFoundation } from './roles/foundation.ts';
 import { openIntake } from './roles/intake.ts';
 import { openOperations, type Progress } from './roles/operations.ts';
@@ -83,6 +84,7 @@ async function openRoles(parts: Parts, progress: Progress, databaseUrl: string) 
   const matcher = hasRole('intake') ? await openIntake(parts, databaseUrl) : null;
   progress.isIndexLoaded = true;
   const apiUrl = hasRole('api') ? await openApi(parts, databaseUrl, matcher) : null;
+  if (hasRole('feeds')) await openFeeds(parts);
   const adminAddress = hasRole('admin') ? await openAdmin(parts, matcher) : null;
   return { apiUrl, operationsUrl, adminAddress };
 }

@@ -33,6 +33,7 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   intake: ['actor', 'broker', 'matching', 'store', 'domain'],
   delivery: ['intake', 'actor', 'broker', 'store', 'webhooks', 'mail', 'domain'],
   upkeep: ['actor', 'broker', 'matching', 'store', 'domain'],
+  features: ['actor', 'broker', 'store', 'webhooks', 'domain'],
   // The page knows the REST interface alone; api serves it.
   console: [],
   api: ['actor', 'store', 'matching', 'reference', 'webhooks', 'mail', 'queries', 'domain', 'console'],
@@ -44,7 +45,7 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   'version.ts': [],
   'metrics.ts': ['domain'],
   cli: [
-    ...['actor', 'domain', 'embedded', 'broker', 'matching', 'store', 'reference', 'admin'],
+    ...['actor', 'domain', 'embedded', 'broker', 'matching', 'store', 'reference', 'admin', 'features'],
     ...['config.ts', 'config-conflicts.ts', 'log.ts', 'version.ts', 'service.ts'],
   ],
   'main.ts': ['cli', 'config.ts', 'log.ts', 'version.ts'],

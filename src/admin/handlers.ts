@@ -16,6 +16,7 @@ import { getDelivery, listDeliveries, resendDelivery, retryDelivery } from './de
 import type { AdminDependencies } from './dependencies.ts';
 import { getEndpoint, listEndpoints, pauseEndpoint, resumeEndpoint } from './endpoints.ts';
 import { explainMatch, explainProperty } from './explain.ts';
+import { getFeed, listFeeds, runFeed } from './feeds.ts';
 import type { AdminServiceServer } from './generated/vigie/admin/v1/admin.ts';
 import { getIndexedSearch, readIndex, rebuildIndex } from './index-status.ts';
 import { getRecovery, listRecoveries, startRecovery, stopRecovery } from './recoveries.ts';
@@ -57,6 +58,9 @@ export function createHandlers(
     getRecovery: usual(({ name }, own) => getRecovery(name, own)),
     listRecoveries: usual(listRecoveries),
     stopRecovery: usual(({ name }, own) => stopRecovery(name, own)),
+    listFeeds: usual(listFeeds),
+    getFeed: usual(({ name }, own) => getFeed(name, own)),
+    runFeed: usual(({ name }, own) => runFeed(name, own)),
     listDeadLetters: usual(listDeadLetters),
     getDeadLetter: usual(({ name }, own) => getDeadLetter(name, own)),
     requeueDeadLetters: long(requeueDeadLetters),

@@ -96,7 +96,7 @@ async function readSnapshot(
   try {
     const outcome = await readOnce({
       ...{ database, broker, source, path, isAll, isForced, stopping, clock: () => new Date() },
-      format: await openFormat(format as FormatName, mapping || null, source),
+      format: () => openFormat(format as FormatName, mapping || null, source),
       onProgress: (doing, count, share) => progress.tell({ doing, count, share }),
       onDifference(reference, content, isNew) {
         if (broker === null && differences.length < CHANGES_SHOWN) differences.push({ reference, content, isNew });
@@ -128,7 +128,7 @@ async function describe(
   source: string,
   { reference, content, isNew }: Difference,
 ): Promise<string> {
-  const title = String(content.advert.title ?? '');
+  const title = typeof content.advert.title === 'string' ? content.advert.title : '';
   if (isNew) return `new      ${reference}  ${title}`;
   const identity = identityOf(source, reference);
   const held = await readProperty(database, identity.property);

@@ -11,6 +11,7 @@ import { requeuedHeader } from '../broker/requeued.ts';
 import { readStreamFigures } from '../broker/stream-figures.ts';
 import { timeOrderedUuid } from '../domain/ids.ts';
 import { dataDirectoryPath } from '../embedded/data-directory.ts';
+import { listSources, readSource, writeReport } from '../features/feeds/publications.ts';
 import type { Matcher } from '../intake/matcher.ts';
 import { VERSION } from '../version.ts';
 import type { Parts } from './parts.ts';
@@ -55,6 +56,11 @@ export async function openAdmin(parts: Parts, matcher: Matcher | null): Promise<
         });
       },
       isBrokerOutage,
+      feeds: {
+        list: (after, limit) => listSources(database, after, limit),
+        read: (name) => readSource(database, name),
+        request: (name, at) => writeReport(database, name, { requestedAt: at.toISOString() }),
+      },
       watch: (onActivities) => feed.watch(onActivities),
       onCall: (code) => metrics.adminCalls.inc({ code }),
       onReplayed: (count) => metrics.replayed.inc(count),

@@ -7,6 +7,7 @@ import type { Command } from './command.ts';
 import { DEAD_LETTER_COMMANDS } from './dead-letter-commands.ts';
 import { DELIVERY_COMMANDS } from './delivery-commands.ts';
 import { EXPLANATION_COMMANDS } from './explanation-commands.ts';
+import { FEED_COMMANDS } from './feed-commands.ts';
 import { RECOVERY_COMMANDS } from './recovery-commands.ts';
 import { REFERENCE_COMMANDS } from './reference-commands.ts';
 import { SERVICE_COMMANDS } from './service-commands.ts';
@@ -16,6 +17,7 @@ export const ADMIN_COMMANDS: readonly PlainCommand[] = [
   ...EXPLANATION_COMMANDS,
   ...DELIVERY_COMMANDS,
   ...RECOVERY_COMMANDS,
+  ...FEED_COMMANDS,
   ...DEAD_LETTER_COMMANDS,
   ...REFERENCE_COMMANDS,
 ].map((command) => ({ ...command, run: (input) => runConnected(command, input) }));

@@ -1,7 +1,7 @@
 /** CSV, NDJSON, JSON and XML, one advert at a time, whatever the size of the file. */
 
 import { pipeline, Readable } from 'node:stream';
-import { JSONParser } from '@streamparser/json';
+import { JSONParser, TokenType } from '@streamparser/json';
 import { parse as parseCsv } from 'csv-parse';
 import { SaxesParser } from 'saxes';
 import { nearestName } from '../../domain/nearest-name.ts';
@@ -126,9 +126,8 @@ async function* readJson(bytes: Chunks, { adverts = '', encoding }: Mapping): Re
   let open = 0;
   let sinceAdvert = 0;
   parser.onToken = ({ token }) => {
-    // Of the parser's kinds of tokens: { and [ open, } and ] close.
-    if (token === 0 || token === 2) open += 1;
-    else if (token === 1 || token === 3) open -= 1;
+    if (token === TokenType.LEFT_BRACE || token === TokenType.LEFT_BRACKET) open += 1;
+    else if (token === TokenType.RIGHT_BRACE || token === TokenType.RIGHT_BRACKET) open -= 1;
     if (open > DEPTH_MAX) throw new SnapshotRefusedError(`it nests deeper than ${DEPTH_MAX} levels`);
   };
   parser.onValue = ({ value }) => {

@@ -59,7 +59,7 @@ function asMember(found: unknown, schema: Schema, split: string | undefined): un
   if (isObject && !Array.isArray(found)) return undefined;
   // Of an element or a member that is there several times, as a language each, the first counts.
   const text = textOf(Array.isArray(found) ? found[0] : found).trim();
-  if (schema.enum !== undefined) return schema.enum.find((code) => code !== null && String(code) === text);
+  if (schema.enum !== undefined) return schema.enum.find((code) => textOf(code) === text);
   if (types.includes('boolean')) return TRUE.test(text) ? true : FALSE.test(text) ? false : undefined;
   if (types.includes('number') || types.includes('integer'))
     return text === '' ? UNKNOWN : (numberIn(text) ?? undefined);

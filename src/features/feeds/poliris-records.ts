@@ -40,7 +40,7 @@ export async function* polirisRecords(bytes: AsyncIterable<Buffer>): AsyncGenera
     return record;
   };
   for await (const line of linesOf(bytes)) {
-    if (open.length === 0 && /^[\s\x1a]*$/.test(line.bytes.toString('latin1', 0, 8))) continue;
+    if (open.length === 0 && line.bytes.length < POLIRIS_FIELDS && line.bytes.every(isBlank)) continue;
     const separatorsHere = separatorsIn(line.bytes);
     if (open.length > 0 && isWhole(line, line, separatorsHere)) yield close(true);
     open.push(line);
@@ -56,6 +56,11 @@ export async function* polirisRecords(bytes: AsyncIterable<Buffer>): AsyncGenera
       throw new SnapshotRefusedError(`the record that begins at line ${(open[0] as Line).number} has no end`);
   }
   if (open.length > 0) throw cutOff(open.at(-1) as Line);
+}
+
+/** Also the mark that DOS puts at the end of a text. */
+function isBlank(byte: number): boolean {
+  return byte <= 0x20 && byte !== 0;
 }
 
 /** All its fields, and nothing behind them. */

@@ -21,7 +21,7 @@ export interface SourceReport {
   readonly readAt?: string;
   /** Its path or address, and what tells it from the one before. */
   readonly from?: string;
-  readonly version?: string;
+  readonly version?: string | undefined;
   readonly counts?: Readonly<Record<string, number>>;
   readonly complaints?: readonly string[];
   readonly notices?: readonly string[];
@@ -163,4 +163,16 @@ export async function listSources(client: Queryable, after: string, limit: numbe
     [after, limit],
   );
   return rows;
+}
+
+/** By source. Served by the primary key. */
+export async function readReports(
+  client: Queryable,
+  names: readonly string[],
+): Promise<ReadonlyMap<string, SourceReport>> {
+  const { rows } = await client.query<{ source: string; report: SourceReport | null }>(
+    "select source, report from feed_publications where source = any($1::text[]) and reference = ''",
+    [names],
+  );
+  return new Map(rows.map(({ source, report }) => [source, report ?? {}]));
 }

@@ -2,18 +2,21 @@
 
 import type { FeedFormat } from './feed-row.ts';
 import { SnapshotRefusedError } from './feed-row.ts';
-import { withSource, writeReport } from './publications.ts';
+import { type SourceReport, withSource, writeReport } from './publications.ts';
 import { type SnapshotOptions, type SnapshotOutcome, takeSnapshot } from './snapshot.ts';
 import { openSnapshot } from './snapshot-file.ts';
 
 export interface Reading extends Omit<SnapshotOptions, 'onProgress'> {
-  readonly format: FeedFormat;
+  /** Throws `SnapshotRefusedError` when it cannot work. */
+  readonly format: () => Promise<FeedFormat>;
   /** Of the file. */
   readonly path: string;
   /** What operators are told of where it came from; the path unless said. */
   readonly from?: string;
   /** What tells it from the one before; the file's own unless said. */
   readonly version?: string;
+  /** False: the source gave it before. */
+  readonly isGiven?: boolean;
   /** `share`: of the file, 0 to 1; null while it is published. */
   readonly onProgress?: (doing: string, count: number, share: number | null) => void;
 }
@@ -25,14 +28,16 @@ export function readOnce(reading: Reading): Promise<SnapshotOutcome> {
     try {
       return await readFile(reading);
     } catch (error) {
-      if (error instanceof SnapshotRefusedError) await report(reading, { refusal: error.message });
+      const { version } = reading;
+      if (error instanceof SnapshotRefusedError) await report(reading, { version, refusal: error.message });
       throw error;
     }
   });
 }
 
 async function readFile(reading: Reading): Promise<SnapshotOutcome> {
-  const { path, format, onProgress } = reading;
+  const { path, onProgress } = reading;
+  const format = await reading.format();
   const file = await openSnapshot(path);
   try {
     const outcome = await takeSnapshot(
@@ -51,8 +56,10 @@ async function readFile(reading: Reading): Promise<SnapshotOutcome> {
   }
 }
 
-async function report({ database, broker, source, path, from = path, clock }: Reading, rest: object): Promise<void> {
+async function report(reading: Reading, rest: SourceReport): Promise<void> {
+  const { database, broker, source, path, from = path, isGiven = true, clock } = reading;
   if (broker === null) return;
   const at = clock().toISOString();
-  await writeReport(database, source, { lookedAt: at, gaveAt: at, readAt: at, from, requestedAt: null, ...rest });
+  const when = { lookedAt: at, readAt: at, requestedAt: null, ...(isGiven && { gaveAt: at }) };
+  await writeReport(database, source, { ...when, from, ...rest });
 }

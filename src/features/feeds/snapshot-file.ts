@@ -21,7 +21,6 @@ export interface SnapshotFile {
   readonly path: string;
   /** Another one when the file was written again. */
   readonly version: string;
-  readonly writtenAt: Date;
   /** Of what there is, 0 to 1. */
   readonly shareRead: () => number;
   /** Once; throws `SnapshotRefusedError`. */
@@ -61,7 +60,6 @@ export async function openSnapshot(path: string): Promise<SnapshotFile> {
   }
   return {
     ...{ path, version, content },
-    writtenAt: stats.mtime,
     shareRead: () => (stats.size === 0n ? 1 : Math.min(1, bytesRead / Number(stats.size))),
     digest: () => hash.copy().digest('base64url'),
     close: () => handle.close(),
@@ -96,7 +94,7 @@ async function unpacked(
   const head = Buffer.alloc(HEAD_BYTES);
   const { bytesRead } = await handle.read(head, 0, HEAD_BYTES, 0);
   const start = head.subarray(0, bytesRead).toString('latin1');
-  if (/^PK(?:\x03\x04|\x05\x06)/.test(start)) return zipped(handle, onRead);
+  if (start === 'PK\x03\x04' || start === 'PK\x05\x06') return zipped(handle, onRead);
   const file = handle.createReadStream({ autoClose: false, start: 0, highWaterMark: 256 * 1_024 });
   file.on('data', (chunk) => onRead(chunk.length));
   if (!start.startsWith('\x1f\x8b')) return file;

@@ -98,7 +98,7 @@ export async function takeSnapshot(input: SnapshotInput, options: SnapshotOption
  */
 async function crawledAtOf(database: Database, source: string, openDigest: string, readAt: Date): Promise<Date> {
   const before = await readSource(database, source);
-  if (before?.crawledAt == null) return readAt;
+  if (before === null || before.crawledAt === null) return readAt;
   const sinceMs = readAt.getTime() - before.crawledAt.getTime();
   if (before.openDigest === openDigest && sinceMs >= 0 && sinceMs < ADVERTS.duplicateWindowMs) return before.crawledAt;
   return sinceMs > 0 ? readAt : new Date(before.crawledAt.getTime() + 1);

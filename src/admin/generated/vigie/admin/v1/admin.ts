@@ -64,6 +64,7 @@ import {
   PauseEndpointRequest,
   ResumeEndpointRequest,
 } from "./endpoints.ts";
+import { Feed, GetFeedRequest, ListFeedsRequest, ListFeedsResponse, RunFeedRequest } from "./feeds.ts";
 import {
   ExplainMatchRequest,
   ExplainMatchResponse,
@@ -328,6 +329,36 @@ export const AdminServiceService = {
     requestDeserialize: (value: Buffer): StopRecoveryRequest => StopRecoveryRequest.decode(value),
     responseSerialize: (value: Recovery): Buffer => Buffer.from(Recovery.encode(value).finish()),
     responseDeserialize: (value: Buffer): Recovery => Recovery.decode(value),
+  },
+  /** Sources whose files are read, by name. */
+  listFeeds: {
+    path: "/vigie.admin.v1.AdminService/ListFeeds" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ListFeedsRequest): Buffer => Buffer.from(ListFeedsRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ListFeedsRequest => ListFeedsRequest.decode(value),
+    responseSerialize: (value: ListFeedsResponse): Buffer => Buffer.from(ListFeedsResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ListFeedsResponse => ListFeedsResponse.decode(value),
+  },
+  /** One source, and what its last snapshot brought. */
+  getFeed: {
+    path: "/vigie.admin.v1.AdminService/GetFeed" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: GetFeedRequest): Buffer => Buffer.from(GetFeedRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): GetFeedRequest => GetFeedRequest.decode(value),
+    responseSerialize: (value: Feed): Buffer => Buffer.from(Feed.encode(value).finish()),
+    responseDeserialize: (value: Buffer): Feed => Feed.decode(value),
+  },
+  /** Lets the instance that reads the source read a snapshot within seconds, whether it is due or not. */
+  runFeed: {
+    path: "/vigie.admin.v1.AdminService/RunFeed" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: RunFeedRequest): Buffer => Buffer.from(RunFeedRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): RunFeedRequest => RunFeedRequest.decode(value),
+    responseSerialize: (value: Feed): Buffer => Buffer.from(Feed.encode(value).finish()),
+    responseDeserialize: (value: Buffer): Feed => Feed.decode(value),
   },
   /** Intake messages that could not be understood, newest first, without their bodies. */
   listDeadLetters: {
@@ -631,6 +662,12 @@ export interface AdminServiceServer extends UntypedServiceImplementation {
   listRecoveries: handleUnaryCall<ListRecoveriesRequest, ListRecoveriesResponse>;
   /** Sends no more for it; what is under way goes on. Stopping one that is over changes nothing. */
   stopRecovery: handleUnaryCall<StopRecoveryRequest, Recovery>;
+  /** Sources whose files are read, by name. */
+  listFeeds: handleUnaryCall<ListFeedsRequest, ListFeedsResponse>;
+  /** One source, and what its last snapshot brought. */
+  getFeed: handleUnaryCall<GetFeedRequest, Feed>;
+  /** Lets the instance that reads the source read a snapshot within seconds, whether it is due or not. */
+  runFeed: handleUnaryCall<RunFeedRequest, Feed>;
   /** Intake messages that could not be understood, newest first, without their bodies. */
   listDeadLetters: handleUnaryCall<ListDeadLettersRequest, ListDeadLettersResponse>;
   /** One dead letter with its body. */
@@ -996,6 +1033,48 @@ export interface AdminServiceClient extends Client {
     metadata: Metadata,
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: Recovery) => void,
+  ): ClientUnaryCall;
+  /** Sources whose files are read, by name. */
+  listFeeds(
+    request: ListFeedsRequest,
+    callback: (error: ServiceError | null, response: ListFeedsResponse) => void,
+  ): ClientUnaryCall;
+  listFeeds(
+    request: ListFeedsRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: ListFeedsResponse) => void,
+  ): ClientUnaryCall;
+  listFeeds(
+    request: ListFeedsRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: ListFeedsResponse) => void,
+  ): ClientUnaryCall;
+  /** One source, and what its last snapshot brought. */
+  getFeed(request: GetFeedRequest, callback: (error: ServiceError | null, response: Feed) => void): ClientUnaryCall;
+  getFeed(
+    request: GetFeedRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: Feed) => void,
+  ): ClientUnaryCall;
+  getFeed(
+    request: GetFeedRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: Feed) => void,
+  ): ClientUnaryCall;
+  /** Lets the instance that reads the source read a snapshot within seconds, whether it is due or not. */
+  runFeed(request: RunFeedRequest, callback: (error: ServiceError | null, response: Feed) => void): ClientUnaryCall;
+  runFeed(
+    request: RunFeedRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: Feed) => void,
+  ): ClientUnaryCall;
+  runFeed(
+    request: RunFeedRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: Feed) => void,
   ): ClientUnaryCall;
   /** Intake messages that could not be understood, newest first, without their bodies. */
   listDeadLetters(

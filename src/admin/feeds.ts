@@ -1,0 +1,49 @@
+/** Feeds: list, show, run. What reads them is asked through the row that it looks at every few seconds. */
+
+import type { AdminDependencies, ShownFeed } from './dependencies.ts';
+import { notFound } from './errors.ts';
+import type { Feed, ListFeedsRequest, ListFeedsResponse } from './generated/vigie/admin/v1/feeds.ts';
+import { idOfName } from './names.ts';
+import { cutPage, pageOf } from './paging.ts';
+
+export async function listFeeds(request: ListFeedsRequest, { feeds }: AdminDependencies): Promise<ListFeedsResponse> {
+  const page = pageOf(request, {});
+  const rows = await feeds.list(page.cursor ?? '', page.size + 1);
+  const cut = cutPage(rows, page, {}, ({ name }) => name);
+  return { feeds: cut.rows.map(feedMessage), nextPageToken: cut.nextPageToken };
+}
+
+export async function getFeed(name: string, { feeds }: AdminDependencies): Promise<Feed> {
+  const feed = await feeds.read(idOfName('name', 'feeds', name));
+  if (feed === null) throw notFound('Feed', name);
+  return feedMessage(feed);
+}
+
+export async function runFeed(name: string, dependencies: AdminDependencies): Promise<Feed> {
+  await getFeed(name, dependencies);
+  await dependencies.feeds.request(idOfName('name', 'feeds', name), dependencies.now());
+  return getFeed(name, dependencies);
+}
+
+function feedMessage({ name, adverts, report }: ShownFeed): Feed {
+  const { counts = {}, complaints = [], notices = [] } = report;
+  const time = (at: string | null | undefined): Date | undefined => (at ? new Date(at) : undefined);
+  return {
+    name: `feeds/${name}`,
+    advertCount: adverts,
+    lookTime: time(report.lookedAt),
+    giveTime: time(report.gaveAt),
+    readTime: time(report.readAt),
+    origin: report.from ?? '',
+    refusal: report.refusal ?? '',
+    readCount: counts.adverts ?? 0,
+    newCount: counts.new ?? 0,
+    changedCount: counts.changed ?? 0,
+    republishedCount: counts.republished ?? 0,
+    goneCount: counts.gone ?? 0,
+    notUnderstoodCount: counts.notUnderstood ?? 0,
+    complaints: [...complaints],
+    notices: [...notices],
+    requestTime: time(report.requestedAt),
+  };
+}

@@ -1,0 +1,91 @@
+/**
+ * What nobody sees any more ends: adverts that no crawler and no feed has shown for so many days expire, as if their
+ * crawler had said so (`VIGIE_UNSEEN_DAYS`). The last time in which nobody took adverts in is not counted.
+ */
+
+import { pause } from '../../actor/waiting.ts';
+import type { Broker } from '../../broker/connection.ts';
+import { type Publication as Message, publishAll } from '../../broker/publish.ts';
+import { advertSubject } from '../../broker/topology.ts';
+import type { Uuid } from '../../domain/ids.ts';
+import type { PropertyState } from '../../domain/property.ts';
+import type { Database, Queryable } from '../../store/database.ts';
+import { readIntakeLead } from '../../store/intake-leader.ts';
+import { withSource } from './publications.ts';
+
+const DAY_MS = 24 * 3_600_000;
+const PAGE_ROWS = 500;
+/** Between two pages: a million properties take half an hour, and nobody waits for them. */
+const REST_MS = 500;
+/** No source is called so. */
+const LOCK = '.unseen';
+
+export interface UnseenOptions {
+  readonly database: Database;
+  readonly broker: Broker;
+  readonly days: number;
+  readonly clock: () => Date;
+  readonly stopping: AbortSignal;
+}
+
+/** Resolves with how many adverts expire. Throws `SourceBusyError` while another instance looks. */
+export function expireUnseen({ database, broker, days, clock, stopping }: UnseenOptions): Promise<number> {
+  return withSource(database, LOCK, async () => {
+    const now = clock();
+    const before = new Date(now.getTime() - (await countedMs(database, now, days))).toISOString();
+    let count = 0;
+    for (let after: Uuid | null = null; !stopping.aborted; ) {
+      const page: Page = await readPage(database, after, before);
+      const messages = page.rows.flatMap((row) => expiriesOf(row, before, now.toISOString()));
+      await publishAll(broker, messages);
+      count += messages.length;
+      if (page.last === null) break;
+      after = page.last;
+      await pause(REST_MS, stopping);
+    }
+    return count;
+  });
+}
+
+/** How long an advert may stay unseen: longer, while a gap in our own seeing lies in the days that count. */
+async function countedMs(database: Queryable, now: Date, days: number): Promise<number> {
+  const { beganAt, gapSeconds } = await readIntakeLead(database);
+  const isRecent = beganAt !== null && now.getTime() - beganAt.getTime() < days * DAY_MS;
+  return days * DAY_MS + (isRecent ? gapSeconds * 1_000 : 0);
+}
+
+interface Row {
+  readonly state: PropertyState;
+  readonly crawls: Readonly<Record<string, string>>;
+}
+
+interface Page {
+  /** Those with a crawl that is old enough. */
+  readonly rows: readonly Row[];
+  /** Null: no page follows. */
+  readonly last: Uuid | null;
+}
+
+function expiriesOf({ state, crawls }: Row, before: string, crawledAt: string): readonly Message[] {
+  const unseen = state.adverts.filter(
+    ({ uuid, expiredAt }) => expiredAt === null && (crawls[uuid] ?? crawledAt) < before,
+  );
+  return unseen.map(({ uuid: advert }) => {
+    const message = { kind: 'expire', crawledAt, property: { uuid: state.uuid }, advert: { uuid: advert } };
+    const messageId = `${advert}/unseen/${crawls[advert]}`;
+    return { subject: advertSubject(state.uuid), messageId, bytes: Buffer.from(JSON.stringify(message)) };
+  });
+}
+
+/** Served by the primary key, whose pages are read in its order. */
+async function readPage(client: Queryable, after: Uuid | null, before: string): Promise<Page> {
+  const { rows } = await client.query<{ uuid: Uuid } & { [name in keyof Row]: Row[name] | null }>(
+    `select uuid, case when is_old then state end as state, case when is_old then crawls end as crawls from (
+       select uuid, state, crawls, expired_at is null
+         and exists (select from json_each_text(crawls) as crawl(advert, at) where at < $2) as is_old
+       from properties where uuid > $1 order by uuid limit ${PAGE_ROWS}) page`,
+    [after ?? '00000000-0000-0000-0000-000000000000', before],
+  );
+  const old = rows.flatMap(({ state, crawls }) => (state === null || crawls === null ? [] : [{ state, crawls }]));
+  return { rows: old, last: rows.length < PAGE_ROWS ? null : (rows.at(-1)?.uuid ?? null) };
+}
