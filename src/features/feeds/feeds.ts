@@ -82,9 +82,11 @@ async function lookAtFile(
   options: FeedsOptions,
 ): Promise<void> {
   const found = await newestFile(path);
-  if (found === null || !isSettled(source.name, found.version)) return;
+  if (found === null) return;
+  const isWritten = isSettled(source.name, found.version);
   const isNew = found.version !== known.version;
   const isAsked = Boolean(known.requestedAt);
+  if (!isWritten && !isAsked) return;
   // What lies there unchanged is shown for as long as the source is not silent.
   const isShown = isOlder(known.readAt, REPUBLISHED_AFTER_MS, options) && !isSilent(known, source, options);
   if (isNew || isAsked || isShown) await read(source, { ...found, isGiven: isNew }, stopping, options);

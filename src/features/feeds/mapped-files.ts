@@ -103,10 +103,12 @@ async function* readCsv(bytes: Chunks, { delimiter, encoding, paths }: Mapping):
 
 async function* readNdjson(bytes: Chunks, { encoding }: Mapping): ReturnType<Read> {
   const decoder = new TextDecoder(encoding ?? 'utf-8', { fatal: true });
+  // Node.js 20 takes Windows-1252 for Latin-1 otherwise; of UTF-8 every line is whole.
+  const stream = decoder.encoding !== 'utf-8';
   for await (const { number: line, bytes: written, isEnded } of linesOf(bytes)) {
     let value: unknown;
     try {
-      const text = decoder.decode(written).trim();
+      const text = decoder.decode(written, { stream }).trim();
       if (text === '') continue;
       value = JSON.parse(text);
     } catch (cause) {

@@ -17,6 +17,8 @@ const RECORD_LINES_MAX = 1_000;
 const RECORD_BYTES_MAX = 4 * 1_024 * 1_024;
 
 const windows1252 = new TextDecoder('windows-1252');
+/** Without it, Node.js 20 takes the encoding for Latin-1, and loses apostrophes and euros. */
+const STREAMED = { stream: true };
 
 export interface PolirisRecord {
   /** Where it begins. */
@@ -77,7 +79,7 @@ function separatorsIn(bytes: Buffer): number {
 
 function recordOf(lines: readonly Line[], isBroken: boolean, fieldsUsual: number): PolirisRecord {
   const bytes = Buffer.concat(lines.flatMap((each, at) => (at === 0 ? [each.bytes] : [LINE_END, each.bytes])));
-  const text = isUtf8(bytes) ? bytes.toString('utf8') : windows1252.decode(bytes);
+  const text = isUtf8(bytes) ? bytes.toString('utf8') : windows1252.decode(bytes, STREAMED);
   const inner = text.replace(/!#\s*$/, '').replace(/^"/, '');
   const fields = inner.replace(/"\s*$/, '').split(SEPARATOR);
   const { number: line } = lines[0] as Line;

@@ -1,0 +1,539 @@
+/**
+ * Agencies' files as adverts: real ones against another reading of the same bytes, and files that are made to do harm or
+ * came to some on their way.
+ */
+
+import assert from 'node:assert/strict';
+import { existsSync, readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { gunzipSync } from 'node:zlib';
+import { type AdvertRow, type FeedRow, known, withinBounds } from '../src/features/feeds/feed-row.ts';
+import { readMapped } from '../src/features/feeds/mapped-files.ts';
+import { parseMapping } from '../src/features/feeds/mapping.ts';
+import { readPoliris } from '../src/features/feeds/poliris.ts';
+import { polirisFile, polirisLine } from './support/poliris.ts';
+
+const FOLDER = fileURLToPath(new URL('../../shared/data/', import.meta.url));
+const HAS_DATA = existsSync(`${FOLDER}feeds`);
+const skip = HAS_DATA ? false : 'the real files are not here';
+
+const SNAPSHOTS = {
+  'hektor_2026-03-13_1602': 83,
+  'hektor_2026-03-13_2111': 84,
+  'hektor_2026-03-14_1805': 85,
+  'hektor_2026-03-16_1556': 88,
+  'hektor_2026-03-17_2331': 91,
+  'hektor_2026-03-19_0424': 101,
+  'hektor_2026-03-19_1847': 102,
+  'luberon_2026-02-18_0041': 22,
+  'luberon_2026-02-18_2049': 71,
+  'luberon_2026-02-19_1629': 102,
+};
+
+async function* chunksOf(bytes: Uint8Array, size = 1_000): AsyncGenerator<Buffer> {
+  for (let at = 0; at < bytes.length; at += size) yield Buffer.from(bytes.subarray(at, at + size));
+}
+
+async function all<T>(rows: AsyncIterable<T>): Promise<T[]> {
+  const found: T[] = [];
+  for await (const row of rows) found.push(row);
+  return found;
+}
+
+const poliris = (bytes: Uint8Array, size?: number) => all(readPoliris(chunksOf(bytes, size), 'some-agency'));
+
+function mapped(bytes: Uint8Array | string, mapping: object): Promise<FeedRow[]> {
+  return all(readMapped(chunksOf(Buffer.from(bytes), 7), parseMapping(JSON.stringify(mapping), 'mapping.json')));
+}
+
+function advertsOf(rows: readonly FeedRow[]): readonly AdvertRow[] {
+  assert.deepEqual(
+    rows.filter(({ kind }) => kind === 'complaint'),
+    [],
+  );
+  return rows as readonly AdvertRow[];
+}
+
+/** Another reading: the whole file as one text, taken apart from its end, column by column of SeLoger's list. */
+function independentReading(bytes: Buffer): readonly Record<string, unknown>[] {
+  const utf8 = bytes.toString('utf8');
+  const text = utf8.includes('\ufffd') ? new TextDecoder('windows-1252').decode(bytes, { stream: true }) : utf8;
+  const names = readFileSync(`${FOLDER}feeds/poliris-columns.csv`, 'utf8')
+    .trim()
+    .split('\n')
+    .slice(1)
+    .map((line) => line.split(',').slice(1).join('.').trim());
+  return text
+    .trimEnd()
+    .split('\n')
+    .map((line) => {
+      const column: Record<string, string> = {};
+      line.split('!#').forEach((value, at) => {
+        column[names[at] ?? `beyond ${at}`] = value.slice(1, -1);
+      });
+      return advertOfColumns(column, names);
+    });
+}
+
+function advertOfColumns(column: Record<string, string>, names: readonly string[]): Record<string, unknown> {
+  const get = (name: string): string => {
+    assert.ok(name in column, `no column ${name}`);
+    return (column[name] as string).trim();
+  };
+  const num = (name: string) => (Number.parseFloat(get(name)) ? Number.parseFloat(get(name)) : undefined);
+  const bare = (name: string) =>
+    get(name)
+      .replace(/<[^>]+>/g, '')
+      .replaceAll('&#128;', '€')
+      .replaceAll('&amp;', '&')
+      .replaceAll('&#39;', "'")
+      .replace(/\s+/g, '');
+  const flag = (name: string) => ({ OUI: true, NON: false })[get(name)];
+  const sold = get('Identifiant.annonceType').toLowerCase().split(' ')[0] ?? '';
+  const code = { vente: 0, viager: 0, location: 1 }[sold];
+  const sale = code !== 1;
+  const kinds = [
+    /^(appartement|loft)/,
+    /^(maison|ch.teau|h.tel)/,
+    /^immeuble/,
+    /^parking/,
+    /^bureaux/,
+    /^terrain/,
+    /^(boutique|local)/,
+  ];
+  const kind = kinds.findIndex((pattern) => pattern.test(get('Type.type').toLowerCase()));
+  const letter = (name: string) => (/^[A-G]$/.test(get(name)) ? get(name) : undefined);
+  const fees = get('HonoraireCharge.honorairesCharge');
+  const hasPlace = num('Localisation.latitude') !== undefined && num('Localisation.longitude') !== undefined;
+  const own = get('Identifiant.agencePropertyRef');
+  const ges = get('Diagnostic.ges');
+  return {
+    reference: get('Identifiant.agenceId') ? `${get('Identifiant.agenceId')}/${own}` : own,
+    transactionType: code,
+    propertyType: kind === -1 ? undefined : kind,
+    price: num('Prix.prix'),
+    priceExcludingFees: num('HonoraireCharge.prixHorsHonorairesAcquereur'),
+    feesPercentage: num('HonoraireCharge.pourcentageHonorairesTTC'),
+    feesResponsibility: fees === '1' ? 1 : fees === '2' ? 0 : undefined,
+    rentalCharges: sale ? undefined : num('HonoraireCharge.charges'),
+    condominiumFees: sale ? num('HonoraireCharge.chargesAnnuelles') : undefined,
+    rentalPledge: num('Prix.depotGarantie'),
+    surface: num('Surface.surface'),
+    landSurface: num('Surface.surfaceTerrain'),
+    room: num('Surface.nbPieces'),
+    bedroom: num('Surface.nbChambres'),
+    floor: get('Etage.etage') === '' ? undefined : Number(get('Etage.etage')),
+    floorQuantity: num('Etage.nbEtages'),
+    elevator: flag('Exterieur.ascenseur'),
+    furnished: flag('Interieur.meuble'),
+    constructionYear: num('Interieur.anneeConstruction'),
+    lotCount: num('Prix.nbLots'),
+    lat: hasPlace ? num('Localisation.latitude') : undefined,
+    lon: hasPlace ? num('Localisation.longitude') : undefined,
+    zipcode: get('Localisation.cpReel') || get('Localisation.cp'),
+    city: get('Localisation.villeReelle') || get('Localisation.ville'),
+    title: bare('Detail.label'),
+    description: bare('Detail.description'),
+    virtualTour: get('Photo.urlVisiteVirtuelle') || undefined,
+    energy: [letter('Diagnostic.bilanConsoEnergie'), num('Diagnostic.consoEnergie')],
+    greenHouseGas: [
+      letter('Diagnostic.bilanGes'),
+      ges === '0' && letter('Diagnostic.bilanGes') ? 0 : num('Diagnostic.ges'),
+    ],
+    phone: get('Contact.tel') || undefined,
+    name: get('Contact.fullName') || undefined,
+    email: get('Contact.email') || undefined,
+    contactReference: own,
+    publisher: ['Agence', get('Contact.fullName') || 'some-agency', 1],
+    pictures: names.filter((name) => /^Photo\.photo\d/.test(name)).flatMap((name) => get(name) || []),
+    hasPool: get('Exterieur.piscine') === 'OUI',
+    hasCellar: get('Interieur.cave') === 'OUI',
+    hasTerrace: get('Surface.terrasse') === 'OUI',
+    hasBalcony: Number(get('Surface.nbBalcons')) > 0,
+    hasFireplace: get('Interieur.cheminee') === 'OUI',
+    isCool: get('ChauffageClim.clim') === 'OUI',
+  };
+}
+
+// oxlint-disable-next-line typescript/no-explicit-any -- whatever a mapped advert has
+type Loose = any;
+
+/** The product's reading in the same words. */
+function flattened({ reference, content }: AdvertRow): Record<string, unknown> {
+  const dropped: string[] = [];
+  const { property, advert } = withinBounds(content, (notice) => dropped.push(notice)) as Record<string, Loose>;
+  assert.deepEqual(dropped, []);
+  const { locations, city, ...rest } = property;
+  const {
+    contact,
+    publisher,
+    energy,
+    greenHouseGas,
+    features = [],
+    pictures = [],
+    title,
+    description,
+    ...others
+  } = advert;
+  const has = (feature: string) => features.includes(feature);
+  const { reference: contactReference, ...person } = contact;
+  return {
+    ...{
+      reference,
+      ...rest,
+      ...others,
+      ...locations,
+      zipcode: city.zipcode,
+      city: city.name,
+      ...person,
+      contactReference,
+    },
+    title: title.replace(/\s+/g, ''),
+    description: description.replace(/\s+/g, ''),
+    energy: [energy?.category, energy?.value],
+    greenHouseGas: [greenHouseGas?.category, greenHouseGas?.value],
+    publisher: [publisher.category, publisher.name, publisher.type],
+    pictures,
+    hasPool: has('piscine'),
+    hasCellar: has('cave'),
+    hasTerrace: has('terrasse'),
+    hasBalcony: has('balcon'),
+    hasFireplace: has('cheminée'),
+    isCool: has('climatisation'),
+  };
+}
+
+for (const [name, count] of Object.entries(SNAPSHOTS)) {
+  test(`every member of every row of ${name} is what another reading of the file has`, { skip }, async () => {
+    const bytes = gunzipSync(readFileSync(`${FOLDER}feeds/${name}.csv.gz`));
+    const rows = advertsOf(await poliris(bytes, 65_536));
+    assert.equal(rows.length, count);
+    assert.deepEqual(
+      rows.flatMap(({ notices }) => notices),
+      [],
+    );
+    const expected = independentReading(bytes);
+    assert.equal(expected.length, count);
+    rows.forEach((row, at) => assert.deepEqual(known(flattened(row)), known(expected[at] ?? {})));
+  });
+}
+
+test('values of Poliris mean what the format says, and unknown is unknown', async () => {
+  const fields = {
+    1: 'agence',
+    2: 'R1',
+    3: 'Location',
+    4: 'MAISON/VILLA',
+    11: '1 250,50',
+    13: 'OUI',
+    16: '0',
+    17: '0.00',
+    18: '3',
+    19: '0',
+    20: '  Villa &agrave; louer &#128;',
+    21: ' Belle vue<br/>mer &amp; golf<p>Deux <b>terrasses</b></p>l?ensemble\nau calme ',
+    23: '80',
+    24: '0',
+    27: '0',
+    41: 'NON',
+    176: '0',
+    177: 'vi',
+    178: '12',
+    179: 'c',
+    257: '0',
+    260: '900',
+    298: '43.4',
+    299: '0.000000000',
+    302: '3',
+  };
+  const [row] = advertsOf(await poliris(polirisFile([fields]), 3));
+  const { property, advert } = withinBounds((row as AdvertRow).content, () => assert.fail());
+  assert.deepEqual(property, { transactionType: 1, propertyType: 1, room: 3 });
+  const { contact, publisher, ...rest } = advert;
+  assert.deepEqual(contact, { reference: 'R1' });
+  assert.deepEqual(publisher, { category: 'Agence', name: 'some-agency', type: 1 });
+  assert.deepEqual(rest, {
+    title: 'Villa à louer €',
+    description: 'Belle vue\nmer & golf\nDeux terrasses\nl?ensemble\nau calme'.replace('golf\nDeux', 'golfDeux'),
+    greenHouseGas: { category: 'C', value: 12 },
+    floor: 0,
+    price: 1250.5,
+    rentalCharges: 80,
+    elevator: false,
+  });
+  assert.equal((row as AdvertRow).reference, 'agence/R1');
+});
+
+test('the kinds of property and of sale are told by their words, and others are unknown', async () => {
+  const kinds = ['appartement', 'Château', 'immeuble', 'parking/box', 'bureaux', 'terrain', 'Boutique', 'péniche'];
+  const sales = [
+    'vente',
+    'Vente de prestige',
+    'viager',
+    'location vacances',
+    'cession de bail',
+    "produit d'investissement",
+    'vente fonds de commerce',
+    '',
+  ];
+  const file = polirisFile(kinds.map((kind, at) => ({ 2: `R${at}`, 3: sales[at] as string, 4: kind })));
+  const found = advertsOf(await poliris(file)).map(({ content: { property } }) => [
+    property.propertyType,
+    property.transactionType,
+  ]);
+  assert.deepEqual(found, [
+    [0, 0],
+    [1, 0],
+    [2, 0],
+    [3, 1],
+    [4, null],
+    [5, null],
+    [6, null],
+    [null, null],
+  ]);
+});
+
+test('each record is decoded by its own bytes, UTF-8 or Windows-1252', async () => {
+  const one = polirisLine({ 2: 'R1', 20: 'Été à Fréjus, 90 000 €' });
+  const windows = Buffer.from(one.replace('€', '\x80'), 'latin1');
+  const rows = advertsOf(await poliris(Buffer.concat([windows, Buffer.from(one.replace('R1', 'R2'), 'utf8')]), 5));
+  assert.deepEqual(
+    rows.map(({ content }) => content.advert.title),
+    ['Été à Fréjus, 90 000 €', 'Été à Fréjus, 90 000 €'],
+  );
+  const broken = Buffer.from(polirisLine({ 2: 'R3', 21: 'é'.repeat(20) }), 'utf8');
+  broken[broken.indexOf(0xa9)] = 0x20;
+  const [row] = await poliris(broken);
+  assert.deepEqual(row, {
+    kind: 'complaint',
+    line: 1,
+    reference: 'R3',
+    reason: 'its bytes are neither UTF-8 nor Windows-1252',
+  });
+});
+
+test('a value may hold line ends and quotation marks, and a broken row leaves the others whole', async () => {
+  const whole = polirisLine({ 2: 'R1', 21: 'one\r\ntwo "three"\n\nfour' });
+  const short = '"agence"!#"R2"!#"vente"!#"appartement"\n';
+  const file = Buffer.from(`${whole}${short}${polirisLine({ 2: 'R3' })}\r\n\x1a`);
+  for (const size of [1, 7, 100_000]) {
+    const rows = await poliris(file, size);
+    assert.deepEqual(
+      rows.map((row) => [row.kind, row.line, row.reference]),
+      [
+        ['advert', 1, 'R1'],
+        ['complaint', 5, 'agence/R2'],
+        ['advert', 6, 'R3'],
+      ],
+    );
+    assert.equal((rows[0] as AdvertRow).content.advert.description, 'one\ntwo "three"\n\nfour');
+  }
+});
+
+test('a row without a reference, or with a NUL, is told and names whom it can', async () => {
+  const file = Buffer.from(polirisLine({ 1: 'agence' }) + polirisLine({ 2: 'R2', 21: 'a\0b' }));
+  assert.deepEqual(
+    (await poliris(file)).map((row) => [row.kind, row.reference, 'reason' in row && row.reason]),
+    [
+      ['complaint', null, 'it has no reference'],
+      ['complaint', 'R2', 'it holds a NUL, as what a disk has lost does'],
+    ],
+  );
+});
+
+test('an export that was cut off at night is refused, wherever it was cut', async () => {
+  const file = Buffer.from(polirisLine({ 2: 'R1', 20: 'Été' }) + polirisLine({ 2: 'R2', 20: 'Été' }).trimEnd(), 'utf8');
+  const second = file.indexOf('\n') + 1;
+  const cuts = Array.from({ length: file.length - second - 3 }, (_, at) => second + 1 + at);
+  for (const cut of cuts)
+    await assert.rejects(poliris(file.subarray(0, cut)), /cut off: line 2, the last one/, `at ${cut}`);
+  // What is missing then are no values.
+  for (const end of [0, 2]) assert.equal((await poliris(file.subarray(0, file.length - end))).length, 2);
+});
+
+test('what is no Poliris, or has no end, costs a sentence', async () => {
+  await assert.rejects(poliris(Buffer.from('<html>404</html>')), /it is not Poliris: line 1/);
+  await assert.rejects(poliris(Buffer.from('id,price\n1,2\n')), /it is not Poliris/);
+  async function* endless(): AsyncGenerator<Buffer> {
+    for (let count = 0; count < 100; count++) yield Buffer.alloc(1_000_000, 0x41);
+    assert.fail('read to its end');
+  }
+  await assert.rejects(all(readPoliris(endless(), 'x')), /line 1 has more than 4194304 bytes/);
+  await assert.rejects(
+    all(readMapped(endless(), parseMapping('{"format":"ndjson","reference":"id","members":{}}', 'm'))),
+    /line 1 has more/,
+  );
+});
+
+const MEMBERS = { price: 'price', title: 'title', 'energy.category': 'dpe', pictures: 'photos/url' };
+const TREE = [
+  {
+    id: 'a',
+    price: 100,
+    title: 'One <b>&eacute;</b>',
+    dpe: 'B',
+    photos: [{ url: 'https://x/1' }, { url: 'https://x/2' }],
+  },
+  { id: 'b', price: '250,5', title: 'Two', dpe: 'Z', photos: { url: 'https://x/3' } },
+];
+const EXPECTED = [
+  { price: 100, title: 'One é', energy: { category: 'B' }, pictures: ['https://x/1', 'https://x/2'] },
+  { price: 250.5, title: 'Two', pictures: ['https://x/3'] },
+];
+
+test('NDJSON, JSON and XML are the same adverts by the same mapping', async () => {
+  const xml = `<?xml version="1.0"?><root><head/><ads>${TREE.map(
+    ({ id, price, title, dpe, photos }) =>
+      `<ad><id>${id}</id><price currency="EUR">${price}</price><title><![CDATA[${title}]]></title><dpe>${dpe}</dpe>` +
+      `${[photos]
+        .flat()
+        .map(({ url }) => `<photos><url>${url}</url></photos>`)
+        .join('')}</ad>`,
+  ).join('\n')}</ads></root>`;
+  const files = {
+    ndjson: [TREE.map((each) => JSON.stringify(each)).join('\n'), undefined],
+    json: [JSON.stringify({ meta: [1], ads: TREE }), 'ads'],
+    xml: [xml, 'root/ads/ad'],
+  } as const;
+  for (const [format, [text, adverts]] of Object.entries(files)) {
+    const rows = advertsOf(await mapped(text, { format, adverts, reference: 'id', members: MEMBERS }));
+    assert.deepEqual(
+      rows.map(({ reference }) => reference),
+      ['a', 'b'],
+      format,
+    );
+    assert.deepEqual(
+      rows.map(({ content }) => known(content.advert)),
+      EXPECTED,
+      format,
+    );
+    assert.deepEqual(rows[1]?.notices, [
+      'energy.category: "Z" is none of its codes: say in `values` what it stands for',
+    ]);
+  }
+});
+
+test('a list at the root of JSON, attributes of XML, and encodings that the mapping names', async () => {
+  const reference = { reference: 'id', members: { title: 't' } };
+  const [json] = advertsOf(await mapped('\ufeff[{"id":1,"t":"x"}]', { format: 'json', ...reference }));
+  assert.equal(json?.reference, '1');
+  const latin = Buffer.from('<a><b id="7"><t>été</t></b></a>', 'latin1');
+  const xml = { format: 'xml', adverts: 'a/b', encoding: 'windows-1252', reference: '@id', members: { title: 't' } };
+  const [row] = advertsOf(await mapped(latin, xml));
+  assert.deepEqual([row?.reference, row?.content.advert.title], ['7', 'été']);
+  await assert.rejects(mapped(latin, { ...xml, encoding: undefined }), /not utf-8 throughout/);
+});
+
+test('values become the contract’s members: codes, flags, dates, lists', async () => {
+  const csv =
+    'id,type,lift,seen,photos,unit\n1,flat,oui,2026-03-10,https://x/1|https://x/2,m2\n2,boat,,1970-01-01,[],\n';
+  const members = {
+    propertyType: { path: 'type', values: { flat: 0 } },
+    elevator: 'lift',
+    updatedAt: { path: 'seen', values: { '1970-01-01': null } },
+    pictures: { path: 'photos', split: '|' },
+    transactionType: { value: 0 },
+  };
+  const rows = advertsOf(await mapped(csv, { format: 'csv', reference: 'id', members }));
+  assert.deepEqual(
+    rows.map(({ content }) => [known(content.property), known(content.advert)]),
+    [
+      [
+        { propertyType: 0, transactionType: 0 },
+        { elevator: true, updatedAt: '2026-03-10T00:00:00.000Z', pictures: ['https://x/1', 'https://x/2'] },
+      ],
+      [{ transactionType: 0 }, {}],
+    ],
+  );
+});
+
+test('what a mapping cannot mean is told before anything is read, with the nearest name', async () => {
+  const mapping = { format: 'csv', reference: 'id', members: { title: 'titel' } };
+  await assert.rejects(mapped('id,title\n1,x\n', mapping), /no advert has titel \(the nearest one is title\)/);
+  await assert.rejects(
+    mapped('{"id":1,"a":{"title":"x"}}', { ...mapping, format: 'ndjson', members: { title: 'a/titel' } }),
+    /nearest one is a\/title/,
+  );
+  assert.equal(
+    (await mapped('{"id":1}', { ...mapping, format: 'ndjson', members: { title: { path: 't', optional: true } } }))
+      .length,
+    1,
+  );
+  const parse = (value: unknown) => () => parseMapping(JSON.stringify(value), 'm.json');
+  assert.throws(
+    parse({ ...mapping, members: { prise: 'x' } }),
+    /prise is no member of an advert; the nearest one is price/,
+  );
+  assert.throws(parse({ ...mapping, membres: {} }), /nearest one is members/);
+  assert.throws(parse({ ...mapping, format: 'yaml' }), /format/);
+  assert.throws(parse({ ...mapping, format: 'xml' }), /`adverts` must name the element/);
+  assert.throws(() => parseMapping('{', 'm.json'), /m\.json is no JSON/);
+});
+
+test('files of every format that are cut off are refused', async () => {
+  const mapping = { reference: 'id', members: { title: { path: 't', optional: true } } };
+  await assert.rejects(
+    mapped('id,t\n1,x\n2', { format: 'csv', ...mapping }),
+    /cut off: of the last row, it has 1 values for 2/,
+  );
+  await assert.rejects(mapped('id,t\n1,x\n2,"abc', { format: 'csv', ...mapping }), /cannot be read as CSV/);
+  await assert.rejects(mapped('{"id":1}\n{"id":', { format: 'ndjson', ...mapping }), /cut off: line 2/);
+  await assert.rejects(mapped('[{"id":1},{"id"', { format: 'json', ...mapping }), /cannot be read as JSON/);
+  await assert.rejects(
+    mapped('<a><b><id>1</id></b><b>', { format: 'xml', adverts: 'a/b', ...mapping }),
+    /cannot be read as XML/,
+  );
+  const cut = Buffer.from('id,t\n1,é\n').subarray(0, -2);
+  await assert.rejects(mapped(cut, { format: 'csv', ...mapping }), /not utf-8 throughout: it is cut off/);
+  const rows = await mapped('{"id":1}\nnot json\n{"t":"x"}\n{"id":3}\n', { format: 'ndjson', ...mapping });
+  assert.deepEqual(
+    rows.map(({ kind, line }) => [kind, line]),
+    [
+      ['advert', 1],
+      ['complaint', 2],
+      ['complaint', 3],
+      ['advert', 4],
+    ],
+  );
+});
+
+test('an XML bomb, deep nesting and what never ends cost a sentence', async () => {
+  const xml = { format: 'xml', adverts: 'a/b', reference: 'id', members: {} };
+  const levels = Array.from({ length: 9 }, (_, at) => `<!ENTITY l${at + 1} "${`&l${at};`.repeat(10)}">`).join('');
+  const bomb = `<!DOCTYPE a [<!ENTITY l0 "lol">${levels}]><a><b><id>&l9;</id></b></a>`;
+  await assert.rejects(mapped(bomb, xml), /cannot be read as XML: .*entity/);
+  await assert.rejects(mapped('<a>'.repeat(100_000), xml), /nests deeper than 64 levels/);
+  await assert.rejects(
+    mapped('['.repeat(100_000), { ...xml, format: 'json', adverts: undefined }),
+    /nests deeper than 64 levels/,
+  );
+  async function* endless(start: string): AsyncGenerator<Buffer> {
+    yield Buffer.from(start);
+    for (let count = 0; count < 100; count++) yield Buffer.alloc(1_000_000, 0x41);
+    assert.fail('read to its end');
+  }
+  const parsed = (format: string) => parseMapping(JSON.stringify({ ...xml, format }), 'm');
+  for (const start of ['<a><b><id>', '<a>', '<a><!--'])
+    await assert.rejects(all(readMapped(endless(start), parsed('xml'))), /has no end/);
+  for (const start of ['{"a":{"b":[{"id":"', '{"z":"'])
+    await assert.rejects(all(readMapped(endless(start), parsed('json'))), /has no end/);
+  for (const start of ['id,t\n1,"', 'id'])
+    await assert.rejects(all(readMapped(endless(start), parsed('csv'))), /cannot be read as CSV/);
+});
+
+test('values outside the contract’s bounds are left out with a notice, and the advert stays', () => {
+  const notices: string[] = [];
+  const content = {
+    property: { room: 2.5, locations: { lat: 91, lon: 6 }, city: { zipcode: '83600' } },
+    advert: { price: -5, surface: 40, contact: { phone: 'x'.repeat(100_001), name: 'A' }, pictures: ['\ud800'] },
+  };
+  assert.deepEqual(
+    withinBounds(content, (notice) => notices.push(notice.split(':')[0] as string)),
+    {
+      property: { city: { zipcode: '83600' }, locations: { lon: 6 } },
+      advert: { surface: 40, contact: { name: 'A' } },
+    },
+  );
+  assert.deepEqual(notices.sort(), ['contact.phone', 'locations.lat', 'pictures.0', 'price', 'room']);
+});
