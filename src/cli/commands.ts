@@ -48,11 +48,21 @@ export const COMMANDS: CommandTable = {
       options: {
         seconds: valued('N', 'end after so many; until Ctrl-C without it'),
         seed: valued('N', 'the same adverts again'),
+        feed: valued('PATH', 'your adverts in place of made-up ones, with --format'),
+        format: valued('NAME', 'poliris or mapping'),
+        mapping: valued('PATH', 'the mapping, of the format mapping'),
       },
       example: 'vigie demo --seconds 60',
-      async run({ count }) {
+      async run({ count, text }) {
         const { runDemo } = await import('./demo/demo.ts');
-        await runDemo({ seconds: count('seconds'), seed: count('seed') });
+        const path = text('feed');
+        const format =
+          path === '' ? null : await (await import('./feed.ts')).formatNamed('demo', text('format'), text('mapping'));
+        await runDemo({
+          seconds: count('seconds'),
+          seed: count('seed'),
+          feed: format === null ? null : { path, format },
+        });
       },
     },
     {

@@ -3,7 +3,7 @@
 import { type Broker, connectBroker } from '../broker/connection.ts';
 import type { Config } from '../config.ts';
 import { decodeIntakeMessage } from '../domain/intake-message.ts';
-import { type FeedContent, SnapshotRefusedError } from '../features/feeds/feed-row.ts';
+import { type FeedContent, type FeedFormat, SnapshotRefusedError } from '../features/feeds/feed-row.ts';
 import { FORMATS, type FormatName, isSourceName, openFormat, SOURCE_RULE } from '../features/feeds/formats.ts';
 import { contentJson, identityOf } from '../features/feeds/identity.ts';
 import { SourceBusyError, withSource } from '../features/feeds/publications.ts';
@@ -56,6 +56,10 @@ function assertUsable({ source, file, format, mapping, isEnd, isDryRun }: FeedOp
   if (isEnd && (file !== null || isDryRun)) throw new UsageError('--end takes neither FILE nor --dry-run');
   if (isEnd) return;
   if (file === null) throw new UsageError('feed needs FILE, or --end');
+  assertFormat(format, mapping);
+}
+
+function assertFormat(format: string, mapping: string): asserts format is FormatName {
   if (!FORMATS.includes(format as FormatName)) throw new UsageError(`feed needs --format, ${FORMATS.join(' or ')}`);
   if ((format === 'mapping') !== (mapping !== ''))
     throw new UsageError('--format mapping needs --mapping FILE, and no other does');
@@ -120,6 +124,14 @@ function summarise({ counts, complaints, notices }: SnapshotOutcome, subject: st
       `${republished > 0 ? `, ${republished} shown again` : ''}${notUnderstood > 0 ? `, ${notUnderstood} not understood` : ''}`,
   );
   if (notUnderstood > 0) process.exitCode = NOT_UNDERSTOOD;
+}
+
+/** Throws `UsageError`, and `CommandError` for a mapping that cannot work. */
+export function formatNamed(source: string, format: string, mapping: string): Promise<FeedFormat> {
+  assertFormat(format, mapping);
+  return openFormat(format, mapping || null, source).catch((error: Error) => {
+    throw inWords(error, mapping);
+  });
 }
 
 /** What changes, by what the daemon holds. */

@@ -7,16 +7,19 @@ import { pause } from '../../actor/waiting.ts';
 import type { Broker } from '../../broker/connection.ts';
 import { publish } from '../../broker/publish.ts';
 import { advertSubject } from '../../broker/topology.ts';
+import type { FeedFormat } from '../../features/feeds/feed-row.ts';
+import { readOnce } from '../../features/feeds/reading.ts';
 import { createCommuneLocator } from '../../matching/commune-locator.ts';
 import { loadReference } from '../../reference/communes.ts';
 import type { Service } from '../../service.ts';
+import { openDatabase } from '../../store/database.ts';
 import { startProgress } from '../progress.ts';
 import { interruptSignal } from '../stop-signal.ts';
 import { CommandError, print, styled } from '../terminal.ts';
 import { type DemoMail, startDemoMailServer } from './mail-server.ts';
 import { type ReceivedDelivery, startDemoReceiver } from './receiver.ts';
 import { createSampleCrawler, type IntakeMessageJson } from './sample-adverts.ts';
-import { DEMO_SEARCHES } from './searches.ts';
+import { DEMO_SEARCHES, type DemoSearch, EVERYTHING } from './searches.ts';
 import { setUpDemo } from './set-up.ts';
 
 export interface DemoOptions {
@@ -24,6 +27,13 @@ export interface DemoOptions {
   readonly seconds: number | null;
   /** Null: another one each time. The same seed twice on the same data publishes what is known already. */
   readonly seed: number | null;
+  /** A file of adverts in place of the made-up ones; null: none. */
+  readonly feed: DemoFeed | null;
+}
+
+export interface DemoFeed {
+  readonly path: string;
+  readonly format: FeedFormat;
 }
 
 const euros = new Intl.NumberFormat('fr-FR', { style: 'currency', currency: 'EUR', maximumFractionDigits: 0 });
@@ -38,12 +48,14 @@ const FIRST_ADVERTS = 40;
 const SHOWN_PER_SECOND = 12;
 const MAIL_LINES_SHOWN = 5;
 const FIRST_MATCH_MS_MAX = 60_000;
+/** As long as a timer may take. */
+const LONG_MS = 2 ** 31 - 1;
 
 /**
  * Throws `CommandError` when nothing was delivered though nobody broke it off, or a signature did not verify, and
  * `InterruptedError` when it was broken off before it began.
  */
-export async function runDemo({ seconds, seed }: DemoOptions): Promise<void> {
+export async function runDemo({ seconds, seed, feed }: DemoOptions): Promise<void> {
   const tally: Tally = { published: 0, matches: 0, events: 0, mails: 0, refused: 0 };
   const stopping = interruptSignal();
   const ending = new AbortController();
@@ -71,17 +83,25 @@ export async function runDemo({ seconds, seed }: DemoOptions): Promise<void> {
       },
     });
     closers.push(receiver.close);
+    const searches = feed === null ? DEMO_SEARCHES : [EVERYTHING];
     const { service, broker, key, dataDir } = await setUpDemo({
-      ...{ smtpUrl: mailServer.url, receiver, titles, stopping, closers },
+      ...{ smtpUrl: mailServer.url, receiver, titles, stopping, closers, searches },
+      dataDirSuffix: feed === null ? '-demo' : '-demo-feed',
       onStep: (doing, share) => progress.tell({ doing, count: null, share }),
     });
     progress.end();
-    showWhereToLook(service, key, dataDir);
-    const crawl = crawlUntil(ending.signal, broker, seed ?? Date.now() % 1_000_000_000, (message) => {
+    showWhereToLook(service, key, dataDir, searches);
+    const onPublished = (): void => {
       if (tally.published === 0 && seconds !== null) setTimeout(() => ending.abort(), seconds * 1_000).unref();
       tally.published += 1;
-      show(describeAdvert(message));
-    });
+    };
+    const crawl =
+      feed === null
+        ? crawlUntil(ending.signal, broker, seed ?? Date.now() % 1_000_000_000, (message) => {
+            onPublished();
+            show(describeAdvert(message));
+          })
+        : showFeed(feed, service, broker, ending.signal, onPublished);
     const shown = crawl.then(() => untilDelivered(tally, stopping));
     await Promise.race([shown, service.failed.then((reason) => Promise.reject(new CommandError(reason)))]);
   } finally {
@@ -91,7 +111,7 @@ export async function runDemo({ seconds, seed }: DemoOptions): Promise<void> {
   summarise(tally, stopping.aborted);
 }
 
-function showWhereToLook(service: Service, key: string, dataDir: string): void {
+function showWhereToLook(service: Service, key: string, dataDir: string, searches: readonly DemoSearch[]): void {
   print(`  console     ${service.apiUrl}/console#key=${key}`);
   print(`  API         ${service.apiUrl}`);
   print(`  health      ${service.operationsUrl}/readyz    metrics ${service.operationsUrl}/metrics`);
@@ -102,7 +122,7 @@ function showWhereToLook(service: Service, key: string, dataDir: string): void {
   print(`  try         curl -H 'X-API-KEY: ${key}' ${service.apiUrl}/searches`);
   print(`              curl -gH 'X-API-KEY: ${key}' '${service.apiUrl}${NEAR_THE_OLD_PORT}'`);
   print();
-  for (const { title } of DEMO_SEARCHES) print(`  search      ${title}`);
+  for (const { title } of searches) print(`  search      ${title}`);
   print();
 }
 
@@ -130,6 +150,28 @@ async function crawlUntil(
     onPublished(message);
     await pause(PUBLISH_EVERY_MS, ended);
   }
+}
+
+/** What was shown before is no news, and nothing of it is delivered a second time. */
+async function showFeed(
+  { path, format }: DemoFeed,
+  { databaseUrl }: Service,
+  broker: Broker,
+  stopping: AbortSignal,
+  onAdvert: () => void,
+): Promise<void> {
+  const database = openDatabase({ url: databaseUrl, connectionsMax: 2, onConnectionLost: () => undefined });
+  try {
+    const { counts } = await readOnce({
+      ...{ database, broker, source: 'demo', path, stopping, isAll: false, isForced: true, clock: () => new Date() },
+      format: async () => format,
+      onDifference: onAdvert,
+    });
+    print(`  feed        ${counts.adverts} adverts, ${counts.new} new, ${counts.changed} changed, ${counts.gone} gone`);
+  } finally {
+    await database.end();
+  }
+  await pause(LONG_MS, stopping);
 }
 
 /** When its seconds are over: a slow machine may not have delivered anything of what was published. */
@@ -192,6 +234,6 @@ function summarise(tally: Tally, isBrokenOff: boolean): void {
       `${tally.published} adverts and changes in; ${tally.matches} matches and ${tally.events} events out`,
     ) + `, ${tally.mails} e-mails, ${tally.refused} signatures refused`,
   );
-  if (tally.matches === 0 && !isBrokenOff) throw new CommandError('nothing was delivered');
+  if (tally.matches === 0 && tally.published > 0 && !isBrokenOff) throw new CommandError('nothing was delivered');
   if (tally.refused > 0) throw new CommandError(`${tally.refused} deliveries did not verify`);
 }

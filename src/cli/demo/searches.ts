@@ -51,3 +51,11 @@ export const DEMO_SEARCHES = [
     subscribedEvents: PRICE_EVENTS,
   },
 ] as const;
+
+/** Finds whatever a file brings. */
+export const EVERYTHING = {
+  title: 'Toutes les annonces',
+  subscribedEvents: [...PRICE_EVENTS, 'ad.update.surface', 'ad.update.pictures', 'property.ad.update'],
+};
+
+export type DemoSearch = { readonly title: string } & Readonly<Record<string, unknown>>;

@@ -14,7 +14,7 @@ import { replacePointSource } from '../../store/points-of-interest.ts';
 import { InterruptedError } from '../stop-signal.ts';
 import type { DemoReceiver } from './receiver.ts';
 import { samplePointsOfInterest } from './sample-places.ts';
-import { DEMO_SEARCHES } from './searches.ts';
+import type { DemoSearch } from './searches.ts';
 
 /** Five minutes are too long for a demonstration. */
 const MAIL_GATHER_MS = 10_000;
@@ -25,6 +25,9 @@ export interface SetUp {
   readonly receiver: DemoReceiver;
   /** Filled: titles of the searches by IRI. */
   readonly titles: Map<string, string>;
+  readonly searches: readonly DemoSearch[];
+  /** Of the data directory: what one demonstration has published is not in another's market. */
+  readonly dataDirSuffix: string;
   readonly stopping: AbortSignal;
   /** Filled: what closes what was opened. */
   readonly closers: (() => Promise<void>)[];
@@ -40,8 +43,9 @@ export interface DemoScene {
 }
 
 /** Throws `InterruptedError` when it ended before it began. The servers take most of the time. */
-export async function setUpDemo({ smtpUrl, receiver, titles, stopping, closers, onStep }: SetUp): Promise<DemoScene> {
-  const config = await demoConfig(smtpUrl);
+export async function setUpDemo(setUp: SetUp): Promise<DemoScene> {
+  const { smtpUrl, stopping, closers, onStep, dataDirSuffix } = setUp;
+  const config = await demoConfig(smtpUrl, dataDirSuffix);
   const dataDir = config.dataDir ?? '';
   const step = (doing: string, share: number): void => {
     if (stopping.aborted)
@@ -58,7 +62,7 @@ export async function setUpDemo({ smtpUrl, receiver, titles, stopping, closers, 
   closers.push(() => broker.close());
   step('saving searches', 0.8);
   const key = await onDatabase(service, demoKey);
-  await replaceSearches(service, key, receiver, titles);
+  await replaceSearches(service, key, setUp);
   step('importing points of interest', 0.9);
   await onDatabase(service, importSamplePoints);
   step('ready', 1);
@@ -66,7 +70,7 @@ export async function setUpDemo({ smtpUrl, receiver, titles, stopping, closers, 
 }
 
 /** The default configuration with private endpoints allowed, data of its own, and free ports where the usual are taken. */
-async function demoConfig(smtpUrl: string): Promise<Config> {
+async function demoConfig(smtpUrl: string, dataDirSuffix: string): Promise<Config> {
   const config = readConfig(undefined, { VIGIE_LOG_LEVEL: 'warn', VIGIE_ALLOW_PRIVATE_ENDPOINTS: 'true' });
   const apiPort = await freePort(config.api);
   return {
@@ -79,7 +83,7 @@ async function demoConfig(smtpUrl: string): Promise<Config> {
     },
     // No load balancer stands before it.
     drainAnnounceMs: 0,
-    dataDir: config.dataDir ?? `${dataDirectoryPath(null)}-demo`,
+    dataDir: config.dataDir ?? `${dataDirectoryPath(null)}${dataDirSuffix}`,
     api: { ...config.api, port: apiPort },
     operations: { ...config.operations, port: await freePort(config.operations) },
     admin: { ...config.admin, port: await freePort(config.admin) },
@@ -121,12 +125,7 @@ async function onDatabase<T>(service: Service, work: (database: Database) => Pro
 }
 
 /** Searches of an earlier demonstration name a receiver that is gone. */
-async function replaceSearches(
-  service: Service,
-  key: string,
-  receiver: DemoReceiver,
-  titles: Map<string, string>,
-): Promise<void> {
+async function replaceSearches(service: Service, key: string, { receiver, titles, searches }: SetUp): Promise<void> {
   const { 'hydra:member': former } = await call<{ 'hydra:member': { '@id': string }[] }>(
     service,
     key,
@@ -134,7 +133,7 @@ async function replaceSearches(
     '/searches',
   );
   for (const { '@id': iri } of former) await call(service, key, 'DELETE', iri);
-  for (const search of DEMO_SEARCHES) {
+  for (const search of searches) {
     const created = await call<{ '@id': string; token: string }>(service, key, 'POST', '/searches', {
       ...search,
       notificationEnabled: true,
