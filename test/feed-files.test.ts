@@ -1,0 +1,241 @@
+/** Where a snapshot's bytes come from: files that are none, that were damaged or are made to do harm, and addresses. */
+
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { appendFile, mkdtemp, rm, symlink, utimes, writeFile } from 'node:fs/promises';
+import { createServer, type RequestListener } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { crc32, deflateRawSync, gzipSync } from 'node:zlib';
+import { download } from '../src/features/feeds/download.ts';
+import { newestFile, openSnapshot } from '../src/features/feeds/snapshot-file.ts';
+import { FeedsFileError, readFeedsFile } from '../src/features/feeds/sources.ts';
+
+async function folderOf(t: TestContext): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'vigie-test-'));
+  t.after(() => rm(folder, { recursive: true }));
+  return folder;
+}
+
+interface ZipEntry {
+  readonly name: string;
+  readonly bytes: Buffer;
+  /** What the directory says of them, whatever is true. */
+  readonly claimedSize?: number;
+  readonly claimedSum?: number;
+}
+
+/** A ZIP as PKWARE's application note has it (sections 4.3.7, 4.3.12, 4.3.16). */
+function zipOf(entries: readonly ZipEntry[]): Buffer {
+  const parts: Buffer[] = [];
+  const directory: Buffer[] = [];
+  let offset = 0;
+  for (const { name, bytes, claimedSize = bytes.length, claimedSum = crc32(bytes) } of entries) {
+    const packed = deflateRawSync(bytes);
+    const fields = Buffer.alloc(26);
+    fields.writeUInt16LE(20, 0);
+    fields.writeUInt16LE(8, 4);
+    fields.writeUInt32LE(claimedSum, 10);
+    fields.writeUInt32LE(packed.length, 14);
+    fields.writeUInt32LE(claimedSize, 18);
+    fields.writeUInt16LE(name.length, 22);
+    const local = Buffer.concat([Buffer.from('PK\x03\x04'), fields, Buffer.from(name), packed]);
+    const place = Buffer.alloc(14);
+    place.writeUInt32LE(offset, 10);
+    directory.push(Buffer.concat([Buffer.from('PK\x01\x02\x14\x00'), fields, place, Buffer.from(name)]));
+    parts.push(local);
+    offset += local.length;
+  }
+  const listed = Buffer.concat(directory);
+  const end = Buffer.alloc(18);
+  end.writeUInt16LE(entries.length, 4);
+  end.writeUInt16LE(entries.length, 6);
+  end.writeUInt32LE(listed.length, 8);
+  end.writeUInt32LE(offset, 12);
+  return Buffer.concat([...parts, listed, Buffer.from('PK\x05\x06'), end]);
+}
+
+async function contentOf(path: string): Promise<string> {
+  const file = await openSnapshot(path);
+  const chunks: Buffer[] = [];
+  try {
+    for await (const chunk of file.content()) chunks.push(chunk);
+  } finally {
+    await file.close();
+  }
+  return Buffer.concat(chunks).toString();
+}
+
+test('a file, a gzip and a ZIP with photos beside it hold the same', async (t) => {
+  const path = join(await folderOf(t), 'snapshot');
+  const bytes = Buffer.from('"a"!#"b"\n'.repeat(100_000));
+  const photo = { name: 'photo.jpg', bytes: Buffer.alloc(10) };
+  const zips = [
+    [photo, { name: 'export/ANNONCES.CSV', bytes }, { name: 'other.csv', bytes: photo.bytes }],
+    [{ name: 'flux.xml', bytes }, photo],
+  ];
+  for (const written of [bytes, gzipSync(bytes), ...zips.map(zipOf)]) {
+    await writeFile(path, written);
+    assert.equal(await contentOf(path), bytes.toString());
+  }
+});
+
+test('a ZIP or gzip that is cut off, damaged or none costs a sentence', async (t) => {
+  const path = join(await folderOf(t), 'snapshot');
+  const bytes = Buffer.from(Array.from({ length: 9_999 }, (_, at) => `${at}`).join());
+  const named = (changes = {}) => zipOf([{ name: 'Annonces.csv', bytes, ...changes }]);
+  const flipped = named();
+  flipped[500] = (flipped[500] as number) ^ 0xff;
+  const cases: readonly (readonly [Buffer, RegExp])[] = [
+    [named().subarray(0, 9_000), /the ZIP is cut off or damaged/],
+    [named().subarray(0, -1), /the ZIP is cut off or damaged/],
+    [flipped, /the ZIP is cut off or damaged/],
+    [named({ claimedSum: 1 }), /its checksum is another one/],
+    [named({ claimedSize: 1 }), /the ZIP is cut off or damaged \(too many bytes/],
+    [zipOf([]), /the ZIP holds no Annonces\.csv/],
+    [zipOf(['a.csv', 'b.csv'].map((name) => ({ name, bytes }))), /holds several files \(a\.csv, b\.csv\)/],
+    [gzipSync(bytes).subarray(0, -9), /cut off or damaged/],
+  ];
+  for (const [written, sentence] of cases) {
+    await writeFile(path, written);
+    await assert.rejects(contentOf(path), (error: Error & { code?: string }) => {
+      assert.equal(error.code, 'SNAPSHOT_REFUSED');
+      assert.match(error.message, sentence);
+      return true;
+    });
+  }
+});
+
+test('a bomb is given up at its bound, in the memory that a chunk takes', async (t) => {
+  const path = join(await folderOf(t), 'bomb.gz');
+  // Gzip files in a row are one: 3 GiB in 3 MiB.
+  await writeFile(path, Buffer.concat(Array.from({ length: 48 }, () => gzipSync(Buffer.alloc(64 * 1_024 * 1_024)))));
+  const file = await openSnapshot(path);
+  t.after(() => file.close());
+  const before = process.memoryUsage().rss;
+  let most = 0;
+  await assert.rejects(async () => {
+    for await (const _ of file.content()) most = Math.max(most, process.memoryUsage().rss);
+  }, /it holds more than 2147483648 bytes/);
+  assert.ok(most - before < 200 * 1_024 * 1_024, `${most - before} bytes`);
+});
+
+test('links, pipes and folders are no files, and a folder’s newest file is', async (t) => {
+  const folder = await folderOf(t);
+  const [file, older, link, pipe] = ['file', 'older', 'link', 'pipe'].map((name) => join(folder, name)) as [
+    string,
+    string,
+    string,
+    string,
+  ];
+  await symlink('/etc/passwd', link);
+  execFileSync('mkfifo', [pipe]);
+  assert.equal(await newestFile(folder), null);
+  await writeFile(older, 'x');
+  await utimes(older, 1, 1);
+  await writeFile(file, 'y');
+  await writeFile(join(folder, '.part'), 'z');
+  assert.equal((await newestFile(folder))?.path, file);
+  await assert.rejects(openSnapshot(link), /link is a link: name the file itself/);
+  await assert.rejects(openSnapshot(pipe), /pipe is no file/);
+  await assert.rejects(openSnapshot(folder), /is no file/);
+});
+
+test('a file that changes while it is read is refused', async (t) => {
+  const path = join(await folderOf(t), 'snapshot');
+  await writeFile(path, Buffer.alloc(1_000_000, 0x41));
+  const file = await openSnapshot(path);
+  t.after(() => file.close());
+  const content = file.content();
+  await content.next();
+  await appendFile(path, 'more');
+  await assert.rejects(async () => {
+    for await (const _ of content);
+  }, /it changed while it was read/);
+});
+
+async function serve(t: TestContext, answer: RequestListener): Promise<string> {
+  const server = createServer(answer).listen(0, '127.0.0.1');
+  await new Promise((resolve) => server.once('listening', resolve));
+  t.after(() => server.closeAllConnections());
+  t.after(() => server.close());
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+const stopping = new AbortController().signal;
+const inside = { allowPrivateNetworks: true, stopping };
+
+test('an address is asked with what it told last, and nothing comes when nothing changed', async (t) => {
+  const url = await serve(t, (request, response) => {
+    if (request.url === '/') return response.writeHead(302, { location: '/file' }).end();
+    if (request.headers['if-none-match'] === '"1"') return response.writeHead(304).end();
+    return response.writeHead(200, { etag: '"1"', 'last-modified': 'Tue, 10 Mar 2026 08:00:00 GMT' }).end('content');
+  });
+  const first = await download(url, null, inside);
+  assert.equal(await contentOf(first?.path as string), 'content');
+  await first?.dispose();
+  await assert.rejects(openSnapshot(first?.path as string), { code: 'ENOENT' });
+  assert.equal(await download(url, first?.version as string, inside), null);
+});
+
+test('an address that leads inside, never ends, or answers something else costs a sentence', async (t) => {
+  let reached = 0;
+  const target = await serve(t, (_, response) => {
+    reached += 1;
+    response.end('secret');
+  });
+  const url = await serve(t, (request, response) => {
+    if (request.url === '/file') response.writeHead(301, { location: 'file:///etc/passwd' }).end();
+    else if (request.url === '/loop') response.writeHead(301, { location: '/loop' }).end();
+    else if (request.url === '/missing') response.writeHead(404).end('x'.repeat(100_000));
+    else if (request.url === '/large') response.end('x'.repeat(5_000));
+    else if (request.url === '/endless') response.write('x');
+  });
+  const refused = async (path: string, sentence: RegExp, options = {}) =>
+    assert.rejects(download(url + path, null, { ...inside, ...options }), (error: Error & { code?: string }) => {
+      assert.equal(error.code, 'SNAPSHOT_REFUSED');
+      assert.match(error.message, sentence);
+      return true;
+    });
+  await refused('/file', /is not https/);
+  await refused('/loop', /redirects more than 5 times/);
+  await refused('/missing', /answers 404/);
+  await refused('/large', /more than 1000 bytes/, { bytesMax: 1_000 });
+  await refused('/endless', /took longer than 200 ms/, { timeoutMs: 200 });
+  // Outside, as the role has it: neither plain http nor what is not public.
+  await refused('/', /is not https/, { allowPrivateNetworks: false });
+  const outside = { allowPrivateNetworks: false, stopping };
+  for (const address of [
+    target.replace('http', 'https'),
+    'https://[::1]/',
+    'https://169.254.169.254/latest',
+    'https://localhost/',
+  ])
+    await assert.rejects(download(address, null, outside), /not a public|is not/);
+  assert.equal(reached, 0);
+});
+
+test('a file of sources says everything that is wrong with it', async (t) => {
+  const path = join(await folderOf(t), 'feeds.json');
+  const read = async (value: unknown) => {
+    await writeFile(path, JSON.stringify(value));
+    return readFeedsFile(path);
+  };
+  assert.deepEqual(await read({ a: { format: 'poliris', path: 'in', every: '1d' } }), [
+    { name: 'a', format: 'poliris', mapping: null, path: join(path, '../in'), url: null, everyMs: 86_400_000 },
+  ]);
+  const wrong = {
+    'Not A Name': { format: 'poliris', path: 'x', every: '1d' },
+    b: { format: 'poliris', every: 'daily' },
+    c: { format: 'mapping', url: 'ftp://x', every: '1h' },
+  };
+  await assert.rejects(read(wrong), (error: Error) => {
+    assert.ok(error instanceof FeedsFileError);
+    for (const words of [/Not A Name/, /b\.every must be minutes, hours or days/, /c\.url must be an address/])
+      assert.match(error.message, words);
+    return true;
+  });
+  assert.throws(() => readFeedsFile('/nowhere/feeds.json'), FeedsFileError);
+});
