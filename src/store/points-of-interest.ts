@@ -29,6 +29,9 @@ export async function pointsRevision(database: Queryable): Promise<string> {
   return rows[0]?.revision ?? '';
 }
 
+/** The longest that an import may read its file without writing: ten minutes. */
+const BATCH_WAIT_MAX_MS = 600_000;
+
 /**
  * Makes `batches` the points of `source` and returns how many they are. When they throw, the source stays as it was.
  * A second import of the same source waits for the first.
@@ -39,6 +42,8 @@ export async function replacePointSource(
   batches: AsyncIterable<readonly PointOfInterest[]>,
 ): Promise<number> {
   return transaction(database, async (client) => {
+    // Between two batches a file is read, which takes its time on a busy machine; only this source waits for it.
+    await client.query(`set local idle_in_transaction_session_timeout = ${BATCH_WAIT_MAX_MS}`);
     const sourceId = await claimSource(client, source);
     // Served by points_of_interest_source.
     await client.query('delete from points_of_interest where source_id = $1', [sourceId]);
