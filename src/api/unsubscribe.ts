@@ -8,12 +8,15 @@ import type Router from '@koa/router';
 import type { Context, Middleware } from 'koa';
 import helmet from 'koa-helmet';
 import { escapeHtml, MAIL_WORDS } from '../mail/mail-words.ts';
-import { isMailToken, unsubscribe } from '../store/mail-recipients.ts';
+import { readSubscription, subscribeAgain, unsubscribe } from '../store/mail-recipients.ts';
 import { answerBytes } from './content.ts';
 import type { ApiDependencies } from './dependencies.ts';
 
 /** What proxies tell the client by, and 128 bits in base64url. */
 const LINK = /^[0-9a-f]{12}\.([A-Za-z0-9_-]{22})$/;
+
+/** What is posted to the link itself unsubscribes, whatever it says. */
+const TAKES_BACK = '?again';
 
 export function unsubscribeRoutes(router: Router, { database, settings }: ApiDependencies): void {
   const { mailLanguage: language } = settings;
@@ -27,14 +30,21 @@ export function unsubscribeRoutes(router: Router, { database, settings }: ApiDep
 
   router.get('/unsubscribe/:token', secureForm, async (ctx) => {
     const token = tokenOf(ctx);
-    const isKnown = token !== null && (await isMailToken(database, token));
-    show(ctx, isKnown ? 200 : 404, isKnown ? form(words.question, words.confirm) : paragraph(words.unknown));
+    const known = token === null ? null : await readSubscription(database, token);
+    if (known === null) show(ctx, 404, paragraph(words.unknown));
+    else if (known === 'unsubscribed') show(ctx, 200, form(TAKES_BACK, words.done, words.takeBack));
+    else show(ctx, 200, form('', words.question, words.confirm));
   });
 
   router.post('/unsubscribe/:token', secureForm, async (ctx) => {
     const token = tokenOf(ctx);
+    if (ctx.search === TAKES_BACK) {
+      const isAgain = token !== null && (await subscribeAgain(database, token));
+      show(ctx, isAgain ? 200 : 404, paragraph(isAgain ? words.again : words.unknown));
+      return;
+    }
     const isDone = token !== null && (await unsubscribe(database, token));
-    show(ctx, isDone ? 200 : 404, paragraph(isDone ? words.done : words.unknown));
+    show(ctx, isDone ? 200 : 404, isDone ? form(TAKES_BACK, words.done, words.takeBack) : paragraph(words.unknown));
   });
 }
 
@@ -59,9 +69,10 @@ function paragraph(text: string): string {
   return `<p>${escapeHtml(text)}</p>`;
 }
 
-function form(question: string, confirm: string): string {
+/** `action`: relative, empty for the page itself. */
+function form(action: string, question: string, confirm: string): string {
   return `${paragraph(question)}
-<form method="post"><button type="submit">${escapeHtml(confirm)}</button></form>`;
+<form method="post"${action === '' ? '' : ` action="${action}"`}><button type="submit">${escapeHtml(confirm)}</button></form>`;
 }
 
 function pageOf(title: string, body: string, language: string): string {

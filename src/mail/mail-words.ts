@@ -31,7 +31,7 @@ export interface MailWords {
   readonly show: string;
   readonly why: string;
   readonly unsubscribe: string;
-  readonly page: Readonly<Record<'title' | 'question' | 'confirm' | 'done' | 'unknown', string>>;
+  readonly page: Readonly<Record<'title' | 'question' | 'confirm' | 'done' | 'takeBack' | 'again' | 'unknown', string>>;
 }
 
 const FRENCH: MailWords = {
@@ -73,6 +73,8 @@ const FRENCH: MailWords = {
     question: 'Ne plus recevoir par e-mail les annonces de ces recherches ?',
     confirm: 'Ne plus rien recevoir',
     done: "C'est fait : plus aucune annonce ne sera envoyée à cette adresse.",
+    takeBack: 'Recevoir à nouveau ces e-mails',
+    again: "C'est fait : les annonces seront de nouveau envoyées à cette adresse.",
     unknown: "Ce lien n'est pas ou n'est plus valable.",
   },
 };
@@ -116,6 +118,8 @@ const ENGLISH: MailWords = {
     question: 'Receive no more adverts of these searches by e-mail?',
     confirm: 'Receive nothing more',
     done: 'Done: no more adverts will be sent to this address.',
+    takeBack: 'Receive these e-mails again',
+    again: 'Done: adverts will be sent to this address again.',
     unknown: 'This link is not valid, or not any more.',
   },
 };

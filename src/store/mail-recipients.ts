@@ -13,9 +13,28 @@ export function tokenHash(token: string): Buffer {
   return hash('sha256', token, 'buffer');
 }
 
-/** Whether a link is one of ours. Served by the primary key. */
-export async function isMailToken(client: Queryable, token: string): Promise<boolean> {
-  const { rows } = await client.query('select from mail_tokens where hash = $1', [tokenHash(token)]);
+/** Whether the recipient of a link wants e-mails; null when it is none of ours. Served by the primary keys. */
+export async function readSubscription(
+  client: Queryable,
+  token: string,
+): Promise<'subscribed' | 'unsubscribed' | null> {
+  const { rows } = await client.query<{ isUnsubscribed: boolean }>(
+    `select unsubscribed_at is not null as "isUnsubscribed" from mail_tokens
+     left join mail_recipients on key = recipient_key where hash = $1`,
+    [tokenHash(token)],
+  );
+  const [recipient] = rows;
+  if (recipient === undefined) return null;
+  return recipient.isUnsubscribed ? 'unsubscribed' : 'subscribed';
+}
+
+/** E-mails of the client to the recipient begin again. False when there is no such token. Served by the primary keys. */
+export async function subscribeAgain(client: Queryable, token: string): Promise<boolean> {
+  const { rows } = await client.query(
+    `update mail_recipients set unsubscribed_at = null
+     from mail_tokens where mail_tokens.hash = $1 and key = recipient_key returning key`,
+    [tokenHash(token)],
+  );
   return rows.length > 0;
 }
 

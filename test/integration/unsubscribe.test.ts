@@ -81,6 +81,19 @@ describe('the link to unsubscribe', () => {
     assert.equal(written.body.emailStatus, 'unsubscribed');
   });
 
+  it('offers to take it back, and then e-mails are sent again', async () => {
+    const { iri, path } = await sent('back@example.org');
+    const done = await (await ask('POST', path)).text();
+    for (const page of [done, await (await ask('GET', path)).text()]) {
+      assert.match(page, /<form method="post" action="\?again"><button type="submit">Recevoir à nouveau/);
+    }
+    assert.equal(await statusOf(iri), 'unsubscribed');
+    assert.equal((await ask('POST', `${path}?again`)).status, 200);
+    assert.equal(await statusOf(iri), 'active');
+    assert.match(await (await ask('GET', path)).text(), /<form method="post"><button/);
+    assert.equal((await ask('POST', `${path.slice(0, -2)}zz?again`)).status, 404);
+  });
+
   it('takes the form of the page, and any other body', async () => {
     const { iri, path } = await sent('form@example.org');
     const form = new FormData();
