@@ -133,6 +133,7 @@ async function seeSilentSearch({ page, rest, publish, enter }: ConsoleScene): Pr
   await page.do('click', { selector: '[data-list=matches] ::-p-text(Studio à louer)' });
   await page.do('wait', { selector: '.property ::-p-text(Studio à louer)' });
   await page.do('click', { selector: '.property .back' });
+  await page.do('wait', { selector: '.filters' });
   await page.do('choose', { selector: '.filters select', value: '' });
 }
 

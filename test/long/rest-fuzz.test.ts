@@ -172,6 +172,7 @@ const PATHS = [
   ],
   ...['/indicators/points_of_interest', search['@id'], `${search['@id']}/matches`, `${search['@id']}/deliveries`],
   ...['/searches/preview', '/explanations', `${search['@id']}/explanation`, `${search['@id']}/near-misses`],
+  `${search['@id']}/properties`,
 ];
 const PARAMETERS = [
   ...[
