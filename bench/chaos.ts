@@ -1,9 +1,9 @@
 /**
  * Chaos: three daemons take in, match and deliver while they, nats-server and PostgreSQL are killed and frozen, restarted
  * in turn, standbys promoted, every connection is cut, held up, refused and swallowed, mailboxes overflow, the disk of
- * nats-server is full, adverts cannot be stored, properties overflow and a client asks for the worst it can; in between
- * both servers come back as an earlier copy has them. Then everything heals, and an auditor decides: nothing published is
- * lost or out of order, webhooks of a match keep its order, what was refused is in the dead letters, nothing is sent again
+ * nats-server is full, PostgreSQL refuses statements and has more to do than it can, adverts cannot be stored,
+ * properties overflow and a client asks for the worst it can; in between both servers come back as an earlier copy has
+ * them. Then everything heals, and an auditor decides: nothing published is lost or out of order, webhooks of a match keep its order, what was refused is in the dead letters, nothing is sent again
  * after its status 200 was there to be read, no delivery has more than six attempts or one too early, every retry carries
  * the same signed bytes, and daemons end when they are asked to, and only then. Exits with 1 and a list when it finds a
  * fault.
