@@ -104,8 +104,11 @@ async function isOfStream(
   if (reach === null || reach.sequence < firstSequence) return isSameAge;
   if (reach.sequence > lastSequence) return false;
   const stored = await readStoredAt(broker, ADVERTS_STREAM, reach.sequence);
-  return stored === null ? isSameAge : Date.parse(stored) === reach.storedAtMs;
+  return stored === null ? isSameAge : Math.abs(Date.parse(stored) - reach.storedAtMs) <= ROUNDED_MS;
 }
+
+/** Consumers are told the time as a number of nanoseconds, which JavaScript rounds. */
+const ROUNDED_MS = 1;
 
 /** `settledUpTo`: how far what is taken in again is recorded. `onOtherStream`: told that the term must end. */
 export function startPositionMarks(
