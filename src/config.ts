@@ -72,6 +72,8 @@ const settings = z.object({
     .transform(Number),
   NATS_SERVER_BIN: path,
   VIGIE_NATS_PORT: integer(0, 65_535),
+  VIGIE_ADVERTS_BYTES_MAX: integer(0, 999_999_999_999_999),
+  VIGIE_OLDEST_DUMP_HOURS: integer(0, 24 * 366),
   VIGIE_DATA_DIR: path,
   VIGIE_CACHE_DIR: path,
   VIGIE_ROLES: roles,
@@ -223,6 +225,8 @@ function serversOf(setting: z.output<typeof settings>) {
     natsReplicas: setting.VIGIE_NATS_REPLICAS,
     natsServerBin: setting.NATS_SERVER_BIN,
     natsPort: setting.VIGIE_NATS_PORT,
+    advertsBytesMax: setting.VIGIE_ADVERTS_BYTES_MAX || null,
+    oldestDumpHours: setting.VIGIE_OLDEST_DUMP_HOURS,
     cell: setting.VIGIE_CELL,
     cellsFile: setting.VIGIE_CELLS_FILE,
   };

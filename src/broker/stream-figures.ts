@@ -8,6 +8,8 @@ export interface StreamFigures {
   readonly name: string;
   readonly messages: number;
   readonly bytes: number;
+  /** That it may hold; 0 when it has no bound. */
+  readonly bytesMax: number;
   readonly consumers: number;
   /** Not yet handed to a consumer. */
   readonly pending: number;
@@ -31,7 +33,8 @@ async function figuresOf(
   isOurs: (consumer: string) => boolean = () => true,
 ): Promise<StreamFigures> {
   try {
-    const { state } = await broker.manager.streams.info(name);
+    const { config, state } = await broker.manager.streams.info(name);
+    const bytesMax = Math.max(0, config.max_bytes);
     let pending = 0;
     let ackPending = 0;
     let consumers = 0;
@@ -41,10 +44,10 @@ async function figuresOf(
       ackPending += consumer.num_ack_pending;
       consumers += 1;
     }
-    return { name, messages: state.messages, bytes: state.bytes, consumers, pending, ackPending };
+    return { name, messages: state.messages, bytes: state.bytes, bytesMax, consumers, pending, ackPending };
   } catch (error) {
     if (!isMissing(error)) throw error;
-    return { name, messages: 0, bytes: 0, consumers: 0, pending: 0, ackPending: 0 };
+    return { name, messages: 0, bytes: 0, bytesMax: 0, consumers: 0, pending: 0, ackPending: 0 };
   }
 }
 

@@ -89,10 +89,18 @@ export async function republishInterrupted(broker: Broker, database: Database): 
 
 async function sweepOnce(dependencies: SweeperDependencies, outboxAgeMs: number): Promise<void> {
   const { broker, database, onRepair } = dependencies;
-  const aborted = await settleAborted(dependencies);
-  const republished = await dispatchAbandoned(broker, database, outboxAgeMs);
-  const overdue = await parkOverdue(dependencies);
+  const failures: unknown[] = [];
+  const unlessFailed = (work: Promise<number>): Promise<number> =>
+    work.catch((error: unknown) => {
+      failures.push(error);
+      return 0;
+    });
+  // What is drawn from the table needs no NATS, and goes out while it takes no message.
+  const overdue = await unlessFailed(parkOverdue(dependencies));
+  const aborted = await unlessFailed(settleAborted(dependencies));
+  const republished = await unlessFailed(dispatchAbandoned(broker, database, outboxAgeMs));
   if (aborted + republished + overdue > 0) onRepair({ aborted, republished, overdue });
+  if (failures.length > 0) throw failures[0];
 }
 
 /**

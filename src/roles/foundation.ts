@@ -90,6 +90,7 @@ async function openParts(
   const broker = await connectBroker({
     url: natsUrl,
     replicas: config.natsReplicas,
+    advertsBytesMax: config.advertsBytesMax,
     cell: config.cell,
     name: config.cell === null ? `vigie ${VERSION}` : `vigie ${VERSION} ${config.cell}`,
     onStatus: (status, detail) => log.warn({ status, detail }, 'connection to NATS'),

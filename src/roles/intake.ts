@@ -12,6 +12,7 @@ import { type Intake, startIntake } from '../intake/intake.ts';
 import { type Mandate, startLeadership } from '../intake/leadership.ts';
 import { type Matcher, startMatcher } from '../intake/matcher.ts';
 import { createRecorder } from '../intake/recorder.ts';
+import { startTrimming } from '../intake/trimming.ts';
 import { createMarketMedians, type MarketMedians } from '../matching/market-medians.ts';
 import { createSearchIndex } from '../matching/search-index.ts';
 import { readSetAside } from '../store/dead-letters.ts';
@@ -26,6 +27,7 @@ import { measureAnswers, measureLead, measureRetention, measureStage } from './m
 import type { Parts } from './parts.ts';
 
 const WRITE_MEDIANS_EVERY_MS = 60_000;
+const HOUR_MS = 3_600_000;
 
 export async function openIntake(parts: Parts, databaseUrl: string): Promise<Matcher> {
   const { config, log, metrics, database, broker, presence, draining, supervisor, fail, onTrouble } = parts;
@@ -171,13 +173,26 @@ interface Housekeeping {
 }
 
 /** Whoever records also forgets, and tells its medians: so one instance does, and needs no lock of its own for it. */
-function keepHouseAlongside({ config, database, observers, onTrouble }: Parts, medians: MarketMedians): Housekeeping {
+function keepHouseAlongside(
+  { config, log, database, broker, observers, onTrouble }: Parts,
+  medians: MarketMedians,
+): Housekeeping {
   const kept: readonly Housekeeping[] = [
     startRetention({
       database,
       days: config.retentionDays,
       onForgotten: (market, price) => void medians.remove(market, price),
       onSwept: observers.onSwept,
+      onTrouble,
+    }),
+    startTrimming({
+      broker,
+      database,
+      keptMs: config.oldestDumpHours * HOUR_MS,
+      onTrim({ removed, heldBy }) {
+        if (heldBy === null) log.info({ removed }, 'recorded adverts were removed from the stream to make room');
+        else log.warn({ heldBy }, 'the stream of adverts is full and nothing may be removed from it');
+      },
       onTrouble,
     }),
     // By which medians prices are judged, for those who explain it elsewhere.

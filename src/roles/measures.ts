@@ -122,10 +122,11 @@ export function measureTopology(metrics: Metrics, topology: Pick<TopologyWatch, 
 /** Every instance reads the same: take the maximum over instances. */
 export function measureStreams(metrics: Metrics, broker: Broker): void {
   const read = keptFor(READING_KEPT_MS, () => readStreamFigures(broker));
-  const perStream = (figure: 'messages' | 'bytes' | 'pending' | 'ackPending') => async () =>
+  const perStream = (figure: 'messages' | 'bytes' | 'bytesMax' | 'pending' | 'ackPending') => async () =>
     (await read()).map((stream) => [stream.name, stream[figure]] as const);
   metrics.labelledGauge('vigie_stream_messages', 'Messages that a stream holds', 'stream', perStream('messages'));
   metrics.labelledGauge('vigie_stream_bytes', 'Bytes that a stream holds', 'stream', perStream('bytes'));
+  metrics.labelledGauge('vigie_stream_bytes_max', 'Bytes that a stream may hold', 'stream', perStream('bytesMax'));
   metrics.labelledGauge('vigie_consumer_pending', 'Messages not yet handed out', 'stream', perStream('pending'));
   metrics.labelledGauge('vigie_consumer_ack_pending', 'Messages handed out, open', 'stream', perStream('ackPending'));
 }

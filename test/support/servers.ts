@@ -90,16 +90,23 @@ export async function startTestPostgres(
 
 /**
  * Takes `NATS_SERVER_BIN` when set: the tests hold for old servers and new. `storeDir`: where its streams lie, if not in
- * the data directory.
+ * the data directory. `storeBytesMax`: of its store, if not as large as the disk.
  */
-export async function startTestNats(cleanup: Cleanup, storeDir: string | null = null): Promise<TestServer> {
+export async function startTestNats(
+  cleanup: Cleanup,
+  storeDir: string | null = null,
+  storeBytesMax?: number,
+): Promise<TestServer> {
   const dataDir = await temporaryDirectory('nats');
   if (storeDir !== null) {
     await mkdir(join(dataDir, 'nats'));
     await symlink(storeDir, join(dataDir, 'nats', 'store'));
   }
   const serverBin = process.env.NATS_SERVER_BIN || null;
-  return testServer(cleanup, dataDir, (port) => startNatsServer({ dataDir, serverBin, cacheDir: CACHE, ...port }));
+  const size = storeBytesMax === undefined ? {} : { storeBytesMax };
+  return testServer(cleanup, dataDir, (port) =>
+    startNatsServer({ dataDir, serverBin, cacheDir: CACHE, ...size, ...port }),
+  );
 }
 
 /** On a port that stays. `start` is told it from the second time on. */

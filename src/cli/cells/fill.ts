@@ -1,6 +1,6 @@
 /** `vigie cells fill`: a new cell begins with the properties of another one, and goes on in the stream behind them. */
 
-import { connectBroker } from '../../broker/connection.ts';
+import { type Broker, connectBroker } from '../../broker/connection.ts';
 import { readConsumerPosition, readStoredAt } from '../../broker/stream-position.ts';
 import { ADVERTS_STREAM, ensureIntake } from '../../broker/topology.ts';
 import type { Config } from '../../config.ts';
@@ -8,7 +8,7 @@ import { UNNAMED_CELL } from '../../domain/cell.ts';
 import { noteCell } from '../../store/cell.ts';
 import { type CellFill, CellFillError, fillFrom } from '../../store/cell-fill.ts';
 import { migrate, openDatabase } from '../../store/database.ts';
-import type { RecordedPosition } from '../../store/intake-position.ts';
+import { type RecordedPosition, readIntakePosition } from '../../store/intake-position.ts';
 import { UsageError } from '../command.ts';
 import { startProgress } from '../progress.ts';
 import { InterruptedError } from '../stop-signal.ts';
@@ -30,6 +30,7 @@ export async function fillCell(config: Config, { name, from }: FillOptions, stop
   if (natsUrl === null) throw new CommandError('NATS_URL is not set: the NATS that the cells share');
   await bringUp(target);
   await withCells([target, source], async ([into, out]) => {
+    await beginBehind(config, natsUrl, target, out as OpenCell);
     const filled = await fill(into as OpenCell, out as OpenCell, stopping);
     await goOnBehind(config, natsUrl, target, filled.position);
     const { properties, position, isFilledNow } = filled;
@@ -64,11 +65,22 @@ async function fill(target: OpenCell, source: OpenCell, stopping: AbortSignal): 
   }
 }
 
-/** Without its durable the cell would begin with the oldest message that the stream holds: nothing new, and slow. */
-async function goOnBehind(config: Config, url: string, { name }: CellAddress, at: RecordedPosition): Promise<void> {
+/** Before the copy: what came meanwhile is not trimmed then, however long it takes (broker/trim.ts). */
+async function beginBehind(config: Config, url: string, target: CellAddress, source: OpenCell): Promise<void> {
+  const { recorded } = await readIntakePosition(source.database);
+  const broker = await connectAs(config, url, target);
+  await ensureIntake(broker, recorded.sequence).finally(() => broker.close());
+}
+
+function connectAs(config: Config, url: string, { name }: CellAddress): Promise<Broker> {
   const cell = name === UNNAMED_CELL ? null : name;
   const { natsReplicas: replicas } = config;
-  const broker = await connectBroker({ url, replicas, cell, name: 'vigie command', onStatus: () => undefined });
+  return connectBroker({ url, replicas, cell, name: 'vigie command', onStatus: () => undefined });
+}
+
+/** Without its durable the cell would begin with the oldest message that the stream holds: nothing new, and slow. */
+async function goOnBehind(config: Config, url: string, target: CellAddress, at: RecordedPosition): Promise<void> {
+  const broker = await connectAs(config, url, target);
   try {
     const { state } = await broker.manager.streams.info(ADVERTS_STREAM);
     const storedAt = await readStoredAt(broker, ADVERTS_STREAM, at.sequence);
@@ -78,7 +90,9 @@ async function goOnBehind(config: Config, url: string, { name }: CellAddress, at
     await ensureIntake(broker, at.sequence);
     const { acknowledgedUpTo } = await readConsumerPosition(broker, ADVERTS_STREAM, broker.names.intakeConsumer);
     if (acknowledgedUpTo > at.sequence) {
-      throw new CommandError(`the consumer ${broker.names.intakeConsumer} is of another cell that was called ${name}`);
+      throw new CommandError(
+        `the consumer ${broker.names.intakeConsumer} is of another cell that was called ${target.name}`,
+      );
     }
   } finally {
     await broker.close();

@@ -1,0 +1,37 @@
+/**
+ * Keeps room in `ADVERTS` for what is new: from four fifths of its bound on the leader removes what is recorded. What a
+ * backlog or a dump that may be restored needs stays, so crawlers are refused only when that alone fills the stream.
+ */
+
+import { startTask, type Task } from '../actor/task.ts';
+import type { Broker } from '../broker/connection.ts';
+import { ADVERTS_STREAM } from '../broker/topology.ts';
+import { type Trim, trimStream } from '../broker/trim.ts';
+import type { Database } from '../store/database.ts';
+import { readIntakePosition } from '../store/intake-position.ts';
+
+export interface TrimmingOptions {
+  readonly broker: Broker;
+  readonly database: Database;
+  /** How old the oldest dump is that may be restored. */
+  readonly keptMs: number;
+  readonly everyMs?: number;
+  /** Told of what was removed, and when something else begins to hold it up. */
+  readonly onTrim: (trim: Trim) => void;
+  readonly onTrouble: (what: string, error: Error) => void;
+}
+
+const LOOK_EVERY_MS = 10_000;
+
+export function startTrimming(options: TrimmingOptions): Task {
+  const { broker, database, keptMs, everyMs = LOOK_EVERY_MS, onTrim, onTrouble } = options;
+  let heldBy: string | null = null;
+  async function trim(): Promise<void> {
+    const { recorded } = await readIntakePosition(database);
+    const trimmed = await trimStream(broker, ADVERTS_STREAM, { upTo: recorded.sequence, keptMs });
+    const isNews = trimmed.removed > 0 || (trimmed.heldBy !== null && heldBy === null);
+    ({ heldBy } = trimmed);
+    if (isNews) onTrim(trimmed);
+  }
+  return startTask({ what: 'room in the stream of adverts', everyMs, work: trim, onTrouble });
+}

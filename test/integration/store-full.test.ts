@@ -1,0 +1,129 @@
+/**
+ * NATS's store has an end. `ADVERTS` takes a part of it, refuses what is new when that is full, and the leader removes
+ * what nobody needs any more long before; what is recorded is delivered whether or not the store takes anything.
+ */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { AckPolicy, type JetStreamClient, NatsError } from 'nats';
+import { type Broker, connectBroker } from '../../src/broker/connection.ts';
+import { ADVERTS_STREAM, ensureAdvertsStream, ensureRejections } from '../../src/broker/topology.ts';
+import { trimStream } from '../../src/broker/trim.ts';
+import { createApiKey, runVigie, startDaemon } from '../support/daemon.ts';
+import { connectCrawler, numberedUuid, upsert } from '../support/intake.ts';
+import { restClient } from '../support/rest-client.ts';
+import { type Cleanup, startTestNats, startTestPostgres } from '../support/servers.ts';
+import { until } from '../support/until.ts';
+import { startWebhookReceiver } from '../support/webhook-receiver.ts';
+
+const MEGABYTE = 1_048_576;
+const STORE_BYTES = 64 * MEGABYTE;
+const HOUR_MS = 3_600_000;
+const ADVERT = Buffer.alloc(100_000, 'x');
+
+async function connect(t: Cleanup, url: string, advertsBytesMax: number | null = null): Promise<Broker> {
+  const broker = await connectBroker({ url, name: 'test', advertsBytesMax, onStatus: () => undefined });
+  t.after(() => broker.close());
+  return broker;
+}
+
+/** Resolves with the number of messages that the stream took before it refused one. */
+async function publishUntilRefused(jetStream: JetStreamClient, subject: string): Promise<number> {
+  for (let taken = 0; ; taken++) {
+    try {
+      await jetStream.publish(subject, ADVERT);
+    } catch (error) {
+      assert.ok(error instanceof NatsError && error.api_error !== undefined, 'it is told that the message is refused');
+      return taken;
+    }
+  }
+}
+
+test('the stream of adverts takes a part of the store, leaves the rest, and says no when it is full', async (t) => {
+  const nats = await startTestNats(t, null, STORE_BYTES);
+  const broker = await connect(t, nats.url);
+  await ensureAdvertsStream(broker);
+  const { config } = await broker.manager.streams.info(ADVERTS_STREAM);
+  const share = config.max_bytes / STORE_BYTES;
+  const wanted = Number(broker.serverVersion.split('.')[1]) >= 10 ? 0.75 : 0.5;
+  assert.ok(share > wanted - 0.05 && share <= wanted, `${share} of the store`);
+  const taken = await publishUntilRefused(broker.jetStream, 'adverts.a');
+  assert.ok(Math.abs(taken * ADVERT.length - config.max_bytes) < 2 * MEGABYTE, `${taken} messages`);
+  const { state } = await broker.manager.streams.info(ADVERTS_STREAM);
+  assert.equal(state.first_seq, 1, 'nothing was dropped');
+  await broker.manager.streams.add({ name: 'OTHER', subjects: ['other'] });
+  await broker.jetStream.publish('other', ADVERT);
+  for await (const each of broker.manager.streams.list())
+    assert.ok(!each.config.name.startsWith('VIGIE'), 'nothing is left of the search for room');
+  const told: number = (await nats.stop(), await nats.restart(), state.messages);
+  await until(
+    async () => (await broker.manager.streams.info(ADVERTS_STREAM).catch(() => null))?.state.messages,
+    (held) => held === told,
+  );
+});
+
+test('what every durable has behind it goes, oldest first, and only as much as makes room', async (t) => {
+  const nats = await startTestNats(t);
+  const broker = await connect(t, nats.url, 4 * MEGABYTE);
+  const { consumers, streams } = broker.manager;
+  await ensureAdvertsStream(broker);
+  for (const durable_name of ['intake', 'intake-west'])
+    await consumers.add(ADVERTS_STREAM, { durable_name, ack_policy: AckPolicy.Explicit });
+  const held = async () => (await streams.info(ADVERTS_STREAM)).state;
+  const trim = (upTo: number, keptMs = 0) => trimStream(broker, ADVERTS_STREAM, { upTo, keptMs });
+  const take = async (consumer: string, count: number): Promise<void> => {
+    for await (const message of broker.jetStream.fetch(ADVERTS_STREAM, consumer, { batch: count, expires: 5_000 }))
+      await message.ackAck();
+  };
+  await publishUntilRefused(broker.jetStream, 'adverts.a');
+  const full = (await held()).last_seq;
+  await take('intake', full);
+  assert.deepEqual(await trim(full), { removed: 0, heldBy: 'the consumer intake-west, up to message 0' });
+  await take('intake-west', 3);
+  assert.deepEqual(await trim(full), { removed: 3, heldBy: null }, 'what the other cell has not seen stays');
+  await take('intake-west', full);
+  const { removed } = await trim(6);
+  assert.deepEqual([removed, (await held()).first_seq], [3, 7], 'what this database has not recorded stays');
+  assert.match((await trim(full, HOUR_MS)).heldBy as string, /^what a dump may need/, 'what is young stays');
+  await trim(full);
+  const state = await held();
+  assert.ok(state.bytes <= 0.8 * 4 * MEGABYTE && state.bytes > 0.7 * 4 * MEGABYTE, `${state.bytes} bytes are left`);
+  assert.deepEqual(await trim(full), { removed: 0, heldBy: null }, 'there is room');
+  assert.equal((await held()).last_seq, full);
+  assert.ok((await publishUntilRefused(broker.jetStream, 'adverts.a')) > 0, 'crawlers go on');
+});
+
+test('what is recorded is delivered while the whole store is full', async (t) => {
+  const [postgres, nats] = await Promise.all([startTestPostgres(t), startTestNats(t, null, STORE_BYTES)]);
+  const servers = { postgres, nats };
+  const receiver = await startWebhookReceiver(t);
+  const daemon = await startDaemon(t, servers, { VIGIE_ADVERTS_BYTES_MAX: String(16 * MEGABYTE) });
+  const broker = await connect(t, nats.url);
+  await restClient(daemon, await createApiKey(servers)).createSearch({
+    title: 'all of Toulon',
+    notificationEnabled: true,
+    withCoherentPrice: null,
+    endpointRecipient: receiver.urlOf('/matches'),
+  });
+  const paused = await runVigie(['admin', 'stages', 'drain', 'intake', '--address', daemon.adminAddress], servers);
+  assert.equal(paused.code, 0, paused.stderr);
+  const crawler = await connectCrawler(t, nats.url);
+  const properties = Array.from({ length: 40 }, (_, number) => numberedUuid('property', number));
+  const crawledAt = new Date().toISOString();
+  await crawler.publish(
+    ...properties.map((property, number) =>
+      upsert({ property, advert: numberedUuid('advert', number), crawledAt, price: 200_000 }),
+    ),
+  );
+  await ensureRejections(broker).catch(() => undefined);
+  await broker.manager.streams.add({ name: 'OTHER', subjects: ['other'] });
+  await publishUntilRefused(broker.jetStream, 'other');
+  const resumed = await runVigie(['admin', 'stages', 'resume', 'intake', '--address', daemon.adminAddress], servers);
+  assert.equal(resumed.code, 0, resumed.stderr);
+  const received = await until(
+    async () => receiver.posts.length,
+    (count) => count >= properties.length,
+    400_000,
+  );
+  assert.equal(received, properties.length);
+});
