@@ -42,6 +42,11 @@ export interface ShownFeed {
   };
 }
 
+export interface Adoption {
+  readonly refusal: string | null;
+  readonly adopted: readonly string[];
+}
+
 export interface AdminDependencies {
   readonly database: Database;
   /** Answers what is asked about many searches. */
@@ -54,6 +59,11 @@ export interface AdminDependencies {
   readonly now: () => Date;
   /** None while NATS cannot be reached. */
   readonly readStreams: () => Promise<readonly StreamStatus[]>;
+  /**
+   * Makes what another database made on NATS this one's: a sentence each. Changes nothing in a trial, and while the other
+   * one takes adverts in, which `refusal` says.
+   */
+  readonly adoptStreams: (isTrial: boolean) => Promise<Adoption>;
   /** Told after a control was written: every instance looks at them; resolves when this one has acted. */
   readonly controlsChanged: () => Promise<void>;
   /** Told after a key was revoked or a client changed: every instance hears of it. */

@@ -28,7 +28,7 @@ import {
   setSiteCategories,
 } from './reference.ts';
 import { replayDeliveries } from './replays.ts';
-import { drainStage, getStatus, pauseStage, resumeStage } from './status.ts';
+import { adoptStreams, drainStage, getStatus, pauseStage, resumeStage } from './status.ts';
 
 /** `stopping`: ends the watchers. */
 export function createHandlers(
@@ -44,6 +44,7 @@ export function createHandlers(
     pauseStage: usual(pauseStage),
     resumeStage: usual(({ name }, own) => resumeStage(name, own)),
     drainStage: long(drainStage),
+    adoptStreams: usual(adoptStreams),
     getIndex: usual((_, { database }) => readIndex(database)),
     rebuildIndex: long((_, own, context) => rebuildIndex(own, context)),
     getIndexedSearch: usual(({ name }, own) => getIndexedSearch(name, own)),

@@ -9,9 +9,16 @@ import { listInstances, type SeenInstance } from '../store/instances.ts';
 import { readIntakeLead } from '../store/intake-leader.ts';
 import type { CallContext } from './call.ts';
 import type { AdminDependencies } from './dependencies.ts';
-import { notFound } from './errors.ts';
+import { failedPrecondition, notFound } from './errors.ts';
 import { reasonOf } from './fields.ts';
-import type { PauseStageRequest, Stage, Status, Stream } from './generated/vigie/admin/v1/status.ts';
+import type {
+  AdoptStreamsRequest,
+  AdoptStreamsResponse,
+  PauseStageRequest,
+  Stage,
+  Status,
+  Stream,
+} from './generated/vigie/admin/v1/status.ts';
 import { Stage_State } from './generated/vigie/admin/v1/status.ts';
 import { readIndex } from './index-status.ts';
 import { idOfName, nameOf } from './names.ts';
@@ -69,6 +76,15 @@ export async function getStatus(dependencies: AdminDependencies): Promise<Status
       leaderlessSeconds: lead.leaderlessSeconds,
     },
   };
+}
+
+export async function adoptStreams(
+  { validateOnly }: AdoptStreamsRequest,
+  dependencies: AdminDependencies,
+): Promise<AdoptStreamsResponse> {
+  const { refusal, adopted } = await dependencies.adoptStreams(validateOnly);
+  if (refusal !== null) throw failedPrecondition('OTHER_DATABASE_LEADS', 'streams', refusal);
+  return { adopted: [...adopted] };
 }
 
 export async function pauseStage(request: PauseStageRequest, dependencies: AdminDependencies): Promise<Stage> {

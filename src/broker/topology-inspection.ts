@@ -4,7 +4,7 @@ import { type DatabaseLabel, labelText } from '../domain/database-label.ts';
 import type { Broker } from './connection.ts';
 import { consumersOf, isMissing, streamsOf } from './topology.ts';
 import { consumerDifferences, type Differences, streamDifferences } from './topology-differences.ts';
-import { ownerOf } from './topology-owner.ts';
+import { labelling, ownerOf } from './topology-owner.ts';
 
 export interface Inspection extends Differences {
   /** Whose some of them are instead of this database's; null when none is another's. */
@@ -51,12 +51,41 @@ function foreignOf({ database }: Broker, found: readonly Found[]): string | null
   );
   const [first] = foreign;
   if (first === undefined) return null;
-  const more = foreign.length > 1 ? ` and ${foreign.length - 1} more` : '';
+  const others = foreign.length > 1 ? ` and ${foreign.length - 1} more` : '';
   return (
-    `${first.name}${more} belong to the database ${labelText(first.owner)}, and this one is ${labelText(database)}: ` +
+    `${first.name}${others} belong to the database ${labelText(first.owner)}, and this one is ${labelText(database)}: ` +
     'nothing is taken, for each would take what is the other’s. Two services on one NATS need the name of a cell ' +
     '(VIGIE_CELL) for one of them; if the other database is gone, `vigie admin streams adopt` takes them over.'
   );
+}
+
+/**
+ * Makes what is another database's this one's; positions and messages stay. Resolves with the names of what was taken
+ * over, which `isTrial` only lists.
+ */
+export async function adoptTopology(broker: Broker, isTrial: boolean): Promise<readonly string[]> {
+  const { streams, consumers } = broker.manager;
+  const adopted: string[] = [];
+  const isForeign = (owner: DatabaseLabel | null): owner is DatabaseLabel =>
+    owner !== null && owner.id !== broker.database?.id;
+  for (const { name } of streamsOf(broker)) {
+    const info = await unlessMissing(streams.info(name));
+    const owner = info === null ? null : ownerOf(info.config);
+    if (info === null || !isForeign(owner)) continue;
+    if (!isTrial) await streams.update(name, { ...info.config, ...labelling(broker) });
+    adopted.push(`stream ${name} (${info.state.messages} messages) of ${labelText(owner)}`);
+  }
+  for (const { stream, durable_name: name } of consumersOf(broker)) {
+    const info = await unlessMissing(consumers.info(stream, name));
+    const owner = info === null ? null : ownerOf(info.config);
+    if (info === null || !isForeign(owner)) continue;
+    if (!isTrial) await consumers.update(stream, name, { ...info.config, ...labelling(broker) });
+    const { num_pending, num_ack_pending } = info;
+    adopted.push(
+      `consumer ${name} of ${stream} (${num_pending + num_ack_pending} messages wait) of ${labelText(owner)}`,
+    );
+  }
+  return adopted;
 }
 
 function unlessMissing<T>(asked: Promise<T>): Promise<T | null> {

@@ -15,7 +15,7 @@ export function labelText({ id, address }: DatabaseLabel): string {
 
 /** Null for a text that is no label. */
 export function labelOf(text: string | undefined): DatabaseLabel | null {
-  const [, head, address] = /^(\S{36}) (\S+)$/.exec(text ?? '') ?? [];
+  const [, head, address] = /^(\S{36}) (.+)$/.exec(text ?? '') ?? [];
   const id = parseUuid(head ?? '');
   return id === null || address === undefined ? null : { id, address };
 }

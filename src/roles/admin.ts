@@ -1,14 +1,17 @@
 /** Opens the admin interface (gRPC): the part of the composition root that knows `admin/`. */
 
+import type { Adoption } from '../admin/dependencies.ts';
 import { startAdminServer } from '../admin/server.ts';
 import { readOrMakeToken } from '../admin/token-file.ts';
 import { announceKeyChange } from '../broker/announcements.ts';
 import { publicationOf } from '../broker/delivery-messages.ts';
+import { findOtherLead } from '../broker/lead-claims.ts';
 import { announceControlChange } from '../broker/operator-signals.ts';
 import { isBrokerOutage } from '../broker/outage.ts';
 import { publish, publishAll } from '../broker/publish.ts';
 import { requeuedHeader } from '../broker/requeued.ts';
 import { readStreamFigures } from '../broker/stream-figures.ts';
+import { adoptTopology } from '../broker/topology-inspection.ts';
 import { timeOrderedUuid } from '../domain/ids.ts';
 import { dataDirectoryPath } from '../embedded/data-directory.ts';
 import { listSources, readSource, writeReport } from '../features/feeds/publications.ts';
@@ -33,6 +36,7 @@ export async function openAdmin(parts: Parts, matcher: Matcher | null): Promise<
       logger: log,
       now: () => new Date(),
       readStreams: async () => (broker.isConnected() ? readStreamFigures(broker) : []),
+      adoptStreams: (isTrial) => adoptStreams(parts, isTrial),
       async controlsChanged() {
         announceControlChange(broker);
         await presence.look();
@@ -72,4 +76,14 @@ export async function openAdmin(parts: Parts, matcher: Matcher | null): Promise<
     await server.stop();
   });
   return server.address;
+}
+
+/** Refused while the other database takes adverts in: two would notify of the same. */
+async function adoptStreams({ broker, whereabouts, topology, presence }: Parts, isTrial: boolean): Promise<Adoption> {
+  const refusal = await findOtherLead(broker, whereabouts);
+  if (refusal !== null) return { refusal, adopted: [] };
+  const adopted = await adoptTopology(broker, isTrial);
+  if (!isTrial) await topology.look();
+  await presence.look();
+  return { refusal, adopted };
 }

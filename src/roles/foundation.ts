@@ -6,6 +6,7 @@ import { startTask } from '../actor/task.ts';
 import { pause } from '../actor/waiting.ts';
 import { onCoordinates } from '../broker/announcements.ts';
 import { type Broker, connectBroker } from '../broker/connection.ts';
+import { findOtherLead } from '../broker/lead-claims.ts';
 import { isBrokerOutage } from '../broker/outage.ts';
 import { untilElected } from '../broker/topology.ts';
 import { type Config, ConfigError } from '../config.ts';
@@ -19,12 +20,14 @@ import { createObservers } from '../observers.ts';
 import { createQueryWorker } from '../queries/queries.ts';
 import { loadReference } from '../reference/communes.ts';
 import type { Shutdown } from '../shutdown.ts';
-import { noteCell } from '../store/cell.ts';
+import { noteCell, readDatabaseLabel } from '../store/cell.ts';
 import { assertReachable, migrate, openDatabase, type Queryable } from '../store/database.ts';
 import type { FailingPart } from '../store/instances.ts';
+import { readDatabasePlace } from '../store/intake-position.ts';
 import { isDatabaseOutage } from '../store/outage.ts';
 import { renumberRestored } from '../store/search-feed.ts';
 import { checkSessions } from '../store/session-check.ts';
+import { addressOf } from '../store/unreachable.ts';
 import { createActivityFeed } from '../upkeep/activity.ts';
 import { keepCoordinates } from '../upkeep/imported-tables.ts';
 import { startPresence } from '../upkeep/presence.ts';
@@ -91,6 +94,7 @@ async function openParts(
     url: natsUrl,
     replicas: config.natsReplicas,
     advertsBytesMax: config.advertsBytesMax,
+    database: await readDatabaseLabel(database, databaseUrl),
     cell: config.cell,
     name: config.cell === null ? `vigie ${VERSION}` : `vigie ${VERSION} ${config.cell}`,
     onStatus: (status, detail) => log.warn({ status, detail }, 'connection to NATS'),
@@ -102,7 +106,8 @@ async function openParts(
   const failing = () => failingParts(supervisor, checks);
   const clock = () => new Date();
   const instance = { roles: config.roles, version: VERSION };
-  const topology = await watchTopology(broker, log, onTrouble, closing);
+  const whereabouts = { place: await readDatabasePlace(database), address: addressOf(databaseUrl) };
+  const topology = await watchTopology(broker, whereabouts, log, onTrouble, closing);
   checks.streams = () => topology.reason;
   const isHeld = () => (topology.found?.foreign ?? null) !== null;
   const presence = await startPresence({
@@ -115,7 +120,7 @@ async function openParts(
   onCoordinates(broker, coordinates.ask);
   const feed = createActivityFeed({ broker, database, instanceId: presence.id });
   return {
-    ...{ config, log, metrics, database, pipelineDatabase, askQuery: queries.ask, broker, topology },
+    ...{ config, log, metrics, database, pipelineDatabase, askQuery: queries.ask, broker, whereabouts, topology },
     ...{ feed, presence, reference },
     ...{ ending, draining, closing, announced: announcement(ending, config.drainAnnounceMs) },
     ...{ supervisor, checks, fail, onTrouble, stalls: watchStalls(metrics, closing) },
@@ -181,12 +186,14 @@ function failingParts(supervisor: Supervisor, checks: Parts['checks']): readonly
 
 async function watchTopology(
   broker: Broker,
+  whereabouts: Parts['whereabouts'],
   log: Log,
   onTrouble: Parts['onTrouble'],
   closing: Parts['closing'],
 ): Promise<TopologyWatch> {
   const topology = await startTopologyWatch({
     broker,
+    findOther: () => findOtherLead(broker, whereabouts),
     onFound(found) {
       const { faults, cautions, foreign } = found;
       const isInOrder = foreign === null && faults.length + cautions.length === 0;

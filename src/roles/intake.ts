@@ -5,6 +5,7 @@
 
 import { startTask } from '../actor/task.ts';
 import { announceFeed, onSearchChange } from '../broker/announcements.ts';
+import { answerLeadClaims } from '../broker/lead-claims.ts';
 import { ensureIntake, ensureRejections } from '../broker/topology.ts';
 import { createValve, type Valve } from '../broker/valve.ts';
 import { createIntakeBreaker, type IntakeBreaker } from '../intake/breaker.ts';
@@ -38,6 +39,8 @@ export async function openIntake(parts: Parts, databaseUrl: string): Promise<Mat
   await ensureRejections(broker).catch((error: Error) => onTrouble('stream of refused messages', error));
   const valve = createValve();
   let intake: Intake | null = null;
+  let leadsSince: number | null = null;
+  answerLeadClaims(broker, () => (leadsSince === null ? null : { ...parts.whereabouts, since: leadsSince }));
   const inFlight = (): number => intake?.inFlight ?? 0;
   const leads = (): boolean => intake !== null;
   await presence.addStage({ name: 'intake', valve, inFlight, leads });
@@ -59,6 +62,7 @@ export async function openIntake(parts: Parts, databaseUrl: string): Promise<Mat
     },
     onTerm(term) {
       if (term === null) intake = null;
+      leadsSince = term === null ? null : Date.now();
       log.info({ term }, term === null ? 'intake stands by' : 'intake leads');
     },
     supervisor,

@@ -2,6 +2,7 @@
 
 import type { Supervisor } from '../actor/supervisor.ts';
 import type { Broker } from '../broker/connection.ts';
+import type { LeadClaim } from '../broker/lead-claims.ts';
 import type { Config } from '../config.ts';
 import type { DocumentCache } from '../delivery/document-cache.ts';
 import type { Log } from '../log.ts';
@@ -35,6 +36,8 @@ export interface Parts extends Pick<Shutdown, 'ending' | 'draining' | 'closing'>
   readonly stalls: Stalls;
   readonly supervisor: Supervisor;
   readonly topology: TopologyWatch;
+  /** Where the database is, by which its copies are told apart. */
+  readonly whereabouts: Omit<LeadClaim, 'since'>;
   /** Ends the process: told why the service cannot go on. */
   readonly fail: (reason: string) => void;
   /** By name: why this instance is not ready, or null. A part adds its own when it opens. */

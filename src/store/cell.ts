@@ -1,8 +1,10 @@
 /** Which cell a database is of, what version it is, and what proxies tell its clients by. */
 
 import { keyMark, linkMark, UNNAMED_CELL } from '../domain/cell.ts';
+import type { DatabaseLabel } from '../domain/database-label.ts';
 import type { Uuid } from '../domain/ids.ts';
 import type { Queryable } from './database.ts';
+import { addressOf } from './unreachable.ts';
 
 /** The name of the database's cell, which is `cell` when nobody has said so before; null is the cell without a name. */
 export async function noteCell(database: Queryable, cell: string | null): Promise<string> {
@@ -12,6 +14,12 @@ export async function noteCell(database: Queryable, cell: string | null): Promis
     [cell ?? UNNAMED_CELL],
   );
   return (rows[0] as { name: string }).name;
+}
+
+/** What a NATS that several databases share knows this one by. `url`: where it is, as a process is told. The table has one row. */
+export async function readDatabaseLabel(database: Queryable, url: string): Promise<DatabaseLabel> {
+  const { rows } = await database.query<{ id: Uuid }>('select database_id as id from cell');
+  return { id: (rows[0] as { id: Uuid }).id, address: addressOf(url) };
 }
 
 export interface CellState {

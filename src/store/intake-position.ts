@@ -49,6 +49,12 @@ const TIMELINE = 'left(pg_walfile_name(pg_current_wal_lsn()), 8)';
 /** A standby that commits wait for lacks none of them. */
 const LOSABLE_TIMELINE = `case when current_setting('synchronous_standby_names') = '' then ${TIMELINE} end`;
 
+/** The same as long as a database is not copied: by it those are told apart that were restored from one dump. */
+export async function readDatabasePlace(database: Queryable): Promise<string> {
+  const { rows } = await database.query<{ place: string }>(`select ${DATABASE_IDENTITY} as place`);
+  return (rows[0] as { place: string }).place;
+}
+
 /** Before the lead of the term is shown. Two tables have one row, the third one eight. */
 export async function readIntakePosition(database: Queryable): Promise<KeptPosition> {
   const { rows } = await database.query<{

@@ -27,7 +27,8 @@ export function databaseUnreachable(url: string, cause: Error): DatabaseUnreacha
   );
 }
 
-function addressOf(url: string): string {
+/** `host:port/name`, without user and password. */
+export function addressOf(url: string): string {
   if (!URL.canParse(url)) return url.replace(/^\w+:\/\/(?:[^/?]*@)?/, '').replace(/\?.*$/s, '');
   const { hostname, port, pathname } = new URL(url);
   return `${hostname || 'the local socket'}:${port || 5432}${pathname}`;

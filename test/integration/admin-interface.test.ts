@@ -53,6 +53,10 @@ async function fail(method: string, request: unknown, code: string, detail: stri
   assert.deepEqual(answer.details, ['ErrorInfo', detail]);
 }
 
+test('streams that are nobody else’s are taken over from nobody', async () => {
+  assert.deepEqual((await succeed('AdoptStreams', { validateOnly: true })).adopted ?? [], []);
+});
+
 test('status, stages and index', async () => {
   const { instances, stages, streams, index } = await until(
     () => succeed('GetStatus'),

@@ -72,8 +72,13 @@ test('what every durable has behind it goes, oldest first, and only as much as m
   const held = async () => (await streams.info(ADVERTS_STREAM)).state;
   const trim = (upTo: number, keptMs = 0) => trimStream(broker, ADVERTS_STREAM, { upTo, keptMs });
   const take = async (consumer: string, count: number): Promise<void> => {
-    for await (const message of broker.jetStream.fetch(ADVERTS_STREAM, consumer, { batch: count, expires: 5_000 }))
-      await message.ackAck();
+    const batch = { max_messages: count, expires: 5_000 };
+    const messages = await (await broker.jetStream.consumers.get(ADVERTS_STREAM, consumer)).fetch(batch);
+    for await (const message of messages) message.ack();
+    await until(
+      async () => (await consumers.info(ADVERTS_STREAM, consumer)).num_ack_pending,
+      (pending) => pending === 0,
+    );
   };
   await publishUntilRefused(broker.jetStream, 'adverts.a');
   const full = (await held()).last_seq;

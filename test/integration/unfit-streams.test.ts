@@ -173,6 +173,7 @@ test('a change is found while the daemon works, told once, and told again when i
   const watch = await startTopologyWatch({
     broker,
     everyMs: 20,
+    findOther: async () => null,
     onFound: ({ faults }) => void told.push(faults.join()),
     onTrouble: (_, error) => assert.fail(error),
   });

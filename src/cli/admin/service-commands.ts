@@ -3,7 +3,13 @@
 import { once } from 'node:events';
 import { Activity } from '../../admin/generated/vigie/admin/v1/activity.ts';
 import { Index, IndexedSearch } from '../../admin/generated/vigie/admin/v1/matching.ts';
-import { type FailingActor, Stage, Status, type Stream } from '../../admin/generated/vigie/admin/v1/status.ts';
+import {
+  AdoptStreamsResponse,
+  type FailingActor,
+  Stage,
+  Status,
+  type Stream,
+} from '../../admin/generated/vigie/admin/v1/status.ts';
 import { print } from '../terminal.ts';
 import { AdminCallError, type AdminClient, call } from './client.ts';
 import {
@@ -171,6 +177,20 @@ export const SERVICE_COMMANDS: readonly Command[] = [
   stageCommand('pause', 'take up no new work; nothing is lost. STAGE: intake, deliver or sweeper'),
   stageCommand('resume', 'take up work again'),
   stageCommand('drain', 'pause, and wait until nothing is under way'),
+  {
+    words: 'streams adopt',
+    summary: 'take over the streams and consumers that another database has made under this cell’s names',
+    details: 'Their messages and positions stay. Refused while that one still takes adverts in.',
+    options: { 'dry-run': isSet('say what would be taken over, and change nothing') },
+    example: 'vigie admin streams adopt --dry-run',
+    async run(client, { flag, isJson }) {
+      const validateOnly = flag('dry-run');
+      const response = await call(client, client.stub.adoptStreams, { validateOnly });
+      if (isJson) return printJson(AdoptStreamsResponse.toJSON(response));
+      for (const each of response.adopted) print(`${validateOnly ? 'would take over' : 'took over'} the ${each}`);
+      if (response.adopted.length === 0) print('nothing here is another database’s');
+    },
+  },
   {
     words: 'index show',
     summary: 'what the search index of every instance holds',

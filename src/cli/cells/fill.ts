@@ -5,7 +5,7 @@ import { readConsumerPosition, readStoredAt } from '../../broker/stream-position
 import { ADVERTS_STREAM, ensureIntake } from '../../broker/topology.ts';
 import type { Config } from '../../config.ts';
 import { UNNAMED_CELL } from '../../domain/cell.ts';
-import { noteCell } from '../../store/cell.ts';
+import { noteCell, readDatabaseLabel } from '../../store/cell.ts';
 import { type CellFill, CellFillError, fillFrom } from '../../store/cell-fill.ts';
 import { migrate, openDatabase } from '../../store/database.ts';
 import { type RecordedPosition, readIntakePosition } from '../../store/intake-position.ts';
@@ -30,9 +30,9 @@ export async function fillCell(config: Config, { name, from }: FillOptions, stop
   if (natsUrl === null) throw new CommandError('NATS_URL is not set: the NATS that the cells share');
   await bringUp(target);
   await withCells([target, source], async ([into, out]) => {
-    await beginBehind(config, natsUrl, target, out as OpenCell);
+    await beginBehind(config, natsUrl, into as OpenCell, out as OpenCell);
     const filled = await fill(into as OpenCell, out as OpenCell, stopping);
-    await goOnBehind(config, natsUrl, target, filled.position);
+    await goOnBehind(config, natsUrl, into as OpenCell, filled.position);
     const { properties, position, isFilledNow } = filled;
     print(
       isFilledNow
@@ -66,20 +66,25 @@ async function fill(target: OpenCell, source: OpenCell, stopping: AbortSignal): 
 }
 
 /** Before the copy: what came meanwhile is not trimmed then, however long it takes (broker/trim.ts). */
-async function beginBehind(config: Config, url: string, target: CellAddress, source: OpenCell): Promise<void> {
+async function beginBehind(config: Config, url: string, target: OpenCell, source: OpenCell): Promise<void> {
   const { recorded } = await readIntakePosition(source.database);
   const broker = await connectAs(config, url, target);
   await ensureIntake(broker, recorded.sequence).finally(() => broker.close());
 }
 
-function connectAs(config: Config, url: string, { name }: CellAddress): Promise<Broker> {
+async function connectAs(
+  { natsReplicas: replicas, advertsBytesMax }: Config,
+  url: string,
+  { name, database, databaseUrl }: OpenCell,
+): Promise<Broker> {
   const cell = name === UNNAMED_CELL ? null : name;
-  const { natsReplicas: replicas } = config;
-  return connectBroker({ url, replicas, cell, name: 'vigie command', onStatus: () => undefined });
+  const label = await readDatabaseLabel(database, databaseUrl);
+  const own = { replicas, advertsBytesMax, cell, database: label };
+  return connectBroker({ url, ...own, name: 'vigie command', onStatus: () => undefined });
 }
 
 /** Without its durable the cell would begin with the oldest message that the stream holds: nothing new, and slow. */
-async function goOnBehind(config: Config, url: string, target: CellAddress, at: RecordedPosition): Promise<void> {
+async function goOnBehind(config: Config, url: string, target: OpenCell, at: RecordedPosition): Promise<void> {
   const broker = await connectAs(config, url, target);
   try {
     const { state } = await broker.manager.streams.info(ADVERTS_STREAM);

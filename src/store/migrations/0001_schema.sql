@@ -747,8 +747,12 @@ end $$;
 
 -- One row: which cell this database is of (domain/cell.ts), from the first start that says so. A process with another name
 -- is refused: what the database knows of the streams is said of those that are named after its cell.
-create table cell (name text);
-insert into cell values (null);
+-- `database_id` is what the database is known by on NATS (domain/database-label.ts), the same after a restore.
+create table cell (
+  name text,
+  database_id uuid not null default gen_random_uuid()
+);
+insert into cell default values;
 
 -- What a client's move keeps off.
 

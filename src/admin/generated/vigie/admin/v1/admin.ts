@@ -95,7 +95,16 @@ import {
   SetSiteCategoriesRequest,
   SetSiteCategoriesResponse,
 } from "./reference.ts";
-import { DrainStageRequest, GetStatusRequest, PauseStageRequest, ResumeStageRequest, Stage, Status } from "./status.ts";
+import {
+  AdoptStreamsRequest,
+  AdoptStreamsResponse,
+  DrainStageRequest,
+  GetStatusRequest,
+  PauseStageRequest,
+  ResumeStageRequest,
+  Stage,
+  Status,
+} from "./status.ts";
 
 /**
  * What operators can do to a running Vigie. One service; its messages lie in the files beside this one, by resource.
@@ -165,6 +174,20 @@ export const AdminServiceService = {
     requestDeserialize: (value: Buffer): DrainStageRequest => DrainStageRequest.decode(value),
     responseSerialize: (value: Stage): Buffer => Buffer.from(Stage.encode(value).finish()),
     responseDeserialize: (value: Buffer): Stage => Stage.decode(value),
+  },
+  /**
+   * Takes over the streams and consumers of this cell's names that another database has made: their messages and
+   * positions stay. FAILED_PRECONDITION while that one still takes adverts in.
+   */
+  adoptStreams: {
+    path: "/vigie.admin.v1.AdminService/AdoptStreams" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: AdoptStreamsRequest): Buffer => Buffer.from(AdoptStreamsRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): AdoptStreamsRequest => AdoptStreamsRequest.decode(value),
+    responseSerialize: (value: AdoptStreamsResponse): Buffer =>
+      Buffer.from(AdoptStreamsResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): AdoptStreamsResponse => AdoptStreamsResponse.decode(value),
   },
   /** What the search index holds on every instance. */
   getIndex: {
@@ -621,6 +644,11 @@ export interface AdminServiceServer extends UntypedServiceImplementation {
   resumeStage: handleUnaryCall<ResumeStageRequest, Stage>;
   /** Pauses the stage and answers when no instance has work of it under way; DEADLINE_EXCEEDED leaves it paused. */
   drainStage: handleUnaryCall<DrainStageRequest, Stage>;
+  /**
+   * Takes over the streams and consumers of this cell's names that another database has made: their messages and
+   * positions stay. FAILED_PRECONDITION while that one still takes adverts in.
+   */
+  adoptStreams: handleUnaryCall<AdoptStreamsRequest, AdoptStreamsResponse>;
   /** What the search index holds on every instance. */
   getIndex: handleUnaryCall<GetIndexRequest, Index>;
   /** Reads every search anew from PostgreSQL, on every instance; answers when all have done so. */
@@ -799,6 +827,25 @@ export interface AdminServiceClient extends Client {
     metadata: Metadata,
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: Stage) => void,
+  ): ClientUnaryCall;
+  /**
+   * Takes over the streams and consumers of this cell's names that another database has made: their messages and
+   * positions stay. FAILED_PRECONDITION while that one still takes adverts in.
+   */
+  adoptStreams(
+    request: AdoptStreamsRequest,
+    callback: (error: ServiceError | null, response: AdoptStreamsResponse) => void,
+  ): ClientUnaryCall;
+  adoptStreams(
+    request: AdoptStreamsRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: AdoptStreamsResponse) => void,
+  ): ClientUnaryCall;
+  adoptStreams(
+    request: AdoptStreamsRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: AdoptStreamsResponse) => void,
   ): ClientUnaryCall;
   /** What the search index holds on every instance. */
   getIndex(request: GetIndexRequest, callback: (error: ServiceError | null, response: Index) => void): ClientUnaryCall;

@@ -221,6 +221,18 @@ export interface DeliveryStateCount {
   count: number;
 }
 
+/** Asks to take streams and consumers over. */
+export interface AdoptStreamsRequest {
+  /** Only says what would be taken over. */
+  validateOnly: boolean;
+}
+
+/** What was taken over. */
+export interface AdoptStreamsResponse {
+  /** A sentence each: the stream or consumer, what waits in it, and whose it was. None: nothing is another database's. */
+  adopted: string[];
+}
+
 /** Asks for the status. */
 export interface GetStatusRequest {
 }
@@ -1404,6 +1416,148 @@ export const DeliveryStateCount: MessageFns<DeliveryStateCount> = {
     const message = createBaseDeliveryStateCount();
     message.state = object.state ?? "";
     message.count = object.count ?? 0;
+    return message;
+  },
+};
+
+function createBaseAdoptStreamsRequest(): AdoptStreamsRequest {
+  return { validateOnly: false };
+}
+
+export const AdoptStreamsRequest: MessageFns<AdoptStreamsRequest> = {
+  encode(message: AdoptStreamsRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.validateOnly !== false) {
+      writer.uint32(8).bool(message.validateOnly);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): AdoptStreamsRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseAdoptStreamsRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.validateOnly = reader.bool();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  fromJSON(object: any): AdoptStreamsRequest {
+    return {
+      validateOnly: isSet(object.validateOnly)
+        ? globalThis.Boolean(object.validateOnly)
+        : isSet(object.validate_only)
+        ? globalThis.Boolean(object.validate_only)
+        : false,
+    };
+  },
+
+  toJSON(message: AdoptStreamsRequest): unknown {
+    const obj: any = {};
+    if (message.validateOnly !== false) {
+      obj.validateOnly = message.validateOnly;
+    }
+    return obj;
+  },
+
+  create<I extends Exact<DeepPartial<AdoptStreamsRequest>, I>>(base?: I): AdoptStreamsRequest {
+    return AdoptStreamsRequest.fromPartial(base ?? ({} as any));
+  },
+  fromPartial<I extends Exact<DeepPartial<AdoptStreamsRequest>, I>>(object: I): AdoptStreamsRequest {
+    const message = createBaseAdoptStreamsRequest();
+    message.validateOnly = object.validateOnly ?? false;
+    return message;
+  },
+};
+
+function createBaseAdoptStreamsResponse(): AdoptStreamsResponse {
+  return { adopted: [] };
+}
+
+export const AdoptStreamsResponse: MessageFns<AdoptStreamsResponse> = {
+  encode(message: AdoptStreamsResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.adopted) {
+      writer.uint32(10).string(v!);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): AdoptStreamsResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseAdoptStreamsResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.adopted.push(reader.string());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  fromJSON(object: any): AdoptStreamsResponse {
+    return {
+      adopted: globalThis.Array.isArray(object?.adopted) ? object.adopted.map((e: any) => globalThis.String(e)) : [],
+    };
+  },
+
+  toJSON(message: AdoptStreamsResponse): unknown {
+    const obj: any = {};
+    if (message.adopted?.length) {
+      obj.adopted = message.adopted;
+    }
+    return obj;
+  },
+
+  create<I extends Exact<DeepPartial<AdoptStreamsResponse>, I>>(base?: I): AdoptStreamsResponse {
+    return AdoptStreamsResponse.fromPartial(base ?? ({} as any));
+  },
+  fromPartial<I extends Exact<DeepPartial<AdoptStreamsResponse>, I>>(object: I): AdoptStreamsResponse {
+    const message = createBaseAdoptStreamsResponse();
+    message.adopted = object.adopted?.map((e) => e) || [];
     return message;
   },
 };

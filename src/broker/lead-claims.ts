@@ -1,0 +1,65 @@
+/**
+ * Whoever takes adverts in says so when it is asked. A dump that was restored beside the running original bears the
+ * original's label; where both are is all that tells them apart, and whoever led first goes on.
+ */
+
+import { ErrorCode, NatsError, RequestStrategy } from 'nats';
+import type { Broker } from './connection.ts';
+
+export interface LeadClaim {
+  /** Of one database among all copies. */
+  readonly place: string;
+  /** For people. */
+  readonly address: string;
+  /** Milliseconds since the epoch. */
+  readonly since: number;
+}
+
+const ANSWERS_WITHIN_MS = 500;
+const NO_RESPONDERS: string = ErrorCode.NoResponders;
+
+/** `claim`: null while this instance does not lead. */
+export function answerLeadClaims(broker: Broker, claim: () => LeadClaim | null): void {
+  broker.connection.subscribe(subjectOf(broker), {
+    callback(error, message) {
+      const own = error === null ? claim() : null;
+      if (own !== null) message.respond(Buffer.from(JSON.stringify(own)));
+    },
+  });
+}
+
+/** Rejects when NATS is away. */
+async function askLeadClaims(broker: Broker): Promise<readonly LeadClaim[]> {
+  const claims: LeadClaim[] = [];
+  const options = { strategy: RequestStrategy.Timer, maxWait: ANSWERS_WITHIN_MS };
+  try {
+    for await (const answer of await broker.connection.requestMany(subjectOf(broker), undefined, options)) {
+      claims.push(answer.json<LeadClaim>());
+    }
+  } catch (error) {
+    if (!(error instanceof NatsError && error.code === NO_RESPONDERS)) throw error;
+  }
+  return claims;
+}
+
+/**
+ * In words, whoever else has led for longer than anybody on the database at `place`; null when nobody has. `address`: of
+ * that one. Rejects when NATS is away.
+ */
+export async function findOtherLead(
+  broker: Broker,
+  { place, address }: Omit<LeadClaim, 'since'>,
+): Promise<string | null> {
+  const claims = await askLeadClaims(broker);
+  const [first] = [...claims].sort((one, other) => one.since - other.since);
+  if (first === undefined || first.place === place) return null;
+  return (
+    `the database ${first.address} takes adverts in on this NATS as the same cell, and this one, ${address}, is another: ` +
+    'nothing is taken, for both would notify of the same. A copy that was restored beside its original needs a NATS of ' +
+    'its own, another service the name of a cell (VIGIE_CELL); or end the other one.'
+  );
+}
+
+function subjectOf({ names }: Broker): string {
+  return `${names.signals}.lead`;
+}

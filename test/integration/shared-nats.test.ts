@@ -1,0 +1,118 @@
+/**
+ * Two databases on one NATS without names of cells: what one's daemon has made there is not the other's. The second one
+ * takes nothing, is not ready and says whose it is, until it is told to take over what the first one has left.
+ */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type Daemon, runVigie, startDaemon } from '../support/daemon.ts';
+import { connectDatabase, queryOnce } from '../support/database.ts';
+import { connectCrawler, numberedUuid, upsert } from '../support/intake.ts';
+import { startTestNats, startTestPostgres } from '../support/servers.ts';
+import { until } from '../support/until.ts';
+
+async function reasonOf({ operationsUrl }: Daemon): Promise<string | undefined> {
+  const { checks } = (await (await fetch(`${operationsUrl}/readyz`)).json()) as {
+    checks: Record<string, { reason?: string }>;
+  };
+  return checks.streams?.reason;
+}
+
+function advertsFrom(first: number, count: number) {
+  const crawledAt = new Date().toISOString();
+  return Array.from({ length: count }, (_, at) =>
+    upsert({
+      property: numberedUuid('property', first + at),
+      advert: numberedUuid('advert', first + at),
+      crawledAt,
+      price: 200_000,
+    }),
+  );
+}
+
+test('of two databases on one NATS the first takes all, and the second says whose it is until it takes over', async (t) => {
+  const [nats, first] = await Promise.all([startTestNats(t), startTestPostgres(t)]);
+  const second = { url: first.url.replace(/\/[^/]*$/, '/staging') };
+  const owner = new URL(first.url).username;
+  await queryOnce(first.superuserUrl.replace(/\/[^/]*$/, '/postgres'), `create database staging owner "${owner}"`);
+  const production = await startDaemon(t, { nats, postgres: first });
+  const staging = await startDaemon(t, { nats, postgres: second });
+  const crawler = await connectCrawler(t, nats.url);
+  await crawler.publish(...advertsFrom(0, 200));
+  const [inProduction, inStaging] = [connectDatabase(t, first.url), connectDatabase(t, second.url)];
+  const held = async (database: typeof inProduction) =>
+    Number((await database.query('select count(*) from properties')).rows[0].count);
+  await until(
+    async () => (await held(inProduction)) + (await held(inStaging)),
+    (count) => count === 200,
+  );
+  assert.equal(await held(inStaging), 0, 'nothing went to the other database');
+  assert.equal(await reasonOf(production), undefined);
+  const reason = (await reasonOf(staging)) ?? '';
+  for (const { url } of [first, second]) {
+    const { hostname, port, pathname } = new URL(url);
+    assert.ok(reason.includes(`${hostname}:${port}${pathname}`), `${reason} names ${port}`);
+  }
+  assert.match(reason, /VIGIE_CELL/);
+  assert.match(reason, /vigie admin streams adopt/);
+
+  const adopt = (...flags: readonly string[]) =>
+    runVigie(['admin', 'streams', 'adopt', ...flags, '--address', staging.adminAddress], { nats, postgres: second });
+  const refused = await adopt();
+  assert.notEqual(refused.code, 0);
+  assert.match(refused.stderr, /takes adverts in on this NATS/);
+  assert.equal(await production.end('SIGTERM'), 0);
+  const trial = await adopt('--dry-run');
+  assert.match(trial.stdout, /would take over the consumer intake of ADVERTS \(0 messages wait\)/);
+  assert.equal(await reasonOf(staging), reason, 'a trial changes nothing');
+  const adopted = await adopt();
+  assert.equal(adopted.stdout, trial.stdout.replaceAll('would take', 'took'));
+  await until(
+    () => reasonOf(staging),
+    (now) => now === undefined,
+  );
+  // What the stream holds is new to this database.
+  await crawler.publish(...advertsFrom(200, 10));
+  await until(
+    () => held(inStaging),
+    (count) => count === 210,
+  );
+  assert.match((await adopt()).stdout, /^nothing here is another/);
+});
+
+test('a copy that is started beside its running original takes nothing, and says so', async (t) => {
+  const [nats, postgres] = await Promise.all([startTestNats(t), startTestPostgres(t)]);
+  const former = await startDaemon(t, { nats, postgres });
+  const crawler = await connectCrawler(t, nats.url);
+  const original = connectDatabase(t, postgres.url);
+  const held = async (database: typeof original) =>
+    Number((await database.query('select count(*) from properties')).rows[0].count);
+  await crawler.publish(...advertsFrom(0, 5));
+  await until(
+    () => held(original),
+    (count) => count === 5,
+  );
+  assert.equal(await former.end('SIGTERM'), 0);
+  const name = new URL(postgres.url).pathname.slice(1);
+  await queryOnce(
+    postgres.superuserUrl,
+    `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}' and pid <> pg_backend_pid()`,
+  );
+  const maintenance = postgres.superuserUrl.replace(/\/[^/]*$/, '/postgres');
+  await queryOnce(maintenance, `create database restored template ${name}`);
+  const copyUrl = postgres.url.replace(/\/[^/]*$/, '/restored');
+  const ofOriginal = await startDaemon(t, { nats, postgres });
+  const ofCopy = await startDaemon(t, { nats, postgres: { url: copyUrl } });
+  await crawler.publish(...advertsFrom(5, 50));
+  const copy = connectDatabase(t, copyUrl);
+  await until(
+    async () => (await held(connectDatabase(t, postgres.url))) + (await held(copy)),
+    (count) => count === 60,
+  );
+  assert.equal(await held(copy), 5, 'it has what it was copied with');
+  assert.equal(await reasonOf(ofOriginal), undefined);
+  assert.match(
+    (await reasonOf(ofCopy)) ?? '',
+    /\/vigie takes adverts in on this NATS as the same cell, and this one, .*\/restored, is another/,
+  );
+});
