@@ -182,17 +182,20 @@ async function takeRow(
     tally.complain(line, reference, row.reason);
     // Left as it was.
     if (row.reference === null) tally.nameless += 1;
-    else shown.add(row.reference);
+    else shown.add(copyOf(row.reference));
     return;
   }
   if (shown.has(row.reference)) return tally.complain(line, reference, 'its reference is there twice');
-  shown.add(row.reference);
+  shown.add(copyOf(row.reference));
   for (const notice of row.notices) tally.notice(notice, line, row.reference);
   await compare(
     row,
     withinBounds(row.content, (notice) => tally.notice(notice, line, row.reference)),
   );
 }
+
+/** A text of its own: a part of the row's text would keep the whole of it in memory. */
+const copyOf = (text: string): string => Buffer.from(text).toString();
 
 function createComparison(
   held: ReadonlyMap<string, Publication>,
