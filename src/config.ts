@@ -92,6 +92,8 @@ const settings = z.object({
   VIGIE_ADMIN_CLIENT_CA: path,
   VIGIE_RATE_LIMIT_PER_SECOND: integer(1, 1_000_000),
   VIGIE_RATE_LIMIT_BURST: integer(1, 1_000_000),
+  VIGIE_WRITE_LIMIT_PER_SECOND: integer(1, 1_000_000),
+  VIGIE_WRITE_LIMIT_BURST: integer(1, 1_000_000),
   VIGIE_CLIENT_SEARCHES_MAX: integer(0, 1_000_000_000),
   VIGIE_CLIENT_POLYGON_CORNERS_MAX: integer(0, 1_000_000_000),
   VIGIE_CLIENT_EXCLUDED_WORDS_MAX: integer(0, 1_000_000_000),
@@ -263,6 +265,10 @@ function clientLimits(setting: z.output<typeof settings>) {
     rateLimit: Object.freeze({
       perSecond: setting.VIGIE_RATE_LIMIT_PER_SECOND,
       burst: setting.VIGIE_RATE_LIMIT_BURST,
+    }),
+    writeLimit: Object.freeze({
+      perSecond: setting.VIGIE_WRITE_LIMIT_PER_SECOND,
+      burst: setting.VIGIE_WRITE_LIMIT_BURST,
     }),
     searchLimits: Object.freeze({
       searches: setting.VIGIE_CLIENT_SEARCHES_MAX,

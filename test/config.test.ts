@@ -20,6 +20,7 @@ test('an empty environment gives the defaults of the decisions', () => {
   assert.equal(config.databaseUrl, null);
   assert.equal(config.natsUrl, null);
   assert.deepEqual(config.rateLimit, { perSecond: 1_000, burst: 2_000 });
+  assert.deepEqual(config.writeLimit, { perSecond: 50, burst: 200 });
   assert.equal(config.allowPrivateEndpoints, false);
   assert.equal(config.retryDelayMs, 3_600_000);
   assert.deepEqual(config.retentionDays, { events: 90, deliveries: 30, expired: 90, deadLetters: 0 });

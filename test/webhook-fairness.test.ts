@@ -3,9 +3,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { TurnRing } from '../src/actor/turn-ring.ts';
 import type { AttemptError, AttemptOutcome } from '../src/domain/delivery.ts';
 import { FairRound, type Turn } from '../src/webhooks/fair-round.ts';
-import { TurnRing } from '../src/webhooks/turn-ring.ts';
 
 const SLOTS = 32;
 const TOO_LONG_MS = 7_500;

@@ -131,6 +131,8 @@ interface Limit {
 const LIMITS: readonly Limit[] = [
   { field: 'rate_limit_per_second', member: 'rateLimitPerSecond' },
   { field: 'rate_limit_burst', member: 'rateLimitBurst' },
+  { field: 'write_limit_per_second', member: 'writeLimitPerSecond' },
+  { field: 'write_limit_burst', member: 'writeLimitBurst' },
   { field: 'searches_max', member: 'searchesMax' },
   { field: 'polygon_corners_max', member: 'polygonCornersMax' },
   { field: 'excluded_words_max', member: 'excludedWordsMax' },
@@ -156,6 +158,8 @@ function clientMessage(client: ClientRow, totals: SearchLimits): Client {
     displayName: client.name,
     rateLimitPerSecond: client.rateLimitPerSecond ?? undefined,
     rateLimitBurst: client.rateLimitBurst ?? undefined,
+    writeLimitPerSecond: client.writeLimitPerSecond ?? undefined,
+    writeLimitBurst: client.writeLimitBurst ?? undefined,
     createTime: client.createdAt,
     searchesMax: client.searchesMax ?? undefined,
     polygonCornersMax: client.polygonCornersMax ?? undefined,

@@ -27,6 +27,7 @@ import { createQuestions } from './questions.ts';
 import { recoveryRoutes } from './recoveries.ts';
 import { referenceRoutes } from './reference.ts';
 import { logRequests } from './request-log.ts';
+import { takeTurns } from './request-turns.ts';
 import { searchRoutes } from './searches.ts';
 import { unsubscribeRoutes } from './unsubscribe.ts';
 import { webhookSecretRoutes } from './webhook-secrets.ts';
@@ -47,6 +48,7 @@ export function createApi(dependencies: ApiDependencies): Koa {
   app.use(limitRate(settings, nowMs));
   const { router, shortCut } = createRoutes(dependencies);
   app.use(shortCut);
+  app.use(takeTurns(settings.databaseConnectionsMax));
   app.use(router.routes());
   app.use(refuseMethod);
   // What happens after the answer has begun, a client that hangs up mostly. Koa would print it.

@@ -4,7 +4,7 @@ import type { Context, Middleware, Next } from 'koa';
 import type { Principal, VerifyApiKey } from '../store/clients.ts';
 import type { ApiSettings } from './dependencies.ts';
 import { movedTo, moving, Problem } from './problem.ts';
-import { createRateLimiter } from './rate-limit.ts';
+import { createRateLimiter, type RateLimit } from './rate-limit.ts';
 
 const PUBLIC_PATH =
   /^\/(|docs([./].*)?|contexts\/.*|openapi\.json|asyncapi\.json|schemas\/.*|favicon\.ico|console(\/.*)?|unsubscribe\/.*)$/;
@@ -39,21 +39,40 @@ function refusal(isKeySent: boolean): Problem {
   return new Problem(401, detail, { headers: { 'WWW-Authenticate': 'ApiKey realm="vigie", header="X-API-KEY"' } });
 }
 
-/** Per key and process. Answers 429 with `Retry-After`; `RateLimit-*` (IETF draft, third version) on every answer. */
+/** A preview stores nothing. */
+export function isWrite({ method, path }: Context): boolean {
+  return method !== 'GET' && method !== 'HEAD' && method !== 'OPTIONS' && path !== '/searches/preview';
+}
+
+/**
+ * Per key and process, reads and writes apart. Answers 429 with `Retry-After`, before anything of the request's body is
+ * read; `RateLimit-*` (IETF draft, third version) on every answer.
+ */
 export function limitRate(settings: ApiSettings, nowMs: () => number): Middleware {
-  const take = createRateLimiter(nowMs);
+  const [takeRead, takeWrite] = [createRateLimiter(nowMs), createRateLimiter(nowMs)];
   return (ctx, next) => {
     const principal = ctx.state.principal as Principal | undefined;
     if (principal === undefined) return next();
-    const perSecond = principal.rateLimitPerSecond ?? settings.rateLimitPerSecond;
-    const burst = principal.rateLimitBurst ?? Math.max(settings.rateLimitBurst, perSecond);
+    const isWriting = isWrite(ctx);
+    const { perSecond, burst } = isWriting ? writeLimitOf(principal, settings) : readLimitOf(principal, settings);
+    const take = isWriting ? takeWrite : takeRead;
     const { isAllowed, remaining, fullAfterSeconds, retryAfterSeconds } = take(principal.keyId, perSecond, burst);
     ctx.res.setHeader('RateLimit-Limit', burst);
     ctx.res.setHeader('RateLimit-Remaining', remaining);
     ctx.res.setHeader('RateLimit-Reset', fullAfterSeconds);
     if (isAllowed) return next();
-    throw new Problem(429, `at most ${perSecond} requests a second`, {
+    throw new Problem(429, `at most ${perSecond} ${isWriting ? 'writing ' : ''}requests a second`, {
       headers: { 'Retry-After': String(retryAfterSeconds) },
     });
   };
+}
+
+function readLimitOf({ rateLimitPerSecond, rateLimitBurst }: Principal, { readLimit }: ApiSettings): RateLimit {
+  const perSecond = rateLimitPerSecond ?? readLimit.perSecond;
+  return { perSecond, burst: rateLimitBurst ?? Math.max(readLimit.burst, perSecond) };
+}
+
+function writeLimitOf({ writeLimitPerSecond, writeLimitBurst }: Principal, { writeLimit }: ApiSettings): RateLimit {
+  const perSecond = writeLimitPerSecond ?? writeLimit.perSecond;
+  return { perSecond, burst: writeLimitBurst ?? Math.max(writeLimit.burst, perSecond) };
 }

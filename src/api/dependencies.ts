@@ -11,6 +11,7 @@ import type { Reference } from '../reference/communes.ts';
 import type { Database } from '../store/database.ts';
 import type { DeliveryAddress } from '../store/deliveries.ts';
 import type { EndpointRules } from './endpoint-url.ts';
+import type { RateLimit } from './rate-limit.ts';
 
 /** Pino's shape, and a line whose members are JSON already. */
 export interface ApiLogger {
@@ -31,9 +32,11 @@ export interface ConsoleSettings {
 export interface ApiSettings extends EndpointRules {
   /** Where clients reach the API, for absolute links; null: the protocol and host of the request. */
   readonly publicUrl: string | null;
-  /** Per API key, unless its client has its own. */
-  readonly rateLimitPerSecond: number;
-  readonly rateLimitBurst: number;
+  /** Per API key, unless its client has its own; of requests that write nothing, and of those that do. */
+  readonly readLimit: RateLimit;
+  readonly writeLimit: RateLimit;
+  /** Connections of `database`. */
+  readonly databaseConnectionsMax: number;
   /** Per client, unless it has its own. */
   readonly searchLimits: SearchLimits;
   /** There is a mail server. */

@@ -27,6 +27,7 @@ import { type FeedScope, readCursor, writeCursor } from './feed-cursor.ts';
 import { createFeedWaits } from './feed-waits.ts';
 import { Problem } from './problem.ts';
 import { numberParameter, readQuery, referenceParameter, textParameter } from './query.ts';
+import { leaveTurn } from './request-turns.ts';
 import { searchIri } from './search-document.ts';
 import { ownSearch } from './searches.ts';
 
@@ -90,6 +91,7 @@ export function feedRoutes(router: Router, dependencies: ApiDependencies): void 
     const look = (after: FeedPlace | null) => readPage(request, after, bytesMax, dependencies);
     let page = await look(request.after);
     if (page.isEmpty && request.waitMs > 0 && !waits.isOver) {
+      leaveTurn(ctx);
       page = await limited(request.scope.clientId, () =>
         waits.until(request.scope.clientId, request.waitMs, gone, page, (last) => look(last.upTo)),
       );

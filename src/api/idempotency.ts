@@ -6,8 +6,8 @@
 import { hash } from 'node:crypto';
 import type { Context } from 'koa';
 import type { Uuid } from '../domain/ids.ts';
-import type { Database, Queryable } from '../store/database.ts';
-import { type FormerRequest, findFormerRequest, type KeyedRequest, makeOnce } from '../store/idempotency-keys.ts';
+import type { Queryable } from '../store/database.ts';
+import { type FormerRequest, findFormerRequest, type KeyedRequest, type MadeOnce } from '../store/idempotency-keys.ts';
 import { principalOf } from './auth.ts';
 import { Problem } from './problem.ts';
 
@@ -18,8 +18,8 @@ export interface Making<Input, T> {
   readonly prepare: () => Promise<Input>;
   /** Of a request without a key. */
   readonly make: (input: Input) => Promise<T>;
-  /** The same, as a part of a transaction. */
-  readonly makeWithin: (connection: Queryable, input: Input) => Promise<T>;
+  /** The same under a key, noted with it. */
+  readonly makeOnce: (request: KeyedRequest, input: Input) => Promise<MadeOnce<T>>;
   /** What a former request made, as it is now; null when it has gone. */
   readonly readAgain: (id: Uuid) => Promise<T | null>;
 }
@@ -27,15 +27,15 @@ export interface Making<Input, T> {
 /** Resolves with what this request has made, or a former one with its key. Throws 400, 409, 410 and 422 `Problem`s. */
 export async function once<Input, T extends { readonly id: Uuid }>(
   ctx: Context,
-  database: Database,
-  { prepare, make, makeWithin, readAgain }: Making<Input, T>,
+  database: Queryable,
+  { prepare, make, makeOnce, readAgain }: Making<Input, T>,
 ): Promise<{ readonly made: T; readonly isNew: boolean }> {
   const request = keyedRequestOf(ctx);
   if (request === null) return { made: await make(await prepare()), isNew: true };
   const known = await findFormerRequest(database, request);
   if (known !== null) return { made: await formerOf(known, readAgain), isNew: false };
   const input = await prepare();
-  const result = await makeOnce(database, request, (connection) => makeWithin(connection, input));
+  const result = await makeOnce(request, input);
   if ('made' in result) return { made: result.made, isNew: true };
   return { made: await formerOf(result.former, readAgain), isNew: false };
 }

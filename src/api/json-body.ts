@@ -56,16 +56,28 @@ function checkBodyType(ctx: Context): void {
   if (charset !== '' && charset !== 'utf-8' && charset !== 'utf8') throw new Problem(415, 'send UTF-8');
 }
 
-async function readBytes(ctx: Context): Promise<Buffer> {
-  const decompressor = decompressorOf(ctx);
-  const isBare = decompressor === null;
-  const content = isBare ? ctx.req : ctx.req.pipe(decompressor);
+/** Resolves when what is sent has arrived, as it was sent; whatever the request is, so that nothing else waits for it. */
+export async function receiveBody(ctx: Context): Promise<void> {
+  if (ctx.request.is() === null) return;
   try {
-    return await readAll(content, { limit: BODY_BYTES_MAX, length: isBare ? (ctx.request.length ?? null) : null });
+    const length = ctx.request.length ?? null;
+    ctx.state.sentBody = await readAll(ctx.req, { limit: BODY_BYTES_MAX, length });
   } catch (error) {
     ctx.req.unpipe();
     ctx.req.resume();
-    decompressor?.destroy();
+    throw bodyProblem(error as Error & { status?: number });
+  }
+}
+
+async function readBytes(ctx: Context): Promise<Buffer> {
+  const sent = ctx.state.sentBody as Buffer;
+  const decompressor = decompressorOf(ctx);
+  if (decompressor === null) return sent;
+  decompressor.end(sent);
+  try {
+    return await readAll(decompressor, { limit: BODY_BYTES_MAX, length: null });
+  } catch (error) {
+    decompressor.destroy();
     throw bodyProblem(error as Error & { status?: number });
   }
 }

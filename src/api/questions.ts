@@ -16,6 +16,7 @@ import { createConcurrencyLimit } from './concurrency-limit.ts';
 import { goneOf } from './content.ts';
 import type { ApiDependencies } from './dependencies.ts';
 import { Problem } from './problem.ts';
+import { leaveTurn } from './request-turns.ts';
 
 export interface Questions {
   /** For single explanations: its statements are given up after a while. */
@@ -48,12 +49,17 @@ export function createQuestions({
   return {
     database,
     retentionDays: retentionDays ?? KEPT_FOR_EVER,
-    answering: (ctx, work) =>
-      limit(principalOf(ctx).clientId, () => {
+    answering(ctx, work) {
+      leaveTurn(ctx);
+      return limit(principalOf(ctx).clientId, () => {
         const gone = goneOf(ctx);
         return work(gone).catch((error: unknown) => refuse(error, gone));
-      }),
-    answeringSingle: (ctx, work) => limitSingle(principalOf(ctx).clientId, () => work().catch(refuse)),
+      });
+    },
+    answeringSingle(ctx, work) {
+      leaveTurn(ctx);
+      return limitSingle(principalOf(ctx).clientId, () => work().catch(refuse));
+    },
     medians() {
       const atMs = now().getTime();
       if (medians === null || Math.abs(atMs - medians.atMs) > MEDIANS_KEPT_MS) {

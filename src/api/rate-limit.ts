@@ -5,6 +5,11 @@
 
 import { LRUCache } from 'lru-cache';
 
+export interface RateLimit {
+  readonly perSecond: number;
+  readonly burst: number;
+}
+
 export interface RateVerdict {
   readonly isAllowed: boolean;
   readonly remaining: number;

@@ -5,6 +5,7 @@ import type { Context } from 'koa';
 import { z } from 'zod';
 import { timeOrderedUuid } from '../domain/ids.ts';
 import { isWithinKept, type NewRecovery, type Recovery, remainingOf } from '../domain/recovery.ts';
+import { makeOnce } from '../store/idempotency-keys.ts';
 import { createRecovery, listRecoveries, RecoveryOpenError, readRecovery, stopRecovery } from '../store/recoveries.ts';
 import { principalOf } from './auth.ts';
 import { readBody } from './body-members.ts';
@@ -61,7 +62,8 @@ export function recoveryRoutes(router: Router, dependencies: ApiDependencies): v
     const { made: recovery } = await once(ctx, database, {
       prepare: () => readNewRecovery(ctx, dependencies),
       make: (asked) => createRecovery(database, asked).catch(refuseSecond),
-      makeWithin: (connection, asked) => createRecovery(connection, asked).catch(refuseSecond),
+      makeOnce: (request, asked) =>
+        makeOnce(database, request, (connection) => createRecovery(connection, asked)).catch(refuseSecond),
       readAgain: (id) => readRecovery(database, clientId, id),
     });
     const document = recoveryDocument(recovery);

@@ -7,7 +7,7 @@ import type { Search } from '../domain/search.ts';
 import type { SearchLimits } from '../domain/search-limits.ts';
 import { listSearches, readSearchesOf } from '../store/search-listing.ts';
 import { SearchLimitError } from '../store/search-totals.ts';
-import { createSearch, createSearchWithin, deleteSearch, readSearch, updateSearch } from '../store/searches.ts';
+import { createSearch, createSearchOnce, deleteSearch, readSearch, updateSearch } from '../store/searches.ts';
 import { listSiteCategories, type SiteCategory } from '../store/site-categories.ts';
 import { principalOf } from './auth.ts';
 import { acceptable, answer } from './content.ts';
@@ -41,8 +41,7 @@ export function searchRoutes(router: Router, dependencies: ApiDependencies): voi
     const { made: search, isNew } = await once(ctx, database, {
       prepare: () => readNewSearch(ctx.request.body, inputRules(ctx, dependencies)),
       make: (members) => createSearch(database, clientId, members, limits).catch(refuseBeyond),
-      makeWithin: (connection, members) =>
-        createSearchWithin(connection, clientId, members, limits).catch(refuseBeyond),
+      makeOnce: (request, members) => createSearchOnce(database, members, limits, request).catch(refuseBeyond),
       readAgain: (id) => readSearch(database, clientId, id),
     });
     if (isNew) await searchChanged();

@@ -21,6 +21,8 @@ import type { ApiDependencies } from './dependencies.ts';
 import { endpointFault } from './endpoint-url.ts';
 import { Problem } from './problem.ts';
 import { BadParameter, choiceParameter, type ParameterRule, readQuery, referenceParameter } from './query.ts';
+import { createRateLimiter } from './rate-limit.ts';
+import { leaveTurn } from './request-turns.ts';
 import { ownSearch } from './searches.ts';
 import { sampleChange } from './webhook-sample.ts';
 
@@ -41,10 +43,13 @@ export const WEBHOOK_TEST_PARAMETERS = {
 
 /** Each may hold a connection for as long as an attempt takes. */
 const TESTS_AT_ONCE = { perClientMax: 4, allMax: 64, retryAfterSeconds: 5 };
+/** Of a client: its tests may be aimed at a stranger, as its searches' webhooks (webhooks/unanswered-limit.ts). */
+const TEST_RATE = { perSecond: 2, burst: 20 };
 
 export function webhookTestRoutes(router: Router, dependencies: ApiDependencies): void {
   const { database, deliverOnce, settings, now } = dependencies;
   const limited = createConcurrencyLimit('webhook tests', TESTS_AT_ONCE);
+  const takeTest = createRateLimiter(() => performance.now());
 
   router.get('/webhook-tester', acceptable, async (ctx) => {
     const query = readQuery(ctx, WEBHOOK_TEST_PARAMETERS);
@@ -60,6 +65,12 @@ export function webhookTestRoutes(router: Router, dependencies: ApiDependencies)
     const context = search === null || search.members.context === null ? null : JSON.stringify(search.members.context);
     const body = sampleBody(kind, search?.id ?? randomUuid(), dependencies);
     const id = randomUuid();
+    const { isAllowed, retryAfterSeconds } = takeTest(principalOf(ctx).clientId, TEST_RATE.perSecond, TEST_RATE.burst);
+    if (!isAllowed) {
+      const headers = { 'Retry-After': String(retryAfterSeconds) };
+      throw new Problem(429, `at most ${TEST_RATE.perSecond} webhook tests a second`, { headers });
+    }
+    leaveTurn(ctx);
     const outcome = await limited(principalOf(ctx).clientId, () =>
       deliverOnce({ id, endpoint: query.endpoint, body, token, secrets, context, startedAt }),
     );

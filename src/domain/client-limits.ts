@@ -7,6 +7,8 @@ const AMOUNT = { min: 0, max: 1_000_000_000 };
 export const CLIENT_LIMIT_RANGES = {
   rateLimitPerSecond: RATE,
   rateLimitBurst: RATE,
+  writeLimitPerSecond: RATE,
+  writeLimitBurst: RATE,
   searchesMax: AMOUNT,
   polygonCornersMax: AMOUNT,
   excludedWordsMax: AMOUNT,

@@ -13,6 +13,8 @@ import type { Queryable } from './database.ts';
 export interface ClientLimits {
   readonly rateLimitPerSecond: number | null;
   readonly rateLimitBurst: number | null;
+  readonly writeLimitPerSecond: number | null;
+  readonly writeLimitBurst: number | null;
   readonly searchesMax: number | null;
   readonly polygonCornersMax: number | null;
   readonly excludedWordsMax: number | null;
@@ -55,6 +57,7 @@ export class ClientUnknownError extends Error {
 }
 
 const LIMIT_COLUMNS = `rate_limit_per_second as "rateLimitPerSecond", rate_limit_burst as "rateLimitBurst",
+  write_limit_per_second as "writeLimitPerSecond", write_limit_burst as "writeLimitBurst",
   searches_max as "searchesMax", polygon_corners_max as "polygonCornersMax", excluded_words_max as "excludedWordsMax"`;
 const CLIENT_COLUMNS = `id, name, ${LIMIT_COLUMNS}, created_at as "createdAt"`;
 const KEY_COLUMNS = `id, client_id as "clientId", name, prefix, created_at as "createdAt", revoked_at as "revokedAt"`;
@@ -65,8 +68,9 @@ export type NewClient = Partial<ClientLimits> & { readonly name: string };
 export async function createClient(database: Queryable, { name, ...limits }: NewClient): Promise<Client> {
   // Served by the unique index on name.
   const { rows } = await database.query<Client>(
-    `insert into clients (id, name, rate_limit_per_second, rate_limit_burst, searches_max, polygon_corners_max,
-       excluded_words_max) values ($1, $2, $3, $4, $5, $6, $7)
+    `insert into clients (id, name, rate_limit_per_second, rate_limit_burst, write_limit_per_second,
+       write_limit_burst, searches_max, polygon_corners_max, excluded_words_max)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
      on conflict (name) do nothing returning ${CLIENT_COLUMNS}`,
     [randomUuid(), name, ...limitValues(limits)],
   );
@@ -83,11 +87,13 @@ export async function updateClientLimits(
 ): Promise<Client | null> {
   const { rows } = await database.query<Client>(
     `update clients set
-       rate_limit_per_second = case when $7 then $2 else rate_limit_per_second end,
-       rate_limit_burst = case when $8 then $3 else rate_limit_burst end,
-       searches_max = case when $9 then $4 else searches_max end,
-       polygon_corners_max = case when $10 then $5 else polygon_corners_max end,
-       excluded_words_max = case when $11 then $6 else excluded_words_max end
+       rate_limit_per_second = case when $9 then $2 else rate_limit_per_second end,
+       rate_limit_burst = case when $10 then $3 else rate_limit_burst end,
+       write_limit_per_second = case when $11 then $4 else write_limit_per_second end,
+       write_limit_burst = case when $12 then $5 else write_limit_burst end,
+       searches_max = case when $13 then $6 else searches_max end,
+       polygon_corners_max = case when $14 then $7 else polygon_corners_max end,
+       excluded_words_max = case when $15 then $8 else excluded_words_max end
      where id = $1 returning ${CLIENT_COLUMNS}`,
     [id, ...limitValues(limits), ...LIMITS.map((limit) => limits[limit] !== undefined)],
   );
@@ -95,7 +101,8 @@ export async function updateClientLimits(
 }
 
 const LIMITS = [
-  ...['rateLimitPerSecond', 'rateLimitBurst', 'searchesMax', 'polygonCornersMax', 'excludedWordsMax'],
+  ...['rateLimitPerSecond', 'rateLimitBurst', 'writeLimitPerSecond', 'writeLimitBurst'],
+  ...['searchesMax', 'polygonCornersMax', 'excludedWordsMax'],
 ] as readonly (keyof ClientLimits)[];
 
 function limitValues(limits: Partial<ClientLimits>): (number | null)[] {

@@ -6,6 +6,7 @@
 import type { Uuid } from '../domain/ids.ts';
 import type { SearchLimits } from '../domain/search-limits.ts';
 import type { Queryable } from './database.ts';
+import { LockTakenError } from './write-lock.ts';
 
 /** Nothing was written. */
 export class SearchLimitError extends Error {
@@ -33,7 +34,8 @@ const LOCK_CLASS = 0x5ea7;
 
 /**
  * Throws `SearchLimitError` unless `added` stays within the limits; what is not added is not looked at. Until the
- * transaction ends nobody else of this client is let through, so two that ask at once do not both take the last place.
+ * transaction ends nobody else of this client is let through, so two that ask at once do not both take the last place:
+ * the other one meets `LockTakenError` (write-lock.ts).
  */
 export async function requireRoom(
   connection: Queryable,
@@ -41,7 +43,11 @@ export async function requireRoom(
   added: SearchLimits,
   limits: SearchLimits,
 ): Promise<void> {
-  await connection.query('select pg_advisory_xact_lock($1, hashtext($2))', [LOCK_CLASS, clientId]);
+  const { rows } = await connection.query<{ isTaken: boolean }>(
+    'select not pg_try_advisory_xact_lock($1, hashtext($2)) as "isTaken"',
+    [LOCK_CLASS, clientId],
+  );
+  if (rows[0]?.isTaken !== false) throw new LockTakenError('another search of this client is being saved');
   const totals = await readSearchTotals(connection, clientId);
   for (const limit of ['searches', 'polygonCorners', 'excludedWords'] as const) {
     if (added[limit] <= 0 || totals[limit] + added[limit] <= limits[limit]) continue;

@@ -13,8 +13,10 @@ import { SEARCH_DEFAULTS, type Search, type SearchMembers } from '../domain/sear
 import { type SearchLimits, weightAdded, weightOf } from '../domain/search-limits.ts';
 import { foldText } from '../domain/text.ts';
 import { type Database, type Queryable, transaction } from './database.ts';
+import { claimOf, claimValues, type KeyedRequest, type MadeOnce, makeOnce } from './idempotency-keys.ts';
 import { recordSearchChange } from './search-changes.ts';
 import { requireRoom, UNLOCKED_MARGIN } from './search-totals.ts';
+import { withWriteLock } from './write-lock.ts';
 
 export interface SearchRow extends Omit<Search, 'members' | 'mail'>, MailStanding {
   readonly members: StoredMembers;
@@ -63,15 +65,40 @@ export async function createSearch(
   members: SearchMembers,
   limits: SearchLimits = NO_LIMITS,
 ): Promise<Search> {
-  const weight = weightOf(members);
-  const isLight = weight.polygonCorners + weight.excludedWords === 0;
   const unlockedMax = limits.searches - UNLOCKED_MARGIN;
-  const created = isLight ? await insertSearch(database, newSearchValues(clientId, members), unlockedMax) : null;
-  return created ?? transaction(database, (connection) => createSearchWithin(connection, clientId, members, limits));
+  const values = newSearchValues(clientId, members);
+  const created = isLight(members) ? await insertSearch(database, values, unlockedMax) : null;
+  if (created !== null) return created;
+  return withWriteLock(clientId, () =>
+    transaction(database, (connection) => createSearchWithin(connection, clientId, members, limits)),
+  );
 }
 
-/** The same as a part of a transaction. */
-export async function createSearchWithin(
+/** The same under an `Idempotency-Key`. Throws `SearchLimitError`. */
+export async function createSearchOnce(
+  database: Database,
+  members: SearchMembers,
+  limits: SearchLimits,
+  request: KeyedRequest,
+): Promise<MadeOnce<Search>> {
+  const { clientId } = request;
+  const unlockedMax = limits.searches - UNLOCKED_MARGIN;
+  const values = newSearchValues(clientId, members);
+  const made = isLight(members) ? await insertSearch(database, values, unlockedMax, request) : null;
+  if (made !== null) return { made };
+  // There was such a request before, or one is under way, or there is a limit to look at.
+  return withWriteLock(clientId, () =>
+    makeOnce(database, request, (connection) => createSearchWithin(connection, clientId, members, limits)),
+  );
+}
+
+/** Adds to no limit but the number of searches. */
+function isLight(members: SearchMembers): boolean {
+  const { polygonCorners, excludedWords } = weightOf(members);
+  return polygonCorners + excludedWords === 0;
+}
+
+async function createSearchWithin(
   connection: Queryable,
   clientId: Uuid,
   members: SearchMembers,
@@ -86,18 +113,34 @@ function newSearchValues(clientId: Uuid, members: SearchMembers): readonly unkno
   return [timeOrderedUuid(new Date()), clientId, token, ...columnsOf(clientId, members)];
 }
 
-/** Null when the client has `searchesMax` or more. The totals are served by their primary key. */
+const HAS_ROOM = '(select coalesce(sum(searches), 0) from search_totals where client_id = $2) < $14';
+const INSERT = `insert into searches (id, client_id, token, title, title_folded, members, notification_enabled,
+    endpoint_recipient, event_endpoint, subscribed_events, hide_property_contact, context, mail_key)
+  select $1::uuid, $2::uuid, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13`;
+
+/**
+ * Null when the client has `searchesMax` or more, or `request` is not the first of its key; one statement, so that
+ * no lock waits for this process. The totals are served by their primary key.
+ */
 async function insertSearch(
   database: Queryable,
   values: readonly unknown[],
   searchesMax: number,
+  request: KeyedRequest | null = null,
 ): Promise<Search | null> {
   const { rows } = await database.query<SearchRow>(
-    `insert into searches (id, client_id, token, title, title_folded, members, notification_enabled,
-       endpoint_recipient, event_endpoint, subscribed_events, hide_property_contact, context, mail_key)
-     select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13
-     where (select coalesce(sum(searches), 0) from search_totals where client_id = $2) < $14 returning ${SEARCH_COLUMNS}`,
-    [...values, searchesMax],
+    request === null
+      ? {
+          name: 'insert-search',
+          text: `${INSERT} where ${HAS_ROOM} returning ${SEARCH_COLUMNS}`,
+          values: [...values, searchesMax],
+        }
+      : {
+          name: 'insert-search-once',
+          text: `with claimed as (${claimOf(15, '$1::uuid', HAS_ROOM)})
+            ${INSERT} where exists (select from claimed) returning ${SEARCH_COLUMNS}`,
+          values: [...values, searchesMax, ...claimValues(request)],
+        },
   );
   return rows[0] === undefined ? null : searchOfRow(rows[0]);
 }
@@ -129,8 +172,7 @@ export async function updateSearch(
   id: Uuid,
   { merge, limits = NO_LIMITS }: SearchUpdate,
 ): Promise<Search | null> {
-  return transaction(database, async (connection) => {
-    const present = await lockSearch(connection, clientId, id);
+  return lockingSearch(database, clientId, id, async (connection, present) => {
     if (present === null) return null;
     const members = merge(present);
     const added = weightAdded(present.members, members);
@@ -162,8 +204,7 @@ export async function deleteSearch(
   id: Uuid,
   check: (present: Search) => void = () => undefined,
 ): Promise<boolean> {
-  return transaction(database, async (connection) => {
-    const present = await lockSearch(connection, clientId, id);
+  return lockingSearch(database, clientId, id, async (connection, present) => {
     if (present === null) return false;
     check(present);
     // Served by the primary key.
@@ -177,13 +218,26 @@ export async function deleteSearch(
   });
 }
 
-/** Served by the unique index on id; null when there is none, it was deleted, or it is another client's. */
-async function lockSearch(connection: Queryable, clientId: Uuid, id: Uuid): Promise<Search | null> {
-  const { rows } = await connection.query<SearchRow>(
-    `select ${SEARCH_COLUMNS} from searches where id = $1 and client_id = $2 and deleted_at is null for update`,
-    [id, clientId],
+/**
+ * `work` in a transaction that holds the search; null when there is none, it was deleted, or it is another client's.
+ * Served by the unique index on id.
+ */
+function lockingSearch<T>(
+  database: Database,
+  clientId: Uuid,
+  id: Uuid,
+  work: (connection: Queryable, present: Search | null) => Promise<T>,
+): Promise<T> {
+  return withWriteLock(clientId, () =>
+    transaction(database, async (connection) => {
+      const { rows } = await connection.query<SearchRow>(
+        `select ${SEARCH_COLUMNS} from searches where id = $1 and client_id = $2 and deleted_at is null
+         for update nowait`,
+        [id, clientId],
+      );
+      return work(connection, rows[0] === undefined ? null : searchOfRow(rows[0]));
+    }),
   );
-  return rows[0] === undefined ? null : searchOfRow(rows[0]);
 }
 
 function columnsOf(clientId: Uuid, members: SearchMembers): unknown[] {

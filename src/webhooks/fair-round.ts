@@ -1,6 +1,6 @@
 /**
  * Who gets the next slot. Slots are the attempts that may run at once; clients that have something to send take turns
- * for them, one attempt a turn (turn-ring.ts). Reserves keep one kind of trouble from becoming everybody's:
+ * for them, one attempt a turn (actor/turn-ring.ts). Reserves keep one kind of trouble from becoming everybody's:
  *
  * - retries never hold more than three quarters of the slots, so the due retries of an outage leave room for what is
  *   new;
@@ -12,9 +12,9 @@
  * Pure state: no timers, and time is an argument.
  */
 
+import { TurnRing } from '../actor/turn-ring.ts';
 import type { AttemptOutcome } from '../domain/delivery.ts';
 import { EndpointLane, type LaneClass, type LaneSettings } from './endpoint-lane.ts';
-import { TurnRing } from './turn-ring.ts';
 import { UnansweredLimit } from './unanswered-limit.ts';
 
 export interface FairRoundOptions extends LaneSettings {

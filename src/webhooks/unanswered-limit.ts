@@ -4,7 +4,7 @@
  */
 
 import { LRUCache } from 'lru-cache';
-import type { Seat } from './turn-ring.ts';
+import type { Seat } from '../actor/turn-ring.ts';
 
 export interface LimitedLane extends Seat {
   readonly key: string;

@@ -30,7 +30,7 @@ async function answers(t: Cleanup, database: Database): Promise<{ rest: number; 
       askQuery: () => Promise.reject(new Error('nothing is asked')),
       reference: await loadReference(),
       settings: {
-        ...{ publicUrl: null, allowPrivateEndpoints: true, rateLimitPerSecond: 1, rateLimitBurst: 1, version: '0' },
+        ...{ publicUrl: null, allowPrivateEndpoints: true, version: '0' },
         ...{
           endpointPorts: [],
           searchLimits: NO_LIMITS,
@@ -38,6 +38,9 @@ async function answers(t: Cleanup, database: Database): Promise<{ rest: number; 
           mailLanguage: 'fr',
           console: null,
           connectionsMax: 10,
+          databaseConnectionsMax: 10,
+          readLimit: { perSecond: 1, burst: 1 },
+          writeLimit: { perSecond: 1, burst: 1 },
           deliveriesKeptDays: 30,
         },
       },

@@ -47,6 +47,8 @@ export interface TestApi {
   newClient(name: string, limits?: Partial<ClientLimits>): Promise<string>;
 }
 
+const CONNECTIONS_MAX = 8;
+
 export type ApiOverrides = Partial<Omit<ApiDependencies, 'settings'>> & {
   readonly settings?: Partial<ApiSettings>;
   readonly queryBounds?: Partial<QueryWorkerSettings>;
@@ -58,7 +60,11 @@ export async function startTestApi(
 ): Promise<TestApi> {
   const [postgres, reference] = await Promise.all([startTestPostgres(cleanup), loadReference()]);
   await migrate(postgres.url);
-  const database = openDatabase({ url: postgres.url, connectionsMax: 8, onConnectionLost: () => undefined });
+  const database = openDatabase({
+    url: postgres.url,
+    connectionsMax: CONNECTIONS_MAX,
+    onConnectionLost: () => undefined,
+  });
   cleanup.after(() => database.end());
   // Its thread starts with the first query.
   const queries = createQueryWorker(
@@ -91,8 +97,9 @@ export async function startTestApi(
         { from: 443, to: 443 },
         { from: 1_024, to: 65_535 },
       ],
-      rateLimitPerSecond: 100_000,
-      rateLimitBurst: 200_000,
+      readLimit: { perSecond: 100_000, burst: 200_000 },
+      writeLimit: { perSecond: 100_000, burst: 200_000 },
+      databaseConnectionsMax: CONNECTIONS_MAX,
       searchLimits: NO_LIMITS,
       isMailAvailable: true,
       connectionsMax: 1_000,

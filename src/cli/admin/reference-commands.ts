@@ -27,8 +27,10 @@ import { idOf, printFacts, printJson, printTable } from './output.ts';
 const POINTS_PER_MESSAGE = 1_000;
 
 const LIMIT_OPTIONS = {
-  'per-second': valued('N', 'requests a second that each of its keys may make'),
-  burst: valued('N', 'requests at once that each of its keys may make'),
+  'per-second': valued('N', 'requests a second that each of its keys may make, writes apart'),
+  burst: valued('N', 'requests at once that each of its keys may make, writes apart'),
+  'writes-per-second': valued('N', 'writes a second that each of its keys may make'),
+  'writes-burst': valued('N', 'writes at once that each of its keys may make'),
   searches: valued('N', 'searches that it may have'),
   'polygon-corners': valued('N', 'corners of polygons that it may have in all of its searches'),
   'excluded-words': valued(
@@ -40,6 +42,8 @@ const LIMIT_OPTIONS = {
 const LIMIT_FIELDS = [
   ['per-second', 'rateLimitPerSecond', 'rate_limit_per_second'],
   ['burst', 'rateLimitBurst', 'rate_limit_burst'],
+  ['writes-per-second', 'writeLimitPerSecond', 'write_limit_per_second'],
+  ['writes-burst', 'writeLimitBurst', 'write_limit_burst'],
   ['searches', 'searchesMax', 'searches_max'],
   ['polygon-corners', 'polygonCornersMax', 'polygon_corners_max'],
   ['excluded-words', 'excludedWordsMax', 'excluded_words_max'],
@@ -80,6 +84,8 @@ const CLIENTS: readonly Command[] = [
         { title: 'NAME', value: ({ displayName }) => displayName },
         { title: 'PER SECOND', value: ({ rateLimitPerSecond }) => rateLimitPerSecond ?? 'default' },
         { title: 'BURST', value: ({ rateLimitBurst }) => rateLimitBurst ?? 'default' },
+        { title: 'WRITES PER SECOND', value: ({ writeLimitPerSecond }) => writeLimitPerSecond ?? 'default' },
+        { title: 'WRITES BURST', value: ({ writeLimitBurst }) => writeLimitBurst ?? 'default' },
         { title: 'SEARCHES', value: ({ searchTotals, searchesMax }) => share(searchTotals?.searchCount, searchesMax) },
         {
           title: 'CORNERS',

@@ -15,6 +15,8 @@ create table clients (
   -- What it may have instead of the configured defaults; null: those.
   rate_limit_per_second integer,
   rate_limit_burst integer,
+  write_limit_per_second integer,
+  write_limit_burst integer,
   searches_max integer,
   polygon_corners_max integer,
   excluded_words_max integer,

@@ -17,11 +17,11 @@ export interface Client {
   name: string;
   /** Unique among clients; at most 200 characters. */
   displayName: string;
-  /** Requests per second that each of its keys may make; absent: the configured default. */
+  /** Requests per second that each of its keys may make, writes apart; absent: the configured default. */
   rateLimitPerSecond?:
     | number
     | undefined;
-  /** Requests that each of its keys may make at once; absent: the configured default. */
+  /** Requests that each of its keys may make at once, writes apart; absent: the configured default. */
   rateLimitBurst?:
     | number
     | undefined;
@@ -42,7 +42,15 @@ export interface Client {
     | number
     | undefined;
   /** What it has of them. Output only. */
-  searchTotals: SearchTotals | undefined;
+  searchTotals:
+    | SearchTotals
+    | undefined;
+  /** Writes per second that each of its keys may make; absent: the configured default. */
+  writeLimitPerSecond?:
+    | number
+    | undefined;
+  /** Writes that each of its keys may make at once; absent: the configured default. */
+  writeLimitBurst?: number | undefined;
 }
 
 /** What a client's searches add up to. */
@@ -162,6 +170,8 @@ function createBaseClient(): Client {
     polygonCornersMax: undefined,
     excludedWordsMax: undefined,
     searchTotals: undefined,
+    writeLimitPerSecond: undefined,
+    writeLimitBurst: undefined,
   };
 }
 
@@ -193,6 +203,12 @@ export const Client: MessageFns<Client> = {
     }
     if (message.searchTotals !== undefined) {
       SearchTotals.encode(message.searchTotals, writer.uint32(74).fork()).join();
+    }
+    if (message.writeLimitPerSecond !== undefined) {
+      writer.uint32(80).int32(message.writeLimitPerSecond);
+    }
+    if (message.writeLimitBurst !== undefined) {
+      writer.uint32(88).int32(message.writeLimitBurst);
     }
     return writer;
   },
@@ -282,6 +298,22 @@ export const Client: MessageFns<Client> = {
             message.searchTotals = SearchTotals.decode(reader, reader.uint32());
             continue;
           }
+          case 10: {
+            if (tag !== 80) {
+              break;
+            }
+
+            message.writeLimitPerSecond = reader.int32();
+            continue;
+          }
+          case 11: {
+            if (tag !== 88) {
+              break;
+            }
+
+            message.writeLimitBurst = reader.int32();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -337,6 +369,16 @@ export const Client: MessageFns<Client> = {
         : isSet(object.search_totals)
         ? SearchTotals.fromJSON(object.search_totals)
         : undefined,
+      writeLimitPerSecond: isSet(object.writeLimitPerSecond)
+        ? globalThis.Number(object.writeLimitPerSecond)
+        : isSet(object.write_limit_per_second)
+        ? globalThis.Number(object.write_limit_per_second)
+        : undefined,
+      writeLimitBurst: isSet(object.writeLimitBurst)
+        ? globalThis.Number(object.writeLimitBurst)
+        : isSet(object.write_limit_burst)
+        ? globalThis.Number(object.write_limit_burst)
+        : undefined,
     };
   },
 
@@ -369,6 +411,12 @@ export const Client: MessageFns<Client> = {
     if (message.searchTotals !== undefined) {
       obj.searchTotals = SearchTotals.toJSON(message.searchTotals);
     }
+    if (message.writeLimitPerSecond !== undefined) {
+      obj.writeLimitPerSecond = Math.round(message.writeLimitPerSecond);
+    }
+    if (message.writeLimitBurst !== undefined) {
+      obj.writeLimitBurst = Math.round(message.writeLimitBurst);
+    }
     return obj;
   },
 
@@ -388,6 +436,8 @@ export const Client: MessageFns<Client> = {
     message.searchTotals = (object.searchTotals !== undefined && object.searchTotals !== null)
       ? SearchTotals.fromPartial(object.searchTotals)
       : undefined;
+    message.writeLimitPerSecond = object.writeLimitPerSecond ?? undefined;
+    message.writeLimitBurst = object.writeLimitBurst ?? undefined;
     return message;
   },
 };

@@ -1,0 +1,108 @@
+/** Clients take turns: what one sends at once does not stand before the requests of another. */
+
+import assert from 'node:assert/strict';
+import { Agent, request } from 'node:http';
+import { test } from 'node:test';
+import { startTestApi, type TestApi } from '../support/api.ts';
+import { until } from '../support/until.ts';
+
+const AT_ONCE = 400;
+
+interface Sent {
+  readonly key: string;
+  readonly method: string;
+  readonly path: string;
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** Without the checks of `call`, which would take the time of this process. */
+function sender(t: { after: (work: () => void) => void }, api: TestApi) {
+  const agent = new Agent({ keepAlive: true, maxSockets: 1_000 });
+  t.after(() => agent.destroy());
+  return ({ key, method, path, body, headers }: Sent, onSent: () => void = () => undefined): Promise<number> =>
+    new Promise((resolve, reject) => {
+      const text = body === undefined ? undefined : JSON.stringify(body);
+      const type = text === undefined ? {} : { 'Content-Type': 'application/json' };
+      const options = { method, agent, headers: { 'X-API-KEY': key, ...type, ...headers } };
+      const outgoing = request(new URL(path, api.baseUrl), options, (response) => {
+        response.resume().on('end', () => resolve(response.statusCode ?? 0));
+      });
+      outgoing.on('error', reject).once('finish', onSent).end(text);
+    });
+}
+
+const CORNERS = Array.from({ length: 40 }, (_, n) => [
+  2 + Math.cos((n * Math.PI) / 20) / 10,
+  48 + Math.sin((n * Math.PI) / 20) / 10,
+]);
+/** It counts towards a limit, so its client's searches are locked while it is saved. */
+const OUTLINED = { title: 'flood', geoShapes: [[...CORNERS, CORNERS[0]]] };
+
+/** What each of them waits for is held by the test. */
+const WAITING: readonly {
+  readonly what: string;
+  readonly lock: string;
+  readonly sentOf: (n: number) => Partial<Sent>;
+}[] = [
+  {
+    what: 'posts of searches',
+    lock: 'select from search_totals where client_id = $1 for update',
+    sentOf: () => ({ body: { title: 'flood' } }),
+  },
+  {
+    what: 'posts under keys of idempotency',
+    lock: 'select from search_totals where client_id = $1 for update',
+    sentOf: (n) => ({ body: { title: 'flood' }, headers: { 'Idempotency-Key': `k${n}` } }),
+  },
+  {
+    what: 'posts that a limit is looked up for',
+    lock: `select pg_advisory_xact_lock(${0x5ea7}, hashtext($1::text))`,
+    sentOf: () => ({ body: OUTLINED }),
+  },
+  {
+    what: 'changes of one search',
+    lock: 'select from searches where client_id = $1 for update',
+    sentOf: () => ({ method: 'PATCH', path: '/searches/{id}', body: { title: 'changed' } }),
+  },
+  {
+    what: 'deletions of one search',
+    lock: 'select from searches where client_id = $1 for update',
+    sentOf: () => ({ method: 'DELETE', path: '/searches/{id}' }),
+  },
+];
+
+for (const { what, lock, sentOf } of WAITING) {
+  test(`four hundred ${what} of one client at once keep no other client waiting`, async (t) => {
+    const api = await startTestApi(t);
+    const neighbour = await api.newClient('neighbour');
+    const send = sender(t, api);
+    // A row in every part of the client's totals.
+    const made = await Promise.all(Array.from({ length: 60 }, () => api.call('POST', '/searches', { title: 'one' })));
+    const id = String(made[0]?.body['@id']).replace('/searches/', '');
+    const holder = await api.database.connect();
+    await holder.query('begin');
+    await holder.query(lock, [api.clientId]);
+    let sent = 0;
+    const flood = Array.from({ length: AT_ONCE }, (_, n) => {
+      const { path = '/searches', method = 'POST', ...rest } = sentOf(n);
+      return send({ key: api.key, method, path: path.replace('{id}', id), ...rest }, () => void sent++);
+    });
+    try {
+      await until(
+        async () => sent,
+        (count) => count === AT_ONCE,
+      );
+      for (const body of [{ title: 'own' }, OUTLINED]) {
+        assert.equal(await send({ key: neighbour, method: 'POST', path: '/searches', body }), 201);
+      }
+      assert.equal(await send({ key: neighbour, method: 'GET', path: '/searches' }), 200);
+    } finally {
+      await holder.query('rollback');
+      holder.release();
+    }
+    const statuses = new Set(await Promise.all(flood));
+    const isExpected = (status: number): boolean => status < 300 || (what.startsWith('deletions') && status === 404);
+    assert.ok([...statuses].every(isExpected), `answers: ${[...statuses].join()}`);
+  });
+}
