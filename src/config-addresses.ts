@@ -1,5 +1,6 @@
 /** Rules of the settings that are addresses: of servers, of mail, of map tiles. Each says what is wrong, never the value. */
 
+import { BlockList, isIP, isIPv6 } from 'node:net';
 import { z } from 'zod';
 
 export function url(...protocols: string[]) {
@@ -71,3 +72,18 @@ export const tilesUrl = z.string().refine((value) => {
   const { protocol, host, username, password } = new URL(value);
   return /^https?:$/.test(protocol) && !host.includes('%') && username === '' && password === '';
 }, 'must be an http(s) URL with {z}, {x} and {y}, on one host and without credentials');
+
+/** Single ones and networks, `10.0.0.0/8,::1`. */
+export const addresses = z.string().transform((value, context): BlockList => {
+  const list = new BlockList();
+  for (const each of value.split(',').map((part) => part.trim())) {
+    if (each === '') continue;
+    const [address = '', prefix] = each.split('/');
+    const family = isIPv6(address) ? 'ipv6' : 'ipv4';
+    const bits = prefix === undefined ? (family === 'ipv6' ? 128 : 32) : Number(prefix);
+    const isNetwork = isIP(address) !== 0 && /^\d+$/.test(prefix ?? '0') && bits <= (family === 'ipv6' ? 128 : 32);
+    if (isNetwork) list.addSubnet(address, bits, family);
+    else context.addIssue({ code: 'custom', message: 'must be addresses and networks, separated by commas' });
+  }
+  return list;
+});

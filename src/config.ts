@@ -6,7 +6,16 @@
 import { readFileSync } from 'node:fs';
 import { parseEnv } from 'node:util';
 import { z } from 'zod';
-import { databaseUrl, mailbox, mailboxOf, natsServers, smtpServer, tilesUrl, url } from './config-addresses.ts';
+import {
+  addresses,
+  databaseUrl,
+  mailbox,
+  mailboxOf,
+  natsServers,
+  smtpServer,
+  tilesUrl,
+  url,
+} from './config-addresses.ts';
 import { isCellName, UNNAMED_CELL } from './domain/cell.ts';
 
 export const ROLES = ['intake', 'deliver', 'api', 'admin', 'feeds'] as const;
@@ -98,6 +107,7 @@ const settings = z.object({
   VIGIE_CLIENT_POLYGON_CORNERS_MAX: integer(0, 1_000_000_000),
   VIGIE_CLIENT_EXCLUDED_WORDS_MAX: integer(0, 1_000_000_000),
   VIGIE_API_CONNECTIONS_MAX: integer(1, 1_000_000),
+  VIGIE_PROXY_ADDRESSES: addresses,
   VIGIE_CONSOLE: boolean,
   VIGIE_CONSOLE_PICTURES: boolean,
   VIGIE_MAP_TILES_URL: optional(tilesUrl),
@@ -166,6 +176,7 @@ export function readConfig(environment: Environment = process.env, defaults: Env
       port: setting.VIGIE_API_PORT,
       publicUrl: setting.VIGIE_PUBLIC_URL,
       connectionsMax: setting.VIGIE_API_CONNECTIONS_MAX,
+      proxies: setting.VIGIE_PROXY_ADDRESSES,
     }),
     console: consoleOf(setting),
     operations: Object.freeze({ host: setting.VIGIE_OPERATIONS_HOST, port: setting.VIGIE_OPERATIONS_PORT }),

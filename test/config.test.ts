@@ -70,6 +70,12 @@ const FAULTS: readonly [name: string, values: readonly string[], problem: RegExp
   ['VIGIE_ENDPOINT_PORTS', ['', '0', '65536', '80,', '9-8', 'https', '-1'], /must be ports and ranges of ports/],
   ['VIGIE_API_PORT', ['', '-1', '65536', '8080.5', '0x50', 'http', '1e3'], /must be a whole number from 0 to 65535/],
   ['VIGIE_RATE_LIMIT_PER_SECOND', ['0', '1000001'], /must be a whole number from 1 to 1000000/],
+  ['VIGIE_WRITE_LIMIT_PER_SECOND', ['0', '1000001'], /must be a whole number from 1 to 1000000/],
+  [
+    'VIGIE_PROXY_ADDRESSES',
+    ['localhost', '10.0.0.0/33', '::1/129', '10.0.0.0/x', '1.2.3'],
+    /must be addresses and networks/,
+  ],
   ['VIGIE_RETRY_DELAY_MS', ['0', '604800001'], /must be a whole number from 1 to 604800000/],
   ['VIGIE_ATTEMPTS_IN_FLIGHT_MAX', ['0', '10001'], /must be a whole number/],
   ['VIGIE_RETENTION_EXPIRED_DAYS', ['', '-1', '1.5', '36501', 'ever'], /must be a whole number from 0 to 36500/],

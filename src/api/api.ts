@@ -34,7 +34,7 @@ import { webhookSecretRoutes } from './webhook-secrets.ts';
 import { webhookTestRoutes } from './webhook-tester.ts';
 
 export function createApi(dependencies: ApiDependencies): Koa {
-  const { database, logger, settings } = dependencies;
+  const { database, strangersDatabase = database, logger, settings } = dependencies;
   const nowMs = () => performance.now();
   const app = new Koa();
   app.use(logRequests(logger, nowMs));
@@ -42,9 +42,9 @@ export function createApi(dependencies: ApiDependencies): Koa {
   app.use(standingHeaders(settings.publicUrl));
   app.use(openToOrigins);
   app.use(compressed);
-  const keys = apiKeyVerifier(database, nowMs);
+  const keys = apiKeyVerifier(strangersDatabase, nowMs);
   dependencies.onKeyChange?.(keys.forget);
-  app.use(authenticate(keys.verify));
+  app.use(authenticate(keys.verify, dependencies.onAuthenticated));
   app.use(limitRate(settings, nowMs));
   const { router, shortCut } = createRoutes(dependencies);
   app.use(shortCut);

@@ -2,7 +2,7 @@
 
 import type { Context, Middleware, Next } from 'koa';
 import type { Principal, VerifyApiKey } from '../store/clients.ts';
-import type { ApiSettings } from './dependencies.ts';
+import type { ApiDependencies, ApiSettings } from './dependencies.ts';
 import { movedTo, moving, Problem } from './problem.ts';
 import { createRateLimiter, type RateLimit } from './rate-limit.ts';
 
@@ -14,20 +14,32 @@ export function principalOf(ctx: Context): Principal {
 }
 
 /** Everything but the documentation and the console's page needs a key, paths that do not exist included. */
-export function authenticate(verify: VerifyApiKey): Middleware {
+export function authenticate(verify: VerifyApiKey, onAuthenticated: OnAuthenticated = () => true): Middleware {
   return (ctx, next) => {
     if (PUBLIC_PATH.test(ctx.path)) return next();
     const key = ctx.req.headers['x-api-key'];
     const verdict = typeof key === 'string' ? verify(key) : null;
     // Most keys are known: waiting for those as well would cost a tick.
     return verdict instanceof Promise
-      ? verdict.then((principal) => admit(ctx, principal, next))
-      : admit(ctx, verdict, next);
+      ? verdict.then((principal) => admit(ctx, principal, onAuthenticated, next))
+      : admit(ctx, verdict, onAuthenticated, next);
   };
 }
 
-function admit(ctx: Context, principal: Principal | null, next: Next): Promise<unknown> {
+type OnAuthenticated = NonNullable<ApiDependencies['onAuthenticated']>;
+
+function admit(
+  ctx: Context,
+  principal: Principal | null,
+  onAuthenticated: OnAuthenticated,
+  next: Next,
+): Promise<unknown> {
   if (principal === null) throw refusal(ctx.req.headers['x-api-key'] !== undefined);
+  if (!onAuthenticated(ctx.req.socket, principal.clientId)) {
+    throw new Problem(429, 'too many connections of this client', {
+      headers: { 'Retry-After': '1', Connection: 'close' },
+    });
+  }
   if (principal.movedTo !== null) throw movedTo(principal.movedTo);
   if (principal.isMoving) throw moving();
   ctx.state.principal = principal;

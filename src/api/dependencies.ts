@@ -1,5 +1,6 @@
 /** What the API needs from the rest of the program. Everything is an argument, so that each part can be tested apart. */
 
+import type { Socket } from 'node:net';
 import type { AttemptOutcome } from '../domain/delivery.ts';
 import type { Uuid } from '../domain/ids.ts';
 import type { MailLanguage } from '../domain/mail.ts';
@@ -69,6 +70,10 @@ export type DeliverOnce = (delivery: SingleDelivery) => Promise<AttemptOutcome>;
 
 export interface ApiDependencies {
   readonly database: Database;
+  /** For what is asked without a key, keys themselves and unsubscribe links: a connection of its own, `database` without it. */
+  readonly strangersDatabase?: Database;
+  /** Told of each request whose key is good; false: the client has too many connections. */
+  readonly onAuthenticated?: (socket: Socket, clientId: Uuid) => boolean;
   /** For single explanations: connections of their own, whose statements are given up after a while. */
   readonly questionDatabase?: Database;
   /** Answers what is asked about many properties or searches. */

@@ -8,7 +8,8 @@ import type Router from '@koa/router';
 import type { Context, Middleware } from 'koa';
 import helmet from 'koa-helmet';
 import { escapeHtml, MAIL_WORDS } from '../mail/mail-words.ts';
-import { readSubscription, subscribeAgain, unsubscribe } from '../store/mail-recipients.ts';
+import { gatherReads } from '../store/gathered-reads.ts';
+import { readSubscriptions, subscribeAgain, unsubscribe } from '../store/mail-recipients.ts';
 import { answerBytes } from './content.ts';
 import type { ApiDependencies } from './dependencies.ts';
 
@@ -18,7 +19,11 @@ const LINK = /^[0-9a-f]{12}\.([A-Za-z0-9_-]{22})$/;
 /** What is posted to the link itself unsubscribes, whatever it says. */
 const TAKES_BACK = '?again';
 
-export function unsubscribeRoutes(router: Router, { database, settings }: ApiDependencies): void {
+export function unsubscribeRoutes(
+  router: Router,
+  { database, strangersDatabase = database, settings }: ApiDependencies,
+): void {
+  const find = gatherReads((tokens) => readSubscriptions(strangersDatabase, tokens));
   const { mailLanguage: language } = settings;
   const words = MAIL_WORDS[language]?.page;
 
@@ -30,7 +35,7 @@ export function unsubscribeRoutes(router: Router, { database, settings }: ApiDep
 
   router.get('/unsubscribe/:token', secureForm, async (ctx) => {
     const token = tokenOf(ctx);
-    const known = token === null ? null : await readSubscription(database, token);
+    const known = token === null ? null : await find(token);
     if (known === null) show(ctx, 404, paragraph(words.unknown));
     else if (known === 'unsubscribed') show(ctx, 200, form(TAKES_BACK, words.done, words.takeBack));
     else show(ctx, 200, form('', words.question, words.confirm));
@@ -38,12 +43,14 @@ export function unsubscribeRoutes(router: Router, { database, settings }: ApiDep
 
   router.post('/unsubscribe/:token', secureForm, async (ctx) => {
     const token = tokenOf(ctx);
+    // What is guessed takes no connection of the clients'.
+    const isKnown = token !== null && (await find(token)) !== null;
     if (ctx.search === TAKES_BACK) {
-      const isAgain = token !== null && (await subscribeAgain(database, token));
+      const isAgain = isKnown && (await subscribeAgain(database, token));
       show(ctx, isAgain ? 200 : 404, paragraph(isAgain ? words.again : words.unknown));
       return;
     }
-    const isDone = token !== null && (await unsubscribe(database, token));
+    const isDone = isKnown && (await unsubscribe(database, token));
     show(ctx, isDone ? 200 : 404, isDone ? form(TAKES_BACK, words.done, words.takeBack) : paragraph(words.unknown));
   });
 }

@@ -13,6 +13,7 @@ import { sortPlaces } from '../reference/communes.ts';
 import { type Database, openDatabase } from '../store/database.ts';
 import { keepPoints } from '../upkeep/imported-tables.ts';
 import { VERSION } from '../version.ts';
+import { createConnectionLimits } from './connection-limits.ts';
 import { openSender } from './deliver.ts';
 import { QUESTION_STATEMENT_MS } from './foundation.ts';
 import { closeServer, listen } from './http-listening.ts';
@@ -28,12 +29,16 @@ export async function openApi(parts: Parts, databaseUrl: string, matcher: Matche
   closing('points of interest', () => keeper.stop());
   const sender = openSender(parts);
   const questionDatabase = openQuestionDatabase(parts, databaseUrl);
+  const strangersDatabase = openStrangersDatabase(parts, databaseUrl);
+  const connectionLimits = createConnectionLimits(config.api.proxies, config.api.connectionsMax);
   sortPlaces(reference);
   const api = createHttpServer(
     createApi({
       database,
       questionDatabase,
       askQuery: parts.askQuery,
+      strangersDatabase,
+      onAuthenticated: connectionLimits.noteAuthenticated,
       retentionDays: config.retentionDays,
       reference,
       settings: settingsOf(config),
@@ -58,6 +63,7 @@ export async function openApi(parts: Parts, databaseUrl: string, matcher: Matche
     }).callback(),
     config.api,
   );
+  api.on('connection', connectionLimits.onConnection);
   observers.observeRequests(api);
   metrics.gauge('vigie_api_connections', 'Connections of clients', () => connectionsOf(api));
   const url = await listen(api, config.api, ending);
@@ -77,6 +83,17 @@ function openQuestionDatabase({ config, onTrouble, closing }: Parts, databaseUrl
     onConnectionLost: (error) => onTrouble('connection to PostgreSQL', error),
   });
   closing('database of questions', () => database.end());
+  return database;
+}
+
+/** One connection: what strangers guess costs the clients none of theirs. */
+function openStrangersDatabase({ onTrouble, closing }: Parts, databaseUrl: string): Database {
+  const database = openDatabase({
+    url: databaseUrl,
+    connectionsMax: 1,
+    onConnectionLost: (error) => onTrouble('connection to PostgreSQL', error),
+  });
+  closing('database of strangers', () => database.end());
   return database;
 }
 

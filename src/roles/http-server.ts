@@ -12,6 +12,7 @@ export interface ServerBounds {
 
 /** For a megabyte that is a slow line. */
 const REQUEST_TIMEOUT_MS = 10_000;
+const HEADERS_TIMEOUT_MS = 5_000;
 /** Longer than most load balancers keep a connection that they may use again, a minute: they must be first to end it. */
 const IDLE_TIMEOUT_MS = 75_000;
 
@@ -21,12 +22,13 @@ const IDLE_TIMEOUT_MS = 75_000;
  */
 export function createHttpServer(listener: RequestListener, bounds: ServerBounds): Server {
   const { connectionsMax, requestTimeoutMs = REQUEST_TIMEOUT_MS, idleTimeoutMs = IDLE_TIMEOUT_MS } = bounds;
+  const headersTimeout = Math.min(HEADERS_TIMEOUT_MS, requestTimeoutMs);
   const times = {
-    headersTimeout: requestTimeoutMs,
+    headersTimeout,
     requestTimeout: requestTimeoutMs,
     keepAliveTimeout: idleTimeoutMs,
     // How exactly Node keeps the first two.
-    connectionsCheckingInterval: Math.ceil(requestTimeoutMs / 10),
+    connectionsCheckingInterval: Math.ceil(headersTimeout / 10),
   };
   const server = createServer(times, listener);
   server.maxConnections = connectionsMax;

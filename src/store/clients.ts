@@ -8,6 +8,7 @@ import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { randomUuid, type Uuid } from '../domain/ids.ts';
 import type { Queryable } from './database.ts';
+import { gatherReads } from './gathered-reads.ts';
 
 /** Null: the configured default. */
 export interface ClientLimits {
@@ -200,15 +201,19 @@ export interface ApiKeyVerifier {
   forget(): void;
 }
 
-/** With a memory of its own; one per process. `nowMs` is any clock that never goes backwards. */
+/**
+ * With a memory of its own; one per process. `nowMs` is any clock that never goes backwards. What is unknown is not
+ * remembered: a key may be created, or its client arrive from another cell, the moment after.
+ */
 export function apiKeyVerifier(database: Queryable, nowMs: () => number = () => performance.now()): ApiKeyVerifier {
   const verified = new LRUCache<string, { readonly principal: Principal; readonly atMs: number }>({
     max: KEYS_REMEMBERED_MAX,
   });
   let forgotten = 0;
+  const find = gatherReads((keyHashes) => findPrincipals(database, keyHashes));
   const ask = async (keyHash: string, askedAtMs: number): Promise<Principal | null> => {
     const before = forgotten;
-    const principal = await findPrincipal(database, Buffer.from(keyHash, 'base64'));
+    const principal = await find(keyHash);
     if (principal === null) verified.delete(keyHash);
     // What was asked before the news may be older than they are.
     else if (forgotten === before) verified.set(keyHash, { principal, atMs: askedAtMs });
@@ -231,19 +236,28 @@ export function apiKeyVerifier(database: Queryable, nowMs: () => number = () => 
   };
 }
 
-/** Served by the unique index on hash; the comparison that decides takes the same time wherever the bytes differ. */
-async function findPrincipal(database: Queryable, keyHash: Buffer): Promise<Principal | null> {
+/**
+ * By the hashes of keys, in base64. Served by the unique index on hash; the comparison that decides takes the same time
+ * wherever the bytes differ.
+ */
+async function findPrincipals(
+  database: Queryable,
+  keyHashes: readonly string[],
+): Promise<ReadonlyMap<string, Principal>> {
+  const hashes = keyHashes.map((keyHash) => Buffer.from(keyHash, 'base64'));
   const { rows } = await database.query<Principal & { hash: Buffer }>(
     `select k.hash, k.id as "keyId", k.prefix as "keyPrefix", c.id as "clientId", c.name as "clientName",
        moved_to as "movedTo", coalesce(moving_until > clock_timestamp(), false) as "isMoving", ${LIMIT_COLUMNS}
      from api_keys k join clients c on c.id = k.client_id
-     where k.hash = $1 and k.revoked_at is null and c.deleted_at is null`,
-    [keyHash],
+     where k.hash = any($1::bytea[]) and k.revoked_at is null and c.deleted_at is null`,
+    [hashes],
   );
-  const [row] = rows;
-  if (row === undefined || !timingSafeEqual(row.hash, keyHash)) return null;
-  const { hash: _hash, ...principal } = row;
-  return principal;
+  return new Map(
+    rows.flatMap(({ hash: found, ...principal }) => {
+      const position = hashes.findIndex((asked) => timingSafeEqual(found, asked));
+      return position < 0 ? [] : [[keyHashes[position] as string, principal]];
+    }),
+  );
 }
 
 function hashOf(key: string): Buffer {

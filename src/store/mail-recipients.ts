@@ -13,19 +13,28 @@ export function tokenHash(token: string): Buffer {
   return hash('sha256', token, 'buffer');
 }
 
-/** Whether the recipient of a link wants e-mails; null when it is none of ours. Served by the primary keys. */
-export async function readSubscription(
+export type Subscription = 'subscribed' | 'unsubscribed';
+
+/**
+ * Whether the recipients of links want e-mails, by token; without those that are none of ours. Served by the primary
+ * keys.
+ */
+export async function readSubscriptions(
   client: Queryable,
-  token: string,
-): Promise<'subscribed' | 'unsubscribed' | null> {
-  const { rows } = await client.query<{ isUnsubscribed: boolean }>(
-    `select unsubscribed_at is not null as "isUnsubscribed" from mail_tokens
-     left join mail_recipients on key = recipient_key where hash = $1`,
-    [tokenHash(token)],
+  tokens: readonly string[],
+): Promise<ReadonlyMap<string, Subscription>> {
+  const { rows } = await client.query<{ position: number; isUnsubscribed: boolean }>(
+    `select position::integer, unsubscribed_at is not null as "isUnsubscribed"
+     from unnest($1::bytea[]) with ordinality as asked(hash, position)
+     join mail_tokens on mail_tokens.hash = asked.hash left join mail_recipients on key = recipient_key`,
+    [tokens.map(tokenHash)],
   );
-  const [recipient] = rows;
-  if (recipient === undefined) return null;
-  return recipient.isUnsubscribed ? 'unsubscribed' : 'subscribed';
+  return new Map(
+    rows.map(({ position, isUnsubscribed }) => [
+      tokens[position - 1] as string,
+      isUnsubscribed ? 'unsubscribed' : 'subscribed',
+    ]),
+  );
 }
 
 /** E-mails of the client to the recipient begin again. False when there is no such token. Served by the primary keys. */

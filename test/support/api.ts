@@ -47,7 +47,8 @@ export interface TestApi {
   newClient(name: string, limits?: Partial<ClientLimits>): Promise<string>;
 }
 
-const CONNECTIONS_MAX = 8;
+/** Of `database`. */
+export const CONNECTIONS_MAX = 8;
 
 export type ApiOverrides = Partial<Omit<ApiDependencies, 'settings'>> & {
   readonly settings?: Partial<ApiSettings>;
@@ -60,11 +61,8 @@ export async function startTestApi(
 ): Promise<TestApi> {
   const [postgres, reference] = await Promise.all([startTestPostgres(cleanup), loadReference()]);
   await migrate(postgres.url);
-  const database = openDatabase({
-    url: postgres.url,
-    connectionsMax: CONNECTIONS_MAX,
-    onConnectionLost: () => undefined,
-  });
+  const connecting = { url: postgres.url, onConnectionLost: () => undefined };
+  const database = openDatabase({ ...connecting, connectionsMax: CONNECTIONS_MAX });
   cleanup.after(() => database.end());
   // Its thread starts with the first query.
   const queries = createQueryWorker(
@@ -74,6 +72,8 @@ export async function startTestApi(
     },
   );
   cleanup.after(queries.stop);
+  const strangersDatabase = openDatabase({ ...connecting, connectionsMax: 1 });
+  cleanup.after(() => strangersDatabase.end());
   const logged: TestApi['logged'] = [];
   const changes = { count: 0 };
   const log = (fields: Readonly<Record<string, unknown>>, message: string) => void logged.push({ fields, message });
@@ -84,6 +84,7 @@ export async function startTestApi(
   const app = createApi({
     database,
     askQuery: queries.ask,
+    strangersDatabase,
     reference,
     logger: { info: log, error: log, infoJson },
     now: () => new Date(),

@@ -1,0 +1,126 @@
+/** What a stranger without a key can do: little to the others, and nothing to the connections that clients share. */
+
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { type AddressInfo, BlockList, connect, type Socket } from 'node:net';
+import { test } from 'node:test';
+import { randomUuid, uuidOf } from '../../src/domain/ids.ts';
+import { createConnectionLimits } from '../../src/roles/connection-limits.ts';
+import { CONNECTIONS_MAX, startTestApi } from '../support/api.ts';
+
+const STRANGERS_MAX = 64;
+const CLIENT_ID = uuidOf('00000000-0000-4000-8000-000000000000');
+
+/** A server whose requests are authenticated when they ask for `/known`. */
+async function startLimited(t: { after: (work: () => void) => void }, proxies: BlockList, connectionsMax = 4_096) {
+  const limits = createConnectionLimits(proxies, connectionsMax);
+  const server = createServer(({ url, socket }, response) => {
+    response.statusCode = url !== '/known' || limits.noteAuthenticated(socket, CLIENT_ID) ? 200 : 429;
+    response.end();
+  });
+  server.on('connection', limits.onConnection);
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const { port } = server.address() as AddressInfo;
+  const sockets: Socket[] = [];
+  t.after(() => {
+    for (const socket of sockets) socket.destroy();
+    server.closeAllConnections();
+    server.close();
+  });
+  /** Resolves with whether the server answers on it: it does, or closes. */
+  return async (path: string): Promise<number | 'closed'> => {
+    const socket = connect(port, '127.0.0.1');
+    sockets.push(socket);
+    socket.on('error', () => undefined);
+    socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`);
+    const answer = await Promise.race([once(socket, 'data'), once(socket, 'close')]);
+    return Buffer.isBuffer(answer[0]) ? Number(/^HTTP\/1.1 (\d+)/.exec(String(answer[0]))?.[1]) : 'closed';
+  };
+}
+
+test('an address has sixty-four connections without an authenticated request, and room again when they end', async (t) => {
+  const open = await startLimited(t, new BlockList());
+  for (let count = 0; count < STRANGERS_MAX; count++) assert.equal(await open('/'), 200);
+  assert.equal(await open('/'), 'closed');
+  assert.equal(await open('/known'), 'closed');
+});
+
+test('connections with an authenticated request do not count for their address', async (t) => {
+  const open = await startLimited(t, new BlockList());
+  for (let count = 0; count < 3 * STRANGERS_MAX; count++) assert.equal(await open('/known'), 200);
+  assert.equal(await open('/'), 200);
+});
+
+test('a client has a quarter of all connections, and its neighbours the others', async (t) => {
+  const open = await startLimited(t, new BlockList(), 40);
+  const answers: unknown[] = [];
+  for (let count = 0; count < 12; count++) answers.push(await open('/known'));
+  assert.deepEqual(answers, [...Array<number>(10).fill(200), 429, 429]);
+});
+
+test('connections of a proxy are not counted', async (t) => {
+  const proxies = new BlockList();
+  proxies.addSubnet('127.0.0.0', 8, 'ipv4');
+  const open = await startLimited(t, proxies);
+  for (let count = 0; count < 3 * STRANGERS_MAX; count++) assert.equal(await open('/'), 200);
+});
+
+test('an IPv6 network of one customer counts as one address', () => {
+  const { onConnection } = createConnectionLimits(new BlockList(), 4_096);
+  const closed: string[] = [];
+  const come = (remoteAddress: string): void =>
+    onConnection({ remoteAddress, once: () => undefined, destroy: () => closed.push(remoteAddress) } as never);
+  for (let n = 0; n < STRANGERS_MAX; n++) come(`2001:db8::${n.toString(16)}:1`);
+  come('2001:db8:0:0:ffff::1');
+  come('2001:db8:0:1::1');
+  assert.deepEqual(closed, ['2001:db8:0:0:ffff::1']);
+});
+
+test('guesses of keys and links need none of the connections that clients share', async (t) => {
+  const api = await startTestApi(t);
+  const held = await Promise.all(Array.from({ length: CONNECTIONS_MAX }, () => api.database.connect()));
+  try {
+    const guesses = Array.from({ length: 300 }, (_, n) => `vigie_${n.toString(16).padStart(8, '0')}_${'k'.repeat(43)}`);
+    const answers = await Promise.all(guesses.map((key) => api.call('GET', '/searches', undefined, { key })));
+    assert.deepEqual([...new Set(answers.map(({ status }) => status))], [401]);
+    for (const method of ['GET', 'POST']) {
+      const link = await fetch(`${api.baseUrl}/unsubscribe/${'k'.repeat(22)}`, { method });
+      assert.equal(link.status, 404, method);
+    }
+  } finally {
+    for (const client of held) client.release();
+  }
+});
+
+test('a key works from its creation on, wherever it was created and however often it was tried before', async (t) => {
+  const api = await startTestApi(t);
+  const key = `vigie_01234567_${'n'.repeat(43)}`;
+  const status = async () => (await api.call('GET', '/searches', undefined, { key })).status;
+  assert.deepEqual([await status(), await status()], [401, 401]);
+  // As another instance or the command line writes it: this one is not told.
+  await api.database.query(
+    `insert into api_keys (id, client_id, name, prefix, hash) values ($1, $2, 'elsewhere', '01234567', $3)`,
+    [randomUuid(), api.clientId, createHash('sha256').update(key).digest()],
+  );
+  assert.equal(await status(), 200);
+});
+
+test('keys that are asked for together are told apart', async (t) => {
+  const api = await startTestApi(t);
+  const clients = await Promise.all(Array.from({ length: 20 }, (_, n) => api.newClient(`client ${n}`)));
+  const keys = clients.flatMap((key, n) => [key, `vigie_${n.toString(16).padStart(8, '0')}_${'k'.repeat(43)}`]);
+  const answers = await Promise.all(keys.map((key) => api.call('POST', '/searches', { title: key }, { key })));
+  assert.deepEqual(
+    answers.map(({ status }) => status),
+    keys.map((_, n) => (n % 2 === 0 ? 201 : 401)),
+  );
+  for (const key of clients) {
+    const { body } = await api.call('GET', '/searches', undefined, { key });
+    assert.deepEqual(
+      body['hydra:member'].map(({ title }: { title: string }) => title),
+      [key],
+    );
+  }
+});
