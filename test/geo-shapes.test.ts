@@ -36,6 +36,7 @@ describe('shapes written as text', () => {
     ['broken JSON', '[[5,43],[6,43]'],
     ['a word', 'Toulon'],
     ['an open ring', '5.9,43.1;6,43.1;6,43.2'],
+    ['a position of a million digits', `5.9${'0'.repeat(1_000_000)},43.1;6,43.1;6,43.2;5.9,43.1`],
     ['latitudes first', '143.1,5.9;43.1,96;43.2,6;143.1,5.9'],
     ['a position of four', '1,2,3,4;1,2,3,4;1,2,3,4;1,2,3,4'],
     ['an empty position', '5.9,43.1;;6,43.2;5.9,43.1'],

@@ -43,10 +43,11 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   'config-conflicts.ts': ['config.ts'],
   'log.ts': [],
   'version.ts': [],
+  'node-support.ts': [],
   'metrics.ts': ['domain'],
   cli: [
     ...['actor', 'domain', 'embedded', 'broker', 'matching', 'store', 'reference', 'admin', 'features'],
-    ...['config.ts', 'config-conflicts.ts', 'log.ts', 'version.ts', 'service.ts'],
+    ...['config.ts', 'config-conflicts.ts', 'log.ts', 'version.ts', 'node-support.ts', 'service.ts'],
   ],
   'main.ts': ['cli', 'config.ts', 'log.ts', 'version.ts'],
 };

@@ -2,7 +2,9 @@
 
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, mock, test } from 'node:test';
+import { ErrorCode, NatsError } from 'nats';
 import { pino } from 'pino';
+import { BrokerSilentError } from '../src/broker/outage.ts';
 import { createTroubles, type Troubles } from '../src/roles/troubles.ts';
 
 const QUIET_MS = 30_000;
@@ -62,4 +64,19 @@ test('the failure that ends an actor is always told', () => {
     });
   }
   assert.deepEqual(messages(), ['actor failed', 'actor crashed']);
+});
+
+test('a NATS server that does not answer is one line, whatever work meets it and however it says so', () => {
+  troubles.onTrouble('publish', new BrokerSilentError('no answer to 3 publishes for 5000 ms'));
+  troubles.onTrouble('pull', new NatsError('TIMEOUT', ErrorCode.Timeout));
+  troubles.onBrokerStatus('error', 'stale connection');
+  troubles.onBrokerStatus('disconnected', 'localhost:4222');
+  const failure = { isBug: false, isFinal: false, retryInMs: 100 };
+  troubles.onFailure({ actor: 'outcomes', error: new NatsError('DISCONNECT', ErrorCode.Disconnect), ...failure });
+  assert.deepEqual(messages(), ['trouble']);
+  troubles.onTrouble('pull', new Error('another one'));
+  assert.deepEqual(messages(), ['trouble', 'trouble']);
+  troubles.onBrokerStatus('reconnected', 'localhost:4222');
+  mock.timers.tick(QUIET_MS);
+  assert.equal(lines.filter(({ level }) => Number(level) > 30).length, 2);
 });

@@ -9,6 +9,12 @@ import { createRateLimiter, type RateLimit } from './rate-limit.ts';
 const PUBLIC_PATH =
   /^\/(|docs([./].*)?|contexts\/.*|openapi\.json|asyncapi\.json|schemas\/.*|favicon\.ico|console(\/.*)?|unsubscribe\/.*)$/;
 
+/** Rejects with the 401 of a key that has been revoked since; for what goes on for long. */
+export async function requireKeyStill(ctx: Context): Promise<void> {
+  const verify = ctx.state.verifyKey as VerifyApiKey;
+  if ((await verify(String(ctx.req.headers['x-api-key']))) === null) throw refusal(true);
+}
+
 export function principalOf(ctx: Context): Principal {
   return ctx.state.principal as Principal;
 }
@@ -17,6 +23,7 @@ export function principalOf(ctx: Context): Principal {
 export function authenticate(verify: VerifyApiKey, onAuthenticated: OnAuthenticated = () => true): Middleware {
   return (ctx, next) => {
     if (PUBLIC_PATH.test(ctx.path)) return next();
+    ctx.state.verifyKey = verify;
     const key = ctx.req.headers['x-api-key'];
     const verdict = typeof key === 'string' ? verify(key) : null;
     // Most keys are known: waiting for those as well would cost a tick.
@@ -56,19 +63,24 @@ export function isWrite({ method, path }: Context): boolean {
   return method !== 'GET' && method !== 'HEAD' && method !== 'OPTIONS' && path !== '/searches/preview';
 }
 
+/** What takes longest to read and to check costs as many requests as take as long. */
+const BYTES_PER_TOKEN = 64 * 1_024;
+
 /**
  * Per key and process, reads and writes apart. Answers 429 with `Retry-After`, before anything of the request's body is
  * read; `RateLimit-*` (IETF draft, third version) on every answer.
  */
 export function limitRate(settings: ApiSettings, nowMs: () => number): Middleware {
-  const [takeRead, takeWrite] = [createRateLimiter(nowMs), createRateLimiter(nowMs)];
+  const [reads, writes] = [createRateLimiter(nowMs), createRateLimiter(nowMs)];
   return (ctx, next) => {
     const principal = ctx.state.principal as Principal | undefined;
     if (principal === undefined) return next();
     const isWriting = isWrite(ctx);
     const { perSecond, burst } = isWriting ? writeLimitOf(principal, settings) : readLimitOf(principal, settings);
-    const take = isWriting ? takeWrite : takeRead;
-    const { isAllowed, remaining, fullAfterSeconds, retryAfterSeconds } = take(principal.keyId, perSecond, burst);
+    const limiter = isWriting ? writes : reads;
+    const verdict = limiter.take(principal.keyId, perSecond, burst);
+    const { isAllowed, remaining, fullAfterSeconds, retryAfterSeconds } = verdict;
+    ctx.state.chargeBody = (bytes: number) => limiter.charge(principal.keyId, Math.floor(bytes / BYTES_PER_TOKEN));
     ctx.res.setHeader('RateLimit-Limit', burst);
     ctx.res.setHeader('RateLimit-Remaining', remaining);
     ctx.res.setHeader('RateLimit-Reset', fullAfterSeconds);

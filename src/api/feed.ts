@@ -19,7 +19,7 @@ import {
   readFeedEnd,
   readFeedKey,
 } from '../store/feed-reads.ts';
-import { principalOf } from './auth.ts';
+import { principalOf, requireKeyStill } from './auth.ts';
 import { createConcurrencyLimit } from './concurrency-limit.ts';
 import { acceptable, answerUntagged, goneOf } from './content.ts';
 import type { ApiDependencies } from './dependencies.ts';
@@ -70,9 +70,11 @@ interface FeedRequest {
 }
 
 export function feedRoutes(router: Router, dependencies: ApiDependencies): void {
-  const { database, settings, onFeed, ending } = dependencies;
+  const { database, settings, onFeed, onKeyChange, ending } = dependencies;
   const waits = createFeedWaits(ending);
   onFeed?.(waits.wake);
+  // One of them may be the last of its key.
+  onKeyChange?.(() => waits.wake(null));
   const limited = createConcurrencyLimit('waiting polls of the feed', {
     perClientMax: WAITING_PER_CLIENT_MAX,
     allMax: Math.max(1, Math.floor(settings.connectionsMax / 2)),
@@ -89,11 +91,15 @@ export function feedRoutes(router: Router, dependencies: ApiDependencies): void 
     ctx.res.once('close', () => giveBack?.());
     const bytesMax = giveBack === null ? SMALL_PAGE_BYTES_MAX : PAGE_BYTES_MAX;
     const look = (after: FeedPlace | null) => readPage(request, after, bytesMax, dependencies);
+    const lookAgain = async (after: FeedPlace) => {
+      await requireKeyStill(ctx);
+      return look(after);
+    };
     let page = await look(request.after);
     if (page.isEmpty && request.waitMs > 0 && !waits.isOver) {
       leaveTurn(ctx);
       page = await limited(request.scope.clientId, () =>
-        waits.until(request.scope.clientId, request.waitMs, gone, page, (last) => look(last.upTo)),
+        waits.until(request.scope.clientId, request.waitMs, gone, page, (last) => lookAgain(last.upTo)),
       );
     }
     answerPage(ctx, request, page, key);

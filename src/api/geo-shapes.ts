@@ -16,6 +16,8 @@ class ShapeError extends Error {}
 
 /** Of the smallest ring: a triangle, closed. */
 const RING_CORNERS_MIN = 4;
+/** Of `5.9,43.1` with an altitude: many times the digits that any of them has. */
+const POSITION_LENGTH_MAX = 200;
 const NOT_UNDERSTOOD = 'must be polygons in JSON, or positions such as 5.9,43.1;6,43.1;6,43.2;5.9,43.1';
 const TOO_MANY = `must have at most ${CORNERS_MAX} positions`;
 
@@ -99,9 +101,10 @@ function parsed(text: string): unknown {
 
 /** `5.9,43.1;6,43.1;6,43.2;5.9,43.1` */
 function ringOf(text: string): unknown {
-  const positions = text.split(';', CORNERS_MAX + 1).map((position) => position.split(','));
+  const positions = text.split(';', CORNERS_MAX + 1);
+  if (positions.some(({ length }) => length > POSITION_LENGTH_MAX)) throw new ShapeError(NOT_UNDERSTOOD);
   return positions.map((position) =>
-    position.map((part) => {
+    position.split(',').map((part) => {
       if (!NUMBER.test(part.trim())) throw new ShapeError(NOT_UNDERSTOOD);
       return Number(part);
     }),

@@ -61,7 +61,9 @@ export async function receiveBody(ctx: Context): Promise<void> {
   if (ctx.request.is() === null) return;
   try {
     const length = ctx.request.length ?? null;
-    ctx.state.sentBody = await readAll(ctx.req, { limit: BODY_BYTES_MAX, length });
+    const sent = await readAll(ctx.req, { limit: BODY_BYTES_MAX, length });
+    ctx.state.sentBody = sent;
+    ctx.state.chargeBody?.(sent.length);
   } catch (error) {
     ctx.req.unpipe();
     ctx.req.resume();

@@ -20,10 +20,16 @@ export interface RateVerdict {
 
 const BUCKETS_MAX = 100_000;
 
+export interface RateLimiter {
+  take(key: string, perSecond: number, burst: number): RateVerdict;
+  /** What a request costs beyond one token; it is owed where they do not suffice. */
+  charge(key: string, tokens: number): void;
+}
+
 /** `nowMs` is any clock that never goes backwards. */
-export function createRateLimiter(nowMs: () => number) {
+export function createRateLimiter(nowMs: () => number): RateLimiter {
   const buckets = new LRUCache<string, { tokens: number; atMs: number }>({ max: BUCKETS_MAX });
-  return (key: string, perSecond: number, burst: number): RateVerdict => {
+  const take = (key: string, perSecond: number, burst: number): RateVerdict => {
     const atMs = nowMs();
     let bucket = buckets.get(key);
     if (bucket === undefined) {
@@ -36,9 +42,16 @@ export function createRateLimiter(nowMs: () => number) {
     if (isAllowed) bucket.tokens -= 1;
     return {
       isAllowed,
-      remaining: Math.floor(bucket.tokens),
+      remaining: Math.max(0, Math.floor(bucket.tokens)),
       fullAfterSeconds: Math.ceil((burst - bucket.tokens) / perSecond),
       retryAfterSeconds: isAllowed ? 0 : Math.max(1, Math.ceil((1 - bucket.tokens) / perSecond)),
     };
+  };
+  return {
+    take,
+    charge(key, tokens) {
+      const bucket = buckets.get(key);
+      if (bucket !== undefined) bucket.tokens -= tokens;
+    },
   };
 }

@@ -49,7 +49,7 @@ const TEST_RATE = { perSecond: 2, burst: 20 };
 export function webhookTestRoutes(router: Router, dependencies: ApiDependencies): void {
   const { database, deliverOnce, settings, now } = dependencies;
   const limited = createConcurrencyLimit('webhook tests', TESTS_AT_ONCE);
-  const takeTest = createRateLimiter(() => performance.now());
+  const tests = createRateLimiter(() => performance.now());
 
   router.get('/webhook-tester', acceptable, async (ctx) => {
     const query = readQuery(ctx, WEBHOOK_TEST_PARAMETERS);
@@ -65,13 +65,14 @@ export function webhookTestRoutes(router: Router, dependencies: ApiDependencies)
     const context = search === null || search.members.context === null ? null : JSON.stringify(search.members.context);
     const body = sampleBody(kind, search?.id ?? randomUuid(), dependencies);
     const id = randomUuid();
-    const { isAllowed, retryAfterSeconds } = takeTest(principalOf(ctx).clientId, TEST_RATE.perSecond, TEST_RATE.burst);
+    const { clientId } = principalOf(ctx);
+    const { isAllowed, retryAfterSeconds } = tests.take(clientId, TEST_RATE.perSecond, TEST_RATE.burst);
     if (!isAllowed) {
       const headers = { 'Retry-After': String(retryAfterSeconds) };
       throw new Problem(429, `at most ${TEST_RATE.perSecond} webhook tests a second`, { headers });
     }
     leaveTurn(ctx);
-    const outcome = await limited(principalOf(ctx).clientId, () =>
+    const outcome = await limited(clientId, () =>
       deliverOnce({ id, endpoint: query.endpoint, body, token, secrets, context, startedAt }),
     );
     answerTest(ctx, id, body, outcome, search === null ? token : null);

@@ -59,6 +59,11 @@ const CONNECT_TIMEOUT_MS = 3_000;
 const ELECTION_MAX_MS = 30_000;
 const LOOK_AGAIN_MS = 500;
 const SILENCE: string = ErrorCode.Timeout;
+/** Codes of JetStream: "temporarily unavailable", and "no suitable peers for placement". */
+const NO_LEADER = 10_008;
+const NO_PEERS = 10_005;
+/** A server of the cluster that is away is started again by whoever runs it. */
+const PEERS_MAX_MS = 300_000;
 
 /** Throws `BrokerUnreachableError` when no server can be reached, the credentials are refused or there is no JetStream. */
 export async function connectBroker(options: BrokerOptions): Promise<Broker> {
@@ -127,18 +132,24 @@ function serversOf(url: string): { servers: string[]; user?: string; pass?: stri
 
 /** What a cluster cannot answer while it has no leader is asked again; every other failure is final. */
 export async function onceElected<T>(ask: () => Promise<T>): Promise<T> {
-  for (const deadline = performance.now() + ELECTION_MAX_MS; ; await pause(LOOK_AGAIN_MS)) {
+  for (const beganAt = performance.now(); ; await pause(LOOK_AGAIN_MS)) {
     try {
       return await ask();
     } catch (error) {
-      if (!isElection(error) || performance.now() > deadline) throw error;
+      const maxMs = isNatsError(error, NO_PEERS) ? PEERS_MAX_MS : ELECTION_MAX_MS;
+      if (!isElection(error) || performance.now() - beganAt > maxMs) throw error;
     }
   }
 }
 
-/** JetStream's 10008, "temporarily unavailable", and silence: a server that waits for its leader gives no answer. */
+/** A stream cannot be placed on a server that is away; and one that waits for its leader gives no answer. */
 function isElection(error: unknown): boolean {
-  return error instanceof NatsError && (error.api_error?.err_code === 10_008 || error.code === SILENCE);
+  const isSilent = error instanceof NatsError && error.code === SILENCE;
+  return isSilent || isNatsError(error, NO_LEADER) || isNatsError(error, NO_PEERS);
+}
+
+function isNatsError(error: unknown, code: number): boolean {
+  return error instanceof NatsError && error.api_error?.err_code === code;
 }
 
 async function followStatus(connection: NatsConnection, onStatus: BrokerOptions['onStatus']): Promise<void> {

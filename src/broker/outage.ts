@@ -10,6 +10,9 @@ export class BrokerTroubleError extends Error {
   readonly code = 'BROKER_TROUBLE';
 }
 
+/** It answered nothing at all. */
+export class BrokerSilentError extends BrokerTroubleError {}
+
 const CODES: ReadonlySet<string> = new Set([
   ErrorCode.AccountExpired,
   ErrorCode.AuthenticationExpired,
@@ -30,6 +33,12 @@ const CODES: ReadonlySet<string> = new Set([
   ErrorCode.SubDraining,
   ErrorCode.Timeout,
 ]);
+
+/** True when NATS did not answer: that is one trouble, whatever work met it. */
+export function isBrokerSilence(error: unknown): boolean {
+  if (error instanceof BrokerSilentError) return true;
+  return error instanceof NatsError && error.api_error === undefined && CODES.has(error.code);
+}
 
 /** True for a failure that says something about NATS and nothing about what it was asked. */
 export function isBrokerOutage(error: unknown): boolean {

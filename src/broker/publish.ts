@@ -5,7 +5,7 @@
 
 import { createInbox, type Msg, type MsgHdrs, headers as natsHeaders } from 'nats';
 import { type Broker, REQUEST_TIMEOUT_MS, STATUS_NO_RESPONDERS } from './connection.ts';
-import { BrokerTroubleError } from './outage.ts';
+import { BrokerSilentError, BrokerTroubleError } from './outage.ts';
 
 export interface Publication {
   readonly subject: string;
@@ -67,7 +67,7 @@ export function publishAll({ connection }: Broker, publications: readonly Public
       },
     });
     const timer = setTimeout(() => {
-      end(failure ?? new BrokerTroubleError(`no answer to ${unanswered.size} publishes for ${REQUEST_TIMEOUT_MS} ms`));
+      end(failure ?? new BrokerSilentError(`no answer to ${unanswered.size} publishes for ${REQUEST_TIMEOUT_MS} ms`));
     }, REQUEST_TIMEOUT_MS);
     goOn();
   });

@@ -184,7 +184,7 @@ async function createIfMissing(info: () => Promise<unknown>, create: () => Promi
     return false;
   } catch (error) {
     if (!isMissing(error)) throw error;
-    await create();
+    await onceElected(create);
     return true;
   }
 }

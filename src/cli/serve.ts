@@ -3,6 +3,7 @@
 import { once } from 'node:events';
 import type { Config } from '../config.ts';
 import { adoptConsole, createLog, type Log } from '../log.ts';
+import { unsupportedNode } from '../node-support.ts';
 import { type Service, StartBrokenOffError, startService } from '../service.ts';
 import { VERSION } from '../version.ts';
 import { stopSignal } from './stop-signal.ts';
@@ -17,6 +18,8 @@ export async function serve(config: Config): Promise<void> {
   });
   stopping.addEventListener('abort', () => log.info({ signal: stopping.reason }, 'draining'));
   if (config.unknownNames.length > 0) log.warn({ names: config.unknownNames }, 'environment names that no setting has');
+  const unsupported = unsupportedNode(process.versions.node, new Date());
+  if (unsupported !== null) log.warn(unsupported);
   log.info({ version: VERSION, roles: config.roles }, 'starting');
   const service = await startService(config, log, stopping).catch((error: Error) => {
     if (error instanceof StartBrokenOffError) return null;

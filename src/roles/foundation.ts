@@ -97,7 +97,7 @@ async function openParts(
     database: await readDatabaseLabel(database, databaseUrl),
     cell: config.cell,
     name: config.cell === null ? `vigie ${VERSION}` : `vigie ${VERSION} ${config.cell}`,
-    onStatus: (status, detail) => log.warn({ status, detail }, 'connection to NATS'),
+    onStatus: troubles.onBrokerStatus,
   });
   closing('broker', () => broker.close());
   await untilElected(broker);

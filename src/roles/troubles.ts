@@ -4,12 +4,15 @@
  */
 
 import type { ActorFailure } from '../actor/supervisor.ts';
+import { BrokerSilentError, isBrokerSilence } from '../broker/outage.ts';
 import type { Log } from '../log.ts';
 
 export interface Troubles {
   /** `what`: the work that met the trouble and goes on by itself. */
   readonly onTrouble: (what: string, error: Error) => void;
   readonly onFailure: (failure: ActorFailure) => void;
+  /** Of the connection to NATS. */
+  readonly onBrokerStatus: (status: 'disconnected' | 'reconnected' | 'error', detail: string) => void;
 }
 
 interface OpenTrouble {
@@ -21,6 +24,7 @@ interface OpenTrouble {
 
 /** Longer than the pauses between attempts of anything that repeats them. */
 const OVER_AFTER_MS = 30_000;
+const SILENT_BROKER = 'NATS';
 
 export function createTroubles(log: Pick<Log, 'info' | 'warn' | 'error'>): Troubles {
   const open = new Map<string, OpenTrouble>();
@@ -28,7 +32,7 @@ export function createTroubles(log: Pick<Log, 'info' | 'warn' | 'error'>): Troub
   /** True when nobody has told it yet. */
   function isNews(what: string, error: Error): boolean {
     // Partitions, ports and sequences differ between those who meet one trouble.
-    const key = `${what}: ${error.message.replaceAll(/\d+/g, '#')}`;
+    const key = isBrokerSilence(error) ? SILENT_BROKER : `${what}: ${error.message.replaceAll(/\d+/g, '#')}`;
     const known = open.get(key);
     const lastAt = performance.now();
     const trouble = known ?? { beganAt: lastAt, count: 0, over: undefined };
@@ -47,6 +51,14 @@ export function createTroubles(log: Pick<Log, 'info' | 'warn' | 'error'>): Troub
   return {
     onTrouble(what, error) {
       if (isNews(what, error)) log.warn({ what, err: error }, 'trouble');
+    },
+    onBrokerStatus(status, detail) {
+      // A connection that is lost is the same trouble as the answers that do not come.
+      const isOver = status === 'reconnected';
+      if (isOver) log.info({ status, detail }, 'connection to NATS');
+      else if (isNews('connection to NATS', new BrokerSilentError(detail))) {
+        log.warn({ status, detail }, 'connection to NATS');
+      }
     },
     onFailure({ actor, error, isBug, isFinal, retryInMs }) {
       if (!isFinal && !isNews(`actor ${actor}`, error)) return;

@@ -3,7 +3,7 @@
 import pg from 'pg';
 import { databaseServers } from './database-servers.ts';
 import { bringUp, type SchemaState, type UpgradeOptions } from './schema.ts';
-import { watchedClients } from './silence.ts';
+import { noteSession, watchedClients } from './silence.ts';
 import { databaseUnreachable } from './unreachable.ts';
 
 /** A pool or one connection of it: whatever runs a single statement. */
@@ -107,23 +107,24 @@ export const TRANSACTION_IDLE_MAX_MS = 10_000;
 
 export function openDatabase(options: DatabaseOptions): DatabasePool {
   const servers = databaseServers(options.url);
+  const settings = {
+    idle_in_transaction_session_timeout: TRANSACTION_IDLE_MAX_MS,
+    ...LIVENESS,
+    ...PLANNING,
+    ...PLANS[options.plans ?? 'requests'],
+    ...(options.statementTimeoutMs === undefined ? {} : { statement_timeout: options.statementTimeoutMs }),
+  };
   const pool = new pg.Pool({
     connectionString: servers.url,
     Client: watchedClients(servers),
     max: options.connectionsMax,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-    idle_in_transaction_session_timeout: TRANSACTION_IDLE_MAX_MS,
     application_name: 'vigie',
     // Statements that do not wait for each other's answers are sent together, and run in their order.
     pipeline: true,
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
-    options: optionsOf({
-      ...LIVENESS,
-      ...PLANNING,
-      ...PLANS[options.plans ?? 'requests'],
-      ...(options.statementTimeoutMs === undefined ? {} : { statement_timeout: options.statementTimeoutMs }),
-    }),
+    onConnect: (client) => beginSession(client, settings),
   });
   pool.on('error', (error) => {
     // The pool hangs the whole connection on the error: five kilobytes of a log line, with the key that cancels.
@@ -135,10 +136,14 @@ export function openDatabase(options: DatabaseOptions): DatabasePool {
   return pool;
 }
 
-function optionsOf(settings: Readonly<Record<string, string | number>>): string {
-  return Object.entries(settings)
-    .map(([name, value]) => `-c ${name}=${value}`)
-    .join(' ');
+/** By a statement: a pooler refuses settings with which a connection begins, and names another process than PostgreSQL. */
+async function beginSession(client: pg.ClientBase, settings: Readonly<Record<string, string | number>>): Promise<void> {
+  const { rows } = await client.query<{ pid: number }>(
+    `select pg_backend_pid() as pid, count(set_config(name, value, false))
+     from unnest($1::text[], $2::text[]) as setting(name, value)`,
+    [Object.keys(settings), Object.values(settings).map(String)],
+  );
+  noteSession(client, (rows[0] as { pid: number }).pid);
 }
 
 /** Throws `DatabaseUnreachableError` when PostgreSQL does not let us in. */

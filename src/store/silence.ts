@@ -141,8 +141,15 @@ async function deadAmong(
   }
 }
 
+const processIds = new WeakMap<object, number>();
+
+/** The process that serves the client: what the key that cancels names, unless a pooler lies between. */
+export function noteSession(client: object, processId: number): void {
+  processIds.set(client, processId);
+}
+
 function processIdOf({ client }: WatchedClient): number {
-  return (client as unknown as { readonly processID: number }).processID;
+  return processIds.get(client) ?? (client as unknown as { readonly processID: number }).processID;
 }
 
 /** Rejects when PostgreSQL gives no answer in time. */

@@ -13,7 +13,7 @@ import {
   onWatcher,
   publishActivity,
 } from '../broker/operator-signals.ts';
-import { BrokerTroubleError } from '../broker/outage.ts';
+import { BrokerSilentError } from '../broker/outage.ts';
 import type { Activity } from '../domain/activity.ts';
 import type { Queryable } from '../store/database.ts';
 import { listInstances } from '../store/instances.ts';
@@ -93,5 +93,5 @@ async function everyInstanceAnswers(options: ActivityFeedOptions): Promise<void>
   });
   await endsWithin(answered, answersWithinMs);
   endCall();
-  if (missing.has(instanceId)) throw new BrokerTroubleError('NATS does not answer');
+  if (missing.has(instanceId)) throw new BrokerSilentError('NATS does not answer');
 }

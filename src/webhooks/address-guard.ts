@@ -12,6 +12,9 @@ const METADATA_ADDRESSES = new Set(['168.63.129.16']);
 /** IPv6 global unicast, the only block that IANA has opened (RFC 3587). */
 const GLOBAL_UNICAST = ipaddr.IPv6.parseCIDR('2000::/3');
 
+/** Of the experimental 6bone, given back to IANA (RFC 3701): whoever answers there is nobody's public host. */
+const FORMER_6BONE = ipaddr.IPv6.parseCIDR('3ffe::/16');
+
 /** Names of networks that no public resolver knows (RFC 6761, 6762, 8375, and what routers and offices use). */
 const PRIVATE_NAME = /(^|\.)(localhost|local|internal|intranet|lan|home\.arpa)$/;
 
@@ -44,6 +47,6 @@ export function isPublicAddress(text: string): boolean {
   if (!ipaddr.isValid(text)) return false;
   const address = ipaddr.parse(text);
   if (METADATA_ADDRESSES.has(address.toString())) return false;
-  if (address instanceof ipaddr.IPv6 && !address.match(GLOBAL_UNICAST)) return false;
+  if (address instanceof ipaddr.IPv6 && (!address.match(GLOBAL_UNICAST) || address.match(FORMER_6BONE))) return false;
   return address.range() === 'unicast';
 }

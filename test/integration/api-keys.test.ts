@@ -92,4 +92,24 @@ describe('API keys', () => {
     for (const { status, headers } of refused) assert.deepEqual([status, headers.get('Retry-After')], [429, '1']);
     assert.equal((await api.call('GET', '/searches')).status, 200);
   });
+
+  it('are limited in writes apart from reads, before anything of a body is read', async () => {
+    const key = await api.newClient('writing', { writeLimitPerSecond: 1, writeLimitBurst: 2 });
+    const post = (body: unknown) => api.call('POST', '/searches', body, { key });
+    const first = await post({ title: 'one' });
+    assert.deepEqual([first.status, first.headers.get('RateLimit-Limit')], [201, '2']);
+    const answers = await Promise.all(Array.from({ length: 50 }, () => post('not JSON')));
+    const refused = answers.filter(({ status }) => status === 429);
+    assert.ok(refused.length >= 40, `${refused.length} of 50`);
+    assert.ok(answers.every(({ status }) => status === 429 || status === 400));
+    assert.equal((await api.call('GET', '/searches', undefined, { key })).status, 200);
+  });
+
+  it('pay for large bodies as for several requests', async () => {
+    const key = await api.newClient('large', { writeLimitPerSecond: 1, writeLimitBurst: 20 });
+    const large = { title: 'x', context: 'x'.repeat(1_000_000) };
+    assert.equal((await api.call('POST', '/searches', large, { key })).status, 422);
+    const { headers } = await api.call('POST', '/searches', { title: 'x' }, { key });
+    assert.ok(Number(headers.get('RateLimit-Remaining')) < 10, String(headers.get('RateLimit-Remaining')));
+  });
 });

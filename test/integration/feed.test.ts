@@ -12,10 +12,22 @@ import { type ApiAnswer, startTestApi } from '../support/api.ts';
 
 type Wake = (clientIds: readonly Uuid[] | null) => void;
 let wake: Wake = () => undefined;
+let tellKeyChange = (): void => undefined;
 const ending = new AbortController();
 const api = await startTestApi(
   { after },
-  { onFeed: (listener) => void (wake = listener), ending: ending.signal, settings: { connectionsMax: 10 } },
+  {
+    onFeed: (listener) => void (wake = listener),
+    onKeyChange: (listener) => {
+      const others = tellKeyChange;
+      tellKeyChange = () => {
+        others();
+        listener();
+      };
+    },
+    ending: ending.signal,
+    settings: { connectionsMax: 10 },
+  },
 );
 const { database } = api;
 
@@ -247,6 +259,21 @@ describe('the feed', () => {
     assert.ok(isWaiting);
     await slow.commit();
     assert.deepEqual(idsOf(await waiting).slice(0, 1), slow.ids);
+  });
+
+  it('ends the waiting of a revoked key at once, and that of no other', async () => {
+    const [scene, other] = [await openScene(), await openScene()];
+    const polls = Array.from({ length: 5 }, () => scene.read('?wait=30'));
+    const waitingOfOther = other.read('?wait=30').then(() => 'ended');
+    // The one that finds no room is answered when the four others wait.
+    await Promise.race(polls);
+    await database.query('update api_keys set revoked_at = now() where client_id = $1', [scene.clientId]);
+    tellKeyChange();
+    const statuses = (await Promise.all(polls)).map(({ status }) => status);
+    assert.deepEqual(statuses.toSorted(), [401, 401, 401, 401, 429]);
+    assert.equal(await Promise.race([waitingOfOther, other.read().then(() => 'waits')]), 'waits');
+    await (await record(other, 1)).commit();
+    await waitingOfOther;
   });
 
   it('keeps four polls of a client waiting, and half as many as there are connections in all', async () => {

@@ -57,7 +57,7 @@ const WAITING: readonly {
   },
   {
     what: 'posts that a limit is looked up for',
-    lock: `select pg_advisory_xact_lock(${0x5ea7}, hashtext($1::text))`,
+    lock: "select pg_advisory_xact_lock(x'5ea7'::integer, hashtext($1::text))",
     sentOf: () => ({ body: OUTLINED }),
   },
   {

@@ -4,7 +4,12 @@ import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
 import { Webhook } from 'standardwebhooks';
 import { randomUuid } from '../../src/domain/ids.ts';
-import { createWebhookSecret, deleteWebhookSecret, rememberWebhookSecrets } from '../../src/store/webhook-secrets.ts';
+import {
+  createWebhookSecret,
+  deleteWebhookSecret,
+  readSigningSecrets,
+  rememberWebhookSecrets,
+} from '../../src/store/webhook-secrets.ts';
 import { startTestApi } from '../support/api.ts';
 import { openDeliveryStage } from '../support/courier.ts';
 import { publishSeeded, SEEDED_TOKEN, seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
@@ -140,6 +145,34 @@ describe('webhook secrets', () => {
     const sent = Buffer.from(own.headers['vigie-context'] ?? '', 'base64url').toString();
     assert.deepEqual(JSON.parse(sent), context);
     assert.equal('vigie-context' in other.headers, false);
+  });
+
+  it('that have ended are not read, however many there are', async () => {
+    const clientId = randomUuid();
+    await api.database.query(
+      `insert into webhook_secrets (id, client_id, secret, expires_at)
+       select gen_random_uuid(), $1, 'whsec_ended', now() - interval '1 minute' from generate_series(1, 5000)`,
+      [clientId],
+    );
+    const { value } = await createWebhookSecret(api.database, clientId, 0);
+    await api.database.query('analyze webhook_secrets');
+    const connection = await api.database.connect();
+    const rowsRead = async (): Promise<number> => {
+      await connection.query('select pg_stat_force_next_flush()');
+      const { rows } = await connection.query<{ count: number }>(
+        `select (seq_tup_read + idx_tup_fetch)::integer as count from pg_stat_user_tables
+         where relname = 'webhook_secrets'`,
+      );
+      return rows[0]?.count ?? Number.NaN;
+    };
+    try {
+      const before = await rowsRead();
+      assert.deepEqual(await readSigningSecrets(connection, clientId, new Date()), [value]);
+      const read = (await rowsRead()) - before;
+      assert.ok(read < 100, `${read} rows were read`);
+    } finally {
+      connection.release();
+    }
   });
 
   it('are remembered for seconds, forgotten when told, and end on time', async () => {

@@ -14,7 +14,23 @@ test('a search is written, corrected, used and deleted with the keyboard alone',
   await t.test('what is folded away is unfolded when it is wrong, and told in French', () => unfold(scene));
   await t.test('a match is opened, and left to where one was', () => openMatch(scene));
   await t.test('a question holds the focus until it is answered', () => answerQuestion(scene));
+  await t.test('a link with another key replaces the present one only when asked', () => bringKey(scene));
 });
+
+async function bringKey({ page, key }: ConsoleScene): Promise<void> {
+  const open = (brought: string, answer: boolean) =>
+    page.do('evaluate', {
+      expression: `window.asked = null;
+        window.confirm = (text) => { window.asked = text; return ${answer}; };
+        location.hash = ${JSON.stringify(`#key=${brought}`)}; 0`,
+    });
+  const keptKey = () => page.do('evaluate', { expression: `sessionStorage.getItem('vigie.key')` });
+  await open('vigie_another', false);
+  await page.do('until', { expression: `window.asked !== null && location.hash === ''` });
+  assert.equal(await keptKey(), key);
+  await open('vigie_another', true);
+  await page.do('until', { expression: `sessionStorage.getItem('vigie.key') !== ${JSON.stringify(key)}` });
+}
 
 const TABS_MAX = 200;
 

@@ -6,6 +6,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { StreamInfo } from 'nats';
+import { connectBroker } from '../../src/broker/connection.ts';
+import { ensureAdvertsStream } from '../../src/broker/topology.ts';
 import { createApiKey, startDaemon } from '../support/daemon.ts';
 import { type ClusterNode, startNatsCluster } from '../support/nats-cluster.ts';
 import { openPriceStory, STORY_SETTINGS } from '../support/price-story.ts';
@@ -74,4 +76,31 @@ test('a cluster loses its leader, freezes, forgets a server, and the deliveries 
   t.diagnostic(`milliseconds: ${JSON.stringify(tookMs)}`);
   await story.audit(postgres.url);
   assert.equal(await daemon.end('SIGTERM'), 0);
+});
+
+test('a first start on a cluster that has just lost a server waits for it', async (t) => {
+  const nodes = await startNatsCluster(t);
+  await nodes[0]?.kill();
+  const url = nodes
+    .slice(1)
+    .map((node) => node.url)
+    .join(',');
+  const broker = await connectBroker({ url, name: 'first', replicas: 3, onStatus: () => undefined });
+  t.after(() => broker.close());
+  let asked = 0;
+  broker.connection.subscribe('$JS.API.STREAM.CREATE.*', { callback: () => void asked++ });
+  const made = ensureAdvertsStream(broker);
+  const isOver = made.then(
+    () => true,
+    () => true,
+  );
+  // Refused more than once, and asked again.
+  const again = until(
+    async () => asked,
+    (count) => count > 2,
+  );
+  assert.equal(await Promise.race([isOver, again.then(() => false)]), false);
+  await nodes[0]?.restart();
+  await made;
+  assert.equal((await broker.manager.streams.info('ADVERTS')).config.num_replicas, 3);
 });

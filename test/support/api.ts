@@ -84,7 +84,7 @@ export async function startTestApi(
   const app = createApi({
     database,
     askQuery: queries.ask,
-    strangersDatabase,
+    strangersDatabase: overrides.database ?? strangersDatabase,
     reference,
     logger: { info: log, error: log, infoJson },
     now: () => new Date(),

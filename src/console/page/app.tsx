@@ -18,7 +18,12 @@ import { MapView } from './views/map-view.tsx';
 import { PlacesView } from './views/places-view.tsx';
 import { SearchesView } from './views/searches-view.tsx';
 import { WhyView } from './views/why-view.tsx';
-import { chooseLanguage, language, useWords } from './words/language.ts';
+import { chooseLanguage, language, presentWords, useWords } from './words/language.ts';
+
+/** Nothing of the page is drawn yet when it is loaded with a key. */
+export function mayReplaceKey(): boolean {
+  return window.confirm(presentWords().replaceKey);
+}
 
 export function App({ firstKey }: { readonly firstKey: string | null }) {
   const [key, setKey] = useState(firstKey);
@@ -32,7 +37,7 @@ export function App({ firstKey }: { readonly firstKey: string | null }) {
   // A key that is pasted into the address of an open page.
   useEffect(() => {
     const look = (): void => {
-      if (hasBroughtKey()) setKey(takeKey());
+      if (hasBroughtKey()) setKey(takeKey(mayReplaceKey));
     };
     window.addEventListener('hashchange', look);
     return () => window.removeEventListener('hashchange', look);

@@ -29,12 +29,17 @@ export function hasBroughtKey(): boolean {
   return location.hash.startsWith('#key=');
 }
 
-/** Takes the key out of the address. */
-export function takeKey(): string | null {
+/**
+ * Takes the key out of the address. A link that somebody has sent may bring another key than the one in use, and what is
+ * saved next would be theirs: `mayReplace` is asked then.
+ */
+export function takeKey(mayReplace: () => boolean): string | null {
   const [, brought = ''] = /^#key=([^&]+)/.exec(location.hash) ?? [];
-  if (brought === '') return sessionStorage.getItem(KEY);
+  const present = sessionStorage.getItem(KEY);
+  if (brought === '') return present;
   history.replaceState(null, '', location.pathname + location.search);
   const key = decoded(brought);
+  if (present !== null && present !== key && !mayReplace()) return present;
   keepKey(key);
   return key;
 }

@@ -55,8 +55,8 @@ create table webhook_secrets (
   created_at timestamptz not null default now(),
   expires_at timestamptz
 );
--- Those of the clients whose deliveries are claimed.
-create index webhook_secrets_client on webhook_secrets (client_id, id);
+-- Those of the clients whose deliveries are claimed, without those that have ended.
+create index webhook_secrets_client on webhook_secrets (client_id, coalesce(expires_at, 'infinity'));
 
 -- First answers to requests with an Idempotency-Key, for a day: what was made, in the transaction that made it.
 create table idempotency_keys (

@@ -20,6 +20,7 @@ export const en: Words = {
   otherLanguage: 'Français',
   signIn: 'Enter',
   signOut: 'Leave',
+  replaceKey: 'This link brings another API key. Leave the present one and use that?',
   welcome: 'Your property searches on a map, and what they find, the moment they find it.',
   apiKey: 'API key',
   apiKeyHint: 'It stays in this tab, and is sent to this service alone.',

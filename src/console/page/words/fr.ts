@@ -21,6 +21,7 @@ export const fr = {
   otherLanguage: 'English',
   signIn: 'Entrer',
   signOut: 'Quitter',
+  replaceKey: 'Ce lien apporte une autre clé d’API. Quitter la clé actuelle et l’utiliser ?',
   welcome: 'Vos recherches immobilières sur une carte, et ce qu’elles trouvent, à l’instant même.',
   apiKey: 'Clé d’API',
   apiKeyHint: 'Elle reste dans cet onglet, et n’est envoyée qu’à ce service.',

@@ -20,3 +20,8 @@ export function chooseLanguage(chosen: Language): void {
 export function useWords(): Words {
   return WORDS[useValue(language)];
 }
+
+/** Outside of what is drawn. */
+export function presentWords(): Words {
+  return WORDS[language.get()];
+}

@@ -1,0 +1,19 @@
+/** How long the versions of Node.js are supported (its release schedule): one that is not gets no security fixes any more. */
+
+/** The day on which the support of a major version ends. Those that are not listed came after this release. */
+const SUPPORT_ENDS: Readonly<Record<string, string>> = {
+  20: '2026-04-30',
+  21: '2024-06-01',
+  22: '2027-04-30',
+  23: '2025-06-01',
+  24: '2028-04-30',
+  25: '2026-06-01',
+  26: '2029-04-30',
+};
+
+/** What to tell an operator whose Node.js, `20.19.0`, is out of support; null while it is supported. */
+export function unsupportedNode(version: string, today: Date): string | null {
+  const ended = SUPPORT_ENDS[version.split('.', 1).join('')];
+  if (ended === undefined || today.toISOString().slice(0, 10) <= ended) return null;
+  return `Node.js ${version} has been out of support since ${ended}: install a version that gets security fixes`;
+}
