@@ -12,6 +12,7 @@ import {
   mailbox,
   mailboxOf,
   natsServers,
+  ports,
   smtpServer,
   tilesUrl,
   url,
@@ -35,6 +36,7 @@ const optional = <T extends z.ZodType>(schema: T) =>
   z.union([z.literal('').transform(() => null), schema]) as z.ZodType<z.output<T> | null>;
 const boolean = z.enum(['true', 'false'], 'must be true or false').transform((value) => value === 'true');
 const path = optional(z.string());
+const rate = (perSecond: number, burst: number) => Object.freeze({ perSecond, burst });
 
 function integer(min: number, max: number) {
   const message = `must be a whole number from ${min} to ${max}`;
@@ -56,17 +58,6 @@ const cell = z.string().transform((name, context) => {
   if (name === '' || name === UNNAMED_CELL) return null;
   if (!isCellName(name)) context.addIssue('must be 1 to 32 lower-case letters, digits and hyphens between them');
   return name;
-});
-
-/** `80,443,1024-65535` */
-const ports = z.string().transform((value, context) => {
-  const ranges = value.split(',').map((text) => {
-    const [, from, to = from] = /^\s*(\d{1,5})(?:-(\d{1,5}))?\s*$/.exec(text) ?? [];
-    return Object.freeze({ from: Number(from), to: Number(to) });
-  });
-  const areValid = ranges.every(({ from, to }) => from >= 1 && from <= to && to <= 65_535);
-  if (!areValid) context.addIssue('must be ports and ranges of ports, from 1 to 65535, such as 80,443,1024-65535');
-  return Object.freeze(ranges);
 });
 
 const HOUR_MS = 3_600_000;
@@ -273,14 +264,8 @@ function consoleOf(setting: z.output<typeof settings>) {
 function clientLimits(setting: z.output<typeof settings>) {
   return {
     questionConnectionsMax: setting.VIGIE_QUESTION_CONNECTIONS_MAX,
-    rateLimit: Object.freeze({
-      perSecond: setting.VIGIE_RATE_LIMIT_PER_SECOND,
-      burst: setting.VIGIE_RATE_LIMIT_BURST,
-    }),
-    writeLimit: Object.freeze({
-      perSecond: setting.VIGIE_WRITE_LIMIT_PER_SECOND,
-      burst: setting.VIGIE_WRITE_LIMIT_BURST,
-    }),
+    rateLimit: rate(setting.VIGIE_RATE_LIMIT_PER_SECOND, setting.VIGIE_RATE_LIMIT_BURST),
+    writeLimit: rate(setting.VIGIE_WRITE_LIMIT_PER_SECOND, setting.VIGIE_WRITE_LIMIT_BURST),
     searchLimits: Object.freeze({
       searches: setting.VIGIE_CLIENT_SEARCHES_MAX,
       polygonCorners: setting.VIGIE_CLIENT_POLYGON_CORNERS_MAX,
