@@ -23,7 +23,7 @@ import type { ResolvePlace } from '../src/domain/city.ts';
 import { loadReference } from '../src/reference/communes.ts';
 import { createApiKey } from '../test/support/daemon.ts';
 import { auditDeliveries } from '../test/support/delivery-auditor.ts';
-import { auditNumbers, readFeedNumbers, readParkings } from '../test/support/order-auditor.ts';
+import { auditNumbers, readFeedNumbers } from '../test/support/order-auditor.ts';
 import { auditRecords, deliveryKeyOf, replay } from '../test/support/replay-oracle.ts';
 import { until } from '../test/support/until.ts';
 import type { ReceivedPost } from '../test/support/webhook-receiver.ts';
@@ -174,7 +174,7 @@ async function audit(
       expected: expected.deliveries,
       keyOf: deliveryKeyOf,
       order: {
-        parkedIds: await readParkings(database),
+        isHeld: true,
         feedNumbers: await readFeedNumbers(database),
         mayJump: isRestored,
       },
@@ -201,12 +201,12 @@ async function untilQuiet({ instances, broker, database }: Scene, deliveries: nu
   const look = async (): Promise<string> => {
     const { num_pending, num_ack_pending } = await broker.manager.consumers.info('ADVERTS', 'intake');
     const { rows } = await database.query(`
-      select (select count(*) from outbox) as outbox, (select count(*) from deliveries) as deliveries,
-        (select count(*) from deliveries where state not in ('delivered', 'failed', 'cancelled')) as open`);
-    const { outbox, deliveries: recorded, open } = rows[0];
-    const isQuiet = num_pending + num_ack_pending + Number(outbox) + Number(open) === 0 && recorded >= deliveries;
+      select (select count(*) from delivery_states) as deliveries,
+        (select count(*) from delivery_states where state not in ('delivered', 'failed', 'cancelled')) as open`);
+    const { deliveries: recorded, open } = rows[0];
+    const isQuiet = num_pending + num_ack_pending + Number(open) === 0 && recorded >= deliveries;
     if (isQuiet) return '';
-    return `not quiet: ${num_pending} messages wait, ${num_ack_pending} are under way, ${outbox} entries in the outbox, ${open} of ${recorded} deliveries open, ${deliveries} expected`;
+    return `not quiet: ${num_pending} messages wait, ${num_ack_pending} are under way, ${open} of ${recorded} deliveries open, ${deliveries} expected`;
   };
   try {
     await until(look, (state) => state === '');

@@ -14,12 +14,12 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { Agent, request } from 'undici';
 import type { Broker } from '../src/broker/connection.ts';
-import { retryOf } from '../src/broker/delivery-messages.ts';
-import { publishAll } from '../src/broker/publish.ts';
+import { createDueAnnouncer } from '../src/broker/due-announcements.ts';
+import { publishRetries } from '../src/broker/retry-messages.ts';
+import type { DueDelivery } from '../src/domain/delivery.ts';
 import { timeOrderedUuid } from '../src/domain/ids.ts';
-import type { DeliveryAddress } from '../src/store/deliveries.ts';
 import { createRecovery, readRecovery } from '../src/store/recoveries.ts';
-import { publishSeeded, seedDeliveries } from '../test/support/seeded-deliveries.ts';
+import { putInState, seedDeliveries } from '../test/support/seeded-deliveries.ts';
 import { until } from '../test/support/until.ts';
 import { closeScene, drain, end, figuresOf, openScene, type Scene, startStage } from './courier/scene.ts';
 
@@ -51,7 +51,7 @@ function healthyUrls(scene: Scene, count: number): string[] {
 
 async function undiciPerSecond(scene: Scene, count: number): Promise<number> {
   const { rows } = await scene.database.query(
-    `select head || document || '}}' as body from deliveries join snapshots on snapshots.id = snapshot_id limit 1`,
+    `select head || document || '}}' as body from delivery_states join snapshots on snapshots.id = snapshot_id limit 1`,
   );
   const agent = new Agent({ pipelining: 1, connections: UNDICI_CONCURRENCY });
   const urls = healthyUrls(scene, count).values();
@@ -69,12 +69,11 @@ async function undiciPerSecond(scene: Scene, count: number): Promise<number> {
   return perSecond;
 }
 
-/** All are queued and published before the courier starts; done when the last outcome is recorded. */
+/** All are queued before the courier starts; done when the last outcome is recorded. */
 async function benchThroughput(scene: Scene) {
   const count = Number(options.deliveries);
-  const addresses = await seedDeliveries(scene.database, scene.search, healthyUrls(scene, count));
+  await seedDeliveries(scene.database, scene.search, healthyUrls(scene, count));
   const undiciBefore = await undiciPerSecond(scene, count);
-  await publishSeeded(scene.nats.broker, addresses);
   const startedAt = performance.now();
   const stage = await startStage(scene);
   const readyAt = performance.now();
@@ -111,7 +110,7 @@ async function freshLatencies(
     const addresses = await seedDeliveries(scene.database, scene.search, urls);
     const now = performance.timeOrigin + performance.now();
     for (const { id } of addresses) committedAt.set(id, now);
-    await publishSeeded(scene.nats.broker, addresses);
+    announce(scene, addresses);
     await wait(Math.max(0, startedAt + (round + 1) * FRESH_EVERY_MS - performance.now()));
   }
   const missing = () => [...committedAt.keys()].filter((id) => !scene.receivedAt.has(id)).length;
@@ -138,13 +137,12 @@ async function benchFairness(scene: Scene) {
   );
   const addresses = await seedDeliveries(scene.database, scene.search, hanging);
   // The flood and the measurement start together.
-  const [beside] = await Promise.all([freshLatencies(scene, forSeconds), publishSeeded(scene.nats.broker, addresses)]);
+  announce(scene, addresses);
+  const beside = await freshLatencies(scene, forSeconds);
   const afterwards = await freshLatencies(scene, forSeconds);
   const { rssMb } = await figuresOf(stage);
   await end(stage);
-  await scene.database.query(
-    `update deliveries set state = 'cancelled' where state in ('queued', 'sending', 'retry_wait', 'parked')`,
-  );
+  await scene.database.query('truncate open_deliveries');
   const p99 = {
     baseline: percentile(baseline, 0.99),
     beside: percentile(afterwards, 0.99),
@@ -173,10 +171,7 @@ async function benchRecovery(scene: Scene) {
   const since = new Date(Date.now() - HOUR_MS);
   const addresses = await seedDeliveries(database, search, Array<string>(count).fill(url));
   const dueAt = Date.now() + HOUR_MS;
-  await database.query(
-    `update deliveries set state = 'retry_wait', attempt_count = 1, due_at = now() + interval '1 hour' where state = 'queued'`,
-  );
-  await publishRetries(scene.nats.broker, addresses, dueAt);
+  await retryAt(scene, addresses, dueAt);
   const stage = await startStage(scene);
   await until(
     () => pendingRetries(scene.nats.broker),
@@ -224,12 +219,7 @@ async function benchRetries(scene: Scene) {
   const addresses = await seedDeliveries(scene.database, scene.search, healthyUrls(scene, count));
   const dueInMs = retriesDueInMs(count);
   const dueAt = Date.now() + dueInMs;
-  await scene.database.query(
-    `update deliveries set state = 'retry_wait', attempt_count = 1, due_at = clock_timestamp() + $1 * interval '1 ms'
-     where state = 'queued'`,
-    [dueInMs],
-  );
-  await publishRetries(scene.nats.broker, addresses, dueAt);
+  await retryAt(scene, addresses, dueAt);
   let stage = await startStage(scene);
   await until(
     () => pendingRetries(scene.nats.broker),
@@ -243,17 +233,17 @@ async function benchRetries(scene: Scene) {
   const restartedAt = performance.now();
   await scene.nats.restart();
   const [fresh] = await seedDeliveries(scene.database, scene.search, healthyUrls(scene, 1));
-  await publishSeeded(scene.nats.broker, [fresh as DeliveryAddress]);
+  announce(scene, [fresh as DueDelivery]);
   stage = await startStage(scene);
-  await until(async () => scene.receivedAt.has((fresh as DeliveryAddress).id), Boolean);
+  await until(async () => scene.receivedAt.has((fresh as DueDelivery).id), Boolean);
   const firstDeliveryMs = performance.now() - restartedAt;
 
   await wait(Math.max(0, dueAt - Date.now()));
   const dueSince = performance.now();
   let drainedMs = 0;
   const latencies = await freshLatencies(scene, async () => {
-    const { rows } = await scene.database.query(`select exists (select from deliveries
-      where state in ('queued', 'sending', 'retry_wait', 'parked') and attempt_count = 1) as left`);
+    const { rows } = await scene.database.query(`select exists (select from delivery_states
+      where state in ('queued', 'sending', 'retry_wait') and attempt_count = 1) as left`);
     if (!rows[0].left) drainedMs = performance.now() - dueSince;
     return !rows[0].left;
   });
@@ -271,12 +261,25 @@ async function benchRetries(scene: Scene) {
   };
 }
 
-async function publishRetries(broker: Broker, addresses: readonly DeliveryAddress[], dueAt: number): Promise<void> {
-  for (let start = 0; start < addresses.length; start += 10_000) {
-    const page = addresses.slice(start, start + 10_000);
-    await publishAll(
-      broker,
-      page.map((address) => retryOf(broker, address, dueAt, `retry-${address.id}`)),
+/** As a recorder's process without a courier does. */
+function announce({ nats }: Scene, due: readonly DueDelivery[]): void {
+  createDueAnnouncer(nats.broker).announce(due);
+}
+
+/** As after a first attempt that failed. */
+async function retryAt({ database, nats }: Scene, due: readonly DueDelivery[], dueAtMs: number): Promise<void> {
+  for (let start = 0; start < due.length; start += 10_000) {
+    const page = due.slice(start, start + 10_000);
+    await putInState(
+      database,
+      page.map(({ id }) => id),
+      'retry_wait',
+      1,
+      new Date(dueAtMs),
+    );
+    await publishRetries(
+      nats.broker,
+      page.map((one) => ({ ...one, attemptCount: 1, dueAtMs })),
     );
   }
 }
@@ -284,7 +287,7 @@ async function publishRetries(broker: Broker, addresses: readonly DeliveryAddres
 /** Messages that no consumer has handed out yet. */
 async function pendingRetries(broker: Broker): Promise<number> {
   let pending = 0;
-  for await (const consumer of broker.manager.consumers.list('DELIVERIES')) pending += consumer.num_pending;
+  for await (const consumer of broker.manager.consumers.list('RETRIES')) pending += consumer.num_pending;
   return pending;
 }
 

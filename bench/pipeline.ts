@@ -282,7 +282,7 @@ function quantilesOf(ascending: readonly number[]) {
 
 /** Recorded deliveries that have not arrived. */
 async function notReceived({ database, receiver }: Run): Promise<number> {
-  const { rows } = await database.query<{ id: string }>('select id from deliveries');
+  const { rows } = await database.query<{ id: string }>('select id from delivery_states');
   return rows.filter(({ id }) => !receiver.has(id)).length;
 }
 

@@ -152,12 +152,12 @@ function deliveryMetrics(registers: Registers, counter: MakeCounter, histogram: 
   });
   for (const result of ['delivered', ...ATTEMPT_ERRORS]) attempts.inc({ result }, 0);
   const repairs = new Counter({
-    name: 'vigie_sweeper_repairs_total',
-    help: 'Losses that the sweeper made good; above zero something has gone wrong',
+    name: 'vigie_delivery_repairs_total',
+    help: 'Retries whose message was missing, and attempts whose process has died',
     labelNames: ['kind'],
     registers,
   });
-  for (const kind of ['republished', 'overdue', 'aborted']) repairs.inc({ kind }, 0);
+  for (const kind of ['missing', 'aborted']) repairs.inc({ kind }, 0);
   const removed = new Counter({
     name: 'vigie_rows_removed_total',
     help: 'Rows that retention has removed',

@@ -1,13 +1,12 @@
 /** What the stages report, turned into metrics, log lines and activities: each fact once, in one place. */
 
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
-import type { SweeperDependencies } from './delivery/sweeper.ts';
 import type { Activity } from './domain/activity.ts';
 import { createdAtOf } from './domain/ids.ts';
 import { nearestName } from './domain/nearest-name.ts';
-import type { RefusedMessage } from './intake/dispatcher.ts';
 import type { IntakeDependencies } from './intake/intake.ts';
 import type { Matcher } from './intake/matcher.ts';
+import type { RefusedMessage } from './intake/recorded-batch.ts';
 import type { Recorded } from './intake/recorder.ts';
 import type { Log } from './log.ts';
 import type { Metrics } from './metrics.ts';
@@ -20,7 +19,8 @@ export interface Observers {
   readonly onRecorded: IntakeDependencies['onRecorded'];
   readonly onAttempt: (settled: SettledAttempt) => void;
   readonly onMail: (settled: SettledMail, itemCount: number) => void;
-  readonly onRepair: SweeperDependencies['onRepair'];
+  readonly onMissing: (count: number) => void;
+  readonly onAborted: (count: number) => void;
   readonly onSwept: (sweep: Sweep) => void;
   readonly crawlers: CrawlerObservers;
   /** The same matcher, with its time taken. */
@@ -61,9 +61,13 @@ export function createObservers(metrics: Metrics, log: Log, feed: ActivityFeed):
       countMail(metrics, settled);
       logMail(log, settled, itemCount);
     },
-    onRepair(repair) {
-      for (const [kind, count] of Object.entries(repair)) metrics.repairs.inc({ kind }, count);
-      log.warn(repair, 'sweeper repaired');
+    onMissing(count) {
+      metrics.repairs.inc({ kind: 'missing' }, count);
+      log.warn({ count }, 'retries whose message was missing');
+    },
+    onAborted(count) {
+      metrics.repairs.inc({ kind: 'aborted' }, count);
+      log.warn({ count }, 'attempts whose process has died');
     },
     onSwept({ removed, durationMs }) {
       for (const [table, count] of Object.entries(removed)) metrics.removed.inc({ table }, count);

@@ -8,18 +8,17 @@ import type { Broker } from '../src/broker/connection.ts';
 import {
   ADVERTS_STREAM,
   advertSubject,
-  DELIVERY_PARTITIONS,
-  deliveryConsumer,
-  deliverySubject,
   ensureAdvertsStream,
-  ensureDeliveries,
   ensureIntake,
+  ensureRetries,
   isMissing,
+  RETRY_PARTITIONS,
   retryConsumer,
   retrySubject,
 } from '../src/broker/topology.ts';
 import { cellNames } from '../src/domain/cell.ts';
-import { endpointKeyOf, urlKeyOf } from '../src/domain/endpoint.ts';
+import { endpointKeyOf } from '../src/domain/endpoint.ts';
+import type { Uuid } from '../src/domain/ids.ts';
 import { PROPERTY } from './support/adverts.ts';
 
 function notFound(code = 404): NatsError {
@@ -54,23 +53,20 @@ function brokerWith(existing: readonly string[], refusal: Error = notFound(), na
   return { broker: broker as unknown as Broker, streams, consumers };
 }
 
-const { intakeConsumer: INTAKE_CONSUMER, deliveriesStream: DELIVERIES_STREAM } = cellNames(null);
-const COURIERS = Array.from({ length: DELIVERY_PARTITIONS }, (_, partition) => [
-  deliveryConsumer(partition),
-  retryConsumer(partition),
-]).flat();
+const { intakeConsumer: INTAKE_CONSUMER, retriesStream: RETRIES_STREAM } = cellNames(null);
+const CONSUMERS = Array.from({ length: RETRY_PARTITIONS }, (_, partition) => retryConsumer(partition));
 
 test('on an empty server the streams and their durable consumers are created', async () => {
   const { broker, streams, consumers } = brokerWith([]);
   await ensureIntake(broker);
-  await ensureDeliveries(broker);
-  assert.deepEqual([...streams.keys()], [ADVERTS_STREAM, DELIVERIES_STREAM]);
+  await ensureRetries(broker);
+  assert.deepEqual([...streams.keys()], [ADVERTS_STREAM, RETRIES_STREAM]);
   assert.deepEqual(
     [...consumers.keys()],
-    [`${ADVERTS_STREAM}/${INTAKE_CONSUMER}`, ...COURIERS.map((name) => `${DELIVERIES_STREAM}/${name}`)],
+    [`${ADVERTS_STREAM}/${INTAKE_CONSUMER}`, ...CONSUMERS.map((name) => `${RETRIES_STREAM}/${name}`)],
   );
   for (const stream of streams.values()) assert.equal(stream.storage, StorageType.File);
-  assert.equal(streams.get(DELIVERIES_STREAM)?.retention, RetentionPolicy.Workqueue);
+  assert.equal(streams.get(RETRIES_STREAM)?.retention, RetentionPolicy.Workqueue);
   for (const consumer of consumers.values()) {
     assert.equal(consumer.ack_policy, AckPolicy.Explicit);
     assert.equal(consumer.max_deliver, -1, 'a message is never given up by the server');
@@ -79,26 +75,22 @@ test('on an empty server the streams and their durable consumers are created', a
 
 test('what exists is left as the operator made it', async () => {
   const everything = [
-    ...[ADVERTS_STREAM, DELIVERIES_STREAM, `${ADVERTS_STREAM}/${INTAKE_CONSUMER}`],
-    ...COURIERS.map((name) => `${DELIVERIES_STREAM}/${name}`),
+    ...[ADVERTS_STREAM, RETRIES_STREAM, `${ADVERTS_STREAM}/${INTAKE_CONSUMER}`],
+    ...CONSUMERS.map((name) => `${RETRIES_STREAM}/${name}`),
   ];
   const { broker, streams, consumers } = brokerWith(everything);
   await ensureIntake(broker);
-  await ensureDeliveries(broker);
+  await ensureRetries(broker);
   assert.deepEqual([streams.size, consumers.size], [0, 0]);
 });
 
 test('only what is missing is created', async () => {
-  const { broker, streams, consumers } = brokerWith([
-    ADVERTS_STREAM,
-    DELIVERIES_STREAM,
-    `${DELIVERIES_STREAM}/courier-3`,
-  ]);
+  const { broker, streams, consumers } = brokerWith([ADVERTS_STREAM, RETRIES_STREAM, `${RETRIES_STREAM}/retries-3`]);
   await ensureIntake(broker);
-  await ensureDeliveries(broker);
+  await ensureRetries(broker);
   assert.equal(streams.size, 0);
-  assert.equal(consumers.size, COURIERS.length, 'the intake, and all couriers but one');
-  assert.ok(!consumers.has(`${DELIVERIES_STREAM}/courier-3`));
+  assert.equal(consumers.size, CONSUMERS.length, 'the intake, and all retries but one');
+  assert.ok(!consumers.has(`${RETRIES_STREAM}/retries-3`));
 });
 
 test('another error than "not found" is no reason to create anything', async () => {
@@ -106,7 +98,7 @@ test('another error than "not found" is no reason to create anything', async () 
     assert.equal(isMissing(error), false);
     const { broker, streams } = brokerWith([], error);
     await assert.rejects(ensureAdvertsStream(broker), error);
-    await assert.rejects(ensureDeliveries(broker), error);
+    await assert.rejects(ensureRetries(broker), error);
     assert.equal(streams.size, 0);
   }
   assert.equal(isMissing(notFound()), true);
@@ -120,42 +112,34 @@ test('an advert is published under its property, inside the stream that intake r
 });
 
 for (const cell of [null, 'west', 'ile-de-france-2']) {
-  test(`each delivery subject is read by exactly one consumer, and an endpoint keeps its own (cell ${cell})`, async () => {
+  test(`each retry's subject is read by exactly one consumer, and an endpoint keeps its own (cell ${cell})`, async () => {
     const names = cellNames(cell);
     const { broker, streams, consumers } = brokerWith([], notFound(), names);
-    await ensureDeliveries(broker);
-    assert.deepEqual(streams.get(names.deliveriesStream)?.subjects, [`${names.deliveries}.*.*`]);
+    await ensureRetries(broker);
+    assert.deepEqual(streams.get(names.retriesStream)?.subjects, [`${names.retries}.*.*`]);
     const filters = [...consumers.values()].map((consumer) => consumer.filter_subject as string);
     const partitions = new Set<string>();
     fc.assert(
-      fc.property(fc.webUrl(), (url) => {
-        const subject = deliverySubject(broker, endpointKeyOf(PROPERTY, url));
-        assert.equal(subject, deliverySubject(broker, endpointKeyOf(PROPERTY, url)));
-        assert.equal(
-          subject.split('.')[1],
-          deliverySubject(broker, urlKeyOf(url)).split('.')[1],
-          'as the version before',
-        );
-        const readers = filters.filter((filter) => subject.startsWith(filter.replace(/\*$/, '')));
+      fc.property(fc.webUrl(), fc.uuid(), (url, id) => {
+        const readersOf = (key: string, of: string) =>
+          filters.filter((filter) => retrySubject(broker, key, of as Uuid).startsWith(filter.replace(/\*$/, '')));
+        const readers = readersOf(endpointKeyOf(PROPERTY, url), id);
         assert.equal(readers.length, 1);
+        assert.deepEqual(readersOf(endpointKeyOf(PROPERTY, url), PROPERTY), readers);
         partitions.add(readers[0] as string);
-        const retries = retrySubject(broker, endpointKeyOf(PROPERTY, url));
-        const retryReaders = filters.filter((filter) => retries.startsWith(filter.replace(/\*$/, '')));
-        assert.equal(retryReaders.length, 1);
-        assert.notEqual(retryReaders[0], readers[0], 'due retries must not stand before first attempts');
       }),
       { numRuns: 200 },
     );
-    assert.equal(partitions.size, DELIVERY_PARTITIONS, 'the endpoints spread over all partitions');
+    assert.equal(partitions.size, RETRY_PARTITIONS, 'the endpoints spread over all partitions');
   });
 }
 
-test('the cell without a name has the names of before there were cells', () => {
+test('the cell without a name has names without an ending', () => {
   assert.deepEqual(cellNames(null), {
     cell: null,
     intakeConsumer: 'intake',
-    deliveriesStream: 'DELIVERIES',
-    deliveries: 'deliveries',
+    retriesStream: 'RETRIES',
+    retries: 'retries',
     signals: 'vigie',
   });
 });
@@ -165,7 +149,7 @@ test('cells share the adverts, and nothing else that they are the only readers o
   for (const cell of [null, 'west', 'west-2']) {
     const { broker, streams, consumers } = brokerWith([], notFound(), cellNames(cell));
     await ensureIntake(broker);
-    await ensureDeliveries(broker);
+    await ensureRetries(broker);
     const subjects = [...streams.values()].flatMap(({ subjects }) => subjects ?? []);
     made.set(cell, [...streams.keys(), ...subjects, ...consumers.keys(), broker.names.signals]);
   }

@@ -76,6 +76,7 @@ const searches: fc.Arbitrary<readonly SearchPlan[]> = fc
       eventEndpoint: fc.option(fc.constant('https://client.example/events')),
       subscribedEvents: fc.subarray([...EVENT_KINDS]),
       hidePropertyContact: fc.boolean(),
+      generation: fc.constant(0),
       mail: fc.constant(null),
       clientId: fc.constantFrom(...CLIENTS),
     }),

@@ -31,7 +31,7 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   reference: ['domain'],
   queries: ['actor', 'store', 'domain'],
   intake: ['actor', 'broker', 'matching', 'store', 'domain'],
-  delivery: ['intake', 'actor', 'broker', 'store', 'webhooks', 'mail', 'domain'],
+  delivery: ['actor', 'broker', 'store', 'webhooks', 'mail', 'domain'],
   upkeep: ['actor', 'broker', 'matching', 'store', 'domain'],
   features: ['actor', 'broker', 'store', 'webhooks', 'domain'],
   // The page knows the REST interface alone; api serves it.
@@ -78,7 +78,6 @@ const ALARM_OWNERS = [
   'src/broker/publish.ts',
   'src/cli/demo/demo.ts',
   'src/cli/serve.ts',
-  'src/delivery/followers.ts',
   'src/mail/mail-sender.ts',
   'src/roles/troubles.ts',
   'src/webhooks/connector.ts',

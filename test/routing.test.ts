@@ -17,6 +17,7 @@ const ROUTE: SearchRoute = {
   eventEndpoint: 'https://client.example/events',
   subscribedEvents: EVENT_KINDS,
   hidePropertyContact: false,
+  generation: 0,
   revision: '7',
   mail: null,
 };

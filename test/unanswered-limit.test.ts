@@ -48,7 +48,8 @@ function mostInASecond(times: readonly number[]): number {
 test('an endpoint that never answers gets two attempts a second, one that does gets as many as it takes', () => {
   const round = openRound();
   const [never, always] = [keyOf('never', 'client', 'stranger'), keyOf('always', 'client', 'own')];
-  for (let count = 0; count < 60; count++) for (const key of [never, always]) round.add(key, 'x', count % 2 === 0);
+  for (let count = 0; count < 60; count++)
+    for (const key of [never, always]) round.add(key, 'x', count % 2 === 0 ? 'again' : 'first');
   const began: Record<string, number[]> = { [never]: [], [always]: [] };
   for (let now = 0; now < 10_000; now += STEP_MS) {
     for (const turn of round.take(64, now)) {
@@ -64,9 +65,9 @@ test('an endpoint that never answers gets two attempts a second, one that does g
 
 test('a thousand URLs on a host that has never answered share the two attempts, and each has its turn', () => {
   const round = openRound();
-  for (let count = 0; count < 1_000; count++) round.add(keyOf(`u${count}`, 'client', 'stranger'), 'x', false);
+  for (let count = 0; count < 1_000; count++) round.add(keyOf(`u${count}`, 'client', 'stranger'), 'x', 'first');
   const neighbour = keyOf('u1', 'other', 'stranger');
-  round.add(neighbour, 'x', false);
+  round.add(neighbour, 'x', 'first');
   const seen: string[] = [];
   const times = play(round, { untilMs: 10_000 }, (turn) => {
     seen.push(turn.lane.key);
@@ -79,14 +80,14 @@ test('a thousand URLs on a host that has never answered share the two attempts, 
 
 test('once one endpoint of a host has answered, the others there have two a second each', () => {
   const round = openRound();
-  for (let count = 0; count < 100; count++) round.add(keyOf(`u${count}`, 'client', 'own'), 'x', false);
+  for (let count = 0; count < 100; count++) round.add(keyOf(`u${count}`, 'client', 'own'), 'x', 'first');
   const times = play(round, { untilMs: 2_000 }, (turn) => end(round, turn, true));
   assert.equal(times.length, 100);
 });
 
 test('an attempt that was not made is not counted', () => {
   const round = openRound();
-  for (let count = 0; count < 10; count++) round.add(keyOf('never', 'client', 'stranger'), 'x', false);
+  for (let count = 0; count < 10; count++) round.add(keyOf('never', 'client', 'stranger'), 'x', 'first');
   for (let count = 0; count < 5; count++) for (const turn of round.take(1, 0)) round.withdraw(turn);
   assert.equal(round.waiting, 5);
   assert.equal(play(round, { untilMs: 1_000 }, (turn) => end(round, turn, false)).length, 2);

@@ -5,6 +5,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { TurnRing } from '../src/actor/turn-ring.ts';
 import type { AttemptError, AttemptOutcome } from '../src/domain/delivery.ts';
+import type { Uuid } from '../src/domain/ids.ts';
 import { FairRound, type Turn } from '../src/webhooks/fair-round.ts';
 
 const SLOTS = 32;
@@ -28,7 +29,7 @@ function finish(round: FairRound<string>, turn: Turn<string>, ended = outcome(10
 }
 
 function addMany(round: FairRound<string>, key: string, count: number, isRetry = false): void {
-  for (let number = 0; number < count; number++) round.add(key, `${key}-${number}`, isRetry);
+  for (let number = 0; number < count; number++) round.add(key, `${key}-${number}`, isRetry ? 'again' : 'first');
 }
 
 /** Of an endpoint of `client` on `host`, as `endpointKeyOf` writes them. */
@@ -41,7 +42,7 @@ const keysOf = (turns: readonly Turn<string>[]) => turns.map(({ lane }) => lane.
 /** An endpoint that has answered `count` times quickly. */
 function prove(round: FairRound<string>, key: string, count: number): void {
   for (let number = 0; number < count; number++) {
-    round.add(key, 'proof', false);
+    round.add(key, 'proof', 'first');
     for (const turn of round.take(1, 0)) finish(round, turn);
   }
 }
@@ -62,7 +63,7 @@ test('clients take turns, however many URLs and hosts one of them names', () => 
     keyOf('n', 'one', 'h1'),
   ];
   prove(round, neighbour, 5);
-  for (const key of many) round.add(key, 'x', false);
+  for (const key of many) round.add(key, 'x', 'first');
   addMany(round, neighbour, 4);
   const turns = round.take(8, 0);
   assert.equal(turns.filter(({ lane }) => lane.key === neighbour).length, 4);
@@ -133,12 +134,12 @@ test('timeouts halve the attempts at once down to two; quick failures do not', (
     outcome(15_000, 'timeout'),
     outcome(20, 'status', 500),
   ]) {
-    round.add('a', 'x', false);
+    round.add('a', 'x', 'first');
     for (const turn of round.take(1, 0)) finish(round, turn, ended);
     widths.push(width());
   }
   assert.deepEqual(widths, [4, 2, 2, 2]);
-  round.add('a', 'x', false);
+  round.add('a', 'x', 'first');
   for (const turn of round.take(1, 0)) finish(round, turn, outcome(20, 'status', 429));
   assert.equal(width(), 2);
 });
@@ -195,43 +196,47 @@ test('within an endpoint first attempts come first, and what is older still move
 test('an endpoint whose lane is full takes no more, and others do', () => {
   const round = openRound();
   let admitted = 0;
-  while (round.add('a', 'x', false)) admitted += 1;
+  while (round.add('a', 'x', 'first')) admitted += 1;
   assert.equal(admitted, 64);
-  assert.equal(round.add('b', 'x', false), true);
+  assert.equal(round.add('b', 'x', 'first'), true);
   const [turn] = round.take(1, 0);
   finish(round, turn as Turn<string>, outcome(15_000, 'timeout'));
   const lane = round.lane((turn as Turn<string>).lane.key);
   round.empty(lane);
+  round.drawn(lane, 'first', null);
   let slow = 0;
-  while (round.add(lane.key, 'x', false)) slow += 1;
-  assert.equal(slow, 4, 'what waits must be sent before JetStream hands it out again');
+  while (round.add(lane.key, 'x', 'first')) slow += 1;
+  assert.equal(slow, 4, 'the rest waits in the queue');
 });
 
-test('what is parked is drawn when it is its turn, without an entry', () => {
+test('what finds no room is drawn from the queue in its order, and what comes later goes behind it', () => {
   const round = openRound();
   prove(round, 'a', 4);
-  round.noteParked('a');
-  const turns = round.take(3, 0);
-  assert.deepEqual(
-    turns.map(({ entry, isRetry }) => [entry, isRetry]),
-    [
-      [null, true],
-      [null, true],
-      [null, true],
-    ],
-  );
-  for (const turn of turns) {
-    turn.lane.mayHaveParked = false;
-    round.withdraw(turn);
-  }
-  assert.deepEqual([round.inFlight, round.take(1, 0).length], [0, 0]);
+  const place = '019b0000-0000-7000-8000-000000000001' as Uuid;
+  round.noteBacklog('a', 'first');
+  const [lane] = round.wanting(9);
+  assert.equal(lane?.key, 'a');
+  assert.equal(round.add('a', 'late', 'first'), false);
+  assert.equal(round.add('a', 'again', 'again'), true, 'it has a queue of its own');
+  round.addDrawn('a', 'early', 'first');
+  round.drawn(lane, 'first', place);
+  assert.deepEqual(lane.wanted('first')?.place, place, 'there is more behind it');
+  round.drawn(lane, 'first', null);
+  assert.deepEqual([lane.wanted('first'), round.wanting(9)], [null, []]);
+  assert.equal(round.add('a', 'last', 'first'), true);
+  const entries = round.take(9, 0).map(({ entry, isRetry }) => [entry, isRetry]);
+  assert.deepEqual(entries, [
+    ['early', false],
+    ['last', false],
+    ['again', true],
+  ]);
 });
 
 test('a paused endpoint gets no slot until it goes on', () => {
   const round = openRound();
   addMany(round, 'a', 2);
   round.setPaused('a', true);
-  assert.equal(round.add('a', 'x', false), false);
+  assert.equal(round.add('a', 'x', 'first'), false);
   assert.equal(round.take(1, 0).length, 0);
   round.setPaused('a', false);
   assert.equal(round.take(1, 0).length, 1);
@@ -261,7 +266,7 @@ test('slots, concurrency and the number of waiting entries are never exceeded, a
       let [admitted, taken, now] = [0, 0, 0];
       for (const each of actions) {
         now += 100;
-        if (each.type === 'add') admitted += Number(round.add(each.key, 'x', each.isRetry));
+        if (each.type === 'add') admitted += Number(round.add(each.key, 'x', each.isRetry ? 'again' : 'first'));
         if (each.type === 'take') open.push(...round.take(each.max, now).map((turn) => (taken++, turn)));
         const turn = each.type === 'end' || each.type === 'withdraw' ? open.shift() : undefined;
         if (turn !== undefined && each.type === 'end') {
@@ -289,7 +294,7 @@ test('an endpoint whose queue was taken away gets no turn, and gets one again wi
   addMany(round, 'a', 3, true);
   assert.equal(round.empty(round.lane('a')).length, 6);
   assert.deepEqual(round.take(SLOTS, 0), []);
-  round.add('a', 'next', false);
+  round.add('a', 'next', 'first');
   assert.deepEqual(
     round.take(SLOTS, 0).map(({ entry }) => entry),
     ['next'],

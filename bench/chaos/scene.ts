@@ -9,7 +9,6 @@ import type { Random } from '../../src/cli/demo/seeded-random.ts';
 import { type Database, migrate } from '../../src/store/database.ts';
 import { createApiKey } from '../../test/support/daemon.ts';
 import { connectDatabase } from '../../test/support/database.ts';
-import { noteParkings } from '../../test/support/order-auditor.ts';
 import { type PostgresPair, startPostgresPair } from '../../test/support/postgres-pair.ts';
 import type { OracleSearch } from '../../test/support/replay-oracle.ts';
 import { restClient } from '../../test/support/rest-client.ts';
@@ -113,7 +112,6 @@ export async function openScene(cleanup: Cleanup, options: SceneOptions): Promis
   }
   const urlOf = (path: string) => new URL(path, through(toReceiver, receiver.url)).href;
   const searches = await saveSearches(servers, instances, chaosSearches(options.random, receiver, urlOf));
-  await noteParkings(database);
   return {
     ...{ servers, natsStore, instances, links, disk, hiccups, broker, receiver, database, searches },
     watcher: watchDeliveries(cleanup, database),

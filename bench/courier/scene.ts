@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Broker, connectBroker } from '../../src/broker/connection.ts';
-import { ensureDeliveries } from '../../src/broker/topology.ts';
+import { ensureRetries } from '../../src/broker/topology.ts';
 import { cacheDirectory } from '../../src/embedded/data-directory.ts';
 import { startNatsServer } from '../../src/embedded/nats-server.ts';
 import { type Database, migrate, openDatabase } from '../../src/store/database.ts';
@@ -46,7 +46,7 @@ async function openNats() {
     await server.stop();
     await rm(dataDir, { recursive: true, force: true });
   });
-  await ensureDeliveries(broker);
+  await ensureRetries(broker);
   return {
     get url() {
       return server.url;

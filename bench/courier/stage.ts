@@ -2,14 +2,14 @@
 
 import { createSupervisor } from '../../src/actor/supervisor.ts';
 import { connectBroker } from '../../src/broker/connection.ts';
+import { createDueAnnouncer } from '../../src/broker/due-announcements.ts';
 import { isBrokerOutage } from '../../src/broker/outage.ts';
 import { startCourier } from '../../src/delivery/courier.ts';
 import { createDocumentCache } from '../../src/delivery/document-cache.ts';
-import { startRecoveries } from '../../src/delivery/recoveries.ts';
-import { startSweeper } from '../../src/delivery/sweeper.ts';
 import { openDatabase } from '../../src/store/database.ts';
 import { isDatabaseOutage } from '../../src/store/outage.ts';
 import { rememberWebhookSecrets } from '../../src/store/webhook-secrets.ts';
+import { startRecoveries } from '../../src/upkeep/recoveries.ts';
 import { createSender } from '../../src/webhooks/sender.ts';
 
 const [databaseUrl = '', natsUrl = '', retryDelay = '3600000'] = process.argv.slice(2);
@@ -31,7 +31,8 @@ const sender = createSender({
   allowPrivateNetworks: true,
   userAgent: 'Vigie/bench',
 });
-const parts = { broker, database, retryDelayMs, onTrouble };
+const announcer = createDueAnnouncer(broker);
+const parts = { broker, announcer, database, retryDelayMs, onTrouble };
 let attempts = 0;
 const courier = await startCourier({
   ...parts,
@@ -40,20 +41,17 @@ const courier = await startCourier({
   sender,
   attemptTimeoutMs: ATTEMPT_TIMEOUT_MS,
   attemptsInFlightMax: ATTEMPTS_IN_FLIGHT_MAX,
+  clock: () => new Date(),
   onAttempt() {
     attempts += 1;
   },
+  onMissing: (count) => console.error('missing', count),
+  onAborted: (count) => console.error('aborted', count),
   supervisor: createSupervisor({
     isOperational: (error) => isDatabaseOutage(error) || isBrokerOutage(error),
     onFailure: ({ actor, error }) => onTrouble(actor, error),
     nowMs: () => performance.now(),
   }),
-});
-startSweeper({
-  ...parts,
-  isHeld: courier.holds,
-  clock: () => new Date(),
-  onRepair: (repair) => console.error('repair', repair),
 });
 startRecoveries({ ...parts, attemptsInFlightMax: ATTEMPTS_IN_FLIGHT_MAX });
 process.send?.('ready');

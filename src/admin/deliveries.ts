@@ -64,7 +64,7 @@ export async function getDelivery(
 /** What an operator should do about a delivery that cannot be retried. */
 const NOT_RETRIABLE: Readonly<Record<string, readonly [reason: string, description: string]>> = {
   sending: ['BEING_SENT', 'an attempt is under way at this moment'],
-  parked: ['PARKED', 'it is parked: its endpoint is paused, or sends it as soon as it has room'],
+  queued: ['QUEUED', 'it is due, and is sent as soon as its endpoint has room'],
   delivered: ['ALREADY_DELIVERED', 'it was delivered'],
   cancelled: ['CANCELLED', 'it was cancelled with its search'],
 };
@@ -90,7 +90,7 @@ export async function retryDelivery(name: string, dependencies: AdminDependencie
 
 /** As its client can: see `POST /deliveries/{id}/resend`. */
 export async function resendDelivery(name: string, dependencies: AdminDependencies): Promise<Delivery> {
-  const { database, publishDeliveries, onReplayed } = dependencies;
+  const { database, announceDue, onReplayed } = dependencies;
   const id = uuidOfName('name', 'deliveries', name);
   const held = await readAdminDelivery(database, id);
   if (held === null) throw notFound('Delivery', name);
@@ -100,15 +100,15 @@ export async function resendDelivery(name: string, dependencies: AdminDependenci
     const reason = outcome.refusal.toUpperCase().replaceAll(/[^A-Z]/g, '_');
     throw failedPrecondition(reason, name, RESEND_REFUSALS[outcome.refusal]);
   }
-  await publishDeliveries(outcome.addresses);
+  announceDue(outcome.due);
   if (isFinal(held.state)) onReplayed(1);
   return deliveryAnswer((await readAdminDelivery(database, id)) ?? held);
 }
 
-async function requeueWebhook(id: Uuid, { database, publishDeliveries }: AdminDependencies): Promise<Requeued | null> {
+async function requeueWebhook(id: Uuid, { database, announceDue }: AdminDependencies): Promise<Requeued | null> {
   const requeued = await requeueOne(database, id);
   if (requeued === null) return null;
-  const { state, address } = requeued;
-  if (address !== null) await publishDeliveries([address]);
-  return { state, isChanged: address !== null };
+  const { state, due } = requeued;
+  if (due !== null) announceDue([due]);
+  return { state, isChanged: due !== null };
 }

@@ -12,7 +12,6 @@ const STATES: Readonly<Record<DeliveryState, Delivery_State>> = {
   queued: Delivery_State.STATE_QUEUED,
   sending: Delivery_State.STATE_SENDING,
   retry_wait: Delivery_State.STATE_RETRY_WAIT,
-  parked: Delivery_State.STATE_PARKED,
   delivered: Delivery_State.STATE_DELIVERED,
   failed: Delivery_State.STATE_FAILED,
   cancelled: Delivery_State.STATE_CANCELLED,

@@ -2,11 +2,11 @@
 
 import type { Activity } from '../domain/activity.ts';
 import type { ResolvePlace } from '../domain/city.ts';
+import type { DueDelivery } from '../domain/delivery.ts';
 import type { SearchNumber } from '../domain/ids.ts';
 import type { AskQuery } from '../queries/queries.ts';
 import type { Database } from '../store/database.ts';
 import type { DeadLetterRead } from '../store/dead-letter-reads.ts';
-import type { DeliveryAddress } from '../store/deliveries.ts';
 
 /** Pino's shape. */
 export interface AdminLogger {
@@ -71,7 +71,7 @@ export interface AdminDependencies {
   /** Whether the index of this instance holds the search; null without an index. */
   readonly isIndexed: (number: SearchNumber) => boolean | null;
   /** Puts deliveries into the stream, whatever was published of them before. */
-  readonly publishDeliveries: (addresses: readonly DeliveryAddress[]) => Promise<void>;
+  readonly announceDue: (due: readonly DueDelivery[]) => void;
   /** Puts a message back into the stream, once however often it is asked. */
   readonly republish: (letter: DeadLetterRead & { readonly body: Buffer }) => Promise<void>;
   /** Whether a failure of these is only NATS's trouble. */

@@ -63,7 +63,6 @@ function endpointMessage(endpoint: AdminEndpoint): Endpoint {
     pauseTime: endpoint.pausedAt ?? undefined,
     pauseReason: endpoint.pauseReason ?? '',
     openCount: endpoint.openCount ?? 0,
-    parkedCount: endpoint.parkedCount ?? 0,
     failedCount: endpoint.failedCount ?? 0,
     oldestDueTime: endpoint.oldestDueAt ?? undefined,
     failureStreak: endpoint.failureStreak,

@@ -117,6 +117,7 @@ async function explainDelivery(delivery: AdminDelivery, { database }: AdminDepen
 function explanationOf(delivery: AdminDelivery, attemptCount: number, lastWords: string): string {
   switch (delivery.state) {
     case 'queued':
+      if (delivery.attemptCount > 0) return `attempt ${delivery.attemptCount + 1} is due since ${iso(delivery.dueAt)}`;
       return delivery.replayCount > 0
         ? `sent again by an operator at ${iso(delivery.dueAt)}; waits for its turn`
         : 'waits for its first attempt';
@@ -124,8 +125,6 @@ function explanationOf(delivery: AdminDelivery, attemptCount: number, lastWords:
       return `attempt ${delivery.attemptCount} is under way`;
     case 'retry_wait':
       return `attempt ${delivery.attemptCount} of ${ATTEMPTS_MAX} failed (${lastWords}); due again at ${iso(delivery.dueAt)}`;
-    case 'parked':
-      return 'set aside: its endpoint is paused, or has more waiting than it takes';
     case 'delivered':
       return `delivered at ${iso(delivery.finishedAt)} with attempt ${attemptCount}`;
     case 'failed':

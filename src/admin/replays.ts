@@ -1,6 +1,6 @@
 /**
- * Sending failed deliveries again, at a pace that a receiver which has just recovered can bear. Rows are re-queued and
- * then published, batch by batch; what a crash leaves between the two, the sweeper publishes.
+ * Sending failed deliveries again, at a pace that a receiver which has just recovered can bear: back into the queue, batch
+ * by batch.
  */
 
 import { pause } from '../actor/waiting.ts';
@@ -65,7 +65,7 @@ type Replayed = Pick<ReplayDeliveriesResponse, 'replayedCount' | 'sample' | 'old
 async function replayAll(
   filter: ReturnType<typeof filterOf>,
   pacePerSecond: number,
-  { database, publishDeliveries, onReplayed }: AdminDependencies,
+  { database, announceDue, onReplayed }: AdminDependencies,
   signal: AbortSignal,
 ): Promise<Replayed> {
   const batchMax = Math.max(1, Math.floor(pacePerSecond / BATCHES_PER_SECOND));
@@ -75,7 +75,7 @@ async function replayAll(
   for (let aboveId: Uuid | null = null; ; ) {
     const batch = await requeueFailed(database, filter, aboveId, batchMax);
     if (batch.length === 0) break;
-    await publishDeliveries(batch);
+    announceDue(batch);
     onReplayed(batch.length);
     replayedCount += batch.length;
     for (const { id, createdAt } of batch) {

@@ -23,8 +23,8 @@ import { Stage_State } from './generated/vigie/admin/v1/status.ts';
 import { readIndex } from './index-status.ts';
 import { idOfName, nameOf } from './names.ts';
 
-/** What can be paused. `deliver` sends; `sweeper` repairs, and rests with it. */
-export const STAGES = ['intake', 'deliver', 'sweeper'] as const;
+/** What can be paused. */
+export const STAGES = ['intake', 'deliver'] as const;
 
 const DRAIN_LOOK_EVERY_MS = 200;
 
@@ -61,7 +61,7 @@ export async function getStatus(dependencies: AdminDependencies): Promise<Status
     })),
     stages: STAGES.map((stage) => stageOf(stage, instances, controls)),
     streams: streams.map(streamOf),
-    openDeliveries: ['queued', 'sending', 'retry_wait', 'parked'].map((state) => ({
+    openDeliveries: ['queued', 'sending', 'retry_wait'].map((state) => ({
       state,
       count: open.counts.get(state) ?? 0,
     })),

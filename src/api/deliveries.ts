@@ -157,7 +157,7 @@ async function propertiesOf(
 
 function resendRoute(
   router: Router,
-  { database, publishDeliveries, logger }: ApiDependencies,
+  { database, announceDue }: ApiDependencies,
   describe: (ctx: Context, deliveries: readonly DeliveryRead[]) => Promise<readonly object[]>,
 ): void {
   router.post('/deliveries/:id/resend', acceptable, async (ctx) => {
@@ -166,10 +166,7 @@ function resendRoute(
     const outcome = await resendDelivery(database, clientId, id);
     if (outcome === null) throw notFound('this delivery');
     if (outcome.type === 'refused') throw new Problem(409, `it is not sent again: ${RESEND_REFUSALS[outcome.refusal]}`);
-    // It is due: where its message cannot be published, the sweeper finds it.
-    await publishDeliveries?.(outcome.addresses).catch((error: Error) => {
-      logger.info({ err: error, delivery: id }, 'resent delivery not published');
-    });
+    announceDue?.(outcome.due);
     const delivery = await readDelivery(database, clientId, id);
     if (delivery === null) throw notFound('this delivery');
     const [document] = await describe(ctx, [delivery]);

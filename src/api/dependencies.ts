@@ -1,7 +1,7 @@
 /** What the API needs from the rest of the program. Everything is an argument, so that each part can be tested apart. */
 
 import type { Socket } from 'node:net';
-import type { AttemptOutcome } from '../domain/delivery.ts';
+import type { AttemptOutcome, DueDelivery } from '../domain/delivery.ts';
 import type { Uuid } from '../domain/ids.ts';
 import type { MailLanguage } from '../domain/mail.ts';
 import type { RetentionDays } from '../domain/retention.ts';
@@ -10,7 +10,6 @@ import type { PointIndex } from '../matching/points/poi-index.ts';
 import type { AskQuery } from '../queries/queries.ts';
 import type { Reference } from '../reference/communes.ts';
 import type { Database } from '../store/database.ts';
-import type { DeliveryAddress } from '../store/deliveries.ts';
 import type { EndpointRules } from './endpoint-url.ts';
 import type { RateLimit } from './rate-limit.ts';
 
@@ -95,7 +94,7 @@ export interface ApiDependencies {
   /** Aborted when the process begins to end: nobody is kept waiting any more. */
   readonly ending?: AbortSignal;
   /** Gives deliveries that are due a message each. */
-  readonly publishDeliveries?: (addresses: readonly DeliveryAddress[]) => Promise<void>;
+  readonly announceDue?: (due: readonly DueDelivery[]) => void;
   /** Called after each committed change of a client's webhook secrets. */
   readonly secretsChanged?: () => void;
   /** Without it the webhook tester answers 503. */

@@ -2,7 +2,7 @@
 
 import { REJECTED } from '../domain/streams.ts';
 import type { Broker } from './connection.ts';
-import { ADVERTS_STREAM, DELIVERY_PARTITIONS, deliveryConsumer, isMissing } from './topology.ts';
+import { ADVERTS_STREAM, isMissing } from './topology.ts';
 
 export interface StreamFigures {
   readonly name: string;
@@ -19,10 +19,10 @@ export interface StreamFigures {
 
 /** Every stream of ours; one that does not exist yet is empty. Of `ADVERTS` no other cell's consumer counts. Rejects when NATS is away. */
 export function readStreamFigures(broker: Broker): Promise<readonly StreamFigures[]> {
-  const { intakeConsumer, deliveriesStream } = broker.names;
+  const { intakeConsumer, retriesStream } = broker.names;
   return Promise.all([
     figuresOf(broker, ADVERTS_STREAM, (consumer) => consumer === intakeConsumer),
-    figuresOf(broker, deliveriesStream),
+    figuresOf(broker, retriesStream),
     figuresOf(broker, REJECTED.name),
   ]);
 }
@@ -49,15 +49,4 @@ async function figuresOf(
     if (!isMissing(error)) throw error;
     return { name, messages: 0, bytes: 0, bytesMax: 0, consumers: 0, pending: 0, ackPending: 0 };
   }
-}
-
-/**
- * Whether the message of a first attempt has been handed out and not acknowledged: somebody is at it, or has died with
- * it. Rejects when NATS is away.
- */
-export async function isFirstAttemptOut({ manager, names }: Broker): Promise<boolean> {
-  const consumers = Array.from({ length: DELIVERY_PARTITIONS }, (_, partition) =>
-    manager.consumers.info(names.deliveriesStream, deliveryConsumer(partition)),
-  );
-  return (await Promise.all(consumers)).some(({ num_ack_pending }) => num_ack_pending > 0);
 }

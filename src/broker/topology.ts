@@ -2,12 +2,10 @@
  * Streams and consumers, created when missing and never altered: an operator's settings win, and changing `ack_wait`
  * would move every retry that waits under it.
  *
- * `ADVERTS` holds what crawlers say, and each cell has a durable on it; `DELIVERIES` holds the deliveries to look at, one
- * stream a cell (domain/cell.ts). A delivery's subject is
- * `deliveries.<partition>.<endpoint key>`: one consumer per partition, because a burst of due retries costs a consumer
- * the square of its length, and one filter subject each, because nats-server 2.9 knows no more. Retries have partitions
- * of their own, `deliveries.r<partition>.<endpoint key>`: a consumer hands out due messages before new ones, and the
- * retries of an outage would stand before every live alert. `REJECTED` tells crawlers what was refused of theirs.
+ * `ADVERTS` holds what crawlers say, and each cell has a durable on it; `RETRIES` holds the deliveries that wait for their
+ * hour, one stream a cell (domain/cell.ts). A retry's subject is `retries.<partition>.<delivery>`, by which it can be
+ * looked for: one consumer per partition, because a burst of due retries costs a consumer the square of its length, and
+ * one filter subject each, because nats-server 2.9 knows no more. `REJECTED` tells crawlers what was refused of theirs.
  */
 
 import {
@@ -21,18 +19,19 @@ import {
   StorageType,
   type StreamConfig,
 } from 'nats';
+import type { Uuid } from '../domain/ids.ts';
 import { ADVERTS, REJECTED } from '../domain/streams.ts';
 import { type Broker, onceElected } from './connection.ts';
 import { readAdvertsRoom } from './store-room.ts';
 import { labelling } from './topology-owner.ts';
 
 export const ADVERTS_STREAM = ADVERTS.name;
-export const DELIVERY_PARTITIONS = 8;
+export const RETRY_PARTITIONS = 8;
 
 /** Adverts in flight to all instances together. Also bounds what a restart replays. */
 const INTAKE_ACK_PENDING_MAX = 2_048;
 const INTAKE_ACK_WAIT_MS = 60_000;
-const DELIVERY_ACK_WAIT_MS = 90_000;
+const RETRY_ACK_WAIT_MS = 90_000;
 const DUPLICATE_WINDOW_MS = 2 * 60_000;
 
 /** Who knows which cell it is in. */
@@ -44,25 +43,13 @@ export type WantedConsumer = Partial<ConsumerConfig> & { readonly stream: string
 
 export const advertSubject = ADVERTS.subjectOf;
 
-export function deliveryConsumer(partition: number): string {
-  return `courier-${partition}`;
-}
-
 export function retryConsumer(partition: number): string {
-  return `courier-retries-${partition}`;
+  return `retries-${partition}`;
 }
 
 /** `endpointKey`: hexadecimal; its first eight digits, the same for all who name a URL, choose the partition. */
-export function deliverySubject({ names }: Named, endpointKey: string): string {
-  return `${names.deliveries}.${partitionOf(endpointKey)}.${endpointKey}`;
-}
-
-export function retrySubject({ names }: Named, endpointKey: string): string {
-  return `${names.deliveries}.r${partitionOf(endpointKey)}.${endpointKey}`;
-}
-
-function partitionOf(endpointKey: string): number {
-  return Number.parseInt(endpointKey.slice(0, 8), 16) % DELIVERY_PARTITIONS;
+export function retrySubject({ names }: Named, endpointKey: string, id: Uuid): string {
+  return `${names.retries}.${Number.parseInt(endpointKey.slice(0, 8), 16) % RETRY_PARTITIONS}.${id}`;
 }
 
 /** Every stream that the daemon makes where it is missing. */
@@ -91,8 +78,8 @@ export function streamsOf({ names, replicas }: Shaped): readonly WantedStream[] 
     },
     {
       ...shared,
-      name: names.deliveriesStream,
-      subjects: [`${names.deliveries}.*.*`],
+      name: names.retriesStream,
+      subjects: [`${names.retries}.*.*`],
       retention: RetentionPolicy.Workqueue,
       duplicate_window: nanos(DUPLICATE_WINDOW_MS),
     },
@@ -102,15 +89,15 @@ export function streamsOf({ names, replicas }: Shaped): readonly WantedStream[] 
 /** Every consumer that the daemon makes where it is missing. */
 export function consumersOf({ names }: Pick<Shaped, 'names'>): readonly WantedConsumer[] {
   const ofPartition = (durable: string, filter: string): WantedConsumer => ({
-    stream: names.deliveriesStream,
+    stream: names.retriesStream,
     durable_name: durable,
     filter_subject: filter,
     ack_policy: AckPolicy.Explicit,
-    ack_wait: nanos(DELIVERY_ACK_WAIT_MS),
+    ack_wait: nanos(RETRY_ACK_WAIT_MS),
     max_ack_pending: -1,
     max_deliver: -1,
   });
-  const partitions = Array.from({ length: DELIVERY_PARTITIONS }, (_, partition) => partition);
+  const partitions = Array.from({ length: RETRY_PARTITIONS }, (_, partition) => partition);
   return [
     {
       stream: ADVERTS_STREAM,
@@ -120,10 +107,7 @@ export function consumersOf({ names }: Pick<Shaped, 'names'>): readonly WantedCo
       max_ack_pending: INTAKE_ACK_PENDING_MAX,
       max_deliver: -1,
     },
-    ...partitions.flatMap((partition) => [
-      ofPartition(deliveryConsumer(partition), `${names.deliveries}.${partition}.*`),
-      ofPartition(retryConsumer(partition), `${names.deliveries}.r${partition}.*`),
-    ]),
+    ...partitions.map((partition) => ofPartition(retryConsumer(partition), `${names.retries}.${partition}.*`)),
   ];
 }
 
@@ -146,11 +130,9 @@ export function ensureRejections(broker: Broker): Promise<boolean> {
   return ensureStream(broker, REJECTED.name);
 }
 
-/** Resolves with true when the stream was missing: then no message points at the open deliveries any more. */
-export async function ensureDeliveries(broker: Broker): Promise<boolean> {
-  const isNew = await ensureStream(broker, broker.names.deliveriesStream);
-  await ensureConsumers(broker, broker.names.deliveriesStream);
-  return isNew;
+export async function ensureRetries(broker: Broker): Promise<void> {
+  await ensureStream(broker, broker.names.retriesStream);
+  await ensureConsumers(broker, broker.names.retriesStream);
 }
 
 function ensureStream(
@@ -200,7 +182,7 @@ export async function untilElected({ manager, names }: Broker): Promise<void> {
         if (!isMissing(error)) throw error;
       });
     });
-  for (const stream of [ADVERTS_STREAM, names.deliveriesStream]) await lookAt(() => manager.streams.info(stream));
+  for (const stream of [ADVERTS_STREAM, names.retriesStream]) await lookAt(() => manager.streams.info(stream));
   for (const { stream, durable_name } of consumersOf({ names })) {
     await lookAt(() => manager.consumers.info(stream, durable_name));
   }

@@ -1,34 +1,31 @@
 /**
- * From the dispatched message to the client's endpoint. Every pulled message waits in the lane of its endpoint or, when
- * that has no room, is parked; so pulling never stops, and no endpoint stands before another. Slots are given out in a
- * fair round (webhooks/fair-round.ts); with a slot a delivery is claimed, sent, recorded, and its message settled.
+ * The courier: what is due comes into its memory (draw.ts), gets a slot in a fair round (webhooks/fair-round.ts), is
+ * claimed and posted (send.ts) and recorded (settle.ts). What failed waits for its hour (retries.ts). The row is the
+ * queue: whatever is in memory here may be lost at any moment.
  */
 
 import { startGrace } from '../actor/actor.ts';
 import type { Supervisor } from '../actor/supervisor.ts';
 import type { Broker } from '../broker/connection.ts';
-import { hintOf } from '../broker/delivery-messages.ts';
-import type { PulledMessage } from '../broker/pull.ts';
+import type { DueAnnouncer } from '../broker/due-announcements.ts';
 import type { Valve } from '../broker/valve.ts';
-import type { Uuid } from '../domain/ids.ts';
+import type { DueDelivery } from '../domain/delivery.ts';
 import type { SettledAttempt } from '../store/attempts.ts';
 import type { Database } from '../store/database.ts';
 import type { WebhookSecrets } from '../store/webhook-secrets.ts';
 import { FairRound } from '../webhooks/fair-round.ts';
 import type { Sender } from '../webhooks/sender.ts';
-import { DeliveryAttempts, type WaitingDelivery } from './attempts.ts';
 import type { DocumentCache } from './document-cache.ts';
-import { startEndpointUpkeep } from './endpoint-upkeep.ts';
-import { startDeliveryOutcomes } from './outcomes.ts';
-import { startOvertaking } from './overtaking.ts';
-import { startParking } from './parking.ts';
-import { startDeliveryPulls } from './pulls.ts';
-import { createStreamRestoration } from './stream-restoration.ts';
-import { republishInterrupted } from './sweeper.ts';
+import { DueStore } from './draw.ts';
+import { startRetries } from './retries.ts';
+import { Sending } from './send.ts';
+import { type Settlement, startSettlement } from './settle.ts';
+import { CourierUpkeep } from './upkeep.ts';
 
 export interface CourierDependencies {
   readonly broker: Broker;
   readonly database: Database;
+  readonly announcer: DueAnnouncer;
   readonly documents: Pick<DocumentCache, 'read'>;
   readonly secrets: Pick<WebhookSecrets, 'read'>;
   readonly sender: Pick<Sender, 'send'>;
@@ -36,21 +33,24 @@ export interface CourierDependencies {
   readonly attemptTimeoutMs: number;
   /** Slots: attempts under way or being recorded. */
   readonly attemptsInFlightMax: number;
+  readonly clock: () => Date;
   /** Closed, it pauses the stage: nothing is pulled and no attempt starts. */
   readonly valve?: Valve;
   /** Told of each claim that PostgreSQL has answered. */
   readonly onClaimed?: () => void;
   readonly onAttempt: (settled: SettledAttempt) => void;
+  /** Retries whose message JetStream did not have: none in normal running. */
+  readonly onMissing: (count: number) => void;
+  /** Attempts whose courier has died. */
+  readonly onAborted: (count: number) => void;
   readonly supervisor: Supervisor;
   readonly onTrouble: (what: string, error: Error) => void;
 }
 
 export interface Courier {
-  /** Deliveries pulled and not yet settled: waiting in memory for a slot, being sent, being recorded. */
+  /** Deliveries in memory: waiting for a slot, being sent, being recorded. */
   readonly inFlight: number;
-  /** Whether the delivery is one of them. */
-  holds(id: Uuid): boolean;
-  /** Stops pulling, hands back what waits; resolves when the attempts under way are recorded and settled. */
+  /** Claims nothing more; resolves when the attempts under way are recorded. */
   drain(): Promise<void>;
 }
 
@@ -61,84 +61,55 @@ const LANE_SHARE = 1 / 8;
 const RECORD_GRACE_MS = 10_000;
 
 export async function startCourier(dependencies: CourierDependencies): Promise<Courier> {
-  const { broker, database, supervisor, onTrouble } = dependencies;
-  const restoration = createStreamRestoration(dependencies);
-  await restoration.ensure();
-  await republishInterrupted(broker, database);
+  const { announcer, onTrouble, broker } = dependencies;
   const round = openRound(dependencies);
-  const outcomes = startDeliveryOutcomes(dependencies);
-  const park = async ({ id, endpointKey, message }: WaitingDelivery): Promise<void> => {
-    attempts.forget(id);
-    await parking.tell({ id, endpointKey, message });
+  const upkeep = await CourierUpkeep.open(dependencies, round);
+  const onAttempt = (settled: SettledAttempt): void => {
+    upkeep.noteAlert(settled);
+    dependencies.onAttempt(settled);
   };
-  const attempts = new DeliveryAttempts(round, outcomes, park, dependencies);
-  const parking = startParking(database, attempts.noteParked, supervisor);
-  const { followers, pump } = attempts;
-  const upkeep = await startEndpointUpkeep({ database, round, followers, park, pump, onTrouble });
-  const overtaking = startOvertaking({ database, round, attempts, onTrouble });
-
-  /** What waits in memory, taken out of it. */
-  function takeWaiting(): PulledMessage[] {
-    const waiting = [...[...round.lanes()].flatMap((lane) => round.empty(lane)), ...followers.takeAll()];
-    for (const { id } of waiting) attempts.forget(id);
-    return waiting.map(({ message }) => message);
-  }
-
-  const take = taking(round, attempts, park);
-  const pulls = startDeliveryPulls({
-    ...dependencies,
-    ensure: restoration.ensure,
-    onMessage(message) {
-      overtaking.note(message, parking.depth);
-      return take(message);
-    },
-    takeBack: () => [...takeWaiting(), ...attempts.takeBack(), ...parking.takeBack()],
+  const onDue = (due: readonly DueDelivery[]): void => announcer.announce(due);
+  const settlement: Settlement = startSettlement({ ...dependencies, onAttempt }, onDue);
+  const sending = new Sending(dependencies, {
+    round,
+    holder: () => upkeep.number,
+    due: () => due,
+    settlement: () => settlement,
   });
+  const due: DueStore = new DueStore(dependencies, round, sending.pump);
+  const endListening = announcer.listen({
+    admit: (announced) => due.admit(announced),
+    get isAlone() {
+      return upkeep.isAlone;
+    },
+  });
+  upkeep.start({ due, settlement, pump: sending.pump });
+  const retries = startRetries(dependencies, onDue);
   return {
     get inFlight() {
-      return round.waiting + followers.count + round.inFlight;
+      return round.waiting + round.inFlight;
     },
-    holds: (id) => attempts.holds(id),
     async drain() {
-      attempts.stopStarting();
-      await Promise.all([upkeep.stop(), overtaking.stop(), restoration.stop(), pulls.stop()]);
-      // Handed back, not let go: another instance, or the next start, has them at once.
-      for (const message of takeWaiting()) await message.settle({ type: 'nak', delayMs: 0 });
-      await attempts.ended();
+      endListening();
+      await Promise.all([retries.stop(), due.stop()]);
+      // Another courier need not find them by itself.
+      announcer.pass([...round.lanes()].flatMap((lane) => due.empty(lane)));
+      await sending.stop();
+      await upkeep.stop();
       const grace = startGrace(RECORD_GRACE_MS);
-      await parking.drain(grace);
-      await outcomes.drain(grace);
+      await settlement.drain(grace);
       grace.end();
-      await upkeep.writeLast();
+      await upkeep.end(round.inFlight > 0);
       await broker.connection.flush().catch((error: Error) => onTrouble('flush', error));
     },
   };
 }
 
-function openRound({ attemptsInFlightMax, attemptTimeoutMs }: CourierDependencies): FairRound<WaitingDelivery> {
+function openRound({ attemptsInFlightMax, attemptTimeoutMs }: CourierDependencies): FairRound<DueDelivery> {
   return new FairRound({
     slots: attemptsInFlightMax,
     concurrencyMax: Math.max(2, Math.floor(attemptsInFlightMax * LANE_SHARE)),
     tooLongMs: attemptTimeoutMs / 2,
     waitingMax: WAITING_MAX,
   });
-}
-
-/** What becomes of a pulled message. */
-function taking(
-  round: FairRound<WaitingDelivery>,
-  attempts: DeliveryAttempts,
-  park: (waiting: WaitingDelivery) => Promise<void>,
-): (message: PulledMessage) => Promise<void> {
-  return async (message) => {
-    const hint = hintOf(message);
-    if (hint === null) return message.settle({ type: 'term' });
-    const dueInMs = hint.dueAt - Date.now();
-    if (dueInMs > 0) return message.settle({ type: 'nak', delayMs: dueInMs });
-    const waiting = { ...hint, message, admittedAt: performance.now() };
-    if (attempts.isHeld(waiting)) return;
-    if (!round.add(hint.endpointKey, waiting, hint.isRetry)) return park(waiting);
-    attempts.hold(waiting);
-    attempts.pump();
-  };
 }

@@ -21,9 +21,9 @@ export interface CellNames {
   readonly cell: string | null;
   /** Its durable consumer of `ADVERTS`. */
   readonly intakeConsumer: string;
-  /** Its stream of deliveries to look at, and the first token of that stream's subjects. */
-  readonly deliveriesStream: string;
-  readonly deliveries: string;
+  /** Its stream of deliveries that wait for their hour, and the first token of that stream's subjects. */
+  readonly retriesStream: string;
+  readonly retries: string;
   /** The first token of what its instances tell each other. */
   readonly signals: string;
 }
@@ -33,8 +33,8 @@ export function cellNames(cell: string | null): CellNames {
   return {
     cell,
     intakeConsumer: `intake${ending}`,
-    deliveriesStream: `DELIVERIES${ending}`,
-    deliveries: `deliveries${ending}`,
+    retriesStream: `RETRIES${ending}`,
+    retries: `retries${ending}`,
     signals: `vigie${ending}`,
   };
 }

@@ -1,46 +1,57 @@
 /**
- * The life of a delivery (decisions, section 6). The row in PostgreSQL is the truth; a dispatched message is only a
- * hint to look at it, so every step below is refused when the row does not allow it, however often and in whatever
- * order messages come. The statements of `store/` take the same steps (`STEPS_FROM`), and a test compares the two.
+ * The life of a delivery (decisions, section 6). The row in PostgreSQL is the queue: what moves a delivery on is a step of
+ * the table below, each has its statement in `store/`, and a test compares the two. No step looks at a clock.
  *
- * - `queued`      waits for its first attempt              → sending, parked, cancelled
- * - `sending`     an attempt is counted and under way       → delivered, retry_wait, failed, cancelled
- * - `retry_wait`  failed, due again at `dueAt`              → sending, parked, cancelled
- * - `parked`      its endpoint is paused or has too many    → sending, cancelled
- * - `delivered`, `failed`, `cancelled`                      final (an operator's replay re-queues `failed`)
- *
- * An attempt whose process died is aborted when its lease ends. Should its outcome arrive after all, and be a success,
- * it wins over the abort and over every attempt that has followed: the endpoint has the data.
+ * An attempt whose process died is aborted. Should its outcome arrive after all, and be a success, it wins over the abort
+ * and over every attempt that has followed: the endpoint has the data.
  */
 
 import type { EventKind } from './codes.ts';
 import type { SearchNumber, Uuid } from './ids.ts';
 
-export const DELIVERY_STATES = [
-  'queued',
-  'sending',
-  'retry_wait',
-  'parked',
-  'delivered',
-  'failed',
-  'cancelled',
-] as const;
+/** Open: `queued` is due, `sending` is claimed, `retry_wait` waits for its hour. */
+export const DELIVERY_STATES = ['queued', 'sending', 'retry_wait', 'delivered', 'failed', 'cancelled'] as const;
 export type DeliveryState = (typeof DELIVERY_STATES)[number];
 
 export const FINAL_STATES = ['delivered', 'failed', 'cancelled'] as const satisfies readonly DeliveryState[];
 
-/** From which states each step is taken: here, and in the statements that take it. */
-export const STEPS_FROM = {
-  claim: ['queued', 'retry_wait'],
-  draw: ['parked'],
-  park: ['queued', 'retry_wait'],
-  /** The present attempt, however it ended. */
-  end: ['sending'],
-  /** Any attempt, by a success. */
-  succeed: ['queued', 'sending', 'retry_wait', 'parked', 'failed'],
-  replay: ['failed'],
-  cancel: ['queued', 'sending', 'retry_wait', 'parked'],
-} as const satisfies Readonly<Record<string, readonly DeliveryState[]>>;
+interface Step {
+  readonly from: readonly DeliveryState[];
+  readonly to: DeliveryState;
+}
+
+export const STEPS = {
+  /** Counts an attempt, before any byte is sent. */
+  claim: { from: ['queued'], to: 'sending' },
+  /** Claimed and not sent: the attempt is not counted after all. */
+  giveBack: { from: ['sending'], to: 'queued' },
+  /** By any attempt, however late. */
+  deliver: { from: ['queued', 'sending', 'retry_wait', 'failed'], to: 'delivered' },
+  /** The present attempt failed, or its process died. */
+  retry: { from: ['sending'], to: 'retry_wait' },
+  exhaust: { from: ['sending'], to: 'failed' },
+  /** The hour is over. */
+  release: { from: ['retry_wait'], to: 'queued' },
+  /** Somebody asks for another sending. */
+  sendAgain: { from: ['retry_wait', 'delivered', 'failed', 'cancelled'], to: 'queued' },
+  cancel: { from: ['queued', 'sending', 'retry_wait'], to: 'cancelled' },
+} as const satisfies Readonly<Record<string, Step>>;
+
+/** Null where the step is not to be taken. */
+export function stateAfter(step: keyof typeof STEPS, state: DeliveryState): DeliveryState | null {
+  const { from, to }: Step = STEPS[step];
+  return from.includes(state) ? to : null;
+}
+
+/** `first`: its first attempt is due; `again`: another one, which never stands before anybody's first. */
+export type Lane = 'first' | 'again';
+
+/** What is announced of a delivery that has become due. */
+export interface DueDelivery {
+  readonly id: Uuid;
+  readonly endpointKey: string;
+  readonly lane: Lane;
+}
 
 /** The first attempt and at most five retries (specification, section 6.3). */
 export const ATTEMPTS_MAX = 6;
@@ -68,6 +79,8 @@ export interface NewDelivery {
   readonly matchId: Uuid;
   /** Its place among the webhooks of its match, from 1; null for what has none. */
   readonly sequence: number | null;
+  /** Of its search, counted up when that is silenced. */
+  readonly generation: number;
   readonly channel: WebhookChannel;
   readonly kind: EventKind;
   readonly endpoint: string;
@@ -122,108 +135,12 @@ export function afterAttempt(
   return { state: 'retry_wait', dueAt: new Date(endedAt + retryDelayMs) };
 }
 
-/** What the steps of a delivery read and write. Times in milliseconds of PostgreSQL's clock. */
-export interface DeliveryProgress {
-  readonly state: DeliveryState;
-  /** Attempts counted: the present one's number while `sending`. Counts on over replays. */
-  readonly attemptCount: number;
-  /** Attempts made before the last replay. */
-  readonly attemptsSpent: number;
-  readonly attemptStartedAt: number | null;
-  /** When the next attempt may start; while `sending`, when the lease ends. */
-  readonly dueAt: number;
-}
-
-export const NEW_DELIVERY = { state: 'queued', attemptCount: 0, attemptsSpent: 0, attemptStartedAt: null } as const;
-
-/** Counts an attempt, before any byte is sent. `from`: by a message, or drawn from what is parked. Null when refused. */
-export function claim(
-  delivery: DeliveryProgress,
-  from: 'message' | 'parked',
-  now: number,
-  leaseMs: number,
-): DeliveryProgress | null {
-  if (!may(from === 'parked' ? 'draw' : 'claim', delivery) || delivery.dueAt > now) return null;
-  const attemptCount = delivery.attemptCount + 1;
-  return { ...delivery, state: 'sending', attemptCount, attemptStartedAt: now, dueAt: now + leaseMs };
-}
-
 /**
  * How long a delivery waits at most, from its recording on, for an earlier one of its match at another endpoint: the
  * thirty seconds of the decisions (section 6, "Order"), less what a courier may need to notice that they are over.
  */
 export const HELD_BACK_MAX_MS = 28_000;
 
-/** What order asks of a delivery. */
-export interface OrderedDelivery extends Pick<DeliveryProgress, 'state' | 'attemptCount'> {
-  readonly endpointKey: string;
-  readonly sequence: number;
-}
-
-/**
- * Whether `earlier` keeps `later`, of the same match and before its first attempt, from that attempt: as long as the own
- * first attempt of `earlier` has not ended. One that is parked has lost its place, unless both are parked at one endpoint
- * and drawn in turn, or its endpoint is only short of room: then it keeps its place for as long as one of another
- * endpoint would. `ageMs`: of `later`, since its recording. `at`: the endpoint of `earlier`.
- */
-export function holdsBack(
-  earlier: OrderedDelivery,
-  later: OrderedDelivery,
-  ageMs: number,
-  at: { readonly isPaused: boolean; readonly isFailing: boolean },
-): boolean {
-  if (earlier.sequence >= later.sequence || later.attemptCount > 0) return false;
-  const isUndecided =
-    earlier.state === 'sending'
-      ? earlier.attemptCount === 1
-      : (earlier.state === 'queued' || earlier.state === 'parked') && earlier.attemptCount === 0;
-  if (!isUndecided) return false;
-  const isParked = earlier.state === 'parked';
-  if (earlier.endpointKey === later.endpointKey && (!isParked || later.state === 'parked')) return true;
-  return ageMs < HELD_BACK_MAX_MS && !at.isPaused && !(isParked && at.isFailing);
-}
-
-/** Records how attempt `number` ended. Null when the delivery has gone on without it; it never does without a success. */
-export function end(
-  delivery: DeliveryProgress,
-  number: number,
-  outcome: Pick<AttemptOutcome, 'startedAt' | 'durationMs' | 'error'>,
-  retryDelayMs: number,
-): DeliveryProgress | null {
-  const { state, dueAt } = afterAttempt(number - delivery.attemptsSpent, outcome, retryDelayMs);
-  const isPresent = may('end', delivery) && delivery.attemptCount === number;
-  const isNewSuccess = state === 'delivered' && may('succeed', delivery);
-  if (!isPresent && !isNewSuccess) return null;
-  return { ...delivery, state, dueAt: dueAt?.getTime() ?? delivery.dueAt };
-}
-
-/** Once the lease has ended: the attempt counts as failed, due again one delay after it started. Null when refused. */
-export function abort(delivery: DeliveryProgress, now: number, retryDelayMs: number): DeliveryProgress | null {
-  if (!may('end', delivery) || delivery.dueAt > now || delivery.attemptStartedAt === null) return null;
-  const outcome = { startedAt: new Date(delivery.attemptStartedAt), durationMs: 0, error: 'aborted' as const };
-  return end(delivery, delivery.attemptCount, outcome, retryDelayMs);
-}
-
-/** Sets it aside without using an attempt. Null when refused. */
-export function park(delivery: DeliveryProgress): DeliveryProgress | null {
-  return may('park', delivery) ? { ...delivery, state: 'parked' } : null;
-}
-
-/** An operator's replay: a new series of attempts under the same id. Null when refused. */
-export function replay(delivery: DeliveryProgress, now: number): DeliveryProgress | null {
-  if (!may('replay', delivery)) return null;
-  return { ...delivery, state: 'queued', attemptsSpent: delivery.attemptCount, dueAt: now };
-}
-
-/** Null when it is final already. */
-export function cancel(delivery: DeliveryProgress): DeliveryProgress | null {
-  return may('cancel', delivery) ? { ...delivery, state: 'cancelled' } : null;
-}
-
 export function isFinal(state: DeliveryState): boolean {
   return (FINAL_STATES as readonly DeliveryState[]).includes(state);
-}
-
-function may(step: keyof typeof STEPS_FROM, { state }: DeliveryProgress): boolean {
-  return (STEPS_FROM[step] as readonly DeliveryState[]).includes(state);
 }

@@ -50,6 +50,8 @@ export interface NewMailItem {
   readonly matchId: Uuid;
   readonly propertyUuid: Uuid;
   readonly route: MailRoute;
+  /** Of its search, counted up when that is silenced. */
+  readonly generation: number;
   readonly reason: MailReason;
   readonly traceparent: string | null;
 }

@@ -20,7 +20,7 @@
  * | each secret that signs webhooks | `webhook_secrets` | when it has expired, or with its client |
  * | each process | `instances` | an hour after it was seen last |
  *
- * The outbox empties itself, and the other tables hold what somebody entered.
+ * The queue empties itself, and the other tables hold what somebody entered.
  */
 
 export const FORGETFUL_TABLES = [

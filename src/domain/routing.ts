@@ -20,6 +20,8 @@ export interface SearchRoute {
   readonly eventEndpoint: string | null;
   readonly subscribedEvents: readonly EventKind[];
   readonly hidePropertyContact: boolean;
+  /** Counted up when it is silenced. */
+  readonly generation: number;
   /** Of the row that says all this. */
   readonly revision: string;
   /** Null when nothing goes by e-mail. */

@@ -222,7 +222,7 @@ interface Told {
 function tell(
   { deliveries, feedItems, feedEntries }: Told,
   { channel, kind, endpoint }: Notice,
-  { clientId }: SearchRoute,
+  { clientId, generation }: SearchRoute,
   match: Match,
   { head, snapshotId, traceparent }: Pick<NewDelivery, 'head' | 'snapshotId' | 'traceparent'>,
 ): void {
@@ -232,7 +232,7 @@ function tell(
     feedItems.push({ id, sequence, searchNumber, matchId, channel, kind, head, snapshotId });
   } else {
     const endpointKey = endpointKeyOf(clientId, endpoint);
-    const address = { endpoint, endpointKey, traceparent };
+    const address = { endpoint, endpointKey, traceparent, generation };
     deliveries.push({ id, sequence, searchNumber, matchId, channel, kind, head, snapshotId, ...address });
   }
 }
@@ -258,11 +258,11 @@ function snapshotter(
 
 function mailItemOf(
   reason: MailReason,
-  { clientId, mail }: SearchRoute,
+  { clientId, generation, mail }: SearchRoute,
   { id, searchNumber, updatedAt }: Match,
   { propertyUuid, traceparent }: JudgedChange,
 ): NewMailItem {
   if (mail === null) throw new Error('a reason to e-mail for a search without one');
   const item = { id: timeOrderedUuid(updatedAt), clientId, searchNumber, matchId: id, propertyUuid };
-  return { ...item, route: mail, reason, traceparent };
+  return { ...item, route: mail, generation, reason, traceparent };
 }

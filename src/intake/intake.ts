@@ -9,13 +9,14 @@ import { startPull } from '../broker/pull.ts';
 import { startInOrder } from '../broker/replay.ts';
 import { ADVERTS_STREAM, ensureIntake } from '../broker/topology.ts';
 import type { Valve } from '../broker/valve.ts';
+import type { DueDelivery } from '../domain/delivery.ts';
 import type { TellUnknown } from '../domain/unknown-members.ts';
 import type { Database } from '../store/database.ts';
 import type { Term } from '../store/intake-leader.ts';
 import { noteStart, raiseSequenceFloor } from '../store/intake-position.ts';
 import type { IntakeBreaker } from './breaker.ts';
-import type { RecordedBatch } from './dispatcher.ts';
 import { findIntakeStart, type IntakeStart, startPositionMarks } from './position.ts';
+import type { RecordedBatch } from './recorded-batch.ts';
 import type { Recorded, Recorder } from './recorder.ts';
 import { startRecording } from './recording.ts';
 
@@ -34,6 +35,8 @@ export interface IntakeDependencies {
   readonly onForgotten: () => void;
   /** Told again and again while a move of a client keeps messages from being recorded. */
   readonly onHeld?: (error: Error) => void;
+  /** Told of the deliveries of each recorded batch. */
+  readonly announceDue: (due: readonly DueDelivery[]) => void;
   /** `seconds`: what recording took. */
   readonly onRecorded: (recorded: Recorded, batch: RecordedBatch, seconds: number) => void;
   readonly supervisor: Supervisor;

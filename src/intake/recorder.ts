@@ -18,7 +18,6 @@ import { type HeldTerm, holdTerm, type Term } from '../store/intake-leader.ts';
 import { noteReach } from '../store/intake-position.ts';
 import { insertMailItems } from '../store/mail-items.ts';
 import { beginMatches, insertMatches, type Match, readMatches, updateMatches } from '../store/matches.ts';
-import { insertOutboxEntry, type OutboxEntry, outboxEntryOf } from '../store/outbox.ts';
 import {
   insertProperties,
   type LockedProperty,
@@ -50,8 +49,6 @@ export interface RecorderDependencies {
 }
 
 export interface Recorded {
-  /** Null when the batch led to no delivery. */
-  readonly outbox: OutboxEntry | null;
   readonly deliveries: readonly AddressedDelivery[];
   /** Clients whose feed has something new. */
   readonly fedClients: ReadonlySet<Uuid>;
@@ -111,7 +108,7 @@ export function createRecorder(dependencies: RecorderDependencies): Recorder {
   const record: Recorder = async (term, entries, poison) => {
     const medians = openLedger(dependencies.matcher.medians);
     try {
-      const { result, answers } = await pipelinedTransaction(dependencies.database, async (client) => {
+      const { result } = await pipelinedTransaction(dependencies.database, async (client) => {
         const uuids = [...new Set(entries.map(({ message }) => message.propertyUuid))];
         const [held, locked] = await Promise.all([holdTerm(client, term), lockProperties(client, uuids)]);
         assertReady(held, entries);
@@ -125,10 +122,7 @@ export function createRecorder(dependencies: RecorderDependencies): Recorder {
         });
         return { last: [...last, ...insertDeadLetters([...poison, ...refused])], result };
       });
-      const ids = result.deliveries.map(({ id }) => id);
-      const [answer] = answers;
-      const outbox = ids.length === 0 || answer === undefined ? null : outboxEntryOf(answer, ids);
-      return { ...result, outbox };
+      return result;
     } catch (error) {
       medians.undo();
       if (!(error instanceof SearchesCameError)) throw error;
@@ -161,14 +155,13 @@ async function withLargeOnes(
   return new Map([...locked].map(([uuid, property]) => [uuid, { ...property, held: read.get(uuid) ?? property.held }]));
 }
 
-/** The outbox entry is the first of the last statements, when there are deliveries. */
 async function recordEntries(
   client: Queryable,
   known: ReadonlyMap<Uuid, LockedProperty>,
   entries: readonly RecordedEntry[],
   medians: MarketLedger,
   dependencies: RecorderDependencies & { readonly sequenceFloor: number },
-): Promise<Ending<Omit<Recorded, 'outbox'>>> {
+): Promise<Ending<Recorded>> {
   const { mailGatherMs = null } = dependencies;
   const batch = await judgeBatch(known, entries, medians, dependencies);
   const { changes, outcomes, refused, left } = batch;
@@ -253,9 +246,7 @@ function expiredAtOf({ state }: HeldProperty): string | null {
 }
 
 function writeConsequences(consequences: Consequences, sequenceFloor: number): readonly Statement[] {
-  const deliveryIds = consequences.deliveries.map(({ id }) => id);
   return [
-    ...(deliveryIds.length === 0 ? [] : [insertOutboxEntry(deliveryIds)]),
     ...insertMatches(consequences.newMatches),
     ...updateMatches(consequences.changedMatches),
     ...beginMatches(consequences.changedMatches.filter(({ cause }) => cause !== null)),

@@ -4,8 +4,9 @@
  * fills its mailbox, and `admit` waits.
  */
 
-import { type Actor, type Grace, spawn, startGrace } from '../actor/actor.ts';
+import { type Grace, spawn, startGrace } from '../actor/actor.ts';
 import { GaveUpError } from '../actor/supervisor.ts';
+import { acknowledgeAll } from '../broker/acknowledge.ts';
 import type { PulledMessage } from '../broker/pull.ts';
 import { requeuedFrom } from '../broker/requeued.ts';
 import { traceparentOf } from '../broker/tracing.ts';
@@ -14,12 +15,11 @@ import { propertyOf } from '../domain/rejection.ts';
 import type { TellUnknown } from '../domain/unknown-members.ts';
 import { CommitUnknownError } from '../store/database.ts';
 import { type Term, TermOverError } from '../store/intake-leader.ts';
-import { deleteOutboxEntries, type OutboxEntry } from '../store/outbox.ts';
 import { describe } from './breaker.ts';
-import { dispatch, type RecordedBatch, type RefusedMessage } from './dispatcher.ts';
 import { HeldError, recordBehind } from './hold.ts';
 import type { IntakeDependencies } from './intake.ts';
 import { type IntakeStart, testMemory } from './position.ts';
+import type { RecordedBatch, RefusedMessage } from './recorded-batch.ts';
 import { ForgottenError, type RecordedEntry } from './recorder.ts';
 import { type Rejections, startRejections } from './rejections.ts';
 
@@ -63,7 +63,6 @@ interface ShareWork {
   readonly record: RecordPart;
   /** Whether a message that a bug stands in the way of is to be set aside; if not, nothing more is recorded. */
   readonly mayBeSetAside: (decoded: Decoded, error: Error) => boolean;
-  readonly forget: Actor<OutboxEntry>['tell'];
   readonly reject: Rejections['tell'];
 }
 
@@ -71,12 +70,8 @@ interface ShareWork {
 const SHARES = 2;
 /** What cannot be read belongs to no property, and keeps no place among those that can. */
 const UNREADABLE_SHARE = SHARES;
-/** Recorded batches of a share that wait for their publication at most. */
-const DISPATCH_MAILBOX_MAX = 4;
-/** Outbox entries that have served and are still there, at most. */
-const OUTBOX_MAX = 256;
-/** Well below the age at which the sweeper takes an entry for abandoned. */
-const OUTBOX_GATHER_MS = 100;
+/** Recorded batches of a share that wait for their acknowledgement at most. */
+const ACKNOWLEDGER_MAILBOX_MAX = 4;
 
 export function startRecording(term: Term, start: IntakeStart, dependencies: IntakeDependencies): Recording {
   const { breaker } = dependencies;
@@ -107,9 +102,8 @@ export function startRecording(term: Term, start: IntakeStart, dependencies: Int
     if (!isOver && !breaker.admits(culpritOf(decoded), error)) isOver = true;
     return !isOver;
   };
-  const outbox = startOutbox(dependencies);
   const rejections = startRejections(dependencies);
-  const work = { record, mayBeSetAside, forget: outbox.tell, reject: rejections.tell };
+  const work = { record, mayBeSetAside, reject: rejections.tell };
   const shares = Array.from({ length: SHARES + 1 }, () => startShare(work, dependencies));
   const sum = (count: (share: Share) => number): number => shares.reduce((total, share) => total + count(share), 0);
   return {
@@ -132,41 +126,28 @@ export function startRecording(term: Term, start: IntakeStart, dependencies: Int
     async drain() {
       const grace = startGrace();
       await Promise.all(shares.map((share) => share.drain(grace)));
-      await Promise.all([outbox.drain(grace), rejections.drain(grace)]);
+      await rejections.drain(grace);
       grace.end();
     },
   };
 }
 
-/** Forgets the entries that it is told of; those that it cannot forget are published again by the sweeper. */
-function startOutbox({ database, supervisor }: IntakeDependencies): Actor<OutboxEntry> {
-  return spawn<OutboxEntry>({
-    name: 'outbox',
-    mailboxMax: OUTBOX_MAX,
-    batchMax: OUTBOX_MAX,
-    gatherMs: OUTBOX_GATHER_MS,
-    supervisor,
-    receive: (entries) => deleteOutboxEntries(database, entries),
-    setAside: async () => undefined,
-  });
-}
-
-function startShare({ record, mayBeSetAside, forget, reject }: ShareWork, dependencies: IntakeDependencies): Share {
-  const { broker, recordBatchMax, recordBatchBytesMax, supervisor } = dependencies;
+function startShare({ record, mayBeSetAside, reject }: ShareWork, dependencies: IntakeDependencies): Share {
+  const { recordBatchMax, recordBatchBytesMax, supervisor } = dependencies;
   let inFlight = 0;
   const end = ({ understood }: RecordedBatch): void => {
     inFlight -= understood.length;
   };
-  const dispatcher = spawn<RecordedBatch>({
-    name: 'dispatcher',
-    mailboxMax: DISPATCH_MAILBOX_MAX,
+  const acknowledger = spawn<RecordedBatch>({
+    name: 'acknowledger',
+    mailboxMax: ACKNOWLEDGER_MAILBOX_MAX,
     supervisor,
     async receive([taken]) {
       const batch = taken as RecordedBatch;
-      await dispatch(broker, batch, forget);
+      await acknowledgeAll(batch.understood);
       end(batch);
     },
-    // Its outbox entry is left for the sweeper, and its messages come again to be recognised as recorded.
+    // Its messages come again to be recognised as recorded.
     setAside: async (batch) => end(batch),
   });
   async function recordAll(decoded: readonly Decoded[]): Promise<readonly Decoded[]> {
@@ -174,9 +155,9 @@ function startShare({ record, mayBeSetAside, forget, reject }: ShareWork, depend
     if (part === null) return [];
     const { poison } = part.batch;
     inFlight -= poison.length;
-    // A dispatcher that has ended lets go: the outbox entry is the sweeper's, and the messages come again.
-    await Promise.all([reject(poison), dispatcher.tell(part.batch)]).catch((cause: Error) => {
-      throw new GaveUpError('the dispatcher has ended', { cause });
+    // One that has ended lets go: the messages come again.
+    await Promise.all([reject(poison), acknowledger.tell(part.batch)]).catch((cause: Error) => {
+      throw new GaveUpError('the acknowledger has ended', { cause });
     });
     return part.left;
   }
@@ -205,7 +186,7 @@ function startShare({ record, mayBeSetAside, forget, reject }: ShareWork, depend
     },
     async drain(grace) {
       await recorder.drain(grace);
-      await dispatcher.drain(grace);
+      await acknowledger.drain(grace);
     },
   };
 }
@@ -254,7 +235,7 @@ async function recordDecoded(
   term: Term,
   decoded: readonly Decoded[],
   { tellingUpTo, stream }: { readonly tellingUpTo: number; readonly stream: number },
-  { recordBatch, onRecorded, onTrouble }: IntakeDependencies,
+  { recordBatch, announceDue, onRecorded, onTrouble }: IntakeDependencies,
 ): Promise<RecordedPart> {
   const entries: (RecordedEntry & { readonly from: Decoded })[] = [];
   const poison: RefusedMessage[] = [];
@@ -283,8 +264,9 @@ async function recordDecoded(
     if (reason !== undefined) poison.push(refusalOf(from, new PoisonError(reason)));
     else if (!leftAt.has(position)) understood.push(from.pulled);
   }
-  const batch = { outbox: recorded.outbox, deliveries: recorded.deliveries, understood, poison };
+  const batch = { deliveries: recorded.deliveries, understood, poison };
   try {
+    announceDue(recorded.deliveries.map(({ id, endpointKey }) => ({ id, endpointKey, lane: 'first' })));
     onRecorded(recorded, batch, (performance.now() - startedAt) / 1_000);
   } catch (error) {
     // It is recorded, whoever cannot look at it.

@@ -13,7 +13,7 @@ import { type Publication, publishAll } from '../broker/publish.ts';
 import { ensureRejections } from '../broker/topology.ts';
 import { rejectionOf } from '../domain/rejection.ts';
 import { REJECTED } from '../domain/streams.ts';
-import type { RefusedMessage } from './dispatcher.ts';
+import type { RefusedMessage } from './recorded-batch.ts';
 
 export interface RejectionDependencies {
   readonly broker: Broker;

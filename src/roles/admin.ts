@@ -4,15 +4,13 @@ import type { Adoption } from '../admin/dependencies.ts';
 import { startAdminServer } from '../admin/server.ts';
 import { readOrMakeToken } from '../admin/token-file.ts';
 import { announceKeyChange } from '../broker/announcements.ts';
-import { publicationOf } from '../broker/delivery-messages.ts';
 import { findOtherLead } from '../broker/lead-claims.ts';
 import { announceControlChange } from '../broker/operator-signals.ts';
 import { isBrokerOutage } from '../broker/outage.ts';
-import { publish, publishAll } from '../broker/publish.ts';
+import { publish } from '../broker/publish.ts';
 import { requeuedHeader } from '../broker/requeued.ts';
 import { readStreamFigures } from '../broker/stream-figures.ts';
 import { adoptTopology } from '../broker/topology-inspection.ts';
-import { timeOrderedUuid } from '../domain/ids.ts';
 import { dataDirectoryPath } from '../embedded/data-directory.ts';
 import { listSources, readSource, writeReport } from '../features/feeds/publications.ts';
 import type { Matcher } from '../intake/matcher.ts';
@@ -21,7 +19,7 @@ import type { Parts } from './parts.ts';
 
 /** Resolves with the address, `host:port`. */
 export async function openAdmin(parts: Parts, matcher: Matcher | null): Promise<string> {
-  const { config, log, metrics, database, broker, reference, feed, presence } = parts;
+  const { config, log, metrics, database, broker, announcer, reference, feed, presence } = parts;
   const { ending, announced, draining } = parts;
   const { token, clientAuthorities } = config.admin;
   const isTokenNeeded = token === null && clientAuthorities === null;
@@ -43,12 +41,7 @@ export async function openAdmin(parts: Parts, matcher: Matcher | null): Promise<
       },
       keysChanged: () => announceKeyChange(broker),
       isIndexed: (number) => matcher?.has(number) ?? null,
-      // Another message id than the first time: the duplicate window would swallow it.
-      publishDeliveries: (addresses) =>
-        publishAll(
-          broker,
-          addresses.map((address) => publicationOf(broker, address, `replay-${timeOrderedUuid(new Date())}`)),
-        ),
+      announceDue: announcer.announce,
       async republish({ id, subject, headers, body, streamNumber, sequence }) {
         // The old message id would be taken for a duplicate, and other headers of NATS mean nothing twice.
         const kept = Object.entries(headers).filter(([name]) => !/^nats-/i.test(name));

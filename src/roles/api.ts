@@ -3,10 +3,7 @@
 import { createApi } from '../api/api.ts';
 import type { ApiSettings } from '../api/dependencies.ts';
 import { announceSearchChange, announceSecretChange, onFeed, onKeyChange } from '../broker/announcements.ts';
-import { publicationOf } from '../broker/delivery-messages.ts';
-import { publishAll } from '../broker/publish.ts';
 import type { Config } from '../config.ts';
-import { timeOrderedUuid } from '../domain/ids.ts';
 import type { Matcher } from '../intake/matcher.ts';
 import { createPointsOfInterest } from '../matching/points/poi-index.ts';
 import { sortPlaces } from '../reference/communes.ts';
@@ -22,7 +19,7 @@ import type { Parts } from './parts.ts';
 
 /** Resolves with its URL. */
 export async function openApi(parts: Parts, databaseUrl: string, matcher: Matcher | null): Promise<string> {
-  const { config, log, metrics, database, broker, reference, observers, onTrouble } = parts;
+  const { config, log, metrics, database, broker, announcer, reference, observers, onTrouble } = parts;
   const { ending, announced, draining, closing } = parts;
   const points = createPointsOfInterest();
   const keeper = await keepPoints(database, points, onTrouble);
@@ -47,12 +44,7 @@ export async function openApi(parts: Parts, databaseUrl: string, matcher: Matche
       pointsOfInterest: () => points.current,
       onFeed: (listener) => onFeed(broker, listener),
       ending,
-      publishDeliveries: (addresses) =>
-        publishAll(
-          broker,
-          // Another message id than the first time: the duplicate window would swallow it.
-          addresses.map((address) => publicationOf(broker, address, `resend-${timeOrderedUuid(new Date())}`)),
-        ),
+      announceDue: announcer.announce,
       secretsChanged: () => announceSecretChange(broker),
       deliverOnce: (delivery) => sender.send(delivery),
       onKeyChange: (listener) => onKeyChange(broker, listener),

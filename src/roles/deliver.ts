@@ -1,24 +1,34 @@
-/** Opens what delivers: the sender, the courier, the sweeper, and what sends e-mails. A part of the composition root. */
+/** Opens what delivers: the sender, the courier, what cancels and recovers, and what sends e-mails. A part of the composition root. */
 
 import { readFileSync } from 'node:fs';
 import { onSecretChange } from '../broker/announcements.ts';
 import { createValve, type Valve } from '../broker/valve.ts';
-import { startCancellations } from '../delivery/cancellations.ts';
-import { type Courier, startCourier } from '../delivery/courier.ts';
+import { startCourier } from '../delivery/courier.ts';
 import { type Mailing, startMailing } from '../delivery/mailing.ts';
-import { startRecoveries } from '../delivery/recoveries.ts';
-import { startSweeper } from '../delivery/sweeper.ts';
 import { createMailSender, MAIL_ATTEMPT_TIMEOUT_MS } from '../mail/mail-sender.ts';
 import type { Database } from '../store/database.ts';
 import { rememberWebhookSecrets, type WebhookSecrets } from '../store/webhook-secrets.ts';
+import { startCancellations } from '../upkeep/cancellations.ts';
+import { startRecoveries } from '../upkeep/recoveries.ts';
 import { VERSION } from '../version.ts';
 import { createSender, type Sender } from '../webhooks/sender.ts';
 import { measureMail, measureStage } from './measures.ts';
 import type { Parts } from './parts.ts';
 
 export async function openDelivery(parts: Parts): Promise<void> {
-  const { config, metrics, pipelineDatabase, broker, documents, observers, presence, draining, supervisor, onTrouble } =
-    parts;
+  const {
+    config,
+    metrics,
+    pipelineDatabase,
+    broker,
+    announcer,
+    documents,
+    observers,
+    presence,
+    draining,
+    supervisor,
+    onTrouble,
+  } = parts;
   const sender = openSender(parts);
   const valve = createValve();
   let inFlight = (): number => 0;
@@ -28,6 +38,7 @@ export async function openDelivery(parts: Parts): Promise<void> {
   const noteProgress = parts.stalls.follow('deliver', () => valve.isOpen && sender.inFlight === 0 && waiting() > 0);
   const courier = await startCourier({
     broker,
+    announcer,
     database: pipelineDatabase,
     documents,
     secrets: openSecrets(parts, pipelineDatabase),
@@ -35,12 +46,15 @@ export async function openDelivery(parts: Parts): Promise<void> {
     retryDelayMs: config.retryDelayMs,
     attemptTimeoutMs: config.attemptTimeoutMs,
     attemptsInFlightMax: config.attemptsInFlightMax,
+    clock: () => new Date(),
     valve,
     onClaimed: noteProgress,
     onAttempt(settled) {
       noteProgress();
       observers.onAttempt(settled);
     },
+    onMissing: observers.onMissing,
+    onAborted: observers.onAborted,
     supervisor,
     onTrouble,
   });
@@ -49,31 +63,15 @@ export async function openDelivery(parts: Parts): Promise<void> {
   const mailing = openMailing(parts, valve);
   inFlight = () => courier.inFlight + (mailing?.inFlight ?? 0);
   measureStage(metrics, 'deliver', valve, inFlight);
-  await openSweeper(parts, valve, courier);
+  openBackground(parts, valve);
 }
 
-/** It rests with the courier: what waits behind a paused one is not lost. */
-async function openSweeper(parts: Parts, courierValve: Valve, courier: Courier): Promise<void> {
-  const { config, metrics, database, broker, observers, presence, draining, onTrouble } = parts;
-  const valve = createValve();
-  await presence.addStage({ name: 'sweeper', valve, inFlight: () => 0 });
-  measureStage(metrics, 'sweeper', valve, () => 0);
-  const sweeper = startSweeper({
-    broker,
-    database,
-    retryDelayMs: config.retryDelayMs,
-    isHeld: courier.holds,
-    clock: () => new Date(),
-    isPaused: () => !valve.isOpen || !courierValve.isOpen,
-    onRepair: observers.onRepair,
-    onTrouble,
-  });
-  draining('sweeper', () => sweeper.stop());
+function openBackground({ config, database, announcer, draining, onTrouble }: Parts, courierValve: Valve): void {
   const cancellations = startCancellations({ database, onTrouble });
   draining('cancellations', () => cancellations.stop());
   const { attemptsInFlightMax } = config;
   const isPaused = (): boolean => !courierValve.isOpen;
-  const recoveries = startRecoveries({ database, broker, attemptsInFlightMax, isPaused, onTrouble });
+  const recoveries = startRecoveries({ database, announcer, attemptsInFlightMax, isPaused, onTrouble });
   draining('recoveries', () => recoveries.stop());
 }
 

@@ -6,6 +6,7 @@ import { startTask } from '../actor/task.ts';
 import { pause } from '../actor/waiting.ts';
 import { onCoordinates } from '../broker/announcements.ts';
 import { type Broker, connectBroker } from '../broker/connection.ts';
+import { createDueAnnouncer } from '../broker/due-announcements.ts';
 import { findOtherLead } from '../broker/lead-claims.ts';
 import { isBrokerOutage } from '../broker/outage.ts';
 import { untilElected } from '../broker/topology.ts';
@@ -121,7 +122,7 @@ async function openParts(
   const feed = createActivityFeed({ broker, database, instanceId: presence.id });
   return {
     ...{ config, log, metrics, database, pipelineDatabase, askQuery: queries.ask, broker, whereabouts, topology },
-    ...{ feed, presence, reference },
+    ...{ feed, presence, reference, announcer: createDueAnnouncer(broker) },
     ...{ ending, draining, closing, announced: announcement(ending, config.drainAnnounceMs) },
     ...{ supervisor, checks, fail, onTrouble, stalls: watchStalls(metrics, closing) },
     documents: createDocumentCache(pipelineDatabase),

@@ -121,10 +121,12 @@ interface IntakeControls {
 
 /** Every term reads the market anew: another instance may have recorded since this one did. */
 function createTermStart(
-  { config, log, database, pipelineDatabase, broker, documents, reference, observers, supervisor, onTrouble }: Parts,
+  parts: Parts,
   matcher: Matcher,
   { valve, breaker, noteProgress }: IntakeControls,
 ): (term: Term) => Promise<Intake> {
+  const { config, log, database, pipelineDatabase, broker, announcer, documents } = parts;
+  const { reference, observers, supervisor, onTrouble } = parts;
   const recordBatch = createRecorder({
     database: pipelineDatabase,
     matcher: observers.timed(matcher),
@@ -159,6 +161,7 @@ function createTermStart(
         noteProgress();
         onTrouble('recording', error);
       },
+      announceDue: announcer.announce,
       onRecorded(recorded, batch, seconds) {
         noteProgress();
         documents.keep(recorded.snapshots);

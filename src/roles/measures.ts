@@ -17,7 +17,7 @@ import { readOldestRows } from '../store/retention.ts';
 import type { TopologyWatch } from '../upkeep/topology-watch.ts';
 
 const READING_KEPT_MS = 5_000;
-const OPEN_STATES = ['queued', 'sending', 'retry_wait', 'parked'] as const;
+const OPEN_STATES = ['queued', 'sending', 'retry_wait'] as const;
 const MAIL_STATES = ['queued', 'sending', 'retry_wait', 'failed'] as const;
 
 export function measurePools(metrics: Metrics, pools: readonly DatabasePool[]): void {

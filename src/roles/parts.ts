@@ -2,6 +2,7 @@
 
 import type { Supervisor } from '../actor/supervisor.ts';
 import type { Broker } from '../broker/connection.ts';
+import type { DueAnnouncer } from '../broker/due-announcements.ts';
 import type { LeadClaim } from '../broker/lead-claims.ts';
 import type { Config } from '../config.ts';
 import type { DocumentCache } from '../delivery/document-cache.ts';
@@ -28,6 +29,7 @@ export interface Parts extends Pick<Shutdown, 'ending' | 'draining' | 'closing'>
   /** Of what is asked about many rows: over connections of a worker thread. */
   readonly askQuery: AskQuery;
   readonly broker: Broker;
+  readonly announcer: DueAnnouncer;
   readonly documents: DocumentCache;
   readonly reference: Reference;
   readonly feed: ActivityFeed;

@@ -1,14 +1,19 @@
 /** The log of attempts, and what each one does to its delivery. */
 
-import type { AfterAttempt, AttemptOutcome } from '../domain/delivery.ts';
+import type { AfterAttempt, AttemptOutcome, DueDelivery, Lane } from '../domain/delivery.ts';
 import type { SearchNumber, Uuid } from '../domain/ids.ts';
-import type { Queryable } from './database.ts';
-import { NOT_YET_DELIVERED } from './delivery-states.ts';
+import { arrayLiteral, joinedJson, jsonTexts } from './array-literal.ts';
+import { type Database, pipelinedTransaction, type Queryable } from './database.ts';
+import { laneOf } from './deliveries.ts';
 
 export interface SettledAttempt {
   readonly id: Uuid;
   readonly searchNumber: SearchNumber;
+  readonly matchId: Uuid;
   readonly endpointKey: string;
+  readonly lane: Lane;
+  /** The courier that claimed it. */
+  readonly holder: number;
   readonly attemptCount: number;
   readonly outcome: AttemptOutcome;
   readonly after: AfterAttempt;
@@ -18,42 +23,45 @@ export interface SettledAttempt {
 }
 
 /**
- * Records how attempts ended and what follows. A delivery cancelled meanwhile stays cancelled; its attempt is logged
- * all the same. A success that comes after its lease ended wins over the abort and over whatever has followed: the
- * endpoint has the data. One statement, so that it needs no transaction of its own. Served by the primary keys.
+ * Records how attempts ended and what follows; resolves with what was let in by that. A delivery cancelled meanwhile stays
+ * cancelled; its attempt is logged all the same. A success that comes after its attempt was aborted wins over the abort
+ * and over whatever has followed: the endpoint has the data. Served by the primary keys and open_undecided.
  */
-export async function recordAttempts(client: Queryable, settled: readonly SettledAttempt[]): Promise<void> {
-  const rows = settled.map(({ id, searchNumber, attemptCount, outcome, after, retryInMs }) => ({
-    id,
-    search_number: searchNumber,
-    number: attemptCount,
-    started_at: outcome.startedAt,
-    ended_at: new Date(outcome.startedAt.getTime() + outcome.durationMs),
-    duration_ms: Math.round(outcome.durationMs),
-    status_code: outcome.statusCode,
-    error: outcome.error,
-    reason: outcome.reason,
-    response_head: outcome.responseHead,
-    state: after.state,
-    retry_in_ms: Math.max(0, Math.ceil(retryInMs)),
-  }));
-  await client.query({ name: 'record-attempts', text: RECORD, values: [JSON.stringify(rows)] });
+export async function recordAttempts(
+  database: Database,
+  settled: readonly SettledAttempt[],
+): Promise<readonly DueDelivery[]> {
+  const rows = [...settled].sort((a, b) => (a.id < b.id ? -1 : 1));
+  const firsts = rows.filter(({ lane }) => lane === 'first');
+  const settle = {
+    name: 'settle',
+    text: SETTLE,
+    values: [
+      arrayLiteral(rows.map(({ id }) => id)),
+      arrayLiteral(rows.map(({ holder }) => holder)),
+      arrayLiteral(rows.map(({ attemptCount }) => attemptCount)),
+      arrayLiteral(rows.map(({ outcome }) => outcome.startedAt.toISOString())),
+      arrayLiteral(rows.map(({ outcome }) => Math.round(outcome.durationMs))),
+      arrayLiteral(rows.map(({ outcome }) => outcome.statusCode)),
+      arrayLiteral(rows.map(({ outcome }) => outcome.error)),
+      joinedJson(rows.map(({ outcome }) => JSON.stringify([outcome.reason, outcome.responseHead]))),
+      arrayLiteral(rows.map(({ after }) => after.state)),
+      arrayLiteral(rows.map(({ retryInMs }) => Math.max(0, Math.ceil(retryInMs)))),
+    ],
+  };
+  const letIn = { name: 'let-in', text: LET_IN, values: [arrayLiteral(firsts.map(({ matchId }) => matchId))] };
+  const { answers } = await pipelinedTransaction(database, async () => ({ last: [settle, letIn], result: null }));
+  const released = (answers[1]?.rows ?? []) as { id: Uuid; endpointKey: string }[];
+  return released.map(({ id, endpointKey }) => ({ id, endpointKey, lane: 'first' }));
 }
 
-/**
- * Deliveries are locked in key order, as they are claimed and cancelled, and so are searches, so that two batches cannot
- * lock each other out.
- */
-const RECORD = `
+const SETTLE = `
   with settled as materialized (
-    select * from json_to_recordset($1) as row(id uuid, search_number integer, number smallint, started_at timestamptz,
-      ended_at timestamptz, duration_ms integer, status_code smallint, error text, reason text, response_head text,
-      state text, retry_in_ms bigint)
-  ), locked as materialized (
-    select settled.*, deliveries.state as held_state, attempt_count
-    from settled join deliveries on deliveries.id = settled.id order by deliveries.id for update of deliveries
-  ), decisive as (
-    select distinct on (id) * from locked order by id, state = 'delivered' desc, number desc
+    select id, holder, number, started_at, duration_ms, status_code, error, said ->> 0 as reason, said ->> 1 as response_head,
+      state, retry_in_ms
+    from unnest($1::uuid[], $2::integer[], $3::smallint[], $4::timestamptz[], $5::integer[], $6::smallint[], $7::text[],
+      ${jsonTexts('$8')}::json[], $9::text[], $10::bigint[])
+      as row(id, holder, number, started_at, duration_ms, status_code, error, said, state, retry_in_ms)
   ), logged as (
     insert into attempts (delivery_id, number, started_at, duration_ms, status_code, error, reason, response_head)
     select id, number, started_at, duration_ms, status_code, error, reason, response_head from settled
@@ -61,24 +69,59 @@ const RECORD = `
     set duration_ms = excluded.duration_ms, status_code = excluded.status_code, error = excluded.error,
       reason = excluded.reason, response_head = excluded.response_head
     where attempts.error = 'aborted'
-  ), alerted as (
-    select search_number, max(ended_at) as ended_at from settled where state = 'delivered' group by search_number
-  ), locked_searches as materialized (
-    select searches.number, ended_at from searches join alerted on searches.number = search_number
-    order by searches.number for no key update of searches
-  ), noted as (
-    update searches set last_alert_at = greatest(last_alert_at, ended_at)
-    from locked_searches where searches.number = locked_searches.number
+  ), gone as (
+    delete from open_deliveries o using settled s
+    where o.id = any($1::uuid[]) and o.id = s.id and (s.state = 'delivered'
+      or s.state = 'failed' and o.claimed_by = s.holder and o.attempt_count = s.number)
+    returning o.id, o.endpoint_key, o.attempt_count, s.state
+  ), ended as (
+    insert into endings (delivery_id, endpoint_key, state, attempt_count)
+    select id, endpoint_key, state, attempt_count from gone where state = 'failed'
+  ), mended as (
+    delete from endings e using settled s
+    where e.delivery_id = any($1::uuid[]) and e.delivery_id = s.id and s.state = 'delivered' and e.state = 'failed'
   )
-  update deliveries
-  set state = decisive.state,
-    due_at = case when decisive.state = 'retry_wait'
-      then clock_timestamp() + retry_in_ms * interval '1 millisecond' else deliveries.due_at end,
-    finished_at = case when decisive.state <> 'retry_wait' then ended_at end
-  from decisive
-  where deliveries.id = decisive.id
-    and (held_state = 'sending' and decisive.attempt_count = number
-      or decisive.state = 'delivered' and held_state in ${NOT_YET_DELIVERED})`;
+  update open_deliveries o
+  set lane = -1, claimed_by = null, due_at = clock_timestamp() + retry_in_ms * interval '1 millisecond'
+  from settled s
+  where o.id = any($1::uuid[]) and o.id = s.id and s.state = 'retry_wait' and o.claimed_by = s.holder
+    and o.attempt_count = s.number`;
+
+/**
+ * Of each match the first that waits for an earlier one, at each of its endpoints: what it waited for may be what has
+ * just ended. A statement of its own, after the one that locks the settled rows: whoever made a row wait had a lock on
+ * the one that it waits for (delivery-claims.ts), so this one sees it.
+ */
+const LET_IN = `
+  with first as materialized (
+    select distinct on (settled.match_id, waiting.endpoint_key) waiting.id
+    from unnest($1::uuid[]) as settled(match_id), lateral (
+      select id, endpoint_key from open_deliveries
+      where match_id = settled.match_id and lane in (0, 1) and lane = 0 order by id limit 32
+    ) waiting
+    order by settled.match_id, waiting.endpoint_key, waiting.id
+  ), locked as materialized (
+    select id from open_deliveries where id = any(array(select id from first)) and lane = 0 order by id for update
+  )
+  update open_deliveries o set lane = 1 where o.id = any(array(select id from locked))
+  returning o.id, o.endpoint_key as "endpointKey"`;
+
+/** When searches last had a success, by their numbers. In key order: couriers that write at once must not lock each other out. */
+export async function noteAlerts(client: Queryable, alertedAt: ReadonlyMap<SearchNumber, Date>): Promise<void> {
+  if (alertedAt.size === 0) return;
+  await client.query({
+    name: 'note-alerts',
+    text: `
+      with alerted as materialized (
+        select number, at from unnest($1::integer[], $2::timestamptz[]) as row(number, at)
+      ), locked as materialized (
+        select number from searches where number = any($1::integer[]) order by number for no key update
+      )
+      update searches set last_alert_at = greatest(last_alert_at, at)
+      from alerted where searches.number = alerted.number and searches.number = any(array(select number from locked))`,
+    values: [arrayLiteral([...alertedAt.keys()]), arrayLiteral([...alertedAt.values()].map((at) => at.toISOString()))],
+  });
+}
 
 export interface AttemptRead {
   readonly number: number;
@@ -107,28 +150,24 @@ export async function readAttempts(
   return (id) => attempts.get(id) ?? [];
 }
 
-export interface AbandonedAttempt {
-  readonly id: Uuid;
-  readonly searchNumber: SearchNumber;
-  readonly endpointKey: string;
-  readonly attemptCount: number;
-  readonly attemptsSpent: number;
-  readonly startedAt: Date;
-  readonly startedAgoMs: number;
-}
+/** An attempt whose courier has gone. */
+export type AbandonedAttempt = Pick<
+  SettledAttempt,
+  'id' | 'searchNumber' | 'matchId' | 'endpointKey' | 'lane' | 'holder' | 'attemptCount'
+> & { readonly attemptsSpent: number; readonly startedAt: Date };
 
-/**
- * Attempts whose lease ended without an outcome: their process died. They stay locked until the transaction ends.
- * Served by index `deliveries_dispatched`.
- */
-export async function lockAbandonedAttempts(client: Queryable, limit: number): Promise<readonly AbandonedAttempt[]> {
-  const { rows } = await client.query<AbandonedAttempt>(
-    `select id, search_number as "searchNumber", endpoint_key as "endpointKey", attempt_count as "attemptCount",
-       attempts_spent as "attemptsSpent", attempt_started_at as "startedAt",
-       extract(epoch from clock_timestamp() - attempt_started_at)::float8 * 1000 as "startedAgoMs"
-     from deliveries
-     where state = 'sending' and due_at <= clock_timestamp() order by due_at limit $1 for update skip locked`,
-    [limit],
+/** Reads all that is open, at the end of a courier alone. */
+export async function readAbandoned(
+  client: Queryable,
+  holders: readonly number[],
+  limit: number,
+): Promise<readonly AbandonedAttempt[]> {
+  const { rows } = await client.query<Omit<AbandonedAttempt, 'lane'> & { lane: number }>(
+    `select o.id, o.search_number as "searchNumber", o.match_id as "matchId", o.endpoint_key as "endpointKey", o.lane,
+       o.claimed_by as holder, o.attempt_count as "attemptCount", d.attempts_spent as "attemptsSpent",
+       o.claimed_at as "startedAt"
+     from open_deliveries o join deliveries d on d.id = o.id where o.claimed_by = any($1::integer[]) limit $2`,
+    [holders, limit],
   );
-  return rows;
+  return rows.map((row) => ({ ...row, lane: laneOf(row.lane) }));
 }

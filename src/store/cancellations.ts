@@ -8,14 +8,14 @@ import type { SearchNumber, Uuid } from '../domain/ids.ts';
 import type { Queryable } from './database.ts';
 import { OPEN } from './delivery-states.ts';
 
-/** Of a delivery `d` and its search `s`: it is cancelled, though its row may not say so yet. */
-export const IS_CANCELLED = `(s.cancelled_before is not null and d.created_at < s.cancelled_before
-  and d.state in ${OPEN})`;
+/** Of a delivery `d` (all-deliveries.ts) and its search `s`: it is cancelled, though its row may not say so yet. */
+export const IS_CANCELLED = `(coalesce(d.generation < s.generation, false) and d.state in ${OPEN})`;
 /** Whether the search still wants the delivery. */
-export const IS_WANTED = `s.deleted_at is null and s.notification_enabled
-  and (s.cancelled_before is null or d.created_at >= s.cancelled_before)`;
+export const IS_WANTED = `s.deleted_at is null and s.notification_enabled and not ${IS_CANCELLED}`;
 export const STATE = `case when ${IS_CANCELLED} then 'cancelled' else d.state end`;
-export const FINISHED_AT = `case when ${IS_CANCELLED} then s.cancelled_before else d.finished_at end`;
+export const FINISHED_AT = `case when ${IS_CANCELLED} then coalesce(s.silenced_at, s.updated_at) else d.finished_at end`;
+/** What silences a search, in an update of it. */
+export const SILENCE = 'generation = generation + 1, silenced_at = clock_timestamp()';
 
 /** `parameter`: a state, for example `$2`. Leaves `d.state` to the indexes of a state. */
 export function isInState(parameter: string): string {
@@ -25,36 +25,34 @@ export function isInState(parameter: string): string {
 
 export interface MarkedSearch {
   readonly number: SearchNumber;
-  /** PostgreSQL's text, with its microseconds. */
-  readonly cancelledBefore: string;
+  readonly generation: number;
   readonly markedAgoMs: number;
 }
 
-/** Longest marked first. Served by searches_cancelled. */
+/** Longest marked first. Served by searches_silenced. */
 export async function readMarkedSearches(client: Queryable, limit: number): Promise<readonly MarkedSearch[]> {
   const { rows } = await client.query<MarkedSearch>(
-    `select number, cancelled_before::text as "cancelledBefore",
-       extract(epoch from clock_timestamp() - cancelled_before)::float8 * 1000 as "markedAgoMs"
-     from searches where cancelled_before is not null order by cancelled_before limit $1`,
+    `select number, generation, extract(epoch from clock_timestamp() - silenced_at)::float8 * 1000 as "markedAgoMs"
+     from searches where silenced_at is not null order by silenced_at limit $1`,
     [limit],
   );
   return rows;
 }
 
-/** The same for items of e-mails; there are few in the space of a week. Served by mail_items_search. */
+/** Items of e-mails; there are few in the space of a week. Served by mail_items_search. */
 export async function cancelMailItems(
   client: Queryable,
-  { number, cancelledBefore }: MarkedSearch,
+  { number, generation }: MarkedSearch,
   limit: number,
 ): Promise<number> {
   const { rowCount } = await client.query(
     `with open as materialized (
        select id from mail_items
-       where search_number = $1 and created_at < $2::timestamptz and state in ('queued', 'sending', 'retry_wait')
+       where search_number = $1 and generation < $2 and state in ('queued', 'sending', 'retry_wait')
        order by id limit $3 for update
      )
-     update mail_items set state = 'cancelled', finished_at = $2::timestamptz from open where mail_items.id = open.id`,
-    [number, cancelledBefore, limit],
+     update mail_items set state = 'cancelled', finished_at = clock_timestamp() from open where mail_items.id = open.id`,
+    [number, generation, limit],
   );
   return rowCount ?? 0;
 }
@@ -66,34 +64,34 @@ export interface CancelledPlace {
 }
 
 /**
- * Cancels what is open among the next `limit` deliveries of the search, newest first, behind `after`, and recorded no
- * more than `sinceMs` before the mark. Null when there are no more. One that is being sent at this moment finishes, and
- * its outcome finds no open row. Rows are locked in key order. Served by deliveries_search and the primary key.
+ * Cancels what is open among the next `limit` deliveries of the search, newest first, behind `after`. Null when there are
+ * no more. One that is being sent at this moment finishes, and its outcome finds no open row. A row that somebody has
+ * locked is theirs for now: a claim or a settling, which look at the generation, or have it end. Served by
+ * deliveries_search and the primary key.
  */
 export async function cancelPage(
   client: Queryable,
-  { number, cancelledBefore }: MarkedSearch,
-  sinceMs: number,
+  { number, generation }: MarkedSearch,
   after: CancelledPlace | null,
   limit: number,
 ): Promise<CancelledPlace | null> {
   const { rows } = await client.query<CancelledPlace>(
     `with page as materialized (
-       select id, created_at, state from deliveries
-       where search_number = $1 and created_at < $2::timestamptz
-         and created_at >= $2::timestamptz - $3 * interval '1 millisecond'
-         and created_at <= $4::timestamptz and (created_at < $4::timestamptz or id > $5)
-       order by created_at desc, id limit $6
+       select id, created_at from deliveries
+       where search_number = $1 and created_at <= $3::timestamptz and (created_at < $3::timestamptz or id > $4)
+       order by created_at desc, id limit $5
      ), open as materialized (
-       select id from deliveries
-       where id = any(array(select id from page where state in ${OPEN}))
-       order by id for update
-     ), cancelled as (
-       update deliveries set state = 'cancelled', finished_at = $2::timestamptz
-       from open where deliveries.id = open.id and state in ${OPEN}
+       select id from open_deliveries
+       where id = any(array(select id from page)) and generation < $2 order by id for update skip locked
+     ), gone as (
+       delete from open_deliveries where id = any(array(select id from open))
+       returning id, endpoint_key, attempt_count
+     ), ended as (
+       insert into endings (delivery_id, endpoint_key, state, attempt_count)
+       select id, endpoint_key, 'cancelled', attempt_count from gone
      )
      select id, created_at::text as "createdAt" from page order by created_at, id desc limit 1`,
-    [number, cancelledBefore, sinceMs, after?.createdAt ?? 'infinity', after?.id ?? SMALLEST_UUID, limit],
+    [number, generation, after?.createdAt ?? 'infinity', after?.id ?? SMALLEST_UUID, limit],
   );
   return rows[0] ?? null;
 }
@@ -101,10 +99,10 @@ export async function cancelPage(
 const SMALLEST_UUID = '00000000-0000-0000-0000-000000000000';
 
 /** Everything that the mark stood for is cancelled. Leaves a newer mark. Served by the primary key. */
-export async function removeMark(client: Queryable, { number, cancelledBefore }: MarkedSearch): Promise<void> {
-  await client.query('update searches set cancelled_before = null where number = $1 and cancelled_before = $2', [
+export async function removeMark(client: Queryable, { number, generation }: MarkedSearch): Promise<void> {
+  await client.query('update searches set silenced_at = null where number = $1 and generation = $2', [
     number,
-    cancelledBefore,
+    generation,
   ]);
 }
 
@@ -122,7 +120,7 @@ export async function deleteOrphanedSearches(client: Queryable, limit: number): 
        where clients.deleted_at is not null limit $1
      )
      update searches set deleted_at = now(), notification_enabled = false, revision = pg_current_xact_id(),
-       cancelled_before = case
+       generation = generation + 1, silenced_at = case
          when exists (select from deliveries where search_number = searches.number)
            or exists (select from mail_items where search_number = searches.number) then clock_timestamp() end
      from orphaned where searches.number = orphaned.number`,

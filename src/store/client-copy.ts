@@ -1,6 +1,6 @@
 /**
  * Everything that a cell has of one client, copied to another cell, where it sleeps: its searches count as deleted, for
- * ever, and what is open is due in a month, so that nothing there takes it up before it is woken. Searches get numbers of
+ * ever, and items of e-mails are due in a month, so that nothing there takes any of it up before it is woken. Searches get numbers of
  * the target; every other id stays, which clients and webhooks know.
  */
 
@@ -63,7 +63,8 @@ export function movedTables(): readonly string[] {
 export async function countOpen(client: Queryable, clientId: Uuid): Promise<number> {
   const { rows } = await client.query<{ count: number }>(
     `with ours as materialized (select number from searches where client_id = $1)
-     select ((select count(*) from deliveries where search_number in (select number from ours) and state in ${OPEN})
+     select ((select count(*) from open_deliveries
+         where id in (select id from deliveries where search_number in (select number from ours)))
        + (select count(*) from mail_items where search_number in (select number from ours) and state in ${OPEN}))::integer
        as count`,
     [clientId],
@@ -115,10 +116,6 @@ async function numberSearches(source: Queryable, target: Queryable, clientId: Uu
 
 const NUMBERED = 'join moved_searches on source = copied.search_number';
 const SEARCH_NUMBER = { search_number: 'target' };
-/** First attempts are due since they were recorded; a retry has its time. */
-const WAKES_AT = `case when copied.state not in ${OPEN} then copied.due_at
-  when copied.attempt_count = 0 then copied.created_at + ${ASLEEP} else copied.due_at + ${ASLEEP} end`;
-
 /** Of another cell's number. */
 function numbered(table: string, rows: string, pageRows = ROWS_PER_PAGE): TableCopy {
   return { table, rows, joins: NUMBERED, columns: SEARCH_NUMBER, pageRows };
@@ -133,9 +130,19 @@ function toldOf(clientId: Uuid): readonly TableCopy[] {
     numbered('matches', ofSearches('matches')),
     // Revisions are those of a cluster.
     { ...numbered('search_changes', `${ofSearches('search_changes')} order by id`), without: ['id', 'revision'] },
+    numbered('deliveries', ofSearches('deliveries'), LARGE_ROWS_PER_PAGE),
     {
-      ...numbered('deliveries', ofSearches('deliveries'), LARGE_ROWS_PER_PAGE),
-      columns: { ...SEARCH_NUMBER, due_at: WAKES_AT },
+      // Of a search that sleeps nothing is claimed (delivery-claims.ts).
+      ...numbered(
+        'open_deliveries',
+        `select * from open_deliveries where id in (select id from deliveries where search_number in ${numbers})`,
+      ),
+      columns: { ...SEARCH_NUMBER, claimed_by: 'null' },
+    },
+    {
+      table: 'endings',
+      rows: `select * from endings where delivery_id in (select id from deliveries where search_number in ${numbers})`,
+      pageRows: ROWS_PER_PAGE,
     },
     {
       ...numbered('mail_items', ofSearches('mail_items'), LARGE_ROWS_PER_PAGE),
@@ -274,10 +281,8 @@ export async function wakeCopy(client: Queryable, clientId: Uuid): Promise<void>
        polygon_corners = excluded.polygon_corners, excluded_words = excluded.excluded_words`,
     [clientId],
   );
-  for (const table of ['deliveries', 'mail_items']) {
-    await client.query(
-      `update ${table} set due_at = due_at - ${ASLEEP} where search_number in ${numbers} and state in ${OPEN}`,
-      [clientId],
-    );
-  }
+  await client.query(
+    `update mail_items set due_at = due_at - ${ASLEEP} where search_number in ${numbers} and state in ${OPEN}`,
+    [clientId],
+  );
 }

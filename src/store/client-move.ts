@@ -4,7 +4,7 @@
  *
  * - Both cells are *held* behind one message of `ADVERTS`, the last one that there is: each goes on recording up to it,
  *   and neither has recorded a later one. So the source has told everything up to it, and the target what comes after.
- * - The client is *closed* in the source: it can write nothing, and what is open is due later.
+ * - The client is *closed* in the source: it can write nothing, and nothing of it is sent.
  * - It is copied and sleeps in the target, whose hold has no end from then on.
  * - It *leaves* the source: the one moment at which the move is decided. Until then everything lapses by itself and can be
  *   taken back; from then on it can only be brought to its end, and no adverts are taken in by the target before.
@@ -12,9 +12,10 @@
  */
 
 import type { Uuid } from '../domain/ids.ts';
+import { passed } from './claim-fence.ts';
 import { beMover, wakeCopy } from './client-copy.ts';
 import { type Database, type Queryable, transaction } from './database.ts';
-import { OPEN, WAITING } from './delivery-states.ts';
+import { OPEN } from './delivery-states.ts';
 
 /** Holds and closings lapse, unless they are renewed: a command that has died holds nobody up for longer. */
 export const LEASE_MS = 30_000;
@@ -161,31 +162,32 @@ export async function renewClosing(database: Queryable, clientId: Uuid): Promise
 
 const NUMBERS = '(select number from searches where client_id = $1)';
 
+/** The open deliveries of the client. Served by deliveries_search and the primary key. */
+const OPEN_WEBHOOKS = `open_deliveries o where o.id in (select id from deliveries where search_number in ${NUMBERS})`;
+
 /**
- * Puts off what is due of the client by a lease from now; resolves with how many attempts are still under way, which
- * nothing puts off. Claims look at the time under the lock on the row, so none begins afterwards.
+ * From then on nothing of the closed client is taken up: no webhook is claimed, and e-mails are put off by a lease from
+ * now. Resolves with how many attempts are still under way.
  */
 export async function putOff(database: Queryable, clientId: Uuid): Promise<number> {
-  let sending = 0;
-  for (const table of ['deliveries', 'mail_items']) {
-    await database.query(
-      `with open as materialized (
-         select id from ${table}
-         where search_number in ${NUMBERS} and state in ('queued', 'retry_wait', 'parked')
-           and due_at < clock_timestamp() + ${LEASE}
-         order by id for update
-       )
-       update ${table} set due_at = clock_timestamp() + ${LEASE} from open where ${table}.id = open.id
-         and state in ('queued', 'retry_wait', 'parked')`,
-      [clientId],
-    );
-    const { rows } = await database.query<{ count: number }>(
-      `select count(*)::integer as count from ${table} where search_number in ${NUMBERS} and state = 'sending'`,
-      [clientId],
-    );
-    sending += (rows[0] as { count: number }).count;
-  }
-  return sending;
+  await passed(database);
+  // Claims of items look at the time under the lock on the row.
+  await database.query(
+    `with open as materialized (
+       select id from mail_items
+       where search_number in ${NUMBERS} and state in ('queued', 'retry_wait') and due_at < clock_timestamp() + ${LEASE}
+       order by id for update
+     )
+     update mail_items set due_at = clock_timestamp() + ${LEASE} from open where mail_items.id = open.id
+       and state in ('queued', 'retry_wait')`,
+    [clientId],
+  );
+  const { rows } = await database.query<{ count: number }>(
+    `select ((select count(*) from ${OPEN_WEBHOOKS} and o.claimed_by is not null)
+       + (select count(*) from mail_items where search_number in ${NUMBERS} and state = 'sending'))::integer as count`,
+    [clientId],
+  );
+  return (rows[0] as { count: number }).count;
 }
 
 /** For the copy's transaction in the target: its hold ends with the move alone. Throws `MoveLapsedError`. */
@@ -229,17 +231,18 @@ export async function leave(source: Database, clientId: Uuid, target: string, op
 
 /** An operator may have had something of it sent again meanwhile. Locks what is open until the client has left. */
 async function assertStill(source: Queryable, clientId: Uuid, openCount: number): Promise<void> {
-  let count = 0;
-  for (const table of ['deliveries', 'mail_items']) {
-    const { rows } = await source.query<{ isStill: boolean }>(
-      `select state <> 'sending' and due_at > clock_timestamp() as "isStill" from ${table}
-       where search_number in ${NUMBERS} and state in ${OPEN} order by id for update`,
-      [clientId],
-    );
-    if (rows.some(({ isStill }) => !isStill)) throw new MoveLapsedError('something of the client was sent meanwhile');
-    count += rows.length;
-  }
-  if (count !== openCount) throw new MoveLapsedError('something of the client ended meanwhile');
+  const { rows: webhooks } = await source.query<{ isStill: boolean }>(
+    `select o.claimed_by is null as "isStill" from ${OPEN_WEBHOOKS} order by o.id for update`,
+    [clientId],
+  );
+  const { rows: items } = await source.query<{ isStill: boolean }>(
+    `select state <> 'sending' and due_at > clock_timestamp() as "isStill" from mail_items
+     where search_number in ${NUMBERS} and state in ${OPEN} order by id for update`,
+    [clientId],
+  );
+  const open = [...webhooks, ...items];
+  if (open.some(({ isStill }) => !isStill)) throw new MoveLapsedError('something of the client was sent meanwhile');
+  if (open.length !== openCount) throw new MoveLapsedError('something of the client ended meanwhile');
 }
 
 /** The end of the move: false when the client does not sleep there, for it has been woken before. */
@@ -263,30 +266,7 @@ export async function wake(target: Database, clientId: Uuid): Promise<boolean> {
   });
 }
 
-export interface WaitingHint {
-  readonly id: Uuid;
-  readonly endpointKey: string;
-  readonly attemptCount: number;
-  readonly dueInMs: number;
-}
-
-/** What needs a message in the cell that the client has come to. Served by deliveries_search. */
-export async function readWaiting(database: Queryable, clientId: Uuid): Promise<readonly WaitingHint[]> {
-  const { rows } = await database.query<WaitingHint>(
-    `select id, endpoint_key as "endpointKey", attempt_count as "attemptCount",
-       greatest(0, ceil(extract(epoch from due_at - clock_timestamp()) * 1000))::float8 as "dueInMs"
-     from deliveries where search_number in ${NUMBERS} and state in ${WAITING} order by id`,
-    [clientId],
-  );
-  return rows;
-}
-
 /** At once, instead of with the lease. */
 export async function reopenClient(database: Queryable, clientId: Uuid): Promise<void> {
   await database.query('update clients set moving_until = null where id = $1 and moved_to is null', [clientId]);
-  await database.query(
-    `update deliveries set due_at = created_at
-     where search_number in ${NUMBERS} and state in ('queued', 'parked') and attempt_count = 0 and due_at > clock_timestamp()`,
-    [clientId],
-  );
 }

@@ -18,7 +18,7 @@ export async function removeCopy(database: Queryable, clientId: Uuid): Promise<v
   if (rows.length === 0) return;
   await database.query(
     `with mover as materialized (select set_config('vigie.moves', $1::uuid::text, true))
-     update searches set deleted_at = clock_timestamp(), cancelled_before = null, revision = pg_current_xact_id()
+     update searches set deleted_at = clock_timestamp(), silenced_at = null, revision = pg_current_xact_id()
      from mover where client_id = $1 and deleted_at = 'infinity'`,
     [clientId],
   );
@@ -27,7 +27,9 @@ export async function removeCopy(database: Queryable, clientId: Uuid): Promise<v
       `with gone as (
          delete from ${table} where id in (select id from ${table} where search_number in ${numbers} limit ${ROWS_PER_STATEMENT})
          returning id
-       ), logged as (delete from attempts using gone where delivery_id = gone.id)
+       ), logged as (delete from attempts using gone where delivery_id = gone.id
+       ), open as (delete from open_deliveries using gone where open_deliveries.id = gone.id
+       ), ended as (delete from endings using gone where delivery_id = gone.id)
        select from gone`,
     );
   }

@@ -4,13 +4,12 @@
  */
 
 import type { EventKind } from '../domain/codes.ts';
-import type { DeliveryChannel, DeliveryState } from '../domain/delivery.ts';
+import { type DeliveryChannel, type DeliveryState, isFinal } from '../domain/delivery.ts';
 import { createdAtOf, type SearchNumber, type Uuid } from '../domain/ids.ts';
 import { ALL_DELIVERIES } from './all-deliveries.ts';
 import { FINISHED_AT, IS_WANTED, isInState, STATE } from './cancellations.ts';
 import type { Queryable } from './database.ts';
 import { type DeliveryTarget, readAnyTargets, targetColumns, type WantedSearches } from './delivery-filters.ts';
-import { OPEN, WAITING } from './delivery-states.ts';
 import type { PairRow } from './pairs.ts';
 
 export interface AdminDelivery {
@@ -77,13 +76,25 @@ export async function listAdminDeliveries(
     : listAt(database, targets, filter, belowId, limit);
 }
 
+/** Where the few of a state are to be found; null: among all. */
+function amongOf(state: DeliveryState | null): string | null {
+  if (state === 'failed') {
+    return `select delivery_id from endings where state = 'failed' union all select id from mail_items where state = 'failed'`;
+  }
+  if (state === null || isFinal(state)) return null;
+  return `select id from open_deliveries union all select id from mail_items where state = '${state}'`;
+}
+
 /**
- * Failed ones are served by deliveries_failed and mail_items_failed; anything else walks the primary keys from their ends.
+ * Failed ones are served by endings_failed and mail_items_failed, open ones read all that is open, and anything else walks
+ * the primary keys from their ends.
  */
 async function listEverywhere(database: Queryable, filter: AdminFilter, belowId: Uuid | null, limit: number) {
   const { condition, values } = conditionsOf(filter, 3);
+  const among = amongOf(filter.state);
+  const isAmong = among === null ? '' : `d.id in (${among}) and `;
   const { rows } = await database.query<AdminDelivery>(
-    `select ${COLUMNS} from ${FROM} where ${condition} and ($1::uuid is null or d.id < $1) order by d.id desc limit $2`,
+    `select ${COLUMNS} from ${FROM} where ${isAmong}${condition} and ($1::uuid is null or d.id < $1) order by d.id desc limit $2`,
     [belowId, limit, ...values],
   );
   return rows;
@@ -157,26 +168,24 @@ export async function readDeliveryBody(
   return rows[0] ?? null;
 }
 
-/**
- * Webhooks that are not final, by state, and when the most overdue one was due. Served by deliveries_endpoint_open.
- */
+/** Webhooks that are not final, by state, and since when the longest due one is. Reads all that is open. */
 export async function countOpenDeliveries(database: Queryable): Promise<{
   readonly counts: ReadonlyMap<string, number>;
   readonly oldestDueAt: Date | null;
 }> {
-  const { rows } = await database.query<{ state: string; count: number; oldest: Date }>(
-    `select state, count(*)::integer as count,
-       min(due_at) filter (where state in ${WAITING}) as oldest
-     from deliveries where state in ${OPEN} group by state`,
+  const { rows } = await database.query<{ state: string; count: number; oldest: Date | null }>(
+    `select case when claimed_by is not null then 'sending' when lane = -1 then 'retry_wait' else 'queued' end as state,
+       count(*)::integer as count, min(due_at) filter (where claimed_by is null) as oldest
+     from open_deliveries group by 1`,
   );
   const due = rows.flatMap(({ oldest }) => oldest ?? []).sort((a, b) => a.getTime() - b.getTime());
   return { counts: new Map(rows.map(({ state, count }) => [state, count])), oldestDueAt: due[0] ?? null };
 }
 
-/** Served by deliveries_failed. */
+/** Served by endings_failed. */
 export async function countFailedDeliveries(database: Queryable): Promise<number> {
   const { rows } = await database.query<{ count: number }>(
-    `select count(*)::integer as count from deliveries where state = 'failed'`,
+    `select count(*)::integer as count from endings where state = 'failed'`,
   );
   return rows[0]?.count ?? 0;
 }

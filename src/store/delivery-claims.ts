@@ -1,18 +1,22 @@
 /**
- * Deliveries are taken for an attempt, each when its turn has come. An attempt is counted when it is claimed, before any
- * byte is sent, and every time is PostgreSQL's, so instances with different clocks agree on what is due. A first attempt
- * waits for those of the deliveries that were recorded before it in its match (decisions, section 6, "Order"): the rows
- * alone decide that, whichever instance holds which message.
+ * Deliveries are taken for an attempt, by key: the state is looked at once the row is locked, and a row that somebody else
+ * has locked is theirs. An attempt is counted when it is claimed, before any byte is sent. A first attempt waits for those
+ * of the deliveries that were recorded before it in its match (decisions, section 6, "Order"): the rows alone decide that,
+ * whichever instance has which of them.
  */
 
-import { HELD_BACK_MAX_MS } from '../domain/delivery.ts';
-import type { SearchNumber, Uuid } from '../domain/ids.ts';
-import type { Queryable } from './database.ts';
-import { WAITING } from './delivery-states.ts';
+import { HELD_BACK_MAX_MS, type Lane } from '../domain/delivery.ts';
+import { firstUuidAt, type SearchNumber, type Uuid } from '../domain/ids.ts';
+import { arrayLiteral } from './array-literal.ts';
+import { passFence } from './claim-fence.ts';
+import { type Database, pipelinedTransaction, type Queryable, type Statement } from './database.ts';
+import { laneOf } from './deliveries.ts';
 
 export interface ClaimedDelivery {
   readonly id: Uuid;
+  readonly lane: Lane;
   readonly searchNumber: SearchNumber;
+  readonly matchId: Uuid;
   readonly clientId: Uuid;
   readonly endpoint: string;
   readonly endpointKey: string;
@@ -21,160 +25,134 @@ export interface ClaimedDelivery {
   readonly token: string;
   /** Of its search as it is now, JSON; null when it has none. */
   readonly context: string | null;
-  /** Its place among the webhooks of its match; null when it was recorded by a version without. */
+  /** Its place among the webhooks of its match. */
   readonly sequence: number | null;
-  /** This attempt's number, from 1; counts on over replays. */
+  /** This attempt's number, from 1; counts on over series. */
   readonly attemptCount: number;
-  /** Attempts made before the last replay: they do not count against the retries. */
+  /** Attempts made before the present series: they do not count against the retries. */
   readonly attemptsSpent: number;
   readonly startedAt: Date;
   readonly traceparent: string | null;
 }
 
-/** A delivery whose turn has not come. */
-export interface HeldDelivery {
-  readonly id: Uuid;
-  /** The last one before it whose first attempt has not ended. */
-  readonly leaderId: Uuid;
-  /** At most so long; null: until the leader's first attempt has ended. */
-  readonly heldForMs: number | null;
-}
+/**
+ * Why a row was not claimed. `held`: an earlier one of its match lets it in when its own attempt has ended. `contended`:
+ * an earlier one is being settled at this moment, look again. `paused`: its endpoint is. `closed`: its client is being
+ * moved to another cell. `cancelled`: its search is gone or was silenced, and so the row is now.
+ */
+export type Refusal = 'held' | 'contended' | 'paused' | 'closed' | 'cancelled';
 
-export interface ClaimedDeliveries {
+export interface Claims {
   readonly claimed: readonly ClaimedDelivery[];
-  readonly held: readonly HeldDelivery[];
+  /** Those that are neither were taken, or locked at this moment, by somebody else. */
+  readonly refused: ReadonlyMap<Uuid, Refusal>;
 }
 
 /**
- * What holds back the delivery `later` (domain/delivery.ts, `holdsBack`): the last one before it in its match that does.
- * Nothing is looked up for the first of a match and for retries. Served by index `deliveries_undecided`, which holds the
- * few first attempts of a match that have not ended; searches and endpoints by their primary keys.
+ * What holds back a row of `due`: the last first attempt before it in its match that has not ended. One that is silenced
+ * or paused holds nothing back, and one of another endpoint not for ever: rows from `$3` on are younger than that. Served
+ * by index `open_undecided`, endpoints by their primary key.
  */
-function leaderOf(later: string): string {
-  return `
-    select earlier.id, case when earlier.endpoint_key <> ${later}.endpoint_key or earlier.state = 'parked' then
-        ${HELD_BACK_MAX_MS} - extract(epoch from clock_timestamp() - ${later}.created_at)::float8 * 1000
-      end as held_for_ms
-    from deliveries earlier
-    where ${later}.sequence > 1 and ${later}.attempt_count = 0
-      and earlier.match_id = ${later}.match_id and earlier.sequence < ${later}.sequence
-      and earlier.sequence is not null and earlier.state in ('queued', 'sending', 'parked')
-      and earlier.attempt_count = (earlier.state = 'sending')::integer
-      and not exists (
-        select from searches where number = ${later}.search_number and cancelled_before > earlier.created_at)
-      and (
-        earlier.endpoint_key = ${later}.endpoint_key and (earlier.state <> 'parked' or ${later}.state = 'parked')
-        or ${later}.created_at > clock_timestamp() - ${HELD_BACK_MAX_MS} * interval '1 millisecond' and not exists (
-          select from endpoints where key in (earlier.endpoint_key, left(earlier.endpoint_key, 16))
-            and (paused_at is not null or earlier.state = 'parked' and failure_streak > 0)))
-    order by earlier.sequence desc limit 1`;
-}
+const LEADER = `
+  select e.id from open_deliveries e
+  where due.lane = 1 and due.follows and e.match_id = due.match_id and e.id < due.id and e.lane in (0, 1)
+    and e.generation >= due.generation and (e.endpoint_key = due.endpoint_key or due.id >= $3::uuid)
+    and not exists (
+      select from endpoints p where p.key in (e.endpoint_key, left(e.endpoint_key, 16)) and p.paused_at is not null)
+  order by e.id desc limit 1`;
 
 /**
- * Decides about the rows of `locked`. One whose search is gone, silent, or was so since it was recorded, is cancelled
- * instead of sent; the search is locked against that meanwhile, so when it has been answered, no attempt begins. One whose
- * endpoint, or its URL for every client, is paused is parked: from the end of a pause's transaction on, no attempt starts.
+ * A row that is held leaves its lane, so that nobody walks over it, under a lock on the one that holds it: the settling of
+ * that one either waits for this and sees it, or has it locked, and then the row stays where it is. The lock comes before
+ * the claims of the same statement, which it could not pass.
  */
-const DUE = `
-  telling as materialized (
-    select number, cancelled_before from searches
-    where number = any(array(select search_number from locked)) and deleted_at is null and notification_enabled
-    order by number for key share
-  ), silenced as materialized (
-    select * from telling where cancelled_before is not null
+const CLAIM = `
+  with named as materialized (
+    select id, search_number, endpoint_key, match_id, generation, lane, follows, claimed_by
+    from open_deliveries where id = any($2::uuid[]) order by id for update skip locked
   ), due as materialized (
-    select id, leader_id, held_for_ms, case
-      when search_number not in (select number from telling) then 'cancelled'
-      when exists (select from silenced where number = search_number and created_at < cancelled_before) then 'cancelled'
+    select * from named where claimed_by is null and lane > 0
+  ), telling as materialized (
+    select s.number, s.generation, s.client_id, s.token, s.context, s.deleted_at is null and s.notification_enabled as is_wanted,
+      s.deleted_at = 'infinity' or c.moved_to is not null or c.moving_until > clock_timestamp() as is_closed
+    from searches s join clients c on c.id = s.client_id
+    where s.number = any(array(select search_number from due))
+  ), judged as materialized (
+    select due.id, leader.id as leader_id, client_id, token, context, case
+      when is_closed then 'closed'
+      when is_wanted is not true or due.generation < telling.generation then 'cancelled'
       when exists (
-        select from endpoints where key in (endpoint_key, left(endpoint_key, 16)) and paused_at is not null) then 'parked'
-      when leader_id is not null then 'held'
-      else 'sending' end as next_state
-    from locked
-  )`;
-
-/** Takes the rows of `due`, apart from those that are held. */
-const TAKE_DUE = `
-  taken as (
-    update deliveries
-    set state = next_state,
-      attempt_count = attempt_count + (next_state = 'sending')::integer,
-      attempt_started_at = case when next_state = 'sending' then clock_timestamp() end,
-      due_at = case when next_state = 'sending' then clock_timestamp() + $1 * interval '1 millisecond' else due_at end,
-      finished_at = case when next_state = 'cancelled' then clock_timestamp() end
-    from due where deliveries.id = due.id and next_state <> 'held'
-    returning deliveries.*
+        select from endpoints p where p.key in (due.endpoint_key, left(due.endpoint_key, 16)) and p.paused_at is not null)
+        then 'paused'
+      when leader.id is not null then 'held'
+      else 'claimed' end as verdict
+    from due left join telling on telling.number = due.search_number left join lateral (${LEADER}) leader on true
+  ), leaders as materialized (
+    select l.id from open_deliveries l
+    where l.id = any(array(select leader_id from judged where verdict = 'held')) and l.lane in (0, 1)
+    order by l.id for share skip locked
+  ), taken as (
+    update open_deliveries o set attempt_count = o.attempt_count + 1, claimed_by = $1, claimed_at = clock_timestamp()
+    from judged j
+    where o.id = any($2::uuid[]) and o.id = j.id and j.verdict = 'claimed' and (select count(*) from leaders) >= 0
+    returning o.id, o.lane, o.attempt_count, o.claimed_at, j.client_id, j.token, j.context
+  ), demoted as (
+    update open_deliveries o set lane = 0 from judged j
+    where o.id = any($2::uuid[]) and o.id = j.id and j.verdict = 'held' and j.leader_id in (select id from leaders)
+    returning o.id
+  ), ended as (
+    delete from open_deliveries o using judged j
+    where o.id = any($2::uuid[]) and o.id = j.id and j.verdict = 'cancelled' returning o.id, o.endpoint_key, o.attempt_count
+  ), noted as (
+    insert into endings (delivery_id, endpoint_key, state, attempt_count)
+    select id, endpoint_key, 'cancelled', attempt_count from ended
   )
-  select taken.id, search_number as "searchNumber", endpoint, endpoint_key as "endpointKey", head,
-    snapshot_id as "snapshotId", client_id as "clientId", token, context, sequence, attempt_count as "attemptCount", attempts_spent as "attemptsSpent",
-    attempt_started_at as "startedAt", traceparent, null::uuid as "leaderId", null::float8 as "heldForMs"
-  from taken join searches on searches.number = search_number
-  where state = 'sending'`;
-
-const TELL_HELD = `
+  select taken.id, 'claimed' as verdict, taken.lane, taken.attempt_count as "attemptCount", claimed_at as "startedAt",
+    client_id as "clientId", token, context, search_number as "searchNumber", match_id as "matchId", endpoint,
+    endpoint_key as "endpointKey", head, snapshot_id as "snapshotId", sequence, attempts_spent as "attemptsSpent", traceparent
+  from taken join deliveries d on d.id = taken.id
   union all
-  select id, null, null, null, null, null, null, null, null, null, null, null, null, null, leader_id, held_for_ms
-  from due where next_state = 'held'`;
+  select id, case when verdict = 'held' and id not in (select id from demoted) then 'contended' else verdict end,
+    null, null, null, null, null, null, null, null, null, null, null, null, null, null, null
+  from judged where verdict <> 'claimed'`;
+
+type ClaimRow = { readonly id: Uuid } & (
+  | (Omit<ClaimedDelivery, 'lane'> & { readonly verdict: 'claimed'; readonly lane: number })
+  | { readonly verdict: Refusal }
+);
 
 /**
- * Takes the due ones among `ids` for one attempt each, for at most `leaseMs`. Served by the primary key: states are
- * looked at once the rows are locked. In one condition with the keys they make PostgreSQL read all of an index of states,
- * where every delivery of the last minutes has left dead entries.
+ * Takes those of `ids` that are due, for one attempt each. Served by the primary keys. `now`: by which the age of a
+ * delivery is told.
  */
 export async function claimDeliveries(
-  client: Queryable,
+  database: Database,
+  holder: number,
   ids: readonly Uuid[],
-  leaseMs: number,
-): Promise<ClaimedDeliveries> {
-  const { rows } = await client.query<ClaimedDelivery | HeldDelivery>({
-    name: 'claim-deliveries',
-    text: `
-      with named as materialized (
-        select id, search_number, endpoint_key, created_at, state, due_at, match_id, sequence, attempt_count
-        from deliveries where id = any($2::uuid[]) order by id for update
-      ), locked as materialized (
-        select named.*, leader.id as leader_id, held_for_ms
-        from named left join lateral (${leaderOf('named')}) leader on true
-        where state in ${WAITING} and due_at <= clock_timestamp()
-      ), ${DUE}, ${TAKE_DUE} ${TELL_HELD}`,
-    values: [leaseMs, ids],
-  });
-  const held = rows.filter(isHeld);
-  return { claimed: rows.filter((row) => !isHeld(row)) as ClaimedDelivery[], held };
-}
-
-function isHeld(row: ClaimedDelivery | HeldDelivery): row is HeldDelivery {
-  return (row as HeldDelivery).leaderId !== null;
-}
-
-/** What may be drawn from the parked deliveries of one endpoint. */
-export interface Draw {
-  readonly endpointKey: string;
-  readonly count: number;
+  now: Date,
+): Promise<Claims> {
+  const youngFrom = firstUuidAt(new Date(now.getTime() - HELD_BACK_MAX_MS));
+  const claim: Statement = { name: 'claim', text: CLAIM, values: [holder, arrayLiteral(ids), youngFrom] };
+  const { answers } = await pipelinedTransaction(database, async () => ({ last: [passFence, claim], result: null }));
+  const claimed: ClaimedDelivery[] = [];
+  const refused = new Map<Uuid, Refusal>();
+  for (const row of (answers[1]?.rows ?? []) as ClaimRow[]) {
+    if (row.verdict !== 'claimed') refused.set(row.id, row.verdict);
+    else claimed.push({ ...row, lane: laneOf(row.lane) });
+  }
+  return { claimed, refused };
 }
 
 /**
- * Takes up to `count` parked deliveries of each endpoint, oldest first; those whose turn has not come, and those that
- * another instance is taking, are passed over. Served by index `deliveries_parked`.
+ * What was claimed and has not been sent goes back, uncounted: those of `ids` that `holder` has, whichever of its claims
+ * it was. Served by the primary key.
  */
-export async function claimParked(
-  client: Queryable,
-  draws: readonly Draw[],
-  leaseMs: number,
-): Promise<readonly ClaimedDelivery[]> {
-  const { rows } = await client.query<ClaimedDelivery>({
-    name: 'claim-parked',
+export async function giveBack(client: Queryable, holder: number, ids: readonly Uuid[]): Promise<void> {
+  await client.query({
+    name: 'give-back',
     text: `
-      with locked as materialized (
-        select parked.*, null::uuid as leader_id, null::float8 as held_for_ms
-        from unnest($2::text[], $3::integer[]) as draw(key, count), lateral (
-          select id, search_number, endpoint_key, created_at from deliveries
-          where endpoint_key = draw.key and state = 'parked' and due_at <= clock_timestamp()
-            and (select id from (${leaderOf('deliveries')}) leader) is null
-          order by due_at limit draw.count for update skip locked
-        ) parked
-      ), ${DUE}, ${TAKE_DUE}`,
-    values: [leaseMs, draws.map(({ endpointKey }) => endpointKey), draws.map(({ count }) => count)],
+      update open_deliveries set claimed_by = null, attempt_count = attempt_count - 1
+      where id = any($2::uuid[]) and claimed_by = $1`,
+    values: [holder, arrayLiteral(ids)],
   });
-  return rows;
 }

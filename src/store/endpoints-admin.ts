@@ -1,7 +1,6 @@
 /** Endpoints as operators see them; `endpoints.ts` is the couriers' side. */
 
 import type { Queryable } from './database.ts';
-import { OPEN, WAITING } from './delivery-states.ts';
 
 export interface AdminEndpoint {
   readonly key: string;
@@ -9,7 +8,6 @@ export interface AdminEndpoint {
   readonly pausedAt: Date | null;
   readonly pauseReason: string | null;
   readonly openCount: number;
-  readonly parkedCount: number;
   readonly failedCount: number;
   readonly oldestDueAt: Date | null;
   readonly failureStreak: number;
@@ -18,37 +16,32 @@ export interface AdminEndpoint {
   readonly lastFailureAt: Date | null;
 }
 
-const COLUMNS = `key, url, paused_at as "pausedAt", pause_reason as "pauseReason", "openCount", "parkedCount",
+const COLUMNS = `key, url, paused_at as "pausedAt", pause_reason as "pauseReason", "openCount",
   "failedCount", "oldestDueAt", failure_streak as "failureStreak", last_error as "lastError",
   last_success_at as "lastSuccessAt", last_failure_at as "lastFailureAt"`;
 
-/** The key of a URL stands for those of all its clients. Served by deliveries_endpoint_open and deliveries_failed. */
+/** The key of a URL stands for those of all its clients. Served by open_endpoint and endings_failed. */
 const COUNTS = `left join lateral (
-    select count(*)::integer as "openCount", (count(*) filter (where state = 'parked'))::integer as "parkedCount",
-      min(due_at) filter (where state in ${WAITING}) as "oldestDueAt"
-    from deliveries where endpoint_key >= key and endpoint_key < key || 'g'
-      and state in ${OPEN}
+    select count(*)::integer as "openCount", min(due_at) filter (where claimed_by is null) as "oldestDueAt"
+    from open_deliveries where endpoint_key >= key and endpoint_key < key || 'g'
   ) as open on true left join lateral (
-    select count(*)::integer as "failedCount" from deliveries
+    select count(*)::integer as "failedCount" from endings
     where endpoint_key >= key and endpoint_key < key || 'g' and state = 'failed'
   ) as failed on true`;
 
-const IS_OPEN = `state in ${OPEN}`;
-
 /**
- * Keys of open deliveries, from one to the next of index `deliveries_endpoint_open`, however many lie between; those that
- * no courier has written about yet, because it has not ended an attempt at them, with their URLs.
+ * Keys of open deliveries, from one to the next of index `open_endpoint`, however many lie between; those that no courier
+ * has written about yet, because it has not ended an attempt at them, with their URLs.
  */
 const NEVER_ANSWERED = `
   with recursive waiting as (
-    (select endpoint_key as key from deliveries where ${IS_OPEN} order by endpoint_key limit 1)
+    (select endpoint_key as key from open_deliveries order by endpoint_key limit 1)
     union all
-    select (
-      select endpoint_key from deliveries where ${IS_OPEN} and endpoint_key > waiting.key order by endpoint_key limit 1)
+    select (select endpoint_key from open_deliveries where endpoint_key > waiting.key order by endpoint_key limit 1)
     from waiting where waiting.key is not null
   ), never_answered as (
     select key, url from waiting, lateral (
-      select endpoint as url from deliveries where endpoint_key = waiting.key and ${IS_OPEN} limit 1
+      select endpoint as url from open_deliveries o join deliveries d using (id) where o.endpoint_key = waiting.key limit 1
     ) as one
     where not exists (select from endpoints where endpoints.key = waiting.key)
   )`;
@@ -74,7 +67,7 @@ export async function listAdminEndpoints(
 
 /**
  * Null when nobody has paused it, and it has and had no delivery. A URL is answered as its clients' endpoints together, a
- * client's endpoint as paused when its URL is. Served by the primary key, deliveries_endpoint_open and deliveries_failed.
+ * client's endpoint as paused when its URL is. Served by the primary key, open_endpoint and endings_failed.
  */
 export async function readAdminEndpoint(database: Queryable, key: string): Promise<AdminEndpoint | null> {
   const { rows } = await database.query<AdminEndpoint>(
@@ -86,11 +79,11 @@ export async function readAdminEndpoint(database: Queryable, key: string): Promi
          select url, failure_streak, last_error, last_success_at, last_failure_at
          from endpoints where key >= $1 and key < $1 || 'g'
          union all
-         (select endpoint, 0, null, null, null from deliveries
-          where endpoint_key >= $1 and endpoint_key < $1 || 'g' and ${IS_OPEN} limit 1)
+         (select endpoint, 0, null, null, null from open_deliveries o join deliveries d using (id)
+          where o.endpoint_key >= $1 and o.endpoint_key < $1 || 'g' limit 1)
          union all
-         (select endpoint, 0, null, null, null from deliveries
-          where endpoint_key >= $1 and endpoint_key < $1 || 'g' and state = 'failed' limit 1)
+         (select endpoint, 0, null, null, null from endings e join deliveries d on d.id = e.delivery_id
+          where e.endpoint_key >= $1 and e.endpoint_key < $1 || 'g' and e.state = 'failed' limit 1)
        ) as known having count(*) > 0
      ) as named left join lateral (
        select paused_at, pause_reason from endpoints

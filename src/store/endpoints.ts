@@ -6,8 +6,8 @@ import {
   FAILING_FROM,
   type RememberedEndpoint,
 } from '../domain/endpoint.ts';
+import { passed } from './claim-fence.ts';
 import type { Queryable } from './database.ts';
-import { OPEN } from './delivery-states.ts';
 
 /** Adds up what several couriers see. Served by the primary key. */
 export async function recordObservations(client: Queryable, observed: readonly EndpointObservation[]): Promise<void> {
@@ -61,13 +61,14 @@ export async function readPausedEndpoints(client: Queryable): Promise<readonly s
   return rows.map(({ key }) => key);
 }
 
-/** Couriers learn of it within a second; attempts under way end. `key`: of a client's endpoint, or of a URL for all. */
+/** No attempt begins once it resolves; attempts under way end. `key`: of a client's endpoint, or of a URL for all. */
 export async function pauseEndpoint(client: Queryable, key: string, url: string): Promise<void> {
   await client.query(
     `insert into endpoints (key, url, paused_at) values ($1, $2, now())
      on conflict (key) do update set paused_at = coalesce(endpoints.paused_at, now())`,
     [key, url],
   );
+  await passed(client);
 }
 
 /** The key of a URL ends the pauses of all its clients. False when nothing was paused. Served by the primary key. */
@@ -80,7 +81,7 @@ export async function resumeEndpoint(client: Queryable, key: string): Promise<bo
   return rowCount !== null && rowCount > 0;
 }
 
-/** Of those among `keys` that are known. Served by the primary key and index `deliveries_endpoint_open`. */
+/** Of those among `keys` that are known. Served by the primary key and index `open_endpoint`. */
 export async function readEndpointHealth(
   client: Queryable,
   keys: readonly string[],
@@ -96,8 +97,8 @@ export async function readEndpointHealth(
      left join endpoints own on own.key = named.key
      left join endpoints everybodys on everybodys.key = left(named.key, 16) and everybodys.paused_at is not null
      left join lateral (
-       select count(*)::integer as backlog, min(due_at) as oldest_due_at from deliveries
-       where endpoint_key = named.key and state in ${OPEN}
+       select count(*)::integer as backlog, min(due_at) as oldest_due_at from open_deliveries
+       where endpoint_key = named.key
      ) as open on true
      where own.key is not null or everybodys.key is not null`,
     [keys],

@@ -133,10 +133,10 @@ interface TakenRow extends Omit<ClaimedItem, 'reason'> {
 
 /** What is gathered: served by mail_items_recipient. What is tried again: by mail_items_mail. */
 const OPEN = {
-  gathered: `select id, search_number, created_at from mail_items
+  gathered: `select id, search_number, generation from mail_items
     where endpoint_key = $1 and state = 'queued' and gathers_from <= clock_timestamp() and $6::uuid is null
     order by id limit ${ITEMS_MAX} for update`,
-  again: `select id, search_number, created_at from mail_items
+  again: `select id, search_number, generation from mail_items
     where mail_id = $6 and endpoint_key = $1 and state = 'retry_wait' and due_at <= clock_timestamp()
     order by id for update`,
 } as const;
@@ -149,13 +149,13 @@ const OPEN = {
 function takeText(open: string): string {
   return `
     with open as materialized (${open}), telling as materialized (
-      select number, cancelled_before, mail_key, members ->> 'notificationRecipient' as mail_to from searches
+      select number, generation as present_generation, mail_key, members ->> 'notificationRecipient' as mail_to from searches
       where number = any(array(select search_number from open)) and deleted_at is null and notification_enabled
         and mail_key is not null and mail_refused_at is null
       order by number for key share
     ), judged as materialized (
       select open.id, mail_key, mail_to, case
-        when $2 or mail_key is null or created_at < cancelled_before then 'cancelled'
+        when $2 or mail_key is null or generation < present_generation then 'cancelled'
         when mail_key <> $1 then 'turned'
         when $3::timestamptz is not null then 'put off'
         else 'taken' end as verdict

@@ -34,17 +34,19 @@ export function insertMailItems(items: readonly NewMailItem[], now: Date, gather
     endpoint_key: key,
     reason: JSON.stringify(item.reason),
     traceparent: item.traceparent,
+    generation: item.generation,
     morning: morningOf(frequency),
   }));
   return statementShares(rows, ({ reason }) => reason.length + ROW_LENGTH).map((share) => ({
     name: 'insert-mail-items',
     text: `
       insert into mail_items (id, client_id, search_number, match_id, property_uuid, kind, endpoint, endpoint_key, reason, traceparent,
-        gathers_from, due_at)
+        generation, gathers_from, due_at)
       select id, client_id, search_number, match_id, property_uuid, kind, endpoint, endpoint_key, reason, traceparent,
-        coalesce(morning, now()), coalesce(morning, now() + $2 * interval '1 millisecond')
+        generation, coalesce(morning, now()), coalesce(morning, now() + $2 * interval '1 millisecond')
       from json_to_recordset($1) as written(id uuid, client_id uuid, search_number integer, match_id uuid, property_uuid uuid,
-        kind text, endpoint text, endpoint_key text, reason text, traceparent text, morning timestamptz)`,
+        kind text, endpoint text, endpoint_key text, reason text, traceparent text, generation integer,
+        morning timestamptz)`,
     values: [JSON.stringify(share), gatherMs],
   }));
 }
@@ -65,7 +67,8 @@ export async function requeueMailItem(client: Queryable, id: Uuid): Promise<Requ
        select id, mail_id, state from mail_items where id = $1 for update
      ), restarted as (
        update mail_items set state = 'queued', mail_id = null, attempts_spent = attempt_count,
-         replay_count = replay_count + 1, due_at = clock_timestamp(), gathers_from = clock_timestamp(), finished_at = null
+         replay_count = replay_count + 1, due_at = clock_timestamp(), gathers_from = clock_timestamp(), finished_at = null,
+         generation = (select generation from searches where number = search_number)
        from held where mail_items.id = held.id and held.state = 'failed' returning mail_items.id
      ), hastened as (
        update mail_items set due_at = clock_timestamp(), gathers_from = clock_timestamp()

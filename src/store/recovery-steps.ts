@@ -3,13 +3,12 @@
  * needs is in the rows: whoever takes the next one goes on where the last one ended.
  */
 
+import type { DueDelivery } from '../domain/delivery.ts';
 import { firstUuidAt, type SearchNumber, type Uuid } from '../domain/ids.ts';
 import type { RecoveryState } from '../domain/recovery.ts';
 import { IS_CANCELLED, IS_WANTED } from './cancellations.ts';
 import type { Queryable } from './database.ts';
-import type { DeliveryAddress } from './deliveries.ts';
-import { FINAL } from './delivery-states.ts';
-import { lockForResending, sendAgain } from './resends.ts';
+import { lockForResending, type ResendCandidate, sendAgain } from './resends.ts';
 
 export interface OpenRecovery {
   readonly id: Uuid;
@@ -44,7 +43,7 @@ export async function lockOpenRecoveries(connection: Queryable): Promise<readonl
   return rows;
 }
 
-const UNDELIVERED = ['failed', 'retry_wait', 'parked'] as const;
+const UNDELIVERED = ['failed', 'retry_wait'] as const;
 /** Of a delivery `d` and its search `s`. A first attempt that has not been made is on its way, and needs no recovery. */
 const FITS = `s.client_id = $3 and d.created_at between $4 and $5
   and ($6::integer is null or d.search_number = $6) and ($7::text is null or d.endpoint = $7)
@@ -68,7 +67,7 @@ async function lookThrough(connection: Queryable, recovery: OpenRecovery): Promi
   const beyond = firstUuidAt(new Date(until.getTime() + CLOCKS_APART_MS));
   const { rows } = await connection.query<LookedThrough>(
     `with page as materialized (
-       select id, search_number, endpoint, state, created_at from deliveries
+       select id, search_number, endpoint, created_at, state, generation from delivery_states
        where id > $1 and id < $2 order by id limit ${PAGE_ROWS}
      )
      select (select id from page order by id desc limit 1) as last,
@@ -92,66 +91,138 @@ export async function countPage(connection: Queryable, recovery: OpenRecovery): 
   ]);
 }
 
-/** Takes note of what has been attempted, and resolves with how many are still under way. Served by the primary keys. */
-export async function settleItems(connection: Queryable, { id }: OpenRecovery): Promise<number> {
-  const { rows } = await connection.query<{ count: number }>(
+interface UnderWay {
+  readonly count: number;
+  /** Those whose match has nothing else under way any more, oldest first. */
+  readonly next: readonly Uuid[];
+}
+
+/** Takes note of what has been attempted, and resolves with what is still under way. Served by the primary keys. */
+export async function settleItems(connection: Queryable, { id }: OpenRecovery): Promise<UnderWay> {
+  const { rows } = await connection.query<UnderWay>(
     `with now_so as materialized (
-       select i.delivery_id, d.state, d.attempt_count > i.attempt_count as is_attempted
-       from recovery_items i left join deliveries d on d.id = i.delivery_id where i.recovery_id = $1
+       select i.delivery_id, i.match_id, i.attempt_count is null as waits, d.id is null as is_gone, e.state as ending,
+         o.id is null as is_closed, o.attempt_count > i.attempt_count and o.claimed_by is null as is_attempted
+       from recovery_items i left join deliveries d on d.id = i.delivery_id
+       left join open_deliveries o on o.id = i.delivery_id left join endings e on e.delivery_id = i.delivery_id
+       where i.recovery_id = $1
      ), settled as (
        delete from recovery_items i using now_so
-       where i.recovery_id = $1 and i.delivery_id = now_so.delivery_id
-         and (now_so.state is null or now_so.state in ${FINAL}
-           or now_so.is_attempted and now_so.state <> 'sending')
-       returning now_so.state
+       where i.recovery_id = $1 and i.delivery_id = now_so.delivery_id and not now_so.waits
+         and (now_so.is_gone or now_so.is_closed or now_so.is_attempted)
+       returning i.delivery_id, case when now_so.is_gone then 'cancelled' when now_so.is_closed then coalesce(now_so.ending, 'delivered')
+         else 'failed' end as state
      ), counts as (
-       select count(*) filter (where state = 'delivered') as delivered,
-         count(*) filter (where state not in ('delivered', 'cancelled')) as failed,
-         count(*) filter (where state is null or state = 'cancelled') as skipped
+       select count(*) filter (where state = 'delivered') as delivered, count(*) filter (where state = 'failed') as failed,
+         count(*) filter (where state = 'cancelled') as skipped
        from settled
      ), noted as (
        update recoveries set sent = sent + counts.delivered + counts.failed, delivered = recoveries.delivered + counts.delivered,
          failed = recoveries.failed + counts.failed, skipped = recoveries.skipped + counts.skipped
        from counts where id = $1
+     ), still as materialized (
+       select * from now_so where delivery_id not in (select delivery_id from settled)
      )
-     select ((select count(*) from now_so) - (select count(*) from settled))::integer as count`,
+     select (select count(*) from still)::integer as count, array(
+       select first.id from (
+         select distinct on (match_id) delivery_id as id, waits from still order by match_id, waits, delivery_id
+       ) first where first.waits order by first.id) as next`,
     [id],
   );
-  return rows[0]?.count ?? 0;
+  return rows[0] as UnderWay;
+}
+
+/** Sends those of `ids` that may still be sent; resolves with them, and with what is due of them. */
+async function send(
+  connection: Queryable,
+  recovery: OpenRecovery,
+  ids: readonly Uuid[],
+): Promise<{ readonly sent: readonly ResendCandidate[]; readonly due: readonly DueDelivery[] }> {
+  const candidates = await lockForResending(connection, recovery.clientId, ids);
+  // Looked at again under the lock: one may have been delivered or cancelled meanwhile.
+  const fitting: readonly string[] = recovery.includesDelivered ? [...UNDELIVERED, 'delivered'] : UNDELIVERED;
+  const sent = candidates.filter(({ refusal, state }) => refusal === null && fitting.includes(state));
+  return { sent, due: await sendAgain(connection, sent) };
+}
+
+/** Lets in those that waited for an earlier one of their match, and resolves with what is due. Served by the primary keys. */
+export async function sendWaiting(
+  connection: Queryable,
+  recovery: OpenRecovery,
+  ids: readonly Uuid[],
+): Promise<readonly DueDelivery[]> {
+  if (ids.length === 0) return [];
+  const { sent, due } = await send(connection, recovery, ids);
+  await connection.query(
+    `with begun as (
+       update recovery_items i set attempt_count = sent.attempt_count
+       from unnest($3::uuid[], $4::smallint[]) as sent(id, attempt_count)
+       where i.recovery_id = $1 and i.delivery_id = sent.id
+     ), skipped as (
+       delete from recovery_items where recovery_id = $1 and delivery_id = any($2::uuid[]) and delivery_id <> all($3::uuid[])
+     )
+     update recoveries set skipped = skipped + $5 where id = $1`,
+    [
+      recovery.id,
+      ids,
+      sent.map(({ id }) => id),
+      sent.map(({ attemptCount }) => attemptCount),
+      ids.length - sent.length,
+    ],
+  );
+  return due;
 }
 
 /**
- * Sends up to `room` more, oldest first, and resolves with what to publish once the transaction has ended. A recovery that
- * has nothing left, and nothing under way, is finished.
+ * Takes up to `room` more, oldest first, sends the first one of each match and keeps the others of it behind; resolves
+ * with what is due. A recovery that has nothing left, and nothing under way, is finished.
  */
 export async function sendNext(
   connection: Queryable,
   recovery: OpenRecovery,
   room: number,
   underWay: number,
-): Promise<readonly DeliveryAddress[]> {
+): Promise<readonly DueDelivery[]> {
   const { last, isLastPage, ids } = await lookThrough(connection, recovery);
   if (isLastPage && ids.length === 0) {
     if (underWay === 0) await finish(connection, recovery);
     return [];
   }
   const next = ids.slice(0, room);
-  const candidates = await lockForResending(connection, recovery.clientId, next);
-  // Looked at again under the lock: one may have been delivered or cancelled meanwhile.
-  const fitting: readonly string[] = recovery.includesDelivered ? [...UNDELIVERED, 'delivered'] : UNDELIVERED;
-  const sendable = candidates.filter(({ refusal, state }) => refusal === null && fitting.includes(state));
-  const addresses = await sendAgain(connection, sendable);
+  // Served by the primary keys.
+  const { rows: waiting } = await connection.query<{ id: Uuid }>(
+    `with next as materialized (
+       select id, match_id, row_number() over (partition by match_id order by id) as place
+       from deliveries where id = any($2::uuid[])
+     )
+     insert into recovery_items (recovery_id, delivery_id, match_id)
+     select $1, id, match_id from next
+     where place > 1 or exists (select from recovery_items i where i.recovery_id = $1 and i.match_id = next.match_id)
+     returning delivery_id as id`,
+    [recovery.id, next],
+  );
+  const behind = new Set(waiting.map(({ id }) => id));
+  const { sent, due } = await send(
+    connection,
+    recovery,
+    next.filter((id) => !behind.has(id)),
+  );
   await connection.query(
-    `insert into recovery_items (recovery_id, delivery_id, attempt_count)
-     select $1::uuid, * from unnest($2::uuid[], $3::smallint[])`,
-    [recovery.id, sendable.map(({ id }) => id), sendable.map(({ attemptCount }) => attemptCount)],
+    `insert into recovery_items (recovery_id, delivery_id, match_id, attempt_count)
+     select $1::uuid, * from unnest($2::uuid[], $3::uuid[], $4::smallint[])`,
+    [
+      recovery.id,
+      sent.map(({ id }) => id),
+      sent.map(({ matchId }) => matchId),
+      sent.map(({ attemptCount }) => attemptCount),
+    ],
   );
   await connection.query('update recoveries set place = $2, skipped = skipped + $3 where id = $1', [
     recovery.id,
     ids.length > room ? next.at(-1) : last,
-    next.length - sendable.length,
+    next.length - behind.size - sent.length,
   ]);
-  return addresses;
+  return due;
 }
 
 async function finish(connection: Queryable, { id }: OpenRecovery): Promise<void> {

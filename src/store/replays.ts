@@ -3,12 +3,10 @@
  * starts a new series of attempts and remembers how many were made before.
  */
 
-import type { DeliveryState } from '../domain/delivery.ts';
+import type { DeliveryState, DueDelivery } from '../domain/delivery.ts';
 import type { Uuid } from '../domain/ids.ts';
 import { IS_WANTED, STATE } from './cancellations.ts';
 import type { Queryable } from './database.ts';
-import type { DeliveryAddress } from './deliveries.ts';
-import { WAITING } from './delivery-states.ts';
 
 export interface ReplayFilter {
   readonly searchId: Uuid | null;
@@ -28,11 +26,28 @@ export interface ReplayPreview {
   readonly unwantedCount: number;
 }
 
-/** Served by deliveries_failed. */
-const FAILED = `d.state = 'failed' and ($1::uuid is null or s.id = $1) and ($2::text is null or d.endpoint_key >= $2 and d.endpoint_key < $2 || 'g')
-  and ($3::timestamptz is null or d.created_at >= $3) and ($4::timestamptz is null or d.created_at < $4)`;
-const START_ANEW = `state = 'queued', attempts_spent = attempt_count, replay_count = replay_count + 1,
-  due_at = clock_timestamp(), finished_at = null`;
+/** Failed ones, with their facts. Served by endings_failed and the primary key. */
+const FAILED_ONES = `(
+  select d.*, null::integer as generation, e.state, e.attempt_count
+  from endings e join deliveries d on d.id = e.delivery_id
+  where e.state = 'failed' and ($2::text is null or e.endpoint_key >= $2 and e.endpoint_key < $2 || 'g')) d`;
+const FITS = `($1::uuid is null or s.id = $1) and ($3::timestamptz is null or d.created_at >= $3)
+  and ($4::timestamptz is null or d.created_at < $4)`;
+/** Failed ones 'chosen' and locked begin a new series; answers with their ids. Served by the primary keys. */
+const START_ANEW = `
+  forgotten as (
+    delete from endings where delivery_id in (select id from chosen) and state = 'failed'
+    returning delivery_id as id, attempt_count
+  ), turned as (
+    update deliveries d set attempts_spent = forgotten.attempt_count, replay_count = replay_count + 1
+    from forgotten where d.id = forgotten.id returning d.*, forgotten.attempt_count
+  ), begun as (
+    insert into open_deliveries (id, match_id, search_number, generation, lane, attempt_count, follows, endpoint_key)
+    select turned.id, match_id, search_number, searches.generation, 2, attempt_count, coalesce(sequence > 1, false),
+      endpoint_key
+    from turned join searches on searches.number = search_number
+    on conflict (id) do nothing returning id, endpoint_key
+  )`;
 
 function valuesOf({ searchId, endpointKey, from, before }: ReplayFilter): unknown[] {
   return [searchId, endpointKey, from, before];
@@ -51,7 +66,7 @@ export async function previewReplay(database: Queryable, filter: ReplayFilter): 
        min(d.created_at) filter (where ${IS_WANTED}) as oldest,
        max(d.created_at) filter (where ${IS_WANTED}) as newest,
        count(*) filter (where not (${IS_WANTED}))::integer as unwanted
-     from deliveries d join searches s on s.number = d.search_number where ${FAILED}`,
+     from ${FAILED_ONES} join searches s on s.number = d.search_number where ${FITS}`,
     valuesOf(filter),
   );
   const [row] = rows;
@@ -73,47 +88,45 @@ export async function requeueFailed(
   filter: ReplayFilter,
   aboveId: Uuid | null,
   limit: number,
-): Promise<readonly (DeliveryAddress & { readonly createdAt: Date })[]> {
+): Promise<readonly (DueDelivery & { readonly createdAt: Date })[]> {
   const { rows } = await database.query<{ id: Uuid; endpointKey: string; createdAt: Date }>(
-    `with chosen as (
-       select d.id from deliveries d join searches s on s.number = d.search_number
-       where ${FAILED} and ${IS_WANTED} and ($5::uuid is null or d.id > $5)
-       order by d.id limit $6 for update of d skip locked
-     ), requeued as (
-       update deliveries set ${START_ANEW} from chosen where deliveries.id = chosen.id
-       returning deliveries.id, endpoint_key, created_at
-     )
-     select id, endpoint_key as "endpointKey", created_at as "createdAt" from requeued order by id`,
+    `with fitting as materialized (
+       select d.id from ${FAILED_ONES} join searches s on s.number = d.search_number
+       where ${FITS} and ${IS_WANTED} and ($5::uuid is null or d.id > $5) order by d.id limit $6
+     ), chosen as materialized (
+       select id from deliveries where id = any(array(select id from fitting)) order by id for update skip locked
+     ), ${START_ANEW}
+     select begun.id, begun.endpoint_key as "endpointKey", turned.created_at as "createdAt"
+     from begun join turned using (id) order by id`,
     [...valuesOf(filter), aboveId, limit],
   );
-  return rows;
+  return rows.map((row) => ({ ...row, lane: 'again' }));
 }
 
 /**
- * Makes one delivery due now: a failed one starts anew, one that waits goes on with its series. Answers the state it
- * was in, and its address only when something was changed; null when there is no such delivery.
+ * Makes one delivery due now: a failed one starts anew, one that waits for its hour goes on with its series. Answers the
+ * state it was in, and what is due only when something was changed; null when there is no such delivery.
  */
 export async function requeueOne(
   database: Queryable,
   id: Uuid,
-): Promise<{ readonly state: DeliveryState; readonly address: DeliveryAddress | null } | null> {
+): Promise<{ readonly state: DeliveryState; readonly due: DueDelivery | null } | null> {
   const { rows } = await database.query<{ state: DeliveryState; endpointKey: string; isChanged: boolean }>(
-    `with held as (
-       select d.id, ${STATE} as state, d.endpoint_key from deliveries d join searches s on s.number = d.search_number
-       where d.id = $1 for update of d
-     ),
-     restarted as (
-       update deliveries set ${START_ANEW} from held where deliveries.id = held.id and held.state = 'failed'
-       returning deliveries.id
-     ), hastened as (
-       update deliveries set due_at = clock_timestamp()
-       from held where deliveries.id = held.id and held.state in ${WAITING} returning deliveries.id
+    `with chosen as materialized (
+       select id from deliveries where id = $1 for update
+     ), held as materialized (
+       select d.id, ${STATE} as state, d.endpoint_key from chosen
+       join delivery_states d using (id)
+       join searches s on s.number = d.search_number
+     ), ${START_ANEW}, hastened as (
+       update open_deliveries o set lane = 2, due_at = clock_timestamp()
+       from held where o.id = held.id and held.state = 'retry_wait' and o.lane = -1 returning o.id
      )
      select state, endpoint_key as "endpointKey",
-       exists (select from restarted) or exists (select from hastened) as "isChanged" from held`,
+       exists (select from begun) or exists (select from hastened) as "isChanged" from held`,
     [id],
   );
   const [row] = rows;
   if (row === undefined) return null;
-  return { state: row.state, address: row.isChanged ? { id, endpointKey: row.endpointKey } : null };
+  return { state: row.state, due: row.isChanged ? { id, endpointKey: row.endpointKey, lane: 'again' } : null };
 }

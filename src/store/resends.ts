@@ -4,19 +4,25 @@
  * its next now, and the log of attempts counts on.
  */
 
-import { type DeliveryState, isFinal, type ResendRefusal, type WebhookChannel } from '../domain/delivery.ts';
+import {
+  type DeliveryState,
+  type DueDelivery,
+  isFinal,
+  type ResendRefusal,
+  type WebhookChannel,
+} from '../domain/delivery.ts';
 import { endpointKeyOf } from '../domain/endpoint.ts';
 import type { SearchNumber, Uuid } from '../domain/ids.ts';
 import { hasContacts } from '../domain/withheld-contacts.ts';
 import { IS_WANTED, STATE } from './cancellations.ts';
 import { type Database, type Queryable, transaction } from './database.ts';
-import type { DeliveryAddress } from './deliveries.ts';
 
 export interface ResendCandidate {
   readonly id: Uuid;
   readonly state: DeliveryState;
   readonly channel: WebhookChannel;
   readonly searchNumber: SearchNumber;
+  readonly matchId: Uuid;
   readonly attemptCount: number;
   /** Where its search wants it now; null: nowhere. */
   readonly endpoint: string | null;
@@ -46,14 +52,15 @@ export async function lockForResending(
 ): Promise<readonly ResendCandidate[]> {
   const { rows } = await connection.query<CandidateRow>(
     `with locked as materialized (
-       select d.* from deliveries d where d.id = any($2::uuid[]) order by d.id for update
+       select id from deliveries where id = any($2::uuid[]) order by id for update
      )
-     select d.id, ${STATE} as state, d.channel, d.search_number as "searchNumber", d.attempt_count as "attemptCount",
+     select d.id, ${STATE} as state, d.channel, d.search_number as "searchNumber", d.match_id as "matchId",
+       d.attempt_count as "attemptCount",
        case d.channel when 'match' then s.endpoint_recipient else s.event_endpoint end as endpoint,
        s.client_id as "clientId",
        ${IS_WANTED} and (d.channel = 'match' or d.kind = any(s.subscribed_events)) as "isWanted",
        case when s.hide_property_contact then (select document from snapshots where id = d.snapshot_id) end as document
-     from locked d join searches s on s.number = d.search_number
+     from locked join delivery_states d using (id) join searches s on s.number = d.search_number
      where s.client_id = $1 and s.deleted_at is null order by d.id`,
     [clientId, ids],
   );
@@ -76,36 +83,51 @@ function refusalOf(
 }
 
 /**
- * Makes the next attempt of each due now, and resolves with what to publish: nothing for one that is being sent, or is
- * parked and drawn from the table. They are locked and may be sent. Served by the primary key.
+ * Makes the next attempt of each due now, and resolves with what is: nothing of one that is being sent. They are locked
+ * and may be sent; a first attempt that waits for its turn keeps its place. Served by the primary keys.
  */
 export async function sendAgain(
   connection: Queryable,
   candidates: readonly ResendCandidate[],
-): Promise<readonly DeliveryAddress[]> {
+): Promise<readonly DueDelivery[]> {
   const waiting = candidates.filter(({ state }) => state !== 'sending');
   if (waiting.length === 0) return [];
-  await connection.query(
-    `update deliveries
-     set endpoint = again.endpoint, endpoint_key = again.key, due_at = clock_timestamp(),
-       state = case when again.is_final then 'queued' else state end,
-       attempts_spent = case when again.is_final then attempt_count else attempts_spent end,
-       replay_count = replay_count + again.is_final::integer,
-       finished_at = case when again.is_final then null else finished_at end
-     from unnest($1::uuid[], $2::text[], $3::text[], $4::boolean[]) as again(id, endpoint, key, is_final)
-     where deliveries.id = again.id`,
+  const { rows } = await connection.query<{ id: Uuid; endpointKey: string }>(
+    `with again as materialized (
+       select * from unnest($1::uuid[], $2::text[], $3::text[], $4::boolean[], $5::smallint[])
+         as row(id, endpoint, key, is_final, attempt_count)
+     ), turned as (
+       update deliveries d set endpoint = again.endpoint, endpoint_key = again.key,
+         attempts_spent = case when again.is_final then again.attempt_count else attempts_spent end,
+         replay_count = replay_count + again.is_final::integer
+       from again where d.id = again.id returning d.id, search_number, match_id, sequence
+     ), forgotten as (
+       delete from endings using again where delivery_id = again.id and again.is_final
+     ), moved as (
+       update open_deliveries o set endpoint_key = again.key, due_at = clock_timestamp(),
+         lane = case when o.lane = -1 then 2 else o.lane end
+       from again where o.id = again.id and not again.is_final and o.claimed_by is null returning o.id, o.endpoint_key
+     ), begun as (
+       insert into open_deliveries (id, match_id, search_number, generation, lane, attempt_count, follows, endpoint_key)
+       select turned.id, turned.match_id, turned.search_number, searches.generation, 2, again.attempt_count,
+         coalesce(turned.sequence > 1, false), again.key
+       from turned join again on again.id = turned.id join searches on searches.number = turned.search_number
+       where again.is_final on conflict (id) do nothing returning id, endpoint_key
+     )
+     select id, endpoint_key as "endpointKey" from moved union all select id, endpoint_key from begun order by id`,
     [
       waiting.map(({ id }) => id),
       waiting.map(({ endpoint }) => endpoint),
       waiting.map(({ endpointKey }) => endpointKey),
       waiting.map(({ state }) => isFinal(state)),
+      waiting.map(({ attemptCount }) => attemptCount),
     ],
   );
-  return waiting.flatMap(({ id, endpointKey, state }) => (state === 'parked' ? [] : [{ id, endpointKey }]));
+  return rows.map((row) => ({ ...row, lane: 'again' }));
 }
 
 export type ResendOutcome =
-  | { readonly type: 'sent'; readonly addresses: readonly DeliveryAddress[] }
+  | { readonly type: 'sent'; readonly due: readonly DueDelivery[] }
   | { readonly type: 'refused'; readonly refusal: ResendRefusal };
 
 /** Null when there is none, it is another client's, or its search was deleted. Served by the primary keys. */
@@ -117,7 +139,7 @@ export async function resendDelivery(database: Database, clientId: Uuid, id: Uui
     }
     const { refusal } = candidate;
     if (refusal !== null) return { type: 'refused', refusal };
-    return { type: 'sent', addresses: await sendAgain(connection, [candidate]) };
+    return { type: 'sent', due: await sendAgain(connection, [candidate]) };
   });
 }
 

@@ -2,7 +2,7 @@
  * Removes what has had its day (domain/retention.ts says what, and what stays), in small batches.
  *
  * Dropping partitions by day would be cheaper still, and leave no dead rows. But an old row may be needed: a delivery
- * that is parked behind a paused endpoint, the snapshot it refers to, a match of a property that is still for sale. One
+ * that waits for a paused endpoint, the snapshot it refers to, a match of a property that is still for sale. One
  * of them would hold a day's partition for months, and the indexes that couriers draw open deliveries from would be
  * split into as many parts as there are days. So rows are deleted, which costs each of them a second write and vacuum
  * the pages (the schema has it come early). Everything recorded lies in the order of its time in the primary key, where
@@ -16,7 +16,6 @@ import { createdAtOf, firstUuidAt } from '../domain/ids.ts';
 import type { Market } from '../domain/price-coherence.ts';
 import type { ForgetfulTable } from '../domain/retention.ts';
 import type { Queryable } from './database.ts';
-import { FINAL, OPEN } from './delivery-states.ts';
 import { forgetFeed, readForgetfulClients, removeFeedItems } from './feed-batches.ts';
 import { removeIdempotencyKeys } from './idempotency-keys.ts';
 import { forgetInstances } from './instances.ts';
@@ -59,8 +58,10 @@ export async function* removeDeliveries(client: Queryable, before: Date): Batche
   for await (const { after, last } of ranges(client, 'deliveries', firstUuidAt(new Date(0)), firstUuidAt(before))) {
     const { rows } = await client.query<{ deliveries: number; attempts: number }>(
       `with gone as (
-         delete from deliveries
-         where id > $1 and id <= $2 and state in ${FINAL} and finished_at < $3 returning id
+         delete from deliveries where id = any(array(
+           select id from delivery_states where id > $1 and id <= $2 and finished_at < $3)) returning id
+       ), ended as (
+         delete from endings where delivery_id in (select id from gone)
        ), logged as (
          delete from attempts
          where delivery_id > $1 and delivery_id <= $2 and delivery_id in (select id from gone) returning 1
@@ -198,16 +199,15 @@ export async function* removeDeletedSearches(client: Queryable, before: Date): B
 
 /**
  * Endpoints not used since `before`, unless they are paused or have a delivery that may still be sent. Reads every
- * endpoint: there are thousands. The deliveries are served by deliveries_endpoint_open and deliveries_failed.
+ * endpoint: there are thousands. The deliveries are served by open_endpoint and endings_failed.
  */
 export async function* removeUnusedEndpoints(client: Queryable, before: Date): Batches {
   const endpoints = await countOf(
     client,
     `delete from endpoints
      where paused_at is null and greatest(last_success_at, last_failure_at) < $1
-       and not exists (select from deliveries
-         where endpoint_key = key and state in ${OPEN})
-       and not exists (select from deliveries where endpoint_key = key and state = 'failed')`,
+       and not exists (select from open_deliveries where endpoint_key = key)
+       and not exists (select from endings where endpoint_key = key and state = 'failed')`,
     [before],
   );
   yield { endpoints };

@@ -12,6 +12,8 @@ import { type MailStanding, mailKeyOf } from '../domain/mail.ts';
 import { SEARCH_DEFAULTS, type Search, type SearchMembers } from '../domain/search.ts';
 import { type SearchLimits, weightAdded, weightOf } from '../domain/search-limits.ts';
 import { foldText } from '../domain/text.ts';
+import { SILENCE } from './cancellations.ts';
+import { passed } from './claim-fence.ts';
 import { type Database, type Queryable, transaction } from './database.ts';
 import { claimOf, claimValues, type KeyedRequest, type MadeOnce, makeOnce } from './idempotency-keys.ts';
 import { recordSearchChange } from './search-changes.ts';
@@ -172,7 +174,7 @@ export async function updateSearch(
   id: Uuid,
   { merge, limits = NO_LIMITS }: SearchUpdate,
 ): Promise<Search | null> {
-  return lockingSearch(database, clientId, id, async (connection, present) => {
+  const search = await lockingSearch(database, clientId, id, async (connection, present) => {
     if (present === null) return null;
     const members = merge(present);
     const added = weightAdded(present.members, members);
@@ -182,8 +184,8 @@ export async function updateSearch(
     const { rows } = await connection.query<SearchRow>(
       `update searches set title = $2, title_folded = $3, members = $4, notification_enabled = $5,
          endpoint_recipient = $6, event_endpoint = $7, subscribed_events = $8, hide_property_contact = $9,
-         context = $10, cancelled_before = case
-           when notification_enabled and not $5 then clock_timestamp() else cancelled_before end,
+         context = $10, generation = generation + (notification_enabled and not $5)::integer, silenced_at = case
+           when notification_enabled and not $5 then clock_timestamp() else silenced_at end,
          mail_key = $11, mail_refused_at = case
            when members ->> 'notificationRecipient' = $4::jsonb ->> 'notificationRecipient' then mail_refused_at end,
          updated_at = now(), revision = pg_current_xact_id()
@@ -192,6 +194,8 @@ export async function updateSearch(
     );
     return searchOfRow(rows[0] as SearchRow);
   });
+  if (search !== null && !search.members.notificationEnabled) await passed(database);
+  return search;
 }
 
 /**
@@ -204,18 +208,20 @@ export async function deleteSearch(
   id: Uuid,
   check: (present: Search) => void = () => undefined,
 ): Promise<boolean> {
-  return lockingSearch(database, clientId, id, async (connection, present) => {
+  const isDeleted = await lockingSearch(database, clientId, id, async (connection, present) => {
     if (present === null) return false;
     check(present);
     // Served by the primary key.
     await connection.query(
-      `update searches set deleted_at = now(), notification_enabled = false, cancelled_before = clock_timestamp(),
+      `update searches set deleted_at = now(), notification_enabled = false, ${SILENCE},
          revision = pg_current_xact_id()
        where number = $1`,
       [present.number],
     );
     return true;
   });
+  if (isDeleted) await passed(database);
+  return isDeleted;
 }
 
 /**

@@ -5,8 +5,9 @@
  * slots in proportion to what it answers, and one that hangs holds few of them.
  */
 
-import type { AttemptOutcome } from '../domain/delivery.ts';
+import type { AttemptOutcome, Lane } from '../domain/delivery.ts';
 import { type EndpointObservation, partiesOf, type RememberedEndpoint } from '../domain/endpoint.ts';
+import type { Uuid } from '../domain/ids.ts';
 
 /** `unproven`: has not answered yet. `slow`: its last answers, or those overdue at this moment, take a second or more. */
 export type LaneClass = 'proven' | 'unproven' | 'slow';
@@ -22,8 +23,12 @@ export interface LaneSettings {
 const CONCURRENCY_MIN = 2;
 /** After a restart it grows again from here. */
 const CONCURRENCY_REMEMBERED_MAX = 4;
-/** Waiting here is for what will be sent soon: JetStream hands a message out again after 90 s. */
+/** Waiting here is for what will be sent soon; the rest waits in the table. */
 const WAIT_MAX_MS = 20_000;
+const BEFORE_ALL = '00000000-0000-0000-0000-000000000000' as Uuid;
+/** From its backlog: when fewer wait here, and how many. */
+const DRAW_BELOW = 32;
+const DRAW_MAX = 128;
 const QUEUE_MIN = 4;
 const QUEUE_UNPROVEN = 64;
 const QUEUE_MAX = 1_024;
@@ -41,8 +46,7 @@ export class EndpointLane<T> {
   readonly client: string;
   readonly host: string;
   readonly #settings: LaneSettings;
-  readonly #fresh: T[] = [];
-  readonly #retries: T[] = [];
+  readonly #queues: Readonly<Record<Lane, T[]>> = { first: [], again: [] };
   /** When each attempt under way started, oldest first. */
   readonly #startedAt = new Set<{ readonly at: number }>();
   #turn = 0;
@@ -52,8 +56,7 @@ export class EndpointLane<T> {
   #observation: Omit<EndpointObservation, 'key' | 'concurrency'> | null = null;
   #hasAnswered = false;
   isPaused = false;
-  /** PostgreSQL may hold parked deliveries for it. */
-  mayHaveParked = false;
+  readonly #backlogs = { first: { isOpen: false, place: BEFORE_ALL }, again: { isOpen: false, place: BEFORE_ALL } };
 
   constructor(key: string, settings: LaneSettings) {
     this.key = key;
@@ -77,12 +80,7 @@ export class EndpointLane<T> {
   }
 
   get waiting(): number {
-    return this.#fresh.length + this.#retries.length;
-  }
-
-  /** What has waited longest of its kind, roughly: the head of one of the two queues. */
-  get oldest(): T | null {
-    return this.#retries[0] ?? this.#fresh[0] ?? null;
+    return this.#queues.first.length + this.#queues.again.length;
   }
 
   get inFlight(): number {
@@ -93,18 +91,44 @@ export class EndpointLane<T> {
     return this.#concurrency;
   }
 
-  /** What may wait here: as much as is sent within `WAIT_MAX_MS`. */
-  get isFull(): boolean {
-    if (this.#typicalMs === null) return this.waiting >= QUEUE_UNPROVEN;
+  /** How much more may wait here: as much as is sent within `WAIT_MAX_MS`. */
+  get room(): number {
+    if (this.#typicalMs === null) return QUEUE_UNPROVEN - this.waiting;
     const soon = (this.#concurrency * WAIT_MAX_MS) / Math.max(1, this.#typicalMs);
-    return this.waiting >= Math.min(QUEUE_MAX, Math.max(QUEUE_MIN, Math.floor(soon)));
+    return Math.min(QUEUE_MAX, Math.max(QUEUE_MIN, Math.floor(soon))) - this.waiting;
   }
 
-  /** Nothing waits, runs or is parked. */
+  /** Nothing waits or runs. */
   get isIdle(): boolean {
-    return (
-      this.waiting === 0 && this.inFlight === 0 && !this.mayHaveParked && !this.isPaused && this.#observation === null
-    );
+    const { first, again } = this.#backlogs;
+    const hasWork = this.waiting > 0 || this.inFlight > 0 || first.isOpen || again.isOpen;
+    return !hasWork && !this.isPaused && this.#observation === null;
+  }
+
+  /** The table may hold more for it than waits here: what comes later goes behind that. */
+  hasBacklog(lane: Lane): boolean {
+    return this.#backlogs[lane].isOpen;
+  }
+
+  /** To be drawn from the beginning, unless `isKnown` and being drawn already. */
+  noteBacklog(lane: Lane, isKnown = false): void {
+    const backlog = this.#backlogs[lane];
+    if (!isKnown || !backlog.isOpen) backlog.place = BEFORE_ALL;
+    backlog.isOpen = true;
+  }
+
+  /** What to draw of its backlog now: where from, and how much. */
+  wanted(lane: Lane): { readonly place: Uuid; readonly count: number } | null {
+    const { isOpen, place } = this.#backlogs[lane];
+    if (!isOpen || this.isPaused || this.#queues[lane].length >= DRAW_BELOW) return null;
+    const count = Math.min(DRAW_MAX, this.room);
+    return count > 0 ? { place, count } : null;
+  }
+
+  /** Drawn up to `place`; null: to the end. */
+  drawn(lane: Lane, place: Uuid | null): void {
+    this.#backlogs[lane].isOpen = place !== null;
+    this.#backlogs[lane].place = place ?? BEFORE_ALL;
   }
 
   /** By its last answers alone. */
@@ -123,35 +147,24 @@ export class EndpointLane<T> {
 
   /** Whether there is something to send; `withRetries`: slots for retries are to be had. */
   hasWork(withRetries: boolean): boolean {
-    return this.#fresh.length > 0 || (withRetries && (this.#retries.length > 0 || this.mayHaveParked));
+    return this.#queues.first.length > 0 || (withRetries && this.#queues.again.length > 0);
   }
 
-  add(entry: T, isRetry: boolean): void {
-    (isRetry ? this.#retries : this.#fresh).push(entry);
+  add(entry: T, lane: Lane): void {
+    this.#queues[lane].push(entry);
   }
 
-  /** A first attempt that goes before the others. */
-  addFirst(entry: T): void {
-    this.#fresh.unshift(entry);
-  }
-
-  /**
-   * The next entry, or null for one to be drawn from what is parked. First attempts go first, but every fourth turn is
-   * for what has waited longer. Ask `hasWork` before.
-   */
-  take(withRetries: boolean): { readonly entry: T | null; readonly isRetry: boolean } {
-    this.#turn = (this.#turn + 1) % 8;
-    const hasRetries = withRetries && this.#retries.length > 0;
-    const hasParked = withRetries && this.mayHaveParked;
-    const isFreshTurn = this.#fresh.length > 0 && (this.#turn % 4 !== 0 || !(hasRetries || hasParked));
-    if (isFreshTurn) return { entry: this.#fresh.shift() as T, isRetry: false };
-    const isParkedTurn = hasParked && (!hasRetries || this.#turn < 4);
-    return { entry: isParkedTurn ? null : (this.#retries.shift() as T), isRetry: true };
+  /** The next entry. First attempts go first, but every fourth turn is for what is sent again. Ask `hasWork` before. */
+  take(withRetries: boolean): { readonly entry: T; readonly isRetry: boolean } {
+    this.#turn = (this.#turn + 1) % 4;
+    const { first, again } = this.#queues;
+    const isRetry = first.length === 0 || (this.#turn === 0 && withRetries && again.length > 0);
+    return { entry: (isRetry ? again : first).shift() as T, isRetry };
   }
 
   /** Everything that waits here, taken out. */
   empty(): T[] {
-    return [...this.#fresh.splice(0), ...this.#retries.splice(0)];
+    return [...this.#queues.first.splice(0), ...this.#queues.again.splice(0)];
   }
 
   /** Pass what it returns to `answered` or `withdraw`. */

@@ -13,7 +13,8 @@
  */
 
 import { TurnRing } from '../actor/turn-ring.ts';
-import type { AttemptOutcome } from '../domain/delivery.ts';
+import type { AttemptOutcome, Lane } from '../domain/delivery.ts';
+import type { Uuid } from '../domain/ids.ts';
 import { EndpointLane, type LaneClass, type LaneSettings } from './endpoint-lane.ts';
 import { UnansweredLimit } from './unanswered-limit.ts';
 
@@ -26,8 +27,7 @@ export interface FairRoundOptions extends LaneSettings {
 /** A slot given to an endpoint. It must be ended by `withdraw`, or by `answered` and then `finish`. */
 export interface Turn<T> {
   readonly lane: EndpointLane<T>;
-  /** Null: to be drawn from what is parked for this endpoint. */
-  readonly entry: T | null;
+  readonly entry: T;
   readonly isRetry: boolean;
 }
 
@@ -73,6 +73,8 @@ export class FairRound<T> {
   /** Lanes that may be able to send something. */
   readonly #ring = new TurnRing<EndpointLane<T>>(2 * RETRIES_ONLY);
   readonly #unanswered = new UnansweredLimit<EndpointLane<T>>();
+  /** Lanes whose backlog may be drawn from. */
+  readonly #wanting = new Set<EndpointLane<T>>();
   /** Lanes that hold slots. */
   readonly #active = new Set<EndpointLane<T>>();
   readonly #open = new Set<OpenTurn<T>>();
@@ -108,33 +110,50 @@ export class FairRound<T> {
     return lane;
   }
 
-  /** False when the entry must be parked instead: its endpoint is paused, or too much waits for it, or for all. */
-  add(key: string, entry: T, isRetry: boolean): boolean {
+  /** False when it waits in the table: behind others, while its endpoint is paused, or because too much waits here. */
+  add(key: string, entry: T, kind: Lane): boolean {
     const lane = this.lane(key);
-    if (lane.isPaused || lane.isFull || this.#waiting >= this.#options.waitingMax) return false;
-    lane.add(entry, isRetry);
+    const hasRoom = !lane.isPaused && lane.room > 0 && this.#waiting < this.#options.waitingMax;
+    if (hasRoom && !lane.hasBacklog(kind)) return this.#take(lane, entry, kind);
+    if (!lane.hasBacklog(kind)) this.noteBacklog(key, kind);
+    return false;
+  }
+
+  /** From the backlog of its lane. */
+  addDrawn(key: string, entry: T, kind: Lane): void {
+    this.#take(this.lane(key), entry, kind);
+  }
+
+  #take(lane: EndpointLane<T>, entry: T, kind: Lane): true {
+    lane.add(entry, kind);
     this.#waiting += 1;
     this.#place(lane);
     return true;
   }
 
-  /**
-   * Before what waits in the lane, however much that is: the entry had a turn that was withdrawn. False when its endpoint
-   * is paused.
-   */
-  addFirst(key: string, entry: T): boolean {
+  /** PostgreSQL holds more for this endpoint, or may do so; see `EndpointLane`. */
+  noteBacklog(key: string, kind: Lane, isKnown = false): void {
     const lane = this.lane(key);
-    if (lane.isPaused) return false;
-    lane.addFirst(entry);
-    this.#waiting += 1;
+    lane.noteBacklog(kind, isKnown);
     this.#place(lane);
-    return true;
   }
 
-  /** PostgreSQL holds parked deliveries for this endpoint, or may do so. */
-  noteParked(key: string): void {
-    const lane = this.lane(key);
-    lane.mayHaveParked = true;
+  /** Lanes whose backlog may be drawn from now, at most `max` of them. */
+  wanting(max: number): readonly EndpointLane<T>[] {
+    const lanes: EndpointLane<T>[] = [];
+    if (this.#waiting >= this.#options.waitingMax) return lanes;
+    for (const lane of this.#wanting) {
+      if (lanes.length === max) break;
+      lanes.push(lane);
+    }
+    return lanes;
+  }
+
+  /** Its backlog was drawn from, up to `place`; null: to the end. */
+  drawn(lane: EndpointLane<T>, kind: Lane, place: Uuid | null): void {
+    lane.drawn(kind, place);
+    // Behind the others that want some.
+    this.#wanting.delete(lane);
     this.#place(lane);
   }
 
@@ -192,7 +211,7 @@ export class FairRound<T> {
   #start(lane: EndpointLane<T>, held: SlotsHeld, now: number): Turn<T> {
     hold(held, lane.client, lane.classAt(now), 1);
     const { entry, isRetry } = lane.take(this.#hasRetrySlots);
-    if (entry !== null) this.#waiting -= 1;
+    this.#waiting -= 1;
     const turn: OpenTurn<T> = { lane, entry, isRetry, started: lane.start(now) };
     this.#open.add(turn);
     this.#active.add(lane);
@@ -210,11 +229,13 @@ export class FairRound<T> {
 
   /** Where the lane waits for its turn, by what it has to send and how it has been answering. */
   #place(lane: EndpointLane<T>): void {
+    if (lane.wanted('first') === null && lane.wanted('again') === null) this.#wanting.delete(lane);
+    else this.#wanting.add(lane);
     if (lane.isPaused || !lane.hasWork(true)) return this.#ring.place(lane, null);
     this.#ring.place(lane, CLASSES.indexOf(lane.laneClass) + (lane.hasWork(false) ? 0 : RETRIES_ONLY));
   }
 
-  /** The attempt was not made: the row refused it, or nothing was parked any more. */
+  /** The attempt was not made: the row refused it. */
   withdraw(turn: Turn<T>): void {
     const { started } = turn as OpenTurn<T>;
     turn.lane.withdraw(started);

@@ -63,25 +63,25 @@ test('status, stages and index', async () => {
     (seen) => seen.index.instances?.[0]?.searchCount === 1,
   );
   assert.equal(instances.length, 1);
-  assert.deepEqual(instances[0].roles, ['intake', 'deliver', 'api', 'admin']);
+  assert.deepEqual(instances[0].roles, ['intake', 'deliver', 'api', 'admin', 'feeds']);
   assert.deepEqual(
     stages.map(({ name }: { name: string }) => name),
-    ['stages/intake', 'stages/deliver', 'stages/sweeper'],
+    ['stages/intake', 'stages/deliver'],
   );
   assert.deepEqual(
     streams.map(({ name }: { name: string }) => name),
-    ['streams/ADVERTS', 'streams/DELIVERIES', 'streams/REJECTED'],
+    ['streams/ADVERTS', 'streams/RETRIES', 'streams/REJECTED'],
   );
   assert.equal(index.storedSearchCount, 1);
 
-  const paused = await succeed('PauseStage', { name: 'stages/sweeper', reason: 'a look' });
+  const paused = await succeed('PauseStage', { name: 'stages/deliver', reason: 'a look' });
   assert.match(paused.state, /PAUS/);
   assert.equal(paused.pauseReason, 'a look');
-  assert.equal((await succeed('DrainStage', { name: 'stages/sweeper' })).state, 'STATE_PAUSED');
-  assert.equal((await succeed('ResumeStage', { name: 'stages/sweeper' })).state, 'STATE_RUNNING');
+  assert.equal((await succeed('DrainStage', { name: 'stages/deliver' })).state, 'STATE_PAUSED');
+  assert.equal((await succeed('ResumeStage', { name: 'stages/deliver' })).state, 'STATE_RUNNING');
   await fail('PauseStage', { name: 'stages/nonsense' }, 'not_found', 'ResourceInfo');
-  await fail('PauseStage', { name: 'sweeper' }, 'invalid_argument', 'BadRequest');
-  await fail('PauseStage', { name: 'stages/sweeper', reason: 'x'.repeat(201) }, 'invalid_argument', 'BadRequest');
+  await fail('PauseStage', { name: 'deliver' }, 'invalid_argument', 'BadRequest');
+  await fail('PauseStage', { name: 'stages/deliver', reason: 'x'.repeat(201) }, 'invalid_argument', 'BadRequest');
 
   const built = (await succeed('GetIndex')).instances[0].buildTime;
   const rebuilt = await succeed('RebuildIndex');

@@ -5,25 +5,24 @@
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { startCancellations } from '../../src/delivery/cancellations.ts';
 import { randomUuid, type Uuid } from '../../src/domain/ids.ts';
 import { SEARCH_DEFAULTS } from '../../src/domain/search.ts';
 import { ClientUnknownError, createApiKey, createClient, deleteClient, listClients } from '../../src/store/clients.ts';
 import { migrate, openDatabase } from '../../src/store/database.ts';
-import { parkDeliveries } from '../../src/store/deliveries.ts';
 import { listAdminDeliveries } from '../../src/store/delivery-admin.ts';
-import { claimDeliveries, claimParked } from '../../src/store/delivery-claims.ts';
+import { claimDeliveries } from '../../src/store/delivery-claims.ts';
 import { ANY_DELIVERY, ANY_TIME } from '../../src/store/delivery-filters.ts';
 import { listDeliveries } from '../../src/store/delivery-reads.ts';
 import { previewReplay, requeueOne } from '../../src/store/replays.ts';
 import { listSearches } from '../../src/store/search-listing.ts';
 import { createSearch, deleteSearch, updateSearch } from '../../src/store/searches.ts';
-import { seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
+import { startCancellations } from '../../src/upkeep/cancellations.ts';
+import { putInState, seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
 import { startTestServers } from '../support/servers.ts';
 import { until } from '../support/until.ts';
 
 const ENDPOINT = 'https://endpoint.example/hook';
-const LEASE_MS = 30_000;
+const HOLDER = 1;
 const ANY = {
   ...{ clientId: null, searchId: null, propertyUuid: null, endpointKey: null, state: null, kind: null, channel: null },
   ...{ from: null, before: null },
@@ -46,7 +45,10 @@ async function openScene(t: TestContext) {
   const search = await seedSearch(database);
   const { rows } = await database.query('select client_id from searches');
   const clientId: Uuid = rows[0].client_id;
-  const seed = (count: number) => seedDeliveries(database, search, Array<string>(count).fill(ENDPOINT));
+  const seed = async (count: number) => {
+    const { rows: present } = await database.query('select generation from searches where id = $1', [search.id]);
+    return seedDeliveries(database, { ...search, ...present[0] }, Array<string>(count).fill(ENDPOINT));
+  };
   const tell = (notificationEnabled: boolean) =>
     updateSearch(database, clientId, search.id, {
       merge: ({ members }) => ({ ...members, title: 'seeded', notificationEnabled }),
@@ -54,7 +56,7 @@ async function openScene(t: TestContext) {
   const statesRead = async () =>
     (await listAdminDeliveries(database, ANY, null, 100)).map(({ state }) => state).toSorted();
   const statesHeld = async () =>
-    (await database.query('select state from deliveries order by state')).rows.map(({ state }) => state);
+    (await database.query('select state from delivery_states order by state')).rows.map(({ state }) => state);
   const startWork = () => {
     const work = startCancellations({
       database,
@@ -69,16 +71,16 @@ async function openScene(t: TestContext) {
 
 test('what is open of a deleted search reads as cancelled, and is never claimed, before its rows say so', async (t) => {
   const { database, search, clientId, seed, statesRead, statesHeld } = await openScene(t);
-  const [queued, parked] = await seed(2);
-  assert.ok(queued && parked);
-  await parkDeliveries(database, [parked.id]);
+  const [queued, waiting] = await seed(2);
+  assert.ok(queued && waiting);
+  await putInState(database, [waiting.id], 'retry_wait');
   assert.equal(await deleteSearch(database, clientId, search.id), true);
   assert.deepEqual(await statesRead(), ['cancelled', 'cancelled']);
-  assert.deepEqual(await statesHeld(), ['parked', 'queued']);
-  assert.deepEqual(await requeueOne(database, queued.id), { state: 'cancelled', address: null });
-  assert.deepEqual((await claimDeliveries(database, [queued.id], LEASE_MS)).claimed, []);
-  assert.deepEqual(await claimParked(database, [{ endpointKey: parked.endpointKey, count: 2 }], LEASE_MS), []);
-  assert.deepEqual(await statesHeld(), ['cancelled', 'cancelled']);
+  assert.deepEqual(await statesHeld(), ['queued', 'retry_wait']);
+  assert.deepEqual(await requeueOne(database, queued.id), { state: 'cancelled', due: null });
+  const { claimed, refused } = await claimDeliveries(database, HOLDER, [queued.id, waiting.id], new Date());
+  assert.deepEqual([claimed, [...refused]], [[], [[queued.id, 'cancelled']]]);
+  assert.deepEqual(await statesHeld(), ['cancelled', 'retry_wait']);
 });
 
 test('what was open when a search was silenced stays cancelled when it is told again', async (t) => {
@@ -103,7 +105,7 @@ test('what was open when a search was silenced stays cancelled when it is told a
   }
   startWork();
   await until(statesHeld, ([state]) => state === 'cancelled');
-  const { claimed } = await claimDeliveries(database, [early.id, late.id], LEASE_MS);
+  const { claimed } = await claimDeliveries(database, HOLDER, [early.id, late.id], new Date());
   assert.deepEqual(
     claimed.map(({ id }) => id),
     [late.id],
@@ -113,18 +115,18 @@ test('what was open when a search was silenced stays cancelled when it is told a
 test('rows follow page by page, also what a slow recorder commits late; then the mark is forgotten', async (t) => {
   const { database, search, seed, tell, statesHeld, startWork } = await openScene(t);
   await seed(2_500);
-  await database.query(`update deliveries set state = 'failed' where id = (select id from deliveries limit 1)`);
+  const { rows } = await database.query('select id from deliveries limit 1');
+  await putInState(database, [rows[0].id], 'failed');
   await tell(false);
   startWork();
   const left = async () => (await statesHeld()).filter((state) => state === 'queued').length;
   await until(left, (count) => count === 0);
   await tell(true);
   // As if all of that had been a minute ago, and one transaction had only now ended.
-  await seed(1);
-  await database.query(`update deliveries set created_at = created_at - interval '90 seconds'`);
-  await database.query(`update searches set cancelled_before = clock_timestamp() - interval '61 seconds'`);
-  const mark = async () => (await database.query('select cancelled_before from searches')).rows[0].cancelled_before;
-  await until(mark, (cancelledBefore) => cancelledBefore === null);
+  await seedDeliveries(database, { ...search, generation: 0 }, [ENDPOINT]);
+  await database.query(`update searches set silenced_at = clock_timestamp() - interval '61 seconds'`);
+  const mark = async () => (await database.query('select silenced_at from searches')).rows[0].silenced_at;
+  await until(mark, (silencedAt) => silencedAt === null);
   assert.equal(await left(), 0);
   assert.equal((await statesHeld()).filter((state) => state === 'failed').length, 1);
   const { count } = await previewReplay(database, { ...ANY, searchId: search.id });
@@ -133,18 +135,17 @@ test('rows follow page by page, also what a slow recorder commits late; then the
 
 test('no attempt begins once a search was deleted, though it was being claimed meanwhile', async (t) => {
   const { database, clientId, search, seed, tell } = await openScene(t);
+  const countClaimed = async () =>
+    (await database.query('select from open_deliveries where claimed_by is not null')).rowCount;
   for (let round = 0; round < 30; round++) {
     const addresses = await seed(20);
-    const claims = addresses.map(({ id }) => claimDeliveries(database, [id], LEASE_MS));
+    const claims = addresses.map(({ id }) => claimDeliveries(database, HOLDER, [id], new Date()));
     await tell(false);
+    const claimedThen = await countClaimed();
     await Promise.all(claims);
-    const { rows } = await database.query(
-      `select count(*)::integer as count from deliveries join searches on number = search_number
-       where attempt_started_at > cancelled_before`,
-    );
-    assert.equal(rows[0].count, 0);
+    assert.equal(await countClaimed(), claimedThen, 'none was claimed after the answer');
     await tell(true);
-    await database.query('delete from deliveries');
+    await database.query('truncate deliveries, open_deliveries, endings');
   }
   assert.equal(await deleteSearch(database, clientId, search.id), true);
 });

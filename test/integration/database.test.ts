@@ -18,11 +18,11 @@ import {
   type Statement,
   transaction,
 } from '../../src/store/database.ts';
-import { parkDeliveries, readRefusals } from '../../src/store/deliveries.ts';
-import { claimDeliveries, claimParked } from '../../src/store/delivery-claims.ts';
+import { letInAged, readDue } from '../../src/store/deliveries.ts';
+import { claimDeliveries, giveBack } from '../../src/store/delivery-claims.ts';
 import { readMatches, updateMatches } from '../../src/store/matches.ts';
-import { deleteOutboxEntries } from '../../src/store/outbox.ts';
 import { lockProperties, updateCrawls, updateProperties } from '../../src/store/properties.ts';
+import { readOverdueRetries, releaseRetries } from '../../src/store/retries.ts';
 import { readRoutes } from '../../src/store/search-routes.ts';
 import { readDocuments } from '../../src/store/snapshots.ts';
 import { heldAfter, upsertAt } from '../support/adverts.ts';
@@ -198,23 +198,35 @@ test('the statements of the pipeline go through indexes, even when they are plan
       },
     ]),
   );
-  await deleteOutboxEntries(database, [{ id: '1', deliveryIds: [] }]);
-  await claimDeliveries(database, ids, 1);
-  await claimParked(database, [{ endpointKey: 'none', count: 1 }], 1);
-  await parkDeliveries(database, ids);
-  await readRefusals(database, ids);
+  await claimDeliveries(database, 1, ids, now);
+  await giveBack(database, 1, ids);
+  await readDue(database, [{ endpointKey: 'none', lane: 'first', place: id, count: 1 }]);
+  await letInAged(database, id, id, 1);
+  await releaseRetries(database, [{ id, endpointKey: 'none', attemptCount: 1 }]);
+  await readOverdueRetries(database, 0, null, 1);
   await readDocuments(database, ids);
   await recordAttempts(database, [
     {
-      ...{ id, searchNumber: searchNumberOf(1), endpointKey: 'none', attemptCount: 1, outcome, retryInMs: 0 },
+      ...{
+        id,
+        searchNumber: searchNumberOf(1),
+        matchId: id,
+        endpointKey: 'none',
+        attemptCount: 1,
+        outcome,
+        retryInMs: 0,
+      },
+      ...{ lane: 'first', holder: 1 },
       after: { state: 'delivered' },
     } as Parameters<typeof recordAttempts>[1][number],
   ]);
   const { rows } = await database.query<{ name: string; statement: string; generic: string }>(
     `select name, statement, generic_plans as generic from pg_prepared_statements where name <> ''`,
   );
-  assert.equal(rows.length, 13);
-  for (const { name, statement, generic } of rows) {
+  // One takes a lock and reads no table.
+  const reading = rows.filter(({ name }) => name !== 'pass-fence');
+  assert.equal(reading.length, 15);
+  for (const { name, statement, generic } of reading) {
     assert.equal(Number(generic), 1, name);
     const plan = await database.query<{ 'QUERY PLAN': string }>(`explain (generic_plan) ${statement}`);
     const text = plan.rows.map((row) => row['QUERY PLAN']).join('\n');

@@ -2,28 +2,22 @@
 
 import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
-import { publicationOf } from '../../src/broker/delivery-messages.ts';
-import { publishAll } from '../../src/broker/publish.ts';
-import type { DeliveryState } from '../../src/domain/delivery.ts';
+import type { DeliveryState, DueDelivery } from '../../src/domain/delivery.ts';
 import { randomUuid, type Uuid } from '../../src/domain/ids.ts';
 import { readingOf } from '../../src/domain/property-document.ts';
-import type { DeliveryAddress } from '../../src/store/deliveries.ts';
 import { insertProperties } from '../../src/store/properties.ts';
 import { insertDigests } from '../../src/store/property-digests.ts';
 import { resendDelivery } from '../../src/store/resends.ts';
 import { heldAfter, upsertAt } from '../support/adverts.ts';
 import { startTestApi } from '../support/api.ts';
 import { openDeliveryStage } from '../support/courier.ts';
-import { publishSeeded, seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
+import { putInState, seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
 import { runStatements } from '../support/statements.ts';
 import { until } from '../support/until.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
-const published: DeliveryAddress[] = [];
-const api = await startTestApi(
-  { after },
-  { publishDeliveries: async (addresses) => void published.push(...addresses) },
-);
+const announced: DueDelivery[] = [];
+const api = await startTestApi({ after }, { announceDue: (due) => void announced.push(...due) });
 const { database } = api;
 const ENDPOINTS = { match: 'https://h.example.com/matches', event: 'https://h.example.com/events' };
 
@@ -90,10 +84,11 @@ async function seedRows(key: string): Promise<readonly Row[]> {
         };
         await database.query(
           `insert into deliveries (id, search_number, match_id, channel, kind, endpoint, endpoint_key, head, snapshot_id,
-             state, attempt_count, created_at, finished_at, sequence)
-           values ($1, (select number from searches where id = $2), $3, $4, $5, $6, 'k', '', $3, $7, 6, $8, $8, 1)`,
-          [row.id, id, match, channel, event, endpoint, status, createdAt],
+             created_at, sequence)
+           values ($1, (select number from searches where id = $2), $3, $4, $5, $6, 'k', '', $3, $7, 1)`,
+          [row.id, id, match, channel, event, endpoint, createdAt],
         );
+        await putInState(database, [row.id], status, 6);
         rows.push(row);
       }
     }
@@ -206,11 +201,11 @@ describe('deliveries', () => {
     for (const { id, status, endpoint } of rows.slice(0, 4)) {
       const { status: code, body } = await resend(id);
       assert.equal(code, 202, status);
-      assert.equal(body.status, status === 'retry_wait' ? 'retry_wait' : 'queued');
+      assert.equal(body.status, 'queued');
       assert.equal(body.attemptCount, 6, 'the log counts on');
       assert.equal(body.endpoint, endpoint);
-      assert.equal(published.at(-1)?.id, id);
-      const { rows: held } = await database.query('select attempts_spent from deliveries where id = $1', [id]);
+      assert.equal(announced.at(-1)?.id, id);
+      const { rows: held } = await database.query('select attempts_spent from delivery_states where id = $1', [id]);
       assert.equal(held[0].attempts_spent, status === 'retry_wait' ? 0 : 6, 'six attempts of its own');
     }
     const [first, second] = rows.slice(6);
@@ -241,22 +236,18 @@ describe('deliveries', () => {
       receiver.urlOf('/fine'),
       receiver.urlOf('/broken'),
     ]);
-    await publishSeeded(stage.broker, addresses);
+    stage.announcer.announce(addresses);
     await stage.start();
     await until(
       async () =>
-        (await stage.database.query(`select state from deliveries order by state`)).rows.map(({ state }) => state),
+        (await stage.database.query(`select state from delivery_states order by state`)).rows.map(({ state }) => state),
       (states) => states.join() === 'delivered,retry_wait',
     );
     await setEndpoint('/new');
     for (const { id } of addresses) {
       const outcome = await resendDelivery(stage.database, search.clientId, id);
       assert.ok(outcome?.type === 'sent');
-      await stage.broker.connection.flush();
-      await publishAll(
-        stage.broker,
-        outcome.addresses.map((address) => publicationOf(stage.broker, address, randomUuid())),
-      );
+      stage.announcer.announce(outcome.due);
     }
     await stage.untilAllEnded();
     for (const { id } of addresses) {
@@ -266,7 +257,7 @@ describe('deliveries', () => {
       assert.deepEqual(again.body, before.body);
       assert.equal(again.headers['vigie-sequence'], before.headers['vigie-sequence']);
     }
-    const { rows } = await stage.database.query('select state, attempt_count from deliveries');
+    const { rows } = await stage.database.query('select state, attempt_count from delivery_states');
     assert.deepEqual(rows, [
       { state: 'delivered', attempt_count: 2 },
       { state: 'delivered', attempt_count: 2 },

@@ -5,17 +5,15 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { publicationOf } from '../../src/broker/delivery-messages.ts';
-import { publishAll } from '../../src/broker/publish.ts';
 import { HELD_BACK_MAX_MS } from '../../src/domain/delivery.ts';
 import type { Uuid } from '../../src/domain/ids.ts';
+import { registerCourier } from '../../src/store/couriers.ts';
 import { claimDeliveries } from '../../src/store/delivery-claims.ts';
 import { pauseEndpoint } from '../../src/store/endpoints.ts';
 import { requeueOne } from '../../src/store/replays.ts';
 import { type CourierSettings, openDeliveryStage } from '../support/courier.ts';
 import { auditDeliveries } from '../support/delivery-auditor.ts';
-import { noteParkings, readParkings } from '../support/order-auditor.ts';
-import { publishSeeded, seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
+import { seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
 import type { Cleanup } from '../support/servers.ts';
 import { type ReceivedPost, startWebhookReceiver } from '../support/webhook-receiver.ts';
 
@@ -25,34 +23,35 @@ const failing = { type: 'answer', status: 500 } as const;
 async function openScene(t: Cleanup, settings: Partial<CourierSettings> = {}) {
   const receiver = await startWebhookReceiver(t);
   const stage = await openDeliveryStage(t, { retryDelayMs: LATER_MS, ...settings });
-  const { database, broker } = stage;
-  await noteParkings(database);
+  const { database, announcer } = stage;
   const search = await seedSearch(database);
   const expected: string[] = [];
 
-  /** Of one match, in this order. */
-  async function seed(...paths: readonly string[]) {
+  /** Of one match, in this order, recorded `agoMs` ago. */
+  async function seedAgo(agoMs: number, ...paths: readonly string[]) {
     const urls = paths.map((path) => receiver.urlOf(path));
     expected.push(...urls);
-    return seedDeliveries(database, search, urls, 'one match');
+    return seedDeliveries(database, search, urls, 'one match', new Date(Date.now() - agoMs));
   }
+
+  const seed = (...paths: readonly string[]) => seedAgo(0, ...paths);
 
   async function tell(...paths: readonly string[]) {
     const addresses = await seed(...paths);
-    await publishSeeded(broker, addresses);
+    announcer.announce(addresses);
     return addresses;
   }
 
   async function audit(): Promise<void> {
     const rules = { database, posts: receiver.posts, retryDelayMs: settings.retryDelayMs ?? LATER_MS };
-    const order = { parkedIds: await readParkings(database) };
+    const order = { isHeld: true };
     const keyOf = ({ endpoint }: { endpoint: string }) => endpoint;
     assert.deepEqual(await auditDeliveries({ ...rules, expected, keyOf, order }), []);
   }
 
   const untilPosted = (path: string, count = 1) =>
     receiver.until((posts) => posts.filter((post) => post.path === path).length >= count);
-  return { ...stage, receiver, seed, tell, audit, untilPosted };
+  return { ...stage, receiver, seed, seedAgo, tell, audit, untilPosted };
 }
 
 const pathsOf = (posts: readonly ReceivedPost[]): readonly string[] => posts.map(({ path }) => path);
@@ -89,21 +88,18 @@ test('an endpoint that hangs holds its match back, there and elsewhere, and noth
 });
 
 test('another endpoint is waited for no longer than half a minute, the same one as long as it takes', async (t) => {
-  const { database, broker, receiver, seed, start, untilPosted, untilAllEnded } = await openScene(t);
+  const { announcer, receiver, seedAgo, start, untilPosted, untilAllEnded } = await openScene(t);
   let answer = (): void => undefined;
   const gate = new Promise<void>((resolve) => {
     answer = resolve;
   });
   receiver.script('/hanging', { type: 'gated', gate, status: 200 }, { type: 'answer', status: 200 });
-  const addresses = await seed('/hanging', '/hanging', '/elsewhere');
+  // Long enough ago that a second is left.
+  const addresses = await seedAgo(HELD_BACK_MAX_MS - 1_000, '/hanging', '/hanging', '/elsewhere');
   await start();
-  await publishSeeded(broker, addresses.slice(0, 1));
+  announcer.announce(addresses.slice(0, 1));
   await untilPosted('/hanging');
-  // Recorded long enough ago to have a second left.
-  await database.query(`update deliveries set created_at = now() - $1 * interval '1 millisecond'`, [
-    HELD_BACK_MAX_MS - 1_000,
-  ]);
-  await publishSeeded(broker, addresses.slice(1));
+  announcer.announce(addresses.slice(1));
   await untilPosted('/elsewhere');
   assert.deepEqual(pathsOf(receiver.posts), ['/hanging', '/elsewhere']);
   answer();
@@ -121,35 +117,33 @@ test('a paused endpoint holds nothing back', async (t) => {
   assert.deepEqual(pathsOf(receiver.posts), ['/second']);
 });
 
-test('an attempt whose process died holds its match back until its lease ends', async (t) => {
-  const { database, receiver, seed, broker, start, untilPosted } = await openScene(t);
-  const addresses = await seed('/all', '/all');
-  const [first] = addresses;
-  await claimDeliveries(database, [first?.id as Uuid], 1_000);
-  await publishSeeded(broker, addresses);
+test('an attempt whose process died holds its match back until it counts as aborted', async (t) => {
+  const { database, receiver, seed, start, untilPosted } = await openScene(t, { attemptTimeoutMs: 5_000 });
+  const [first, second] = await seed('/all', '/all');
+  await claimDeliveries(database, await registerCourier(database), [first?.id as Uuid], new Date());
   await start();
   await untilPosted('/all');
-  const { rows } = await database.query('select state, attempt_count from deliveries order by id');
+  const { rows } = await database.query('select state, attempt_count from delivery_states order by id');
   assert.equal(rows[0].state, 'retry_wait');
-  assert.equal(receiver.posts[0]?.id, addresses[1]?.id);
+  assert.equal(receiver.posts[0]?.id, second?.id);
 });
 
 test('two couriers, few slots and a flood keep the order of every match', async (t) => {
-  const { database, broker, seed, start, audit, untilAllEnded, receiver } = await openScene(t, {
+  const { database, announcer, seed, start, audit, untilAllEnded, receiver } = await openScene(t, {
     attemptsInFlightMax: 16,
   });
   const seeded: Awaited<ReturnType<typeof seed>>[number][] = [];
   for (let match = 0; match < 60; match++) seeded.push(...(await seed('/a', '/b', '/a', '/a', '/b', '/a')));
-  // As several partitions and redeliveries mix them.
-  await publishSeeded(broker, seeded.toReversed());
+  // As announcements of several instances mix them.
+  announcer.announce(seeded.toReversed());
   await Promise.all([start(), start()]);
   await untilAllEnded();
   assert.equal(receiver.posts.length, 360);
   await audit();
   const { rows } = await database.query(`
-    select count(*)::integer as count from deliveries later join deliveries earlier using (match_id)
+    select count(*)::integer as count from delivery_states later join delivery_states earlier using (match_id)
     where later.sequence = earlier.sequence + 1 and later.finished_at <= earlier.finished_at`);
-  assert.equal(rows[0].count, 0, 'parked or not');
+  assert.equal(rows[0].count, 0);
 });
 
 test('many events in a row at an endpoint that hangs go one after the other, and no neighbour waits', async (t) => {
@@ -172,14 +166,14 @@ test('many events in a row at an endpoint that hangs go one after the other, and
 });
 
 test('a delivery that an operator sends again keeps its number and waits for nobody', async (t) => {
-  const { database, broker, receiver, tell, start, untilAllEnded } = await openScene(t, { retryDelayMs: 0 });
+  const { database, announcer, receiver, tell, start, untilAllEnded } = await openScene(t, { retryDelayMs: 0 });
   receiver.script('/failing', failing, failing, failing, failing, failing, failing, { type: 'answer', status: 200 });
   const [first, second] = await tell('/failing', '/second');
   await start();
   await untilAllEnded();
   const replayed = await requeueOne(database, first?.id as Uuid);
-  assert.ok(replayed?.address);
-  await publishAll(broker, [publicationOf(broker, replayed.address, 'again')]);
+  assert.ok(replayed?.due);
+  announcer.announce([replayed.due]);
   await receiver.until((posts) => posts.filter(({ id }) => id === first?.id).length === 7);
   await untilAllEnded();
   const numbers = receiver.posts.filter(({ id }) => id === first?.id).map(({ headers }) => headers['vigie-sequence']);

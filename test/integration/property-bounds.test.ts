@@ -87,7 +87,7 @@ test('adverts beyond the bounds go to the dead letters with the bound, and the n
   assert.equal(refused.length + held.adverts, 256);
   for (const { reason } of refused) assert.match(reason, /VIGIE_PROPERTY_(BYTES|WAITING)_MAX/);
   const orphans = await database.query(
-    'select from deliveries where not exists (select from snapshots where snapshots.id = snapshot_id)',
+    'select from delivery_states where not exists (select from snapshots where snapshots.id = snapshot_id)',
   );
   assert.equal(orphans.rowCount, 0);
   // What does not enlarge it is taken: an expiry, and an advert that shrinks.

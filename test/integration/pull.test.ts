@@ -5,16 +5,18 @@ import { test } from 'node:test';
 import { connectBroker } from '../../src/broker/connection.ts';
 import { publishAll } from '../../src/broker/publish.ts';
 import { type PulledMessage, startPull } from '../../src/broker/pull.ts';
-import { deliveryConsumer, deliverySubject, ensureDeliveries } from '../../src/broker/topology.ts';
+import { ensureRetries, retryConsumer, retrySubject } from '../../src/broker/topology.ts';
 import { createValve } from '../../src/broker/valve.ts';
 import { cellNames } from '../../src/domain/cell.ts';
+import type { Uuid } from '../../src/domain/ids.ts';
 import { startTestNats } from '../support/servers.ts';
 import { until } from '../support/until.ts';
 
 const ENDPOINT_KEY = '0123456789abcdef';
 const REQUEST_TIMEOUT = 408;
 const names = cellNames(null);
-const CONSUMER = deliveryConsumer(Number(deliverySubject({ names }, ENDPOINT_KEY).split('.')[1]));
+const ID = '019b0000-0000-7000-8000-000000000001' as Uuid;
+const CONSUMER = retryConsumer(Number(retrySubject({ names }, ENDPOINT_KEY, ID).split('.')[1]));
 
 test('a message of a stream that was deleted settles none of the stream that took its place', async (t) => {
   const server = await startTestNats(t);
@@ -22,18 +24,20 @@ test('a message of a stream that was deleted settles none of the stream that too
   t.after(() => broker.close());
   const pulled: PulledMessage[] = [];
   const publish = (text: string) =>
-    publishAll(broker, [{ subject: deliverySubject(broker, ENDPOINT_KEY), messageId: text, bytes: Buffer.from(text) }]);
-  const heldCount = async () => (await broker.manager.streams.info(names.deliveriesStream)).state.messages;
-  await ensureDeliveries(broker);
+    publishAll(broker, [
+      { subject: retrySubject(broker, ENDPOINT_KEY, ID), messageId: text, bytes: Buffer.from(text) },
+    ]);
+  const heldCount = async () => (await broker.manager.streams.info(names.retriesStream)).state.messages;
+  await ensureRetries(broker);
   let restored = 0;
   const pull = startPull(broker, {
-    stream: names.deliveriesStream,
+    stream: names.retriesStream,
     consumer: CONSUMER,
     batchMax: 10,
     onMessage: async (message) => void pulled.push(message),
     onTrouble: () => undefined,
     async ensure() {
-      await ensureDeliveries(broker);
+      await ensureRetries(broker);
       restored += 1;
     },
   });
@@ -46,7 +50,7 @@ test('a message of a stream that was deleted settles none of the stream that too
 
   await publish('old');
   await untilPulled(1);
-  await broker.manager.streams.delete(names.deliveriesStream);
+  await broker.manager.streams.delete(names.retriesStream);
   await until(
     async () => restored,
     (count) => count > 0,
@@ -67,21 +71,21 @@ test('so it is for a stream that was replaced while the stage was paused', async
   t.after(() => broker.close());
   const valve = createValve();
   const pulled: PulledMessage[] = [];
-  await ensureDeliveries(broker);
+  await ensureRetries(broker);
   const pull = startPull(broker, {
-    stream: names.deliveriesStream,
+    stream: names.retriesStream,
     consumer: CONSUMER,
     batchMax: 10,
     onMessage: async (message) => void pulled.push(message),
     onTrouble: () => undefined,
-    ensure: () => ensureDeliveries(broker).then(() => undefined),
+    ensure: () => ensureRetries(broker).then(() => undefined),
     valve,
   });
   t.after(() => pull.stop());
   const publishAndPull = async (text: string) => {
     const count = pulled.length + 1;
     await publishAll(broker, [
-      { subject: deliverySubject(broker, ENDPOINT_KEY), messageId: text, bytes: Buffer.from(text) },
+      { subject: retrySubject(broker, ENDPOINT_KEY, ID), messageId: text, bytes: Buffer.from(text) },
     ]);
     await until(
       async () => pulled.length,
@@ -94,12 +98,12 @@ test('so it is for a stream that was replaced while the stage was paused', async
     async () => valve.busyCount,
     (count) => count === 0,
   );
-  await broker.manager.streams.delete(names.deliveriesStream);
-  await ensureDeliveries(broker);
+  await broker.manager.streams.delete(names.retriesStream);
+  await ensureRetries(broker);
   valve.open();
   await publishAndPull('new');
   await pulled[0]?.settle({ type: 'ack' });
-  assert.equal((await broker.manager.streams.info(names.deliveriesStream)).state.messages, 1);
+  assert.equal((await broker.manager.streams.info(names.retriesStream)).state.messages, 1);
 });
 
 // What falls due for redelivery as the only request ends, nats-server below 2.10 forgets until `ack_wait`.
@@ -107,7 +111,7 @@ test('no request of an idle pull ends before the next one waits', async (t) => {
   const server = await startTestNats(t);
   const broker = await connectBroker({ url: server.url, name: 'test', onStatus: () => undefined });
   t.after(() => broker.close());
-  await ensureDeliveries(broker);
+  await ensureRetries(broker);
   const waiting = new Set<string>();
   let followed = 0;
   broker.connection.subscribe('$JS.API.CONSUMER.MSG.NEXT.>', {
@@ -121,7 +125,7 @@ test('no request of an idle pull ends before the next one waits', async (t) => {
     },
   });
   const pull = startPull(broker, {
-    stream: names.deliveriesStream,
+    stream: names.retriesStream,
     consumer: CONSUMER,
     batchMax: 10,
     onMessage: async () => undefined,

@@ -18,14 +18,14 @@ import { createSearch } from '../../src/store/searches.ts';
 import { minute, nextOrigin, resolveToulon, TOULON, UNKNOWN_CONTENT, UNSTATED_PROPERTY } from '../support/adverts.ts';
 import { openDeliveryStage } from '../support/courier.ts';
 import { numberedUuid } from '../support/intake.ts';
-import { publishSeeded, seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
+import { seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
 import { startTestPostgres } from '../support/servers.ts';
 import { quietSupervisor } from '../support/supervisor.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
 const TERM = '0';
 const BOUNDS = { advertsMax: 200, bytesMax: 8_388_608, batchBytesMax: 16_777_216, waitingMax: 64 };
-const TABLES = ['properties', 'events', 'matches', 'snapshots', 'deliveries', 'outbox', 'dead_letters'];
+const TABLES = ['properties', 'events', 'matches', 'snapshots', 'deliveries', 'open_deliveries', 'dead_letters'];
 
 /** Counts down to the step that fails; negative: none does. */
 interface Fault {
@@ -223,7 +223,7 @@ for (const [what, arrange] of Object.entries(ARRANGED)) {
       const { rows } = await database.query<{ price: number; snapshots: number; deliveries: number }>(
         `select (state #>> '{adverts,0,content,price}')::integer as price,
            (select count(*)::integer from snapshots) as snapshots,
-           (select count(*)::integer from deliveries where exists (
+           (select count(*)::integer from delivery_states where exists (
              select from snapshots where snapshots.id = snapshot_id)) as deliveries
          from properties`,
       );
@@ -240,41 +240,75 @@ for (const [what, arrange] of Object.entries(ARRANGED)) {
   });
 }
 
-test('a claim or an outcome whose statement fails is tried again, and every attempt is counted once', async (t) => {
-  const receiver = await startWebhookReceiver(t);
-  const stage = await openDeliveryStage(t, { retryDelayMs: 60_000 });
-  const search = await seedSearch(stage.database);
-  const addresses = await seedDeliveries(
-    stage.database,
-    search,
-    Array.from({ length: 40 }, (_, number) => receiver.urlOf(`/${number % 4}`)),
-  );
-  const { query } = stage.database;
-  const pass = query.bind(stage.database) as (...statement: unknown[]) => unknown;
-  const seen = new Map<string, number>();
-  const away = (): Promise<never> => Promise.reject(Object.assign(new Error('away'), { code: '57P01' }));
-  // Every other statement of each kind finds PostgreSQL away.
-  Object.assign(stage.database, {
-    query(statement: { readonly name?: string }, ...rest: unknown[]) {
+for (const when of ['before it took effect', 'after it took effect'] as const) {
+  test(`a claim or an outcome whose statement fails ${when} is made good, and every attempt is counted once`, async (t) => {
+    const receiver = await startWebhookReceiver(t);
+    const stage = await openDeliveryStage(t, { retryDelayMs: 60_000 });
+    const search = await seedSearch(stage.database);
+    const due = await seedDeliveries(
+      stage.database,
+      search,
+      Array.from({ length: 12 }, (_, number) => receiver.urlOf(`/${number % 4}`)),
+      'one match',
+    );
+    const failed = failEveryOther(stage.database, when);
+    await stage.start();
+    stage.announcer.announce(due);
+    await receiver.until((posts) => posts.length >= due.length);
+    await stage.untilAllEnded();
+    const { rows } = await stage.database.query<{ state: string; attempt_count: number; logged: number }>(
+      `select state, attempt_count, (select count(*)::integer from attempts where delivery_id = id) as logged
+       from delivery_states`,
+    );
+    assert.equal(rows.length, due.length);
+    for (const row of rows) assert.deepEqual(row, { state: 'delivered', attempt_count: 1, logged: 1 });
+    assert.equal(receiver.posts.length, due.length);
+    for (const name of ['claim', 'settle']) assert.ok((failed.get(name) ?? 0) >= 2, name);
+    assert.deepEqual(stage.repairs, { missing: [], aborted: [] });
+  });
+}
+
+/** Every other statement of each kind finds PostgreSQL away, or does not hear that it has done its work. */
+function failEveryOther(database: Database, when: string): ReadonlyMap<string, number> {
+  const [seen, failed] = [new Map<string, number>(), new Map<string, number>()];
+  const away = (): Error => Object.assign(new Error('away'), { code: '57P01' });
+  const isToFail = (name: string): boolean => {
+    const count = (seen.get(name) ?? 0) + 1;
+    seen.set(name, count);
+    if (count % 2 === 1) failed.set(name, (failed.get(name) ?? 0) + 1);
+    return count % 2 === 1;
+  };
+  const { query, connect } = database;
+  Object.assign(database, {
+    async query(statement: { readonly name?: string }, ...rest: unknown[]) {
       const { name } = statement;
-      if (name === undefined) return pass(statement, ...rest);
-      const count = (seen.get(name) ?? 0) + 1;
-      seen.set(name, count);
-      return count % 2 === 1 ? away() : pass(statement, ...rest);
+      const run = query.bind(database) as (...all: unknown[]) => Promise<unknown>;
+      if (name === undefined || !isToFail(name)) return run(statement, ...rest);
+      if (when === 'after it took effect') await run(statement, ...rest);
+      throw away();
+    },
+    async connect(lend?: unknown) {
+      // As the pool asks itself for a single statement.
+      if (lend !== undefined) return Reflect.apply(connect, database, [lend]);
+      const client = await connect.call(database);
+      let last = '';
+      const run = client.query.bind(client) as (...all: unknown[]) => Promise<unknown>;
+      const lent = Object.create(client, {
+        query: {
+          value(statement: string | { readonly name?: string }, ...rest: unknown[]) {
+            if (typeof statement !== 'string' && statement.name !== undefined) last = statement.name;
+            if (statement !== 'commit' || !['claim', 'let-in'].includes(last)) return run(statement, ...rest);
+            if (!isToFail(last === 'let-in' ? 'settle' : last)) return run(statement, ...rest);
+            if (when === 'before it took effect') return Promise.reject(away());
+            return run(statement, ...rest).then(() => Promise.reject(away()));
+          },
+        },
+        on: { value: client.on.bind(client) },
+        off: { value: client.off.bind(client) },
+        release: { value: client.release.bind(client) },
+      });
+      return lent;
     },
   });
-  await stage.start();
-  await publishSeeded(stage.broker, addresses);
-  await receiver.until((posts) => posts.length >= addresses.length);
-  await stage.untilAllEnded();
-  const { rows } = await stage.database.query<{ state: string; attempt_count: number; logged: number }>(
-    `select state, attempt_count, (select count(*)::integer from attempts where delivery_id = id) as logged
-     from deliveries`,
-  );
-  assert.equal(rows.length, addresses.length);
-  for (const row of rows) assert.deepEqual(row, { state: 'delivered', attempt_count: 1, logged: 1 });
-  assert.equal(receiver.posts.length, addresses.length);
-  for (const name of ['claim-deliveries', 'record-attempts', 'read-documents'])
-    assert.ok((seen.get(name) ?? 0) >= 2, name);
-  assert.deepEqual(stage.repairs, []);
-});
+  return failed;
+}

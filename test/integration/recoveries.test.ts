@@ -2,12 +2,13 @@
 
 import assert from 'node:assert/strict';
 import { after, describe, it, type TestContext } from 'node:test';
-import { startRecoveries } from '../../src/delivery/recoveries.ts';
+import type { DeliveryState } from '../../src/domain/delivery.ts';
 import { timeOrderedUuid, type Uuid } from '../../src/domain/ids.ts';
 import { createRecovery, readRecovery } from '../../src/store/recoveries.ts';
+import { startRecoveries } from '../../src/upkeep/recoveries.ts';
 import { startTestApi } from '../support/api.ts';
 import { openDeliveryStage } from '../support/courier.ts';
-import { publishSeeded, type SeededSearch, seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
+import { putInState, type SeededSearch, seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
 import { until } from '../support/until.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
@@ -17,29 +18,24 @@ const api = await startTestApi({ after });
 async function openScene(t: TestContext, count: number) {
   const receiver = await startWebhookReceiver(t);
   const stage = await openDeliveryStage(t, { retryDelayMs: 3_600_000, attemptsInFlightMax: SLOTS });
-  const { database, broker } = stage;
+  const { database, announcer } = stage;
   const search = await seedSearch(database);
   await database.query('update searches set endpoint_recipient = $2 where id = $1', [
     search.id,
     receiver.urlOf('/hook'),
   ]);
-  const seed = async (path: string, of: SeededSearch, states: readonly string[]) => {
+  const seed = async (path: string, of: SeededSearch, states: readonly DeliveryState[]) => {
     const addresses = await seedDeliveries(database, of, Array<string>(states.length).fill(receiver.urlOf(path)));
-    await database.query(
-      `update deliveries set state = given.state, attempt_count = 1, due_at = now() + interval '1 hour',
-         finished_at = case when given.state in ('failed', 'delivered', 'cancelled') then now() end
-       from unnest($1::uuid[], $2::text[]) as given(id, state) where deliveries.id = given.id`,
-      [addresses.map(({ id }) => id), states],
-    );
+    for (const [at, state] of states.entries()) await putInState(database, [addresses[at]?.id ?? ''], state);
     return addresses.map(({ id }) => id);
   };
   const states = Array.from(
     { length: count },
-    (_, n) => (['retry_wait', 'failed', 'delivered', 'cancelled'] as const)[n % 4],
+    (_, n) => (['retry_wait', 'failed', 'delivered', 'cancelled'] as const)[n % 4] as DeliveryState,
   );
-  const ids = await seed('/hook', search, states as string[]);
+  const ids = await seed('/hook', search, states);
   await stage.start();
-  const work = () => startRecoveries({ database, broker, attemptsInFlightMax: SLOTS, onTrouble: () => undefined });
+  const work = () => startRecoveries({ database, announcer, attemptsInFlightMax: SLOTS, onTrouble: () => undefined });
   const ask = (includesDelivered = false, of: SeededSearch = search) =>
     createRecovery(database, {
       ...{ id: timeOrderedUuid(new Date()), clientId: of.clientId, searchNumber: null, endpoint: null },
@@ -50,7 +46,7 @@ async function openScene(t: TestContext, count: number) {
       () => readRecovery(database, of.clientId, id),
       (recovery) => recovery?.state === state,
     );
-  return { receiver, stage, database, broker, search, seed, ids, states, work, ask, untilState };
+  return { receiver, stage, database, announcer, search, seed, ids, states, work, ask, untilState };
 }
 
 describe('a recovery', () => {
@@ -100,7 +96,7 @@ describe('a recovery', () => {
   });
 
   it('ends, though between two of its steps there is always something new', async (t) => {
-    const { receiver, stage, broker, search, seed, ask, untilState } = await openScene(t, 40);
+    const { receiver, stage, search, seed, ask, untilState } = await openScene(t, 40);
     const busy = Object.create(stage.database, {
       connect: {
         async value() {
@@ -110,27 +106,32 @@ describe('a recovery', () => {
       },
     });
     const { id } = await ask();
-    const worker = startRecoveries({ database: busy, broker, attemptsInFlightMax: SLOTS, onTrouble: assert.fail });
+    const worker = startRecoveries({
+      database: busy,
+      announcer: stage.announcer,
+      attemptsInFlightMax: SLOTS,
+      onTrouble: assert.fail,
+    });
     const done = await untilState(id, 'finished');
     await worker.stop();
     assert.deepEqual([done?.matched, done?.delivered, receiver.posts.length], [20, 20, 20]);
   });
 
   it('keeps within a quarter of the slots, and one whose endpoint hangs holds up nobody else', async (t) => {
-    const { receiver, database, work, ask, untilState, seed, broker } = await openScene(t, 80);
+    const { receiver, database, work, ask, untilState, seed, announcer } = await openScene(t, 80);
     receiver.script('/hanging', { type: 'hang' });
     const stuck = await seedSearch(database);
     await database.query('update searches set endpoint_recipient = $2 where id = $1', [
       stuck.id,
       receiver.urlOf('/hanging'),
     ]);
-    await seed('/hanging', stuck, Array<string>(40).fill('failed'));
+    await seed('/hanging', stuck, Array<DeliveryState>(40).fill('failed'));
     await ask(false, stuck);
     const { id } = await ask();
     const worker = work();
     const fresh = await seedSearch(database);
     const addresses = await seedDeliveries(database, fresh, Array<string>(20).fill(receiver.urlOf('/fresh')));
-    await publishSeeded(broker, addresses);
+    announcer.announce(addresses);
     await untilState(id, 'finished');
     await receiver.until((posts) => posts.filter(({ path }) => path === '/fresh').length === 20);
     const { rows } = await database.query(`select count(*)::integer as count from recovery_items`);

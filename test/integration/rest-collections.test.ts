@@ -4,10 +4,12 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, describe, it } from 'node:test';
 import { sampleChange } from '../../src/api/webhook-sample.ts';
+import type { DeliveryState } from '../../src/domain/delivery.ts';
 import { timeOrderedUuid } from '../../src/domain/ids.ts';
 import { LISTED_DELIVERIES, LISTED_MATCHES, LISTED_MAX, listOfClient } from '../../src/store/client-listings.ts';
 import type { Queryable } from '../../src/store/database.ts';
 import { startTestApi } from '../support/api.ts';
+import { putInState } from '../support/seeded-deliveries.ts';
 import { seedMatch } from '../support/seeded-matches.ts';
 
 const api = await startTestApi({ after });
@@ -80,13 +82,14 @@ async function newMatches({ searches }: Client, count: number, propertyUuids: re
 async function newDeliveries({ searches }: Client, count: number): Promise<Required<Listed>[]> {
   const deliveries: Required<Listed>[] = [];
   for (let i = 0; i < count; i++) {
-    const state = ['delivered', 'failed', 'queued'][i % 3] as string;
+    const state = (['delivered', 'failed', 'queued'] as const)[i % 3] as DeliveryState;
     const delivery = { id: timeOrderedUuid(new Date(at(i % 5))), at: at(i % 5), state };
     await api.database.query(
-      `insert into deliveries (id, search_number, match_id, channel, kind, endpoint, endpoint_key, head, snapshot_id, state, created_at)
-       values ($1, $2, $3, 'match', 'property.ad.create', 'https://h.example.com', 'k', '', $3, $4, $5)`,
-      [delivery.id, searches[i % searches.length]?.number, randomUUID(), state, new Date(delivery.at)],
+      `insert into deliveries (id, search_number, match_id, channel, kind, endpoint, endpoint_key, head, snapshot_id, created_at)
+       values ($1, $2, $3, 'match', 'property.ad.create', 'https://h.example.com', 'k', '', $3, $4)`,
+      [delivery.id, searches[i % searches.length]?.number, randomUUID(), new Date(delivery.at)],
     );
+    await putInState(api.database, [delivery.id], state);
     deliveries.push(delivery);
   }
   return deliveries;

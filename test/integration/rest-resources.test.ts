@@ -10,6 +10,7 @@ import { timeOrderedUuid, type Uuid } from '../../src/domain/ids.ts';
 import { FACILITIES, type PointOfInterest } from '../../src/domain/point-of-interest.ts';
 import { buildPointIndex } from '../../src/matching/points/poi-index.ts';
 import { startTestApi } from '../support/api.ts';
+import { putInState } from '../support/seeded-deliveries.ts';
 import { seedMatch } from '../support/seeded-matches.ts';
 import { until } from '../support/until.ts';
 
@@ -130,15 +131,17 @@ describe('property documents', () => {
 describe('deliveries', () => {
   it('are listed with their attempts, filtered by status, and read one by one', async () => {
     const { iri, number } = await newSearch();
-    const id = randomUUID();
+    const [id, queued] = [randomUUID(), randomUUID()];
     await api.database.query(
-      `insert into deliveries (id, search_number, match_id, channel, kind, endpoint, endpoint_key, head, snapshot_id, state,
-         attempt_count, created_at) values
-         ($1, $2, gen_random_uuid(), 'event', 'ad.update.price', 'https://h.example.com', 'k', '', gen_random_uuid(), 'failed', 2, '2026-03-01'),
-         (gen_random_uuid(), $2, gen_random_uuid(), 'match', 'property.ad.create', 'https://h.example.com', 'k', '',
-          gen_random_uuid(), 'queued', 0, '2026-03-02')`,
-      [id, number],
+      `insert into deliveries (id, search_number, match_id, channel, kind, endpoint, endpoint_key, head, snapshot_id,
+         created_at) values
+         ($1, $3, gen_random_uuid(), 'event', 'ad.update.price', 'https://h.example.com', 'k', '', gen_random_uuid(), '2026-03-01'),
+         ($2, $3, gen_random_uuid(), 'match', 'property.ad.create', 'https://h.example.com', 'k', '',
+          gen_random_uuid(), '2026-03-02')`,
+      [id, queued, number],
     );
+    await putInState(api.database, [id], 'failed', 2);
+    await putInState(api.database, [queued], 'queued');
     await api.database.query(
       `insert into attempts values ($1, 2, '2026-03-01T09:00Z', 12, 500, 'status', 'HTTP 500', 'oups'),
          ($1, 1, '2026-03-01T08:00Z', null, null, 'timeout', null, null)`,
@@ -169,12 +172,14 @@ describe('deliveries', () => {
 
   it('tell the health of their endpoint', async () => {
     const { iri, number } = await newSearch();
+    const id = randomUUID();
     await api.database.query(
-      `insert into deliveries (id, search_number, match_id, channel, kind, endpoint, endpoint_key, head, snapshot_id, due_at)
-       values (gen_random_uuid(), $1, gen_random_uuid(), 'match', 'property.ad.create', 'https://ill.example.com', $2, '',
-         gen_random_uuid(), '2026-03-02T10:00Z')`,
-      [number, endpointKeyOf(api.clientId, 'https://ill.example.com')],
+      `insert into deliveries (id, search_number, match_id, channel, kind, endpoint, endpoint_key, head, snapshot_id)
+       values ($3, $1, gen_random_uuid(), 'match', 'property.ad.create', 'https://ill.example.com', $2, '',
+         gen_random_uuid())`,
+      [number, endpointKeyOf(api.clientId, 'https://ill.example.com'), id],
     );
+    await putInState(api.database, [id], 'retry_wait', 1, new Date('2026-03-02T10:00Z'));
     await api.database.query(
       `insert into endpoints (key, url, failure_streak, last_failure_at, last_error, concurrency)
        values ($1, 'https://ill.example.com', 12, '2026-03-02T09:00Z', 'timeout', 1)`,

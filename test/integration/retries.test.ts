@@ -38,7 +38,8 @@ test('an endpoint that fails gets six attempts alike, one that recovers on the f
 
   const database = connectDatabase(t, servers.postgres.url);
   const deliveries = await until(
-    async () => (await database.query('select endpoint, state, attempt_count from deliveries order by endpoint')).rows,
+    async () =>
+      (await database.query('select endpoint, state, attempt_count from delivery_states order by endpoint')).rows,
     (rows) => rows.length === 2 && rows.every(({ state }) => ['delivered', 'failed'].includes(state)),
   );
   assert.deepEqual(
@@ -82,7 +83,7 @@ test('with the defaults the second attempt is due one hour after the end of the 
         await database.query(`
           select extract(epoch from due_at - (started_at + duration_ms * interval '1 millisecond')) * 1000 as due_after_ms,
             extract(epoch from due_at - clock_timestamp()) * 1000 as due_in_ms
-          from deliveries join attempts on delivery_id = id where state = 'retry_wait'`)
+          from delivery_states join attempts on delivery_id = id where state = 'retry_wait'`)
       ).rows,
     (rows) => rows.length === 1,
   );
@@ -101,7 +102,7 @@ test('with the defaults the second attempt is due one hour after the end of the 
   const manager = await connection.jetstreamManager();
   const waiting = await until(
     async () => {
-      const consumers = await manager.consumers.list('DELIVERIES').next();
+      const consumers = await manager.consumers.list('RETRIES').next();
       return consumers.reduce((sum, { num_ack_pending }) => sum + num_ack_pending, 0);
     },
     (count) => count === 1,

@@ -101,7 +101,7 @@ test('two snapshots of Toulon become exactly the known events, matches and webho
     (count) => count === toulon.first.length + toulon.second.length,
   );
   await until(
-    async () => (await database.query('select state, count(*)::int from deliveries group by state')).rows,
+    async () => (await database.query('select state, count(*)::int from delivery_states group by state')).rows,
     (rows) => rows.length === 1 && rows[0].state === 'delivered',
   );
 

@@ -16,7 +16,7 @@ import {
   RetentionPolicy,
 } from 'nats';
 import { type Broker, connectBroker } from '../../src/broker/connection.ts';
-import { ensureDeliveries, ensureIntake, ensureRejections } from '../../src/broker/topology.ts';
+import { ensureIntake, ensureRejections, ensureRetries } from '../../src/broker/topology.ts';
 import { covers } from '../../src/broker/topology-differences.ts';
 import { inspectTopology } from '../../src/broker/topology-inspection.ts';
 import { startTopologyWatch } from '../../src/upkeep/topology-watch.ts';
@@ -58,7 +58,7 @@ test('what the daemon makes itself is in order', async () => {
   await removeAll();
   await ensureIntake(broker);
   await ensureRejections(broker);
-  await ensureDeliveries(broker);
+  await ensureRetries(broker);
   assert.deepEqual(await inspectTopology(broker), { faults: [], cautions: [], foreign: null });
 });
 

@@ -24,7 +24,7 @@ async function sent(address: string) {
   const key = mailKeyOf(clientId, address);
   const item = () => ({
     ...{ id: timeOrderedUuid(new Date()), clientId, searchNumber: number, matchId: timeOrderedUuid(new Date()) },
-    ...{ propertyUuid: timeOrderedUuid(new Date()), reason: NEW_MATCH, traceparent: null },
+    ...{ propertyUuid: timeOrderedUuid(new Date()), reason: NEW_MATCH, traceparent: null, generation: 0 },
     route: { address, key, frequency: 'instant' as const },
   });
   await runStatements(database, insertMailItems([item()], new Date(), 0));

@@ -12,7 +12,7 @@ import {
 } from '../../src/store/webhook-secrets.ts';
 import { startTestApi } from '../support/api.ts';
 import { openDeliveryStage } from '../support/courier.ts';
-import { publishSeeded, SEEDED_TOKEN, seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
+import { SEEDED_TOKEN, seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
 import { type ReceivedPost, startWebhookReceiver } from '../support/webhook-receiver.ts';
 
 let told = 0;
@@ -129,8 +129,8 @@ describe('webhook secrets', () => {
     await deleteWebhookSecret(database, search.clientId, secret.id);
     const context = { user: 'é', ids: [1, 2] };
     await database.query('update searches set context = $2 where id = $1', [search.id, JSON.stringify(context)]);
-    await publishSeeded(stage.broker, await seedDeliveries(database, search, [receiver.urlOf('/own')]));
-    await publishSeeded(stage.broker, await seedDeliveries(database, neighbour, [receiver.urlOf('/other')]));
+    stage.announcer.announce(await seedDeliveries(database, search, [receiver.urlOf('/own')]));
+    stage.announcer.announce(await seedDeliveries(database, neighbour, [receiver.urlOf('/other')]));
     await stage.start();
     await stage.untilAllEnded();
     const [own, other] = ['/own', '/other'].map((path) => receiver.posts.find((post) => post.path === path));

@@ -113,13 +113,13 @@ test('whatever is killed while a client moves, everything is told once, in its o
   await until(
     () =>
       databases[home].query<{ count: number; open: number }>(
-        `select count(*)::integer as count, (count(*) filter (where finished_at is null))::integer as open from deliveries`,
+        `select count(*)::integer as count, (count(*) filter (where finished_at is null))::integer as open from delivery_states`,
       ),
     ({ rows }) => rows[0]?.count === expected.length && rows[0]?.open === 0,
   );
   const audit = { database: databases[home], posts: receiver.posts, retryDelayMs: 2_000, expected, keyOf };
   assert.deepEqual(await auditDeliveries(audit), []);
   t.diagnostic(`${market.published} changes, ${expected.length} deliveries, ${receiver.posts.length} posts`);
-  const { rowCount } = await databases[other()].query('select from deliveries');
+  const { rowCount } = await databases[other()].query('select from delivery_states');
   assert.equal(rowCount, 0, 'nothing stays where the client has left');
 });

@@ -23,12 +23,12 @@ test('kill -9 of nats-server, twice', async (t) => {
   assert.equal(await daemon.end('SIGTERM'), 0);
 });
 
-test('the stream is deleted while deliveries wait in it', async (t) => {
+test('the stream is deleted while retries wait in it', async (t) => {
   const { cleanup, servers, receiver, broker, load, audit, untilReceived } = await openCourierScene(t);
   const daemon = await startDaemon(cleanup, servers, COURIER_SETTINGS);
   await load(600);
   await untilReceived(receiver.posts.length + 50);
-  await broker.manager.streams.delete(broker.names.deliveriesStream);
+  await broker.manager.streams.delete(broker.names.retriesStream);
   await audit();
   assert.equal(await daemon.end('SIGTERM'), 0);
 });

@@ -54,18 +54,18 @@ test('after ten kills at random moments every match and event has arrived, none 
   const database = connectDatabase(t, servers.postgres.url);
   const countOf = async (sql: string): Promise<number> => Number((await database.query(sql)).rows[0].count);
   await until(
-    () => countOf('select count(*) from deliveries'),
+    () => countOf('select count(*) from delivery_states'),
     (count) => count >= expected.size,
   );
   await until(
-    () => countOf(`select count(*) from deliveries where state not in ('delivered', 'failed')`),
+    () => countOf(`select count(*) from delivery_states where state not in ('delivered', 'failed')`),
     (open) => open === 0,
   );
 
   const deliveries = await database.query(`
     select id, state, (select coalesce(max(number), 0) from attempts where delivery_id = id and error is null) as success,
       (select count(*)::int from attempts where delivery_id = id) as attempts
-    from deliveries`);
+    from delivery_states`);
   assert.equal(deliveries.rows.length, expected.size);
   for (const { id, state, success, attempts } of deliveries.rows) {
     assert.equal(state, 'delivered');

@@ -106,7 +106,7 @@ test('what webhooks carried is in the feed, byte by byte, though recorders die i
   }
   const received = new Set(receiver.posts.map(({ id }) => id));
   for (const { id, search } of ofStanding(all)) assert.equal(received.has(id), search === told.iri, id);
-  const { rows } = await database.query<{ id: string }>(`select id from deliveries where state = 'cancelled'`);
+  const { rows } = await database.query<{ id: string }>(`select id from delivery_states where state = 'cancelled'`);
   const cancelled = new Set(rows.map(({ id }) => id));
   const missing = all.filter(({ id, search }) => search === gone.iri && !received.has(id));
   assert.ok(missing.length > 0, 'what was never attempted is in the feed all the same');

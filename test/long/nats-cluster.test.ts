@@ -46,7 +46,7 @@ test('a cluster loses its leader, freezes, forgets a server, and the deliveries 
     return nodes.find(({ name }) => name === info?.cluster?.leader) as ClusterNode;
   };
   const tookMs: Record<string, number> = { undisturbed: await story.tell(2) };
-  for (const stream of ['ADVERTS', 'DELIVERIES']) assert.equal((await infoOf(stream))?.config.num_replicas, 3, stream);
+  for (const stream of ['ADVERTS', 'RETRIES']) assert.equal((await infoOf(stream))?.config.num_replicas, 3, stream);
 
   const lost = await leaderOf('ADVERTS');
   await lost.kill();
@@ -60,12 +60,12 @@ test('a cluster loses its leader, freezes, forgets a server, and the deliveries 
   await lost.restart();
   tookMs['back without its disk'] = await story.tell(1);
   await until(
-    () => infoOf('DELIVERIES'),
+    () => infoOf('RETRIES'),
     (info) => info?.cluster?.replicas?.every(({ current }) => current) ?? false,
     CATCH_UP_MAX_MS,
   );
 
-  const frozen = await leaderOf('DELIVERIES');
+  const frozen = await leaderOf('RETRIES');
   process.kill(frozen.pid as number, 'SIGSTOP');
   const thaw = setTimeout(() => process.kill(frozen.pid as number, 'SIGCONT'), FREEZE_MS);
   tookMs['leader frozen'] = await story.tell(2);

@@ -93,11 +93,11 @@ test('a paused endpoint keeps its deliveries, shows in the status, and gets them
   await admin('endpoints', 'pause', receiver.urlOf('/hook'), '--reason', 'they asked');
   assert.equal((await admin('status')).pausedEndpointCount, 1);
   await scene.publishAdverts(5);
-  const parked = await until(
+  const paused = await until(
     () => admin('endpoints', 'show', receiver.urlOf('/hook')),
-    ({ parkedCount }) => parkedCount === 5,
+    ({ openCount }) => openCount === 5,
   );
-  assert.equal(parked.pauseReason, 'they asked');
+  assert.equal(paused.pauseReason, 'they asked');
   assert.equal(receiver.posts.length, 1);
 
   await admin('endpoints', 'resume', receiver.urlOf('/hook'));

@@ -24,7 +24,7 @@ import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 const PROPERTIES = 40;
 const RETRY_DELAY_MS = 1_000;
 const SETTINGS = { VIGIE_RETRY_DELAY_MS: String(RETRY_DELAY_MS), VIGIE_ATTEMPT_TIMEOUT_MS: '20000' };
-/** The sweeper puts back what lost its message after 150 s; a busy machine needs some more. */
+/** A message whose handing-back was lost comes again after JetStream's `ack_wait` of 90 s; a busy machine needs some more. */
 const RECOVERY_MAX_MS = 600_000;
 
 /** What each server is after the disaster: as it was, as the copy has it, or new. */
@@ -114,7 +114,9 @@ async function audit(
     (open) => open === 0,
     RECOVERY_MAX_MS,
   );
-  const known = new Set((await database.query<{ id: string }>('select id from deliveries')).rows.map(({ id }) => id));
+  const known = new Set(
+    (await database.query<{ id: string }>('select id from delivery_states')).rows.map(({ id }) => id),
+  );
   const audited = {
     database,
     // Some of what it forgot was told under ids that it does not know.

@@ -67,7 +67,7 @@ function sweepNow(database: Database, days: RetentionDays, onForgotten: () => vo
 
 async function rowCounts(database: Database): Promise<Readonly<Record<string, number>>> {
   const counts: Record<string, number> = {};
-  for (const table of [...FORGETFUL_TABLES, 'outbox']) {
+  for (const table of [...FORGETFUL_TABLES, 'open_deliveries', 'endings']) {
     counts[table] = (await database.query(`select count(*)::integer as count from ${table}`)).rows[0].count;
   }
   return counts;
@@ -83,9 +83,9 @@ async function vacuumedBytes(database: Database): Promise<Readonly<Record<string
   return bytes;
 }
 
-const OPEN = `state in ('queued', 'sending', 'retry_wait', 'parked')`;
+const OPEN = `state in ('queued', 'sending', 'retry_wait')`;
 const since = (days: number): string => `now() - ${days} * interval '1 day'`;
-const STAYING_DELIVERIES = `select id, snapshot_id, search_number from deliveries
+const STAYING_DELIVERIES = `select id, snapshot_id, search_number from delivery_states
   where ${OPEN} or finished_at >= ${since(DAYS.deliveries)}`;
 const STAYING_PROPERTIES = `select uuid from properties where expired_at is null or expired_at >= ${since(DAYS.expired)}`;
 /** What must survive a sweep, table by table, said as plainly as possible. */
@@ -121,7 +121,7 @@ async function digests(database: Database, queries: Readonly<Record<string, stri
 const KEYS: Readonly<Record<string, string>> = {
   events: 'select id from events',
   dead_letters: 'select id from dead_letters',
-  deliveries: 'select id from deliveries',
+  deliveries: 'select id from delivery_states',
   attempts: 'select delivery_id as id, number from attempts',
   snapshots: 'select id from snapshots',
   properties: 'select uuid from properties',
@@ -132,7 +132,7 @@ const KEYS: Readonly<Record<string, string>> = {
 /** By their hash: a difference need not show megabytes. */
 async function bodiesOf(database: Database, ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
   const { rows } = await database.query(
-    `select d.id, encode(sha256(convert_to(head || document || '}}', 'UTF8')), 'hex') as body from deliveries d join snapshots s on s.id = snapshot_id
+    `select d.id, encode(sha256(convert_to(head || document || '}}', 'UTF8')), 'hex') as body from delivery_states d join snapshots s on s.id = snapshot_id
      where d.id = any($1::uuid[])`,
     [ids],
   );

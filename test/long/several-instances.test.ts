@@ -11,7 +11,6 @@ import { createApiKey, type Daemon, startDaemon } from '../support/daemon.ts';
 import { connectDatabase } from '../support/database.ts';
 import { auditDeliveries } from '../support/delivery-auditor.ts';
 import { connectCrawler, numberedUuid, upsert } from '../support/intake.ts';
-import { noteParkings, readParkings } from '../support/order-auditor.ts';
 import { auditRecords, deliveryKeyOf, type OracleSearch, replay } from '../support/replay-oracle.ts';
 import { restClient } from '../support/rest-client.ts';
 import { startTestServers } from '../support/servers.ts';
@@ -44,7 +43,6 @@ async function openScene(t: TestContext) {
     const saved = { ...members, notificationEnabled: true, withCoherentPrice: null } as const;
     const { id } = await restClient(daemon, key).createSearch({ title: `search ${searches.length}`, ...saved });
     searches.push({ id, members: saved });
-    await noteParkings(database);
   }
 
   /** Every property changes its price in each round: the more often, the sooner two readers would mix its changes up. */
@@ -85,7 +83,7 @@ async function openScene(t: TestContext) {
         retryDelayMs: RETRY_DELAY_MS,
         expected: expected.deliveries,
         keyOf: deliveryKeyOf,
-        order: { parkedIds: await readParkings(database) },
+        order: { isHeld: true },
       }),
       [],
     );

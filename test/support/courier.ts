@@ -1,13 +1,13 @@
-/** A courier with its sweeper in the test's own process, on real servers, and a look at its rows. */
+/** A courier in the test's own process, on real servers, and a look at its rows. */
 
 import { type Broker, connectBroker } from '../../src/broker/connection.ts';
-import { ensureDeliveries } from '../../src/broker/topology.ts';
-import { startCancellations } from '../../src/delivery/cancellations.ts';
+import { createDueAnnouncer, type DueAnnouncer } from '../../src/broker/due-announcements.ts';
+import { ensureRetries } from '../../src/broker/topology.ts';
 import { type Courier, startCourier } from '../../src/delivery/courier.ts';
 import { createDocumentCache } from '../../src/delivery/document-cache.ts';
-import { type Repair, startSweeper } from '../../src/delivery/sweeper.ts';
 import { type Database, migrate, openDatabase } from '../../src/store/database.ts';
 import { rememberWebhookSecrets } from '../../src/store/webhook-secrets.ts';
+import { startCancellations } from '../../src/upkeep/cancellations.ts';
 import { createSender, type SenderOptions } from '../../src/webhooks/sender.ts';
 import { type Cleanup, startTestServers, type TestServers } from './servers.ts';
 import { quietSupervisor } from './supervisor.ts';
@@ -25,9 +25,11 @@ export interface DeliveryStage {
   readonly servers: TestServers;
   readonly database: Database;
   readonly broker: Broker;
-  /** What the sweeper had to make good. */
-  readonly repairs: readonly Repair[];
-  /** `over`: another way to the database, for the courier and its sweeper. */
+  /** Of a process without a courier. */
+  readonly announcer: DueAnnouncer;
+  /** Retries whose message was missing, attempts whose courier had died: how many at a time. */
+  readonly repairs: { readonly missing: number[]; readonly aborted: number[] };
+  /** `over`: another way to the database, for the courier. */
   start(over?: { readonly databaseUrl: string }): Promise<Courier>;
   /** Resolves when no delivery is open any more. */
   untilAllEnded(): Promise<void>;
@@ -49,8 +51,9 @@ export async function openDeliveryStage(cleanup: Cleanup, settings: CourierSetti
   const database = connect(servers.postgres.url);
   const broker = await connectBroker({ url: servers.nats.url, name: 'test', onStatus: () => undefined });
   closers.push(() => broker.close());
-  await ensureDeliveries(broker);
-  const repairs: Repair[] = [];
+  await ensureRetries(broker);
+  const announcer = createDueAnnouncer(broker);
+  const repairs: DeliveryStage['repairs'] = { missing: [], aborted: [] };
   const attemptTimeoutMs = settings.attemptTimeoutMs ?? PATIENT_MS;
 
   async function start(over?: { readonly databaseUrl: string }): Promise<Courier> {
@@ -63,7 +66,15 @@ export async function openDeliveryStage(cleanup: Cleanup, settings: CourierSetti
       attemptTimeoutMs,
     });
     closers.push(() => sender.close());
-    const parts = { broker, database: ownDatabase, retryDelayMs: settings.retryDelayMs, onTrouble: () => undefined };
+    // Of a process of its own.
+    const ownAnnouncer = createDueAnnouncer(broker);
+    const parts = {
+      broker,
+      announcer: ownAnnouncer,
+      database: ownDatabase,
+      retryDelayMs: settings.retryDelayMs,
+      onTrouble: () => undefined,
+    };
     const courier = await startCourier({
       ...parts,
       documents: createDocumentCache(ownDatabase),
@@ -71,17 +82,13 @@ export async function openDeliveryStage(cleanup: Cleanup, settings: CourierSetti
       sender,
       attemptTimeoutMs,
       attemptsInFlightMax: settings.attemptsInFlightMax ?? 64,
+      clock: () => new Date(),
       onAttempt: () => undefined,
+      onMissing: (count) => repairs.missing.push(count),
+      onAborted: (count) => repairs.aborted.push(count),
       supervisor: quietSupervisor(),
     });
     closers.push(() => courier.drain());
-    const sweeper = startSweeper({
-      ...parts,
-      isHeld: courier.holds,
-      clock: () => new Date(),
-      onRepair: (repair) => repairs.push(repair),
-    });
-    closers.push(() => sweeper.stop());
     const cancellations = startCancellations(parts);
     closers.push(() => cancellations.stop());
     return courier;
@@ -91,6 +98,7 @@ export async function openDeliveryStage(cleanup: Cleanup, settings: CourierSetti
     servers,
     database,
     broker,
+    announcer,
     repairs,
     start,
     async untilAllEnded() {
@@ -105,15 +113,15 @@ export async function openDeliveryStage(cleanup: Cleanup, settings: CourierSetti
 /** Some of what is open, to tell what a wait was given up for. */
 async function readOpen(database: Pick<Database, 'query'>): Promise<readonly unknown[]> {
   const { rows } = await database.query(
-    `select id, endpoint, state, attempt_count, due_at, clock_timestamp() as now from deliveries
-     where state in ('queued', 'sending', 'retry_wait', 'parked') limit 5`,
+    `select id, endpoint, state, attempt_count, due_at, clock_timestamp() as now from delivery_states
+     where state in ('queued', 'sending', 'retry_wait') limit 5`,
   );
   return rows;
 }
 
 export async function countOpen(database: Pick<Database, 'query'>): Promise<number> {
   const { rows } = await database.query<{ count: number }>(
-    `select count(*)::integer as count from deliveries where state in ('queued', 'sending', 'retry_wait', 'parked')`,
+    `select count(*)::integer as count from delivery_states where state in ('queued', 'sending', 'retry_wait')`,
   );
   return rows[0]?.count ?? 0;
 }

@@ -234,7 +234,7 @@ async function readDeliveries(database: Pick<Database, 'query'>): Promise<readon
       extract(epoch from d.created_at)::float8 * 1000 as "createdAt", d.channel, d.kind,
       d.endpoint, d.state, d.attempt_count::integer as "attemptCount", d.head || document || '}}' as body, s.token,
       coalesce(logged.attempts, '[]') as attempts
-    from deliveries d
+    from delivery_states d
     join searches s on s.number = d.search_number
     join snapshots on snapshots.id = d.snapshot_id
     left join matches m on m.id = d.match_id

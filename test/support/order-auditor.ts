@@ -1,7 +1,7 @@
 /**
  * The order of webhooks (decisions, section 6, "Order"), judged by what the receiver saw and what the rows say. Of two
  * deliveries of one match the later one begins once the first attempt of the earlier one has ended, unless that one was
- * parked or cancelled before, or belongs to another endpoint and has been waited for long enough.
+ * cancelled before, or belongs to another endpoint and has been waited for long enough.
  */
 
 import { HELD_BACK_MAX_MS } from '../../src/domain/delivery.ts';
@@ -10,8 +10,8 @@ import type { AuditedDelivery } from './delivery-auditor.ts';
 import type { ReceivedPost } from './webhook-receiver.ts';
 
 export interface OrderRules {
-  /** Deliveries that were parked before their first attempt; undefined where nobody noted them: then only numbers are judged. */
-  readonly parkedIds?: ReadonlySet<string>;
+  /** No endpoint was paused, and nothing recorded before an upgrade: turns are judged, and not only numbers. */
+  readonly isHeld?: boolean;
   /** Of each match, the numbers of what the feed alone carries: no endpoint wants it. */
   readonly feedNumbers?: ReadonlyMap<string, ReadonlySet<number>>;
   /** After this time from its start an attempt counts as aborted, whatever it says later. */
@@ -24,25 +24,6 @@ export interface OrderRules {
 const TOLERANCE_MS = 5;
 /** By which a restored database goes on above what may have been told. */
 const JUMP_MIN = 1_000_000;
-
-/** From now on notes which deliveries are parked before their first attempt: their rows forget it. */
-export async function noteParkings(database: Pick<Database, 'query'>): Promise<void> {
-  await database.query('create table if not exists audited_parkings (delivery_id uuid primary key)');
-  await database.query(`
-    create or replace function note_parking() returns trigger language plpgsql as $$
-      begin
-        insert into audited_parkings values (new.id) on conflict do nothing;
-        return null;
-      end $$`);
-  await database.query(`
-    create or replace trigger note_parking after update on deliveries for each row
-      when (new.state = 'parked' and new.attempt_count = 0) execute function note_parking()`);
-}
-
-export async function readParkings(database: Pick<Database, 'query'>): Promise<ReadonlySet<string>> {
-  const { rows } = await database.query<{ delivery_id: string }>('select delivery_id from audited_parkings');
-  return new Set(rows.map(({ delivery_id }) => delivery_id));
-}
 
 /** What the feed alone carries: see `OrderRules`. */
 export async function readFeedNumbers(
@@ -124,9 +105,9 @@ function auditCounting(
 function auditTurns(
   ordered: readonly AuditedDelivery[],
   postsById: ReadonlyMap<string, readonly ReceivedPost[]>,
-  { parkedIds, leaseMs = Number.POSITIVE_INFINITY }: OrderRules,
+  { isHeld = false, leaseMs = Number.POSITIVE_INFINITY }: OrderRules,
 ): string[] {
-  if (parkedIds === undefined) return [];
+  if (!isHeld) return [];
   const faults: string[] = [];
   for (const [position, later] of ordered.entries()) {
     const [start] = later.attempts;
@@ -137,7 +118,7 @@ function auditTurns(
       const [before] = postsById.get(earlier.id) ?? [];
       const waitedMs = start.startedAt - later.createdAt;
       const hasWaited = earlier.endpoint !== later.endpoint && waitedMs >= HELD_BACK_MAX_MS - TOLERANCE_MS;
-      if (first === undefined || earlier.state === 'cancelled' || parkedIds.has(earlier.id) || hasWaited) continue;
+      if (first === undefined || earlier.state === 'cancelled' || hasWaited) continue;
       const numbers = `number ${numberOf(later)}`;
       const endedAt = Math.min(first.endedAt, first.startedAt + leaseMs);
       if (start.startedAt < endedAt - TOLERANCE_MS) {

@@ -60,7 +60,7 @@ export async function openOrderScene(t: TestContext) {
 
   const untilAllDelivered = async (count: number): Promise<void> => {
     await until(
-      async () => (await database.query(`select count(*)::integer as count from deliveries`)).rows[0].count,
+      async () => (await database.query(`select count(*)::integer as count from delivery_states`)).rows[0].count,
       (recorded) => recorded >= count,
     );
     await until(

@@ -1,16 +1,14 @@
 /**
  * Deliveries as the recorder leaves them, without adverts and matching: one search, one snapshot, and as many queued
- * deliveries as asked for, published like the dispatcher publishes them.
+ * deliveries as asked for.
  */
 
-import type { Broker } from '../../src/broker/connection.ts';
-import { publicationOf } from '../../src/broker/delivery-messages.ts';
-import { publishAll } from '../../src/broker/publish.ts';
+import type { DeliveryState, DueDelivery } from '../../src/domain/delivery.ts';
 import { endpointKeyOf } from '../../src/domain/endpoint.ts';
 import { randomUuid, type SearchNumber, timeOrderedUuid, type Uuid, uuidAfter } from '../../src/domain/ids.ts';
 import { bodyHead } from '../../src/domain/routing.ts';
 import type { Database } from '../../src/store/database.ts';
-import { type DeliveryAddress, insertDeliveries } from '../../src/store/deliveries.ts';
+import { insertDeliveries } from '../../src/store/deliveries.ts';
 import { insertSnapshots } from '../../src/store/snapshots.ts';
 import { runStatements } from './statements.ts';
 
@@ -21,6 +19,8 @@ export interface SeededSearch {
   readonly clientId: Uuid;
   readonly number: SearchNumber;
   readonly snapshotId: Uuid;
+  /** When its deliveries are recorded. */
+  readonly generation: number;
 }
 
 /** About as long as the document of a real property. */
@@ -38,17 +38,17 @@ export async function seedSearch(database: Database): Promise<SeededSearch> {
   );
   const snapshotId = timeOrderedUuid(new Date());
   await runStatements(database, insertSnapshots([{ id: snapshotId, document: DOCUMENT }]));
-  return { id, clientId, number: (rows[0] as { number: SearchNumber }).number, snapshotId };
+  return { id, clientId, number: (rows[0] as { number: SearchNumber }).number, snapshotId, generation: 0 };
 }
 
-/** One delivery for each entry of `endpoints`, in that order; committed, not published. */
+/** One delivery for each entry of `endpoints`, in that order; committed, not announced. */
 export async function seedDeliveries(
   database: Database,
   search: SeededSearch,
   endpoints: readonly string[],
   of: 'a match each' | 'one match' = 'a match each',
-): Promise<readonly DeliveryAddress[]> {
-  const now = new Date();
+  now = new Date(),
+): Promise<readonly DueDelivery[]> {
   const sharedId = timeOrderedUuid(now);
   let lastId: Uuid | null = null;
   const deliveries = endpoints.map((endpoint, position) => {
@@ -68,17 +68,46 @@ export async function seedDeliveries(
       head: bodyHead({ kind: 'property.ad.create', field: null }, search.id, matchId, match),
       snapshotId: search.snapshotId,
       traceparent: null,
+      generation: search.generation,
     };
   });
   for (let start = 0; start < deliveries.length; start += 1_000) {
     await runStatements(database, insertDeliveries(deliveries.slice(start, start + 1_000)));
   }
-  return deliveries.map(({ id, endpointKey }) => ({ id, endpointKey }));
+  return deliveries.map(({ id, endpointKey }) => ({ id, endpointKey, lane: 'first' }));
 }
 
-export async function publishSeeded(broker: Broker, addresses: readonly DeliveryAddress[]): Promise<void> {
-  await publishAll(
-    broker,
-    addresses.map((address) => publicationOf(broker, address)),
-  );
+/** Puts deliveries into a state, however they came there; `attemptCount` attempts have been counted. Retries are due at `dueAt`. */
+export async function putInState(
+  database: Pick<Database, 'query'>,
+  ids: readonly string[],
+  state: DeliveryState,
+  attemptCount = state === 'queued' || state === 'cancelled' ? 0 : 1,
+  dueAt: Date = new Date(Date.now() + 3_600_000),
+): Promise<void> {
+  const lane = state === 'retry_wait' ? -1 : attemptCount > (state === 'sending' ? 1 : 0) ? 2 : 1;
+  await database.query('delete from open_deliveries where id = any($1::uuid[])', [ids]);
+  await database.query('delete from endings where delivery_id = any($1::uuid[])', [ids]);
+  if (state === 'delivered') {
+    await database.query(
+      `insert into attempts (delivery_id, number, started_at, duration_ms, status_code)
+       select id, $2::smallint, now(), 0, 200 from unnest($1::uuid[]) as id on conflict do nothing`,
+      [ids, attemptCount],
+    );
+  } else if (state === 'failed' || state === 'cancelled') {
+    await database.query(
+      `insert into endings (delivery_id, endpoint_key, state, attempt_count)
+       select id, endpoint_key, $2::text, $3::smallint from deliveries where id = any($1::uuid[])`,
+      [ids, state, attemptCount],
+    );
+  } else {
+    await database.query(
+      `insert into open_deliveries (id, match_id, search_number, generation, follows, endpoint_key, lane, attempt_count,
+         due_at, claimed_by, claimed_at)
+       select d.id, match_id, search_number, generation, coalesce(sequence > 1, false), endpoint_key, $2::smallint, $3::smallint,
+         case when $2 = -1 then $4::timestamptz else now() end, case when $5::boolean then -1 end, case when $5 then now() end
+       from deliveries d join searches s on s.number = search_number where d.id = any($1::uuid[])`,
+      [ids, lane, attemptCount, dueAt, state === 'sending'],
+    );
+  }
 }

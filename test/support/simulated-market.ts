@@ -13,10 +13,8 @@ import { createRecorder } from '../../src/intake/recorder.ts';
 import { createMarketMedians } from '../../src/matching/market-medians.ts';
 import { createSearchIndex } from '../../src/matching/search-index.ts';
 import { recordAttempts, type SettledAttempt } from '../../src/store/attempts.ts';
-import { type Database, transaction } from '../../src/store/database.ts';
-import { parkDeliveries } from '../../src/store/deliveries.ts';
+import type { Database } from '../../src/store/database.ts';
 import { type ClaimedDelivery, claimDeliveries } from '../../src/store/delivery-claims.ts';
-import { deleteOutboxEntries } from '../../src/store/outbox.ts';
 import { changedSince } from '../../src/store/search-feed.ts';
 import { createSearch, deleteSearch } from '../../src/store/searches.ts';
 import { nextOrigin, resolveToulon, TOULON, UNKNOWN_CONTENT, UNSTATED_PROPERTY } from './adverts.ts';
@@ -54,7 +52,7 @@ export interface SimulatedMarket {
 /** Before any daemon leads. */
 const FIRST_TERM = '0';
 const RECORD_BATCH = 256;
-const LEASE_MS = 60_000;
+const HOLDER = 1;
 const RETRY_DELAY_MS = 3_600_000;
 const PRICE_STEP = 10_000;
 const MATCHES_PER_PROPERTY = 9;
@@ -101,8 +99,7 @@ export async function startSimulatedMarket(options: SimulatedMarketOptions): Pro
     const deliveryIds: Uuid[] = [];
     for (let start = 0; start < messages.length; start += RECORD_BATCH) {
       const entries = messages.slice(start, start + RECORD_BATCH).map(entryOf);
-      const { outbox, deliveries } = await recordBatch(FIRST_TERM, entries, []);
-      if (outbox !== null) await deleteOutboxEntries(database, [outbox]);
+      const { deliveries } = await recordBatch(FIRST_TERM, entries, []);
       deliveryIds.push(...deliveries.map(({ id }) => id));
     }
     return deliveryIds;
@@ -110,15 +107,17 @@ export async function startSimulatedMarket(options: SimulatedMarketOptions): Pro
 
   async function attempt(ids: readonly Uuid[]): Promise<void> {
     for (let open = ids; open.length > 0; ) {
-      const { claimed, held } = await claimDeliveries(database, open.slice(0, RECORD_BATCH), LEASE_MS);
-      open = [...held.map(({ id }) => id), ...open.slice(RECORD_BATCH)];
+      // What is held comes back when the one before it has ended.
+      const { claimed } = await claimDeliveries(database, HOLDER, open.slice(0, RECORD_BATCH), clock.now());
+      open = open.slice(RECORD_BATCH);
       const settled = claimed.map((delivery) =>
         settle(
           delivery,
           failingForGood.has(delivery.id) || (failingOnce.has(delivery.id) && delivery.attemptCount === 1),
         ),
       );
-      await transaction(database, (client) => recordAttempts(client, settled));
+      const letIn = await recordAttempts(database, settled);
+      open = [...open, ...letIn.map(({ id }) => id)];
       waiting.push(...settled.filter(({ after }) => after.state === 'retry_wait').map(({ id }) => id));
     }
   }
@@ -141,11 +140,11 @@ export async function startSimulatedMarket(options: SimulatedMarketOptions): Pro
       waiting = [];
       const created = await record(messagesOf(options, day, clock.now(), propertyOf));
       if (day === 0) parkedIds.push(...created.slice(0, options.parkedOnFirstDay));
-      await parkDeliveries(database, parkedIds);
       for (const [position, id] of created.entries()) {
         if (position % FAILING_FOR_GOOD_EACH === 1) failingForGood.add(id);
         else if (position % FAILING_ONCE_EACH === 0) failingOnce.add(id);
       }
+      await database.query('update open_deliveries set lane = 2 where id = any($1::uuid[]) and lane = -1', [due]);
       await attempt([...due, ...created.slice(day === 0 ? options.parkedOnFirstDay : 0)]);
       await recordBatch(FIRST_TERM, [], [poisonOf(day)]);
       day += 1;
@@ -224,7 +223,7 @@ function advertOf(propertyUuid: Uuid): Uuid {
 }
 
 function settle(delivery: ClaimedDelivery, fails: boolean): SettledAttempt {
-  const { id, searchNumber, endpointKey, attemptCount, startedAt } = delivery;
+  const { id, searchNumber, matchId, lane, endpointKey, attemptCount, startedAt } = delivery;
   const outcome = {
     startedAt,
     durationMs: 20,
@@ -235,9 +234,7 @@ function settle(delivery: ClaimedDelivery, fails: boolean): SettledAttempt {
   };
   return {
     id,
-    searchNumber,
-    endpointKey,
-    attemptCount,
+    ...{ searchNumber, matchId, lane, endpointKey, attemptCount, holder: HOLDER },
     outcome,
     after: afterAttempt(attemptCount, outcome, RETRY_DELAY_MS),
     retryInMs: RETRY_DELAY_MS,

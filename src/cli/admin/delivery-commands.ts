@@ -80,7 +80,6 @@ function showEndpoints(endpoints: readonly Endpoint[]): void {
   printTable(endpoints, [
     { title: 'ENDPOINT', value: ({ name }) => idOf(name) },
     { title: 'OPEN', value: ({ openCount }) => openCount },
-    { title: 'PARKED', value: ({ parkedCount }) => parkedCount },
     { title: 'FAILED', value: ({ failedCount }) => failedCount },
     { title: 'STREAK', value: ({ failureStreak }) => failureStreak },
     { title: 'LAST ERROR', value: ({ lastError }) => lastError },
@@ -120,7 +119,7 @@ const DELIVERIES: readonly Command[] = [
       ...ENDPOINT,
       event: valued('KIND', `of this event alone: ${EVENT_KINDS.join(', ')}`),
       channel: valued('CHANNEL', 'match, event or email'),
-      state: valued('STATE', 'queued, sending, retry_wait, parked, delivered, failed or cancelled'),
+      state: valued('STATE', 'queued, sending, retry_wait, delivered, failed or cancelled'),
       ...RANGE,
       ...PAGE,
     },

@@ -174,7 +174,7 @@ export const SERVICE_COMMANDS: readonly Command[] = [
       else showStatus(status);
     },
   },
-  stageCommand('pause', 'take up no new work; nothing is lost. STAGE: intake, deliver or sweeper'),
+  stageCommand('pause', 'take up no new work; nothing is lost. STAGE: intake or deliver'),
   stageCommand('resume', 'take up work again'),
   stageCommand('drain', 'pause, and wait until nothing is under way'),
   {

@@ -3,11 +3,8 @@
  * point, the same command goes on or begins anew, and `--back` undoes what is not decided yet.
  */
 
-import { publicationOf, retryOf } from '../../broker/delivery-messages.ts';
-import { publishAll } from '../../broker/publish.ts';
 import type { Config } from '../../config.ts';
-import { timeOrderedUuid, type Uuid } from '../../domain/ids.ts';
-import { readWaiting, wake } from '../../store/client-move.ts';
+import { wake } from '../../store/client-move.ts';
 import { removeCopy } from '../../store/client-removal.ts';
 import { UsageError } from '../command.ts';
 import { CommandError, print } from '../terminal.ts';
@@ -69,7 +66,6 @@ async function bring(
   }
   const isWoken = await wake(target.database, client.id);
   await tellCells(cells);
-  await hint(target, client.id);
   print(isWoken ? `${client.name} is in ${target.name}` : `${client.name} was in ${target.name} already`);
 }
 
@@ -81,17 +77,6 @@ async function takeBack(cells: readonly ReachedCell[], home: ReachedCell | null,
   await letGo(cells, home, client);
   await forgetElsewhere(cells, home.name, client);
   print(`${client.name} is in ${home.name}`);
-}
-
-/** What waits needs a message there; what is parked is drawn from the table. Two messages do no harm. */
-async function hint({ broker, database }: ReachedCell, id: Uuid): Promise<void> {
-  const now = new Date();
-  const publications = (await readWaiting(database, id)).map((waiting) => {
-    const messageId = `moved-${timeOrderedUuid(now)}`;
-    if (waiting.attemptCount === 0) return publicationOf(broker, waiting, messageId);
-    return retryOf(broker, waiting, now.getTime() + waiting.dueInMs, messageId);
-  });
-  await publishAll(broker, publications);
 }
 
 async function forgetElsewhere(cells: readonly ReachedCell[], home: string, { id }: MovedClient): Promise<void> {

@@ -138,9 +138,10 @@ create table searches (
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
   last_alert_at timestamptz,
-  -- Deliveries that were recorded before this moment and are not final count as cancelled: the search was deleted or
-  -- silenced then. They are cancelled one by one in the background, and this is forgotten when that is done.
-  cancelled_before timestamptz,
+  -- Silencing a search counts it up: what was recorded under an earlier one and is not final counts as cancelled.
+  generation integer not null default 0,
+  -- Since when open deliveries are to be cancelled one by one, in the background; forgotten when that is done.
+  silenced_at timestamptz,
   deleted_at timestamptz,
   revision xid8 not null default pg_current_xact_id()
 ) with (fillfactor = 90);
@@ -157,7 +158,7 @@ create index searches_told on searches (number) where notification_enabled or de
 -- The searches of a recipient of e-mail.
 create index searches_mail on searches (mail_key) where mail_key is not null;
 -- Whose deliveries are to be cancelled.
-create index searches_cancelled on searches (cancelled_before) where cancelled_before is not null;
+create index searches_silenced on searches (silenced_at) where silenced_at is not null;
 -- What retention removes.
 create index searches_deleted on searches (deleted_at) where deleted_at is not null;
 
@@ -378,49 +379,77 @@ create table snapshots (
 ) with (toast_tuple_target = 8160, autovacuum_vacuum_insert_threshold = -1,
   autovacuum_vacuum_scale_factor = 0.02, toast.autovacuum_vacuum_scale_factor = 0.02);
 
--- The body of a delivery is head || document || '}}'. Its row is rewritten two or three times within minutes. Vacuumed
--- without a pause, this table took a core and the disk from every delivery for as long as that lasted; at PostgreSQL's own
--- pace nobody notices.
+-- What a delivery is: written once, apart from being sent again. The body is head || document || '}}'.
 create table deliveries (
   id uuid primary key,
-  search_number integer not null,
+  snapshot_id uuid not null,
   match_id uuid not null,
-  -- Webhooks of a match go out in the order in which they were recorded, and say which they are (Vigie-Sequence).
+  created_at timestamptz not null default now(),
+  search_number integer not null,
   sequence integer,
+  -- Attempts made before it was sent again; they do not count against the six of the present series.
+  attempts_spent smallint not null default 0,
+  replay_count smallint not null default 0,
   channel text not null,
   kind text not null,
   endpoint text not null,
   endpoint_key text not null,
   head text not null,
-  snapshot_id uuid not null,
   -- The trace that the advert's message belonged to (W3C Trace Context).
-  traceparent text,
-  state text not null default 'queued',
-  attempt_count smallint not null default 0,
-  -- Attempts made before the last replay; they do not count against the six of the present series.
-  attempts_spent smallint not null default 0,
-  replay_count smallint not null default 0,
-  -- When the current attempt was claimed; while `sending`, `due_at` is the end of its lease.
-  attempt_started_at timestamptz,
-  due_at timestamptz not null default now(),
-  created_at timestamptz not null default now(),
-  finished_at timestamptz
-) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.05);
+  traceparent text
+) with (autovacuum_vacuum_insert_threshold = -1, autovacuum_vacuum_scale_factor = 0.02);
 -- The deliveries of a search, by time.
 create index deliveries_search on deliveries (search_number, created_at desc, id);
--- What the sweeper looks for. Parked deliveries stay out of it: there may be very many, and they are nobody's loss.
-create index deliveries_dispatched on deliveries (due_at) where state in ('queued', 'sending', 'retry_wait');
--- What is drawn for an endpoint.
-create index deliveries_parked on deliveries (endpoint_key, due_at) where state = 'parked';
--- What is open at an endpoint, and since when.
-create index deliveries_endpoint_open on deliveries (endpoint_key, due_at)
-  where state in ('queued', 'sending', 'retry_wait', 'parked');
+
+-- The queue: a row as long as its delivery is open. A delivery that is neither here nor in `endings` was delivered. No
+-- index holds what a claim changes, and pages have room for the new version: every claim is a HOT update.
+create table open_deliveries (
+  id uuid primary key,
+  match_id uuid not null,
+  claimed_at timestamptz,
+  -- Of a retry, its hour; of what is due, since when, which nothing is decided by.
+  due_at timestamptz not null default now(),
+  search_number integer not null,
+  -- Of its search when it was recorded.
+  generation integer not null,
+  -- The courier that has an attempt under way (couriers).
+  claimed_by integer,
+  -- 1: a first attempt is due. 2: another one is due. -1: waits for its hour. 0: a first attempt waits for an earlier one
+  -- of its match.
+  lane smallint not null default 1,
+  -- Counted before the request; counts on over series.
+  attempt_count smallint not null default 0,
+  -- Whether its match has earlier deliveries.
+  follows boolean not null,
+  endpoint_key text not null
+) with (fillfactor = 45, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 20000,
+  autovacuum_vacuum_cost_delay = 0, autovacuum_vacuum_insert_threshold = -1);
+-- What is due at an endpoint, in the order of ids, and what is open there.
+create index open_endpoint on open_deliveries (endpoint_key, lane, id);
+-- What may hold back a later delivery of its match.
+create index open_undecided on open_deliveries (match_id, id) where lane in (0, 1);
+-- Whom nothing but an earlier one holds back.
+create index open_waiting on open_deliveries (id) where lane = 0;
+-- Whose hour is over.
+create index open_retrying on open_deliveries (due_at, id) where lane = -1;
+
+-- Deliveries that ended without success.
+create table endings (
+  delivery_id uuid primary key,
+  endpoint_key text not null,
+  state text not null,
+  attempt_count smallint not null,
+  at timestamptz not null default now()
+);
 -- What a replay looks for, and what the alert on exhausted deliveries counts.
-create index deliveries_failed on deliveries (endpoint_key, id) where state = 'failed';
--- First attempts that have not ended: what may hold back a later delivery of its match (store/delivery-claims.ts).
-create index deliveries_undecided on deliveries (match_id, sequence)
-  where sequence is not null and state in ('queued', 'sending', 'parked')
-    and attempt_count = (state = 'sending')::integer;
+create index endings_failed on endings (endpoint_key, delivery_id) where state = 'failed';
+
+-- A row for each process that delivers. `beat` changes as long as it lives: lookers compare it with what they saw before,
+-- by their own clocks, and no two clocks are ever compared.
+create table couriers (
+  number integer generated always as identity primary key,
+  beat bigint not null default 0
+) with (fillfactor = 50);
 
 create table attempts (
   delivery_id uuid not null,
@@ -434,12 +463,23 @@ create table attempts (
   primary key (delivery_id, number)
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_threshold = -1);
 
--- Deliveries committed and not yet known to be published: one row per recorded batch.
-create table outbox (
-  id bigint generated always as identity primary key,
-  delivery_ids uuid[] not null,
-  created_at timestamptz not null default now()
-);
+-- Where deliveries stand, for those who read them. Each fact is looked up by key, and only where it is asked for.
+create view delivery_states as
+select d.*,
+  coalesce(
+    (select case when claimed_by is not null then 'sending' when lane = -1 then 'retry_wait' else 'queued' end
+     from open_deliveries where id = d.id),
+    (select state from endings where delivery_id = d.id), 'delivered') as state,
+  coalesce((select attempt_count from open_deliveries where id = d.id),
+    (select attempt_count from endings where delivery_id = d.id),
+    (select max(number) from attempts where delivery_id = d.id), 0)::smallint as attempt_count,
+  coalesce((select due_at from open_deliveries where id = d.id), d.created_at) as due_at,
+  case when not exists (select from open_deliveries where id = d.id) then coalesce(
+    (select at from endings where delivery_id = d.id),
+    (select started_at + duration_ms * interval '1 millisecond' from attempts
+     where delivery_id = d.id order by number desc limit 1), d.created_at) end as finished_at,
+  (select generation from open_deliveries where id = d.id) as generation
+from deliveries d;
 
 -- Recoveries that clients have asked for: everything that fits is sent again, oldest first, at a pace. Whoever works at
 -- one keeps nothing in memory, so another process can go on at any time.
@@ -471,14 +511,15 @@ create index recoveries_client on recoveries (client_id, id);
 create table recovery_items (
   recovery_id uuid not null,
   delivery_id uuid not null,
-  attempt_count smallint not null,
+  match_id uuid not null,
+  -- Null: it waits for an earlier one of its match.
+  attempt_count smallint,
   primary key (recovery_id, delivery_id)
 ) with (autovacuum_vacuum_scale_factor = 0.02);
 
 -- E-mail.
 
--- A delivery of channel `email`, in the states of a delivery (domain/delivery.ts); `parked` is none of them. It needs no
--- snapshot.
+-- A delivery of channel `email`, in the states of a delivery (domain/delivery.ts); it needs no snapshot.
 create table mail_items (
   id uuid primary key,
   client_id uuid not null,
@@ -501,6 +542,8 @@ create table mail_items (
   attempt_started_at timestamptz,
   -- The e-mail that it is part of, from its first attempt on: items of one share attempts and outcome.
   mail_id uuid,
+  -- Of its search when it was recorded.
+  generation integer not null default 0,
   -- On the first item of an e-mail that may be tried again: its bytes, and of how many items they tell.
   letter bytea,
   letter_items integer,
@@ -596,7 +639,7 @@ select sha256(convert_to(gen_random_uuid()::text || gen_random_uuid()::text, 'UT
 create table endpoints (
   key text primary key,
   url text not null,
-  -- An operator has paused it: its deliveries are parked.
+  -- An operator has paused it: nothing is sent to it.
   paused_at timestamptz,
   -- Why, in their words.
   pause_reason text,
@@ -610,15 +653,6 @@ create table endpoints (
 ) with (fillfactor = 50);
 -- Whose deliveries no courier draws.
 create index endpoints_paused on endpoints (key) where paused_at is not null;
-
--- Which stream holds a message for every open delivery, by the time at which the NATS server created it: another one of
--- its name holds none, until a courier has walked through the open deliveries. `through` is how far it has come; null:
--- to the end.
-create table stream_restorations (
-  stream text primary key,
-  stream_created_at text not null,
-  through uuid
-);
 
 -- Intake.
 
@@ -699,7 +733,7 @@ create index dead_letters_set_aside on dead_letters (received_at) where set_asid
 
 -- Operation.
 
--- What operators have decided about a stage (`intake`, `deliver`, `sweeper`) or the search index; every instance
+-- What operators have decided about a stage (`intake`, `deliver`) or the search index; every instance
 -- follows it. `generation` counts the rebuilds asked for. No row: nothing was ever decided.
 create table controls (
   name text primary key,

@@ -69,7 +69,6 @@ export const enTerms: typeof frTerms = {
     queued: 'queued',
     sending: 'sending',
     retry_wait: 'retry planned',
-    parked: 'waiting',
     delivered: 'delivered',
     failed: 'failed',
     cancelled: 'cancelled',

@@ -75,7 +75,6 @@ export const frTerms = {
     queued: 'en file d’attente',
     sending: 'en cours',
     retry_wait: 'nouvel essai prévu',
-    parked: 'mis en attente',
     delivered: 'livré',
     failed: 'échoué',
     cancelled: 'annulé',

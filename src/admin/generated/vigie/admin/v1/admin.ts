@@ -454,7 +454,7 @@ export const AdminServiceService = {
     responseSerialize: (value: Endpoint): Buffer => Buffer.from(Endpoint.encode(value).finish()),
     responseDeserialize: (value: Buffer): Endpoint => Endpoint.decode(value),
   },
-  /** Parks the endpoint's open deliveries without using an attempt. Nothing is lost. The pause outlives restarts. */
+  /** No attempt begins from now on. Nothing is lost. The pause outlives restarts. */
   pauseEndpoint: {
     path: "/vigie.admin.v1.AdminService/PauseEndpoint" as const,
     requestStream: false as const,
@@ -464,7 +464,7 @@ export const AdminServiceService = {
     responseSerialize: (value: Endpoint): Buffer => Buffer.from(Endpoint.encode(value).finish()),
     responseDeserialize: (value: Buffer): Endpoint => Endpoint.decode(value),
   },
-  /** Puts the parked deliveries back. */
+  /** Its deliveries go on. */
   resumeEndpoint: {
     path: "/vigie.admin.v1.AdminService/ResumeEndpoint" as const,
     requestStream: false as const,
@@ -712,9 +712,9 @@ export interface AdminServiceServer extends UntypedServiceImplementation {
   listEndpoints: handleUnaryCall<ListEndpointsRequest, ListEndpointsResponse>;
   /** One endpoint's health. */
   getEndpoint: handleUnaryCall<GetEndpointRequest, Endpoint>;
-  /** Parks the endpoint's open deliveries without using an attempt. Nothing is lost. The pause outlives restarts. */
+  /** No attempt begins from now on. Nothing is lost. The pause outlives restarts. */
   pauseEndpoint: handleUnaryCall<PauseEndpointRequest, Endpoint>;
-  /** Puts the parked deliveries back. */
+  /** Its deliveries go on. */
   resumeEndpoint: handleUnaryCall<ResumeEndpointRequest, Endpoint>;
   /** ALREADY_EXISTS when the name is taken. */
   createClient: handleUnaryCall<CreateClientRequest, Client1>;
@@ -1223,7 +1223,7 @@ export interface AdminServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: Endpoint) => void,
   ): ClientUnaryCall;
-  /** Parks the endpoint's open deliveries without using an attempt. Nothing is lost. The pause outlives restarts. */
+  /** No attempt begins from now on. Nothing is lost. The pause outlives restarts. */
   pauseEndpoint(
     request: PauseEndpointRequest,
     callback: (error: ServiceError | null, response: Endpoint) => void,
@@ -1239,7 +1239,7 @@ export interface AdminServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: Endpoint) => void,
   ): ClientUnaryCall;
-  /** Puts the parked deliveries back. */
+  /** Its deliveries go on. */
   resumeEndpoint(
     request: ResumeEndpointRequest,
     callback: (error: ServiceError | null, response: Endpoint) => void,

@@ -58,14 +58,12 @@ export interface Delivery {
 export const Delivery_State = {
   /** STATE_UNSPECIFIED - Any, in a filter; never sent. */
   STATE_UNSPECIFIED: "STATE_UNSPECIFIED",
-  /** STATE_QUEUED - Waits for its first attempt. */
+  /** STATE_QUEUED - Due: waits for its turn. */
   STATE_QUEUED: "STATE_QUEUED",
   /** STATE_SENDING - An attempt is under way. */
   STATE_SENDING: "STATE_SENDING",
   /** STATE_RETRY_WAIT - Failed, due again at `due_time`. */
   STATE_RETRY_WAIT: "STATE_RETRY_WAIT",
-  /** STATE_PARKED - Its endpoint is paused or overflowing. */
-  STATE_PARKED: "STATE_PARKED",
   /** STATE_DELIVERED - Answered with 200. Final. */
   STATE_DELIVERED: "STATE_DELIVERED",
   /** STATE_FAILED - Its attempts are used up. Final until replayed. */
@@ -82,7 +80,6 @@ export namespace Delivery_State {
   export type STATE_QUEUED = typeof Delivery_State.STATE_QUEUED;
   export type STATE_SENDING = typeof Delivery_State.STATE_SENDING;
   export type STATE_RETRY_WAIT = typeof Delivery_State.STATE_RETRY_WAIT;
-  export type STATE_PARKED = typeof Delivery_State.STATE_PARKED;
   export type STATE_DELIVERED = typeof Delivery_State.STATE_DELIVERED;
   export type STATE_FAILED = typeof Delivery_State.STATE_FAILED;
   export type STATE_CANCELLED = typeof Delivery_State.STATE_CANCELLED;
@@ -104,15 +101,12 @@ export function delivery_StateFromJSON(object: any): Delivery_State {
     case "STATE_RETRY_WAIT":
       return Delivery_State.STATE_RETRY_WAIT;
     case 4:
-    case "STATE_PARKED":
-      return Delivery_State.STATE_PARKED;
-    case 5:
     case "STATE_DELIVERED":
       return Delivery_State.STATE_DELIVERED;
-    case 6:
+    case 5:
     case "STATE_FAILED":
       return Delivery_State.STATE_FAILED;
-    case 7:
+    case 6:
     case "STATE_CANCELLED":
       return Delivery_State.STATE_CANCELLED;
     case -1:
@@ -132,8 +126,6 @@ export function delivery_StateToJSON(object: Delivery_State): string {
       return "STATE_SENDING";
     case Delivery_State.STATE_RETRY_WAIT:
       return "STATE_RETRY_WAIT";
-    case Delivery_State.STATE_PARKED:
-      return "STATE_PARKED";
     case Delivery_State.STATE_DELIVERED:
       return "STATE_DELIVERED";
     case Delivery_State.STATE_FAILED:
@@ -156,14 +148,12 @@ export function delivery_StateToNumber(object: Delivery_State): number {
       return 2;
     case Delivery_State.STATE_RETRY_WAIT:
       return 3;
-    case Delivery_State.STATE_PARKED:
-      return 4;
     case Delivery_State.STATE_DELIVERED:
-      return 5;
+      return 4;
     case Delivery_State.STATE_FAILED:
-      return 6;
+      return 5;
     case Delivery_State.STATE_CANCELLED:
-      return 7;
+      return 6;
     case Delivery_State.UNRECOGNIZED:
     default:
       return -1;

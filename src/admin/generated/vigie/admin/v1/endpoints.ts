@@ -24,8 +24,6 @@ export interface Endpoint {
   pauseReason: string;
   /** Deliveries that are not final. */
   openCount: number;
-  /** Of these, parked. */
-  parkedCount: number;
   /** Deliveries whose attempts are used up. */
   failedCount: number;
   /** When the most overdue delivery should have been attempted. */
@@ -85,7 +83,6 @@ function createBaseEndpoint(): Endpoint {
     pauseTime: undefined,
     pauseReason: "",
     openCount: 0,
-    parkedCount: 0,
     failedCount: 0,
     oldestDueTime: undefined,
     failureStreak: 0,
@@ -111,23 +108,20 @@ export const Endpoint: MessageFns<Endpoint> = {
     if (message.openCount !== 0) {
       writer.uint32(40).int32(message.openCount);
     }
-    if (message.parkedCount !== 0) {
-      writer.uint32(48).int32(message.parkedCount);
-    }
     if (message.failedCount !== 0) {
-      writer.uint32(56).int32(message.failedCount);
+      writer.uint32(48).int32(message.failedCount);
     }
     if (message.oldestDueTime !== undefined) {
-      Timestamp.encode(toTimestamp(message.oldestDueTime), writer.uint32(66).fork()).join();
+      Timestamp.encode(toTimestamp(message.oldestDueTime), writer.uint32(58).fork()).join();
     }
     if (message.failureStreak !== 0) {
-      writer.uint32(72).int32(message.failureStreak);
+      writer.uint32(64).int32(message.failureStreak);
     }
     if (message.lastError !== "") {
-      writer.uint32(82).string(message.lastError);
+      writer.uint32(74).string(message.lastError);
     }
     if (message.lastAttemptTime !== undefined) {
-      Timestamp.encode(toTimestamp(message.lastAttemptTime), writer.uint32(90).fork()).join();
+      Timestamp.encode(toTimestamp(message.lastAttemptTime), writer.uint32(82).fork()).join();
     }
     return writer;
   },
@@ -190,43 +184,35 @@ export const Endpoint: MessageFns<Endpoint> = {
               break;
             }
 
-            message.parkedCount = reader.int32();
-            continue;
-          }
-          case 7: {
-            if (tag !== 56) {
-              break;
-            }
-
             message.failedCount = reader.int32();
             continue;
           }
-          case 8: {
-            if (tag !== 66) {
+          case 7: {
+            if (tag !== 58) {
               break;
             }
 
             message.oldestDueTime = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
             continue;
           }
-          case 9: {
-            if (tag !== 72) {
+          case 8: {
+            if (tag !== 64) {
               break;
             }
 
             message.failureStreak = reader.int32();
             continue;
           }
-          case 10: {
-            if (tag !== 82) {
+          case 9: {
+            if (tag !== 74) {
               break;
             }
 
             message.lastError = reader.string();
             continue;
           }
-          case 11: {
-            if (tag !== 90) {
+          case 10: {
+            if (tag !== 82) {
               break;
             }
 
@@ -263,11 +249,6 @@ export const Endpoint: MessageFns<Endpoint> = {
         ? globalThis.Number(object.openCount)
         : isSet(object.open_count)
         ? globalThis.Number(object.open_count)
-        : 0,
-      parkedCount: isSet(object.parkedCount)
-        ? globalThis.Number(object.parkedCount)
-        : isSet(object.parked_count)
-        ? globalThis.Number(object.parked_count)
         : 0,
       failedCount: isSet(object.failedCount)
         ? globalThis.Number(object.failedCount)
@@ -314,9 +295,6 @@ export const Endpoint: MessageFns<Endpoint> = {
     if (message.openCount !== 0) {
       obj.openCount = Math.round(message.openCount);
     }
-    if (message.parkedCount !== 0) {
-      obj.parkedCount = Math.round(message.parkedCount);
-    }
     if (message.failedCount !== 0) {
       obj.failedCount = Math.round(message.failedCount);
     }
@@ -345,7 +323,6 @@ export const Endpoint: MessageFns<Endpoint> = {
     message.pauseTime = object.pauseTime ?? undefined;
     message.pauseReason = object.pauseReason ?? "";
     message.openCount = object.openCount ?? 0;
-    message.parkedCount = object.parkedCount ?? 0;
     message.failedCount = object.failedCount ?? 0;
     message.oldestDueTime = object.oldestDueTime ?? undefined;
     message.failureStreak = object.failureStreak ?? 0;

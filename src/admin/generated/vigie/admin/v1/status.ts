@@ -21,9 +21,9 @@ export interface Status {
     | undefined;
   /** Processes that have shown themselves within the last ten seconds. */
   instances: Instance[];
-  /** `intake`, `deliver` and `sweeper`. */
+  /** `intake` and `deliver`. */
   stages: Stage[];
-  /** `ADVERTS` and `DELIVERIES`; none while NATS cannot be reached. */
+  /** `ADVERTS`, `RETRIES` and `REJECTED`; none while NATS cannot be reached. */
   streams: Stream[];
   /** Deliveries that are not final, by state. */
   openDeliveries: DeliveryStateCount[];
@@ -95,7 +95,7 @@ export interface FailingActor {
 
 /** One stage of the pipeline, over all instances that run it. */
 export interface Stage {
-  /** `stages/intake`, `stages/deliver`, `stages/sweeper`. */
+  /** `stages/intake`, `stages/deliver`. */
   name: string;
   /** What it takes up. */
   state: Stage_State;
@@ -199,7 +199,7 @@ export function stage_StateToNumber(object: Stage_State): number {
 
 /** One JetStream stream. */
 export interface Stream {
-  /** `streams/ADVERTS`, `streams/DELIVERIES`. */
+  /** `streams/ADVERTS`, `streams/RETRIES`. */
   name: string;
   /** Messages it holds. */
   messageCount: number;
@@ -215,7 +215,7 @@ export interface Stream {
 
 /** Deliveries in one state. */
 export interface DeliveryStateCount {
-  /** `queued`, `sending`, `retry_wait` or `parked`. */
+  /** `queued`, `sending` or `retry_wait`. */
   state: string;
   /** How many. */
   count: number;

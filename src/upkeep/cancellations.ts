@@ -30,12 +30,11 @@ const SEARCHES_PAGE = 500;
 const REST_FACTOR = 2;
 /** Longer than any recording transaction. */
 const LATE_MAX_MS = 60_000;
-const ALL_MS = 100 * 365 * 24 * 3_600_000;
 
 /** Stopped, it finishes the page that it is at. */
 export function startCancellations({ database, onTrouble }: CancellationsDependencies): Task {
   /** Marks whose pages have been walked through, by the search. */
-  let walked = new Map<number, string>();
+  let walked = new Map<number, number>();
 
   async function look(stopping: AbortSignal): Promise<void> {
     const inPages = async (page: () => Promise<boolean>): Promise<void> => {
@@ -44,23 +43,23 @@ export function startCancellations({ database, onTrouble }: CancellationsDepende
     await inPages(async () => (await deleteOrphanedSearches(database, SEARCHES_PAGE)) > 0);
     const marks = await readMarkedSearches(database, MARKED_MAX);
     walked = new Map(
-      marks.flatMap(({ number }) => (walked.has(number) ? [[number, walked.get(number) as string]] : [])),
+      marks.flatMap(({ number }) => (walked.has(number) ? [[number, walked.get(number) as number]] : [])),
     );
     for (const marked of marks) {
-      const isWalked = walked.get(marked.number) === marked.cancelledBefore;
+      const isWalked = walked.get(marked.number) === marked.generation;
       const isOld = marked.markedAgoMs > LATE_MAX_MS;
       if (isWalked && !isOld) continue;
-      await walk(marked, isWalked ? 2 * LATE_MAX_MS : ALL_MS, inPages);
+      await walk(marked, inPages);
       if (stopping.aborted) return;
-      walked.set(marked.number, marked.cancelledBefore);
+      walked.set(marked.number, marked.generation);
       if (isOld) await removeMark(database, marked);
     }
   }
 
-  async function walk(marked: MarkedSearch, sinceMs: number, inPages: InPages): Promise<void> {
+  async function walk(marked: MarkedSearch, inPages: InPages): Promise<void> {
     let after: CancelledPlace | null = null;
     await inPages(async () => {
-      after = await cancelPage(database, marked, sinceMs, after, PAGE);
+      after = await cancelPage(database, marked, after, PAGE);
       return after !== null;
     });
     await inPages(async () => (await cancelMailItems(database, marked, PAGE)) > 0);

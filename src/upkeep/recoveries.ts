@@ -5,17 +5,14 @@
  */
 
 import { startTask, type Task } from '../actor/task.ts';
-import type { Broker } from '../broker/connection.ts';
-import { publicationOf } from '../broker/delivery-messages.ts';
-import { publishAll } from '../broker/publish.ts';
-import { timeOrderedUuid } from '../domain/ids.ts';
+import type { DueAnnouncer } from '../broker/due-announcements.ts';
+import type { DueDelivery } from '../domain/delivery.ts';
 import { type Database, transaction } from '../store/database.ts';
-import type { DeliveryAddress } from '../store/deliveries.ts';
-import { countPage, lockOpenRecoveries, sendNext, settleItems } from '../store/recovery-steps.ts';
+import { countPage, lockOpenRecoveries, sendNext, sendWaiting, settleItems } from '../store/recovery-steps.ts';
 
 export interface RecoveriesDependencies {
   readonly database: Database;
-  readonly broker: Broker;
+  readonly announcer: Pick<DueAnnouncer, 'announce'>;
   /** Slots of one process. */
   readonly attemptsInFlightMax: number;
   /** Paused, nothing is brought forward. */
@@ -35,25 +32,23 @@ export function startRecoveries(dependencies: RecoveriesDependencies): Task {
   });
 }
 
-/** What is not published, because NATS is away, is due: the sweeper finds it. */
-async function step({ database, broker, attemptsInFlightMax }: RecoveriesDependencies): Promise<void> {
-  const addresses = await transaction(database, async (connection): Promise<readonly DeliveryAddress[]> => {
+async function step({ database, announcer, attemptsInFlightMax }: RecoveriesDependencies): Promise<void> {
+  const due = await transaction(database, async (connection): Promise<readonly DueDelivery[]> => {
     const open = (await lockOpenRecoveries(connection)) ?? [];
     const share = Math.max(1, Math.floor((attemptsInFlightMax * SLOTS_SHARE) / Math.max(1, open.length)));
-    const brought: DeliveryAddress[] = [];
+    const brought: DueDelivery[] = [];
     for (const recovery of open) {
       if (recovery.state === 'counting') {
         await countPage(connection, recovery);
         continue;
       }
       const underWay = await settleItems(connection, recovery);
-      if (underWay < share) brought.push(...(await sendNext(connection, recovery, share - underWay, underWay)));
+      brought.push(...(await sendWaiting(connection, recovery, underWay.next)));
+      if (underWay.count < share) {
+        brought.push(...(await sendNext(connection, recovery, share - underWay.count, underWay.count)));
+      }
     }
     return brought;
   });
-  await publishAll(
-    broker,
-    // Another message id than the first time: the duplicate window would swallow it.
-    addresses.map((address) => publicationOf(broker, address, `recovery-${timeOrderedUuid(new Date())}`)),
-  );
+  announcer.announce(due);
 }

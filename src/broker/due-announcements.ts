@@ -1,0 +1,73 @@
+/**
+ * "These deliveries are due", told to the courier of this process; what it has no room for, or all where there is none,
+ * is told to one other courier. Core NATS, so it may be lost: whoever is told spares the wait for the next look at the
+ * rows, which are the queue.
+ */
+
+import type { DueDelivery } from '../domain/delivery.ts';
+import { parseUuid } from '../domain/ids.ts';
+import type { Broker } from './connection.ts';
+
+/** The courier of this process. */
+export interface DueListener {
+  /** Returns what it has no room for. */
+  admit(due: readonly DueDelivery[]): readonly DueDelivery[];
+  /** No other courier is known. */
+  readonly isAlone: boolean;
+}
+
+export interface DueAnnouncer {
+  announce(due: readonly DueDelivery[]): void;
+  /** To one other courier, as far as there is any. */
+  pass(due: readonly DueDelivery[]): void;
+  /** Returns what ends it. */
+  listen(listener: DueListener): () => void;
+}
+
+const SIGNAL = 'deliveries.due';
+const QUEUE = 'couriers';
+const ANNOUNCED_MAX = 512;
+
+export function createDueAnnouncer(broker: Broker): DueAnnouncer {
+  const subject = `${broker.names.signals}.${SIGNAL}`;
+  let local: DueListener | null = null;
+
+  function pass(due: readonly DueDelivery[]): void {
+    if (!broker.isConnected()) return;
+    for (let start = 0; start < due.length; start += ANNOUNCED_MAX) {
+      broker.connection.publish(subject, linesOf(due.slice(start, start + ANNOUNCED_MAX)));
+    }
+  }
+
+  return {
+    pass,
+    announce(due) {
+      if (local === null) return pass(due);
+      const left = local.admit(due);
+      if (!local.isAlone) pass(left);
+    },
+    listen(listener) {
+      local = listener;
+      const subscription = broker.connection.subscribe(subject, {
+        queue: QUEUE,
+        callback: (error, message) => error ?? void listener.admit(dueOf(message.string())),
+      });
+      return () => {
+        local = null;
+        subscription.unsubscribe();
+      };
+    },
+  };
+}
+
+function linesOf(due: readonly DueDelivery[]): string {
+  return due.map(({ id, endpointKey, lane }) => `${id} ${endpointKey} ${lane}`).join('\n');
+}
+
+function dueOf(lines: string): readonly DueDelivery[] {
+  return lines.split('\n').flatMap((line) => {
+    const [idText = '', endpointKey = '', lane] = line.split(' ');
+    const id = parseUuid(idText);
+    return id === null || endpointKey === '' ? [] : [{ id, endpointKey, lane: lane === 'again' ? 'again' : 'first' }];
+  });
+}

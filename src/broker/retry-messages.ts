@@ -1,0 +1,58 @@
+/**
+ * What a message of the stream `RETRIES` says: "this attempt failed, the next one is due then". It is handed back until
+ * its time has come. The row decides.
+ */
+
+import type { Uuid } from '../domain/ids.ts';
+import { parseUuid } from '../domain/ids.ts';
+import type { Broker } from './connection.ts';
+import { type Publication, publishAll } from './publish.ts';
+import type { PulledMessage } from './pull.ts';
+import { isMissing, retrySubject } from './topology.ts';
+
+export interface RetryMessage {
+  readonly id: Uuid;
+  readonly endpointKey: string;
+  /** The attempt that failed. */
+  readonly attemptCount: number;
+  /** Milliseconds since the epoch, on the clock of who published it. */
+  readonly dueAtMs: number;
+}
+
+/** Rejects when the stream does not hold all of them. */
+export function publishRetries(broker: Broker, retries: readonly RetryMessage[]): Promise<void> {
+  return publishAll(
+    broker,
+    retries.map((retry) => publicationOf(broker, retry)),
+  );
+}
+
+function publicationOf(broker: Broker, { id, endpointKey, attemptCount, dueAtMs }: RetryMessage): Publication {
+  const bytes = Buffer.from(`${endpointKey} ${attemptCount} ${Math.ceil(dueAtMs)}`);
+  return { subject: retrySubject(broker, endpointKey, id), messageId: `${id}-${attemptCount}`, bytes };
+}
+
+/** Null when somebody else has published into our stream. */
+export function retryOf({ subject, bytes }: PulledMessage): RetryMessage | null {
+  const [, , idText = ''] = subject.split('.');
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString();
+  const said = /^([0-9a-f]{16,}) (\d{1,5}) (\d{1,15})$/.exec(text);
+  const id = parseUuid(idText);
+  if (id === null || said === null) return null;
+  return { id, endpointKey: said[1] as string, attemptCount: Number(said[2]), dueAtMs: Number(said[3]) };
+}
+
+/** Whether the stream holds a message of the delivery. Rejects when NATS is away. */
+export async function holdsRetry(
+  broker: Broker,
+  { id, endpointKey }: Pick<RetryMessage, 'id' | 'endpointKey'>,
+): Promise<boolean> {
+  const { manager, names } = broker;
+  try {
+    await manager.streams.getMessage(names.retriesStream, { last_by_subj: retrySubject(broker, endpointKey, id) });
+    return true;
+  } catch (error) {
+    if (isMissing(error)) return false;
+    throw error;
+  }
+}

@@ -1,0 +1,119 @@
+/**
+ * The hour between two attempts. JetStream keeps it: the message of a failed attempt is handed back until its time has
+ * come, and then makes the row due, if that attempt is still its last one. Where JetStream has no message of a row that is
+ * over its hour, because it is away, full, wiped or restored, the row's own time decides.
+ */
+
+import { type Actor, spawn, startGrace } from '../actor/actor.ts';
+import { startTask, type Task } from '../actor/task.ts';
+import { inTime } from '../actor/waiting.ts';
+import { acknowledgeAll } from '../broker/acknowledge.ts';
+import { BrokerTroubleError } from '../broker/outage.ts';
+import { type PulledMessage, startPull } from '../broker/pull.ts';
+import { holdsRetry, type RetryMessage, retryOf } from '../broker/retry-messages.ts';
+import { ensureRetries, RETRY_PARTITIONS, retryConsumer } from '../broker/topology.ts';
+import type { DueDelivery } from '../domain/delivery.ts';
+import { type OverduePlace, readOverdueRetries, releaseRetries, type WaitingRetry } from '../store/retries.ts';
+import type { CourierDependencies } from './courier.ts';
+
+export interface Retries {
+  stop(): Promise<void>;
+}
+
+interface DueRetry {
+  readonly retry: RetryMessage;
+  readonly message: PulledMessage;
+}
+
+const RELEASED_MAX = 256;
+/** A burst of due retries is taken together. */
+const GATHER_MS = 10;
+const PULL_MAX = 64;
+/** Healthy endpoints' answers may be behind a batch. */
+const SLICE_MAX = 4;
+/** Together less than a second, so that a row whose message is missing waits six seconds at most. */
+const LOOK_EVERY_MS = 500;
+const ANSWER_MAX_MS = 400;
+const OVERDUE_MS = 5_000;
+const LOOKED_FOR_MAX = 100;
+
+export function startRetries(dependencies: CourierDependencies, onDue: (due: readonly DueDelivery[]) => void): Retries {
+  const { broker, database, valve, supervisor, onTrouble } = dependencies;
+  const release: Release = async (retries) => {
+    await releaseRetries(database, retries);
+    onDue(retries.map(({ id, endpointKey }) => ({ id, endpointKey, lane: 'again' })));
+  };
+  const actor = spawn<DueRetry>({
+    name: 'retries',
+    mailboxMax: RELEASED_MAX,
+    batchMax: RELEASED_MAX,
+    gatherMs: GATHER_MS,
+    supervisor,
+    // Its message is not acknowledged, and comes again.
+    setAside: async () => undefined,
+    async receive(batch) {
+      await release(batch.map(({ retry }) => retry));
+      // Behind the announcement: should this process end before it, the message comes again.
+      void acknowledgeAll(batch.map(({ message }) => message));
+    },
+  });
+  const onMessage = taking(dependencies, actor);
+  const pulls = Array.from({ length: RETRY_PARTITIONS }, (_, partition) =>
+    startPull(broker, {
+      stream: broker.names.retriesStream,
+      consumer: retryConsumer(partition),
+      batchMax: PULL_MAX,
+      sliceMax: SLICE_MAX,
+      onMessage,
+      onTrouble,
+      ensure: () => ensureRetries(broker),
+      ...(valve === undefined ? {} : { valve }),
+    }),
+  );
+  const looking = startLook(dependencies, release);
+  return {
+    async stop() {
+      await looking.stop();
+      await Promise.all(pulls.map((pull) => pull.stop()));
+      const grace = startGrace();
+      await actor.drain(grace);
+      grace.end();
+    },
+  };
+}
+
+type Release = (retries: readonly WaitingRetry[]) => Promise<void>;
+
+/** What becomes of a pulled message. */
+function taking({ clock }: CourierDependencies, actor: Actor<DueRetry>): (message: PulledMessage) => Promise<void> {
+  return async (message) => {
+    const retry = retryOf(message);
+    if (retry === null) return message.settle({ type: 'term' });
+    const earlyMs = retry.dueAtMs - clock().getTime();
+    if (earlyMs > 0) return message.settle({ type: 'nak', delayMs: earlyMs });
+    // A drained actor refuses it: it comes again, to another courier.
+    await actor.tell({ retry, message }).catch(() => message.settle({ type: 'nak', delayMs: 0 }));
+  };
+}
+
+/** Rows whose message is there are passed over, and looked at again when all others have been. */
+function startLook({ broker, database, valve, onMissing, onTrouble }: CourierDependencies, release: Release): Task {
+  let place: OverduePlace | null = null;
+  /** A NATS that is away holds nothing. */
+  const isHeld = async (retry: WaitingRetry): Promise<boolean> => {
+    if (!broker.isConnected()) return false;
+    const late = (): Error => new BrokerTroubleError('no answer about a retry');
+    return inTime(holdsRetry(broker, retry), ANSWER_MAX_MS, late).catch(() => false);
+  };
+  async function look(): Promise<void> {
+    if (valve?.isOpen === false) return;
+    const overdue = await readOverdueRetries(database, OVERDUE_MS, place, LOOKED_FOR_MAX);
+    place = overdue.length < LOOKED_FOR_MAX ? null : (overdue.at(-1) ?? null);
+    const isThere = await Promise.all(overdue.map(isHeld));
+    const missing = overdue.filter((_, i) => !isThere[i]);
+    if (missing.length === 0) return;
+    await release(missing);
+    onMissing(missing.length);
+  }
+  return startTask({ what: 'missing retries', everyMs: LOOK_EVERY_MS, isDueAtOnce: true, work: look, onTrouble });
+}

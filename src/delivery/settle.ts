@@ -1,0 +1,112 @@
+/**
+ * After an attempt: its outcome is committed, in batches, and lets in what waited for it; only then is anything told. What
+ * is to be tried again gets its message on `RETRIES`, which holds no slot: a message that cannot be published is missed
+ * when its hour is over (retries.ts).
+ */
+
+import { type Grace, spawn } from '../actor/actor.ts';
+import { InFlight } from '../actor/in-flight.ts';
+import { publishRetries } from '../broker/retry-messages.ts';
+import { type AttemptOutcome, afterAttempt, type DueDelivery } from '../domain/delivery.ts';
+import { type AbandonedAttempt, recordAttempts, type SettledAttempt } from '../store/attempts.ts';
+import type { ClaimedDelivery } from '../store/delivery-claims.ts';
+import type { CourierDependencies } from './courier.ts';
+
+export interface EndedAttempt {
+  readonly delivery: ClaimedDelivery;
+  readonly holder: number;
+  readonly outcome: AttemptOutcome;
+  /** Monotonic milliseconds. */
+  readonly endedAt: number;
+  readonly onRecorded: () => void;
+}
+
+export interface Settlement {
+  /** Resolves on admission. */
+  tell(ended: EndedAttempt): Promise<void>;
+  /** Attempts whose courier has gone. */
+  abort(abandoned: readonly AbandonedAttempt[]): Promise<void>;
+  /** Resolves when everything told is recorded, and published or given up. */
+  drain(grace: Grace): Promise<void>;
+}
+
+const OUTCOMES_MAX = 256;
+/** Their clients have their alerts already: a commit for each few outcomes would only hold up the claims of others. */
+const GATHER_MS = 20;
+/** Batches whose messages are being published; what comes beyond goes without. */
+const PUBLISHING_MAX = 64;
+
+export function startSettlement(
+  { broker, database, retryDelayMs, clock, onAttempt, supervisor, onTrouble }: CourierDependencies,
+  onDue: (due: readonly DueDelivery[]) => void,
+): Settlement {
+  const publishing = new InFlight();
+
+  async function record(settled: readonly SettledAttempt[]): Promise<void> {
+    const due = await recordAttempts(database, settled);
+    for (const each of settled) onAttempt(each);
+    onDue(due);
+    if (publishing.count < PUBLISHING_MAX) publishing.add(publish(settled));
+  }
+
+  async function publish(settled: readonly SettledAttempt[]): Promise<void> {
+    const nowMs = clock().getTime();
+    const retries = settled.flatMap(({ after, retryInMs, ...attempt }) =>
+      after.state === 'retry_wait' ? [{ ...attempt, dueAtMs: nowMs + Math.max(0, retryInMs) }] : [],
+    );
+    await publishRetries(broker, retries).catch((error: Error) => onTrouble('publish retries', error));
+  }
+
+  const actor = spawn<EndedAttempt>({
+    name: 'outcomes',
+    mailboxMax: OUTCOMES_MAX,
+    batchMax: OUTCOMES_MAX,
+    gatherMs: GATHER_MS,
+    supervisor,
+    // A bug keeps its outcome from being recorded: it counts as aborted, so that neither its slot nor its row stays taken.
+    async setAside({ delivery, holder, onRecorded }) {
+      const aborted = abortedAttempt({ ...delivery, holder }, retryDelayMs);
+      await record([aborted]).catch((error: Error) => onTrouble('outcomes', error));
+      onRecorded();
+    },
+    async receive(batch) {
+      await record(batch.map((ended) => settledOf(ended, retryDelayMs)));
+      for (const { onRecorded } of batch) onRecorded();
+    },
+  });
+  return {
+    tell: (ended) => actor.tell(ended),
+    async abort(abandoned) {
+      if (abandoned.length > 0) await record(abandoned.map((attempt) => abortedAttempt(attempt, retryDelayMs)));
+    },
+    async drain(grace) {
+      await actor.drain(grace);
+      await Promise.race([publishing.ended(), grace.isOver]);
+    },
+  };
+}
+
+/** The delay runs from the end of the attempt, however long the outcome waited here. */
+function settledOf({ delivery, holder, outcome, endedAt }: EndedAttempt, retryDelayMs: number): SettledAttempt {
+  const { id, searchNumber, matchId, endpointKey, lane, attemptCount, attemptsSpent, traceparent } = delivery;
+  const after = afterAttempt(attemptCount - attemptsSpent, outcome, retryDelayMs);
+  const retryInMs = retryDelayMs - (performance.now() - endedAt);
+  return { id, searchNumber, matchId, endpointKey, lane, holder, attemptCount, outcome, after, retryInMs, traceparent };
+}
+
+/** Counts as one that failed, due again one delay after it was found. */
+function abortedAttempt(
+  { attemptsSpent, startedAt, ...attempt }: AbandonedAttempt,
+  retryDelayMs: number,
+): SettledAttempt {
+  const outcome = {
+    startedAt,
+    durationMs: 0,
+    statusCode: null,
+    error: 'aborted' as const,
+    reason: 'the daemon stopped during the attempt; whether the endpoint received it is unknown',
+    responseHead: null,
+  };
+  const after = afterAttempt(attempt.attemptCount - attemptsSpent, outcome, retryDelayMs);
+  return { ...attempt, outcome, after, retryInMs: retryDelayMs };
+}

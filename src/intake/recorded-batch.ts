@@ -1,0 +1,22 @@
+/** What becomes of a recorded batch after the commit. */
+
+import type { PulledMessage } from '../broker/pull.ts';
+import type { DueDelivery } from '../domain/delivery.ts';
+import type { Uuid } from '../domain/ids.ts';
+import type { IntakeViolation } from '../domain/intake-schema.ts';
+import type { DeadLetter } from '../store/dead-letters.ts';
+
+/** Kept in the dead letters; see `DeadLetter`. */
+export type RefusedMessage = PulledMessage &
+  Pick<DeadLetter, 'reason' | 'setAsideFor'> & {
+    readonly violations: readonly IntakeViolation[];
+    readonly storedAtMs: number;
+    /** Null when nobody knows whose it is. */
+    readonly propertyUuid: Uuid | null;
+  };
+
+export interface RecordedBatch {
+  readonly deliveries: readonly Pick<DueDelivery, 'id' | 'endpointKey'>[];
+  readonly understood: readonly PulledMessage[];
+  readonly poison: readonly RefusedMessage[];
+}

@@ -1,0 +1,49 @@
+/** Deliveries that wait for their hour. */
+
+import type { Uuid } from '../domain/ids.ts';
+import { arrayLiteral } from './array-literal.ts';
+import type { Queryable } from './database.ts';
+
+export interface WaitingRetry {
+  readonly id: Uuid;
+  readonly endpointKey: string;
+  /** The attempt that failed. */
+  readonly attemptCount: number;
+}
+
+/** Makes them due whose last attempt is still the one that is named. Served by the primary key. */
+export async function releaseRetries(client: Queryable, retries: readonly WaitingRetry[]): Promise<void> {
+  await client.query({
+    name: 'release-retries',
+    text: `
+      update open_deliveries o set lane = 2, due_at = clock_timestamp()
+      from unnest($1::uuid[], $2::smallint[]) as retry(id, number)
+      where o.id = any($1::uuid[]) and o.id = retry.id and o.lane = -1 and o.attempt_count = retry.number`,
+    values: [arrayLiteral(retries.map(({ id }) => id)), arrayLiteral(retries.map(({ attemptCount }) => attemptCount))],
+  });
+}
+
+/** Behind it a page begins; `dueAt` is PostgreSQL's text: a `Date` would lose the microseconds. */
+export interface OverduePlace {
+  readonly id: Uuid;
+  readonly dueAt: string;
+}
+
+/** Those that are over their hour by `overdueMs`, longest first. Served by open_retrying. */
+export async function readOverdueRetries(
+  client: Queryable,
+  overdueMs: number,
+  after: OverduePlace | null,
+  limit: number,
+): Promise<readonly (WaitingRetry & OverduePlace)[]> {
+  const { rows } = await client.query<WaitingRetry & OverduePlace>({
+    name: 'overdue-retries',
+    text: `
+      select id, endpoint_key as "endpointKey", attempt_count as "attemptCount", due_at::text as "dueAt"
+      from open_deliveries
+      where lane = -1 and due_at < clock_timestamp() - $1 * interval '1 millisecond' and (due_at, id) > ($2, $3)
+      order by due_at, id limit $4`,
+    values: [overdueMs, after?.dueAt ?? '-infinity', after?.id ?? '00000000-0000-0000-0000-000000000000', limit],
+  });
+  return rows;
+}

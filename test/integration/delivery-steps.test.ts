@@ -1,0 +1,178 @@
+/**
+ * The statements of the queue take the steps of domain/delivery.ts, and no others: from every state, on real PostgreSQL.
+ * Each is played twice, as after a commit whose answer was lost, and beside others that take their steps at the same time.
+ */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { afterAttempt, DELIVERY_STATES, type DeliveryState, STEPS, stateAfter } from '../../src/domain/delivery.ts';
+import type { Uuid } from '../../src/domain/ids.ts';
+import { recordAttempts, type SettledAttempt } from '../../src/store/attempts.ts';
+import { cancelPage } from '../../src/store/cancellations.ts';
+import { type Database, migrate, openDatabase } from '../../src/store/database.ts';
+import { claimDeliveries, giveBack } from '../../src/store/delivery-claims.ts';
+import { resendDelivery } from '../../src/store/resends.ts';
+import { releaseRetries } from '../../src/store/retries.ts';
+import { putInState, type SeededSearch, seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
+import { type Cleanup, startTestPostgres } from '../support/servers.ts';
+
+const URL = 'https://e.test/';
+/** As `putInState` claims. */
+const HOLDER = -1;
+
+type Step = keyof typeof STEPS;
+
+async function openScene(t: Cleanup) {
+  const { url } = await startTestPostgres(t);
+  await migrate(url);
+  const database = openDatabase({ url, connectionsMax: 6, plans: 'pipeline', onConnectionLost: () => undefined });
+  t.after(() => database.end());
+  const search = await seedSearch(database);
+  await database.query('update searches set endpoint_recipient = $1', [URL]);
+  return { database, search };
+}
+
+interface Row {
+  readonly state: DeliveryState;
+  readonly attemptCount: number;
+  readonly matchId: Uuid;
+}
+
+async function readRow(database: Database, id: Uuid): Promise<Row> {
+  const { rows } = await database.query<Row>(
+    'select state, attempt_count as "attemptCount", match_id as "matchId" from delivery_states where id = $1',
+    [id],
+  );
+  return rows[0] as Row;
+}
+
+function settled(search: SeededSearch, id: Uuid, matchId: Uuid, number: number, isFine: boolean): SettledAttempt {
+  const outcome = {
+    startedAt: new Date(),
+    durationMs: 1,
+    statusCode: isFine ? 200 : 500,
+    error: isFine ? null : ('status' as const),
+    reason: isFine ? null : 'HTTP 500',
+    responseHead: 'a "quoted" head',
+  };
+  return {
+    ...{ id, searchNumber: search.number, matchId, endpointKey: 'k', lane: 'first', holder: HOLDER },
+    ...{ attemptCount: number, outcome, after: afterAttempt(number, outcome, 3_600_000), retryInMs: 3_600_000 },
+  };
+}
+
+/** What each step does, by its statement. */
+function statementsOf(
+  database: Database,
+  search: SeededSearch,
+): Record<Step, (id: Uuid, row: Row) => Promise<unknown>> {
+  const present = ({ attemptCount }: Row): number => Math.max(1, attemptCount);
+  return {
+    claim: (id) => claimDeliveries(database, HOLDER, [id], new Date()),
+    giveBack: (id) => giveBack(database, HOLDER, [id]),
+    deliver: (id, row) => recordAttempts(database, [settled(search, id, row.matchId, present(row), true)]),
+    retry: (id, row) => recordAttempts(database, [settled(search, id, row.matchId, present(row), false)]),
+    exhaust: (id, row) =>
+      recordAttempts(database, [
+        { ...settled(search, id, row.matchId, present(row), false), after: { state: 'failed', dueAt: null } },
+      ]),
+    release: (id, row) => releaseRetries(database, [{ id, endpointKey: 'k', attemptCount: row.attemptCount }]),
+    sendAgain: (id) => resendDelivery(database, search.clientId, id),
+    cancel: (id) => cancelOne(database, search, id),
+  };
+}
+
+/** As a search does that is silenced, without one of its own for every run. */
+async function cancelOne(database: Database, { number }: SeededSearch, id: Uuid): Promise<void> {
+  await database.query('update open_deliveries set generation = -1 where id = $1', [id]);
+  await cancelPage(database, { number, generation: 0, markedAgoMs: 0 }, null, 1_000);
+}
+
+test('every step leads from every state to where the table says, and done twice to the same', async (t) => {
+  const { database, search } = await openScene(t);
+  const statements = statementsOf(database, search);
+  for (const state of DELIVERY_STATES) {
+    for (const [step, take] of Object.entries(statements) as [Step, (typeof statements)[Step]][]) {
+      await database.query('truncate deliveries, open_deliveries, endings, attempts');
+      const [due] = await seedDeliveries(database, search, [URL]);
+      const id = due?.id as Uuid;
+      await putInState(database, [id], state, state === 'queued' ? 0 : 1);
+      const before = await readRow(database, id);
+      await take(id, before);
+      const after = await readRow(database, id);
+      const expected = stateAfter(step, state) ?? state;
+      assert.equal(after.state, expected, `${step} from ${state}`);
+      if (step === 'claim' || step === 'giveBack') {
+        const counted = step === 'claim' ? 1 : -1;
+        assert.equal(
+          after.attemptCount,
+          before.attemptCount + (expected === state ? 0 : counted),
+          `${step} from ${state}`,
+        );
+      }
+      // The outcome of the same attempt, the message of the same retry, the claim of the same courier.
+      if (step !== 'sendAgain') await take(id, before);
+      assert.deepEqual(await readRow(database, id), after, `${step} from ${state}, twice`);
+    }
+  }
+});
+
+test('a failure that comes late changes nothing, a success that comes late wins', async (t) => {
+  const { database, search } = await openScene(t);
+  for (const isFine of [false, true]) {
+    for (const state of ['queued', 'sending', 'retry_wait', 'failed'] as const) {
+      const [due] = await seedDeliveries(database, search, [URL]);
+      const id = due?.id as Uuid;
+      await putInState(database, [id], state, 2);
+      await recordAttempts(database, [settled(search, id, (await readRow(database, id)).matchId, 1, isFine)]);
+      assert.equal((await readRow(database, id)).state, isFine ? 'delivered' : state, `attempt 1 of 2, ${state}`);
+      await database.query('truncate deliveries, open_deliveries, endings, attempts');
+    }
+  }
+});
+
+test('couriers that do everything at once take each attempt once, and lose nothing', async (t) => {
+  const { database, search } = await openScene(t);
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(
+        fc.tuple(fc.nat({ max: 9 }), fc.constantFrom<Step>('claim', 'retry', 'deliver', 'release', 'giveBack')),
+        {
+          minLength: 40,
+          maxLength: 80,
+        },
+      ),
+      async (steps) => {
+        await database.query('truncate deliveries, open_deliveries, endings, attempts');
+        const due = await seedDeliveries(database, search, Array<string>(10).fill(URL), 'one match');
+        const statements = statementsOf(database, search);
+        await Promise.all(
+          steps.map(async ([at, step]) => {
+            const id = due[at]?.id as Uuid;
+            await statements[step](id, await readRow(database, id));
+          }),
+        );
+        // Whatever happened, it ends when somebody goes on.
+        const isOpen = async () => (await database.query('select from open_deliveries limit 1')).rowCount === 1;
+        for (let round = 0; round < 60 && (await isOpen()); round++) {
+          for (const { id } of due) {
+            const row = await readRow(database, id);
+            if (row.state === 'retry_wait') await statements.release(id, row);
+            if (row.state === 'queued') await statements.claim(id, row);
+            const claimed = await readRow(database, id);
+            if (claimed.state === 'sending') {
+              await recordAttempts(database, [settled(search, id, claimed.matchId, claimed.attemptCount, true)]);
+            }
+          }
+        }
+        const { rows } = await database.query(
+          `select (select count(*) from open_deliveries)::integer as open,
+             (select count(*) from delivery_states where state = 'delivered')::integer as delivered`,
+        );
+        assert.deepEqual(rows, [{ open: 0, delivered: 10 }]);
+      },
+    ),
+    { numRuns: 5, seed: 20_261_123 },
+  );
+});
