@@ -24,7 +24,7 @@ const PROPERTIES = 6;
 /** Of the recorder, the matcher and the leader: they run again and again while prices change. */
 const STATEMENTS = [
   ...['begin', 'hold-term', 'lock-properties', 'update-properties', 'commit'],
-  ...['write-intake-position', 'update intake_leads set seen_at = clock'],
+  ...['write-intake-position', 'update intake_leads set seen_at = clock_'],
 ];
 
 test('each statement fails once with an error of each class, and every change is told once all the same', async (t) => {
@@ -63,7 +63,7 @@ test('each statement fails once with an error of each class, and every change is
   await writeFile(faults, '');
   const missingOf = (found: ReadonlySet<string>) => wanted.filter((fault) => !found.has(fault));
   for (let round = 0; missingOf(await injected()).length > 0; round++) {
-    assert.ok(round < 400, `never refused: ${missingOf(await injected()).join()}`);
+    assert.ok(round < 4_000, `never refused: ${missingOf(await injected()).join()}`);
     const batch = Array.from({ length: PROPERTIES }, (_, number) =>
       upsert({
         property: numberedUuid('property', number),
