@@ -24,8 +24,13 @@ export class AdvertText {
   #phrasesReadIn = 0;
   /** By code of a loose phrase: twice the generation in which it was last looked for, plus one if it was there. */
   #looseVerdicts = new Int32Array(1024);
-  /** By term of a loose phrase, where it stands; and the generation for which it was made. */
-  readonly #places = new Map<number, number[]>();
+  /** By term of a loose phrase, its first and last entry below; and the generation for which they were made. */
+  #firstPlaces = new Int32Array(1024);
+  #lastPlaces = new Int32Array(1024);
+  #placesSeenIn = new Int32Array(1024);
+  /** Where a term stands, and the next entry of that term, one after the other. */
+  #places = new Int32Array(1024);
+  #placesEnd = 0;
   #placesReadIn = 0;
   /** What was last read, and with which words and terms. */
   #texts: readonly string[] = [];
@@ -53,6 +58,7 @@ export class AdvertText {
       this.#phraseSeenIn.fill(0);
       this.#phrasesReadIn = 0;
       this.#looseVerdicts.fill(0);
+      this.#placesSeenIn.fill(0);
       this.#placesReadIn = 0;
       this.#generation = 0;
     }
@@ -90,27 +96,56 @@ export class AdvertText {
 
   readonly #placesOf = (term: number): readonly number[] => {
     if (this.#placesReadIn !== this.#generation) this.#readPlaces();
-    return this.#places.get(term) ?? NOWHERE;
+    if (this.#placesSeenIn[term] !== this.#generation) return NOWHERE;
+    const places: number[] = [];
+    for (let at = this.#firstPlaces[term] as number; at >= 0; at = this.#places[at + 1] as number) {
+      places.push(this.#places[at] as number);
+    }
+    return places;
   };
 
   #readPlaces(): void {
     this.#placesReadIn = this.#generation;
-    this.#places.clear();
+    this.#placesEnd = 0;
     let place = 0;
-    this.#reader.tellPlaces((terms) => {
+    this.#reader.tellPlaces((terms, first, end) => {
       // No phrase goes on in the next text.
       place += terms === null ? GAP_MAX + 1 : 1;
-      for (let i = 0; i < (terms?.length ?? 0); i++) this.#addPlace(terms?.[i] as number, place);
+      for (let i = first; i < end; i++) {
+        const term = (terms as ArrayLike<number>)[i] as number;
+        if (this.#loosePhrases.hasTerm(term)) this.#addPlace(term, place);
+      }
     });
   }
 
   #addPlace(term: number, place: number): void {
-    if (!this.#loosePhrases.hasTerm(term)) return;
-    const known = this.#places.get(term);
-    if (known === undefined) this.#places.set(term, [place]);
+    if (term >= this.#firstPlaces.length) this.#makeRoomForPlacesOf(term);
+    const isKnown = this.#placesSeenIn[term] === this.#generation;
+    const last = this.#lastPlaces[term] as number;
     // A word may tell a term twice.
-    else if (known.at(-1) !== place) known.push(place);
+    if (isKnown && this.#places[last] === place) return;
+    const at = this.#placesEnd;
+    if (at + 2 > this.#places.length) this.#places = longer(this.#places, 2 * this.#places.length);
+    if (isKnown) this.#places[last + 1] = at;
+    else this.#firstPlaces[term] = at;
+    this.#lastPlaces[term] = at;
+    this.#placesSeenIn[term] = this.#generation;
+    this.#places[at] = place;
+    this.#places[at + 1] = -1;
+    this.#placesEnd = at + 2;
   }
+
+  #makeRoomForPlacesOf(term: number): void {
+    this.#firstPlaces = longer(this.#firstPlaces, 2 * term);
+    this.#lastPlaces = longer(this.#lastPlaces, 2 * term);
+    this.#placesSeenIn = longer(this.#placesSeenIn, 2 * term);
+  }
+}
+
+function longer(integers: Int32Array, length: number): Int32Array<ArrayBuffer> {
+  const copy = new Int32Array(length);
+  copy.set(integers);
+  return copy;
 }
 
 /** Codes below `end` have a place in what is returned; a longer list begins empty. */

@@ -15,8 +15,8 @@ export class LoosePhraseTable {
   readonly #codes = new CodeTable();
   /** By code. */
   readonly #steps: (readonly LooseStep[])[] = [];
-  /** By term: the phrases that it is in. */
-  readonly #usesOfTerm = new Map<number, number>();
+  /** By term: how often it is in phrases. */
+  #usesOfTerm = new Int32Array(1024);
 
   /** Changes whenever `hasTerm` may. */
   get revision(): number {
@@ -34,7 +34,7 @@ export class LoosePhraseTable {
     const code = this.#codes.use(steps.map(({ term, gapMax }) => `${term}/${gapMax}`).join(' '));
     if (this.#codes.revision === revision) return code;
     this.#steps[code] = steps;
-    for (const { term } of steps) this.#usesOfTerm.set(term, (this.#usesOfTerm.get(term) ?? 0) + 1);
+    for (const { term } of steps) this.#count(term, 1);
     return code;
   }
 
@@ -43,11 +43,7 @@ export class LoosePhraseTable {
     const { revision } = this.#codes;
     this.#codes.release(code);
     if (this.#codes.revision === revision) return;
-    for (const { term } of this.stepsOf(code)) {
-      const uses = (this.#usesOfTerm.get(term) ?? 0) - 1;
-      if (uses > 0) this.#usesOfTerm.set(term, uses);
-      else this.#usesOfTerm.delete(term);
-    }
+    for (const { term } of this.stepsOf(code)) this.#count(term, -1);
   }
 
   stepsOf(code: number): readonly LooseStep[] {
@@ -56,7 +52,16 @@ export class LoosePhraseTable {
 
   /** Whether some phrase has this term. */
   hasTerm(term: number): boolean {
-    return this.#usesOfTerm.has(term);
+    return (this.#usesOfTerm[term] ?? 0) > 0;
+  }
+
+  #count(term: number, more: number): void {
+    if (term >= this.#usesOfTerm.length) {
+      const longer = new Int32Array(2 * term);
+      longer.set(this.#usesOfTerm);
+      this.#usesOfTerm = longer;
+    }
+    this.#usesOfTerm[term] = (this.#usesOfTerm[term] as number) + more;
   }
 }
 

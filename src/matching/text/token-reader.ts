@@ -49,7 +49,6 @@ const REVISION_MAX = 2 ** 31 - 1;
 const GENERATION_MAX = 2 ** 31 - 1;
 /** Among the tokens of words. */
 const TEXT_END = 0;
-const NONE: readonly number[] = [];
 
 interface TextKernel {
   readonly spell: (unitCount: number) => number;
@@ -119,19 +118,24 @@ export class TokenReader {
     return this.#termSeenIn[code] === this.#generation;
   }
 
-  /** Tells the terms of each word in order, null behind the last one of each text. */
-  tellPlaces(tell: (terms: ArrayLike<number> | null) => void): void {
-    for (const token of this.#listAt(PLACES_AT, CODE_COUNT)) tell(token === TEXT_END ? null : this.#termsOf(token));
-  }
-
-  #termsOf(token: number): ArrayLike<number> {
-    if (token < 0) return this.#tokenless[~token] as readonly number[];
+  /** Tells where the terms of each word are, in order, as a part of a list; null behind the last word of each text. */
+  tellPlaces(tell: (terms: ArrayLike<number> | null, first: number, end: number) => void): void {
     const { integers } = this.#memory;
-    const line = (TOKENS + TOKEN_BYTES * token) >> 2;
-    const count = integers[line + (TOKEN_TERM_COUNT >> 2)] as number;
-    if (count > TERMS_MAX) return this.#longLists.get(token) as readonly number[];
-    const first = line + (TOKEN_TERMS >> 2);
-    return count === 0 ? NONE : integers.subarray(first, first + count);
+    const places = (integers[PLACES_AT >> 2] as number) >> 2;
+    const end = places + (integers[CODE_COUNT >> 2] as number);
+    for (let at = places; at < end; at++) {
+      const token = integers[at] as number;
+      const line = (TOKENS + TOKEN_BYTES * Math.max(token, 0)) >> 2;
+      const count = integers[line + (TOKEN_TERM_COUNT >> 2)] as number;
+      if (token === TEXT_END) tell(null, 0, 0);
+      else if (token > 0 && count <= TERMS_MAX) {
+        const first = line + (TOKEN_TERMS >> 2);
+        tell(integers, first, first + count);
+      } else {
+        const terms = (token < 0 ? this.#tokenless[~token] : this.#longLists.get(token)) as readonly number[];
+        tell(terms, 0, terms.length);
+      }
+    }
   }
 
   /** Forgets what it has read. */
