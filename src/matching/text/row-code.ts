@@ -17,7 +17,8 @@ export interface CompiledEntry {
 const IS_PAIR = 1;
 const INCLUDES = 2;
 const IS_STRICT = 4;
-const CODE_SHIFT = 3;
+const IS_LOOSE = 8;
+const CODE_SHIFT = 4;
 /** Of two terms: whether one will do, whether each must occur, and two codes. */
 const IS_ANY = 2;
 const INCLUDES_FIRST = 4;
@@ -36,9 +37,9 @@ export function rowCodeOf(id: number, groups: readonly (readonly CompiledEntry[]
   const [entry] = entries;
   if (entry === undefined || groups.some(({ length }) => length === 0)) return id;
   const [code] = entry.codes;
-  if (entries.length === 1 && entry.codes.length === 1 && code !== undefined && code >= 0) {
-    const flags = (entry.includes ? INCLUDES : 0) | (entry.strict ? IS_STRICT : 0);
-    return ~(flags | (code << CODE_SHIFT));
+  if (entries.length === 1 && entry.codes.length === 1 && code !== undefined) {
+    const flags = (entry.includes ? INCLUDES : 0) | (entry.strict ? IS_STRICT : 0) | (code < 0 ? IS_LOOSE : 0);
+    return ~(flags | ((code < 0 ? ~code : code) << CODE_SHIFT));
   }
   const isPlain = groups.every((group) => groups.length === 1 || group.length === 1);
   if (!isPlain || entries.some(({ strict, codes }) => strict || codes.length !== 1)) return id;
@@ -60,7 +61,9 @@ export function holdsByRowCode(rowCode: number, text: AdvertText): boolean {
   const bits = ~rowCode;
   if ((bits & IS_PAIR) === 0) {
     const code = bits >> CODE_SHIFT;
-    const occurs = (bits & IS_STRICT) === 0 ? text.hasTerm(code) : text.hasPhrase(code);
+    let occurs: boolean;
+    if ((bits & IS_STRICT) !== 0) occurs = text.hasPhrase(code);
+    else occurs = (bits & IS_LOOSE) === 0 ? text.hasTerm(code) : text.hasLoosePhrase(code);
     return occurs === ((bits & INCLUDES) !== 0);
   }
   const firstHolds = text.hasTerm((bits >> FIRST_SHIFT) & (PAIR_CODES_END - 1)) === ((bits & INCLUDES_FIRST) !== 0);
