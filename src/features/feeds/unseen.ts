@@ -8,7 +8,7 @@ import type { Broker } from '../../broker/connection.ts';
 import { type Publication as Message, publishAll } from '../../broker/publish.ts';
 import { advertSubject } from '../../broker/topology.ts';
 import type { Uuid } from '../../domain/ids.ts';
-import type { PropertyState } from '../../domain/property.ts';
+import { type Crawls, isLive, lastLiveCrawl, type PropertyState } from '../../domain/property.ts';
 import type { Database, Queryable } from '../../store/database.ts';
 import { readIntakeLead } from '../../store/intake-leader.ts';
 import { withSource } from './publications.ts';
@@ -56,7 +56,7 @@ async function countedMs(database: Queryable, now: Date, days: number): Promise<
 
 interface Row {
   readonly state: PropertyState;
-  readonly crawls: Readonly<Record<string, string>>;
+  readonly crawls: Crawls;
 }
 
 interface Page {
@@ -67,12 +67,11 @@ interface Page {
 }
 
 function expiriesOf({ state, crawls }: Row, before: string, crawledAt: string): readonly Message[] {
-  const unseen = state.adverts.filter(
-    ({ uuid, expiredAt }) => expiredAt === null && (crawls[uuid] ?? crawledAt) < before,
-  );
-  return unseen.map(({ uuid: advert }) => {
+  const unseen = state.adverts.filter((advert) => isLive(advert) && lastLiveCrawl(advert, crawls) < before);
+  return unseen.map((unseenAdvert) => {
+    const { uuid: advert } = unseenAdvert;
     const message = { kind: 'expire', crawledAt, property: { uuid: state.uuid }, advert: { uuid: advert } };
-    const messageId = `${advert}/unseen/${crawls[advert]}`;
+    const messageId = `${advert}/unseen/${lastLiveCrawl(unseenAdvert, crawls)}`;
     return { subject: advertSubject(state.uuid), messageId, bytes: Buffer.from(JSON.stringify(message)) };
   });
 }
@@ -82,7 +81,7 @@ async function readPage(client: Queryable, after: Uuid | null, before: string): 
   const { rows } = await client.query<{ uuid: Uuid } & { [name in keyof Row]: Row[name] | null }>(
     `select uuid, case when is_old then state end as state, case when is_old then crawls end as crawls from (
        select uuid, state, crawls, expired_at is null
-         and exists (select from json_each_text(crawls) as crawl(advert, at) where at < $2) as is_old
+         and exists (select from json_each(crawls) as crawl(advert, told) where told ->> 0 < $2) as is_old
        from properties where uuid > $1 order by uuid limit ${PAGE_ROWS}) page`,
     [after ?? '00000000-0000-0000-0000-000000000000', before],
   );
