@@ -417,6 +417,15 @@ async function seeOneAdvert(stream: AsyncIterable<Activity>): Promise<void> {
   assert.deepEqual(facts, ['change', 'match', 'attempt']);
 }
 
+test('feeds: none is read, and one that nobody has heard of is not found', async () => {
+  assert.deepEqual((await succeed('ListFeeds')).feeds ?? [], []);
+  for (const method of ['GetFeed', 'RunFeed']) {
+    called.add(method);
+    await fail(method, { name: 'feeds/agency' }, 'not_found', 'ResourceInfo');
+    await fail(method, { name: 'agency' }, 'invalid_argument', 'BadRequest');
+  }
+});
+
 test('no call of the interface was left out', () => {
   const methods = Object.values(AdminServiceService).map(({ path }) => path.slice(path.lastIndexOf('/') + 1));
   assert.deepEqual(
