@@ -283,8 +283,10 @@ test('a process that is killed holds no source, and the same command goes on whe
     () => streamed(scene).catch(() => 0),
     (count) => count > 500,
   );
+  // Stopped, so that it is still at work when the other one asks.
+  command.kill('SIGSTOP');
   const busy = await runVigie(args, scene.servers);
-  assert.equal(busy.code, 1);
+  assert.equal(busy.code, 1, busy.stdout);
   assert.match(busy.stderr, /agency is being read elsewhere/);
   command.kill('SIGKILL');
   const again = await until(
