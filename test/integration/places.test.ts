@@ -11,7 +11,7 @@ import { restClient } from '../support/rest-client.ts';
 import { startTestServers } from '../support/servers.ts';
 import { until } from '../support/until.ts';
 
-interface Matches {
+interface Found {
   readonly 'hydra:member': readonly { readonly property: string }[];
 }
 
@@ -71,12 +71,12 @@ test('imported centres take effect at once in every instance', async (t) => {
     );
   }
   await crawler.publish(at(2, around));
-  const matches = await until(
-    async () => (await client.request<Matches>('GET', `/searches/${id}/matches`)).body,
+  const found = await until(
+    async () => (await client.request<Found>('GET', `/searches/${id}/properties`)).body,
     ({ 'hydra:member': members }) => members.length > 0,
   );
   assert.deepEqual(
-    matches['hydra:member'].map(({ property }) => property),
+    found['hydra:member'].map(({ property }) => property),
     [`/documents/properties/${second}`],
   );
 });
@@ -86,7 +86,7 @@ test('a zip code finds what states it, and of what states a commune only where t
   async function searchFor(zipcode: string) {
     const { id } = await client.createSearch({ title: zipcode, includedZipcodes: [zipcode] });
     return async () => {
-      const { body } = await client.request<Matches>('GET', `/searches/${id}/matches`);
+      const { body } = await client.request<Found>('GET', `/searches/${id}/properties`);
       return body['hydra:member'].map(({ property }) => property.slice(-1));
     };
   }
