@@ -84,7 +84,7 @@ test('each statement fails once with an error of each class, and every change is
   assert.equal(await countOf('dead_letters'), 0);
   const { deliveries } = expected();
   await until(
-    () => countOf(`deliveries where state = 'delivered'`),
+    () => countOf(`delivery_states where state = 'delivered'`),
     (count) => count >= deliveries.length,
   );
   assert.equal(await countOf('deliveries'), deliveries.length);
