@@ -9,7 +9,7 @@ import { startTask, type Task } from '../actor/task.ts';
 import { inTime } from '../actor/waiting.ts';
 import { acknowledgeAll } from '../broker/acknowledge.ts';
 import { BrokerTroubleError } from '../broker/outage.ts';
-import { type PulledMessage, startPull } from '../broker/pull.ts';
+import { type Pull, type PulledMessage, startPull } from '../broker/pull.ts';
 import { holdsRetry, type RetryMessage, retryOf } from '../broker/retry-messages.ts';
 import { ensureRetries, RETRY_PARTITIONS, retryConsumer } from '../broker/topology.ts';
 import type { DueDelivery } from '../domain/delivery.ts';
@@ -58,23 +58,28 @@ export function startRetries(dependencies: CourierDependencies, onDue: (due: rea
     },
   });
   const onMessage = taking(dependencies, actor);
-  const pulls = Array.from({ length: RETRY_PARTITIONS }, (_, partition) =>
-    startPull(broker, {
-      stream: broker.names.retriesStream,
-      consumer: retryConsumer(partition),
-      batchMax: PULL_MAX,
-      sliceMax: SLICE_MAX,
-      onMessage,
-      onTrouble,
-      ensure: () => ensureRetries(broker),
-      ...(valve === undefined ? {} : { valve }),
-    }),
-  );
+  const openPulls = (): readonly Pull[] =>
+    Array.from({ length: RETRY_PARTITIONS }, (_, partition) =>
+      startPull(broker, {
+        stream: broker.names.retriesStream,
+        consumer: retryConsumer(partition),
+        batchMax: PULL_MAX,
+        sliceMax: SLICE_MAX,
+        onMessage,
+        onTrouble,
+        ensure: () => ensureRetries(broker),
+        ...(valve === undefined ? {} : { valve }),
+      }),
+    );
+  // Nobody waits for NATS here: first attempts need none, and each pull makes up for what is missing by itself.
+  const pulls = ensureRetries(broker)
+    .catch((error: Error) => onTrouble('stream of retries', error))
+    .then(openPulls);
   const looking = startLook(dependencies, release);
   return {
     async stop() {
       await looking.stop();
-      await Promise.all(pulls.map((pull) => pull.stop()));
+      await Promise.all((await pulls).map((pull) => pull.stop()));
       const grace = startGrace();
       await actor.drain(grace);
       grace.end();
