@@ -171,7 +171,7 @@ async function operator({ servers }: Scene, args: readonly string[], on: Daemon)
 async function countSincePause({ database }: Scene, url: string): Promise<number> {
   const { rows } = await database.query<{ count: number }>(
     `select count(*)::integer as count from endpoints paused
-     join delivery_states on deliveries.endpoint = paused.url join attempts on delivery_id = deliveries.id
+     join deliveries on deliveries.endpoint = paused.url join attempts on delivery_id = deliveries.id
      where paused.url = $1 and started_at > paused_at`,
     [url],
   );
