@@ -34,12 +34,13 @@ export function createConcurrencyLimit(
   let all = 0;
   return async (clientId, work) => {
     const own = byClient.get(clientId) ?? 0;
-    const refuse = (bound: string, seconds: number): never => {
-      const headers = { 'Retry-After': String(seconds) };
-      throw new Problem(429, `too many ${what} at once: ${bound} may be under way`, { headers });
-    };
-    if (own >= perClientMax) refuse(`${perClientMax} of a client`, retryAfterSeconds);
-    if (all >= allMax) refuse(`${allMax} in all`, retryAfterSeconds + Math.floor(random() * spreadSeconds));
+    if (own >= perClientMax) {
+      refuse(`too many ${what} at once: ${perClientMax} of a client may be under way`, retryAfterSeconds);
+    }
+    if (all >= allMax) {
+      const seconds = retryAfterSeconds + Math.floor(random() * spreadSeconds);
+      refuse(`the service is busy: ${allMax} ${what} are under way, try again in ${seconds} s`, seconds);
+    }
     byClient.set(clientId, own + 1);
     all += 1;
     try {
@@ -51,4 +52,8 @@ export function createConcurrencyLimit(
       else byClient.set(clientId, left);
     }
   };
+}
+
+function refuse(detail: string, seconds: number): never {
+  throw new Problem(429, detail, { headers: { 'Retry-After': String(seconds) } });
 }

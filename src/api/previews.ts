@@ -15,7 +15,11 @@ const DAYS = 30;
 const SAMPLE = 20;
 
 export const PREVIEW_PARAMETERS = {
-  days: numberParameter('Days that `perDay` goes back, today included.', { min: 1, max: 90, isInteger: true }, DAYS),
+  days: numberParameter(
+    'Days that `startedPerDay` goes back, today included.',
+    { min: 1, max: 90, isInteger: true },
+    DAYS,
+  ),
   sample: numberParameter('Properties that are shown, the newest ones.', { min: 0, max: 100, isInteger: true }, SAMPLE),
 } as const;
 

@@ -22,6 +22,8 @@ export interface ParameterRule<Value> {
   readonly isList?: boolean;
   /** What the parameter filters or orders by; null when it is neither. */
   readonly property?: string | null;
+  /** Accepted for those who know it, and described nowhere: another parameter says the same. */
+  readonly isUndocumented?: boolean;
 }
 
 export class BadParameter {
@@ -46,7 +48,7 @@ export function readQuery<R extends Rules>(ctx: Context, rules: R): ParsedQuery<
   for (const [sent, value] of new URLSearchParams(ctx.querystring)) {
     const name = ruleNameOf(sent, rules);
     if (name === null) {
-      faults.push(`unknown parameter ${JSON.stringify(sent.slice(0, 64))}, known are ${Object.keys(rules).join(', ')}`);
+      faults.push(`unknown parameter ${JSON.stringify(sent.slice(0, 64))}, known are ${knownNames(rules)}`);
       break;
     }
     const values = found.get(name);
@@ -63,6 +65,16 @@ export function readQuery<R extends Rules>(ctx: Context, rules: R): ParsedQuery<
     throw new Problem(400, faults.join('; '), { members: { 'hydra:search': searchTemplate(ctx.path, rules) } });
   }
   return Object.fromEntries(entries) as ParsedQuery<R>;
+}
+
+export function documentedRules(rules: Rules): readonly (readonly [string, ParameterRule<unknown>])[] {
+  return Object.entries(rules).filter(([, { isUndocumented = false }]) => !isUndocumented);
+}
+
+function knownNames(rules: Rules): string {
+  return documentedRules(rules)
+    .map(([name]) => name)
+    .join(', ');
 }
 
 function readParameter(rule: ParameterRule<unknown>, values: readonly string[], baseUrl: string): unknown {
@@ -87,6 +99,11 @@ export function textParameter(description: string, lengthMax = 255): ParameterRu
       return !isStorable(value) ? new BadParameter('must not contain U+0000') : value;
     },
   };
+}
+
+/** `rule`, accepted and not described. */
+export function undocumented<Value>(rule: ParameterRule<Value>): ParameterRule<Value> {
+  return { ...rule, isUndocumented: true };
 }
 
 /** Repeatable; empty ones are left out. */
@@ -272,7 +289,7 @@ export function orderParameter(member: string, meaning = ''): ParameterRule<Dire
 
 /** Hydra's description of the parameters that filter or order: paging has its own links. */
 export function searchTemplate(path: string, rules: Rules): object {
-  const filters = Object.entries(rules).filter(([, { property }]) => property !== null);
+  const filters = documentedRules(rules).filter(([, { property }]) => property !== null);
   return {
     '@type': 'hydra:IriTemplate',
     'hydra:template': filters.length === 0 ? path : `${path}{?${filters.map(([variable]) => variable).join(',')}}`,

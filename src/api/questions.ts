@@ -33,6 +33,7 @@ export interface Questions {
 /** Decisions, section 11. */
 const BOUNDS = { perClientMax: 2, allMax: 8, retryAfterSeconds: 1, spreadSeconds: 8 };
 const SINGLE_BOUNDS = { perClientMax: 20, allMax: 1_000, retryAfterSeconds: 1 };
+const RETRY_AFTER_SECONDS = 5;
 const MEDIANS_KEPT_MS = 30_000;
 const KEPT_FOR_EVER: RetentionDays = { events: 0, deliveries: 0, expired: 0, deadLetters: 0 };
 
@@ -81,9 +82,10 @@ function refuse(error: unknown, gone?: AbortSignal): never {
     const detail = 'what answers this question has failed and is started again: ask again';
     throw new Problem(503, detail, { headers: { 'Retry-After': '1' } });
   }
-  if (!isStatementTimeout(error) && !isNoConnectionLeft(error)) throw error;
-  const headers = { 'Retry-After': '5' };
-  throw new Problem(429, 'this question takes too long: ask for less, or again when there is less to do', { headers });
+  const headers = { 'Retry-After': String(RETRY_AFTER_SECONDS) };
+  if (isStatementTimeout(error)) throw new Problem(429, 'this question takes too long: ask for less', { headers });
+  if (!isNoConnectionLeft(error)) throw error;
+  throw new Problem(429, `the service is busy: try again in ${RETRY_AFTER_SECONDS} s`, { headers });
 }
 
 /** What the client's user reads; `fallback` without a preference. */

@@ -20,6 +20,7 @@ import {
   readQuery,
   textParameter,
   textsParameter,
+  undocumented,
 } from './query.ts';
 import { departmentDocument, siteCategoryDocument } from './search-document.ts';
 
@@ -27,13 +28,13 @@ const NAME_ORDERS = { 'order[id]': orderParameter('id'), 'order[name]': orderPar
 
 export const CITY_LIST_PARAMETERS = {
   insee: textParameter('INSEE code.', 5),
-  inseeCode: { ...textParameter('The same as insee.', 5), property: 'insee' },
-  'inseeCodes[]': { ...textsParameter('INSEE codes, any of them.', 5), property: 'insee' },
+  inseeCode: undocumented(textParameter('The same as insee.', 5)),
+  'inseeCodes[]': undocumented(textsParameter('INSEE codes, any of them.', 5)),
   zipcode: textParameter('Zip code.', 5),
-  'zipcodes[]': { ...textsParameter('Zip codes, any of them.', 5), property: 'zipcode' },
+  'zipcodes[]': undocumented(textsParameter('Zip codes, any of them.', 5)),
   name: textParameter('Beginning of the name; case, accents and hyphens are ignored.'),
-  label: { ...textParameter('Any part of the name, likewise.'), property: 'name' },
-  slug: { ...textParameter('Such as saint-etienne, or saint-etienne-42000.'), property: 'name' },
+  label: undocumented(textParameter('Any part of the name, likewise.')),
+  slug: undocumented(textParameter('Such as saint-etienne, or saint-etienne-42000.')),
   ...NAME_ORDERS,
   ...PAGING,
 } as const;

@@ -1,7 +1,7 @@
 /**
  * `/webhook-tester` (specification, section 4.6; decisions, section 7): one signed delivery of a made-up match through
- * the real sender, at once and without retry. With `search` it is signed as its webhooks are; without, by a token
- * made for this test and answered with it, so that a receiver's verification can be tried either way.
+ * the real sender, at once and without retry. It is signed as the client's webhooks are, by its secrets and by the token of
+ * `search`; without a search, by a token made for this test and answered with it: a receiver can verify it either way.
  */
 
 import { randomBytes } from 'node:crypto';
@@ -20,7 +20,14 @@ import { acceptable, answer } from './content.ts';
 import type { ApiDependencies } from './dependencies.ts';
 import { endpointFault } from './endpoint-url.ts';
 import { Problem } from './problem.ts';
-import { BadParameter, choiceParameter, type ParameterRule, readQuery, referenceParameter } from './query.ts';
+import {
+  BadParameter,
+  choiceParameter,
+  type ParameterRule,
+  readQuery,
+  referenceParameter,
+  undocumented,
+} from './query.ts';
 import { createRateLimiter } from './rate-limit.ts';
 import { leaveTurn } from './request-turns.ts';
 import { ownSearch } from './searches.ts';
@@ -37,8 +44,8 @@ const endpoint: ParameterRule<string> = {
 export const WEBHOOK_TEST_PARAMETERS = {
   endpoint,
   eventType: choiceParameter('Kind of event to deliver.', EVENT_KINDS),
-  type: choiceParameter('The same as eventType.', EVENT_KINDS),
-  search: referenceParameter('Signs as the webhooks of this search are signed.', 'searches'),
+  type: undocumented(choiceParameter('The same as eventType.', EVENT_KINDS)),
+  search: referenceParameter('Signs with its token too, as its webhooks are signed.', 'searches'),
 } as const;
 
 /** Each may hold a connection for as long as an attempt takes. */
@@ -61,11 +68,11 @@ export function webhookTestRoutes(router: Router, dependencies: ApiDependencies)
     if (deliverOnce === undefined) throw new Problem(503, 'this process does not deliver');
     const token = search?.token ?? `whsec_${randomBytes(32).toString('base64')}`;
     const startedAt = now();
-    const secrets = search === null ? [] : await readSigningSecrets(database, search.clientId, startedAt);
+    const { clientId } = principalOf(ctx);
+    const secrets = await readSigningSecrets(database, clientId, startedAt);
     const context = search === null || search.members.context === null ? null : JSON.stringify(search.members.context);
     const body = sampleBody(kind, search?.id ?? randomUuid(), dependencies);
     const id = randomUuid();
-    const { clientId } = principalOf(ctx);
     const { isAllowed, retryAfterSeconds } = tests.take(clientId, TEST_RATE.perSecond, TEST_RATE.burst);
     if (!isAllowed) {
       const headers = { 'Retry-After': String(retryAfterSeconds) };

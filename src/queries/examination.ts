@@ -18,8 +18,7 @@ import {
   readDigest,
 } from '../domain/property-digest.ts';
 import type { PropertyFacts } from '../domain/property-facts.ts';
-import type { Queryable } from '../store/database.ts';
-import type { Scan, ScannedProperty } from '../store/property-scans.ts';
+import type { SampledDatabase, Scan, ScannedProperty } from '../store/property-scans.ts';
 import { type AdvertTexts, readTexts } from '../store/property-texts.ts';
 
 /** A live property that fails one criterion at most, or none but for the site categories that are excluded. */
@@ -40,10 +39,8 @@ const TEXTS_AT_ONCE = 50;
 /** Of one scan: who sends an outline of a hundred thousand corners gets an estimate. */
 const WORK_MS_MAX = 2_000;
 
-/** What a query is answered with. */
-export interface QueryTools {
-  /** Its statements end when the query is cancelled. */
-  readonly database: Queryable;
+/** What a query is answered with. Statements of its database end when the query is cancelled. */
+export interface QueryTools extends SampledDatabase {
   readonly median: MedianOf;
   readonly cancellation: Pick<Cancellation, 'throwIfCancelled'>;
 }

@@ -47,7 +47,7 @@ const TEXTS_MAX = 10_000;
 export async function foundProperties(query: FoundQuery, tools: QueryTools): Promise<FoundProperties> {
   const criteria = { ...query.criteria, expressions: withWords(query.criteria.expressions, query.text) };
   const { database, median } = tools;
-  const { scan, isWhole } = await (hasAreas(criteria.areas) ? scanAreas : scanSample)(database, criteria, 0);
+  const { scan, isWhole } = await (hasAreas(criteria.areas) ? scanAreas : scanSample)(tools, criteria, 0);
   const all = isWhole ? await find(scan, criteria, tools) : null;
   const isExact = all?.isComplete === true;
   const { found } = all !== null && isExact ? all : await find(scanChanged(database), criteria, tools);

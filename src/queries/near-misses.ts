@@ -33,7 +33,7 @@ export async function nearMisses(criteria: Criteria, since: string, tools: Query
     const distance = relativeDistance(judgement);
     found.set(uuid, { uuid, judgement, distance, advertUuids: digest.adverts.map((advert) => advert.uuid) });
   };
-  for (const scan of await scansOf(criteria, tools.database)) await examine(scan, criteria, tools, take);
+  for (const scan of await scansOf(criteria, tools)) await examine(scan, criteria, tools, take);
   return seenSince([...found.values()].sort(byDistance).slice(0, MISSES_MAX), since, tools.database);
 }
 
@@ -47,14 +47,14 @@ function byDistance(a: Found, b: Found): number {
  * A search that names a place: what is there, and what would do if it were there. That is looked for among all properties
  * while there are few, then nearby, or in a sample where there is no nearby.
  */
-async function scansOf(criteria: Criteria, database: Queryable): Promise<readonly Scan[]> {
-  if (!hasAreas(criteria.areas)) return [(await scanSample(database, criteria, 1)).scan];
+async function scansOf(criteria: Criteria, tools: QueryTools): Promise<readonly Scan[]> {
+  if (!hasAreas(criteria.areas)) return [(await scanSample(tools, criteria, 1)).scan];
   const wider = withoutCriterion(criteria, 'areas');
-  const there = (await scanAreas(database, criteria, 1)).scan;
-  const anywhere = await scanSample(database, wider, 0);
+  const there = (await scanAreas(tools, criteria, 1)).scan;
+  const anywhere = await scanSample(tools, wider, 0);
   const boxes = boxesOf(criteria.areas);
   if (anywhere.isWhole || boxes.length === 0) return [there, anywhere.scan];
-  return [there, (await scanBoxes(database, wider, 0, boxes.flatMap(grown))).scan];
+  return [there, (await scanBoxes(tools, wider, 0, boxes.flatMap(grown))).scan];
 }
 
 const CRAWLS_PER_BLOCK = 500;

@@ -18,61 +18,69 @@ export interface PreviewQuery {
 
 export interface PreviewFigures {
   readonly satisfiedNow: number;
+  /** Of `satisfiedNow`, either way, with a confidence of 95 %; 0 where everything was counted. */
+  readonly margin: number;
   /** Some figure was worked out from a part of the properties. */
   readonly estimated: boolean;
-  /** Oldest first, today last. */
-  readonly perDay: readonly { readonly date: string; readonly began: number }[];
+  /** Of those that satisfy it now, when they began to. Oldest first, today last. */
+  readonly startedPerDay: readonly { readonly date: string; readonly count: number }[];
   /** Newest first. */
   readonly sample: readonly { readonly uuid: Uuid; readonly satisfiedSince: string }[];
-  readonly withoutCriterion: readonly {
-    readonly criterion: RemovableCriterion;
-    readonly satisfiedNow: number;
-    readonly estimated: boolean;
-  }[];
+  readonly withoutCriterion: readonly ({ readonly criterion: RemovableCriterion } & Estimate)[];
 }
+
+type Estimate = Pick<PreviewFigures, 'satisfiedNow' | 'margin' | 'estimated'>;
 
 /** A search that names a place is counted there; what it would find anywhere, and any other search, in a sample. */
 export async function previewFigures(
   { criteria, days, sampleMax, now }: PreviewQuery,
   tools: QueryTools,
 ): Promise<PreviewFigures> {
-  const { database, median } = tools;
   const hasPlace = hasAreas(criteria.areas);
-  const { scan } = await (hasPlace ? scanAreas : scanSample)(database, criteria, 1);
-  const tally = new Tally(criteria, sampleMax, median);
+  const { scan } = await (hasPlace ? scanAreas : scanSample)(tools, criteria, 1);
+  const tally = new Tally(criteria, sampleMax, tools.median);
   const { weight } = await examine(scan, criteria, tools, (property) => tally.take(property));
   const anywhere = hasPlace ? await countAnywhere(criteria, tools) : null;
-  const satisfiedNow = Math.round(tally.satisfied * weight);
+  const here = estimate(tally.satisfied, weight);
   return {
-    satisfiedNow,
-    estimated: weight > 1,
-    perDay: lastDays(now, days).map((date) => ({ date, began: Math.round((tally.began.get(date) ?? 0) * weight) })),
+    ...here,
+    startedPerDay: lastDays(now, days).map((date) => {
+      return { date, count: Math.round((tally.startedOn.get(date) ?? 0) * weight) };
+    }),
     sample: tally.newest(),
     withoutCriterion: removableCriteria(criteria).map((criterion) => {
       if (criterion === 'areas' && anywhere !== null) {
-        return { criterion, ...anywhere, satisfiedNow: Math.max(satisfiedNow, anywhere.satisfiedNow) };
+        return { criterion, ...anywhere, satisfiedNow: Math.max(here.satisfiedNow, anywhere.satisfiedNow) };
       }
-      return {
-        criterion,
-        satisfiedNow: Math.round(tally.countWithout(criterion) * weight),
-        estimated: weight > 1,
-      };
+      return { criterion, ...estimate(tally.countWithout(criterion), weight) };
     }),
   };
 }
 
 /** Without its areas the search names no place. */
-async function countAnywhere(
-  criteria: Criteria,
-  tools: QueryTools,
-): Promise<{ readonly satisfiedNow: number; readonly estimated: boolean }> {
+async function countAnywhere(criteria: Criteria, tools: QueryTools): Promise<Estimate> {
   const wider = withoutCriterion(criteria, 'areas');
   let satisfied = 0;
-  const { scan } = await scanSample(tools.database, wider, 0);
+  const { scan } = await scanSample(tools, wider, 0);
   const { weight } = await examine(scan, wider, tools, ({ failures }) => {
     if (failures.length === 0) satisfied += 1;
   });
-  return { satisfiedNow: Math.round(satisfied * weight), estimated: weight > 1 };
+  return estimate(satisfied, weight);
+}
+
+/** Of the normal distribution, 95 % lie within so many standard deviations. */
+const DEVIATIONS = 1.96;
+/** Added to what was counted: none of a sample does not say that there are none (Agresti and Coull, 1998). */
+const COUNTED_MORE = 2;
+
+/** Of `count` in a sample of which each property stands for `weight`. */
+export function estimate(count: number, weight: number): Estimate {
+  const deviation = Math.sqrt((count + COUNTED_MORE) * (1 - 1 / weight));
+  return {
+    satisfiedNow: Math.round(count * weight),
+    margin: Math.round(DEVIATIONS * deviation * weight),
+    estimated: weight > 1,
+  };
 }
 
 interface Satisfied {
@@ -83,7 +91,7 @@ interface Satisfied {
 class Tally {
   satisfied = 0;
   /** By day in Paris. */
-  readonly began = new Map<string, number>();
+  readonly startedOn = new Map<string, number>();
   readonly #criteria: Criteria;
   readonly #sampleMax: number;
   readonly #median: MedianOf;
@@ -105,7 +113,7 @@ class Tally {
     this.satisfied += 1;
     const { at } = satisfiedSince(this.#criteria, digest, this.#median);
     const date = dayInParis(new Date(at));
-    this.began.set(date, (this.began.get(date) ?? 0) + 1);
+    this.startedOn.set(date, (this.startedOn.get(date) ?? 0) + 1);
     this.#newest.push({ uuid, satisfiedSince: at });
     if (this.#newest.length > 10 * this.#sampleMax) this.#newest = this.newest();
   }

@@ -10,6 +10,7 @@ import { cancellable } from '../store/cancellable.ts';
 import { openDatabase } from '../store/database.ts';
 import { readMedians } from '../store/market-medians.ts';
 import { readMatchIds } from '../store/pairs.ts';
+import { sampleStartAt } from '../store/property-scans.ts';
 import { readSearch } from '../store/searches.ts';
 import { siteCategoryNames } from '../store/site-categories.ts';
 import type { QueryTools } from './examination.ts';
@@ -42,7 +43,8 @@ answerRequests((query, cancellation) => answer(query as Query, cancellation));
 
 async function answer({ kind, asked }: Query, cancellation: Cancellation): Promise<unknown> {
   const database = cancellable(pool, cancellation.signal);
-  const tools: QueryTools = { database, median: await currentMedians(), cancellation };
+  const sampleStart = sampleStartAt(new Date());
+  const tools: QueryTools = { database, sampleStart, median: await currentMedians(), cancellation };
   switch (kind) {
     case 'preview': {
       const criteria = criteriaOf(asked.members, await siteCategoryNames(database));

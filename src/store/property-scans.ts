@@ -1,7 +1,8 @@
 /**
  * Reads the digests of live properties that satisfy a search or fail by little. PostgreSQL finds the place and leaves out
  * what fails twice by the criteria that it has columns for; what it answers is judged by `domain/criteria`, so it may
- * answer too much and never too little. Answers are in the order of a sample: a part of one is a fair sample of all.
+ * answer too much and never too little. Answers are in the order of a sample: a part of one is a fair sample of all. That
+ * order is a circle of hashes, which begins elsewhere in each hour: who asks again later is told of other properties.
  */
 
 import { type Box, boxesOf } from '../domain/area-boxes.ts';
@@ -28,6 +29,12 @@ export interface ScannedPortion {
 
 /** Reads until there are no more, or `take` resolves with false. */
 export type Scan = (take: (portion: ScannedPortion) => Promise<boolean>) => Promise<void>;
+
+export interface SampledDatabase {
+  readonly database: Queryable;
+  /** The first sample key (`sampleStartAt`). */
+  readonly sampleStart: number;
+}
 
 export interface SampleScan {
   readonly scan: Scan;
@@ -64,34 +71,35 @@ class Parameters {
  * Those in the areas that may fail `failuresMax` criteria; a sample where there are very many. Served by
  * property_digests_keys (communes, departments, zip codes) and property_digests_location (circles, polygons).
  */
-export function scanAreas(database: Queryable, criteria: Criteria, failuresMax: 0 | 1): Promise<SampleScan> {
+export function scanAreas(source: SampledDatabase, criteria: Criteria, failuresMax: 0 | 1): Promise<SampleScan> {
   const parameters = new Parameters();
   const places = [...keysIn(criteria.areas, parameters), ...boxesIn(boxesOf(criteria.areas), parameters)];
-  return scanPlaces(database, criteria, failuresMax, places, parameters);
+  return scanPlaces(source, criteria, failuresMax, places, parameters);
 }
 
 /** Those in `boxes`, wherever the search looks. Served by property_digests_location. */
 export function scanBoxes(
-  database: Queryable,
+  source: SampledDatabase,
   criteria: Criteria,
   failuresMax: 0 | 1,
   boxes: readonly Box[],
 ): Promise<SampleScan> {
   const parameters = new Parameters();
-  return scanPlaces(database, criteria, failuresMax, boxesIn(boxes, parameters), parameters);
+  return scanPlaces(source, criteria, failuresMax, boxesIn(boxes, parameters), parameters);
 }
 
 interface KeyRow {
+  /** How far round the circle. */
   readonly key: number;
   readonly uuid: Uuid;
 }
 
 /**
- * Keys alone are sorted, and digests fetched as their turn comes: they are wide, and many stay unread. The sum keeps
- * PostgreSQL from walking through all properties in the order of the sample.
+ * Keys alone are sorted, and digests fetched as their turn comes: they are wide, and many stay unread. That they are
+ * sorted by an expression keeps PostgreSQL from walking through all properties in the order of the sample.
  */
 async function scanPlaces(
-  database: Queryable,
+  { database, sampleStart }: SampledDatabase,
   criteria: Criteria,
   failuresMax: 0 | 1,
   places: readonly string[],
@@ -99,9 +107,9 @@ async function scanPlaces(
 ): Promise<SampleScan> {
   if (places.length === 0) return { scan: async () => undefined, isWhole: true };
   const { rows } = await database.query<KeyRow>(
-    `select sample_key as key, property_uuid as uuid from property_digests
+    `select ${placeFrom(sampleStart)} as key, property_uuid as uuid from property_digests
      where is_live and (${places.join(' or ')}) and ${failuresIn(criteria, parameters)} <= ${failuresMax}
-     order by sample_key + 0 limit ${WHOLE_MAX + 1}`,
+     order by 1 limit ${WHOLE_MAX + 1}`,
     parameters.values,
   );
   const isWhole = rows.length <= WHOLE_MAX;
@@ -162,11 +170,24 @@ async function readDigests(database: Queryable, uuids: readonly Uuid[]): Promise
 
 /** Sample keys are signed 32-bit integers. */
 const KEYS = 2 ** 32;
-const KEY_MIN = -(2 ** 31);
 
-/** Of each property up to `key`: the share of the keys that was read is the share of the properties. */
-function weightOf(key: number): number {
-  return KEYS / (key + 1 - KEY_MIN);
+const HOUR_MS = 3_600_000;
+/** Odd, so that hours that follow each other begin far from each other and none twice in 2³² (Knuth, The Art, 6.4). */
+const HOUR_STEP = 2_654_435_769;
+
+/** The sample key at which the samples of an hour begin. */
+export function sampleStartAt(now: Date): number {
+  return Math.imul(Math.floor(now.getTime() / HOUR_MS), HOUR_STEP);
+}
+
+/** How far round the circle a row lies, from `start` on: 0 to 2³² - 1. */
+function placeFrom(start: number): string {
+  return `((sample_key::bigint - (${start}) + ${KEYS}) % ${KEYS})::float8`;
+}
+
+/** Of each property up to `place`: the share of the circle that was read is the share of the properties. */
+function weightOf(place: number): number {
+  return KEYS / (place + 1);
 }
 
 interface SampledRow {
@@ -180,17 +201,30 @@ interface SampledRow {
  * Those of the first `SAMPLE_MAX` anywhere that may fail `failuresMax` criteria, the areas left out. Served by
  * property_digests_sample.
  */
-export async function scanSample(database: Queryable, criteria: Criteria, failuresMax: 0 | 1): Promise<SampleScan> {
+export async function scanSample(
+  { database, sampleStart }: SampledDatabase,
+  criteria: Criteria,
+  failuresMax: 0 | 1,
+): Promise<SampleScan> {
   const parameters = new Parameters();
-  const { rows } = await database.query<{ end: number | null }>(
-    `select sample_key as end from property_digests where is_live order by sample_key offset ${SAMPLE_MAX} limit 1`,
+  const place = placeFrom(sampleStart);
+  // The first one behind the sample: from the start on, else from the smallest key on.
+  const { rows } = await database.query<{ key: number; end: number }>(
+    `select sample_key as key, ${place} as end from (
+       (select sample_key from property_digests where is_live and sample_key >= $1::integer
+        order by sample_key limit ${SAMPLE_MAX + 1})
+       union all
+       (select sample_key from property_digests where is_live and sample_key < $1::integer
+        order by sample_key limit ${SAMPLE_MAX + 1})
+     ) round order by 2 offset ${SAMPLE_MAX} limit 1`,
+    [sampleStart],
   );
-  const end = rows[0]?.end ?? null;
-  const within = end === null ? 'true' : `sample_key < ${parameters.add(end, 'integer')}`;
+  const [behind] = rows;
+  const end = behind?.end ?? null;
   const text = `
-    select property_uuid as uuid, sample_key as key,
+    select property_uuid as uuid, ${place} as key,
       case when ${failuresIn(criteria, parameters)} <= ${failuresMax} then facts end as facts
-    from property_digests where is_live and ${within} order by sample_key`;
+    from property_digests where is_live and ${within(sampleStart, behind?.key ?? null, parameters)} order by 2`;
   const scan: Scan = async (take) => {
     const { rows: sampled } = await database.query<SampledRow>(text, parameters.values);
     for (let read = 0; read < sampled.length; ) {
@@ -202,6 +236,14 @@ export async function scanSample(database: Queryable, criteria: Criteria, failur
     }
   };
   return { scan, isWhole: end === null };
+}
+
+/** From the start of the circle up to `end`; null: all of it. */
+function within(start: number, end: number | null, parameters: Parameters): string {
+  if (end === null) return 'true';
+  const from = `sample_key >= ${parameters.add(start, 'integer')}`;
+  const before = `sample_key < ${parameters.add(end, 'integer')}`;
+  return end >= start ? `${from} and ${before}` : `(${from} or ${before})`;
 }
 
 function keysIn({ inseeCodes, departmentCodes, zipcodes }: Areas, parameters: Parameters): readonly string[] {

@@ -54,6 +54,7 @@ after(async () => {
 
 const tools = (throwIfCancelled = (): void => undefined): QueryTools => ({
   database: api.database,
+  sampleStart: 0,
   median,
   cancellation: { throwIfCancelled },
 });

@@ -14,11 +14,12 @@ import {
 } from '../../src/domain/criteria.ts';
 import type { MedianOf } from '../../src/domain/property-digest.ts';
 import { satisfiedSince } from '../../src/domain/satisfied-since.ts';
-import { criteriaOf, type SiteCategoryName } from '../../src/domain/search.ts';
+import { criteriaOf, SEARCH_DEFAULTS, type SiteCategoryName } from '../../src/domain/search.ts';
 import type { QueryTools } from '../../src/queries/examination.ts';
 import { nearMisses } from '../../src/queries/near-misses.ts';
 import { dayInParis, previewFigures } from '../../src/queries/preview-figures.ts';
 import { writeMedians } from '../../src/store/market-medians.ts';
+import { sampleStartAt } from '../../src/store/property-scans.ts';
 import { listSiteCategories } from '../../src/store/site-categories.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
 import {
@@ -57,8 +58,9 @@ after(async () => {
   for (const work of cleanups) await work();
 });
 
-const tools = (): QueryTools => ({
+const tools = (sampleStart = 0): QueryTools => ({
   database: api.database,
+  sampleStart,
   median,
   cancellation: { throwIfCancelled: () => undefined },
 });
@@ -78,7 +80,7 @@ describe('a preview', () => {
       found += satisfied.length;
       const what = JSON.stringify(criteria);
       assert.equal(figures.satisfiedNow, satisfied.length, what);
-      assert.equal(figures.estimated, false);
+      assert.deepEqual([figures.estimated, figures.margin], [false, 0]);
       for (const { criterion, satisfiedNow, estimated } of figures.withoutCriterion) {
         const wider = withoutCriterion(criteria, criterion);
         assert.equal(
@@ -104,11 +106,11 @@ describe('a preview', () => {
               : -1,
         );
       assert.deepEqual(figures.sample, since.slice(0, 20));
-      for (const { date, began } of figures.perDay) {
-        assert.equal(began, since.filter(({ satisfiedSince: at }) => dayInParis(new Date(at)) === date).length);
+      for (const { date, count } of figures.startedPerDay) {
+        assert.equal(count, since.filter(({ satisfiedSince: at }) => dayInParis(new Date(at)) === date).length);
       }
-      assert.equal(figures.perDay.at(-1)?.date, '2026-03-11');
-      assert.equal(figures.perDay.length, 30);
+      assert.equal(figures.startedPerDay.at(-1)?.date, '2026-03-11');
+      assert.equal(figures.startedPerDay.length, 30);
     }
     assert.ok(found > SEARCHES);
     for (const name of ['expressions', 'areas', 'excludedCities', 'withCoherentPrice', 'budget'])
@@ -119,7 +121,7 @@ describe('a preview', () => {
     const body = { transactionType: 0, budgetMax: 300_000, expressions: [{ word: 'balcon' }] };
     const { status, body: preview } = await api.call('POST', '/searches/preview?days=5&sample=3', body);
     assert.equal(status, 200);
-    assert.equal(preview.perDay.length, 5);
+    assert.equal(preview.startedPerDay.length, 5);
     assert.ok(preview.sample.length <= 3 && preview.satisfiedNow >= preview.sample.length);
     assert.equal((await api.call('GET', '/searches')).body['hydra:totalItems'], 0);
     assert.equal(api.changes.count, 0);
@@ -297,3 +299,48 @@ async function withLockedDigests(
     connection.release();
   }
 }
+
+describe('a preview from a sample', () => {
+  const COPIES = 40_000;
+  const HOURS = 48;
+
+  /** Copies of every live property, each with a place of its own in the sample. */
+  async function copyDigests(): Promise<void> {
+    await api.database.query(
+      `insert into property_digests select gen_random_uuid(), keys, location, (random() * 4294967295 - 2147483648)::integer,
+         is_live, transaction_type, property_type, price, price_per_meter, surface, land_surface, room, bedroom, furnished, facts
+       from (select *, row_number() over () as place from property_digests where is_live) one
+       join generate_series(1, $1) copy on copy % (select count(*) from property_digests where is_live) + 1 = place`,
+      [COPIES],
+    );
+  }
+
+  it('is within its margin of what there is, and another sample in each hour', async () => {
+    const { rows: before } = await api.database.query<{ uuid: string }>(
+      'select property_uuid as uuid from property_digests',
+    );
+    await copyDigests();
+    const criteria = criteriaOf({ ...SEARCH_DEFAULTS, title: 'x', transactionType: 0, budgetMax: 300_000 }, () => null);
+    const { rows } = await api.database.query<{ count: number }>(
+      `select count(*)::integer as count from property_digests
+       where is_live and transaction_type = 0 and price <= 300000`,
+    );
+    const truth = rows[0]?.count ?? 0;
+    const answers = new Set<number>();
+    let within = 0;
+    for (let hour = 0; hour < HOURS; hour++) {
+      const start = sampleStartAt(new Date(START.getTime() + hour * 3_600_000));
+      const query = { criteria, days: 1, sampleMax: 0, now: START };
+      const { satisfiedNow, margin, estimated } = await previewFigures(query, tools(start));
+      assert.ok(estimated && margin > 0 && margin < truth / 4, `${margin} of ${truth}`);
+      answers.add(satisfiedNow);
+      if (Math.abs(satisfiedNow - truth) <= margin) within += 1;
+    }
+    // Of 48 with a confidence of 95 %, fewer than 40 are within by a chance of one in a hundred thousand.
+    assert.ok(within >= 40, `${within} of ${HOURS}`);
+    assert.ok(answers.size > HOURS / 4, `${answers.size} different answers`);
+    await api.database.query('delete from property_digests where property_uuid <> all($1::uuid[])', [
+      before.map(({ uuid }) => uuid),
+    ]);
+  });
+});

@@ -154,10 +154,7 @@ describe('the Hydra documentation', () => {
       ],
       'webhook-secrets': ['order[id]', 'order[createdAt]'],
       recoveries: ['order[id]', 'order[createdAt]'],
-      cities: [
-        ...['insee', 'inseeCode', 'inseeCodes[]', 'zipcode', 'zipcodes[]', 'name', 'label', 'slug'],
-        ...['order[id]', 'order[name]'],
-      ],
+      cities: ['insee', 'zipcode', 'name', 'order[id]', 'order[name]'],
       departments: ['order[id]', 'order[name]'],
       site_categories: ['order[id]', 'order[name]'],
       users: ['order[id]', 'order[name]'],

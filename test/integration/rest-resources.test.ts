@@ -232,6 +232,9 @@ describe('reference data', () => {
     assert.deepEqual(await namesOf('slug=toulon'), ['Toulon']);
     assert.deepEqual(await namesOf('slug=saint-denis-93200'), ['Saint-Denis']);
     assert.deepEqual(await namesOf('slug=toulo'), []);
+    const { body: page } = await api.call('GET', '/cities?zipcodes[]=83000');
+    const described = page['hydra:search']['hydra:mapping'].map(({ variable }: { variable: string }) => variable);
+    assert.deepEqual(described, ['insee', 'zipcode', 'name', 'order[id]', 'order[name]']);
     const named = 'label=toulon&order[name]';
     assert.deepEqual(await namesOf(`${named}=desc`), (await namesOf(`${named}=asc`)).reverse());
     assert.deepEqual(await namesOf('inseeCodes[]=83137&inseeCodes[]=2A004&order[id]=asc'), ['Toulon', 'Ajaccio']);
@@ -352,6 +355,16 @@ describe('the webhook tester', () => {
       assert.deepEqual(delivery, { ...expected, token: sent[0]?.token });
     });
   }
+
+  it('signs with the secrets of the client, with a search and without', async () => {
+    const { body: made } = await api.call('POST', '/webhook-secrets', {});
+    const { body: search } = await api.call('POST', '/searches', { title: 'x' });
+    for (const query of ['', `&search=${search['@id']}`]) {
+      assert.equal((await api.call('GET', `${path}&eventType=ad.update.price${query}`)).status, 200);
+      assert.deepEqual(sent.at(-1)?.secrets, [made.secret]);
+    }
+    assert.equal((await api.call('DELETE', made['@id'])).status, 204);
+  });
 
   it('takes type for eventType, signs with a search of the client, and tells a failure', async () => {
     const { body: search } = await api.call('POST', '/searches', { title: 'x' });

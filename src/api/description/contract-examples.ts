@@ -169,9 +169,9 @@ function itemExamples(reference: Reference): Readonly<Record<ResourceName, objec
     Location: locationDocument(present(reference.completePlaces('Toulon', { offset: 0, limit: 1 }).places[0])),
     Explanation: explanationExample(reference),
     Preview: previewDocument({
-      ...{ satisfiedNow: 412, estimated: false, perDay: [{ date: '2026-03-10', began: 3 }] },
+      ...{ satisfiedNow: 412, margin: 0, estimated: false, startedPerDay: [{ date: '2026-03-10', count: 3 }] },
       sample: [{ uuid: PROPERTY, satisfiedSince: AT.toISOString() }],
-      withoutCriterion: [{ criterion: 'budget', satisfiedNow: 655, estimated: false }],
+      withoutCriterion: [{ criterion: 'budget', satisfiedNow: 655, margin: 0, estimated: false }],
     }),
     NearMiss: nearMissDocument(nearMissExample(reference)),
     FoundProperty: foundPropertyDocument((document ?? {}) as PropertyDocument, {

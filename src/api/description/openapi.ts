@@ -4,6 +4,7 @@
  */
 
 import { collectionClassOf } from '../hydra.ts';
+import { documentedRules } from '../query.ts';
 import { ROUTES, type Route } from '../routes.ts';
 import { WEBHOOK_TAG, webhooks } from './alert-documentation.ts';
 import { ALERTS } from './alert-schemas.ts';
@@ -107,7 +108,7 @@ function pathParameter(name: string, { resource }: Route): object {
 const SHOWN: ReadonlySet<string> = new Set(['eventType', 'property']);
 
 function queryParameters({ parameters }: Route): object[] {
-  return Object.entries(parameters).map(([name, { description, schema, isRequired = false }]) => ({
+  return documentedRules(parameters).map(([name, { description, schema, isRequired = false }]) => ({
     name,
     in: 'query',
     required: isRequired,

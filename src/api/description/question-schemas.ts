@@ -31,7 +31,7 @@ export const Explanation = z.strictObject({
 
 const PreviewedDay = z.strictObject({
   date: z.iso.date().meta({ description: 'Day in Paris.' }),
-  began: z.int().meta({ description: 'Properties that began to satisfy the search.' }),
+  count: z.int().meta({ description: 'Of those that satisfy it now, how many began to on that day.' }),
 });
 
 const PreviewedProperty = z.strictObject({
@@ -39,19 +39,25 @@ const PreviewedProperty = z.strictObject({
   satisfiedSince: dateTime('Its creation, or the last price or surface that made it satisfy the search.'),
 });
 
+const margin = z.int().meta({
+  description: 'How far satisfiedNow may be from the truth, either way, with a confidence of 95 %; 0: it is exact.',
+});
+
 const WiderSearch = z.strictObject({
   criterion: z
     .enum([...CRITERION_NAMES, 'excludedSiteCategories'])
     .meta({ description: 'What is left out of the search.' }),
   satisfiedNow: z.int().meta({ description: 'Properties that satisfy the rest.' }),
+  margin,
   estimated: z.boolean().meta({ description: 'True: worked out from a sample.' }),
 });
 
 export const Preview = z.strictObject({
   ...identity('Preview'),
   satisfiedNow: z.int().meta({ description: 'Properties that satisfy the search now.' }),
+  margin,
   estimated: z.boolean().meta({ description: 'True: the figures are worked out from a sample.' }),
-  perDay: list(PreviewedDay, 'Oldest first, today last.'),
+  startedPerDay: list(PreviewedDay, 'Oldest first, today last.'),
   sample: list(PreviewedProperty, 'Newest first.'),
   withoutCriterion: list(WiderSearch, 'What the search would find without each of its criteria.'),
 });

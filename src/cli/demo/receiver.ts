@@ -25,8 +25,8 @@ export interface ReceivedDelivery {
 
 export interface DemoReceiver {
   readonly url: string;
-  /** Tells the signing token of a search, by its IRI, as a client would keep it. */
-  remember(searchIri: string, token: string): void;
+  /** Tells what its webhooks are signed with, as a client would keep it. */
+  remember(secret: string): void;
   close(): Promise<void>;
 }
 
@@ -37,10 +37,10 @@ export interface DemoReceiverOptions {
 }
 
 export async function startDemoReceiver(options: DemoReceiverOptions): Promise<DemoReceiver> {
-  const tokens = new Map<string, string>();
+  let webhook: Webhook | null = null;
   const server = createServer(async (request, response) => {
     try {
-      options.onDelivery(request.url ?? '/', verify(await text(request), request, tokens));
+      options.onDelivery(request.url ?? '/', verify(webhook, await text(request), request));
       response.writeHead(200).end();
     } catch (error) {
       options.onRefused((error as Error).message);
@@ -50,7 +50,9 @@ export async function startDemoReceiver(options: DemoReceiverOptions): Promise<D
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    remember: (searchIri, token) => tokens.set(searchIri, token),
+    remember(secret) {
+      webhook = new Webhook(secret);
+    },
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());
@@ -59,10 +61,8 @@ export async function startDemoReceiver(options: DemoReceiverOptions): Promise<D
   };
 }
 
-/** Throws when the search is unknown or the signature does not verify. */
-function verify(body: string, request: IncomingMessage, tokens: ReadonlyMap<string, string>): ReceivedDelivery {
-  const { search } = (JSON.parse(body) as ReceivedDelivery).match;
-  const token = tokens.get(search);
-  if (token === undefined) throw new Error(`no token is known for ${search}`);
-  return new Webhook(token).verify(body, request.headers as Record<string, string>) as ReceivedDelivery;
+/** Throws when the signature does not verify. */
+function verify(webhook: Webhook | null, body: string, request: IncomingMessage): ReceivedDelivery {
+  if (webhook === null) throw new Error('no secret is known yet');
+  return webhook.verify(body, request.headers as Record<string, string>) as ReceivedDelivery;
 }

@@ -133,8 +133,10 @@ async function replaceSearches(service: Service, key: string, { receiver, titles
     '/searches',
   );
   for (const { '@id': iri } of former) await call(service, key, 'DELETE', iri);
+  const { secret } = await call<{ secret: string }>(service, key, 'POST', '/webhook-secrets', { overlapHours: 0 });
+  receiver.remember(secret);
   for (const search of searches) {
-    const created = await call<{ '@id': string; token: string }>(service, key, 'POST', '/searches', {
+    const created = await call<{ '@id': string }>(service, key, 'POST', '/searches', {
       ...search,
       notificationEnabled: true,
       endpointRecipient: `${receiver.url}/matches`,
@@ -142,7 +144,6 @@ async function replaceSearches(service: Service, key: string, { receiver, titles
       // Another one each time: twenty e-mails a day would soon be used up.
       notificationRecipient: `demo-${Date.now()}@vigie.example`,
     });
-    receiver.remember(created['@id'], created.token);
     titles.set(created['@id'], search.title);
   }
 }

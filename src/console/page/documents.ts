@@ -215,8 +215,9 @@ export interface ExplanationDocument {
 
 export interface PreviewDocument {
   readonly satisfiedNow: number;
+  readonly margin: number;
   readonly estimated: boolean;
-  readonly perDay: readonly { readonly date: string; readonly began: number }[];
+  readonly startedPerDay: readonly { readonly date: string; readonly count: number }[];
   readonly sample: readonly { readonly property: string; readonly satisfiedSince: string }[];
   readonly withoutCriterion: readonly {
     readonly criterion: string;

@@ -100,13 +100,14 @@ export function Preview({ state }: { readonly state: PreviewState }) {
           <p class="figures" role="status">
             <span>
               <strong>{`${about}${formats.number(preview.satisfiedNow)}`}</strong>{' '}
+              {preview.margin > 0 && `(± ${formats.number(preview.margin)}) `}
               {words.satisfyNow(preview.satisfiedNow)}
             </span>
             <span>
               <strong>{`${about}${dailyOf(preview, words, formats)}`}</strong> {words.perDay}
             </span>
           </p>
-          <DayChart perDay={preview.perDay} />
+          <DayChart days={preview.startedPerDay} />
           <Costs preview={preview} />
           {preview.sample.length > 0 && <Sample sample={preview.sample} />}
         </>
@@ -118,37 +119,33 @@ export function Preview({ state }: { readonly state: PreviewState }) {
 const DAILY_SHOWN_MIN = 0.1;
 
 /** Few are not none. */
-function dailyOf({ perDay }: PreviewDocument, words: Words, formats: Formats): string {
-  const daily = perDay.reduce((sum, { began }) => sum + began, 0) / Math.max(1, perDay.length);
+function dailyOf({ startedPerDay }: PreviewDocument, words: Words, formats: Formats): string {
+  const daily = startedPerDay.reduce((sum, { count }) => sum + count, 0) / Math.max(1, startedPerDay.length);
   if (daily > 0 && daily < DAILY_SHOWN_MIN) return words.lessThan(formats.number(DAILY_SHOWN_MIN));
   return formats.number(Number(daily.toFixed(1)));
 }
 
 const [WIDTH, HEIGHT] = [300, 60];
 
-function DayChart({ perDay }: Pick<PreviewDocument, 'perDay'>) {
+function DayChart({ days }: { readonly days: PreviewDocument['startedPerDay'] }) {
   const words = useWords();
   const formats = useFormats();
-  const most = Math.max(1, ...perDay.map(({ began }) => began));
-  const step = WIDTH / Math.max(1, perDay.length);
+  const most = Math.max(1, ...days.map(({ count }) => count));
+  const step = WIDTH / Math.max(1, days.length);
   return (
     <figure class="chart">
-      <svg
-        viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
-        role="img"
-        aria-label={words.dayChart(perDay.length, formats.number(most))}
-      >
-        {perDay.map(({ date, began }, at) => {
-          const height = began === 0 ? 1 : Math.max(2, (began / most) * (HEIGHT - 2));
+      <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="img" aria-label={words.dayChart(days.length, formats.number(most))}>
+        {days.map(({ date, count }, at) => {
+          const height = count === 0 ? 1 : Math.max(2, (count / most) * (HEIGHT - 2));
           return (
             <rect key={date} x={at * step + 0.5} y={HEIGHT - height} width={step - 1} height={height} rx="1">
-              <title>{`${formats.day(date)}: ${began}`}</title>
+              <title>{`${formats.day(date)}: ${count}`}</title>
             </rect>
           );
         })}
       </svg>
       <figcaption>
-        <span>{formats.day(perDay[0]?.date ?? new Date().toISOString())}</span>
+        <span>{formats.day(days[0]?.date ?? new Date().toISOString())}</span>
         <span>{words.today}</span>
       </figcaption>
     </figure>

@@ -84,7 +84,10 @@ const ANSWERS: readonly Rule[] = [
     'Les envois ne sont conservés que $1 jours : choisissez une date plus récente.',
   ],
   [/^since: must not be after until$/, 'Cette date n’est pas encore passée.'],
-  [/^too many .* at once|^at most \d+ requests a second/, 'Trop de demandes à la fois : réessayez dans un instant.'],
+  [
+    /^too many .* at once|^the service is busy|^at most \d+ requests a second/,
+    'Trop de demandes à la fois : réessayez dans un instant.',
+  ],
   [/^this question takes too long/, 'La question demande trop de temps : précisez-la, ou réessayez plus tard.'],
   [/^the store is not reachable/, 'Le service n’atteint pas ses données : réessayez dans un instant.'],
   [/^an error of the service/, 'Le service a fait une erreur, qu’il a notée.'],
