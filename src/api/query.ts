@@ -48,7 +48,8 @@ export function readQuery<R extends Rules>(ctx: Context, rules: R): ParsedQuery<
   for (const [sent, value] of new URLSearchParams(ctx.querystring)) {
     const name = ruleNameOf(sent, rules);
     if (name === null) {
-      faults.push(`unknown parameter ${JSON.stringify(sent.slice(0, 64))}, known are ${knownNames(rules)}`);
+      const known = documentedRules(rules).map((rule) => rule[0]);
+      faults.push(`unknown parameter ${JSON.stringify(sent.slice(0, 64))}, known are ${known.join(', ')}`);
       break;
     }
     const values = found.get(name);
@@ -69,12 +70,6 @@ export function readQuery<R extends Rules>(ctx: Context, rules: R): ParsedQuery<
 
 export function documentedRules(rules: Rules): readonly (readonly [string, ParameterRule<unknown>])[] {
   return Object.entries(rules).filter(([, { isUndocumented = false }]) => !isUndocumented);
-}
-
-function knownNames(rules: Rules): string {
-  return documentedRules(rules)
-    .map(([name]) => name)
-    .join(', ');
 }
 
 function readParameter(rule: ParameterRule<unknown>, values: readonly string[], baseUrl: string): unknown {
