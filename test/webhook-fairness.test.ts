@@ -222,6 +222,8 @@ test('what finds no room is drawn from the queue in its order, and what comes la
   round.drawn(lane, 'first', place);
   assert.deepEqual(lane.wanted('first')?.place, place, 'there is more behind it');
   round.drawn(lane, 'first', null);
+  assert.notEqual(lane.wanted('first')?.place ?? place, place, 'what was late may lie before that place');
+  round.drawn(lane, 'first', null);
   assert.deepEqual([lane.wanted('first'), round.wanting(9)], [null, []]);
   assert.equal(round.add('a', 'last', 'first'), true);
   const entries = round.take(9, 0).map(({ entry, isRetry }) => [entry, isRetry]);
@@ -299,4 +301,20 @@ test('an endpoint whose queue was taken away gets no turn, and gets one again wi
     round.take(SLOTS, 0).map(({ entry }) => entry),
     ['next'],
   );
+});
+
+test('what comes while its backlog is drawn to the end is drawn after that', () => {
+  const round = openRound();
+  for (const kind of ['first', 'again'] as const) {
+    const lane = round.lane(kind);
+    round.noteBacklog(kind, kind);
+    assert.deepEqual(round.wanting(1), [lane]);
+    // The draw has looked, and its answer is under way.
+    assert.equal(round.add(kind, 'committed after the look', kind), false);
+    round.drawn(lane, kind, null);
+    assert.deepEqual(round.wanting(1), [lane], 'somebody has to look again');
+    round.drawn(lane, kind, null);
+    assert.deepEqual(round.wanting(1), []);
+    assert.equal(round.add(kind, 'next', kind), true);
+  }
 });

@@ -32,8 +32,9 @@ export class DueStore {
   readonly #clock: () => Date;
   readonly #round: FairRound<DueDelivery>;
   readonly #pump: () => void;
-  /** Waiting here or being sent. */
-  readonly #held = new Set<Uuid>();
+  readonly #waiting = new Set<Uuid>();
+  /** Being claimed, sent or recorded; and what was announced of it meanwhile, which may be what follows. */
+  readonly #taken = new Map<Uuid, DueDelivery | null>();
   readonly #stopping = new AbortController();
   readonly #tasks: readonly Task[];
   readonly #drawing: Task;
@@ -60,8 +61,9 @@ export class DueStore {
   admit(due: readonly DueDelivery[]): readonly DueDelivery[] {
     const left: DueDelivery[] = [];
     for (const each of due) {
-      if (this.#held.has(each.id)) continue;
-      if (this.#round.add(each.endpointKey, each, each.lane)) this.#held.add(each.id);
+      if (this.#taken.has(each.id)) this.#taken.set(each.id, each);
+      else if (this.#waiting.has(each.id)) continue;
+      else if (this.#round.add(each.endpointKey, each, each.lane)) this.#waiting.add(each.id);
       else left.push(each);
     }
     this.#pump();
@@ -82,16 +84,24 @@ export class DueStore {
     });
   }
 
+  /** It has got a slot. */
+  take(id: Uuid): void {
+    this.#waiting.delete(id);
+    this.#taken.set(id, null);
+  }
+
   /** It is not this courier's any more, or has ended. */
   forget(id: Uuid): void {
-    this.#held.delete(id);
+    const announced = this.#taken.get(id) ?? null;
+    this.#taken.delete(id);
+    if (announced !== null) this.admit([announced]);
   }
 
   /** What waits here, taken out: it waits in the queue. */
   empty(lane: EndpointLane<DueDelivery>): readonly DueDelivery[] {
     const entries = this.#round.empty(lane);
     for (const { id, endpointKey, lane: kind } of entries) {
-      this.#held.delete(id);
+      this.#waiting.delete(id);
       this.#round.noteBacklog(endpointKey, kind);
     }
     return entries;
@@ -120,8 +130,8 @@ export class DueStore {
     for (const { endpointKey, lane: kind, count } of draws) {
       const drawn = due.filter((each) => each.endpointKey === endpointKey && each.lane === kind);
       for (const each of drawn) {
-        if (this.#held.has(each.id)) continue;
-        this.#held.add(each.id);
+        if (this.#taken.has(each.id) || this.#waiting.has(each.id)) continue;
+        this.#waiting.add(each.id);
         this.#round.addDrawn(endpointKey, each, kind);
       }
       this.#round.drawn(this.#round.lane(endpointKey), kind, drawn.length < count ? null : (drawn.at(-1)?.id ?? null));

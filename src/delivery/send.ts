@@ -62,6 +62,7 @@ export class Sending {
     while (!this.#stopping.signal.aborted && valve?.isOpen !== false && this.#claiming.count < CLAIMS_AT_ONCE) {
       const turns = this.#parts.round.take(CLAIMS_MAX, performance.now());
       if (turns.length === 0) break;
+      for (const { entry } of turns) this.#parts.due().take(entry.id);
       this.#claiming.add(this.#begin(turns).finally(this.pump));
     }
     this.#parts.due().refill();

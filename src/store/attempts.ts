@@ -50,9 +50,14 @@ export async function recordAttempts(
     ],
   };
   const letIn = { name: 'let-in', text: LET_IN, values: [arrayLiteral(firsts.map(({ matchId }) => matchId))] };
-  const { answers } = await pipelinedTransaction(database, async () => ({ last: [settle, letIn], result: null }));
-  const released = (answers[1]?.rows ?? []) as { id: Uuid; endpointKey: string }[];
-  return released.map(({ id, endpointKey }) => ({ id, endpointKey, lane: 'first' }));
+  const resend = { name: 'resend', text: RESEND, values: settle.values.slice(0, 3) };
+  const { answers } = await pipelinedTransaction(database, async () => ({
+    last: [settle, letIn, resend],
+    result: null,
+  }));
+  const dueOf = (answer: number, lane: Lane): readonly DueDelivery[] =>
+    ((answers[answer]?.rows ?? []) as Omit<DueDelivery, 'lane'>[]).map((row) => ({ ...row, lane }));
+  return [...dueOf(1, 'first'), ...dueOf(2, 'again')];
 }
 
 const SETTLE = `
@@ -71,7 +76,7 @@ const SETTLE = `
     where attempts.error = 'aborted'
   ), gone as (
     delete from open_deliveries o using settled s
-    where o.id = any($1::uuid[]) and o.id = s.id and (s.state = 'delivered'
+    where o.id = any($1::uuid[]) and o.id = s.id and not o.is_resent and (s.state = 'delivered'
       or s.state = 'failed' and o.claimed_by = s.holder and o.attempt_count = s.number)
     returning o.id, o.endpoint_key, o.attempt_count, s.state
   ), ended as (
@@ -104,6 +109,17 @@ const LET_IN = `
     select id from open_deliveries where id = any(array(select id from first)) and lane = 0 order by id for update
   )
   update open_deliveries o set lane = 1 where o.id = any(array(select id from locked))
+  returning o.id, o.endpoint_key as "endpointKey"`;
+
+/**
+ * What was asked for while the attempt was under way is due now. A statement of its own, after the one that locks the
+ * settled rows: it sees who asked before that. Served by open_resent, which is as good as empty.
+ */
+const RESEND = `
+  with resent as materialized (select id from open_deliveries where is_resent)
+  update open_deliveries o set lane = 2, claimed_by = null, is_resent = false, due_at = clock_timestamp()
+  from resent join unnest($1::uuid[], $2::integer[], $3::smallint[]) as settled(id, holder, number) using (id)
+  where o.id = resent.id and o.attempt_count = settled.number and coalesce(o.claimed_by, holder) = holder
   returning o.id, o.endpoint_key as "endpointKey"`;
 
 /** When searches last had a success, by their numbers. In key order: couriers that write at once must not lock each other out. */

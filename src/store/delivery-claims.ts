@@ -151,7 +151,7 @@ export async function giveBack(client: Queryable, holder: number, ids: readonly 
   await client.query({
     name: 'give-back',
     text: `
-      update open_deliveries set claimed_by = null, attempt_count = attempt_count - 1
+      update open_deliveries set claimed_by = null, attempt_count = attempt_count - 1, is_resent = false
       where id = any($2::uuid[]) and claimed_by = $1`,
     values: [holder, arrayLiteral(ids)],
   });

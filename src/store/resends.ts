@@ -1,7 +1,7 @@
 /**
  * Sending deliveries again because their client asks (decisions, section 11): the same row, hence the same id, bytes and
- * sequence, to the present endpoint of its search. A final one begins a new series of attempts, one that waits only makes
- * its next now, and the log of attempts counts on.
+ * sequence, to the present endpoint of its search. A final one begins a new series of attempts, one that is being sent
+ * does when that has ended, one that waits only makes its next now, and the log of attempts counts on.
  */
 
 import {
@@ -133,14 +133,38 @@ export type ResendOutcome =
 /** Null when there is none, it is another client's, or its search was deleted. Served by the primary keys. */
 export async function resendDelivery(database: Database, clientId: Uuid, id: Uuid): Promise<ResendOutcome | null> {
   return transaction(database, async (connection) => {
-    const [candidate] = await lockForResending(connection, clientId, [id]);
-    if (candidate === undefined) {
-      return (await isMailItem(connection, clientId, id)) ? { type: 'refused', refusal: 'e-mail' } : null;
+    for (;;) {
+      const [candidate] = await lockForResending(connection, clientId, [id]);
+      if (candidate === undefined) {
+        return (await isMailItem(connection, clientId, id)) ? { type: 'refused', refusal: 'e-mail' } : null;
+      }
+      const { refusal, state } = candidate;
+      if (refusal !== null) return { type: 'refused', refusal };
+      if (state !== 'sending') return { type: 'sent', due: await sendAgain(connection, [candidate]) };
+      if (await sendAfterAttempt(connection, candidate)) return { type: 'sent', due: [] };
     }
-    const { refusal } = candidate;
-    if (refusal !== null) return { type: 'refused', refusal };
-    return { type: 'sent', due: await sendAgain(connection, [candidate]) };
   });
+}
+
+/**
+ * The endpoint may have what is being sent already, and ask because of that: the present attempt begins a new series when
+ * it has ended. False when it has ended meanwhile. Served by the primary keys.
+ */
+async function sendAfterAttempt(
+  connection: Queryable,
+  { id, endpoint, endpointKey }: ResendCandidate,
+): Promise<boolean> {
+  const { rowCount } = await connection.query(
+    `with resent as (
+       update open_deliveries set is_resent = true, endpoint_key = $3
+       where id = $1 and claimed_by is not null returning id, attempt_count
+     )
+     update deliveries d set endpoint = $2, endpoint_key = $3, attempts_spent = resent.attempt_count,
+       replay_count = replay_count + 1
+     from resent where d.id = resent.id`,
+    [id, endpoint, endpointKey],
+  );
+  return rowCount === 1;
 }
 
 /** Served by the primary keys. */

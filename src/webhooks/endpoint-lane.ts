@@ -41,6 +41,11 @@ const DURATION_WEIGHT = 0.2;
 /** Failures that say "less of this". */
 const OVERLOAD_STATUSES = new Set([429, 503]);
 
+/** `hasArrivals`: more came since its end was last seen. */
+function closedBacklog() {
+  return { isOpen: false, place: BEFORE_ALL, hasArrivals: false };
+}
+
 export class EndpointLane<T> {
   readonly key: string;
   readonly client: string;
@@ -56,7 +61,7 @@ export class EndpointLane<T> {
   #observation: Omit<EndpointObservation, 'key' | 'concurrency'> | null = null;
   #hasAnswered = false;
   isPaused = false;
-  readonly #backlogs = { first: { isOpen: false, place: BEFORE_ALL }, again: { isOpen: false, place: BEFORE_ALL } };
+  readonly #backlogs = { first: closedBacklog(), again: closedBacklog() };
 
   constructor(key: string, settings: LaneSettings) {
     this.key = key;
@@ -117,6 +122,11 @@ export class EndpointLane<T> {
     backlog.isOpen = true;
   }
 
+  /** Something came behind the others of its backlog: a draw that is under way may not see it. */
+  noteArrival(lane: Lane): void {
+    this.#backlogs[lane].hasArrivals = true;
+  }
+
   /** What to draw of its backlog now: where from, and how much. */
   wanted(lane: Lane): { readonly place: Uuid; readonly count: number } | null {
     const { isOpen, place } = this.#backlogs[lane];
@@ -127,8 +137,11 @@ export class EndpointLane<T> {
 
   /** Drawn up to `place`; null: to the end. */
   drawn(lane: Lane, place: Uuid | null): void {
-    this.#backlogs[lane].isOpen = place !== null;
-    this.#backlogs[lane].place = place ?? BEFORE_ALL;
+    const backlog = this.#backlogs[lane];
+    const isOver = place === null;
+    backlog.isOpen = !isOver || backlog.hasArrivals;
+    backlog.place = place ?? BEFORE_ALL;
+    if (isOver) backlog.hasArrivals = false;
   }
 
   /** By its last answers alone. */

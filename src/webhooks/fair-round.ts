@@ -115,7 +115,8 @@ export class FairRound<T> {
     const lane = this.lane(key);
     const hasRoom = !lane.isPaused && lane.room > 0 && this.#waiting < this.#options.waitingMax;
     if (hasRoom && !lane.hasBacklog(kind)) return this.#take(lane, entry, kind);
-    if (!lane.hasBacklog(kind)) this.noteBacklog(key, kind);
+    if (lane.hasBacklog(kind)) lane.noteArrival(kind);
+    else this.noteBacklog(key, kind);
     return false;
   }
 

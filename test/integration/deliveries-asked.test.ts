@@ -265,6 +265,60 @@ describe('deliveries', () => {
   });
 });
 
+describe('deliveries that are asked for again while they are being sent', () => {
+  for (const status of [200, 500]) {
+    it(`arrive again at once, when the attempt ends with ${status}`, async (t) => {
+      const receiver = await startWebhookReceiver(t);
+      const stage = await openDeliveryStage(t, { retryDelayMs: 3_600_000 });
+      const search = await seedSearch(stage.database);
+      const [before, after] = [receiver.urlOf('/before'), receiver.urlOf('/after')];
+      await stage.database.query('update searches set endpoint_recipient = $1', [after]);
+      let open = (): void => undefined;
+      const gate = new Promise<void>((resolve) => {
+        open = resolve;
+      });
+      receiver.script('/before', { type: 'gated', gate, status });
+      const [due] = await seedDeliveries(stage.database, search, [before]);
+      assert.ok(due);
+      await stage.start();
+      await receiver.until((posts) => posts.length === 1);
+      for (const _ of ['one', 'more']) {
+        assert.deepEqual(await resendDelivery(stage.database, search.clientId, due.id), { type: 'sent', due: [] });
+      }
+      open();
+      await receiver.until((posts) => posts.length === 2);
+      await stage.untilAllEnded();
+      assert.deepEqual(
+        receiver.posts.map(({ path, id, body }) => [path, id, body]),
+        ['/before', '/after'].map((path) => [path, due.id, receiver.posts[0]?.body]),
+        'once more, and no third time',
+      );
+      const { rows } = await stage.database.query('select state, attempt_count, attempts_spent from delivery_states');
+      assert.deepEqual(rows, [{ state: 'delivered', attempt_count: 2, attempts_spent: 1 }]);
+    });
+  }
+
+  it('are as good as delivered when the attempt ends at that moment', async (t) => {
+    const stage = await openDeliveryStage(t, { retryDelayMs: 3_600_000 });
+    const search = await seedSearch(stage.database);
+    await stage.database.query(`update searches set endpoint_recipient = 'https://e.test/'`);
+    const [due] = await seedDeliveries(stage.database, search, ['https://e.test/']);
+    assert.ok(due);
+    await putInState(stage.database, [due.id], 'sending');
+    const settling = await stage.database.connect();
+    await settling.query('begin');
+    await settling.query('delete from open_deliveries');
+    const asked = resendDelivery(stage.database, search.clientId, due.id);
+    await until(
+      async () => (await stage.database.query(`select from pg_stat_activity where wait_event_type = 'Lock'`)).rowCount,
+      (count) => count === 1,
+    );
+    await settling.query('commit');
+    settling.release();
+    assert.deepEqual(await asked, { type: 'sent', due: [{ ...due, lane: 'again' }] });
+  });
+});
+
 describe('an Idempotency-Key', () => {
   const create = (key: string, idempotencyKey: string, body: object) =>
     api.call('POST', '/searches', body, { key, headers: { 'Idempotency-Key': idempotencyKey } });

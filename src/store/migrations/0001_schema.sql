@@ -421,6 +421,8 @@ create table open_deliveries (
   attempt_count smallint not null default 0,
   -- Whether its match has earlier deliveries.
   follows boolean not null,
+  -- Its client asked for another sending while an attempt was under way: it follows that one, however it ends.
+  is_resent boolean not null default false,
   endpoint_key text not null
 ) with (fillfactor = 45, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 20000,
   autovacuum_vacuum_cost_delay = 0, autovacuum_vacuum_insert_threshold = -1);
@@ -430,6 +432,8 @@ create index open_endpoint on open_deliveries (endpoint_key, lane, id);
 create index open_undecided on open_deliveries (match_id, id) where lane in (0, 1);
 -- Whom nothing but an earlier one holds back.
 create index open_waiting on open_deliveries (id) where lane = 0;
+-- Whose next attempt follows the present one.
+create index open_resent on open_deliveries (id) where is_resent;
 -- Whose hour is over.
 create index open_retrying on open_deliveries (due_at, id) where lane = -1;
 
