@@ -74,7 +74,17 @@ export function deliveryRoutes(router: Router, dependencies: ApiDependencies, qu
 
   const answerPage = async (ctx: Context, page: DeliveryPage, paging: Paging, parameters: Rules): Promise<void> => {
     const members = await describe(ctx, page.deliveries);
-    answer(ctx, collection(ctx, { context: 'Delivery', members, totalItems: page.total, paging, parameters }));
+    answer(
+      ctx,
+      collection(ctx, {
+        context: 'Delivery',
+        members,
+        totalItems: page.total,
+        estimated: page.isCut,
+        paging,
+        parameters,
+      }),
+    );
   };
 
   router.get('/searches/:id/deliveries', acceptable, async (ctx) => {
@@ -94,7 +104,10 @@ export function deliveryRoutes(router: Router, dependencies: ApiDependencies, qu
     const page =
       targets === null
         ? await listWithinReach(ctx, wanted, (part) =>
-            listDeliveriesOfClient(database, principalOf(ctx).clientId, part),
+            // What is rare may lie far back: its statement is given up after a while.
+            questions.answeringSingle(ctx, () =>
+              listDeliveriesOfClient(questions.database, principalOf(ctx).clientId, part),
+            ),
           )
         : await listDeliveries(database, targets, wanted);
     await answerPage(ctx, page, query, DELIVERY_LIST_PARAMETERS);

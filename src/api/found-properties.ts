@@ -42,10 +42,17 @@ export function foundPropertyRoutes(
     });
     const parameters = FOUND_PROPERTY_PARAMETERS;
     const page = collection(ctx, {
-      ...{ context: 'FoundProperty', members, totalItems: found.total, paging: query, parameters },
+      ...{
+        context: 'FoundProperty',
+        members,
+        totalItems: found.total,
+        estimated: found.estimated,
+        paging: query,
+        parameters,
+      },
     });
     if (isAsked(ctx, CSV_TYPE)) answerCsv(ctx, members, page);
-    else answer(ctx, { ...page, estimated: found.estimated });
+    else answer(ctx, page);
   });
 }
 

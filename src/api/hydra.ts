@@ -15,13 +15,24 @@ export interface CollectionPage {
   readonly paging: Paging;
   /** Every parameter that the collection knows. */
   readonly parameters: Rules;
+  /** Of `ESTIMATED_COLLECTIONS`: there may be more members than `totalItems`. */
+  readonly estimated?: boolean;
 }
+
+/** Those of which there may be more than are looked at. */
+export const ESTIMATED_COLLECTIONS: ReadonlySet<string> = new Set([
+  'FoundProperty',
+  'PropertyDocument',
+  'Match',
+  'Delivery',
+]);
 
 export function offsetOf({ page, itemsPerPage }: Paging): { readonly offset: number; readonly limit: number } {
   return { offset: (page - 1) * itemsPerPage, limit: itemsPerPage };
 }
 
-export function collection(ctx: Context, { context, members, totalItems, paging, parameters }: CollectionPage): object {
+export function collection(ctx: Context, page: CollectionPage): object {
+  const { context, members, totalItems, paging, parameters, estimated } = page;
   return {
     '@context': `/contexts/${context}`,
     '@id': ctx.path,
@@ -31,6 +42,7 @@ export function collection(ctx: Context, { context, members, totalItems, paging,
     'hydra:totalItems': totalItems,
     'hydra:view': view(ctx, paging, totalItems),
     'hydra:search': searchTemplate(ctx.path, parameters),
+    ...(estimated === undefined ? {} : { estimated }),
   };
 }
 

@@ -32,9 +32,12 @@ export const MATCH_LIST_PARAMETERS = {
 export function matchRoutes(router: Router, dependencies: ApiDependencies): void {
   const { database, reference } = dependencies;
 
-  const answerPage = (ctx: Context, { matches, total }: MatchPage, paging: Paging, parameters: Rules): void => {
+  const answerPage = (ctx: Context, { matches, total, isCut }: MatchPage, paging: Paging, parameters: Rules): void => {
     const members = matches.map((match) => matchDocument(match, reference));
-    answer(ctx, collection(ctx, { context: 'Match', members, totalItems: total, paging, parameters }));
+    answer(
+      ctx,
+      collection(ctx, { context: 'Match', members, totalItems: total, estimated: isCut, paging, parameters }),
+    );
   };
 
   router.get('/searches/:id/matches', acceptable, async (ctx) => {

@@ -49,17 +49,22 @@ export function propertyRoutes(router: Router, { database, reference }: ApiDepen
   const answerNamed = async (ctx: Context, uuids: readonly Uuid[], order: Direction | null, { page }: Paging) => {
     const sorted = order === null ? uuids : [...uuids].sort();
     const found = await documents(order === 'desc' ? sorted.toReversed() : sorted);
-    answerPage(ctx, page === 1 ? found : [], found.length, { page, itemsPerPage: ITEMS_PER_PAGE_MAX });
+    answerPage(
+      ctx,
+      page === 1 ? found : [],
+      { totalItems: found.length, estimated: false },
+      { page, itemsPerPage: ITEMS_PER_PAGE_MAX },
+    );
   };
 
   const answerMatched = async (ctx: Context, order: Direction | null, paging: Paging): Promise<void> => {
     const by: PropertyOrder = order === null ? 'matched' : 'uuid';
     const wanted = { by, direction: order ?? ('desc' as const), ...offsetOf(paging) };
     const { clientId } = principalOf(ctx);
-    const { uuids, total } = await listWithinReach(ctx, wanted, (page) =>
+    const { uuids, total, isCut } = await listWithinReach(ctx, wanted, (page) =>
       listMatchedProperties(database, clientId, page),
     );
-    answerPage(ctx, await documents(uuids), total, paging);
+    answerPage(ctx, await documents(uuids), { totalItems: total, estimated: isCut }, paging);
   };
 
   router.get('/documents/properties', acceptable, async (ctx) => {
@@ -75,7 +80,12 @@ export function propertyRoutes(router: Router, { database, reference }: ApiDepen
   });
 }
 
-function answerPage(ctx: Context, members: readonly PropertyDocument[], totalItems: number, paging: Paging): void {
-  const page = { context: 'PropertyDocument', members, totalItems, paging, parameters: PROPERTY_LIST_PARAMETERS };
+function answerPage(
+  ctx: Context,
+  members: readonly PropertyDocument[],
+  extent: { readonly totalItems: number; readonly estimated: boolean },
+  paging: Paging,
+): void {
+  const page = { context: 'PropertyDocument', members, ...extent, paging, parameters: PROPERTY_LIST_PARAMETERS };
   answer(ctx, collection(ctx, page));
 }

@@ -25,6 +25,8 @@ export interface ListedIds {
   readonly ids: readonly Uuid[];
   /** On all pages together, `LISTED_MAX` at most. */
   readonly total: number;
+  /** True: there may be more than were looked at. */
+  readonly isCut: boolean;
 }
 
 export interface ListedTable {
@@ -75,7 +77,7 @@ export async function listOfClient(
   { direction, offset, limit }: ListedPage,
 ): Promise<ListedIds> {
   const { name, condition } = table;
-  const { rows } = await database.query<ListedIds>(
+  const { rows } = await database.query<Omit<ListedIds, 'isCut'>>(
     `${listedOfClient(table, direction)}
      select array(
        select id from ${cutOfListed(direction)} cut order by at ${direction}, id ${direction} offset $3
@@ -88,5 +90,6 @@ export async function listOfClient(
      ) as total`,
     [clientId, offset + limit, offset],
   );
-  return rows[0] as ListedIds;
+  const [{ ids, total } = { ids: [], total: 0 }] = rows;
+  return { ids, total, isCut: total === LISTED_MAX };
 }

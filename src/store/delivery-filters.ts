@@ -32,12 +32,22 @@ export function filterConditions(
   { state, kind, channel, endpoint }: DeliveryFilter,
   first: number,
 ): { readonly condition: string; readonly values: readonly unknown[] } {
-  const parameter = (position: number): string => `$${first + position}::text`;
-  const condition = `(${parameter(0)} is null or ${isInState(parameter(0))})
-    and (${parameter(1)} is null or d.kind = ${parameter(1)})
-    and (${parameter(2)} is null or d.channel = ${parameter(2)})
-    and (${parameter(3)} is null or d.endpoint = ${parameter(3)})`;
-  return { condition, values: [state, kind, channel, endpoint] };
+  const wanted = `$${first}::text`;
+  const { condition, values } = factConditions({ kind, channel, endpoint }, 'd', first + 1);
+  return { condition: `(${wanted} is null or ${isInState(wanted)}) and ${condition}`, values: [state, ...values] };
+}
+
+/** What never changes of a delivery, which is known before its state is looked up. */
+export function factConditions(
+  { kind, channel, endpoint }: Omit<DeliveryFilter, 'state'>,
+  alias: string,
+  first: number,
+): { readonly condition: string; readonly values: readonly unknown[] } {
+  const values = [kind, channel, endpoint];
+  const conditions = ['kind', 'channel', 'endpoint'].map((column, at) => {
+    return `($${first + at}::text is null or ${alias}.${column} = $${first + at}::text)`;
+  });
+  return { condition: conditions.join(' and '), values };
 }
 
 export function isAnyDelivery(filter: DeliveryFilter): boolean {

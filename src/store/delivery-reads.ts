@@ -17,8 +17,10 @@ import {
 } from './client-listings.ts';
 import type { Queryable } from './database.ts';
 import {
+  ANY_DELIVERY,
   type DeliveryFilter,
   type DeliveryTarget,
+  factConditions,
   filterConditions,
   isAnyDelivery,
   type TimeRange,
@@ -56,6 +58,8 @@ export interface DeliveryListQuery extends ListedPage {
 export interface DeliveryPage {
   readonly deliveries: readonly DeliveryRead[];
   readonly total: number;
+  /** True: there may be more than were looked at. */
+  readonly isCut: boolean;
 }
 
 /**
@@ -82,17 +86,20 @@ export async function listDeliveries(
   );
   const counted = database.query<{ total: number }>(`select count(*)::integer as total from ${from}`, wanted);
   const [{ rows }, { rows: counts }] = await Promise.all([listed, counted]);
-  return { deliveries: await withAttempts(database, rows), total: counts[0]?.total ?? 0 };
+  return { deliveries: await withAttempts(database, rows), total: counts[0]?.total ?? 0, isCut: false };
 }
 
-/** The same of all searches of a client (client-listings.ts); the filter is looked for among the first `LISTED_MAX`. */
+/**
+ * The same of all searches of a client (client-listings.ts): of those of a kind, a channel and an endpoint the first
+ * `LISTED_MAX`, among which those in a state are looked for.
+ */
 export async function listDeliveriesOfClient(
   database: Queryable,
   clientId: Uuid,
   { filter, range, ...page }: DeliveryListQuery,
 ): Promise<DeliveryPage> {
   const table = { ...LISTED_DELIVERIES, condition: timeCondition('one.created_at', range) };
-  const { ids, total } = isAnyDelivery(filter)
+  const { ids, total, isCut } = isAnyDelivery(filter)
     ? await listOfClient(database, table, clientId, page)
     : await listFiltered(database, table, clientId, filter, page);
   // Served by the primary keys.
@@ -101,7 +108,7 @@ export async function listDeliveriesOfClient(
      join ${ALL_DELIVERIES} d using (id) join searches s on s.number = d.search_number order by position`,
     [ids],
   );
-  return { deliveries: await withAttempts(database, rows), total };
+  return { deliveries: await withAttempts(database, rows), total, isCut };
 }
 
 /** Served as `listedOfClient` says, then by the primary keys. */
@@ -112,15 +119,18 @@ async function listFiltered(
   filter: DeliveryFilter,
   { direction, offset, limit }: ListedPage,
 ): Promise<ListedIds> {
-  const { condition, values } = filterConditions(filter, 5);
+  const { condition, values } = filterConditions({ ...ANY_DELIVERY, state: filter.state }, 5);
+  const facts = factConditions(filter, 'one', 5 + values.length);
+  const listed = { ...table, condition: `${table.condition} and ${facts.condition}` };
   const { rows } = await database.query<ListedIds>(
-    `${listedOfClient(table, direction)}, found as materialized (
+    `${listedOfClient(listed, direction)}, found as materialized (
        select cut.id, cut.at from ${cutOfListed(direction)} cut
        join ${ALL_DELIVERIES} d using (id) join searches s on s.number = d.search_number where ${condition}
      )
      select array(select id from found order by at ${direction}, id ${direction} limit $3 offset $4) as ids,
-       (select count(*)::integer from found) as total`,
-    [clientId, LISTED_MAX, limit, offset, ...values],
+       (select count(*)::integer from found) as total,
+       (select count(*) = $2::bigint from ${cutOfListed(direction)} cut) as "isCut"`,
+    [clientId, LISTED_MAX, limit, offset, ...values, ...facts.values],
   );
   return rows[0] as ListedIds;
 }

@@ -30,6 +30,8 @@ export interface MatchListQuery extends ListedPage {
 export interface MatchPage {
   readonly matches: readonly MatchRead[];
   readonly total: number;
+  /** True: there may be more than were looked at. */
+  readonly isCut: boolean;
 }
 
 /** One page of the matches of a search, by time, and how many there are. Served by matches_search. */
@@ -72,7 +74,7 @@ async function listFrom(
     database,
     rows.map(({ id }) => id),
   );
-  return { matches, total: counts[0]?.total ?? 0 };
+  return { matches, total: counts[0]?.total ?? 0, isCut: false };
 }
 
 /** The same of all searches of a client (client-listings.ts). */
@@ -82,8 +84,8 @@ export async function listMatchesOfClient(
   { range, ...page }: MatchListQuery,
 ): Promise<MatchPage> {
   const condition = timeCondition('one.created_at', range);
-  const { ids, total } = await listOfClient(database, { ...LISTED_MATCHES, condition }, clientId, page);
-  return { matches: await readMatches(database, ids), total };
+  const { ids, total, isCut } = await listOfClient(database, { ...LISTED_MATCHES, condition }, clientId, page);
+  return { matches: await readMatches(database, ids), total, isCut };
 }
 
 /** In this order; those that were removed meanwhile are left out. Served by the primary keys. */

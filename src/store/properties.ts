@@ -189,6 +189,8 @@ export async function readChangeTimes(
 export interface PropertyPage {
   readonly uuids: readonly Uuid[];
   readonly total: number;
+  /** True: there may be more than were looked at. */
+  readonly isCut: boolean;
 }
 
 export type PropertyOrder = 'uuid' | 'matched';
@@ -209,7 +211,8 @@ export async function listMatchedProperties(
        join matches m using (id) group by m.property_uuid
      )
      select array(select uuid from matched order by ${order} limit $3 offset $4) as uuids,
-       (select count(*)::integer from matched) as total`,
+       (select count(*)::integer from matched) as total,
+       (select count(*) = $2::bigint from ${cutOfListed('desc')} cut) as "isCut"`,
     [clientId, LISTED_MAX, limit, offset],
   );
   return rows[0] as PropertyPage;

@@ -258,14 +258,35 @@ describe('a list over all searches', () => {
       [client.searches[0]?.number, new Date(START_MS), LISTED_MAX + 50],
     );
     const first = await get('/matches', client.key);
-    assert.equal(first['hydra:totalItems'], LISTED_MAX);
+    assert.deepEqual([first['hydra:totalItems'], first.estimated], [LISTED_MAX, true]);
+    assert.equal((await get('/documents/properties', client.key)).estimated, true);
     const last = await get(first['hydra:view']['hydra:last'], client.key);
     assert.equal(last['hydra:member'].length, LISTED_MAX % 30);
     assert.equal(last['hydra:view']['hydra:next'], undefined);
     const { status, body } = await api.call('GET', '/matches?page=335', undefined, { key: client.key });
     assert.deepEqual([status, /name a search/.test(body.detail)], [400, true]);
     const all = await get(`/matches?search=${client.searches[0]?.iri}`, client.key);
-    assert.equal(all['hydra:totalItems'], LISTED_MAX + 50);
+    assert.deepEqual([all['hydra:totalItems'], all.estimated], [LISTED_MAX + 50, false]);
+  });
+
+  it('finds what is rare behind the newest, and says where it did not look', async () => {
+    const client = await newClient('rare', 2);
+    const add = (count: number, kind: string, from: number) =>
+      api.database.query(
+        `insert into deliveries (id, search_number, match_id, channel, kind, endpoint, endpoint_key, head, snapshot_id,
+           created_at, sequence)
+         select gen_random_uuid(), $1, gen_random_uuid(), 'event', $2, 'https://h.example.com/' || $2, 'k', '',
+           gen_random_uuid(), $3::timestamptz + n * interval '1 second', 1 from generate_series(1, $4) n`,
+        [client.searches[0]?.number, kind, new Date(START_MS + from * 1_000), count],
+      );
+    await add(19, 'ad.update.surface', 0);
+    await add(LISTED_MAX + 50, 'property.ad.create', 100);
+    for (const query of ['event=ad.update.surface', 'endpoint=https://h.example.com/ad.update.surface']) {
+      const { 'hydra:totalItems': total, estimated } = await get(`/deliveries?${query}`, client.key);
+      assert.deepEqual([total, estimated], [19, false], query);
+    }
+    const { 'hydra:totalItems': total, estimated } = await get('/deliveries?status=failed', client.key);
+    assert.deepEqual([total, estimated], [0, true]);
   });
 
   it('looks once into each search, by the index of the search alone', async () => {

@@ -21,7 +21,7 @@ import { explanationDocument } from '../explanation-document.ts';
 import { feedItemJson, feedJson } from '../feed.ts';
 import { writeCursor } from '../feed-cursor.ts';
 import { foundPropertyDocument } from '../found-properties.ts';
-import { collectionClassOf } from '../hydra.ts';
+import { collectionClassOf, ESTIMATED_COLLECTIONS } from '../hydra.ts';
 import { locationDocument } from '../location-completion.ts';
 import { matchDocument } from '../match-document.ts';
 import { nearMissDocument } from '../near-misses.ts';
@@ -129,7 +129,7 @@ export function contractExamples(reference: Reference): ContractExamples {
       ...(resource === 'PointOfInterest'
         ? {}
         : { 'hydra:search': searchTemplate(path.replace('{id}', ID.search), parameters) }),
-      ...(resource === 'FoundProperty' ? { estimated: false } : {}),
+      ...(ESTIMATED_COLLECTIONS.has(resource) ? { estimated: false } : {}),
     }),
     alert: (kind, channel) => alertExample(kind, channel, reference),
   };

@@ -3,7 +3,7 @@
  * words that all generators of clients understand.
  */
 
-import { collectionClassOf } from '../hydra.ts';
+import { collectionClassOf, ESTIMATED_COLLECTIONS } from '../hydra.ts';
 import { documentedRules } from '../query.ts';
 import { ROUTES, type Route } from '../routes.ts';
 import { WEBHOOK_TAG, webhooks } from './alert-documentation.ts';
@@ -232,7 +232,7 @@ function collectionSchema(name: ResourceName): JsonSchema {
     'hydra:totalItems': { type: 'integer', minimum: 0 },
     'hydra:view': referenceTo('CollectionView'),
     ...(name === 'PointOfInterest' ? {} : { 'hydra:search': referenceTo('CollectionSearch') }),
-    ...(name === 'FoundProperty' ? { estimated: { type: 'boolean' } } : {}),
+    ...(ESTIMATED_COLLECTIONS.has(name) ? { estimated: { type: 'boolean' } } : {}),
   };
   return {
     type: 'object',
