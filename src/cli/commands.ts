@@ -159,10 +159,7 @@ export const COMMANDS: CommandTable = {
       summary: 'import schools, restaurants and so on; replaces the source’s points, all or nothing',
       options: {
         source: valued('NAME', 'whose points they are; the name of the file without its endings unless given'),
-        format: valued(
-          'NAME',
-          'osm-pbf, osm-xml, overpass-json, geojson or annuaire-education; told by the file’s first bytes',
-        ),
+        format: valued('NAME', 'osm-pbf, geojson or annuaire-education; told by the file’s first bytes'),
       },
       example: 'vigie import points-of-interest monaco.osm.pbf',
       async run({ args: [path = ''], text }) {

@@ -31,7 +31,7 @@ export async function readCoordinateRows(
   const isJson = text.startsWith('[') || text.startsWith('{');
   if (!isJson) return readCsv(file, onRow, onBytes);
   const path = text.startsWith('[') ? '$.*' : '$.features.*';
-  for await (const _ of readJsonValues(file, [path], (value) => onRow(jsonRow(value)), onBytes));
+  for await (const _ of readJsonValues(file, path, (value) => onRow(jsonRow(value)), onBytes));
 }
 
 /** Column names in lower case, the best known first. */

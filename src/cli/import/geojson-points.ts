@@ -24,7 +24,7 @@ export async function* readGeoJsonPoints(
     tally.keep(point.facility);
     batch.push(point);
   };
-  for await (const _ of readJsonValues(file, ['$.features.*'], take, onBytes)) {
+  for await (const _ of readJsonValues(file, '$.features.*', take, onBytes)) {
     if (batch.length > 0) yield batch;
     batch = [];
   }

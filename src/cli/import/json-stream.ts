@@ -1,34 +1,42 @@
 /**
- * The values at some paths of a JSON file, one at a time, so that the file may be larger than memory. What no map has is
+ * The values at one path of a JSON file, one at a time, so that the file may be larger than memory. What no map has is
  * refused while it is read: the parser's work grows with the depth, its memory with the length of a value.
  */
 
 import { JSONParser, TokenType } from '@streamparser/json';
-import { createEntryBound } from './entry-bound.ts';
 import { asImportFileError, type ImportFile } from './import-file.ts';
 
+/** GeoJSON nests nine deep. */
+const DEPTH_MAX = 64;
+/** The outline of a country with every bend of its coast has a few. */
+const VALUE_BYTES_MAX = 16 * 1_024 * 1_024;
+
 /**
- * Calls `onValue` for every value at one of `paths` (`$.features.*`), with the first key of its path, while it reads.
- * Throws `ImportFileError` when the file is no JSON, nests too deep, or ends early.
+ * Calls `onValue` for every value at `path` (`$.features.*`) while it reads. Throws `ImportFileError` when the file is no
+ * JSON, nests too deep, has a value that is too long, or ends early.
  */
 export async function* readJsonValues(
   file: ImportFile,
-  paths: readonly string[],
-  onValue: (value: unknown, firstKey: string) => void,
+  path: string,
+  onValue: (value: unknown) => void,
   onBytes: (count: number) => void,
 ): AsyncGenerator<void> {
-  const parser = new JSONParser({ paths: [...paths], keepStack: false });
-  const bound = createEntryBound(Math.max(...paths.map((path) => path.split('.').length - 1)));
+  const parser = new JSONParser({ paths: [path], keepStack: false });
+  const depthBetweenValues = path.split('.').length - 1;
+  let depth = 0;
+  let valueBytes = 0;
   parser.onToken = ({ token }) => {
-    if (token === TokenType.LEFT_BRACE || token === TokenType.LEFT_BRACKET) bound.open();
-    else if (token === TokenType.RIGHT_BRACE || token === TokenType.RIGHT_BRACKET) bound.close();
-    else bound.pass();
+    if (token === TokenType.LEFT_BRACE || token === TokenType.LEFT_BRACKET) depth += 1;
+    else if (token === TokenType.RIGHT_BRACE || token === TokenType.RIGHT_BRACKET) depth -= 1;
+    if (depth > DEPTH_MAX) throw new Error(`nested more than ${DEPTH_MAX} deep`);
+    if (depth <= depthBetweenValues) valueBytes = 0;
   };
-  parser.onValue = ({ value, key, stack }) => onValue(value, String(stack[1]?.key ?? key));
+  parser.onValue = ({ value }) => onValue(value);
   try {
     let isFirst = true;
     for await (const chunk of file.open(onBytes)) {
-      bound.read(chunk.length);
+      valueBytes += chunk.length;
+      if (valueBytes > VALUE_BYTES_MAX) throw new Error(`an entry of more than ${VALUE_BYTES_MAX} bytes`);
       parser.write(isFirst ? withoutByteOrderMark(chunk) : chunk);
       isFirst = false;
       yield;

@@ -1,6 +1,6 @@
 /**
- * OpenStreetMap data as its readers hand it over, whatever file it comes from. A reader calls the visitor's members
- * while it reads and yields now and then, so that the caller can take what it has and let others run.
+ * OpenStreetMap data as its reader hands it over. It calls the visitor's members while it reads and yields now and then,
+ * so that the caller can take what it has and let others run.
  */
 
 import type { Tags } from './facility-tags.ts';
@@ -19,10 +19,10 @@ export interface OsmMember {
 export interface OsmVisitor {
   /** A node that has an `amenity`. */
   node?(place: OsmPlace, tags: Tags): void;
-  /** A way that has an `amenity`. `centre` is known where the file states it. */
-  way?(nodeIds: readonly number[], tags: Tags, centre: OsmPlace | null): void;
+  /** A way that has an `amenity`. */
+  way?(nodeIds: readonly number[], tags: Tags): void;
   /** A relation that has an `amenity`. */
-  relation?(members: readonly OsmMember[], tags: Tags, centre: OsmPlace | null): void;
+  relation?(members: readonly OsmMember[], tags: Tags): void;
   /** Every way, tagged or not. `nodeIds` is only decoded when called. */
   anyWay?(id: number, nodeIds: () => readonly number[]): void;
   /** Every node, tagged or not. */

@@ -170,7 +170,7 @@ function readWay(bytes: Uint8Array, block: Block, visitor: OsmVisitor): void {
   visitor.anyWay?.(way.id, () => idsOf(way.refs));
   if (visitor.way === undefined) return;
   const tags = tagsOf(way.keys, way.values, block);
-  if (tags !== null) visitor.way(idsOf(way.refs), tags, null);
+  if (tags !== null) visitor.way(idsOf(way.refs), tags);
 }
 
 /** Packed differences. Throws on more than any way or relation has. */
@@ -205,5 +205,5 @@ function readRelation(bytes: Uint8Array, block: Block, visitor: OsmVisitor): voi
   const members = idsOf(relation.ids).map((id, i): OsmMember => {
     return { id, type: MEMBER_TYPES[relation.types[i] ?? 2] ?? 'relation' };
   });
-  visitor.relation?.(members, tags, null);
+  visitor.relation?.(members, tags);
 }

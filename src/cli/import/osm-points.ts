@@ -1,6 +1,5 @@
 /**
- * Points of interest from OpenStreetMap data. An area becomes the centre of its bounding box, as Overpass's
- * `out center` has it: of the nodes of a way, of all nodes and ways that are members of a relation. The file is read up
+ * Points of interest from OpenStreetMap data. An area becomes the centre of its bounding box: of the nodes of a way, of all nodes and ways that are members of a relation. The file is read up
  * to three times (tagged objects, ways of relations, coordinates of the nodes they need), so that memory grows with the
  * places kept and not with the file.
  */
@@ -36,17 +35,25 @@ async function* readTagged(
   areas: Area[],
 ): AsyncGenerator<readonly PointOfInterest[]> {
   let batch: PointOfInterest[] = [];
-  const take = (tags: Tags, place: OsmPlace | null, area: () => Omit<Area, keyof DescribedFacility>) => {
+  const describe = (tags: Tags) => {
     tally.read++;
     const described = describeTags(tags);
     if (described === null) tally.skip(NOT_A_FACILITY);
-    else if (place === null) areas.push({ ...described, ...area() });
-    else batch.push(...keep(described, place, tally));
+    return described;
   };
   const blocks = read({
-    node: (place, tags) => take(tags, place, () => ({ nodeIds: [], wayIds: [] })),
-    way: (nodeIds, tags, centre) => take(tags, centre, () => ({ nodeIds, wayIds: [] })),
-    relation: (members, tags, centre) => take(tags, centre, () => memberIds(members)),
+    node(place, tags) {
+      const described = describe(tags);
+      if (described !== null) batch.push(...keep(described, place, tally));
+    },
+    way(nodeIds, tags) {
+      const described = describe(tags);
+      if (described !== null) areas.push({ ...described, nodeIds, wayIds: [] });
+    },
+    relation(members, tags) {
+      const described = describe(tags);
+      if (described !== null) areas.push({ ...described, ...memberIds(members) });
+    },
   });
   for await (const _ of blocks) {
     if (batch.length > 0) yield batch;

@@ -6,13 +6,10 @@ import { DIRECTORY_COLUMNS, readEducationDirectory } from './education-directory
 import { readGeoJsonPoints } from './geojson-points.ts';
 import { type ImportFile, ImportFileError } from './import-file.ts';
 import type { ImportTally } from './import-tally.ts';
-import type { OsmVisitor } from './osm-elements.ts';
 import { readOsmPbf } from './osm-pbf.ts';
 import { collectOsmPoints } from './osm-points.ts';
-import { readOsmXml } from './osm-xml.ts';
-import { readOverpassJson } from './overpass-json.ts';
 
-export const POINT_FORMATS = ['osm-pbf', 'osm-xml', 'overpass-json', 'geojson', 'annuaire-education'] as const;
+export const POINT_FORMATS = ['osm-pbf', 'geojson', 'annuaire-education'] as const;
 export type PointFormat = (typeof POINT_FORMATS)[number];
 
 export interface ReadProgress {
@@ -30,11 +27,11 @@ export function detectPointFormat(file: ImportFile): PointFormat {
     .toString('utf8')
     .replace(/^\uFEFF/, '')
     .trimStart();
-  if (text.startsWith('<')) return 'osm-xml';
-  if (text.startsWith('{')) {
-    if (/"type"\s*:\s*"FeatureCollection"|"features"\s*:/.test(text)) return 'geojson';
-    if (/"osm3s"\s*:|"elements"\s*:/.test(text)) return 'overpass-json';
-    throw new ImportFileError(`${path} is JSON, but neither a GeoJSON FeatureCollection nor an Overpass answer`);
+  if (text.startsWith('{') && /"type"\s*:\s*"FeatureCollection"|"features"\s*:/.test(text)) return 'geojson';
+  if (text.startsWith('<') || text.startsWith('{')) {
+    throw new ImportFileError(
+      `${path} is no GeoJSON FeatureCollection; osmium makes .osm.pbf of OpenStreetMap's XML, osmtogeojson GeoJSON of it and of Overpass's answers`,
+    );
   }
   const columns = csvColumns(file);
   if (DIRECTORY_COLUMNS.every((column) => columns.includes(column))) return 'annuaire-education';
@@ -48,20 +45,12 @@ export function readPointFile(
   tally: ImportTally,
   { onPass, onBytes }: ReadProgress,
 ): AsyncIterable<readonly PointOfInterest[]> {
-  const osm = (
-    read: (file: ImportFile, visitor: OsmVisitor, onBytes: (count: number) => void) => AsyncIterable<void>,
-  ) =>
-    collectOsmPoints((visitor) => {
-      onPass();
-      return read(file, visitor, onBytes);
-    }, tally);
   switch (format) {
     case 'osm-pbf':
-      return osm(readOsmPbf);
-    case 'osm-xml':
-      return osm(readOsmXml);
-    case 'overpass-json':
-      return osm(readOverpassJson);
+      return collectOsmPoints((visitor) => {
+        onPass();
+        return readOsmPbf(file, visitor, onBytes);
+      }, tally);
     case 'geojson':
       onPass();
       return readGeoJsonPoints(file, tally, onBytes);

@@ -81,5 +81,5 @@ async function* refuseNone(
 
 function sourceName(path: string): string {
   const name = basename(path);
-  return name.slice(0, name.search(/(?:\.(?:gz|osm|pbf|xml|json|geojson|overpass|csv))*$/i)) || name;
+  return name.slice(0, name.search(/(?:\.(?:gz|osm|pbf|json|geojson|csv))*$/i)) || name;
 }
