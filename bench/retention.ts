@@ -96,7 +96,7 @@ try {
   }
   const last = history.at(-1) as Sizes;
   const before = history.at(-1 - 2 * PRINT_EVERY_DAYS) ?? last;
-  const growth = SHOWN.filter((table) => table !== 'dead_letters').map((table) => [
+  const growth = SHOWN.map((table) => [
     table,
     { rows: last[table].rows - before[table].rows, bytes: last[table].bytes / before[table].bytes - 1 },
   ]) as [ForgetfulTable, Size][];

@@ -36,7 +36,6 @@ const optional = <T extends z.ZodType>(schema: T) =>
   z.union([z.literal('').transform(() => null), schema]) as z.ZodType<z.output<T> | null>;
 const boolean = z.enum(['true', 'false'], 'must be true or false').transform((value) => value === 'true');
 const path = optional(z.string());
-const rate = (perSecond: number, burst: number) => Object.freeze({ perSecond, burst });
 
 function integer(min: number, max: number) {
   const message = `must be a whole number from ${min} to ${max}`;
@@ -63,6 +62,35 @@ const cell = z.string().transform((name, context) => {
 const HOUR_MS = 3_600_000;
 /** A century. */
 const DAYS_MAX = 36_500;
+const MEBIBYTE = 1_048_576;
+
+/** What no operator has to turn, with the reason for each value. Tests start a service with others. */
+const FIXED = Object.freeze({
+  /** What an attempt holds, some 50 kB, times these is little; more at once only makes receivers slower. */
+  attemptsInFlightMax: 256,
+  /** Single explanations, and as many for the worker thread: two cores of PostgreSQL are left to the pipeline. */
+  questionConnectionsMax: 2,
+  /** Changes in one transaction: beyond, the round trips saved are less than what a larger one costs. */
+  recordBatchMax: 256,
+  /** Messages in a batch, and large properties that a transaction reads and notifies of: sixteen of the largest messages. */
+  batchBytesMax: 16 * MEBIBYTE,
+  /** For one property above a megabyte, which takes longer to record than its changes take to come. */
+  waitingMax: 64,
+  /**
+   * A bug that more properties than this meet within the window is no message's own: intake stops and leaves the lead to
+   * others for half a minute. Met again, it ends the process.
+   */
+  setAside: Object.freeze({ propertiesMax: 10, windowMs: 600_000, restMs: 30_000 }),
+  /** Before each further try of what fails for no known reason: a hiccup is over after half a minute, a bug is not. */
+  retryPausesMs: Object.freeze([2_000, 8_000, 20_000]),
+  /** Below the 10,000 file descriptors that distributions allow, with room for endpoints and servers. */
+  apiConnectionsMax: 4_096,
+  /** Of a client without limits of its own (`vigie admin clients update`): most have some hundred searches. */
+  searchLimits: Object.freeze({ searches: 100_000, polygonCorners: 500_000, excludedWords: 100_000 }),
+});
+/** Of a burst after a quiet time, in seconds' worth: a page of the console reads at once, an import writes. */
+const READ_BURST_SECONDS = 2;
+const WRITE_BURST_SECONDS = 4;
 
 const settings = z.object({
   DATABASE_URL: optional(databaseUrl),
@@ -91,13 +119,7 @@ const settings = z.object({
   VIGIE_ADMIN_TLS_KEY: path,
   VIGIE_ADMIN_CLIENT_CA: path,
   VIGIE_RATE_LIMIT_PER_SECOND: integer(1, 1_000_000),
-  VIGIE_RATE_LIMIT_BURST: integer(1, 1_000_000),
   VIGIE_WRITE_LIMIT_PER_SECOND: integer(1, 1_000_000),
-  VIGIE_WRITE_LIMIT_BURST: integer(1, 1_000_000),
-  VIGIE_CLIENT_SEARCHES_MAX: integer(0, 1_000_000_000),
-  VIGIE_CLIENT_POLYGON_CORNERS_MAX: integer(0, 1_000_000_000),
-  VIGIE_CLIENT_EXCLUDED_WORDS_MAX: integer(0, 1_000_000_000),
-  VIGIE_API_CONNECTIONS_MAX: integer(1, 1_000_000),
   VIGIE_PROXY_ADDRESSES: addresses,
   VIGIE_CONSOLE: boolean,
   VIGIE_CONSOLE_PICTURES: boolean,
@@ -114,23 +136,14 @@ const settings = z.object({
   VIGIE_RETRY_DELAY_MS: integer(1, 168 * HOUR_MS),
   VIGIE_CONNECT_TIMEOUT_MS: integer(1, HOUR_MS),
   VIGIE_ATTEMPT_TIMEOUT_MS: integer(1, HOUR_MS),
-  VIGIE_ATTEMPTS_IN_FLIGHT_MAX: integer(1, 10_000),
   VIGIE_DATABASE_CONNECTIONS_MAX: integer(4, 1_000),
-  VIGIE_QUESTION_CONNECTIONS_MAX: integer(1, 1_000),
-  VIGIE_RECORD_BATCH_MAX: integer(1, 10_000),
-  VIGIE_RECORD_BATCH_BYTES_MAX: integer(1_048_576, 268_435_456),
   VIGIE_PROPERTY_ADVERTS_MAX: integer(1, 100_000),
   VIGIE_PROPERTY_BYTES_MAX: integer(65_536, 67_108_864),
-  VIGIE_PROPERTY_WAITING_MAX: integer(1, 10_000),
-  VIGIE_SET_ASIDE_PROPERTIES_MAX: integer(0, 1_000_000),
-  VIGIE_SET_ASIDE_WINDOW_MS: integer(1, 24 * HOUR_MS),
-  VIGIE_INTAKE_REST_MS: integer(1, HOUR_MS),
   VIGIE_FEEDS_FILE: path,
   VIGIE_UNSEEN_DAYS: integer(0, DAYS_MAX),
   VIGIE_RETENTION_EVENTS_DAYS: integer(0, DAYS_MAX),
   VIGIE_RETENTION_DELIVERIES_DAYS: integer(0, DAYS_MAX),
   VIGIE_RETENTION_EXPIRED_DAYS: integer(0, DAYS_MAX),
-  VIGIE_RETENTION_DEAD_LETTERS_DAYS: integer(0, DAYS_MAX),
   VIGIE_DRAIN_ANNOUNCE_MS: integer(0, HOUR_MS),
   VIGIE_DRAIN_TIMEOUT_MS: integer(1, HOUR_MS),
   VIGIE_LOG_LEVEL: z.enum(
@@ -158,6 +171,7 @@ export function readConfig(environment: Environment = process.env, defaults: Env
   }
   const setting = parsed.data;
   return Object.freeze({
+    ...FIXED,
     ...serversOf(setting),
     dataDir: setting.VIGIE_DATA_DIR,
     cacheDir: setting.VIGIE_CACHE_DIR,
@@ -166,7 +180,7 @@ export function readConfig(environment: Environment = process.env, defaults: Env
       host: setting.VIGIE_API_HOST,
       port: setting.VIGIE_API_PORT,
       publicUrl: setting.VIGIE_PUBLIC_URL,
-      connectionsMax: setting.VIGIE_API_CONNECTIONS_MAX,
+      connectionsMax: FIXED.apiConnectionsMax,
       proxies: setting.VIGIE_PROXY_ADDRESSES,
     }),
     console: consoleOf(setting),
@@ -179,7 +193,8 @@ export function readConfig(environment: Environment = process.env, defaults: Env
       privateKey: setting.VIGIE_ADMIN_TLS_KEY,
       clientAuthorities: setting.VIGIE_ADMIN_CLIENT_CA,
     }),
-    ...clientLimits(setting),
+    rateLimit: rate(setting.VIGIE_RATE_LIMIT_PER_SECOND, READ_BURST_SECONDS),
+    writeLimit: rate(setting.VIGIE_WRITE_LIMIT_PER_SECOND, WRITE_BURST_SECONDS),
     mail: mailOf(setting),
     mailLanguage: setting.VIGIE_MAIL_LANGUAGE,
     allowPrivateEndpoints: setting.VIGIE_ALLOW_PRIVATE_ENDPOINTS,
@@ -187,17 +202,14 @@ export function readConfig(environment: Environment = process.env, defaults: Env
     retryDelayMs: setting.VIGIE_RETRY_DELAY_MS,
     connectTimeoutMs: setting.VIGIE_CONNECT_TIMEOUT_MS,
     attemptTimeoutMs: setting.VIGIE_ATTEMPT_TIMEOUT_MS,
-    attemptsInFlightMax: setting.VIGIE_ATTEMPTS_IN_FLIGHT_MAX,
     databaseConnectionsMax: setting.VIGIE_DATABASE_CONNECTIONS_MAX,
-    recordBatchMax: setting.VIGIE_RECORD_BATCH_MAX,
-    ...intakeBounds(setting),
+    recordBounds: recordBoundsOf(setting),
     feedsFile: setting.VIGIE_FEEDS_FILE,
     unseenDays: setting.VIGIE_UNSEEN_DAYS,
     retentionDays: Object.freeze({
       events: setting.VIGIE_RETENTION_EVENTS_DAYS,
       deliveries: setting.VIGIE_RETENTION_DELIVERIES_DAYS,
       expired: setting.VIGIE_RETENTION_EXPIRED_DAYS,
-      deadLetters: setting.VIGIE_RETENTION_DEAD_LETTERS_DAYS,
     }),
     drainAnnounceMs: setting.VIGIE_DRAIN_ANNOUNCE_MS,
     drainTimeoutMs: setting.VIGIE_DRAIN_TIMEOUT_MS,
@@ -260,34 +272,17 @@ function consoleOf(setting: z.output<typeof settings>) {
   });
 }
 
-/** Those of every client that has none of its own, and one of all clients together. */
-function clientLimits(setting: z.output<typeof settings>) {
-  return {
-    questionConnectionsMax: setting.VIGIE_QUESTION_CONNECTIONS_MAX,
-    rateLimit: rate(setting.VIGIE_RATE_LIMIT_PER_SECOND, setting.VIGIE_RATE_LIMIT_BURST),
-    writeLimit: rate(setting.VIGIE_WRITE_LIMIT_PER_SECOND, setting.VIGIE_WRITE_LIMIT_BURST),
-    searchLimits: Object.freeze({
-      searches: setting.VIGIE_CLIENT_SEARCHES_MAX,
-      polygonCorners: setting.VIGIE_CLIENT_POLYGON_CORNERS_MAX,
-      excludedWords: setting.VIGIE_CLIENT_EXCLUDED_WORDS_MAX,
-    }),
-  };
+function recordBoundsOf(setting: z.output<typeof settings>) {
+  return Object.freeze({
+    batchBytesMax: FIXED.batchBytesMax,
+    advertsMax: setting.VIGIE_PROPERTY_ADVERTS_MAX,
+    bytesMax: setting.VIGIE_PROPERTY_BYTES_MAX,
+    waitingMax: FIXED.waitingMax,
+  });
 }
 
-function intakeBounds(setting: z.output<typeof settings>) {
-  return {
-    recordBounds: Object.freeze({
-      batchBytesMax: setting.VIGIE_RECORD_BATCH_BYTES_MAX,
-      advertsMax: setting.VIGIE_PROPERTY_ADVERTS_MAX,
-      bytesMax: setting.VIGIE_PROPERTY_BYTES_MAX,
-      waitingMax: setting.VIGIE_PROPERTY_WAITING_MAX,
-    }),
-    setAside: Object.freeze({
-      propertiesMax: setting.VIGIE_SET_ASIDE_PROPERTIES_MAX,
-      windowMs: setting.VIGIE_SET_ASIDE_WINDOW_MS,
-      restMs: setting.VIGIE_INTAKE_REST_MS,
-    }),
-  };
+function rate(perSecond: number, burstSeconds: number) {
+  return Object.freeze({ perSecond, burst: perSecond * burstSeconds });
 }
 
 function definedOnly(environment: Environment): Record<string, string> {

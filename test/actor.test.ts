@@ -14,7 +14,7 @@ import {
   startGrace,
 } from '../src/actor/actor.ts';
 import { type ActorFailure, createSupervisor } from '../src/actor/supervisor.ts';
-import { RETRY_PAUSES_MS } from '../src/actor/suspects.ts';
+import { RETRY_PAUSES_MS } from './support/supervisor.ts';
 
 beforeEach(() => mock.timers.enable({ apis: ['setTimeout'] }));
 afterEach(() => mock.timers.reset());
@@ -29,6 +29,7 @@ function spawnFor<M>(options: Partial<ActorOptions<M>> & Pick<ActorOptions<M>, '
   const failures: ActorFailure[] = [];
   let nowMs = 0;
   const supervisor = createSupervisor({
+    retryPausesMs: RETRY_PAUSES_MS,
     isOperational: (error) => error instanceof AwayError,
     onFailure: (failure) => failures.push(failure),
     nowMs: () => nowMs,

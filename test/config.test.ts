@@ -23,7 +23,7 @@ test('an empty environment gives the defaults of the decisions', () => {
   assert.deepEqual(config.writeLimit, { perSecond: 50, burst: 200 });
   assert.equal(config.allowPrivateEndpoints, false);
   assert.equal(config.retryDelayMs, 3_600_000);
-  assert.deepEqual(config.retentionDays, { events: 90, deliveries: 30, expired: 90, deadLetters: 0 });
+  assert.deepEqual(config.retentionDays, { events: 90, deliveries: 30, expired: 90 });
   assert.equal(config.connectTimeoutMs, 5_000);
   assert.equal(config.attemptTimeoutMs, 15_000);
   for (const role of ['intake', 'deliver', 'api'] as const) assert.ok(config.roles.includes(role));
@@ -77,7 +77,6 @@ const FAULTS: readonly [name: string, values: readonly string[], problem: RegExp
     /must be addresses and networks/,
   ],
   ['VIGIE_RETRY_DELAY_MS', ['0', '604800001'], /must be a whole number from 1 to 604800000/],
-  ['VIGIE_ATTEMPTS_IN_FLIGHT_MAX', ['0', '10001'], /must be a whole number/],
   ['VIGIE_RETENTION_EXPIRED_DAYS', ['', '-1', '1.5', '36501', 'ever'], /must be a whole number from 0 to 36500/],
   ['VIGIE_ALLOW_PRIVATE_ENDPOINTS', ['', 'yes', 'TRUE', '1'], /must be true or false/],
   ['VIGIE_ROLES', ['', 'intake,', 'everything'], /has unknown roles .*; known are intake, deliver, api/],

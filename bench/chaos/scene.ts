@@ -7,7 +7,7 @@ import { type Broker, connectBroker } from '../../src/broker/connection.ts';
 import { ensureAdvertsStream } from '../../src/broker/topology.ts';
 import type { Random } from '../../src/cli/demo/seeded-random.ts';
 import { type Database, migrate } from '../../src/store/database.ts';
-import { createApiKey } from '../../test/support/daemon.ts';
+import { createApiKey, tuned } from '../../test/support/daemon.ts';
 import { connectDatabase } from '../../test/support/database.ts';
 import { type PostgresPair, startPostgresPair } from '../../test/support/postgres-pair.ts';
 import type { OracleSearch } from '../../test/support/replay-oracle.ts';
@@ -33,11 +33,15 @@ const SETTINGS = {
   VIGIE_ATTEMPT_TIMEOUT_MS: String(ATTEMPT_TIMEOUT_MS),
   VIGIE_CONNECT_TIMEOUT_MS: '500',
   VIGIE_PROPERTY_ADVERTS_MAX: String(PROPERTY_ADVERTS_MAX),
-  // As many properties that cannot be stored as a run may bring.
-  VIGIE_SET_ASIDE_PROPERTIES_MAX: '1000',
 };
+/** As many properties that cannot be stored as a run may bring. */
+const BUGS_BORNE = { setAside: { propertiesMax: 1_000, windowMs: 600_000, restMs: 30_000 } };
+const PATIENT = tuned(BUGS_BORNE);
 /** Mailboxes and slots that any burst fills. */
-const TINY = { VIGIE_RECORD_BATCH_MAX: '8', VIGIE_ATTEMPTS_IN_FLIGHT_MAX: '8', VIGIE_DATABASE_CONNECTIONS_MAX: '4' };
+const TINY = {
+  VIGIE_DATABASE_CONNECTIONS_MAX: '4',
+  ...tuned({ ...BUGS_BORNE, recordBatchMax: 8, attemptsInFlightMax: 8 }),
+};
 const WATCH_EVERY_MS = 250;
 
 /** A connection that can break: the proxies in it, of which there are as many as servers at its end. */
@@ -107,7 +111,7 @@ export async function openScene(cleanup: Cleanup, options: SceneOptions): Promis
     links[`${name}–NATS`] = toNats;
     const hosts = toPostgres.map(({ port }) => `127.0.0.1:${port}`).join(',');
     const urls = { DATABASE_URL: withHosts(postgres.url, hosts), NATS_URL: through(toNats, nats.url) };
-    const settings = { ...SETTINGS, ...hiccups.settings, ...(name === 'A' ? TINY : {}), ...urls };
+    const settings = { ...SETTINGS, ...hiccups.settings, ...urls, ...(name === 'A' ? TINY : PATIENT) };
     instances.push(keepInstance(cleanup, { ...options, name, servers, settings }));
   }
   const urlOf = (path: string) => new URL(path, through(toReceiver, receiver.url)).href;

@@ -1,16 +1,14 @@
 /** The delivering part of the daemon alone, in a process whose memory can be read. Arguments: PostgreSQL, NATS, settings. */
 
-import { createSupervisor } from '../../src/actor/supervisor.ts';
 import { connectBroker } from '../../src/broker/connection.ts';
 import { createDueAnnouncer } from '../../src/broker/due-announcements.ts';
-import { isBrokerOutage } from '../../src/broker/outage.ts';
 import { startCourier } from '../../src/delivery/courier.ts';
 import { createDocumentCache } from '../../src/delivery/document-cache.ts';
 import { openDatabase } from '../../src/store/database.ts';
-import { isDatabaseOutage } from '../../src/store/outage.ts';
 import { rememberWebhookSecrets } from '../../src/store/webhook-secrets.ts';
 import { startRecoveries } from '../../src/upkeep/recoveries.ts';
 import { createSender } from '../../src/webhooks/sender.ts';
+import { quietSupervisor } from '../../test/support/supervisor.ts';
 
 const [databaseUrl = '', natsUrl = '', retryDelay = '3600000'] = process.argv.slice(2);
 const ATTEMPT_TIMEOUT_MS = 15_000;
@@ -47,11 +45,7 @@ const courier = await startCourier({
   },
   onMissing: (count) => console.error('missing', count),
   onAborted: (count) => console.error('aborted', count),
-  supervisor: createSupervisor({
-    isOperational: (error) => isDatabaseOutage(error) || isBrokerOutage(error),
-    onFailure: ({ actor, error }) => onTrouble(actor, error),
-    nowMs: () => performance.now(),
-  }),
+  supervisor: quietSupervisor(({ actor, error }) => onTrouble(actor, error)),
 });
 startRecoveries({ ...parts, attemptsInFlightMax: ATTEMPTS_IN_FLIGHT_MAX });
 process.send?.('ready');

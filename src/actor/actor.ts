@@ -79,7 +79,7 @@ export function spawn<M>(options: ActorOptions<M>): Actor<M> {
   const mailbox = new Mailbox<M>(options.mailboxMax, options.weighing);
   const watch = options.supervisor.watch(name);
   const patience = createPatience();
-  const suspects = new Suspects<M>(options.keyOf);
+  const suspects = new Suspects<M>(watch.retryPausesMs, options.keyOf);
   const { handle, tryAgain } = createHandling(options, suspects, watch, patience);
   const stopped = run();
 

@@ -4,7 +4,6 @@
  * it counts as a bug. The supervisor is told of each failure, and knows who has been failing for how long.
  */
 
-import { RETRY_PAUSES_MS } from './suspects.ts';
 import { pause } from './waiting.ts';
 
 export interface ActorFailure {
@@ -30,6 +29,8 @@ export const FAILING_MS = 10_000;
 
 export interface Supervisor {
   readonly isOperational: (error: Error) => boolean;
+  /** Before each further try of what fails for no known reason. */
+  readonly retryPausesMs: readonly number[];
   /** Of one actor; several may have one name. */
   watch(actor: string): Watch;
   /** Those that have failed for at least `durationMs` without a success, one entry a name, longest first. */
@@ -38,6 +39,7 @@ export interface Supervisor {
 
 export interface Watch {
   readonly isOperational: Supervisor['isOperational'];
+  readonly retryPausesMs: Supervisor['retryPausesMs'];
   failed(failure: Omit<ActorFailure, 'actor'>): void;
   /** It works, or has ended. */
   recovered(): void;
@@ -48,20 +50,23 @@ export interface Watch {
 export interface SupervisorOptions {
   /** Whether a failure is a named server's trouble. */
   readonly isOperational: (error: Error) => boolean;
+  readonly retryPausesMs: readonly number[];
   readonly onFailure: (failure: ActorFailure) => void;
   /** Monotonic milliseconds. */
   readonly nowMs: () => number;
 }
 
-export function createSupervisor({ isOperational, onFailure, nowMs }: SupervisorOptions): Supervisor {
+export function createSupervisor({ isOperational, retryPausesMs, onFailure, nowMs }: SupervisorOptions): Supervisor {
   const failing = new Map<object, { readonly actor: string; readonly sinceMs: number; reason: string }>();
   return {
     isOperational,
+    retryPausesMs,
     watch(actor) {
       const identity = {};
       let isDismissed = false;
       return {
         isOperational,
+        retryPausesMs,
         failed(failure) {
           if (isDismissed) return onFailure({ actor, ...failure, isFinal: false });
           const known = failing.get(identity);
@@ -92,6 +97,7 @@ export function createSupervisor({ isOperational, onFailure, nowMs }: Supervisor
 export function troubleWatch(what: string, onTrouble: (what: string, error: Error) => void): Watch {
   return {
     isOperational: () => true,
+    retryPausesMs: [],
     failed: ({ error }) => onTrouble(what, error),
     recovered: () => undefined,
     dismissed: () => undefined,
@@ -131,13 +137,13 @@ const RETRY_MAX_MS = 5_000;
 
 /**
  * Tries `work` until it goes through. Rejects with what it throws when that is a bug, and with `GaveUpError`.
- * `retryPausesMs`: before each further try of what fails for no known reason; none where its cause is looked for first.
+ * `retryPausesMs`: none where the cause of what fails for no known reason is looked for first.
  */
 export async function persist<T>(
   work: () => Promise<T>,
   watch: Watch,
   patience: Patience,
-  retryPausesMs: readonly number[] = RETRY_PAUSES_MS,
+  retryPausesMs: readonly number[] = watch.retryPausesMs,
 ): Promise<T> {
   const unexplained = [...retryPausesMs];
   for (let growingMs = RETRY_FIRST_MS; ; growingMs = Math.min(2 * growingMs, RETRY_MAX_MS)) {
@@ -169,7 +175,7 @@ export async function persistApart<T, R>(
   work: (items: readonly T[]) => Promise<readonly R[]>,
   watch: Watch,
   patience: Patience,
-  retryPausesMs: readonly number[] = RETRY_PAUSES_MS,
+  retryPausesMs: readonly number[] = watch.retryPausesMs,
 ): Promise<Apart<T, R>> {
   if (items.length === 0) return { results: [], broken: [] };
   try {

@@ -6,9 +6,6 @@
 
 import { Bell, pause } from './waiting.ts';
 
-/** Before each further try of what failed for no known reason. */
-export const RETRY_PAUSES_MS: readonly number[] = [2_000, 8_000, 20_000];
-
 export interface Suspect<M> {
   readonly key: unknown;
   readonly message: M;
@@ -23,12 +20,14 @@ const PROVEN_MAX = 1_000;
 
 export class Suspects<M> {
   readonly bell = new Bell();
+  readonly #retryPausesMs: readonly number[];
   readonly #keyOf: (message: M) => unknown;
   readonly #byKey = new Map<unknown, Suspect<M>>();
   readonly #proven = new Map<unknown, string>();
 
   /** Unless said, each message has a key of its own. */
-  constructor(keyOf: (message: M) => unknown = (message) => ({ message })) {
+  constructor(retryPausesMs: readonly number[], keyOf: (message: M) => unknown = (message) => ({ message })) {
+    this.#retryPausesMs = retryPausesMs;
     this.#keyOf = keyOf;
   }
 
@@ -63,7 +62,7 @@ export class Suspects<M> {
   /** How long until it is tried again; null when the error counts as a bug. */
   retryInMs({ key, failures }: Suspect<M>, error: Error): number | null {
     if (this.#proven.get(key) === String(error)) return null;
-    return RETRY_PAUSES_MS[failures] ?? null;
+    return this.#retryPausesMs[failures] ?? null;
   }
 
   tryLater(suspect: Suspect<M>, inMs: number): void {

@@ -35,7 +35,7 @@ const BOUNDS = { perClientMax: 2, allMax: 8, retryAfterSeconds: 1, spreadSeconds
 const SINGLE_BOUNDS = { perClientMax: 20, allMax: 1_000, retryAfterSeconds: 1 };
 const RETRY_AFTER_SECONDS = 5;
 const MEDIANS_KEPT_MS = 30_000;
-const KEPT_FOR_EVER: RetentionDays = { events: 0, deliveries: 0, expired: 0, deadLetters: 0 };
+const KEPT_FOR_EVER: RetentionDays = { events: 0, deliveries: 0, expired: 0 };
 
 export function createQuestions({
   database: shared,

@@ -14,7 +14,7 @@
  * | each advert that was ever seen | `properties` | `expired` days after its last advert expired |
  * | each pair that was notified | `matches` | with its property: a pair has one match for ever |
  * | each search deleted, each URL no longer in use | `searches`, `endpoints` | `deliveries` days later, when no delivery is left |
- * | each message not understood | `dead_letters` | `deadLetters` days after it came, or when an operator purges it |
+ * | each message not understood | `dead_letters` | when an operator purges it |
  * | each recovery | `recoveries` | `deliveries` days after its end |
  * | each request with an `Idempotency-Key` | `idempotency_keys` | a day later |
  * | each secret that signs webhooks | `webhook_secrets` | when it has expired, or with its client |
@@ -38,7 +38,6 @@ export const FORGETFUL_TABLES = [
   'matches',
   'searches',
   'endpoints',
-  'dead_letters',
   'recoveries',
   'idempotency_keys',
   'webhook_secrets',
@@ -51,7 +50,6 @@ export interface RetentionDays {
   readonly events: number;
   readonly deliveries: number;
   readonly expired: number;
-  readonly deadLetters: number;
 }
 
 /** What happened before goes; null keeps for ever. */
@@ -65,6 +63,5 @@ export function horizonsOf(days: RetentionDays, now: Date): RetentionHorizons {
     events: horizon(days.events),
     deliveries: horizon(days.deliveries),
     expired: horizon(days.expired),
-    deadLetters: horizon(days.deadLetters),
   };
 }

@@ -236,7 +236,7 @@ class Judging implements JudgedBatch {
     const waiting = this.#leftOf.get(uuid) ?? 0;
     const bytes = this.#bytes.get(uuid) ?? this.#known.get(uuid)?.bytes ?? 0;
     if (message.kind === 'upsert' && bytes > VERY_LARGE_BYTES && waiting >= waitingMax) {
-      const reason = `more than VIGIE_PROPERTY_WAITING_MAX (${waitingMax}) messages wait for the property`;
+      const reason = `more than ${waitingMax} messages wait for the property, which is larger than a megabyte`;
       this.refused.set(position, `${reason}, which holds ${bytes} bytes: they come faster than it can be recorded`);
       return;
     }

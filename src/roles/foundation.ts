@@ -102,7 +102,7 @@ async function openParts(
   });
   closing('broker', () => broker.close());
   await untilElected(broker);
-  const supervisor = openSupervisor(metrics, troubles, fail);
+  const supervisor = openSupervisor(config, metrics, troubles, fail);
   const checks: Parts['checks'] = {};
   const failing = () => failingParts(supervisor, checks);
   const clock = () => new Date();
@@ -164,8 +164,14 @@ async function assertCell(database: Queryable, cell: string | null): Promise<voi
   throw ConfigError.of([`${said}, and DATABASE_URL is the database of the cell ${name}`]);
 }
 
-function openSupervisor(metrics: Metrics, { onFailure }: Troubles, fail: (reason: string) => void): Supervisor {
+function openSupervisor(
+  { retryPausesMs }: Config,
+  metrics: Metrics,
+  { onFailure }: Troubles,
+  fail: (reason: string) => void,
+): Supervisor {
   return createSupervisor({
+    retryPausesMs,
     isOperational: (error) => isDatabaseOutage(error) || isBrokerOutage(error),
     onFailure(failure) {
       metrics.failures.inc({ actor: failure.actor });

@@ -38,7 +38,7 @@ export async function readClock(client: Queryable): Promise<Date> {
   return (rows[0] as { now: Date }).now;
 }
 
-const RECORDED_AT = { events: 'recorded_at', search_changes: 'changed_at', dead_letters: 'received_at' } as const;
+const RECORDED_AT = { events: 'recorded_at', search_changes: 'changed_at' } as const;
 
 /** Recorded before `before`: rows that nothing refers to, in the order they came. */
 export async function* removeRecorded(client: Queryable, table: keyof typeof RECORDED_AT, before: Date): Batches {
@@ -243,8 +243,8 @@ export async function* removeGoneInstances(client: Queryable): Batches {
  */
 export async function readOldestRows(
   database: Queryable,
-): Promise<readonly { readonly table: ForgetfulTable; readonly ageSeconds: number }[]> {
-  const { rows } = await database.query<{ table: ForgetfulTable; ageSeconds: number }>(
+): Promise<readonly { readonly table: ForgetfulTable | 'dead_letters'; readonly ageSeconds: number }[]> {
+  const { rows } = await database.query<{ table: ForgetfulTable | 'dead_letters'; ageSeconds: number }>(
     `select "table", extract(epoch from clock_timestamp() - at)::float8 as "ageSeconds" from (
        (select 'events' as "table", recorded_at as at from events order by id limit 1)
        union all (select 'deliveries', created_at from deliveries order by id limit 1)
@@ -271,7 +271,7 @@ interface Range<Id extends string> {
  */
 async function* ranges<Id extends string>(
   client: Queryable,
-  table: 'events' | 'search_changes' | 'dead_letters' | 'deliveries' | 'snapshots',
+  table: 'events' | 'search_changes' | 'deliveries' | 'snapshots',
   lowest: Id,
   below: Id | null,
 ): AsyncGenerator<Range<Id>, void, void> {

@@ -80,7 +80,7 @@ export async function sweep(
 /** What refers to something goes before it: deliveries before their snapshots and searches. */
 async function* allBatches(
   database: Database,
-  { events, deliveries, expired, deadLetters }: RetentionHorizons,
+  { events, deliveries, expired }: RetentionHorizons,
   onForgotten: RetentionDependencies['onForgotten'],
 ): AsyncGenerator<Removed, void, void> {
   if (events !== null) {
@@ -97,7 +97,6 @@ async function* allBatches(
     yield* removeOldRecoveries(database, deliveries);
   }
   if (expired !== null) yield* removeExpiredProperties(database, expired, onForgotten);
-  if (deadLetters !== null) yield* removeRecorded(database, 'dead_letters', deadLetters);
   yield* removeMailTokens(database);
   yield* removeMailRecipients(database);
   yield* removeOldIdempotencyKeys(database);

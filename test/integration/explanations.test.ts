@@ -15,7 +15,7 @@ let api: TestApi;
 let scene: RecordingScene;
 
 before(async () => {
-  api = await startTestApi(cleanup, { retentionDays: { events: 90, deliveries: 30, expired: 90, deadLetters: 0 } });
+  api = await startTestApi(cleanup, { retentionDays: { events: 90, deliveries: 30, expired: 90 } });
   scene = await openRecording(cleanup, api.database, api.reference.resolvePlace);
 });
 after(async () => {

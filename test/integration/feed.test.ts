@@ -221,7 +221,7 @@ describe('the feed', () => {
        where client_id = $1 and recorded_in = (select min(recorded_in) from feed_batches where client_id = $1)`,
       [scene.clientId],
     );
-    const days = { events: 0, deliveries: 30, expired: 0, deadLetters: 0 };
+    const days = { events: 0, deliveries: 30, expired: 0 };
     await sweep({ database, days, onForgotten: () => undefined }, { restFactor: 0 });
     const gone = await scene.read(`?after=${start}`);
     assert.equal(gone.status, 410, gone.text);

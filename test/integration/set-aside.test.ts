@@ -6,13 +6,17 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type pg from 'pg';
-import { type Daemon, runVigie, startDaemon } from '../support/daemon.ts';
+import { type Daemon, runVigie, startDaemon, tuned } from '../support/daemon.ts';
 import { connectDatabase } from '../support/database.ts';
 import { connectCrawler, numberedUuid, type TestCrawler, upsert } from '../support/intake.ts';
 import { startTestServers, type TestServers } from '../support/servers.ts';
 import { until } from '../support/until.ts';
 
 const PROPERTIES = 24;
+/** Long enough that the next try is another one, and no longer. */
+const retryPausesMs = [100, 200, 300];
+const WINDOW = { windowMs: 600_000, restMs: 30_000 };
+const STRICT = tuned({ retryPausesMs, setAside: { ...WINDOW, propertiesMax: 3, restMs: 2_000 } });
 const at = (minute: number): string => `2026-03-10T08:${String(minute).padStart(2, '0')}:00.000Z`;
 
 const change = (number: number, minute: number) =>
@@ -59,7 +63,7 @@ const countLetterProperties = async (database: pg.Pool) =>
 
 test('a message that throws is set aside with its bytes and the reason, and all others are recorded in order', async (t) => {
   const servers = await startTestServers(t);
-  const daemon = await startDaemon(t, servers);
+  const daemon = await startDaemon(t, servers, tuned({ retryPausesMs }));
   const crawler = await connectCrawler(t, servers.nats.url);
   const database = connectDatabase(t, servers.postgres.url);
   await recordAll(crawler, database);
@@ -99,8 +103,6 @@ test('a message that throws is set aside with its bytes and the reason, and all 
   assert.equal((await readyOf(daemon)).status, 200);
   assert.equal(await daemon.end('SIGTERM'), 0);
 });
-
-const STRICT = { VIGIE_SET_ASIDE_PROPERTIES_MAX: '3', VIGIE_INTAKE_REST_MS: '2000' };
 
 /** Breaks more properties than may be set aside, and sends a change of each. */
 async function meetBug(servers: TestServers, crawler: TestCrawler, database: pg.Pool): Promise<void> {
@@ -148,11 +150,19 @@ test('a bug that many properties meet stops the intake, is told, ends the proces
 
 test('an instance that knows better takes over while the other rests, and both are well again', async (t) => {
   const servers = await startTestServers(t);
-  const strict = await startDaemon(t, servers, { ...STRICT, VIGIE_INTAKE_REST_MS: '3600000' });
+  const strict = await startDaemon(
+    t,
+    servers,
+    tuned({ retryPausesMs, setAside: { ...WINDOW, propertiesMax: 3, restMs: 3_600_000 } }),
+  );
   const crawler = await connectCrawler(t, servers.nats.url);
   const database = connectDatabase(t, servers.postgres.url);
   // Another version would have no bug; here it is only more patient.
-  const patient = await startDaemon(t, servers, { VIGIE_SET_ASIDE_PROPERTIES_MAX: '1000' });
+  const patient = await startDaemon(
+    t,
+    servers,
+    tuned({ retryPausesMs, setAside: { ...WINDOW, propertiesMax: 1_000 } }),
+  );
   await meetBug(servers, crawler, database);
   const recorded = Array.from({ length: PROPERTIES }, (_, number) => (number < 12 ? null : 200_002));
   await until(

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { loadReference } from '../../src/reference/communes.ts';
-import { createApiKey, startDaemon } from '../support/daemon.ts';
+import { createApiKey, startDaemon, tuned } from '../support/daemon.ts';
 import { connectDatabase } from '../support/database.ts';
 import { SQLSTATES } from '../support/failing-statements.ts';
 import { connectCrawler, numberedUuid, upsert } from '../support/intake.ts';
@@ -36,6 +36,7 @@ test('each statement fails once with an error of each class, and every change is
     FAULTS_FILE: faults,
     NODE_OPTIONS: `--import=tsx --import=${FAULTS}`,
     VIGIE_RETRY_DELAY_MS: '1000',
+    ...tuned({ retryPausesMs: [100, 200, 300] }),
   };
   const daemon = await startDaemon(t, servers, settings);
   let isEnding = false;

@@ -9,6 +9,7 @@ import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import type { Cleanup } from './servers.ts';
+import { TUNING, type Tuning } from './tuning.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -16,6 +17,13 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 export const ADMIN_TOKEN = 'token-of-the-tests-0123456789';
 
 export type Settings = Readonly<Record<string, string>>;
+
+const TUNED_DAEMON = fileURLToPath(new URL('tuned-daemon.ts', import.meta.url));
+
+/** As settings: values in the place of those of the configuration that no setting changes. */
+export function tuned(values: Tuning): Settings {
+  return { [TUNING]: JSON.stringify(values) };
+}
 
 /** What a daemon needs to know of them. */
 export interface ServerUrls {
@@ -123,7 +131,8 @@ export function spawnVigie(
   { settings = {}, root = ROOT }: { readonly settings?: Settings; readonly root?: string } = {},
 ): ChildProcessWithoutNullStreams {
   const options = { cwd: root, env: environmentOf(servers, settings) };
-  return spawn(process.execPath, ['--import', 'tsx', join(root, 'src', 'main.ts'), ...args], options);
+  const main = TUNING in settings ? TUNED_DAEMON : join(root, 'src', 'main.ts');
+  return spawn(process.execPath, ['--import', 'tsx', main, ...args], options);
 }
 
 function environmentOf(servers: ServerUrls, settings: Settings): Settings {

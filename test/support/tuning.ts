@@ -1,0 +1,11 @@
+/** What tests change of a daemon that its operators cannot: values of its configuration that no setting has. */
+
+/** The variable of the environment that carries it. */
+export const TUNING = 'TUNING';
+
+export interface Tuning {
+  readonly attemptsInFlightMax?: number;
+  readonly recordBatchMax?: number;
+  readonly retryPausesMs?: readonly number[];
+  readonly setAside?: { readonly propertiesMax: number; readonly windowMs: number; readonly restMs: number };
+}
