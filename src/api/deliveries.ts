@@ -74,17 +74,8 @@ export function deliveryRoutes(router: Router, dependencies: ApiDependencies, qu
 
   const answerPage = async (ctx: Context, page: DeliveryPage, paging: Paging, parameters: Rules): Promise<void> => {
     const members = await describe(ctx, page.deliveries);
-    answer(
-      ctx,
-      collection(ctx, {
-        context: 'Delivery',
-        members,
-        totalItems: page.total,
-        estimated: page.isCut,
-        paging,
-        parameters,
-      }),
-    );
+    const extent = { totalItems: page.total, estimated: page.isCut };
+    answer(ctx, collection(ctx, { context: 'Delivery', members, ...extent, paging, parameters }));
   };
 
   router.get('/searches/:id/deliveries', acceptable, async (ctx) => {
