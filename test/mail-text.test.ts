@@ -61,6 +61,15 @@ test('it says the same in English, and a rent by the month', () => {
   assert.ok(text.includes('Receive no more of these e-mails'));
 });
 
+test('an e-mail of nothing but what has expired says so in its subject', () => {
+  const gone = { ...PROPERTY, title: 'Studio', isExpired: true };
+  const subjectOf = (count: number, language: 'fr' | 'en'): string =>
+    mailText({ entries: [], expired: Array.from({ length: count }, () => gone), moreCount: 0 }, FOOT, language).subject;
+  assert.equal(subjectOf(1, 'fr'), "N'est plus en ligne : Studio");
+  assert.equal(subjectOf(2, 'fr'), '2 biens ne sont plus en ligne');
+  assert.equal(subjectOf(2, 'en'), '2 properties are no longer online');
+});
+
 test('what nobody knows is left out', () => {
   const unknown = {
     ...{

@@ -80,6 +80,16 @@ export const ROUTES: readonly Route[] = [
     summary: 'Deletes a search and cancels its open deliveries',
   },
   {
+    ...{
+      method: 'post',
+      path: '/searches/{id}/email-confirmation',
+      resource: 'Search',
+      answers: 'item',
+      parameters: {},
+    },
+    ...{ body: null, status: 202, refusals: [409], summary: 'Asks whether an unsubscription still holds' },
+  },
+  {
     ...{ method: 'post', path: '/searches/preview', resource: 'Preview', answers: 'item', body: 'SearchPreview' },
     ...{ summary: 'Tries a search out without saving it', parameters: PREVIEW_PARAMETERS },
   },

@@ -3,8 +3,10 @@
 import type Router from '@koa/router';
 import type { Context } from 'koa';
 import { parseUuid, type Uuid } from '../domain/ids.ts';
+import { emailStatusOf } from '../domain/mail.ts';
 import type { Search } from '../domain/search.ts';
 import type { SearchLimits } from '../domain/search-limits.ts';
+import { askConfirmation } from '../store/mail-confirmations.ts';
 import { listSearches, readSearchesOf } from '../store/search-listing.ts';
 import { SearchLimitError } from '../store/search-totals.ts';
 import { createSearch, createSearchOnce, deleteSearch, readSearch, updateSearch } from '../store/searches.ts';
@@ -34,6 +36,7 @@ export const SEARCH_LIST_PARAMETERS = {
 export function searchRoutes(router: Router, dependencies: ApiDependencies): void {
   const { database, searchChanged } = dependencies;
   listRoute(router, dependencies);
+  confirmationRoute(router, dependencies);
 
   router.post('/searches', acceptable, jsonBody, async (ctx) => {
     const { clientId } = principalOf(ctx);
@@ -103,6 +106,20 @@ function listRoute(router: Router, dependencies: ApiDependencies): void {
     const envelope = collection(ctx, { ...page, parameters: SEARCH_LIST_PARAMETERS });
     if (searches !== null) answer(ctx, envelope);
     else answerPage(ctx, envelope, documentsOf(readSearchesOf(database, clientId, numbers), dependencies));
+  });
+}
+
+function confirmationRoute(router: Router, dependencies: ApiDependencies): void {
+  const { database, settings, now } = dependencies;
+  router.post('/searches/:id/email-confirmation', acceptable, async (ctx) => {
+    const search = await ownSearch(ctx, dependencies);
+    const { mail, members } = search;
+    const status = emailStatusOf(mail, members.notificationEnabled, settings.isMailAvailable);
+    if (status !== 'unsubscribed')
+      throw new Problem(409, `its emailStatus is ${status}: only a recipient who has unsubscribed can be asked`);
+    if (!(await askConfirmation(database, search.id, now())))
+      throw new Problem(409, 'this recipient was asked before, and is asked only once');
+    await answerSearch(ctx, search, dependencies, 202);
   });
 }
 

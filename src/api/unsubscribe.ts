@@ -1,27 +1,31 @@
 /**
  * `/unsubscribe/{token}`: where the link of an e-mail leads (decisions, section 12). A GET asks and changes nothing, for
  * mail servers follow links by themselves; a POST unsubscribes, from the page or in one click (RFC 8058). No key: the
- * token is the proof. No address is shown, for whoever has the link sees the page.
+ * token is the proof. The page says what the searches ask for, and no address: whoever has the link sees it.
  */
 
 import type Router from '@koa/router';
 import type { Context, Middleware } from 'koa';
 import helmet from 'koa-helmet';
-import { escapeHtml, MAIL_WORDS } from '../mail/mail-words.ts';
+import { cleanText, escapeHtml, MAIL_WORDS } from '../mail/mail-words.ts';
+import { searchWords } from '../mail/search-words.ts';
 import { gatherReads } from '../store/gathered-reads.ts';
-import { readSubscriptions, subscribeAgain, unsubscribe } from '../store/mail-recipients.ts';
+import { readLinkedSearches, readSubscriptions, subscribeAgain, unsubscribe } from '../store/mail-recipients.ts';
+import { siteCategoryNames } from '../store/site-categories.ts';
 import { answerBytes } from './content.ts';
 import type { ApiDependencies } from './dependencies.ts';
 
 /** What proxies tell the client by, and 128 bits in base64url. */
 const LINK = /^[0-9a-f]{12}\.([A-Za-z0-9_-]{22})$/;
 
+const SEARCHES_MAX = 20;
+
 /** What is posted to the link itself unsubscribes, whatever it says. */
 const TAKES_BACK = '?again';
 
 export function unsubscribeRoutes(
   router: Router,
-  { database, strangersDatabase = database, settings }: ApiDependencies,
+  { database, strangersDatabase = database, reference, settings }: ApiDependencies,
 ): void {
   const find = gatherReads((tokens) => readSubscriptions(strangersDatabase, tokens));
   const { mailLanguage: language } = settings;
@@ -33,12 +37,28 @@ export function unsubscribeRoutes(
     ctx.set('X-Robots-Tag', 'noindex');
   };
 
+  /** A list of the searches, each with its criteria in words. */
+  const searchesOf = async (token: string): Promise<string> => {
+    const searches = await readLinkedSearches(strangersDatabase, token, SEARCHES_MAX + 1);
+    const names = {
+      city: (insee: string) => reference.city(insee)?.name ?? null,
+      department: (code: string) => reference.department(code)?.name ?? null,
+      siteCategory: await siteCategoryNames(strangersDatabase),
+    };
+    const items = searches.slice(0, SEARCHES_MAX).map((members) => {
+      const lines = searchWords(members, names, language).map((line) => `<br>${escapeHtml(line)}`);
+      return `<li><strong>${escapeHtml(cleanText(members.title))}</strong>${lines.join('')}</li>`;
+    });
+    return `<ul>\n${[...items, ...(searches.length > SEARCHES_MAX ? ['<li>…</li>'] : [])].join('\n')}\n</ul>\n`;
+  };
+
   router.get('/unsubscribe/:token', secureForm, async (ctx) => {
     const token = tokenOf(ctx);
     const known = token === null ? null : await find(token);
-    if (known === null) show(ctx, 404, paragraph(words.unknown));
-    else if (known === 'unsubscribed') show(ctx, 200, form(TAKES_BACK, words.done, words.takeBack));
-    else show(ctx, 200, form('', words.question, words.confirm));
+    if (token === null || known === null) return show(ctx, 404, paragraph(words.unknown));
+    const asked =
+      known === 'unsubscribed' ? form(TAKES_BACK, words.done, words.takeBack) : form('', words.question, words.confirm);
+    show(ctx, 200, (await searchesOf(token)) + asked);
   });
 
   router.post('/unsubscribe/:token', secureForm, async (ctx) => {

@@ -21,9 +21,11 @@ import type { MailOutcome, MailSender } from '../mail/mail-sender.ts';
 import { mailText } from '../mail/mail-text.ts';
 import type { Database } from '../store/database.ts';
 import { type ClaimedItem, type ClaimedMail, claimMail } from '../store/mail-claims.ts';
+import { claimConfirmation } from '../store/mail-confirmations.ts';
 import { keepMail, readTitles, readToldPrices, recordMail, type SettledMail } from '../store/mail-outcomes.ts';
 import { type AbandonedMail, type MailTurn, readAbandonedMails, readMailTurns } from '../store/mail-turns.ts';
 import { readHeldProperties } from '../store/properties.ts';
+import { confirmOnce, type Patiently } from './mail-confirming.ts';
 
 export interface MailingDependencies {
   readonly database: Database;
@@ -71,13 +73,9 @@ export function startMailing(dependencies: MailingDependencies): Mailing {
   const tell = (error: Error) => void (error instanceof GaveUpError || onTrouble('mail', error));
   /** Until when recipients that a bug stands in the way of are passed over, so that they take no slot from others. */
   const resting = new Map<string, number>();
-  const slots = createSlots(async (turn) => {
-    try {
-      await mailOnce(turn, dependencies, patiently);
-    } catch (error) {
-      tell(error as Error);
-      resting.set(turn.key, performance.now() + BROKEN_REST_MS);
-    }
+  const slots = createSlots((key, error) => {
+    tell(error);
+    resting.set(key, performance.now() + BROKEN_REST_MS);
   });
 
   /** Whether something was started. */
@@ -90,9 +88,14 @@ export function startMailing(dependencies: MailingDependencies): Mailing {
     for (const turn of await readMailTurns(database, TURNS_MAX)) {
       await slots.untilFree();
       if (draining.signal.aborted || !valve.isOpen) return false;
-      if (!resting.has(turn.key)) hasStarted = slots.start(turn) || hasStarted;
+      if (resting.has(turn.key)) continue;
+      hasStarted = slots.start(turn.key, () => mailOnce(turn, dependencies, patiently)) || hasStarted;
     }
-    return hasStarted;
+    await slots.untilFree();
+    if (draining.signal.aborted || !valve.isOpen) return false;
+    const asked = await claimConfirmation(database, dependencies.attemptTimeoutMs + LEASE_MARGIN_MS);
+    if (asked === null) return hasStarted;
+    return slots.start(asked.id, () => confirmOnce(asked, dependencies, patiently));
   }
 
   /** Looks again at once when one has ended: what is under way would only be found again. */
@@ -117,8 +120,8 @@ export function startMailing(dependencies: MailingDependencies): Mailing {
   };
 }
 
-/** What is under way: so many e-mails at once, and one of each recipient. */
-function createSlots(serve: (turn: MailTurn) => Promise<void>) {
+/** What is under way: so many e-mails at once, and one for each key. */
+function createSlots(onFailure: (key: string, error: Error) => void) {
   const attempts = new InFlight();
   const busy = new Set<string>();
   return {
@@ -126,17 +129,19 @@ function createSlots(serve: (turn: MailTurn) => Promise<void>) {
     untilFree: async (): Promise<void> => {
       while (attempts.count >= SLOTS) await attempts.oneEnded();
     },
-    /** False when the recipient has one under way. */
-    start(turn: MailTurn): boolean {
-      if (busy.has(turn.key)) return false;
-      busy.add(turn.key);
-      attempts.add(serve(turn).finally(() => busy.delete(turn.key)));
+    /** False when the key has one under way. */
+    start(key: string, serve: () => Promise<void>): boolean {
+      if (busy.has(key)) return false;
+      busy.add(key);
+      attempts.add(
+        serve()
+          .catch((error: Error) => onFailure(key, error))
+          .finally(() => busy.delete(key)),
+      );
       return true;
     },
   };
 }
-
-type Patiently = <T>(work: () => Promise<T>) => Promise<T>;
 
 async function mailOnce(turn: MailTurn, dependencies: MailingDependencies, patiently: Patiently): Promise<void> {
   const { database, attemptTimeoutMs, retryDelayMs, clock, onMail } = dependencies;

@@ -11,7 +11,6 @@ export type Unit = 'euros' | 'eurosPerMeter' | 'meters' | 'none';
 
 interface RangeWords {
   readonly locale: string;
-  readonly units: Readonly<Record<Unit, string>>;
   readonly unknown: (what: string) => string;
   readonly within: (what: string, value: string) => string;
   readonly below: (what: string, value: string, bound: string) => string;
@@ -19,10 +18,16 @@ interface RangeWords {
   readonly outside: (what: string) => string;
 }
 
+const UNITS: Readonly<Record<Unit, string>> = {
+  euros: '\u00a0€',
+  eurosPerMeter: '\u00a0€/m²',
+  meters: '\u00a0m²',
+  none: '',
+};
+
 const WORDS: InLanguages<RangeWords> = {
   fr: {
     locale: 'fr-FR',
-    units: { euros: '\u00a0€', eurosPerMeter: '\u00a0€/m²', meters: '\u00a0m²', none: '' },
     unknown: (what) => `${what} n'est pas connu${/surface/i.test(what) ? 'e' : ''}.`,
     within: (what, value) => `${what} (${value}) convient.`,
     below: (what, value, bound) => `${what} (${value}) est en dessous du minimum de ${bound}.`,
@@ -31,7 +36,6 @@ const WORDS: InLanguages<RangeWords> = {
   },
   en: {
     locale: 'en-GB',
-    units: { euros: '\u00a0€', eurosPerMeter: '\u00a0€/m²', meters: '\u00a0m²', none: '' },
     unknown: (what) => `${what} is unknown.`,
     within: (what, value) => `${what} (${value}) fits.`,
     below: (what, value, bound) => `${what} (${value}) is below the minimum of ${bound}.`,
@@ -44,6 +48,10 @@ export function shownNumber(value: number, language: Language, digits = 2): stri
   return value.toLocaleString(WORDS[language].locale, { maximumFractionDigits: digits });
 }
 
+export function shownQuantity(value: number, unit: Unit, language: Language): string {
+  return shownNumber(value, language) + UNITS[unit];
+}
+
 /** Why one of `values` is within the bounds, or none is. */
 export function rangeReason(
   { what, unit }: { readonly what: InLanguages<string>; readonly unit: Unit },
@@ -54,7 +62,7 @@ export function rangeReason(
 ): string {
   const words = WORDS[language];
   const name = what[language];
-  const show = (value: number): string => shownNumber(value, language) + words.units[unit];
+  const show = (value: number): string => shownQuantity(value, unit, language);
   const known = values.filter((value) => value !== null);
   const [value, ...others] = known;
   if (value === undefined) return words.unknown(name);

@@ -33,10 +33,25 @@ export function mailText(contents: MailContents, foot: MailFoot, language: MailL
       ...(contents.moreCount === 0 ? [] : [words.more(contents.moreCount)]),
     ],
     why: [words.why, words.from(cleanText(foot.sender))].join(' '),
-    unsubscribeUrl: foot.unsubscribeUrl,
+    link: { text: words.unsubscribe, url: foot.unsubscribeUrl },
     words,
   };
   return { subject: subjectOf(contents, words), text: plainText(parts), html: htmlText(parts, language) };
+}
+
+/** Asks whether an unsubscription still holds; the page to unsubscribe is where to answer. */
+export function confirmationText(searchTitle: string, foot: MailFoot, language: MailLanguage): MailText {
+  const words = MAIL_WORDS[language];
+  const { subject, question, silence, answer } = words.confirmation;
+  const [search, sender] = [cleanText(searchTitle), cleanText(foot.sender)];
+  const parts = {
+    entries: [],
+    notes: [question(sender, search), silence],
+    why: words.from(sender),
+    link: { text: answer, url: foot.unsubscribeUrl },
+    words,
+  };
+  return { subject: shortened(subject(search)), text: plainText(parts), html: htmlText(parts, language) };
 }
 
 interface EntryLines {
@@ -55,7 +70,7 @@ interface MailParts {
   /** Behind the entries. */
   readonly notes: readonly string[];
   readonly why: string;
-  readonly unsubscribeUrl: string;
+  readonly link: { readonly text: string; readonly url: string };
   readonly words: MailWords;
 }
 
@@ -64,12 +79,19 @@ function subjectOf({ entries, expired, moreCount }: MailContents, words: MailWor
   const titles = new Set(entries.flatMap(({ causes }) => causes.map(({ searchTitle }) => cleanText(searchTitle))));
   const [search = ''] = titles;
   const [entry] = entries;
+  const [gone] = expired;
+  if (count === expired.length && gone !== undefined)
+    return shortened(count === 1 ? words.expired(titleOf(gone, words)) : words.subjectOfExpired(count));
   let subject = titles.size === 1 ? words.subjectOfSearch(count, search) : words.subjectOfMany(count);
   if (count === 1 && entry !== undefined) {
     const { title, price } = linesOf(entry, words);
     const what = price === null ? title : `${title}, ${price}`;
     subject = titles.size === 1 ? words.subjectOfOne(what, search) : what;
   }
+  return shortened(subject);
+}
+
+function shortened(subject: string): string {
   return subject.length <= SUBJECT_LENGTH_MAX ? subject : `${cleanText(subject.slice(0, SUBJECT_LENGTH_MAX - 1))}…`;
 }
 
@@ -117,7 +139,7 @@ function priceOf(
 
 function factsOf(property: MailProperty, words: MailWords): readonly string[] {
   const { surface, landSurface, room, bedroom, energyClass, publisher } = property;
-  const squareMetres = (value: number) => `${new Intl.NumberFormat(words.locale).format(value)} m²`;
+  const squareMetres = (value: number) => `${new Intl.NumberFormat(words.locale).format(value)}\u00a0m²`;
   return [
     surface === null ? '' : squareMetres(surface),
     room === null ? '' : words.rooms(room),
@@ -141,36 +163,37 @@ function valueOf(value: string, kind: EventKind, words: MailWords): string {
   const number = Number(value);
   if (value.trim() === '' || !Number.isFinite(number)) return cleanText(value);
   const text = new Intl.NumberFormat(words.locale).format(number);
-  return kind === 'ad.update.surface' ? `${text} m²` : text;
+  return kind === 'ad.update.surface' ? `${text}\u00a0m²` : text;
 }
 
 function eurosOf(value: number, { locale }: MailWords): string {
   return new Intl.NumberFormat(locale, { style: 'currency', currency: 'EUR', maximumFractionDigits: 0 }).format(value);
 }
 
-function plainText({ entries, notes, why, unsubscribeUrl, words }: MailParts): string {
+function plainText({ entries, notes, why, link: { text, url }, words }: MailParts): string {
   const blocks = entries.map(({ title, kind, price, facts, reasons, link }) =>
     [title, kind, price, facts.join(', '), ...reasons, link].filter((line) => line).join('\n'),
   );
-  const foot = `-- \n${why}\n${words.unsubscribe}${words.colon}${unsubscribeUrl}`;
+  const foot = `-- \n${why}\n${text}${words.colon}${url}`;
   return `${[...blocks, ...notes, foot].join('\n\n')}\n`;
 }
 
+/** No colours of text and ground: readers choose dark ones. */
 const STYLES = {
-  body: 'margin:0;padding:16px;font-family:sans-serif;font-size:15px;line-height:1.45;color:#222',
-  page: 'max-width:600px;margin:0 auto',
-  entry: 'padding:12px 0;border-top:1px solid #ddd',
+  body: 'margin:0;padding:16px;font-family:sans-serif;font-size:15px;line-height:1.45',
+  page: 'max-width:600px;margin:0 auto;overflow-wrap:anywhere',
+  entry: 'padding:12px 0;border-top:1px solid #999',
   picture: 'display:block;max-width:100%;max-height:260px;border:0;margin:0 0 8px',
   title: 'font-weight:bold',
   price: 'font-weight:bold;font-size:17px',
-  quiet: 'color:#666;font-size:13px',
+  quiet: 'opacity:0.75;font-size:13px',
 } as const;
 
-function htmlText({ entries, notes, why, unsubscribeUrl, words }: MailParts, language: MailLanguage): string {
-  const link = `<a href="${escapeHtml(unsubscribeUrl)}">${escapeHtml(words.unsubscribe)}</a>`;
+function htmlText({ entries, notes, why, link: { text, url }, words }: MailParts, language: MailLanguage): string {
+  const link = `<a href="${escapeHtml(url)}">${escapeHtml(text)}</a>`;
   return `<!doctype html>
 <html lang="${language}">
-<head><meta charset="utf-8"><meta name="viewport" content="width=device-width"></head>
+<head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><meta name="color-scheme" content="light dark"></head>
 <body style="${STYLES.body}"><div style="${STYLES.page}">
 ${entries.map((entry) => htmlEntry(entry, words)).join('\n')}
 ${notes.map((note) => `<p>${escapeHtml(note)}</p>\n`).join('')}<p style="${STYLES.quiet}">${escapeHtml(why)}<br>${link}</p>

@@ -25,12 +25,19 @@ export interface MailWords {
   readonly events: Readonly<Record<EventKind, string>>;
   readonly search: (title: string) => string;
   readonly subjectOfOne: (what: string, search: string) => string;
+  readonly subjectOfExpired: (count: number) => string;
   readonly subjectOfMany: (count: number) => string;
   readonly subjectOfSearch: (count: number, search: string) => string;
   readonly more: (count: number) => string;
   readonly show: string;
   readonly why: string;
   readonly unsubscribe: string;
+  readonly confirmation: {
+    readonly subject: (search: string) => string;
+    readonly question: (sender: string, search: string) => string;
+    readonly silence: string;
+    readonly answer: string;
+  };
   readonly page: Readonly<Record<'title' | 'question' | 'confirm' | 'done' | 'takeBack' | 'again' | 'unknown', string>>;
 }
 
@@ -62,12 +69,20 @@ const FRENCH: MailWords = {
   },
   search: (title) => `Recherche « ${title} »`,
   subjectOfOne: (what, search) => `${what} – ${search}`,
+  subjectOfExpired: (count) => `${count} biens ne sont plus en ligne`,
   subjectOfMany: (count) => `${count} biens pour vos recherches`,
   subjectOfSearch: (count, search) => `${count} biens pour « ${search} »`,
   more: (count) => (count === 1 ? 'Et 1 autre bien.' : `Et ${count} autres biens.`),
   show: "Voir l'annonce",
   why: 'Vous recevez cet e-mail parce que des recherches enregistrées portent votre adresse.',
   unsubscribe: 'Ne plus recevoir ces e-mails',
+  confirmation: {
+    subject: (search) => `Recevoir à nouveau les annonces de « ${search} » ?`,
+    question: (sender, search) =>
+      `Vous ne recevez plus les annonces de la recherche « ${search} » : vous y avez renoncé. ${sender} vous demande si vous souhaitez les recevoir à nouveau.`,
+    silence: 'Sans réponse de votre part, rien ne change, et cette question ne sera plus posée.',
+    answer: 'Répondre',
+  },
   page: {
     title: 'Désinscription',
     question: 'Ne plus recevoir par e-mail les annonces de ces recherches ?',
@@ -107,12 +122,20 @@ const ENGLISH: MailWords = {
   },
   search: (title) => `Search “${title}”`,
   subjectOfOne: (what, search) => `${what} – ${search}`,
+  subjectOfExpired: (count) => `${count} properties are no longer online`,
   subjectOfMany: (count) => `${count} properties for your searches`,
   subjectOfSearch: (count, search) => `${count} properties for “${search}”`,
   more: (count) => (count === 1 ? 'And 1 more property.' : `And ${count} more properties.`),
   show: 'See the advert',
   why: 'You receive this e-mail because saved searches have your address.',
   unsubscribe: 'Receive no more of these e-mails',
+  confirmation: {
+    subject: (search) => `Receive the adverts of “${search}” again?`,
+    question: (sender, search) =>
+      `You no longer receive the adverts of the search “${search}”: you unsubscribed. ${sender} asks whether you want to receive them again.`,
+    silence: 'Without an answer nothing changes, and you will not be asked again.',
+    answer: 'Answer',
+  },
   page: {
     title: 'Unsubscribe',
     question: 'Receive no more adverts of these searches by e-mail?',

@@ -5,8 +5,10 @@
 
 import { hash } from 'node:crypto';
 import type { Uuid } from '../domain/ids.ts';
+import type { SearchMembers } from '../domain/search.ts';
 import { type Database, type Queryable, transaction } from './database.ts';
 import { WAITING } from './delivery-states.ts';
+import { membersOfStored, type StoredMembers } from './searches.ts';
 
 /** As plain a hash as that of an API key: the token is as hard to guess. */
 export function tokenHash(token: string): Buffer {
@@ -35,6 +37,20 @@ export async function readSubscriptions(
       isUnsubscribed ? 'unsubscribed' : 'subscribed',
     ]),
   );
+}
+
+/** The searches that e-mails of a link tell of, the oldest first. Served by the primary key of tokens and searches_mail. */
+export async function readLinkedSearches(
+  client: Queryable,
+  token: string,
+  max: number,
+): Promise<readonly SearchMembers[]> {
+  const { rows } = await client.query<{ members: StoredMembers }>(
+    `select members from mail_tokens join searches on mail_key = recipient_key
+     where mail_tokens.hash = $1 and deleted_at is null and notification_enabled order by number limit $2`,
+    [tokenHash(token), max],
+  );
+  return rows.map(({ members }) => membersOfStored(members));
 }
 
 /** E-mails of the client to the recipient begin again. False when there is no such token. Served by the primary keys. */

@@ -34,11 +34,12 @@ export async function* removeMailItems(client: Queryable, before: Date): Batches
   }
 }
 
-/** Those whose last link has gone. Unsubscriptions stay. Reads each recipient and token; items by mail_items_recipient. */
+/** Those whose last link has gone. Unsubscriptions stay, and that a recipient was asked about one. Reads each recipient and token; items by mail_items_recipient. */
 export async function* removeMailRecipients(client: Queryable): Batches {
   const { rowCount } = await client.query(
     `delete from mail_recipients
-     where unsubscribed_at is null and not exists (select from mail_tokens where recipient_key = key)
+     where unsubscribed_at is null and confirmation_id is null
+       and not exists (select from mail_tokens where recipient_key = key)
        and not exists (select from mail_items where endpoint_key = key and state = 'queued')`,
   );
   yield { mail_recipients: rowCount ?? 0 };

@@ -5,7 +5,7 @@ import { after, describe, it } from 'node:test';
 import { unsubscribePath } from '../../src/domain/cell.ts';
 import { timeOrderedUuid } from '../../src/domain/ids.ts';
 import { mailKeyOf } from '../../src/domain/mail.ts';
-import { SEARCH_DEFAULTS } from '../../src/domain/search.ts';
+import { SEARCH_DEFAULTS, type SearchMembers } from '../../src/domain/search.ts';
 import { claimMail } from '../../src/store/mail-claims.ts';
 import { insertMailItems } from '../../src/store/mail-items.ts';
 import { readMailTurns } from '../../src/store/mail-turns.ts';
@@ -17,9 +17,10 @@ import { runStatements } from '../support/statements.ts';
 const api = await startTestApi({ after });
 
 /** A search with an e-mail under way to `address` and an item that waits. */
-async function sent(address: string) {
+async function sent(address: string, asked: Partial<SearchMembers> = {}) {
   const { database, clientId } = api;
-  const members = { ...SEARCH_DEFAULTS, title: 'x', notificationEnabled: true, notificationRecipient: address };
+  const mailed = { title: 'x', notificationEnabled: true, notificationRecipient: address };
+  const members = { ...SEARCH_DEFAULTS, ...mailed, ...asked };
   const { id, number } = await createSearch(database, clientId, members);
   const key = mailKeyOf(clientId, address);
   const item = () => ({
@@ -66,6 +67,42 @@ describe('the link to unsubscribe', () => {
     assert.equal(await statusOf(iri), 'active');
   });
 
+  it('shows what the searches ask for, in words, and nothing of who asks or of other searches', async () => {
+    const address = 'reader@example.org';
+    await api.call('POST', '/searches', { title: 'of somebody else', notificationRecipient: 'other@example.org' });
+    await api.call('POST', '/searches', { title: 'silent', notificationRecipient: address });
+    const { path } = await sent(address, {
+      ...{ title: '<b>Var</b>', transactionType: 0, propertyTypes: [0, 1], budgetMax: 300_000, roomMin: 3, roomMax: 4 },
+      ...{ includedCities: ['83137'], includedDepartments: ['13'], includedZipcodes: ['06000'], furnished: false },
+      ...{ lat: '43.1', lon: '5.9', radius: '12.5', surfaceMin: 60, excludedCities: ['83061'], publisherTypes: 1 },
+      expressions: [
+        'expressions[0][0][word]=vue mer&expressions[0][1][word]=travaux&expressions[0][1][options][includes]=false',
+        'expressions[1][0][word]=<i>&expressions[1][0][options][strict]=true',
+      ].join('&'),
+    });
+    const page = (await (await ask('GET', path)).text()).replace(/[\u00a0\u202f]/g, ' ');
+    for (const line of [
+      '<strong>&lt;b&gt;Var&lt;/b&gt;</strong>',
+      'Appartement ou Maison à vendre',
+      'Lieu : à 12.5 km autour de 43.1, 5.9, Bouches-du-Rhône, Toulon ou 06000',
+      'Sauf à : Fréjus',
+      ...['Prix : jusqu&#39;à 300 000 €', 'Surface : à partir de 60 m²', 'Pièces : de 3 à 4', 'Non meublé'],
+      'Annonceur : professionnel',
+      'Texte de l&#39;annonce : « vue mer » et sans « travaux », ou exactement « &lt;i&gt; »',
+      'Sans les prix très éloignés du marché',
+    ]) {
+      assert.ok(page.includes(`${line}<`), `${line} in ${page}`);
+    }
+    for (const hidden of ['reader@', 'silent', 'somebody else']) assert.ok(!page.includes(hidden), hidden);
+  });
+
+  it('shows a search of anything, and one of every commune, in a few lines', async () => {
+    const communes = [...api.reference.populations()].map(([insee]) => insee);
+    const { path } = await sent('many@example.org', { includedCities: communes, withCoherentPrice: null });
+    const page = await (await ask('GET', path)).text();
+    assert.match(page, /Tous les biens<br>Lieu : (?:[^,<]+, ){19}[^,<]+ ou 3\d{4} autres<\/li>/);
+  });
+
   it('unsubscribes with one click, for good, and cancels what waits', async () => {
     const { iri, path, waiting, address } = await sent('leaving@example.org');
     const click = {
@@ -92,6 +129,36 @@ describe('the link to unsubscribe', () => {
     assert.equal(await statusOf(iri), 'active');
     assert.match(await (await ask('GET', path)).text(), /<form method="post"><button/);
     assert.equal((await ask('POST', `${path.slice(0, -2)}zz?again`)).status, 404);
+  });
+
+  it('lets the client ask the recipient once, and never again, whatever search asks', async () => {
+    const { iri, path, address } = await sent('asked-again@example.org');
+    const confirm = async (search: string, key?: string) => {
+      const { status, body } = await api.call('POST', `${search}/email-confirmation`, undefined, {
+        key: key ?? api.key,
+      });
+      return [status, status === 202 ? body.emailStatus : body.detail];
+    };
+    const active = [409, 'its emailStatus is active: only a recipient who has unsubscribed can be asked'];
+    assert.deepEqual(await confirm(iri), active);
+    await ask('POST', path);
+    assert.equal((await confirm(iri, await api.newClient('stranger')))[0], 404);
+    const other = { title: 'y', notificationEnabled: true, notificationRecipient: address.toUpperCase() };
+    const second = String((await api.call('POST', '/searches', other)).body['@id']);
+    const answers = await Promise.all([iri, second, iri, second].map((search) => confirm(search)));
+    assert.deepEqual(answers.map(([status]) => status).sort(), [202, 409, 409, 409]);
+    assert.deepEqual(
+      answers.find(([status]) => status === 202),
+      [202, 'unsubscribed'],
+    );
+    const before = [409, 'this recipient was asked before, and is asked only once'];
+    assert.deepEqual(await confirm(iri), before);
+    await ask('POST', `${path}?again`);
+    assert.deepEqual(await confirm(second), active);
+    await ask('POST', path);
+    assert.deepEqual(await confirm(second), before);
+    await api.call('PUT', iri, { notificationRecipient: null });
+    assert.match(String((await confirm(iri))[1]), /emailStatus is off/);
   });
 
   it('takes the form of the page, and any other body', async () => {

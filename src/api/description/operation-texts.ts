@@ -38,6 +38,9 @@ export const OPERATION_TEXTS: Readonly<Record<string, string>> = {
     'The live properties that satisfy the search now, notified or not, the last changed first, each with its match if ' +
     'there is one. Exact where all that come into question can be judged; else those of the 10,000 live properties that ' +
     'changed last, and `estimated` says so. As `text/csv` the page has a line a property, and `Link` leads to the next.',
+  'post /searches/{id}/email-confirmation':
+    'Asks the recipient, by one e-mail for ever, whether to receive e-mails again: `emailStatus` stays `unsubscribed` until ' +
+    'the recipient says so. 409 when the recipient is not unsubscribed, or was asked before.',
   'get /searches/{id}/matches': 'The properties that began to satisfy the search, the newest match first.',
   'get /matches': `The properties that began to satisfy a search: any of yours unless one is named. ${FILTERED}`,
   'get /matches/{id}': 'A match with the property document as it is now.',
