@@ -5,11 +5,13 @@
  * (with fsync), nats-server, receiver and courier are processes of this machine.
  *
  *   npm run bench:courier -- [--deliveries 10000] [--hanging 50000] [--recovered 10000] [--retries 200000] [--seconds 20]
- *     [--only recovery] [--external] [--json]
+ *     [--only throughput|fairness|recovery|retries] [--profile folder] [--external] [--json]
  *
- * `--external` takes a distribution's PostgreSQL with its defaults.
+ * `…CpuMicrosPerDelivery` is the CPU of the delivering process and of PostgreSQL. `--profile` leaves the process's CPU
+ * profile in the folder. `--external` takes a distribution's PostgreSQL with its defaults.
  */
 
+import type { ChildProcess } from 'node:child_process';
 import { setTimeout as wait } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { Agent, request } from 'undici';
@@ -22,6 +24,7 @@ import { createRecovery, readRecovery } from '../src/store/recoveries.ts';
 import { putInState, seedDeliveries } from '../test/support/seeded-deliveries.ts';
 import { until } from '../test/support/until.ts';
 import { closeScene, drain, end, figuresOf, openScene, type Scene, startStage } from './courier/scene.ts';
+import { usageOf } from './pipeline/processes.ts';
 
 const { values: options } = parseArgs({
   options: {
@@ -30,6 +33,7 @@ const { values: options } = parseArgs({
     recovered: { type: 'string', default: '10000' },
     retries: { type: 'string', default: '200000' },
     only: { type: 'string', default: '' },
+    profile: { type: 'string' },
     seconds: { type: 'string', default: '20' },
     external: { type: 'boolean', default: false },
     json: { type: 'boolean', default: false },
@@ -75,17 +79,19 @@ async function benchThroughput(scene: Scene) {
   await seedDeliveries(scene.database, scene.search, healthyUrls(scene, count));
   const undiciBefore = await undiciPerSecond(scene, count);
   const startedAt = performance.now();
-  const stage = await startStage(scene);
+  const stage = await startStage(scene, options.profile);
   const readyAt = performance.now();
   const { attempts: early } = await figuresOf(stage);
+  const cpuBefore = cpuOf(scene, stage);
   await until(
     async () => (await figuresOf(stage)).attempts,
     (attempts) => attempts >= count,
     300_000,
   );
   const endedAt = performance.now();
+  const cpuAfter = cpuOf(scene, stage);
+  await (options.profile === undefined ? end(stage) : drain(stage));
   const undiciAfter = await undiciPerSecond(scene, count);
-  await end(stage);
   const perSecond = (1_000 * (count - early)) / (endedAt - readyAt);
   const undici = (undiciBefore + undiciAfter) / 2;
   say(
@@ -95,7 +101,13 @@ async function benchThroughput(scene: Scene) {
     deliveriesPerSecond: Math.round(perSecond),
     undiciPerSecond: Math.round(undici),
     shareOfUndici: Number((perSecond / undici).toFixed(3)),
+    daemonCpuMicrosPerDelivery: Math.round((1e6 * (cpuAfter.daemon - cpuBefore.daemon)) / (count - early)),
+    postgresCpuMicrosPerDelivery: Math.round((1e6 * (cpuAfter.postgres - cpuBefore.postgres)) / (count - early)),
   };
+}
+
+function cpuOf({ postgresPid }: Scene, { pid }: ChildProcess): { readonly daemon: number; readonly postgres: number } {
+  return { daemon: usageOf(pid as number).cpuSeconds, postgres: usageOf(postgresPid).cpuSeconds };
 }
 
 /** Milliseconds from the commit to the receiver, of fresh deliveries to healthy endpoints, sorted. */
@@ -293,13 +305,16 @@ async function pendingRetries(broker: Broker): Promise<number> {
 
 const scene = await openScene(options.external);
 try {
-  const isOnly = options.only === 'recovery';
-  const figures = {
-    ...(isOnly ? {} : await benchThroughput(scene)),
-    ...(isOnly ? {} : await benchFairness(scene)),
-    ...(await benchRecovery(scene)),
-    ...(isOnly ? {} : await benchRetries(scene)),
+  const benches = {
+    throughput: benchThroughput,
+    fairness: benchFairness,
+    recovery: benchRecovery,
+    retries: benchRetries,
   };
+  const figures: Record<string, number | undefined> = {};
+  for (const [name, bench] of Object.entries(benches)) {
+    if (options.only === '' || options.only === name) Object.assign(figures, await bench(scene));
+  }
   for (const [name, value] of Object.entries(figures)) say(`${name.padEnd(32)} ${value}`);
   if (options.json) console.log(JSON.stringify(figures));
 } finally {

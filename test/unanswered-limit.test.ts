@@ -21,7 +21,6 @@ function end(round: FairRound<string>, turn: Turn<string>, isAnswered: boolean):
     ...{ startedAt: new Date(0), durationMs: 5, statusCode, error, reason: null, responseHead: null },
   };
   round.answered(turn, 'https://stranger.test', outcome);
-  round.finish(turn);
 }
 
 /** When each attempt began, asked every `STEP_MS`. */

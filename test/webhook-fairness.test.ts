@@ -25,7 +25,6 @@ function outcome(
 
 function finish(round: FairRound<string>, turn: Turn<string>, ended = outcome(10)): void {
   round.answered(turn, `https://${turn.lane.key}.test`, ended);
-  round.finish(turn);
 }
 
 function addMany(round: FairRound<string>, key: string, count: number, isRetry = false): void {

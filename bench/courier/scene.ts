@@ -21,6 +21,7 @@ const closers: (() => Promise<unknown>)[] = [];
 
 export interface Scene {
   readonly databaseUrl: string;
+  readonly postgresPid: number;
   readonly database: Database;
   readonly nats: Awaited<ReturnType<typeof openNats>>;
   readonly receiverUrl: string;
@@ -81,11 +82,20 @@ export async function openScene(isExternal: boolean): Promise<Scene> {
   });
   closers.push(() => end(receiver));
   const receiverUrl = `http://127.0.0.1:${port}`;
-  return { databaseUrl: postgres.url, database, nats, receiverUrl, receivedAt, search: await seedSearch(database) };
+  const postgresPid = ('pid' in postgres ? postgres.pid : null) ?? 0;
+  return {
+    databaseUrl: postgres.url,
+    postgresPid,
+    database,
+    nats,
+    receiverUrl,
+    receivedAt,
+    search: await seedSearch(database),
+  };
 }
 
-function child(script: URL, ...args: readonly string[]): ChildProcess {
-  return fork(fileURLToPath(script), args, { execArgv: ['--import', 'tsx'] });
+function child(script: URL, args: readonly string[] = [], flags: readonly string[] = []): ChildProcess {
+  return fork(fileURLToPath(script), args, { execArgv: ['--import', 'tsx', ...flags] });
 }
 
 export async function end(process: ChildProcess): Promise<void> {
@@ -95,8 +105,14 @@ export async function end(process: ChildProcess): Promise<void> {
   await exited;
 }
 
-export async function startStage({ databaseUrl, nats }: Scene): Promise<ChildProcess> {
-  const stage = child(new URL('stage.ts', import.meta.url), databaseUrl, nats.url);
+/** `profile`: a folder for its CPU profile. */
+export async function startStage({ databaseUrl, nats }: Scene, profile?: string): Promise<ChildProcess> {
+  const profiling = profile === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profile}`];
+  const stage = child(
+    new URL('stage.ts', import.meta.url),
+    [databaseUrl, nats.url],
+    ['--max-semi-space-size=64', ...profiling],
+  );
   closers.push(() => end(stage));
   await once(stage, 'message');
   return stage;

@@ -31,7 +31,7 @@ export interface CourierDependencies {
   readonly sender: Pick<Sender, 'send'>;
   readonly retryDelayMs: number;
   readonly attemptTimeoutMs: number;
-  /** Slots: attempts under way or being recorded. */
+  /** Slots: attempts under way. */
   readonly attemptsInFlightMax: number;
   readonly clock: () => Date;
   /** Closed, it pauses the stage: nothing is pulled and no attempt starts. */
@@ -87,7 +87,7 @@ export async function startCourier(dependencies: CourierDependencies): Promise<C
   const retries = startRetries(dependencies, onDue);
   return {
     get inFlight() {
-      return round.waiting + round.inFlight;
+      return round.waiting + round.inFlight + settlement.unrecorded;
     },
     async drain() {
       endListening();
@@ -99,7 +99,7 @@ export async function startCourier(dependencies: CourierDependencies): Promise<C
       const grace = startGrace(RECORD_GRACE_MS);
       await settlement.drain(grace);
       grace.end();
-      await upkeep.end(round.inFlight > 0);
+      await upkeep.end(round.inFlight + settlement.unrecorded > 0);
       await broker.connection.flush().catch((error: Error) => onTrouble('flush', error));
     },
   };

@@ -40,6 +40,8 @@ export interface SendingParts {
 
 const CLAIMS_MAX = 128;
 const CLAIMS_AT_ONCE = 2;
+/** Outcomes that wait for PostgreSQL hold no slot; with so many of them nothing more is claimed. */
+const UNRECORDED_MAX = 512;
 
 export class Sending {
   readonly #dependencies: CourierDependencies;
@@ -58,8 +60,7 @@ export class Sending {
 
   /** Starts what there are slots for. Call it whenever something has come or ended: what comes together is claimed together. */
   readonly pump = oncePerTick(() => {
-    const { valve } = this.#dependencies;
-    while (!this.#stopping.signal.aborted && valve?.isOpen !== false && this.#claiming.count < CLAIMS_AT_ONCE) {
+    while (this.#mayClaim) {
       const turns = this.#parts.round.take(CLAIMS_MAX, performance.now());
       if (turns.length === 0) break;
       for (const { entry } of turns) this.#parts.due().take(entry.id);
@@ -67,6 +68,11 @@ export class Sending {
     }
     this.#parts.due().refill();
   });
+
+  get #mayClaim(): boolean {
+    const isOpen = !this.#stopping.signal.aborted && this.#dependencies.valve?.isOpen !== false;
+    return isOpen && this.#claiming.count < CLAIMS_AT_ONCE && this.#parts.settlement().unrecorded < UNRECORDED_MAX;
+  }
 
   /** Nothing is claimed any more; resolves when every attempt under way has been told. */
   async stop(): Promise<void> {
@@ -155,7 +161,6 @@ export class Sending {
     this.pump();
     const onRecorded = (): void => {
       due().forget(delivery.id);
-      round.finish(turn);
       this.pump();
     };
     await settlement().tell({ delivery, holder, outcome, endedAt, onRecorded });

@@ -22,6 +22,8 @@ export interface EndedAttempt {
 }
 
 export interface Settlement {
+  /** Outcomes that were told and are not recorded yet. */
+  readonly unrecorded: number;
   /** Resolves on admission. */
   tell(ended: EndedAttempt): Promise<void>;
   /** Attempts whose courier has gone. */
@@ -41,6 +43,11 @@ export function startSettlement(
   onDue: (due: readonly DueDelivery[]) => void,
 ): Settlement {
   const publishing = new InFlight();
+  let unrecorded = 0;
+  const noteRecorded = ({ onRecorded }: EndedAttempt): void => {
+    unrecorded -= 1;
+    onRecorded();
+  };
 
   async function record(settled: readonly SettledAttempt[]): Promise<void> {
     const due = await recordAttempts(database, settled);
@@ -64,18 +71,24 @@ export function startSettlement(
     gatherMs: GATHER_MS,
     supervisor,
     // A bug keeps its outcome from being recorded: it counts as aborted, so that neither its slot nor its row stays taken.
-    async setAside({ delivery, holder, onRecorded }) {
-      const aborted = abortedAttempt({ ...delivery, holder }, retryDelayMs);
+    async setAside(ended) {
+      const aborted = abortedAttempt({ ...ended.delivery, holder: ended.holder }, retryDelayMs);
       await record([aborted]).catch((error: Error) => onTrouble('outcomes', error));
-      onRecorded();
+      noteRecorded(ended);
     },
     async receive(batch) {
       await record(batch.map((ended) => settledOf(ended, retryDelayMs)));
-      for (const { onRecorded } of batch) onRecorded();
+      for (const ended of batch) noteRecorded(ended);
     },
   });
   return {
-    tell: (ended) => actor.tell(ended),
+    get unrecorded() {
+      return unrecorded;
+    },
+    tell(ended) {
+      unrecorded += 1;
+      return actor.tell(ended);
+    },
     async abort(abandoned) {
       if (abandoned.length > 0) await record(abandoned.map((attempt) => abortedAttempt(attempt, retryDelayMs)));
     },

@@ -24,7 +24,7 @@ export interface FairRoundOptions extends LaneSettings {
   readonly waitingMax: number;
 }
 
-/** A slot given to an endpoint. It must be ended by `withdraw`, or by `answered` and then `finish`. */
+/** A slot given to an endpoint. It must be ended by `withdraw` or `answered`. */
 export interface Turn<T> {
   readonly lane: EndpointLane<T>;
   readonly entry: T;
@@ -241,22 +241,19 @@ export class FairRound<T> {
     const { started } = turn as OpenTurn<T>;
     turn.lane.withdraw(started);
     this.#unanswered.withdraw(turn.lane, started.at);
-    this.#noteEnd(turn.lane);
-    this.finish(turn);
+    this.#noteEnd(turn);
   }
 
-  /** The endpoint has answered, or never will. The slot stays taken until the outcome is recorded. */
+  /** The endpoint has answered, or never will. */
   answered(turn: Turn<T>, url: string, outcome: AttemptOutcome): void {
     turn.lane.answered((turn as OpenTurn<T>).started, url, outcome);
     if (outcome.error === null) this.#unanswered.noteAnswered(turn.lane);
-    this.#noteEnd(turn.lane);
+    this.#noteEnd(turn);
   }
 
-  finish(turn: Turn<T>): void {
-    if (this.#open.delete(turn as OpenTurn<T>) && turn.isRetry) this.#retries -= 1;
-  }
-
-  #noteEnd(lane: EndpointLane<T>): void {
+  #noteEnd(turn: Turn<T>): void {
+    const { lane, isRetry } = turn;
+    if (this.#open.delete(turn as OpenTurn<T>) && isRetry) this.#retries -= 1;
     if (lane.inFlight === 0) this.#active.delete(lane);
     this.#place(lane);
   }

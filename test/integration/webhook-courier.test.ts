@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { endpointKeyOf } from '../../src/domain/endpoint.ts';
+import { transaction } from '../../src/store/database.ts';
 import { pauseEndpoint, readEndpointHealth, resumeEndpoint } from '../../src/store/endpoints.ts';
 import { deleteSearch } from '../../src/store/searches.ts';
 import { countOpen, openDeliveryStage } from '../support/courier.ts';
@@ -147,6 +148,28 @@ test('what an endpoint cannot take waits without using an attempt, and others do
   });
   assert.deepEqual(faults, []);
   assert.equal(receiver.posts.length, 550);
+});
+
+test('outcomes that wait for PostgreSQL hold no slot, and are never very many', async (t) => {
+  const receiver = await startWebhookReceiver(t);
+  receiver.script('/ok', { type: 'answer', status: 200 });
+  const attemptsInFlightMax = 16;
+  const stage = await openDeliveryStage(t, { retryDelayMs: RETRY_DELAY_MS, attemptsInFlightMax });
+  const search = await seedSearch(stage.database);
+  const url = receiver.urlOf('/ok');
+  await seedDeliveries(stage.database, search, [url]);
+  await stage.start();
+  await stage.untilAllEnded();
+  const due = await seedDeliveries(stage.database, search, Array<string>(2_000).fill(url));
+  await transaction(stage.database, async (connection) => {
+    await connection.query('lock table attempts in exclusive mode');
+    stage.announcer.announce(due);
+    await receiver.until((posts) => posts.length > 1 + 512);
+    for (let turn = 0; turn < 200; turn++) await connection.query('select 1');
+    assert.ok(receiver.posts.length <= 1 + 512 + attemptsInFlightMax, `${receiver.posts.length} posts`);
+  });
+  await stage.untilAllEnded();
+  assert.equal(receiver.posts.length, 2_001);
 });
 
 test('a flood holds up nobody, announced or not', async (t) => {
