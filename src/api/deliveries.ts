@@ -53,7 +53,7 @@ export const DELIVERY_LIST_PARAMETERS = {
   property: referenceParameter('The property that they tell of.', 'documents/properties'),
   advert: referenceParameter('One of the adverts of the property that they tell of: the UUID.', 'adverts'),
   url: textParameter('The address of one of its adverts on the portal; what follows # is left out.', URL_LENGTH_MAX),
-  endpoint: textParameter('Where they go: a URL as the search has it, mailto: for an e-mail.', ENDPOINT_LENGTH_MAX),
+  endpoint: textParameter('Where they go: a URL, mailto: for an e-mail.', ENDPOINT_LENGTH_MAX),
   event: choiceParameter('Kind of event.', EVENT_KINDS),
   channel: choiceParameter('Channel.', DELIVERY_CHANNELS),
   ...CREATED_AT,
@@ -89,7 +89,8 @@ export function deliveryRoutes(router: Router, dependencies: ApiDependencies, qu
   router.get('/deliveries', acceptable, async (ctx) => {
     const query = readQuery(ctx, DELIVERY_LIST_PARAMETERS);
     const { status: state, event: kind, channel, endpoint } = query;
-    const filter = { state, kind, channel, endpoint };
+    const endpointKey = endpoint === null ? null : endpointKeyOf(principalOf(ctx).clientId, endpoint);
+    const filter = { state, kind, channel, endpointKey };
     const wanted = { filter, range: timeRangeOf(query), ...timeOrderedPage(query) };
     const targets = await targetsOf(ctx, query, dependencies, questions);
     const page =

@@ -3,10 +3,18 @@
 import type Router from '@koa/router';
 import type { Context } from 'koa';
 import { z } from 'zod';
+import { endpointKeyOf } from '../domain/endpoint.ts';
 import { timeOrderedUuid } from '../domain/ids.ts';
 import { isWithinKept, type NewRecovery, type Recovery, remainingOf } from '../domain/recovery.ts';
 import { makeOnce } from '../store/idempotency-keys.ts';
-import { createRecovery, listRecoveries, RecoveryOpenError, readRecovery, stopRecovery } from '../store/recoveries.ts';
+import {
+  createRecovery,
+  isEndpointKnown,
+  listRecoveries,
+  RecoveryOpenError,
+  readRecovery,
+  stopRecovery,
+} from '../store/recoveries.ts';
 import { principalOf } from './auth.ts';
 import { readBody } from './body-members.ts';
 import { TIME_ORDERS, timeOrderedPage } from './client-listings.ts';
@@ -107,11 +115,15 @@ async function readNewRecovery(ctx: Context, dependencies: ApiDependencies): Pro
   const searchId = sentSearch === null ? null : referenceOf(sentSearch, 'searches', String(ctx.state.baseUrl ?? ''));
   if (sentSearch !== null && searchId === null)
     violations.add(['search'], 'must be an IRI of /searches', 'invalid_iri');
+  const { clientId } = principalOf(ctx);
+  const isKnown =
+    endpoint === null || (await isEndpointKnown(dependencies.database, endpointKeyOf(clientId, endpoint)));
+  if (!isKnown) violations.add(['endpoint'], 'must be an endpoint that something was sent to', 'unknown_endpoint');
   violations.throwAny();
   const search = searchId === null ? null : await ownSearch(ctx, dependencies, searchId);
   return {
     id: timeOrderedUuid(present),
-    clientId: principalOf(ctx).clientId,
+    clientId,
     searchNumber: search?.number ?? null,
     endpoint: endpoint ?? null,
     since,
@@ -125,8 +137,12 @@ function refuseSecond(error: unknown): never {
   throw new Problem(409, 'you have a recovery that is not finished: wait for its end, or stop it');
 }
 
+function pauseSentence({ url, reason }: NonNullable<Recovery['pause']>): string {
+  return `an operator has paused ${url}${reason === null ? '' : `: ${reason}`}`;
+}
+
 export function recoveryDocument(recovery: Recovery) {
-  const { id, searchId, since, until, endpoint, includesDelivered, state, createdAt, finishedAt } = recovery;
+  const { id, searchId, since, until, endpoint, includesDelivered, createdAt, finishedAt, pause } = recovery;
   const { matched, sent, delivered, failed } = recovery;
   return {
     '@context': '/contexts/Recovery',
@@ -137,7 +153,8 @@ export function recoveryDocument(recovery: Recovery) {
     search: searchId === null ? null : searchIri(searchId),
     endpoint,
     includeDelivered: includesDelivered,
-    state,
+    state: pause === null ? recovery.state : 'paused',
+    stateReason: pause === null ? null : pauseSentence(pause),
     matched,
     sent,
     delivered,

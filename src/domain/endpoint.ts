@@ -16,13 +16,23 @@ const PARTY_DIGITS = 8;
 
 /** The key of a client's endpoint. It can stand in a NATS subject. */
 export function endpointKeyOf(clientId: Uuid, url: string): string {
+  const { text, host } = normalised(url);
   // The end of a UUID is random, whichever version it is.
-  return `${urlKeyOf(url)}${clientId.slice(-PARTY_DIGITS)}${digest(hostOf(url), PARTY_DIGITS)}`;
+  return `${digest(text, URL_DIGITS)}${clientId.slice(-PARTY_DIGITS)}${digest(host, PARTY_DIGITS)}`;
 }
 
 /** The key of a URL, for all clients that name it. */
 export function urlKeyOf(url: string): string {
-  return digest(url, URL_DIGITS);
+  return digest(normalised(url).text, URL_DIGITS);
+}
+
+/** However it is written: the case of the scheme and the host, a path of nothing, and a fragment, which is not sent. */
+function normalised(url: string): { readonly text: string; readonly host: string } {
+  const parsed = URL.canParse(url) ? new URL(url) : null;
+  if (parsed === null) return { text: url, host: url };
+  if (parsed.protocol === 'mailto:') return { text: url.toLowerCase(), host: parsed.hostname };
+  parsed.hash = '';
+  return { text: parsed.href, host: parsed.hostname };
 }
 
 /** The URL's key of any endpoint's key. */
@@ -38,10 +48,6 @@ export function partiesOf(key: string): { readonly client: string; readonly host
 
 function digest(text: string, digits: number): string {
   return createHash('sha256').update(text).digest('hex').slice(0, digits);
-}
-
-function hostOf(url: string): string {
-  return URL.canParse(url) ? new URL(url).hostname : url;
 }
 
 /** What one courier has seen of an endpoint since it wrote last. */

@@ -33,7 +33,7 @@ export function mailEndpointOf(address: string): string {
 
 /** Has the form of an endpoint's key. */
 export function mailKeyOf(clientId: Uuid, address: string): string {
-  return endpointKeyOf(clientId, mailEndpointOf(address.toLowerCase()));
+  return endpointKeyOf(clientId, mailEndpointOf(address));
 }
 
 /** What is known of the e-mail of a search. */

@@ -2,7 +2,7 @@
 
 import type { SearchNumber, Uuid } from './ids.ts';
 
-/** `counting` → `running` → `finished`, or `stopped` by its client. */
+/** `counting` → `running` → `finished`, or `stopped` by its client; clients are told that it is paused as well. */
 export const RECOVERY_STATES = ['counting', 'running', 'finished', 'stopped'] as const;
 export type RecoveryState = (typeof RECOVERY_STATES)[number];
 
@@ -38,6 +38,8 @@ export interface Recovery extends Omit<NewRecovery, 'searchNumber'> {
   readonly skipped: number;
   readonly createdAt: Date;
   readonly finishedAt: Date | null;
+  /** All that is under way waits for an endpoint that an operator has paused, and why; else null. */
+  readonly pause: { readonly url: string; readonly reason: string | null } | null;
 }
 
 /** How many of it are still to be attempted; what was passed over is none of them. */

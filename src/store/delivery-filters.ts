@@ -15,7 +15,7 @@ export interface DeliveryFilter {
   readonly state: DeliveryState | null;
   readonly kind: EventKind | null;
   readonly channel: DeliveryChannel | null;
-  readonly endpoint: string | null;
+  readonly endpointKey: string | null;
 }
 
 /** Both ends are inside; null: open. */
@@ -24,27 +24,27 @@ export interface TimeRange {
   readonly to: Date | null;
 }
 
-export const ANY_DELIVERY: DeliveryFilter = { state: null, kind: null, channel: null, endpoint: null };
+export const ANY_DELIVERY: DeliveryFilter = { state: null, kind: null, channel: null, endpointKey: null };
 export const ANY_TIME: TimeRange = { from: null, to: null };
 
 /** Parameters from `$first` on. */
 export function filterConditions(
-  { state, kind, channel, endpoint }: DeliveryFilter,
+  { state, ...facts }: DeliveryFilter,
   first: number,
 ): { readonly condition: string; readonly values: readonly unknown[] } {
   const wanted = `$${first}::text`;
-  const { condition, values } = factConditions({ kind, channel, endpoint }, 'd', first + 1);
+  const { condition, values } = factConditions(facts, 'd', first + 1);
   return { condition: `(${wanted} is null or ${isInState(wanted)}) and ${condition}`, values: [state, ...values] };
 }
 
 /** What never changes of a delivery, which is known before its state is looked up. */
 export function factConditions(
-  { kind, channel, endpoint }: Omit<DeliveryFilter, 'state'>,
+  { kind, channel, endpointKey }: Omit<DeliveryFilter, 'state'>,
   alias: string,
   first: number,
 ): { readonly condition: string; readonly values: readonly unknown[] } {
-  const values = [kind, channel, endpoint];
-  const conditions = ['kind', 'channel', 'endpoint'].map((column, at) => {
+  const values = [kind, channel, endpointKey];
+  const conditions = ['kind', 'channel', 'endpoint_key'].map((column, at) => {
     return `($${first + at}::text is null or ${alias}.${column} = $${first + at}::text)`;
   });
   return { condition: conditions.join(' and '), values };

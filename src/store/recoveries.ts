@@ -18,8 +18,15 @@ const CLOCKS_APART_MS = 3_600_000;
 
 const COLUMNS = `r.id, r.client_id as "clientId", s.id as "searchId", r.endpoint, r.since, r.until,
   r.includes_delivered as "includesDelivered", r.state, r.matched, r.sent, r.delivered, r.failed, r.skipped,
-  r.created_at as "createdAt", r.finished_at as "finishedAt"`;
-const FROM = 'recoveries r left join searches s on s.number = r.search_number';
+  r.created_at as "createdAt", r.finished_at as "finishedAt", pause.pause`;
+/** Served by the primary keys. */
+const FROM = `recoveries r left join searches s on s.number = r.search_number left join lateral (
+  select json_build_object('url', min(p.url), 'reason', min(p.pause_reason)) as pause
+  from recovery_items i join open_deliveries o on o.id = i.delivery_id
+  left join endpoints p on p.key in (o.endpoint_key, left(o.endpoint_key, 16)) and p.paused_at is not null
+  where i.recovery_id = r.id and r.state in ('counting', 'running')
+  having bool_and(p.key is not null)
+) pause on true`;
 
 /** Throws `RecoveryOpenError`. Served by recoveries_open. */
 export async function createRecovery(database: Queryable, recovery: NewRecovery): Promise<Recovery> {
@@ -33,6 +40,16 @@ export async function createRecovery(database: Queryable, recovery: NewRecovery)
   );
   if (rowCount === 0) throw new RecoveryOpenError(`${clientId} has a recovery that is open`);
   return (await readRecovery(database, clientId, id)) as Recovery;
+}
+
+/** Whether anything was ever sent there, or is to be. Served by the primary key of endpoints, and open_endpoint. */
+export async function isEndpointKnown(database: Queryable, key: string): Promise<boolean> {
+  const { rows } = await database.query<{ isKnown: boolean }>(
+    `select exists (select from endpoints where key = $1)
+       or exists (select from open_deliveries where endpoint_key = $1) as "isKnown"`,
+    [key],
+  );
+  return rows[0]?.isKnown === true;
 }
 
 /** Null when there is none, or it is another client's. Served by the primary key. */

@@ -4,6 +4,7 @@
  */
 
 import type { DueDelivery } from '../domain/delivery.ts';
+import { endpointKeyOf } from '../domain/endpoint.ts';
 import { firstUuidAt, type SearchNumber, type Uuid } from '../domain/ids.ts';
 import type { RecoveryState } from '../domain/recovery.ts';
 import { IS_CANCELLED, IS_WANTED } from './cancellations.ts';
@@ -46,7 +47,7 @@ export async function lockOpenRecoveries(connection: Queryable): Promise<readonl
 const UNDELIVERED = ['failed', 'retry_wait'] as const;
 /** Of a delivery `d` and its search `s`. A first attempt that has not been made is on its way, and needs no recovery. */
 const FITS = `s.client_id = $3 and d.created_at between $4 and $5
-  and ($6::integer is null or d.search_number = $6) and ($7::text is null or d.endpoint = $7)
+  and ($6::integer is null or d.search_number = $6) and ($7::text is null or d.endpoint_key = $7)
   and (d.state in (${UNDELIVERED.map((state) => `'${state}'`).join()}) or d.state = 'delivered' and $8) and not ${IS_CANCELLED}
   and ${IS_WANTED}`;
 
@@ -63,18 +64,19 @@ interface LookedThrough {
 
 /** The next page of deliveries behind the place. Served by the primary keys. */
 async function lookThrough(connection: Queryable, recovery: OpenRecovery): Promise<LookedThrough> {
-  const { place, clientId, since, until, searchNumber, endpoint, includesDelivered } = recovery;
+  const { place, clientId, since, until, searchNumber, includesDelivered } = recovery;
+  const endpointKey = recovery.endpoint === null ? null : endpointKeyOf(clientId, recovery.endpoint);
   const beyond = firstUuidAt(new Date(until.getTime() + CLOCKS_APART_MS));
   const { rows } = await connection.query<LookedThrough>(
     `with page as materialized (
-       select id, search_number, endpoint, created_at, state, generation from delivery_states
+       select id, search_number, endpoint_key, created_at, state, generation from delivery_states
        where id > $1 and id < $2 order by id limit ${PAGE_ROWS}
      )
      select (select id from page order by id desc limit 1) as last,
        (select count(*) from page) < ${PAGE_ROWS} as "isLastPage", array(
        select d.id from page d join searches s on s.number = d.search_number where ${FITS} order by d.id
      ) as ids`,
-    [place, beyond, clientId, since, until, searchNumber, endpoint, includesDelivered],
+    [place, beyond, clientId, since, until, searchNumber, endpointKey, includesDelivered],
   );
   return rows[0] as LookedThrough;
 }

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
 import type { DeliveryState, DueDelivery } from '../../src/domain/delivery.ts';
+import { endpointKeyOf } from '../../src/domain/endpoint.ts';
 import { randomUuid, type Uuid } from '../../src/domain/ids.ts';
 import { readingOf } from '../../src/domain/property-document.ts';
 import { insertProperties } from '../../src/store/properties.ts';
@@ -53,6 +54,7 @@ async function seedRows(key: string): Promise<readonly Row[]> {
       { key },
     );
     const id = created.body['@id'].slice(10);
+    const clientId = created.body.user.slice('/users/'.length);
     for (const property of properties) {
       const match = randomUuid()
         .replace(/^(.{14})4/, '$17')
@@ -85,8 +87,8 @@ async function seedRows(key: string): Promise<readonly Row[]> {
         await database.query(
           `insert into deliveries (id, search_number, match_id, channel, kind, endpoint, endpoint_key, head, snapshot_id,
              created_at, sequence)
-           values ($1, (select number from searches where id = $2), $3, $4, $5, $6, 'k', '', $3, $7, 1)`,
-          [row.id, id, match, channel, event, endpoint, createdAt],
+           values ($1, (select number from searches where id = $2), $3, $4, $5, $6, $8, '', $3, $7, 1)`,
+          [row.id, id, match, channel, event, endpoint, createdAt, endpointKeyOf(clientId, endpoint)],
         );
         await putInState(database, [row.id], status, 6);
         rows.push(row);
@@ -94,6 +96,11 @@ async function seedRows(key: string): Promise<readonly Row[]> {
     }
   }
   return rows;
+}
+
+/** The same endpoint to whoever calls it. */
+function otherSpelling(url: string): string {
+  return `${url.replace(/^https:\/\/[^/]*/, (origin) => origin.toUpperCase())}#there`;
 }
 
 /** As it is recorded. */
@@ -121,7 +128,7 @@ describe('deliveries', () => {
       advert: [advert, ({ property }) => property === some.property],
       url: [`${url}#photos`, ({ property }) => property === some.property],
       match: [`/matches/${some.match}`, ({ match }) => match === some.match],
-      endpoint: [some.endpoint, ({ endpoint }) => endpoint === some.endpoint],
+      endpoint: [otherSpelling(some.endpoint), ({ endpoint }) => endpoint === some.endpoint],
       status: ['failed', ({ status }) => status === 'failed'],
       event: [some.event, ({ event }) => event === some.event],
       channel: [some.channel, ({ channel }) => channel === some.channel],

@@ -3,7 +3,9 @@
 import assert from 'node:assert/strict';
 import { after, describe, it, type TestContext } from 'node:test';
 import type { DeliveryState } from '../../src/domain/delivery.ts';
+import { endpointKeyOf } from '../../src/domain/endpoint.ts';
 import { timeOrderedUuid, type Uuid } from '../../src/domain/ids.ts';
+import { pauseEndpoint, resumeEndpoint } from '../../src/store/endpoints.ts';
 import { createRecovery, readRecovery } from '../../src/store/recoveries.ts';
 import { startRecoveries } from '../../src/upkeep/recoveries.ts';
 import { startTestApi } from '../support/api.ts';
@@ -138,6 +140,25 @@ describe('a recovery', () => {
     assert.ok(rows[0].count <= SLOTS / 4, `${rows[0].count} under way`);
     await worker.stop();
   });
+
+  it('says that it is paused while its endpoint is, and goes on afterwards', async (t) => {
+    const { receiver, database, search, work, ask, untilState } = await openScene(t, 8);
+    const key = endpointKeyOf(search.clientId, receiver.urlOf('/hook'));
+    await pauseEndpoint(database, key, receiver.urlOf('/hook'));
+    await database.query('update endpoints set pause_reason = $2 where key = $1', [key, 'too many complaints']);
+    const worker = work();
+    const { id } = await ask();
+    const paused = await until(
+      () => readRecovery(database, search.clientId, id),
+      (recovery) => recovery !== null && recovery.pause !== null,
+    );
+    assert.deepEqual(paused?.pause, { url: receiver.urlOf('/hook'), reason: 'too many complaints' });
+    assert.equal(receiver.posts.length, 0);
+    await resumeEndpoint(database, key);
+    const done = await untilState(id, 'finished');
+    assert.deepEqual([done?.delivered, done?.pause], [4, null]);
+    await worker.stop();
+  });
 });
 
 describe('the interface of recoveries', () => {
@@ -170,9 +191,17 @@ describe('the interface of recoveries', () => {
     ]) {
       assert.equal((await call('POST', '/recoveries', body)).status, 422, JSON.stringify(body));
     }
+    const own = 'https://hooks.example.com/own?x=1';
+    const unknown = await call('POST', '/recoveries', { since, endpoint: own });
+    assert.deepEqual([unknown.status, unknown.body.violations?.[0]?.propertyPath], [422, 'endpoint']);
+    const { body: users } = await call('GET', '/users');
+    const clientId = users['hydra:member'][0]['@id'].slice('/users/'.length);
+    await pauseEndpoint(api.database, endpointKeyOf(clientId, own), own);
+    const known = await call('POST', '/recoveries', { since, endpoint: 'HTTPS://Hooks.example.com/own?x=1#part' });
+    assert.equal(known.status, 202, known.text);
     const search = await api.call('POST', '/searches', { title: 'mine' });
     assert.equal((await call('POST', '/recoveries', { since, search: search.body['@id'] })).status, 404);
-    assert.equal((await call('GET', '/recoveries')).body['hydra:totalItems'], 1);
+    assert.equal((await call('GET', '/recoveries')).body['hydra:totalItems'], 2);
     assert.equal((await api.call('GET', made.body['@id'])).status, 404);
     assert.equal((await api.call('DELETE', made.body['@id'])).status, 404);
   });

@@ -5,6 +5,7 @@ import { randomUUID } from 'node:crypto';
 import { after, describe, it } from 'node:test';
 import { sampleChange } from '../../src/api/webhook-sample.ts';
 import type { DeliveryState } from '../../src/domain/delivery.ts';
+import { endpointKeyOf } from '../../src/domain/endpoint.ts';
 import { timeOrderedUuid } from '../../src/domain/ids.ts';
 import { LISTED_DELIVERIES, LISTED_MATCHES, LISTED_MAX, listOfClient } from '../../src/store/client-listings.ts';
 import type { Queryable } from '../../src/store/database.ts';
@@ -271,13 +272,20 @@ describe('a list over all searches', () => {
 
   it('finds what is rare behind the newest, and says where it did not look', async () => {
     const client = await newClient('rare', 2);
+    const { rows } = await api.database.query('select client_id as id from searches where number = $1', [
+      client.searches[0]?.number,
+    ]);
+    const clientId = rows[0].id;
     const add = (count: number, kind: string, from: number) =>
       api.database.query(
         `insert into deliveries (id, search_number, match_id, channel, kind, endpoint, endpoint_key, head, snapshot_id,
            created_at, sequence)
-         select gen_random_uuid(), $1, gen_random_uuid(), 'event', $2, 'https://h.example.com/' || $2, 'k', '',
+         select gen_random_uuid(), $1, gen_random_uuid(), 'event', $2, $5, $6, '',
            gen_random_uuid(), $3::timestamptz + n * interval '1 second', 1 from generate_series(1, $4) n`,
-        [client.searches[0]?.number, kind, new Date(START_MS + from * 1_000), count],
+        [
+          ...[client.searches[0]?.number, kind, new Date(START_MS + from * 1_000), count],
+          ...[`https://h.example.com/${kind}`, endpointKeyOf(clientId, `https://h.example.com/${kind}`)],
+        ],
       );
     await add(19, 'ad.update.surface', 0);
     await add(LISTED_MAX + 50, 'property.ad.create', 100);

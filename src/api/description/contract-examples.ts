@@ -151,7 +151,7 @@ function itemExamples(reference: Reference): Readonly<Record<ResourceName, objec
     Recovery: recoveryDocument({
       ...{ id: ID.recovery, clientId: ID.client, searchId: ID.search, endpoint: null, since: AT, until: AT },
       ...{ includesDelivered: false, state: 'running', matched: 120, sent: 40, delivered: 38, failed: 2, skipped: 0 },
-      ...{ createdAt: AT, finishedAt: null },
+      ...{ createdAt: AT, finishedAt: null, pause: null },
     }),
     WebhookSecret: webhookSecretDocument({ id: ID.secret, createdAt: AT, expiresAt: null, hint: 'cmV0' }),
     City: cityDocument(present(reference.city(TOULON))),

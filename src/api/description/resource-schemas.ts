@@ -222,9 +222,12 @@ const Recovery = z.strictObject({
   search: link('Search', 'The search whose webhooks are sent again; null: of all.').nullable(),
   endpoint: textOrNull('Where they went; null: anywhere.'),
   includeDelivered: z.boolean().meta({ description: 'True: what was delivered as well.' }),
-  state: z.enum(RECOVERY_STATES).meta({
-    description: 'counting, then running, and finished when each was attempted; or stopped.',
+  state: z.enum([...RECOVERY_STATES, 'paused']).meta({
+    description:
+      'counting, then running, and finished when each was attempted; or stopped. paused: all that is under way waits for ' +
+      'an endpoint that an operator has paused.',
   }),
+  stateReason: textOrNull('Why it is paused; else null.'),
   matched: count('Webhooks that fit; grows while they are counted.'),
   sent: count('Of these, attempted for the recovery.'),
   delivered: count('Of those, the ones that were answered with 200.'),

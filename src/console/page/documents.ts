@@ -189,6 +189,7 @@ export interface RecoveryDocument {
   readonly '@id': string;
   readonly since: string;
   readonly state: string;
+  readonly stateReason: string | null;
   readonly matched: number;
   readonly sent: number;
   readonly delivered: number;

@@ -105,13 +105,14 @@ interface ProgressProps {
 function Progress({ recovery, isOpen, onStop }: ProgressProps) {
   const words = useWords();
   const formats = useFormats();
-  const { state, matched, sent, delivered, failed, since } = recovery;
+  const { state, stateReason, matched, sent, delivered, failed, since } = recovery;
   return (
     <div class="progress" role="status">
       <p>
         <span class="tag">{words.recoveryStates[state as keyof Words['recoveryStates']] ?? state}</span>{' '}
         {words.recoverySaid(formats.moment(since), sent, matched, delivered, failed)}
       </p>
+      {stateReason !== null && <p class="hint">{stateReason}</p>}
       <progress max={Math.max(1, matched)} value={sent} aria-label={words.recover} />
       {isOpen && (
         <button type="button" onClick={onStop}>

@@ -74,7 +74,13 @@ export const enTerms: typeof frTerms = {
     cancelled: 'cancelled',
   },
   channels: { match: 'new property', event: 'event', email: 'e-mail' },
-  recoveryStates: { counting: 'counting', running: 'running', finished: 'finished', stopped: 'stopped' },
+  recoveryStates: {
+    counting: 'counting',
+    running: 'running',
+    paused: 'paused',
+    finished: 'finished',
+    stopped: 'stopped',
+  },
   criteria: {
     liveAdvert: 'Live advert',
     transactionType: 'Sale or rent',

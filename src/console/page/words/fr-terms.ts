@@ -80,7 +80,13 @@ export const frTerms = {
     cancelled: 'annulé',
   },
   channels: { match: 'nouveau bien', event: 'événement', email: 'e-mail' },
-  recoveryStates: { counting: 'décompte', running: 'en cours', finished: 'terminé', stopped: 'arrêté' },
+  recoveryStates: {
+    counting: 'décompte',
+    running: 'en cours',
+    paused: 'en pause',
+    finished: 'terminé',
+    stopped: 'arrêté',
+  },
   criteria: {
     liveAdvert: 'Annonce en ligne',
     transactionType: 'Vente ou location',
