@@ -86,7 +86,12 @@ const FIXED = Object.freeze({
   /** Below the 10,000 file descriptors that distributions allow, with room for endpoints and servers. */
   apiConnectionsMax: 4_096,
   /** Of a client without limits of its own (`vigie admin clients update`): most have some hundred searches. */
-  searchLimits: Object.freeze({ searches: 100_000, polygonCorners: 500_000, excludedWords: 100_000 }),
+  searchLimits: Object.freeze({
+    searches: 100_000,
+    polygonCorners: 500_000,
+    excludedWords: 100_000,
+    matchesPerAdvert: 1_000,
+  }),
 });
 /** Of a burst after a quiet time, in seconds' worth: a page of the console reads at once, an import writes. */
 const READ_BURST_SECONDS = 2;

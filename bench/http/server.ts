@@ -94,7 +94,12 @@ async function openApiOn(databaseUrl: string, withMatcher: boolean, withRecorder
       readLimit: { perSecond: 1_000_000, burst: 1_000_000 },
       writeLimit: { perSecond: 1_000_000, burst: 1_000_000 },
       databaseConnectionsMax: 10,
-      searchLimits: { searches: 1_000_000, polygonCorners: 10_000_000, excludedWords: 10_000_000 },
+      searchLimits: {
+        searches: 1_000_000,
+        polygonCorners: 10_000_000,
+        excludedWords: 10_000_000,
+        matchesPerAdvert: 1_000_000,
+      },
       isMailAvailable: false,
       connectionsMax: 1_000,
       deliveriesKeptDays: 30,

@@ -136,9 +136,10 @@ const LIMITS: readonly Limit[] = [
   { field: 'searches_max', member: 'searchesMax' },
   { field: 'polygon_corners_max', member: 'polygonCornersMax' },
   { field: 'excluded_words_max', member: 'excludedWordsMax' },
+  { field: 'matches_per_advert_max', member: 'matchesPerAdvertMax' },
 ];
 
-const NO_SEARCHES: SearchLimits = { searches: 0, polygonCorners: 0, excludedWords: 0 };
+const NO_SEARCHES: SearchLimits = { searches: 0, polygonCorners: 0, excludedWords: 0, matchesPerAdvert: 0 };
 
 /** Null for one that the client does not have. */
 function limitsOf(client: Client, limits: readonly Limit[]): Partial<ClientLimits> {
@@ -164,10 +165,12 @@ function clientMessage(client: ClientRow, totals: SearchLimits): Client {
     searchesMax: client.searchesMax ?? undefined,
     polygonCornersMax: client.polygonCornersMax ?? undefined,
     excludedWordsMax: client.excludedWordsMax ?? undefined,
+    matchesPerAdvertMax: client.matchesPerAdvertMax ?? undefined,
     searchTotals: {
       searchCount: totals.searches,
       polygonCornerCount: totals.polygonCorners,
       excludedWordCount: totals.excludedWords,
+      matchesPerAdvert: totals.matchesPerAdvert,
     },
   };
 }

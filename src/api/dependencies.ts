@@ -10,6 +10,7 @@ import type { PointIndex } from '../matching/points/poi-index.ts';
 import type { AskQuery } from '../queries/queries.ts';
 import type { Reference } from '../reference/communes.ts';
 import type { Database } from '../store/database.ts';
+import type { EstimateMatches } from '../store/searches.ts';
 import type { EndpointRules } from './endpoint-url.ts';
 import type { RateLimit } from './rate-limit.ts';
 
@@ -79,6 +80,8 @@ export interface ApiDependencies {
   readonly askQuery: AskQuery;
   /** What explanations may have forgotten; for ever without it. */
   readonly retentionDays?: RetentionDays;
+  /** Without it no search is thought to match anything. */
+  readonly prepareEstimate?: () => Promise<EstimateMatches>;
   readonly reference: Reference;
   readonly settings: ApiSettings;
   readonly logger: ApiLogger;

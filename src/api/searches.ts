@@ -34,7 +34,7 @@ export const SEARCH_LIST_PARAMETERS = {
 } as const;
 
 export function searchRoutes(router: Router, dependencies: ApiDependencies): void {
-  const { database, searchChanged } = dependencies;
+  const { database, searchChanged, prepareEstimate } = dependencies;
   listRoute(router, dependencies);
   confirmationRoute(router, dependencies);
 
@@ -42,9 +42,13 @@ export function searchRoutes(router: Router, dependencies: ApiDependencies): voi
     const { clientId } = principalOf(ctx);
     const limits = limitsOf(ctx, dependencies);
     const { made: search, isNew } = await once(ctx, database, {
-      prepare: () => readNewSearch(ctx.request.body, inputRules(ctx, dependencies)),
-      make: (members) => createSearch(database, clientId, members, limits).catch(refuseBeyond),
-      makeOnce: (request, members) => createSearchOnce(database, members, limits, request).catch(refuseBeyond),
+      async prepare() {
+        const members = await readNewSearch(ctx.request.body, inputRules(ctx, dependencies));
+        const estimate = await prepareEstimate?.();
+        return { members, matchesPerMille: (await estimate?.(members)) ?? 0, limits };
+      },
+      make: ({ members, ...others }) => createSearch(database, clientId, members, others).catch(refuseBeyond),
+      makeOnce: (request, search) => createSearchOnce(database, search, request).catch(refuseBeyond),
       readAgain: (id) => readSearch(database, clientId, id),
     });
     if (isNew) await searchChanged();
@@ -70,6 +74,7 @@ export function searchRoutes(router: Router, dependencies: ApiDependencies): voi
         return merge(present.members);
       },
       limits: limitsOf(ctx, dependencies),
+      ...(prepareEstimate && { estimate: await prepareEstimate() }),
     }).catch(refuseBeyond);
     if (search === null) throw notFound('this search');
     await searchChanged();
@@ -129,11 +134,12 @@ async function* documentsOf(searches: AsyncIterable<Search>, dependencies: ApiDe
 }
 
 function limitsOf(ctx: Context, { settings: { searchLimits } }: ApiDependencies): SearchLimits {
-  const { searchesMax, polygonCornersMax, excludedWordsMax } = principalOf(ctx);
+  const { searchesMax, polygonCornersMax, excludedWordsMax, matchesPerAdvertMax } = principalOf(ctx);
   return {
     searches: searchesMax ?? searchLimits.searches,
     polygonCorners: polygonCornersMax ?? searchLimits.polygonCorners,
     excludedWords: excludedWordsMax ?? searchLimits.excludedWords,
+    matchesPerAdvert: matchesPerAdvertMax ?? searchLimits.matchesPerAdvert,
   };
 }
 
@@ -141,13 +147,16 @@ const LIMIT_WORDS = {
   searches: ['search', 'searches'],
   polygonCorners: ['corner of a polygon', 'corners of polygons'],
   excludedWords: ['excluded word', 'excluded words'],
+  matchesPerAdvert: ['match per advert', 'matches per advert'],
 } as const;
 
 function refuseBeyond(error: unknown): never {
   if (!(error instanceof SearchLimitError)) throw error;
-  const { limit, maximum, used } = error;
+  const { limit, maximum, used, added } = error;
   const [one, several] = LIMIT_WORDS[limit];
-  const detail = `you may have ${maximum} ${maximum === 1 ? one : several} in all, and have ${used}`;
+  const isEstimated = limit === 'matchesPerAdvert';
+  const has = isEstimated ? `by estimate have ${used}; this would add ${added}` : `have ${used}`;
+  const detail = `you may have ${maximum} ${maximum === 1 ? one : several} in all, and ${has}`;
   throw new Problem(403, detail, { type: '/docs.jsonld#LimitReached', members: { limit, maximum, used } });
 }
 

@@ -12,6 +12,7 @@ export const CLIENT_LIMIT_RANGES = {
   searchesMax: AMOUNT,
   polygonCornersMax: AMOUNT,
   excludedWordsMax: AMOUNT,
+  matchesPerAdvertMax: AMOUNT,
 } as const;
 
 /** Of clients and keys. */

@@ -34,6 +34,15 @@ export function satisfies(criteria: Criteria, facts: PropertyFacts): boolean {
   return failuresOf(criteria, facts, 1).length === 0;
 }
 
+/** The same of many properties: which criteria are set is found once. */
+export function satisfier(criteria: Criteria): (facts: PropertyFacts) => boolean {
+  const asked = CRITERIA.filter((criterion) => criterion.isSet(criteria));
+  return (facts) => {
+    const considered = { facts, adverts: consideredAdverts(criteria, facts) };
+    return asked.every((criterion) => criterion.holds(criteria, considered));
+  };
+}
+
 /** The first criteria that fail, `max` of them at most. */
 export function failuresOf(criteria: Criteria, facts: PropertyFacts, max: number): readonly CriterionName[] {
   const considered = { facts, adverts: consideredAdverts(criteria, facts) };

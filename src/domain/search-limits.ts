@@ -1,6 +1,7 @@
 /**
  * What a client may have in all of its searches (decisions, section 7). Corners of polygons and excluded words are what
- * one client's searches cost every advert of everybody: nothing else has to be tried on as many adverts.
+ * one client's searches cost every advert of everybody: nothing else has to be tried on as many adverts. What they match is
+ * recorded.
  */
 
 import type { SearchMembers } from './search.ts';
@@ -9,20 +10,21 @@ export interface SearchLimits {
   readonly searches: number;
   readonly polygonCorners: number;
   readonly excludedWords: number;
+  /** On average, estimated. */
+  readonly matchesPerAdvert: number;
 }
 
 /** What one search adds to the totals of its client. */
-export type SearchWeight = Omit<SearchLimits, 'searches'>;
+export type SearchWeight = Pick<SearchLimits, 'polygonCorners' | 'excludedWords'>;
 
 export function weightOf({ geoShapes, expressions }: SearchMembers): SearchWeight {
   return { polygonCorners: cornersOf(geoShapes), excludedWords: expressions?.match(EXCLUDED)?.length ?? 0 };
 }
 
 /** What a change of a search adds; negative where it takes away. */
-export function weightAdded(present: SearchMembers, next: SearchMembers): SearchLimits {
+export function weightAdded(present: SearchMembers, next: SearchMembers): SearchWeight {
   const [before, after] = [weightOf(present), weightOf(next)];
   return {
-    searches: 0,
     polygonCorners: after.polygonCorners - before.polygonCorners,
     excludedWords: after.excludedWords - before.excludedWords,
   };

@@ -125,12 +125,15 @@ function withTexts(
   criteria: Criteria,
   median: MedianOf,
 ): ExaminedProperty {
+  return judgedWith(uuid, digest, textsOf(digest, adverts), criteria, median);
+}
+
+export function textsOf(digest: PropertyDigest, adverts: readonly AdvertTexts[]): PropertyTexts {
   const speaking = adverts.find(([advert]) => advert === digest.speaker);
-  const texts: PropertyTexts = {
+  return {
     own: speaking === undefined ? [] : present(speaking[1] ?? speaking[3], speaking[2] ?? speaking[4]),
     byAdvert: new Map(adverts.map(([advert, , , title, description]) => [advert, present(title, description)])),
   };
-  return judgedWith(uuid, digest, texts, criteria, median);
 }
 
 function present(...texts: readonly (string | null)[]): readonly string[] {

@@ -6,6 +6,7 @@ import { announceSearchChange, announceSecretChange, onFeed, onKeyChange } from 
 import type { Config } from '../config.ts';
 import type { Matcher } from '../intake/matcher.ts';
 import { createPointsOfInterest } from '../matching/points/poi-index.ts';
+import { createMatchEstimator } from '../queries/match-estimate.ts';
 import { sortPlaces } from '../reference/communes.ts';
 import { type Database, openDatabase } from '../store/database.ts';
 import { keepPoints } from '../upkeep/imported-tables.ts';
@@ -34,6 +35,7 @@ export async function openApi(parts: Parts, databaseUrl: string, matcher: Matche
       database,
       questionDatabase,
       askQuery: parts.askQuery,
+      prepareEstimate: createMatchEstimator(database),
       strangersDatabase,
       onAuthenticated: connectionLimits.noteAuthenticated,
       retentionDays: config.retentionDays,

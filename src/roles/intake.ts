@@ -11,8 +11,9 @@ import { createValve, type Valve } from '../broker/valve.ts';
 import { createIntakeBreaker, type IntakeBreaker } from '../intake/breaker.ts';
 import { type Intake, startIntake } from '../intake/intake.ts';
 import { type Mandate, startLeadership } from '../intake/leadership.ts';
+import { type MatchSampling, sampleMatches } from '../intake/match-sampling.ts';
 import { type Matcher, startMatcher } from '../intake/matcher.ts';
-import { createRecorder } from '../intake/recorder.ts';
+import { createRecorder, type RecorderDependencies } from '../intake/recorder.ts';
 import { startTrimming } from '../intake/trimming.ts';
 import { createMarketMedians, type MarketMedians } from '../matching/market-medians.ts';
 import { createSearchIndex } from '../matching/search-index.ts';
@@ -22,12 +23,14 @@ import { openLeaderSession, type Term } from '../store/intake-leader.ts';
 import { writeMedians } from '../store/market-medians.ts';
 import { readMarketPrices } from '../store/properties.ts';
 import { changedSince, renumberRestored } from '../store/search-feed.ts';
+import { correctMatchTotals } from '../store/search-totals.ts';
 import { siteCategoryNames } from '../store/site-categories.ts';
 import { startRetention } from '../upkeep/retention.ts';
 import { measureAnswers, measureLead, measureRetention, measureStage } from './measures.ts';
 import type { Parts } from './parts.ts';
 
 const WRITE_MEDIANS_EVERY_MS = 60_000;
+const CORRECT_ESTIMATES_EVERY_MS = 60_000;
 const HOUR_MS = 3_600_000;
 
 export async function openIntake(parts: Parts, databaseUrl: string): Promise<Matcher> {
@@ -51,14 +54,21 @@ export async function openIntake(parts: Parts, databaseUrl: string): Promise<Mat
   });
   parts.checks.intake = () => breaker.restReason;
   const noteProgress = parts.stalls.follow('intake', () => valve.isOpen && (intake?.depth ?? 0) > 0);
-  const takeIn = createTermStart(parts, matcher, { valve, breaker, noteProgress });
+  const observed = parts.observers.timed(matcher);
+  const sampling = sampleMatches(observed.match);
+  const takeIn = createTermStart(
+    parts,
+    matcher,
+    { ...observed, match: sampling.match },
+    { valve, breaker, noteProgress },
+  );
   const leadership = await startLeadership({
     openSession: () => openLeaderSession(databaseUrl, onTrouble),
     isFit: () => broker.isConnected() && breaker.restReason === null && parts.topology.found?.foreign === null,
     async lead(term) {
       const taken = await takeIn(term);
       intake = taken;
-      return alongside(taken, keepHouseAlongside(parts, medians));
+      return alongside(taken, keepHouseAlongside(parts, medians, sampling));
     },
     onTerm(term) {
       if (term === null) intake = null;
@@ -123,13 +133,14 @@ interface IntakeControls {
 function createTermStart(
   parts: Parts,
   matcher: Matcher,
+  observed: RecorderDependencies['matcher'],
   { valve, breaker, noteProgress }: IntakeControls,
 ): (term: Term) => Promise<Intake> {
   const { config, log, database, pipelineDatabase, broker, announcer, documents } = parts;
   const { reference, observers, supervisor, onTrouble } = parts;
   const recordBatch = createRecorder({
     database: pipelineDatabase,
-    matcher: observers.timed(matcher),
+    matcher: observed,
     resolvePlace: reference.resolvePlace,
     bounds: config.recordBounds,
     refreshSearches: () => matcher.refresh(),
@@ -183,6 +194,7 @@ interface Housekeeping {
 function keepHouseAlongside(
   { config, log, database, broker, observers, onTrouble }: Parts,
   medians: MarketMedians,
+  sampling: MatchSampling,
 ): Housekeeping {
   const kept: readonly Housekeeping[] = [
     startRetention({
@@ -208,6 +220,12 @@ function keepHouseAlongside(
       everyMs: WRITE_MEDIANS_EVERY_MS,
       isDueAtOnce: true,
       work: () => writeMedians(database, [...medians.all()]),
+      onTrouble,
+    }),
+    startTask({
+      what: 'estimates of matches',
+      everyMs: CORRECT_ESTIMATES_EVERY_MS,
+      work: () => correctMatchTotals(database, sampling.take()),
       onTrouble,
     }),
   ];

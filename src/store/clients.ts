@@ -19,6 +19,7 @@ export interface ClientLimits {
   readonly searchesMax: number | null;
   readonly polygonCornersMax: number | null;
   readonly excludedWordsMax: number | null;
+  readonly matchesPerAdvertMax: number | null;
 }
 
 export interface Client extends ClientLimits {
@@ -59,7 +60,8 @@ export class ClientUnknownError extends Error {
 
 const LIMIT_COLUMNS = `rate_limit_per_second as "rateLimitPerSecond", rate_limit_burst as "rateLimitBurst",
   write_limit_per_second as "writeLimitPerSecond", write_limit_burst as "writeLimitBurst",
-  searches_max as "searchesMax", polygon_corners_max as "polygonCornersMax", excluded_words_max as "excludedWordsMax"`;
+  searches_max as "searchesMax", polygon_corners_max as "polygonCornersMax", excluded_words_max as "excludedWordsMax",
+  matches_per_advert_max as "matchesPerAdvertMax"`;
 const CLIENT_COLUMNS = `id, name, ${LIMIT_COLUMNS}, created_at as "createdAt"`;
 const KEY_COLUMNS = `id, client_id as "clientId", name, prefix, created_at as "createdAt", revoked_at as "revokedAt"`;
 
@@ -70,8 +72,8 @@ export async function createClient(database: Queryable, { name, ...limits }: New
   // Served by the unique index on name.
   const { rows } = await database.query<Client>(
     `insert into clients (id, name, rate_limit_per_second, rate_limit_burst, write_limit_per_second,
-       write_limit_burst, searches_max, polygon_corners_max, excluded_words_max)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+       write_limit_burst, searches_max, polygon_corners_max, excluded_words_max, matches_per_advert_max)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
      on conflict (name) do nothing returning ${CLIENT_COLUMNS}`,
     [randomUuid(), name, ...limitValues(limits)],
   );
@@ -88,13 +90,14 @@ export async function updateClientLimits(
 ): Promise<Client | null> {
   const { rows } = await database.query<Client>(
     `update clients set
-       rate_limit_per_second = case when $9 then $2 else rate_limit_per_second end,
-       rate_limit_burst = case when $10 then $3 else rate_limit_burst end,
-       write_limit_per_second = case when $11 then $4 else write_limit_per_second end,
-       write_limit_burst = case when $12 then $5 else write_limit_burst end,
-       searches_max = case when $13 then $6 else searches_max end,
-       polygon_corners_max = case when $14 then $7 else polygon_corners_max end,
-       excluded_words_max = case when $15 then $8 else excluded_words_max end
+       rate_limit_per_second = case when $10 then $2 else rate_limit_per_second end,
+       rate_limit_burst = case when $11 then $3 else rate_limit_burst end,
+       write_limit_per_second = case when $12 then $4 else write_limit_per_second end,
+       write_limit_burst = case when $13 then $5 else write_limit_burst end,
+       searches_max = case when $14 then $6 else searches_max end,
+       polygon_corners_max = case when $15 then $7 else polygon_corners_max end,
+       excluded_words_max = case when $16 then $8 else excluded_words_max end,
+       matches_per_advert_max = case when $17 then $9 else matches_per_advert_max end
      where id = $1 returning ${CLIENT_COLUMNS}`,
     [id, ...limitValues(limits), ...LIMITS.map((limit) => limits[limit] !== undefined)],
   );
@@ -103,7 +106,7 @@ export async function updateClientLimits(
 
 const LIMITS = [
   ...['rateLimitPerSecond', 'rateLimitBurst', 'writeLimitPerSecond', 'writeLimitBurst'],
-  ...['searchesMax', 'polygonCornersMax', 'excludedWordsMax'],
+  ...['searchesMax', 'polygonCornersMax', 'excludedWordsMax', 'matchesPerAdvertMax'],
 ] as readonly (keyof ClientLimits)[];
 
 function limitValues(limits: Partial<ClientLimits>): (number | null)[] {

@@ -159,6 +159,15 @@ async function* readChanged(database: Queryable): AsyncGenerator<readonly Uuid[]
   }
 }
 
+/** The first `count` of the sample of all. Served by property_digests_sample. */
+export async function readSample(database: Queryable, count: number): Promise<readonly ScannedProperty[]> {
+  const { rows } = await database.query<ScannedProperty>(
+    `select property_uuid as uuid, facts from property_digests where is_live order by sample_key limit $1`,
+    [count],
+  );
+  return rows;
+}
+
 /** Of those that are still live, in any order. Served by the primary key. */
 async function readDigests(database: Queryable, uuids: readonly Uuid[]): Promise<readonly ScannedProperty[]> {
   const { rows } = await database.query<ScannedProperty>(

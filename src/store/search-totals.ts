@@ -1,9 +1,9 @@
 /**
- * What each client's searches add up to, and room for one more. Triggers keep the totals (migration 0004), in the
- * transaction that writes the search, so they are right at every moment, and nobody counts searches.
+ * What each client's searches add up to, and room for one more. Triggers keep the totals, in the transaction that writes
+ * the search, so they are right at every moment, and nobody counts searches.
  */
 
-import type { Uuid } from '../domain/ids.ts';
+import type { SearchNumber, Uuid } from '../domain/ids.ts';
 import type { SearchLimits } from '../domain/search-limits.ts';
 import type { Queryable } from './database.ts';
 import { LockTakenError } from './write-lock.ts';
@@ -14,12 +14,14 @@ export class SearchLimitError extends Error {
   readonly limit: keyof SearchLimits;
   readonly maximum: number;
   readonly used: number;
+  readonly added: number;
 
-  constructor(limit: keyof SearchLimits, maximum: number, used: number) {
+  constructor(limit: keyof SearchLimits, { maximum, used, added }: Record<'maximum' | 'used' | 'added', number>) {
     super(`${limit}: ${used} of ${maximum} are used`);
     this.limit = limit;
     this.maximum = maximum;
     this.used = used;
+    this.added = added;
   }
 }
 
@@ -28,6 +30,8 @@ export class SearchLimitError extends Error {
  * other, far more than PostgreSQL has connections.
  */
 export const UNLOCKED_MARGIN = 1_000;
+/** The same of matches per advert, of which a search causes one at most. */
+export const UNLOCKED_MATCHES_MARGIN = 250;
 
 /** Of locks that are held to the end of a transaction; the second key is the client's. */
 const LOCK_CLASS = 0x5ea7;
@@ -49,15 +53,18 @@ export async function requireRoom(
   );
   if (rows[0]?.isTaken !== false) throw new LockTakenError('another search of this client is being saved');
   const totals = await readSearchTotals(connection, clientId);
-  for (const limit of ['searches', 'polygonCorners', 'excludedWords'] as const) {
+  for (const limit of ['searches', 'polygonCorners', 'excludedWords', 'matchesPerAdvert'] as const) {
     if (added[limit] <= 0 || totals[limit] + added[limit] <= limits[limit]) continue;
-    throw new SearchLimitError(limit, limits[limit], totals[limit]);
+    throw new SearchLimitError(limit, { maximum: limits[limit], used: totals[limit], added: added[limit] });
   }
 }
 
+/** Whatever the sample has corrected: a search matches an advert once, or not at all. */
+export const MATCHES_PER_MILLE = 'coalesce(least(1000 * sum(searches), greatest(sum(matches_per_mille), 0)), 0)';
 const SUMS = `coalesce(sum(searches), 0)::integer as searches,
   coalesce(sum(polygon_corners), 0)::integer as "polygonCorners",
-  coalesce(sum(excluded_words), 0)::integer as "excludedWords"`;
+  coalesce(sum(excluded_words), 0)::integer as "excludedWords",
+  (${MATCHES_PER_MILLE} / 1000.0)::float8 as "matchesPerAdvert"`;
 
 /** Served by the primary key. */
 export async function readSearchTotals(database: Queryable, clientId: Uuid): Promise<SearchLimits> {
@@ -73,4 +80,42 @@ export async function readAllSearchTotals(database: Queryable): Promise<Readonly
     `select client_id as "clientId", ${SUMS} from search_totals group by client_id`,
   );
   return new Map(rows.map(({ clientId, ...totals }) => [clientId, totals]));
+}
+
+/** What a sample of adverts has matched. */
+export interface MatchSample {
+  readonly adverts: number;
+  /** How many of them each search has matched; the others none. */
+  readonly matched: ReadonlyMap<SearchNumber, number>;
+}
+
+/** A sample of so many adverts moves an estimate half way to itself. */
+const ADVERTS_FOR_HALF = 200;
+/** Estimates below it limit nobody. */
+const CORRECTED_MIN = 10_000;
+
+/**
+ * Moves the sums of clients towards what was sampled. Served by the primary key of searches; totals are scanned, eight
+ * rows a client.
+ */
+export async function correctMatchTotals(database: Queryable, { adverts, matched }: MatchSample): Promise<void> {
+  if (adverts === 0) return;
+  await database.query(
+    `with sampled as (
+       select client_id, 1000.0 * sum(count) / $3 as sampled
+       from unnest($1::integer[], $2::integer[]) as told(number, count) join searches using (number)
+       where deleted_at is null group by client_id
+     ), estimated as (
+       select client_id, ${MATCHES_PER_MILLE} as estimated, sum(matches_per_mille) as summed
+       from search_totals group by client_id
+     )
+     insert into search_totals
+     select client_id, -1, 0, 0, 0, round(estimated + (coalesce(sampled, 0) - estimated) * $4::float8 - summed)
+     from estimated left join sampled using (client_id)
+     where greatest(estimated, sampled, abs(summed)) >= ${CORRECTED_MIN}
+     order by client_id
+     on conflict (client_id, shard) do update set
+       matches_per_mille = search_totals.matches_per_mille + excluded.matches_per_mille`,
+    [[...matched.keys()], [...matched.values()], adverts, adverts / (adverts + ADVERTS_FOR_HALF)],
+  );
 }

@@ -7,6 +7,7 @@
 
 import { randomBytes } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
+import { UNASKED } from '../domain/criterion-table.ts';
 import { timeOrderedUuid, type Uuid } from '../domain/ids.ts';
 import { type MailStanding, mailKeyOf } from '../domain/mail.ts';
 import { SEARCH_DEFAULTS, type Search, type SearchMembers } from '../domain/search.ts';
@@ -17,7 +18,7 @@ import { passed } from './claim-fence.ts';
 import { type Database, type Queryable, transaction } from './database.ts';
 import { claimOf, claimValues, type KeyedRequest, type MadeOnce, makeOnce } from './idempotency-keys.ts';
 import { recordSearchChange } from './search-changes.ts';
-import { requireRoom, UNLOCKED_MARGIN } from './search-totals.ts';
+import { MATCHES_PER_MILLE, requireRoom, UNLOCKED_MARGIN, UNLOCKED_MATCHES_MARGIN } from './search-totals.ts';
 import { withWriteLock } from './write-lock.ts';
 
 export interface SearchRow extends Omit<Search, 'members' | 'mail'>, MailStanding {
@@ -58,90 +59,103 @@ export const NO_LIMITS: SearchLimits = {
   searches: Number.MAX_SAFE_INTEGER,
   polygonCorners: Number.MAX_SAFE_INTEGER,
   excludedWords: Number.MAX_SAFE_INTEGER,
+  matchesPerAdvert: Number.MAX_SAFE_INTEGER,
 };
+
+export interface NewSearch {
+  readonly members: SearchMembers;
+  /** How many of 1,000 adverts it matches, as far as is known. */
+  readonly matchesPerMille?: number;
+  readonly limits?: SearchLimits;
+}
 
 /** Throws `SearchLimitError`. */
 export async function createSearch(
   database: Database,
   clientId: Uuid,
   members: SearchMembers,
-  limits: SearchLimits = NO_LIMITS,
+  others: Omit<NewSearch, 'members'> = {},
 ): Promise<Search> {
-  const unlockedMax = limits.searches - UNLOCKED_MARGIN;
-  const values = newSearchValues(clientId, members);
-  const created = isLight(members) ? await insertSearch(database, values, unlockedMax) : null;
+  const search = { members, ...others };
+  const created = isLight(search) ? await insertSearch(database, clientId, search, unlockedLimits(search)) : null;
   if (created !== null) return created;
   return withWriteLock(clientId, () =>
-    transaction(database, (connection) => createSearchWithin(connection, clientId, members, limits)),
+    transaction(database, (connection) => createSearchWithin(connection, clientId, search)),
   );
 }
 
 /** The same under an `Idempotency-Key`. Throws `SearchLimitError`. */
 export async function createSearchOnce(
   database: Database,
-  members: SearchMembers,
-  limits: SearchLimits,
+  search: NewSearch,
   request: KeyedRequest,
 ): Promise<MadeOnce<Search>> {
   const { clientId } = request;
-  const unlockedMax = limits.searches - UNLOCKED_MARGIN;
-  const values = newSearchValues(clientId, members);
-  const made = isLight(members) ? await insertSearch(database, values, unlockedMax, request) : null;
+  const limits = unlockedLimits(search);
+  const made = isLight(search) ? await insertSearch(database, clientId, search, limits, request) : null;
   if (made !== null) return { made };
   // There was such a request before, or one is under way, or there is a limit to look at.
   return withWriteLock(clientId, () =>
-    makeOnce(database, request, (connection) => createSearchWithin(connection, clientId, members, limits)),
+    makeOnce(database, request, (connection) => createSearchWithin(connection, clientId, search)),
   );
 }
 
-/** Adds to no limit but the number of searches. */
-function isLight(members: SearchMembers): boolean {
+/** Adds neither corners nor words. */
+function isLight({ members }: NewSearch): boolean {
   const { polygonCorners, excludedWords } = weightOf(members);
   return polygonCorners + excludedWords === 0;
 }
 
-async function createSearchWithin(
-  connection: Queryable,
-  clientId: Uuid,
-  members: SearchMembers,
-  limits: SearchLimits,
-): Promise<Search> {
-  await requireRoom(connection, clientId, { searches: 1, ...weightOf(members) }, limits);
-  return (await insertSearch(connection, newSearchValues(clientId, members), NO_LIMITS.searches)) as Search;
+async function createSearchWithin(connection: Queryable, clientId: Uuid, search: NewSearch): Promise<Search> {
+  const { members, matchesPerMille = 0, limits = NO_LIMITS } = search;
+  const added = { searches: 1, ...weightOf(members), matchesPerAdvert: matchesPerMille / 1_000 };
+  await requireRoom(connection, clientId, added, limits);
+  return (await insertSearch(connection, clientId, search, NO_LIMITS)) as Search;
 }
 
-function newSearchValues(clientId: Uuid, members: SearchMembers): readonly unknown[] {
-  const token = `whsec_${randomBytes(32).toString('base64')}`;
-  return [timeOrderedUuid(new Date()), clientId, token, ...columnsOf(clientId, members)];
+/** Within them nobody has to wait for others. */
+function unlockedLimits({ limits = NO_LIMITS }: NewSearch): SearchLimits {
+  return {
+    ...limits,
+    searches: limits.searches - UNLOCKED_MARGIN,
+    matchesPerAdvert: limits.matchesPerAdvert - UNLOCKED_MATCHES_MARGIN,
+  };
 }
 
-const HAS_ROOM = '(select coalesce(sum(searches), 0) from search_totals where client_id = $2) < $14';
+const HAS_ROOM = `(
+  select coalesce(sum(searches), 0) < $15 and ($14 = 0 or ${MATCHES_PER_MILLE} < 1000 * $16::float8)
+  from search_totals where client_id = $2)`;
 const INSERT = `insert into searches (id, client_id, token, title, title_folded, members, notification_enabled,
-    endpoint_recipient, event_endpoint, subscribed_events, hide_property_contact, context, mail_key)
-  select $1::uuid, $2::uuid, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13`;
+    endpoint_recipient, event_endpoint, subscribed_events, hide_property_contact, context, mail_key,
+    matches_per_mille)
+  select $1::uuid, $2::uuid, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14::smallint`;
 
 /**
- * Null when the client has `searchesMax` or more, or `request` is not the first of its key; one statement, so that
+ * Null when the client has as many searches or matches per advert as `limits`, or `request` is not the first of its key; one statement, so that
  * no lock waits for this process. The totals are served by their primary key.
  */
 async function insertSearch(
   database: Queryable,
-  values: readonly unknown[],
-  searchesMax: number,
+  clientId: Uuid,
+  { members, matchesPerMille = 0 }: NewSearch,
+  limits: SearchLimits,
   request: KeyedRequest | null = null,
 ): Promise<Search | null> {
+  const token = `whsec_${randomBytes(32).toString('base64')}`;
+  const columns = [timeOrderedUuid(new Date()), clientId, token, ...columnsOf(clientId, members)];
+  const values = [...columns, matchesPerMille, limits.searches, limits.matchesPerAdvert];
   const { rows } = await database.query<SearchRow>(
     request === null
       ? {
           name: 'insert-search',
           text: `${INSERT} where ${HAS_ROOM} returning ${SEARCH_COLUMNS}`,
-          values: [...values, searchesMax],
+          values,
         }
       : {
           name: 'insert-search-once',
-          text: `with claimed as (${claimOf(15, '$1::uuid', HAS_ROOM)})
+          text: `with claimed as (${claimOf(17, '$1::uuid', HAS_ROOM)})
             ${INSERT} where exists (select from claimed) returning ${SEARCH_COLUMNS}`,
-          values: [...values, searchesMax, ...claimValues(request)],
+          values: [...values, ...claimValues(request)],
         },
   );
   return rows[0] === undefined ? null : searchOfRow(rows[0]);
@@ -156,11 +170,15 @@ export async function readSearch(database: Queryable, clientId: Uuid, id: Uuid):
   return rows[0] === undefined ? null : searchOfRow(rows[0]);
 }
 
+/** How many of 1,000 adverts they match. Waits for no connection. */
+export type EstimateMatches = (members: SearchMembers) => Promise<number>;
+
 export interface SearchUpdate {
   /** Makes the new members of the present search; what it throws leaves the search as it was. */
   readonly merge: (present: Search) => SearchMembers;
   /** A search that has more than them already may stay as large as it is. */
   readonly limits?: SearchLimits;
+  readonly estimate?: EstimateMatches;
 }
 
 /**
@@ -172,13 +190,15 @@ export async function updateSearch(
   database: Database,
   clientId: Uuid,
   id: Uuid,
-  { merge, limits = NO_LIMITS }: SearchUpdate,
+  { merge, limits = NO_LIMITS, estimate }: SearchUpdate,
 ): Promise<Search | null> {
   const search = await lockingSearch(database, clientId, id, async (connection, present) => {
     if (present === null) return null;
     const members = merge(present);
-    const added = weightAdded(present.members, members);
-    if (added.polygonCorners > 0 || added.excludedWords > 0) await requireRoom(connection, clientId, added, limits);
+    const matches = estimate && (await estimateChange(present.members, members, estimate));
+    const matchesPerAdvert = (matches?.added ?? 0) / 1_000;
+    const added = { searches: 0, ...weightAdded(present.members, members), matchesPerAdvert };
+    if (Object.values(added).some((one) => one > 0)) await requireRoom(connection, clientId, added, limits);
     await recordSearchChange(connection, present.number, present.members, members);
     // Served by the primary key. `revision` is this transaction's: see search-feed.ts.
     const { rows } = await connection.query<SearchRow>(
@@ -188,14 +208,26 @@ export async function updateSearch(
            when notification_enabled and not $5 then clock_timestamp() else silenced_at end,
          mail_key = $11, mail_refused_at = case
            when members ->> 'notificationRecipient' = $4::jsonb ->> 'notificationRecipient' then mail_refused_at end,
-         updated_at = now(), revision = pg_current_xact_id()
+         matches_per_mille = coalesce($12, matches_per_mille), updated_at = now(), revision = pg_current_xact_id()
        where number = $1 returning ${SEARCH_COLUMNS}`,
-      [present.number, ...columnsOf(clientId, members)],
+      [present.number, ...columnsOf(clientId, members), matches?.after ?? null],
     );
     return searchOfRow(rows[0] as SearchRow);
   });
   if (search !== null && !search.members.notificationEnabled) await passed(database);
   return search;
+}
+
+/** Both judged by what is known now, whatever was estimated when the search was saved. Null: it asks for the same. */
+async function estimateChange(
+  present: SearchMembers,
+  next: SearchMembers,
+  estimate: EstimateMatches,
+): Promise<{ readonly added: number; readonly after: number } | null> {
+  const names = Object.keys(UNASKED) as (keyof typeof UNASKED)[];
+  if (names.every((name) => isDeepStrictEqual(present[name], next[name]))) return null;
+  const after = await estimate(next);
+  return { added: after - (await estimate(present)), after };
 }
 
 /**

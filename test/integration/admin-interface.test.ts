@@ -311,6 +311,19 @@ test('clients and keys', async () => {
   const created = await succeed('CreateApiKey', { parent: client.name, displayName: 'first' });
   const ask = () => fetch(`${scene.daemon.apiUrl}/searches`, { headers: { 'X-API-KEY': created.key } });
   assert.equal((await ask()).status, 200);
+  const post = () =>
+    fetch(`${scene.daemon.apiUrl}/searches`, {
+      method: 'POST',
+      headers: { 'X-API-KEY': created.key, 'Content-Type': 'application/json' },
+      body: JSON.stringify({ title: 'anything' }),
+    });
+  assert.equal((await post()).status, 201);
+  const limited = await update({ matchesPerAdvertMax: 1 }, []);
+  assert.deepEqual([limited.matchesPerAdvertMax, limited.searchTotals.matchesPerAdvert], [1, 1]);
+  await until(
+    async () => (await post()).status,
+    (answered) => answered === 403,
+  );
   const { name } = created.apiKey;
   assert.equal((await succeed('ListApiKeys', { parent: client.name })).apiKeys[0].prefix, created.apiKey.prefix);
   await succeed('RevokeApiKey', { name });

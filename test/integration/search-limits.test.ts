@@ -12,7 +12,11 @@ import { startTestApi } from '../support/api.ts';
 
 const api = await startTestApi(
   { after },
-  { settings: { searchLimits: { searches: 100_000, polygonCorners: 500_000, excludedWords: 100_000 } } },
+  {
+    settings: {
+      searchLimits: { searches: 100_000, polygonCorners: 500_000, excludedWords: 100_000, matchesPerAdvert: 1_000 },
+    },
+  },
 );
 
 const square = [
@@ -77,11 +81,11 @@ describe('a client with limits of its own', () => {
     assert.equal(answer.status, 403);
     assert.equal((await call('PATCH', path, { geoShapes: null, expressions: without('x') })).status, 200);
     assert.deepEqual(await readSearchTotals(api.database, await clientOf(key)), {
-      ...{ searches: 1, polygonCorners: 0, excludedWords: 1 },
+      ...{ searches: 1, polygonCorners: 0, excludedWords: 1, matchesPerAdvert: 0 },
     });
     assert.equal((await call('DELETE', path)).status, 204);
     assert.deepEqual(await readSearchTotals(api.database, await clientOf(key)), {
-      ...{ searches: 0, polygonCorners: 0, excludedWords: 0 },
+      ...{ searches: 0, polygonCorners: 0, excludedWords: 0, matchesPerAdvert: 0 },
     });
   });
 
@@ -157,7 +161,7 @@ describe('the totals', () => {
       'select members from searches where client_id = $1 and deleted_at is null',
       [id],
     );
-    const expected = { searches: rows.length, polygonCorners: 0, excludedWords: 0 };
+    const expected = { searches: rows.length, polygonCorners: 0, excludedWords: 0, matchesPerAdvert: 0 };
     for (const row of rows) {
       const weight = weightOf({ ...members({}), ...row.members });
       expected.polygonCorners += weight.polygonCorners;

@@ -158,6 +158,10 @@ test('a client keeps all that it has, and is told everything once, wherever it l
   const failing = String(searches[0]?.['@id']);
   await until(async () => (await ofFailing(failing)).body, delivered);
 
+  const [home, west] = (['default', 'west'] as const).map((cell) =>
+    connectDatabase(t, scene.cells.servers[cell].postgres.url),
+  ) as [pg.Pool, pg.Pool];
+  await west.query('update searches set matches_per_mille = 500 where deleted_at is null');
   assert.equal(await scene.move('--to', 'default'), 'acme is in default\n');
   assert.equal((await scene.in('west').request('GET', '/searches')).headers.get('Vigie-Cell'), 'default');
   assert.equal((await scene.in('default').request('GET', `/feed?after=${cursor}`)).status, 410, 'of another stay');
@@ -167,12 +171,10 @@ test('a client keeps all that it has, and is told everything once, wherever it l
   const successes = receiver.posts.filter(({ status }) => status === 200).map(({ id }) => id);
   assert.equal(new Set(successes).size, successes.length, 'what was answered with 200 is never sent again');
   assert.equal((await scene.in('default').request('GET', told.iri)).body.title, 'told');
-  const [home, west] = (['default', 'west'] as const).map((cell) =>
-    connectDatabase(t, scene.cells.servers[cell].postgres.url),
-  ) as [pg.Pool, pg.Pool];
-  const totals = 'select coalesce(sum(searches), 0)::integer as searches from search_totals';
-  assert.deepEqual((await home.query(totals)).rows, [{ searches: 3 }], 'limits count what is there');
-  assert.deepEqual((await west.query(totals)).rows, [{ searches: 0 }]);
+  const totals =
+    'select coalesce(sum(searches), 0)::integer as searches, coalesce(sum(matches_per_mille), 0)::integer as matches from search_totals';
+  assert.deepEqual((await home.query(totals)).rows, [{ searches: 3, matches: 1_500 }], 'limits count what is there');
+  assert.deepEqual((await west.query(totals)).rows, [{ searches: 0, matches: 0 }]);
   for (const table of ['matches', 'deliveries', 'attempts', 'feed_batches', 'feed_items', 'webhook_secrets']) {
     assert.equal((await west.query(`select from ${table}`)).rowCount, 0, `${table} of a client that has left`);
   }

@@ -259,7 +259,7 @@ function errorClasses(): object[] {
       'hydra:supportedProperty': [
         property('LimitReached', 'limit', 'xmls:string'),
         property('LimitReached', 'maximum', 'xmls:integer'),
-        property('LimitReached', 'used', 'xmls:integer'),
+        property('LimitReached', 'used', 'xmls:decimal'),
       ],
     },
   ];

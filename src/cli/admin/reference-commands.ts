@@ -33,10 +33,8 @@ const LIMIT_OPTIONS = {
   'writes-burst': valued('N', 'writes at once that each of its keys may make'),
   searches: valued('N', 'searches that it may have'),
   'polygon-corners': valued('N', 'corners of polygons that it may have in all of its searches'),
-  'excluded-words': valued(
-    'N',
-    'excluded words that it may have in all of its searches; `default` undoes any of these',
-  ),
+  'excluded-words': valued('N', 'excluded words that it may have in all of its searches'),
+  'matches-per-advert': valued('N', 'matches that an advert may cause on average; `default` undoes any of these'),
 };
 
 const LIMIT_FIELDS = [
@@ -47,6 +45,7 @@ const LIMIT_FIELDS = [
   ['searches', 'searchesMax', 'searches_max'],
   ['polygon-corners', 'polygonCornersMax', 'polygon_corners_max'],
   ['excluded-words', 'excludedWordsMax', 'excluded_words_max'],
+  ['matches-per-advert', 'matchesPerAdvertMax', 'matches_per_advert_max'],
 ] as const;
 
 const NO_CLIENT: Client = { name: '', displayName: '', createTime: undefined, searchTotals: undefined };
@@ -67,9 +66,18 @@ function limitsOf(text: (option: string) => string): { limits: Partial<Client>; 
   return { limits: Object.fromEntries(limits), updateMask: given.map(([, , field]) => field) };
 }
 
-function share(count: number | undefined, max: number | undefined): string {
-  return `${count ?? 0} of ${max ?? 'default'}`;
-}
+/** What a client has, and what it may have. */
+const TOTALS = (
+  [
+    ['SEARCHES', 'searchCount', 'searchesMax'],
+    ['CORNERS', 'polygonCornerCount', 'polygonCornersMax'],
+    ['EXCLUDED WORDS', 'excludedWordCount', 'excludedWordsMax'],
+    ['MATCHES PER ADVERT', 'matchesPerAdvert', 'matchesPerAdvertMax'],
+  ] as const
+).map(([title, total, max]) => ({
+  title,
+  value: (one: Client) => `${Math.ceil(one.searchTotals?.[total] ?? 0)} of ${one[max] ?? 'default'}`,
+}));
 
 const CLIENTS: readonly Command[] = [
   {
@@ -86,15 +94,7 @@ const CLIENTS: readonly Command[] = [
         { title: 'BURST', value: ({ rateLimitBurst }) => rateLimitBurst ?? 'default' },
         { title: 'WRITES PER SECOND', value: ({ writeLimitPerSecond }) => writeLimitPerSecond ?? 'default' },
         { title: 'WRITES BURST', value: ({ writeLimitBurst }) => writeLimitBurst ?? 'default' },
-        { title: 'SEARCHES', value: ({ searchTotals, searchesMax }) => share(searchTotals?.searchCount, searchesMax) },
-        {
-          title: 'CORNERS',
-          value: ({ searchTotals, polygonCornersMax }) => share(searchTotals?.polygonCornerCount, polygonCornersMax),
-        },
-        {
-          title: 'EXCLUDED WORDS',
-          value: ({ searchTotals, excludedWordsMax }) => share(searchTotals?.excludedWordCount, excludedWordsMax),
-        },
+        ...TOTALS,
         { title: 'CREATED', value: ({ createTime }) => createTime },
       ]);
     },

@@ -20,6 +20,7 @@ create table clients (
   searches_max integer,
   polygon_corners_max integer,
   excluded_words_max integer,
+  matches_per_advert_max integer,
   created_at timestamptz not null default now(),
   -- A deleted client has no name and no keys; its searches are deleted in the background.
   deleted_at timestamptz,
@@ -143,6 +144,8 @@ create table searches (
   -- Since when open deliveries are to be cancelled one by one, in the background; forgotten when that is done.
   silenced_at timestamptz,
   deleted_at timestamptz,
+  -- That 1,000 adverts cause, as it was estimated when its criteria were saved.
+  matches_per_mille smallint not null default 0,
   revision xid8 not null default pg_current_xact_id()
 ) with (fillfactor = 90);
 -- What has changed since a copy in memory was read.
@@ -170,6 +173,8 @@ create table search_totals (
   searches integer not null,
   polygon_corners integer not null,
   excluded_words integer not null,
+  -- Of 1,000 adverts. That of shard -1 is what the leader's sample of adverts adds to the estimates, or takes off.
+  matches_per_mille bigint not null,
   primary key (client_id, shard)
 ) with (fillfactor = 50);
 
@@ -196,22 +201,25 @@ create function excluded_words_of(members jsonb) returns integer language sql im
   select coalesce(regexp_count(members ->> 'expressions', '\[includes\]=false'), 0)
 $$;
 
-create function add_to_search_totals(client uuid, number integer, count integer, corners integer, words integer)
-returns void language sql as $$
-  insert into search_totals values (client, number % 8, count, corners, words)
+create function add_to_search_totals(
+  client uuid, number integer, count integer, corners integer, words integer, matches bigint
+) returns void language sql as $$
+  insert into search_totals values (client, number % 8, count, corners, words, matches)
   on conflict (client_id, shard) do update set
     searches = search_totals.searches + excluded.searches,
     polygon_corners = search_totals.polygon_corners + excluded.polygon_corners,
-    excluded_words = search_totals.excluded_words + excluded.excluded_words
+    excluded_words = search_totals.excluded_words + excluded.excluded_words,
+    matches_per_mille = search_totals.matches_per_mille + excluded.matches_per_mille
 $$;
 
 -- One statement may write a million rows: a client's are added up first, and clients taken in one order.
 create function count_new_searches() returns trigger language plpgsql as $$
 begin
-  perform add_to_search_totals(client_id, number, count, corners, words) from (
+  perform add_to_search_totals(client_id, number, count, corners, words, matches) from (
     select client_id, min(number) as number, count(*)::integer as count,
       coalesce(sum(case when members ? 'geoShapes' then polygon_corners_of(members) end), 0)::integer as corners,
-      coalesce(sum(case when members ? 'expressions' then excluded_words_of(members) end), 0)::integer as words
+      coalesce(sum(case when members ? 'expressions' then excluded_words_of(members) end), 0)::integer as words,
+      sum(matches_per_mille) as matches
     from written where deleted_at is null group by client_id order by client_id
   ) added;
   return null;
@@ -223,17 +231,20 @@ declare
   stays integer := case when tg_op = 'DELETE' then 0 else (new.deleted_at is null)::integer end;
   corners integer := 0;
   words integer := 0;
+  matches integer := 0;
 begin
   if was = 1 then
     corners := -polygon_corners_of(old.members);
     words := -excluded_words_of(old.members);
+    matches := -old.matches_per_mille;
   end if;
   if stays = 1 then
     corners := corners + polygon_corners_of(new.members);
     words := words + excluded_words_of(new.members);
+    matches := matches + new.matches_per_mille;
   end if;
-  if was <> stays or corners <> 0 or words <> 0 then
-    perform add_to_search_totals(old.client_id, old.number, stays - was, corners, words);
+  if was <> stays or corners <> 0 or words <> 0 or matches <> 0 then
+    perform add_to_search_totals(old.client_id, old.number, stays - was, corners, words, matches);
   end if;
   return null;
 end $$;
@@ -246,7 +257,7 @@ $$;
 
 create trigger searches_counted after insert on searches
   referencing new table as written for each statement execute function count_new_searches();
-create trigger searches_recounted after update of members, deleted_at on searches
+create trigger searches_recounted after update of members, matches_per_mille, deleted_at on searches
   for each row when (not is_moved(new.client_id)) execute function count_changed_search();
 -- Most are marked as deleted long before.
 create trigger searches_uncounted after delete on searches

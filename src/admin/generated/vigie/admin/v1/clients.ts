@@ -50,7 +50,11 @@ export interface Client {
     | number
     | undefined;
   /** Writes that each of its keys may make at once; absent: the configured default. */
-  writeLimitBurst?: number | undefined;
+  writeLimitBurst?:
+    | number
+    | undefined;
+  /** Matches that one advert may cause with all of its searches on average; absent: the configured default. */
+  matchesPerAdvertMax?: number | undefined;
 }
 
 /** What a client's searches add up to. */
@@ -61,6 +65,8 @@ export interface SearchTotals {
   polygonCornerCount: number;
   /** Words that must not occur. */
   excludedWordCount: number;
+  /** That one advert causes on average: estimated when searches are saved, corrected by a sample of adverts. */
+  matchesPerAdvert: number;
 }
 
 /** One key, without its secret. */
@@ -172,6 +178,7 @@ function createBaseClient(): Client {
     searchTotals: undefined,
     writeLimitPerSecond: undefined,
     writeLimitBurst: undefined,
+    matchesPerAdvertMax: undefined,
   };
 }
 
@@ -209,6 +216,9 @@ export const Client: MessageFns<Client> = {
     }
     if (message.writeLimitBurst !== undefined) {
       writer.uint32(88).int32(message.writeLimitBurst);
+    }
+    if (message.matchesPerAdvertMax !== undefined) {
+      writer.uint32(96).int32(message.matchesPerAdvertMax);
     }
     return writer;
   },
@@ -314,6 +324,14 @@ export const Client: MessageFns<Client> = {
             message.writeLimitBurst = reader.int32();
             continue;
           }
+          case 12: {
+            if (tag !== 96) {
+              break;
+            }
+
+            message.matchesPerAdvertMax = reader.int32();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -379,6 +397,11 @@ export const Client: MessageFns<Client> = {
         : isSet(object.write_limit_burst)
         ? globalThis.Number(object.write_limit_burst)
         : undefined,
+      matchesPerAdvertMax: isSet(object.matchesPerAdvertMax)
+        ? globalThis.Number(object.matchesPerAdvertMax)
+        : isSet(object.matches_per_advert_max)
+        ? globalThis.Number(object.matches_per_advert_max)
+        : undefined,
     };
   },
 
@@ -417,6 +440,9 @@ export const Client: MessageFns<Client> = {
     if (message.writeLimitBurst !== undefined) {
       obj.writeLimitBurst = Math.round(message.writeLimitBurst);
     }
+    if (message.matchesPerAdvertMax !== undefined) {
+      obj.matchesPerAdvertMax = Math.round(message.matchesPerAdvertMax);
+    }
     return obj;
   },
 
@@ -438,12 +464,13 @@ export const Client: MessageFns<Client> = {
       : undefined;
     message.writeLimitPerSecond = object.writeLimitPerSecond ?? undefined;
     message.writeLimitBurst = object.writeLimitBurst ?? undefined;
+    message.matchesPerAdvertMax = object.matchesPerAdvertMax ?? undefined;
     return message;
   },
 };
 
 function createBaseSearchTotals(): SearchTotals {
-  return { searchCount: 0, polygonCornerCount: 0, excludedWordCount: 0 };
+  return { searchCount: 0, polygonCornerCount: 0, excludedWordCount: 0, matchesPerAdvert: 0 };
 }
 
 export const SearchTotals: MessageFns<SearchTotals> = {
@@ -456,6 +483,9 @@ export const SearchTotals: MessageFns<SearchTotals> = {
     }
     if (message.excludedWordCount !== 0) {
       writer.uint32(24).int32(message.excludedWordCount);
+    }
+    if (message.matchesPerAdvert !== 0) {
+      writer.uint32(33).double(message.matchesPerAdvert);
     }
     return writer;
   },
@@ -497,6 +527,14 @@ export const SearchTotals: MessageFns<SearchTotals> = {
             message.excludedWordCount = reader.int32();
             continue;
           }
+          case 4: {
+            if (tag !== 33) {
+              break;
+            }
+
+            message.matchesPerAdvert = reader.double();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -526,6 +564,11 @@ export const SearchTotals: MessageFns<SearchTotals> = {
         : isSet(object.excluded_word_count)
         ? globalThis.Number(object.excluded_word_count)
         : 0,
+      matchesPerAdvert: isSet(object.matchesPerAdvert)
+        ? globalThis.Number(object.matchesPerAdvert)
+        : isSet(object.matches_per_advert)
+        ? globalThis.Number(object.matches_per_advert)
+        : 0,
     };
   },
 
@@ -540,6 +583,9 @@ export const SearchTotals: MessageFns<SearchTotals> = {
     if (message.excludedWordCount !== 0) {
       obj.excludedWordCount = Math.round(message.excludedWordCount);
     }
+    if (message.matchesPerAdvert !== 0) {
+      obj.matchesPerAdvert = floatToJson(message.matchesPerAdvert);
+    }
     return obj;
   },
 
@@ -551,6 +597,7 @@ export const SearchTotals: MessageFns<SearchTotals> = {
     message.searchCount = object.searchCount ?? 0;
     message.polygonCornerCount = object.polygonCornerCount ?? 0;
     message.excludedWordCount = object.excludedWordCount ?? 0;
+    message.matchesPerAdvert = object.matchesPerAdvert ?? 0;
     return message;
   },
 };
@@ -1557,6 +1604,10 @@ export const RevokeApiKeyRequest: MessageFns<RevokeApiKeyRequest> = {
     return message;
   },
 };
+
+function floatToJson(value: number | null | undefined): number | string | null | undefined {
+  return typeof value === "number" && !globalThis.Number.isFinite(value) ? globalThis.String(value) : value;
+}
 
 type Builtin = Date | Function | Uint8Array | string | number | boolean | undefined;
 

@@ -1,0 +1,38 @@
+/** Counts what one in a hundred judged properties matches, which corrects what searches were estimated to match. */
+
+import type { SearchNumber } from '../domain/ids.ts';
+import type { MatchSample } from '../store/search-totals.ts';
+import type { Matcher } from './matcher.ts';
+
+const JUDGED_PER_SAMPLE = 100;
+/** Of searches counted: a sample of more ends early. */
+const SEARCHES_MAX = 100_000;
+
+export interface MatchSampling {
+  readonly match: Matcher['match'];
+  /** What was counted since the last call. */
+  readonly take: () => MatchSample;
+}
+
+export function sampleMatches(match: Matcher['match']): MatchSampling {
+  let judged = 0;
+  let adverts = 0;
+  let matched = new Map<SearchNumber, number>();
+  return {
+    match(facts) {
+      const numbers = match(facts);
+      judged += 1;
+      if (judged % JUDGED_PER_SAMPLE === 0 && matched.size < SEARCHES_MAX) {
+        adverts += 1;
+        for (const number of numbers) matched.set(number, (matched.get(number) ?? 0) + 1);
+      }
+      return numbers;
+    },
+    take() {
+      const sample = { adverts, matched };
+      adverts = 0;
+      matched = new Map();
+      return sample;
+    },
+  };
+}

@@ -1,0 +1,101 @@
+/**
+ * How many of 1,000 adverts a search that is saved will match: judged against the first thousand properties of the sample,
+ * which are read once a minute and kept. A leader's sample of adverts corrects what a client's searches add up to
+ * (store/search-totals.ts).
+ */
+
+import { createWorkSlices } from '../actor/work-slices.ts';
+import { removableCriteria, satisfier } from '../domain/criteria.ts';
+import type { RemovableCriterion } from '../domain/criterion-table.ts';
+import { factsOf, readDigest } from '../domain/property-digest.ts';
+import type { PropertyFacts } from '../domain/property-facts.ts';
+import { criteriaOf, type SiteCategoryName } from '../domain/search.ts';
+import type { Queryable } from '../store/database.ts';
+import { readMedians } from '../store/market-medians.ts';
+import { readSample } from '../store/property-scans.ts';
+import { readTexts } from '../store/property-texts.ts';
+import type { EstimateMatches } from '../store/searches.ts';
+import { siteCategoryNames } from '../store/site-categories.ts';
+import { textsOf } from './examination.ts';
+
+/** What a search without criteria matches, though none be held. */
+const SAMPLE_MAX = 1_000;
+/** Whose texts are read: folding one costs more than judging all the rest. */
+const TEXTS_MAX = 100;
+/** Every search has it that does not refuse it: not by itself a criterion. */
+const GIVEN: RemovableCriterion = 'withCoherentPrice';
+const KEPT_MS = 60_000;
+/** After that the share of those that were judged stands for the others. */
+const WORK_MS_MAX = 20;
+/** Before a look at the clock. */
+const JUDGED_AT_ONCE = 8;
+
+interface Sample {
+  readonly properties: readonly PropertyFacts[];
+  /** Of the first ones, with their texts. */
+  readonly withTexts: readonly PropertyFacts[];
+  readonly siteCategoryName: SiteCategoryName;
+}
+
+/** Resolves when the sample is in memory, read within the last minute. */
+export function createMatchEstimator(
+  database: Queryable,
+  nowMs: () => number = () => performance.now(),
+): () => Promise<EstimateMatches> {
+  let kept: { readonly sample: Promise<Sample>; readonly endMs: number } | null = null;
+  return async () => {
+    if (kept === null || nowMs() >= kept.endMs) {
+      const reading = { sample: readSampled(database), endMs: nowMs() + KEPT_MS };
+      kept = reading;
+      reading.sample.catch(() => {
+        if (kept === reading) kept = null;
+      });
+    }
+    const sample = await kept.sample;
+    return (members) => estimate(sample, members);
+  };
+}
+
+async function readSampled(database: Queryable): Promise<Sample> {
+  const [rows, median] = [await readSample(database, SAMPLE_MAX), await readMedians(database)];
+  const first = rows.slice(0, TEXTS_MAX).map(({ uuid }) => uuid);
+  const texts = await readTexts(database, first);
+  const slices = createWorkSlices();
+  const properties: PropertyFacts[] = [];
+  const withTexts: PropertyFacts[] = [];
+  for (const [at, { uuid, facts }] of rows.entries()) {
+    const digest = readDigest(facts);
+    properties.push(factsOf(digest, median));
+    if (at < TEXTS_MAX) withTexts.push(factsOf(digest, median, textsOf(digest, texts.get(uuid) ?? [])));
+    await slices.take();
+  }
+  return { properties, withTexts, siteCategoryName: await siteCategoryNames(database) };
+}
+
+async function estimate(
+  { properties, withTexts, siteCategoryName }: Sample,
+  ...[members]: Parameters<EstimateMatches>
+): Promise<number> {
+  const criteria = criteriaOf(members, siteCategoryName);
+  if (removableCriteria(criteria).every((name) => name === GIVEN)) return SAMPLE_MAX;
+  const hasWords = criteria.expressions.length > 0;
+  const [satisfies, satisfiesAll] = [satisfier({ ...criteria, expressions: [] }), satisfier(criteria)];
+  const slices = createWorkSlices();
+  let [judged, satisfied, read, worded] = [0, 0, 0, 0];
+  for (const facts of properties) {
+    const known = withTexts[judged];
+    judged += 1;
+    if (satisfies(facts)) {
+      satisfied += 1;
+      if (hasWords && known !== undefined) {
+        read += 1;
+        worded += Number(satisfiesAll(known));
+      }
+    }
+    if (judged % JUDGED_AT_ONCE > 0) continue;
+    if (slices.workedMs > WORK_MS_MAX) break;
+    await slices.take();
+  }
+  const share = read === 0 ? 1 : worded / read;
+  return judged === 0 ? 0 : Math.round((satisfied * share * properties.length) / judged);
+}

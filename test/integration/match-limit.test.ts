@@ -1,0 +1,236 @@
+/**
+ * What one advert matches limits a client: judged against held properties when a search is saved, corrected by a sample of
+ * adverts. Refused is only what grows.
+ */
+
+import assert from 'node:assert/strict';
+import { after, describe, it } from 'node:test';
+import { isDeepStrictEqual } from 'node:util';
+import { createRandom } from '../../src/cli/demo/seeded-random.ts';
+import { satisfies } from '../../src/domain/criteria.ts';
+import type { SearchNumber, Uuid } from '../../src/domain/ids.ts';
+import { criteriaOf, SEARCH_DEFAULTS } from '../../src/domain/search.ts';
+import { sampleMatches } from '../../src/intake/match-sampling.ts';
+import { createMatchEstimator } from '../../src/queries/match-estimate.ts';
+import { findClientByName, updateClientLimits } from '../../src/store/clients.ts';
+import { readMedians } from '../../src/store/market-medians.ts';
+import { correctMatchTotals, readSearchTotals } from '../../src/store/search-totals.ts';
+import { createSearch } from '../../src/store/searches.ts';
+import { startTestApi } from '../support/api.ts';
+import { knownProperties, openRecording, randomMembers, sampleMessages } from '../support/question-scene.ts';
+
+const HELD = 300;
+
+const limits = { searches: 100_000, polygonCorners: 500_000, excludedWords: 100_000, matchesPerAdvert: 1_000 };
+let prepare: ReturnType<typeof createMatchEstimator> | null = null;
+const api = await startTestApi(
+  { after },
+  {
+    settings: { searchLimits: limits },
+    async prepareEstimate() {
+      prepare ??= createMatchEstimator(api.database);
+      return prepare();
+    },
+  },
+);
+
+async function clientNamed(name: string): Promise<Uuid> {
+  return (await findClientByName(api.database, name))?.id as Uuid;
+}
+
+const totalOf = async (name: string): Promise<number> =>
+  (await readSearchTotals(api.database, await clientNamed(name))).matchesPerAdvert;
+
+function caller(key: string) {
+  return (method: string, path: string, body?: object, headers: Record<string, string> = {}) =>
+    api.call(method, path, body, { key, headers });
+}
+
+describe('a client', () => {
+  it('may have searches without criteria, but not two thousand, though no property is held', async () => {
+    const call = caller(await api.newClient('greedy'));
+    const post = () => call('POST', '/searches', { title: 'x' });
+    const statuses: number[] = [];
+    for (let from = 0; from < 2_000; from += 200) {
+      const answers = await Promise.all(Array.from({ length: 200 }, post));
+      statuses.push(...answers.map(({ status }) => status));
+    }
+    assert.equal(statuses.filter((status) => status === 201).length, 1_000);
+    assert.equal(statuses.filter((status) => status === 403).length, 1_000);
+    const { body } = await post();
+    assert.deepEqual(
+      [body.type, body.limit, body.maximum, body.used],
+      ['/docs.jsonld#LimitReached', 'matchesPerAdvert', 1_000, 1_000],
+    );
+    assert.equal(
+      body.detail,
+      'you may have 1000 matches per advert in all, and by estimate have 1000; this would add 1',
+    );
+    assert.equal(await totalOf('greedy'), 1_000);
+  });
+
+  it('has another limit where operators say so, exactly, whatever comes at once and under a key', async () => {
+    const call = caller(await api.newClient('two hundred at once', { matchesPerAdvertMax: 7 }));
+    const answers = await Promise.all(
+      Array.from({ length: 200 }, (_, at) =>
+        call('POST', '/searches', { title: 'x' }, at % 2 === 0 ? {} : { 'Idempotency-Key': `${at}` }),
+      ),
+    );
+    assert.equal(answers.filter(({ status }) => status === 201).length, 7);
+    assert.equal(await totalOf('two hundred at once'), 7);
+  });
+
+  it('who is above the limit may shrink, rename and delete, and grow again only within it', async () => {
+    const key = await api.newClient('full', { matchesPerAdvertMax: 2 });
+    const call = caller(key);
+    const paths: string[] = [];
+    for (let made = 0; made < 2; made++) {
+      paths.push((await call('POST', '/searches', { title: 'x' })).headers.get('Location') as string);
+    }
+    const [first = '', second = ''] = paths;
+    // Of another process, which knows the limit at once.
+    await updateClientLimits(api.database, await clientNamed('full'), { matchesPerAdvertMax: 1 });
+    const other = await startTestApi(
+      { after },
+      {
+        database: api.database,
+        prepareEstimate: createMatchEstimator(api.database),
+      },
+    );
+    const call2 = async (method: string, path: string, body?: object) => {
+      const headers = { 'X-API-KEY': key, 'Content-Type': 'application/json' };
+      return (await fetch(`${other.baseUrl}${path}`, { method, headers, body: JSON.stringify(body) })).status;
+    };
+    assert.equal(await call2('PATCH', first, { title: 'y' }), 200);
+    assert.equal(await call2('PUT', first, { title: 'z', notificationEnabled: false }), 200);
+    // Of no property held.
+    assert.equal(await call2('PATCH', first, { budgetMax: 1 }), 200);
+    assert.equal(await totalOf('full'), 1);
+    assert.equal(await call2('PATCH', first, { budgetMax: null }), 403);
+    assert.equal(await call2('PATCH', first, { budgetMax: 2 }), 200);
+    assert.equal(await call2('POST', '/searches', { title: 'x' }), 403);
+    assert.equal(await call2('POST', '/searches', { title: 'x', budgetMax: 1 }), 201);
+    assert.equal(await call2('DELETE', second), 204);
+    assert.equal(await totalOf('full'), 0);
+    assert.equal(await call2('PATCH', first, { budgetMax: null }), 200);
+    assert.equal(await totalOf('full'), 1);
+  });
+});
+
+describe('the estimate', () => {
+  it('counts those of the held properties that satisfy the search', async () => {
+    const scene = await openRecording({ after }, api.database, api.reference.resolvePlace);
+    await scene.record(sampleMessages(7, api.reference, HELD, new Date('2026-03-01T00:00:00Z')));
+    const median = await readMedians(api.database);
+    const known = await knownProperties(api.database, api.reference.resolvePlace, median);
+    const estimate = await createMatchEstimator(api.database)();
+    const random = createRandom(3);
+    let found = 0;
+    for (let tried = 0; tried < 200; tried++) {
+      const members = {
+        ...randomMembers(random, known, 1),
+        includedSiteCategories: [],
+        excludedSiteCategories: [],
+        expressions: null,
+      };
+      const criteria = criteriaOf(members, () => null);
+      const expected = known.filter(({ facts }) => facts.adverts.length > 0 && satisfies(criteria, facts)).length;
+      found += expected;
+      const isBare = isDeepStrictEqual(
+        { ...members, withCoherentPrice: true },
+        { ...SEARCH_DEFAULTS, title: 'seeded' },
+      );
+      if (!isBare) assert.equal(await estimate(members), expected, JSON.stringify(members));
+    }
+    assert.ok(found > 1_000);
+    const word = async (expressions: string) => estimate({ ...SEARCH_DEFAULTS, title: 'x', expressions });
+    const house = 'expressions[0][0][word]=maison&expressions[0][0][options][includes]=';
+    const [has, hasNot] = [await word(`${house}true`), await word(`${house}false`)];
+    assert.ok(has > 10 && hasNot > 10, `${has} ${hasNot}`);
+    assert.ok(Math.abs(has + hasNot - known.filter(({ facts }) => facts.adverts.length > 0).length) <= 1);
+  });
+
+  it('of what is held is the same for a minute, and then another', async () => {
+    let nowMs = 0;
+    let reads = 0;
+    const counting = {
+      query: (...args: Parameters<typeof api.database.query>) => {
+        reads += 1;
+        return api.database.query(...args);
+      },
+    } as unknown as typeof api.database;
+    const prepareAt = createMatchEstimator(counting, () => nowMs);
+    await Promise.all(Array.from({ length: 50 }, () => prepareAt()));
+    const once = reads;
+    nowMs = 59_999;
+    await prepareAt();
+    assert.equal(reads, once);
+    nowMs = 60_000;
+    await prepareAt();
+    assert.equal(reads, 2 * once);
+  });
+
+  it('is read again after a failure', async () => {
+    let isFailing = true;
+    const failing = {
+      query: (...args: Parameters<typeof api.database.query>) =>
+        isFailing ? Promise.reject(new Error('gone')) : api.database.query(...args),
+    } as unknown as typeof api.database;
+    const prepareAt = createMatchEstimator(failing);
+    await assert.rejects(prepareAt(), /gone/);
+    isFailing = false;
+    assert.equal(await (await prepareAt())({ ...SEARCH_DEFAULTS, title: 'x' }), 1_000);
+  });
+});
+
+describe('the sample of adverts', () => {
+  it('takes one in a hundred, and begins anew when it was taken', () => {
+    const [one, two] = [1, 2] as unknown as [SearchNumber, SearchNumber];
+    const sampling = sampleMatches(() => [one, two]);
+    for (let judged = 0; judged < 250; judged++) sampling.match({} as never);
+    assert.deepEqual(sampling.take(), {
+      adverts: 2,
+      matched: new Map([
+        [one, 2],
+        [two, 2],
+      ]),
+    });
+    assert.deepEqual(sampling.take(), { adverts: 0, matched: new Map() });
+  });
+
+  it('moves the sum of a client to what is matched, and lets go of it with the searches', async () => {
+    await api.newClient('sampled');
+    const id = await clientNamed('sampled');
+    const numbers: SearchNumber[] = [];
+    for (let made = 0; made < 40; made++) {
+      const members = { ...SEARCH_DEFAULTS, title: 'x', budgetMax: made };
+      numbers.push((await createSearch(api.database, id, members)).number);
+    }
+    const correct = (each: number) =>
+      correctMatchTotals(api.database, { adverts: 200, matched: new Map(numbers.map((one) => [one, each])) });
+    await correct(200);
+    assert.equal(await totalOf('sampled'), 20);
+    for (let term = 0; term < 20; term++) await correct(200);
+    assert.ok(Math.abs((await totalOf('sampled')) - 40) < 0.1);
+    await api.database.query('update searches set deleted_at = now() where number = any($1)', [numbers.slice(5)]);
+    assert.equal(await totalOf('sampled'), 5);
+    numbers.length = 5;
+    for (let term = 0; term < 20; term++) await correct(100);
+    assert.ok((await totalOf('sampled')) <= 5);
+    await correctMatchTotals(api.database, { adverts: 0, matched: new Map() });
+    await api.database.query('update searches set deleted_at = now() where number = any($1)', [numbers]);
+    assert.equal(await totalOf('sampled'), 0);
+  });
+
+  it('corrects downwards as well, and never below nothing', async () => {
+    await api.newClient('overrated');
+    const id = await clientNamed('overrated');
+    const members = { ...SEARCH_DEFAULTS, title: 'x', budgetMax: 1 };
+    for (let made = 0; made < 30; made++) await createSearch(api.database, id, members, { matchesPerMille: 1_000 });
+    assert.equal(await totalOf('overrated'), 30);
+    await correctMatchTotals(api.database, { adverts: 200, matched: new Map() });
+    assert.equal(await totalOf('overrated'), 15);
+    await api.database.query('update searches set deleted_at = now() where client_id = $1', [id]);
+    assert.equal(await totalOf('overrated'), 0);
+  });
+});
