@@ -92,10 +92,10 @@ const CLAIM = `
     where l.id = any(array(select leader_id from judged where verdict = 'held')) and l.lane in (0, 1)
     order by l.id for share skip locked
   ), taken as (
-    update open_deliveries o set attempt_count = o.attempt_count + 1, claimed_by = $1, claimed_at = clock_timestamp()
+    update open_deliveries o set attempt_count = o.attempt_count + 1, claimed_by = $1, claimed_at = $4
     from judged j
     where o.id = any($2::uuid[]) and o.id = j.id and j.verdict = 'claimed' and (select count(*) from leaders) >= 0
-    returning o.id, o.lane, o.attempt_count, o.claimed_at, j.client_id, j.token, j.context
+    returning o.id, o.lane, o.attempt_count, j.client_id, j.token, j.context
   ), demoted as (
     update open_deliveries o set lane = 0 from judged j
     where o.id = any($2::uuid[]) and o.id = j.id and j.verdict = 'held' and j.leader_id in (select id from leaders)
@@ -107,23 +107,24 @@ const CLAIM = `
     insert into endings (delivery_id, endpoint_key, state, attempt_count)
     select id, endpoint_key, 'cancelled', attempt_count from ended
   )
-  select taken.id, 'claimed' as verdict, taken.lane, taken.attempt_count as "attemptCount", claimed_at as "startedAt",
+  select taken.id, 'claimed' as verdict, taken.lane, taken.attempt_count as "attemptCount",
     client_id as "clientId", token, context, search_number as "searchNumber", match_id as "matchId", endpoint,
     endpoint_key as "endpointKey", head, snapshot_id as "snapshotId", sequence, attempts_spent as "attemptsSpent", traceparent
   from taken join deliveries d on d.id = taken.id
   union all
   select id, case when verdict = 'held' and id not in (select id from demoted) then 'contended' else verdict end,
-    null, null, null, null, null, null, null, null, null, null, null, null, null, null, null
+    null, null, null, null, null, null, null, null, null, null, null, null, null, null
   from judged where verdict <> 'claimed'`;
 
 type ClaimRow = { readonly id: Uuid } & (
-  | (Omit<ClaimedDelivery, 'lane'> & { readonly verdict: 'claimed'; readonly lane: number })
+  | (Omit<ClaimedDelivery, 'lane' | 'startedAt'> & { readonly verdict: 'claimed'; readonly lane: number })
   | { readonly verdict: Refusal }
 );
 
 /**
  * Takes those of `ids` that are due, for one attempt each. Served by the primary keys. `now`: by which the age of a
- * delivery is told.
+ * delivery is told, and when its attempt started, for receivers refuse a webhook of another time than theirs: PostgreSQL's
+ * clock may be hours off.
  */
 export async function claimDeliveries(
   database: Database,
@@ -132,13 +133,15 @@ export async function claimDeliveries(
   now: Date,
 ): Promise<Claims> {
   const youngFrom = firstUuidAt(new Date(now.getTime() - HELD_BACK_MAX_MS));
-  const claim: Statement = { name: 'claim', text: CLAIM, values: [holder, arrayLiteral(ids), youngFrom] };
+  const claim: Statement = { name: 'claim', text: CLAIM, values: [holder, arrayLiteral(ids), youngFrom, now] };
+  const askedAt = performance.now();
   const { answers } = await pipelinedTransaction(database, async () => ({ last: [passFence, claim], result: null }));
+  const startedAt = new Date(now.getTime() + performance.now() - askedAt);
   const claimed: ClaimedDelivery[] = [];
   const refused = new Map<Uuid, Refusal>();
   for (const row of (answers[1]?.rows ?? []) as ClaimRow[]) {
     if (row.verdict !== 'claimed') refused.set(row.id, row.verdict);
-    else claimed.push({ ...row, lane: laneOf(row.lane) });
+    else claimed.push({ ...row, lane: laneOf(row.lane), startedAt });
   }
   return { claimed, refused };
 }

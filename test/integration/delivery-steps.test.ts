@@ -8,7 +8,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { afterAttempt, DELIVERY_STATES, type DeliveryState, STEPS, stateAfter } from '../../src/domain/delivery.ts';
 import type { Uuid } from '../../src/domain/ids.ts';
-import { recordAttempts, type SettledAttempt } from '../../src/store/attempts.ts';
+import { readAbandoned, recordAttempts, type SettledAttempt } from '../../src/store/attempts.ts';
 import { cancelPage } from '../../src/store/cancellations.ts';
 import { type Database, migrate, openDatabase } from '../../src/store/database.ts';
 import { claimDeliveries, giveBack } from '../../src/store/delivery-claims.ts';
@@ -16,6 +16,7 @@ import { resendDelivery } from '../../src/store/resends.ts';
 import { releaseRetries } from '../../src/store/retries.ts';
 import { putInState, type SeededSearch, seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
 import { type Cleanup, startTestPostgres } from '../support/servers.ts';
+import { simulateClock } from '../support/simulated-clock.ts';
 
 const URL = 'https://e.test/';
 /** As `putInState` claims. */
@@ -23,8 +24,8 @@ const HOLDER = -1;
 
 type Step = keyof typeof STEPS;
 
-async function openScene(t: Cleanup) {
-  const { url } = await startTestPostgres(t);
+async function openScene(t: Cleanup, over?: string) {
+  const url = over ?? (await startTestPostgres(t)).url;
   await migrate(url);
   const database = openDatabase({ url, connectionsMax: 6, plans: 'pipeline', onConnectionLost: () => undefined });
   t.after(() => database.end());
@@ -115,6 +116,24 @@ test('every step leads from every state to where the table says, and done twice 
       if (step !== 'sendAgain') await take(id, before);
       assert.deepEqual(await readRow(database, id), after, `${step} from ${state}, twice`);
     }
+  }
+});
+
+test('an attempt starts by the clock of its courier, whatever PostgreSQL says', async (t) => {
+  const { url } = await startTestPostgres(t);
+  const clock = await simulateClock(url);
+  const { database, search } = await openScene(t, url);
+  for (const hours of [2, -4]) {
+    await clock.advance(hours / 24);
+    const [due] = await seedDeliveries(database, search, [URL]);
+    const before = Date.now();
+    const { claimed } = await claimDeliveries(database, HOLDER, [due?.id as Uuid], new Date());
+    const after = Date.now() + 1;
+    const startedAt = claimed[0]?.startedAt.getTime() ?? 0;
+    assert.ok(before <= startedAt && startedAt <= after, 'a receiver takes what is of its own time alone');
+    const [abandoned] = await readAbandoned(database, [HOLDER], 1);
+    assert.ok(abandoned && before <= abandoned.startedAt.getTime() && abandoned.startedAt.getTime() <= after);
+    await database.query('truncate deliveries, open_deliveries, endings, attempts');
   }
 });
 
