@@ -167,13 +167,20 @@ class LiveIndex implements NotifyingSearches {
   }
 
   async #follow(horizon: SearchHorizon | null, index: SearchIndex, notifying: NumberBits): Promise<SearchHorizon> {
-    const siteCategoryName = await this.#dependencies.readSiteCategoryNames();
+    let siteCategoryName: SiteCategoryName | null = null;
     const slices = createSlices();
-    return this.#dependencies.changedSince(horizon, (change) => {
+    const take = (change: SearchChange, nameOf: SiteCategoryName): Promise<void> | undefined => {
+      siteCategoryName = nameOf;
       notifying.set(change.number, change.isNotifying);
-      this.#apply(index, change, siteCategoryName);
+      this.#apply(index, change, nameOf);
       return slices.take();
-    });
+    };
+    // Most looks find nothing, and need no names.
+    return this.#dependencies.changedSince(horizon, (change) =>
+      siteCategoryName === null
+        ? this.#dependencies.readSiteCategoryNames().then((nameOf) => take(change, nameOf))
+        : take(change, siteCategoryName),
+    );
   }
 
   #apply(index: SearchIndex, { number, members }: SearchChange, siteCategoryName: SiteCategoryName): void {

@@ -336,6 +336,43 @@ describe('the feed of searches', () => {
     assert.equal(since.found.get(await numberOf(gone)), null);
   });
 
+  it('is one statement where little was written, and pages of one snapshot where much was', async () => {
+    const horizon = await changedSince(api.database, null, () => undefined);
+    const read = async (): Promise<{ statements: number; transactions: number; numbers: number[] }> => {
+      const seen = { statements: 0, transactions: 0, numbers: [] as number[] };
+      const counting = new Proxy(api.database, {
+        get(database, name) {
+          if (name === 'query') seen.statements += 1;
+          if (name === 'connect') seen.transactions += 1;
+          const value = Reflect.get(database, name);
+          return typeof value === 'function' ? value.bind(database) : value;
+        },
+      });
+      await changedSince(counting, horizon, ({ number }) => void seen.numbers.push(number));
+      return seen;
+    };
+    assert.deepEqual(await read(), { statements: 1, transactions: 0, numbers: [] });
+    for (let count = 0; count < 3; count++) await created({ title: 'few' });
+    const few = await read();
+    assert.deepEqual({ ...few, numbers: few.numbers.length }, { statements: 1, transactions: 0, numbers: 3 });
+    await api.database.query('update searches set revision = pg_current_xact_id()');
+    const {
+      rows: [all],
+    } = await api.database.query('select count(*)::integer as count from searches');
+    await api.database.query(
+      `insert into searches (id, client_id, token, title, title_folded, members, notification_enabled,
+         subscribed_events, hide_property_contact)
+       select gen_random_uuid(), $1, '', 'page', 'page', '{"title": "page"}', false, '{}', false
+       from generate_series(1, 600)`,
+      [api.clientId],
+    );
+    const many = await read();
+    assert.equal(many.transactions, 1);
+    assert.equal(new Set(many.numbers).size, all.count + 600, 'each once');
+    assert.equal(many.numbers.length, all.count + 600);
+    await api.database.query(`delete from searches where title = 'page'`);
+  });
+
   it('answers more than a page, each search once and when its reader is ready, and ends with what that throws', async () => {
     await api.database.query(
       `insert into searches (id, client_id, token, title, title_folded, members, notification_enabled,
