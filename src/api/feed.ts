@@ -25,6 +25,7 @@ import { acceptable, answerUntagged, goneOf } from './content.ts';
 import type { ApiDependencies } from './dependencies.ts';
 import { type FeedScope, readCursor, writeCursor } from './feed-cursor.ts';
 import { createFeedWaits } from './feed-waits.ts';
+import { linkNext } from './hydra.ts';
 import { Problem } from './problem.ts';
 import { numberParameter, readQuery, referenceParameter, textParameter } from './query.ts';
 import { leaveTurn } from './request-turns.ts';
@@ -168,6 +169,9 @@ function answerPage(ctx: Context, { scope, after }: FeedRequest, page: Page, key
   }
   const cursorAt = (place: FeedPlace): string => writeCursor({ givenIn: bounds.epoch, place }, scope, key);
   const items = deliveries.map((delivery) => feedItemJson(delivery, cursorAt(delivery.place)));
+  const next = new URLSearchParams(ctx.querystring);
+  next.set('after', cursorAt(upTo));
+  linkNext(ctx, `${ctx.path}?${next.toString()}`);
   ctx.set('Cache-Control', 'no-store');
   answerUntagged(ctx, feedJson(items, cursorAt(upTo)));
 }

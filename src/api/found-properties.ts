@@ -11,7 +11,7 @@ import { principalOf } from './auth.ts';
 import { acceptableAs, answer, answerBytes, isAsked } from './content.ts';
 import { CSV_TYPE, csvOf } from './csv.ts';
 import type { ApiDependencies } from './dependencies.ts';
-import { collection, offsetOf } from './hydra.ts';
+import { collection, linkNext, offsetOf } from './hydra.ts';
 import { notFound, Problem } from './problem.ts';
 import { orderParameter, PAGING, type ParsedQuery, readQuery, textParameter } from './query.ts';
 import type { Questions } from './questions.ts';
@@ -90,11 +90,11 @@ export function foundPropertyDocument(document: PropertyDocument, found: ListedP
   };
 }
 
-/** The page itself, and where the next one is (RFC 8288). */
+/** The page itself, and where the next one is. */
 function answerCsv(ctx: Context, members: readonly PropertyDocument[], page: object): void {
   const { 'hydra:view': view } = page as { readonly 'hydra:view': Readonly<Record<string, string>> };
   const next = view['hydra:next'];
-  if (next !== undefined) ctx.append('Link', `<${next}>; rel="next"`);
+  if (next !== undefined) linkNext(ctx, next);
   answerBytes(ctx, `${CSV_TYPE}; charset=utf-8`, csvOf(COLUMNS, members.map(rowOf)));
 }
 

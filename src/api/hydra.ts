@@ -73,6 +73,11 @@ function view(ctx: Context, { page, itemsPerPage }: Paging, totalItems: number):
   };
 }
 
+/** Tells where the next page is to those who do not read the body (RFC 8288). */
+export function linkNext(ctx: Context, iri: string): void {
+  ctx.append('Link', `<${iri}>; rel="next"`);
+}
+
 const NOT_IN_QUERY = /%(?![0-9a-f]{2})|[^\w\-.~!$&'()*+,;=:@/?%]/gi;
 
 /** The request path with its query; what a URI must not hold bare, such as brackets, is encoded (RFC 3986). */

@@ -141,7 +141,8 @@ describe('the feed', () => {
           assert.deepEqual(idsOf(rest), ids.slice(ids.indexOf(item.id) + 1), 'each item can be gone on from');
         }
         if (page.body.items.length === 0) break;
-        query = `?limit=${limit}&after=${page.body.next}`;
+        query = /<\/feed(\?[^>]*)>; rel="next"/.exec(page.headers.get('link') ?? '')?.[1] ?? '';
+        assert.deepEqual(Object.fromEntries(new URLSearchParams(query)), { limit: `${limit}`, after: page.body.next });
       }
       assert.deepEqual(read, ids, `${limit} at a time`);
     }

@@ -53,7 +53,7 @@ export const OPERATION_TEXTS: Readonly<Record<string, string>> = {
     'its next attempt now. 409 when the search has no endpoint for it, or does not want it any more.',
   'get /feed':
     'Everything that your webhooks carry, byte for byte, in the order in which it was recorded: also what was cancelled, ' +
-    'and what searches that notify would get if they had an endpoint. Begin without `after`, then go on with `next`: ' +
+    'and what searches that notify would get if they had an endpoint. Begin without `after`, then go on with `next`, which `Link` leads to as well: ' +
     'nothing is ever told before a cursor that you have. With `wait` the answer comes as soon as there is something. At ' +
     'most 1000 items and 8 MiB a page. The feed reaches back as far as deliveries are kept: an older cursor is a 410, ' +
     'whose `oldest` is where to begin again.',
