@@ -1,5 +1,5 @@
 /**
- * Disasters: PostgreSQL or NATS comes back as an earlier copy has it, or empty, as in the README's *Backup, restore,
+ * Disasters: PostgreSQL or NATS comes back as an earlier copy has it, or empty, as in config/README.md, *Backup, restore,
  * disaster*. Every daemon is down then, and everything else is well.
  */
 
