@@ -91,6 +91,8 @@ const STAYING_PROPERTIES = `select uuid from properties where expired_at is null
 /** What must survive a sweep, table by table, said as plainly as possible. */
 const STAYING: Readonly<Record<string, string>> = {
   events: `select id from events where recorded_at >= ${since(DAYS.events)}`,
+  // Operators purge them.
+  dead_letters: 'select id from dead_letters',
   deliveries: `select id from (${STAYING_DELIVERIES}) as staying`,
   attempts: `select delivery_id as id, number from attempts
     where delivery_id in (select id from (${STAYING_DELIVERIES}) as staying)`,
