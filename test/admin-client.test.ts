@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { test } from 'node:test';
-import { type ConnectionFlags, connectAdmin } from '../src/cli/admin/client.ts';
+import { type ConnectionFlags, call, connectAdmin } from '../src/cli/admin/client.ts';
 import { CommandError } from '../src/cli/terminal.ts';
 import { readConfig } from '../src/config.ts';
 
@@ -58,8 +58,8 @@ test('the loopback needs no certificate', async () => {
     'dns:localhost:9465',
     'dns:///127.0.0.1:9465',
   ]) {
-    const { stub } = await connectAdmin(CONFIG, { ...FLAGS, address });
-    stub.close();
+    const { channel } = await connectAdmin(CONFIG, { ...FLAGS, address });
+    channel.close();
   }
 });
 
@@ -81,9 +81,9 @@ test('a proxy of the environment learns nothing of what is said on the loopback'
     if (before === undefined) delete process.env.grpc_proxy;
     else process.env.grpc_proxy = before;
   });
-  const { stub, metadata } = await connectAdmin(CONFIG, { ...FLAGS, address: `127.0.0.1:${daemon}` });
-  t.after(() => stub.close());
-  await assert.rejects(new Promise((_resolve, reject) => stub.getStatus({}, metadata, reject)), /UNAVAILABLE/);
+  const client = await connectAdmin(CONFIG, { ...FLAGS, address: `127.0.0.1:${daemon}` });
+  t.after(() => client.channel.close());
+  await assert.rejects(call(client, 'GetStatus', {}), /no daemon answers/);
   assert.ok(visitors.includes('daemon'));
   assert.ok(!visitors.includes('proxy'));
 });

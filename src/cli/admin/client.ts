@@ -4,13 +4,22 @@
  */
 
 import { readFile } from 'node:fs/promises';
-import { type CallOptions, ChannelCredentials, experimental, Metadata, type ServiceError, status } from '@grpc/grpc-js';
-import { AdminServiceClient } from '../../admin/generated/vigie/admin/v1/admin.ts';
+import { fromBinary, fromJson, type JsonObject, toBinary, toJson } from '@bufbuild/protobuf';
+import {
+  type CallOptions,
+  ChannelCredentials,
+  Client,
+  experimental,
+  Metadata,
+  type ServiceError,
+  status,
+} from '@grpc/grpc-js';
 import { readToken } from '../../admin/token-file.ts';
 import type { Config } from '../../config.ts';
 import { isLoopback } from '../../config-conflicts.ts';
 import { dataDirectoryPath } from '../../embedded/data-directory.ts';
 import { CommandError, cannotRead } from '../terminal.ts';
+import { methodNamed, pathOf, registry } from './descriptors.ts';
 
 export interface ConnectionFlags {
   readonly address: string | undefined;
@@ -23,17 +32,10 @@ export interface ConnectionFlags {
 }
 
 export interface AdminClient {
-  readonly stub: AdminServiceClient;
+  readonly channel: Client;
   readonly metadata: Metadata;
   readonly options: () => CallOptions;
 }
-
-type Unary<Q, R> = (
-  request: Q,
-  metadata: Metadata,
-  options: CallOptions,
-  callback: (error: ServiceError | null, response: R) => void,
-) => { cancel(): void };
 
 /** Exit codes by what went wrong; anything else is 1. */
 const EXIT_CODES: Readonly<Partial<Record<status, number>>> = {
@@ -79,28 +81,49 @@ export async function connectAdmin(config: Config, flags: ConnectionFlags): Prom
   const metadata = new Metadata();
   const token = await tokenOf(config, flags['token-file']);
   if (token !== null) metadata.set('authorization', `Bearer ${token}`);
-  const stub = new AdminServiceClient(address, await credentialsOf(authority, flags), {
+  const channel = new Client(address, await credentialsOf(authority, flags), {
     // A proxy of the environment would be told in clear what the loopback is told; through TLS it only passes it on.
     'grpc.enable_http_proxy': authority === null ? 0 : 1,
   });
   const timeoutMs = flags.timeout === undefined ? null : Number(flags.timeout) * SECOND_MS;
-  return { stub, metadata, options: () => (timeoutMs === null ? {} : { deadline: Date.now() + timeoutMs }) };
+  return { channel, metadata, options: () => (timeoutMs === null ? {} : { deadline: Date.now() + timeoutMs }) };
 }
 
-/** Throws `AdminCallError`, also when `stopping` cancels it. */
-export function call<Q, R>(
+/** Requests and answers are protobuf's JSON, an answer with all that it has. Throws `AdminCallError`, also when `stopping` cancels it. */
+export function call(
   client: AdminClient,
-  method: Unary<Q, R>,
-  request: Q,
+  name: string,
+  request: JsonObject,
   stopping: AbortSignal | null = null,
-): Promise<R> {
+): Promise<JsonObject> {
   return new Promise((resolve, reject) => {
-    const sent = method.call(client.stub, request, client.metadata, client.options(), (error, response) => {
-      if (error === null) resolve(response);
-      else reject(new AdminCallError(error, client.stub.getChannel().getTarget()));
+    const sent = client.channel.makeUnaryRequest(...argumentsOf(client, name, request), (error, response) => {
+      if (error !== null) reject(callError(client, error));
+      else resolve(response ?? {});
     });
     stopping?.addEventListener('abort', () => sent.cancel(), { once: true });
   });
+}
+
+/** Likewise, of a method that answers with a stream. */
+export function follow(client: AdminClient, name: string, request: JsonObject) {
+  return client.channel.makeServerStreamRequest(...argumentsOf(client, name, request));
+}
+
+function argumentsOf({ metadata, options }: AdminClient, name: string, request: JsonObject) {
+  const { input, output, ...method } = methodNamed(name);
+  return [
+    pathOf(method),
+    (value: JsonObject) => Buffer.from(toBinary(input, fromJson(input, value, { registry }))),
+    (bytes: Buffer) => toJson(output, fromBinary(output, bytes), { registry, alwaysEmitImplicit: true }) as JsonObject,
+    request,
+    metadata,
+    options(),
+  ] as const;
+}
+
+export function callError({ channel }: AdminClient, error: ServiceError): AdminCallError {
+  return new AdminCallError(error, channel.getChannel().getTarget());
 }
 
 function addressOf({ admin: { host, port } }: Config): string {

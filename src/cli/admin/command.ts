@@ -1,66 +1,117 @@
-/** What a command of `vigie admin` is: one that is given a connected client. How it asks for conditions and names. */
+/** What a command of `vigie admin` is: a method of the service, which says what it takes, and how its answer is shown. */
 
-import { urlKeyOf } from '../../domain/endpoint.ts';
-import { parseUuid } from '../../domain/ids.ts';
-import { flag, type Input, type Command as PlainCommand, UsageError, valued } from '../command.ts';
-import type { AdminClient } from './client.ts';
-
-export { flag, type Input, UsageError, valued };
+import type { DescMethod, JsonObject } from '@bufbuild/protobuf';
+import { type Input, type Options, type Command as PlainCommand, UsageError } from '../command.ts';
+import { type AdminClient, call } from './client.ts';
+import { withCountdown } from './countdown.ts';
+import { commentOf, methodNamed } from './descriptors.ts';
+import { columns, listOf, printFacts, printJson, printMore, printTable } from './output.ts';
+import { fieldsOf, nameOf, optionsOf, put, type RequestField, requestOf } from './request.ts';
 
 /** Its words do without `admin`. */
 export interface Command extends Omit<PlainCommand, 'run' | 'group'> {
   run(client: AdminClient, input: Input): Promise<void>;
 }
 
-/** An id alone is as good as its full name. Empty stays empty. */
-export function named(collection: string, id: string): string {
-  return id === '' || id.startsWith(`${collection}/`) ? id : `${collection}/${id}`;
+export interface MethodCommand {
+  readonly words: string;
+  readonly method: string;
+  /** The method's comment unless said: its first sentence, and the rest as details. */
+  readonly summary?: string;
+  readonly details?: string;
+  /** What follows the example's words. */
+  readonly example?: string;
+  /** As shown; `…` takes all of them. */
+  readonly args?: string;
+  /** The field that they are of. */
+  readonly argument?: string;
+  /** Fields that are no options. */
+  readonly omitted?: readonly string[];
+  /** Fields of which one must be said. */
+  readonly demanded?: readonly string[];
+  /** Of the table, in the order of a list's answer (output.ts). */
+  readonly columns?: string;
+  /** Work of which a call that changes nothing counts what is left. */
+  readonly counted?: { readonly doing: string; readonly unit: string; readonly left: string };
+  readonly show?: (answer: JsonObject, request: JsonObject) => void;
 }
 
-/** A client may be given by what it is called too; an id alone is as good as its full name. */
-export function clientNamed(client: string): string {
-  return parseUuid(client) === null ? client : named('clients', client);
-}
-
-/** The property that the options name, or that was named in place of one: an id, `adverts/` and an id, or an address. */
-export function propertyNamed({ text }: Input, argument = '') {
-  const [property, advert, url] = [text('property'), text('advert'), text('url')];
-  const isAddress = /^https?:\/\//.test(argument);
-  const isAdvert = argument.startsWith('adverts/');
+export function commandOf(described: MethodCommand): Command {
+  const { words, method: name, args = '', argument = 'name', omitted = [], show = shower(described) } = described;
+  const method = methodNamed(name);
+  const fields = fieldsOf(method.input, omitted);
+  const isArgument = ({ field }: RequestField): boolean => args !== '' && field.name === argument;
+  const optional = fields.filter((field) => !isArgument(field));
+  const options: Options = optionsOf(optional);
   return {
-    property: named('properties', property || (isAddress || isAdvert ? '' : argument)),
-    advert: named('adverts', advert || (isAdvert ? argument : '')),
-    advertUrl: url || (isAddress ? argument : ''),
+    ...{ words, ...helpOf(described, method), options },
+    ...(args === '' ? {} : { args }),
+    example: `vigie admin ${words}${described.example === undefined ? '' : ` ${described.example}`}`,
+    async run(client, input) {
+      demand(described, optional, input);
+      const request = requestOf(optional, input);
+      const positional = fields.find(isArgument);
+      if (positional !== undefined && input.args.length > 0) {
+        const names = input.args.map((text) => nameOf(positional.field, text));
+        put(
+          request,
+          positional.within,
+          positional.field,
+          positional.field.fieldKind === 'list' ? names : (names[0] ?? ''),
+        );
+      }
+      mask(method, optional, input, request);
+      const answer = await ask(client, described, request);
+      if (input.isJson) printJson(answer);
+      else show(answer, request);
+    },
   };
 }
 
-/** An endpoint may be given by its URL too: then of every client that names it. */
-export function endpointNamed(id: string): string {
-  return /^https?:\/\//.test(id) ? `endpoints/${urlKeyOf(id)}` : named('endpoints', id);
+function helpOf({ summary, details }: MethodCommand, method: DescMethod) {
+  const [, first = '', rest = ''] = /^(.*?)\.(?: ([^]*))?$/.exec(commentOf(method)) ?? [];
+  const more = details ?? (summary === undefined ? rest : '');
+  const short = summary ?? `${first.charAt(0).toLowerCase()}${first.slice(1)}`;
+  return { summary: short, ...(more === '' ? {} : { details: more }) };
 }
 
-/** Options that several commands take. */
-export const PAGE = {
-  limit: valued('N', 'at most so many, 1000 at the utmost; 50 without it'),
-  'page-token': valued('TOKEN', 'go on where the last page ended'),
-};
-export const RANGE = {
-  since: valued('TIME', 'from then on: ISO 8601, or an age such as 90s, 15m, 2h or 7d'),
-  until: valued('TIME', 'before then'),
-};
-export const ENDPOINT = { endpoint: valued('ID|URL', 'of this endpoint alone') };
-export const CLIENT = { client: valued('ID|NAME', 'of this client alone') };
-export const PROPERTY = {
-  property: valued('ID', 'of this property alone'),
-  advert: valued('ID', 'of the property that has this advert'),
-  url: valued('URL', 'of the property whose advert has this address on its portal'),
-};
-export const SEARCH = { search: valued('ID', 'of this search alone') };
-export const PAUSE_REASON = { reason: valued('TEXT', 'shown to the other operators, at most 200 characters') };
-export const DRY_RUN = { 'dry-run': flag('count, and change nothing') };
-
 /** What changes something must say what it means. */
-export function demandCondition({ args, text, flag: isSet }: Input, conditions: readonly string[]): void {
-  if (args.length > 0 || conditions.some((name) => isSet(name) || text(name) !== '')) return;
-  throw new UsageError(`say which ones: ${conditions.map((name) => `--${name}`).join(', ')}`);
+function demand({ demanded = [] }: MethodCommand, fields: readonly RequestField[], { args, values }: Input): void {
+  const names = fields.flatMap(({ option, field }) => (demanded.includes(field.name) ? [option] : []));
+  if (
+    names.length === 0 ||
+    (args.length > 0 && !demanded.includes('*')) ||
+    names.some((name) => values[name] !== undefined)
+  )
+    return;
+  throw new UsageError(`say which ones: ${names.map((name) => `--${name}`).join(', ')}`);
+}
+
+/** Of an update: what was given is meant, and nothing else. */
+function mask(
+  { input: { field: members } }: DescMethod,
+  fields: readonly RequestField[],
+  input: Input,
+  request: JsonObject,
+) {
+  if (members.updateMask === undefined) return;
+  const given = fields.filter(({ option }) => input.values[option] !== undefined);
+  request.updateMask = given.map(({ field }) => field.jsonName).join(',');
+}
+
+function ask(client: AdminClient, { method, counted }: MethodCommand, request: JsonObject): Promise<JsonObject> {
+  if (counted === undefined || request.validateOnly === true) return call(client, method, request);
+  const { doing, unit, left } = counted;
+  const count = async () => Number((await call(client, method, { ...request, validateOnly: true }))[left]);
+  return withCountdown({ doing, unit, count, work: (stopping) => call(client, method, request, stopping) });
+}
+
+/** A table of the first list, or facts. */
+function shower({ method, columns: text }: MethodCommand): (answer: JsonObject) => void {
+  if (text === undefined) return (answer) => printFacts(answer);
+  const list = methodNamed(method).output.fields.find(({ fieldKind }) => fieldKind === 'list');
+  return (answer) => {
+    printTable(list === undefined ? [answer] : listOf(answer[list.jsonName]), columns(text));
+    printMore(answer);
+  };
 }

@@ -1,10 +1,19 @@
 /** What `vigie admin` shows: tables for people, protobuf's JSON for scripts. */
 
+import type { JsonObject, JsonValue } from '@bufbuild/protobuf';
 import { print, styled } from '../terminal.ts';
 
-export interface Column<T> {
+export interface Column {
   readonly title: string;
-  readonly value: (row: T) => string | number | Date | undefined;
+  readonly value: (row: JsonObject) => JsonValue | undefined;
+}
+
+/** `PAUSED_SINCE=pauseTime` a column: its title, and the member that it shows. */
+export function columns(text: string): readonly Column[] {
+  return text.split(' ').map((column) => {
+    const [title = '', member = ''] = column.split('=');
+    return { title: title.replaceAll('_', ' '), value: (row) => (member === 'name' ? idOf(row[member]) : row[member]) };
+  });
 }
 
 const GAP = '  ';
@@ -15,44 +24,50 @@ export function printJson(value: unknown): void {
 }
 
 /** Numbers on the right, the rest on the left; nothing but a dash for an empty table. */
-export function printTable<T>(rows: readonly T[], columns: readonly Column<T>[]): void {
+export function printTable(rows: readonly JsonObject[], shown: readonly Column[]): void {
   if (rows.length === 0) return print('–');
-  const cells = rows.map((row) => columns.map(({ value }) => show(value(row))));
-  const isNumber = columns.map(({ value }) => rows.every((row) => typeof value(row) === 'number'));
-  const widths = columns.map(({ title }, i) =>
-    Math.max(title.length, ...cells.map((row) => (row[i] as string).length)),
-  );
+  const cells = rows.map((row) => shown.map(({ value }) => short(value(row))));
+  const isNumber = shown.map((_, i) => cells.every((row) => /^-?\d+(?:\.\d+)?$/.test(row[i] as string)));
+  const widths = shown.map(({ title }, i) => Math.max(title.length, ...cells.map((row) => (row[i] as string).length)));
   const line = (texts: readonly string[]): string =>
     texts
       .map((text, i) => (isNumber[i] ? text.padStart(widths[i] as number) : text.padEnd(widths[i] as number)))
       .join(GAP)
       .trimEnd();
-  print(styled('bold', line(columns.map(({ title }) => title))));
+  print(styled('bold', line(shown.map(({ title }) => title))));
   for (const row of cells) print(line(row));
 }
 
-type Facts = Readonly<Record<string, string | number | boolean | Date | undefined>>;
-
-/** One fact a line, `openCount` as `open count`; those of `verbatim` under the names that they have. What is empty is left out. */
-export function printFacts(facts: Facts, verbatim: Facts = {}): void {
+/** One fact a line, `openCount` as `open count`; those of `verbatim` under the names that they have. What is empty or a list is left out. */
+export function printFacts(facts: JsonObject, verbatim: JsonObject = {}): void {
   const named = Object.entries(facts).map(
     ([name, value]) => [name.replaceAll(/[A-Z]/g, (c) => ` ${c.toLowerCase()}`), value] as const,
   );
   const shown = [...named, ...Object.entries(verbatim)].flatMap(([name, value]) =>
-    value === undefined || value === '' ? [] : [[printable(name), value] as const],
+    textOf(value) === '' ? [] : [[printable(name), value] as const],
   );
   const width = Math.max(0, ...shown.map(([name]) => name.length));
   for (const [name, value] of shown) print(`${styled('dim', name.padEnd(width))}${GAP}${full(value)}`);
 }
 
-/** `collection/id` without its collection. */
-export function idOf(name: string): string {
-  return name.slice(name.lastIndexOf('/') + 1);
+/** How to go on where a list has more. */
+export function printMore({ nextPageToken }: JsonObject): void {
+  if (nextPageToken) print(`more: --page-token ${textOf(nextPageToken)}`);
 }
 
-/** `STATE_RETRY_WAIT` as `retry_wait`. */
-export function stateOf(state: string): string {
-  return state.replace(/^STATE_/, '').toLowerCase();
+/** `collection/id` without its collection. */
+export function idOf(name: JsonValue | undefined): string {
+  const text = textOf(name);
+  return text.slice(text.lastIndexOf('/') + 1);
+}
+
+/** Empty of what is absent, a list or an object. */
+export function textOf(value: JsonValue | undefined): string {
+  return value === undefined || typeof value === 'object' ? '' : String(value);
+}
+
+export function listOf(value: JsonValue | undefined): readonly JsonObject[] {
+  return (value ?? []) as JsonObject[];
 }
 
 /** JSON without the members that say nothing: null, `[]`, and objects of these. Other text stays as it is. */
@@ -74,18 +89,19 @@ function pruned(value: unknown): unknown {
   return members.length === 0 ? undefined : Object.fromEntries(members);
 }
 
-function show(value: string | number | Date | undefined): string {
+function short(value: JsonValue | undefined): string {
   const text = full(value).replaceAll(/\s+/g, ' ');
   return text.length > CELL_LENGTH_MAX ? `${text.slice(0, CELL_LENGTH_MAX - 1)}…` : text;
 }
 
-function full(value: string | number | boolean | Date | undefined): string {
-  if (value instanceof Date) return value.toISOString();
-  return printable(String(value ?? ''));
+/** `STATE_RETRY_WAIT` as `retry_wait`. */
+function full(value: JsonValue | undefined): string {
+  const text = printable(textOf(value));
+  return /^STATE_[A-Z_]+$/.test(text) ? text.slice('STATE_'.length).toLowerCase() : text;
 }
 
 /** What comes from outside must not steer the terminal. */
-function printable(text: string): string {
+export function printable(text: string): string {
   // oxlint-disable-next-line eslint/no-control-regex -- exactly those
   return text.replaceAll(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, '\ufffd');
 }

@@ -1,0 +1,225 @@
+/** `vigie admin`: the methods of the service as commands. Options and their help come from the .proto files. */
+
+import type { JsonObject } from '@bufbuild/protobuf';
+import { print } from '../terminal.ts';
+import { type Command, commandOf, type MethodCommand } from './command.ts';
+import { EXPLANATION_COMMANDS } from './explanation-commands.ts';
+import { columns, idOf, listOf, printFacts, printMore, printTable, textOf, withoutBlanks } from './output.ts';
+import { RECOVERY_COMMANDS } from './recovery-commands.ts';
+import { STAGE_COLUMNS, showIndex, showStatus } from './status.ts';
+import { WATCH } from './watch.ts';
+
+const DELIVERY_COLUMNS =
+  'DELIVERY=name STATE=state ATTEMPTS=attemptCount KIND=kind CREATED=createTime DUE=dueTime ENDPOINT=endpointUrl';
+const oneDelivery = (answer: JsonObject) => printTable([answer], columns(DELIVERY_COLUMNS));
+
+const SERVICE: readonly MethodCommand[] = [
+  {
+    ...{ words: 'status', method: 'GetStatus', show: showStatus },
+  },
+  ...(['pause', 'resume', 'drain'] as const).map((verb) => ({
+    ...{ words: `stages ${verb}`, args: 'STAGE', columns: STAGE_COLUMNS, example: 'deliver' },
+    method: { pause: 'PauseStage', resume: 'ResumeStage', drain: 'DrainStage' }[verb],
+  })),
+  {
+    ...{ words: 'streams adopt', method: 'AdoptStreams', example: '--dry-run' },
+    show({ adopted }, { validateOnly }) {
+      const names = (adopted ?? []) as string[];
+      for (const each of names) print(`${validateOnly === true ? 'would take over' : 'took over'} the ${each}`);
+      if (names.length === 0) print('nothing here is another database’s');
+    },
+  },
+  {
+    ...{ words: 'index show', method: 'GetIndex', show: showIndex },
+  },
+  {
+    ...{ words: 'index rebuild', method: 'RebuildIndex', show: showIndex },
+  },
+  {
+    ...{ words: 'index search', method: 'GetIndexedSearch', args: 'SEARCH', example: 'SEARCH' },
+    show: ({ criteriaJson, ...facts }) => printFacts({ ...facts, criteria: withoutBlanks(textOf(criteriaJson)) }),
+  },
+];
+
+const DELIVERIES: readonly MethodCommand[] = [
+  {
+    ...{ words: 'deliveries list', method: 'ListDeliveries', columns: DELIVERY_COLUMNS },
+    details: 'Every condition that is given must hold. Of a property at most one of --property, --advert and --url.',
+    example: '--client Acme --url https://portal.example/annonce/7',
+  },
+  {
+    ...{ words: 'deliveries show', method: 'GetDelivery', args: 'ID', example: 'ID --body' },
+    show({ attempts, body, ...delivery }) {
+      printFacts(delivery);
+      print();
+      const shown = '#=number STARTED=startTime MS=durationMs STATUS=statusCode ERROR=error REASON=reason';
+      printTable(listOf(attempts), columns(shown));
+      if (body) print(`\n${textOf(body)}`);
+    },
+  },
+  {
+    ...{ words: 'deliveries retry', method: 'RetryDelivery', args: 'ID', example: 'ID', show: oneDelivery },
+  },
+  {
+    ...{ words: 'deliveries resend', method: 'ResendDelivery', args: 'ID', example: 'ID', show: oneDelivery },
+  },
+  {
+    ...{ words: 'deliveries replay', method: 'ReplayDeliveries' },
+    summary: 'send failed webhooks again',
+    details:
+      'Of webhooks alone: an e-mail that failed is sent again item by item, with `deliveries retry`. Those that fit ' +
+      'every condition, oldest first, under their original ids and with their original bytes. Those whose search is ' +
+      'deleted or silent stay as they are. Interrupted, it can be called again: what was put back is not failed any more.',
+    example: '--endpoint https://client.example/hook --since 2d --dry-run',
+    demanded: ['search', 'endpoint', 'start_time', 'end_time', 'state'],
+    counted: { doing: 'sending again', unit: 'deliveries', left: 'replayedCount' },
+    show({ replayedCount, oldestCreateTime, newestCreateTime, unwantedCount, sample }, { validateOnly }) {
+      printFacts({
+        [validateOnly === true ? 'would be sent again' : 'sent again']: replayedCount ?? 0,
+        oldest: oldestCreateTime ?? '',
+        newest: newestCreateTime ?? '',
+        'left alone, search gone or silent': unwantedCount ?? 0,
+      });
+      for (const name of (sample ?? []) as string[]) print(`  ${idOf(name)}`);
+    },
+  },
+  {
+    ...{ words: 'endpoints list', method: 'ListEndpoints', example: '--paused' },
+    columns:
+      'ENDPOINT=name OPEN=openCount FAILED=failedCount STREAK=failureStreak LAST_ERROR=lastError PAUSED_SINCE=pauseTime URL=url',
+  },
+  ...(['show', 'pause', 'resume'] as const).map((verb) => ({
+    ...{ words: `endpoints ${verb}`, args: 'ID|URL', example: 'https://client.example/hook' },
+    method: { show: 'GetEndpoint', pause: 'PauseEndpoint', resume: 'ResumeEndpoint' }[verb],
+  })),
+];
+
+const showFeed = ({ complaints, notices, ...feed }: JsonObject): void => {
+  printFacts(feed);
+  for (const complaint of (complaints ?? []) as string[]) print(`not understood: ${complaint}`);
+  for (const notice of (notices ?? []) as string[]) print(`note: ${notice}`);
+};
+
+const FEEDS: readonly MethodCommand[] = [
+  {
+    ...{ words: 'feeds list', method: 'ListFeeds' },
+    columns:
+      'FEED=name LIVE=advertCount NEW=newCount CHANGED=changedCount GONE=goneCount NOT_UNDERSTOOD=notUnderstoodCount ' +
+      'READ=readTime REFUSED=refusal',
+  },
+  {
+    ...{ words: 'feeds show', method: 'GetFeed', args: 'NAME', example: 'saint-raphael', show: showFeed },
+  },
+  {
+    ...{ words: 'feeds run', method: 'RunFeed', args: 'NAME', example: 'saint-raphael', show: showFeed },
+  },
+];
+
+const LETTER_CONDITIONS = ['subject', 'reason', 'start_time', 'end_time'];
+const LETTERS = { args: '[ID…]', argument: 'names' } as const;
+
+const DEAD_LETTERS: readonly MethodCommand[] = [
+  {
+    ...{ words: 'dead-letters list', method: 'ListDeadLetters', ...LETTERS, example: '--reason propertyType' },
+    columns: 'ID=name RECEIVED=receiveTime SUBJECT=subject BYTES=bodyBytes REASON=reason',
+  },
+  {
+    ...{ words: 'dead-letters show', method: 'GetDeadLetter', args: 'ID', example: 'ID' },
+    show({ headers, body, ...facts }) {
+      printFacts(facts, (headers ?? {}) as JsonObject);
+      print(`\n${Buffer.from(textOf(body), 'base64').toString('utf8')}`);
+    },
+  },
+  {
+    ...{ words: 'dead-letters requeue', method: 'RequeueDeadLetters', ...LETTERS },
+    example: '--reason propertyType --dry-run',
+    demanded: LETTER_CONDITIONS,
+    counted: { doing: 'publishing again', unit: 'messages', left: 'requeuedCount' },
+    show: ({ requeuedCount, overtakenCount }, { validateOnly }) =>
+      printFacts({
+        [validateOnly === true ? 'would be published again' : 'published again']: requeuedCount ?? 0,
+        'overtaken by a later message, and kept': overtakenCount || '',
+      }),
+  },
+  {
+    ...{ words: 'dead-letters purge', method: 'PurgeDeadLetters', ...LETTERS, example: '--until 30d --force' },
+    summary: 'delete them for good; without --force they are counted',
+    demanded: LETTER_CONDITIONS,
+    show: ({ purgeCount }, { force }) =>
+      printFacts({ [force === true ? 'deleted' : 'would be deleted']: purgeCount ?? 0 }),
+  },
+];
+
+const LIMITS = [
+  ...['rate_limit_per_second', 'rate_limit_burst', 'write_limit_per_second', 'write_limit_burst'],
+  ...['searches_max', 'polygon_corners_max', 'excluded_words_max', 'matches_per_advert_max'],
+];
+const CLIENT = { omitted: ['create_time', 'search_totals', 'update_mask'] };
+
+const REFERENCE: readonly MethodCommand[] = [
+  { words: 'clients list', method: 'ListClients', show: showClients },
+  {
+    ...{ words: 'clients create', method: 'CreateClient', args: 'NAME', argument: 'display_name' },
+    ...{ omitted: [...CLIENT.omitted, 'name'], example: 'Acme --searches 5000' },
+    summary: 'a new client of the REST API; `vigie keys create` gives it keys',
+    show: ({ name }) => print(idOf(name)),
+  },
+  {
+    ...{ words: 'clients update', method: 'UpdateClient', args: 'CLIENT', demanded: ['*', ...LIMITS] },
+    ...{ omitted: [...CLIENT.omitted, 'display_name'], example: 'CLIENT --per-second 50 --burst default' },
+    show: () => undefined,
+  },
+  {
+    ...{ words: 'clients delete', method: 'DeleteClient', args: 'CLIENT', example: 'CLIENT' },
+  },
+  {
+    ...{ words: 'site-categories list', method: 'ListSiteCategories', columns: 'NAME=displayName' },
+  },
+  {
+    ...{ words: 'site-categories set', method: 'SetSiteCategories', args: 'NAME…', argument: 'display_names' },
+    ...{ example: "Agence 'Petites annonces'", columns: 'NAME=displayName' },
+  },
+  {
+    ...{
+      words: 'points list',
+      method: 'ListPointSources',
+      columns: 'SOURCE=name POINTS=pointCount IMPORTED=importTime',
+    },
+    summary: 'sources of points of interest; `vigie import points-of-interest` imports them',
+  },
+  {
+    ...{ words: 'points delete', method: 'DeletePointSource', args: 'SOURCE', example: 'toulon' },
+  },
+];
+
+/** What each has of what it may have. */
+function showClients(answer: JsonObject): void {
+  const limit = (title: string, max: string, total: string) => ({
+    title,
+    value: (row: JsonObject) =>
+      `${Math.ceil(Number((row.searchTotals as JsonObject)?.[total] ?? 0))} of ${textOf(row[max] ?? 'default')}`,
+  });
+  const rate = (title: string, member: string) => ({ title, value: (row: JsonObject) => row[member] ?? 'default' });
+  printTable(listOf(answer.clients), [
+    ...columns('CLIENT=name NAME=displayName'),
+    rate('PER SECOND', 'rateLimitPerSecond'),
+    rate('BURST', 'rateLimitBurst'),
+    rate('WRITES PER SECOND', 'writeLimitPerSecond'),
+    rate('WRITES BURST', 'writeLimitBurst'),
+    limit('SEARCHES', 'searchesMax', 'searchCount'),
+    limit('CORNERS', 'polygonCornersMax', 'polygonCornerCount'),
+    limit('EXCLUDED WORDS', 'excludedWordsMax', 'excludedWordCount'),
+    limit('MATCHES PER ADVERT', 'matchesPerAdvertMax', 'matchesPerAdvert'),
+    ...columns('CREATED=createTime'),
+  ]);
+  printMore(answer);
+}
+
+export const COMMANDS: readonly Command[] = [
+  ...SERVICE.map(commandOf),
+  WATCH,
+  ...EXPLANATION_COMMANDS,
+  ...DELIVERIES.map(commandOf),
+  ...RECOVERY_COMMANDS,
+  ...[...FEEDS, ...DEAD_LETTERS, ...REFERENCE].map(commandOf),
+];
