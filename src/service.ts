@@ -3,6 +3,7 @@
  * each role has a file of its own beside this one.
  */
 
+import { pause } from './actor/waiting.ts';
 import type { Config, Role } from './config.ts';
 import { assertServable } from './config-conflicts.ts';
 import type { Log } from './log.ts';
@@ -14,9 +15,12 @@ import { openFoundation } from './roles/foundation.ts';
 import { openIntake } from './roles/intake.ts';
 import { openOperations, type Progress } from './roles/operations.ts';
 import type { Parts } from './roles/parts.ts';
+import { createStandIn, type StandIn } from './roles/stand-in.ts';
 import { startFailure } from './roles/start-failure.ts';
 import { assertPortsFree } from './roles/taken-ports.ts';
 import { createShutdown, type Shutdown } from './shutdown.ts';
+import { isPassingRefusal } from './store/outage.ts';
+import { DatabaseUnreachableError } from './store/unreachable.ts';
 
 export interface Service {
   readonly databaseUrl: string;
@@ -37,24 +41,58 @@ export interface Service {
   stop(): Promise<void>;
 }
 
+/** What outlives a try to start. */
+interface Start {
+  readonly standIn: StandIn;
+  /** True once PostgreSQL has let us in: from then on whatever keeps us out is an outage, and no wrong setting. */
+  isDatabaseKnown: boolean;
+}
+
+const START_AGAIN_MS = 1_000;
+
 /**
- * `ending`: aborted, it breaks the start off: what has been opened is closed in order, and this rejects with
- * `StartBrokenOffError`.
+ * While a given PostgreSQL cannot do its work it is tried again and again, and the ports say why. `ending`: aborted, it
+ * breaks the start off: what has been opened is closed in order, and this rejects with `StartBrokenOffError`.
  */
 export async function startService(config: Config, log: Log, ending?: AbortSignal): Promise<Service> {
+  assertServable(config);
+  await assertPortsFree(config);
+  const start: Start = { standIn: createStandIn(config, log), isDatabaseKnown: false };
+  try {
+    for (let told: string | null = null; ; await pause(START_AGAIN_MS, ending)) {
+      const tried = await tryStart(config, log, start, ending);
+      if (typeof tried !== 'string') return tried;
+      if (tried !== told) log.warn({ reason: tried }, 'the start waits for PostgreSQL');
+      told = tried;
+      await start.standIn.open(tried);
+    }
+  } finally {
+    await start.standIn.close();
+  }
+}
+
+/** Answers why it must be tried again, if so. */
+async function tryStart(
+  config: Config,
+  log: Log,
+  start: Start,
+  ending: AbortSignal | undefined,
+): Promise<Service | string> {
   const shutdown = createShutdown(log);
   const progress: Progress = { phase: 'starting', isIndexLoaded: !config.roles.includes('intake') };
   const stop = (): Promise<void> => {
     progress.phase = 'draining';
     return shutdown.run(config.drainTimeoutMs);
   };
-  const opened = openAll(config, log, shutdown, progress);
+  const opened = openAll(config, log, shutdown, progress, start);
   try {
     return { ...(await unlessAborted(opened, ending)), stop };
   } catch (error) {
     // The step that was under way ends by itself, unheard: what it needs is closed.
     opened.catch(() => undefined);
     await stop();
+    const isPassing = error instanceof DatabaseUnreachableError && isPassingRefusal(error.cause, start.isDatabaseKnown);
+    if (isPassing && config.databaseUrl !== null) return (error as Error).message;
     throw error;
   }
 }
@@ -65,10 +103,12 @@ async function openAll(
   log: Log,
   shutdown: Shutdown,
   progress: Progress,
+  start: Start,
 ): Promise<Omit<Service, 'stop'>> {
-  assertServable(config);
-  await assertPortsFree(config);
-  const { parts, ...foundation } = await openFoundation(config, log, shutdown);
+  const { parts, ...foundation } = await openFoundation(config, log, shutdown, () => {
+    start.isDatabaseKnown = true;
+  });
+  await start.standIn.close();
   const roles = openRoles(parts, progress, foundation.databaseUrl);
   const urls = await roles.catch((error: Error) => {
     throw startFailure(error, foundation);

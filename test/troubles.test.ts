@@ -80,3 +80,19 @@ test('a NATS server that does not answer is one line, whatever work meets it and
   mock.timers.tick(QUIET_MS);
   assert.equal(lines.filter(({ level }) => Number(level) > 30).length, 2);
 });
+
+test('a PostgreSQL without room is one line, whatever work meets it and whatever file it names', () => {
+  const full = (file: string) =>
+    Object.assign(new Error(`could not extend file "${file}": No space left on device`), { code: '53100' });
+  troubles.onTrouble('request', full('base/5/16400'));
+  troubles.onFailure({ actor: 'recorder', error: full('base/5/2619_fsm'), isBug: false, isFinal: false, retryInMs: 1 });
+  assert.deepEqual(messages(), ['trouble']);
+  const refused = Object.assign(new Error('could not write init file'), { code: 'XX000', severity: 'FATAL' });
+  troubles.onTrouble('sweep', refused);
+  troubles.onTrouble('request', refused);
+  assert.deepEqual(messages(), ['trouble', 'trouble']);
+  const bug = Object.assign(new Error('cache lookup failed'), { code: 'XX000', severity: 'ERROR' });
+  troubles.onTrouble('sweep', bug);
+  troubles.onTrouble('request', bug);
+  assert.deepEqual(messages(), ['trouble', 'trouble', 'trouble', 'trouble'], 'a bug is told with the work that met it');
+});

@@ -45,6 +45,7 @@ interface FromThread {
     readonly stack?: string;
     readonly code?: unknown;
     readonly syscall?: unknown;
+    readonly severity?: unknown;
   };
 }
 
@@ -201,7 +202,7 @@ export function answerRequests(answer: (request: unknown, cancellation: Cancella
 }
 
 /** The members of an error that say what kind it is are lost when a message is copied. */
-function failureOf(id: number, error: Error & { readonly code?: unknown; readonly syscall?: unknown }): FromThread {
-  const { message, stack, code, syscall } = error;
-  return { id, failure: { message, ...(stack === undefined ? {} : { stack }), code, syscall } };
+function failureOf(id: number, error: Error): FromThread {
+  const { message, stack, code, syscall, severity } = error as Error & Record<'code' | 'syscall' | 'severity', unknown>;
+  return { id, failure: { message, ...(stack === undefined ? {} : { stack }), code, syscall, severity } };
 }

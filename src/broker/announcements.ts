@@ -5,7 +5,7 @@
  */
 
 import { parseUuid, type Uuid } from '../domain/ids.ts';
-import type { Broker } from './connection.ts';
+import { type Broker, listen } from './connection.ts';
 
 const SEARCHES_CHANGED = 'searches.changed';
 const COORDINATES_CHANGED = 'coordinates.changed';
@@ -57,12 +57,9 @@ export function announceFeed(broker: Broker, clientIds: ReadonlySet<Uuid>): void
 
 /** `listener` is told whose feeds; null: of everybody. */
 export function onFeed(broker: Broker, listener: (clientIds: readonly Uuid[] | null) => void): void {
-  broker.connection.subscribe(subjectOf(broker, FEED_GREW), {
-    callback: (error, message) => {
-      if (error !== null) return;
-      const named = message.string();
-      listener(named === '' ? null : named.split(',').flatMap((text) => parseUuid(text) ?? []));
-    },
+  listen(broker, subjectOf(broker, FEED_GREW), (message) => {
+    const named = message.string();
+    listener(named === '' ? null : named.split(',').flatMap((text) => parseUuid(text) ?? []));
   });
 }
 
@@ -71,7 +68,7 @@ function tell(broker: Broker, signal: string): void {
 }
 
 function hear(broker: Broker, signal: string, listener: () => void): void {
-  broker.connection.subscribe(subjectOf(broker, signal), { callback: (error) => error ?? listener() });
+  listen(broker, subjectOf(broker, signal), listener);
 }
 
 function subjectOf({ names }: Broker, signal: string): string {

@@ -6,8 +6,10 @@ import {
   Events,
   type JetStreamClient,
   type JetStreamManager,
+  type Msg,
   type NatsConnection,
   NatsError,
+  type Subscription,
 } from 'nats';
 import { pause } from '../actor/waiting.ts';
 import { type CellNames, cellNames } from '../domain/cell.ts';
@@ -59,6 +61,8 @@ const CONNECT_TIMEOUT_MS = 3_000;
 const ELECTION_MAX_MS = 30_000;
 const LOOK_AGAIN_MS = 500;
 const SILENCE: string = ErrorCode.Timeout;
+/** Before a subscription that the server has ended is tried again. */
+const LISTEN_AGAIN_MS = 2_000;
 /** Codes of JetStream: "temporarily unavailable", and "no suitable peers for placement". */
 const NO_LEADER = 10_008;
 const NO_PEERS = 10_005;
@@ -72,6 +76,8 @@ export async function connectBroker(options: BrokerOptions): Promise<Broker> {
     name: options.name,
     timeout: CONNECT_TIMEOUT_MS,
     maxReconnectAttempts: -1,
+    // A password that is refused may be put back: two refusals are no reason to give the connection up.
+    ignoreAuthErrorAbort: true,
     reconnectTimeWait: 250,
     reconnectJitter: 100,
     pingInterval: 5_000,
@@ -108,6 +114,34 @@ export async function connectBroker(options: BrokerOptions): Promise<Broker> {
       return disconnections;
     },
     close: () => connection.close(),
+  };
+}
+
+/**
+ * A subscription that the server ends, for want of the right to it, is made again until it holds. Returns what ends it for
+ * good. `queue`: one of its listeners hears each message.
+ */
+export function listen(
+  { connection }: Broker,
+  subject: string,
+  listener: (message: Msg) => void,
+  queue?: string,
+): () => void {
+  let hasEnded = false;
+  const subscribe = (): Subscription =>
+    connection.subscribe(subject, {
+      ...(queue === undefined ? {} : { queue }),
+      callback(error, message) {
+        if (error === null) return listener(message);
+        void pause(LISTEN_AGAIN_MS).then(() => {
+          if (!hasEnded && !connection.isClosed()) subscription = subscribe();
+        });
+      },
+    });
+  let subscription = subscribe();
+  return () => {
+    hasEnded = true;
+    subscription.unsubscribe();
   };
 }
 

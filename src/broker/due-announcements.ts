@@ -6,7 +6,7 @@
 
 import type { DueDelivery } from '../domain/delivery.ts';
 import { parseUuid } from '../domain/ids.ts';
-import type { Broker } from './connection.ts';
+import { type Broker, listen } from './connection.ts';
 
 /** The courier of this process. */
 export interface DueListener {
@@ -48,13 +48,10 @@ export function createDueAnnouncer(broker: Broker): DueAnnouncer {
     },
     listen(listener) {
       local = listener;
-      const subscription = broker.connection.subscribe(subject, {
-        queue: QUEUE,
-        callback: (error, message) => error ?? void listener.admit(dueOf(message.string())),
-      });
+      const end = listen(broker, subject, (message) => void listener.admit(dueOf(message.string())), QUEUE);
       return () => {
         local = null;
-        subscription.unsubscribe();
+        end();
       };
     },
   };

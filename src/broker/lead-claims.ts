@@ -4,7 +4,7 @@
  */
 
 import { ErrorCode, NatsError, RequestStrategy } from 'nats';
-import type { Broker } from './connection.ts';
+import { type Broker, listen } from './connection.ts';
 
 export interface LeadClaim {
   /** Of one database among all copies. */
@@ -20,11 +20,9 @@ const NO_RESPONDERS: string = ErrorCode.NoResponders;
 
 /** `claim`: null while this instance does not lead. */
 export function answerLeadClaims(broker: Broker, claim: () => LeadClaim | null): void {
-  broker.connection.subscribe(subjectOf(broker), {
-    callback(error, message) {
-      const own = error === null ? claim() : null;
-      if (own !== null) message.respond(Buffer.from(JSON.stringify(own)));
-    },
+  listen(broker, subjectOf(broker), (message) => {
+    const own = claim();
+    if (own !== null) message.respond(Buffer.from(JSON.stringify(own)));
   });
 }
 

@@ -4,7 +4,7 @@
  */
 
 import { createInbox } from 'nats';
-import type { Broker } from './connection.ts';
+import { type Broker, listen } from './connection.ts';
 
 const CONTROLS_CHANGED = 'controls.changed';
 const ACTIVITY = 'activity';
@@ -15,7 +15,7 @@ export function announceControlChange(broker: Broker): void {
 }
 
 export function onControlChange(broker: Broker, listener: () => void): void {
-  broker.connection.subscribe(subjectOf(broker, CONTROLS_CHANGED), { callback: (error) => error ?? listener() });
+  listen(broker, subjectOf(broker, CONTROLS_CHANGED), listener);
 }
 
 /** Bytes of one batch of activities, to everybody who watches. */
@@ -25,10 +25,7 @@ export function publishActivity(broker: Broker, bytes: Uint8Array): void {
 
 /** Returns what ends the subscription. */
 export function onActivity(broker: Broker, listener: (bytes: Uint8Array) => void): () => void {
-  const subscription = broker.connection.subscribe(subjectOf(broker, ACTIVITY), {
-    callback: (error, message) => error ?? listener(message.data),
-  });
-  return () => subscription.unsubscribe();
+  return listen(broker, subjectOf(broker, ACTIVITY), (message) => listener(message.data));
 }
 
 /** Tells every instance that somebody watches. */
@@ -48,13 +45,10 @@ export function callForActivity(broker: Broker, onReady: (instanceId: string) =>
 
 /** `listener` is told of each watcher before that one is answered. */
 export function onWatcher(broker: Broker, instanceId: string, listener: () => void): void {
-  broker.connection.subscribe(subjectOf(broker, ACTIVITY_WANTED), {
-    callback(error, message) {
-      if (error !== null) return;
-      listener();
-      // Whoever has come to stay asks for no answer.
-      message.respond(Buffer.from(instanceId));
-    },
+  listen(broker, subjectOf(broker, ACTIVITY_WANTED), (message) => {
+    listener();
+    // Whoever has come to stay asks for no answer.
+    message.respond(Buffer.from(instanceId));
   });
 }
 

@@ -17,7 +17,7 @@ export interface PullInbox {
   replySubject(): string;
   /** Whether the server tells of a request, instead of handing out a message. */
   isStatus(message: Msg): boolean;
-  /** The next message, or null when none came within `timeoutMs`. */
+  /** The next message, or null when none came within `timeoutMs`. Rejects when the server has ended the subscription. */
   next(timeoutMs: number): Promise<Msg | null>;
   /**
    * Stops listening: the server drops the requests that wait. Answers the messages that were received and not yet
@@ -32,9 +32,11 @@ export function openInbox({ connection, isConnected }: Broker): PullInbox {
   let requests = 0;
   const received: Msg[] = [];
   const bell = new Bell();
+  let failure: Error | null = null;
   const subscription = connection.subscribe(`${prefix}*`, {
     callback(error, message) {
       if (error === null) received.push(message);
+      failure ??= error;
       bell.ring();
     },
   });
@@ -48,12 +50,13 @@ export function openInbox({ connection, isConnected }: Broker): PullInbox {
     },
     isStatus,
     async next(timeoutMs) {
-      if (received.length === 0) await bell.rung(timeoutMs);
+      if (received.length === 0 && failure === null) await bell.rung(timeoutMs);
+      if (received.length === 0 && failure !== null) throw failure;
       return received.shift() ?? null;
     },
     async close() {
       // The server's answer comes after the last message that it has sent here.
-      if (isConnected()) await endsWithin(subscription.drain(), ANSWER_MAX_MS);
+      if (isConnected() && failure === null) await endsWithin(subscription.drain(), ANSWER_MAX_MS);
       else subscription.unsubscribe();
       return received.filter((message) => !isStatus(message));
     },

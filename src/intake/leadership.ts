@@ -71,8 +71,9 @@ export async function startLeadership(dependencies: LeadershipDependencies): Pro
 
   async function serve(session: LeaderSession, term: Term, stopping: AbortSignal): Promise<void> {
     const mandate = await lead(term);
-    watch.recovered();
+    // What cannot be shown now is shown with a later beat: the work of the term goes on.
     await session.showLead().catch((error: Error) => noteFailure(watch, error));
+    watch.recovered();
     onTerm(term);
     noteFirstLook();
     while (!stopping.aborted && !session.isLost && mandate.isSound) await pause(LOOK_EVERY_MS, stopping);

@@ -1,7 +1,7 @@
 /** Opens the REST API of clients: the part of the composition root that knows `api/`. */
 
 import { createApi } from '../api/api.ts';
-import type { ApiSettings } from '../api/dependencies.ts';
+import type { ApiLogger, ApiSettings } from '../api/dependencies.ts';
 import { announceSearchChange, announceSecretChange, onFeed, onKeyChange } from '../broker/announcements.ts';
 import type { Config } from '../config.ts';
 import type { Matcher } from '../intake/matcher.ts';
@@ -9,6 +9,7 @@ import { createPointsOfInterest } from '../matching/points/poi-index.ts';
 import { createMatchEstimator } from '../queries/match-estimate.ts';
 import { sortPlaces } from '../reference/communes.ts';
 import { type Database, openDatabase } from '../store/database.ts';
+import { isDatabaseOutage } from '../store/outage.ts';
 import { keepPoints } from '../upkeep/imported-tables.ts';
 import { VERSION } from '../version.ts';
 import { createConnectionLimits } from './connection-limits.ts';
@@ -20,7 +21,7 @@ import type { Parts } from './parts.ts';
 
 /** Resolves with its URL. */
 export async function openApi(parts: Parts, databaseUrl: string, matcher: Matcher | null): Promise<string> {
-  const { config, log, metrics, database, broker, announcer, reference, observers, onTrouble } = parts;
+  const { config, metrics, database, broker, announcer, reference, observers, onTrouble } = parts;
   const { ending, announced, draining, closing } = parts;
   const points = createPointsOfInterest();
   const keeper = await keepPoints(database, points, onTrouble);
@@ -41,7 +42,7 @@ export async function openApi(parts: Parts, databaseUrl: string, matcher: Matche
       retentionDays: config.retentionDays,
       reference,
       settings: settingsOf(config),
-      logger: log,
+      logger: loggerOf(parts),
       now: () => new Date(),
       pointsOfInterest: () => points.current,
       onFeed: (listener) => onFeed(broker, listener),
@@ -66,6 +67,18 @@ export async function openApi(parts: Parts, databaseUrl: string, matcher: Matche
     await closeServer(api, sender.close);
   });
   return url;
+}
+
+/** An outage is told once, and not with each request that meets it. */
+function loggerOf({ log, onTrouble }: Parts): ApiLogger {
+  return {
+    infoJson: log.infoJson,
+    info: log.info.bind(log),
+    error(fields, message) {
+      if (isDatabaseOutage(fields.err)) onTrouble('request', fields.err as Error);
+      else log.error(fields, message);
+    },
+  };
 }
 
 /** Connections of its own: what clients ask keeps no statement of the others waiting. */

@@ -54,12 +54,20 @@ export interface Foundation {
 /** What a question may keep PostgreSQL busy with (decisions, section 11). */
 export const QUESTION_STATEMENT_MS = 2_000;
 
-export async function openFoundation(config: Config, log: Log, shutdown: Shutdown): Promise<Foundation> {
+/** `onDatabaseKnown`: told when PostgreSQL has let us in. */
+export async function openFoundation(
+  config: Config,
+  log: Log,
+  shutdown: Shutdown,
+  onDatabaseKnown: () => void,
+): Promise<Foundation> {
   const servers = await openServers(config, {
     onLog: (line) => log.debug({ line }, 'embedded server'),
     onWarning: (warning) => log.warn({ warning }, 'embedded server'),
   });
   shutdown.closing('servers', servers.stop);
+  await assertReachable(servers.databaseUrl);
+  onDatabaseKnown();
   let fail: (reason: string) => void = () => undefined;
   const actorFailed = new Promise<string>((resolve) => {
     fail = resolve;
@@ -144,7 +152,6 @@ async function openDatabases(
   };
   const database = openDatabase(connecting);
   closing('database', () => database.end());
-  await assertReachable(url);
   await checkSessions(database);
   const { migrated, unknown } = await migrate(url, {
     onWaiting: (reason) => log.warn({ reason }, 'the upgrade of the database waits for somebody who holds a table'),

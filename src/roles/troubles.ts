@@ -6,6 +6,7 @@
 import type { ActorFailure } from '../actor/supervisor.ts';
 import { BrokerSilentError, isBrokerSilence } from '../broker/outage.ts';
 import type { Log } from '../log.ts';
+import { databaseRefusal } from '../store/outage.ts';
 
 export interface Troubles {
   /** `what`: the work that met the trouble and goes on by itself. */
@@ -24,7 +25,13 @@ interface OpenTrouble {
 
 /** Longer than the pauses between attempts of anything that repeats them. */
 const OVER_AFTER_MS = 30_000;
-const SILENT_BROKER = 'NATS';
+
+/** What is one trouble, whatever work meets it; null: that of the work. */
+function serverTrouble(error: Error): string | null {
+  if (isBrokerSilence(error)) return 'NATS';
+  const reason = databaseRefusal(error);
+  return reason === null ? null : `PostgreSQL: ${reason}`;
+}
 
 export function createTroubles(log: Pick<Log, 'info' | 'warn' | 'error'>): Troubles {
   const open = new Map<string, OpenTrouble>();
@@ -32,7 +39,7 @@ export function createTroubles(log: Pick<Log, 'info' | 'warn' | 'error'>): Troub
   /** True when nobody has told it yet. */
   function isNews(what: string, error: Error): boolean {
     // Partitions, ports and sequences differ between those who meet one trouble.
-    const key = isBrokerSilence(error) ? SILENT_BROKER : `${what}: ${error.message.replaceAll(/\d+/g, '#')}`;
+    const key = serverTrouble(error) ?? `${what}: ${error.message.replaceAll(/\d+/g, '#')}`;
     const known = open.get(key);
     const lastAt = performance.now();
     const trouble = known ?? { beganAt: lastAt, count: 0, over: undefined };

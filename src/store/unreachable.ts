@@ -12,8 +12,10 @@ const REMEDIES: Readonly<Record<string, string>> = {
   '28000': 'Let the user in (pg_hba.conf), or correct DATABASE_URL.',
   '3D000': 'Create the database, or correct DATABASE_URL.',
   '42501': 'Let the user of DATABASE_URL connect to the database.',
+  '53100': 'Make room on its disk.',
   '53300': 'Raise max_connections, or end what holds its connections.',
-  '57P03': 'It is starting or stopping: try again.',
+  '57P03': 'It is starting or stopping.',
+  XX000: 'Look whether its disk is full, and into its log.',
 };
 
 /** `url`: of one server or several. User and password are not said. */

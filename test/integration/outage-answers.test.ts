@@ -13,7 +13,7 @@ import { createApi } from '../../src/api/api.ts';
 import { BrokerTroubleError, isBrokerOutage } from '../../src/broker/outage.ts';
 import { loadReference } from '../../src/reference/communes.ts';
 import { type Database, openDatabase } from '../../src/store/database.ts';
-import { isDatabaseOutage } from '../../src/store/outage.ts';
+import { isDatabaseOutage, isPassingRefusal } from '../../src/store/outage.ts';
 import { NO_LIMITS } from '../../src/store/searches.ts';
 import { type Cleanup, startTestPostgres } from '../support/servers.ts';
 
@@ -94,6 +94,18 @@ test('no connection is left in PostgreSQL, none in the pool, or its name is not 
   t.after(async () => void (await Promise.all([refused, unknown, drained].map((pool) => pool.end()))));
 });
 
+test('a start waits for a PostgreSQL that cannot now, and not for what may be a wrong setting', () => {
+  const refusal = (code: string) => failed(code, { severity: 'FATAL' });
+  for (const code of ['08004', '53100', '53300', '57P03', '58030', 'XX000']) {
+    assert.ok(isPassingRefusal(refusal(code), false), code);
+  }
+  for (const error of [refusal('28P01'), refusal('3D000'), refusal('42501'), failed('ECONNREFUSED')]) {
+    assert.ok(!isPassingRefusal(error, false), error.code);
+    assert.ok(isPassingRefusal(error, true), `${error.code}, though it has let us in before`);
+  }
+  assert.ok(!isPassingRefusal(failed('42P01', { severity: 'ERROR' }), true), 'a bug is no reason to wait');
+});
+
 const failed = (code: string, extra: object = {}) => Object.assign(new Error('failed'), { code, ...extra });
 
 test('trouble of a server is told from a bug by named codes', () => {
@@ -108,6 +120,11 @@ test('trouble of a server is told from a bug by named codes', () => {
   for (const error of [new TypeError('x is not a function'), new RangeError('Invalid string length'), 'text', null]) {
     assert.ok(!isDatabaseOutage(error) && !isBrokerOutage(error));
   }
+  for (const code of ['CERT_HAS_EXPIRED', 'ERR_TLS_CERT_ALTNAME_INVALID', 'DEPTH_ZERO_SELF_SIGNED_CERT', '42501']) {
+    assert.ok(isDatabaseOutage(failed(code)), code);
+  }
+  assert.ok(isDatabaseOutage(failed('XX000', { severity: 'FATAL' })), 'whatever lets no session begin, or ends it');
+  assert.ok(!isDatabaseOutage(failed('XX000', { severity: 'ERROR' })), 'tried again, but no outage by its name');
   assert.ok(isBrokerOutage(new BrokerTroubleError('no stream takes the subject')));
   assert.ok(!isBrokerOutage(failed('TIMEOUT')), 'a word of NATS counts from NATS alone');
 });

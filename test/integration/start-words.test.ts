@@ -3,11 +3,14 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type AddressInfo, connect as connectTo, createServer } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { type TestContext, test } from 'node:test';
 import { connectBroker } from '../../src/broker/connection.ts';
+import { freePort } from '../../src/embedded/local-port.ts';
 import { migrate } from '../../src/store/database.ts';
-import { runVigie, type Settings } from '../support/daemon.ts';
+import { runVigie, type Settings, spawnVigie } from '../support/daemon.ts';
 import { startTestNats, startTestPostgres, type TestServer } from '../support/servers.ts';
+import { until } from '../support/until.ts';
 
 /** Nothing listens there, and no user may. */
 const DEAD = {
@@ -44,7 +47,7 @@ test('a server that cannot be reached is named with its address and what to do, 
   });
 });
 
-test('a server that falls silent in the middle of a start is named like one that cannot be reached', async (t) => {
+test('a server that falls silent in the middle of a start is waited for, and the ports say why', async (t) => {
   const postgres = await startTestPostgres(t);
   const { port } = new URL(postgres.url);
   let connections = 0;
@@ -58,13 +61,33 @@ test('a server that falls silent in the middle of a start is named like one that
   await once(network.listen(0, '127.0.0.1'), 'listening');
   t.after(() => void network.close());
   const url = Object.assign(new URL(postgres.url), { port: String((network.address() as AddressInfo).port) });
-  const { code, stderr } = await runVigie(['serve'], { postgres: { url: url.href }, nats: DEAD.nats });
-  assert.equal(code, 1);
+  const [api, operations] = [await freePort(), await freePort()];
+  const settings = { VIGIE_API_PORT: String(api), VIGIE_OPERATIONS_PORT: String(operations) };
+  const daemon = spawnVigie(['serve'], { postgres: { url: url.href }, nats: DEAD.nats }, { settings });
+  t.after(() => void daemon.kill('SIGKILL'));
+  const [log, exited] = [text(daemon.stdout), once(daemon, 'exit')];
+  const look = (path: string): Promise<Response | null> => fetch(path).catch(() => null);
+  const ready = await until(
+    () => look(`http://127.0.0.1:${operations}/readyz`),
+    (answer) => answer !== null,
+  );
+  assert.equal((ready as Response).status, 503);
+  const { checks } = (await (ready as Response).json()) as { checks: { started: { reason: string } } };
   // The pool and the connection have the same patience, and words of their own.
-  const [start, reason, end] = stderr.split(/[()]/);
-  assert.equal(start, `vigie: PostgreSQL at ${url.host}${url.pathname} cannot be used `);
+  const [start, reason, end] = checks.started.reason.split(/[()]/);
+  assert.equal(start, `PostgreSQL at ${url.host}${url.pathname} cannot be used `);
   assert.match(reason ?? '', /timeout/);
-  assert.equal(end, '. Start it there, or correct DATABASE_URL.\n');
+  assert.equal(end, '. Start it there, or correct DATABASE_URL.');
+  const refused = await until(
+    () => look(`http://127.0.0.1:${api}/searches`),
+    (answer) => answer !== null,
+  );
+  assert.equal(refused?.status, 503);
+  assert.ok(Number(refused?.headers.get('Retry-After')) > 0);
+  assert.equal((await look(`http://127.0.0.1:${operations}/healthz`))?.status, 200);
+  daemon.kill('SIGTERM');
+  assert.deepEqual(await exited, [0, null]);
+  assert.equal((await log).split('the start waits for PostgreSQL').length, 2, 'it is told once');
 });
 
 test('settings that do not go together are told before a server is asked for', async () => {

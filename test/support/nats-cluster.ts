@@ -4,9 +4,8 @@ import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import { type ChildServer, startChildServer, waitUntilReady } from '../../src/embedded/child-server.ts';
-import { cacheDirectory } from '../../src/embedded/data-directory.ts';
 import { findNatsServer } from '../../src/embedded/nats-server-binary.ts';
-import { type Cleanup, temporaryDirectory } from './servers.ts';
+import { CACHE, type Cleanup, temporaryDirectory } from './servers.ts';
 
 export interface ClusterNode {
   readonly name: string;
@@ -24,10 +23,6 @@ const STOP_TIMEOUT_MS = 10_000;
 
 export async function startNatsCluster(cleanup: Cleanup, size = 3): Promise<readonly ClusterNode[]> {
   const root = await temporaryDirectory('nats-cluster');
-  const binary = await findNatsServer(
-    process.env.NATS_SERVER_BIN || null,
-    cacheDirectory(process.env.VIGIE_CACHE_DIR || null),
-  );
   const ports = await freePorts(2 * size);
   const routePorts = ports.slice(size);
   const nodes = ports.slice(0, size).map((port, position) => {
@@ -35,20 +30,8 @@ export async function startNatsCluster(cleanup: Cleanup, size = 3): Promise<read
     const directory = join(root, name);
     let server: ChildServer | null = null;
     const start = async (): Promise<void> => {
-      await mkdir(directory, { recursive: true });
-      const config = join(directory, 'nats-server.conf');
-      await writeFile(config, configuration(name, port, routePorts[position] ?? 0, routePorts));
-      server = await startChildServer({
-        name,
-        command: binary.path,
-        user: null,
-        args: ['--config', config],
-        directory,
-        logFile: join(directory, 'server.log'),
-        stopSignal: 'SIGTERM',
-        stopTimeoutMs: STOP_TIMEOUT_MS,
-      });
-      await waitUntilReady(server, READY_TIMEOUT_MS, () => accepts(port));
+      const lines = configuration(name, port, routePorts[position] ?? 0, routePorts);
+      server = await startWithConfiguration(name, directory, port, lines);
     };
     return {
       name,
@@ -71,6 +54,31 @@ export async function startNatsCluster(cleanup: Cleanup, size = 3): Promise<read
   });
   await Promise.all(nodes.map((node) => node.restart()));
   return nodes;
+}
+
+/** Resolves when it listens on `port`. */
+export async function startWithConfiguration(
+  name: string,
+  directory: string,
+  port: number,
+  configured: string,
+): Promise<ChildServer> {
+  const binary = await findNatsServer(process.env.NATS_SERVER_BIN || null, CACHE);
+  await mkdir(directory, { recursive: true });
+  const config = join(directory, 'nats-server.conf');
+  await writeFile(config, configured);
+  const server = await startChildServer({
+    name,
+    command: binary.path,
+    user: null,
+    args: ['--config', config],
+    directory,
+    logFile: join(directory, 'server.log'),
+    stopSignal: 'SIGTERM',
+    stopTimeoutMs: STOP_TIMEOUT_MS,
+  });
+  await waitUntilReady(server, READY_TIMEOUT_MS, () => accepts(port));
+  return server;
 }
 
 function configuration(name: string, port: number, routePort: number, routePorts: readonly number[]): string {

@@ -67,12 +67,17 @@ export async function startTestServers(cleanup: Cleanup): Promise<TestServers> {
   return { postgres, nats };
 }
 
-/** The database is empty: `migrate(url)` is the test's. `settings` win over the relaxed ones. */
+/**
+ * The database is empty: `migrate(url)` is the test's. `settings` win over the relaxed ones. `parent`: where its data
+ * directory is made, if not among the other temporary ones.
+ */
 export async function startTestPostgres(
   cleanup: Cleanup,
   settings: Readonly<Record<string, string>> = {},
+  parent?: string,
 ): Promise<TestPostgres> {
-  const dataDir = await temporaryDirectory('postgres');
+  const dataDir =
+    parent === undefined ? await temporaryDirectory('postgres') : await mkdtemp(join(parent, 'postgres-'));
   await copyTestCluster(dataDir);
   let superuserUrl = '';
   const server = await testServer(cleanup, dataDir, async (port) => {

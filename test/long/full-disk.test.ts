@@ -1,0 +1,119 @@
+/**
+ * PostgreSQL without room for a byte. The daemon that runs stays and says why it is not ready, one that is started into
+ * it waits; neither loses a change, and both go on when there is room.
+ */
+
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { readdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { freePort } from '../../src/embedded/local-port.ts';
+import { createApiKey, startDaemon } from '../support/daemon.ts';
+import { openPriceStory, STORY_SETTINGS } from '../support/price-story.ts';
+import { type Cleanup, startTestNats, startTestPostgres } from '../support/servers.ts';
+import { mountSmallDisk } from '../support/small-disk.ts';
+import { until } from '../support/until.ts';
+
+const DISK_BYTES = 512 * 1_024 ** 2;
+const HEALED_WITHIN_MS = 10_000;
+
+interface Readiness {
+  readonly status: number;
+  readonly text: string;
+}
+
+/** Status 0: nobody listens. */
+async function readiness(operationsUrl: string): Promise<Readiness> {
+  const answer = await fetch(`${operationsUrl}/readyz`).catch(() => null);
+  return { status: answer?.status ?? 0, text: (await answer?.text()) ?? '' };
+}
+
+test('a full disk of PostgreSQL is an outage for those who run and for those who start', async (t) => {
+  const closers: (() => Promise<unknown>)[] = [];
+  t.after(async () => {
+    for (const close of closers.reverse()) await close();
+  });
+  const cleanup: Cleanup = { after: (work) => void closers.push(work) };
+  const disk = await mountSmallDisk(cleanup, DISK_BYTES);
+  if (disk === null) return t.skip('only root may mount a file system that can be filled');
+  cleanup.after(disk.unmount);
+  const postgres = await startTestPostgres(cleanup, { min_wal_size: '32MB', max_wal_size: '64MB' }, disk.path);
+  const servers = { postgres, nats: await startTestNats(cleanup) };
+  const daemon = await startDaemon(cleanup, servers, STORY_SETTINGS);
+  const key = await createApiKey(servers);
+  const story = await openPriceStory(cleanup, [servers.nats.url]);
+  await story.begin(daemon, key);
+  await story.tell(1);
+  const post = async (apiUrl: string): Promise<number> => {
+    const headers = { 'X-API-KEY': key, 'Content-Type': 'application/json' };
+    return fetch(`${apiUrl}/searches`, {
+      method: 'POST',
+      headers,
+      body: JSON.stringify({ title: randomBytes(100).toString('hex') }),
+    }).then(
+      ({ status }) => status,
+      () => 0,
+    );
+  };
+
+  const makeRoom = await disk.fill();
+  const statuses = new Set<number>();
+  await until(
+    async () => {
+      await story.publishRound();
+      statuses.add(await post(daemon.apiUrl));
+      return readiness(daemon.operationsUrl);
+    },
+    ({ status, text }) => status === 503 && statuses.has(503) && /No space left/.test(text),
+  );
+  assert.deepEqual(
+    [...statuses].filter((status) => ![201, 429, 503].includes(status)),
+    [],
+  );
+
+  // PostgreSQL writes these files anew at the next login, or says XX000.
+  const cluster = `/proc/${postgres.pid}/cwd`;
+  const directories = (await readdir(join(cluster, 'base'))).map((name) => join('base', name));
+  for (const directory of ['global', ...directories])
+    await rm(join(cluster, directory, 'pg_internal.init'), { force: true });
+  await disk.fill();
+  const [api, operations] = [await freePort(), await freePort()];
+  const starting = startDaemon(cleanup, servers, {
+    ...STORY_SETTINGS,
+    VIGIE_API_PORT: String(api),
+    VIGIE_OPERATIONS_PORT: String(operations),
+  });
+  const late = await until(
+    () => readiness(`http://127.0.0.1:${operations}`),
+    ({ status, text }) => status === 503 && /PostgreSQL at .*(?:No space left|could not write)/.test(text),
+  );
+  t.diagnostic(late.text);
+  assert.equal(await post(`http://127.0.0.1:${api}`), 503);
+
+  await makeRoom();
+  await postgres.restart();
+  for (const url of [daemon.operationsUrl, `http://127.0.0.1:${operations}`]) {
+    await until(
+      () => readiness(url),
+      ({ status }) => status === 200,
+      HEALED_WITHIN_MS,
+    );
+  }
+  const started = await starting;
+  await story.tell(1);
+  await story.audit(postgres.url);
+  assert.deepEqual(
+    daemon.log.filter(({ isBug }) => isBug === true),
+    [],
+  );
+  const told = [daemon, started].map(
+    ({ log }) => log.filter((line) => /No space left/.test(JSON.stringify(line))).length,
+  );
+  t.diagnostic(`lines of the log that name the reason: ${told.join(', ')}`);
+  assert.ok(
+    told.every((count) => count <= 2),
+    'the reason is told once for each SQLSTATE',
+  );
+  for (const each of [daemon, started]) assert.equal(await each.end('SIGTERM'), 0);
+});

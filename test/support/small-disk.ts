@@ -1,0 +1,53 @@
+/** A file system of a test's own, in memory, that it can fill. Only root may mount one. */
+
+import { execFile } from 'node:child_process';
+import { chmod, open, rm, statfs } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { type Cleanup, temporaryDirectory } from './servers.ts';
+
+const run = promisify(execFile);
+const CHUNK = Buffer.alloc(64 * 1_024);
+
+export interface SmallDisk {
+  readonly path: string;
+  /** Not a byte is left; again, of what has become free since. Returns what makes room again. */
+  fill(): Promise<() => Promise<void>>;
+  /** For a cleanup that runs after those of all who use it. */
+  unmount(): Promise<void>;
+}
+
+/** Null where it may not be mounted. */
+export async function mountSmallDisk(cleanup: Cleanup, bytes: number): Promise<SmallDisk | null> {
+  const path = await temporaryDirectory('disk');
+  const isMounted = await run('mount', ['-t', 'tmpfs', '-o', `size=${bytes}`, 'vigie-test', path]).then(
+    () => true,
+    () => false,
+  );
+  if (!isMounted) {
+    cleanup.after(() => rm(path, { recursive: true, force: true }));
+    return null;
+  }
+  // The user of the servers walks through it.
+  await chmod(path, 0o711);
+  return {
+    path,
+    async fill() {
+      const ballast = join(path, 'ballast');
+      const file = await open(ballast, 'a');
+      try {
+        for (;;) await file.write(CHUNK);
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;
+      } finally {
+        await file.close();
+      }
+      if ((await statfs(path)).bavail !== 0) throw new Error('there is room left');
+      return () => rm(ballast);
+    },
+    async unmount() {
+      await run('umount', ['--lazy', path]);
+      await rm(path, { recursive: true, force: true });
+    },
+  };
+}
