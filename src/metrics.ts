@@ -48,7 +48,7 @@ export function createMetrics(version = '') {
     stagePaused,
     ...intakeMetrics(registers, counter, histogram),
     ...deliveryMetrics(registers, counter, histogram),
-    ...mailMetrics(registers, counter, histogram),
+    ...mailMetrics(registers, counter),
     ...callMetrics(registers),
     /** A value read at each scrape; a read that fails leaves it out. */
     gauge: (name: string, help: string, read: () => number | Promise<number>) =>
@@ -180,7 +180,7 @@ function deliveryMetrics(registers: Registers, counter: MakeCounter, histogram: 
   };
 }
 
-function mailMetrics(registers: Registers, counter: MakeCounter, histogram: MakeHistogram) {
+function mailMetrics(registers: Registers, counter: MakeCounter) {
   const mailAttempts = new Counter({
     name: 'vigie_mail_attempts_total',
     help: 'Attempts at e-mails, by result: delivered or the class of the error',
@@ -191,9 +191,7 @@ function mailMetrics(registers: Registers, counter: MakeCounter, histogram: Make
   return {
     mailAttempts,
     mailItems: counter('vigie_mail_items_total', 'Deliveries by e-mail created: items of e-mails'),
-    mailRetries: counter('vigie_mail_retries_total', 'Attempts that were not the first of their e-mail'),
     mailsFailed: counter('vigie_mails_failed_total', 'E-mails refused for good, or whose attempts were used up'),
-    mailAttemptSeconds: histogram('vigie_mail_attempt_seconds', 'Duration of attempts at e-mails', ATTEMPT_SECONDS),
   };
 }
 

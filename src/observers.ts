@@ -152,10 +152,8 @@ function logAttempt(log: Log, { id, endpointKey, attemptCount, outcome, after, t
   else log.info(line, 'attempt');
 }
 
-function countMail(metrics: Metrics, { attempt, outcome, after }: SettledMail): void {
+function countMail(metrics: Metrics, { outcome, after }: SettledMail): void {
   metrics.mailAttempts.inc({ result: outcome.error ?? 'delivered' });
-  metrics.mailAttemptSeconds.observe(outcome.durationMs / 1_000);
-  if (attempt > 1) metrics.mailRetries.inc();
   if (after.state === 'failed') metrics.mailsFailed.inc();
 }
 

@@ -4,7 +4,8 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
-import { connectionsOf, createHttpServer, type ServerBounds } from '../src/roles/http-server.ts';
+import { promisify } from 'node:util';
+import { createHttpServer, type ServerBounds } from '../src/roles/http-server.ts';
 import { until } from './support/until.ts';
 
 interface Open {
@@ -41,7 +42,7 @@ async function started(t: TestContext, bounds: ServerBounds): Promise<Open> {
       socket.write(sent);
       return { socket, received: () => text, closed: once(socket, 'close') };
     },
-    connections: () => connectionsOf(server),
+    connections: promisify(server.getConnections.bind(server)),
   };
 }
 

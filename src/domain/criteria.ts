@@ -55,11 +55,6 @@ export function failuresOf(criteria: Criteria, facts: PropertyFacts, max: number
   return failures;
 }
 
-/** The names of those that are set, `liveAdvert` first. */
-export function setCriteria(criteria: Criteria): readonly CriterionName[] {
-  return CRITERIA.filter((criterion) => criterion.isSet(criteria)).map(({ name }) => name);
-}
-
 /** The judgements of all that are set. */
 export function judge(criteria: Criteria, facts: PropertyFacts): readonly Judgement[] {
   const considered = { facts, adverts: consideredAdverts(criteria, facts) };

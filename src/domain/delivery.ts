@@ -37,12 +37,6 @@ export const STEPS = {
   cancel: { from: ['queued', 'sending', 'retry_wait'], to: 'cancelled' },
 } as const satisfies Readonly<Record<string, Step>>;
 
-/** Null where the step is not to be taken. */
-export function stateAfter(step: keyof typeof STEPS, state: DeliveryState): DeliveryState | null {
-  const { from, to }: Step = STEPS[step];
-  return from.includes(state) ? to : null;
-}
-
 /** `first`: its first attempt is due; `again`: another one, which never stands before anybody's first. */
 export type Lane = 'first' | 'again';
 

@@ -16,12 +16,12 @@ import { createConnectionLimits } from './connection-limits.ts';
 import { openSender } from './deliver.ts';
 import { QUESTION_STATEMENT_MS } from './foundation.ts';
 import { closeServer, listen } from './http-listening.ts';
-import { connectionsOf, createHttpServer } from './http-server.ts';
+import { createHttpServer } from './http-server.ts';
 import type { Parts } from './parts.ts';
 
 /** Resolves with its URL. */
 export async function openApi(parts: Parts, databaseUrl: string, matcher: Matcher | null): Promise<string> {
-  const { config, metrics, database, broker, announcer, reference, observers, onTrouble } = parts;
+  const { config, database, broker, announcer, reference, observers, onTrouble } = parts;
   const { ending, announced, draining, closing } = parts;
   const points = createPointsOfInterest();
   const keeper = await keepPoints(database, points, onTrouble);
@@ -60,7 +60,6 @@ export async function openApi(parts: Parts, databaseUrl: string, matcher: Matche
   );
   api.on('connection', connectionLimits.onConnection);
   observers.observeRequests(api);
-  metrics.gauge('vigie_api_connections', 'Connections of clients', () => connectionsOf(api));
   const url = await listen(api, config.api, ending);
   draining('api', async () => {
     await announced();

@@ -65,10 +65,4 @@ function measureFeeds({ metrics, database }: Parts, sources: readonly FeedSource
   measure('vigie_feed_refused', '1 while the last snapshot of a source was refused', (report) =>
     report.refusal ? 1 : 0,
   );
-  measure('vigie_feed_adverts', 'Adverts of the last snapshot that was taken', ({ counts }) => counts?.adverts ?? 0);
-  measure(
-    'vigie_feed_not_understood',
-    'Rows of it that were not understood',
-    ({ counts }) => counts?.notUnderstood ?? 0,
-  );
 }

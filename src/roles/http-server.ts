@@ -34,9 +34,3 @@ export function createHttpServer(listener: RequestListener, bounds: ServerBounds
   server.maxConnections = connectionsMax;
   return server.setTimeout(idleTimeoutMs);
 }
-
-export function connectionsOf(server: Server): Promise<number> {
-  return new Promise((resolve, reject) => {
-    server.getConnections((error, count) => (error === null ? resolve(count) : reject(error)));
-  });
-}

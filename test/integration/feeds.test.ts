@@ -455,7 +455,6 @@ test('the role reads a folder when its newest file stands still, once among inst
   );
   assert.match(shown.stdout, /advert count +1\b[^]*not understood: line 2: it has no reference/);
   assert.equal((await admin('feeds', 'show', 'nobody')).code, 3);
-  assert.equal(await metricOf(daemon, 'vigie_feed_not_understood'), 1);
   await writeFile(join(folder, 'pushed', 'later.csv'), 'something else');
   await admin('feeds', 'run', 'agency');
   await until(
