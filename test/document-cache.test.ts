@@ -2,9 +2,9 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createDocumentCache } from '../src/delivery/document-cache.ts';
 import { type Uuid, uuidOf } from '../src/domain/ids.ts';
 import type { Database } from '../src/store/database.ts';
+import { createDocumentCache } from '../src/store/document-cache.ts';
 import type { Snapshot } from '../src/store/snapshots.ts';
 
 /** A PostgreSQL that holds `stored`, and what it was asked for. */

@@ -31,7 +31,8 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   reference: ['domain'],
   queries: ['actor', 'store', 'domain'],
   intake: ['actor', 'broker', 'matching', 'store', 'domain'],
-  delivery: ['actor', 'broker', 'store', 'webhooks', 'mail', 'domain'],
+  delivery: ['actor', 'broker', 'store', 'webhooks', 'domain'],
+  mailing: ['actor', 'broker', 'store', 'mail', 'domain'],
   upkeep: ['actor', 'broker', 'matching', 'store', 'domain'],
   features: ['actor', 'broker', 'store', 'webhooks', 'domain'],
   // The page knows the REST interface alone; api serves it.
@@ -120,6 +121,13 @@ function assertNone(violations: readonly string[]): void {
 function layerOf(path: string): string {
   return path.split('/')[1] as string;
 }
+
+test('the journey of a webhook stays within 14 files and 2,100 lines', () => {
+  const journey = files.filter(({ path }) => ['delivery', 'webhooks'].includes(layerOf(path)));
+  const lines = journey.reduce((sum, file) => sum + file.lines.length, 0);
+  assert.ok(journey.length > 0 && journey.length <= 14, `${journey.length} files`);
+  assert.ok(lines <= 2_100, `${lines} lines`);
+});
 
 test('imports point down only, as the layers are listed', () => {
   const violations: string[] = [];

@@ -3,8 +3,8 @@
 import { connectBroker } from '../../src/broker/connection.ts';
 import { createDueAnnouncer } from '../../src/broker/due-announcements.ts';
 import { startCourier } from '../../src/delivery/courier.ts';
-import { createDocumentCache } from '../../src/delivery/document-cache.ts';
 import { openDatabase } from '../../src/store/database.ts';
+import { createDocumentCache } from '../../src/store/document-cache.ts';
 import { rememberWebhookSecrets } from '../../src/store/webhook-secrets.ts';
 import { startRecoveries } from '../../src/upkeep/recoveries.ts';
 import { createSender } from '../../src/webhooks/sender.ts';

@@ -1,10 +1,10 @@
 /**
  * Which URLs a client may name as an endpoint (decisions, section 2). Hosts are judged by the code that judges them when
- * they are dialled (webhooks/address-guard.ts), where names have become addresses; ports are judged here alone, so that
+ * they are dialled (webhooks/connector.ts), where names have become addresses; ports are judged here alone, so that
  * what was saved under other rules keeps working.
  */
 
-import { hostFault } from '../webhooks/address-guard.ts';
+import { hostFault } from '../webhooks/connector.ts';
 
 /** From one port to another, both of them included. */
 export interface PortRange {

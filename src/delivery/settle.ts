@@ -101,10 +101,9 @@ export function startSettlement(
 
 /** The delay runs from the end of the attempt, however long the outcome waited here. */
 function settledOf({ delivery, holder, outcome, endedAt }: EndedAttempt, retryDelayMs: number): SettledAttempt {
-  const { id, searchNumber, matchId, endpointKey, lane, attemptCount, attemptsSpent, traceparent } = delivery;
-  const after = afterAttempt(attemptCount - attemptsSpent, outcome, retryDelayMs);
+  const after = afterAttempt(delivery.attemptCount - delivery.attemptsSpent, outcome, retryDelayMs);
   const retryInMs = retryDelayMs - (performance.now() - endedAt);
-  return { id, searchNumber, matchId, endpointKey, lane, holder, attemptCount, outcome, after, retryInMs, traceparent };
+  return { ...delivery, holder, outcome, after, retryInMs };
 }
 
 /** Counts as one that failed, due again one delay after it was found. */

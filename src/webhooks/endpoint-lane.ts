@@ -219,16 +219,9 @@ export class EndpointLane<T> {
   #observe(url: string, { error, startedAt, durationMs }: AttemptOutcome): void {
     const endedAt = new Date(startedAt.getTime() + durationMs);
     const before = this.#observation ?? { succeededAt: null, failedAt: null, lastError: null, failuresSinceSuccess: 0 };
-    this.#observation =
-      error === null
-        ? { ...before, url, succeededAt: endedAt, failuresSinceSuccess: 0 }
-        : {
-            ...before,
-            url,
-            failedAt: endedAt,
-            lastError: error,
-            failuresSinceSuccess: before.failuresSinceSuccess + 1,
-          };
+    const failuresSinceSuccess = error === null ? 0 : before.failuresSinceSuccess + 1;
+    const ended = error === null ? { succeededAt: endedAt } : { failedAt: endedAt, lastError: error };
+    this.#observation = { ...before, url, failuresSinceSuccess, ...ended };
   }
 
   /** True once the oldest attempt under way takes far longer than is usual here: nothing more is sent until it ends. */

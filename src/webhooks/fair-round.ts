@@ -29,9 +29,6 @@ export interface Turn<T> {
   readonly lane: EndpointLane<T>;
   readonly entry: T;
   readonly isRetry: boolean;
-}
-
-interface OpenTurn<T> extends Turn<T> {
   readonly started: { readonly at: number };
 }
 
@@ -77,7 +74,7 @@ export class FairRound<T> {
   readonly #wanting = new Set<EndpointLane<T>>();
   /** Lanes that hold slots. */
   readonly #active = new Set<EndpointLane<T>>();
-  readonly #open = new Set<OpenTurn<T>>();
+  readonly #open = new Set<Turn<T>>();
   #retries = 0;
   #waiting = 0;
 
@@ -114,18 +111,15 @@ export class FairRound<T> {
   add(key: string, entry: T, kind: Lane): boolean {
     const lane = this.lane(key);
     const hasRoom = !lane.isPaused && lane.room > 0 && this.#waiting < this.#options.waitingMax;
-    if (hasRoom && !lane.hasBacklog(kind)) return this.#take(lane, entry, kind);
+    if (hasRoom && !lane.hasBacklog(kind)) return this.addDrawn(key, entry, kind);
     if (lane.hasBacklog(kind)) lane.noteArrival(kind);
     else this.noteBacklog(key, kind);
     return false;
   }
 
   /** From the backlog of its lane. */
-  addDrawn(key: string, entry: T, kind: Lane): void {
-    this.#take(this.lane(key), entry, kind);
-  }
-
-  #take(lane: EndpointLane<T>, entry: T, kind: Lane): true {
+  addDrawn(key: string, entry: T, kind: Lane): true {
+    const lane = this.lane(key);
     lane.add(entry, kind);
     this.#waiting += 1;
     this.#place(lane);
@@ -213,7 +207,7 @@ export class FairRound<T> {
     hold(held, lane.client, lane.classAt(now), 1);
     const { entry, isRetry } = lane.take(this.#hasRetrySlots);
     this.#waiting -= 1;
-    const turn: OpenTurn<T> = { lane, entry, isRetry, started: lane.start(now) };
+    const turn: Turn<T> = { lane, entry, isRetry, started: lane.start(now) };
     this.#open.add(turn);
     this.#active.add(lane);
     if (isRetry) this.#retries += 1;
@@ -238,22 +232,21 @@ export class FairRound<T> {
 
   /** The attempt was not made: the row refused it. */
   withdraw(turn: Turn<T>): void {
-    const { started } = turn as OpenTurn<T>;
-    turn.lane.withdraw(started);
-    this.#unanswered.withdraw(turn.lane, started.at);
+    turn.lane.withdraw(turn.started);
+    this.#unanswered.withdraw(turn.lane, turn.started.at);
     this.#noteEnd(turn);
   }
 
   /** The endpoint has answered, or never will. */
   answered(turn: Turn<T>, url: string, outcome: AttemptOutcome): void {
-    turn.lane.answered((turn as OpenTurn<T>).started, url, outcome);
+    turn.lane.answered(turn.started, url, outcome);
     if (outcome.error === null) this.#unanswered.noteAnswered(turn.lane);
     this.#noteEnd(turn);
   }
 
   #noteEnd(turn: Turn<T>): void {
     const { lane, isRetry } = turn;
-    if (this.#open.delete(turn as OpenTurn<T>) && isRetry) this.#retries -= 1;
+    if (this.#open.delete(turn) && isRetry) this.#retries -= 1;
     if (lane.inFlight === 0) this.#active.delete(lane);
     this.#place(lane);
   }

@@ -68,13 +68,14 @@ export function createSender(options: SenderOptions): Sender {
     bodyTimeout: 0,
   };
   const agents: Agents = {
+    // Whose connections are used again.
     kept: new Agent({
       ...shared,
       pipelining: 1,
       keepAliveTimeout: IDLE_CONNECTION_MS,
       keepAliveMaxTimeout: IDLE_CONNECTION_MAX_MS,
     }),
-    // Without pipelining a connection serves one request.
+    // Whose connections are all new: without pipelining a connection serves one request.
     fresh: new Agent({ ...shared, pipelining: 0 }),
   };
   const underWay = new InFlight();
@@ -95,12 +96,7 @@ export function createSender(options: SenderOptions): Sender {
   };
 }
 
-interface Agents {
-  /** Whose connections are used again. */
-  readonly kept: Agent;
-  /** Whose connections are all new. */
-  readonly fresh: Agent;
-}
+type Agents = Readonly<Record<'kept' | 'fresh', Agent>>;
 
 /** The state of one request while undici reports on it; it settles once and ignores what comes later. */
 class Attempt implements Dispatcher.DispatchHandler {
@@ -154,7 +150,7 @@ class Attempt implements Dispatcher.DispatchHandler {
         this,
       );
     } catch (error) {
-      this.#fail(failureOf(error as Error));
+      this.#finish(failureOf(error as Error));
     }
   }
 
@@ -171,7 +167,7 @@ class Attempt implements Dispatcher.DispatchHandler {
     socket: { destroy(): void },
   ): void {
     socket.destroy();
-    this.#fail(new AttemptFailure('protocol', 'the endpoint switched protocols'));
+    this.#finish(new AttemptFailure('protocol', 'the endpoint switched protocols'));
   }
 
   onResponseStart(_controller: Dispatcher.DispatchController, statusCode: number): void {
@@ -197,25 +193,18 @@ class Attempt implements Dispatcher.DispatchHandler {
    * and no reason to come back in an hour (RFC 9112, section 9.3.1). Once: a second time it is the endpoint's doing.
    */
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
-    const isRepeatable = isUnanswered(error) || this.#isUnsent(error);
-    if (!isRepeatable || this.#isSecondTry || this.#isSettled) return this.#fail(failureOf(error));
+    // Chosen for it, a kept connection broke before a byte was written. Those that never came about have failures of ours.
+    const isUnsent = this.#controller === null && !(error instanceof AttemptFailure);
+    const isRepeatable = isUnanswered(error) || isUnsent;
+    if (!isRepeatable || this.#isSecondTry || this.#isSettled) return this.#finish(failureOf(error));
     this.#isSecondTry = true;
     this.#dispatch(this.#agents.fresh);
   }
 
-  /** Chosen for it, a kept connection broke before a byte was written. Those that never came about have failures of ours. */
-  #isUnsent(error: Error): boolean {
-    return this.#controller === null && !(error instanceof AttemptFailure);
-  }
-
   /** Drops the connection. */
   #stop(failure: AttemptFailure): void {
-    this.#fail(failure);
-    this.#controller?.abort(failure);
-  }
-
-  #fail(failure: AttemptFailure): void {
     this.#finish(failure);
+    this.#controller?.abort(failure);
   }
 
   #finish(failure: AttemptFailure | null): void {

@@ -1,7 +1,6 @@
 /** E-mails in the test's own process, from recorded items to a real mail server, and a look at their rows. */
 
 import { createValve } from '../../src/broker/valve.ts';
-import { type Mailing, type MailingDependencies, startMailing } from '../../src/delivery/mailing.ts';
 import { timeOrderedUuid, type Uuid } from '../../src/domain/ids.ts';
 import type { IntakeMessage } from '../../src/domain/intake-message.ts';
 import { mailKeyOf } from '../../src/domain/mail.ts';
@@ -9,6 +8,7 @@ import type { MailReason, NewMailItem } from '../../src/domain/mail-item.ts';
 import { readingOf } from '../../src/domain/property-document.ts';
 import { SEARCH_DEFAULTS, type Search, type SearchMembers } from '../../src/domain/search.ts';
 import { createMailSender, type MailSenderOptions } from '../../src/mail/mail-sender.ts';
+import { type Mailing, type MailingDependencies, startMailing } from '../../src/mailing/mailing.ts';
 import { createClient } from '../../src/store/clients.ts';
 import { type Database, migrate, openDatabase } from '../../src/store/database.ts';
 import { insertMailItems } from '../../src/store/mail-items.ts';

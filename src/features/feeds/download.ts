@@ -11,7 +11,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { Agent, type Dispatcher } from 'undici';
-import { hostFault, isPublicAddress, notPublic } from '../../webhooks/address-guard.ts';
+import { hostFault, isPublicAddress, notPublic } from '../../webhooks/connector.ts';
 import { SnapshotRefusedError } from './feed-row.ts';
 
 export interface DownloadOptions {

@@ -6,8 +6,8 @@
 
 import { LRUCache } from 'lru-cache';
 import type { Uuid } from '../domain/ids.ts';
-import type { Database } from '../store/database.ts';
-import { readDocuments, type Snapshot } from '../store/snapshots.ts';
+import type { Database } from './database.ts';
+import { readDocuments, type Snapshot } from './snapshots.ts';
 
 const CACHED_BYTES_MAX = 32 * 1_024 * 1_024;
 
