@@ -69,6 +69,24 @@ export async function pauseEndpoint(client: Queryable, key: string, url: string)
     [key, url],
   );
   await passed(client);
+  await letInBehind(client, key);
+}
+
+/**
+ * Makes due what waits for an earlier delivery of its match at the endpoint: the next claim judges it anew. No claim makes
+ * more wait for it. Served by open_waiting and open_undecided; reads all that waits.
+ */
+async function letInBehind(client: Queryable, key: string): Promise<void> {
+  await client.query(
+    `with held as materialized (
+       select o.id from open_deliveries o where o.lane = 0 and exists (
+         select from open_deliveries e where e.match_id = o.match_id and e.id < o.id and e.lane in (0, 1)
+           and e.endpoint_key >= $1 and e.endpoint_key < $1 || 'g')
+       order by o.id for update skip locked
+     )
+     update open_deliveries set lane = 1 where id = any(array(select id from held))`,
+    [key],
+  );
 }
 
 /** The key of a URL ends the pauses of all its clients. False when nothing was paused. Served by the primary key. */

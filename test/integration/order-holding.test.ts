@@ -6,6 +6,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { HELD_BACK_MAX_MS } from '../../src/domain/delivery.ts';
+import { urlKeyOf } from '../../src/domain/endpoint.ts';
 import type { Uuid } from '../../src/domain/ids.ts';
 import { registerCourier } from '../../src/store/couriers.ts';
 import { claimDeliveries } from '../../src/store/delivery-claims.ts';
@@ -15,6 +16,7 @@ import { type CourierSettings, openDeliveryStage } from '../support/courier.ts';
 import { auditDeliveries } from '../support/delivery-auditor.ts';
 import { seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
 import type { Cleanup } from '../support/servers.ts';
+import { until } from '../support/until.ts';
 import { type ReceivedPost, startWebhookReceiver } from '../support/webhook-receiver.ts';
 
 const LATER_MS = 3_600_000;
@@ -115,6 +117,27 @@ test('a paused endpoint holds nothing back', async (t) => {
   await start();
   await untilPosted('/second');
   assert.deepEqual(pathsOf(receiver.posts), ['/second']);
+});
+
+test('a pause lets go at once what its endpoint held back', async (t) => {
+  let release: () => void = () => undefined;
+  const gate = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  t.after(() => release());
+  const { receiver, seedAgo, tell, start, database, untilPosted } = await openScene(t);
+  receiver.script('/busy', { type: 'gated', gate, status: 200 });
+  await tell('/busy');
+  await start();
+  await untilPosted('/busy');
+  // Recorded in an hour: they do not grow too old to wait within this test.
+  await seedAgo(-LATER_MS, '/busy', '/other');
+  const readWaiting = async () => (await database.query('select from open_deliveries where lane = 0')).rowCount;
+  await until(readWaiting, (count) => count === 1);
+  const url = receiver.urlOf('/busy');
+  await pauseEndpoint(database, urlKeyOf(url), url);
+  await untilPosted('/other');
+  assert.deepEqual(pathsOf(receiver.posts), ['/busy', '/other']);
 });
 
 test('an attempt whose process died holds its match back until it counts as aborted', async (t) => {
