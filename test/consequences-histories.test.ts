@@ -91,7 +91,7 @@ const searches: fc.Arbitrary<readonly SearchPlan[]> = fc
       route: {
         ...route,
         number: searchNumberOf(position + 1),
-        revision: String(position),
+        version: position,
         id: uuidOf(`5ea2c400-0000-4000-8000-00000000000${position}`),
       },
     })),

@@ -20,7 +20,7 @@ const ROUTE: SearchRoute = {
   subscribedEvents: EVENT_KINDS,
   hidePropertyContact: false,
   generation: 0,
-  revision: '7',
+  version: 7,
   mail: null,
 };
 const TRACE = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
@@ -90,7 +90,7 @@ test('a property that satisfies a search from its first state on is a match', ()
   assert.deepEqual(sent(consequences), ['match property.ad.create', 'event property.ad.create']);
   assert.equal(consequences.began.length, 1);
   const [match] = consequences.newMatches;
-  const cause = { searchRevision: ROUTE.revision, channel: 'match', events: CREATED?.events };
+  const cause = { searchVersion: ROUTE.version, channel: 'match', events: CREATED?.events };
   assert.deepEqual({ ...uncounted(match), id: null }, { ...MATCH, id: null, createdAt: NOW, updatedAt: NOW, cause });
 });
 
@@ -99,7 +99,7 @@ test('a new search is not flooded: what satisfied it before is told by its event
   assert.deepEqual(sent(consequences), ['event ad.update.price', 'event property.ad.update']);
   assert.equal(consequences.began.length, 0);
   const [match] = consequences.newMatches;
-  const cause = { searchRevision: ROUTE.revision, channel: 'event', events: CHEAPER?.events };
+  const cause = { searchVersion: ROUTE.version, channel: 'event', events: CHEAPER?.events };
   assert.deepEqual([match?.hasBegun, match?.createdAt, match?.cause], [false, NOW, cause]);
   assert.deepEqual(sent(follow([judged(CHEAPER, [7], [7])], { route: { subscribedEvents: [] } })), []);
   assert.deepEqual(follow([judged(CHEAPER, [7], [7])], { route: { subscribedEvents: [] } }).newMatches, []);
@@ -110,7 +110,7 @@ test('a pair that only stood begins when the property leaves and comes back', ()
   assert.deepEqual([left.began.length, sent(left)], [0, ['event ad.update.price', 'event property.ad.update']]);
   const back = follow([judged(CHEAPER, [], [7])], { known: left.changedMatches });
   assert.deepEqual(sent(back), ['match property.ad.update', 'event ad.update.price', 'event property.ad.update']);
-  const cause = { searchRevision: ROUTE.revision, channel: 'match', events: CHEAPER?.events };
+  const cause = { searchVersion: ROUTE.version, channel: 'match', events: CHEAPER?.events };
   assert.deepEqual(back.changedMatches.map(uncounted), [{ ...MATCH, createdAt: NOW, updatedAt: NOW, cause }]);
 });
 

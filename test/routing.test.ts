@@ -18,7 +18,7 @@ const ROUTE: SearchRoute = {
   subscribedEvents: EVENT_KINDS,
   hidePropertyContact: false,
   generation: 0,
-  revision: '7',
+  version: 7,
   mail: null,
 };
 

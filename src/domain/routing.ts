@@ -22,8 +22,8 @@ export interface SearchRoute {
   readonly hidePropertyContact: boolean;
   /** Counted up when it is silenced. */
   readonly generation: number;
-  /** Of the row that says all this. */
-  readonly revision: string;
+  /** Counted up by each change that its history keeps. */
+  readonly version: number;
   /** Null when nothing goes by e-mail. */
   readonly mail: MailRoute | null;
 }

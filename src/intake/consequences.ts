@@ -175,7 +175,7 @@ type OpenedMatch = Omit<Match, 'lastDeliveryId'> & { readonly lastDeliveryId: Uu
 /** Members by name and in one order: copies by spread cost half of the stage. */
 function opened(
   match: Pair['match'],
-  { number, revision }: SearchRoute,
+  { number, version }: SearchRoute,
   { propertyUuid, events }: JudgedChange,
   startsNow: boolean,
   now: Date,
@@ -190,9 +190,7 @@ function opened(
     updatedAt: now,
     lastSequence: match === null ? 0 : match.lastSequence,
     lastDeliveryId: match === null ? null : match.lastDeliveryId,
-    cause: isCause
-      ? { searchRevision: revision, channel: startsNow ? 'match' : 'event', events }
-      : (match.cause ?? null),
+    cause: isCause ? { searchVersion: version, channel: startsNow ? 'match' : 'event', events } : (match.cause ?? null),
   };
 }
 

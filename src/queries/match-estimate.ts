@@ -10,6 +10,7 @@ import type { RemovableCriterion } from '../domain/criterion-table.ts';
 import { factsOf, readDigest } from '../domain/property-digest.ts';
 import type { PropertyFacts } from '../domain/property-facts.ts';
 import { criteriaOf, type SiteCategoryName } from '../domain/search.ts';
+import { weightOf } from '../domain/search-limits.ts';
 import type { Queryable } from '../store/database.ts';
 import { readMedians } from '../store/market-medians.ts';
 import { readSample } from '../store/property-scans.ts';
@@ -25,8 +26,9 @@ const TEXTS_MAX = 100;
 /** Every search has it that does not refuse it: not by itself a criterion. */
 const GIVEN: RemovableCriterion = 'withCoherentPrice';
 const KEPT_MS = 60_000;
-/** After that the share of those that were judged stands for the others. */
-const WORK_MS_MAX = 20;
+/** Corners, and words, that are looked at for one search: fewer properties stand for the others where it has very many. */
+const CORNERS_LOOKED_AT_MAX = 4_000_000;
+const WORDS_LOOKED_AT_MAX = 2_000;
 /** Before a look at the clock. */
 const JUDGED_AT_ONCE = 8;
 
@@ -81,20 +83,20 @@ async function estimate(
   const hasWords = criteria.expressions.length > 0;
   const [satisfies, satisfiesAll] = [satisfier({ ...criteria, expressions: [] }), satisfier(criteria)];
   const slices = createWorkSlices();
+  const judgedMax = Math.ceil(CORNERS_LOOKED_AT_MAX / (weightOf(members).polygonCorners + 1));
+  const readMax = Math.ceil(WORDS_LOOKED_AT_MAX / (criteria.expressions.flat().length + 1));
   let [judged, satisfied, read, worded] = [0, 0, 0, 0];
-  for (const facts of properties) {
+  for (const facts of properties.slice(0, judgedMax)) {
     const known = withTexts[judged];
     judged += 1;
     if (satisfies(facts)) {
       satisfied += 1;
-      if (hasWords && known !== undefined) {
+      if (hasWords && known !== undefined && read < readMax) {
         read += 1;
         worded += Number(satisfiesAll(known));
       }
     }
-    if (judged % JUDGED_AT_ONCE > 0) continue;
-    if (slices.workedMs > WORK_MS_MAX) break;
-    await slices.take();
+    if (judged % JUDGED_AT_ONCE === 0) await slices.take();
   }
   const share = read === 0 ? 1 : worded / read;
   return judged === 0 ? 0 : Math.round((satisfied * share * properties.length) / judged);

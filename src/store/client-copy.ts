@@ -128,8 +128,7 @@ function toldOf(clientId: Uuid): readonly TableCopy[] {
   const fedIds = `(select unnest(ids) from feed_batches where client_id = '${clientId}')`;
   return [
     numbered('matches', ofSearches('matches')),
-    // Revisions are those of a cluster.
-    { ...numbered('search_changes', `${ofSearches('search_changes')} order by id`), without: ['id', 'revision'] },
+    { ...numbered('search_changes', `${ofSearches('search_changes')} order by id`), without: ['id'] },
     numbered('deliveries', ofSearches('deliveries'), LARGE_ROWS_PER_PAGE),
     {
       // Of a search that sleeps nothing is claimed (delivery-claims.ts).

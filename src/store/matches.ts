@@ -12,7 +12,7 @@ import type { Queryable, Statement } from './database.ts';
 /** The change that a match began with or, as long as it has no start, was first notified of. */
 export interface MatchCause {
   /** In which the search was read. */
-  readonly searchRevision: string;
+  readonly searchVersion: number;
   readonly channel: WebhookChannel;
   readonly events: readonly AdvertEvent[];
 }
@@ -58,13 +58,13 @@ export function insertMatches(matches: readonly Match[]): readonly Statement[] {
       name: 'insert-matches',
       text: `
       insert into matches (id, search_number, property_uuid, has_begun, created_at, updated_at, last_sequence,
-        last_delivery_id, channel, search_revision, cause)
+        last_delivery_id, channel, search_version, cause)
       select id, search_number, property_uuid, has_begun, created_at, updated_at, last_sequence, last_delivery_id, channel,
-        search_revision, cause::json
+        search_version, cause::json
       from unnest($1::uuid[], $2::integer[], $3::uuid[], $4::boolean[], $5::timestamptz[], $6::timestamptz[],
-        $7::integer[], $8::uuid[], $9::text[], $10::xid8[], ${jsonTexts('$11')})
+        $7::integer[], $8::uuid[], $9::text[], $10::integer[], ${jsonTexts('$11')})
         as written(id, search_number, property_uuid, has_begun, created_at, updated_at, last_sequence, last_delivery_id,
-          channel, search_revision, cause)`,
+          channel, search_version, cause)`,
       values: [
         arrayLiteral(matches.map(({ id }) => id)),
         arrayLiteral(matches.map(({ searchNumber }) => searchNumber)),
@@ -105,9 +105,9 @@ export function beginMatches(matches: readonly Match[]): readonly Statement[] {
       text: `
       update matches
       set has_begun = true, created_at = written.created_at, channel = written.channel,
-        search_revision = written.search_revision, cause = written.cause::json
-      from unnest($1::uuid[], $2::timestamptz[], $3::text[], $4::xid8[], ${jsonTexts('$5')})
-        as written(id, created_at, channel, search_revision, cause)
+        search_version = written.search_version, cause = written.cause::json
+      from unnest($1::uuid[], $2::timestamptz[], $3::text[], $4::integer[], ${jsonTexts('$5')})
+        as written(id, created_at, channel, search_version, cause)
       where matches.id = written.id`,
       values: [
         arrayLiteral(matches.map(({ id }) => id)),
@@ -136,7 +136,7 @@ function causesOf(matches: readonly Match[]): readonly [channels: string, revisi
   };
   return [
     arrayLiteral(matches.map(({ cause }) => (cause as MatchCause).channel)),
-    arrayLiteral(matches.map(({ cause }) => (cause as MatchCause).searchRevision)),
+    arrayLiteral(matches.map(({ cause }) => (cause as MatchCause).searchVersion)),
     joinedJson(matches.map(({ cause }) => textOf((cause as MatchCause).events))),
   ];
 }

@@ -21,24 +21,29 @@ const RECORDED = [
 /** Of a search; somebody who switches one to and fro keeps no more. */
 const CHANGES_MAX = 200;
 
-/** Within the transaction that changes the search. Served by search_changes_search. */
+/**
+ * Within the transaction that changes the search, before it does. Resolves with whether there is such a change: it counts
+ * the version up. Served by search_changes_search.
+ */
 export async function recordSearchChange(
   client: Queryable,
   number: SearchNumber,
   present: SearchMembers,
   next: SearchMembers,
-): Promise<void> {
+): Promise<boolean> {
   const former = formerOf(present, next);
-  if (Object.keys(former).length === 0) return;
-  await client.query('insert into search_changes (search_number, former) values ($1, $2)', [
-    number,
-    JSON.stringify(former),
-  ]);
+  if (Object.keys(former).length === 0) return false;
+  await client.query(
+    `insert into search_changes (search_number, version, former)
+     select number, version + 1, $2 from searches where number = $1`,
+    [number, JSON.stringify(former)],
+  );
   await client.query(
     `delete from search_changes where search_number = $1 and id <= (
        select id from search_changes where search_number = $1 order by id desc offset $2 limit 1)`,
     [number, CHANGES_MAX],
   );
+  return true;
 }
 
 /** The members that differ, as they were. Of an e-mail address no more than whether there was one. */

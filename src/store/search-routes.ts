@@ -45,7 +45,7 @@ export async function readRoutes(
     name: 'read-routes',
     text: `
       select number, id, client_id as "clientId", endpoint_recipient as "endpointRecipient", event_endpoint as "eventEndpoint",
-        subscribed_events as "subscribedEvents", hide_property_contact as "hidePropertyContact", revision, generation,
+        subscribed_events as "subscribedEvents", hide_property_contact as "hidePropertyContact", version, generation,
         deleted_at is not null as "isDeleted", mail_key as "mailKey",
         case when $2 then ${MAIL_ADDRESS} end as "mailAddress",
         case when mail_key is not null then members ->> 'notificationFrequency' end as "mailFrequency"

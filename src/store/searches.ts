@@ -199,7 +199,7 @@ export async function updateSearch(
     const matchesPerAdvert = (matches?.added ?? 0) / 1_000;
     const added = { searches: 0, ...weightAdded(present.members, members), matchesPerAdvert };
     if (Object.values(added).some((one) => one > 0)) await requireRoom(connection, clientId, added, limits);
-    await recordSearchChange(connection, present.number, present.members, members);
+    const isRecorded = await recordSearchChange(connection, present.number, present.members, members);
     // Served by the primary key. `revision` is this transaction's: see search-feed.ts.
     const { rows } = await connection.query<SearchRow>(
       `update searches set title = $2, title_folded = $3, members = $4, notification_enabled = $5,
@@ -208,9 +208,10 @@ export async function updateSearch(
            when notification_enabled and not $5 then clock_timestamp() else silenced_at end,
          mail_key = $11, mail_refused_at = case
            when members ->> 'notificationRecipient' = $4::jsonb ->> 'notificationRecipient' then mail_refused_at end,
-         matches_per_mille = coalesce($12, matches_per_mille), updated_at = now(), revision = pg_current_xact_id()
+         matches_per_mille = coalesce($12, matches_per_mille), version = version + $13::boolean::integer,
+         updated_at = now(), revision = pg_current_xact_id()
        where number = $1 returning ${SEARCH_COLUMNS}`,
-      [present.number, ...columnsOf(clientId, members), matches?.after ?? null],
+      [present.number, ...columnsOf(clientId, members), matches?.after ?? null, isRecorded],
     );
     return searchOfRow(rows[0] as SearchRow);
   });
@@ -219,15 +220,11 @@ export async function updateSearch(
 }
 
 /** Both judged by what is known now, whatever was estimated when the search was saved. Null: it asks for the same. */
-async function estimateChange(
-  present: SearchMembers,
-  next: SearchMembers,
-  estimate: EstimateMatches,
-): Promise<{ readonly added: number; readonly after: number } | null> {
-  const names = Object.keys(UNASKED) as (keyof typeof UNASKED)[];
-  if (names.every((name) => isDeepStrictEqual(present[name], next[name]))) return null;
-  const after = await estimate(next);
-  return { added: after - (await estimate(present)), after };
+async function estimateChange(present: SearchMembers, next: SearchMembers, estimate: EstimateMatches) {
+  const isSame = (name: string) => isDeepStrictEqual(Reflect.get(present, name), Reflect.get(next, name));
+  if (Object.keys(UNASKED).every(isSame)) return null;
+  const [before, after] = [await estimate(present), await estimate(next)];
+  return { added: after - before, after };
 }
 
 /**

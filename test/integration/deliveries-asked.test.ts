@@ -60,9 +60,9 @@ async function seedRows(key: string): Promise<readonly Row[]> {
         .replace(/^(.{14})4/, '$17')
         .replace(/^.{13}/, '019b0000-0000');
       await database.query(
-        `insert into matches (id, search_number, property_uuid, created_at, updated_at, has_begun, channel, search_revision,
+        `insert into matches (id, search_number, property_uuid, created_at, updated_at, has_begun, channel, search_version,
            last_sequence, last_delivery_id, cause)
-         select $1, number, $3, now() - interval '100 days', now(), true, 'match', revision, 2, $1, '[]'
+         select $1, number, $3, now() - interval '100 days', now(), true, 'match', version, 2, $1, '[]'
          from searches where id = $2`,
         [match, id, property],
       );

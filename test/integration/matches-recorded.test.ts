@@ -37,7 +37,7 @@ async function price(property: Uuid, ...prices: readonly number[]): Promise<void
 
 async function matchesOf(property: Uuid): Promise<readonly Record<string, unknown>[]> {
   const { rows } = await api.database.query(
-    `select '/searches/' || s.id as search, has_begun, channel, cause, last_sequence, search_revision = revision as is_present
+    `select '/searches/' || s.id as search, has_begun, channel, cause, last_sequence, search_version = version as is_present
      from matches join searches s on s.number = search_number where property_uuid = $1 order by s.number`,
     [property],
   );

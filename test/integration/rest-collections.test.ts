@@ -251,10 +251,10 @@ describe('a list over all searches', () => {
   it('reaches as far as it says, and says so to who goes beyond', async () => {
     const client = await newClient('large', 1);
     await api.database.query(
-      `insert into matches (id, search_number, property_uuid, created_at, updated_at, has_begun, channel, search_revision,
+      `insert into matches (id, search_number, property_uuid, created_at, updated_at, has_begun, channel, search_version,
          last_sequence, last_delivery_id, cause)
        select gen_random_uuid(), $1, gen_random_uuid(), $2::timestamptz + n * interval '1 second', now(), true, 'match',
-         pg_current_xact_id(), 1, gen_random_uuid(), '[]'
+         0, 1, gen_random_uuid(), '[]'
        from generate_series(1, $3) n`,
       [client.searches[0]?.number, new Date(START_MS), LISTED_MAX + 50],
     );

@@ -28,17 +28,17 @@ interface Change {
   readonly isPresent: boolean;
 }
 
-/** Oldest first; `isPresent`: the search has the revision that the change made. */
+/** Oldest first; `isPresent`: the search has the version that the change made. */
 async function historyOf(search: string): Promise<readonly Change[]> {
   const { rows } = await api.database.query<Change>(
-    `select former, c.revision = s.revision as "isPresent" from search_changes c join searches s on number = search_number
+    `select former, c.version = s.version as "isPresent" from search_changes c join searches s on number = search_number
      where s.id = $1 order by c.id`,
     [search.split('/').at(-1)],
   );
   return rows;
 }
 
-test('criteria, endpoints and notifications are recorded as they were, with the revision that came after', async () => {
+test('criteria, endpoints and notifications are recorded as they were, with the version that came after', async () => {
   const search = await create({ budgetMax: 200_000, includedCities: ['/cities/83137'] });
   assert.deepEqual(await historyOf(search), []);
   await change(search, { budgetMax: 300_000, includedCities: [] });
@@ -51,6 +51,14 @@ test('criteria, endpoints and notifications are recorded as they were, with the 
     { former: { notificationEnabled: false, endpointRecipient: null }, isPresent: false },
     { former: { subscribedEvents: [], hasNotificationRecipient: false }, isPresent: true },
   ]);
+});
+
+test('a version means the same whatever else is written, and in a cluster that numbers transactions anew', async () => {
+  const search = await create({ budgetMax: 1 });
+  await change(search, { budgetMax: 2 });
+  await change(search, { title: 'y' });
+  await api.database.query(`update searches set revision = '1' where id = $1`, [search.split('/').at(-1)]);
+  assert.deepEqual(await historyOf(search), [{ former: { budgetMax: 1 }, isPresent: true }]);
 });
 
 test('a change that is refused leaves no trace', async () => {

@@ -16,9 +16,9 @@ export async function seedMatch(
   { id, searchNumber, propertyUuid, createdAt = new Date(), hasBegun = true }: SeededMatch,
 ): Promise<void> {
   await database.query(
-    `insert into matches (id, search_number, property_uuid, created_at, updated_at, has_begun, channel, search_revision,
+    `insert into matches (id, search_number, property_uuid, created_at, updated_at, has_begun, channel, search_version,
        last_sequence, last_delivery_id, cause)
-     values ($1, $2, $3, $4, $4, $5, case when $5 then 'match' else 'event' end, pg_current_xact_id(), 1, $1, '[]')`,
+     values ($1, $2, $3, $4, $4, $5, case when $5 then 'match' else 'event' end, 0, 1, $1, '[]')`,
     [id, searchNumber, propertyUuid, createdAt, hasBegun],
   );
 }

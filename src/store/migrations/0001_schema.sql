@@ -141,6 +141,8 @@ create table searches (
   last_alert_at timestamptz,
   -- Silencing a search counts it up: what was recorded under an earlier one and is not final counts as cancelled.
   generation integer not null default 0,
+  -- Counted up by each change that its history keeps: it means the same in any cluster, as `revision` does not.
+  version integer not null default 0,
   -- Since when open deliveries are to be cancelled one by one, in the background; forgotten when that is done.
   silenced_at timestamptz,
   deleted_at timestamptz,
@@ -184,7 +186,7 @@ create table search_changes (
   id bigint generated always as identity primary key,
   search_number integer not null,
   -- Of the search from this change on.
-  revision xid8 not null default pg_current_xact_id(),
+  version integer not null,
   changed_at timestamptz not null default now(),
   former json not null
 );
@@ -365,11 +367,11 @@ create table matches (
   updated_at timestamptz not null,
   -- Of the newest delivery or feed item, which the next one's is above.
   last_delivery_id uuid not null,
-  -- The revision of the search with which it began, or was first notified.
-  search_revision xid8 not null,
   search_number integer not null,
   -- Of that delivery.
   last_sequence integer not null,
+  -- The version of the search with which it began, or was first notified.
+  search_version integer not null,
   -- False: the property satisfied the search already when the search was created or began to notify. It still begins once.
   has_begun boolean not null,
   -- By which it began, or was first notified: `match` or `event`.
@@ -559,6 +561,8 @@ create table mail_items (
   mail_id uuid,
   -- Of its search when it was recorded.
   generation integer not null default 0,
+  -- Counted up by each change that its history keeps: it means the same in any cluster, as `revision` does not.
+  version integer not null default 0,
   -- On the first item of an e-mail that may be tried again: its bytes, and of how many items they tell.
   letter bytea,
   letter_items integer,
