@@ -4,6 +4,8 @@
  */
 
 import { readFile } from 'node:fs/promises';
+import { fromBinary, toBinary } from '@bufbuild/protobuf';
+import { FileDescriptorProtoSchema, FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
 import { type ChannelOptions, Server, ServerCredentials } from '@grpc/grpc-js';
 import { ReflectionService } from '@grpc/reflection';
 import { endsWithin } from '../actor/waiting.ts';
@@ -11,11 +13,12 @@ import { requireToken } from './auth.ts';
 import { CALL_TIMEOUTS, type CallTimeouts } from './call.ts';
 import { type Connections, openConnections } from './connections.ts';
 import type { AdminDependencies } from './dependencies.ts';
-import { fileDescriptors } from './descriptors.ts';
 import { unavailable } from './errors.ts';
 import { AdminServiceService } from './generated/vigie/admin/v1/admin.ts';
 import { createHandlers } from './handlers.ts';
 import { addHealth, boundHealthCalls } from './health.ts';
+
+const DESCRIPTORS = new URL('./generated/descriptors.binpb', import.meta.url);
 
 export interface AdminServerSettings {
   readonly host: string;
@@ -134,4 +137,10 @@ async function bind(
 
 function bracketed(host: string): string {
   return host.includes(':') ? `[${host}]` : host;
+}
+
+/** As `npm run generate` writes them, those that are imported first. */
+async function fileDescriptors(): Promise<Buffer[]> {
+  const { file } = fromBinary(FileDescriptorSetSchema, await readFile(DESCRIPTORS));
+  return file.map((each) => Buffer.from(toBinary(FileDescriptorProtoSchema, each)));
 }

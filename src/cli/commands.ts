@@ -30,7 +30,7 @@ const ADMIN: CommandGroup = {
   0 done             1 failed                       2 wrong command line or argument   3 not found
   4 token refused    5 no daemon, or one without    6 not possible in this state       7 not done in time
   130 interrupted      its PostgreSQL or NATS`,
-  load: async () => (await import('./admin/admin.ts')).ADMIN_COMMANDS,
+  load: async () => (await import('./admin/commands.ts')).ADMIN_COMMANDS,
 };
 
 export const COMMANDS: CommandTable = {

@@ -5,7 +5,9 @@
  */
 
 import { createHash } from 'node:crypto';
+import { open } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
 import { InFlight } from '../actor/in-flight.ts';
 import { type Broker, connectBroker } from '../broker/connection.ts';
 import { type Publication, publish } from '../broker/publish.ts';
@@ -15,10 +17,9 @@ import { decodeIntakeMessage, PoisonError } from '../domain/intake-message.ts';
 import { nearestName } from '../domain/nearest-name.ts';
 import type { UnknownMember } from '../domain/unknown-members.ts';
 import { natsUrlOf } from './connect.ts';
-import { type LineFile, openLines } from './line-file.ts';
 import { type Progress, type Standing, startProgress } from './progress.ts';
 import { InterruptedError } from './stop-signal.ts';
-import { cannotRead, print } from './terminal.ts';
+import { CommandError, cannotRead, print } from './terminal.ts';
 
 interface Summary {
   published: number;
@@ -145,4 +146,27 @@ function readLine(line: string, isStrict: boolean): ReadLine {
 
 function describeUnknown({ path, name, known }: UnknownMember): string {
   return `${path} is no member of the contract and has no effect; the nearest one is ${nearestName(name, known)}`;
+}
+
+/** A file of lines that was named on the command line, or standard input. */
+interface LineFile {
+  readonly path: string;
+  readonly stream: Readable;
+  /** Of what there is, 0 to 1; null when nobody knows, as of a pipe. */
+  readonly shareRead: () => number | null;
+}
+
+/** Opened before anything else is asked for; null: standard input. Throws `CommandError` when it cannot be read. */
+async function openLines(path: string | null): Promise<LineFile> {
+  if (path === null) return { path: 'standard input', stream: process.stdin, shareRead: () => null };
+  const file = await open(path).catch((error: Error) => {
+    throw cannotRead(path, error);
+  });
+  const stats = await file.stat();
+  if (stats.isDirectory()) {
+    await file.close();
+    throw new CommandError(`cannot read ${path}: it is a directory`);
+  }
+  const stream = file.createReadStream();
+  return { path, stream, shareRead: () => (stats.size === 0 ? null : stream.bytesRead / stats.size) };
 }

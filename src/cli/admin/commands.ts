@@ -1,7 +1,10 @@
 /** `vigie admin`: the methods of the service as commands. Options and their help come from the .proto files. */
 
 import type { JsonObject } from '@bufbuild/protobuf';
+import { readConfig } from '../../config.ts';
+import type { Input, Command as PlainCommand } from '../command.ts';
 import { print } from '../terminal.ts';
+import { type ConnectionFlags, connectAdmin } from './client.ts';
 import { type Command, commandOf, type MethodCommand } from './command.ts';
 import { EXPLANATION_COMMANDS } from './explanation-commands.ts';
 import { columns, idOf, listOf, printFacts, printMore, printTable, textOf, withoutBlanks } from './output.ts';
@@ -215,7 +218,7 @@ function showClients(answer: JsonObject): void {
   printMore(answer);
 }
 
-export const COMMANDS: readonly Command[] = [
+const COMMANDS: readonly Command[] = [
   ...SERVICE.map(commandOf),
   WATCH,
   ...EXPLANATION_COMMANDS,
@@ -223,3 +226,18 @@ export const COMMANDS: readonly Command[] = [
   ...RECOVERY_COMMANDS,
   ...[...FEEDS, ...DEAD_LETTERS, ...REFERENCE].map(commandOf),
 ];
+
+export const ADMIN_COMMANDS: readonly PlainCommand[] = COMMANDS.map((command) => ({
+  ...command,
+  run: (input) => runConnected(command, input),
+}));
+
+async function runConnected(command: Command, input: Input): Promise<void> {
+  input.whole('timeout');
+  const client = await connectAdmin(readConfig(), input.values as unknown as ConnectionFlags);
+  try {
+    await command.run(client, input);
+  } finally {
+    client.channel.close();
+  }
+}
