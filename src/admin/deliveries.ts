@@ -64,7 +64,6 @@ export async function getDelivery(
 /** What an operator should do about a delivery that cannot be retried. */
 const NOT_RETRIABLE: Readonly<Record<string, readonly [reason: string, description: string]>> = {
   sending: ['BEING_SENT', 'an attempt is under way at this moment'],
-  queued: ['QUEUED', 'it is due, and is sent as soon as its endpoint has room'],
   delivered: ['ALREADY_DELIVERED', 'it was delivered'],
   cancelled: ['CANCELLED', 'it was cancelled with its search'],
 };
@@ -78,7 +77,8 @@ export async function retryDelivery(name: string, dependencies: AdminDependencie
   const isMail = held.channel === 'email';
   const requeued = isMail ? await requeueMailItem(database, id) : await requeueWebhook(id, dependencies);
   if (requeued === null) throw notFound('Delivery', name);
-  if (!requeued.isChanged) {
+  // What is due has its next attempt now as it is.
+  if (!requeued.isChanged && requeued.state !== 'queued') {
     const [reason, description] = NOT_RETRIABLE[requeued.state] ?? ['NOT_RETRIABLE', `it is ${requeued.state}`];
     throw failedPrecondition(reason, name, description);
   }

@@ -127,14 +127,10 @@ test('a paused stage keeps everything and goes on when it is resumed', async (t)
   );
   assert.equal(receiver.posts.length, 0);
   const { deliveries } = await admin('deliveries', 'list', '--state', 'queued');
-  // There is nothing to hurry: the row itself is the queue.
+  // A delivery is sent again in any state: one that is due has its next attempt now as it is.
   const { name } = deliveries[0];
-  const { code, stderr } = await runVigie(
-    ['admin', 'deliveries', 'retry', name, '--address', daemon.adminAddress],
-    scene.servers,
-  );
-  assert.notEqual(code, 0);
-  assert.match(stderr, /failed precondition: it is due, and is sent as soon as its endpoint has room/);
+  const retried = await admin('deliveries', 'retry', name);
+  assert.equal(retried.name, name);
   await admin('stages', 'resume', 'deliver');
   await receiver.until((posts) => posts.length === 3);
   const { deliveries: delivered } = await until(
