@@ -11,8 +11,8 @@ import type { Broker } from './connection.ts';
 const ANSWER_MAX_MS = 1_000;
 
 export interface PullInbox {
-  /** Received and not yet taken. */
-  readonly depth: number;
+  /** Received and not yet taken, statuses too. */
+  readonly received: readonly Msg[];
   /** Another one for each request, so that their ends can be told apart. */
   replySubject(): string;
   /** Whether the server tells of a request, instead of handing out a message. */
@@ -41,9 +41,7 @@ export function openInbox({ connection, isConnected }: Broker): PullInbox {
     },
   });
   return {
-    get depth() {
-      return received.length;
-    },
+    received,
     replySubject() {
       requests += 1;
       return `${prefix}${requests}`;

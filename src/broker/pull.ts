@@ -6,7 +6,7 @@
  * they bring until the pull pauses or stops.
  */
 
-import { type Msg, nanos } from 'nats';
+import { type Msg, millis, nanos } from 'nats';
 import { startTask } from '../actor/task.ts';
 import { pause, yieldToOthers } from '../actor/waiting.ts';
 import { unreachable } from '../domain/unreachable.ts';
@@ -56,6 +56,8 @@ export interface PullOptions {
   readonly ensure: () => Promise<void>;
   /** Closed, it keeps the pull from asking for more. */
   readonly valve?: Valve;
+  /** True: what waits longer than `ack_wait` to be settled is not handed out again meanwhile. */
+  readonly extendsWait?: boolean;
 }
 
 export interface Pull {
@@ -87,11 +89,27 @@ interface Source {
    * would settle whichever bears its number there, and lose it.
    */
   isLost: boolean;
+  /** Milliseconds of its `ack_wait`. */
+  readonly ackWaitMs: number;
+  /** Handed over and not settled yet. */
+  readonly unsettled: Set<Msg>;
 }
+
+/** Some of what says that a message is still worked at may be lost or late. */
+const EXTENSIONS_PER_WAIT = 3;
 
 export function startPull(broker: Broker, options: PullOptions): Pull {
   const { valve } = options;
-  let source: Source = { createdAt: null, isLost: false };
+  let source: Source = { createdAt: null, isLost: false, ackWaitMs: 0, unsettled: new Set() };
+
+  let received: readonly Msg[] = [];
+
+  /** Resolves with how long to rest. */
+  function extend(): number {
+    const { unsettled, isLost, ackWaitMs } = source;
+    if (!isLost) for (const message of [...unsettled, ...received]) message.respond('+WPI');
+    return ackWaitMs === 0 ? LOOK_EVERY_MS : ackWaitMs / EXTENSIONS_PER_WAIT;
+  }
 
   async function pullOn(stopping: AbortSignal): Promise<void> {
     const take = (): Promise<void> => takeBatches(() => !stopping.aborted && valve?.isOpen !== false);
@@ -108,8 +126,9 @@ export function startPull(broker: Broker, options: PullOptions): Pull {
     const { disconnections } = broker;
     source = await recognised(broker, options, source);
     const inbox = openInbox(broker);
+    received = inbox.received;
     const handOver = (message: Msg): Promise<void> =>
-      options.onMessage(pulledMessage(broker, message, options, source, inbox.depth));
+      options.onMessage(pulledMessage(broker, message, options, source, inbox.received.length));
     try {
       const goesOn = (): boolean => isTaking() && broker.disconnections === disconnections;
       while (goesOn())
@@ -123,20 +142,26 @@ export function startPull(broker: Broker, options: PullOptions): Pull {
   }
 
   const pulling = startTask({ what: 'pull', everyMs: 0, work: pullOn });
+  const extending =
+    options.extendsWait === true
+      ? startTask({ what: 'extend', everyMs: LOOK_EVERY_MS, work: extend, onTrouble: options.onTrouble })
+      : null;
   return {
-    stop() {
+    async stop() {
       const ended = pulling.stop();
       valve?.wake();
-      return ended;
+      await ended;
+      await extending?.stop();
     },
   };
 }
 
 /** The same source when the consumer is the one that it was. */
 async function recognised({ manager }: Broker, { stream, consumer }: PullOptions, before: Source): Promise<Source> {
-  const { created: createdAt } = await manager.consumers.info(stream, consumer);
+  const { created: createdAt, config } = await manager.consumers.info(stream, consumer);
   before.isLost = before.createdAt !== null && before.createdAt !== createdAt;
-  return before.createdAt === createdAt ? before : { createdAt, isLost: false };
+  if (before.createdAt === createdAt) return before;
+  return { createdAt, isLost: false, ackWaitMs: millis(config.ack_wait ?? 0), unsettled: new Set() };
 }
 
 /**
@@ -213,6 +238,7 @@ function pulledMessage(
   waitingCount: number,
 ): PulledMessage {
   const { deliveryCount, sequence, storedAtMs, pendingCount } = placeOf(message.reply ?? '');
+  source.unsettled.add(message);
   return {
     stream: options.stream,
     consumer: options.consumer,
@@ -226,6 +252,7 @@ function pulledMessage(
     isFirstDelivery: deliveryCount === 1,
     pendingCount: pendingCount + waitingCount,
     async settle(disposition) {
+      source.unsettled.delete(message);
       if (source.isLost) return;
       try {
         switch (disposition.type) {

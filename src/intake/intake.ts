@@ -85,6 +85,7 @@ export async function startIntake(term: Term, dependencies: IntakeDependencies):
       ...ofConsumer,
       batchMax: recordBatchMax,
       bytesMax: recordBatchBytesMax,
+      extendsWait: true,
       onMessage: inOrder.take,
       onTrouble,
       ensure: () => ensureIntake(broker).then(marks.look),

@@ -522,9 +522,12 @@ test('adverts that nobody has shown for so many days expire, others do not, and 
   await take(scene, 'shown', polirisFile(rows(0, 3, 100)), daysAgo(2));
   await recorded(scene);
   const expire = (days: number) => expireUnseen({ ...scene, days, clock: () => new Date(), stopping: never });
-  await scene.database.query('update intake_leads set began_at = now(), gap_seconds = 5 * 86400');
+  // Away for five days, and for three before that.
+  const away = (from: number, to: number) =>
+    `tstzrange(now() - interval '${from} days', now() - interval '${to} days')`;
+  await scene.database.query(`update intake_leads set gaps = array[${away(14, 11)}, ${away(6, 1)}]`);
   assert.equal(await expire(7), 0);
-  await scene.database.query('update intake_leads set gap_seconds = 0');
+  assert.equal(await expire(4), 5);
   assert.equal(await expire(7), 5);
   await recorded(scene);
   assert.equal(await liveCount(scene), 3);

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { createRandom } from '../../src/cli/demo/seeded-random.ts';
+import { importPointFile } from '../../src/cli/import/import.ts';
 import { ImportFileError } from '../../src/cli/import/import-file.ts';
 import { importPointsOfInterest } from '../../src/cli/import/points-of-interest.ts';
 import { distanceKm } from '../../src/domain/geo.ts';
@@ -69,5 +70,34 @@ describe('points of interest imported into PostgreSQL', unlessReal, async () => 
     await writeFile(broken, `{"features": [${school}]}`);
     await importFile(broken, 'town');
     assert.equal(await count(), 1);
+  });
+});
+
+describe('an import that PostgreSQL gives up', async () => {
+  const postgres = await startTestPostgres({ after });
+  await migrate(postgres.url);
+  const database = openDatabase({ url: postgres.url, connectionsMax: 3, onConnectionLost: () => undefined });
+  after(() => database.end());
+
+  it('says what has become of the points, and what to do', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'vigie-poi-'));
+    after(() => rm(directory, { recursive: true }));
+    const path = join(directory, 'town.geojson');
+    const school = '{"properties": {"amenity": "school"}, "geometry": {"type": "Point", "coordinates": [5, 43]}}';
+    await writeFile(path, `{"features": [${school}]}`);
+    const importTown = () => importPointFile(database, path, { source: '', format: '' }, new AbortController().signal);
+    await importTown();
+    await database.query(`
+      create function give_up() returns trigger language plpgsql as $$
+      begin raise 'terminating connection due to idle-in-transaction timeout' using errcode = '25P03'; end $$;
+      create trigger busy before insert on points_of_interest execute function give_up();`);
+    await assert.rejects(importTown(), {
+      code: 'COMMAND_FAILED',
+      message: `PostgreSQL gave the import of ${path} up (terminating connection due to idle-in-transaction timeout): nothing is imported, and what was there stays. Run the same command again when it is less busy`,
+    });
+    const [town] = await listPointSources(database);
+    assert.deepEqual([town?.name, town?.pointCount], ['town', 1]);
+    await database.query('drop trigger busy on points_of_interest');
+    await importTown();
   });
 });

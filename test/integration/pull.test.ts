@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { AckPolicy, nanos } from 'nats';
 import { connectBroker } from '../../src/broker/connection.ts';
 import { publishAll } from '../../src/broker/publish.ts';
 import { type PulledMessage, startPull } from '../../src/broker/pull.ts';
@@ -104,6 +105,61 @@ test('so it is for a stream that was replaced while the stage was paused', async
   await publishAndPull('new');
   await pulled[0]?.settle({ type: 'ack' });
   assert.equal((await broker.manager.streams.info(names.retriesStream)).state.messages, 1);
+});
+
+test('what waits longer than `ack_wait` is handed out once, in the inbox as well as beyond it', async (t) => {
+  const ackWaitMs = 600;
+  const server = await startTestNats(t);
+  const broker = await connectBroker({ url: server.url, name: 'test', onStatus: () => undefined });
+  t.after(() => broker.close());
+  await broker.manager.streams.add({ name: 'WORK', subjects: ['work.*'] });
+  await broker.manager.consumers.add('WORK', {
+    ...{ durable_name: 'worker', ack_policy: AckPolicy.Explicit, ack_wait: nanos(ackWaitMs) },
+  });
+  const texts = Array.from({ length: 30 }, (_, number) => String(number));
+  await publishAll(
+    broker,
+    texts.map((text) => ({ subject: `work.${text}`, messageId: text, bytes: Buffer.from(text) })),
+  );
+  let letGo = (): void => undefined;
+  const held = new Promise<void>((resolve) => {
+    letGo = resolve;
+  });
+  const pulled: PulledMessage[] = [];
+  const pull = startPull(broker, {
+    ...{ stream: 'WORK', consumer: 'worker', batchMax: 20, extendsWait: true },
+    async onMessage(message) {
+      pulled.push(message);
+      // The first ten wait for their recorder, the eleventh for room, and the rest in the inbox.
+      if (pulled.length > 10) await held;
+    },
+    onTrouble: () => undefined,
+    ensure: async () => undefined,
+  });
+  t.after(async () => {
+    letGo();
+    await pull.stop();
+  });
+  const heldSinceMs = performance.now();
+  const consumer = () => broker.manager.consumers.info('WORK', 'worker');
+  await until(consumer, ({ num_ack_pending }) => num_ack_pending === 20);
+  await until(
+    async () => performance.now() - heldSinceMs,
+    (heldMs) => heldMs > 4 * ackWaitMs,
+  );
+  assert.equal((await consumer()).num_redelivered, 0);
+  letGo();
+  await until(
+    async () => pulled.length,
+    (count) => count === texts.length,
+  );
+  await pull.stop();
+  await Promise.all(pulled.map((message) => message.settle({ type: 'ack' })));
+  assert.deepEqual(
+    pulled.map(({ bytes }) => Buffer.from(bytes).toString()),
+    texts,
+  );
+  assert.equal((await consumer()).num_ack_pending, 0);
 });
 
 // What falls due for redelivery as the only request ends, nats-server below 2.10 forgets until `ack_wait`.

@@ -3,6 +3,7 @@
 import { loadReference } from '../../reference/communes.ts';
 import { replaceCommuneCoordinates } from '../../store/commune-coordinates.ts';
 import type { Database } from '../../store/database.ts';
+import { isDatabaseOutage } from '../../store/outage.ts';
 import { replacePointSource } from '../../store/points-of-interest.ts';
 import { startProgress } from '../progress.ts';
 import { InterruptedError } from '../stop-signal.ts';
@@ -88,11 +89,17 @@ async function reading<T>(
       progress.tell({ doing, count, share: bytesRead / Math.max(1, bytesTotal) });
     });
   } catch (error) {
-    if (!stopping.aborted) throw error;
+    if (!stopping.aborted) throw isDatabaseOutage(error as Error) ? tooBusy(path, error as Error) : error;
     throw new InterruptedError(stopping, `${count} objects were read, nothing is imported`);
   } finally {
     progress.end();
   }
+}
+
+/** It was away, refused, or gave the transaction up. */
+function tooBusy(path: string, cause: Error): CommandError {
+  const found = `PostgreSQL gave the import of ${path} up (${cause.message}): nothing is imported, and what was there stays`;
+  return new CommandError(`${found}. Run the same command again when it is less busy`);
 }
 
 function printSkipped(skipped: Readonly<Record<string, number>>): void {

@@ -1,6 +1,6 @@
 /**
  * What nobody sees any more ends: adverts that no crawler and no feed has shown for so many days expire, as if their
- * crawler had said so (`VIGIE_UNSEEN_DAYS`). The last time in which nobody took adverts in is not counted.
+ * crawler had said so (`VIGIE_UNSEEN_DAYS`). Time in which nobody took adverts in is not counted.
  */
 
 import { pause } from '../../actor/waiting.ts';
@@ -10,7 +10,7 @@ import { advertSubject } from '../../broker/topology.ts';
 import type { Uuid } from '../../domain/ids.ts';
 import { type Crawls, isLive, lastLiveCrawl, type PropertyState } from '../../domain/property.ts';
 import type { Database, Queryable } from '../../store/database.ts';
-import { readIntakeLead } from '../../store/intake-leader.ts';
+import { withIntakeGaps } from '../../store/intake-leader.ts';
 import { withSource } from './publications.ts';
 
 const DAY_MS = 24 * 3_600_000;
@@ -32,7 +32,7 @@ export interface UnseenOptions {
 export function expireUnseen({ database, broker, days, clock, stopping }: UnseenOptions): Promise<number> {
   return withSource(database, LOCK, async () => {
     const now = clock();
-    const before = new Date(now.getTime() - (await countedMs(database, now, days))).toISOString();
+    const before = new Date(now.getTime() - (await withIntakeGaps(database, days * DAY_MS, now))).toISOString();
     let count = 0;
     for (let after: Uuid | null = null; !stopping.aborted; ) {
       const page: Page = await readPage(database, after, before);
@@ -45,13 +45,6 @@ export function expireUnseen({ database, broker, days, clock, stopping }: Unseen
     }
     return count;
   });
-}
-
-/** How long an advert may stay unseen: longer, while a gap in our own seeing lies in the days that count. */
-async function countedMs(database: Queryable, now: Date, days: number): Promise<number> {
-  const { beganAt, gapSeconds } = await readIntakeLead(database);
-  const isRecent = beganAt !== null && now.getTime() - beganAt.getTime() < days * DAY_MS;
-  return days * DAY_MS + (isRecent ? gapSeconds * 1_000 : 0);
 }
 
 interface Row {

@@ -704,7 +704,9 @@ insert into intake_leader values (0);
 create table intake_leads (
   began_at timestamptz,
   seen_at timestamptz,
-  gap_seconds double precision
+  gap_seconds double precision,
+  -- When nobody did for longer than an hour, the oldest first, of the last two years.
+  gaps tstzrange[] not null default '{}'
 ) with (fillfactor = 50);
 insert into intake_leads default values;
 
