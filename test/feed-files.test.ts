@@ -4,11 +4,13 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { appendFile, mkdtemp, rm, symlink, utimes, writeFile } from 'node:fs/promises';
 import { createServer, type RequestListener } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { crc32, deflateRawSync, gzipSync } from 'node:zlib';
+import { generate } from 'selfsigned';
 import { download } from '../src/features/feeds/download.ts';
 import { newestFile, openSnapshot } from '../src/features/feeds/snapshot-file.ts';
 import { FeedsFileError, readFeedsFile } from '../src/features/feeds/sources.ts';
@@ -189,6 +191,7 @@ test('an address that leads inside, never ends, or answers something else costs 
   const url = await serve(t, (request, response) => {
     if (request.url === '/file') response.writeHead(301, { location: 'file:///etc/passwd' }).end();
     else if (request.url === '/loop') response.writeHead(301, { location: '/loop' }).end();
+    else if (request.url?.startsWith('/far')) response.writeHead(301, { location: `${request.url}r` }).end();
     else if (request.url === '/missing') response.writeHead(404).end('x'.repeat(100_000));
     else if (request.url === '/large') response.end('x'.repeat(5_000));
     else if (request.url === '/endless') response.write('x');
@@ -199,13 +202,14 @@ test('an address that leads inside, never ends, or answers something else costs 
       assert.match(error.message, sentence);
       return true;
     });
-  await refused('/file', /is not https/);
-  await refused('/loop', /redirects more than 5 times/);
+  await refused('/file', /must start with .http/);
+  await refused('/loop', /redirect loop/i);
+  await refused('/far', /redirects more than 5 times/);
   await refused('/missing', /answers 404/);
   await refused('/large', /more than 1000 bytes/, { bytesMax: 1_000 });
   await refused('/endless', /took longer than 200 ms/, { timeoutMs: 200 });
   // Outside, as the role has it: neither plain http nor what is not public.
-  await refused('/', /is not https/, { allowPrivateNetworks: false });
+  await refused('/', /plain http is not allowed/, { allowPrivateNetworks: false });
   const outside = { allowPrivateNetworks: false, stopping };
   for (const address of [
     target.replace('http', 'https'),
@@ -213,7 +217,51 @@ test('an address that leads inside, never ends, or answers something else costs 
     'https://169.254.169.254/latest',
     'https://localhost/',
   ])
-    await assert.rejects(download(address, null, outside), /not a public|is not/);
+    await assert.rejects(download(address, null, outside), { code: 'SNAPSHOT_REFUSED' });
+  assert.equal(reached, 0);
+});
+
+test('an address outside that redirects to one inside, over TLS as well, reaches nothing there', async (t) => {
+  const pems = await generate([{ name: 'commonName', value: 'agency.test' }], {
+    extensions: [
+      {
+        name: 'subjectAltName',
+        altNames: [
+          { type: 2, value: 'agency.test' },
+          { type: 7, ip: '127.0.0.2' },
+        ],
+      },
+    ],
+  });
+  const serveTls = async (host: string, answer: RequestListener): Promise<number> => {
+    const server = createTlsServer({ key: pems.private, cert: pems.cert }, answer).listen(0, host);
+    await new Promise((resolve) => server.once('listening', resolve));
+    t.after(() => server.close());
+    t.after(() => server.closeAllConnections());
+    return (server.address() as AddressInfo).port;
+  };
+  let reached = 0;
+  const inner = await serveTls('127.0.0.2', (_, response) => {
+    reached += 1;
+    response.end('secret');
+  });
+  const outer = await serveTls('127.0.0.1', ({ url }, response) => {
+    const host = url === '/named' ? 'inside.test' : '127.0.0.2';
+    if (url === '/file') response.end('content');
+    else response.writeHead(302, { location: url === '/moved' ? '/file' : `https://${host}:${inner}/` }).end();
+  });
+  const options = {
+    ...{ allowPrivateNetworks: false, stopping, authorities: pems.cert },
+    isPublic: (address: string) => address === '127.0.0.1',
+    resolveName: async (name: string) => [
+      { address: name === 'inside.test' ? '127.0.0.2' : '127.0.0.1', family: 4 as const },
+    ],
+  };
+  const moved = await download(`https://agency.test:${outer}/moved`, null, options);
+  assert.equal(await contentOf(moved?.path as string), 'content');
+  await moved?.dispose();
+  for (const path of ['/named', '/literal'])
+    await assert.rejects(download(`https://agency.test:${outer}${path}`, null, options), /127\.0\.0\.2/, path);
   assert.equal(reached, 0);
 });
 

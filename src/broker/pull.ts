@@ -95,7 +95,7 @@ interface Source {
   readonly unsettled: Set<Msg>;
 }
 
-/** Some of what says that a message is still worked at may be lost or late. */
+/** One may be lost or late. */
 const EXTENSIONS_PER_WAIT = 3;
 
 export function startPull(broker: Broker, options: PullOptions): Pull {
@@ -103,12 +103,9 @@ export function startPull(broker: Broker, options: PullOptions): Pull {
   let source: Source = { createdAt: null, isLost: false, ackWaitMs: 0, unsettled: new Set() };
 
   let received: readonly Msg[] = [];
-
-  /** Resolves with how long to rest. */
   function extend(): number {
-    const { unsettled, isLost, ackWaitMs } = source;
-    if (!isLost) for (const message of [...unsettled, ...received]) message.respond('+WPI');
-    return ackWaitMs === 0 ? LOOK_EVERY_MS : ackWaitMs / EXTENSIONS_PER_WAIT;
+    if (!source.isLost) for (const message of [...source.unsettled, ...received]) message.respond('+WPI');
+    return source.ackWaitMs / EXTENSIONS_PER_WAIT || LOOK_EVERY_MS;
   }
 
   async function pullOn(stopping: AbortSignal): Promise<void> {

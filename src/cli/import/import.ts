@@ -89,7 +89,7 @@ async function reading<T>(
       progress.tell({ doing, count, share: bytesRead / Math.max(1, bytesTotal) });
     });
   } catch (error) {
-    if (!stopping.aborted) throw isDatabaseOutage(error as Error) ? tooBusy(path, error as Error) : error;
+    if (!stopping.aborted) throw isDatabaseOutage(error) ? tooBusy(path, error as Error) : error;
     throw new InterruptedError(stopping, `${count} objects were read, nothing is imported`);
   } finally {
     progress.end();
