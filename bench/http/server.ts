@@ -20,6 +20,7 @@ import { createLog } from '../../src/log.ts';
 import { createMarketMedians } from '../../src/matching/market-medians.ts';
 import { buildPointIndex } from '../../src/matching/points/poi-index.ts';
 import { createSearchIndex } from '../../src/matching/search-index.ts';
+import { createMatchEstimator } from '../../src/queries/match-estimate.ts';
 import { createQueryWorker } from '../../src/queries/queries.ts';
 import { loadReference, type Reference, sortPlaces } from '../../src/reference/communes.ts';
 import { type Database, openDatabase } from '../../src/store/database.ts';
@@ -81,6 +82,7 @@ async function openApiOn(databaseUrl: string, withMatcher: boolean, withRecorder
   const app = createApi({
     database,
     askQuery: queries.ask,
+    prepareEstimate: createMatchEstimator(database),
     reference,
     // The daemon's own log, every line of it, written to nowhere.
     logger: createLog('info', openSync(devNull, 'w')),
