@@ -18,10 +18,10 @@ import type { CourierDependencies } from './courier.ts';
 const LANES: readonly Lane[] = ['first', 'again'];
 const LANES_DRAWN_MAX = 64;
 const SOON_MS = 20;
-/** The looks take at most a hundredth of a core. */
+/** The looks take at most a twentieth of a core, and an announcement that was lost is made up for within this time. */
 const LOOK_MIN_MS = 1_000;
-const LOOK_MAX_MS = 60_000;
-const LOOK_REST_FACTOR = 100;
+const LOOK_MAX_MS = 20_000;
+const LOOK_REST_FACTOR = 20;
 const AGED_EVERY_MS = 1_000;
 const AGED_PAGE = 1_000;
 const BEFORE_ALL = '00000000-0000-0000-0000-000000000000' as Uuid;
