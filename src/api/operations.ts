@@ -9,8 +9,8 @@ import { inTime } from '../actor/waiting.ts';
 import type { ApiLogger } from './dependencies.ts';
 import { reportProblems } from './problem.ts';
 
-/** Resolves when the part works; what it throws is shown as the reason. */
-export type Check = () => Promise<void> | void;
+/** Resolves when the part works, with a caution if there is one; what it throws is shown as the reason. */
+export type Check = () => Promise<string | null | void> | string | null | void;
 
 export interface OperationsDependencies {
   /** By name. `/readyz` is 200 when all of them pass. */
@@ -33,7 +33,7 @@ export function createOperations({ checks, metrics, metricsContentType, logger }
   });
   router.get('/readyz', async (ctx) => {
     const results = await Promise.all(Object.entries(checks).map(runCheck));
-    const isReady = results.every(([, { status }]) => status === 'ok');
+    const isReady = results.every(([, { status }]) => status !== 'failed');
     ctx.status = isReady ? 200 : 503;
     ctx.body = { status: isReady ? 'ok' : 'unavailable', checks: Object.fromEntries(results) };
   });
@@ -46,7 +46,7 @@ export function createOperations({ checks, metrics, metricsContentType, logger }
 }
 
 interface CheckResult {
-  readonly status: 'ok' | 'failed';
+  readonly status: 'ok' | 'caution' | 'failed';
   readonly durationMs: number;
   readonly reason?: string;
 }
@@ -56,8 +56,11 @@ async function runCheck([name, check]: [string, Check]): Promise<readonly [strin
   const took = () => Math.round(performance.now() - startedAtMs);
   const late = (): Error => new Error(`no answer within ${CHECK_TIMEOUT_MS} ms`);
   try {
-    await inTime(Promise.resolve(check()), CHECK_TIMEOUT_MS, late);
-    return [name, { status: 'ok', durationMs: took() }];
+    const reason = (await inTime(Promise.resolve(check()), CHECK_TIMEOUT_MS, late)) ?? null;
+    return [
+      name,
+      { status: reason === null ? 'ok' : 'caution', durationMs: took(), ...(reason !== null && { reason }) },
+    ];
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     return [name, { status: 'failed', durationMs: took(), reason }];

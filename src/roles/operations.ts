@@ -2,6 +2,7 @@
 
 import { FAILING_MS, type Supervisor } from '../actor/supervisor.ts';
 import { createOperations } from '../api/operations.ts';
+import { type ClockWatch, startClockWatch } from '../upkeep/clock-watch.ts';
 import { closeServer, listen } from './http-listening.ts';
 import { createHttpServer } from './http-server.ts';
 import { measurePools, measureStore, measureStreams, measureTopology } from './measures.ts';
@@ -24,6 +25,7 @@ export async function openOperations(parts: Parts, progress: Readonly<Progress>)
   measureStore(metrics, database);
   measureStreams(metrics, broker);
   measureTopology(metrics, parts.topology);
+  const clocks = await watchClocks(parts);
   const operations = createHttpServer(
     createOperations({
       checks: {
@@ -39,6 +41,7 @@ export async function openOperations(parts: Parts, progress: Readonly<Progress>)
         actors: () => assertNothing(failingActors(supervisor)),
         intake: () => assertNothing(parts.checks.intake?.() ?? null),
         streams: () => assertNothing(parts.checks.streams?.() ?? null),
+        clocks: () => clocks.difference,
       },
       metrics: () => metrics.registry.metrics(),
       metricsContentType: metrics.registry.contentType,
@@ -49,6 +52,26 @@ export async function openOperations(parts: Parts, progress: Readonly<Progress>)
   const url = await listen(operations, config.operations, ending);
   closing('operations', () => closeServer(operations));
   return url;
+}
+
+async function watchClocks({ broker, database, log, metrics, closing }: Parts): Promise<ClockWatch> {
+  const clocks = await startClockWatch({
+    broker,
+    database,
+    nowMs: Date.now,
+    onChange(difference) {
+      if (difference === null) log.info('the clocks agree again');
+      else log.warn({ difference }, 'the clocks differ');
+    },
+  });
+  closing('clocks', clocks.stop);
+  metrics.labelledGauge(
+    'vigie_clock_ahead_seconds',
+    'How far a clock is ahead of this instance’s own, to half a round trip',
+    'clock',
+    async () => [...clocks.aheadSeconds],
+  );
+  return clocks;
 }
 
 /** `recorder for 12 s: connect ECONNREFUSED …`; null when every actor works. */
