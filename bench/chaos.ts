@@ -1,9 +1,11 @@
 /**
  * Chaos: three daemons take in, match and deliver while they, nats-server and PostgreSQL are killed and frozen, restarted
- * in turn, standbys promoted, every connection is cut, held up, refused and swallowed, mailboxes overflow, the disk of
- * nats-server is full, PostgreSQL refuses statements and has more to do than it can, adverts cannot be stored,
- * properties overflow and a client asks for the worst it can; in between both servers come back as an earlier copy has
- * them. Then everything heals, and an auditor decides: nothing published is lost or out of order, webhooks of a match keep its order, what was refused is in the dead letters, nothing is sent again
+ * in turn, standbys promoted, every connection is cut, held up, refused and swallowed, mailboxes overflow, the disks of
+ * both servers and the store of nats-server are full, PostgreSQL refuses statements and logins, has a wrong clock and more
+ * to do than it can, adverts cannot be stored, properties overflow, all daemons are killed amid messages of one
+ * `crawledAt`, and a client asks for the worst it can; in between both servers come back as an earlier copy has them. A
+ * third of the time, ten minutes at most, PostgreSQL is overloaded and nothing else is wrong: the lead stays where it is
+ * then. At the end everything heals, and an auditor decides: nothing published is lost or out of order, webhooks of a match keep its order, what was refused is in the dead letters, nothing is sent again
  * after its status 200 was there to be read, no delivery has more than six attempts or one too early, every retry carries
  * the same signed bytes, and daemons end when they are asked to, and only then. Exits with 1 and a list when it finds a
  * fault.
@@ -28,15 +30,25 @@ import { auditRecords, deliveryKeyOf, replay } from '../test/support/replay-orac
 import { until } from '../test/support/until.ts';
 import type { ReceivedPost } from '../test/support/webhook-receiver.ts';
 import { type ChaosCrawler, startChaosCrawler } from './chaos/crawler.ts';
-import { createDisasters, type Gap } from './chaos/disasters.ts';
+import { attemptKeyOf, createDisasters, type Gap } from './chaos/disasters.ts';
 import { canMount, INSIDE, runInNamespace } from './chaos/disk.ts';
 import { faultsOf, PROMOTION, ROLLING_RESTART, wreakHavoc } from './chaos/faults.ts';
 import { auditRefused, createMischief, type Mischief, refuseUnstorable } from './chaos/mischief.ts';
+import { overloadAlone } from './chaos/overload.ts';
 import { LEASE_MS, openScene, RETRY_DELAY_MS, type Scene } from './chaos/scene.ts';
 import { CHAOS_SEEDS } from './chaos/seeds.ts';
 
 /** Faults listed in full. */
 const LISTED_MAX = 40;
+const OVERLOAD = 'PostgreSQL is overloaded, and nothing else is wrong';
+const OVERLOAD_SECONDS_MAX = 600;
+/** How the rules of the auditors read to who counts them. */
+const KINDS: readonly (readonly [kind: string, rule: RegExp])[] = [
+  ['lost', /do not exist|is missing|\(a\)|0 times in the dead letters/],
+  ['false', /nobody (expected|spoke)|unknown id|not as its messages|events of/],
+  ['doubled', /\((b|c)\)|times in the dead letters/],
+  ['early', /\(d\)/],
+];
 
 const { values } = parseArgs({
   options: {
@@ -95,12 +107,12 @@ async function runSeed(seed: number): Promise<number> {
     say('everything heals');
     await crawler.end();
     const { summary, found } = await audit(scene, crawler.messages, mischief, havoc, reference.resolvePlace);
-    found.unshift(...crashes);
-    const verdict = found.length === 0 ? 'clean' : `${found.length} FOUND`;
+    found.unshift(...crashes, ...havoc.flaps);
+    const verdict = found.length === 0 ? 'clean' : `${found.length} FOUND (${verdictOf(found)})`;
     console.log(
       `seed ${seed}: ${havoc.struck} faults of ${instanceCount} instances, nats-server ${scene.broker.serverVersion}; ` +
         `${crawler.messages.length} messages, ${crawler.retries} published again; ` +
-        `${summary}; ${verdict} after ${elapsed().toFixed(0)} s`,
+        `${scene.hiccups.summary}; ${summary}; ${verdict} after ${elapsed().toFixed(0)} s`,
     );
     for (const fault of found.slice(0, LISTED_MAX)) console.log(`  ${fault}`);
     return found.length;
@@ -113,6 +125,8 @@ interface Havoc {
   readonly struck: number;
   readonly isRestored: boolean;
   readonly gaps: readonly Gap[];
+  /** Of the lead, which had no reason. */
+  readonly flaps: readonly string[];
 }
 
 /** Faults in four parts, with a copy of both servers after the first part and a disaster after each of the next two. */
@@ -125,7 +139,10 @@ async function wreak(
   say: (what: string) => void,
 ): Promise<Havoc> {
   const isWanted = ({ name }: { readonly name: string }): boolean => name.match(values.faults) !== null;
-  const faults = faultsOf(scene, crawler, mischief, random, seconds / 4).filter(isWanted);
+  const isOverloaded = isWanted({ name: OVERLOAD });
+  const overloadSeconds = isOverloaded ? Math.min(OVERLOAD_SECONDS_MAX, seconds / 3) : 0;
+  const partSeconds = (seconds - overloadSeconds) / 4;
+  const faults = faultsOf(scene, crawler, mischief, random, partSeconds).filter(isWanted);
   const disasters = await createDisasters(scene, crawler, random);
   cleanup.after(() => disasters.end());
   let struck = 0;
@@ -133,7 +150,7 @@ async function wreak(
   // What few drawings would bring, and every run must have.
   const openings = [ROLLING_RESTART, PROMOTION, `${frozen} freezes for a minute`, ROLLING_RESTART];
   const part = async (): Promise<void> => {
-    const until = performance.now() + (1_000 * seconds) / 4;
+    const until = performance.now() + 1_000 * partSeconds;
     struck += await wreakHavoc(faults, openings.pop() ?? '', random, () => performance.now() > until, say);
   };
   await part();
@@ -145,8 +162,10 @@ async function wreak(
     say(disaster.name);
     await disaster.strike();
   }
+  if (isOverloaded) say(`${OVERLOAD} for ${overloadSeconds.toFixed(0)} s`);
+  const flaps = isOverloaded ? await overloadAlone(scene, overloadSeconds) : [];
   await part();
-  return { struck: struck + wanted.length, isRestored: wanted.length > 0, gaps: disasters.gaps };
+  return { struck: struck + wanted.length, isRestored: wanted.length > 0, gaps: disasters.gaps, flaps };
 }
 
 async function audit(
@@ -159,8 +178,11 @@ async function audit(
   const { database, receiver, searches, watcher } = scene;
   const expected = replay(messages, searches, resolvePlace);
   const quiet = await untilQuiet(scene, expected.deliveries.length);
-  const isForgotten = ({ receivedAt }: ReceivedPost): boolean =>
-    gaps.some(({ from, to }) => receivedAt > from && receivedAt < to);
+  const isForgotten = ({ id, headers, receivedAt }: ReceivedPost): boolean =>
+    gaps.some(
+      ({ from, to, kept }) =>
+        receivedAt > from && receivedAt < to && !kept.has(attemptKeyOf(id, Number(headers['webhook-timestamp']))),
+    );
   const found = [
     ...quiet,
     ...(await retireAll(scene)),
@@ -189,6 +211,15 @@ async function audit(
     `${expected.properties.size} properties, ${events} events, ${expected.deliveries.length} deliveries, ` +
     `${receiver.posts.length} posts, ${again} of them cut off on kept connections, ${refused.length} refused`;
   return { summary, found };
+}
+
+function verdictOf(found: readonly string[]): string {
+  const counts = new Map<string, number>();
+  for (const fault of found) {
+    const kind = KINDS.find(([, rule]) => rule.test(fault))?.[0] ?? 'other';
+    counts.set(kind, (counts.get(kind) ?? 0) + 1);
+  }
+  return [...counts].map(([kind, count]) => `${count} ${kind}`).join(', ');
 }
 
 async function closeAll(): Promise<void> {

@@ -20,6 +20,13 @@ const run = promisify(execFile);
 export interface Gap {
   readonly from: number;
   readonly to: number;
+  /** Attempts that the copy has all the same, as `attemptKeyOf` names them. */
+  readonly kept: ReadonlySet<string>;
+}
+
+/** `second`: of its start, since the epoch. */
+export function attemptKeyOf(deliveryId: string, second: number): string {
+  return `${deliveryId} ${second}`;
 }
 
 export interface Disaster {
@@ -57,7 +64,7 @@ export async function createDisasters(scene: Scene, crawler: ChaosCrawler, rando
       const { urls, superuserUrl } = servers.postgres;
       await restoreDatabase({ url: urls[0], superuserUrl }, databaseCopy);
       await watcher.forgetSince(databaseCopy.takenAt);
-      gaps.push({ from: databaseCopy.takenAt, to: Date.now() });
+      gaps.push({ from: databaseCopy.takenAt, to: Date.now(), kept: attemptsIn(databaseCopy) });
     });
   }
 
@@ -89,6 +96,13 @@ export async function createDisasters(scene: Scene, crawler: ChaosCrawler, rando
     },
     end: () => rm(storeCopy, { recursive: true, force: true }),
   };
+}
+
+function attemptsIn({ tables }: DatabaseCopy): ReadonlySet<string> {
+  const attempts = JSON.parse(tables.get('attempts') as string) as { delivery_id: string; started_at: string }[];
+  return new Set(
+    attempts.map((each) => attemptKeyOf(each.delivery_id, Math.floor(Date.parse(each.started_at) / 1_000))),
+  );
 }
 
 /** Resolves when the intake has recorded everything that the stream holds. */

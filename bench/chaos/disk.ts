@@ -1,5 +1,5 @@
 /**
- * A small disk for nats-server that can really be full: a tmpfs of the chaos run's own, in a mount namespace of its own,
+ * Small disks for servers that can really be full: a tmpfs each of the chaos run's own, in a mount namespace of its own,
  * so that nothing of it is left however the run ends.
  */
 
@@ -7,7 +7,6 @@ import { spawn, spawnSync } from 'node:child_process';
 import { mkdir, rm, statfs, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-const DISK_BYTES = 256 * 1024 ** 2;
 const FILLER = 'filler';
 /** Written at once. */
 const FILL_CHUNK_BYTES = 4 * 1024 ** 2;
@@ -48,9 +47,10 @@ export function runInNamespace(program: string): Promise<number> {
 export async function mountSmallDisk(
   cleanup: { after(work: () => Promise<void>): void },
   path: string,
+  bytes: number,
 ): Promise<SmallDisk> {
   await mkdir(path, { recursive: true });
-  const mounted = spawnSync('mount', ['-t', 'tmpfs', '-o', `size=${DISK_BYTES}`, 'vigie-chaos', path], {
+  const mounted = spawnSync('mount', ['-t', 'tmpfs', '-o', `size=${bytes}`, 'vigie-chaos', path], {
     encoding: 'utf8',
   });
   if (mounted.status !== 0) throw new Error(`mount: ${mounted.stderr}`);

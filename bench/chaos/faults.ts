@@ -8,7 +8,9 @@ import type { ChaosCrawler } from './crawler.ts';
 import type { SmallDisk } from './disk.ts';
 import type { Instance } from './instances.ts';
 import type { Mischief } from './mischief.ts';
+import { storeFault } from './nats-store.ts';
 import { overloadFault } from './overload.ts';
+import { postgresFaults } from './postgres-faults.ts';
 import { type Link, type Scene, signalFamily } from './scene.ts';
 
 export const ROLLING_RESTART = 'a rolling restart';
@@ -73,6 +75,8 @@ export function faultsOf(
     ...standbyFaults(postgres, lasting),
     ...Object.entries(scene.links).flatMap(([name, link]) => linkFaults(name, link, lasting)),
     ...(scene.disk === null ? [] : [diskFault(scene.disk, nats, lasting)]),
+    storeFault(nats, lasting),
+    ...postgresFaults({ postgres, disks: scene.postgresDisks, clock: scene.clock, random, lasting }),
     overloadFault(postgres, lasting),
     scene.hiccups.faultOf(lasting),
     {
@@ -82,10 +86,26 @@ export function faultsOf(
       strike: async () => crawler.burst(500),
     },
     ...mischiefFaults(mischief, lasting),
+    minuteFault(scene.instances, mischief, random),
   ];
 }
 
-type Lasting = (longestSeconds: number) => Promise<void>;
+export type Lasting = (longestSeconds: number) => Promise<void>;
+
+/** The next terms take in again what is recorded, with nothing but `crawledAt` between one message and the next. */
+function minuteFault(instances: readonly Instance[], mischief: Mischief, random: Random): Fault {
+  return {
+    name: 'prices of one minute, and kill -9 of all',
+    weight: 3,
+    victims: ['a property', ...instances.map(({ name }) => name)],
+    async strike() {
+      mischief.publishMinute();
+      await wait(random.integer(50, 1_500));
+      await Promise.all(instances.map((instance) => instance.end('SIGKILL')));
+      await Promise.all(instances.map((instance) => instance.untilUp()));
+    },
+  };
+}
 
 function instanceFaults(instance: Instance, lasting: Lasting, aMinute: () => Promise<void>): Fault[] {
   const { name } = instance;
@@ -206,7 +226,7 @@ function standbyFaults(postgres: PostgresPair, lasting: Lasting): Fault[] {
       name: 'the standby of PostgreSQL freezes',
       weight: 1,
       victims: ['PostgreSQL'],
-      strike: () => freezing(postgres.standby, lasting(15)),
+      strike: () => freezing(postgres.standby, lasting(45)),
     },
     {
       name: PROMOTION,

@@ -17,6 +17,9 @@ const CROWD_BEYOND = 10;
 /** No property of the sample crawler's begins so. */
 const UNSTORABLE = '00bad000';
 const CROWDED = '00c2a0d0';
+const OF_ONE_MINUTE = '00e9a1c0';
+const MINUTE_PROPERTIES = 6;
+const MINUTE_MESSAGES = 30;
 
 /** Refused messages and where they must be found: in the dead letters, with these bytes and this reason. */
 export interface Refused {
@@ -33,6 +36,8 @@ export interface Mischief {
   publishUnstorable(): void;
   /** One property with more adverts than a property may have, one after the other. */
   publishCrowd(): void;
+  /** Prices up and down and expiries of a few adverts, all of one `crawledAt`. */
+  publishMinute(): void;
   /** Two requests at a time to each daemon, until `isOver`. */
   ask(isOver: () => boolean): Promise<void>;
 }
@@ -50,6 +55,7 @@ export function createMischief({ crawler, instances, apiKey, random }: MischiefO
   const brokenAnswers: string[] = [];
   const bodies = hostileBodies();
   let made = 0;
+  let minutes = 0;
 
   function refuse(message: IntakeMessageJson, reason: RegExp): void {
     refused.push({ message, reason });
@@ -92,6 +98,19 @@ export function createMischief({ crawler, instances, apiKey, random }: MischiefO
         const message = advertOf(property, number);
         if (number < PROPERTY_ADVERTS_MAX) crawler.publishKept(message);
         else refuse(message, new RegExp(`\\b${PROPERTY_ADVERTS_MAX}\\b`));
+      }
+    },
+    publishMinute() {
+      minutes += 1;
+      for (let number = 0; number < MINUTE_MESSAGES; number++) {
+        const property = `${OF_ONE_MINUTE}-0000-4000-8000-${serial(random.integer(1, MINUTE_PROPERTIES))}`;
+        const message = advertOf(property, minutes);
+        const { uuid } = advertOf(property, 0).advert;
+        const advert = random.chance(0.2)
+          ? { uuid }
+          : { ...message.advert, uuid, price: random.pick([240_000, 250_000]) };
+        const kind = 'price' in advert ? 'upsert' : 'expire';
+        crawler.publishKept({ ...message, kind, advert } as IntakeMessageJson);
       }
     },
     async ask(isOver) {

@@ -1,60 +1,84 @@
 /** PostgreSQL at its worst without being away: far more work than it can do, and statements that it refuses once. */
 
-import { rm, writeFile } from 'node:fs/promises';
+import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import type { Settings } from '../../test/support/daemon.ts';
 import type { PostgresPair } from '../../test/support/postgres-pair.ts';
 import { temporaryDirectory } from '../../test/support/servers.ts';
-import type { Fault } from './faults.ts';
+import { until } from '../../test/support/until.ts';
+import type { Fault, Lasting } from './faults.ts';
+import type { Scene } from './scene.ts';
 
-type Lasting = (longestSeconds: number) => Promise<void>;
-
-const LOADERS = 8;
+const LOADERS = 4;
 /** Sorts what does not fit into its memory. */
 const LOAD = 'select count(*) from (select md5(n::text) as hash from generate_series(1, 2000000) n order by 1) sorted';
-const OVERLOAD_SECONDS_MAX = 600;
+const OVERLOAD_SECONDS_MAX = 60;
+const STEADY_MS = 10_000;
 
-export function overloadFault(postgres: PostgresPair, lasting: Lasting): Fault {
-  async function load(isOver: () => boolean): Promise<void> {
-    while (!isOver()) {
+/** Until `over` resolves. */
+async function overload(postgres: PostgresPair, over: Promise<unknown>): Promise<void> {
+  let isOver = false;
+  async function load(): Promise<void> {
+    while (!isOver) {
       const client = new pg.Client(postgres.urls[0]);
       client.on('error', () => undefined);
       try {
         await client.connect();
-        while (!isOver()) await client.query(LOAD);
+        while (!isOver) await client.query(LOAD);
       } catch {
         // Killed meanwhile: the one that comes back is loaded as well.
-        await lasting(1);
+        await wait(1_000);
       } finally {
         await client.end().catch(() => undefined);
       }
     }
   }
+  const loading = Array.from({ length: LOADERS }, load);
+  await over;
+  isOver = true;
+  await Promise.all(loading);
+}
+
+export function overloadFault(postgres: PostgresPair, lasting: Lasting): Fault {
   return {
     name: 'PostgreSQL is overloaded',
     weight: 1,
     victims: ['load'],
-    async strike() {
-      let isOver = false;
-      const over = lasting(OVERLOAD_SECONDS_MAX).then(() => {
-        isOver = true;
-      });
-      await Promise.all([over, ...Array.from({ length: LOADERS }, () => load(() => isOver))]);
-    },
+    strike: () => overload(postgres, lasting(OVERLOAD_SECONDS_MAX)),
   };
+}
+
+/** With nothing else wrong, so that nobody has a reason to take the lead; resolves with what is wrong with that. */
+export async function overloadAlone(
+  { servers, database, instances }: Scene,
+  seconds: number,
+): Promise<readonly string[]> {
+  await Promise.all(instances.map((instance) => instance.untilUp()));
+  const readTerm = async () => Number((await database.query('select term from intake_leader')).rows[0].term);
+  const { after: before } = await until(
+    async () => ({ before: await readTerm(), after: await wait(STEADY_MS).then(readTerm) }),
+    (terms) => terms.before === terms.after,
+  );
+  await overload(servers.postgres, wait(1_000 * seconds));
+  const changes = (await readTerm()) - before;
+  return changes === 0 ? [] : [`the lead changed ${changes} times in ${seconds} s of overload`];
 }
 
 export interface Hiccups {
   /** For every daemon. */
   readonly settings: Settings;
   readonly faultOf: (lasting: Lasting) => Fault;
+  /** Which have been met. */
+  readonly summary: string;
 }
 
 /** See test/support/failing-statements.ts: each process meets each error at each statement once. */
 export async function prepareHiccups(): Promise<Hiccups> {
   const file = join(await temporaryDirectory('hiccups'), 'faults');
+  const met = new Set<string>();
   const failing = fileURLToPath(new URL('../../test/support/failing-statements.ts', import.meta.url));
   return {
     settings: { FAULTS_FILE: file, NODE_OPTIONS: `--import=tsx --import=${failing}` },
@@ -65,8 +89,13 @@ export async function prepareHiccups(): Promise<Hiccups> {
       async strike() {
         await writeFile(file, '');
         await lasting(30);
+        for (const line of (await readFile(file, 'utf8')).trim().split('\n')) met.add(line);
         await rm(file);
       },
     }),
+    get summary() {
+      const statements = new Set([...met].map((line) => line.slice(line.indexOf(' '))));
+      return `${met.size} errors at ${statements.size} statements`;
+    },
   };
 }

@@ -3,6 +3,7 @@
  * proxy that can break in each connection; and a watcher, who notes when each delivery could first be read as delivered.
  */
 
+import { join } from 'node:path';
 import { type Broker, connectBroker } from '../../src/broker/connection.ts';
 import { ensureAdvertsStream } from '../../src/broker/topology.ts';
 import type { Random } from '../../src/cli/demo/seeded-random.ts';
@@ -13,6 +14,7 @@ import { type PostgresPair, startPostgresPair } from '../../test/support/postgre
 import type { OracleSearch } from '../../test/support/replay-oracle.ts';
 import { restClient } from '../../test/support/rest-client.ts';
 import { type Cleanup, startTestNats, type TestServer, temporaryDirectory } from '../../test/support/servers.ts';
+import { type SimulatedClock, simulateClock } from '../../test/support/simulated-clock.ts';
 import { startTcpProxy, type TcpProxy } from '../../test/support/tcp-proxy.ts';
 import { until } from '../../test/support/until.ts';
 import { startWebhookReceiver, type WebhookReceiver } from '../../test/support/webhook-receiver.ts';
@@ -20,6 +22,7 @@ import { familyOf } from '../pipeline/processes.ts';
 import { mountSmallDisk, type SmallDisk } from './disk.ts';
 import { type Instance, keepInstance } from './instances.ts';
 import { PROPERTY_ADVERTS_MAX } from './mischief.ts';
+import { STORE_BYTES } from './nats-store.ts';
 import { type Hiccups, prepareHiccups } from './overload.ts';
 import { chaosSearches } from './searches.ts';
 
@@ -43,6 +46,9 @@ const TINY = {
   ...tuned({ ...BUGS_BORNE, recordBatchMax: 8, attemptsInFlightMax: 8 }),
 };
 const WATCH_EVERY_MS = 250;
+const NATS_DISK_BYTES = 256 * 1024 ** 2;
+/** Half of it is log (test/support/postgres-pair.ts). */
+const POSTGRES_DISK_BYTES = 1024 ** 3;
 
 /** A connection that can break: the proxies in it, of which there are as many as servers at its end. */
 export type Link = Pick<TcpProxy, 'cut' | 'stall' | 'swallow' | 'refuse' | 'heal'>;
@@ -57,6 +63,8 @@ export interface Scene {
   readonly links: Readonly<Record<string, Link>>;
   /** Null where the machine forbids to mount one. */
   readonly disk: SmallDisk | null;
+  readonly postgresDisks: readonly SmallDisk[];
+  readonly clock: SimulatedClock;
   readonly hiccups: Hiccups;
   /** The crawler's connection. */
   readonly broker: Broker;
@@ -83,12 +91,19 @@ export interface SceneOptions {
 
 /** Resolves when all daemons know every search. */
 export async function openScene(cleanup: Cleanup, options: SceneOptions): Promise<Scene> {
-  const disk = options.withDisk ? await mountSmallDisk(cleanup, await temporaryDirectory('disk')) : null;
+  const { disk, postgresDisks } = options.withDisk ? await mountDisks(cleanup) : { disk: null, postgresDisks: [] };
   const natsStore = disk?.path ?? (await temporaryDirectory('streams'));
-  const [postgres, nats] = await Promise.all([startPostgresPair(cleanup), startTestNats(cleanup, natsStore)]);
+  const [postgres, nats] = await Promise.all([
+    startPostgresPair(
+      cleanup,
+      postgresDisks.map(({ path }) => join(path, 'data')),
+    ),
+    startTestNats(cleanup, natsStore, STORE_BYTES),
+  ]);
   const servers = { postgres, nats };
   const receiver = await startWebhookReceiver(cleanup);
   const database = lookInto(cleanup, postgres);
+  const clock = await simulateClock(postgres.urls[0]);
   await migrate(postgres.urls[0]);
   const proxyOf = (url: string) => startTcpProxy(cleanup, Number(new URL(url).port));
   const [fromCrawler, toReceiver] = [await proxyOf(nats.url), await proxyOf(receiver.url)];
@@ -117,9 +132,32 @@ export async function openScene(cleanup: Cleanup, options: SceneOptions): Promis
   const urlOf = (path: string) => new URL(path, through(toReceiver, receiver.url)).href;
   const searches = await saveSearches(servers, instances, chaosSearches(options.random, receiver, urlOf));
   return {
-    ...{ servers, natsStore, instances, links, disk, hiccups, broker, receiver, database, searches },
+    ...{
+      servers,
+      natsStore,
+      instances,
+      links,
+      disk,
+      postgresDisks,
+      clock,
+      hiccups,
+      broker,
+      receiver,
+      database,
+      searches,
+    },
     watcher: watchDeliveries(cleanup, database),
   };
+}
+
+async function mountDisks(cleanup: Cleanup): Promise<{ disk: SmallDisk; postgresDisks: readonly SmallDisk[] }> {
+  const mount = async (name: string, bytes: number): Promise<SmallDisk> =>
+    mountSmallDisk(cleanup, await temporaryDirectory(name), bytes);
+  const postgresDisks = [
+    await mount('primary-disk', POSTGRES_DISK_BYTES),
+    await mount('standby-disk', POSTGRES_DISK_BYTES),
+  ];
+  return { disk: await mount('disk', NATS_DISK_BYTES), postgresDisks };
 }
 
 /** The same URL with the proxy's port. */

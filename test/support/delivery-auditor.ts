@@ -43,7 +43,7 @@ export interface AuditedDelivery {
   readonly matchId: string;
   /** Null: recorded by a version without. */
   readonly sequence: number | null;
-  /** Milliseconds since the epoch. */
+  /** Milliseconds since the epoch, by the recorder's clock, which its id carries. */
   readonly createdAt: number;
   readonly channel: string;
   readonly kind: string;
@@ -231,7 +231,7 @@ function verify({ body, headers, receivedAt }: ReceivedPost, token: string): voi
 async function readDeliveries(database: Pick<Database, 'query'>): Promise<readonly AuditedDelivery[]> {
   const { rows } = await database.query<AuditedDelivery>(`
     select d.id, s.id as "searchId", m.property_uuid as "propertyUuid", d.match_id as "matchId", d.sequence,
-      extract(epoch from d.created_at)::float8 * 1000 as "createdAt", d.channel, d.kind,
+      ('x' || left(translate(d.id::text, '-', ''), 12))::bit(48)::bigint::float8 as "createdAt", d.channel, d.kind,
       d.endpoint, d.state, d.attempt_count::integer as "attemptCount", d.head || document || '}}' as body, s.token,
       coalesce(logged.attempts, '[]') as attempts
     from delivery_states d

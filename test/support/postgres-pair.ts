@@ -23,6 +23,8 @@ export interface PostgresPair extends TestServer {
   /** Of the present primary. */
   readonly superuserUrl: string;
   readonly standby: Pick<TestServer, 'pid'>;
+  /** Where the present primary keeps its data. */
+  readonly directory: string;
   /** From now on commits wait for nobody. */
   loosen(): Promise<void>;
   /** Then: the standby has what was committed so far, and gets nothing more. */
@@ -44,16 +46,19 @@ const SETTINGS = {
   ...TEST_SETTINGS,
   wal_level: 'replica',
   // What is written while the standby is copied.
-  wal_keep_size: '1GB',
+  wal_keep_size: '256MB',
+  max_wal_size: '256MB',
   wal_retrieve_retry_interval: '200ms',
 };
 const STANDBY_NAME = 'standby';
 /** A file that goes while the directory is copied fails the copy. */
 const COPY_ATTEMPTS = 5;
 
-export async function startPostgresPair(cleanup: Cleanup): Promise<PostgresPair> {
-  let primary = await startMember(cleanup, await temporaryDirectory('primary'), copyTestCluster);
-  let standby = await startMember(cleanup, await temporaryDirectory('standby'), async (dataDir) => {
+/** `directories`: of the two, on disks of their own. */
+export async function startPostgresPair(cleanup: Cleanup, directories: readonly string[] = []): Promise<PostgresPair> {
+  const [first = await temporaryDirectory('primary'), second = await temporaryDirectory('standby')] = directories;
+  let primary = await startMember(cleanup, first, copyTestCluster);
+  let standby = await startMember(cleanup, second, async (dataDir) => {
     await copyTestCluster(dataDir);
     await copyCluster(primary, dataDir);
   });
@@ -67,6 +72,9 @@ export async function startPostgresPair(cleanup: Cleanup): Promise<PostgresPair>
     },
     get superuserUrl() {
       return primary.server.superuserUrl;
+    },
+    get directory() {
+      return primary.dataDir;
     },
     get pid() {
       return primary.isUp ? primary.server.pid : null;
@@ -127,6 +135,7 @@ async function startMember(
   fill: (dataDir: string) => Promise<void>,
 ): Promise<Member> {
   cleanup.after(() => rm(dataDir, { recursive: true, force: true }));
+  await mkdir(dataDir, { recursive: true });
   await fill(dataDir);
   const server = await startPostgres({ dataDir, cacheDir: CACHE, settings: SETTINGS });
   const member = { dataDir, server, isUp: true };

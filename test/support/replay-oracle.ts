@@ -128,6 +128,20 @@ function comparable({ state, crawls }: HeldProperty): unknown {
   return inKeyOrder(JSON.parse(JSON.stringify({ state, crawls: Object.fromEntries(times) })));
 }
 
+/** The first place where the two differ, in words; null when they do not. */
+function differenceOf(found: unknown, expected: unknown, path = ''): string | null {
+  if (isDeepStrictEqual(found, expected)) return null;
+  const isTree = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null;
+  if (!isTree(found) || !isTree(expected)) {
+    return `${path} is ${JSON.stringify(found)}, not ${JSON.stringify(expected)}`.slice(0, 400);
+  }
+  for (const name of Object.keys({ ...expected, ...found })) {
+    const difference = differenceOf(found[name], expected[name], `${path}/${name}`);
+    if (difference !== null) return difference;
+  }
+  return null;
+}
+
 /** PostgreSQL stores the members of a JSON object in an order of its own. */
 function inKeyOrder(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(inKeyOrder);
@@ -148,8 +162,9 @@ export async function auditRecords(
     const [expected, found] = [properties.get(uuid), recorded.get(uuid)];
     if (expected === undefined) faults.push(`property ${uuid} exists, and nobody spoke of it`);
     else if (found === undefined) faults.push(`property ${uuid} is missing`);
-    else if (!isDeepStrictEqual(comparable(found), comparable(expected))) {
-      faults.push(`property ${uuid} is not as its messages leave it`);
+    else {
+      const difference = differenceOf(comparable(found), comparable(expected));
+      if (difference !== null) faults.push(`property ${uuid} is not as its messages leave it: ${difference}`);
     }
   }
   const told = await readEvents(database);

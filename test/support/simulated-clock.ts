@@ -1,6 +1,7 @@
 /**
  * A PostgreSQL whose clock runs ahead as far as a test says. Functions named like those of PostgreSQL stand before them
- * in the search path of the database, so every statement and every default of a column goes by the simulated time.
+ * in the search path of the database, so every statement and every default of a column goes by the simulated time, and
+ * so do the times at which sessions were active.
  */
 
 import pg from 'pg';
@@ -8,7 +9,8 @@ import pg from 'pg';
 export interface SimulatedClock {
   /** What PostgreSQL says now, give or take the way there. */
   now(): Date;
-  advance(days: number): Promise<void>;
+  /** `over`: another way to the database. */
+  advance(days: number, over?: string): Promise<void>;
 }
 
 const DAY_MS = 86_400_000;
@@ -25,15 +27,21 @@ export async function simulateClock(databaseUrl: string): Promise<SimulatedClock
      create function simulation.clock_timestamp() returns timestamptz volatile language sql
        as 'select pg_catalog.clock_timestamp() + ahead from simulation.clock';
      do $$ begin
-       execute format('alter database %I set search_path = simulation, pg_catalog, public', current_database());
+       execute (
+         select 'create view simulation.pg_stat_activity as select ' || string_agg(
+           case when data_type = 'timestamp with time zone' then format('%1$I + ahead as %1$I', column_name)
+             else quote_ident(column_name) end, ', ' order by ordinal_position)
+           || ' from pg_catalog.pg_stat_activity, simulation.clock'
+         from information_schema.columns where table_schema = 'pg_catalog' and table_name = 'pg_stat_activity');
+       execute format('alter database %I set search_path = public, simulation, pg_catalog', current_database());
      end $$`,
   );
   let aheadMs = 0;
   return {
     now: () => new Date(Date.now() + aheadMs),
-    async advance(days) {
+    async advance(days, over = databaseUrl) {
       aheadMs += days * DAY_MS;
-      await query(databaseUrl, `update simulation.clock set ahead = ${aheadMs} * interval '1 millisecond'`);
+      await query(over, `update simulation.clock set ahead = ${aheadMs} * interval '1 millisecond'`);
     },
   };
 }

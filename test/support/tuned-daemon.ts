@@ -1,8 +1,11 @@
 /** `vigie serve` with values that no setting changes, for what would take a test minutes otherwise (tuning.ts). */
 
+import { runProgram } from '../../src/cli/program.ts';
 import { serve } from '../../src/cli/serve.ts';
 import { type Config, readConfig } from '../../src/config.ts';
 import { TUNING } from './tuning.ts';
 
 const { [TUNING]: values = '{}' } = process.env;
-await serve({ ...readConfig(), ...(JSON.parse(values) as Partial<Config>) });
+const run = (): Promise<void> => serve({ ...readConfig(), ...(JSON.parse(values) as Partial<Config>) });
+const command = { words: 'serve', summary: 'run the daemon', example: 'serve', run };
+await runProgram({ commands: [command], groups: [] }, ['serve']);

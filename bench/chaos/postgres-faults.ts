@@ -1,0 +1,122 @@
+/** PostgreSQL refuses: its disk is full, it lets nobody log in, its clock is wrong. What is run here is an operator's work. */
+
+import { setTimeout as wait } from 'node:timers/promises';
+import type { Random } from '../../src/cli/demo/seeded-random.ts';
+import { POSTGRES_ROLE } from '../../src/embedded/postgres-roles.ts';
+import { queryOnce } from '../../test/support/database.ts';
+import type { PostgresPair } from '../../test/support/postgres-pair.ts';
+import type { SimulatedClock } from '../../test/support/simulated-clock.ts';
+import { until } from '../../test/support/until.ts';
+import type { SmallDisk } from './disk.ts';
+import type { Fault, Lasting } from './faults.ts';
+
+const VICTIMS = ['PostgreSQL'];
+const HOURS_OFF = 2;
+
+/** Long enough for the retries that NATS holds: they keep their hour. */
+const HELD_MS = 15_000;
+/** Where NATS has lost a retry too, the row's hour is all that is left of it: an operator's work. */
+const PUT_HOURS_RIGHT = `update open_deliveries set due_at = due_at - interval '${HOURS_OFF} hours'
+  where lane = -1 and due_at > clock_timestamp() + interval '1 hour'`;
+
+export interface PostgresFaultOptions {
+  readonly postgres: PostgresPair;
+  /** Of primary and standby, empty where the machine forbids to mount any. */
+  readonly disks: readonly SmallDisk[];
+  readonly clock: SimulatedClock;
+  readonly random: Random;
+  readonly lasting: Lasting;
+}
+
+export function postgresFaults(options: PostgresFaultOptions): readonly Fault[] {
+  return [...(options.disks.length === 0 ? [] : [fullDisk(options)]), ...refusedLogins(options), wrongClock(options)];
+}
+
+/** Without room for its log PostgreSQL ends: operators make room, and start it again if they must. */
+function fullDisk({ postgres, disks, lasting }: PostgresFaultOptions): Fault {
+  return {
+    name: 'the disk of PostgreSQL is full',
+    weight: 3,
+    victims: VICTIMS,
+    async strike() {
+      const disk = disks.find(({ path }) => postgres.directory.startsWith(path)) as SmallDisk;
+      await disk.fill();
+      await lasting(20);
+      await disk.free();
+      await until(
+        async () => {
+          if (!isAlive(postgres.pid)) {
+            await postgres.stop();
+            await postgres.restart();
+          }
+          return queryOnce(postgres.superuserUrl, 'select').then(
+            () => true,
+            () => false,
+          );
+        },
+        (isUp) => isUp,
+      );
+    },
+  };
+}
+
+/** Who is logged in is thrown out. */
+function refusedLogins({ postgres, lasting }: PostgresFaultOptions): readonly Fault[] {
+  const { password, pathname } = new URL(postgres.urls[0]);
+  const database = pathname.slice(1);
+  const refusals = [
+    [
+      'takes the password no more',
+      `alter role ${POSTGRES_ROLE} password 'another one'`,
+      `alter role ${POSTGRES_ROLE} password '${password}'`,
+    ],
+    ['lets the role log in no more', `alter role ${POSTGRES_ROLE} nologin`, `alter role ${POSTGRES_ROLE} login`],
+    [
+      'has no connection left for the role',
+      `alter role ${POSTGRES_ROLE} connection limit 0`,
+      `alter role ${POSTGRES_ROLE} connection limit -1`,
+    ],
+    [
+      'has taken the right to connect away',
+      `revoke connect on database ${database} from public, ${POSTGRES_ROLE}`,
+      `grant connect on database ${database} to public, ${POSTGRES_ROLE}`,
+    ],
+  ] as const;
+  const throwOut = `select pg_terminate_backend(pid) from pg_stat_activity where usename = '${POSTGRES_ROLE}'`;
+  return refusals.map(([what, refuse, admit]) => ({
+    name: `PostgreSQL ${what}`,
+    weight: 1,
+    victims: VICTIMS,
+    async strike() {
+      await queryOnce(postgres.superuserUrl, refuse);
+      await queryOnce(postgres.superuserUrl, throwOut);
+      await lasting(20);
+      await queryOnce(postgres.superuserUrl, admit);
+    },
+  }));
+}
+
+function wrongClock({ postgres, clock, random, lasting }: PostgresFaultOptions): Fault {
+  return {
+    name: `PostgreSQL's clock is ${HOURS_OFF} hours off`,
+    weight: 3,
+    victims: [...VICTIMS, 'clock'],
+    async strike() {
+      const days = random.pick([1, -1]) * (HOURS_OFF / 24);
+      await clock.advance(days, postgres.superuserUrl);
+      await lasting(60);
+      await clock.advance(-days, postgres.superuserUrl);
+      await wait(HELD_MS);
+      await queryOnce(postgres.superuserUrl, PUT_HOURS_RIGHT);
+    },
+  };
+}
+
+function isAlive(pid: number | null): boolean {
+  if (pid === null) return false;
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
