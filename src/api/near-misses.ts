@@ -1,6 +1,7 @@
 /** `/searches/{id}/near-misses` (decisions, section 11): live properties that fail by one criterion, and by how much. */
 
 import type Router from '@koa/router';
+import { CRITERION_NAMES } from '../domain/criterion-table.ts';
 import { propertyIri } from '../domain/property-document.ts';
 import type { NearMiss } from '../queries/queries.ts';
 import { principalOf } from './auth.ts';
@@ -8,7 +9,7 @@ import { acceptable, answer } from './content.ts';
 import type { ApiDependencies } from './dependencies.ts';
 import { collection, offsetOf } from './hydra.ts';
 import { notFound } from './problem.ts';
-import { numberParameter, PAGING, readQuery } from './query.ts';
+import { choiceParameter, numberParameter, PAGING, readQuery } from './query.ts';
 import type { Questions } from './questions.ts';
 import { idOf } from './searches.ts';
 
@@ -17,16 +18,24 @@ const DAYS = 7;
 
 export const NEAR_MISS_PARAMETERS = {
   days: numberParameter('Days within which the property was seen.', { min: 1, max: 90, isInteger: true }, DAYS),
+  criterion: choiceParameter(
+    'The one that they fail by, as `withoutCriterion` of a preview counts them.',
+    CRITERION_NAMES,
+  ),
   ...PAGING,
 } as const;
 
 export function nearMissRoutes(router: Router, dependencies: ApiDependencies, questions: Questions): void {
   router.get('/searches/:id/near-misses', acceptable, async (ctx) => {
     const query = readQuery(ctx, NEAR_MISS_PARAMETERS);
-    const since = new Date(dependencies.now().getTime() - query.days * DAY_MS).toISOString();
+    const since = new Date(dependencies.now().getTime() - query.days * DAY_MS);
     const found = await questions.answering(ctx, async (gone) => {
       const search = { clientId: principalOf(ctx).clientId, searchId: idOf(ctx, 'this search') };
-      return dependencies.askQuery('nearMisses', { ...search, since, ...offsetOf(query) }, gone);
+      return dependencies.askQuery(
+        'nearMisses',
+        { ...search, since, criterion: query.criterion, ...offsetOf(query) },
+        gone,
+      );
     });
     if (found === null) throw notFound('this search');
     const members = found.misses.map(nearMissDocument);

@@ -55,7 +55,7 @@ export interface QueryKinds {
     readonly answer: PreviewFigures;
   };
   readonly nearMisses: {
-    readonly asked: OfSearch & Part & { readonly since: string };
+    readonly asked: OfSearch & Part & { readonly since: Date; readonly criterion: string | null };
     readonly answer: { readonly misses: readonly NearMiss[]; readonly total: number } | null;
   };
   readonly foundProperties: {

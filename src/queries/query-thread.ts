@@ -1,10 +1,11 @@
 /** The thread that answers queries (queries.ts). Beside its connections it holds the medians, read anew after a while. */
 
 import { platform, setPriority } from 'node:os';
+import { LRUCache } from 'lru-cache';
 import { answerRequests, type Cancellation, settingsOfThread } from '../actor/worker-thread.ts';
 import { shortValues } from '../domain/criteria.ts';
 import type { MedianOf } from '../domain/property-digest.ts';
-import { criteriaOf } from '../domain/search.ts';
+import { criteriaOf, type Search } from '../domain/search.ts';
 import { unreachable } from '../domain/unreachable.ts';
 import { cancellable } from '../store/cancellable.ts';
 import { openDatabase } from '../store/database.ts';
@@ -15,7 +16,7 @@ import { readSearch } from '../store/searches.ts';
 import { siteCategoryNames } from '../store/site-categories.ts';
 import type { QueryTools } from './examination.ts';
 import { foundProperties } from './found-properties.ts';
-import { nearMisses } from './near-misses.ts';
+import { type JudgedMiss, nearMisses } from './near-misses.ts';
 import { nearSearches } from './near-searches.ts';
 import { previewFigures } from './preview-figures.ts';
 import type { Query, QueryKinds, QueryWorkerSettings } from './queries.ts';
@@ -62,17 +63,32 @@ async function answer({ kind, asked }: Query, cancellation: Cancellation): Promi
 }
 
 async function answerNearMisses(
-  { clientId, searchId, since, offset, limit }: QueryKinds['nearMisses']['asked'],
+  { clientId, searchId, since, criterion, offset, limit }: QueryKinds['nearMisses']['asked'],
   tools: QueryTools,
 ): Promise<QueryKinds['nearMisses']['answer']> {
   const search = await readSearch(tools.database, clientId, searchId);
   if (search === null) return null;
-  const criteria = criteriaOf(search.members, await siteCategoryNames(tools.database));
-  const all = await nearMisses(criteria, since, tools);
+  const found = await allNearMisses(search, since, tools);
+  const all = criterion === null ? found : found.filter(({ judgement }) => judgement.criterion === criterion);
   const misses = all.slice(offset, offset + limit).map(({ uuid, judgement, distance }) => {
     return { uuid, criterion: judgement.criterion, ...shortValues(judgement), distance };
   });
   return { misses, total: all.length };
+}
+
+/** The pages of a list are asked for one after the other: all of them are of the list that was made for the first. */
+const LISTS_KEPT = { max: 16, ttl: 60_000 };
+const HOUR_MS = 3_600_000;
+const nearMissLists = new LRUCache<string, readonly JudgedMiss[]>(LISTS_KEPT);
+
+async function allNearMisses({ id, members }: Search, since: Date, tools: QueryTools): Promise<readonly JudgedMiss[]> {
+  const key = JSON.stringify([id, members, Math.round(since.getTime() / HOUR_MS)]);
+  const known = nearMissLists.get(key);
+  if (known !== undefined) return known;
+  const criteria = criteriaOf(members, await siteCategoryNames(tools.database));
+  const found = await nearMisses(criteria, since.toISOString(), tools);
+  nearMissLists.set(key, found);
+  return found;
 }
 
 async function answerFoundProperties(

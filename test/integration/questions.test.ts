@@ -215,6 +215,22 @@ describe('near-misses', () => {
     const { status, body } = await api.call('GET', `${search['@id']}/near-misses?days=90&itemsPerPage=5`);
     assert.equal(status, 200);
     assert.ok(body['hydra:member'].length <= 5);
+    const { body: whole } = await api.call('GET', `${search['@id']}/near-misses?days=90&itemsPerPage=100`);
+    assert.ok(whole['hydra:totalItems'] > 5);
+    const uuids = whole['hydra:member'].map((miss: { property: string }) => miss.property.split('/').at(-1));
+    const { body: some } = await api.call('GET', `${search['@id']}/near-misses?days=90&criterion=budget`);
+    assert.equal(
+      some['hydra:totalItems'],
+      whole['hydra:member'].filter((miss: { criterion: string }) => miss.criterion === 'budget').length,
+    );
+    // The second page is of the same list, whatever has happened since the first.
+    await api.database.query('update property_digests set is_live = false where property_uuid = $1', [uuids[0]]);
+    const { body: second } = await api.call('GET', `${search['@id']}/near-misses?days=90&itemsPerPage=5&page=2`);
+    assert.deepEqual(
+      second['hydra:member'].map((miss: { property: string }) => miss.property.split('/').at(-1)),
+      uuids.slice(5, 10),
+    );
+    await api.database.query('update property_digests set is_live = true where property_uuid = $1', [uuids[0]]);
     const other = await api.newClient('other misses');
     assert.equal((await api.call('GET', `${search['@id']}/near-misses`, undefined, { key: other })).status, 404);
   });
