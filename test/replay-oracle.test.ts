@@ -55,7 +55,8 @@ test('recorded as expected passes; an event lost, doubled or out of order, and a
   }
   const stale = replay(history.slice(0, 3), [], resolveToulon);
   const faults = await auditRecords(holding({ ...expected, properties: stale.properties }), expected);
-  assert.deepEqual(faults, [`property ${property} is not as its messages leave it`]);
+  assert.equal(faults.length, 1);
+  assert.match(String(faults[0]), new RegExp(`^property ${property} is not as its messages leave it: /crawls/`));
   const nothing = { properties: new Map(), events: new Map() };
   assert.equal((await auditRecords(holding(nothing), expected)).length, 2);
   assert.equal((await auditRecords(holding(expected), nothing)).length, 2);

@@ -5,6 +5,7 @@
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { endpointKeyOf } from '../../src/domain/endpoint.ts';
 import { randomUuid, timeOrderedUuid } from '../../src/domain/ids.ts';
 import { readingOf } from '../../src/domain/property-document.ts';
 import { insertProperties } from '../../src/store/properties.ts';
@@ -76,15 +77,15 @@ async function own(): Promise<Owned> {
     ...insertProperties([{ held, priced: reading.priced, expiredAt: null }]),
     ...insertDigests([{ reading, crawls: held.crawls }]),
   ]);
+  const user = created.body.user.slice(7);
   const number = '(select number from searches where id = $1)';
   const searchNumber = await searchNumberOfId(api.database, search);
   await seedMatch(api.database, { id: match, searchNumber, propertyUuid: property });
   await api.database.query(
     `insert into deliveries (id, search_number, match_id, channel, kind, endpoint, endpoint_key, head, snapshot_id)
-     values ($2, ${number}, $3, 'event', 'ad.update.price', $4, 'k', '', $3)`,
-    [search, delivery, match, SECRET_ENDPOINT],
+     values ($2, ${number}, $3, 'event', 'ad.update.price', $4, $5, '', $3)`,
+    [search, delivery, match, SECRET_ENDPOINT, endpointKeyOf(user, SECRET_ENDPOINT)],
   );
-  const user = created.body.user.slice(7);
   const recoveryId = recovery.body['@id'].slice(12);
   const paths = { searches: search, matches: match, deliveries: delivery, users: user, recoveries: recoveryId };
   return {
