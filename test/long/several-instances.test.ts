@@ -18,6 +18,7 @@ import { until } from '../support/until.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
 const PROPERTIES = 40;
+const LEAD_CHANGES = 4;
 const RETRY_DELAY_MS = 1_000;
 /** No attempt may run out of time on a busy machine: it would be made again, and rightly so. */
 const SETTINGS = { VIGIE_RETRY_DELAY_MS: String(RETRY_DELAY_MS), VIGIE_ATTEMPT_TIMEOUT_MS: '20000' };
@@ -157,6 +158,45 @@ test('a leader that freezes is replaced, and what it holds when it wakes is not 
   await audit();
   assert.equal(await metric(first, 'vigie_intake_leads'), 0);
   for (const instance of [first, second]) assert.equal(await instance.end('SIGTERM'), 0);
+});
+
+test('the lead goes from one instance to the other and back under load, and no log speaks of a bug', async (t) => {
+  const { servers, receiver, start, save, publishRounds, audit, members, untilReceived } = await openScene(t);
+  const instances = [await start(), await start()] as const;
+  await save(instances[0], await createApiKey(servers), members);
+  await publishRounds(1);
+  await untilReceived(PROPERTIES);
+  let isChanging = true;
+  const published = (async () => {
+    while (isChanging) {
+      const received = receiver.posts.length;
+      await publishRounds(1);
+      await untilReceived(received + PROPERTIES / 2);
+    }
+  })();
+  for (let change = 0; change < LEAD_CHANGES; change++) {
+    const [leader, other] = change % 2 === 0 ? instances : instances.toReversed();
+    leader?.process.kill('SIGSTOP');
+    await until(
+      () => metric(other as Daemon, 'vigie_intake_leads'),
+      (leads) => leads === 1,
+    );
+    leader?.process.kill('SIGCONT');
+    await until(
+      () => metric(leader as Daemon, 'vigie_intake_leads'),
+      (leads) => leads === 0,
+    );
+  }
+  isChanging = false;
+  await published;
+  await audit();
+  for (const { log } of instances) {
+    assert.deepEqual(
+      log.filter(({ isBug }) => isBug === true),
+      [],
+    );
+  }
+  for (const instance of instances) assert.equal(await instance.end('SIGTERM'), 0);
 });
 
 test('roles run apart, each twice, are restarted one after the other under load', async (t) => {
