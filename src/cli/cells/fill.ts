@@ -68,6 +68,8 @@ async function fill(target: OpenCell, source: OpenCell, stopping: AbortSignal): 
 /** Before the copy: what came meanwhile is not trimmed then, however long it takes (broker/trim.ts). */
 async function beginBehind(config: Config, url: string, target: OpenCell, source: OpenCell): Promise<void> {
   const { recorded } = await readIntakePosition(source.database);
+  // The fill is refused, and a durable made now would begin with the oldest message when it is asked again.
+  if (recorded.sequence === 0) return;
   const broker = await connectAs(config, url, target);
   await ensureIntake(broker, recorded.sequence).finally(() => broker.close());
 }
