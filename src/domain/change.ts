@@ -15,8 +15,10 @@ import {
   type HeldAdvert,
   isLive,
   type PropertyState,
+  SUPERSEDED_KEPT,
   speakingAdvert,
 } from './property.ts';
+import { hashOfHeld, hashOfMessage } from './statement-hash.ts';
 
 export interface HeldProperty {
   readonly state: PropertyState;
@@ -55,7 +57,9 @@ type Told<M extends IntakeMessage = IntakeMessage> = M & { readonly origin: Mess
 
 export function applyMessage(held: HeldProperty | null, message: IntakeMessage, origin: MessageOrigin): Change {
   const last = held?.crawls[message.advertUuid];
-  if (last !== undefined && isOvertaken(last, message.crawledAt, origin)) return withoutEffect('stale', held);
+  if (last !== undefined && (isOvertaken(last, message.crawledAt, origin) || isSuperseded(last, message, origin))) {
+    return withoutEffect('stale', held);
+  }
   const advert = held?.state.adverts.find((candidate) => candidate.uuid === message.advertUuid) ?? null;
   if (message.kind === 'expire') {
     return held === null || advert === null
@@ -68,7 +72,7 @@ export function applyMessage(held: HeldProperty | null, message: IntakeMessage, 
 
 /**
  * Whether the state holds the message, or what came after it. In the stream of the last message the sequence tells what
- * is read again, whatever its time; otherwise the crawler's clock decides, and the stream's order between equal times.
+ * is read again, whatever its time; otherwise the crawler's clock decides, and the order of arrival between equal times.
  */
 export function isOvertaken([lastAt, stream, sequence]: Crawl, crawledAt: string, origin: MessageOrigin): boolean {
   if (origin.stream === stream && origin.sequence <= sequence) return true;
@@ -76,8 +80,26 @@ export function isOvertaken([lastAt, stream, sequence]: Crawl, crawledAt: string
   return origin.stream === stream && (origin.requeuedFrom ?? origin.sequence) <= sequence;
 }
 
-function crawlOf({ crawledAt, origin }: Told): Crawl {
-  return [crawledAt, origin.stream, origin.sequence];
+/**
+ * Whether the message comes again in another stream, where its sequence says nothing, and a later one with the same
+ * `crawledAt` has replaced what it says.
+ */
+function isSuperseded(
+  [lastAt, stream, , ...superseded]: Crawl,
+  message: IntakeMessage,
+  origin: MessageOrigin,
+): boolean {
+  if (origin.stream === stream || message.crawledAt !== lastAt || superseded.length === 0) return false;
+  return superseded.includes(hashOfMessage(message));
+}
+
+/** `replaced`: the advert as it was, when the message changes it. */
+function crawlOf({ crawledAt, origin }: Told, last?: Crawl, replaced?: HeldAdvert): Crawl {
+  const crawl: Crawl = [crawledAt, origin.stream, origin.sequence];
+  if (last === undefined || last[0] !== crawledAt) return crawl;
+  const [, , , ...superseded] = last;
+  if (replaced !== undefined) superseded.push(hashOfHeld(replaced));
+  return [...crawl, ...superseded.slice(-SUPERSEDED_KEPT)];
 }
 
 function withoutEffect(outcome: 'stale' | 'unknown', held: HeldProperty | null): Change {
@@ -136,7 +158,7 @@ function expire(held: HeldProperty, advert: HeldAdvert, message: Told<ExpireMess
 }
 
 function recrawl(held: HeldProperty, message: Told): Change {
-  const crawls = { ...held.crawls, [message.advertUuid]: crawlOf(message) };
+  const crawls = { ...held.crawls, [message.advertUuid]: crawlOf(message, held.crawls[message.advertUuid]) };
   const spokeBefore = speakingAdvert(held.state, held.crawls);
   const speaksNow = speakingAdvert(held.state, crawls);
   return {
@@ -153,12 +175,13 @@ function replaceAdvert(held: HeldProperty, message: Told, events: readonly Adver
     changedAt: message.crawledAt,
     events: [...advert.events, ...events].slice(-EVENTS_KEPT),
   };
-  const adverts = held.state.adverts.map((candidate) => (candidate.uuid === next.uuid ? next : candidate));
+  const replaced = held.state.adverts.find(({ uuid }) => uuid === next.uuid);
+  const adverts = held.state.adverts.map((candidate) => (candidate === replaced ? next : candidate));
   return {
     outcome: 'changed',
     held: {
       state: { uuid: held.state.uuid, adverts },
-      crawls: { ...held.crawls, [next.uuid]: crawlOf(message) },
+      crawls: { ...held.crawls, [next.uuid]: crawlOf(message, held.crawls[next.uuid], replaced) },
     },
     events,
     mayAffectMatches: true,

@@ -70,9 +70,13 @@ export interface PropertyState {
 
 /**
  * The last crawl of an advert, and the message that told of it: the number of its stream (store/intake-position.ts) and
- * its sequence there.
+ * its sequence there. `superseded`: what earlier messages with the same `crawledAt` said (domain/statement-hash.ts),
+ * newest last, at most `SUPERSEDED_KEPT`.
  */
-export type Crawl = readonly [crawledAt: string, stream: number, sequence: number];
+export type Crawl = readonly [crawledAt: string, stream: number, sequence: number, ...superseded: number[]];
+
+/** Crawlers that stamp whole minutes, or the start of a run, change an advert a few times under one time. */
+export const SUPERSEDED_KEPT = 32;
 
 /** The last crawl of each advert of a property, by advert UUID. Kept apart: it changes with every crawl. */
 export type Crawls = Readonly<Record<Uuid, Crawl>>;

@@ -12,13 +12,13 @@ import { until } from '../support/until.ts';
 
 const PROPERTIES = 20;
 
-const changes = (minute: number) =>
+const changes = (minute: number, above = minute) =>
   Array.from({ length: PROPERTIES }, (_, number) =>
     upsert({
       property: numberedUuid('property', number),
       advert: numberedUuid('advert', number),
       crawledAt: `2026-03-10T08:0${minute}:00.000Z`,
-      price: 200_000 + minute,
+      price: 200_000 + above,
     }),
   );
 
@@ -36,13 +36,12 @@ async function openScene(t: TestContext) {
          from properties, json_each(crawls)`,
       )
     ).rows;
-  /** `minute`: of the last change, which each property has had. */
-  async function takeIn(minute: number) {
-    await crawler.publish(...changes(minute));
-    return until(
-      pricesOf,
-      (rows) => rows.length === PROPERTIES && rows.every(({ price }) => price === 200_000 + minute),
-    );
+  /** `minute`: of the changes; `above`: by how much each price is then above 200,000 €, one change after the other. */
+  async function takeIn(minute: number, ...above: number[]) {
+    const prices = above.length > 0 ? above : [minute];
+    for (const each of prices) await crawler.publish(...changes(minute, each));
+    const last = 200_000 + (prices.at(-1) ?? 0);
+    return until(pricesOf, (rows) => rows.length === PROPERTIES && rows.every(({ price }) => price === last));
   }
   const countEvents = async () => Number((await database.query('select count(*) from events')).rows[0].count);
   const floor = async () => (await database.query('select sequence_floor from intake_leader')).rows[0].sequence_floor;
@@ -97,4 +96,20 @@ test('numbers go on far above once for a new stream, however often the lead chan
   }
   assert.ok((floors[0] ?? 0) >= 1_000_000);
   assert.deepEqual(floors, [floors[0], floors[0], floors[0]]);
+});
+
+test('what one crawl said twice in one minute is told once, also when NATS is restored and takes it again', async (t) => {
+  const { daemon, broker, takeIn, countEvents } = await openScene(t);
+  const restored = async () => {
+    await broker.manager.streams.delete(ADVERTS_STREAM);
+    await ensureIntake(broker);
+  };
+  await takeIn(1);
+  await takeIn(1, 5);
+  await restored();
+  // A crawler publishes again what the copy of the stream has not got; the last message shows that all are taken in.
+  await takeIn(1, 1, 5, 7);
+  // Of each: created; two changes of its price and of the advert.
+  assert.equal(await countEvents(), PROPERTIES * (1 + 2 + 2));
+  assert.equal(await daemon.end('SIGTERM'), 0);
 });
