@@ -178,12 +178,12 @@ test('the lead goes from one instance to the other and back under load, and no l
     const [leader, other] = change % 2 === 0 ? instances : instances.toReversed();
     leader?.process.kill('SIGSTOP');
     await until(
-      () => metric(other as Daemon, 'vigie_intake_leads'),
+      () => metric(other, 'vigie_intake_leads'),
       (leads) => leads === 1,
     );
     leader?.process.kill('SIGCONT');
     await until(
-      () => metric(leader as Daemon, 'vigie_intake_leads'),
+      () => metric(leader, 'vigie_intake_leads'),
       (leads) => leads === 0,
     );
   }
