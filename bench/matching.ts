@@ -9,10 +9,10 @@
  */
 
 import { parseArgs } from 'node:util';
-import type { Criteria } from '../src/domain/criteria.ts';
-import { searchNumberOf } from '../src/domain/ids.ts';
-import type { PropertyFacts } from '../src/domain/property-facts.ts';
-import { createSearchIndex, type SearchIndex } from '../src/matching/search-index.ts';
+import type { Criteria } from '../src/engine/domain/criteria.ts';
+import { searchNumberOf } from '../src/engine/domain/ids.ts';
+import type { PropertyFacts } from '../src/engine/domain/property-facts.ts';
+import { createSearchIndex, type SearchIndex } from '../src/engine/matching/search-index.ts';
 import { type Churn, churn, measureUpdates, type Updates } from './matching/churn.ts';
 import { measureHostile } from './matching/hostile.ts';
 import { type Latencies, measureMatches } from './matching/latency.ts';

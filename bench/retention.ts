@@ -8,10 +8,10 @@
 
 import { parseArgs } from 'node:util';
 import { readConfig } from '../src/config.ts';
-import { FORGETFUL_TABLES, type ForgetfulTable } from '../src/domain/retention.ts';
-import { createClient } from '../src/store/clients.ts';
-import { type Database, migrate, openDatabase } from '../src/store/database.ts';
-import { sweep } from '../src/upkeep/retention.ts';
+import { FORGETFUL_TABLES, type ForgetfulTable } from '../src/engine/domain/retention.ts';
+import { sweep } from '../src/engine/maintenance/retention.ts';
+import { createClient } from '../src/engine/store/clients.ts';
+import { type Database, migrate, openDatabase } from '../src/engine/store/database.ts';
 import { startTestPostgres } from '../test/support/servers.ts';
 import { simulateClock } from '../test/support/simulated-clock.ts';
 import { startSimulatedMarket } from '../test/support/simulated-market.ts';

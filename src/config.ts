@@ -17,7 +17,7 @@ import {
   tilesUrl,
   url,
 } from './config-addresses.ts';
-import { isCellName, UNNAMED_CELL } from './domain/cell.ts';
+import { isCellName, UNNAMED_CELL } from './engine/domain/cell.ts';
 
 export const ROLES = ['intake', 'deliver', 'api', 'admin', 'feeds'] as const;
 export type Role = (typeof ROLES)[number];

@@ -4,8 +4,8 @@
  */
 
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import { ATTEMPT_ERRORS } from './domain/delivery.ts';
-import { FORGETFUL_TABLES } from './domain/retention.ts';
+import { ATTEMPT_ERRORS } from './engine/domain/delivery.ts';
+import { FORGETFUL_TABLES } from './engine/domain/retention.ts';
 
 export type Metrics = ReturnType<typeof createMetrics>;
 

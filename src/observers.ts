@@ -1,19 +1,19 @@
 /** What the stages report, turned into metrics, log lines and activities: each fact once, in one place. */
 
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
-import type { Activity } from './domain/activity.ts';
-import { createdAtOf } from './domain/ids.ts';
-import { nearestName } from './domain/nearest-name.ts';
-import type { IntakeDependencies } from './intake/intake.ts';
-import type { Matcher } from './intake/matcher.ts';
-import type { RefusedMessage } from './intake/recorded-batch.ts';
-import type { Recorded } from './intake/recorder.ts';
+import type { Activity } from './engine/domain/activity.ts';
+import { createdAtOf } from './engine/domain/ids.ts';
+import { nearestName } from './engine/domain/nearest-name.ts';
+import type { IntakeDependencies } from './engine/intake/intake.ts';
+import type { Matcher } from './engine/intake/matcher.ts';
+import type { RefusedMessage } from './engine/intake/recorded-batch.ts';
+import type { Recorded } from './engine/intake/recorder.ts';
+import type { ActivityFeed } from './engine/maintenance/activity.ts';
+import type { Sweep } from './engine/maintenance/retention.ts';
+import type { SettledAttempt } from './engine/store/attempts.ts';
+import type { SettledMail } from './engine/store/mail-outcomes.ts';
 import type { Log } from './log.ts';
 import type { Metrics } from './metrics.ts';
-import type { SettledAttempt } from './store/attempts.ts';
-import type { SettledMail } from './store/mail-outcomes.ts';
-import type { ActivityFeed } from './upkeep/activity.ts';
-import type { Sweep } from './upkeep/retention.ts';
 
 export interface Observers {
   readonly onRecorded: IntakeDependencies['onRecorded'];

@@ -3,9 +3,11 @@
  * each role has a file of its own beside this one.
  */
 
-import { pause } from './actor/waiting.ts';
 import type { Config, Role } from './config.ts';
 import { assertServable } from './config-conflicts.ts';
+import { pause } from './engine/actor/waiting.ts';
+import { isPassingRefusal } from './engine/store/outage.ts';
+import { DatabaseUnreachableError } from './engine/store/unreachable.ts';
 import type { Log } from './log.ts';
 import { openAdmin } from './roles/admin.ts';
 import { openApi } from './roles/api.ts';
@@ -19,8 +21,6 @@ import { createStandIn, type StandIn } from './roles/stand-in.ts';
 import { startFailure } from './roles/start-failure.ts';
 import { assertPortsFree } from './roles/taken-ports.ts';
 import { createShutdown, type Shutdown } from './shutdown.ts';
-import { isPassingRefusal } from './store/outage.ts';
-import { DatabaseUnreachableError } from './store/unreachable.ts';
 
 export interface Service {
   readonly databaseUrl: string;

@@ -4,7 +4,7 @@
  * closed after them, the last opened first.
  */
 
-import { inTime } from './actor/waiting.ts';
+import { inTime } from './engine/actor/waiting.ts';
 import type { Log } from './log.ts';
 
 export interface Shutdown {

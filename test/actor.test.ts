@@ -1,4 +1,4 @@
-/** The promises of src/actor: admission, order, draining, asking, and what becomes of work that fails. */
+/** The promises of src/engine/actor: admission, order, draining, asking, and what becomes of work that fails. */
 
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, mock, test } from 'node:test';
@@ -12,8 +12,8 @@ import {
   type Reply,
   spawn,
   startGrace,
-} from '../src/actor/actor.ts';
-import { type ActorFailure, createSupervisor } from '../src/actor/supervisor.ts';
+} from '../src/engine/actor/actor.ts';
+import { type ActorFailure, createSupervisor } from '../src/engine/actor/supervisor.ts';
 import { RETRY_PAUSES_MS } from './support/supervisor.ts';
 
 beforeEach(() => mock.timers.enable({ apis: ['setTimeout'] }));

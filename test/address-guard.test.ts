@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { hostFault, isPublicAddress } from '../src/webhooks/connector.ts';
+import { hostFault, isPublicAddress } from '../src/engine/delivery/connector.ts';
 
 const PUBLIC = [
   '8.8.8.8',

@@ -8,13 +8,13 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { type ChannelCredentials, credentials, Metadata, type ServiceError, status } from '@grpc/grpc-js';
 import { generate } from 'selfsigned';
-import type { AdminDependencies } from '../src/admin/dependencies.ts';
-import type { Activity as ActivityMessage } from '../src/admin/generated/vigie/admin/v1/activity.ts';
-import { AdminServiceClient } from '../src/admin/generated/vigie/admin/v1/admin.ts';
-import { type AdminServerSettings, startAdminServer } from '../src/admin/server.ts';
-import { readOrMakeToken, readToken } from '../src/admin/token-file.ts';
-import type { Activity } from '../src/domain/activity.ts';
-import { uuidOf } from '../src/domain/ids.ts';
+import type { Activity } from '../src/engine/domain/activity.ts';
+import { uuidOf } from '../src/engine/domain/ids.ts';
+import type { AdminDependencies } from '../src/grpc/dependencies.ts';
+import type { Activity as ActivityMessage } from '../src/grpc/generated/vigie/admin/v1/activity.ts';
+import { AdminServiceClient } from '../src/grpc/generated/vigie/admin/v1/admin.ts';
+import { type AdminServerSettings, startAdminServer } from '../src/grpc/server.ts';
+import { readOrMakeToken, readToken } from '../src/grpc/token-file.ts';
 
 const TOKEN = 'token-of-this-test';
 const PLAIN: AdminServerSettings = {

@@ -15,9 +15,9 @@ import {
   status,
 } from '@grpc/grpc-js';
 import { service } from 'grpc-health-check';
-import type { AdminDependencies } from '../src/admin/dependencies.ts';
-import { AdminServiceClient } from '../src/admin/generated/vigie/admin/v1/admin.ts';
-import { type AdminServer, type AdminServerSettings, startAdminServer } from '../src/admin/server.ts';
+import type { AdminDependencies } from '../src/grpc/dependencies.ts';
+import { AdminServiceClient } from '../src/grpc/generated/vigie/admin/v1/admin.ts';
+import { type AdminServer, type AdminServerSettings, startAdminServer } from '../src/grpc/server.ts';
 import { until } from './support/until.ts';
 
 const TOKEN = 'token-of-this-test';

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { test } from 'node:test';
-import { connectBroker } from '../src/broker/connection.ts';
+import { connectBroker } from '../src/engine/broker/connection.ts';
 
 test('a server without JetStream is refused, and no connection to it stays open', async (t) => {
   const server = createServer((socket) => answerWithoutJetStream(socket));

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { AckPolicy, type ConsumerConfig, NatsError, RetentionPolicy, StorageType, type StreamConfig } from 'nats';
-import type { Broker } from '../src/broker/connection.ts';
+import type { Broker } from '../src/engine/broker/connection.ts';
 import {
   ADVERTS_STREAM,
   advertSubject,
@@ -15,10 +15,10 @@ import {
   RETRY_PARTITIONS,
   retryConsumer,
   retrySubject,
-} from '../src/broker/topology.ts';
-import { cellNames } from '../src/domain/cell.ts';
-import { endpointKeyOf } from '../src/domain/endpoint.ts';
-import type { Uuid } from '../src/domain/ids.ts';
+} from '../src/engine/broker/topology.ts';
+import { cellNames } from '../src/engine/domain/cell.ts';
+import { endpointKeyOf } from '../src/engine/domain/endpoint.ts';
+import type { Uuid } from '../src/engine/domain/ids.ts';
 import { PROPERTY } from './support/adverts.ts';
 
 function notFound(code = 404): NatsError {

@@ -4,11 +4,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
-import type { AdvertContent } from '../src/domain/advert.ts';
-import { applyMessage, type HeldProperty, type MessageOrigin } from '../src/domain/change.ts';
-import { uuidOf } from '../src/domain/ids.ts';
-import type { IntakeMessage, UpsertMessage } from '../src/domain/intake-message.ts';
-import { EVENTS_KEPT, isLive } from '../src/domain/property.ts';
+import type { AdvertContent } from '../src/engine/domain/advert.ts';
+import { applyMessage, type HeldProperty, type MessageOrigin } from '../src/engine/domain/change.ts';
+import { uuidOf } from '../src/engine/domain/ids.ts';
+import type { IntakeMessage, UpsertMessage } from '../src/engine/domain/intake-message.ts';
+import { EVENTS_KEPT, isLive } from '../src/engine/domain/property.ts';
 import { ADVERT, changesOf, expireAt, minute, nextOrigin, OTHER_ADVERT, upsertAt } from './support/adverts.ts';
 
 const ADVERTS = [ADVERT, OTHER_ADVERT, uuidOf('ad000000-0000-4000-8000-000000000003')];

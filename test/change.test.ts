@@ -2,10 +2,10 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { AdvertContent, AdvertEvent } from '../src/domain/advert.ts';
-import { applyMessage } from '../src/domain/change.ts';
-import type { EventKind } from '../src/domain/codes.ts';
-import { EVENTS_KEPT, type HeldAdvert, type StatedProperty } from '../src/domain/property.ts';
+import type { AdvertContent, AdvertEvent } from '../src/engine/domain/advert.ts';
+import { applyMessage } from '../src/engine/domain/change.ts';
+import type { EventKind } from '../src/engine/domain/codes.ts';
+import { EVENTS_KEPT, type HeldAdvert, type StatedProperty } from '../src/engine/domain/property.ts';
 import {
   ADVERT,
   changesOf,

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { distanceKm } from '../src/domain/geo.ts';
-import { createCommuneLocator } from '../src/matching/commune-locator.ts';
+import { distanceKm } from '../src/engine/domain/geo.ts';
+import { createCommuneLocator } from '../src/engine/matching/commune-locator.ts';
 
 const point = fc.record({
   lat: fc.double({ min: -90, max: 90, noNaN: true }),

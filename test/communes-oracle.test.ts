@@ -6,12 +6,12 @@ import { readFile } from 'node:fs/promises';
 import { before, describe, it } from 'node:test';
 import { gunzipSync } from 'node:zlib';
 import { parse } from 'csv-parse/sync';
-import type { StatedPlace } from '../src/domain/city.ts';
-import { createCommuneLocator } from '../src/matching/commune-locator.ts';
-import { readCommuneRecords } from '../src/reference/commune-records.ts';
-import { loadReference, type Reference } from '../src/reference/communes.ts';
-import { placeKey } from '../src/reference/place-names.ts';
-import { readPlaceTable } from '../src/reference/place-table.ts';
+import type { StatedPlace } from '../src/engine/domain/city.ts';
+import { createCommuneLocator } from '../src/engine/matching/commune-locator.ts';
+import { readCommuneRecords } from '../src/engine/reference/commune-records.ts';
+import { loadReference, type Reference } from '../src/engine/reference/communes.ts';
+import { placeKey } from '../src/engine/reference/place-names.ts';
+import { readPlaceTable } from '../src/engine/reference/place-table.ts';
 
 const FILE = new URL('../../shared/data/reference/communes_fr_cog2024.csv.gz', import.meta.url);
 const skip = existsSync(FILE) ? false : 'the COG 2024 file is not there';

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
-import type { StatedPlace } from '../src/domain/city.ts';
-import { createCommuneLocator } from '../src/matching/commune-locator.ts';
-import { loadReference, type Reference } from '../src/reference/communes.ts';
-import { cityReference, departmentReference } from '../src/reference/embedded-references.ts';
-import { cityIdOf, inseeOf } from '../src/reference/reference-ids.ts';
+import type { StatedPlace } from '../src/engine/domain/city.ts';
+import { createCommuneLocator } from '../src/engine/matching/commune-locator.ts';
+import { loadReference, type Reference } from '../src/engine/reference/communes.ts';
+import { cityReference, departmentReference } from '../src/engine/reference/embedded-references.ts';
+import { cityIdOf, inseeOf } from '../src/engine/reference/reference-ids.ts';
 
 const NOWHERE: StatedPlace = { insee: null, zipcode: null, name: null, lat: null, lon: null };
 

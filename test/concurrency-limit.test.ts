@@ -2,9 +2,9 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createConcurrencyLimit } from '../src/api/concurrency-limit.ts';
-import { Problem } from '../src/api/problem.ts';
-import type { Uuid } from '../src/domain/ids.ts';
+import type { Uuid } from '../src/engine/domain/ids.ts';
+import { createConcurrencyLimit } from '../src/rest/concurrency-limit.ts';
+import { Problem } from '../src/rest/problem.ts';
 
 const BOUNDS = { perClientMax: 2, allMax: 8, retryAfterSeconds: 1, spreadSeconds: 8 };
 const clientNumber = (number: number): Uuid => `00000000-0000-4000-8000-${String(number).padStart(12, '0')}` as Uuid;

@@ -7,17 +7,17 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { applyMessage, type Change, type HeldProperty } from '../src/domain/change.ts';
-import { EVENT_KINDS, type EventKind } from '../src/domain/codes.ts';
-import { satisfies } from '../src/domain/criteria.ts';
-import { type SearchNumber, searchNumberOf, uuidOf } from '../src/domain/ids.ts';
-import type { IntakeMessage } from '../src/domain/intake-message.ts';
-import { isLive } from '../src/domain/property.ts';
-import { propertyDocument, propertyFacts, readingOf } from '../src/domain/property-document.ts';
-import { bodyOf, type SearchRoute } from '../src/domain/routing.ts';
-import { criteriaOf, SEARCH_DEFAULTS } from '../src/domain/search.ts';
-import { type Consequences, consequencesOf, type JudgedChange, touchedBy } from '../src/intake/consequences.ts';
-import type { Match } from '../src/store/matches.ts';
+import { applyMessage, type Change, type HeldProperty } from '../src/engine/domain/change.ts';
+import { EVENT_KINDS, type EventKind } from '../src/engine/domain/codes.ts';
+import { satisfies } from '../src/engine/domain/criteria.ts';
+import { type SearchNumber, searchNumberOf, uuidOf } from '../src/engine/domain/ids.ts';
+import type { IntakeMessage } from '../src/engine/domain/intake-message.ts';
+import { isLive } from '../src/engine/domain/property.ts';
+import { propertyDocument, propertyFacts, readingOf } from '../src/engine/domain/property-document.ts';
+import { bodyOf, type SearchRoute } from '../src/engine/domain/routing.ts';
+import { criteriaOf, SEARCH_DEFAULTS } from '../src/engine/domain/search.ts';
+import { type Consequences, consequencesOf, type JudgedChange, touchedBy } from '../src/engine/intake/consequences.ts';
+import type { Match } from '../src/engine/store/matches.ts';
 import { expireAt, nextOrigin, resolveToulon, upsertAt } from './support/adverts.ts';
 
 interface SearchPlan {

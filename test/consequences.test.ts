@@ -2,12 +2,12 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { EVENT_KINDS } from '../src/domain/codes.ts';
-import { endpointKeyOf } from '../src/domain/endpoint.ts';
-import { createdAtOf, searchNumberOf, type Uuid, uuidOf } from '../src/domain/ids.ts';
-import { bodyOf, type SearchRoute } from '../src/domain/routing.ts';
-import { type Consequences, consequencesOf, type JudgedChange, touchedBy } from '../src/intake/consequences.ts';
-import type { Match } from '../src/store/matches.ts';
+import { EVENT_KINDS } from '../src/engine/domain/codes.ts';
+import { endpointKeyOf } from '../src/engine/domain/endpoint.ts';
+import { createdAtOf, searchNumberOf, type Uuid, uuidOf } from '../src/engine/domain/ids.ts';
+import { bodyOf, type SearchRoute } from '../src/engine/domain/routing.ts';
+import { type Consequences, consequencesOf, type JudgedChange, touchedBy } from '../src/engine/intake/consequences.ts';
+import type { Match } from '../src/engine/store/matches.ts';
 import { changesOf, minute, OTHER_ADVERT, PROPERTY, resolveToulon, TOULON, upsertAt } from './support/adverts.ts';
 
 const SEVEN = searchNumberOf(7);

@@ -10,8 +10,8 @@ import { distanceKm as pageDistanceKm, worldLength, worldX, worldY } from '../sr
 import { createPinTable, PINS_MAX } from '../src/console/page/pins.ts';
 import { safeLink } from '../src/console/page/safe-link.ts';
 import { pricesOf } from '../src/console/page/views/price-history.ts';
-import { formatExpressions, readExpressions } from '../src/domain/expressions.ts';
-import { distanceKm } from '../src/domain/geo.ts';
+import { formatExpressions, readExpressions } from '../src/engine/domain/expressions.ts';
+import { distanceKm } from '../src/engine/domain/geo.ts';
 
 const EXPRESSIONS = [
   [

@@ -2,12 +2,12 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { endpointFault } from '../src/api/endpoint-url.ts';
-import { readingOf } from '../src/api/member-rules.ts';
-import { SEARCH_MEMBERS, type SearchMemberName } from '../src/api/search-schema.ts';
-import { Violations } from '../src/api/violations.ts';
 import { refusalInFrench } from '../src/console/page/words/fr-refusals.ts';
-import { RESEND_REFUSALS } from '../src/domain/delivery.ts';
+import { RESEND_REFUSALS } from '../src/engine/domain/delivery.ts';
+import { endpointFault } from '../src/rest/endpoint-url.ts';
+import { readingOf } from '../src/rest/member-rules.ts';
+import { SEARCH_MEMBERS, type SearchMemberName } from '../src/rest/search-schema.ts';
+import { Violations } from '../src/rest/violations.ts';
 
 const ENGLISH = /\b(?:must|have|not|is|are|the|of|and|which|was|too|you)\b/;
 

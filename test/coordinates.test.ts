@@ -7,9 +7,9 @@ import { after, before, describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { type ImportedCentre, importCoordinates } from '../src/cli/import/coordinates.ts';
 import { ImportFileError } from '../src/cli/import/import-file.ts';
-import { distanceKm } from '../src/domain/geo.ts';
-import { createCommuneLocator } from '../src/matching/commune-locator.ts';
-import { loadReference, type Reference } from '../src/reference/communes.ts';
+import { distanceKm } from '../src/engine/domain/geo.ts';
+import { createCommuneLocator } from '../src/engine/matching/commune-locator.ts';
+import { loadReference, type Reference } from '../src/engine/reference/communes.ts';
 
 const REAL = fileURLToPath(new URL('../../shared/data/reference/', import.meta.url));
 const unlessReal = { skip: existsSync(REAL) ? false : 'the real files are not at ../shared/data/reference' };

@@ -3,19 +3,19 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { type Criteria, explain, satisfies } from '../src/domain/criteria.ts';
-import { ANYTHING, CRITERION_NAMES } from '../src/domain/criterion-table.ts';
-import { distanceKm } from '../src/domain/geo.ts';
-import { searchNumberOf } from '../src/domain/ids.ts';
+import { type Criteria, explain, satisfies } from '../src/engine/domain/criteria.ts';
+import { ANYTHING, CRITERION_NAMES } from '../src/engine/domain/criterion-table.ts';
+import { distanceKm } from '../src/engine/domain/geo.ts';
+import { searchNumberOf } from '../src/engine/domain/ids.ts';
 import {
   type AdvertFacts,
   NOTHING_KNOWN,
   NOTHING_KNOWN_OF_ADVERT,
   type PropertyFacts,
   sameFacts,
-} from '../src/domain/property-facts.ts';
-import { criteriaOf, SEARCH_DEFAULTS, type SearchMembers } from '../src/domain/search.ts';
-import { createSearchIndex } from '../src/matching/search-index.ts';
+} from '../src/engine/domain/property-facts.ts';
+import { criteriaOf, SEARCH_DEFAULTS, type SearchMembers } from '../src/engine/domain/search.ts';
+import { createSearchIndex } from '../src/engine/matching/search-index.ts';
 import { criteria, facts } from './support/criteria-arbitrary.ts';
 
 const EVERYWHERE: Criteria['areas'] = { circle: null, inseeCodes: [], departmentCodes: [], zipcodes: [], polygons: [] };

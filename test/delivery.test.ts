@@ -8,7 +8,7 @@ import {
   type AttemptError,
   type AttemptOutcome,
   afterAttempt,
-} from '../src/domain/delivery.ts';
+} from '../src/engine/domain/delivery.ts';
 
 const HOUR_MS = 3_600_000;
 const STARTED = new Date('2026-03-10T08:00:00Z');

@@ -2,10 +2,10 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Uuid, uuidOf } from '../src/domain/ids.ts';
-import type { Database } from '../src/store/database.ts';
-import { createDocumentCache } from '../src/store/document-cache.ts';
-import type { Snapshot } from '../src/store/snapshots.ts';
+import { type Uuid, uuidOf } from '../src/engine/domain/ids.ts';
+import type { Database } from '../src/engine/store/database.ts';
+import { createDocumentCache } from '../src/engine/store/document-cache.ts';
+import type { Snapshot } from '../src/engine/store/snapshots.ts';
 
 /** A PostgreSQL that holds `stored`, and what it was asked for. */
 function storing(stored: readonly Snapshot[]) {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { endpointKeyOf, partiesOf, urlKeyOf, urlKeyOfKey } from '../src/domain/endpoint.ts';
-import { uuidOf } from '../src/domain/ids.ts';
+import { endpointKeyOf, partiesOf, urlKeyOf, urlKeyOfKey } from '../src/engine/domain/endpoint.ts';
+import { uuidOf } from '../src/engine/domain/ids.ts';
 
 const CLIENT = uuidOf('c11e2700-0000-4000-8000-000000000001');
 const NEIGHBOUR = uuidOf('c11e2700-0000-4000-8000-000000000002');

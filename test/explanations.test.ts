@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { boxesOf } from '../src/domain/area-boxes.ts';
-import { isInAreas } from '../src/domain/areas.ts';
+import { boxesOf } from '../src/engine/domain/area-boxes.ts';
+import { isInAreas } from '../src/engine/domain/areas.ts';
 import {
   criterionReason,
   explain,
@@ -14,15 +14,15 @@ import {
   removableCriteria,
   satisfies,
   withoutCriterion,
-} from '../src/domain/criteria.ts';
-import { CRITERION_NAMES } from '../src/domain/criterion-table.ts';
-import { EXPRESSIONS } from '../src/domain/expression-criterion.ts';
-import { formatExpressions } from '../src/domain/expressions.ts';
-import { lookupKey, lookupKeys, withoutFragment } from '../src/domain/lookup-keys.ts';
-import { digestOf, digestText, factsOf, readDigest } from '../src/domain/property-digest.ts';
-import { propertyFacts, readingOf } from '../src/domain/property-document.ts';
-import { satisfiedSince } from '../src/domain/satisfied-since.ts';
-import { criteriaOf, SEARCH_DEFAULTS } from '../src/domain/search.ts';
+} from '../src/engine/domain/criteria.ts';
+import { CRITERION_NAMES } from '../src/engine/domain/criterion-table.ts';
+import { EXPRESSIONS } from '../src/engine/domain/expression-criterion.ts';
+import { formatExpressions } from '../src/engine/domain/expressions.ts';
+import { lookupKey, lookupKeys, withoutFragment } from '../src/engine/domain/lookup-keys.ts';
+import { digestOf, digestText, factsOf, readDigest } from '../src/engine/domain/property-digest.ts';
+import { propertyFacts, readingOf } from '../src/engine/domain/property-document.ts';
+import { satisfiedSince } from '../src/engine/domain/satisfied-since.ts';
+import { criteriaOf, SEARCH_DEFAULTS } from '../src/engine/domain/search.ts';
 import { changesOf, heldAfter, OTHER_ADVERT, resolveToulon, upsertAt } from './support/adverts.ts';
 import { criteria, facts } from './support/criteria-arbitrary.ts';
 

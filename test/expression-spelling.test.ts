@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Expressions } from '../src/domain/expressions.ts';
-import { ExpressionSpelling } from '../src/matching/text/expression-spelling.ts';
+import type { Expressions } from '../src/engine/domain/expressions.ts';
+import { ExpressionSpelling } from '../src/engine/matching/text/expression-spelling.ts';
 
 const wanting = (word: string): Expressions => [[{ word, includes: true, strict: false }]];
 

@@ -10,8 +10,8 @@ import {
   formatExpressions,
   parseExpressions,
   readExpressions,
-} from '../src/domain/expressions.ts';
-import { foldTexts } from '../src/domain/folded-text.ts';
+} from '../src/engine/domain/expressions.ts';
+import { foldTexts } from '../src/engine/domain/folded-text.ts';
 
 const entry = (word: string, includes = true, strict = false): ExpressionEntry => ({ word, includes, strict });
 

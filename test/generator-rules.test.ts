@@ -5,10 +5,10 @@
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { asyncApiDocument } from '../src/api/description/asyncapi.ts';
-import { contractExamples } from '../src/api/description/contract-examples.ts';
-import { openApiDocument } from '../src/api/description/openapi.ts';
-import { loadReference } from '../src/reference/communes.ts';
+import { loadReference } from '../src/engine/reference/communes.ts';
+import { asyncApiDocument } from '../src/rest/description/asyncapi.ts';
+import { contractExamples } from '../src/rest/description/contract-examples.ts';
+import { openApiDocument } from '../src/rest/description/openapi.ts';
 
 // oxlint-disable-next-line typescript/no-explicit-any -- tests look everywhere into the documents
 type Document = any;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { CORNERS_MAX, parseGeoShapes } from '../src/api/geo-shapes.ts';
+import { CORNERS_MAX, parseGeoShapes } from '../src/rest/geo-shapes.ts';
 
 const RING = [
   [5.9, 43.1],

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { distanceKm, isInCircle, isInPolygon, type Polygon, type Position } from '../src/domain/geo.ts';
+import { distanceKm, isInCircle, isInPolygon, type Polygon, type Position } from '../src/engine/domain/geo.ts';
 
 const SQUARE: Polygon = [
   [

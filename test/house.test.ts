@@ -11,43 +11,41 @@ import { fileURLToPath } from 'node:url';
 import { functionsOf, importsOf } from './support/source-scanner.ts';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
-const GENERATED = 'src/admin/generated/';
+const GENERATED = 'src/grpc/generated/';
 const FILE_LINES_MAX = 300;
 const FUNCTION_LINES_MAX = 60;
 
 /**
- * Folders of src and the top-level files with a place of their own, from the bottom up, and what each may import beside
- * itself. `api` serves reference data and tests webhooks with the real sender.
+ * Folders of src, of its engine and of its features, and the top-level files with a place of their own, from the bottom
+ * up, and what each may import beside itself.
  */
 const LAYERS: Readonly<Record<string, readonly string[]>> = {
-  actor: [],
-  domain: [],
-  embedded: ['actor'],
-  broker: ['actor', 'domain'],
-  matching: ['actor', 'domain'],
-  store: ['actor', 'domain'],
-  webhooks: ['actor', 'domain'],
-  mail: ['domain'],
-  reference: ['domain'],
-  queries: ['actor', 'store', 'domain'],
-  intake: ['actor', 'broker', 'matching', 'store', 'domain'],
-  delivery: ['actor', 'broker', 'store', 'webhooks', 'domain'],
-  mailing: ['actor', 'broker', 'store', 'mail', 'domain'],
-  upkeep: ['actor', 'broker', 'matching', 'store', 'domain'],
-  features: ['actor', 'broker', 'store', 'webhooks', 'domain'],
-  // The page knows the REST interface alone; api serves it.
+  'engine/actor': [],
+  'engine/domain': [],
+  'engine/broker': ['engine/actor', 'engine/domain'],
+  'engine/matching': ['engine/actor', 'engine/domain'],
+  'engine/store': ['engine/actor', 'engine/domain'],
+  'engine/reference': ['engine/domain'],
+  'engine/intake': ['engine/actor', 'engine/broker', 'engine/matching', 'engine/store', 'engine/domain'],
+  'engine/delivery': ['engine/actor', 'engine/broker', 'engine/store', 'engine/domain'],
+  'engine/maintenance': ['engine/actor', 'engine/broker', 'engine/matching', 'engine/store', 'engine/domain'],
+  'features/feeds': ['engine'],
+  'features/mail': ['engine'],
+  'features/queries': ['engine'],
+  // The page knows the REST interface alone; rest serves it.
   console: [],
-  api: ['actor', 'store', 'matching', 'reference', 'webhooks', 'mail', 'queries', 'domain', 'console'],
-  admin: ['actor', 'store', 'matching', 'reference', 'webhooks', 'queries', 'domain'],
-  'config.ts': ['domain', 'config-addresses.ts'],
+  rest: ['engine', 'features', 'console'],
+  grpc: ['engine', 'features'],
+  'config.ts': ['engine/domain', 'config-addresses.ts'],
   'config-addresses.ts': [],
   'config-conflicts.ts': ['config.ts'],
   'log.ts': [],
   'version.ts': [],
   'node-support.ts': [],
-  'metrics.ts': ['domain'],
+  'metrics.ts': ['engine/domain'],
+  local: ['engine/actor'],
   cli: [
-    ...['actor', 'domain', 'embedded', 'broker', 'matching', 'store', 'reference', 'admin', 'features'],
+    ...['engine', 'local', 'grpc', 'features'],
     ...['config.ts', 'config-conflicts.ts', 'log.ts', 'version.ts', 'node-support.ts', 'service.ts'],
   ],
   'main.ts': ['cli', 'config.ts', 'log.ts', 'version.ts'],
@@ -60,29 +58,29 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
 function mayImport(layer: string, target: string): boolean {
   if (layer === target) return true;
   const listed = LAYERS[layer];
-  if (listed !== undefined) return listed.includes(target);
+  if (listed !== undefined) return listed.includes(target) || listed.includes(target.split('/')[0] as string);
   const above = ['cli', 'main.ts', 'service.ts'];
   if (layer === 'roles') return !above.includes(target);
   return layer.endsWith('.ts') && !above.includes(target) && (target !== 'roles' || layer === 'service.ts');
 }
 
 /** Packages that one layer alone speaks to. */
-const OWN_PACKAGES: Readonly<Record<string, string>> = { nats: 'broker' };
+const OWN_PACKAGES: Readonly<Record<string, string>> = { nats: 'engine/broker' };
 
 /**
  * Each bounds the life of one thing that a callback ends: an attempt, a call, a trouble, a process. Whatever waits,
  * repeats, shares or counts work uses `actor/`.
  */
 const ALARM_OWNERS = [
-  'src/admin/call.ts',
-  'src/admin/health.ts',
-  'src/broker/publish.ts',
   'src/cli/demo/demo.ts',
   'src/cli/serve.ts',
-  'src/mail/mail-sender.ts',
+  'src/engine/broker/publish.ts',
+  'src/engine/delivery/connector.ts',
+  'src/engine/delivery/sender.ts',
+  'src/features/mail/mail-sender.ts',
+  'src/grpc/call.ts',
+  'src/grpc/health.ts',
   'src/roles/troubles.ts',
-  'src/webhooks/connector.ts',
-  'src/webhooks/sender.ts',
 ];
 
 /** By hand: sleeping, repeating, a run under way, promises under way. */
@@ -90,7 +88,7 @@ const CONCURRENCY_BY_HAND =
   /\bsetInterval\(|\bsetTimeout\((?:resolve|proceed)\b|['"](?:node:)?timers(?:\/promises)?['"]|new Set<Promise<|\bis(?:Running|Asking|Stopping|Stopped|Draining) = /;
 
 /** `config.ts` reads the environment; the embedded servers take it as an argument whose default it is. */
-const ENVIRONMENT_READERS = ['src/config.ts', 'src/embedded/data-directory.ts'];
+const ENVIRONMENT_READERS = ['src/config.ts', 'src/local/data-directory.ts'];
 
 const FORBIDDEN_NAMES =
   /^(?:utils?|helpers?|common|types|index|misc|lib|interfaces?|constants?)\.tsx?$|\.(?:service|model|controller|util|helper)\.ts$/;
@@ -117,13 +115,14 @@ function assertNone(violations: readonly string[]): void {
   assert.deepEqual(violations, []);
 }
 
-/** The first folder below src, or the file itself at the top. */
+/** The folder of src, of its engine or of its features, or the file itself at the top. */
 function layerOf(path: string): string {
-  return path.split('/')[1] as string;
+  const [, first = '', second = ''] = path.split('/');
+  return ['engine', 'features'].includes(first) ? `${first}/${second}` : first;
 }
 
 test('the journey of a webhook stays within 14 files and 2,100 lines', () => {
-  const journey = files.filter(({ path }) => ['delivery', 'webhooks'].includes(layerOf(path)));
+  const journey = files.filter(({ path }) => layerOf(path) === 'engine/delivery');
   const lines = journey.reduce((sum, file) => sum + file.lines.length, 0);
   assert.ok(journey.length > 0 && journey.length <= 14, `${journey.length} files`);
   assert.ok(lines <= 2_100, `${lines} lines`);
@@ -159,7 +158,7 @@ test('a package with an owner is imported by its owner alone', () => {
 
 test('concurrency has its idioms in one place', () => {
   // The page of the console runs in a browser.
-  const outside = files.filter(({ path }) => !['actor', 'console'].includes(layerOf(path)));
+  const outside = files.filter(({ path }) => !['engine/actor', 'console'].includes(layerOf(path)));
   assertNone(
     outside.flatMap(({ path, lines }) =>
       lines.flatMap((line, at) => (CONCURRENCY_BY_HAND.test(line) ? `${path}:${at + 1} ${line.trim()}` : [])),

@@ -12,7 +12,7 @@ import {
   timeOrderedUuid,
   uuidAfter,
   uuidOf,
-} from '../src/domain/ids.ts';
+} from '../src/engine/domain/ids.ts';
 
 test('a UUID is read in any case and version, and answered in lower case', () => {
   assert.equal(parseUuid('0D9E0C6A-0000-4000-8000-0000000000AB'), '0d9e0c6a-0000-4000-8000-0000000000ab');

@@ -8,9 +8,9 @@ import { test } from 'node:test';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import fc from 'fast-check';
-import { INTAKE_EXAMPLES } from '../src/api/description/contract-examples.ts';
-import { intakeSchema } from '../src/api/description/intake-schema-document.ts';
-import { decodeIntakeMessage, PoisonError } from '../src/domain/intake-message.ts';
+import { decodeIntakeMessage, PoisonError } from '../src/engine/domain/intake-message.ts';
+import { INTAKE_EXAMPLES } from '../src/rest/description/contract-examples.ts';
+import { intakeSchema } from '../src/rest/description/intake-schema-document.ts';
 
 const document = intakeSchema('https://vigie.example');
 const ajv = new Ajv2020({ strict: true, allowUnionTypes: true, strictRequired: false });

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { decodeIntakeMessage, type IntakeMessage, PoisonError } from '../src/domain/intake-message.ts';
+import { decodeIntakeMessage, type IntakeMessage, PoisonError } from '../src/engine/domain/intake-message.ts';
 import { ADVERT, PROPERTY, UNKNOWN_CONTENT, UNSTATED_PROPERTY } from './support/adverts.ts';
 
 type Json = Readonly<Record<string, unknown>>;

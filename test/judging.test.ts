@@ -2,10 +2,10 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type SearchNumber, searchNumberOf } from '../src/domain/ids.ts';
-import { judgeBatch } from '../src/intake/judging.ts';
-import { openLedger } from '../src/intake/market-ledger.ts';
-import { createMarketMedians } from '../src/matching/market-medians.ts';
+import { type SearchNumber, searchNumberOf } from '../src/engine/domain/ids.ts';
+import { judgeBatch } from '../src/engine/intake/judging.ts';
+import { openLedger } from '../src/engine/intake/market-ledger.ts';
+import { createMarketMedians } from '../src/engine/matching/market-medians.ts';
 import { nextOrigin, resolveToulon, upsertAt } from './support/adverts.ts';
 import { numberedUuid } from './support/intake.ts';
 

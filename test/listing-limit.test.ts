@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createListingLimit } from '../src/api/client-listings.ts';
-import { Problem } from '../src/api/problem.ts';
-import { type Uuid, uuidOf } from '../src/domain/ids.ts';
+import { type Uuid, uuidOf } from '../src/engine/domain/ids.ts';
+import { createListingLimit } from '../src/rest/client-listings.ts';
+import { Problem } from '../src/rest/problem.ts';
 
 interface Work {
   readonly done: Promise<string>;

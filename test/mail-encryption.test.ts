@@ -7,7 +7,7 @@ import { before, type TestContext, test } from 'node:test';
 import type { GenerateResult } from 'selfsigned';
 import { generate } from 'selfsigned';
 import type { SMTPServerOptions } from 'smtp-server';
-import { createMailSender, MAIL_ATTEMPT_TIMEOUT_MS } from '../src/mail/mail-sender.ts';
+import { createMailSender, MAIL_ATTEMPT_TIMEOUT_MS } from '../src/features/mail/mail-sender.ts';
 import { type SmtpReceiver, startSmtpReceiver } from './support/smtp-receiver.ts';
 
 const PASSWORD = 'p@ss/wörd';

@@ -3,12 +3,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { simpleParser } from 'mailparser';
-import { searchNumberOf, timeOrderedUuid, type Uuid } from '../src/domain/ids.ts';
-import type { MailProperty, MailReason } from '../src/domain/mail-item.ts';
-import { propertyDocument } from '../src/domain/property-document.ts';
-import { messageBytes } from '../src/mail/mail-message.ts';
-import { itemsByProperty, type MailContents, type MailItem, mailContents } from '../src/mail/mail-sections.ts';
-import { mailText } from '../src/mail/mail-text.ts';
+import { searchNumberOf, timeOrderedUuid, type Uuid } from '../src/engine/domain/ids.ts';
+import type { MailProperty, MailReason } from '../src/engine/domain/mail-item.ts';
+import { propertyDocument } from '../src/engine/domain/property-document.ts';
+import { messageBytes } from '../src/features/mail/mail-message.ts';
+import { itemsByProperty, type MailContents, type MailItem, mailContents } from '../src/features/mail/mail-sections.ts';
+import { mailText } from '../src/features/mail/mail-text.ts';
 import { expireAt, heldAfter, resolveToulon, UNKNOWN_CONTENT, upsertAt } from './support/adverts.ts';
 
 const LINK = 'https://vigie.example/unsubscribe/AAAAAAAAAAAAAAAAAAAAAA';

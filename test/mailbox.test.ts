@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import fc from 'fast-check';
-import { Mailbox } from '../src/actor/mailbox.ts';
+import { Mailbox } from '../src/engine/actor/mailbox.ts';
 
 const CLOSED = new Error('closed');
 

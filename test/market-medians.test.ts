@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { MARKET_SIZE_MIN, type Market } from '../src/domain/price-coherence.ts';
-import { createMarketMedians } from '../src/matching/market-medians.ts';
+import { MARKET_SIZE_MIN, type Market } from '../src/engine/domain/price-coherence.ts';
+import { createMarketMedians } from '../src/engine/matching/market-medians.ts';
 
 const PARIS: Market = { departmentCode: '75', transactionType: 0, isLand: false };
 const MARKETS: readonly Market[] = [

@@ -3,13 +3,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as nextLook } from 'node:timers/promises';
-import { searchNumberOf } from '../src/domain/ids.ts';
-import { SEARCH_DEFAULTS } from '../src/domain/search.ts';
-import { startMatcher } from '../src/intake/matcher.ts';
-import { createMarketMedians } from '../src/matching/market-medians.ts';
-import { createSearchIndex } from '../src/matching/search-index.ts';
-import { warmUp } from '../src/matching/warm-up.ts';
-import type { OnSearch } from '../src/store/search-feed.ts';
+import { searchNumberOf } from '../src/engine/domain/ids.ts';
+import { SEARCH_DEFAULTS } from '../src/engine/domain/search.ts';
+import { startMatcher } from '../src/engine/intake/matcher.ts';
+import { createMarketMedians } from '../src/engine/matching/market-medians.ts';
+import { createSearchIndex } from '../src/engine/matching/search-index.ts';
+import { warmUp } from '../src/engine/matching/warm-up.ts';
+import type { OnSearch } from '../src/engine/store/search-feed.ts';
 import { quietSupervisor } from './support/supervisor.ts';
 
 const SEARCHES = 50;

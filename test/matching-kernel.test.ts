@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { distanceKm } from '../src/domain/geo.ts';
-import { createKernel, type Kernel } from '../src/matching/kernel/kernel.ts';
+import { distanceKm } from '../src/engine/domain/geo.ts';
+import { createKernel, type Kernel } from '../src/engine/matching/kernel/kernel.ts';
 import {
   BOUND_COLUMNS,
   BOUNDS,
@@ -29,11 +29,11 @@ import {
   ZONE_MAX_Y,
   ZONE_MIN_X,
   ZONE_MIN_Y,
-} from '../src/matching/kernel/layout.ts';
-import { writePlace } from '../src/matching/property-view.ts';
-import { circleRow } from '../src/matching/rows/area-geometry.ts';
-import { CODE_MAX, CODE_MIN, codeOf, EDGES_OF_MEASURE, isGap } from '../src/matching/rows/quantiser.ts';
-import { createRow, GroupMemory, groupBytes, NEEDS_EXACT_CHECK } from '../src/matching/rows/row-groups.ts';
+} from '../src/engine/matching/kernel/layout.ts';
+import { writePlace } from '../src/engine/matching/property-view.ts';
+import { circleRow } from '../src/engine/matching/rows/area-geometry.ts';
+import { CODE_MAX, CODE_MIN, codeOf, EDGES_OF_MEASURE, isGap } from '../src/engine/matching/rows/quantiser.ts';
+import { createRow, GroupMemory, groupBytes, NEEDS_EXACT_CHECK } from '../src/engine/matching/rows/row-groups.ts';
 
 function answersOf(
   kernel: Kernel,

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { percentVariation } from '../src/domain/change.ts';
+import { percentVariation } from '../src/engine/domain/change.ts';
 
 const EXAMPLES: readonly [oldValue: number | null, newValue: number | null, percent: number | null][] = [
   [250_000, 240_000, -4],

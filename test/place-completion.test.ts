@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
-import { loadReference, type Reference } from '../src/reference/communes.ts';
+import { loadReference, type Reference } from '../src/engine/reference/communes.ts';
 
 describe('the completion of places', () => {
   let reference: Reference;

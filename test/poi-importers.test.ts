@@ -14,7 +14,7 @@ import {
   type PointImportProgress,
   type PointImportResult,
 } from '../src/cli/import/points-of-interest.ts';
-import type { PointOfInterest } from '../src/domain/point-of-interest.ts';
+import type { PointOfInterest } from '../src/engine/domain/point-of-interest.ts';
 import { blockOf, pbfFileBytes, type WriteFields, writeMessage } from './support/osm-pbf.ts';
 
 const REAL = fileURLToPath(new URL('../../shared/data/poi/', import.meta.url));

@@ -3,9 +3,9 @@ import { describe, it } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import fc from 'fast-check';
 import { createRandom } from '../src/cli/demo/seeded-random.ts';
-import { distanceKm } from '../src/domain/geo.ts';
-import { FACILITIES, type Facility, type PointOfInterest } from '../src/domain/point-of-interest.ts';
-import { buildPointIndex, createPointsOfInterest, type PointQuery } from '../src/matching/points/poi-index.ts';
+import { distanceKm } from '../src/engine/domain/geo.ts';
+import { FACILITIES, type Facility, type PointOfInterest } from '../src/engine/domain/point-of-interest.ts';
+import { buildPointIndex, createPointsOfInterest, type PointQuery } from '../src/engine/matching/points/poi-index.ts';
 
 function samplePoints(count: number, seed: number, lat: readonly [number, number], lon: readonly [number, number]) {
   const random = createRandom(seed);

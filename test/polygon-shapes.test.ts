@@ -3,9 +3,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createRandom } from '../src/cli/demo/seeded-random.ts';
-import { isInPolygon, type Polygon, type Position } from '../src/domain/geo.ts';
-import { PolygonShapes } from '../src/matching/records/polygon-shapes.ts';
-import { polygonRow } from '../src/matching/rows/area-geometry.ts';
+import { isInPolygon, type Polygon, type Position } from '../src/engine/domain/geo.ts';
+import { PolygonShapes } from '../src/engine/matching/records/polygon-shapes.ts';
+import { polygonRow } from '../src/engine/matching/rows/area-geometry.ts';
 
 const random = createRandom(23);
 const between = (min: number, max: number): number => min + (max - min) * random.uniform();

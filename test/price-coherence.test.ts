@@ -2,7 +2,12 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { comparablePrice, isPriceCoherent, marketOf, type PricedProperty } from '../src/domain/price-coherence.ts';
+import {
+  comparablePrice,
+  isPriceCoherent,
+  marketOf,
+  type PricedProperty,
+} from '../src/engine/domain/price-coherence.ts';
 
 const FLAT: PricedProperty = {
   transactionType: 0,

@@ -2,10 +2,15 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { HeldProperty } from '../src/domain/change.ts';
-import { uuidOf } from '../src/domain/ids.ts';
-import type { IntakeMessage } from '../src/domain/intake-message.ts';
-import { type PropertyDocument, propertyDocument, propertyFacts, readingOf } from '../src/domain/property-document.ts';
+import type { HeldProperty } from '../src/engine/domain/change.ts';
+import { uuidOf } from '../src/engine/domain/ids.ts';
+import type { IntakeMessage } from '../src/engine/domain/intake-message.ts';
+import {
+  type PropertyDocument,
+  propertyDocument,
+  propertyFacts,
+  readingOf,
+} from '../src/engine/domain/property-document.ts';
 import {
   ADVERT,
   changesOf,

@@ -7,10 +7,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import type { AdvertEvent } from '../src/domain/advert.ts';
-import { applyMessage, type HeldProperty } from '../src/domain/change.ts';
-import { uuidOf } from '../src/domain/ids.ts';
-import type { IntakeMessage } from '../src/domain/intake-message.ts';
+import type { AdvertEvent } from '../src/engine/domain/advert.ts';
+import { applyMessage, type HeldProperty } from '../src/engine/domain/change.ts';
+import { uuidOf } from '../src/engine/domain/ids.ts';
+import type { IntakeMessage } from '../src/engine/domain/intake-message.ts';
 import { ADVERT, expireAt, minute, OTHER_ADVERT, upsertAt } from './support/adverts.ts';
 
 /** Of one property, many with the same `crawledAt`, some older than the one before. */

@@ -3,10 +3,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import type { AdvertEvent, FieldChange } from '../src/domain/advert.ts';
-import { EVENT_KINDS, type EventKind } from '../src/domain/codes.ts';
-import { searchNumberOf, uuidOf } from '../src/domain/ids.ts';
-import { bodyHead, bodyOf, type Notice, noticesOf, type SearchRoute } from '../src/domain/routing.ts';
+import type { AdvertEvent, FieldChange } from '../src/engine/domain/advert.ts';
+import { EVENT_KINDS, type EventKind } from '../src/engine/domain/codes.ts';
+import { searchNumberOf, uuidOf } from '../src/engine/domain/ids.ts';
+import { bodyHead, bodyOf, type Notice, noticesOf, type SearchRoute } from '../src/engine/domain/routing.ts';
 import { ADVERT, minute, PROPERTY } from './support/adverts.ts';
 
 const ROUTE: SearchRoute = {

@@ -3,10 +3,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createRandom } from '../src/cli/demo/seeded-random.ts';
-import { BOUND_COLUMNS, LANES } from '../src/matching/kernel/layout.ts';
-import { acceptsOf } from '../src/matching/rows/kind-cut.ts';
-import { CODE_MAX, CODE_MIN } from '../src/matching/rows/quantiser.ts';
-import { ORDERED_ROWS_MAX, orderedRows, orderRows } from '../src/matching/rows/row-order.ts';
+import { BOUND_COLUMNS, LANES } from '../src/engine/matching/kernel/layout.ts';
+import { acceptsOf } from '../src/engine/matching/rows/kind-cut.ts';
+import { CODE_MAX, CODE_MIN } from '../src/engine/matching/rows/quantiser.ts';
+import { ORDERED_ROWS_MAX, orderedRows, orderRows } from '../src/engine/matching/rows/row-order.ts';
 
 const random = createRandom(3);
 const integer = (from: number, to: number): number => from + Math.floor(random.uniform() * (to - from + 1));

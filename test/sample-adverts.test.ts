@@ -3,9 +3,9 @@ import { before, describe, it } from 'node:test';
 import { createSampleCrawler, type IntakeMessageJson, SAMPLE_CHANGES } from '../src/cli/demo/sample-adverts.ts';
 import { samplePointsOfInterest } from '../src/cli/demo/sample-places.ts';
 import { createRandom } from '../src/cli/demo/seeded-random.ts';
-import { decodeIntakeMessage, type IntakeMessage } from '../src/domain/intake-message.ts';
-import { FACILITIES } from '../src/domain/point-of-interest.ts';
-import { loadReference, type Reference } from '../src/reference/communes.ts';
+import { decodeIntakeMessage, type IntakeMessage } from '../src/engine/domain/intake-message.ts';
+import { FACILITIES } from '../src/engine/domain/point-of-interest.ts';
+import { loadReference, type Reference } from '../src/engine/reference/communes.ts';
 
 const START = new Date('2026-03-10T07:15:00Z');
 const decode = (message: IntakeMessageJson): IntakeMessage => decodeIntakeMessage(Buffer.from(JSON.stringify(message)));

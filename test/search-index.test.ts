@@ -3,10 +3,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { type Criteria, satisfies } from '../src/domain/criteria.ts';
-import { searchNumberOf } from '../src/domain/ids.ts';
-import type { PropertyFacts } from '../src/domain/property-facts.ts';
-import { createSearchIndex, type SearchIndex } from '../src/matching/search-index.ts';
+import { type Criteria, satisfies } from '../src/engine/domain/criteria.ts';
+import { searchNumberOf } from '../src/engine/domain/ids.ts';
+import type { PropertyFacts } from '../src/engine/domain/property-facts.ts';
+import { createSearchIndex, type SearchIndex } from '../src/engine/matching/search-index.ts';
 import { criteria, facts } from './support/criteria-arbitrary.ts';
 
 function assertSameAsScan(index: SearchIndex, searches: ReadonlyMap<number, Criteria>, property: PropertyFacts): void {

@@ -3,8 +3,8 @@ import { createServer, type Server, type Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import { Webhook } from 'standardwebhooks';
-import type { AttemptOutcome } from '../src/domain/delivery.ts';
-import { createSender, type Sender, type SenderOptions, type SendRequest } from '../src/webhooks/sender.ts';
+import { createSender, type Sender, type SenderOptions, type SendRequest } from '../src/engine/delivery/sender.ts';
+import type { AttemptOutcome } from '../src/engine/domain/delivery.ts';
 import { type Behaviour, startWebhookReceiver } from './support/webhook-receiver.ts';
 
 const TOKEN = `whsec_${Buffer.alloc(32, 3).toString('base64')}`;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { Webhook } from 'standardwebhooks';
-import { signatureHeaders } from '../src/webhooks/signature.ts';
+import { signatureHeaders } from '../src/engine/delivery/signature.ts';
 
 const TOKEN = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
 

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { startTask, type Task, type TaskOptions } from '../src/actor/task.ts';
+import { startTask, type Task, type TaskOptions } from '../src/engine/actor/task.ts';
 
 interface Run {
   readonly succeed: (restMs?: number) => void;

@@ -3,12 +3,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { foldText, foldWords } from '../src/domain/text.ts';
-import { CodeTable } from '../src/matching/code-table.ts';
-import { UNITS_MAX } from '../src/matching/kernel/text-layout.ts';
-import { PhraseTable } from '../src/matching/text/phrase-table.ts';
-import { TermTable } from '../src/matching/text/term-table.ts';
-import { TokenReader } from '../src/matching/text/token-reader.ts';
+import { foldText, foldWords } from '../src/engine/domain/text.ts';
+import { CodeTable } from '../src/engine/matching/code-table.ts';
+import { UNITS_MAX } from '../src/engine/matching/kernel/text-layout.ts';
+import { PhraseTable } from '../src/engine/matching/text/phrase-table.ts';
+import { TermTable } from '../src/engine/matching/text/term-table.ts';
+import { TokenReader } from '../src/engine/matching/text/token-reader.ts';
 
 test('case, accents, ligatures, apostrophes and hyphens make no difference', () => {
   const forms = [

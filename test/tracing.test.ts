@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { traceAttempt, traceparentOf } from '../src/broker/tracing.ts';
-import { uuidOf } from '../src/domain/ids.ts';
+import { traceAttempt, traceparentOf } from '../src/engine/broker/tracing.ts';
+import { uuidOf } from '../src/engine/domain/ids.ts';
 
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
 const SPAN = '00f067aa0ba902b7';

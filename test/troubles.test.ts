@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { afterEach, beforeEach, mock, test } from 'node:test';
 import { ErrorCode, NatsError } from 'nats';
 import { pino } from 'pino';
-import { BrokerSilentError } from '../src/broker/outage.ts';
+import { BrokerSilentError } from '../src/engine/broker/outage.ts';
 import { createTroubles, type Troubles } from '../src/roles/troubles.ts';
 
 const QUIET_MS = 30_000;

@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { AttemptOutcome } from '../src/domain/delivery.ts';
-import { FairRound, type Turn } from '../src/webhooks/fair-round.ts';
+import { FairRound, type Turn } from '../src/engine/delivery/fair-round.ts';
+import type { AttemptOutcome } from '../src/engine/domain/delivery.ts';
 
 const STEP_MS = 20;
 

@@ -2,9 +2,9 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { InFlight, singleFlight } from '../src/actor/in-flight.ts';
-import { nullWhenGivenUp, patienceUntil, persist, troubleWatch } from '../src/actor/supervisor.ts';
-import { Bell, endsWithin, inTime, oncePerTick, pause, rested } from '../src/actor/waiting.ts';
+import { InFlight, singleFlight } from '../src/engine/actor/in-flight.ts';
+import { nullWhenGivenUp, patienceUntil, persist, troubleWatch } from '../src/engine/actor/supervisor.ts';
+import { Bell, endsWithin, inTime, oncePerTick, pause, rested } from '../src/engine/actor/waiting.ts';
 
 /** Never within a test. */
 const LONG_MS = 2 ** 30;

@@ -3,10 +3,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { TurnRing } from '../src/actor/turn-ring.ts';
-import type { AttemptError, AttemptOutcome } from '../src/domain/delivery.ts';
-import type { Uuid } from '../src/domain/ids.ts';
-import { FairRound, type Turn } from '../src/webhooks/fair-round.ts';
+import { TurnRing } from '../src/engine/actor/turn-ring.ts';
+import { FairRound, type Turn } from '../src/engine/delivery/fair-round.ts';
+import type { AttemptError, AttemptOutcome } from '../src/engine/domain/delivery.ts';
+import type { Uuid } from '../src/engine/domain/ids.ts';
 
 const SLOTS = 32;
 const TOO_LONG_MS = 7_500;

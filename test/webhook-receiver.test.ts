@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
-import { createSender } from '../src/webhooks/sender.ts';
+import { createSender } from '../src/engine/delivery/sender.ts';
 import { startTcpProxy } from './support/tcp-proxy.ts';
 import { type Behaviour, startWebhookReceiver } from './support/webhook-receiver.ts';
 

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { type TestContext, test } from 'node:test';
-import { createWorkerThread, WorkerLostError, type WorkerThread } from '../src/actor/worker-thread.ts';
+import { createWorkerThread, WorkerLostError, type WorkerThread } from '../src/engine/actor/worker-thread.ts';
 import type { CountingRequest } from './support/counting-thread.ts';
 
 interface Counting extends Pick<WorkerThread, 'stop'> {
@@ -80,7 +80,7 @@ test('a thread that is stopped answers nobody, and nothing has failed', async (t
 
 test('a thread without requests keeps no process', async () => {
   const script = `
-    import { createWorkerThread } from './src/actor/worker-thread.ts';
+    import { createWorkerThread } from './src/engine/actor/worker-thread.ts';
     const entry = new URL('file://${import.meta.dirname}/support/counting-thread');
     const thread = createWorkerThread({ entry, settings: null, heapMaxMb: 64, onLost: () => undefined });
     await thread.ask('thread');

@@ -1,7 +1,7 @@
 /** The store of nats-server takes nothing more, while its disk has room: somebody else's stream has all that is left. */
 
 import { NatsError } from 'nats';
-import { type Broker, connectBroker } from '../../src/broker/connection.ts';
+import { type Broker, connectBroker } from '../../src/engine/broker/connection.ts';
 import type { TestServer } from '../../test/support/servers.ts';
 import type { Fault, Lasting } from './faults.ts';
 

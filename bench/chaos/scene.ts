@@ -4,10 +4,10 @@
  */
 
 import { join } from 'node:path';
-import { type Broker, connectBroker } from '../../src/broker/connection.ts';
-import { ensureAdvertsStream } from '../../src/broker/topology.ts';
 import type { Random } from '../../src/cli/demo/seeded-random.ts';
-import { type Database, migrate } from '../../src/store/database.ts';
+import { type Broker, connectBroker } from '../../src/engine/broker/connection.ts';
+import { ensureAdvertsStream } from '../../src/engine/broker/topology.ts';
+import { type Database, migrate } from '../../src/engine/store/database.ts';
 import { createApiKey, tuned } from '../../test/support/daemon.ts';
 import { connectDatabase } from '../../test/support/database.ts';
 import { type PostgresPair, startPostgresPair } from '../../test/support/postgres-pair.ts';

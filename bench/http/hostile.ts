@@ -8,8 +8,8 @@ import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { Agent, type RequestOptions, request } from 'node:http';
 import { setTimeout as wait } from 'node:timers/promises';
-import { createApiKey, createClient } from '../../src/store/clients.ts';
-import type { Database } from '../../src/store/database.ts';
+import { createApiKey, createClient } from '../../src/engine/store/clients.ts';
+import type { Database } from '../../src/engine/store/database.ts';
 import { type HostileRequest, hostileRequests } from '../../test/support/hostile-requests.ts';
 
 const EVERY_MS = 5;

@@ -4,13 +4,13 @@
  */
 
 import type { SampleCrawler } from '../../src/cli/demo/sample-adverts.ts';
-import { applyMessage, type HeldProperty } from '../../src/domain/change.ts';
-import { decodeIntakeMessage, type IntakeMessage } from '../../src/domain/intake-message.ts';
-import { readingOf } from '../../src/domain/property-document.ts';
-import type { Reference } from '../../src/reference/communes.ts';
-import type { Database } from '../../src/store/database.ts';
-import { insertProperties } from '../../src/store/properties.ts';
-import { insertDigests } from '../../src/store/property-digests.ts';
+import { applyMessage, type HeldProperty } from '../../src/engine/domain/change.ts';
+import { decodeIntakeMessage, type IntakeMessage } from '../../src/engine/domain/intake-message.ts';
+import { readingOf } from '../../src/engine/domain/property-document.ts';
+import type { Reference } from '../../src/engine/reference/communes.ts';
+import type { Database } from '../../src/engine/store/database.ts';
+import { insertProperties } from '../../src/engine/store/properties.ts';
+import { insertDigests } from '../../src/engine/store/property-digests.ts';
 import { runStatements } from '../../test/support/statements.ts';
 
 /** Of each property that is made; made ones take a while. */

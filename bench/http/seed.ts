@@ -1,6 +1,6 @@
 /** A table of searches as production has them, written in SQL: a thousand clients alike, and one with a tenth of all. */
 
-import type { Database } from '../../src/store/database.ts';
+import type { Database } from '../../src/engine/store/database.ts';
 
 export const CLIENTS = 1_000;
 

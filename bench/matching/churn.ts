@@ -1,9 +1,9 @@
 /** The cost of searches that come and go, alone and while adverts are matched. */
 
-import type { Criteria } from '../../src/domain/criteria.ts';
-import { searchNumberOf } from '../../src/domain/ids.ts';
-import type { PropertyFacts } from '../../src/domain/property-facts.ts';
-import type { SearchIndex } from '../../src/matching/search-index.ts';
+import type { Criteria } from '../../src/engine/domain/criteria.ts';
+import { searchNumberOf } from '../../src/engine/domain/ids.ts';
+import type { PropertyFacts } from '../../src/engine/domain/property-facts.ts';
+import type { SearchIndex } from '../../src/engine/matching/search-index.ts';
 import { summarise } from './latency.ts';
 
 const UPDATES = 20_000;

@@ -3,13 +3,13 @@
  * phrases as the defaults of the configuration grant it, in shapes and lists that leave an index the least to go by.
  */
 
-import { type Criteria, satisfies } from '../../src/domain/criteria.ts';
-import { ANYTHING } from '../../src/domain/criterion-table.ts';
-import type { Expressions } from '../../src/domain/expressions.ts';
-import type { Polygon, Position } from '../../src/domain/geo.ts';
-import { searchNumberOf } from '../../src/domain/ids.ts';
-import type { PropertyFacts } from '../../src/domain/property-facts.ts';
-import { createSearchIndex } from '../../src/matching/search-index.ts';
+import { type Criteria, satisfies } from '../../src/engine/domain/criteria.ts';
+import { ANYTHING } from '../../src/engine/domain/criterion-table.ts';
+import type { Expressions } from '../../src/engine/domain/expressions.ts';
+import type { Polygon, Position } from '../../src/engine/domain/geo.ts';
+import { searchNumberOf } from '../../src/engine/domain/ids.ts';
+import type { PropertyFacts } from '../../src/engine/domain/property-facts.ts';
+import { createSearchIndex } from '../../src/engine/matching/search-index.ts';
 import { type Latencies, measureMatches } from './latency.ts';
 import { randomOf } from './random.ts';
 

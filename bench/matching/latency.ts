@@ -1,6 +1,6 @@
 /** Time per advert of one way to match: raw, and as the best of several passes, which other work on the machine disturbs less. */
 
-import type { PropertyFacts } from '../../src/domain/property-facts.ts';
+import type { PropertyFacts } from '../../src/engine/domain/property-facts.ts';
 
 export interface Summary {
   readonly meanUs: number;

@@ -6,11 +6,11 @@
  */
 
 import RBush from 'rbush';
-import { type Criteria, satisfies } from '../../src/domain/criteria.ts';
-import type { Range } from '../../src/domain/criterion-kinds.ts';
-import { type FoldedText, foldTexts } from '../../src/domain/folded-text.ts';
-import { isInCircle, isInPolygon } from '../../src/domain/geo.ts';
-import type { PropertyFacts } from '../../src/domain/property-facts.ts';
+import { type Criteria, satisfies } from '../../src/engine/domain/criteria.ts';
+import type { Range } from '../../src/engine/domain/criterion-kinds.ts';
+import { type FoldedText, foldTexts } from '../../src/engine/domain/folded-text.ts';
+import { isInCircle, isInPolygon } from '../../src/engine/domain/geo.ts';
+import type { PropertyFacts } from '../../src/engine/domain/property-facts.ts';
 import { CompiledExpressions } from './plain-expressions.ts';
 
 /** Numbers of a row: box, kinds, position of the search, then six minima and six maxima. */

@@ -6,13 +6,13 @@
 import { setImmediate } from 'node:timers/promises';
 import { around } from 'geokdbush';
 import KDBush from 'kdbush';
-import { distanceKm } from '../../src/domain/geo.ts';
-import { FACILITIES, type Facility, type PointOfInterest } from '../../src/domain/point-of-interest.ts';
+import { distanceKm } from '../../src/engine/domain/geo.ts';
+import { FACILITIES, type Facility, type PointOfInterest } from '../../src/engine/domain/point-of-interest.ts';
 import {
   createPointsOfInterest,
   type PointIndexBuilder,
   type PointQuery,
-} from '../../src/matching/points/poi-index.ts';
+} from '../../src/engine/matching/points/poi-index.ts';
 import { type Summary, summarise } from './latency.ts';
 import { randomOf } from './random.ts';
 import { scatter, type Towns } from './towns.ts';

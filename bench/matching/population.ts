@@ -5,12 +5,12 @@
  * value of the kind; a fifth of the words are strict; nine searches in ten keep `withCoherentPrice`.
  */
 
-import type { Criteria } from '../../src/domain/criteria.ts';
-import { type Range, UNBOUNDED } from '../../src/domain/criterion-kinds.ts';
-import { ANYTHING } from '../../src/domain/criterion-table.ts';
-import type { ExpressionEntry, Expressions } from '../../src/domain/expressions.ts';
-import type { Polygon, Position } from '../../src/domain/geo.ts';
-import { NOTHING_KNOWN, NOTHING_KNOWN_OF_ADVERT, type PropertyFacts } from '../../src/domain/property-facts.ts';
+import type { Criteria } from '../../src/engine/domain/criteria.ts';
+import { type Range, UNBOUNDED } from '../../src/engine/domain/criterion-kinds.ts';
+import { ANYTHING } from '../../src/engine/domain/criterion-table.ts';
+import type { ExpressionEntry, Expressions } from '../../src/engine/domain/expressions.ts';
+import type { Polygon, Position } from '../../src/engine/domain/geo.ts';
+import { NOTHING_KNOWN, NOTHING_KNOWN_OF_ADVERT, type PropertyFacts } from '../../src/engine/domain/property-facts.ts';
 import { type Random, randomOf } from './random.ts';
 import { describe, WORDS } from './texts.ts';
 import { scatter, type Town, type Towns } from './towns.ts';

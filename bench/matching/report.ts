@@ -1,6 +1,6 @@
 /** The benchmark's findings for a reader. */
 
-import type { SearchIndexStats } from '../../src/matching/search-index.ts';
+import type { SearchIndexStats } from '../../src/engine/matching/search-index.ts';
 import type { Churn, Updates } from './churn.ts';
 import type { HostileFinding } from './hostile.ts';
 import type { Latencies } from './latency.ts';

@@ -3,11 +3,11 @@
  * expression is judged once an advert. Handles the criteria of the benchmark's mix.
  */
 
-import type { Criteria } from '../../src/domain/criteria.ts';
-import { expressionsHold } from '../../src/domain/expressions.ts';
-import { type FoldedText, foldTexts } from '../../src/domain/folded-text.ts';
-import { distanceKm, isInPolygon, type Polygon } from '../../src/domain/geo.ts';
-import type { PropertyFacts } from '../../src/domain/property-facts.ts';
+import type { Criteria } from '../../src/engine/domain/criteria.ts';
+import { expressionsHold } from '../../src/engine/domain/expressions.ts';
+import { type FoldedText, foldTexts } from '../../src/engine/domain/folded-text.ts';
+import { distanceKm, isInPolygon, type Polygon } from '../../src/engine/domain/geo.ts';
+import type { PropertyFacts } from '../../src/engine/domain/property-facts.ts';
 
 const MEASURES = ['budget', 'surface', 'room', 'bedroom', 'pricePerMeter', 'landSurface'] as const;
 const ANY = 0xff;

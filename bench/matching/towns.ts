@@ -5,7 +5,7 @@
 
 import { around } from 'geokdbush';
 import KDBush from 'kdbush';
-import { loadReference } from '../../src/reference/communes.ts';
+import { loadReference } from '../../src/engine/reference/communes.ts';
 import { type Random, randomOf } from './random.ts';
 
 export interface Town {

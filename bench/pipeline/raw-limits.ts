@@ -4,9 +4,9 @@
  */
 
 import { request } from 'undici';
-import type { Broker } from '../../src/broker/connection.ts';
-import { type Publication, publishAll } from '../../src/broker/publish.ts';
-import { type Database, type Queryable, transaction } from '../../src/store/database.ts';
+import type { Broker } from '../../src/engine/broker/connection.ts';
+import { type Publication, publishAll } from '../../src/engine/broker/publish.ts';
+import { type Database, type Queryable, transaction } from '../../src/engine/store/database.ts';
 
 /** What recording and delivering write. */
 const TABLES = [

@@ -1,11 +1,11 @@
 /** Saved searches of the matching benchmark's mix as rows of the table, some of them notifying. */
 
 import { randomBytes, randomUUID } from 'node:crypto';
-import type { Criteria } from '../../src/domain/criteria.ts';
-import { formatExpressions } from '../../src/domain/expressions.ts';
-import { createClient } from '../../src/store/clients.ts';
-import type { Database } from '../../src/store/database.ts';
-import type { StoredMembers } from '../../src/store/searches.ts';
+import type { Criteria } from '../../src/engine/domain/criteria.ts';
+import { formatExpressions } from '../../src/engine/domain/expressions.ts';
+import { createClient } from '../../src/engine/store/clients.ts';
+import type { Database } from '../../src/engine/store/database.ts';
+import type { StoredMembers } from '../../src/engine/store/searches.ts';
 import { searchOf } from '../matching/population.ts';
 import { loadTowns } from '../matching/towns.ts';
 

@@ -1,6 +1,6 @@
 /** What PostgreSQL counted. */
 
-import { type Database, openDatabase } from '../../src/store/database.ts';
+import { type Database, openDatabase } from '../../src/engine/store/database.ts';
 
 /** Settings of a server whose statements are to be profiled. */
 export const STATEMENT_STATISTICS = { shared_preload_libraries: 'pg_stat_statements' };

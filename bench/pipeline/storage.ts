@@ -1,6 +1,6 @@
 /** What lies in PostgreSQL, relation by relation, and how it was written. */
 
-import type { Database } from '../../src/store/database.ts';
+import type { Database } from '../../src/engine/store/database.ts';
 
 /** Bytes by table (with what it keeps beside its pages) and by index, and of the log that was ever written. */
 export async function bytesByRelation(database: Database): Promise<ReadonlyMap<string, number>> {

@@ -3,12 +3,12 @@
  * directory, else (for PostgreSQL alone) by starting the embedded server for as long as the command takes.
  */
 
-import { announceCoordinates, announceKeyChange } from '../broker/announcements.ts';
-import { type Broker, connectBroker } from '../broker/connection.ts';
 import type { Config } from '../config.ts';
-import { dataDirectoryPath } from '../embedded/data-directory.ts';
-import { openPostgres, readRunning } from '../embedded/servers.ts';
-import { type Database, migrate, openDatabase } from '../store/database.ts';
+import { announceCoordinates, announceKeyChange } from '../engine/broker/announcements.ts';
+import { type Broker, connectBroker } from '../engine/broker/connection.ts';
+import { type Database, migrate, openDatabase } from '../engine/store/database.ts';
+import { dataDirectoryPath } from '../local/data-directory.ts';
+import { openPostgres, readRunning } from '../local/servers.ts';
 import { CommandError, print } from './terminal.ts';
 
 /** Throws `CommandError` when no NATS is configured and no daemon runs. */

@@ -1,16 +1,16 @@
 /** `vigie feed`: one snapshot of a source, now; what it would do; the end of a source. */
 
-import { type Broker, connectBroker } from '../broker/connection.ts';
 import type { Config } from '../config.ts';
-import { decodeIntakeMessage } from '../domain/intake-message.ts';
+import { type Broker, connectBroker } from '../engine/broker/connection.ts';
+import { decodeIntakeMessage } from '../engine/domain/intake-message.ts';
+import type { Database } from '../engine/store/database.ts';
+import { readProperty } from '../engine/store/properties.ts';
 import { type FeedContent, type FeedFormat, SnapshotRefusedError } from '../features/feeds/feed-row.ts';
 import { FORMATS, type FormatName, isSourceName, openFormat, SOURCE_RULE } from '../features/feeds/formats.ts';
 import { contentJson, identityOf } from '../features/feeds/identity.ts';
 import { SourceBusyError, withSource } from '../features/feeds/publications.ts';
 import { readOnce } from '../features/feeds/reading.ts';
 import { endSource, type SnapshotOutcome } from '../features/feeds/snapshot.ts';
-import type { Database } from '../store/database.ts';
-import { readProperty } from '../store/properties.ts';
 import { UsageError } from './command.ts';
 import { natsUrlOf, withDatabase } from './connect.ts';
 import { startProgress } from './progress.ts';

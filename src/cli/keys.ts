@@ -1,7 +1,7 @@
 /** `vigie keys`: clients and their API keys. */
 
-import { DISPLAY_NAME_LENGTH_MAX } from '../domain/client-limits.ts';
-import { parseUuid } from '../domain/ids.ts';
+import { DISPLAY_NAME_LENGTH_MAX } from '../engine/domain/client-limits.ts';
+import { parseUuid } from '../engine/domain/ids.ts';
 import {
   createApiKey,
   createClient,
@@ -9,8 +9,8 @@ import {
   listApiKeys,
   listClients,
   revokeApiKey,
-} from '../store/clients.ts';
-import type { Database } from '../store/database.ts';
+} from '../engine/store/clients.ts';
+import type { Database } from '../engine/store/database.ts';
 import { CommandError, print } from './terminal.ts';
 
 /** Creates the client when it is new; prints the key alone on standard output, so that scripts can take it. */

@@ -4,7 +4,7 @@
  */
 
 import { parseArgs } from 'node:util';
-import { nearestName } from '../domain/nearest-name.ts';
+import { nearestName } from '../engine/domain/nearest-name.ts';
 import { VERSION } from '../version.ts';
 import { type Command, type CommandGroup, type Input, inputOf, type Options, UsageError } from './command.ts';
 import { helpOf, helpOfAll } from './help.ts';

@@ -4,7 +4,7 @@
  * output is for what scripts read.
  */
 
-import { startTask } from '../actor/task.ts';
+import { startTask } from '../engine/actor/task.ts';
 
 export interface Progress {
   /** A smaller share than before begins another part of the work, whose time and speed are its own. */

@@ -1,19 +1,19 @@
-/** Opens the admin interface (gRPC): the part of the composition root that knows `admin/`. */
+/** Opens the admin interface (gRPC): the part of the composition root that knows `grpc/`. */
 
-import type { Adoption } from '../admin/dependencies.ts';
-import { startAdminServer } from '../admin/server.ts';
-import { readOrMakeToken } from '../admin/token-file.ts';
-import { announceKeyChange } from '../broker/announcements.ts';
-import { findOtherLead } from '../broker/lead-claims.ts';
-import { announceControlChange } from '../broker/operator-signals.ts';
-import { isBrokerOutage } from '../broker/outage.ts';
-import { publish } from '../broker/publish.ts';
-import { requeuedHeader } from '../broker/requeued.ts';
-import { readStreamFigures } from '../broker/stream-figures.ts';
-import { adoptTopology } from '../broker/topology-inspection.ts';
-import { dataDirectoryPath } from '../embedded/data-directory.ts';
+import { announceKeyChange } from '../engine/broker/announcements.ts';
+import { findOtherLead } from '../engine/broker/lead-claims.ts';
+import { announceControlChange } from '../engine/broker/operator-signals.ts';
+import { isBrokerOutage } from '../engine/broker/outage.ts';
+import { publish } from '../engine/broker/publish.ts';
+import { requeuedHeader } from '../engine/broker/requeued.ts';
+import { readStreamFigures } from '../engine/broker/stream-figures.ts';
+import { adoptTopology } from '../engine/broker/topology-inspection.ts';
+import type { Matcher } from '../engine/intake/matcher.ts';
 import { listSources, readSource, writeReport } from '../features/feeds/publications.ts';
-import type { Matcher } from '../intake/matcher.ts';
+import type { Adoption } from '../grpc/dependencies.ts';
+import { startAdminServer } from '../grpc/server.ts';
+import { readOrMakeToken } from '../grpc/token-file.ts';
+import { dataDirectoryPath } from '../local/data-directory.ts';
 import { VERSION } from '../version.ts';
 import type { Parts } from './parts.ts';
 

@@ -1,16 +1,16 @@
-/** Opens the REST API of clients: the part of the composition root that knows `api/`. */
+/** Opens the REST API of clients: the part of the composition root that knows `rest/`. */
 
-import { createApi } from '../api/api.ts';
-import type { ApiLogger, ApiSettings } from '../api/dependencies.ts';
-import { announceSearchChange, announceSecretChange, onFeed, onKeyChange } from '../broker/announcements.ts';
 import type { Config } from '../config.ts';
-import type { Matcher } from '../intake/matcher.ts';
-import { createPointsOfInterest } from '../matching/points/poi-index.ts';
-import { createMatchEstimator } from '../queries/match-estimate.ts';
-import { sortPlaces } from '../reference/communes.ts';
-import { type Database, openDatabase } from '../store/database.ts';
-import { isDatabaseOutage } from '../store/outage.ts';
-import { keepPoints } from '../upkeep/imported-tables.ts';
+import { announceSearchChange, announceSecretChange, onFeed, onKeyChange } from '../engine/broker/announcements.ts';
+import type { Matcher } from '../engine/intake/matcher.ts';
+import { keepPoints } from '../engine/maintenance/imported-tables.ts';
+import { createPointsOfInterest } from '../engine/matching/points/poi-index.ts';
+import { sortPlaces } from '../engine/reference/communes.ts';
+import { type Database, openDatabase } from '../engine/store/database.ts';
+import { isDatabaseOutage } from '../engine/store/outage.ts';
+import { createMatchEstimator } from '../features/queries/match-estimate.ts';
+import { createApi } from '../rest/api.ts';
+import type { ApiLogger, ApiSettings } from '../rest/dependencies.ts';
 import { VERSION } from '../version.ts';
 import { createConnectionLimits } from './connection-limits.ts';
 import { openSender } from './deliver.ts';

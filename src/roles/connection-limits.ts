@@ -4,7 +4,7 @@
  */
 
 import { type BlockList, isIPv6, type Socket } from 'node:net';
-import type { Uuid } from '../domain/ids.ts';
+import type { Uuid } from '../engine/domain/ids.ts';
 
 export interface ConnectionLimits {
   /** For the server's event; what is one too many is closed unheard. */

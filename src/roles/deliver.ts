@@ -1,17 +1,17 @@
 /** Opens what delivers: the sender, the courier, what cancels and recovers, and what sends e-mails. A part of the composition root. */
 
 import { readFileSync } from 'node:fs';
-import { onSecretChange } from '../broker/announcements.ts';
-import { createValve, type Valve } from '../broker/valve.ts';
-import { startCourier } from '../delivery/courier.ts';
-import { createMailSender, MAIL_ATTEMPT_TIMEOUT_MS } from '../mail/mail-sender.ts';
-import { type Mailing, startMailing } from '../mailing/mailing.ts';
-import type { Database } from '../store/database.ts';
-import { rememberWebhookSecrets, type WebhookSecrets } from '../store/webhook-secrets.ts';
-import { startCancellations } from '../upkeep/cancellations.ts';
-import { startRecoveries } from '../upkeep/recoveries.ts';
+import { onSecretChange } from '../engine/broker/announcements.ts';
+import { createValve, type Valve } from '../engine/broker/valve.ts';
+import { startCourier } from '../engine/delivery/courier.ts';
+import { createSender, type Sender } from '../engine/delivery/sender.ts';
+import { startCancellations } from '../engine/maintenance/cancellations.ts';
+import { startRecoveries } from '../engine/maintenance/recoveries.ts';
+import type { Database } from '../engine/store/database.ts';
+import { rememberWebhookSecrets, type WebhookSecrets } from '../engine/store/webhook-secrets.ts';
+import { createMailSender, MAIL_ATTEMPT_TIMEOUT_MS } from '../features/mail/mail-sender.ts';
+import { type Mailing, startMailing } from '../features/mail/mailing.ts';
 import { VERSION } from '../version.ts';
-import { createSender, type Sender } from '../webhooks/sender.ts';
 import { measureMail, measureStage } from './measures.ts';
 import type { Parts } from './parts.ts';
 

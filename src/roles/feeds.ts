@@ -1,6 +1,6 @@
 /** Opens what reads agencies' files, and what ends adverts that nobody shows: a part of the composition root. */
 
-import { startTask } from '../actor/task.ts';
+import { startTask } from '../engine/actor/task.ts';
 import { startFeeds } from '../features/feeds/feeds.ts';
 import { readReports, SourceBusyError, type SourceReport } from '../features/feeds/publications.ts';
 import { type FeedSource, readFeedsFile } from '../features/feeds/sources.ts';

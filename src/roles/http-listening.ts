@@ -2,8 +2,8 @@
 
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { startTask } from '../actor/task.ts';
-import { endsWithin } from '../actor/waiting.ts';
+import { startTask } from '../engine/actor/task.ts';
+import { endsWithin } from '../engine/actor/waiting.ts';
 
 /**
  * Resolves with the URL; rejects when the port is taken. Once `ending` is aborted every answer ends its connection, so

@@ -3,29 +3,29 @@
  * the rows, which the leader alone runs. A part of the composition root.
  */
 
-import { startTask } from '../actor/task.ts';
-import { announceFeed, onSearchChange } from '../broker/announcements.ts';
-import { answerLeadClaims } from '../broker/lead-claims.ts';
-import { ensureIntake, ensureRejections } from '../broker/topology.ts';
-import { createValve, type Valve } from '../broker/valve.ts';
-import { createIntakeBreaker, type IntakeBreaker } from '../intake/breaker.ts';
-import { type Intake, startIntake } from '../intake/intake.ts';
-import { type Mandate, startLeadership } from '../intake/leadership.ts';
-import { type MatchSampling, sampleMatches } from '../intake/match-sampling.ts';
-import { type Matcher, startMatcher } from '../intake/matcher.ts';
-import { createRecorder, type RecorderDependencies } from '../intake/recorder.ts';
-import { startTrimming } from '../intake/trimming.ts';
-import { createMarketMedians, type MarketMedians } from '../matching/market-medians.ts';
-import { createSearchIndex } from '../matching/search-index.ts';
-import { readSetAside } from '../store/dead-letters.ts';
-import type { IndexFigures } from '../store/instances.ts';
-import { openLeaderSession, type Term } from '../store/intake-leader.ts';
-import { writeMedians } from '../store/market-medians.ts';
-import { readMarketPrices } from '../store/properties.ts';
-import { changedSince, renumberRestored } from '../store/search-feed.ts';
-import { correctMatchTotals } from '../store/search-totals.ts';
-import { siteCategoryNames } from '../store/site-categories.ts';
-import { startRetention } from '../upkeep/retention.ts';
+import { startTask } from '../engine/actor/task.ts';
+import { announceFeed, onSearchChange } from '../engine/broker/announcements.ts';
+import { answerLeadClaims } from '../engine/broker/lead-claims.ts';
+import { ensureIntake, ensureRejections } from '../engine/broker/topology.ts';
+import { createValve, type Valve } from '../engine/broker/valve.ts';
+import { createIntakeBreaker, type IntakeBreaker } from '../engine/intake/breaker.ts';
+import { type Intake, startIntake } from '../engine/intake/intake.ts';
+import { type Mandate, startLeadership } from '../engine/intake/leadership.ts';
+import { type MatchSampling, sampleMatches } from '../engine/intake/match-sampling.ts';
+import { type Matcher, startMatcher } from '../engine/intake/matcher.ts';
+import { createRecorder, type RecorderDependencies } from '../engine/intake/recorder.ts';
+import { startTrimming } from '../engine/intake/trimming.ts';
+import { startRetention } from '../engine/maintenance/retention.ts';
+import { createMarketMedians, type MarketMedians } from '../engine/matching/market-medians.ts';
+import { createSearchIndex } from '../engine/matching/search-index.ts';
+import { readSetAside } from '../engine/store/dead-letters.ts';
+import type { IndexFigures } from '../engine/store/instances.ts';
+import { openLeaderSession, type Term } from '../engine/store/intake-leader.ts';
+import { writeMedians } from '../engine/store/market-medians.ts';
+import { readMarketPrices } from '../engine/store/properties.ts';
+import { changedSince, renumberRestored } from '../engine/store/search-feed.ts';
+import { correctMatchTotals } from '../engine/store/search-totals.ts';
+import { siteCategoryNames } from '../engine/store/site-categories.ts';
 import { measureAnswers, measureLead, measureRetention, measureStage } from './measures.ts';
 import type { Parts } from './parts.ts';
 

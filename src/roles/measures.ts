@@ -3,18 +3,18 @@
  * for a few seconds, so that several scrapers cost no more than one.
  */
 
-import type { Broker } from '../broker/connection.ts';
-import { readStreamFigures } from '../broker/stream-figures.ts';
-import type { Valve } from '../broker/valve.ts';
+import type { Broker } from '../engine/broker/connection.ts';
+import { readStreamFigures } from '../engine/broker/stream-figures.ts';
+import type { Valve } from '../engine/broker/valve.ts';
+import type { TopologyWatch } from '../engine/maintenance/topology-watch.ts';
+import type { Database, DatabasePool } from '../engine/store/database.ts';
+import { ALL_DEAD_LETTERS, countDeadLetters } from '../engine/store/dead-letter-reads.ts';
+import { countFailedDeliveries, countOpenDeliveries } from '../engine/store/delivery-admin.ts';
+import { readFeedDelay } from '../engine/store/feed-reads.ts';
+import { readIntakeLead } from '../engine/store/intake-leader.ts';
+import { countOpenMailItems } from '../engine/store/mail-turns.ts';
+import { readOldestRows } from '../engine/store/retention.ts';
 import type { Metrics } from '../metrics.ts';
-import type { Database, DatabasePool } from '../store/database.ts';
-import { ALL_DEAD_LETTERS, countDeadLetters } from '../store/dead-letter-reads.ts';
-import { countFailedDeliveries, countOpenDeliveries } from '../store/delivery-admin.ts';
-import { readFeedDelay } from '../store/feed-reads.ts';
-import { readIntakeLead } from '../store/intake-leader.ts';
-import { countOpenMailItems } from '../store/mail-turns.ts';
-import { readOldestRows } from '../store/retention.ts';
-import type { TopologyWatch } from '../upkeep/topology-watch.ts';
 
 const READING_KEPT_MS = 5_000;
 const OPEN_STATES = ['queued', 'sending', 'retry_wait'] as const;

@@ -1,8 +1,8 @@
 /** Opens the operations port, where Prometheus and orchestrators ask. A part of the composition root. */
 
-import { FAILING_MS, type Supervisor } from '../actor/supervisor.ts';
-import { createOperations } from '../api/operations.ts';
-import { type ClockWatch, startClockWatch } from '../upkeep/clock-watch.ts';
+import { FAILING_MS, type Supervisor } from '../engine/actor/supervisor.ts';
+import { type ClockWatch, startClockWatch } from '../engine/maintenance/clock-watch.ts';
+import { createOperations } from '../rest/operations.ts';
 import { closeServer, listen } from './http-listening.ts';
 import { createHttpServer } from './http-server.ts';
 import { measurePools, measureStore, measureStreams, measureTopology } from './measures.ts';

@@ -1,21 +1,21 @@
 /** What the composition root hands to those of its parts that have a file of their own. */
 
-import type { Supervisor } from '../actor/supervisor.ts';
-import type { Broker } from '../broker/connection.ts';
-import type { DueAnnouncer } from '../broker/due-announcements.ts';
-import type { LeadClaim } from '../broker/lead-claims.ts';
 import type { Config } from '../config.ts';
+import type { Supervisor } from '../engine/actor/supervisor.ts';
+import type { Broker } from '../engine/broker/connection.ts';
+import type { DueAnnouncer } from '../engine/broker/due-announcements.ts';
+import type { LeadClaim } from '../engine/broker/lead-claims.ts';
+import type { ActivityFeed } from '../engine/maintenance/activity.ts';
+import type { Presence } from '../engine/maintenance/presence.ts';
+import type { TopologyWatch } from '../engine/maintenance/topology-watch.ts';
+import type { Reference } from '../engine/reference/communes.ts';
+import type { DatabasePool } from '../engine/store/database.ts';
+import type { DocumentCache } from '../engine/store/document-cache.ts';
+import type { AskQuery } from '../features/queries/queries.ts';
 import type { Log } from '../log.ts';
 import type { Metrics } from '../metrics.ts';
 import type { Observers } from '../observers.ts';
-import type { AskQuery } from '../queries/queries.ts';
-import type { Reference } from '../reference/communes.ts';
 import type { Shutdown } from '../shutdown.ts';
-import type { DatabasePool } from '../store/database.ts';
-import type { DocumentCache } from '../store/document-cache.ts';
-import type { ActivityFeed } from '../upkeep/activity.ts';
-import type { Presence } from '../upkeep/presence.ts';
-import type { TopologyWatch } from '../upkeep/topology-watch.ts';
 import type { Stalls } from './stalls.ts';
 
 /** See `shutdown.ts` for the order in which parts end. */

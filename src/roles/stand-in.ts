@@ -2,10 +2,10 @@
 
 import type { Server } from 'node:http';
 import Koa from 'koa';
-import { createOperations } from '../api/operations.ts';
-import { Problem, reportProblems } from '../api/problem.ts';
 import type { Config } from '../config.ts';
 import type { Log } from '../log.ts';
+import { createOperations } from '../rest/operations.ts';
+import { Problem, reportProblems } from '../rest/problem.ts';
 import { closeServer, listen } from './http-listening.ts';
 import { createHttpServer } from './http-server.ts';
 

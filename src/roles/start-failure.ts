@@ -1,9 +1,9 @@
 /** Why a start failed, in words for whoever starts the daemon, also where a server went away in the middle of it. */
 
-import { isBrokerOutage } from '../broker/outage.ts';
-import { brokerUnreachable } from '../broker/unreachable.ts';
-import { isDatabaseOutage } from '../store/outage.ts';
-import { databaseUnreachable } from '../store/unreachable.ts';
+import { isBrokerOutage } from '../engine/broker/outage.ts';
+import { brokerUnreachable } from '../engine/broker/unreachable.ts';
+import { isDatabaseOutage } from '../engine/store/outage.ts';
+import { databaseUnreachable } from '../engine/store/unreachable.ts';
 
 export interface StartServers {
   readonly databaseUrl: string;

@@ -3,10 +3,10 @@
  * such a trouble begins and one when it is over say the same, and can be read.
  */
 
-import type { ActorFailure } from '../actor/supervisor.ts';
-import { BrokerSilentError, isBrokerSilence } from '../broker/outage.ts';
+import type { ActorFailure } from '../engine/actor/supervisor.ts';
+import { BrokerSilentError, isBrokerSilence } from '../engine/broker/outage.ts';
+import { databaseRefusal } from '../engine/store/outage.ts';
 import type { Log } from '../log.ts';
-import { databaseRefusal } from '../store/outage.ts';
 
 export interface Troubles {
   /** `what`: the work that met the trouble and goes on by itself. */

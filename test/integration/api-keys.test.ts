@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
-import { uuidOf } from '../../src/domain/ids.ts';
+import { uuidOf } from '../../src/engine/domain/ids.ts';
 import {
   apiKeyVerifier,
   ClientNameTakenError,
@@ -10,7 +10,7 @@ import {
   KEY_STALENESS_MAX_MS,
   listApiKeys,
   revokeApiKey,
-} from '../../src/store/clients.ts';
+} from '../../src/engine/store/clients.ts';
 import { startTestApi } from '../support/api.ts';
 
 const api = await startTestApi({ after });

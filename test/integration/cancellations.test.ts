@@ -5,18 +5,24 @@
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { randomUuid, type Uuid } from '../../src/domain/ids.ts';
-import { SEARCH_DEFAULTS } from '../../src/domain/search.ts';
-import { ClientUnknownError, createApiKey, createClient, deleteClient, listClients } from '../../src/store/clients.ts';
-import { migrate, openDatabase } from '../../src/store/database.ts';
-import { listAdminDeliveries } from '../../src/store/delivery-admin.ts';
-import { claimDeliveries } from '../../src/store/delivery-claims.ts';
-import { ANY_DELIVERY, ANY_TIME } from '../../src/store/delivery-filters.ts';
-import { listDeliveries } from '../../src/store/delivery-reads.ts';
-import { previewReplay, requeueOne } from '../../src/store/replays.ts';
-import { listSearches } from '../../src/store/search-listing.ts';
-import { createSearch, deleteSearch, updateSearch } from '../../src/store/searches.ts';
-import { startCancellations } from '../../src/upkeep/cancellations.ts';
+import { randomUuid, type Uuid } from '../../src/engine/domain/ids.ts';
+import { SEARCH_DEFAULTS } from '../../src/engine/domain/search.ts';
+import { startCancellations } from '../../src/engine/maintenance/cancellations.ts';
+import {
+  ClientUnknownError,
+  createApiKey,
+  createClient,
+  deleteClient,
+  listClients,
+} from '../../src/engine/store/clients.ts';
+import { migrate, openDatabase } from '../../src/engine/store/database.ts';
+import { listAdminDeliveries } from '../../src/engine/store/delivery-admin.ts';
+import { claimDeliveries } from '../../src/engine/store/delivery-claims.ts';
+import { ANY_DELIVERY, ANY_TIME } from '../../src/engine/store/delivery-filters.ts';
+import { listDeliveries } from '../../src/engine/store/delivery-reads.ts';
+import { previewReplay, requeueOne } from '../../src/engine/store/replays.ts';
+import { listSearches } from '../../src/engine/store/search-listing.ts';
+import { createSearch, deleteSearch, updateSearch } from '../../src/engine/store/searches.ts';
 import { putInState, seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
 import { startTestServers } from '../support/servers.ts';
 import { until } from '../support/until.ts';

@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { connectBroker } from '../../src/broker/connection.ts';
-import { startClockWatch } from '../../src/upkeep/clock-watch.ts';
+import { connectBroker } from '../../src/engine/broker/connection.ts';
+import { startClockWatch } from '../../src/engine/maintenance/clock-watch.ts';
 import { startDaemon } from '../support/daemon.ts';
 import { connectDatabase, queryOnce } from '../support/database.ts';
 import { startTestNats, startTestPostgres } from '../support/servers.ts';

@@ -7,8 +7,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { type TestContext, test } from 'node:test';
-import { connectBroker } from '../../src/broker/connection.ts';
-import { migrate } from '../../src/store/database.ts';
+import { connectBroker } from '../../src/engine/broker/connection.ts';
+import { migrate } from '../../src/engine/store/database.ts';
 
 import { runVigie, spawnVigie } from '../support/daemon.ts';
 import { connectDatabase } from '../support/database.ts';

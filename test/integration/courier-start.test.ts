@@ -2,9 +2,9 @@
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import type { Uuid } from '../../src/domain/ids.ts';
-import { registerCourier } from '../../src/store/couriers.ts';
-import { claimDeliveries } from '../../src/store/delivery-claims.ts';
+import type { Uuid } from '../../src/engine/domain/ids.ts';
+import { registerCourier } from '../../src/engine/store/couriers.ts';
+import { claimDeliveries } from '../../src/engine/store/delivery-claims.ts';
 import { type CourierSettings, countOpen, openDeliveryStage } from '../support/courier.ts';
 import { seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
 import { until } from '../support/until.ts';

@@ -2,9 +2,9 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { migrate, openDatabase } from '../../src/store/database.ts';
-import { openLeaderSession } from '../../src/store/intake-leader.ts';
-import { checkSessions } from '../../src/store/session-check.ts';
+import { migrate, openDatabase } from '../../src/engine/store/database.ts';
+import { openLeaderSession } from '../../src/engine/store/intake-leader.ts';
+import { checkSessions } from '../../src/engine/store/session-check.ts';
 import { fetchPgbouncer, startPgbouncer } from '../support/pgbouncer.ts';
 import { type Cleanup, startTestPostgres } from '../support/servers.ts';
 

@@ -5,9 +5,9 @@ import { EventEmitter, once } from 'node:events';
 import { createServer, type Socket } from 'node:net';
 import { test } from 'node:test';
 import { inspect } from 'node:util';
-import { randomUuid, searchNumberOf, type Uuid } from '../../src/domain/ids.ts';
-import { recordAttempts } from '../../src/store/attempts.ts';
-import { CorkedSocket } from '../../src/store/corked-socket.ts';
+import { randomUuid, searchNumberOf, type Uuid } from '../../src/engine/domain/ids.ts';
+import { recordAttempts } from '../../src/engine/store/attempts.ts';
+import { CorkedSocket } from '../../src/engine/store/corked-socket.ts';
 import {
   type CommitUnknownError,
   type DatabasePool,
@@ -17,14 +17,14 @@ import {
   type Queryable,
   type Statement,
   transaction,
-} from '../../src/store/database.ts';
-import { letInAged, readDue } from '../../src/store/deliveries.ts';
-import { claimDeliveries, giveBack } from '../../src/store/delivery-claims.ts';
-import { readMatches, updateMatches } from '../../src/store/matches.ts';
-import { lockProperties, updateCrawls, updateProperties } from '../../src/store/properties.ts';
-import { readOverdueRetries, releaseRetries } from '../../src/store/retries.ts';
-import { readRoutes } from '../../src/store/search-routes.ts';
-import { readDocuments } from '../../src/store/snapshots.ts';
+} from '../../src/engine/store/database.ts';
+import { letInAged, readDue } from '../../src/engine/store/deliveries.ts';
+import { claimDeliveries, giveBack } from '../../src/engine/store/delivery-claims.ts';
+import { readMatches, updateMatches } from '../../src/engine/store/matches.ts';
+import { lockProperties, updateCrawls, updateProperties } from '../../src/engine/store/properties.ts';
+import { readOverdueRetries, releaseRetries } from '../../src/engine/store/retries.ts';
+import { readRoutes } from '../../src/engine/store/search-routes.ts';
+import { readDocuments } from '../../src/engine/store/snapshots.ts';
 import { heldAfter, upsertAt } from '../support/adverts.ts';
 import { type Cleanup, startTestPostgres } from '../support/servers.ts';
 import { runStatements } from '../support/statements.ts';

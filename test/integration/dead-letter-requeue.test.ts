@@ -3,9 +3,9 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { type TestContext, test } from 'node:test';
-import { connectBroker } from '../../src/broker/connection.ts';
-import { publish } from '../../src/broker/publish.ts';
-import { ADVERTS_STREAM, advertSubject } from '../../src/broker/topology.ts';
+import { connectBroker } from '../../src/engine/broker/connection.ts';
+import { publish } from '../../src/engine/broker/publish.ts';
+import { ADVERTS_STREAM, advertSubject } from '../../src/engine/broker/topology.ts';
 import { genericCall } from '../support/admin.ts';
 import { connectDatabase } from '../support/database.ts';
 import { metricOf, type OperatorScene, startScene } from '../support/operator-scene.ts';

@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { migrate } from '../../src/store/database.ts';
-import { type DeadLetter, insertDeadLetters } from '../../src/store/dead-letters.ts';
+import { migrate } from '../../src/engine/store/database.ts';
+import { type DeadLetter, insertDeadLetters } from '../../src/engine/store/dead-letters.ts';
 import { connectDatabase } from '../support/database.ts';
 import { startTestPostgres } from '../support/servers.ts';
 import { runStatements } from '../support/statements.ts';

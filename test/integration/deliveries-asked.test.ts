@@ -2,13 +2,13 @@
 
 import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
-import type { DeliveryState, DueDelivery } from '../../src/domain/delivery.ts';
-import { endpointKeyOf } from '../../src/domain/endpoint.ts';
-import { randomUuid, type Uuid } from '../../src/domain/ids.ts';
-import { readingOf } from '../../src/domain/property-document.ts';
-import { insertProperties } from '../../src/store/properties.ts';
-import { insertDigests } from '../../src/store/property-digests.ts';
-import { resendDelivery } from '../../src/store/resends.ts';
+import type { DeliveryState, DueDelivery } from '../../src/engine/domain/delivery.ts';
+import { endpointKeyOf } from '../../src/engine/domain/endpoint.ts';
+import { randomUuid, type Uuid } from '../../src/engine/domain/ids.ts';
+import { readingOf } from '../../src/engine/domain/property-document.ts';
+import { insertProperties } from '../../src/engine/store/properties.ts';
+import { insertDigests } from '../../src/engine/store/property-digests.ts';
+import { resendDelivery } from '../../src/engine/store/resends.ts';
 import { heldAfter, upsertAt } from '../support/adverts.ts';
 import { startTestApi } from '../support/api.ts';
 import { openDeliveryStage } from '../support/courier.ts';

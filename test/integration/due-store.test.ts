@@ -2,11 +2,11 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { DueStore } from '../../src/delivery/draw.ts';
-import type { DueDelivery } from '../../src/domain/delivery.ts';
-import { randomUuid } from '../../src/domain/ids.ts';
-import { migrate, openDatabase } from '../../src/store/database.ts';
-import { FairRound } from '../../src/webhooks/fair-round.ts';
+import { DueStore } from '../../src/engine/delivery/draw.ts';
+import { FairRound } from '../../src/engine/delivery/fair-round.ts';
+import type { DueDelivery } from '../../src/engine/domain/delivery.ts';
+import { randomUuid } from '../../src/engine/domain/ids.ts';
+import { migrate, openDatabase } from '../../src/engine/store/database.ts';
 import { startTestPostgres } from '../support/servers.ts';
 
 test('what is announced once more while it is being sent waits again when that has ended', async (t) => {

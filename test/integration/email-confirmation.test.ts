@@ -3,11 +3,11 @@
 import assert from 'node:assert/strict';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
-import type { Search } from '../../src/domain/search.ts';
-import { askConfirmation } from '../../src/store/mail-confirmations.ts';
-import { readSubscriptions, unsubscribe } from '../../src/store/mail-recipients.ts';
-import { removeMailRecipients, removeMailTokens } from '../../src/store/mail-retention.ts';
-import { deleteSearch } from '../../src/store/searches.ts';
+import type { Search } from '../../src/engine/domain/search.ts';
+import { askConfirmation } from '../../src/engine/store/mail-confirmations.ts';
+import { readSubscriptions, unsubscribe } from '../../src/engine/store/mail-recipients.ts';
+import { removeMailRecipients, removeMailTokens } from '../../src/engine/store/mail-retention.ts';
+import { deleteSearch } from '../../src/engine/store/searches.ts';
 import { type MailScene, openMailScene } from '../support/mail-scene.ts';
 import { startSmtpReceiver } from '../support/smtp-receiver.ts';
 import { until } from '../support/until.ts';

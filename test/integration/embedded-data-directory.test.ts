@@ -7,11 +7,11 @@ import { chmod, chown, mkdtemp, readFile, rm, stat, symlink, writeFile } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { cacheEntry } from '../../src/embedded/cache-entry.ts';
-import { cacheDirectory, openDataDirectory } from '../../src/embedded/data-directory.ts';
+import { cacheEntry } from '../../src/local/cache-entry.ts';
+import { cacheDirectory, openDataDirectory } from '../../src/local/data-directory.ts';
 
 const isRoot = process.getuid?.() === 0;
-const module = new URL('../../src/embedded/data-directory.ts', import.meta.url).href;
+const module = new URL('../../src/local/data-directory.ts', import.meta.url).href;
 
 test('a missing directory is created, for its owner alone', async (t) => {
   const directory = await openDataDirectory(join(await temporaryDirectory(t), 'à la volée', 'vigie'));

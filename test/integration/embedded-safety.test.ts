@@ -7,11 +7,11 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { promisify } from 'node:util';
 import pg from 'pg';
-import { connectBroker } from '../../src/broker/connection.ts';
-import { cacheDirectory, openDataDirectory } from '../../src/embedded/data-directory.ts';
-import { startNatsServer } from '../../src/embedded/nats-server.ts';
-import { startPostgres } from '../../src/embedded/postgres.ts';
-import { migrate } from '../../src/store/database.ts';
+import { connectBroker } from '../../src/engine/broker/connection.ts';
+import { migrate } from '../../src/engine/store/database.ts';
+import { cacheDirectory, openDataDirectory } from '../../src/local/data-directory.ts';
+import { startNatsServer } from '../../src/local/nats-server.ts';
+import { startPostgres } from '../../src/local/postgres.ts';
 import { queryOnce as query } from '../support/database.ts';
 import { copyTestCluster, emptyDirectory } from '../support/servers.ts';
 

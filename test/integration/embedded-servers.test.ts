@@ -7,11 +7,11 @@ import { access, chmod, chown, readFile, rm, stat, writeFile } from 'node:fs/pro
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { connectBroker } from '../../src/broker/connection.ts';
-import { startChildServer, waitUntilReady } from '../../src/embedded/child-server.ts';
-import { cacheDirectory } from '../../src/embedded/data-directory.ts';
-import { startNatsServer } from '../../src/embedded/nats-server.ts';
-import { bufferSettings, startPostgres } from '../../src/embedded/postgres.ts';
+import { connectBroker } from '../../src/engine/broker/connection.ts';
+import { startChildServer, waitUntilReady } from '../../src/local/child-server.ts';
+import { cacheDirectory } from '../../src/local/data-directory.ts';
+import { startNatsServer } from '../../src/local/nats-server.ts';
+import { bufferSettings, startPostgres } from '../../src/local/postgres.ts';
 import { queryOnce as query } from '../support/database.ts';
 import { copyTestCluster, emptyDirectory, startTestServers } from '../support/servers.ts';
 import { until } from '../support/until.ts';
@@ -256,7 +256,7 @@ async function startBoth(dataDir: string) {
 
 /** A daemon in a process of its own that starts both servers and tells their addresses. */
 function spawnDaemon(dataDir: string, setpriv: readonly string[] = ['--']): { daemon: ChildProcess } {
-  const source = (name: string) => JSON.stringify(new URL(`../../src/embedded/${name}.ts`, import.meta.url).href);
+  const source = (name: string) => JSON.stringify(new URL(`../../src/local/${name}.ts`, import.meta.url).href);
   const script = `
     import { openDataDirectory, cacheDirectory } from ${source('data-directory')};
     import { startPostgres } from ${source('postgres')};

@@ -6,9 +6,9 @@ import { chown, readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
-import { cacheDirectory } from '../../src/embedded/data-directory.ts';
-import { freePort } from '../../src/embedded/local-port.ts';
-import { findPostgresBinaries } from '../../src/embedded/postgres-binaries.ts';
+import { cacheDirectory } from '../../src/local/data-directory.ts';
+import { freePort } from '../../src/local/local-port.ts';
+import { findPostgresBinaries } from '../../src/local/postgres-binaries.ts';
 import { runVigie, startDaemon } from '../support/daemon.ts';
 import { numberedUuid, upsert } from '../support/intake.ts';
 import { copyTestCluster, emptyDirectory, type TestServer } from '../support/servers.ts';
@@ -20,7 +20,7 @@ const isRoot = process.getuid?.() === 0;
 const UNKNOWN_USER = 54_321;
 const cacheDir = cacheDirectory(process.env.VIGIE_CACHE_DIR || null);
 const serverBin = process.env.NATS_SERVER_BIN || '';
-const SOURCE = new URL('../../src/embedded/', import.meta.url).href;
+const SOURCE = new URL('../../src/local/', import.meta.url).href;
 /** Neither is given: both are embedded. */
 const EMBEDDED = { postgres: absent(), nats: absent() };
 

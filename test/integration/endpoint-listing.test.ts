@@ -2,9 +2,9 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { endpointKeyOf, urlKeyOf } from '../../src/domain/endpoint.ts';
-import { migrate } from '../../src/store/database.ts';
-import { listAdminEndpoints, readAdminEndpoint } from '../../src/store/endpoints-admin.ts';
+import { endpointKeyOf, urlKeyOf } from '../../src/engine/domain/endpoint.ts';
+import { migrate } from '../../src/engine/store/database.ts';
+import { listAdminEndpoints, readAdminEndpoint } from '../../src/engine/store/endpoints-admin.ts';
 import { connectDatabase } from '../support/database.ts';
 import { seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
 import { startTestPostgres } from '../support/servers.ts';

@@ -2,9 +2,9 @@
 
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import type { AdvertContent } from '../../src/domain/advert.ts';
-import { randomUuid, type Uuid } from '../../src/domain/ids.ts';
-import type { IntakeMessage } from '../../src/domain/intake-message.ts';
+import type { AdvertContent } from '../../src/engine/domain/advert.ts';
+import { randomUuid, type Uuid } from '../../src/engine/domain/ids.ts';
+import type { IntakeMessage } from '../../src/engine/domain/intake-message.ts';
 import { UNKNOWN_CONTENT, UNSTATED_PROPERTY } from '../support/adverts.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
 import { openRecording, type RecordingScene } from '../support/question-scene.ts';

@@ -2,12 +2,12 @@
 
 import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
-import { type SearchNumber, timeOrderedUuid, type Uuid } from '../../src/domain/ids.ts';
-import { bodyHead, bodyOf } from '../../src/domain/routing.ts';
-import { type FeedItem, insertFeedBatches, insertFeedItems } from '../../src/store/feed-batches.ts';
-import { readFeedDelay } from '../../src/store/feed-reads.ts';
-import { insertSnapshots } from '../../src/store/snapshots.ts';
-import { sweep } from '../../src/upkeep/retention.ts';
+import { type SearchNumber, timeOrderedUuid, type Uuid } from '../../src/engine/domain/ids.ts';
+import { bodyHead, bodyOf } from '../../src/engine/domain/routing.ts';
+import { sweep } from '../../src/engine/maintenance/retention.ts';
+import { type FeedItem, insertFeedBatches, insertFeedItems } from '../../src/engine/store/feed-batches.ts';
+import { readFeedDelay } from '../../src/engine/store/feed-reads.ts';
+import { insertSnapshots } from '../../src/engine/store/snapshots.ts';
 import { type ApiAnswer, startTestApi } from '../support/api.ts';
 
 type Wake = (clientIds: readonly Uuid[] | null) => void;

@@ -8,7 +8,7 @@ import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { gunzipSync } from 'node:zlib';
 import type pg from 'pg';
-import { type Broker, connectBroker } from '../../src/broker/connection.ts';
+import { type Broker, connectBroker } from '../../src/engine/broker/connection.ts';
 import { SnapshotRefusedError } from '../../src/features/feeds/feed-row.ts';
 import { startFeeds } from '../../src/features/feeds/feeds.ts';
 import { identityOf } from '../../src/features/feeds/identity.ts';

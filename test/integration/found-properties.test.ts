@@ -4,16 +4,16 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { parse } from 'csv-parse/sync';
 import { createRandom } from '../../src/cli/demo/seeded-random.ts';
-import { type Criteria, satisfies } from '../../src/domain/criteria.ts';
-import type { Uuid } from '../../src/domain/ids.ts';
-import type { MedianOf } from '../../src/domain/property-digest.ts';
-import { propertyDocument } from '../../src/domain/property-document.ts';
-import { satisfiedSince } from '../../src/domain/satisfied-since.ts';
-import { criteriaOf, SEARCH_DEFAULTS, type SiteCategoryName } from '../../src/domain/search.ts';
-import type { QueryTools } from '../../src/queries/examination.ts';
-import { FOUND_ORDERS, type FoundQuery, foundProperties } from '../../src/queries/found-properties.ts';
-import { writeMedians } from '../../src/store/market-medians.ts';
-import { siteCategoryNames } from '../../src/store/site-categories.ts';
+import { type Criteria, satisfies } from '../../src/engine/domain/criteria.ts';
+import type { Uuid } from '../../src/engine/domain/ids.ts';
+import type { MedianOf } from '../../src/engine/domain/property-digest.ts';
+import { propertyDocument } from '../../src/engine/domain/property-document.ts';
+import { satisfiedSince } from '../../src/engine/domain/satisfied-since.ts';
+import { criteriaOf, SEARCH_DEFAULTS, type SiteCategoryName } from '../../src/engine/domain/search.ts';
+import { writeMedians } from '../../src/engine/store/market-medians.ts';
+import { siteCategoryNames } from '../../src/engine/store/site-categories.ts';
+import type { QueryTools } from '../../src/features/queries/examination.ts';
+import { FOUND_ORDERS, type FoundQuery, foundProperties } from '../../src/features/queries/found-properties.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
 import {
   type KnownProperty,

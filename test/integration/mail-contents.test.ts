@@ -2,10 +2,10 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { timeOrderedUuid, type Uuid } from '../../src/domain/ids.ts';
-import type { MailReason } from '../../src/domain/mail-item.ts';
-import type { Search } from '../../src/domain/search.ts';
-import { insertMailItems } from '../../src/store/mail-items.ts';
+import { timeOrderedUuid, type Uuid } from '../../src/engine/domain/ids.ts';
+import type { MailReason } from '../../src/engine/domain/mail-item.ts';
+import type { Search } from '../../src/engine/domain/search.ts';
+import { insertMailItems } from '../../src/engine/store/mail-items.ts';
 import { expireAt, upsertAt } from '../support/adverts.ts';
 import { holdProperty, type MailScene, mailItemOf, NEW_MATCH, openMailScene } from '../support/mail-scene.ts';
 import { runStatements } from '../support/statements.ts';

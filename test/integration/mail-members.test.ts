@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
-import { mailKeyOf } from '../../src/domain/mail.ts';
+import { mailKeyOf } from '../../src/engine/domain/mail.ts';
 import { startTestApi } from '../support/api.ts';
 
 const api = await startTestApi({ after });

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { after, before, it } from 'node:test';
-import { randomUuid, type Uuid } from '../../src/domain/ids.ts';
+import { randomUuid, type Uuid } from '../../src/engine/domain/ids.ts';
 import { upsertAt } from '../support/adverts.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
 import { openRecording, type RecordingScene } from '../support/question-scene.ts';

@@ -5,13 +5,13 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { HELD_BACK_MAX_MS } from '../../src/domain/delivery.ts';
-import { urlKeyOf } from '../../src/domain/endpoint.ts';
-import type { Uuid } from '../../src/domain/ids.ts';
-import { registerCourier } from '../../src/store/couriers.ts';
-import { claimDeliveries } from '../../src/store/delivery-claims.ts';
-import { pauseEndpoint } from '../../src/store/endpoints.ts';
-import { requeueOne } from '../../src/store/replays.ts';
+import { HELD_BACK_MAX_MS } from '../../src/engine/domain/delivery.ts';
+import { urlKeyOf } from '../../src/engine/domain/endpoint.ts';
+import type { Uuid } from '../../src/engine/domain/ids.ts';
+import { registerCourier } from '../../src/engine/store/couriers.ts';
+import { claimDeliveries } from '../../src/engine/store/delivery-claims.ts';
+import { pauseEndpoint } from '../../src/engine/store/endpoints.ts';
+import { requeueOne } from '../../src/engine/store/replays.ts';
 import { type CourierSettings, openDeliveryStage } from '../support/courier.ts';
 import { auditDeliveries } from '../support/delivery-auditor.ts';
 import { seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';

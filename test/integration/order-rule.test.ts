@@ -6,11 +6,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { DELIVERY_STATES, type DeliveryState, HELD_BACK_MAX_MS } from '../../src/domain/delivery.ts';
-import { endpointKeyOf } from '../../src/domain/endpoint.ts';
-import type { Uuid } from '../../src/domain/ids.ts';
-import { migrate, openDatabase } from '../../src/store/database.ts';
-import { claimDeliveries } from '../../src/store/delivery-claims.ts';
+import { DELIVERY_STATES, type DeliveryState, HELD_BACK_MAX_MS } from '../../src/engine/domain/delivery.ts';
+import { endpointKeyOf } from '../../src/engine/domain/endpoint.ts';
+import type { Uuid } from '../../src/engine/domain/ids.ts';
+import { migrate, openDatabase } from '../../src/engine/store/database.ts';
+import { claimDeliveries } from '../../src/engine/store/delivery-claims.ts';
 import { putInState, seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
 import { type Cleanup, startTestPostgres } from '../support/servers.ts';
 

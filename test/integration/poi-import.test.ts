@@ -9,11 +9,11 @@ import { createRandom } from '../../src/cli/demo/seeded-random.ts';
 import { importPointFile } from '../../src/cli/import/import.ts';
 import { ImportFileError } from '../../src/cli/import/import-file.ts';
 import { importPointsOfInterest } from '../../src/cli/import/points-of-interest.ts';
-import { distanceKm } from '../../src/domain/geo.ts';
-import { FACILITIES, type PointOfInterest } from '../../src/domain/point-of-interest.ts';
-import { buildPointIndex } from '../../src/matching/points/poi-index.ts';
-import { migrate, openDatabase } from '../../src/store/database.ts';
-import { listPointSources, readPoints, replacePointSource } from '../../src/store/points-of-interest.ts';
+import { distanceKm } from '../../src/engine/domain/geo.ts';
+import { FACILITIES, type PointOfInterest } from '../../src/engine/domain/point-of-interest.ts';
+import { buildPointIndex } from '../../src/engine/matching/points/poi-index.ts';
+import { migrate, openDatabase } from '../../src/engine/store/database.ts';
+import { listPointSources, readPoints, replacePointSource } from '../../src/engine/store/points-of-interest.ts';
 import { startTestPostgres } from '../support/servers.ts';
 
 const REAL = fileURLToPath(new URL('../../../shared/data/poi/', import.meta.url));

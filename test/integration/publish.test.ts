@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { type Broker, connectBroker } from '../../src/broker/connection.ts';
-import { type Publication, publish, publishAll } from '../../src/broker/publish.ts';
+import { type Broker, connectBroker } from '../../src/engine/broker/connection.ts';
+import { type Publication, publish, publishAll } from '../../src/engine/broker/publish.ts';
 import { startTestNats } from '../support/servers.ts';
 
 /** More than are on the way at once. */

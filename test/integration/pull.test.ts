@@ -3,13 +3,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { AckPolicy, nanos } from 'nats';
-import { connectBroker } from '../../src/broker/connection.ts';
-import { publishAll } from '../../src/broker/publish.ts';
-import { type PulledMessage, startPull } from '../../src/broker/pull.ts';
-import { ensureRetries, retryConsumer, retrySubject } from '../../src/broker/topology.ts';
-import { createValve } from '../../src/broker/valve.ts';
-import { cellNames } from '../../src/domain/cell.ts';
-import type { Uuid } from '../../src/domain/ids.ts';
+import { connectBroker } from '../../src/engine/broker/connection.ts';
+import { publishAll } from '../../src/engine/broker/publish.ts';
+import { type PulledMessage, startPull } from '../../src/engine/broker/pull.ts';
+import { ensureRetries, retryConsumer, retrySubject } from '../../src/engine/broker/topology.ts';
+import { createValve } from '../../src/engine/broker/valve.ts';
+import { cellNames } from '../../src/engine/domain/cell.ts';
+import type { Uuid } from '../../src/engine/domain/ids.ts';
 import { startTestNats } from '../support/servers.ts';
 import { until } from '../support/until.ts';
 

@@ -2,25 +2,25 @@
 
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { createWorkerThread } from '../../src/actor/worker-thread.ts';
 import { createRandom } from '../../src/cli/demo/seeded-random.ts';
+import { createWorkerThread } from '../../src/engine/actor/worker-thread.ts';
 import {
   type Criteria,
   failuresOf,
   removableCriteria,
   satisfies,
   withoutCriterion,
-} from '../../src/domain/criteria.ts';
-import { CRITERIA } from '../../src/domain/criterion-table.ts';
-import type { MedianOf } from '../../src/domain/property-digest.ts';
-import { satisfiedSince } from '../../src/domain/satisfied-since.ts';
-import { criteriaOf, SEARCH_DEFAULTS, type SiteCategoryName } from '../../src/domain/search.ts';
-import type { QueryTools } from '../../src/queries/examination.ts';
-import { nearMisses } from '../../src/queries/near-misses.ts';
-import { dayInParis, previewFigures } from '../../src/queries/preview-figures.ts';
-import { writeMedians } from '../../src/store/market-medians.ts';
-import { sampleStartAt } from '../../src/store/property-scans.ts';
-import { listSiteCategories } from '../../src/store/site-categories.ts';
+} from '../../src/engine/domain/criteria.ts';
+import { CRITERIA } from '../../src/engine/domain/criterion-table.ts';
+import type { MedianOf } from '../../src/engine/domain/property-digest.ts';
+import { satisfiedSince } from '../../src/engine/domain/satisfied-since.ts';
+import { criteriaOf, SEARCH_DEFAULTS, type SiteCategoryName } from '../../src/engine/domain/search.ts';
+import { writeMedians } from '../../src/engine/store/market-medians.ts';
+import { sampleStartAt } from '../../src/engine/store/property-scans.ts';
+import { listSiteCategories } from '../../src/engine/store/site-categories.ts';
+import type { QueryTools } from '../../src/features/queries/examination.ts';
+import { nearMisses } from '../../src/features/queries/near-misses.ts';
+import { dayInParis, previewFigures } from '../../src/features/queries/preview-figures.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
 import {
   type KnownProperty,

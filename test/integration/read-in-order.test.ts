@@ -3,11 +3,11 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { RetentionPolicy } from 'nats';
-import { type Broker, connectBroker } from '../../src/broker/connection.ts';
-import { publishAll } from '../../src/broker/publish.ts';
-import { type PulledMessage, startPull } from '../../src/broker/pull.ts';
-import { startInOrder } from '../../src/broker/replay.ts';
-import { ADVERTS_STREAM, advertSubject, ensureIntake } from '../../src/broker/topology.ts';
+import { type Broker, connectBroker } from '../../src/engine/broker/connection.ts';
+import { publishAll } from '../../src/engine/broker/publish.ts';
+import { type PulledMessage, startPull } from '../../src/engine/broker/pull.ts';
+import { startInOrder } from '../../src/engine/broker/replay.ts';
+import { ADVERTS_STREAM, advertSubject, ensureIntake } from '../../src/engine/broker/topology.ts';
 import { startTestNats } from '../support/servers.ts';
 import { until } from '../support/until.ts';
 

@@ -5,16 +5,16 @@
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import type { IntakeMessage } from '../../src/domain/intake-message.ts';
-import { SEARCH_DEFAULTS } from '../../src/domain/search.ts';
-import { startMatcher } from '../../src/intake/matcher.ts';
-import { createRecorder, type RecordedEntry, type RecorderDependencies } from '../../src/intake/recorder.ts';
-import { createMarketMedians, type MarketMedians } from '../../src/matching/market-medians.ts';
-import { createSearchIndex } from '../../src/matching/search-index.ts';
-import { createClient } from '../../src/store/clients.ts';
-import { type Database, type DatabasePool, migrate, openDatabase } from '../../src/store/database.ts';
-import { changedSince } from '../../src/store/search-feed.ts';
-import { createSearch } from '../../src/store/searches.ts';
+import type { IntakeMessage } from '../../src/engine/domain/intake-message.ts';
+import { SEARCH_DEFAULTS } from '../../src/engine/domain/search.ts';
+import { startMatcher } from '../../src/engine/intake/matcher.ts';
+import { createRecorder, type RecordedEntry, type RecorderDependencies } from '../../src/engine/intake/recorder.ts';
+import { createMarketMedians, type MarketMedians } from '../../src/engine/matching/market-medians.ts';
+import { createSearchIndex } from '../../src/engine/matching/search-index.ts';
+import { createClient } from '../../src/engine/store/clients.ts';
+import { type Database, type DatabasePool, migrate, openDatabase } from '../../src/engine/store/database.ts';
+import { changedSince } from '../../src/engine/store/search-feed.ts';
+import { createSearch } from '../../src/engine/store/searches.ts';
 import { minute, nextOrigin, resolveToulon, TOULON, UNKNOWN_CONTENT, UNSTATED_PROPERTY } from '../support/adverts.ts';
 import { openDeliveryStage } from '../support/courier.ts';
 import { numberedUuid } from '../support/intake.ts';

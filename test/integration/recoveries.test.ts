@@ -2,12 +2,12 @@
 
 import assert from 'node:assert/strict';
 import { after, describe, it, type TestContext } from 'node:test';
-import type { DeliveryState } from '../../src/domain/delivery.ts';
-import { endpointKeyOf } from '../../src/domain/endpoint.ts';
-import { timeOrderedUuid, type Uuid } from '../../src/domain/ids.ts';
-import { pauseEndpoint, resumeEndpoint } from '../../src/store/endpoints.ts';
-import { createRecovery, readRecovery } from '../../src/store/recoveries.ts';
-import { startRecoveries } from '../../src/upkeep/recoveries.ts';
+import type { DeliveryState } from '../../src/engine/domain/delivery.ts';
+import { endpointKeyOf } from '../../src/engine/domain/endpoint.ts';
+import { timeOrderedUuid, type Uuid } from '../../src/engine/domain/ids.ts';
+import { startRecoveries } from '../../src/engine/maintenance/recoveries.ts';
+import { pauseEndpoint, resumeEndpoint } from '../../src/engine/store/endpoints.ts';
+import { createRecovery, readRecovery } from '../../src/engine/store/recoveries.ts';
 import { startTestApi } from '../support/api.ts';
 import { openDeliveryStage } from '../support/courier.ts';
 import { putInState, type SeededSearch, seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';

@@ -1,21 +1,25 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, describe, it } from 'node:test';
-import type { PointOfInterest } from '../../src/domain/point-of-interest.ts';
+import type { PointOfInterest } from '../../src/engine/domain/point-of-interest.ts';
 import {
   coordinatesRevision,
   readCommuneCoordinates,
   replaceCommuneCoordinates,
-} from '../../src/store/commune-coordinates.ts';
-import { migrate, openDatabase } from '../../src/store/database.ts';
+} from '../../src/engine/store/commune-coordinates.ts';
+import { migrate, openDatabase } from '../../src/engine/store/database.ts';
 import {
   listPointSources,
   pointsRevision,
   readPoints,
   removePointSource,
   replacePointSource,
-} from '../../src/store/points-of-interest.ts';
-import { listSiteCategories, SiteCategoryInUseError, setSiteCategories } from '../../src/store/site-categories.ts';
+} from '../../src/engine/store/points-of-interest.ts';
+import {
+  listSiteCategories,
+  SiteCategoryInUseError,
+  setSiteCategories,
+} from '../../src/engine/store/site-categories.ts';
 import { startTestPostgres } from '../support/servers.ts';
 
 const postgres = await startTestPostgres({ after });

@@ -6,8 +6,8 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { type TestContext, test } from 'node:test';
-import { connectBroker } from '../../src/broker/connection.ts';
-import { publishAll } from '../../src/broker/publish.ts';
+import { connectBroker } from '../../src/engine/broker/connection.ts';
+import { publishAll } from '../../src/engine/broker/publish.ts';
 import { startDaemon } from '../support/daemon.ts';
 import { connectDatabase } from '../support/database.ts';
 import { numberedUuid, upsert } from '../support/intake.ts';

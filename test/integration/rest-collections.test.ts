@@ -3,12 +3,12 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, describe, it } from 'node:test';
-import { sampleChange } from '../../src/api/webhook-sample.ts';
-import type { DeliveryState } from '../../src/domain/delivery.ts';
-import { endpointKeyOf } from '../../src/domain/endpoint.ts';
-import { timeOrderedUuid } from '../../src/domain/ids.ts';
-import { LISTED_DELIVERIES, LISTED_MATCHES, LISTED_MAX, listOfClient } from '../../src/store/client-listings.ts';
-import type { Queryable } from '../../src/store/database.ts';
+import type { DeliveryState } from '../../src/engine/domain/delivery.ts';
+import { endpointKeyOf } from '../../src/engine/domain/endpoint.ts';
+import { timeOrderedUuid } from '../../src/engine/domain/ids.ts';
+import { LISTED_DELIVERIES, LISTED_MATCHES, LISTED_MAX, listOfClient } from '../../src/engine/store/client-listings.ts';
+import type { Queryable } from '../../src/engine/store/database.ts';
+import { sampleChange } from '../../src/rest/webhook-sample.ts';
 import { startTestApi } from '../support/api.ts';
 import { putInState } from '../support/seeded-deliveries.ts';
 import { seedMatch } from '../support/seeded-matches.ts';

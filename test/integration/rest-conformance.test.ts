@@ -5,16 +5,16 @@
 
 import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
-import { satisfies } from '../../src/domain/criteria.ts';
+import { satisfies } from '../../src/engine/domain/criteria.ts';
 import {
   type AdvertFacts,
   NOTHING_KNOWN,
   NOTHING_KNOWN_OF_ADVERT,
   type PropertyFacts,
-} from '../../src/domain/property-facts.ts';
-import { criteriaOf, SEARCH_DEFAULTS, type SearchMembers } from '../../src/domain/search.ts';
-import { changedSince } from '../../src/store/search-feed.ts';
-import { listSiteCategories } from '../../src/store/site-categories.ts';
+} from '../../src/engine/domain/property-facts.ts';
+import { criteriaOf, SEARCH_DEFAULTS, type SearchMembers } from '../../src/engine/domain/search.ts';
+import { changedSince } from '../../src/engine/store/search-feed.ts';
+import { listSiteCategories } from '../../src/engine/store/site-categories.ts';
 import { startTestApi } from '../support/api.ts';
 
 const api = await startTestApi({ after });

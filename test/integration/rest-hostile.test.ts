@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict';
 import { Agent, request } from 'node:http';
 import { after, test } from 'node:test';
-import { NO_POINTS } from '../../src/matching/points/poi-index.ts';
+import { NO_POINTS } from '../../src/engine/matching/points/poi-index.ts';
 import { startTestApi } from '../support/api.ts';
 import { type HostileRequest, hostileRequests } from '../support/hostile-requests.ts';
 

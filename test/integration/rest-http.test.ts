@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { after, describe, it } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import { createOperations } from '../../src/api/operations.ts';
+import { createOperations } from '../../src/rest/operations.ts';
 import { startTestApi } from '../support/api.ts';
 
 const api = await startTestApi({ after });

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, describe, it } from 'node:test';
 import { setImmediate as nextLook } from 'node:timers/promises';
-import { SEARCH_DEFAULTS, type SearchMembers } from '../../src/domain/search.ts';
-import { FINISHED_AT, STATE } from '../../src/store/cancellations.ts';
-import { changedSince } from '../../src/store/search-feed.ts';
+import { SEARCH_DEFAULTS, type SearchMembers } from '../../src/engine/domain/search.ts';
+import { FINISHED_AT, STATE } from '../../src/engine/store/cancellations.ts';
+import { changedSince } from '../../src/engine/store/search-feed.ts';
 import { startTestApi } from '../support/api.ts';
 import { putInState } from '../support/seeded-deliveries.ts';
 

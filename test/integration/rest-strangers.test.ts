@@ -6,7 +6,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { type AddressInfo, BlockList, connect, type Socket } from 'node:net';
 import { test } from 'node:test';
-import { randomUuid, uuidOf } from '../../src/domain/ids.ts';
+import { randomUuid, uuidOf } from '../../src/engine/domain/ids.ts';
 import { createConnectionLimits } from '../../src/roles/connection-limits.ts';
 import { CONNECTIONS_MAX, startTestApi } from '../support/api.ts';
 

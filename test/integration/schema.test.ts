@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { test } from 'node:test';
-import { migrate } from '../../src/store/database.ts';
-import { NEWEST_MIGRATION } from '../../src/store/schema.ts';
+import { migrate } from '../../src/engine/store/database.ts';
+import { NEWEST_MIGRATION } from '../../src/engine/store/schema.ts';
 import { runVigie, startDaemon } from '../support/daemon.ts';
 import { connectDatabase } from '../support/database.ts';
 import { migrateOf, NEXT, NEXT_NAME, nextVersion } from '../support/next-version.ts';

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { sweep } from '../../src/upkeep/retention.ts';
+import { sweep } from '../../src/engine/maintenance/retention.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
 
 const cleanups: (() => Promise<void>)[] = [];

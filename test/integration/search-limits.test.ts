@@ -2,12 +2,12 @@
 
 import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
-import { type Uuid, uuidOf } from '../../src/domain/ids.ts';
-import { SEARCH_DEFAULTS, type SearchMembers } from '../../src/domain/search.ts';
-import { weightOf } from '../../src/domain/search-limits.ts';
-import { createClient, updateClientLimits } from '../../src/store/clients.ts';
-import { readSearchTotals } from '../../src/store/search-totals.ts';
-import { createSearch } from '../../src/store/searches.ts';
+import { type Uuid, uuidOf } from '../../src/engine/domain/ids.ts';
+import { SEARCH_DEFAULTS, type SearchMembers } from '../../src/engine/domain/search.ts';
+import { weightOf } from '../../src/engine/domain/search-limits.ts';
+import { createClient, updateClientLimits } from '../../src/engine/store/clients.ts';
+import { readSearchTotals } from '../../src/engine/store/search-totals.ts';
+import { createSearch } from '../../src/engine/store/searches.ts';
 import { startTestApi } from '../support/api.ts';
 
 const api = await startTestApi(

@@ -8,7 +8,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { loadReference } from '../../src/reference/communes.ts';
+import { loadReference } from '../../src/engine/reference/communes.ts';
 import { createApiKey, startDaemon, tuned } from '../support/daemon.ts';
 import { connectDatabase } from '../support/database.ts';
 import { SQLSTATES } from '../support/failing-statements.ts';

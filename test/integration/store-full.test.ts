@@ -6,9 +6,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { AckPolicy, type JetStreamClient, NatsError } from 'nats';
-import { type Broker, connectBroker } from '../../src/broker/connection.ts';
-import { ADVERTS_STREAM, ensureAdvertsStream, ensureRejections } from '../../src/broker/topology.ts';
-import { trimStream } from '../../src/broker/trim.ts';
+import { type Broker, connectBroker } from '../../src/engine/broker/connection.ts';
+import { ADVERTS_STREAM, ensureAdvertsStream, ensureRejections } from '../../src/engine/broker/topology.ts';
+import { trimStream } from '../../src/engine/broker/trim.ts';
 import { createApiKey, runVigie, startDaemon } from '../support/daemon.ts';
 import { connectCrawler, numberedUuid, upsert } from '../support/intake.ts';
 import { restClient } from '../support/rest-client.ts';

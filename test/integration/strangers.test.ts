@@ -5,11 +5,11 @@
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { endpointKeyOf } from '../../src/domain/endpoint.ts';
-import { randomUuid, timeOrderedUuid } from '../../src/domain/ids.ts';
-import { readingOf } from '../../src/domain/property-document.ts';
-import { insertProperties } from '../../src/store/properties.ts';
-import { insertDigests } from '../../src/store/property-digests.ts';
+import { endpointKeyOf } from '../../src/engine/domain/endpoint.ts';
+import { randomUuid, timeOrderedUuid } from '../../src/engine/domain/ids.ts';
+import { readingOf } from '../../src/engine/domain/property-document.ts';
+import { insertProperties } from '../../src/engine/store/properties.ts';
+import { insertDigests } from '../../src/engine/store/property-digests.ts';
 import { heldAfter, upsertAt } from '../support/adverts.ts';
 import { startTestApi } from '../support/api.ts';
 import { searchNumberOfId, seedMatch } from '../support/seeded-matches.ts';

@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { type Broker, connectBroker } from '../../src/broker/connection.ts';
-import { ADVERTS_STREAM, ensureIntake } from '../../src/broker/topology.ts';
+import { type Broker, connectBroker } from '../../src/engine/broker/connection.ts';
+import { ADVERTS_STREAM, ensureIntake } from '../../src/engine/broker/topology.ts';
 import { startDaemon } from '../support/daemon.ts';
 import { connectDatabase } from '../support/database.ts';
 import { connectCrawler, numberedUuid, upsert } from '../support/intake.ts';

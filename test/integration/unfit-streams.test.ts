@@ -15,11 +15,11 @@ import {
   ReplayPolicy,
   RetentionPolicy,
 } from 'nats';
-import { type Broker, connectBroker } from '../../src/broker/connection.ts';
-import { ensureIntake, ensureRejections, ensureRetries } from '../../src/broker/topology.ts';
-import { covers } from '../../src/broker/topology-differences.ts';
-import { inspectTopology } from '../../src/broker/topology-inspection.ts';
-import { startTopologyWatch } from '../../src/upkeep/topology-watch.ts';
+import { type Broker, connectBroker } from '../../src/engine/broker/connection.ts';
+import { ensureIntake, ensureRejections, ensureRetries } from '../../src/engine/broker/topology.ts';
+import { covers } from '../../src/engine/broker/topology-differences.ts';
+import { inspectTopology } from '../../src/engine/broker/topology-inspection.ts';
+import { startTopologyWatch } from '../../src/engine/maintenance/topology-watch.ts';
 import { startDaemon } from '../support/daemon.ts';
 import { startTestNats, startTestServers } from '../support/servers.ts';
 import { until } from '../support/until.ts';

@@ -2,14 +2,14 @@
 
 import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
-import { unsubscribePath } from '../../src/domain/cell.ts';
-import { timeOrderedUuid } from '../../src/domain/ids.ts';
-import { mailKeyOf } from '../../src/domain/mail.ts';
-import { SEARCH_DEFAULTS, type SearchMembers } from '../../src/domain/search.ts';
-import { claimMail } from '../../src/store/mail-claims.ts';
-import { insertMailItems } from '../../src/store/mail-items.ts';
-import { readMailTurns } from '../../src/store/mail-turns.ts';
-import { createSearch } from '../../src/store/searches.ts';
+import { unsubscribePath } from '../../src/engine/domain/cell.ts';
+import { timeOrderedUuid } from '../../src/engine/domain/ids.ts';
+import { mailKeyOf } from '../../src/engine/domain/mail.ts';
+import { SEARCH_DEFAULTS, type SearchMembers } from '../../src/engine/domain/search.ts';
+import { claimMail } from '../../src/engine/store/mail-claims.ts';
+import { insertMailItems } from '../../src/engine/store/mail-items.ts';
+import { readMailTurns } from '../../src/engine/store/mail-turns.ts';
+import { createSearch } from '../../src/engine/store/searches.ts';
 import { startTestApi } from '../support/api.ts';
 import { NEW_MATCH } from '../support/mail-scene.ts';
 import { runStatements } from '../support/statements.ts';

@@ -2,10 +2,10 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { endpointKeyOf } from '../../src/domain/endpoint.ts';
-import { transaction } from '../../src/store/database.ts';
-import { pauseEndpoint, readEndpointHealth, resumeEndpoint } from '../../src/store/endpoints.ts';
-import { deleteSearch } from '../../src/store/searches.ts';
+import { endpointKeyOf } from '../../src/engine/domain/endpoint.ts';
+import { transaction } from '../../src/engine/store/database.ts';
+import { pauseEndpoint, readEndpointHealth, resumeEndpoint } from '../../src/engine/store/endpoints.ts';
+import { deleteSearch } from '../../src/engine/store/searches.ts';
 import { countOpen, openDeliveryStage } from '../support/courier.ts';
 import { auditDeliveries } from '../support/delivery-auditor.ts';
 import { seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';

@@ -2,10 +2,10 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { endpointKeyOf, urlKeyOf } from '../../src/domain/endpoint.ts';
-import { createApiKey } from '../../src/store/clients.ts';
-import { pauseEndpoint, readEndpointHealth, resumeEndpoint } from '../../src/store/endpoints.ts';
-import { readAdminEndpoint } from '../../src/store/endpoints-admin.ts';
+import { endpointKeyOf, urlKeyOf } from '../../src/engine/domain/endpoint.ts';
+import { createApiKey } from '../../src/engine/store/clients.ts';
+import { pauseEndpoint, readEndpointHealth, resumeEndpoint } from '../../src/engine/store/endpoints.ts';
+import { readAdminEndpoint } from '../../src/engine/store/endpoints-admin.ts';
 import { startTestApi } from '../support/api.ts';
 import { countOpen, openDeliveryStage } from '../support/courier.ts';
 import { seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';

@@ -3,13 +3,13 @@
 import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
 import { Webhook } from 'standardwebhooks';
-import { randomUuid } from '../../src/domain/ids.ts';
+import { randomUuid } from '../../src/engine/domain/ids.ts';
 import {
   createWebhookSecret,
   deleteWebhookSecret,
   readSigningSecrets,
   rememberWebhookSecrets,
-} from '../../src/store/webhook-secrets.ts';
+} from '../../src/engine/store/webhook-secrets.ts';
 import { startTestApi } from '../support/api.ts';
 import { openDeliveryStage } from '../support/courier.ts';
 import { SEEDED_TOKEN, seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';

@@ -3,12 +3,12 @@
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { type TestContext, test } from 'node:test';
-import { type Broker, connectBroker } from '../../src/broker/connection.ts';
-import { readConsumerPosition } from '../../src/broker/stream-position.ts';
-import { ADVERTS_STREAM } from '../../src/broker/topology.ts';
-import { FILLED_TABLES } from '../../src/store/cell-fill.ts';
-import { movedTables } from '../../src/store/client-copy.ts';
-import { migrate } from '../../src/store/database.ts';
+import { type Broker, connectBroker } from '../../src/engine/broker/connection.ts';
+import { readConsumerPosition } from '../../src/engine/broker/stream-position.ts';
+import { ADVERTS_STREAM } from '../../src/engine/broker/topology.ts';
+import { FILLED_TABLES } from '../../src/engine/store/cell-fill.ts';
+import { movedTables } from '../../src/engine/store/client-copy.ts';
+import { migrate } from '../../src/engine/store/database.ts';
 import { openTwoCells, type TwoCells } from '../support/cells.ts';
 import type { Daemon } from '../support/daemon.ts';
 import { connectDatabase } from '../support/database.ts';

@@ -21,7 +21,7 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const servers = await startTestServers({ after });
 await startDaemon({ after }, servers);
 const database = connectDatabase({ after }, servers.postgres.url);
-const CRAWLERS = join(ROOT, 'src/intake/crawlers');
+const CRAWLERS = join(ROOT, 'src/engine/intake/crawlers');
 
 async function folderOf(t: TestContext): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'vigie-crawler-'));

@@ -2,9 +2,9 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { endpointKeyOf } from '../../src/domain/endpoint.ts';
-import { deleteClient } from '../../src/store/clients.ts';
-import type { Database } from '../../src/store/database.ts';
+import { endpointKeyOf } from '../../src/engine/domain/endpoint.ts';
+import { deleteClient } from '../../src/engine/store/clients.ts';
+import type { Database } from '../../src/engine/store/database.ts';
 import { openDeliveryStage } from '../support/courier.ts';
 import { type SeededSearch, seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';

@@ -6,8 +6,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { StreamInfo } from 'nats';
-import { connectBroker } from '../../src/broker/connection.ts';
-import { ensureAdvertsStream } from '../../src/broker/topology.ts';
+import { connectBroker } from '../../src/engine/broker/connection.ts';
+import { ensureAdvertsStream } from '../../src/engine/broker/topology.ts';
 import { createApiKey, startDaemon } from '../support/daemon.ts';
 import { type ClusterNode, startNatsCluster } from '../support/nats-cluster.ts';
 import { openPriceStory, STORY_SETTINGS } from '../support/price-story.ts';

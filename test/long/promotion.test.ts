@@ -5,8 +5,8 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { connectBroker } from '../../src/broker/connection.ts';
-import { ADVERTS_STREAM, ensureIntake } from '../../src/broker/topology.ts';
+import { connectBroker } from '../../src/engine/broker/connection.ts';
+import { ADVERTS_STREAM, ensureIntake } from '../../src/engine/broker/topology.ts';
 import { createApiKey, startDaemon } from '../support/daemon.ts';
 import { connectDatabase } from '../support/database.ts';
 import { auditNumbers } from '../support/order-auditor.ts';

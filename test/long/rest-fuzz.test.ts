@@ -7,9 +7,9 @@ import assert from 'node:assert/strict';
 import { Agent, request } from 'node:http';
 import { connect } from 'node:net';
 import { after, describe, it } from 'node:test';
-import { READ_ONLY_MEMBERS, SEARCH_MEMBERS } from '../../src/api/search-schema.ts';
 import { createRandom } from '../../src/cli/demo/seeded-random.ts';
-import { NO_POINTS } from '../../src/matching/points/poi-index.ts';
+import { NO_POINTS } from '../../src/engine/matching/points/poi-index.ts';
+import { READ_ONLY_MEMBERS, SEARCH_MEMBERS } from '../../src/rest/search-schema.ts';
 import { startTestApi } from '../support/api.ts';
 
 const SEED = Number(process.env.FUZZ_SEED ?? 4);

@@ -7,7 +7,7 @@
 import assert from 'node:assert/strict';
 import { cp } from 'node:fs/promises';
 import { describe, type TestContext, test } from 'node:test';
-import { loadReference } from '../../src/reference/communes.ts';
+import { loadReference } from '../../src/engine/reference/communes.ts';
 import { countOpen } from '../support/courier.ts';
 import { createApiKey, type Daemon, startDaemon } from '../support/daemon.ts';
 import { connectDatabase } from '../support/database.ts';

@@ -6,11 +6,11 @@
 import assert from 'node:assert/strict';
 import { hash } from 'node:crypto';
 import { type TestContext, test } from 'node:test';
-import type { Uuid } from '../../src/domain/ids.ts';
-import { FORGETFUL_TABLES, type ForgetfulTable, type RetentionDays } from '../../src/domain/retention.ts';
-import { createApiKey, createClient } from '../../src/store/clients.ts';
-import { type Database, migrate, openDatabase, transaction } from '../../src/store/database.ts';
-import { sweep } from '../../src/upkeep/retention.ts';
+import type { Uuid } from '../../src/engine/domain/ids.ts';
+import { FORGETFUL_TABLES, type ForgetfulTable, type RetentionDays } from '../../src/engine/domain/retention.ts';
+import { sweep } from '../../src/engine/maintenance/retention.ts';
+import { createApiKey, createClient } from '../../src/engine/store/clients.ts';
+import { type Database, migrate, openDatabase, transaction } from '../../src/engine/store/database.ts';
 import { startDaemon } from '../support/daemon.ts';
 import { restClient } from '../support/rest-client.ts';
 import { type Cleanup, startTestNats, startTestPostgres, type TestServer } from '../support/servers.ts';

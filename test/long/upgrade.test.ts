@@ -6,7 +6,7 @@
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { loadReference } from '../../src/reference/communes.ts';
+import { loadReference } from '../../src/engine/reference/communes.ts';
 import { countOpen } from '../support/courier.ts';
 import { type Daemon, runVigie, startDaemon } from '../support/daemon.ts';
 import { connectDatabase } from '../support/database.ts';

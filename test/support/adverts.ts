@@ -1,11 +1,11 @@
 /** Small builders of adverts, intake messages and what they leave behind. Times are minutes after one morning. */
 
-import type { AdvertContent } from '../../src/domain/advert.ts';
-import { applyMessage, type Change, type HeldProperty, type MessageOrigin } from '../../src/domain/change.ts';
-import type { City, ResolvePlace } from '../../src/domain/city.ts';
-import { type Uuid, uuidOf } from '../../src/domain/ids.ts';
-import type { ExpireMessage, IntakeMessage, UpsertMessage } from '../../src/domain/intake-message.ts';
-import type { StatedProperty } from '../../src/domain/property.ts';
+import type { AdvertContent } from '../../src/engine/domain/advert.ts';
+import { applyMessage, type Change, type HeldProperty, type MessageOrigin } from '../../src/engine/domain/change.ts';
+import type { City, ResolvePlace } from '../../src/engine/domain/city.ts';
+import { type Uuid, uuidOf } from '../../src/engine/domain/ids.ts';
+import type { ExpireMessage, IntakeMessage, UpsertMessage } from '../../src/engine/domain/intake-message.ts';
+import type { StatedProperty } from '../../src/engine/domain/property.ts';
 
 export const PROPERTY = uuidOf('0d9e0c6a-0000-4000-8000-000000000001');
 export const ADVERT = uuidOf('ad000000-0000-4000-8000-000000000001');

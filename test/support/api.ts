@@ -9,14 +9,14 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
-import { createApi } from '../../src/api/api.ts';
-import type { ApiDependencies, ApiSettings } from '../../src/api/dependencies.ts';
-import type { Uuid } from '../../src/domain/ids.ts';
-import { createQueryWorker, type QueryWorkerSettings } from '../../src/queries/queries.ts';
-import { loadReference, type Reference } from '../../src/reference/communes.ts';
-import { type ClientLimits, createApiKey, createClient } from '../../src/store/clients.ts';
-import { type Database, migrate, openDatabase } from '../../src/store/database.ts';
-import { NO_LIMITS } from '../../src/store/searches.ts';
+import type { Uuid } from '../../src/engine/domain/ids.ts';
+import { loadReference, type Reference } from '../../src/engine/reference/communes.ts';
+import { type ClientLimits, createApiKey, createClient } from '../../src/engine/store/clients.ts';
+import { type Database, migrate, openDatabase } from '../../src/engine/store/database.ts';
+import { NO_LIMITS } from '../../src/engine/store/searches.ts';
+import { createQueryWorker, type QueryWorkerSettings } from '../../src/features/queries/queries.ts';
+import { createApi } from '../../src/rest/api.ts';
+import type { ApiDependencies, ApiSettings } from '../../src/rest/dependencies.ts';
 import { type Cleanup, startTestPostgres } from './servers.ts';
 
 export interface ApiAnswer {

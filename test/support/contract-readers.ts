@@ -6,7 +6,7 @@ import { access, cp, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { cacheEntry } from '../../src/embedded/cache-entry.ts';
+import { cacheEntry } from '../../src/local/cache-entry.ts';
 import { CACHE } from './servers.ts';
 
 const run = promisify(execFile);

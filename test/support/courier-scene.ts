@@ -2,9 +2,9 @@
 
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
-import { connectBroker } from '../../src/broker/connection.ts';
-import { ensureRetries } from '../../src/broker/topology.ts';
-import { migrate, openDatabase } from '../../src/store/database.ts';
+import { connectBroker } from '../../src/engine/broker/connection.ts';
+import { ensureRetries } from '../../src/engine/broker/topology.ts';
+import { migrate, openDatabase } from '../../src/engine/store/database.ts';
 import { countOpen } from './courier.ts';
 import { auditDeliveries } from './delivery-auditor.ts';
 import { seedDeliveries, seedSearch } from './seeded-deliveries.ts';

@@ -1,14 +1,14 @@
 /** A courier in the test's own process, on real servers, and a look at its rows. */
 
-import { type Broker, connectBroker } from '../../src/broker/connection.ts';
-import { createDueAnnouncer, type DueAnnouncer } from '../../src/broker/due-announcements.ts';
-import { ensureRetries } from '../../src/broker/topology.ts';
-import { type Courier, startCourier } from '../../src/delivery/courier.ts';
-import { type Database, migrate, openDatabase } from '../../src/store/database.ts';
-import { createDocumentCache } from '../../src/store/document-cache.ts';
-import { rememberWebhookSecrets } from '../../src/store/webhook-secrets.ts';
-import { startCancellations } from '../../src/upkeep/cancellations.ts';
-import { createSender, type SenderOptions } from '../../src/webhooks/sender.ts';
+import { type Broker, connectBroker } from '../../src/engine/broker/connection.ts';
+import { createDueAnnouncer, type DueAnnouncer } from '../../src/engine/broker/due-announcements.ts';
+import { ensureRetries } from '../../src/engine/broker/topology.ts';
+import { type Courier, startCourier } from '../../src/engine/delivery/courier.ts';
+import { createSender, type SenderOptions } from '../../src/engine/delivery/sender.ts';
+import { startCancellations } from '../../src/engine/maintenance/cancellations.ts';
+import { type Database, migrate, openDatabase } from '../../src/engine/store/database.ts';
+import { createDocumentCache } from '../../src/engine/store/document-cache.ts';
+import { rememberWebhookSecrets } from '../../src/engine/store/webhook-secrets.ts';
 import { type Cleanup, startTestServers, type TestServers } from './servers.ts';
 import { quietSupervisor } from './supervisor.ts';
 import { until } from './until.ts';

@@ -4,13 +4,13 @@
  */
 
 import fc from 'fast-check';
-import type { Criteria } from '../../src/domain/criteria.ts';
-import type { Range } from '../../src/domain/criterion-kinds.ts';
-import { PLAIN_CRITERIA, type PlainRow } from '../../src/domain/criterion-table.ts';
-import type { Unit } from '../../src/domain/criterion-words.ts';
-import type { ExpressionEntry } from '../../src/domain/expressions.ts';
-import type { Polygon } from '../../src/domain/geo.ts';
-import type { AdvertFacts, PropertyFacts } from '../../src/domain/property-facts.ts';
+import type { Criteria } from '../../src/engine/domain/criteria.ts';
+import type { Range } from '../../src/engine/domain/criterion-kinds.ts';
+import { PLAIN_CRITERIA, type PlainRow } from '../../src/engine/domain/criterion-table.ts';
+import type { Unit } from '../../src/engine/domain/criterion-words.ts';
+import type { ExpressionEntry } from '../../src/engine/domain/expressions.ts';
+import type { Polygon } from '../../src/engine/domain/geo.ts';
+import type { AdvertFacts, PropertyFacts } from '../../src/engine/domain/property-facts.ts';
 
 /** Mostly absent: a search with everything set matches nothing. */
 function rarely<T, N>(arbitrary: fc.Arbitrary<T>, otherwise: N, oneIn = 5): fc.Arbitrary<T | N> {

@@ -5,7 +5,7 @@
  */
 
 import pg from 'pg';
-import { migrate } from '../../src/store/database.ts';
+import { migrate } from '../../src/engine/store/database.ts';
 
 export interface DatabaseCopy {
   /** When its snapshot was taken, in milliseconds since the epoch: not later. */

@@ -12,7 +12,7 @@
  */
 
 import { Webhook } from 'standardwebhooks';
-import type { Database } from '../../src/store/database.ts';
+import type { Database } from '../../src/engine/store/database.ts';
 import { auditOrder, type OrderRules } from './order-auditor.ts';
 import type { ReceivedPost } from './webhook-receiver.ts';
 

@@ -8,12 +8,12 @@ import { access, mkdtemp, readdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { cacheEntry } from '../../src/embedded/cache-entry.ts';
-import { setprivArguments, startChildServer, waitUntilReady } from '../../src/embedded/child-server.ts';
-import { unpackDebianPackage } from '../../src/embedded/debian-package.ts';
-import { freePort } from '../../src/embedded/local-port.ts';
-import { giveDirectory } from '../../src/embedded/server-home.ts';
-import { serverUser } from '../../src/embedded/server-user.ts';
+import { cacheEntry } from '../../src/local/cache-entry.ts';
+import { setprivArguments, startChildServer, waitUntilReady } from '../../src/local/child-server.ts';
+import { unpackDebianPackage } from '../../src/local/debian-package.ts';
+import { freePort } from '../../src/local/local-port.ts';
+import { giveDirectory } from '../../src/local/server-home.ts';
+import { serverUser } from '../../src/local/server-user.ts';
 import { queryOnce } from './database.ts';
 import { CACHE, type Cleanup, type TestPostgres, temporaryDirectory, testServer } from './servers.ts';
 

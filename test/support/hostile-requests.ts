@@ -3,8 +3,8 @@
  * cost as much as it can where it is read, checked, stored, indexed or answered. The seed decides the random ones.
  */
 
-import { BODY_BYTES_MAX } from '../../src/api/json-body.ts';
 import { createRandom, type Random } from '../../src/cli/demo/seeded-random.ts';
+import { BODY_BYTES_MAX } from '../../src/rest/json-body.ts';
 
 export interface HostileRequest {
   readonly name: string;

@@ -1,7 +1,7 @@
 /** Crawlers of tests: small intake messages, and a connection that publishes them. */
 
 import { connect } from 'nats';
-import { type Uuid, uuidOf } from '../../src/domain/ids.ts';
+import { type Uuid, uuidOf } from '../../src/engine/domain/ids.ts';
 import type { Cleanup } from './servers.ts';
 
 export interface AdvertState {

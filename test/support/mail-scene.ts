@@ -1,20 +1,20 @@
 /** E-mails in the test's own process, from recorded items to a real mail server, and a look at their rows. */
 
-import { createValve } from '../../src/broker/valve.ts';
-import { timeOrderedUuid, type Uuid } from '../../src/domain/ids.ts';
-import type { IntakeMessage } from '../../src/domain/intake-message.ts';
-import { mailKeyOf } from '../../src/domain/mail.ts';
-import type { MailReason, NewMailItem } from '../../src/domain/mail-item.ts';
-import { readingOf } from '../../src/domain/property-document.ts';
-import { SEARCH_DEFAULTS, type Search, type SearchMembers } from '../../src/domain/search.ts';
-import { createMailSender, type MailSenderOptions } from '../../src/mail/mail-sender.ts';
-import { type Mailing, type MailingDependencies, startMailing } from '../../src/mailing/mailing.ts';
-import { createClient } from '../../src/store/clients.ts';
-import { type Database, migrate, openDatabase } from '../../src/store/database.ts';
-import { insertMailItems } from '../../src/store/mail-items.ts';
-import type { SettledMail } from '../../src/store/mail-outcomes.ts';
-import { insertProperties } from '../../src/store/properties.ts';
-import { createSearch } from '../../src/store/searches.ts';
+import { createValve } from '../../src/engine/broker/valve.ts';
+import { timeOrderedUuid, type Uuid } from '../../src/engine/domain/ids.ts';
+import type { IntakeMessage } from '../../src/engine/domain/intake-message.ts';
+import { mailKeyOf } from '../../src/engine/domain/mail.ts';
+import type { MailReason, NewMailItem } from '../../src/engine/domain/mail-item.ts';
+import { readingOf } from '../../src/engine/domain/property-document.ts';
+import { SEARCH_DEFAULTS, type Search, type SearchMembers } from '../../src/engine/domain/search.ts';
+import { createClient } from '../../src/engine/store/clients.ts';
+import { type Database, migrate, openDatabase } from '../../src/engine/store/database.ts';
+import { insertMailItems } from '../../src/engine/store/mail-items.ts';
+import type { SettledMail } from '../../src/engine/store/mail-outcomes.ts';
+import { insertProperties } from '../../src/engine/store/properties.ts';
+import { createSearch } from '../../src/engine/store/searches.ts';
+import { createMailSender, type MailSenderOptions } from '../../src/features/mail/mail-sender.ts';
+import { type Mailing, type MailingDependencies, startMailing } from '../../src/features/mail/mailing.ts';
 import { heldAfter, resolveToulon, upsertAt } from './adverts.ts';
 import { type Cleanup, startTestPostgres, type TestPostgres } from './servers.ts';
 import { type SmtpReceiver, startSmtpReceiver } from './smtp-receiver.ts';

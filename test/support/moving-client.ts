@@ -6,12 +6,12 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
 import pg from 'pg';
-import { type Broker, connectBroker } from '../../src/broker/connection.ts';
-import { publish } from '../../src/broker/publish.ts';
-import { advertSubject } from '../../src/broker/topology.ts';
-import { type Uuid, uuidOf } from '../../src/domain/ids.ts';
-import { SEARCH_DEFAULTS } from '../../src/domain/search.ts';
-import { createSearch } from '../../src/store/searches.ts';
+import { type Broker, connectBroker } from '../../src/engine/broker/connection.ts';
+import { publish } from '../../src/engine/broker/publish.ts';
+import { advertSubject } from '../../src/engine/broker/topology.ts';
+import { type Uuid, uuidOf } from '../../src/engine/domain/ids.ts';
+import { SEARCH_DEFAULTS } from '../../src/engine/domain/search.ts';
+import { createSearch } from '../../src/engine/store/searches.ts';
 import type { AuditedDelivery } from './delivery-auditor.ts';
 import type { Cleanup } from './servers.ts';
 import type { WebhookReceiver } from './webhook-receiver.ts';

@@ -7,8 +7,8 @@ import { cp, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import type { migrate } from '../../src/store/database.ts';
-import { NEWEST_MIGRATION } from '../../src/store/schema.ts';
+import type { migrate } from '../../src/engine/store/database.ts';
+import { NEWEST_MIGRATION } from '../../src/engine/store/schema.ts';
 import type { Cleanup } from './servers.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
@@ -27,11 +27,13 @@ export async function nextVersion(cleanup: Cleanup): Promise<string> {
     await cp(join(ROOT, name), join(root, name), { recursive: true });
   }
   await symlink(join(ROOT, 'node_modules'), join(root, 'node_modules'));
-  await writeFile(join(root, 'src/store/migrations', `${NEXT_NAME}.sql`), NEXT_MIGRATION);
+  await writeFile(join(root, 'src/engine/store/migrations', `${NEXT_NAME}.sql`), NEXT_MIGRATION);
   return root;
 }
 
 export async function migrateOf(root: string): Promise<typeof migrate> {
-  const module = (await import(pathToFileURL(join(root, 'src/store/database.ts')).href)) as { migrate: typeof migrate };
+  const module = (await import(pathToFileURL(join(root, 'src/engine/store/database.ts')).href)) as {
+    migrate: typeof migrate;
+  };
   return module.migrate;
 }

@@ -1,9 +1,9 @@
 /** What the tests of operators share: a daemon with one search, adverts that satisfy it, and an endpoint. */
 
 import { randomUUID } from 'node:crypto';
-import { type Broker, connectBroker } from '../../src/broker/connection.ts';
-import { publish } from '../../src/broker/publish.ts';
-import { advertSubject } from '../../src/broker/topology.ts';
+import { type Broker, connectBroker } from '../../src/engine/broker/connection.ts';
+import { publish } from '../../src/engine/broker/publish.ts';
+import { advertSubject } from '../../src/engine/broker/topology.ts';
 import { createApiKey, type Daemon, type Settings, startDaemon } from './daemon.ts';
 import { type CreatedSearch, restClient } from './rest-client.ts';
 import { type Cleanup, startTestServers, type TestServers } from './servers.ts';

@@ -4,8 +4,8 @@
  * cancelled before, or belongs to another endpoint and has been waited for long enough.
  */
 
-import { HELD_BACK_MAX_MS } from '../../src/domain/delivery.ts';
-import type { Database } from '../../src/store/database.ts';
+import { HELD_BACK_MAX_MS } from '../../src/engine/domain/delivery.ts';
+import type { Database } from '../../src/engine/store/database.ts';
 import type { AuditedDelivery } from './delivery-auditor.ts';
 import type { ReceivedPost } from './webhook-receiver.ts';
 

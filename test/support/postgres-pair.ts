@@ -8,7 +8,7 @@ import { chown, mkdir, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import pg from 'pg';
-import { type PostgresServer, startPostgres } from '../../src/embedded/postgres.ts';
+import { type PostgresServer, startPostgres } from '../../src/local/postgres.ts';
 import { CACHE, type Cleanup, copyTestCluster, TEST_SETTINGS, type TestServer, temporaryDirectory } from './servers.ts';
 import { until } from './until.ts';
 

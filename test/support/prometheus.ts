@@ -11,8 +11,8 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { cacheEntry } from '../../src/embedded/cache-entry.ts';
-import { unpackDebianPackage } from '../../src/embedded/debian-package.ts';
+import { cacheEntry } from '../../src/local/cache-entry.ts';
+import { unpackDebianPackage } from '../../src/local/debian-package.ts';
 import { CACHE, type Cleanup } from './servers.ts';
 
 type Program = 'prometheus' | 'promtool';

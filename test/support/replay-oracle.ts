@@ -6,15 +6,15 @@
 
 import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
-import type { AdvertEvent } from '../../src/domain/advert.ts';
-import { applyMessage, type HeldProperty } from '../../src/domain/change.ts';
-import type { ResolvePlace } from '../../src/domain/city.ts';
-import { type Criteria, satisfies } from '../../src/domain/criteria.ts';
-import { decodeIntakeMessage } from '../../src/domain/intake-message.ts';
-import { isLive } from '../../src/domain/property.ts';
-import { propertyDocument, propertyFacts, readingOf } from '../../src/domain/property-document.ts';
-import { criteriaOf, SEARCH_DEFAULTS, type SearchMembers } from '../../src/domain/search.ts';
-import type { Database } from '../../src/store/database.ts';
+import type { AdvertEvent } from '../../src/engine/domain/advert.ts';
+import { applyMessage, type HeldProperty } from '../../src/engine/domain/change.ts';
+import type { ResolvePlace } from '../../src/engine/domain/city.ts';
+import { type Criteria, satisfies } from '../../src/engine/domain/criteria.ts';
+import { decodeIntakeMessage } from '../../src/engine/domain/intake-message.ts';
+import { isLive } from '../../src/engine/domain/property.ts';
+import { propertyDocument, propertyFacts, readingOf } from '../../src/engine/domain/property-document.ts';
+import { criteriaOf, SEARCH_DEFAULTS, type SearchMembers } from '../../src/engine/domain/search.ts';
+import type { Database } from '../../src/engine/store/database.ts';
 import type { AuditedDelivery } from './delivery-auditor.ts';
 
 /** A search that was there before the first message. Its price coherence must be off: that depends on all the others. */

@@ -3,13 +3,13 @@
  * deliveries as asked for.
  */
 
-import type { DeliveryState, DueDelivery } from '../../src/domain/delivery.ts';
-import { endpointKeyOf } from '../../src/domain/endpoint.ts';
-import { randomUuid, type SearchNumber, timeOrderedUuid, type Uuid, uuidAfter } from '../../src/domain/ids.ts';
-import { bodyHead } from '../../src/domain/routing.ts';
-import type { Database } from '../../src/store/database.ts';
-import { insertDeliveries } from '../../src/store/deliveries.ts';
-import { insertSnapshots } from '../../src/store/snapshots.ts';
+import type { DeliveryState, DueDelivery } from '../../src/engine/domain/delivery.ts';
+import { endpointKeyOf } from '../../src/engine/domain/endpoint.ts';
+import { randomUuid, type SearchNumber, timeOrderedUuid, type Uuid, uuidAfter } from '../../src/engine/domain/ids.ts';
+import { bodyHead } from '../../src/engine/domain/routing.ts';
+import type { Database } from '../../src/engine/store/database.ts';
+import { insertDeliveries } from '../../src/engine/store/deliveries.ts';
+import { insertSnapshots } from '../../src/engine/store/snapshots.ts';
 import { runStatements } from './statements.ts';
 
 export const SEEDED_TOKEN = `whsec_${Buffer.alloc(32, 5).toString('base64')}`;

@@ -1,6 +1,6 @@
 /** Matches as the recorder leaves them, for tests that only read them. */
 
-import type { Queryable } from '../../src/store/database.ts';
+import type { Queryable } from '../../src/engine/store/database.ts';
 
 export interface SeededMatch {
   readonly id: string;

@@ -11,13 +11,13 @@ import { access, mkdir, mkdtemp, readdir, rm, statfs, symlink } from 'node:fs/pr
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { cacheEntry } from '../../src/embedded/cache-entry.ts';
-import type { EmbeddedServer } from '../../src/embedded/child-server.ts';
-import { cacheDirectory } from '../../src/embedded/data-directory.ts';
-import { startNatsServer } from '../../src/embedded/nats-server.ts';
-import { postgresHome, startPostgres } from '../../src/embedded/postgres.ts';
-import { findPostgresBinaries } from '../../src/embedded/postgres-binaries.ts';
-import { ensureCluster } from '../../src/embedded/postgres-cluster.ts';
+import { cacheEntry } from '../../src/local/cache-entry.ts';
+import type { EmbeddedServer } from '../../src/local/child-server.ts';
+import { cacheDirectory } from '../../src/local/data-directory.ts';
+import { startNatsServer } from '../../src/local/nats-server.ts';
+import { postgresHome, startPostgres } from '../../src/local/postgres.ts';
+import { findPostgresBinaries } from '../../src/local/postgres-binaries.ts';
+import { ensureCluster } from '../../src/local/postgres-cluster.ts';
 
 const run = promisify(execFile);
 

@@ -4,19 +4,19 @@
  * is like the day before, so that what the tables hold can only differ by what is never removed.
  */
 
-import { afterAttempt } from '../../src/domain/delivery.ts';
-import { type Uuid, uuidOf } from '../../src/domain/ids.ts';
-import type { IntakeMessage } from '../../src/domain/intake-message.ts';
-import { SEARCH_DEFAULTS } from '../../src/domain/search.ts';
-import { type Matcher, startMatcher } from '../../src/intake/matcher.ts';
-import { createRecorder } from '../../src/intake/recorder.ts';
-import { createMarketMedians } from '../../src/matching/market-medians.ts';
-import { createSearchIndex } from '../../src/matching/search-index.ts';
-import { recordAttempts, type SettledAttempt } from '../../src/store/attempts.ts';
-import type { Database } from '../../src/store/database.ts';
-import { type ClaimedDelivery, claimDeliveries } from '../../src/store/delivery-claims.ts';
-import { changedSince } from '../../src/store/search-feed.ts';
-import { createSearch, deleteSearch } from '../../src/store/searches.ts';
+import { afterAttempt } from '../../src/engine/domain/delivery.ts';
+import { type Uuid, uuidOf } from '../../src/engine/domain/ids.ts';
+import type { IntakeMessage } from '../../src/engine/domain/intake-message.ts';
+import { SEARCH_DEFAULTS } from '../../src/engine/domain/search.ts';
+import { type Matcher, startMatcher } from '../../src/engine/intake/matcher.ts';
+import { createRecorder } from '../../src/engine/intake/recorder.ts';
+import { createMarketMedians } from '../../src/engine/matching/market-medians.ts';
+import { createSearchIndex } from '../../src/engine/matching/search-index.ts';
+import { recordAttempts, type SettledAttempt } from '../../src/engine/store/attempts.ts';
+import type { Database } from '../../src/engine/store/database.ts';
+import { type ClaimedDelivery, claimDeliveries } from '../../src/engine/store/delivery-claims.ts';
+import { changedSince } from '../../src/engine/store/search-feed.ts';
+import { createSearch, deleteSearch } from '../../src/engine/store/searches.ts';
 import { nextOrigin, resolveToulon, TOULON, UNKNOWN_CONTENT, UNSTATED_PROPERTY } from './adverts.ts';
 import { numberedUuid } from './intake.ts';
 import type { SimulatedClock } from './simulated-clock.ts';

@@ -1,8 +1,8 @@
 /** Supervision as the daemon has it, without its log. */
 
-import { type ActorFailure, createSupervisor, type Supervisor } from '../../src/actor/supervisor.ts';
-import { isBrokerOutage } from '../../src/broker/outage.ts';
-import { isDatabaseOutage } from '../../src/store/outage.ts';
+import { type ActorFailure, createSupervisor, type Supervisor } from '../../src/engine/actor/supervisor.ts';
+import { isBrokerOutage } from '../../src/engine/broker/outage.ts';
+import { isDatabaseOutage } from '../../src/engine/store/outage.ts';
 
 export const RETRY_PAUSES_MS: readonly number[] = [2_000, 8_000, 20_000];
 

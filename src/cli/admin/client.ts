@@ -14,10 +14,10 @@ import {
   type ServiceError,
   status,
 } from '@grpc/grpc-js';
-import { readToken } from '../../admin/token-file.ts';
 import type { Config } from '../../config.ts';
 import { isLoopback } from '../../config-conflicts.ts';
-import { dataDirectoryPath } from '../../embedded/data-directory.ts';
+import { readToken } from '../../grpc/token-file.ts';
+import { dataDirectoryPath } from '../../local/data-directory.ts';
 import { CommandError, cannotRead } from '../terminal.ts';
 import { methodNamed, pathOf, registry } from './descriptors.ts';
 

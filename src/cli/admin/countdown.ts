@@ -3,7 +3,7 @@
  * the call that would change nothing.
  */
 
-import { pause } from '../../actor/waiting.ts';
+import { pause } from '../../engine/actor/waiting.ts';
 import { type Progress, startProgress } from '../progress.ts';
 import { InterruptedError, interruptSignal } from '../stop-signal.ts';
 

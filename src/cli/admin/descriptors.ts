@@ -5,7 +5,7 @@ import { createFileRegistry, type DescField, type DescMethod, fromBinary } from 
 import { type FileDescriptorProto, FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
 
 const SERVICE = 'vigie.admin.v1.AdminService';
-const FILE = new URL('../../admin/generated/descriptors.binpb', import.meta.url);
+const FILE = new URL('../../grpc/generated/descriptors.binpb', import.meta.url);
 /** Numbers of `service`, `message_type`, `method` and `field` in their messages: a comment is found by their path. */
 const [SERVICES, MESSAGES, MEMBERS] = [6, 4, 2];
 

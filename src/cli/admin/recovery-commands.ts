@@ -1,7 +1,7 @@
 /** `vigie admin`: recoveries, which clients start themselves as well (`POST /recoveries`). */
 
 import type { JsonObject } from '@bufbuild/protobuf';
-import { pause } from '../../actor/waiting.ts';
+import { pause } from '../../engine/actor/waiting.ts';
 import { flag, UsageError } from '../command.ts';
 import { startProgress } from '../progress.ts';
 import { InterruptedError, interruptSignal } from '../stop-signal.ts';

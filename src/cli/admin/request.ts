@@ -4,8 +4,8 @@
  */
 
 import { type DescField, type DescMessage, type JsonObject, type JsonValue, ScalarType } from '@bufbuild/protobuf';
-import { urlKeyOf } from '../../domain/endpoint.ts';
-import { parseUuid } from '../../domain/ids.ts';
+import { urlKeyOf } from '../../engine/domain/endpoint.ts';
+import { parseUuid } from '../../engine/domain/ids.ts';
 import { flag, type Input, type Option, type Options, UsageError, valued } from '../command.ts';
 import { commentOf } from './descriptors.ts';
 

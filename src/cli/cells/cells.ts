@@ -6,10 +6,10 @@
 
 import { readFile } from 'node:fs/promises';
 import type { Config } from '../../config.ts';
-import { isCellName, UNNAMED_CELL } from '../../domain/cell.ts';
-import { readCellState } from '../../store/cell.ts';
-import { type DatabasePool, openDatabase } from '../../store/database.ts';
-import { NEWEST_MIGRATION } from '../../store/schema.ts';
+import { isCellName, UNNAMED_CELL } from '../../engine/domain/cell.ts';
+import { readCellState } from '../../engine/store/cell.ts';
+import { type DatabasePool, openDatabase } from '../../engine/store/database.ts';
+import { NEWEST_MIGRATION } from '../../engine/store/schema.ts';
 import { CommandError, cannotRead } from '../terminal.ts';
 
 export interface CellAddress {

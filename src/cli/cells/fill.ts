@@ -1,14 +1,14 @@
 /** `vigie cells fill`: a new cell begins with the properties of another one, and goes on in the stream behind them. */
 
-import { type Broker, connectBroker } from '../../broker/connection.ts';
-import { readConsumerPosition, readStoredAt } from '../../broker/stream-position.ts';
-import { ADVERTS_STREAM, ensureIntake } from '../../broker/topology.ts';
 import type { Config } from '../../config.ts';
-import { UNNAMED_CELL } from '../../domain/cell.ts';
-import { noteCell, readDatabaseLabel } from '../../store/cell.ts';
-import { type CellFill, CellFillError, fillFrom } from '../../store/cell-fill.ts';
-import { migrate, openDatabase } from '../../store/database.ts';
-import { type RecordedPosition, readIntakePosition } from '../../store/intake-position.ts';
+import { type Broker, connectBroker } from '../../engine/broker/connection.ts';
+import { readConsumerPosition, readStoredAt } from '../../engine/broker/stream-position.ts';
+import { ADVERTS_STREAM, ensureIntake } from '../../engine/broker/topology.ts';
+import { UNNAMED_CELL } from '../../engine/domain/cell.ts';
+import { noteCell, readDatabaseLabel } from '../../engine/store/cell.ts';
+import { type CellFill, CellFillError, fillFrom } from '../../engine/store/cell-fill.ts';
+import { migrate, openDatabase } from '../../engine/store/database.ts';
+import { type RecordedPosition, readIntakePosition } from '../../engine/store/intake-position.ts';
 import { UsageError } from '../command.ts';
 import { startProgress } from '../progress.ts';
 import { InterruptedError } from '../stop-signal.ts';

@@ -4,7 +4,7 @@
  */
 
 import { rename, writeFile } from 'node:fs/promises';
-import { type ClientMark, readClientMarks } from '../../store/cell.ts';
+import { type ClientMark, readClientMarks } from '../../engine/store/cell.ts';
 import { CommandError, print, reasonOf } from '../terminal.ts';
 import type { OpenCell } from './cells.ts';
 

@@ -4,8 +4,8 @@
  */
 
 import type { Config } from '../../config.ts';
-import { wake } from '../../store/client-move.ts';
-import { removeCopy } from '../../store/client-removal.ts';
+import { wake } from '../../engine/store/client-move.ts';
+import { removeCopy } from '../../engine/store/client-removal.ts';
 import { UsageError } from '../command.ts';
 import { CommandError, print } from '../terminal.ts';
 import { cellNamed, readCells, withCells } from './cells.ts';

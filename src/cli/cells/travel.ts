@@ -3,12 +3,12 @@
  * breaks it off before that, the client stays where it was.
  */
 
-import { startTask } from '../../actor/task.ts';
-import { pause } from '../../actor/waiting.ts';
-import { announceKeyChange } from '../../broker/announcements.ts';
-import { ADVERTS_STREAM } from '../../broker/topology.ts';
-import type { Uuid } from '../../domain/ids.ts';
-import { copyClient, copySnapshots, countOpen } from '../../store/client-copy.ts';
+import { startTask } from '../../engine/actor/task.ts';
+import { pause } from '../../engine/actor/waiting.ts';
+import { announceKeyChange } from '../../engine/broker/announcements.ts';
+import { ADVERTS_STREAM } from '../../engine/broker/topology.ts';
+import type { Uuid } from '../../engine/domain/ids.ts';
+import { copyClient, copySnapshots, countOpen } from '../../engine/store/client-copy.ts';
 import {
   closeClient,
   findStandings,
@@ -23,10 +23,10 @@ import {
   renewClosing,
   renewHold,
   reopenClient,
-} from '../../store/client-move.ts';
-import { removeCopy } from '../../store/client-removal.ts';
-import { transaction } from '../../store/database.ts';
-import { WAITS_FOR_ANOTHER } from '../../store/table-copy.ts';
+} from '../../engine/store/client-move.ts';
+import { removeCopy } from '../../engine/store/client-removal.ts';
+import { transaction } from '../../engine/store/database.ts';
+import { WAITS_FOR_ANOTHER } from '../../engine/store/table-copy.ts';
 import { type Progress, startProgress } from '../progress.ts';
 import { InterruptedError } from '../stop-signal.ts';
 import { CommandError } from '../terminal.ts';

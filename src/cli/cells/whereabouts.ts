@@ -1,11 +1,11 @@
 /** Where a client is among the cells, each with its place on NATS; and that one command at a time moves it. */
 
-import { announceKeyChange, announceSearchChange, announceSecretChange } from '../../broker/announcements.ts';
-import { type Broker, connectBroker } from '../../broker/connection.ts';
 import type { Config } from '../../config.ts';
-import { UNNAMED_CELL } from '../../domain/cell.ts';
-import type { Uuid } from '../../domain/ids.ts';
-import { type ClientStanding, findStandings } from '../../store/client-move.ts';
+import { announceKeyChange, announceSearchChange, announceSecretChange } from '../../engine/broker/announcements.ts';
+import { type Broker, connectBroker } from '../../engine/broker/connection.ts';
+import { UNNAMED_CELL } from '../../engine/domain/cell.ts';
+import type { Uuid } from '../../engine/domain/ids.ts';
+import { type ClientStanding, findStandings } from '../../engine/store/client-move.ts';
 import { CommandError } from '../terminal.ts';
 import type { OpenCell } from './cells.ts';
 

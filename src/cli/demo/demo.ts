@@ -3,16 +3,16 @@
  * never was, and a client's endpoint that shows what reaches it. Its data lie apart from those of `vigie serve`.
  */
 
-import { pause } from '../../actor/waiting.ts';
-import type { Broker } from '../../broker/connection.ts';
-import { publish } from '../../broker/publish.ts';
-import { advertSubject } from '../../broker/topology.ts';
+import { pause } from '../../engine/actor/waiting.ts';
+import type { Broker } from '../../engine/broker/connection.ts';
+import { publish } from '../../engine/broker/publish.ts';
+import { advertSubject } from '../../engine/broker/topology.ts';
+import { createCommuneLocator } from '../../engine/matching/commune-locator.ts';
+import { loadReference } from '../../engine/reference/communes.ts';
+import { openDatabase } from '../../engine/store/database.ts';
 import type { FeedFormat } from '../../features/feeds/feed-row.ts';
 import { readOnce } from '../../features/feeds/reading.ts';
-import { createCommuneLocator } from '../../matching/commune-locator.ts';
-import { loadReference } from '../../reference/communes.ts';
 import type { Service } from '../../service.ts';
-import { openDatabase } from '../../store/database.ts';
 import { startProgress } from '../progress.ts';
 import { interruptSignal } from '../stop-signal.ts';
 import { CommandError, print, styled } from '../terminal.ts';

@@ -52,7 +52,7 @@ function converse(socket: Socket, onMail: (mail: DemoMail) => void): void {
   });
 }
 
-/** Of what `mail/mail-message.ts` writes, and no more of MIME (RFC 2045 to 2047) than that. */
+/** Of what `features/mail/mail-message.ts` writes, and no more of MIME (RFC 2045 to 2047) than that. */
 function read(lines: readonly string[]): DemoMail {
   const [head = '', ...parts] = lines.join('\n').split('\n\n');
   const subject = /^Subject: ((?:.*\n )*.*)/m.exec(head)?.[1] ?? '';

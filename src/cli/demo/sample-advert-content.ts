@@ -1,10 +1,10 @@
 /** One sample advert, its publisher and its property, in the members and forms of the intake contract (decisions, section 8). */
 
-import type { AdvertContent, Contact, Publisher } from '../../domain/advert.ts';
-import { RENT, SALE } from '../../domain/codes.ts';
-import type { Uuid } from '../../domain/ids.ts';
-import type { StatedProperty } from '../../domain/property.ts';
-import type { Reference } from '../../reference/communes.ts';
+import type { AdvertContent, Contact, Publisher } from '../../engine/domain/advert.ts';
+import { RENT, SALE } from '../../engine/domain/codes.ts';
+import type { Uuid } from '../../engine/domain/ids.ts';
+import type { StatedProperty } from '../../engine/domain/property.ts';
+import type { Reference } from '../../engine/reference/communes.ts';
 import type { SampleEstate } from './sample-market.ts';
 import { type SamplePlace, scatterPoint } from './sample-places.ts';
 import { writeAdvertText } from './sample-texts.ts';

@@ -4,8 +4,8 @@
  * benchmarks measure with them. No call has an effect but on this crawler, and nothing is read from the clock.
  */
 
-import type { Uuid } from '../../domain/ids.ts';
-import type { Reference } from '../../reference/communes.ts';
+import type { Uuid } from '../../engine/domain/ids.ts';
+import type { Reference } from '../../engine/reference/communes.ts';
 import {
   type AdvertJson,
   advertUrl,

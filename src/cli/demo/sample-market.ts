@@ -3,7 +3,7 @@
  * figures of 2024. Near enough for medians, budgets and price coherence to behave as they do on real adverts.
  */
 
-import { ENERGY_CATEGORIES, LAND, RENT, SALE } from '../../domain/codes.ts';
+import { ENERGY_CATEGORIES, LAND, RENT, SALE } from '../../engine/domain/codes.ts';
 import type { Random } from './seeded-random.ts';
 
 const APARTMENT = 0;

@@ -3,7 +3,7 @@
  * so that a search for "vue mer" or "ascenseur" finds the adverts that have it, and some that say they do not.
  */
 
-import { RENT, SALE } from '../../domain/codes.ts';
+import { RENT, SALE } from '../../engine/domain/codes.ts';
 import type { Random } from './seeded-random.ts';
 
 /** What the text is about. */

@@ -1,16 +1,16 @@
 /** Sets the demonstration's stage: the daemon, a client with its key and searches, points of interest. */
 
 import { createServer } from 'node:net';
-import { type Broker, connectBroker } from '../../broker/connection.ts';
 import { type Config, readConfig } from '../../config.ts';
-import type { PointOfInterest } from '../../domain/point-of-interest.ts';
-import { dataDirectoryPath } from '../../embedded/data-directory.ts';
+import { type Broker, connectBroker } from '../../engine/broker/connection.ts';
+import type { PointOfInterest } from '../../engine/domain/point-of-interest.ts';
+import { loadReference } from '../../engine/reference/communes.ts';
+import { createApiKey, createClient, findClientByName } from '../../engine/store/clients.ts';
+import { type Database, openDatabase } from '../../engine/store/database.ts';
+import { replacePointSource } from '../../engine/store/points-of-interest.ts';
+import { dataDirectoryPath } from '../../local/data-directory.ts';
 import { createLog } from '../../log.ts';
-import { loadReference } from '../../reference/communes.ts';
 import { type Service, StartBrokenOffError, startService } from '../../service.ts';
-import { createApiKey, createClient, findClientByName } from '../../store/clients.ts';
-import { type Database, openDatabase } from '../../store/database.ts';
-import { replacePointSource } from '../../store/points-of-interest.ts';
 import { InterruptedError } from '../stop-signal.ts';
 import type { DemoReceiver } from './receiver.ts';
 import { samplePointsOfInterest } from './sample-places.ts';

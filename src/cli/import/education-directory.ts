@@ -4,8 +4,8 @@
  * inspectorates, rectorates and guidance centres are imported like the rest, without a type.
  */
 
-import type { PointAttributes, PointOfInterest, SchoolType } from '../../domain/point-of-interest.ts';
-import { foldText } from '../../domain/text.ts';
+import type { PointAttributes, PointOfInterest, SchoolType } from '../../engine/domain/point-of-interest.ts';
+import { foldText } from '../../engine/domain/text.ts';
 import { type CsvRow, readCsvRows } from './csv-rows.ts';
 import { tidyName } from './facility-tags.ts';
 import type { ImportFile } from './import-file.ts';

@@ -10,9 +10,9 @@ import {
   type PointAttributes,
   type PointOfInterest,
   type SchoolType,
-} from '../../domain/point-of-interest.ts';
-import { storable } from '../../domain/storable-text.ts';
-import { foldText } from '../../domain/text.ts';
+} from '../../engine/domain/point-of-interest.ts';
+import { storable } from '../../engine/domain/storable-text.ts';
+import { foldText } from '../../engine/domain/text.ts';
 
 export type Tags = Readonly<Record<string, string>>;
 /** A point of interest without its place. */

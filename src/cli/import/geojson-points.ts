@@ -4,7 +4,7 @@
  * `schoolType`, `operatorType`. Any geometry but a point becomes the centre of its bounding box.
  */
 
-import type { PointOfInterest } from '../../domain/point-of-interest.ts';
+import type { PointOfInterest } from '../../engine/domain/point-of-interest.ts';
 import { describeTags, facilityOf, NOT_A_FACILITY, type Tags } from './facility-tags.ts';
 import type { ImportFile } from './import-file.ts';
 import type { ImportTally } from './import-tally.ts';

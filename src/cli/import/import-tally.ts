@@ -1,6 +1,6 @@
 /** What an import of points has read, kept and left out, counted while it runs. */
 
-import { FACILITIES, type Facility } from '../../domain/point-of-interest.ts';
+import { FACILITIES, type Facility } from '../../engine/domain/point-of-interest.ts';
 
 export interface PointImportSummary {
   /** Objects looked at: rows, features, or nodes, ways and relations that have an `amenity`. */

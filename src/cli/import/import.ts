@@ -1,10 +1,10 @@
 /** `vigie import`: reads a file into the database, with progress, and sums up what became of it. */
 
-import { loadReference } from '../../reference/communes.ts';
-import { replaceCommuneCoordinates } from '../../store/commune-coordinates.ts';
-import type { Database } from '../../store/database.ts';
-import { isDatabaseOutage } from '../../store/outage.ts';
-import { replacePointSource } from '../../store/points-of-interest.ts';
+import { loadReference } from '../../engine/reference/communes.ts';
+import { replaceCommuneCoordinates } from '../../engine/store/commune-coordinates.ts';
+import type { Database } from '../../engine/store/database.ts';
+import { isDatabaseOutage } from '../../engine/store/outage.ts';
+import { replacePointSource } from '../../engine/store/points-of-interest.ts';
 import { startProgress } from '../progress.ts';
 import { InterruptedError } from '../stop-signal.ts';
 import { CommandError, print } from '../terminal.ts';

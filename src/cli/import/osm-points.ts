@@ -4,7 +4,7 @@
  * places kept and not with the file.
  */
 
-import type { PointOfInterest } from '../../domain/point-of-interest.ts';
+import type { PointOfInterest } from '../../engine/domain/point-of-interest.ts';
 import { type DescribedFacility, describeTags, NOT_A_FACILITY, type Tags } from './facility-tags.ts';
 import type { ImportTally } from './import-tally.ts';
 import { boxCentre, type OsmMember, type OsmPlace, type ReadOsm } from './osm-elements.ts';

@@ -1,6 +1,6 @@
 /** The files that points of interest come in, told apart by their first bytes. */
 
-import type { PointOfInterest } from '../../domain/point-of-interest.ts';
+import type { PointOfInterest } from '../../engine/domain/point-of-interest.ts';
 import { csvColumns } from './csv-rows.ts';
 import { DIRECTORY_COLUMNS, readEducationDirectory } from './education-directory.ts';
 import { readGeoJsonPoints } from './geojson-points.ts';

@@ -4,7 +4,7 @@
  */
 
 import { basename } from 'node:path';
-import type { PointOfInterest } from '../../domain/point-of-interest.ts';
+import type { PointOfInterest } from '../../engine/domain/point-of-interest.ts';
 import { ImportFileError, openImportFile } from './import-file.ts';
 import { ImportTally, type PointImportSummary } from './import-tally.ts';
 import { detectPointFormat, type PointFormat, readPointFile } from './point-formats.ts';

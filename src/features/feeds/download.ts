@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { Agent, type Dispatcher, interceptors, request } from 'undici';
-import { type ConnectorOptions, createConnector } from '../../webhooks/connector.ts';
+import { type ConnectorOptions, createConnector } from '../../engine/delivery/connector.ts';
 import { SnapshotRefusedError } from './feed-row.ts';
 
 export interface DownloadOptions extends Omit<ConnectorOptions, 'connectTimeoutMs'> {

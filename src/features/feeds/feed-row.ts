@@ -3,7 +3,7 @@
  * was published before, or of the intake contract beyond the names of its members.
  */
 
-import { type IntakeViolation, type SentMessage, VALIDATORS, violationsOf } from '../../domain/intake-schema.ts';
+import { type IntakeViolation, type SentMessage, VALIDATORS, violationsOf } from '../../engine/domain/intake-schema.ts';
 
 /** The snapshot cannot be taken as it is; the message is the sentence that is told. */
 export class SnapshotRefusedError extends Error {

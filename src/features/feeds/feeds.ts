@@ -4,9 +4,9 @@
  * source after the other, so that one snapshot at a time is in memory.
  */
 
-import { startTask, type Task } from '../../actor/task.ts';
-import type { Broker } from '../../broker/connection.ts';
-import type { Database } from '../../store/database.ts';
+import { startTask, type Task } from '../../engine/actor/task.ts';
+import type { Broker } from '../../engine/broker/connection.ts';
+import type { Database } from '../../engine/store/database.ts';
 import { download } from './download.ts';
 import { SnapshotRefusedError } from './feed-row.ts';
 import { openFormat } from './formats.ts';

@@ -1,7 +1,7 @@
 /** The same file read twice, on any machine, gives the same ids: UUIDs of version 5 (RFC 9562, section 5.5). */
 
 import { createHash } from 'node:crypto';
-import { type Uuid, uuidOf } from '../../domain/ids.ts';
+import { type Uuid, uuidOf } from '../../engine/domain/ids.ts';
 import type { FeedContent } from './feed-row.ts';
 
 const NAMESPACE = Buffer.from('6f9c1d3e4b0a4d6f9f57c2a8e1b3d504', 'hex');

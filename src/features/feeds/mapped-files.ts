@@ -4,7 +4,7 @@ import { pipeline, Readable } from 'node:stream';
 import { JSONParser, TokenType } from '@streamparser/json';
 import { parse as parseCsv } from 'csv-parse';
 import { SaxesParser } from 'saxes';
-import { nearestName } from '../../domain/nearest-name.ts';
+import { nearestName } from '../../engine/domain/nearest-name.ts';
 import { type FeedRow, SnapshotRefusedError } from './feed-row.ts';
 import { linesOf } from './lines.ts';
 import { type FileRecord, mappedRow } from './mapped-values.ts';

@@ -4,8 +4,8 @@
  */
 
 import { z } from 'zod';
-import { MESSAGE_SCHEMAS } from '../../domain/intake-schema.ts';
-import { nearestName } from '../../domain/nearest-name.ts';
+import { MESSAGE_SCHEMAS } from '../../engine/domain/intake-schema.ts';
+import { nearestName } from '../../engine/domain/nearest-name.ts';
 import { SnapshotRefusedError } from './feed-row.ts';
 
 interface MemberSchema {

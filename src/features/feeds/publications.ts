@@ -3,7 +3,7 @@
  * reference for the source itself, with what its last snapshot brought. Any machine goes on from here.
  */
 
-import type { Database, Queryable } from '../../store/database.ts';
+import type { Database, Queryable } from '../../engine/store/database.ts';
 
 /** Of one source, what is held while a snapshot is read: a hundred thousand of them take twenty megabytes. */
 export interface Publication {

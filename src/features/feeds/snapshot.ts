@@ -4,11 +4,11 @@
  * bad file changes nothing; what was published is written down after it was acknowledged, so that a crash repeats.
  */
 
-import type { Broker } from '../../broker/connection.ts';
-import { type Publication as Message, publishAll } from '../../broker/publish.ts';
-import { advertSubject, ensureAdvertsStream } from '../../broker/topology.ts';
-import { ADVERTS } from '../../domain/streams.ts';
-import type { Database } from '../../store/database.ts';
+import type { Broker } from '../../engine/broker/connection.ts';
+import { type Publication as Message, publishAll } from '../../engine/broker/publish.ts';
+import { advertSubject, ensureAdvertsStream } from '../../engine/broker/topology.ts';
+import { ADVERTS } from '../../engine/domain/streams.ts';
+import type { Database } from '../../engine/store/database.ts';
 import { type AdvertRow, type FeedContent, type FeedRow, SnapshotRefusedError, withinBounds } from './feed-row.ts';
 import { contentJson, digestOf, identityOf } from './identity.ts';
 import {

@@ -3,14 +3,14 @@
  * crawler had said so (`VIGIE_UNSEEN_DAYS`). Time in which nobody took adverts in is not counted.
  */
 
-import { pause } from '../../actor/waiting.ts';
-import type { Broker } from '../../broker/connection.ts';
-import { type Publication as Message, publishAll } from '../../broker/publish.ts';
-import { advertSubject } from '../../broker/topology.ts';
-import type { Uuid } from '../../domain/ids.ts';
-import { type Crawls, isLive, lastLiveCrawl, type PropertyState } from '../../domain/property.ts';
-import type { Database, Queryable } from '../../store/database.ts';
-import { withIntakeGaps } from '../../store/intake-leader.ts';
+import { pause } from '../../engine/actor/waiting.ts';
+import type { Broker } from '../../engine/broker/connection.ts';
+import { type Publication as Message, publishAll } from '../../engine/broker/publish.ts';
+import { advertSubject } from '../../engine/broker/topology.ts';
+import type { Uuid } from '../../engine/domain/ids.ts';
+import { type Crawls, isLive, lastLiveCrawl, type PropertyState } from '../../engine/domain/property.ts';
+import type { Database, Queryable } from '../../engine/store/database.ts';
+import { withIntakeGaps } from '../../engine/store/intake-leader.ts';
 import { withSource } from './publications.ts';
 
 const DAY_MS = 24 * 3_600_000;

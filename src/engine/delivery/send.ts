@@ -1,0 +1,212 @@
+/**
+ * From the slot to the endpoint's answer: takes turns from the fair round, claims their deliveries in one batch, so that
+ * each is counted before any byte of it is sent, and posts them. A turn whose delivery may not be sent now gives its slot
+ * back. PostgreSQL may be away: the slots stay taken meanwhile, so nothing piles up.
+ */
+
+import { InFlight } from '../actor/in-flight.ts';
+import { type Apart, nullWhenGivenUp, patienceUntil, persist, persistApart, type Watch } from '../actor/supervisor.ts';
+import { oncePerTick } from '../actor/waiting.ts';
+import { traceAttempt } from '../broker/tracing.ts';
+import type { AttemptOutcome, DueDelivery } from '../domain/delivery.ts';
+import type { Uuid } from '../domain/ids.ts';
+import { bodyOf } from '../domain/routing.ts';
+import { CLAIM_USED_WITHIN_MS } from '../store/claim-fence.ts';
+import { type ClaimedDelivery, claimDeliveries, giveBack, type Refusal } from '../store/delivery-claims.ts';
+import type { CourierDependencies } from './courier.ts';
+import type { DueStore } from './draw.ts';
+import type { FairRound, Turn } from './fair-round.ts';
+import type { Settlement } from './settle.ts';
+
+type DeliveryTurn = Turn<DueDelivery>;
+
+/** A delivery that is counted and may be sent until its claim expires. */
+interface Claim {
+  readonly delivery: ClaimedDelivery;
+  readonly holder: number;
+  /** Monotonic milliseconds. Later it may have been taken for abandoned, or its search silenced. */
+  readonly expiresAt: number;
+}
+
+type Taken = Claim | { readonly id: Uuid; readonly refusal: Refusal };
+
+export interface SendingParts {
+  readonly round: FairRound<DueDelivery>;
+  /** The number that this courier's claims carry. */
+  readonly holder: () => number;
+  readonly due: () => DueStore;
+  readonly settlement: () => Settlement;
+}
+
+const CLAIMS_MAX = 128;
+const CLAIMS_AT_ONCE = 2;
+/** Outcomes that wait for PostgreSQL hold no slot; with so many of them nothing more is claimed. */
+const UNRECORDED_MAX = 512;
+
+export class Sending {
+  readonly #dependencies: CourierDependencies;
+  readonly #parts: SendingParts;
+  readonly #stopping = new AbortController();
+  readonly #claiming = new InFlight();
+  readonly #underWay = new InFlight();
+  readonly #watch: Watch;
+  readonly #patience = patienceUntil(this.#stopping.signal);
+
+  constructor(dependencies: CourierDependencies, parts: SendingParts) {
+    this.#dependencies = dependencies;
+    this.#parts = parts;
+    this.#watch = dependencies.supervisor.watch('claims');
+  }
+
+  /** Starts what there are slots for. Call it whenever something has come or ended: what comes together is claimed together. */
+  readonly pump = oncePerTick(() => {
+    while (this.#mayClaim) {
+      const turns = this.#parts.round.take(CLAIMS_MAX, performance.now());
+      if (turns.length === 0) break;
+      for (const { entry } of turns) this.#parts.due().take(entry.id);
+      this.#claiming.add(this.#begin(turns).finally(this.pump));
+    }
+    this.#parts.due().refill();
+  });
+
+  get #mayClaim(): boolean {
+    const isOpen = !this.#stopping.signal.aborted && this.#dependencies.valve?.isOpen !== false;
+    return isOpen && this.#claiming.count < CLAIMS_AT_ONCE && this.#parts.settlement().unrecorded < UNRECORDED_MAX;
+  }
+
+  /** Nothing is claimed any more; resolves when every attempt under way has been told. */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#claiming.ended();
+    await this.#underWay.ended();
+  }
+
+  async #begin(turns: readonly DeliveryTurn[]): Promise<void> {
+    const turnOf = new Map(turns.map((turn) => [turn.entry.id, turn]));
+    const taken = await this.#take([...turnOf.keys()]).catch(nullWhenGivenUp);
+    if (taken === null) return;
+    this.#dependencies.onClaimed?.();
+    const claims = taken.results.filter((each) => 'delivery' in each);
+    const contentOf = await this.#readContents(claims).catch(nullWhenGivenUp);
+    for (const claim of claims) {
+      const turn = turnOf.get(claim.delivery.id) as DeliveryTurn;
+      turnOf.delete(claim.delivery.id);
+      this.#underWay.add(this.#attempt(turn, claim, contentOf?.(claim) ?? null));
+    }
+    const refusals = new Map(taken.results.flatMap((each) => ('refusal' in each ? [[each.id, each.refusal]] : [])));
+    // What a bug stands in the way of is met again with the next look, and not at once.
+    for (const id of taken.broken) {
+      this.#withdraw(turnOf.get(id) as DeliveryTurn);
+      turnOf.delete(id);
+    }
+    for (const turn of turnOf.values()) this.#refuse(turn, refusals.get(turn.entry.id) ?? null);
+  }
+
+  /** After a claim whose answer was lost, what it has taken goes back first. */
+  #take(ids: readonly Uuid[]): Promise<Apart<Uuid, Taken>> {
+    const { database, clock } = this.#dependencies;
+    let isUnknown = false;
+    const claim = async (some: readonly Uuid[]): Promise<readonly Taken[]> => {
+      const holder = this.#parts.holder();
+      const expiresAt = performance.now() + CLAIM_USED_WITHIN_MS;
+      if (isUnknown) await giveBack(database, holder, some);
+      isUnknown = true;
+      const { claimed, refused } = await claimDeliveries(database, holder, some, clock());
+      isUnknown = false;
+      return [
+        ...claimed.map((delivery) => ({ delivery, holder, expiresAt })),
+        ...[...refused].map(([id, refusal]) => ({ id, refusal })),
+      ];
+    };
+    return persistApart(ids, claim, this.#watch, this.#patience);
+  }
+
+  async #readContents(claims: readonly Claim[]): Promise<(claim: Claim) => Content> {
+    const { documents, secrets } = this.#dependencies;
+    const apart = <T, R>(items: Iterable<T>, work: (items: readonly T[]) => Promise<readonly R[]>) =>
+      persistApart([...new Set(items)], work, this.#watch, this.#patience);
+    const [read, signing] = await Promise.all([
+      apart(
+        claims.map(({ delivery }) => delivery.snapshotId),
+        async (ids) => [...(await documents.read(ids))],
+      ),
+      apart(
+        claims.map(({ delivery }) => delivery.clientId),
+        (ids) => secrets.read(ids),
+      ),
+    ]);
+    const texts = new Map(read.results);
+    const unreadable = new Set(read.broken);
+    const signers = new Map(signing.results);
+    return ({ delivery: { snapshotId, clientId, startedAt } }) => {
+      const secretsAt = signers.get(clientId);
+      if (unreadable.has(snapshotId) || secretsAt === undefined) return null;
+      return { document: texts.get(snapshotId), secrets: secretsAt(startedAt) };
+    };
+  }
+
+  async #attempt(turn: DeliveryTurn, { delivery, holder, expiresAt }: Claim, content: Content): Promise<void> {
+    const { round, due, settlement } = this.#parts;
+    if (content === null || performance.now() > expiresAt) {
+      const back = (): Promise<void> => giveBack(this.#dependencies.database, holder, [delivery.id]);
+      await persist(back, this.#watch, this.#patience).catch(nullWhenGivenUp);
+      this.#withdraw(turn);
+      // One that cannot be read is looked at again with the others; it must not be claimed over and over.
+      if (content !== null) due().admitSoon([turn.entry]);
+      return;
+    }
+    const outcome = await this.#post(delivery, content);
+    const endedAt = performance.now();
+    round.answered(turn, delivery.endpoint, outcome);
+    this.pump();
+    const onRecorded = (): void => {
+      due().forget(delivery.id);
+      this.pump();
+    };
+    await settlement().tell({ delivery, holder, outcome, endedAt, onRecorded });
+  }
+
+  async #post(
+    delivery: ClaimedDelivery,
+    { document, secrets: signing }: NonNullable<Content>,
+  ): Promise<AttemptOutcome> {
+    if (document === undefined) return lostSnapshot(delivery);
+    const { id, endpoint, token, context, sequence, startedAt, head } = delivery;
+    const trace = traceAttempt(delivery);
+    const body = Buffer.from(bodyOf(head, document));
+    const outcome = await this.#dependencies.sender.send({
+      ...{ id, endpoint, body, token, secrets: signing, context, sequence, startedAt },
+      ...trace.headers,
+    });
+    trace.end(outcome);
+    return outcome;
+  }
+
+  /** Null: it has ended, or somebody else has it, or had it locked. */
+  #refuse(turn: DeliveryTurn, refusal: Refusal | null): void {
+    const { round, due } = this.#parts;
+    const { entry } = turn;
+    this.#withdraw(turn);
+    if (refusal === 'contended') return due().admitSoon([entry]);
+    if (refusal === null) return due().drawSoon(entry.endpointKey, entry.lane);
+    if (refusal !== 'paused' && refusal !== 'closed') return;
+    // Until the next look at the pauses, and whatever else waits for it.
+    round.setPaused(entry.endpointKey, true);
+    due().empty(round.lane(entry.endpointKey));
+    round.noteBacklog(entry.endpointKey, entry.lane);
+  }
+
+  #withdraw(turn: DeliveryTurn): void {
+    this.#parts.due().forget(turn.entry.id);
+    this.#parts.round.withdraw(turn);
+  }
+}
+
+/** Undefined where somebody has removed the document, null where a bug keeps it from being read. */
+type Content = { readonly document: string | undefined; readonly secrets: readonly string[] } | null;
+
+/** Somebody has removed the document by hand: nothing can be sent, now or later. */
+function lostSnapshot({ startedAt }: ClaimedDelivery): AttemptOutcome {
+  const reason = 'the recorded property document is gone';
+  return { startedAt, durationMs: 0, statusCode: null, error: 'aborted', reason, responseHead: null };
+}

@@ -1,0 +1,195 @@
+/**
+ * Sends an e-mail to the mail server, one connection each, within the time limits of SMTP (RFC 5321, 4.5.3.2): a server
+ * that still looks at a message after the final dot will take it, and whoever gives up sends it twice. What the server answers
+ * is judged here: 4yz and whatever goes wrong on our side of it is tried again; 5yz to the recipient or the message is
+ * final. A refused login or sender is no recipient's fault: an operator can mend it.
+ */
+
+import SMTPConnection, { type SMTPConnectionAuth, type SMTPConnectionOptions } from 'nodemailer/lib/smtp-connection';
+import type { AttemptError, AttemptOutcome } from '../../engine/domain/delivery.ts';
+import { storable } from '../../engine/domain/storable-text.ts';
+
+export interface MailSenderOptions {
+  /** `smtp:` or `smtps:`; with a user and a password, percent-encoded, or neither. */
+  readonly url: string;
+  /** Milliseconds for the whole of an attempt; `MAIL_ATTEMPT_TIMEOUT_MS` when absent. */
+  readonly timeoutMs?: number;
+  /** PEM of the only authorities that count; with them a server on the loopback is judged like any other one. */
+  readonly authorities?: string;
+  /** Any certificate will do. */
+  readonly isInsecure?: boolean;
+}
+
+const MINUTE_MS = 60_000;
+/** For connection and encryption, of which SMTP says nothing. */
+const CONNECTION_TIMEOUT_MS = MINUTE_MS;
+const GREETING_TIMEOUT_MS = 5 * MINUTE_MS;
+/** Of silence: the longest that SMTP allows is that after the final dot. */
+const SILENCE_TIMEOUT_MS = 10 * MINUTE_MS;
+/** As long as a server may take that is late with every answer, but for those before the message, which cost nothing. */
+export const MAIL_ATTEMPT_TIMEOUT_MS = 20 * MINUTE_MS;
+
+/** Who it is from, who it is for, and its bytes. */
+export interface Letter {
+  readonly from: string;
+  readonly to: string;
+  readonly bytes: Buffer;
+}
+
+export interface MailOutcome extends AttemptOutcome {
+  /** It will never be taken: there is no use in another attempt. */
+  readonly isFinal: boolean;
+  /** Because of whom it is for. */
+  readonly isRecipientRefused: boolean;
+}
+
+export interface MailSender {
+  /** Never rejects for anything that the mail server does. */
+  send(letter: Letter, startedAt: Date): Promise<MailOutcome>;
+}
+
+/** After an answer the server may take its time to hang up; nobody waits for it. */
+const CLOSE_TIMEOUT_MS = 1_000;
+const RESPONSE_HEAD_MAX = 2_048;
+
+export function createMailSender(server: MailSenderOptions): MailSender {
+  const { timeoutMs = MAIL_ATTEMPT_TIMEOUT_MS } = server;
+  const { options, auth } = connectionOf(server, timeoutMs);
+  return {
+    async send(letter, startedAt) {
+      const began = performance.now();
+      const result = await sendWithin(timeoutMs, options, auth, letter).then(accepted, failed);
+      return { startedAt, durationMs: performance.now() - began, ...result };
+    },
+  };
+}
+
+/** On the loopback nobody listens in, and servers there show certificates that nobody knows. */
+function connectionOf({ url, authorities, isInsecure = false }: MailSenderOptions, timeoutMs: number) {
+  const { protocol, hostname, port, username, password } = new URL(url);
+  const host = hostname.replace(/^\[|\]$/g, '');
+  const isLoopback = host === 'localhost' || host === '::1' || host.startsWith('127.');
+  const isUnjudged = isLoopback && authorities === undefined;
+  const secure = protocol === 'smtps:';
+  const auth: SMTPConnectionAuth | null =
+    username === '' ? null : { user: decodeURIComponent(username), pass: decodeURIComponent(password) };
+  const options: SMTPConnectionOptions = {
+    host,
+    secure,
+    ...(port === '' ? {} : { port: Number(port) }),
+    ignoreTLS: isUnjudged,
+    requireTLS: !secure && auth !== null && !isUnjudged,
+    connectionTimeout: Math.min(timeoutMs, CONNECTION_TIMEOUT_MS),
+    greetingTimeout: Math.min(timeoutMs, GREETING_TIMEOUT_MS),
+    socketTimeout: Math.min(timeoutMs, SILENCE_TIMEOUT_MS),
+    socketCloseTimeout: CLOSE_TIMEOUT_MS,
+    tls: { ...(authorities === undefined ? {} : { ca: authorities }), rejectUnauthorized: !isInsecure },
+  };
+  return { options, auth };
+}
+
+/** Resolves with the answer to the message; rejects with nodemailer's error. */
+function sendWithin(
+  timeoutMs: number,
+  options: SMTPConnectionOptions,
+  auth: SMTPConnectionAuth | null,
+  { from, to, bytes }: Letter,
+): Promise<string> {
+  const connection = new SMTPConnection(options);
+  return new Promise<string>((resolve, reject) => {
+    const timer = setTimeout(() => {
+      reject(Object.assign(new Error('no answer in time'), { code: 'ETIMEDOUT' }));
+      connection.close();
+    }, timeoutMs);
+    const end = (error: Error | null, answer = ''): void => {
+      clearTimeout(timer);
+      // A server that took the message and answers nothing more has it all the same.
+      if (error === null) {
+        resolve(answer);
+        connection.quit();
+        setTimeout(() => connection.close(), CLOSE_TIMEOUT_MS).unref();
+      } else {
+        reject(error);
+        connection.close();
+      }
+    };
+    const send = (): void => {
+      connection.send({ from, to: [to], size: bytes.length }, bytes, (error, info) =>
+        end(error ?? null, info?.response),
+      );
+    };
+    // Emitted again after the answer, too, when the connection breaks while it is closed.
+    connection.on('error', end);
+    connection.connect((error) => {
+      if (error) end(error);
+      else if (auth === null) send();
+      else connection.login(auth, (refused) => (refused ? end(refused) : send()));
+    });
+  });
+}
+
+type Result = Omit<MailOutcome, 'startedAt' | 'durationMs'>;
+
+function accepted(answer: string): Result {
+  const [, code = '250'] = /^(\d{3})/.exec(answer) ?? [];
+  return {
+    statusCode: Number(code),
+    ...{ error: null, reason: null, responseHead: headOf(answer), isFinal: false, isRecipientRefused: false },
+  };
+}
+
+interface SmtpFailure {
+  readonly code?: string;
+  readonly originalCode?: string;
+  readonly command?: string;
+  readonly response?: string;
+  readonly responseCode?: number;
+}
+
+/** The reason goes into the log, so it is told in words of our own: a server's answer names whom it is about. */
+function failed(error: SmtpFailure): Result {
+  const { code = '', originalCode = '', command = '', response = null, responseCode } = error;
+  const isAnswer = responseCode !== undefined && responseCode >= 400;
+  const isRefusal = isAnswer && responseCode >= 500;
+  const isRecipientRefused = isRefusal && isAboutRecipient(command, responseCode, response ?? '');
+  return {
+    statusCode: isAnswer ? responseCode : null,
+    error: isAnswer ? 'status' : errorOf(code, originalCode),
+    reason: isAnswer
+      ? `the mail server answered ${responseCode} to ${command === 'CONN' ? 'the connection' : command}`
+      : `the mail server could not be used: ${originalCode || code || 'unknown error'}`,
+    responseHead: response === null ? null : headOf(response),
+    isFinal: isRefusal && (command === 'RCPT TO' || command === 'DATA'),
+    isRecipientRefused,
+  };
+}
+
+/** Some servers look at the mailbox only once they have the message (RFC 3463: x.1 address, x.2 mailbox). */
+function isAboutRecipient(command: string, responseCode: number, response: string): boolean {
+  if (command === 'RCPT TO') return true;
+  if (command !== 'DATA') return false;
+  const [, subject] = /^\d{3}[ -]5\.(\d{1,3})\./.exec(response) ?? [];
+  return subject === undefined ? [550, 551, 553].includes(responseCode) : subject === '1' || subject === '2';
+}
+
+const ERRORS: Readonly<Record<string, AttemptError>> = {
+  EDNS: 'dns',
+  ENOTFOUND: 'dns',
+  ECONNREFUSED: 'connect',
+  EHOSTUNREACH: 'connect',
+  ENETUNREACH: 'connect',
+  ETIMEDOUT: 'timeout',
+  ECONNRESET: 'reset',
+  EPIPE: 'reset',
+  ECONNECTION: 'reset',
+  ETLS: 'tls',
+};
+
+function errorOf(code: string, originalCode: string): AttemptError {
+  if (/CERT|SSL|TLS|SIGNATURE/.test(originalCode)) return 'tls';
+  return ERRORS[originalCode] ?? ERRORS[code] ?? 'protocol';
+}
+
+function headOf(answer: string): string {
+  return storable(answer).slice(0, RESPONSE_HEAD_MAX);
+}

@@ -1,0 +1,171 @@
+/** What e-mails and the page to unsubscribe say, in each language. Texts of others come in clean: see `cleanText`. */
+
+import type { EventKind } from '../../engine/domain/codes.ts';
+import type { MailLanguage } from '../../engine/domain/mail.ts';
+
+export interface MailWords {
+  readonly locale: string;
+  readonly untitled: string;
+  /** By code. */
+  readonly propertyTypes: readonly string[];
+  readonly property: string;
+  readonly toSell: string;
+  readonly toRent: string;
+  readonly colon: string;
+  readonly perMonth: string;
+  readonly was: (price: string) => string;
+  readonly rooms: (count: number) => string;
+  readonly bedrooms: (count: number) => string;
+  readonly land: (surface: string) => string;
+  readonly energy: (category: string) => string;
+  readonly expired: (titles: string) => string;
+  readonly from: (sender: string) => string;
+  readonly newMatch: string;
+  readonly changedMatch: string;
+  readonly events: Readonly<Record<EventKind, string>>;
+  readonly search: (title: string) => string;
+  readonly subjectOfOne: (what: string, search: string) => string;
+  readonly subjectOfExpired: (count: number) => string;
+  readonly subjectOfMany: (count: number) => string;
+  readonly subjectOfSearch: (count: number, search: string) => string;
+  readonly more: (count: number) => string;
+  readonly show: string;
+  readonly why: string;
+  readonly unsubscribe: string;
+  readonly confirmation: {
+    readonly subject: (search: string) => string;
+    readonly question: (sender: string, search: string) => string;
+    readonly silence: string;
+    readonly answer: string;
+  };
+  readonly page: Readonly<Record<'title' | 'question' | 'confirm' | 'done' | 'takeBack' | 'again' | 'unknown', string>>;
+}
+
+const FRENCH: MailWords = {
+  locale: 'fr-FR',
+  untitled: 'Bien sans titre',
+  propertyTypes: ['Appartement', 'Maison', 'Immeuble', 'Parking', 'Bureau', 'Terrain', 'Commerce'],
+  property: 'Bien',
+  toSell: 'à vendre',
+  toRent: 'à louer',
+  colon: ' : ',
+  perMonth: ' par mois',
+  was: (price) => `au lieu de ${price}`,
+  rooms: (count) => (count === 1 ? '1 pièce' : `${count} pièces`),
+  bedrooms: (count) => (count === 1 ? '1 chambre' : `${count} chambres`),
+  land: (surface) => `terrain ${surface}`,
+  energy: (category) => `DPE ${category}`,
+  expired: (titles) => `N'est plus en ligne : ${titles}`,
+  from: (sender) => `Envoyé par ${sender}.`,
+  newMatch: 'Nouvelle annonce qui correspond à votre recherche',
+  changedMatch: 'Correspond désormais à votre recherche',
+  events: {
+    'ad.update.price': 'Le prix a changé',
+    'ad.update.surface': 'La surface a changé',
+    'ad.update.pictures': 'Les photos ont changé',
+    'ad.update.expired': "L'annonce a expiré",
+    'property.ad.create': 'Une annonce est parue',
+    'property.ad.update': 'Une annonce a changé',
+  },
+  search: (title) => `Recherche « ${title} »`,
+  subjectOfOne: (what, search) => `${what} – ${search}`,
+  subjectOfExpired: (count) => `${count} biens ne sont plus en ligne`,
+  subjectOfMany: (count) => `${count} biens pour vos recherches`,
+  subjectOfSearch: (count, search) => `${count} biens pour « ${search} »`,
+  more: (count) => (count === 1 ? 'Et 1 autre bien.' : `Et ${count} autres biens.`),
+  show: "Voir l'annonce",
+  why: 'Vous recevez cet e-mail parce que des recherches enregistrées portent votre adresse.',
+  unsubscribe: 'Ne plus recevoir ces e-mails',
+  confirmation: {
+    subject: (search) => `Recevoir à nouveau les annonces de « ${search} » ?`,
+    question: (sender, search) =>
+      `Vous ne recevez plus les annonces de la recherche « ${search} » : vous y avez renoncé. ${sender} vous demande si vous souhaitez les recevoir à nouveau.`,
+    silence: 'Sans réponse de votre part, rien ne change, et cette question ne sera plus posée.',
+    answer: 'Répondre',
+  },
+  page: {
+    title: 'Désinscription',
+    question: 'Ne plus recevoir par e-mail les annonces de ces recherches ?',
+    confirm: 'Ne plus rien recevoir',
+    done: "C'est fait : plus aucune annonce ne sera envoyée à cette adresse.",
+    takeBack: 'Recevoir à nouveau ces e-mails',
+    again: "C'est fait : les annonces seront de nouveau envoyées à cette adresse.",
+    unknown: "Ce lien n'est pas ou n'est plus valable.",
+  },
+};
+
+const ENGLISH: MailWords = {
+  locale: 'en-GB',
+  untitled: 'Untitled property',
+  propertyTypes: ['Apartment', 'House', 'Building', 'Parking', 'Office', 'Land', 'Shop'],
+  property: 'Property',
+  toSell: 'for sale',
+  toRent: 'to rent',
+  colon: ': ',
+  perMonth: ' a month',
+  was: (price) => `was ${price}`,
+  rooms: (count) => (count === 1 ? '1 room' : `${count} rooms`),
+  bedrooms: (count) => (count === 1 ? '1 bedroom' : `${count} bedrooms`),
+  land: (surface) => `land ${surface}`,
+  energy: (category) => `energy class ${category}`,
+  expired: (titles) => `No longer online: ${titles}`,
+  from: (sender) => `Sent by ${sender}.`,
+  newMatch: 'New advert that fits your search',
+  changedMatch: 'Fits your search from now on',
+  events: {
+    'ad.update.price': 'The price has changed',
+    'ad.update.surface': 'The surface has changed',
+    'ad.update.pictures': 'The pictures have changed',
+    'ad.update.expired': 'The advert has expired',
+    'property.ad.create': 'An advert has appeared',
+    'property.ad.update': 'An advert has changed',
+  },
+  search: (title) => `Search “${title}”`,
+  subjectOfOne: (what, search) => `${what} – ${search}`,
+  subjectOfExpired: (count) => `${count} properties are no longer online`,
+  subjectOfMany: (count) => `${count} properties for your searches`,
+  subjectOfSearch: (count, search) => `${count} properties for “${search}”`,
+  more: (count) => (count === 1 ? 'And 1 more property.' : `And ${count} more properties.`),
+  show: 'See the advert',
+  why: 'You receive this e-mail because saved searches have your address.',
+  unsubscribe: 'Receive no more of these e-mails',
+  confirmation: {
+    subject: (search) => `Receive the adverts of “${search}” again?`,
+    question: (sender, search) =>
+      `You no longer receive the adverts of the search “${search}”: you unsubscribed. ${sender} asks whether you want to receive them again.`,
+    silence: 'Without an answer nothing changes, and you will not be asked again.',
+    answer: 'Answer',
+  },
+  page: {
+    title: 'Unsubscribe',
+    question: 'Receive no more adverts of these searches by e-mail?',
+    confirm: 'Receive nothing more',
+    done: 'Done: no more adverts will be sent to this address.',
+    takeBack: 'Receive these e-mails again',
+    again: 'Done: adverts will be sent to this address again.',
+    unknown: 'This link is not valid, or not any more.',
+  },
+};
+
+export const MAIL_WORDS: Readonly<Record<MailLanguage, MailWords>> = { fr: FRENCH, en: ENGLISH };
+
+/** Without what ends a line, steers a terminal, turns the direction of writing round, or is half a character. */
+export function cleanText(text: string): string {
+  return text
+    .replace(/[\p{Cc}\p{Cs}\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]+/gu, ' ')
+    .replace(/ {2,}/g, ' ')
+    .trim();
+}
+
+const ENTITIES: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+};
+
+/** For a text and for the value of an attribute between quotation marks. */
+export function escapeHtml(text: string): string {
+  return text.replace(/[&<>"']/g, (sign) => ENTITIES[sign] as string);
+}

@@ -1,0 +1,255 @@
+/**
+ * From recorded items to the mail server: every second a look at what is due, a turn for each client, and an e-mail for
+ * each recipient: claimed, which counts the attempt, written, sent, its outcome recorded. Nothing of it is in JetStream:
+ * e-mails wait for minutes or days, and the rows are looked at by index. An attempt whose process died is counted as
+ * aborted when its lease ends; the e-mail may have gone, and goes again under the same Message-ID.
+ */
+
+import { InFlight } from '../../engine/actor/in-flight.ts';
+import { GaveUpError, patienceUntil, persist, type Supervisor } from '../../engine/actor/supervisor.ts';
+import { startTask } from '../../engine/actor/task.ts';
+import { endsWithin } from '../../engine/actor/waiting.ts';
+import type { Valve } from '../../engine/broker/valve.ts';
+import { unsubscribePath } from '../../engine/domain/cell.ts';
+import type { ResolvePlace } from '../../engine/domain/city.ts';
+import { type AfterAttempt, afterAttempt } from '../../engine/domain/delivery.ts';
+import type { MailLanguage } from '../../engine/domain/mail.ts';
+import { propertyDocument } from '../../engine/domain/property-document.ts';
+import type { Database } from '../../engine/store/database.ts';
+import { type ClaimedItem, type ClaimedMail, claimMail } from '../../engine/store/mail-claims.ts';
+import { claimConfirmation } from '../../engine/store/mail-confirmations.ts';
+import {
+  keepMail,
+  readTitles,
+  readToldPrices,
+  recordMail,
+  type SettledMail,
+} from '../../engine/store/mail-outcomes.ts';
+import { type AbandonedMail, type MailTurn, readAbandonedMails, readMailTurns } from '../../engine/store/mail-turns.ts';
+import { readHeldProperties } from '../../engine/store/properties.ts';
+import { confirmOnce, type Patiently } from './mail-confirming.ts';
+import { type Mailbox, messageBytes } from './mail-message.ts';
+import { itemsByProperty, mailContents } from './mail-sections.ts';
+import type { MailOutcome, MailSender } from './mail-sender.ts';
+import { mailText } from './mail-text.ts';
+
+export interface MailingDependencies {
+  readonly database: Database;
+  readonly sender: MailSender;
+  readonly from: Mailbox;
+  /** What links begin with, without a slash at its end. */
+  readonly publicUrl: string;
+  readonly language: MailLanguage;
+  readonly resolvePlace: ResolvePlace;
+  readonly retryDelayMs: number;
+  readonly attemptTimeoutMs: number;
+  /** How long a stop waits for attempts; one that takes longer is counted as aborted when its lease ends. */
+  readonly drainTimeoutMs: number;
+  /** Closed, no attempt starts. */
+  readonly valve: Pick<Valve, 'isOpen'>;
+  readonly clock: () => Date;
+  readonly onMail: (settled: SettledMail, itemCount: number) => void;
+  readonly supervisor: Supervisor;
+  readonly onTrouble: (what: string, error: Error) => void;
+}
+
+export interface Mailing {
+  /** E-mails claimed and not yet recorded. */
+  readonly inFlight: number;
+  /** Starts nothing more; resolves when the attempts under way are recorded. */
+  drain(): Promise<void>;
+}
+
+/** Attempts at once: one server takes them all. */
+const SLOTS = 8;
+const LOOK_EVERY_MS = 1_000;
+const TURNS_MAX = 256;
+const ABANDONED_MAX = 100;
+/** How much longer than an attempt its claim lasts: time to write the e-mail and to record the outcome. */
+const LEASE_MARGIN_MS = 15_000;
+/** Before a recipient that a bug stands in the way of is looked at again. */
+const BROKEN_REST_MS = 60_000;
+
+export function startMailing(dependencies: MailingDependencies): Mailing {
+  const { database, valve, supervisor, onTrouble } = dependencies;
+  const draining = new AbortController();
+  const watch = supervisor.watch('mail');
+  const patience = patienceUntil(draining.signal);
+  const patiently: Patiently = (work) => persist(work, watch, patience);
+  const tell = (error: Error) => void (error instanceof GaveUpError || onTrouble('mail', error));
+  /** Until when recipients that a bug stands in the way of are passed over, so that they take no slot from others. */
+  const resting = new Map<string, number>();
+  const slots = createSlots((key, error) => {
+    tell(error);
+    resting.set(key, performance.now() + BROKEN_REST_MS);
+  });
+
+  /** Whether something was started. */
+  async function lookOnce(): Promise<boolean> {
+    for (const abandoned of await readAbandonedMails(database, ABANDONED_MAX)) {
+      await settleAbandoned(abandoned, dependencies);
+    }
+    for (const [key, untilMs] of resting) if (untilMs < performance.now()) resting.delete(key);
+    let hasStarted = false;
+    for (const turn of await readMailTurns(database, TURNS_MAX)) {
+      await slots.untilFree();
+      if (draining.signal.aborted || !valve.isOpen) return false;
+      if (resting.has(turn.key)) continue;
+      hasStarted = slots.start(turn.key, () => mailOnce(turn, dependencies, patiently)) || hasStarted;
+    }
+    await slots.untilFree();
+    if (draining.signal.aborted || !valve.isOpen) return false;
+    const asked = await claimConfirmation(database, dependencies.attemptTimeoutMs + LEASE_MARGIN_MS);
+    if (asked === null) return hasStarted;
+    return slots.start(asked.id, () => confirmOnce(asked, dependencies, patiently));
+  }
+
+  /** Looks again at once when one has ended: what is under way would only be found again. */
+  async function look(): Promise<number | void> {
+    const hasStarted = valve.isOpen && (await patiently(lookOnce).catch(tell)) === true;
+    if (!hasStarted) return;
+    await slots.attempts.oneEnded();
+    return 0;
+  }
+
+  const task = startTask({ what: 'mail', everyMs: LOOK_EVERY_MS, isDueAtOnce: true, work: look, onTrouble });
+  return {
+    get inFlight() {
+      return slots.attempts.count;
+    },
+    async drain() {
+      draining.abort();
+      await task.stop();
+      await endsWithin(slots.attempts.ended(), dependencies.drainTimeoutMs);
+      watch.recovered();
+    },
+  };
+}
+
+/** What is under way: so many e-mails at once, and one for each key. */
+function createSlots(onFailure: (key: string, error: Error) => void) {
+  const attempts = new InFlight();
+  const busy = new Set<string>();
+  return {
+    attempts,
+    untilFree: async (): Promise<void> => {
+      while (attempts.count >= SLOTS) await attempts.oneEnded();
+    },
+    /** False when the key has one under way. */
+    start(key: string, serve: () => Promise<void>): boolean {
+      if (busy.has(key)) return false;
+      busy.add(key);
+      attempts.add(
+        serve()
+          .catch((error: Error) => onFailure(key, error))
+          .finally(() => busy.delete(key)),
+      );
+      return true;
+    },
+  };
+}
+
+async function mailOnce(turn: MailTurn, dependencies: MailingDependencies, patiently: Patiently): Promise<void> {
+  const { database, attemptTimeoutMs, retryDelayMs, clock, onMail } = dependencies;
+  const options = { leaseMs: attemptTimeoutMs + LEASE_MARGIN_MS, now: clock() };
+  let claimedAt = 0;
+  // A claim whose answer was lost is found taken when it is asked for again: its lease ends.
+  const mail = await patiently(() => {
+    claimedAt = performance.now();
+    return claimMail(database, turn, options);
+  });
+  if (mail === null) return;
+  const isTooOld = () => performance.now() - claimedAt > LEASE_MARGIN_MS / 2;
+  const outcome = await attempt(mail, dependencies, patiently, isTooOld);
+  if (outcome === null) return;
+  const settled = settledOf(mail, outcome, retryDelayMs);
+  await patiently(() => recordMail(database, settled));
+  onMail(settled, mail.items.length);
+}
+
+/**
+ * What cannot be written counts as an attempt that failed: the others go on, and this one is not tried for ever. Null
+ * when the claim has become too old: its lease could end under the attempt, and another process send it as well.
+ */
+async function attempt(
+  mail: ClaimedMail,
+  dependencies: MailingDependencies,
+  patiently: Patiently,
+  isTooOld: () => boolean,
+): Promise<MailOutcome | null> {
+  const { from, sender, onTrouble } = dependencies;
+  let bytes: Buffer;
+  try {
+    bytes = await write(mail, dependencies, patiently);
+  } catch (error) {
+    if (error instanceof GaveUpError) throw error;
+    onTrouble('write mail', error as Error);
+    return {
+      startedAt: mail.startedAt,
+      ...{ durationMs: 0, statusCode: null, responseHead: null, isFinal: false, isRecipientRefused: false },
+      ...{ error: 'protocol', reason: 'the e-mail could not be written' },
+    };
+  }
+  return isTooOld() ? null : sender.send({ from: from.address, to: mail.address, bytes }, mail.startedAt);
+}
+
+/** From the documents of now, unless an attempt before sent it already: what a recipient may have is not sent in other words. */
+async function write(
+  mail: ClaimedMail,
+  { database, from, publicUrl, language, resolvePlace }: MailingDependencies,
+  patiently: Patiently,
+): Promise<Buffer> {
+  if (mail.letter !== null) return mail.letter;
+  const shown = itemsByProperty(mail.items);
+  const uuids = [...shown.keys()];
+  const numbers = [...new Set(mail.items.map(({ searchNumber }) => searchNumber))];
+  const [held, toldPrices, titles] = await patiently(() =>
+    Promise.all([
+      readHeldProperties(database, uuids),
+      readToldPrices(database, mail.key, uuids),
+      readTitles(database, numbers),
+    ]),
+  );
+  const documents = new Map(
+    held.map(({ state, crawls }) => [
+      state.uuid,
+      propertyDocument(state, crawls, resolvePlace, { withContacts: false }),
+    ]),
+  );
+  const contents = mailContents(mail.items, { documents, toldPrices, titles });
+  const unsubscribeUrl = `${publicUrl}${unsubscribePath(mail.clientId, mail.token)}`;
+  const text = mailText(contents, { unsubscribeUrl, sender: from.name || from.address }, language);
+  const bytes = await messageBytes({ id: mail.id, from, to: mail.address, text, unsubscribeUrl });
+  const prices = new Map(
+    [...documents].flatMap(([uuid, { price }]) => (typeof price === 'number' ? [[uuid, price] as const] : [])),
+  );
+  const [first] = mail.items as readonly [ClaimedItem];
+  const written = { mailId: mail.id, itemId: first.id, itemCount: mail.items.length, bytes, prices };
+  await patiently(() => keepMail(database, written));
+  return bytes;
+}
+
+function settledOf({ id, key, attempt }: ClaimedMail, outcome: MailOutcome, retryDelayMs: number): SettledMail {
+  const { isFinal, isRecipientRefused, ...logged } = outcome;
+  const after: AfterAttempt = isFinal ? { state: 'failed', dueAt: null } : afterAttempt(attempt, outcome, retryDelayMs);
+  return { id, key, attempt, outcome: logged, after, retryInMs: retryDelayMs, isRecipientRefused };
+}
+
+async function settleAbandoned(
+  { mailId, startedAgoMs, ...abandoned }: AbandonedMail,
+  { database, retryDelayMs, onMail }: MailingDependencies,
+): Promise<void> {
+  const outcome = {
+    startedAt: abandoned.startedAt,
+    durationMs: 0,
+    statusCode: null,
+    error: 'aborted' as const,
+    reason: 'the daemon stopped during the attempt; whether the mail server took it is unknown',
+    responseHead: null,
+  };
+  const after = afterAttempt(abandoned.attempt, outcome, retryDelayMs);
+  const retryInMs = retryDelayMs - startedAgoMs;
+  const settled = { id: mailId, ...abandoned, outcome, after, retryInMs, isRecipientRefused: false };
+  await recordMail(database, settled);
+  onMail(settled, 0);
+}

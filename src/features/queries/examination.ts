@@ -1,0 +1,156 @@
+/**
+ * Judges scanned properties one by one by the criteria of a search, texts last: they lie in the documents, and are read
+ * for those alone that nothing else decides. Only so many texts are read for one question; what was judged until then is a
+ * fair sample of the rest.
+ */
+
+import { createWorkSlices } from '../../engine/actor/work-slices.ts';
+import type { Cancellation } from '../../engine/actor/worker-thread.ts';
+import { type Criteria, failuresOf, satisfies, withoutCriterion } from '../../engine/domain/criteria.ts';
+import type { CriterionName } from '../../engine/domain/criterion-table.ts';
+import type { Uuid } from '../../engine/domain/ids.ts';
+import {
+  factsOf,
+  type MedianOf,
+  NO_TEXTS,
+  type PropertyDigest,
+  type PropertyTexts,
+  readDigest,
+} from '../../engine/domain/property-digest.ts';
+import type { PropertyFacts } from '../../engine/domain/property-facts.ts';
+import type { SampledDatabase, Scan, ScannedProperty } from '../../engine/store/property-scans.ts';
+import { type AdvertTexts, readTexts } from '../../engine/store/property-texts.ts';
+
+/** A live property that fails one criterion at most, or none but for the site categories that are excluded. */
+export interface ExaminedProperty {
+  readonly uuid: Uuid;
+  readonly digest: PropertyDigest;
+  readonly facts: PropertyFacts;
+  /** The first two. */
+  readonly failures: readonly CriterionName[];
+  /** Satisfies the search when no site category is excluded. */
+  readonly isSatisfiedWithoutExclusions: boolean;
+}
+
+/** Properties whose texts one question reads. */
+const TEXTS_MAX = 2_000;
+/** Properties whose documents are read at once. */
+const TEXTS_AT_ONCE = 50;
+/** Of one scan: who sends an outline of a hundred thousand corners gets an estimate. */
+const WORK_MS_MAX = 2_000;
+
+/** What a query is answered with. Statements of its database end when the query is cancelled. */
+export interface QueryTools extends SampledDatabase {
+  readonly median: MedianOf;
+  readonly cancellation: Pick<Cancellation, 'throwIfCancelled'>;
+}
+
+export interface Examined {
+  /** How many properties each of the examined ones stands for. */
+  readonly weight: number;
+  /** False: it was given up before the end of the scan. */
+  readonly isComplete: boolean;
+}
+
+/** `textsMax`: properties whose texts may be read. */
+export async function examine(
+  scan: Scan,
+  criteria: Criteria,
+  tools: QueryTools,
+  onProperty: (one: ExaminedProperty) => void,
+  textsMax = TEXTS_MAX,
+): Promise<Examined> {
+  const hasTexts = criteria.expressions.length > 0;
+  const textless = hasTexts ? { ...criteria, expressions: [] } : criteria;
+  let examined: Examined = { weight: 1, isComplete: true };
+  let textsLeft = textsMax;
+  let workedMs = 0;
+  await scan(async (portion) => {
+    const slices = createWorkSlices(tools);
+    // Whose texts decide.
+    const pending: ExaminedProperty[] = [];
+    for (const property of portion.properties) {
+      const one = judged(property, textless, tools.median);
+      if (isRelevant(one)) {
+        if (hasTexts) pending.push(one);
+        else onProperty(one);
+      }
+      await slices.take();
+    }
+    workedMs += slices.workedMs + (await readOn(pending, criteria, tools, onProperty));
+    textsLeft -= pending.length;
+    examined = { weight: portion.weight, isComplete: textsLeft > 0 && workedMs <= WORK_MS_MAX };
+    return examined.isComplete;
+  });
+  return examined;
+}
+
+/** Judges them once more, with their texts. Resolves with the milliseconds that this thread has worked for it. */
+async function readOn(
+  pending: readonly ExaminedProperty[],
+  criteria: Criteria,
+  tools: QueryTools,
+  onProperty: (one: ExaminedProperty) => void,
+): Promise<number> {
+  let workedMs = 0;
+  for (let from = 0; from < pending.length; from += TEXTS_AT_ONCE) {
+    const some = pending.slice(from, from + TEXTS_AT_ONCE);
+    const texts = await readTexts(tools.database, uuidsOf(some));
+    const slices = createWorkSlices(tools);
+    for (const one of some) {
+      const known = withTexts(one, texts.get(one.uuid) ?? [], criteria, tools.median);
+      if (isRelevant(known)) onProperty(known);
+      await slices.take();
+    }
+    workedMs += slices.workedMs;
+  }
+  return workedMs;
+}
+
+function uuidsOf(properties: readonly ExaminedProperty[]): readonly Uuid[] {
+  return properties.map(({ uuid }) => uuid);
+}
+
+function isRelevant({ failures, isSatisfiedWithoutExclusions }: ExaminedProperty): boolean {
+  return failures.length <= 1 || isSatisfiedWithoutExclusions;
+}
+
+function judged({ uuid, facts: text }: ScannedProperty, criteria: Criteria, median: MedianOf): ExaminedProperty {
+  return judgedWith(uuid, readDigest(text), NO_TEXTS, criteria, median);
+}
+
+function withTexts(
+  { uuid, digest }: ExaminedProperty,
+  adverts: readonly AdvertTexts[],
+  criteria: Criteria,
+  median: MedianOf,
+): ExaminedProperty {
+  return judgedWith(uuid, digest, textsOf(digest, adverts), criteria, median);
+}
+
+export function textsOf(digest: PropertyDigest, adverts: readonly AdvertTexts[]): PropertyTexts {
+  const speaking = adverts.find(([advert]) => advert === digest.speaker);
+  return {
+    own: speaking === undefined ? [] : present(speaking[1] ?? speaking[3], speaking[2] ?? speaking[4]),
+    byAdvert: new Map(adverts.map(([advert, , , title, description]) => [advert, present(title, description)])),
+  };
+}
+
+function present(...texts: readonly (string | null)[]): readonly string[] {
+  return texts.filter((text) => text !== null);
+}
+
+function judgedWith(
+  uuid: Uuid,
+  digest: PropertyDigest,
+  texts: PropertyTexts,
+  criteria: Criteria,
+  median: MedianOf,
+): ExaminedProperty {
+  const facts = factsOf(digest, median, texts);
+  const failures = failuresOf(criteria, facts, 2);
+  const hasExclusions = criteria.excludedSiteCategories.length > 0;
+  const isSatisfiedWithoutExclusions =
+    hasExclusions && satisfies(withoutCriterion(criteria, 'excludedSiteCategories'), facts);
+  return { uuid, digest, facts, failures, isSatisfiedWithoutExclusions };
+}

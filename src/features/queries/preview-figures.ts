@@ -1,0 +1,150 @@
+/** What a search would find, counted over the digests of properties (decisions, section 11). Nothing is stored. */
+
+import { hasAreas } from '../../engine/domain/areas.ts';
+import { type Criteria, removableCriteria, withoutCriterion } from '../../engine/domain/criteria.ts';
+import type { RemovableCriterion } from '../../engine/domain/criterion-table.ts';
+import type { Uuid } from '../../engine/domain/ids.ts';
+import type { MedianOf } from '../../engine/domain/property-digest.ts';
+import { satisfiedSince } from '../../engine/domain/satisfied-since.ts';
+import { scanAreas, scanSample } from '../../engine/store/property-scans.ts';
+import { type ExaminedProperty, examine, type QueryTools } from './examination.ts';
+
+export interface PreviewQuery {
+  readonly criteria: Criteria;
+  readonly days: number;
+  readonly sampleMax: number;
+  readonly now: Date;
+}
+
+export interface PreviewFigures {
+  readonly satisfiedNow: number;
+  /** Of `satisfiedNow`, either way, with a confidence of 95 %; 0 where everything was counted. */
+  readonly margin: number;
+  /** Some figure was worked out from a part of the properties. */
+  readonly estimated: boolean;
+  /** Of those that satisfy it now, when they began to. Oldest first, today last. */
+  readonly startedPerDay: readonly { readonly date: string; readonly count: number }[];
+  /** Newest first. */
+  readonly sample: readonly { readonly uuid: Uuid; readonly satisfiedSince: string }[];
+  readonly withoutCriterion: readonly ({ readonly criterion: RemovableCriterion } & Estimate)[];
+}
+
+type Estimate = Pick<PreviewFigures, 'satisfiedNow' | 'margin' | 'estimated'>;
+
+/** A search that names a place is counted there; what it would find anywhere, and any other search, in a sample. */
+export async function previewFigures(
+  { criteria, days, sampleMax, now }: PreviewQuery,
+  tools: QueryTools,
+): Promise<PreviewFigures> {
+  const hasPlace = hasAreas(criteria.areas);
+  const { scan } = await (hasPlace ? scanAreas : scanSample)(tools, criteria, 1);
+  const tally = new Tally(criteria, sampleMax, tools.median);
+  const { weight } = await examine(scan, criteria, tools, (property) => tally.take(property));
+  const anywhere = hasPlace ? await countAnywhere(criteria, tools) : null;
+  const here = estimate(tally.satisfied, weight);
+  return {
+    ...here,
+    startedPerDay: lastDays(now, days).map((date) => {
+      return { date, count: Math.round((tally.startedOn.get(date) ?? 0) * weight) };
+    }),
+    sample: tally.newest(),
+    withoutCriterion: removableCriteria(criteria).map((criterion) => {
+      if (criterion === 'areas' && anywhere !== null) {
+        return { criterion, ...anywhere, satisfiedNow: Math.max(here.satisfiedNow, anywhere.satisfiedNow) };
+      }
+      return { criterion, ...estimate(tally.countWithout(criterion), weight) };
+    }),
+  };
+}
+
+/** Without its areas the search names no place. */
+async function countAnywhere(criteria: Criteria, tools: QueryTools): Promise<Estimate> {
+  const wider = withoutCriterion(criteria, 'areas');
+  let satisfied = 0;
+  const { scan } = await scanSample(tools, wider, 0);
+  const { weight } = await examine(scan, wider, tools, ({ failures }) => {
+    if (failures.length === 0) satisfied += 1;
+  });
+  return estimate(satisfied, weight);
+}
+
+/** Of the normal distribution, 95 % lie within so many standard deviations. */
+const DEVIATIONS = 1.96;
+/** Added to what was counted: none of a sample does not say that there are none (Agresti and Coull, 1998). */
+const COUNTED_MORE = 2;
+
+/** Of `count` in a sample of which each property stands for `weight`. */
+export function estimate(count: number, weight: number): Estimate {
+  const deviation = Math.sqrt((count + COUNTED_MORE) * (1 - 1 / weight));
+  return {
+    satisfiedNow: Math.round(count * weight),
+    margin: Math.round(DEVIATIONS * deviation * weight),
+    estimated: weight > 1,
+  };
+}
+
+interface Satisfied {
+  readonly uuid: Uuid;
+  readonly satisfiedSince: string;
+}
+
+class Tally {
+  satisfied = 0;
+  /** By day in Paris. */
+  readonly startedOn = new Map<string, number>();
+  readonly #criteria: Criteria;
+  readonly #sampleMax: number;
+  readonly #median: MedianOf;
+  readonly #failing = new Map<string, number>();
+  #withoutExclusions = 0;
+  #newest: Satisfied[] = [];
+
+  constructor(criteria: Criteria, sampleMax: number, median: MedianOf) {
+    this.#criteria = criteria;
+    this.#sampleMax = sampleMax;
+    this.#median = median;
+  }
+
+  take({ uuid, digest, failures, isSatisfiedWithoutExclusions }: ExaminedProperty): void {
+    if (isSatisfiedWithoutExclusions) this.#withoutExclusions += 1;
+    const [failing] = failures;
+    if (failures.length === 1) this.#failing.set(failing as string, (this.#failing.get(failing as string) ?? 0) + 1);
+    if (failing !== undefined) return;
+    this.satisfied += 1;
+    const { at } = satisfiedSince(this.#criteria, digest, this.#median);
+    const date = dayInParis(new Date(at));
+    this.startedOn.set(date, (this.startedOn.get(date) ?? 0) + 1);
+    this.#newest.push({ uuid, satisfiedSince: at });
+    if (this.#newest.length > 10 * this.#sampleMax) this.#newest = this.newest();
+  }
+
+  newest(): Satisfied[] {
+    return this.#newest
+      .toSorted((a, b) => compareTexts(b.satisfiedSince, a.satisfiedSince) || compareTexts(a.uuid, b.uuid))
+      .slice(0, this.#sampleMax);
+  }
+
+  countWithout(criterion: RemovableCriterion): number {
+    if (criterion === 'excludedSiteCategories') return this.#withoutExclusions;
+    return this.satisfied + (this.#failing.get(criterion) ?? 0);
+  }
+}
+
+export function compareTexts(a: string, b: string): number {
+  return a < b ? -1 : Number(a > b);
+}
+
+const PARIS_DAY = new Intl.DateTimeFormat('en-CA', { timeZone: 'Europe/Paris', dateStyle: 'short' });
+
+/** `2026-03-10`. */
+export function dayInParis(at: Date): string {
+  return PARIS_DAY.format(at);
+}
+
+const DAY_MS = 86_400_000;
+
+/** By the calendar: a day of a change of clocks is one as well. */
+function lastDays(now: Date, count: number): readonly string[] {
+  const today = Date.parse(`${dayInParis(now)}T12:00:00Z`);
+  return Array.from({ length: count }, (_, i) => new Date(today - (count - 1 - i) * DAY_MS).toISOString().slice(0, 10));
+}

@@ -1,0 +1,149 @@
+/**
+ * From an asynchronous function to a gRPC handler: the deadline and the caller's cancellation become an abort signal,
+ * which also ends the call's statements in PostgreSQL; errors become statuses with details, and each call leaves one
+ * line in the log.
+ */
+
+import type { EventEmitter } from 'node:events';
+import type { ServerReadableStream, ServerUnaryCall, ServerWritableStream, sendUnaryData } from '@grpc/grpc-js';
+import { status } from '@grpc/grpc-js';
+import { cancellable } from '../engine/store/cancellable.ts';
+import { isDatabaseOutage } from '../engine/store/outage.ts';
+import type { AskQuery } from '../features/queries/queries.ts';
+import type { AdminDependencies } from './dependencies.ts';
+import {
+  AdminError,
+  cancelled,
+  deadlineExceeded,
+  internalError,
+  senderTooSlow,
+  statusOf,
+  unavailable,
+} from './errors.ts';
+
+export interface CallContext {
+  /** Aborted at the deadline and when the caller cancels; its reason is the `AdminError` to answer. */
+  readonly signal: AbortSignal;
+}
+
+/** How long callers that give no deadline wait. */
+export interface CallTimeouts {
+  readonly usualMs: number;
+  /** Of work that walks many rows or waits for every instance. */
+  readonly longMs: number;
+}
+
+export const CALL_TIMEOUTS: CallTimeouts = { usualMs: 30_000, longMs: 10 * 60_000 };
+
+/** PostgreSQL's `idle_in_transaction_session_timeout`. */
+const TRANSACTION_IDLE = '25P03';
+
+type AnyCall =
+  | ServerUnaryCall<unknown, unknown>
+  | ServerReadableStream<unknown, unknown>
+  | ServerWritableStream<unknown, unknown>;
+
+/** `own`: the dependencies, with a database whose statements end with the call. */
+export type Handle<Q, R> = (request: Q, own: AdminDependencies, context: CallContext) => Promise<R>;
+
+/** `timeoutMs`: for a caller that gives no deadline. */
+export function unary<Q, R>(all: AdminDependencies, timeoutMs: number, handle: Handle<Q, R>) {
+  return (call: ServerUnaryCall<Q, R>, callback: sendUnaryData<R>): void => {
+    void run(all, call, timeoutMs, (own, context) => handle(call.request, own, context), callback);
+  };
+}
+
+export function clientStreaming<Q, R>(all: AdminDependencies, timeoutMs: number, handle: Handle<AsyncIterable<Q>, R>) {
+  return (call: ServerReadableStream<Q, R>, callback: sendUnaryData<R>): void => {
+    void run(all, call, timeoutMs, (own, context) => handle(call, own, context), callback);
+  };
+}
+
+/** A stream without a deadline goes on until the caller cancels. */
+export function serverStreaming<Q, R>(all: AdminDependencies, handle: Handle<ServerWritableStream<Q, R>, void>) {
+  return (call: ServerWritableStream<Q, R>): void => {
+    const end = (error: unknown): void => {
+      if (error === null) call.end();
+      else call.emit('error', error);
+    };
+    void run<null>(
+      all,
+      call,
+      Number.POSITIVE_INFINITY,
+      async (own, context) => {
+        await handle(call, own, context);
+        return null;
+      },
+      (error) => end(error),
+    );
+  };
+}
+
+async function run<R>(
+  all: AdminDependencies,
+  call: AnyCall,
+  timeoutMs: number,
+  handle: (own: AdminDependencies, context: CallContext) => Promise<R>,
+  answer: sendUnaryData<R>,
+): Promise<void> {
+  const startedAt = performance.now();
+  const controller = new AbortController();
+  const { signal } = controller;
+  const timer = startTimer(call.getDeadline(), timeoutMs, () => controller.abort(deadlineExceeded()));
+  (call as EventEmitter).on('cancelled', () =>
+    controller.abort(isPast(call.getDeadline()) ? deadlineExceeded() : cancelled()),
+  );
+  let failure: AdminError | null = null;
+  try {
+    const askQuery: AskQuery = (kind, asked) => all.askQuery(kind, asked, signal);
+    const own = { ...all, database: cancellable(all.database, signal), askQuery };
+    const response = await orAborted(handle(own, { signal }), signal);
+    answer(null, response);
+  } catch (error) {
+    failure = error instanceof AdminError ? error : foreignError(error, call, all);
+    answer(statusOf(failure));
+  } finally {
+    clearTimeout(timer);
+  }
+  const code = status[failure?.code ?? status.OK];
+  all.onCall(code);
+  all.logger.info(
+    {
+      method: call.getPath(),
+      peer: call.getPeer(),
+      code,
+      reason: failure?.message ?? null,
+      durationMs: Math.round(performance.now() - startedAt),
+    },
+    'admin call',
+  );
+}
+
+/** What is not ours is not shown: it may hold addresses or values. */
+function foreignError(error: unknown, call: AnyCall, { logger, isBrokerOutage }: AdminDependencies): AdminError {
+  if ((error as { code?: unknown } | null)?.code === TRANSACTION_IDLE) return senderTooSlow();
+  if (isDatabaseOutage(error)) return unavailable('PostgreSQL');
+  if (isBrokerOutage(error)) return unavailable('NATS');
+  logger.error({ method: call.getPath(), err: error }, 'admin call failed');
+  return internalError();
+}
+
+/** Rejects with the signal's reason when that comes first; `work` goes on unheard. */
+export function orAborted<R>(work: Promise<R>, signal: AbortSignal): Promise<R> {
+  return new Promise((resolve, reject) => {
+    const onAbort = (): void => reject(signal.reason as Error);
+    if (signal.aborted) onAbort();
+    signal.addEventListener('abort', onAbort, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
+  });
+}
+
+/** grpc-js ends the call at the caller's deadline by itself; this one is for those without. */
+function startTimer(deadline: Date | number, timeoutMs: number, onTimeout: () => void): NodeJS.Timeout | undefined {
+  if (timeoutMs === Number.POSITIVE_INFINITY || Number(deadline) !== Number.POSITIVE_INFINITY) return undefined;
+  return setTimeout(onTimeout, timeoutMs);
+}
+
+function isPast(deadline: Date | number): boolean {
+  return Number(deadline) <= Date.now();
+}

@@ -1,0 +1,186 @@
+/** Clients of the REST API and their keys. */
+
+import { CLIENT_LIMIT_RANGES } from '../engine/domain/client-limits.ts';
+import type { SearchLimits } from '../engine/domain/search-limits.ts';
+import {
+  type ApiKey as ApiKeyRow,
+  type ClientLimits,
+  ClientNameTakenError,
+  type Client as ClientRow,
+  ClientUnknownError,
+  createClient as createClientRow,
+  createApiKey as createKeyRow,
+  deleteClient as deleteClientRow,
+  listClients as listClientRows,
+  listApiKeys as listKeyRows,
+  revokeApiKey as revokeKeyRow,
+  updateClientLimits,
+} from '../engine/store/clients.ts';
+import { readAllSearchTotals, readSearchTotals } from '../engine/store/search-totals.ts';
+import type { AdminDependencies } from './dependencies.ts';
+import { alreadyExists, invalidArgument, notFound } from './errors.ts';
+import { displayNameOf } from './fields.ts';
+import type {
+  ApiKey,
+  Client,
+  CreateApiKeyRequest,
+  CreateApiKeyResponse,
+  CreateClientRequest,
+  ListApiKeysRequest,
+  ListApiKeysResponse,
+  ListClientsRequest,
+  ListClientsResponse,
+  UpdateClientRequest,
+} from './generated/vigie/admin/v1/clients.ts';
+import { apiKeyOfName, nameOf, uuidOfName } from './names.ts';
+import { pageOfList } from './paging.ts';
+
+export async function createClient({ client }: CreateClientRequest, { database }: AdminDependencies): Promise<Client> {
+  if (client === undefined) throw invalidArgument('client', 'must be set');
+  const name = displayNameOf('client.display_name', client.displayName);
+  try {
+    return clientMessage(await createClientRow(database, { name, ...limitsOf(client, LIMITS) }), NO_SEARCHES);
+  } catch (error) {
+    if (error instanceof ClientNameTakenError) throw alreadyExists('Client', name, error.message);
+    throw error;
+  }
+}
+
+export async function updateClient(
+  { client, updateMask = [] }: UpdateClientRequest,
+  { database, keysChanged }: AdminDependencies,
+): Promise<Client> {
+  if (client === undefined) throw invalidArgument('client', 'must be set');
+  const id = uuidOfName('client.name', 'clients', client.name);
+  const paths = updateMask.map(snakeCase);
+  const unknown = paths.find((path) => !LIMITS.some(({ field }) => field === path));
+  if (unknown !== undefined) throw invalidArgument('update_mask', `must name limits; ${unknown} is none`);
+  const isMeant = ({ field, member }: Limit) =>
+    paths.length > 0 ? paths.includes(field) : client[member] !== undefined;
+  const updated = await updateClientLimits(database, id, limitsOf(client, LIMITS.filter(isMeant)));
+  if (updated === null) throw notFound('Client', client.name);
+  keysChanged();
+  return clientMessage(updated, await readSearchTotals(database, id));
+}
+
+/** JSON clients write paths in camel case. */
+function snakeCase(path: string): string {
+  return path.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}
+
+export async function listClients(
+  request: ListClientsRequest,
+  { database }: AdminDependencies,
+): Promise<ListClientsResponse> {
+  const { rows, nextPageToken } = pageOfList(await listClientRows(database), request, 'clients');
+  const totals = await readAllSearchTotals(database);
+  return { clients: rows.map((client) => clientMessage(client, totals.get(client.id) ?? NO_SEARCHES)), nextPageToken };
+}
+
+export async function deleteClient(
+  name: string,
+  { database, keysChanged }: AdminDependencies,
+): Promise<Record<string, never>> {
+  if (!(await deleteClientRow(database, uuidOfName('name', 'clients', name)))) throw notFound('Client', name);
+  keysChanged();
+  return {};
+}
+
+export async function createApiKey(
+  { parent, displayName }: CreateApiKeyRequest,
+  { database }: AdminDependencies,
+): Promise<CreateApiKeyResponse> {
+  const clientId = uuidOfName('parent', 'clients', parent);
+  const name = displayName === '' ? 'default' : displayNameOf('display_name', displayName);
+  try {
+    const { key, apiKey } = await createKeyRow(database, clientId, name);
+    return { key, apiKey: keyMessage(apiKey) };
+  } catch (error) {
+    if (error instanceof ClientUnknownError) throw notFound('Client', parent);
+    throw error;
+  }
+}
+
+export async function listApiKeys(
+  request: ListApiKeysRequest,
+  { database }: AdminDependencies,
+): Promise<ListApiKeysResponse> {
+  const clientId = uuidOfName('parent', 'clients', request.parent);
+  const clients = await listClientRows(database);
+  if (!clients.some(({ id }) => id === clientId)) throw notFound('Client', request.parent);
+  const { rows, nextPageToken } = pageOfList(await listKeyRows(database, clientId), request, request.parent);
+  return { apiKeys: rows.map(keyMessage), nextPageToken };
+}
+
+export async function revokeApiKey(
+  name: string,
+  { database, keysChanged }: AdminDependencies,
+): Promise<Record<string, never>> {
+  const { clientId, id } = apiKeyOfName('name', name);
+  const isOfClient = (await listKeyRows(database, clientId)).some((key) => key.id === id);
+  if (!isOfClient || !(await revokeKeyRow(database, id))) throw notFound('ApiKey', name);
+  keysChanged();
+  return {};
+}
+
+interface Limit {
+  readonly field: string;
+  readonly member: keyof ClientLimits;
+}
+
+const LIMITS: readonly Limit[] = [
+  { field: 'rate_limit_per_second', member: 'rateLimitPerSecond' },
+  { field: 'rate_limit_burst', member: 'rateLimitBurst' },
+  { field: 'write_limit_per_second', member: 'writeLimitPerSecond' },
+  { field: 'write_limit_burst', member: 'writeLimitBurst' },
+  { field: 'searches_max', member: 'searchesMax' },
+  { field: 'polygon_corners_max', member: 'polygonCornersMax' },
+  { field: 'excluded_words_max', member: 'excludedWordsMax' },
+  { field: 'matches_per_advert_max', member: 'matchesPerAdvertMax' },
+];
+
+const NO_SEARCHES: SearchLimits = { searches: 0, polygonCorners: 0, excludedWords: 0, matchesPerAdvert: 0 };
+
+/** Null for one that the client does not have. */
+function limitsOf(client: Client, limits: readonly Limit[]): Partial<ClientLimits> {
+  const entries = limits.map(({ field, member }) => {
+    const limit = client[member];
+    const { min, max } = CLIENT_LIMIT_RANGES[member];
+    const isAllowed = limit === undefined || (limit >= min && limit <= max);
+    if (!isAllowed) throw invalidArgument(`client.${field}`, `must be ${min} to ${max}`);
+    return [member, limit ?? null];
+  });
+  return Object.fromEntries(entries);
+}
+
+function clientMessage(client: ClientRow, totals: SearchLimits): Client {
+  return {
+    name: nameOf.client(client.id),
+    displayName: client.name,
+    rateLimitPerSecond: client.rateLimitPerSecond ?? undefined,
+    rateLimitBurst: client.rateLimitBurst ?? undefined,
+    writeLimitPerSecond: client.writeLimitPerSecond ?? undefined,
+    writeLimitBurst: client.writeLimitBurst ?? undefined,
+    createTime: client.createdAt,
+    searchesMax: client.searchesMax ?? undefined,
+    polygonCornersMax: client.polygonCornersMax ?? undefined,
+    excludedWordsMax: client.excludedWordsMax ?? undefined,
+    matchesPerAdvertMax: client.matchesPerAdvertMax ?? undefined,
+    searchTotals: {
+      searchCount: totals.searches,
+      polygonCornerCount: totals.polygonCorners,
+      excludedWordCount: totals.excludedWords,
+      matchesPerAdvert: totals.matchesPerAdvert,
+    },
+  };
+}
+
+function keyMessage(key: ApiKeyRow): ApiKey {
+  return {
+    name: nameOf.apiKey(key.clientId, key.id),
+    displayName: key.name,
+    prefix: key.prefix,
+    createTime: key.createdAt,
+    revokeTime: key.revokedAt ?? undefined,
+  };
+}

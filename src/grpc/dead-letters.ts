@@ -1,0 +1,155 @@
+/** Dead letters: list, show, requeue, purge. */
+
+import { isOvertaken } from '../engine/domain/change.ts';
+import { decodeIntakeMessage, type IntakeMessage, PoisonError } from '../engine/domain/intake-message.ts';
+import type { Database } from '../engine/store/database.ts';
+import {
+  countDeadLetters,
+  type DeadLetterFilter,
+  type DeadLetterRead,
+  deleteDeadLetters,
+  listDeadLetters as listRows,
+  readDeadLetter,
+  readDeadLettersAbove,
+} from '../engine/store/dead-letter-reads.ts';
+import { readProperty } from '../engine/store/properties.ts';
+import type { CallContext } from './call.ts';
+import type { AdminDependencies } from './dependencies.ts';
+import { invalidArgument, notFound } from './errors.ts';
+import { timeRangeOf } from './fields.ts';
+import type {
+  DeadLetter,
+  DeadLetterFilter as FilterMessage,
+  ListDeadLettersRequest,
+  ListDeadLettersResponse,
+  PurgeDeadLettersRequest,
+  PurgeDeadLettersResponse,
+  RequeueDeadLettersRequest,
+  RequeueDeadLettersResponse,
+} from './generated/vigie/admin/v1/dead_letters.ts';
+import { deadLetterIdOfName, nameOf } from './names.ts';
+import { cutPage, pageOf } from './paging.ts';
+
+const NAMES_MAX = 1_000;
+const REQUEUE_BATCH = 100;
+const SAMPLE_MAX = 10;
+
+export async function listDeadLetters(
+  request: ListDeadLettersRequest,
+  { database }: AdminDependencies,
+): Promise<ListDeadLettersResponse> {
+  const filter = filterOf(request.filter);
+  const page = pageOf(request, filter);
+  const rows = await listRows(database, filter, page.cursor === null ? null : Number(page.cursor), page.size + 1);
+  const { rows: letters, nextPageToken } = cutPage(rows, page, filter, ({ id }) => String(id));
+  return { deadLetters: letters.map(letterMessage), nextPageToken };
+}
+
+export async function getDeadLetter(name: string, { database }: AdminDependencies): Promise<DeadLetter> {
+  const letter = await readDeadLetter(database, deadLetterIdOfName('name', name));
+  if (letter === null) throw notFound('DeadLetter', name);
+  return { ...letterMessage(letter), body: letter.body };
+}
+
+/**
+ * Published first, deleted then: the other way round a crash between the two would lose them. After one they are
+ * published again with the next call, under the same message id, which the stream recognises within its duplicate
+ * window; later a second copy is no newer than the state held, and changes nothing.
+ */
+export async function requeueDeadLetters(
+  request: RequeueDeadLettersRequest,
+  { database, republish }: AdminDependencies,
+  { signal }: CallContext,
+): Promise<RequeueDeadLettersResponse> {
+  const filter = conditionsOf(request.filter);
+  let [requeuedCount, overtakenCount] = [0, 0];
+  // A letter that comes back as poison gets a new, higher id: only those here now are looked at.
+  const [newest] = await listRows(database, filter, null, 1);
+  for (let aboveId = 0; newest !== undefined; ) {
+    signal.throwIfAborted();
+    const letters = (await readDeadLettersAbove(database, filter, aboveId, REQUEUE_BATCH)).filter(
+      ({ id }) => id <= newest.id,
+    );
+    const requeuedIds: number[] = [];
+    for (const letter of letters) {
+      if (await isLetterOvertaken(letter, database)) continue;
+      requeuedIds.push(letter.id);
+      if (!request.validateOnly) await republish(letter);
+    }
+    if (requeuedIds.length > 0 && !request.validateOnly) {
+      await deleteDeadLetters(database, { ...filter, ids: requeuedIds });
+    }
+    requeuedCount += requeuedIds.length;
+    overtakenCount += letters.length - requeuedIds.length;
+    if (letters.length < REQUEUE_BATCH) break;
+    aboveId = letters.at(-1)?.id ?? aboveId;
+  }
+  return { requeuedCount, overtakenCount };
+}
+
+/** By a later one, not by itself taken in again. What is recorded meanwhile is known by its origin (domain/change.ts). */
+async function isLetterOvertaken(letter: DeadLetterRead & { readonly body: Buffer }, database: Database) {
+  const message = understood(letter.body);
+  const last = message && (await readProperty(database, message.propertyUuid))?.crawls[message.advertUuid];
+  if (!message || !last) return false;
+  const requeuedFrom = letter.sequence + 1;
+  const origin = { stream: letter.streamNumber, sequence: Number.POSITIVE_INFINITY, requeuedFrom };
+  return isOvertaken(last, message.crawledAt, origin);
+}
+
+function understood(body: Buffer): IntakeMessage | null {
+  try {
+    return decodeIntakeMessage(body);
+  } catch (error) {
+    if (error instanceof PoisonError) return null;
+    throw error;
+  }
+}
+
+export async function purgeDeadLetters(
+  { filter: message, force }: PurgeDeadLettersRequest,
+  { database }: AdminDependencies,
+): Promise<PurgeDeadLettersResponse> {
+  const filter = conditionsOf(message);
+  if (force) return { purgeCount: await deleteDeadLetters(database, filter), purgeSample: [] };
+  const [purgeCount, sample] = await Promise.all([
+    countDeadLetters(database, filter),
+    listRows(database, filter, null, SAMPLE_MAX),
+  ]);
+  return { purgeCount, purgeSample: sample.map(({ id }) => nameOf.deadLetter(id)) };
+}
+
+function filterOf(message: FilterMessage | undefined): DeadLetterFilter {
+  if (message === undefined) return { ids: [], subject: null, reason: null, from: null, before: null };
+  if (message.names.length > NAMES_MAX) throw invalidArgument('filter.names', `must have at most ${NAMES_MAX}`);
+  return {
+    ids: message.names.map((name) => deadLetterIdOfName('filter.names', name)),
+    subject: message.subject === '' ? null : message.subject,
+    reason: message.reason === '' ? null : message.reason,
+    ...timeRangeOf(message),
+  };
+}
+
+/** What changes something must say what it means. */
+function conditionsOf(message: FilterMessage | undefined): DeadLetterFilter {
+  const filter = filterOf(message);
+  const { ids, ...others } = filter;
+  if (ids.length === 0 && Object.values(others).every((condition) => condition === null)) {
+    throw invalidArgument('filter', 'must set at least one condition');
+  }
+  return filter;
+}
+
+function letterMessage(letter: DeadLetterRead): DeadLetter {
+  return {
+    name: nameOf.deadLetter(letter.id),
+    stream: letter.stream,
+    sequence: letter.sequence,
+    subject: letter.subject,
+    reason: letter.reason,
+    receiveTime: letter.receivedAt,
+    bodyBytes: letter.bodyBytes,
+    headers: { ...letter.headers },
+    body: Buffer.alloc(0),
+  };
+}

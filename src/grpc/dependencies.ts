@@ -1,0 +1,89 @@
+/** What the administration interface needs from the rest of the program; everything is an argument. */
+
+import type { Activity } from '../engine/domain/activity.ts';
+import type { ResolvePlace } from '../engine/domain/city.ts';
+import type { DueDelivery } from '../engine/domain/delivery.ts';
+import type { SearchNumber } from '../engine/domain/ids.ts';
+import type { Database } from '../engine/store/database.ts';
+import type { DeadLetterRead } from '../engine/store/dead-letter-reads.ts';
+import type { AskQuery } from '../features/queries/queries.ts';
+
+/** Pino's shape. */
+export interface AdminLogger {
+  info(fields: Readonly<Record<string, unknown>>, message: string): void;
+  error(fields: Readonly<Record<string, unknown>>, message: string): void;
+}
+
+/** One JetStream stream, with the progress of its consumers. */
+export interface StreamStatus {
+  readonly name: string;
+  readonly messages: number;
+  readonly bytes: number;
+  readonly consumers: number;
+  readonly pending: number;
+  readonly ackPending: number;
+}
+
+/** A source whose files are read, with what came of the last look at it; times are ISO 8601. */
+export interface ShownFeed {
+  readonly name: string;
+  /** Live ones. */
+  readonly adverts: number;
+  readonly report: {
+    readonly lookedAt?: string;
+    readonly gaveAt?: string;
+    readonly readAt?: string;
+    readonly from?: string;
+    readonly counts?: Readonly<Record<string, number>>;
+    readonly complaints?: readonly string[];
+    readonly notices?: readonly string[];
+    readonly refusal?: string | null;
+    readonly requestedAt?: string | null;
+  };
+}
+
+export interface Adoption {
+  readonly refusal: string | null;
+  readonly adopted: readonly string[];
+}
+
+export interface AdminDependencies {
+  readonly database: Database;
+  /** Answers what is asked about many searches. */
+  readonly askQuery: AskQuery;
+  readonly version: string;
+  /** How long deliveries are kept; 0 is for ever. */
+  readonly deliveriesKeptDays: number;
+  readonly resolvePlace: ResolvePlace;
+  readonly logger: AdminLogger;
+  readonly now: () => Date;
+  /** None while NATS cannot be reached. */
+  readonly readStreams: () => Promise<readonly StreamStatus[]>;
+  /**
+   * Makes what another database made on NATS this one's: a sentence each. Changes nothing in a trial, and while the other
+   * one takes adverts in, which `refusal` says.
+   */
+  readonly adoptStreams: (isTrial: boolean) => Promise<Adoption>;
+  /** Told after a control was written: every instance looks at them; resolves when this one has acted. */
+  readonly controlsChanged: () => Promise<void>;
+  /** Told after a key was revoked or a client changed: every instance hears of it. */
+  readonly keysChanged: () => void;
+  /** Whether the index of this instance holds the search; null without an index. */
+  readonly isIndexed: (number: SearchNumber) => boolean | null;
+  /** Puts deliveries into the stream, whatever was published of them before. */
+  readonly announceDue: (due: readonly DueDelivery[]) => void;
+  /** Puts a message back into the stream, once however often it is asked. */
+  readonly republish: (letter: DeadLetterRead & { readonly body: Buffer }) => Promise<void>;
+  /** Whether a failure of these is only NATS's trouble. */
+  readonly isBrokerOutage: (error: unknown) => boolean;
+  readonly feeds: {
+    readonly list: (after: string, limit: number) => Promise<readonly ShownFeed[]>;
+    readonly read: (name: string) => Promise<ShownFeed | null>;
+    /** Has a snapshot read within seconds. */
+    readonly request: (name: string, at: Date) => Promise<void>;
+  };
+  readonly watch: (onActivities: (activities: readonly Activity[]) => void) => Promise<() => void>;
+  /** Told of every call that ended, with the name of its code, and of every replayed delivery. */
+  readonly onCall: (code: string) => void;
+  readonly onReplayed: (count: number) => void;
+}

@@ -1,0 +1,81 @@
+/** Pages (AIP-158). A token holds where the next page starts, and a digest of the conditions that it belongs to. */
+
+import { createHash } from 'node:crypto';
+import { parseUuid, type Uuid } from '../engine/domain/ids.ts';
+import { invalidArgument } from './errors.ts';
+
+const PAGE_SIZE_DEFAULT = 50;
+const PAGE_SIZE_MAX = 1_000;
+
+export interface Page {
+  readonly size: number;
+  /** What the last page ended with; null on the first. */
+  readonly cursor: string | null;
+}
+
+/** Throws INVALID_ARGUMENT for a negative size, or a token that is malformed or belongs to other conditions. */
+export function pageOf(
+  { pageSize, pageToken }: { readonly pageSize: number; readonly pageToken: string },
+  conditions: unknown,
+  sizeDefault = PAGE_SIZE_DEFAULT,
+): Page {
+  if (pageSize < 0) throw invalidArgument('page_size', 'must not be negative');
+  const size = pageSize === 0 ? sizeDefault : Math.min(pageSize, PAGE_SIZE_MAX);
+  if (pageToken === '') return { size, cursor: null };
+  const [digest, cursor] = readToken(pageToken);
+  if (digest !== digestOf(conditions)) throw invalidArgument('page_token', 'belongs to other conditions');
+  return { size, cursor };
+}
+
+/** Of pages that end with a UUID; throws INVALID_ARGUMENT when the token holds none. */
+export function uuidCursorOf({ cursor }: Page): Uuid | null {
+  const id = cursor === null ? null : parseUuid(cursor);
+  if (cursor !== null && id === null) throw invalidArgument('page_token', 'is not one of ours');
+  return id;
+}
+
+/** `rows`: one more than the page when there is a next one. */
+export function cutPage<T>(
+  rows: readonly T[],
+  { size }: Page,
+  conditions: unknown,
+  cursorOf: (row: T, position: number) => string,
+): { readonly rows: readonly T[]; readonly nextPageToken: string } {
+  const page = rows.slice(0, size);
+  const last = page.at(-1);
+  if (rows.length <= size || last === undefined) return { rows: page, nextPageToken: '' };
+  return { rows: page, nextPageToken: writeToken(digestOf(conditions), cursorOf(last, page.length - 1)) };
+}
+
+/** Pages of a list that is in memory as a whole; the cursor is the number of rows before. */
+export function pageOfList<T>(
+  all: readonly T[],
+  request: { readonly pageSize: number; readonly pageToken: string },
+  conditions: unknown,
+  sizeDefault?: number,
+): { readonly rows: readonly T[]; readonly nextPageToken: string } {
+  const page = pageOf(request, conditions, sizeDefault);
+  const offset = Number(page.cursor ?? 0);
+  if (!Number.isSafeInteger(offset) || offset < 0) throw invalidArgument('page_token', 'is not one of ours');
+  return cutPage(all.slice(offset, offset + page.size + 1), page, conditions, (_, position) =>
+    String(offset + position + 1),
+  );
+}
+
+function writeToken(digest: string, cursor: string): string {
+  return Buffer.from(JSON.stringify([digest, cursor])).toString('base64url');
+}
+
+function readToken(token: string): readonly [string, string] {
+  try {
+    const [digest, cursor] = JSON.parse(Buffer.from(token, 'base64url').toString('utf8')) as unknown[];
+    if (typeof digest === 'string' && typeof cursor === 'string') return [digest, cursor];
+  } catch {
+    // Said below.
+  }
+  throw invalidArgument('page_token', 'is not one of ours');
+}
+
+function digestOf(conditions: unknown): string {
+  return createHash('sha256').update(JSON.stringify(conditions)).digest('base64url').slice(0, 12);
+}

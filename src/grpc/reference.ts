@@ -1,0 +1,152 @@
+/** Site categories and points of interest. */
+
+import {
+  FACILITIES,
+  OPERATOR_TYPES,
+  type PointAttributes,
+  type PointOfInterest,
+  SCHOOL_TYPES,
+} from '../engine/domain/point-of-interest.ts';
+import { storable } from '../engine/domain/storable-text.ts';
+import {
+  listPointSources as listSourceRows,
+  removePointSource,
+  replacePointSource,
+} from '../engine/store/points-of-interest.ts';
+import {
+  type SiteCategory as CategoryRow,
+  listSiteCategories as listCategoryRows,
+  SiteCategoryInUseError,
+  setSiteCategories as setCategoryRows,
+} from '../engine/store/site-categories.ts';
+import { type CallContext, orAborted } from './call.ts';
+import type { AdminDependencies } from './dependencies.ts';
+import { failedPrecondition, invalidArgument, notFound } from './errors.ts';
+import { displayNameOf } from './fields.ts';
+import type {
+  ImportPointsOfInterestRequest,
+  ListPointSourcesRequest,
+  ListPointSourcesResponse,
+  ListSiteCategoriesRequest,
+  ListSiteCategoriesResponse,
+  PointOfInterest as PointMessage,
+  PointSource,
+  SetSiteCategoriesRequest,
+  SetSiteCategoriesResponse,
+  SiteCategory,
+} from './generated/vigie/admin/v1/reference.ts';
+import { nameOf, pointSourceOfName } from './names.ts';
+import { pageOfList } from './paging.ts';
+
+const CATEGORIES_MAX = 1_000;
+const POINTS_PER_MESSAGE_MAX = 10_000;
+const NAME_LENGTH_MAX = 500;
+/** A list that fits in one answer is answered in one. */
+const ALL = 1_000;
+
+export async function listSiteCategories(
+  request: ListSiteCategoriesRequest,
+  { database }: AdminDependencies,
+): Promise<ListSiteCategoriesResponse> {
+  const { rows, nextPageToken } = pageOfList(await listCategoryRows(database), request, 'siteCategories', ALL);
+  return { siteCategories: rows.map(categoryMessage), nextPageToken };
+}
+
+export async function setSiteCategories(
+  { displayNames }: SetSiteCategoriesRequest,
+  { database }: AdminDependencies,
+): Promise<SetSiteCategoriesResponse> {
+  if (displayNames.length > CATEGORIES_MAX) throw invalidArgument('display_names', `must be at most ${CATEGORIES_MAX}`);
+  const names = displayNames.map((name) => displayNameOf('display_names', name));
+  if (new Set(names).size < names.length) throw invalidArgument('display_names', 'must not name one twice');
+  try {
+    return { siteCategories: (await setCategoryRows(database, names)).map(categoryMessage) };
+  } catch (error) {
+    if (error instanceof SiteCategoryInUseError) {
+      throw failedPrecondition('SITE_CATEGORY_IN_USE', 'siteCategories', error.message);
+    }
+    throw error;
+  }
+}
+
+export async function listPointSources(
+  request: ListPointSourcesRequest,
+  { database }: AdminDependencies,
+): Promise<ListPointSourcesResponse> {
+  const sources = (await listSourceRows(database)).map(sourceMessage);
+  const { rows, nextPageToken } = pageOfList(sources, request, 'pointSources', ALL);
+  return { pointSources: [...rows], nextPageToken };
+}
+
+export async function deletePointSource(name: string, { database }: AdminDependencies): Promise<Record<string, never>> {
+  if (!(await removePointSource(database, pointSourceOfName('name', name)))) throw notFound('PointSource', name);
+  return {};
+}
+
+export async function importPoints(
+  requests: AsyncIterable<ImportPointsOfInterestRequest>,
+  { database }: AdminDependencies,
+  { signal }: CallContext,
+): Promise<PointSource> {
+  const messages = requests[Symbol.asyncIterator]();
+  const nextMessage = () => orAborted(messages.next(), signal);
+  const first = await nextMessage();
+  if (first.done === true) throw invalidArgument('source', 'must be in the first message');
+  const source = pointSourceOfName('source', first.value.source);
+
+  async function* batches(): AsyncGenerator<readonly PointOfInterest[]> {
+    let isComplete = false;
+    for (let next = first; next.done !== true; next = await nextMessage()) {
+      if (isComplete) throw invalidArgument('last', 'must be true in the last message alone');
+      isComplete = next.value.last;
+      if (next.value.points.length > POINTS_PER_MESSAGE_MAX) {
+        throw invalidArgument('points', `must be at most ${POINTS_PER_MESSAGE_MAX} a message`);
+      }
+      yield next.value.points.map(pointOf);
+    }
+    if (!isComplete) throw invalidArgument('last', 'must be true in the last message');
+  }
+
+  await replacePointSource(database, source, batches());
+  const imported = (await listSourceRows(database)).find(({ name }) => name === source);
+  if (imported === undefined) throw notFound('PointSource', first.value.source);
+  return sourceMessage(imported);
+}
+
+function pointOf(point: PointMessage): PointOfInterest {
+  const facility = FACILITIES.find((known) => known === point.facility);
+  if (facility === undefined) throw invalidArgument('points.facility', `must be one of ${FACILITIES.join(', ')}`);
+  // Also refuses what is no number.
+  if (!(Math.abs(point.lat) <= 90 && Math.abs(point.lon) <= 180)) {
+    throw invalidArgument('points', 'must have lat within ±90 and lon within ±180');
+  }
+  if (point.displayName.length > NAME_LENGTH_MAX) {
+    throw invalidArgument('points.display_name', `must have at most ${NAME_LENGTH_MAX} characters`);
+  }
+  const name = storable(point.displayName);
+  return { facility, lat: point.lat, lon: point.lon, name: name === '' ? null : name, attributes: attributesOf(point) };
+}
+
+function attributesOf({ attributes }: PointMessage): PointAttributes {
+  const unknown = Object.keys(attributes).find((key) => key !== 'schoolType' && key !== 'operatorType');
+  if (unknown !== undefined) throw invalidArgument('points.attributes', 'may have schoolType and operatorType alone');
+  const { schoolType, operatorType } = attributes;
+  return {
+    ...(schoolType === undefined ? {} : { schoolType: oneOf('schoolType', SCHOOL_TYPES, schoolType) }),
+    ...(operatorType === undefined ? {} : { operatorType: oneOf('operatorType', OPERATOR_TYPES, operatorType) }),
+  };
+}
+
+function oneOf<V extends string>(field: string, known: readonly V[], value: string): V {
+  const found = known.find((each) => each === value);
+  if (found === undefined) throw invalidArgument(`points.attributes.${field}`, `must be one of ${known.join(', ')}`);
+  return found;
+}
+
+function categoryMessage({ id, name }: CategoryRow): SiteCategory {
+  return { name: nameOf.siteCategory(id), displayName: name };
+}
+
+function sourceMessage(source: { name: string; pointCount: number; importedAt: Date }): PointSource {
+  return { name: nameOf.pointSource(source.name), pointCount: source.pointCount, importTime: source.importedAt };
+}

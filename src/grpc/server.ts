@@ -1,0 +1,146 @@
+/**
+ * The gRPC server: the administration service, health and reflection. It speaks plaintext on the loopback alone;
+ * anywhere else it needs a certificate.
+ */
+
+import { readFile } from 'node:fs/promises';
+import { fromBinary, toBinary } from '@bufbuild/protobuf';
+import { FileDescriptorProtoSchema, FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
+import { type ChannelOptions, Server, ServerCredentials } from '@grpc/grpc-js';
+import { ReflectionService } from '@grpc/reflection';
+import { endsWithin } from '../engine/actor/waiting.ts';
+import { requireToken } from './auth.ts';
+import { CALL_TIMEOUTS, type CallTimeouts } from './call.ts';
+import { type Connections, openConnections } from './connections.ts';
+import type { AdminDependencies } from './dependencies.ts';
+import { unavailable } from './errors.ts';
+import { AdminServiceService } from './generated/vigie/admin/v1/admin.ts';
+import { createHandlers } from './handlers.ts';
+import { addHealth, boundHealthCalls } from './health.ts';
+
+const DESCRIPTORS = new URL('./generated/descriptors.binpb', import.meta.url);
+
+export interface AdminServerSettings {
+  readonly host: string;
+  /** 0 takes a free one. */
+  readonly port: number;
+  /** Null only where a client certificate is demanded. */
+  readonly token: string | null;
+  /** Paths of PEM files; null speaks plaintext. */
+  readonly certificate: string | null;
+  readonly privateKey: string | null;
+  /** PEM file of the authorities whose certificates callers must show; null asks for none. */
+  readonly clientAuthorities: string | null;
+  readonly callTimeouts?: CallTimeouts;
+  /** How long a health call may take to send its question. */
+  readonly healthQuestionMs?: number;
+}
+
+export interface AdminServer {
+  /** `host:port`. */
+  readonly address: string;
+  /** Says to health checks whether the process takes work. */
+  setServing(isServing: boolean): void;
+  /** Ends the watchers; calls under way have two seconds to end. */
+  stop(): Promise<void>;
+}
+
+export class AdminServerError extends Error {
+  readonly code = 'ADMIN_SERVER_UNUSABLE';
+}
+
+const SERVICE_NAME = 'vigie.admin.v1.AdminService';
+const MESSAGE_BYTES_MAX = 4 * 1_024 * 1_024;
+const SHUTDOWN_MS = 2_000;
+const OPTIONS: ChannelOptions = {
+  'grpc.max_receive_message_length': MESSAGE_BYTES_MAX,
+  'grpc.max_send_message_length': MESSAGE_BYTES_MAX,
+  'grpc.max_concurrent_streams': 64,
+  // Megabytes that wait to be sent to one connection before it gets no new stream; without it there is no bound.
+  'grpc-node.max_session_memory': 16,
+  // A client connects again when it has something to ask.
+  'grpc.max_connection_idle_ms': 300_000,
+  'grpc.keepalive_time_ms': 30_000,
+  'grpc.keepalive_timeout_ms': 10_000,
+};
+
+/** Throws `AdminServerError` when the port is taken. */
+export async function startAdminServer(
+  settings: AdminServerSettings,
+  dependencies: AdminDependencies,
+): Promise<AdminServer> {
+  const credentials = await credentialsOf(settings);
+  const doorman = {
+    onAdmitted: (peer: string) => connections.welcome(peer),
+    onRefused(method: string, peer: string) {
+      dependencies.onCall('UNAUTHENTICATED');
+      dependencies.logger.info({ method, peer, code: 'UNAUTHENTICATED' }, 'admin call');
+    },
+  };
+  const interceptors = [requireToken(settings.token, doorman), boundHealthCalls(settings.healthQuestionMs)];
+  const server = new Server({ ...OPTIONS, interceptors });
+  const stopping = new AbortController();
+  const handlers = createHandlers(dependencies, stopping.signal, settings.callTimeouts ?? CALL_TIMEOUTS);
+  server.addService(AdminServiceService, handlers);
+  const { setServing } = addHealth(server, ['', SERVICE_NAME], stopping.signal);
+  await reflect(server);
+  const connections = await bind(server, settings, credentials);
+  return {
+    address: `${bracketed(settings.host)}:${connections.port}`,
+    setServing,
+    async stop() {
+      stopping.abort(unavailable('this instance, which is stopping,'));
+      connections.close();
+      const shutDown = new Promise<void>((resolve) => server.tryShutdown(() => resolve()));
+      if (!(await endsWithin(shutDown, SHUTDOWN_MS))) server.forceShutdown();
+      await shutDown;
+      connections.destroy();
+    },
+  };
+}
+
+/** Raw descriptors, because the library reads no others whole: it would leave out what they import. */
+async function reflect(server: Server): Promise<void> {
+  const packages = { all: { fileDescriptorProtos: await fileDescriptors() } };
+  const services = [SERVICE_NAME, 'grpc.health.v1.Health'];
+  new ReflectionService(packages as unknown as ConstructorParameters<typeof ReflectionService>[0], {
+    services,
+  }).addToServer(server);
+}
+
+/** What settings may be together has been made sure of (config-conflicts.ts). */
+async function credentialsOf(settings: AdminServerSettings): Promise<ServerCredentials> {
+  const { certificate, privateKey, clientAuthorities } = settings;
+  if (certificate === null || privateKey === null) return ServerCredentials.createInsecure();
+  const [chain, key, authorities] = await Promise.all([
+    readFile(certificate),
+    readFile(privateKey),
+    clientAuthorities === null ? null : readFile(clientAuthorities),
+  ]);
+  const pair = { cert_chain: chain, private_key: key };
+  return ServerCredentials.createSsl(authorities, [pair], authorities !== null);
+}
+
+async function bind(
+  server: Server,
+  { host, port }: AdminServerSettings,
+  credentials: ServerCredentials,
+): Promise<Connections> {
+  const injector = server.createConnectionInjector(credentials);
+  try {
+    return await openConnections(host, port, (socket) => injector.injectConnection(socket));
+  } catch (cause) {
+    const { message } = cause as Error;
+    throw new AdminServerError(`cannot listen on ${bracketed(host)}:${port}: ${message}`, { cause });
+  }
+}
+
+function bracketed(host: string): string {
+  return host.includes(':') ? `[${host}]` : host;
+}
+
+/** As `npm run generate` writes them, those that are imported first. */
+async function fileDescriptors(): Promise<Buffer[]> {
+  const { file } = fromBinary(FileDescriptorSetSchema, await readFile(DESCRIPTORS));
+  return file.map((each) => Buffer.from(toBinary(FileDescriptorProtoSchema, each)));
+}

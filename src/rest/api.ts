@@ -1,0 +1,101 @@
+/**
+ * The REST API (decisions, section 7): a Koa application made of its dependencies. The order of the layers below is
+ * the order in which a request meets them; handlers throw, and one funnel answers.
+ */
+
+import Router from '@koa/router';
+import Koa, { type Context, type Middleware } from 'koa';
+import { apiKeyVerifier } from '../engine/store/clients.ts';
+import { authenticate, limitRate } from './auth.ts';
+import { consoleRoutes } from './console.ts';
+import { deliveryRoutes } from './deliveries.ts';
+import type { ApiDependencies } from './dependencies.ts';
+import { documentationRoutes } from './description/documentation.ts';
+import { explanationRoutes } from './explanations.ts';
+import { feedRoutes } from './feed.ts';
+import { foundPropertyRoutes } from './found-properties.ts';
+import { PATCH_TYPES } from './json-body.ts';
+import { compressed, openToOrigins, standingHeaders } from './layers.ts';
+import { locationRoutes } from './location-completion.ts';
+import { matchRoutes } from './matches.ts';
+import { nearMissRoutes } from './near-misses.ts';
+import { pointRoutes } from './points-of-interest.ts';
+import { previewRoutes } from './previews.ts';
+import { Problem, reportProblems } from './problem.ts';
+import { propertyRoutes } from './properties.ts';
+import { createQuestions } from './questions.ts';
+import { recoveryRoutes } from './recoveries.ts';
+import { referenceRoutes } from './reference.ts';
+import { logRequests } from './request-log.ts';
+import { takeTurns } from './request-turns.ts';
+import { searchRoutes } from './searches.ts';
+import { unsubscribeRoutes } from './unsubscribe.ts';
+import { webhookSecretRoutes } from './webhook-secrets.ts';
+import { webhookTestRoutes } from './webhook-tester.ts';
+
+export function createApi(dependencies: ApiDependencies): Koa {
+  const { database, strangersDatabase = database, logger, settings } = dependencies;
+  const nowMs = () => performance.now();
+  const app = new Koa();
+  app.use(logRequests(logger, nowMs));
+  app.use(reportProblems(logger));
+  app.use(standingHeaders(settings.publicUrl));
+  app.use(openToOrigins);
+  app.use(compressed);
+  const keys = apiKeyVerifier(strangersDatabase, nowMs);
+  dependencies.onKeyChange?.(keys.forget);
+  app.use(authenticate(keys.verify, dependencies.onAuthenticated));
+  app.use(limitRate(settings, nowMs));
+  const { router, shortCut } = createRoutes(dependencies);
+  app.use(shortCut);
+  app.use(takeTurns(settings.databaseConnectionsMax));
+  app.use(router.routes());
+  app.use(refuseMethod);
+  // What happens after the answer has begun, a client that hangs up mostly. Koa would print it.
+  app.on('error', (error: Error, ctx?: Context) => {
+    logger.info({ err: error, requestId: ctx?.state.requestId }, 'answer not finished');
+  });
+  return app;
+}
+
+/** Exported for the test that holds the table of endpoints against the router. */
+export function createRoutes(dependencies: ApiDependencies): {
+  readonly router: Router;
+  readonly shortCut: Middleware;
+} {
+  const router = new Router({ sensitive: true });
+  const questions = createQuestions(dependencies);
+  const shortCut = pointRoutes(router, dependencies);
+  documentationRoutes(router, dependencies);
+  consoleRoutes(router, dependencies);
+  searchRoutes(router, dependencies);
+  previewRoutes(router, dependencies, questions);
+  explanationRoutes(router, dependencies, questions);
+  nearMissRoutes(router, dependencies, questions);
+  foundPropertyRoutes(router, dependencies, questions);
+  matchRoutes(router, dependencies);
+  deliveryRoutes(router, dependencies, questions);
+  feedRoutes(router, dependencies);
+  recoveryRoutes(router, dependencies);
+  propertyRoutes(router, dependencies);
+  referenceRoutes(router, dependencies);
+  locationRoutes(router, dependencies, questions);
+  webhookTestRoutes(router, dependencies);
+  webhookSecretRoutes(router, dependencies);
+  unsubscribeRoutes(router, dependencies);
+  return { router, shortCut };
+}
+
+/** Reached when no route took the request: the path is known with other methods, or not at all. */
+const refuseMethod: Middleware = (ctx) => {
+  const layers = (ctx.matched ?? []) as readonly { readonly methods: readonly string[] }[];
+  const methods = [...new Set(layers.flatMap((layer) => layer.methods))];
+  if (methods.length === 0) throw new Problem(404, 'there is nothing at this path');
+  const allow = [...methods, 'OPTIONS'].join(', ');
+  if (ctx.method !== 'OPTIONS') {
+    throw new Problem(405, `this resource knows ${allow}`, { headers: { Allow: allow } });
+  }
+  ctx.status = 204;
+  ctx.set('Allow', allow);
+  if (methods.includes('PATCH')) ctx.set('Accept-Patch', PATCH_TYPES.join(', '));
+};

@@ -1,0 +1,217 @@
+/** `/deliveries`, of one search or of all; `/searches/{id}/deliveries`, `/deliveries/{id}` (decisions, sections 6, 7). */
+
+import type Router from '@koa/router';
+import type { Context } from 'koa';
+import { EVENT_KINDS } from '../engine/domain/codes.ts';
+import { DELIVERY_CHANNELS, DELIVERY_STATES, RESEND_REFUSALS } from '../engine/domain/delivery.ts';
+import { type EndpointHealth, endpointKeyOf } from '../engine/domain/endpoint.ts';
+import type { SearchNumber, Uuid } from '../engine/domain/ids.ts';
+import { ANY_DELIVERY, ANY_TIME, type DeliveryTarget, readTargets } from '../engine/store/delivery-filters.ts';
+import {
+  type DeliveryPage,
+  type DeliveryRead,
+  listDeliveries,
+  listDeliveriesOfClient,
+  readDelivery,
+} from '../engine/store/delivery-reads.ts';
+import { readEndpointHealth } from '../engine/store/endpoints.ts';
+import { findHeld, type WantedProperty } from '../engine/store/property-digests.ts';
+import { resendDelivery } from '../engine/store/resends.ts';
+import { principalOf } from './auth.ts';
+import { listWithinReach, TIME_ORDERS, timeOrderedPage } from './client-listings.ts';
+import { acceptable, answer } from './content.ts';
+import type { ApiDependencies } from './dependencies.ts';
+import { collection, type Paging } from './hydra.ts';
+import { notFound, Problem } from './problem.ts';
+import {
+  CREATED_AT,
+  choiceParameter,
+  PAGING,
+  type Rules,
+  readQuery,
+  referenceParameter,
+  textParameter,
+  timeRangeOf,
+} from './query.ts';
+import type { Questions } from './questions.ts';
+import { searchIri } from './search-document.ts';
+import { idOf, ownSearch } from './searches.ts';
+
+export const SEARCH_DELIVERY_PARAMETERS = {
+  status: choiceParameter('State of the delivery; failed: all retries are exhausted.', DELIVERY_STATES),
+  ...TIME_ORDERS,
+  ...PAGING,
+} as const;
+
+const ENDPOINT_LENGTH_MAX = 2_048;
+/** As long as a request can be. */
+const URL_LENGTH_MAX = 15_000;
+
+export const DELIVERY_LIST_PARAMETERS = {
+  search: referenceParameter('The search whose deliveries are listed; without it, those of all searches.', 'searches'),
+  match: referenceParameter('The match that they tell of.', 'matches'),
+  property: referenceParameter('The property that they tell of.', 'documents/properties'),
+  advert: referenceParameter('One of the adverts of the property that they tell of: the UUID.', 'adverts'),
+  url: textParameter('The address of one of its adverts on the portal; what follows # is left out.', URL_LENGTH_MAX),
+  endpoint: textParameter('Where they go: a URL, mailto: for an e-mail.', ENDPOINT_LENGTH_MAX),
+  event: choiceParameter('Kind of event.', EVENT_KINDS),
+  channel: choiceParameter('Channel.', DELIVERY_CHANNELS),
+  ...CREATED_AT,
+  ...SEARCH_DELIVERY_PARAMETERS,
+} as const;
+
+export function deliveryRoutes(router: Router, dependencies: ApiDependencies, questions: Questions): void {
+  const { database } = dependencies;
+
+  /** Health is the client's own. */
+  const describe = async (ctx: Context, deliveries: readonly DeliveryRead[]): Promise<object[]> => {
+    const { clientId } = principalOf(ctx);
+    const keyed = deliveries.map((delivery) => ({ delivery, key: endpointKeyOf(clientId, delivery.endpoint) }));
+    const healths = await readEndpointHealth(database, [...new Set(keyed.map(({ key }) => key))]);
+    const healthOf = new Map(healths.map((health) => [health.key, health]));
+    return keyed.map(({ delivery, key }) => deliveryDocument(delivery, healthOf.get(key) ?? null));
+  };
+
+  const answerPage = async (ctx: Context, page: DeliveryPage, paging: Paging, parameters: Rules): Promise<void> => {
+    const members = await describe(ctx, page.deliveries);
+    const extent = { totalItems: page.total, estimated: page.isCut };
+    answer(ctx, collection(ctx, { context: 'Delivery', members, ...extent, paging, parameters }));
+  };
+
+  router.get('/searches/:id/deliveries', acceptable, async (ctx) => {
+    const query = readQuery(ctx, SEARCH_DELIVERY_PARAMETERS);
+    const { number } = await ownSearch(ctx, dependencies);
+    const wanted = { filter: { ...ANY_DELIVERY, state: query.status }, range: ANY_TIME, ...timeOrderedPage(query) };
+    const page = await listDeliveries(database, [targetOf(number)], wanted);
+    await answerPage(ctx, page, query, SEARCH_DELIVERY_PARAMETERS);
+  });
+
+  router.get('/deliveries', acceptable, async (ctx) => {
+    const query = readQuery(ctx, DELIVERY_LIST_PARAMETERS);
+    const { status: state, event: kind, channel, endpoint } = query;
+    const endpointKey = endpoint === null ? null : endpointKeyOf(principalOf(ctx).clientId, endpoint);
+    const filter = { state, kind, channel, endpointKey };
+    const wanted = { filter, range: timeRangeOf(query), ...timeOrderedPage(query) };
+    const targets = await targetsOf(ctx, query, dependencies, questions);
+    const page =
+      targets === null
+        ? await listWithinReach(ctx, wanted, (part) =>
+            // What is rare may lie far back: its statement is given up after a while.
+            questions.answeringSingle(ctx, () =>
+              listDeliveriesOfClient(questions.database, principalOf(ctx).clientId, part),
+            ),
+          )
+        : await listDeliveries(database, targets, wanted);
+    await answerPage(ctx, page, query, DELIVERY_LIST_PARAMETERS);
+  });
+
+  resendRoute(router, dependencies, describe);
+
+  router.get('/deliveries/:id', acceptable, async (ctx) => {
+    const delivery = await readDelivery(database, principalOf(ctx).clientId, idOf(ctx, 'this delivery'));
+    if (delivery === null) throw notFound('this delivery');
+    const [document] = await describe(ctx, [delivery]);
+    answer(ctx, document as object);
+  });
+}
+
+function targetOf(searchNumber: SearchNumber): DeliveryTarget {
+  return { searchNumber, matchId: null, from: null, to: null };
+}
+
+interface Wanted extends WantedProperty {
+  readonly search: Uuid | null;
+  readonly match: Uuid | null;
+}
+
+/** Null: all searches of the client. Throws a 404 `Problem` for a search that is not its own. */
+async function targetsOf(
+  ctx: Context,
+  wanted: Wanted,
+  dependencies: ApiDependencies,
+  questions: Questions,
+): Promise<readonly DeliveryTarget[] | null> {
+  const { search, match } = wanted;
+  const searchNumber = search === null ? null : (await ownSearch(ctx, dependencies, search)).number;
+  const properties = await propertiesOf(ctx, wanted, questions);
+  const [propertyUuid = null] = properties;
+  if (properties.some((each) => each === null || each !== propertyUuid)) return [];
+  if (match === null && propertyUuid === null) return searchNumber === null ? null : [targetOf(searchNumber)];
+  const { clientId } = principalOf(ctx);
+  return readTargets(dependencies.database, clientId, { matchId: match, propertyUuid, searchNumber });
+}
+
+/** That are named, each way in which one is; null stands for one that is not held. Throws 429 and 503 `Problem`s. */
+async function propertiesOf(
+  ctx: Context,
+  { property, advert, url }: WantedProperty,
+  questions: Questions,
+): Promise<readonly (Uuid | null)[]> {
+  const find = (way: Partial<WantedProperty>): Promise<Uuid | null> =>
+    questions.answeringSingle(ctx, async () => {
+      const held = await findHeld(questions.database, { property: null, advert: null, url: null, ...way });
+      // As long as not all properties can be found, it may be held all the same.
+      return held?.state.uuid ?? null;
+    });
+  return [
+    ...(property === null ? [] : [property]),
+    ...(advert === null ? [] : [await find({ advert })]),
+    ...(url === null ? [] : [await find({ url })]),
+  ];
+}
+
+function resendRoute(
+  router: Router,
+  { database, announceDue }: ApiDependencies,
+  describe: (ctx: Context, deliveries: readonly DeliveryRead[]) => Promise<readonly object[]>,
+): void {
+  router.post('/deliveries/:id/resend', acceptable, async (ctx) => {
+    const { clientId } = principalOf(ctx);
+    const id = idOf(ctx, 'this delivery');
+    const outcome = await resendDelivery(database, clientId, id);
+    if (outcome === null) throw notFound('this delivery');
+    if (outcome.type === 'refused') throw new Problem(409, `it is not sent again: ${RESEND_REFUSALS[outcome.refusal]}`);
+    announceDue?.(outcome.due);
+    const delivery = await readDelivery(database, clientId, id);
+    if (delivery === null) throw notFound('this delivery');
+    const [document] = await describe(ctx, [delivery]);
+    answer(ctx, document as object, 202);
+  });
+}
+
+export function deliveryDocument(delivery: DeliveryRead, health: EndpointHealth | null): object {
+  const isWaiting = delivery.state === 'queued' || delivery.state === 'retry_wait';
+  return {
+    '@context': '/contexts/Delivery',
+    '@id': `/deliveries/${delivery.id}`,
+    '@type': 'Delivery',
+    search: searchIri(delivery.searchId),
+    match: `/matches/${delivery.matchId}`,
+    channel: delivery.channel,
+    event: delivery.kind,
+    endpoint: delivery.endpoint,
+    endpointHealth: health === null ? null : healthDocument(health),
+    status: delivery.state,
+    exhausted: delivery.state === 'failed',
+    attemptCount: delivery.attemptCount,
+    dueAt: isWaiting ? delivery.dueAt.toISOString() : null,
+    createdAt: delivery.createdAt.toISOString(),
+    finishedAt: delivery.finishedAt?.toISOString() ?? null,
+    attempts: delivery.attempts.map(({ startedAt, ...attempt }) => ({
+      ...attempt,
+      startedAt: startedAt.toISOString(),
+    })),
+  };
+}
+
+function healthDocument(health: EndpointHealth): object {
+  return {
+    state: health.state,
+    failureStreak: health.failureStreak,
+    backlog: health.backlog,
+    oldestDueAt: health.oldestDueAt?.toISOString() ?? null,
+    lastSuccessAt: health.lastSuccessAt?.toISOString() ?? null,
+    lastFailureAt: health.lastFailureAt?.toISOString() ?? null,
+    lastError: health.lastError,
+  };
+}

@@ -1,0 +1,148 @@
+/**
+ * What leaves the service by itself: the bodies and headers of webhooks (specification, section 6.2; decisions, section 6)
+ * and what a crawler is told of a refused message. OpenAPI and AsyncAPI publish them, and the tests hold what really
+ * arrives against them.
+ */
+
+import { z } from 'zod';
+import type { EventKind } from '../../engine/domain/codes.ts';
+import type { WebhookChannel } from '../../engine/domain/delivery.ts';
+import { MESSAGE_ID_LENGTH_MAX, REASON_LENGTH_MAX } from '../../engine/domain/rejection.ts';
+import { dateTime, text } from './field-schemas.ts';
+import { AdEvent } from './property-schemas.ts';
+import { RESOURCES } from './resource-schemas.ts';
+
+const AlertedMatch = z
+  .strictObject({ ...RESOURCES.Match.shape, propertyDocument: RESOURCES.PropertyDocument })
+  .meta({ description: 'The match, with the property as it was at the change.' });
+
+function alert<Kind extends EventKind>(kind: Kind, hasField: boolean) {
+  return z.strictObject({
+    event: z.literal(kind).meta({ description: 'What has happened.' }),
+    ...(hasField ? { adEvent: AdEvent } : {}),
+    match: AlertedMatch,
+  });
+}
+
+const Rejection = z.strictObject({
+  reason: z.string().max(REASON_LENGTH_MAX).meta({ description: 'In words, for people.' }),
+  violations: z
+    .array(
+      z.strictObject({
+        propertyPath: text('Such as advert.pictures.0; empty for the message as a whole.'),
+        message: text('What is wrong there.'),
+        code: text('Stable, for programs: the keyword of JSON Schema that is not met.'),
+      }),
+    )
+    .meta({ description: 'One by one; empty when it is no JSON, or when nothing is wrong with the message itself.' }),
+  subject: text('That the message was published on.'),
+  sequence: z.int().min(1).meta({ description: 'Its number in the stream, as the acknowledgement told it.' }),
+  messageId: z.string().max(MESSAGE_ID_LENGTH_MAX).nullable().meta({ description: 'Its Nats-Msg-Id, if it had one.' }),
+  receivedAt: dateTime('When the stream took it.'),
+});
+
+/** By the name that the contracts give them. */
+export const ALERTS = {
+  PriceAlert: alert('ad.update.price', true),
+  SurfaceAlert: alert('ad.update.surface', true),
+  PicturesAlert: alert('ad.update.pictures', true),
+  ExpiryAlert: alert('ad.update.expired', true),
+  CreationAlert: alert('property.ad.create', false),
+  UpdateAlert: alert('property.ad.update', false),
+  Rejection,
+} as const;
+
+type AlertName = Exclude<keyof typeof ALERTS, 'Rejection'>;
+
+interface AlertWords {
+  readonly schema: AlertName;
+  readonly summary: string;
+  readonly channels: readonly WebhookChannel[];
+}
+
+/** Which kind goes where: a new match as one of two kinds, events as any. */
+export const ALERT_KINDS: Readonly<Record<EventKind, AlertWords>> = {
+  'ad.update.price': { schema: 'PriceAlert', summary: 'The price of an advert has changed', channels: ['event'] },
+  'ad.update.surface': { schema: 'SurfaceAlert', summary: 'The surface of an advert has changed', channels: ['event'] },
+  'ad.update.pictures': { schema: 'PicturesAlert', summary: 'Pictures of an advert have changed', channels: ['event'] },
+  'ad.update.expired': { schema: 'ExpiryAlert', summary: 'An advert has expired', channels: ['event'] },
+  'property.ad.create': { schema: 'CreationAlert', summary: 'There is a new advert', channels: ['match', 'event'] },
+  'property.ad.update': { schema: 'UpdateAlert', summary: 'An advert has changed', channels: ['match', 'event'] },
+};
+
+export const CHANNELS: Readonly<Record<WebhookChannel, { readonly member: string; readonly when: string }>> = {
+  match: {
+    member: 'endpointRecipient',
+    when: 'Sent to endpointRecipient when a property starts to satisfy a search whose notificationEnabled is true.',
+  },
+  event: {
+    member: 'eventEndpoint',
+    when:
+      'Sent to eventEndpoint of a search that the property satisfied before or after the change, when its ' +
+      'notificationEnabled is true and subscribedEvents lists the kind.',
+  },
+};
+
+/** Answers that count, for both channels. */
+export const ACKNOWLEDGEMENT =
+  'HTTP 200 is the only success. Any other answer, or none within the deadline, is tried again one hour after the ' +
+  'attempt, at most five times, with the same webhook-id and the same bytes.';
+
+export interface AlertHeader {
+  readonly description: string;
+  readonly schema: { readonly type: 'string'; readonly pattern?: string; readonly format?: string };
+  readonly isRequired: boolean;
+  readonly example: string;
+}
+
+/** Of each webhook, in lower case, beside those of HTTP itself. */
+export const ALERT_HEADERS: Readonly<Record<string, AlertHeader>> = {
+  'webhook-id': {
+    description: 'Of the delivery, equal on every retry: by it repeats are told (Standard Webhooks 1.0).',
+    schema: { type: 'string', format: 'uuid' },
+    isRequired: true,
+    example: '0199a2f4-7c1e-7d3a-9b1c-2f4e6a8c0d1b',
+  },
+  'webhook-timestamp': {
+    description: 'Of the attempt, in seconds since 1970.',
+    schema: { type: 'string', pattern: '^[0-9]+$' },
+    isRequired: true,
+    example: '1773130501',
+  },
+  'webhook-signature': {
+    description:
+      'HMAC-SHA256 of `id.timestamp.body`, `v1,` and base64: with the token of the search, then, after a space each, with ' +
+      'every secret of the client (`/webhook-secrets`). One that you can verify is enough.',
+    schema: { type: 'string', pattern: '^v1,[A-Za-z0-9+/=]+( v1,[A-Za-z0-9+/=]+)*$' },
+    isRequired: true,
+    example: 'v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=',
+  },
+  'vigie-sequence': {
+    description:
+      'Counts the webhooks of a match (`match.@id`), over both endpoints of its search, and what the feed alone tells of ' +
+      'it, from 1 in the order in which things happened; the same on every attempt and replay. Keep the highest number seen with the state of a match, and ' +
+      'drop what comes with a lower one; never wait for a missing number: a cancelled delivery leaves a gap, and a ' +
+      'restored service goes on far above. Deliveries from before there was an order have none.',
+    schema: { type: 'string', pattern: '^[1-9][0-9]*$' },
+    isRequired: false,
+    example: '2',
+  },
+  'vigie-context': {
+    description: 'The `context` of the search, JSON in base64url, if it has one.',
+    schema: { type: 'string', pattern: '^[A-Za-z0-9_-]+$' },
+    isRequired: false,
+    example: 'eyJ1c2VyIjo0Mn0',
+  },
+  'user-agent': {
+    description: 'The service and its version.',
+    schema: { type: 'string', pattern: '^Vigie/' },
+    isRequired: true,
+    example: 'Vigie/0.1.0',
+  },
+  traceparent: {
+    description: 'The trace that the advert’s message was part of, if it was (W3C Trace Context).',
+    schema: { type: 'string' },
+    isRequired: false,
+    example: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01',
+  },
+};

@@ -1,0 +1,297 @@
+/**
+ * The examples that the contracts show. Each is made by the code that makes the real thing, of the advert that the webhook
+ * tester sends; the tests send the requests among them to a running service, and hold the answers against the schemas.
+ */
+
+import type { EventKind } from '../../engine/domain/codes.ts';
+import { type Criteria, judge, relativeDistance, shortValues } from '../../engine/domain/criteria.ts';
+import type { WebhookChannel } from '../../engine/domain/delivery.ts';
+import { searchNumberOf, uuidOf } from '../../engine/domain/ids.ts';
+import { decodeIntakeMessage, PoisonError } from '../../engine/domain/intake-message.ts';
+import { matchReason } from '../../engine/domain/match-reason.ts';
+import { propertyDocument, propertyFacts, readingOf } from '../../engine/domain/property-document.ts';
+import type { PropertyFacts } from '../../engine/domain/property-facts.ts';
+import { type Rejection, rejectionOf } from '../../engine/domain/rejection.ts';
+import { bodyHead, bodyOf } from '../../engine/domain/routing.ts';
+import { criteriaOf, SEARCH_DEFAULTS, type Search, type SearchMembers } from '../../engine/domain/search.ts';
+import { ADVERTS } from '../../engine/domain/streams.ts';
+import type { Reference } from '../../engine/reference/communes.ts';
+import { deliveryDocument } from '../deliveries.ts';
+import { explanationDocument } from '../explanation-document.ts';
+import { feedItemJson, feedJson } from '../feed.ts';
+import { writeCursor } from '../feed-cursor.ts';
+import { foundPropertyDocument } from '../found-properties.ts';
+import { collectionClassOf, ESTIMATED_COLLECTIONS } from '../hydra.ts';
+import { locationDocument } from '../location-completion.ts';
+import { matchDocument } from '../match-document.ts';
+import { nearMissDocument } from '../near-misses.ts';
+import { previewDocument } from '../previews.ts';
+import { searchTemplate } from '../query.ts';
+import { recoveryDocument } from '../recoveries.ts';
+import { cityDocument } from '../reference.ts';
+import type { Route } from '../routes.ts';
+import { departmentDocument, searchDocument, siteCategoryDocument } from '../search-document.ts';
+import { sampleChange, sampleMessages } from '../webhook-sample.ts';
+import { webhookSecretDocument } from '../webhook-secrets.ts';
+import type { ResourceName } from './resource-schemas.ts';
+
+const AT = new Date('2026-03-10T08:15:00Z');
+const ID = {
+  client: uuidOf('0199a2f4-7c1e-7d3a-8b1c-2f4e6a8c0d10'),
+  search: uuidOf('0199a2f4-7c1e-7d3a-8b1c-2f4e6a8c0d11'),
+  match: uuidOf('0199a2f4-7c1e-7d3a-8b1c-2f4e6a8c0d12'),
+  delivery: uuidOf('0199a2f4-7c1e-7d3a-8b1c-2f4e6a8c0d13'),
+  secret: uuidOf('0199a2f4-7c1e-7d3a-8b1c-2f4e6a8c0d14'),
+  recovery: uuidOf('0199a2f4-7c1e-7d3a-8b1c-2f4e6a8c0d15'),
+} as const;
+const PROPERTY = uuidOf('00000000-0000-4000-8000-000000000001');
+const ENDPOINT = 'https://hooks.example.com/matches';
+const CATEGORY = { id: 1, name: 'Agence' };
+const TOULON = '83137';
+const VAR = '83';
+
+/** By kind of message. */
+export const INTAKE_EXAMPLES = sampleMessages(AT);
+
+/** Bodies that are sent with success as they are. */
+export const BODY_EXAMPLES: Readonly<Record<NonNullable<Route['body']>, object>> = {
+  SearchCreation: {
+    title: 'Three rooms in Toulon, sea view',
+    transactionType: '0',
+    propertyTypes: [0, 1],
+    includedCities: [`/cities/${TOULON}`],
+    budgetMax: 300_000,
+    roomMin: 3,
+    expressions: 'expressions[0][0][word]=vue%20mer&expressions[0][0][options][strict]=true',
+    notificationEnabled: false,
+    endpointRecipient: ENDPOINT,
+    eventEndpoint: 'https://hooks.example.com/events',
+    subscribedEvents: ['ad.update.price', 'ad.update.expired'],
+    context: { user: 42 },
+  },
+  SearchChange: { budgetMax: 320_000, roomMin: null },
+  SearchPreview: {
+    transactionType: '0',
+    propertyTypes: [0, 1],
+    includedCities: [`/cities/${TOULON}`],
+    budgetMax: 300_000,
+  },
+  WebhookSecretCreation: { overlapHours: 48 },
+  RecoveryCreation: { since: new Date(Date.now() - 86_400_000).toISOString().replace(/T.*/, 'T08:15:00+01:00') },
+};
+
+/** Of parameters that must be sent. */
+export const PARAMETER_EXAMPLES: Readonly<Record<string, unknown>> = {
+  search: `/searches/${ID.search}`,
+  'uuid[]': [PROPERTY],
+  property: PROPERTY,
+  query: 'toul',
+  lat: 43.1242,
+  lon: 5.928,
+  endpoint: ENDPOINT,
+  eventType: 'ad.update.price',
+};
+
+/** Of the id in the path of a resource. */
+export function idExample(resource: ResourceName): string | number {
+  const ids: Readonly<Partial<Record<ResourceName, string | number>>> = {
+    City: Number(TOULON),
+    Department: Number(VAR),
+    SiteCategory: CATEGORY.id,
+    Match: ID.match,
+    Delivery: ID.delivery,
+    Recovery: ID.recovery,
+    WebhookSecret: ID.secret,
+    PropertyDocument: PROPERTY,
+    User: ID.client,
+  };
+  return ids[resource] ?? ID.search;
+}
+
+export interface ContractExamples {
+  readonly item: (resource: ResourceName) => object;
+  readonly collection: (route: Route) => object;
+  readonly alert: (kind: EventKind, channel: WebhookChannel) => object;
+}
+
+export function contractExamples(reference: Reference): ContractExamples {
+  const items = itemExamples(reference);
+  return {
+    item: (resource) => items[resource],
+    collection: ({ path, resource, parameters }) => ({
+      '@context': `/contexts/${resource}`,
+      '@id': path.replace('{id}', ID.search),
+      '@type': 'hydra:Collection',
+      ...(resource === 'PointOfInterest' ? {} : { collectionType: collectionClassOf(resource) }),
+      'hydra:member': [items[resource]],
+      'hydra:totalItems': 1,
+      'hydra:view': { '@id': path.replace('{id}', ID.search), '@type': 'hydra:PartialCollectionView' },
+      ...(resource === 'PointOfInterest'
+        ? {}
+        : { 'hydra:search': searchTemplate(path.replace('{id}', ID.search), parameters) }),
+      ...(ESTIMATED_COLLECTIONS.has(resource) ? { estimated: false } : {}),
+    }),
+    alert: (kind, channel) => alertExample(kind, channel, reference),
+  };
+}
+
+function itemExamples(reference: Reference): Readonly<Record<ResourceName, object>> {
+  const match = matchExample('ad.update.price', reference);
+  const { propertyDocument: document } = match as { readonly propertyDocument?: object };
+  return {
+    Search: searchDocument(searchExample(), {
+      reference,
+      siteCategories: new Map([[CATEGORY.id, CATEGORY]]),
+      isMailAvailable: true,
+    }),
+    Match: match,
+    PropertyDocument: document ?? {},
+    Delivery: deliveryExample(),
+    Feed: feedExample(reference),
+    Recovery: recoveryDocument({
+      ...{ id: ID.recovery, clientId: ID.client, searchId: ID.search, endpoint: null, since: AT, until: AT },
+      ...{ includesDelivered: false, state: 'running', matched: 120, sent: 40, delivered: 38, failed: 2, skipped: 0 },
+      ...{ createdAt: AT, finishedAt: null, pause: null },
+    }),
+    WebhookSecret: webhookSecretDocument({ id: ID.secret, createdAt: AT, expiresAt: null, hint: 'cmV0' }),
+    City: cityDocument(present(reference.city(TOULON))),
+    Department: departmentDocument(present(reference.department(VAR))),
+    SiteCategory: siteCategoryDocument(CATEGORY),
+    PointOfInterest: {
+      ...{ lat: 43.1256, lon: 5.9304, name: 'Lycée Dumont d’Urville', type: 'school' },
+      attributes: { schoolType: 'lycée', operatorType: 'public' },
+    },
+    WebhookTest: {
+      ...{ '@context': '/contexts/WebhookTest', '@id': `/webhook-tester/${ID.delivery}`, '@type': 'WebhookTest' },
+      ...alertExample('ad.update.price', 'event', reference),
+      delivery: { delivered: true, statusCode: 200, durationMs: 84, error: null, responseBody: 'ok', token: token() },
+    },
+    Location: locationDocument(present(reference.completePlaces('Toulon', { offset: 0, limit: 1 }).places[0])),
+    Explanation: explanationExample(reference),
+    Preview: previewDocument({
+      ...{ satisfiedNow: 412, margin: 0, estimated: false, startedPerDay: [{ date: '2026-03-10', count: 3 }] },
+      sample: [{ uuid: PROPERTY, satisfiedSince: AT.toISOString() }],
+      withoutCriterion: [{ criterion: 'budget', satisfiedNow: 655, margin: 0, estimated: false }],
+    }),
+    NearMiss: nearMissDocument(nearMissExample(reference)),
+    FoundProperty: foundPropertyDocument((document ?? {}) as Parameters<typeof foundPropertyDocument>[0], {
+      ...{ uuid: PROPERTY, satisfiedSince: AT.toISOString(), matchId: ID.match },
+    }),
+    User: { '@context': '/contexts/User', '@id': `/users/${ID.client}`, '@type': 'User', name: 'acme' },
+  };
+}
+
+/** What was looked up by a code of today is there. */
+function present<Place>(place: Place | null | undefined): Place {
+  if (place === null || place === undefined)
+    throw new Error('an example is of a place that the reference does not have');
+  return place;
+}
+
+/** A secret that is none. */
+const token = (): string => `whsec_${Buffer.from('an example, and nobody’s secret!').toString('base64')}`;
+
+function searchExample(): Search {
+  const members: SearchMembers = {
+    ...SEARCH_DEFAULTS,
+    ...(BODY_EXAMPLES.SearchCreation as SearchMembers),
+    includedCities: [TOULON],
+    expressions:
+      'expressions[0][0][word]=vue%20mer&expressions[0][0][options][includes]=true&expressions[0][0][options][strict]=true',
+  };
+  const at = { createdAt: AT, updatedAt: AT, lastAlertAt: AT };
+  const mail = { hasAddress: false, isRefused: false, isUnsubscribed: false };
+  return { id: ID.search, number: searchNumberOf(1), clientId: ID.client, token: token(), members, mail, ...at };
+}
+
+function matchExample(kind: EventKind, { resolvePlace }: Reference): object {
+  const { held } = sampleChange(kind, AT);
+  const match = { id: ID.match, propertyUuid: PROPERTY, searchId: ID.search, createdAt: AT, updatedAt: AT };
+  return matchDocument({ ...match, held, hidePropertyContact: false }, { resolvePlace });
+}
+
+/** As the pipeline writes it. */
+function alertExample(kind: EventKind, channel: WebhookChannel, { resolvePlace }: Reference): object {
+  const { held, event } = sampleChange(kind, AT);
+  const field = channel === 'match' || event.field === null ? null : { ...event.field, createdAt: event.createdAt };
+  const match = { id: ID.match, createdAt: AT.toISOString(), updatedAt: AT.toISOString() };
+  const document = propertyDocument(held.state, held.crawls, resolvePlace, { withContacts: true });
+  return JSON.parse(bodyOf(bodyHead({ kind, field }, ID.search, PROPERTY, match), JSON.stringify(document)));
+}
+
+/** Of the sample property, which costs a little more than the search allows. */
+function judgedExample({ resolvePlace }: Reference): { readonly criteria: Criteria; readonly facts: PropertyFacts } {
+  const { state, crawls } = sampleChange('property.ad.create', AT).held;
+  const facts = propertyFacts(readingOf(state, crawls, resolvePlace), () => null);
+  const members = {
+    ...SEARCH_DEFAULTS,
+    title: '',
+    transactionType: 0,
+    budgetMax: Math.round((facts.price ?? 1) / 1.1),
+  };
+  return { criteria: criteriaOf(members, () => null), facts };
+}
+
+function explanationExample(reference: Reference): object {
+  const { criteria, facts } = judgedExample(reference);
+  const judgements = judge(criteria, facts);
+  const pair = { searchId: ID.search, propertyUuid: PROPERTY, matchId: ID.match, deliveryIds: [ID.delivery] };
+  const cause = [{ kind: 'property.ad.create' }] as const;
+  const notified = { createdAt: AT, hasBegun: true, cause, areDeliveriesKept: true };
+  const matchReasonShown = matchReason({ judgements, notified, isSilent: false }, 'en');
+  return explanationDocument({ ...pair, judgements, matchReason: matchReasonShown }, 'en');
+}
+
+function nearMissExample(reference: Reference): Parameters<typeof nearMissDocument>[0] {
+  const { criteria, facts } = judgedExample(reference);
+  const judgement = present(judge(criteria, facts).find(({ criterion }) => criterion === 'budget'));
+  const { criterion } = judgement;
+  return { uuid: PROPERTY, criterion, ...shortValues(judgement), distance: relativeDistance(judgement) };
+}
+
+function feedExample(reference: Reference): object {
+  const scope = { clientId: ID.client, searchId: null };
+  const place = { epoch: 0, transaction: 4_711n, id: ID.delivery };
+  const cursor = writeCursor({ givenIn: 0, place }, scope, Buffer.from('nobody’s key'));
+  const [head = '', document = ''] = JSON.stringify(alertExample('ad.update.price', 'event', reference)).split(
+    /(?<="propertyDocument":)/,
+  );
+  const item = { id: ID.delivery, sequence: 2, searchId: ID.search, context: '{"user":42}', channel: 'event' } as const;
+  const recorded = { createdAt: AT, head, document: document.slice(0, -'}}'.length), hidesContacts: false };
+  return JSON.parse(feedJson([feedItemJson({ ...item, ...recorded }, cursor)], cursor));
+}
+
+function deliveryExample(): object {
+  const attempt = { number: 1, startedAt: AT, durationMs: 84, statusCode: 200, error: null, reason: null };
+  return deliveryDocument(
+    {
+      ...{ id: ID.delivery, searchId: ID.search, matchId: ID.match, channel: 'event', kind: 'ad.update.price' },
+      ...{
+        endpoint: ENDPOINT,
+        endpointKey: '',
+        state: 'delivered',
+        attemptCount: 1,
+        dueAt: AT,
+        createdAt: AT,
+        finishedAt: AT,
+      },
+      attempts: [{ ...attempt, responseHead: 'ok' }],
+    },
+    null,
+  );
+}
+
+/** What the crawler of the sample is told when its price is negative. */
+export function rejectionExample(): Rejection {
+  const { upsert } = INTAKE_EXAMPLES;
+  const wrong = { ...upsert, advert: { ...(upsert.advert as object), price: -1 } };
+  try {
+    decodeIntakeMessage(Buffer.from(JSON.stringify(wrong)));
+  } catch (error) {
+    if (!(error instanceof PoisonError)) throw error;
+    const { message: reason, violations } = error;
+    const sent = { subject: ADVERTS.subjectOf(PROPERTY), sequence: 4711, headers: { 'Nats-Msg-Id': 'crawler-7-4711' } };
+    return rejectionOf({ ...sent, storedAtMs: AT.getTime(), reason, violations, setAsideFor: null });
+  }
+  throw new Error('the example of a rejection is not refused');
+}

@@ -1,0 +1,296 @@
+/**
+ * Every resource the API answers, as zod schemas: the tests check answers against them, OpenAPI publishes them, and
+ * the Hydra documentation and the JSON-LD contexts are read off the same tables. Objects are strict, so a member that
+ * is answered and not listed here is a failing test.
+ */
+
+import { z } from 'zod';
+import { EVENT_KINDS } from '../../engine/domain/codes.ts';
+import type { Form, Member } from '../../engine/domain/criterion-kinds.ts';
+import { CRITERION_MEMBERS } from '../../engine/domain/criterion-table.ts';
+import { ATTEMPT_ERRORS, DELIVERY_CHANNELS, DELIVERY_STATES, WEBHOOK_CHANNELS } from '../../engine/domain/delivery.ts';
+import { EMAIL_STATUSES, MAIL_FREQUENCIES } from '../../engine/domain/mail.ts';
+import { RECOVERY_STATES } from '../../engine/domain/recovery.ts';
+import { TITLE_LENGTH_MAX } from '../search-schema.ts';
+import {
+  dateTime,
+  dateTimeOrNull,
+  flag,
+  identity,
+  integer,
+  link,
+  list,
+  text,
+  textOrNull,
+  uuid,
+} from './field-schemas.ts';
+import { AdEvent, PROPERTY_PARTS, PropertyCity, PropertyDocument } from './property-schemas.ts';
+import { Explanation, FoundProperty, NearMiss, Preview, QUESTION_PARTS } from './question-schemas.ts';
+
+/** As a search embeds it; a city on its own adds what a property document says of it (specification, 2.2 and 2.6). */
+const CityReference = z.strictObject({
+  ...identity('City'),
+  article: text('Le, La, Les, L’ or empty.'),
+  insee: text('INSEE code.'),
+  libelle: text('Official name in full.'),
+  name: text('Name in everyday use.'),
+  zipcode: text('First zip code.'),
+});
+
+const City = z.strictObject({ ...CityReference.shape, ...PropertyCity.shape });
+
+const Department = z.strictObject({
+  ...identity('Department'),
+  chefLieu: text('INSEE code of the prefecture.'),
+  departmentCode: text('Code, such as 83 or 2A.'),
+  name: text('Name.'),
+  nameClean: text('Name in lower case without accents, hyphenated.'),
+});
+
+const SiteCategory = z.strictObject({
+  ...identity('SiteCategory'),
+  name: text('Name, as publisher.category states it.'),
+});
+
+const Location = z.strictObject({
+  ...identity('Location'),
+  type: z.enum(['city', 'department', 'zipcode']).meta({ description: 'What it is.' }),
+  label: text('For people: Toulon (83000).'),
+  name: text('Name; of a zip code, itself.'),
+  code: text('INSEE code, department code or zip code.'),
+  zipcode: textOrNull('First zip code; null for a department.'),
+  population: z.int().meta({ description: 'Inhabitants; 0 when unknown.' }),
+  cities: list(link('City', 'A city.'), 'Of a zip code, the cities that have it.'),
+  criterion: z
+    .enum(['includedCities', 'includedDepartments', 'includedZipcodes'])
+    .meta({ description: 'The member of a search that takes it.' }),
+  value: text('What to put there.'),
+});
+
+const User = z.strictObject({ ...identity('User'), name: text('Name of the API client.') });
+
+type Answers = { readonly [F in Form]: (member: Member<F>) => z.ZodType };
+
+const texts = ({ answered }: { readonly answered: string }) => list(z.string(), answered);
+const decimalText = ({ answered }: { readonly answered: string }) => textOrNull(answered);
+const ANSWERS: Answers = {
+  bound: ({ answered }) => integer(answered),
+  flag: ({ answered }) => flag(answered),
+  code: ({ names, answered }) =>
+    z
+      .enum(names.map((_, position) => String(position)))
+      .nullable()
+      .meta({ description: answered }),
+  codes: ({ answered }) =>
+    z
+      .array(z.int())
+      .nullable()
+      .meta({ description: `${answered} A code that was sent by itself is answered by itself.` }),
+  latitude: decimalText,
+  longitude: decimalText,
+  radius: decimalText,
+  cities: ({ answered }) => list(CityReference, answered),
+  departments: ({ answered }) => list(Department, answered),
+  siteCategories: ({ answered }) => list(SiteCategory, answered),
+  zipcodes: texts,
+  inseeCodes: texts,
+  polygons: ({ answered }) => list(z.array(z.array(z.tuple([z.number(), z.number()]))), answered),
+  expressions: ({ answered }) => textOrNull(answered),
+};
+
+function answerOf<F extends Form>(member: Member<F>): z.ZodType {
+  return ANSWERS[member.form](member);
+}
+
+const criteria = Object.fromEntries(
+  Object.entries(CRITERION_MEMBERS).map(([name, member]) => [name, answerOf(member)]),
+);
+
+const Search = z.strictObject({
+  ...identity('Search'),
+  title: z.string().max(TITLE_LENGTH_MAX).meta({ description: 'Title of the search.' }),
+  token: text('Signing secret of its deliveries (Standard Webhooks).'),
+  user: link('User', 'Owner.'),
+  createdAt: dateTime('When it was created.'),
+  updatedAt: dateTime('When it was changed last.'),
+  lastAlertAt: dateTimeOrNull('Its last successful delivery.'),
+  emailStatus: z.enum(EMAIL_STATUSES).meta({
+    description:
+      'Whether e-mails go to notificationRecipient. off: no address, no notifications, or an address that was written ' +
+      'before there was e-mail, until it is written again; unavailable: the service has no mail server; refused: the ' +
+      'server of the recipient refuses the address for good; unsubscribed: the recipient wants no more.',
+  }),
+  ...criteria,
+  hidePropertyContact: z.boolean().meta({ description: 'Leaves contacts out of what it receives.' }),
+  notificationEnabled: z.boolean().meta({ description: 'True: matches and events are delivered.' }),
+  notificationRecipient: textOrNull('E-mail address.'),
+  notificationFrequency: z.enum(MAIL_FREQUENCIES).meta({ description: 'How often e-mails go.' }),
+  endpointRecipient: textOrNull('URL that receives matches.'),
+  eventEndpoint: textOrNull('URL that receives events.'),
+  subscribedEvents: list(z.enum(EVENT_KINDS), 'Event kinds that go to eventEndpoint.'),
+  context: z.unknown().meta({ description: 'Your own JSON; its webhooks carry it in Vigie-Context.' }),
+});
+
+const PointOfInterest = z.strictObject({
+  lat: z.number().meta({ description: 'Latitude.' }),
+  lon: z.number().meta({ description: 'Longitude.' }),
+  name: textOrNull('Name.'),
+  type: text('Category, such as school.'),
+  attributes: z.unknown().meta({
+    description: 'What else is known; an empty list when nothing is. School: schoolType, operatorType.',
+  }),
+});
+
+const Match = z.strictObject({
+  ...identity('Match'),
+  property: link('PropertyDocument', 'The property.'),
+  search: link('Search', 'The search.'),
+  createdAt: dateTime('When the match began.'),
+  updatedAt: dateTime('Its last event.'),
+  propertyDocument: PropertyDocument.nullable(),
+});
+
+const Attempt = z.strictObject({
+  number: z.int().meta({ description: 'From 1; at most 6.' }),
+  startedAt: dateTime('When it started.'),
+  durationMs: integer('Milliseconds.'),
+  statusCode: integer('HTTP status of the answer; of an e-mail, the SMTP code.'),
+  error: z.enum(ATTEMPT_ERRORS).nullable().meta({ description: 'Null when delivered.' }),
+  reason: textOrNull('What went wrong.'),
+  responseHead: textOrNull('First 2 KiB of the answer.'),
+});
+
+/** Of the whole URL, whoever's deliveries go there. */
+const EndpointHealth = z.strictObject({
+  state: z.enum(['healthy', 'failing', 'paused']).meta({ description: 'How the endpoint does.' }),
+  failureStreak: z.int().meta({ description: 'Failed attempts since the last success.' }),
+  backlog: z.int().meta({ description: 'Deliveries that wait for it.' }),
+  oldestDueAt: dateTimeOrNull('When the oldest of them is or was due.'),
+  lastSuccessAt: dateTimeOrNull('Its last 200.'),
+  lastFailureAt: dateTimeOrNull('Its last failure.'),
+  lastError: z.string().nullable().meta({ description: 'Class of the last failure.' }),
+});
+
+const Delivery = z.strictObject({
+  ...identity('Delivery'),
+  search: link('Search', 'The search.'),
+  match: link('Match', 'The match.'),
+  channel: z.enum(DELIVERY_CHANNELS).meta({
+    description: 'match: to endpointRecipient; event: to eventEndpoint; email: an item of an e-mail.',
+  }),
+  event: z.enum(EVENT_KINDS).meta({ description: 'Event kind.' }),
+  endpoint: text('Where it goes: a URL, mailto: for an e-mail.'),
+  endpointHealth: EndpointHealth.nullable().meta({ description: 'Null before the first attempt.' }),
+  status: z.enum(DELIVERY_STATES).meta({ description: 'State of the delivery.' }),
+  exhausted: z.boolean().meta({ description: 'True: all retries failed.' }),
+  attemptCount: z.int().meta({ description: 'Attempts so far.' }),
+  dueAt: dateTimeOrNull('When the next attempt is due; null when there is none.'),
+  createdAt: dateTime('When the change was recorded.'),
+  finishedAt: dateTimeOrNull('When it was delivered, failed or cancelled.'),
+  attempts: list(Attempt, 'Oldest first.'),
+});
+
+const FeedItem = z.strictObject({
+  cursor: text('What comes behind the item is told after it.'),
+  id: uuid('Of the delivery: `webhook-id` of its webhook.'),
+  sequence: integer('`Vigie-Sequence` of its webhook; null when it was recorded without one.'),
+  search: link('Search', 'The search.'),
+  context: z.unknown().meta({ description: 'Of the search, as it is now.' }),
+  channel: z.enum(WEBHOOK_CHANNELS).meta({ description: 'match or event.' }),
+  createdAt: dateTime('When the change was recorded.'),
+  body: z.unknown().meta({
+    description: 'What the webhook carries, byte for byte; null when it is withheld.',
+  }),
+  withheld: z
+    .boolean()
+    .optional()
+    .meta({ description: 'True: it was recorded with contacts, which the search hides by now.' }),
+});
+
+const Feed = z.strictObject({
+  ...identity('Feed'),
+  items: list(FeedItem, 'In the order of recording.'),
+  next: text('To go on with, as `after`, whether there are items or not.'),
+});
+
+const count = (description: string) => z.int().min(0).meta({ description });
+
+const Recovery = z.strictObject({
+  ...identity('Recovery'),
+  since: dateTime('From when on.'),
+  until: dateTime('Up to when.'),
+  search: link('Search', 'The search whose webhooks are sent again; null: of all.').nullable(),
+  endpoint: textOrNull('Where they went; null: anywhere.'),
+  includeDelivered: z.boolean().meta({ description: 'True: what was delivered as well.' }),
+  state: z.enum([...RECOVERY_STATES, 'paused']).meta({
+    description:
+      'counting, then running, and finished when each was attempted; or stopped. paused: all that is under way waits for ' +
+      'an endpoint that an operator has paused.',
+  }),
+  stateReason: textOrNull('Why it is paused; else null.'),
+  matched: count('Webhooks that fit; grows while they are counted.'),
+  sent: count('Of these, attempted for the recovery.'),
+  delivered: count('Of those, the ones that were answered with 200.'),
+  failed: count('The others: they are tried again an hour later, as long as they have attempts left.'),
+  remaining: count('Not sent yet.'),
+  createdAt: dateTime('When it was asked for.'),
+  finishedAt: dateTimeOrNull('When it was finished or stopped.'),
+});
+
+const WebhookSecret = z.strictObject({
+  ...identity('WebhookSecret'),
+  id: uuid('As its IRI has it.'),
+  createdAt: dateTime('When it was made; webhooks are signed with it from then on, within seconds.'),
+  expiresAt: dateTimeOrNull('When it signs no more; null: never.'),
+  hint: text('Its last characters, to tell secrets apart.'),
+  secret: text('The secret itself (Standard Webhooks), answered once, when it is made.').optional(),
+});
+
+const WebhookTest = z.strictObject({
+  ...identity('WebhookTest'),
+  event: z.enum(EVENT_KINDS),
+  adEvent: AdEvent.optional(),
+  match: Match,
+  delivery: z.strictObject({
+    delivered: z.boolean().meta({ description: 'True: the endpoint answered 200.' }),
+    statusCode: z.int().nullable(),
+    durationMs: z.number(),
+    error: z.string().nullable(),
+    responseBody: z.string().nullable(),
+    token: z.string().nullable().meta({ description: 'What it was signed with, when no search was named.' }),
+  }),
+});
+
+/** By class name. The order is that of the documentation. */
+export const RESOURCES = {
+  Search,
+  Match,
+  PropertyDocument,
+  Delivery,
+  Feed,
+  Recovery,
+  WebhookSecret,
+  City,
+  Department,
+  SiteCategory,
+  Location,
+  PointOfInterest,
+  WebhookTest,
+  Explanation,
+  Preview,
+  NearMiss,
+  FoundProperty,
+  User,
+} as const;
+
+/** Objects inside resources that are no resources of their own. */
+export const PARTS = {
+  CityReference,
+  ...PROPERTY_PARTS,
+  Attempt,
+  EndpointHealth,
+  ...QUESTION_PARTS,
+  FeedItem,
+} as const;
+
+export type ResourceName = keyof typeof RESOURCES;

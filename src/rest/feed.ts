@@ -1,0 +1,216 @@
+/**
+ * `/feed`: everything that webhooks carry, byte for byte and in the order of recording (decisions, section 11). A poll
+ * may wait for something new: it is woken by the announcement of a recorded batch, looks a few times more until the
+ * transactions before that one have ended, and looks now and then anyway, for an announcement may be lost.
+ */
+
+import type Router from '@koa/router';
+import type { Context } from 'koa';
+import { FEED_START, type FeedPlace, isBefore } from '../engine/domain/feed-place.ts';
+import type { SearchNumber, Uuid } from '../engine/domain/ids.ts';
+import { bodyOf } from '../engine/domain/routing.ts';
+import { hasContacts } from '../engine/domain/withheld-contacts.ts';
+import { FED_BEFORE_MAX } from '../engine/store/client-copy.ts';
+import {
+  type FedDelivery,
+  type FeedBounds,
+  readFeed,
+  readFeedBounds,
+  readFeedEnd,
+  readFeedKey,
+} from '../engine/store/feed-reads.ts';
+import { principalOf, requireKeyStill } from './auth.ts';
+import { createConcurrencyLimit } from './concurrency-limit.ts';
+import { acceptable, answerUntagged, goneOf } from './content.ts';
+import type { ApiDependencies } from './dependencies.ts';
+import { type FeedScope, readCursor, writeCursor } from './feed-cursor.ts';
+import { createFeedWaits } from './feed-waits.ts';
+import { linkNext } from './hydra.ts';
+import { Problem } from './problem.ts';
+import { numberParameter, readQuery, referenceParameter, textParameter } from './query.ts';
+import { leaveTurn } from './request-turns.ts';
+import { searchIri } from './search-document.ts';
+import { ownSearch } from './searches.ts';
+
+const LIMIT_MAX = 1_000;
+const LIMIT_DEFAULT = 100;
+const WAIT_SECONDS_MAX = 30;
+const CURSOR_LENGTH_MAX = 255;
+/** Instead of a cursor, which is longer. */
+const LATEST = 'latest';
+
+export const FEED_PARAMETERS = {
+  after: textParameter(
+    'A cursor: what comes behind it is told. `latest`: what comes from now on. Without it, from the oldest kept.',
+    CURSOR_LENGTH_MAX,
+  ),
+  search: referenceParameter('The search whose feed it is; without it, that of all searches.', 'searches'),
+  limit: numberParameter('Items at most.', { min: 1, max: LIMIT_MAX, isInteger: true }, LIMIT_DEFAULT),
+  wait: numberParameter(
+    'Seconds to wait while there is nothing new.',
+    { min: 0, max: WAIT_SECONDS_MAX, isInteger: true },
+    0,
+  ),
+} as const;
+
+/** A page of them is held in memory until its client has read it, so few are large at a time. */
+const PAGE_BYTES_MAX = 8 * 1_024 * 1_024;
+const SMALL_PAGE_BYTES_MAX = 512 * 1_024;
+const LARGE_PAGES = { perClientMax: 1, allMax: 8 };
+const WAITING_PER_CLIENT_MAX = 4;
+/** Where a search is looked for among all others, one request goes on for so long. */
+const SEARCHING_MAX_MS = 2_000;
+
+interface FeedRequest {
+  readonly scope: FeedScope;
+  readonly searchNumber: SearchNumber | null;
+  /** Where the client begins; null: from the oldest kept. */
+  readonly after: FeedPlace | null;
+  readonly limit: number;
+  readonly waitMs: number;
+}
+
+export function feedRoutes(router: Router, dependencies: ApiDependencies): void {
+  const { database, settings, onFeed, onKeyChange, ending } = dependencies;
+  const waits = createFeedWaits(ending);
+  onFeed?.(waits.wake);
+  // One of them may be the last of its key.
+  onKeyChange?.(() => waits.wake(null));
+  const limited = createConcurrencyLimit('waiting polls of the feed', {
+    perClientMax: WAITING_PER_CLIENT_MAX,
+    allMax: Math.max(1, Math.floor(settings.connectionsMax / 2)),
+    retryAfterSeconds: 1,
+  });
+  const takeLargePage = createPlaces(LARGE_PAGES);
+  let key: Buffer | null = null;
+
+  router.get('/feed', acceptable, async (ctx) => {
+    key ??= await readFeedKey(database);
+    const request = await readRequest(ctx, dependencies, key);
+    const gone = goneOf(ctx);
+    const giveBack = takeLargePage(request.scope.clientId);
+    ctx.res.once('close', () => giveBack?.());
+    const bytesMax = giveBack === null ? SMALL_PAGE_BYTES_MAX : PAGE_BYTES_MAX;
+    const look = (after: FeedPlace | null) => readPage(request, after, bytesMax, dependencies);
+    const lookAgain = async (after: FeedPlace) => {
+      await requireKeyStill(ctx);
+      return look(after);
+    };
+    let page = await look(request.after);
+    if (page.isEmpty && request.waitMs > 0 && !waits.isOver) {
+      leaveTurn(ctx);
+      page = await limited(request.scope.clientId, () =>
+        waits.until(request.scope.clientId, request.waitMs, gone, page, (last) => lookAgain(last.upTo)),
+      );
+    }
+    answerPage(ctx, request, page, key);
+  });
+}
+
+/** The `Problem` of a cursor that is no good tells where to begin. */
+async function readRequest(ctx: Context, dependencies: ApiDependencies, key: Buffer): Promise<FeedRequest> {
+  const query = readQuery(ctx, FEED_PARAMETERS);
+  const { clientId } = principalOf(ctx);
+  const search = query.search === null ? null : await ownSearch(ctx, dependencies, query.search);
+  const scope = { clientId, searchId: search?.id ?? null };
+  const { limit, wait } = query;
+  const request = { scope, searchNumber: search?.number ?? null, after: null, limit, waitMs: wait * 1_000 };
+  if (query.after === null) return request;
+  if (query.after === LATEST) return { ...request, after: await readFeedEnd(dependencies.database) };
+  const cursor = readCursor(query.after, scope, key);
+  const bounds = await readFeedBounds(dependencies.database, clientId);
+  if (bounds.arrivedAt !== null && (cursor === null || isOfFormerStay(cursor.place, bounds.arrivedAt))) {
+    throw outdated('after is from before the client was moved', bounds, scope, key);
+  }
+  if (cursor === null) throw new Problem(400, 'after is no cursor of this feed, or of another client or filter');
+  if (cursor.givenIn !== bounds.epoch) {
+    throw outdated('after is from before the service was restored', bounds, scope, key);
+  }
+  return { ...request, after: cursor.place };
+}
+
+/** A cursor of another cell has another seal; one of an earlier stay in this cell names a transaction of that time. */
+function isOfFormerStay(place: FeedPlace, arrivedAt: FeedPlace): boolean {
+  return place.transaction > FED_BEFORE_MAX && isBefore(place, arrivedAt);
+}
+
+interface Page {
+  readonly deliveries: readonly FedDelivery[];
+  readonly upTo: FeedPlace;
+  readonly bounds: FeedBounds;
+  readonly isEmpty: boolean;
+  readonly isCut: boolean;
+}
+
+async function readPage(
+  { scope, searchNumber, limit }: FeedRequest,
+  after: FeedPlace | null,
+  bytesMax: number,
+  { database }: ApiDependencies,
+): Promise<Page> {
+  const { clientId } = scope;
+  const startedAt = performance.now();
+  let place = after ?? FEED_START;
+  for (;;) {
+    const read = await readFeed(database, { clientId, after: place, searchNumber, limit, bytesMax });
+    place = read.upTo;
+    const isEmpty = read.deliveries.length === 0;
+    if (isEmpty && read.isCut && performance.now() - startedAt < SEARCHING_MAX_MS) continue;
+    // Looked at behind the reading: what was forgotten meanwhile is told as forgotten.
+    const bounds = await readFeedBounds(database, clientId);
+    return { deliveries: read.deliveries, upTo: place, bounds, isEmpty, isCut: read.isCut };
+  }
+}
+
+function answerPage(ctx: Context, { scope, after }: FeedRequest, page: Page, key: Buffer): void {
+  const { deliveries, upTo, bounds } = page;
+  if (after !== null && isBefore(after, bounds.floor)) {
+    throw outdated('after is older than what is kept', bounds, scope, key);
+  }
+  const cursorAt = (place: FeedPlace): string => writeCursor({ givenIn: bounds.epoch, place }, scope, key);
+  const items = deliveries.map((delivery) => feedItemJson(delivery, cursorAt(delivery.place)));
+  const next = new URLSearchParams(ctx.querystring);
+  next.set('after', cursorAt(upTo));
+  linkNext(ctx, `${ctx.path}?${next.toString()}`);
+  ctx.set('Cache-Control', 'no-store');
+  answerUntagged(ctx, feedJson(items, cursorAt(upTo)));
+}
+
+function outdated(detail: string, bounds: FeedBounds, scope: FeedScope, key: Buffer): Problem {
+  const oldest = writeCursor({ givenIn: bounds.epoch, place: bounds.floor }, scope, key);
+  return new Problem(410, `${detail}: begin again after oldest, or without a cursor`, { members: { oldest } });
+}
+
+/** `items`: JSON. */
+export function feedJson(items: readonly string[], next: string): string {
+  const identity = '"@context":"/contexts/Feed","@id":"/feed","@type":"Feed"';
+  return `{${identity},"items":[${items.join()}],"next":${JSON.stringify(next)}}`;
+}
+
+/** The body is embedded as the webhook carries it, byte for byte. */
+export function feedItemJson(delivery: Omit<FedDelivery, 'place'>, cursor: string): string {
+  const { id, sequence, searchId, context, channel, createdAt, head, document, hidesContacts } = delivery;
+  const members = JSON.stringify({ cursor, id, sequence, search: searchIri(searchId) });
+  const more = JSON.stringify({ channel, createdAt: createdAt.toISOString() });
+  const isWithheld = hidesContacts && hasContacts(document);
+  const body = isWithheld ? 'null,"withheld":true' : bodyOf(head, document);
+  return `${members.slice(0, -1)},"context":${context ?? 'null'},${more.slice(1, -1)},"body":${body}}`;
+}
+
+/** What it returns takes a place, and returns how to give it back; null when there is none. */
+function createPlaces({ perClientMax, allMax }: typeof LARGE_PAGES): (clientId: Uuid) => (() => void) | null {
+  const byClient = new Map<Uuid, number>();
+  let all = 0;
+  return (clientId) => {
+    const own = byClient.get(clientId) ?? 0;
+    if (own >= perClientMax || all >= allMax) return null;
+    byClient.set(clientId, own + 1);
+    all += 1;
+    return () => {
+      all -= 1;
+      const left = (byClient.get(clientId) ?? 1) - 1;
+      if (left === 0) byClient.delete(clientId);
+      else byClient.set(clientId, left);
+    };
+  };
+}

@@ -1,0 +1,115 @@
+/** `/searches/{id}/properties` (decisions, section 7): what satisfies a search now, notified or not; as CSV on request. */
+
+import type Router from '@koa/router';
+import type { Context } from 'koa';
+import { type PropertyDocument, propertyDocument, propertyIri } from '../engine/domain/property-document.ts';
+import type { Reference } from '../engine/reference/communes.ts';
+import { readHeldProperties } from '../engine/store/properties.ts';
+import type { FoundOrder } from '../features/queries/found-properties.ts';
+import type { ListedProperties, ListedProperty } from '../features/queries/queries.ts';
+import { principalOf } from './auth.ts';
+import { acceptableAs, answer, answerBytes, isAsked } from './content.ts';
+import { CSV_TYPE, csvOf } from './csv.ts';
+import type { ApiDependencies } from './dependencies.ts';
+import { collection, linkNext, offsetOf } from './hydra.ts';
+import { notFound, Problem } from './problem.ts';
+import { orderParameter, PAGING, type ParsedQuery, readQuery, textParameter } from './query.ts';
+import type { Questions } from './questions.ts';
+import { idOf } from './searches.ts';
+
+export const FOUND_PROPERTY_PARAMETERS = {
+  text: textParameter('Words that title or description have, each in one of its forms.'),
+  'order[updatedAt]': orderParameter('updatedAt', '; `desc` unless another order is asked for'),
+  'order[price]': orderParameter('price'),
+  'order[surface]': orderParameter('surface'),
+  'order[pricePerMeter]': orderParameter('pricePerMeter'),
+  ...PAGING,
+} as const;
+
+export function foundPropertyRoutes(
+  router: Router,
+  { database, reference, askQuery }: ApiDependencies,
+  questions: Questions,
+): void {
+  router.get('/searches/:id/properties', acceptableAs(CSV_TYPE), async (ctx) => {
+    const query = readQuery(ctx, FOUND_PROPERTY_PARAMETERS);
+    const search = { clientId: principalOf(ctx).clientId, searchId: idOf(ctx, 'this search') };
+    const asked = { ...search, ...orderOf(query), ...offsetOf(query), text: query.text };
+    const { found, members } = await questions.answering(ctx, async (gone) => {
+      const listed = await askQuery('foundProperties', asked, gone);
+      if (listed === null) throw notFound('this search');
+      return { found: listed, members: await documentsOf(listed, { database, reference }) };
+    });
+    const parameters = FOUND_PROPERTY_PARAMETERS;
+    const page = collection(ctx, {
+      ...{
+        context: 'FoundProperty',
+        members,
+        totalItems: found.total,
+        estimated: found.estimated,
+        paging: query,
+        parameters,
+      },
+    });
+    if (isAsked(ctx, CSV_TYPE)) answerCsv(ctx, members, page);
+    else answer(ctx, page);
+  });
+}
+
+function orderOf(query: ParsedQuery<typeof FOUND_PROPERTY_PARAMETERS>): FoundOrder {
+  const orders = (['updatedAt', 'price', 'surface', 'pricePerMeter'] as const).flatMap((by) => {
+    const direction = query[`order[${by}]`];
+    return direction === null ? [] : [{ by, direction }];
+  });
+  if (orders.length > 1) throw new Problem(400, 'the list has one order: send one of the parameters order[…]');
+  return orders[0] ?? { by: 'updatedAt', direction: 'desc' };
+}
+
+/** Those that are still held. */
+async function documentsOf(
+  { page, hidePropertyContact }: ListedProperties,
+  { database, reference }: Pick<ApiDependencies, 'database' | 'reference'>,
+): Promise<readonly PropertyDocument[]> {
+  const listed = new Map(page.map((one) => [one.uuid, one]));
+  const held = await readHeldProperties(database, [...listed.keys()]);
+  return held.map(({ state, crawls }) => {
+    const options = { withContacts: !hidePropertyContact };
+    const document = propertyDocument(state, crawls, reference.resolvePlace, options);
+    return foundPropertyDocument(document, listed.get(state.uuid) as ListedProperty);
+  });
+}
+
+export function foundPropertyDocument(document: PropertyDocument, found: ListedProperty): PropertyDocument {
+  return {
+    ...document,
+    '@context': '/contexts/FoundProperty',
+    '@id': propertyIri(found.uuid),
+    '@type': 'FoundProperty',
+    match: found.matchId === null ? null : `/matches/${found.matchId}`,
+    satisfiedSince: found.satisfiedSince,
+  };
+}
+
+/** The page itself, and where the next one is. */
+function answerCsv(ctx: Context, members: readonly PropertyDocument[], page: object): void {
+  const { 'hydra:view': view } = page as { readonly 'hydra:view': Readonly<Record<string, string>> };
+  const next = view['hydra:next'];
+  if (next !== undefined) linkNext(ctx, next);
+  answerBytes(ctx, `${CSV_TYPE}; charset=utf-8`, csvOf(COLUMNS, members.map(rowOf)));
+}
+
+const VALUES = [
+  ...['uuid', 'title', 'transactionType', 'propertyType', 'price', 'pricePerMeter', 'surface', 'landSurface', 'room'],
+  ...['bedroom', 'createdAt', 'updatedAt', 'satisfiedSince', 'match'],
+] as const;
+const COLUMNS = [...VALUES, 'zipcode', 'city', 'lat', 'lon', 'url'];
+
+function rowOf(document: PropertyDocument): readonly unknown[] {
+  const { city, locations, adverts } = document as {
+    readonly city: ReturnType<Reference['city']>;
+    readonly locations: { readonly lat: number; readonly lon: number } | null;
+    readonly adverts: readonly { readonly uuid: string; readonly url: string | null }[];
+  };
+  const url = adverts.find(({ uuid }) => uuid === document.lastCrawledAdvert)?.url;
+  return [...VALUES.map((name) => document[name]), city?.zipcode, city?.name, locations?.lat, locations?.lon, url];
+}

@@ -1,0 +1,74 @@
+/**
+ * `Idempotency-Key` (decisions, section 11): who does not know whether a request arrived sends it again under the same
+ * key, and has what the first one made, read anew. Refusals are not kept: what was refused may be mended.
+ */
+
+import { hash } from 'node:crypto';
+import type { Context } from 'koa';
+import type { Uuid } from '../engine/domain/ids.ts';
+import type { Queryable } from '../engine/store/database.ts';
+import {
+  type FormerRequest,
+  findFormerRequest,
+  type KeyedRequest,
+  type MadeOnce,
+} from '../engine/store/idempotency-keys.ts';
+import { principalOf } from './auth.ts';
+import { Problem } from './problem.ts';
+
+const KEY_LENGTH_MAX = 255;
+
+export interface Making<Input, T> {
+  /** Reads what is asked for, and refuses what cannot be. */
+  readonly prepare: () => Promise<Input>;
+  /** Of a request without a key. */
+  readonly make: (input: Input) => Promise<T>;
+  /** The same under a key, noted with it. */
+  readonly makeOnce: (request: KeyedRequest, input: Input) => Promise<MadeOnce<T>>;
+  /** What a former request made, as it is now; null when it has gone. */
+  readonly readAgain: (id: Uuid) => Promise<T | null>;
+}
+
+/** Resolves with what this request has made, or a former one with its key. Throws 400, 409, 410 and 422 `Problem`s. */
+export async function once<Input, T extends { readonly id: Uuid }>(
+  ctx: Context,
+  database: Queryable,
+  { prepare, make, makeOnce, readAgain }: Making<Input, T>,
+): Promise<{ readonly made: T; readonly isNew: boolean }> {
+  const request = keyedRequestOf(ctx);
+  if (request === null) return { made: await make(await prepare()), isNew: true };
+  const known = await findFormerRequest(database, request);
+  if (known !== null) return { made: await formerOf(known, readAgain), isNew: false };
+  const input = await prepare();
+  const result = await makeOnce(request, input);
+  if ('made' in result) return { made: result.made, isNew: true };
+  return { made: await formerOf(result.former, readAgain), isNew: false };
+}
+
+/** Null without a key. Throws a 400 `Problem`. */
+function keyedRequestOf(ctx: Context): KeyedRequest | null {
+  const key = ctx.req.headers['idempotency-key'];
+  if (key === undefined) return null;
+  if (typeof key !== 'string' || key === '' || key.length > KEY_LENGTH_MAX) {
+    throw new Problem(400, `Idempotency-Key must have 1 to ${KEY_LENGTH_MAX} characters`);
+  }
+  const bodyHash = hash('sha256', JSON.stringify(ctx.request.body), 'buffer');
+  return { clientId: principalOf(ctx).clientId, path: ctx.path, key, bodyHash };
+}
+
+async function formerOf<T>(
+  former: Exclude<FormerRequest, null>,
+  readAgain: (id: Uuid) => Promise<T | null>,
+): Promise<T> {
+  if (former === 'under way') {
+    throw new Problem(409, 'a request with this Idempotency-Key is under way', { headers: { 'Retry-After': '1' } });
+  }
+  if (former === 'another body') {
+    const message = 'was sent with another body before';
+    const violations = [{ propertyPath: '', message: `Idempotency-Key ${message}`, code: 'idempotency_key_reused' }];
+    throw new Problem(422, `this Idempotency-Key ${message}`, { violations, members: { violationCount: 1 } });
+  }
+  const made = await readAgain(former.resourceId);
+  if (made === null) throw new Problem(410, 'what the first request with this Idempotency-Key made has gone');
+  return made;
+}

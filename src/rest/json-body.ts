@@ -1,0 +1,163 @@
+/**
+ * Bodies of requests (decisions, section 7): JSON of at most 1 MiB, in UTF-8, compressed or not. What is refused is
+ * read to its end all the same and thrown away, so that the connection serves the next request; who does not end it is
+ * cut off with everybody who sends half a request.
+ */
+
+import type { Readable } from 'node:stream';
+import { createBrotliDecompress, createUnzip } from 'node:zlib';
+import type { Context, Middleware } from 'koa';
+import readAll from 'raw-body';
+import { yieldToOthers } from '../engine/actor/waiting.ts';
+import { Problem } from './problem.ts';
+
+declare module 'koa' {
+  interface Request {
+    /** What the client sent, parsed; behind `jsonBody` alone. */
+    body?: unknown;
+  }
+}
+
+const BODY_TYPES = ['application/json', 'application/ld+json'] as const;
+/** Of a PATCH (RFC 7396; JSON as such is one too). */
+export const PATCH_TYPES = ['application/merge-patch+json', ...BODY_TYPES] as const;
+export const BODY_BYTES_MAX = 1024 * 1024;
+const LARGE_BYTES = 64 * 1024;
+
+/** Reads the body into `ctx.request.body`. Throws 400, 413, 415 and 422 `Problem`s. */
+export const jsonBody: Middleware = async (ctx, next) => {
+  checkBodyType(ctx);
+  const bytes = await readBytes(ctx);
+  ctx.request.body = parse(bytes);
+  // Parsing as much takes long enough: others come before anything else is done with it.
+  if (bytes.length > LARGE_BYTES) await yieldToOthers();
+  await next();
+};
+
+/** The same where nothing needs to be said: no body is an empty object. */
+export const optionalJsonBody: Middleware = (ctx, next) => {
+  const isAbsent = ctx.request.is() === null || ctx.request.length === 0;
+  if (!isAbsent) return jsonBody(ctx, next);
+  ctx.request.body = {};
+  return next();
+};
+
+function checkBodyType(ctx: Context): void {
+  if (ctx.request.is() === null || ctx.request.length === 0) throw new Problem(400, 'a JSON body is needed');
+  const isPatch = ctx.method === 'PATCH';
+  const types = isPatch ? PATCH_TYPES : BODY_TYPES;
+  if (!ctx.request.is(...types)) {
+    const taken = types.join(', ');
+    // RFC 9110, section 15.5.16; RFC 5789, section 2.2.
+    const headers = { [isPatch ? 'Accept-Patch' : 'Accept']: taken };
+    throw new Problem(415, `send one of ${taken}`, { headers });
+  }
+  const charset = ctx.request.charset.toLowerCase();
+  if (charset !== '' && charset !== 'utf-8' && charset !== 'utf8') throw new Problem(415, 'send UTF-8');
+}
+
+/** Resolves when what is sent has arrived, as it was sent; whatever the request is, so that nothing else waits for it. */
+export async function receiveBody(ctx: Context): Promise<void> {
+  if (ctx.request.is() === null) return;
+  try {
+    const length = ctx.request.length ?? null;
+    const sent = await readAll(ctx.req, { limit: BODY_BYTES_MAX, length });
+    ctx.state.sentBody = sent;
+    ctx.state.chargeBody?.(sent.length);
+  } catch (error) {
+    ctx.req.unpipe();
+    ctx.req.resume();
+    throw bodyProblem(error as Error & { status?: number });
+  }
+}
+
+async function readBytes(ctx: Context): Promise<Buffer> {
+  const sent = ctx.state.sentBody as Buffer;
+  const decompressor = decompressorOf(ctx);
+  if (decompressor === null) return sent;
+  decompressor.end(sent);
+  try {
+    return await readAll(decompressor, { limit: BODY_BYTES_MAX, length: null });
+  } catch (error) {
+    decompressor.destroy();
+    throw bodyProblem(error as Error & { status?: number });
+  }
+}
+
+/** Null for none. Throws a 415 `Problem`. */
+function decompressorOf(ctx: Context): (Readable & NodeJS.WritableStream) | null {
+  switch ((ctx.req.headers['content-encoding'] ?? 'identity').toLowerCase()) {
+    case 'identity':
+      return null;
+    case 'gzip':
+    case 'deflate':
+      return createUnzip();
+    case 'br':
+      return createBrotliDecompress();
+    default:
+      throw new Problem(415, 'this Content-Encoding is not supported');
+  }
+}
+
+function bodyProblem(error: Error & { status?: number }): Error {
+  if (error.status === 413) return new Problem(413, `the body is larger than ${BODY_BYTES_MAX} bytes`);
+  // raw-body gives its errors a status; what has none comes from the decompressor.
+  return error.status === undefined ? new Problem(400, 'the body is not in its Content-Encoding') : error;
+}
+
+const UTF_8 = new TextDecoder('utf-8', { fatal: true });
+
+/** No body of this interface needs a tenth of it; beyond, the parser takes ten times as long for each byte. */
+const DEPTH_MAX = 128;
+/** Objects, lists and members together: enough for a search whose every list is full, or whose polygons are. */
+const PARTS_MAX = 30_000;
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const COLON = 0x3a;
+const OPEN_LIST = 0x5b;
+const CLOSE_LIST = 0x5d;
+const OPEN_OBJECT = 0x7b;
+const CLOSE_OBJECT = 0x7d;
+
+/**
+ * What is too much for JSON that a client sends, if anything: reading a mebibyte of small things takes longer than others
+ * should wait, and this looks at it without making any.
+ */
+export function excessOf(bytes: Buffer): 'depth' | 'parts' | null {
+  let depth = 0;
+  let parts = 0;
+  let isText = false;
+  for (let position = 0; position < bytes.length; position++) {
+    const byte = bytes[position];
+    if (isText) {
+      if (byte === BACKSLASH) position += 1;
+      else if (byte === QUOTE) isText = false;
+      continue;
+    }
+    if (byte === QUOTE) isText = true;
+    else if (byte === OPEN_LIST || byte === OPEN_OBJECT) depth += 1;
+    else if (byte === CLOSE_LIST || byte === CLOSE_OBJECT) depth -= 1;
+    if (byte === COLON || byte === OPEN_LIST || byte === OPEN_OBJECT) parts += 1;
+    if (depth > DEPTH_MAX) return 'depth';
+    if (parts > PARTS_MAX) return 'parts';
+  }
+  return null;
+}
+
+function tooManyParts(): Problem {
+  const message = `must have at most ${PARTS_MAX} objects, lists and members in all`;
+  const violations = [{ propertyPath: '', message, code: 'too_many_parts' }];
+  return new Problem(422, `the body ${message}`, { violations, members: { violationCount: 1 } });
+}
+
+function parse(bytes: Buffer): unknown {
+  const excess = excessOf(bytes);
+  if (excess === 'depth') throw new Problem(400, `the body is nested more than ${DEPTH_MAX} levels deep`);
+  if (excess === 'parts') throw tooManyParts();
+  try {
+    return JSON.parse(UTF_8.decode(bytes));
+  } catch (error) {
+    if (error instanceof SyntaxError) throw new Problem(400, `the body is not valid JSON: ${error.message}`);
+    throw new Problem(400, 'the body is not UTF-8');
+  }
+}

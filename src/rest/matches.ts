@@ -1,0 +1,72 @@
+/** `/matches`, of one search or of all; `/searches/{id}/matches`, `/matches/{id}` (decisions, section 7). */
+
+import type Router from '@koa/router';
+import type { Context } from 'koa';
+import { ANY_TIME } from '../engine/store/delivery-filters.ts';
+import {
+  listMatches,
+  listMatchesOfClient,
+  listMatchesOfProperty,
+  type MatchPage,
+  readMatch,
+} from '../engine/store/match-reads.ts';
+import { principalOf } from './auth.ts';
+import { listWithinReach, TIME_ORDERS, timeOrderedPage } from './client-listings.ts';
+import { acceptable, answer } from './content.ts';
+import type { ApiDependencies } from './dependencies.ts';
+import { collection, type Paging } from './hydra.ts';
+import { matchDocument } from './match-document.ts';
+import { notFound } from './problem.ts';
+import { CREATED_AT, PAGING, type Rules, readQuery, referenceParameter, timeRangeOf } from './query.ts';
+import { idOf, ownSearch } from './searches.ts';
+
+export const SEARCH_MATCH_PARAMETERS = { ...TIME_ORDERS, ...PAGING } as const;
+
+export const MATCH_LIST_PARAMETERS = {
+  search: referenceParameter('The search whose matches are listed; without it, those of all searches.', 'searches'),
+  property: referenceParameter('The property that is in them.', 'documents/properties'),
+  ...CREATED_AT,
+  ...SEARCH_MATCH_PARAMETERS,
+} as const;
+
+export function matchRoutes(router: Router, dependencies: ApiDependencies): void {
+  const { database, reference } = dependencies;
+
+  const answerPage = (ctx: Context, { matches, total, isCut }: MatchPage, paging: Paging, parameters: Rules): void => {
+    const members = matches.map((match) => matchDocument(match, reference));
+    answer(
+      ctx,
+      collection(ctx, { context: 'Match', members, totalItems: total, estimated: isCut, paging, parameters }),
+    );
+  };
+
+  router.get('/searches/:id/matches', acceptable, async (ctx) => {
+    const query = readQuery(ctx, SEARCH_MATCH_PARAMETERS);
+    const { number } = await ownSearch(ctx, dependencies);
+    const page = await listMatches(database, number, { range: ANY_TIME, ...timeOrderedPage(query) });
+    answerPage(ctx, page, query, SEARCH_MATCH_PARAMETERS);
+  });
+
+  router.get('/matches', acceptable, async (ctx) => {
+    const query = readQuery(ctx, MATCH_LIST_PARAMETERS);
+    const wanted = { range: timeRangeOf(query), ...timeOrderedPage(query) };
+    const { clientId } = principalOf(ctx);
+    const search = query.search === null ? null : await ownSearch(ctx, dependencies, query.search);
+    const list = (): Promise<MatchPage> => {
+      if (query.property !== null) {
+        const pair = { propertyUuid: query.property, searchNumber: search?.number ?? null };
+        return listMatchesOfProperty(database, clientId, pair, wanted);
+      }
+      if (search !== null) return listMatches(database, search.number, wanted);
+      return listWithinReach(ctx, wanted, (part) => listMatchesOfClient(database, clientId, part));
+    };
+    const page = await list();
+    answerPage(ctx, page, query, MATCH_LIST_PARAMETERS);
+  });
+
+  router.get('/matches/:id', acceptable, async (ctx) => {
+    const match = await readMatch(database, principalOf(ctx).clientId, idOf(ctx, 'this match'));
+    if (match === null) throw notFound('this match');
+    answer(ctx, matchDocument(match, reference));
+  });
+}

@@ -1,0 +1,91 @@
+/**
+ * `/indicators/points_of_interest` (specification, sections 2.4 and 4.5). The index is in memory: a request
+ * costs the walk through it, and the JSON of what is found. Clients ask again for the place they show, so whole answers
+ * are remembered until the points change.
+ */
+
+import type Router from '@koa/router';
+import type { Context, Middleware } from 'koa';
+import { LRUCache } from 'lru-cache';
+import { FACILITIES, type PointOfInterest } from '../engine/domain/point-of-interest.ts';
+import { NO_POINTS } from '../engine/matching/points/poi-index.ts';
+import { acceptable, answerAgain } from './content.ts';
+import type { ApiDependencies } from './dependencies.ts';
+import { etagOf } from './entity-tags.ts';
+import { viewId } from './hydra.ts';
+import { choicesParameter, numberParameter, readQuery } from './query.ts';
+
+export const POINTS_MAX = 1_000;
+
+export const POINT_PARAMETERS = {
+  'facilities[]': { ...choicesParameter('Categories; none: all of them.', FACILITIES), property: 'type' },
+  lat: numberParameter('Latitude, degrees.', { min: -90, max: 90 }),
+  lon: numberParameter('Longitude, degrees.', { min: -180, max: 180 }),
+  radius: numberParameter('Distance in kilometres.', { min: 0, max: 50 }, 1),
+} as const;
+
+const ANSWERS_MAX = 10_000;
+const ANSWERS_BYTES_MAX = 32 * 1024 * 1024;
+/** What an answer takes beside its text, about. */
+const ENTRY_BYTES = 300;
+
+interface RememberedAnswer {
+  readonly body: Buffer;
+  readonly etag: string;
+}
+
+const PATH = '/indicators/points_of_interest';
+
+/** The route, and a short cut to it that spares the most asked resource a look through all the others. */
+export function pointRoutes(router: Router, dependencies: ApiDependencies): Middleware {
+  const answerPoints = pointHandler(dependencies);
+  router.get(PATH, acceptable, answerPoints);
+  return (ctx, next) => {
+    if (ctx.method !== 'GET' || ctx.path !== PATH) return next();
+    return acceptable(ctx, async () => answerPoints(ctx));
+  };
+}
+
+function pointHandler({ pointsOfInterest = () => NO_POINTS }: ApiDependencies): (ctx: Context) => void {
+  const remembered = new LRUCache<string, RememberedAnswer>({
+    max: ANSWERS_MAX,
+    maxSize: ANSWERS_BYTES_MAX,
+    // A URL is up to 16 KiB long, and clients write it.
+    sizeCalculation: ({ body }, url) => body.length + url.length + ENTRY_BYTES,
+  });
+  let rememberedOf = NO_POINTS;
+
+  return (ctx) => {
+    const index = pointsOfInterest();
+    if (index !== rememberedOf) remembered.clear();
+    rememberedOf = index;
+    const known = remembered.get(ctx.url);
+    if (known !== undefined) return answerAgain(ctx, known.body, known.etag);
+    const { 'facilities[]': facilities, lat, lon, radius: radiusKm } = readQuery(ctx, POINT_PARAMETERS);
+    const points = index.within({ facilities, lat, lon, radiusKm, limit: POINTS_MAX });
+    const envelope = JSON.stringify({
+      '@context': '/contexts/PointOfInterest',
+      '@id': ctx.path,
+      '@type': 'hydra:Collection',
+      'hydra:totalItems': points.length,
+      'hydra:view': { '@id': viewId(ctx), '@type': 'hydra:PartialCollectionView' },
+    });
+    const body = Buffer.from(`${envelope.slice(0, -1)},"hydra:member":[${points.map(jsonOf).join(',')}]}`);
+    const answer = { body, etag: etagOf(body) };
+    remembered.set(ctx.url, answer);
+    answerAgain(ctx, body, answer.etag);
+  };
+}
+
+/**
+ * As `JSON.stringify` would write it, in half the time: a thousand of them stand in an answer. `attributes` is an object,
+ * or an empty list when nothing is known, as the specification has it.
+ */
+function jsonOf({ lat, lon, name, facility, attributes }: PointOfInterest): string {
+  return `{"lat":${lat},"lon":${lon},"name":${JSON.stringify(name)},"type":"${facility}","attributes":${attributesOf(attributes)}}`;
+}
+
+function attributesOf(attributes: PointOfInterest['attributes']): string {
+  const json = JSON.stringify(attributes);
+  return json === '{}' ? '[]' : json;
+}

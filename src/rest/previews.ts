@@ -1,0 +1,45 @@
+/** `POST /searches/preview` (decisions, section 11): what a search would find, before it is saved. */
+
+import type Router from '@koa/router';
+import { propertyIri } from '../engine/domain/property-document.ts';
+import type { PreviewFigures } from '../features/queries/preview-figures.ts';
+import { acceptable, answer } from './content.ts';
+import type { ApiDependencies } from './dependencies.ts';
+import { jsonBody } from './json-body.ts';
+import { numberParameter, readQuery } from './query.ts';
+import type { Questions } from './questions.ts';
+import { readPreviewedSearch } from './search-input.ts';
+import { inputRules } from './searches.ts';
+
+const DAYS = 30;
+const SAMPLE = 20;
+
+export const PREVIEW_PARAMETERS = {
+  days: numberParameter(
+    'Days that `startedPerDay` goes back, today included.',
+    { min: 1, max: 90, isInteger: true },
+    DAYS,
+  ),
+  sample: numberParameter('Properties that are shown, the newest ones.', { min: 0, max: 100, isInteger: true }, SAMPLE),
+} as const;
+
+export function previewRoutes(router: Router, dependencies: ApiDependencies, questions: Questions): void {
+  router.post('/searches/preview', acceptable, jsonBody, async (ctx) => {
+    const { days, sample } = readQuery(ctx, PREVIEW_PARAMETERS);
+    const figures = await questions.answering(ctx, async (gone) => {
+      const members = await readPreviewedSearch(ctx.request.body, inputRules(ctx, dependencies));
+      return dependencies.askQuery('preview', { members, days, sampleMax: sample, now: dependencies.now() }, gone);
+    });
+    answer(ctx, previewDocument(figures));
+  });
+}
+
+export function previewDocument({ sample, ...figures }: PreviewFigures): object {
+  return {
+    '@context': '/contexts/Preview',
+    '@id': '/searches/preview',
+    '@type': 'Preview',
+    ...figures,
+    sample: sample.map(({ uuid, satisfiedSince }) => ({ property: propertyIri(uuid), satisfiedSince })),
+  };
+}

@@ -1,0 +1,91 @@
+/** `/documents/properties`: property documents as they are now (specification, section 2.6). */
+
+import type Router from '@koa/router';
+import type { Context } from 'koa';
+import { parseUuid, type Uuid } from '../engine/domain/ids.ts';
+import { type PropertyDocument, propertyDocument } from '../engine/domain/property-document.ts';
+import { listMatchedProperties, type PropertyOrder, readHeldProperties } from '../engine/store/properties.ts';
+import { principalOf } from './auth.ts';
+import { listWithinReach } from './client-listings.ts';
+import { acceptable, answer } from './content.ts';
+import type { ApiDependencies } from './dependencies.ts';
+import { collection, offsetOf, type Paging } from './hydra.ts';
+import { notFound } from './problem.ts';
+import {
+  BadParameter,
+  type Direction,
+  ITEMS_PER_PAGE_MAX,
+  orderParameter,
+  PAGING,
+  type ParameterRule,
+  readQuery,
+} from './query.ts';
+
+const uuids: ParameterRule<readonly Uuid[]> = {
+  description:
+    `UUIDs of properties, at most ${ITEMS_PER_PAGE_MAX}, all on one page; unknown ones are left out. ` +
+    'Without any: what your searches have matched, the last match first.',
+  schema: { type: 'array', items: { type: 'string', format: 'uuid' }, maxItems: ITEMS_PER_PAGE_MAX },
+  isList: true,
+  property: 'uuid',
+  parse: (values) => {
+    if (values.length > ITEMS_PER_PAGE_MAX) return new BadParameter(`must be at most ${ITEMS_PER_PAGE_MAX} UUIDs`);
+    const parsed = values.map(parseUuid);
+    return parsed.every((uuid) => uuid !== null) ? [...new Set(parsed)] : new BadParameter('must be UUIDs');
+  },
+};
+
+export const PROPERTY_LIST_PARAMETERS = { 'uuid[]': uuids, 'order[id]': orderParameter('id'), ...PAGING } as const;
+
+export function propertyRoutes(router: Router, { database, reference }: ApiDependencies): void {
+  const documents = async (wanted: readonly Uuid[]): Promise<PropertyDocument[]> => {
+    const held = await readHeldProperties(database, wanted);
+    return held.map(({ state, crawls }) => {
+      return propertyDocument(state, crawls, reference.resolvePlace, { withContacts: true });
+    });
+  };
+
+  /** Those of `uuids` that are known, on one page whatever its size was to be. */
+  const answerNamed = async (ctx: Context, uuids: readonly Uuid[], order: Direction | null, { page }: Paging) => {
+    const sorted = order === null ? uuids : [...uuids].sort();
+    const found = await documents(order === 'desc' ? sorted.toReversed() : sorted);
+    answerPage(
+      ctx,
+      page === 1 ? found : [],
+      { totalItems: found.length, estimated: false },
+      { page, itemsPerPage: ITEMS_PER_PAGE_MAX },
+    );
+  };
+
+  const answerMatched = async (ctx: Context, order: Direction | null, paging: Paging): Promise<void> => {
+    const by: PropertyOrder = order === null ? 'matched' : 'uuid';
+    const wanted = { by, direction: order ?? ('desc' as const), ...offsetOf(paging) };
+    const { clientId } = principalOf(ctx);
+    const { uuids, total, isCut } = await listWithinReach(ctx, wanted, (page) =>
+      listMatchedProperties(database, clientId, page),
+    );
+    answerPage(ctx, await documents(uuids), { totalItems: total, estimated: isCut }, paging);
+  };
+
+  router.get('/documents/properties', acceptable, async (ctx) => {
+    const { 'uuid[]': named, 'order[id]': order, ...paging } = readQuery(ctx, PROPERTY_LIST_PARAMETERS);
+    await (named.length > 0 ? answerNamed(ctx, named, order, paging) : answerMatched(ctx, order, paging));
+  });
+
+  router.get('/documents/properties/:uuid', acceptable, async (ctx) => {
+    const uuid = parseUuid(String(ctx.params.uuid));
+    const [document] = uuid === null ? [] : await documents([uuid]);
+    if (document === undefined) throw notFound('this property');
+    answer(ctx, document);
+  });
+}
+
+function answerPage(
+  ctx: Context,
+  members: readonly PropertyDocument[],
+  extent: { readonly totalItems: number; readonly estimated: boolean },
+  paging: Paging,
+): void {
+  const page = { context: 'PropertyDocument', members, ...extent, paging, parameters: PROPERTY_LIST_PARAMETERS };
+  answer(ctx, collection(ctx, page));
+}

@@ -1,0 +1,299 @@
+/**
+ * Query parameters, strictly: what is not known, sent twice or malformed is a 400 that says what is known. Names are
+ * compared as they stand, brackets included (`order[title]`, `facilities[]`): nothing is nested, so nothing can be
+ * nested too deeply.
+ */
+
+import type { Context } from 'koa';
+import { parseUuid, type Uuid } from '../engine/domain/ids.ts';
+import { isStorable } from '../engine/domain/storable-text.ts';
+import { NUMBER } from './decimal.ts';
+import { ownPath } from './iri.ts';
+import { Problem } from './problem.ts';
+
+export interface ParameterRule<Value> {
+  readonly description: string;
+  /** JSON Schema of the value, for OpenAPI. */
+  readonly schema: Readonly<Record<string, unknown>>;
+  readonly isRequired?: boolean;
+  /** The parsed value, or a `Problem`'s words. */
+  readonly parse: (values: readonly string[], baseUrl?: string) => Value | BadParameter;
+  /** `facilities[]` and `facilities[0]` say the same. */
+  readonly isList?: boolean;
+  /** What the parameter filters or orders by; null when it is neither. */
+  readonly property?: string | null;
+  /** Accepted for those who know it, and described nowhere: another parameter says the same. */
+  readonly isUndocumented?: boolean;
+}
+
+export class BadParameter {
+  readonly message: string;
+  constructor(message: string) {
+    this.message = message;
+  }
+}
+
+export type Rules = Readonly<Record<string, ParameterRule<unknown>>>;
+export type ParsedQuery<R extends Rules> = {
+  readonly [Name in keyof R]: Exclude<ReturnType<R[Name]['parse']>, BadParameter>;
+};
+
+/**
+ * An absent parameter is parsed from no values. Throws a 400 `Problem` that names every fault, and carries the
+ * template of the collection, by which programs find out what is known.
+ */
+export function readQuery<R extends Rules>(ctx: Context, rules: R): ParsedQuery<R> {
+  const found = new Map<string, string[]>();
+  const faults: string[] = [];
+  for (const [sent, value] of new URLSearchParams(ctx.querystring)) {
+    const name = ruleNameOf(sent, rules);
+    if (name === null) {
+      const known = documentedRules(rules).map((rule) => rule[0]);
+      faults.push(`unknown parameter ${JSON.stringify(sent.slice(0, 64))}, known are ${known.join(', ')}`);
+      break;
+    }
+    const values = found.get(name);
+    if (values === undefined) found.set(name, [value]);
+    else values.push(value);
+  }
+  const entries = Object.entries(rules).map(([name, rule]) => {
+    const values = found.get(name) ?? [];
+    const parsed = readParameter(rule, values, String(ctx.state.baseUrl ?? ''));
+    if (parsed instanceof BadParameter) faults.push(`${name} ${parsed.message}`);
+    return [name, parsed];
+  });
+  if (faults.length > 0) {
+    throw new Problem(400, faults.join('; '), { members: { 'hydra:search': searchTemplate(ctx.path, rules) } });
+  }
+  return Object.fromEntries(entries) as ParsedQuery<R>;
+}
+
+export function documentedRules(rules: Rules): readonly (readonly [string, ParameterRule<unknown>])[] {
+  return Object.entries(rules).filter(([, { isUndocumented = false }]) => !isUndocumented);
+}
+
+function readParameter(rule: ParameterRule<unknown>, values: readonly string[], baseUrl: string): unknown {
+  if (values.length === 0 && rule.isRequired) return new BadParameter('is required');
+  if (values.length > 1 && !rule.isList) return new BadParameter('was sent more than once');
+  return rule.parse(values, baseUrl);
+}
+
+function ruleNameOf(sent: string, rules: Rules): string | null {
+  if (Object.hasOwn(rules, sent)) return sent;
+  const listName = `${sent.replace(/\[\d*\]$/, '')}[]`;
+  return Object.hasOwn(rules, listName) ? listName : null;
+}
+
+export function textParameter(description: string, lengthMax = 255): ParameterRule<string | null> {
+  return {
+    description,
+    schema: { type: 'string', maxLength: lengthMax },
+    parse: ([value]) => {
+      if (value === undefined || value === '') return null;
+      if (value.length > lengthMax) return new BadParameter(`must have at most ${lengthMax} characters`);
+      return !isStorable(value) ? new BadParameter('must not contain U+0000') : value;
+    },
+  };
+}
+
+/** `rule`, accepted and not described. */
+export function undocumented<Value>(rule: ParameterRule<Value>): ParameterRule<Value> {
+  return { ...rule, isUndocumented: true };
+}
+
+/** Repeatable; empty ones are left out. */
+export function textsParameter(description: string, lengthMax = 255): ParameterRule<readonly string[]> {
+  const { schema, parse } = textParameter(description, lengthMax);
+  return {
+    description,
+    schema: { type: 'array', items: schema },
+    isList: true,
+    parse: (values) => {
+      const texts: string[] = [];
+      for (const value of values) {
+        const text = parse([value]);
+        if (text instanceof BadParameter) return text;
+        if (text !== null) texts.push(text);
+      }
+      return texts;
+    },
+  };
+}
+
+export function booleanParameter(description: string): ParameterRule<boolean | null> {
+  return {
+    description,
+    schema: { type: 'boolean' },
+    parse: ([value]) => {
+      if (value === undefined || value === '') return null;
+      if (/^(true|1)$/i.test(value)) return true;
+      return /^(false|0)$/i.test(value) ? false : new BadParameter('must be true or false');
+    },
+  };
+}
+
+/** One of `choices`, in any case; null when absent. An empty one is none of them. */
+export function choiceParameter<const Choice extends string>(
+  description: string,
+  choices: readonly Choice[],
+): ParameterRule<Choice | null> {
+  return {
+    description,
+    schema: { type: 'string', enum: choices },
+    parse: ([value]) => {
+      if (value === undefined) return null;
+      const choice = choices.find((one) => one === value.toLowerCase());
+      return choice ?? new BadParameter(`must be one of ${choices.join(', ')}`);
+    },
+  };
+}
+
+/** The UUID in `text`, alone or as the last segment of an IRI such as `/searches/{uuid}`; null when there is none. */
+export function referenceOf(text: string, collection: string, baseUrl: string): Uuid | null {
+  const pattern = new RegExp(`^(?:/?${collection}/)?([^/]+)$`);
+  return parseUuid(pattern.exec(ownPath(text, baseUrl) ?? '')?.[1] ?? '');
+}
+
+/** A reference; null when absent. */
+export function referenceParameter(description: string, collection: string): ParameterRule<Uuid | null> {
+  return {
+    description,
+    schema: { type: 'string', format: 'iri-reference' },
+    parse: ([value], baseUrl = '') =>
+      value === undefined
+        ? null
+        : (referenceOf(value, collection, baseUrl) ?? new BadParameter(`must be an IRI of /${collection}`)),
+  };
+}
+
+/** Any of `choices`, repeatable; none means all of them. */
+export function choicesParameter<const Choice extends string>(
+  description: string,
+  choices: readonly Choice[],
+): ParameterRule<readonly Choice[]> {
+  return {
+    description,
+    schema: { type: 'array', items: { type: 'string', enum: choices } },
+    isList: true,
+    parse: (values) => {
+      const chosen = choices.filter((choice) => values.includes(choice));
+      const isKnown = values.every((value) => (choices as readonly string[]).includes(value));
+      if (!isKnown) return new BadParameter(`must be one of ${choices.join(', ')}`);
+      return chosen.length === 0 ? choices : chosen;
+    },
+  };
+}
+
+export interface NumberBounds {
+  readonly min: number;
+  readonly max: number;
+  readonly isInteger?: boolean;
+}
+
+/** In any notation. `fallback` when absent; without one the parameter is required. */
+export function numberParameter(description: string, bounds: NumberBounds, fallback?: number): ParameterRule<number> {
+  const { min, max, isInteger = false } = bounds;
+  const pattern = isInteger ? /^[-+ ]?\d{1,15}$/ : NUMBER;
+  const kind = isInteger ? 'an integer' : 'a number';
+  return {
+    description,
+    schema: {
+      type: isInteger ? 'integer' : 'number',
+      minimum: min,
+      maximum: max,
+      ...(fallback === undefined ? {} : { default: fallback }),
+    },
+    isRequired: fallback === undefined,
+    parse: ([value]) => {
+      if (value === undefined) return fallback ?? new BadParameter('is required');
+      const number = pattern.test(value) ? Number(value) : Number.NaN;
+      return number >= min && number <= max ? number : new BadParameter(`must be ${kind} from ${min} to ${max}`);
+    },
+  };
+}
+
+/** A date stands for its beginning in UTC. A plus sign that was sent bare has become a space. */
+const INSTANT = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+\- ]\d{2}:?\d{2}))?$/i;
+
+/** A moment, ISO 8601; null when absent. */
+function instantParameter(description: string): ParameterRule<Date | null> {
+  return {
+    description: `${description} ISO 8601, with an offset; a date is its beginning in UTC.`,
+    schema: { type: 'string', format: 'date-time' },
+    parse: ([value]) => {
+      if (value === undefined) return null;
+      const at = instantOf(value);
+      return at ?? new BadParameter('must be a date or a date and time with an offset, ISO 8601');
+    },
+  };
+}
+
+/** Null when it is none. */
+export function instantOf(text: string): Date | null {
+  const at = INSTANT.test(text) ? new Date(text.replace(' ', '+')) : null;
+  const year = at?.getUTCFullYear() ?? Number.NaN;
+  // PostgreSQL knows no year 0.
+  return year >= 1 && year <= 9_999 ? at : null;
+}
+
+/** Both are inside, as in API Platform. */
+export const CREATED_AT = {
+  'createdAt[after]': { ...instantParameter('Created then or later.'), property: 'createdAt' },
+  'createdAt[before]': { ...instantParameter('Created then or earlier.'), property: 'createdAt' },
+} as const;
+
+export function timeRangeOf(query: { readonly [Name in keyof typeof CREATED_AT]: Date | null }) {
+  return { from: query['createdAt[after]'], to: query['createdAt[before]'] };
+}
+
+const ITEMS_PER_PAGE_DEFAULT = 30;
+export const ITEMS_PER_PAGE_MAX = 100;
+/** Offsets stay far inside 32 bits. */
+const PAGE_MAX = 10_000_000;
+
+/** More than the maximum is the maximum: clients that want everything ask for a thousand. */
+function itemsPerPageParameter(fallback: number): ParameterRule<number> {
+  return {
+    description: `Members on a page; more than ${ITEMS_PER_PAGE_MAX} are ${ITEMS_PER_PAGE_MAX}.`,
+    schema: { type: 'integer', minimum: 1, default: fallback },
+    property: null,
+    parse: ([value]) => {
+      if (value === undefined) return fallback;
+      const isCount = /^[+ ]?0*[1-9]\d*$/.test(value);
+      return isCount
+        ? Math.min(Number(value), ITEMS_PER_PAGE_MAX)
+        : new BadParameter('must be an integer of 1 or more');
+    },
+  };
+}
+
+export const PAGING = {
+  page: {
+    ...numberParameter('Page of the collection, from 1.', { min: 1, max: PAGE_MAX, isInteger: true }, 1),
+    property: null,
+  },
+  itemsPerPage: itemsPerPageParameter(ITEMS_PER_PAGE_DEFAULT),
+} as const;
+
+export type Direction = 'asc' | 'desc';
+
+/** `order[<member>]`, in any case. `meaning`: what the order comes to, when the member does not say it. */
+export function orderParameter(member: string, meaning = ''): ParameterRule<Direction | null> {
+  return { ...choiceParameter(`Order by ${member}${meaning}.`, ['asc', 'desc']), property: member };
+}
+
+/** Hydra's description of the parameters that filter or order: paging has its own links. */
+export function searchTemplate(path: string, rules: Rules): object {
+  const filters = documentedRules(rules).filter(([, { property }]) => property !== null);
+  return {
+    '@type': 'hydra:IriTemplate',
+    'hydra:template': filters.length === 0 ? path : `${path}{?${filters.map(([variable]) => variable).join(',')}}`,
+    'hydra:variableRepresentation': 'BasicRepresentation',
+    'hydra:mapping': filters.map(([variable, { property = variable, isRequired = false }]) => ({
+      '@type': 'IriTemplateMapping',
+      variable,
+      property,
+      required: isRequired,
+    })),
+  };
+}

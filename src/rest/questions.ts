@@ -1,0 +1,99 @@
+/**
+ * Questions of clients beyond single rows. Those over many properties or searches, which may take a second, are answered
+ * by the query worker (queries/), a few at once; each statement has two seconds, and a client that leaves ends its own.
+ */
+
+import type { Context } from 'koa';
+import { WorkerLostError } from '../engine/actor/worker-thread.ts';
+import type { Language } from '../engine/domain/criterion-words.ts';
+import type { MedianOf } from '../engine/domain/property-digest.ts';
+import type { RetentionDays } from '../engine/domain/retention.ts';
+import type { Database } from '../engine/store/database.ts';
+import { readMedians } from '../engine/store/market-medians.ts';
+import { isNoConnectionLeft, isStatementTimeout } from '../engine/store/outage.ts';
+import { principalOf } from './auth.ts';
+import { createConcurrencyLimit } from './concurrency-limit.ts';
+import { goneOf } from './content.ts';
+import type { ApiDependencies } from './dependencies.ts';
+import { Problem } from './problem.ts';
+import { leaveTurn } from './request-turns.ts';
+
+export interface Questions {
+  /** For single explanations: its statements are given up after a while. */
+  readonly database: Database;
+  readonly retentionDays: RetentionDays;
+  /** `gone` is aborted when the client leaves. Throws a 429 `Problem` when too many are asked, or this one takes too long. */
+  answering<T>(ctx: Context, work: (gone: AbortSignal) => Promise<T>): Promise<T>;
+  /** Likewise for what a few keys answer: more of them at once. */
+  answeringSingle<T>(ctx: Context, work: () => Promise<T>): Promise<T>;
+  /** What prices are judged by, as of a minute ago. */
+  medians(): Promise<MedianOf>;
+}
+
+/** Decisions, section 11. */
+const BOUNDS = { perClientMax: 2, allMax: 8, retryAfterSeconds: 1, spreadSeconds: 8 };
+const SINGLE_BOUNDS = { perClientMax: 20, allMax: 1_000, retryAfterSeconds: 1 };
+const RETRY_AFTER_SECONDS = 5;
+const MEDIANS_KEPT_MS = 30_000;
+const KEPT_FOR_EVER: RetentionDays = { events: 0, deliveries: 0, expired: 0 };
+
+export function createQuestions({
+  database: shared,
+  questionDatabase,
+  retentionDays,
+  now,
+}: ApiDependencies): Questions {
+  const database = questionDatabase ?? shared;
+  const limit = createConcurrencyLimit('previews, near-misses, lists of properties and of explanations', BOUNDS);
+  const limitSingle = createConcurrencyLimit('explanations and completions', SINGLE_BOUNDS);
+  let medians: { readonly read: Promise<MedianOf>; readonly atMs: number } | null = null;
+  return {
+    database,
+    retentionDays: retentionDays ?? KEPT_FOR_EVER,
+    answering(ctx, work) {
+      leaveTurn(ctx);
+      return limit(principalOf(ctx).clientId, () => {
+        const gone = goneOf(ctx);
+        return work(gone).catch((error: unknown) => refuse(error, gone));
+      });
+    },
+    answeringSingle(ctx, work) {
+      leaveTurn(ctx);
+      return limitSingle(principalOf(ctx).clientId, () => work().catch(refuse));
+    },
+    medians() {
+      const atMs = now().getTime();
+      if (medians === null || Math.abs(atMs - medians.atMs) > MEDIANS_KEPT_MS) {
+        const read = readMedians(database);
+        medians = { read, atMs };
+        read.catch(() => {
+          medians = null;
+        });
+      }
+      return medians.read;
+    },
+  };
+}
+
+function refuse(error: unknown, gone?: AbortSignal): never {
+  // Nobody reads it.
+  if (gone?.aborted) throw new Problem(400, 'the client left before the answer');
+  if (error instanceof WorkerLostError) {
+    const detail = 'what answers this question has failed and is started again: ask again';
+    throw new Problem(503, detail, { headers: { 'Retry-After': '1' } });
+  }
+  const headers = { 'Retry-After': String(RETRY_AFTER_SECONDS) };
+  if (isStatementTimeout(error)) throw new Problem(429, 'this question takes too long: ask for less', { headers });
+  if (!isNoConnectionLeft(error)) throw error;
+  throw new Problem(429, `the service is busy: try again in ${RETRY_AFTER_SECONDS} s`, { headers });
+}
+
+/** What the client's user reads; `fallback` without a preference. */
+export function languageOf(ctx: Context, fallback: Language): Language {
+  ctx.vary('Accept-Language');
+  const accepted = ctx.req.headers['accept-language'];
+  const language = accepted === undefined || accepted === '*' ? fallback : ctx.acceptsLanguages('fr', 'en');
+  const chosen = language === 'fr' || language === 'en' ? language : fallback;
+  ctx.set('Content-Language', chosen);
+  return chosen;
+}

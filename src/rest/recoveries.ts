@@ -1,0 +1,166 @@
+/** `/recoveries`: everything since a moment that has failed, waits or was delivered, sent again (decisions, section 11). */
+
+import type Router from '@koa/router';
+import type { Context } from 'koa';
+import { z } from 'zod';
+import { endpointKeyOf } from '../engine/domain/endpoint.ts';
+import { timeOrderedUuid } from '../engine/domain/ids.ts';
+import { isWithinKept, type NewRecovery, type Recovery, remainingOf } from '../engine/domain/recovery.ts';
+import { makeOnce } from '../engine/store/idempotency-keys.ts';
+import {
+  createRecovery,
+  isEndpointKnown,
+  listRecoveries,
+  RecoveryOpenError,
+  readRecovery,
+  stopRecovery,
+} from '../engine/store/recoveries.ts';
+import { principalOf } from './auth.ts';
+import { readBody } from './body-members.ts';
+import { TIME_ORDERS, timeOrderedPage } from './client-listings.ts';
+import { acceptable, answer } from './content.ts';
+import type { ApiDependencies } from './dependencies.ts';
+import { collection } from './hydra.ts';
+import { once } from './idempotency.ts';
+import { jsonBody } from './json-body.ts';
+import { notFound, Problem } from './problem.ts';
+import { instantOf, PAGING, readQuery, referenceOf } from './query.ts';
+import { searchIri } from './search-document.ts';
+import { idOf, ownSearch } from './searches.ts';
+import { Violations } from './violations.ts';
+
+export const RECOVERY_PARAMETERS = { ...TIME_ORDERS, ...PAGING } as const;
+
+const ENDPOINT_LENGTH_MAX = 2_048;
+
+const instant = (description: string) => z.string('must be a date and time').meta({ description, format: 'date-time' });
+
+export const RecoveryCreation = z.strictObject({
+  since: instant('From when on, ISO 8601 with an offset; within what is kept.'),
+  until: instant('Up to when; now unless said otherwise.').nullish(),
+  search: z.string('must be an IRI of /searches').nullish().meta({
+    description: 'The search whose webhooks are sent again; all unless said otherwise.',
+    format: 'iri-reference',
+  }),
+  endpoint: z
+    .string('must be a URL')
+    .max(ENDPOINT_LENGTH_MAX, `must have at most ${ENDPOINT_LENGTH_MAX} characters`)
+    .nullish()
+    .meta({ description: 'Where they went, as the deliveries say; anywhere unless said otherwise.' }),
+  includeDelivered: z
+    .boolean('must be true or false')
+    .nullish()
+    .meta({ description: 'True: what was delivered as well.' }),
+});
+
+const WHAT = 'this recovery';
+
+export function recoveryRoutes(router: Router, dependencies: ApiDependencies): void {
+  const { database } = dependencies;
+
+  router.get('/recoveries', acceptable, async (ctx) => {
+    const query = readQuery(ctx, RECOVERY_PARAMETERS);
+    const { recoveries, total } = await listRecoveries(database, principalOf(ctx).clientId, timeOrderedPage(query));
+    const page = { context: 'Recovery', members: recoveries.map(recoveryDocument), totalItems: total, paging: query };
+    answer(ctx, collection(ctx, { ...page, parameters: RECOVERY_PARAMETERS }));
+  });
+
+  router.post('/recoveries', acceptable, jsonBody, async (ctx) => {
+    const { clientId } = principalOf(ctx);
+    const { made: recovery } = await once(ctx, database, {
+      prepare: () => readNewRecovery(ctx, dependencies),
+      make: (asked) => createRecovery(database, asked).catch(refuseSecond),
+      makeOnce: (request, asked) =>
+        makeOnce(database, request, (connection) => createRecovery(connection, asked)).catch(refuseSecond),
+      readAgain: (id) => readRecovery(database, clientId, id),
+    });
+    const document = recoveryDocument(recovery);
+    ctx.set('Location', document['@id']);
+    answer(ctx, document, 202);
+  });
+
+  router.get('/recoveries/:id', acceptable, async (ctx) => {
+    const recovery = await readRecovery(database, principalOf(ctx).clientId, idOf(ctx, WHAT));
+    if (recovery === null) throw notFound(WHAT);
+    answer(ctx, recoveryDocument(recovery));
+  });
+
+  router.delete('/recoveries/:id', async (ctx) => {
+    const isKnown = await stopRecovery(database, principalOf(ctx).clientId, idOf(ctx, WHAT));
+    if (!isKnown) throw notFound(WHAT);
+    ctx.status = 204;
+  });
+}
+
+/** Throws 404 and 422 `Problem`s. */
+async function readNewRecovery(ctx: Context, dependencies: ApiDependencies): Promise<NewRecovery> {
+  const body = readBody(ctx, RecoveryCreation, 'member of a recovery');
+  const { endpoint = null, includeDelivered = false } = body;
+  const { now, settings } = dependencies;
+  const violations = new Violations();
+  const read = (name: 'since' | 'until', fallback: Date): Date => {
+    const sent = body[name] ?? null;
+    if (sent === null) return fallback;
+    const at = instantOf(sent);
+    if (at === null) violations.add([name], 'must be a date and time with an offset, ISO 8601', 'invalid_time');
+    return at ?? fallback;
+  };
+  const present = now();
+  const [since, until] = [read('since', present), read('until', present)];
+  const { deliveriesKeptDays } = settings;
+  if (!isWithinKept(since, present, deliveriesKeptDays))
+    violations.add(['since'], `must be within the ${deliveriesKeptDays} days that deliveries are kept`, 'too_old');
+  if (since > until) violations.add(['since'], 'must not be after until', 'min_above_max');
+  const sentSearch = body.search ?? null;
+  const searchId = sentSearch === null ? null : referenceOf(sentSearch, 'searches', String(ctx.state.baseUrl ?? ''));
+  if (sentSearch !== null && searchId === null)
+    violations.add(['search'], 'must be an IRI of /searches', 'invalid_iri');
+  const { clientId } = principalOf(ctx);
+  const isKnown =
+    endpoint === null || (await isEndpointKnown(dependencies.database, endpointKeyOf(clientId, endpoint)));
+  if (!isKnown) violations.add(['endpoint'], 'must be an endpoint that something was sent to', 'unknown_endpoint');
+  violations.throwAny();
+  const search = searchId === null ? null : await ownSearch(ctx, dependencies, searchId);
+  return {
+    id: timeOrderedUuid(present),
+    clientId,
+    searchNumber: search?.number ?? null,
+    endpoint: endpoint ?? null,
+    since,
+    until: until > present ? present : until,
+    includesDelivered: includeDelivered ?? false,
+  };
+}
+
+function refuseSecond(error: unknown): never {
+  if (!(error instanceof RecoveryOpenError)) throw error;
+  throw new Problem(409, 'you have a recovery that is not finished: wait for its end, or stop it');
+}
+
+function pauseSentence({ url, reason }: NonNullable<Recovery['pause']>): string {
+  return `an operator has paused ${url}${reason === null ? '' : `: ${reason}`}`;
+}
+
+export function recoveryDocument(recovery: Recovery) {
+  const { id, searchId, since, until, endpoint, includesDelivered, createdAt, finishedAt, pause } = recovery;
+  const { matched, sent, delivered, failed } = recovery;
+  return {
+    '@context': '/contexts/Recovery',
+    '@id': `/recoveries/${id}`,
+    '@type': 'Recovery',
+    since: since.toISOString(),
+    until: until.toISOString(),
+    search: searchId === null ? null : searchIri(searchId),
+    endpoint,
+    includeDelivered: includesDelivered,
+    state: pause === null ? recovery.state : 'paused',
+    stateReason: pause === null ? null : pauseSentence(pause),
+    matched,
+    sent,
+    delivered,
+    failed,
+    remaining: remainingOf(recovery),
+    createdAt: createdAt.toISOString(),
+    finishedAt: finishedAt?.toISOString() ?? null,
+  };
+}

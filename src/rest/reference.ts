@@ -1,0 +1,199 @@
+/** `/cities`, `/departments`, `/site_categories` and `/users/{id}`: what searches refer to (specification, 2.2, 2.6). */
+
+import type Router from '@koa/router';
+import type { Context } from 'koa';
+import type { City } from '../engine/domain/city.ts';
+import { parseUuid } from '../engine/domain/ids.ts';
+import type { CityFilter } from '../engine/reference/city-finder.ts';
+import { cityReference } from '../engine/reference/embedded-references.ts';
+import { listSiteCategories } from '../engine/store/site-categories.ts';
+import { principalOf } from './auth.ts';
+import { acceptable, answer } from './content.ts';
+import type { ApiDependencies } from './dependencies.ts';
+import { collection, offsetOf } from './hydra.ts';
+import { notFound } from './problem.ts';
+import {
+  type Direction,
+  orderParameter,
+  PAGING,
+  type ParsedQuery,
+  readQuery,
+  textParameter,
+  textsParameter,
+  undocumented,
+} from './query.ts';
+import { departmentDocument, siteCategoryDocument } from './search-document.ts';
+
+const NAME_ORDERS = { 'order[id]': orderParameter('id'), 'order[name]': orderParameter('name') } as const;
+
+export const CITY_LIST_PARAMETERS = {
+  insee: textParameter('INSEE code.', 5),
+  inseeCode: undocumented(textParameter('The same as insee.', 5)),
+  'inseeCodes[]': undocumented(textsParameter('INSEE codes, any of them.', 5)),
+  zipcode: textParameter('Zip code.', 5),
+  'zipcodes[]': undocumented(textsParameter('Zip codes, any of them.', 5)),
+  name: textParameter('Beginning of the name; case, accents and hyphens are ignored.'),
+  label: undocumented(textParameter('Any part of the name, likewise.')),
+  slug: undocumented(textParameter('Such as saint-etienne, or saint-etienne-42000.')),
+  ...NAME_ORDERS,
+  ...PAGING,
+} as const;
+
+export const DEPARTMENT_LIST_PARAMETERS = { ...NAME_ORDERS, ...PAGING } as const;
+export const SITE_CATEGORY_LIST_PARAMETERS = { ...NAME_ORDERS, ...PAGING } as const;
+export const USER_LIST_PARAMETERS = { ...NAME_ORDERS, ...PAGING } as const;
+
+export function referenceRoutes(router: Router, dependencies: ApiDependencies): void {
+  cityRoutes(router, dependencies);
+  departmentRoutes(router, dependencies);
+  siteCategoryRoutes(router, dependencies);
+
+  // Only the client itself: `user` of a search leads to it.
+  router.get('/users', acceptable, (ctx) => {
+    const items = [{ id: principalOf(ctx).clientId, name: principalOf(ctx).clientName }];
+    answerSlice(ctx, { context: 'User', items, documentOf: userDocument, parameters: USER_LIST_PARAMETERS });
+  });
+
+  router.get('/users/:id', acceptable, (ctx) => {
+    if (parseUuid(String(ctx.params.id)) !== principalOf(ctx).clientId) throw notFound('this user');
+    answer(ctx, userDocument({ id: principalOf(ctx).clientId, name: principalOf(ctx).clientName }));
+  });
+}
+
+function userDocument({ id, name }: { readonly id: string; readonly name: string }): object {
+  return { '@context': '/contexts/User', '@id': `/users/${id}`, '@type': 'User', name };
+}
+
+function cityRoutes(router: Router, { reference }: ApiDependencies): void {
+  router.get('/cities', acceptable, (ctx) => {
+    const query = readQuery(ctx, CITY_LIST_PARAMETERS);
+    const orderById = query['order[name]'] === null ? query['order[id]'] : null;
+    const { cities, total } = reference.findCities(cityFilterOf(query), {
+      order: orderById === null ? 'name' : 'id',
+      direction: orderById ?? query['order[name]'] ?? 'asc',
+      ...offsetOf(query),
+    });
+    const page = { context: 'City', members: cities.map(cityDocument), totalItems: total, paging: query };
+    answer(ctx, collection(ctx, { ...page, parameters: CITY_LIST_PARAMETERS }));
+  });
+
+  router.get('/cities/:id', acceptable, (ctx) => {
+    const id = numberOf(ctx);
+    const city = id === null ? null : reference.cityById(id);
+    if (city === null) throw notFound('this city');
+    answer(ctx, cityDocument(city));
+  });
+}
+
+function cityFilterOf(query: ParsedQuery<typeof CITY_LIST_PARAMETERS>): CityFilter {
+  const { insee, inseeCode, zipcode, name, label, slug } = query;
+  const insees = bothOf([insee, inseeCode], query['inseeCodes[]']);
+  const zipcodes = bothOf([zipcode], query['zipcodes[]']);
+  return {
+    ...(insees === null ? {} : { insees: new Set(insees.map((code) => code.toUpperCase())) }),
+    ...(zipcodes === null ? {} : { zipcodes: new Set(zipcodes) }),
+    ...(name === null ? {} : { namePrefix: name }),
+    ...(label === null ? {} : { namePart: label }),
+    ...(slug === null ? {} : { slug }),
+  };
+}
+
+/** What is asked for alone and in a list at once must be in both; null when nothing is asked for. */
+function bothOf(alone: readonly (string | null)[], listed: readonly string[]): readonly string[] | null {
+  const [first, ...others] = alone.filter((one) => one !== null);
+  if (first === undefined) return listed.length === 0 ? null : listed;
+  const isBoth = others.every((one) => one === first) && (listed.length === 0 || listed.includes(first));
+  return isBoth ? [first] : [];
+}
+
+export function cityDocument(city: City): object {
+  return {
+    '@context': '/contexts/City',
+    '@id': `/cities/${city.id}`,
+    '@type': 'City',
+    ...cityReference(city),
+    ...city,
+  };
+}
+
+function departmentRoutes(router: Router, { reference }: ApiDependencies): void {
+  router.get('/departments', acceptable, (ctx) => {
+    const items = reference.departments();
+    answerSlice(ctx, {
+      context: 'Department',
+      items,
+      documentOf: departmentDocument,
+      parameters: DEPARTMENT_LIST_PARAMETERS,
+    });
+  });
+
+  router.get('/departments/:id', acceptable, (ctx) => {
+    // People know the code, `2A` or `01`; where a code looks like another one's id, they are the same.
+    const id = numberOf(ctx);
+    const department =
+      id === null ? reference.department(String(ctx.params.id).toUpperCase()) : reference.departmentById(id);
+    if (department === null) throw notFound('this department');
+    answer(ctx, departmentDocument(department));
+  });
+}
+
+function siteCategoryRoutes(router: Router, { database }: ApiDependencies): void {
+  router.get('/site_categories', acceptable, async (ctx) => {
+    const items = await listSiteCategories(database);
+    answerSlice(ctx, {
+      context: 'SiteCategory',
+      items,
+      documentOf: siteCategoryDocument,
+      parameters: SITE_CATEGORY_LIST_PARAMETERS,
+    });
+  });
+
+  router.get('/site_categories/:id', acceptable, async (ctx) => {
+    const id = numberOf(ctx);
+    const category = (await listSiteCategories(database)).find((one) => one.id === id);
+    if (category === undefined) throw notFound('this site category');
+    answer(ctx, siteCategoryDocument(category));
+  });
+}
+
+interface Slice<Item> {
+  readonly context: string;
+  /** In the order that they have unless the client asks for another. */
+  readonly items: readonly Item[];
+  readonly documentOf: (item: Item) => object;
+  readonly parameters: typeof DEPARTMENT_LIST_PARAMETERS;
+}
+
+/** One page of a list that is in memory as a whole. */
+function answerSlice<Item extends { readonly id: number | string; readonly name: string }>(
+  ctx: Context,
+  { context, items, documentOf, parameters }: Slice<Item>,
+): void {
+  const query = readQuery(ctx, parameters);
+  const { offset, limit } = offsetOf(query);
+  const members = inOrder(items, query['order[name]'], query['order[id]'])
+    .slice(offset, offset + limit)
+    .map(documentOf);
+  answer(ctx, collection(ctx, { context, members, totalItems: items.length, paging: query, parameters }));
+}
+
+/** By name as French sorts it. */
+const collator = new Intl.Collator('fr');
+
+function inOrder<Item extends { readonly id: number | string; readonly name: string }>(
+  items: readonly Item[],
+  byName: Direction | null,
+  byId: Direction | null,
+): readonly Item[] {
+  if (byName === null && byId === null) return items;
+  const sorted = items.toSorted((a, b) =>
+    byName === null ? Number(a.id) - Number(b.id) : collator.compare(a.name, b.name),
+  );
+  return (byName ?? byId) === 'desc' ? sorted.reverse() : sorted;
+}
+
+/** The integer of the path; anything else is an id that no resource has. */
+function numberOf(ctx: Context): number | null {
+  const text = String(ctx.params.id);
+  return /^(0|[1-9]\d{0,8})$/.test(text) ? Number(text) : null;
+}

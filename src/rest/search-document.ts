@@ -1,0 +1,84 @@
+/** A search as its owner reads it (specification, sections 2.1 and 2.2): keys become embedded references, numbers text. */
+
+import { plainCriteria } from '../engine/domain/criterion-table.ts';
+import { emailStatusOf } from '../engine/domain/mail.ts';
+import type { Search, SearchMembers } from '../engine/domain/search.ts';
+import type { Reference } from '../engine/reference/communes.ts';
+import { cityReference, departmentReference } from '../engine/reference/embedded-references.ts';
+import type { SiteCategory } from '../engine/store/site-categories.ts';
+
+export interface Lookups {
+  readonly reference: Pick<Reference, 'city' | 'department'>;
+  readonly siteCategories: ReadonlyMap<number, SiteCategory>;
+  /** The service sends e-mails. */
+  readonly isMailAvailable: boolean;
+}
+
+export function searchIri(id: string): string {
+  return `/searches/${id}`;
+}
+
+export function searchDocument(
+  search: Search,
+  { reference, siteCategories, isMailAvailable }: Lookups,
+): Record<string, unknown> {
+  const { members } = search;
+  const { title, ...criteria } = members;
+  const cities = (codes: readonly string[]) => codes.flatMap((insee) => embeddedCity(insee, reference) ?? []);
+  const categories = (ids: readonly number[]) => {
+    return ids.flatMap((id) => siteCategories.get(id) ?? []).map((category) => siteCategoryDocument(category));
+  };
+  return {
+    '@context': '/contexts/Search',
+    '@id': searchIri(search.id),
+    '@type': 'Search',
+    title,
+    token: search.token,
+    user: `/users/${search.clientId}`,
+    createdAt: search.createdAt.toISOString(),
+    updatedAt: search.updatedAt.toISOString(),
+    lastAlertAt: search.lastAlertAt?.toISOString() ?? null,
+    emailStatus: emailStatusOf(search.mail, members.notificationEnabled, isMailAvailable),
+    ...criteria,
+    ...codesAsText(members),
+    includedCities: cities(members.includedCities),
+    excludedCities: cities(members.excludedCities),
+    includedDepartments: members.includedDepartments.flatMap((code) => embeddedDepartment(code, reference) ?? []),
+    includedSiteCategories: categories(members.includedSiteCategories),
+    excludedSiteCategories: categories(members.excludedSiteCategories),
+  };
+}
+
+function codesAsText(members: SearchMembers): Readonly<Record<string, string | null>> {
+  const codes = plainCriteria('code').map(({ name }) => [name, members[name]] as const);
+  return Object.fromEntries(codes.map(([name, code]) => [name, code === null ? null : String(code)]));
+}
+
+function embeddedCity(insee: string, reference: Lookups['reference']): object | null {
+  const city = reference.city(insee);
+  if (city === null) return null;
+  return { '@context': '/contexts/City', '@id': `/cities/${city.id}`, '@type': 'City', ...cityReference(city) };
+}
+
+function embeddedDepartment(code: string, reference: Lookups['reference']): object | null {
+  const department = reference.department(code);
+  return department === null ? null : departmentDocument(department);
+}
+
+export function departmentDocument(department: NonNullable<ReturnType<Reference['department']>>): object {
+  return {
+    '@context': '/contexts/Department',
+    '@id': `/departments/${department.id}`,
+    '@type': 'Department',
+    ...departmentReference(department),
+  };
+}
+
+export function siteCategoryDocument(category: SiteCategory): object {
+  return {
+    '@context': '/contexts/SiteCategory',
+    '@id': `/site_categories/${category.id}`,
+    '@type': 'SiteCategory',
+    name: category.name,
+  };
+}

@@ -1,0 +1,174 @@
+/**
+ * From the body of a request to the members of a search, or to the list of everything that is wrong with it. Each
+ * member is checked on its own, so that one bad member hides no other; what spans members is checked on the result,
+ * so that a partial update cannot bring about what a creation would refuse.
+ */
+
+import { isDeepStrictEqual } from 'node:util';
+import { plainCriteria } from '../engine/domain/criterion-table.ts';
+import { SEARCH_DEFAULTS, type SearchMembers } from '../engine/domain/search.ts';
+import { isStorable } from '../engine/domain/storable-text.ts';
+import type { Reference } from '../engine/reference/communes.ts';
+import { type EndpointRules, endpointFault } from './endpoint-url.ts';
+import { REFUSED, readingOf } from './member-rules.ts';
+import { isIgnored, SEARCH_MEMBERS, type SearchInput, type SearchMemberName } from './search-schema.ts';
+import { VIOLATIONS_MAX, Violations } from './violations.ts';
+
+export interface InputRules extends EndpointRules {
+  readonly reference: Pick<Reference, 'city' | 'cityById' | 'departmentById' | 'isZipcode'>;
+  /** What the client reaches this service under. */
+  readonly baseUrl: string;
+  /** Ids of the site categories there are; asked only when the body names some. */
+  readonly siteCategoryIds: () => Promise<ReadonlySet<number>>;
+}
+
+/** A search that is about to change, in the form it is stored and in the form it is answered. */
+export interface PresentSearch {
+  readonly members: SearchMembers;
+  readonly document: Readonly<Record<string, unknown>>;
+}
+
+/** The members of a new search. Throws a 422 `Problem`. */
+export async function readNewSearch(body: unknown, rules: InputRules): Promise<SearchMembers> {
+  const violations = new Violations();
+  const changes = await readChanges(body, null, rules, violations);
+  if (isRecord(body) && !Object.hasOwn(body, 'title')) violations.add(['title'], 'is required', 'required');
+  return finish({ title: '', ...SEARCH_DEFAULTS, ...changes }, violations);
+}
+
+/** The same of a search that is only tried out: it needs no title. Throws a 422 `Problem`. */
+export async function readPreviewedSearch(body: unknown, rules: InputRules): Promise<SearchMembers> {
+  const violations = new Violations();
+  const changes = await readChanges(body, null, rules, violations);
+  return finish({ title: '', ...SEARCH_DEFAULTS, ...changes }, violations);
+}
+
+/**
+ * The members that `body` states, changed, and the others kept: PUT and PATCH alike (decisions, section 2). A member that
+ * comes back as it was answered stays as it is, whatever rules there are today. The look-ups are done at once, the merge
+ * when the row is locked. Throws a 422 `Problem`, and so does the merge.
+ */
+export async function readSearchChange(
+  body: unknown,
+  present: PresentSearch,
+  rules: InputRules,
+): Promise<{ readonly changes: Partial<SearchMembers>; readonly merge: (present: SearchMembers) => SearchMembers }> {
+  const violations = new Violations();
+  const changes = await readChanges(body, present, rules, violations);
+  violations.throwAny();
+  return { changes, merge: (latest) => finish({ ...latest, ...changes }, new Violations()) };
+}
+
+function finish(members: SearchMembers, violations: Violations): SearchMembers {
+  findConflicts(members, violations);
+  violations.throwAny();
+  return members;
+}
+
+async function readChanges(
+  body: unknown,
+  present: PresentSearch | null,
+  rules: InputRules,
+  violations: Violations,
+): Promise<Partial<SearchMembers>> {
+  if (!isRecord(body)) {
+    violations.add([], 'the body must be a JSON object', 'invalid_type');
+    violations.throwAny();
+    return {};
+  }
+  const input: Record<string, unknown> = {};
+  const kept: Record<string, unknown> = {};
+  for (const name of Object.keys(body)) {
+    if (isIgnored(name)) continue;
+    if (!isMemberName(name)) {
+      if (violations.count < VIOLATIONS_MAX) violations.addUnknown([name], 'member of a search', MEMBER_NAMES);
+      else violations.addMore(1);
+    } else if (present !== null && isDeepStrictEqual(body[name], present.document[name]))
+      kept[name] = present.members[name];
+    else readMember(name, body[name], input, rules, violations);
+  }
+  return { ...(await resolve(input, rules, violations)), ...kept };
+}
+
+const MEMBER_NAMES = Object.keys(SEARCH_MEMBERS);
+
+function readMember(
+  name: SearchMemberName,
+  value: unknown,
+  input: Record<string, unknown>,
+  { baseUrl }: InputRules,
+  violations: Violations,
+): void {
+  const read = SEARCH_MEMBERS[name].read(value, readingOf(name, baseUrl, violations));
+  // A context is stored as JSON, which writes such text with escapes.
+  if (typeof read === 'string' && name !== 'context' && !isStorable(read)) {
+    violations.add([name], 'contains U+0000 or half a surrogate pair', 'invalid_text');
+  } else if (read !== REFUSED) input[name] = read;
+}
+
+/** Ids become keys; what leads nowhere is a violation. */
+async function resolve(input: SearchInput, rules: InputRules, violations: Violations): Promise<Partial<SearchMembers>> {
+  const { includedCities, excludedCities, includedDepartments, ...rest } = input;
+  const keysOf = <Key>(name: string, ids: readonly number[], keyOf: (id: number) => Key | undefined): Key[] =>
+    ids.flatMap((id, index) => {
+      const key = keyOf(id);
+      if (key === undefined) violations.add([name, index], 'refers to nothing', 'unknown_reference');
+      return key ?? [];
+    });
+  const inseeOf = (id: number) => rules.reference.cityById(id)?.insee;
+  const codeOf = (id: number) => rules.reference.departmentById(id)?.code;
+  for (const name of ['endpointRecipient', 'eventEndpoint'] as const) {
+    const url = input[name];
+    const fault = url ? endpointFault(url, rules) : url === '' ? 'must be an absolute URL' : null;
+    if (fault !== null) violations.add([name], fault, 'invalid_endpoint');
+  }
+  findUnknownCodes(input, rules, violations);
+  const categories = ['includedSiteCategories', 'excludedSiteCategories'] as const;
+  if (categories.some((name) => (input[name] ?? []).length > 0)) {
+    const known = await rules.siteCategoryIds();
+    for (const name of categories) keysOf(name, input[name] ?? [], (id) => (known.has(id) ? id : undefined));
+  }
+  return {
+    ...rest,
+    ...(includedCities && { includedCities: keysOf('includedCities', includedCities, inseeOf) }),
+    ...(excludedCities && { excludedCities: keysOf('excludedCities', excludedCities, inseeOf) }),
+    ...(includedDepartments && { includedDepartments: keysOf('includedDepartments', includedDepartments, codeOf) }),
+  };
+}
+
+function findUnknownCodes(input: SearchInput, { reference }: InputRules, violations: Violations): void {
+  for (const [index, insee] of (input.includedInseeCodes ?? []).entries()) {
+    if (reference.city(insee) !== null) continue;
+    violations.add(['includedInseeCodes', index], 'is the code of no commune', 'unknown_reference');
+  }
+  for (const [index, zipcode] of (input.includedZipcodes ?? []).entries()) {
+    if (reference.isZipcode(zipcode)) continue;
+    violations.add(['includedZipcodes', index], 'is the zip code of no commune', 'unknown_reference');
+  }
+}
+
+const RANGES = plainCriteria('range');
+
+/** What cannot work together. A maximum of 0 is no bound. */
+function findConflicts(members: SearchMembers, violations: Violations): void {
+  for (const { minName, maxName } of RANGES) {
+    const [min, max] = [members[minName], members[maxName]];
+    if (min === null || max === null || max === 0 || min <= max) continue;
+    violations.add([minName], `must not be above ${maxName}, which is ${max}`, 'min_above_max');
+  }
+  const circle = ['lat', 'lon', 'radius'] as const;
+  const missing = circle.filter((name) => members[name] === null);
+  if (missing.length === circle.length) return;
+  // What was sent and refused is not missing.
+  for (const name of missing) {
+    if (!violations.isTold(name)) violations.add([name], 'lat, lon and radius come together', 'incomplete_circle');
+  }
+}
+
+function isMemberName(name: string): name is SearchMemberName {
+  return Object.hasOwn(SEARCH_MEMBERS, name);
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,270 @@
+/**
+ * The writable members of a search, each with its accepted forms (decisions, section 2). One rule per member gives the
+ * type, the check and the published OpenAPI, which describes one form of each: generated clients have one type a member. Output is the stored form, except that references to cities and
+ * departments come out as their ids: looking them up is `search-input.ts`'s part.
+ */
+
+import { z } from 'zod';
+import { EVENT_KINDS, type EventKind } from '../engine/domain/codes.ts';
+import type { Form, Forms, Member } from '../engine/domain/criterion-kinds.ts';
+import { CRITERION_MEMBERS, type CriterionMemberName, type FormOf } from '../engine/domain/criterion-table.ts';
+import { formatExpressions, readExpressions } from '../engine/domain/expressions.ts';
+import type { Polygon } from '../engine/domain/geo.ts';
+import { MAIL_FREQUENCIES } from '../engine/domain/mail.ts';
+import { SEARCH_DEFAULTS } from '../engine/domain/search.ts';
+import { decimalOf, NUMBER } from './decimal.ts';
+import { parseGeoShapes } from './geo-shapes.ts';
+import { list, type MemberRule, REFUSED, Refusal, referenceItem, single, textItem } from './member-rules.ts';
+
+export const TITLE_LENGTH_MAX = 255;
+/** Fits the 32-bit columns of the matching index; no price or surface comes near. */
+export const BOUND_MAX = 2_147_483_647;
+export const RADIUS_KM_MAX = 500;
+/** All arrondissements of Paris are 20, the communes of Île-de-France 1,300. */
+export const LIST_LENGTH_MAX = 2_000;
+const URL_LENGTH_MAX = 2_048;
+const DECIMAL_LENGTH_MAX = 32;
+const ADDRESS_LENGTH_MAX = 320;
+
+const title = z
+  .string('must be a string')
+  .max(TITLE_LENGTH_MAX, { error: `must have at most ${TITLE_LENGTH_MAX} characters`, abort: true })
+  .refine((text) => text.trim() !== '', 'must not be blank')
+  .meta({ description: 'Title of the search.', examples: ['T3 à Toulon'] });
+
+function code({ names, asked }: Member<'code'>): MemberRule<number | null> {
+  const meanings = names.map((name, position) => `${position} (${name})`).join(' or ');
+  const known = names.map((_, position) => position);
+  const anyOf = [{ type: 'string', enum: known.map(String) }, { type: 'null' }];
+  return single(
+    z
+      .union(
+        [...known, ...known.map(String)].map((one) => z.literal(one)),
+        `must be ${meanings}`,
+      )
+      .transform(Number)
+      .nullable(),
+    z.unknown().meta({ anyOf, description: `${asked} The number itself is taken too.` }),
+  );
+}
+
+function codes({ names, asked }: Member<'codes'>): MemberRule<number | readonly number[] | null> {
+  const known = names.map((_, position) => position);
+  const isCode = (value: unknown): value is number => known.includes(value as number);
+  const description = `${asked} One of several codes. A code by itself is taken too, and answered by itself.`;
+  const described = { type: ['array', 'null'], items: { type: 'integer', enum: known }, maxItems: known.length };
+  return {
+    schema: z.unknown().meta({ ...described, description }),
+    read(value, { refuse }) {
+      const isSeveral = Array.isArray(value) && value.length <= known.length && value.every(isCode);
+      if (value === null || isCode(value) || isSeveral) return value;
+      refuse(`must be one of ${known.join(', ')} or an array of them`, 'invalid_union');
+      return REFUSED;
+    },
+  };
+}
+
+function bound({ asked }: Member<'bound'>): MemberRule<number | null> {
+  return single(
+    z
+      .int('must be an integer')
+      .min(0, 'must be 0 or more')
+      .max(BOUND_MAX, `must be at most ${BOUND_MAX}`)
+      .nullable()
+      .meta({ description: `${asked} 0 is no bound.` }),
+  );
+}
+
+const flag = (description: string) => z.boolean('must be true or false').nullable().meta({ description });
+
+/** Forms have text alone where a flag may be unset: `true` and `false` are read as they are written. */
+function written<Value>({ schema, read }: MemberRule<Value>): MemberRule<Value> {
+  return {
+    schema,
+    read: (value, reading) => read(value === 'true' || value === 'false' ? value === 'true' : value, reading),
+  };
+}
+
+/** A number or a decimal string, kept as text so that no digit is lost. */
+function decimal(isAllowed: (value: number) => boolean, rule: string, description: string) {
+  const accepted = `must be a number or a decimal string, ${rule}`;
+  const text = z
+    .string(accepted)
+    .max(DECIMAL_LENGTH_MAX, { error: accepted, abort: true })
+    .regex(NUMBER, { error: accepted, abort: true });
+  return single(
+    z
+      .union([z.number(accepted), text], accepted)
+      .refine((value) => isAllowed(Number(value)), `must be ${rule}`)
+      .transform(decimalOf)
+      .nullable(),
+    z.unknown().meta({
+      type: ['string', 'null'],
+      maxLength: DECIMAL_LENGTH_MAX,
+      description: `${description} A number is taken too.`,
+    }),
+  );
+}
+
+function references(collection: string, description: string): MemberRule<readonly number[]> {
+  return list(referenceItem(collection), LIST_LENGTH_MAX, description);
+}
+
+const endpoint = (description: string) =>
+  single(
+    z
+      .string('must be a URL')
+      .max(URL_LENGTH_MAX, `must have at most ${URL_LENGTH_MAX} characters`)
+      .meta({ format: 'uri' })
+      .nullable()
+      .meta({ description }),
+  );
+
+const notificationRecipient = z
+  .string('must be an e-mail address')
+  .max(ADDRESS_LENGTH_MAX, { error: `must have at most ${ADDRESS_LENGTH_MAX} characters`, abort: true })
+  .check(z.email('must be an e-mail address'))
+  .nullable()
+  .meta({ description: 'E-mail address that receives matches, and events of the subscribed kinds.' });
+
+const notificationFrequency = z
+  .enum(MAIL_FREQUENCIES, `must be one of ${MAIL_FREQUENCIES.join(', ')}`)
+  .nullable()
+  .transform((value) => value ?? SEARCH_DEFAULTS.notificationFrequency)
+  .meta({
+    description:
+      'How e-mails are gathered. instant (default): what comes within five minutes; daily and weekly: at 7:00 in Paris, ' +
+      'on Mondays.',
+  });
+
+const expressions = ({ asked }: Member<'expressions'>): MemberRule<string | null> => ({
+  schema: z.unknown().meta({ type: ['string', 'null'], description: asked }),
+  read(value, { refuse, refuseUnknown }) {
+    let isRefused = false;
+    const read = readExpressions(value, ({ path, message, known, more = 0 }) => {
+      isRefused = true;
+      if (known === undefined) refuse(message, 'custom', path);
+      else refuseUnknown(path, message, known, more);
+    });
+    return isRefused ? REFUSED : formatExpressions(read);
+  },
+});
+
+const POLYGON_SCHEMA = {
+  type: 'array',
+  description: 'A polygon: its ring, then its holes.',
+  items: {
+    type: 'array',
+    description: 'A closed ring.',
+    items: { type: 'array', description: 'Longitude, latitude.', items: { type: 'number' }, minItems: 2, maxItems: 2 },
+  },
+};
+
+const polygons = ({ asked }: Member<'polygons'>): MemberRule<readonly Polygon[]> => ({
+  schema: z.unknown().meta({ type: ['array', 'null'], items: POLYGON_SCHEMA, description: asked }),
+  read(value, { refuse }) {
+    const shapes = parseGeoShapes(value);
+    if (typeof shapes !== 'string') return shapes;
+    refuse(shapes);
+    return REFUSED;
+  },
+});
+
+const eventKind = {
+  schema: { type: 'string', enum: EVENT_KINDS },
+  read(value: unknown) {
+    const kind = EVENT_KINDS.find((one) => one === value);
+    return kind ?? new Refusal(`must be one of ${EVENT_KINDS.join(', ')}`);
+  },
+};
+const eventKinds = list<EventKind>(eventKind, LIST_LENGTH_MAX, 'Kinds of event that go to eventEndpoint.');
+const subscribedEvents: MemberRule<readonly EventKind[]> = {
+  schema: eventKinds.schema,
+  read(value, reading) {
+    const kinds = eventKinds.read(value, reading);
+    return kinds === REFUSED ? REFUSED : [...new Set(kinds)];
+  },
+};
+
+const CONTEXT_BYTES_MAX = 2_048;
+
+const context: MemberRule<unknown> = {
+  schema: z.unknown().meta({
+    description:
+      `Your own: any JSON of at most ${CONTEXT_BYTES_MAX} bytes, answered with the search and sent with its webhooks ` +
+      'in the header Vigie-Context.',
+  }),
+  read(value, { refuse }) {
+    if (Buffer.byteLength(JSON.stringify(value)) <= CONTEXT_BYTES_MAX) return value;
+    refuse(`must have at most ${CONTEXT_BYTES_MAX} bytes as JSON`, 'too_big');
+    return REFUSED;
+  },
+};
+
+/** What a member gives when it is read: ids where references are stored as codes. */
+type Read<F extends Form> = F extends 'cities' | 'departments' ? readonly number[] : Forms[F];
+type Rules = { readonly [F in Form]: (member: Member<F>) => MemberRule<Read<F>> };
+
+const RULES: Rules = {
+  bound,
+  flag: ({ asked }) => written(single(flag(asked))),
+  code,
+  codes,
+  latitude: ({ asked }) => decimal((value) => Math.abs(value) <= 90, 'from -90 to 90', asked),
+  longitude: ({ asked }) => decimal((value) => Math.abs(value) <= 180, 'from -180 to 180', asked),
+  radius: ({ asked }) =>
+    decimal((value) => value > 0 && value <= RADIUS_KM_MAX, `above 0 and at most ${RADIUS_KM_MAX}`, asked),
+  cities: ({ asked }) => references('cities', asked),
+  departments: ({ asked }) => references('departments', asked),
+  siteCategories: ({ asked }) => references('site_categories', asked),
+  zipcodes: ({ asked }) => list(textItem(/^\d{5}$/, 'must be five digits'), LIST_LENGTH_MAX, asked),
+  inseeCodes: ({ asked }) =>
+    list(textItem(/^(\d{2}|2A|2B)\d{3}$/, 'must be an INSEE code, such as 83137'), LIST_LENGTH_MAX, asked),
+  polygons,
+  expressions,
+};
+
+type CriterionRules = { readonly [Name in CriterionMemberName]: MemberRule<Read<FormOf<Name>>> };
+
+const CRITERION_RULES = Object.fromEntries(
+  Object.entries(CRITERION_MEMBERS).map(([name, member]) => [name, ruleOf(member)]),
+) as CriterionRules;
+
+function ruleOf<F extends Form>(member: Member<F>): MemberRule<Read<F>> {
+  return RULES[member.form](member);
+}
+
+/** By member name. Every rule takes null but that of `title`. */
+export const SEARCH_MEMBERS = {
+  title: single(title),
+  ...CRITERION_RULES,
+  hidePropertyContact: single(
+    flag('Leaves contacts out of what this search receives.').transform((value) => value ?? false),
+  ),
+  notificationEnabled: single(flag('Must be true for any delivery.').transform((value) => value ?? false)),
+  notificationRecipient: single(notificationRecipient),
+  notificationFrequency: single(notificationFrequency),
+  endpointRecipient: endpoint('Absolute https URL that receives matches.'),
+  eventEndpoint: endpoint('Absolute https URL that receives events.'),
+  subscribedEvents,
+  context,
+} as const;
+
+export type SearchMemberName = keyof typeof SEARCH_MEMBERS;
+export type SearchInput = {
+  -readonly [Name in SearchMemberName]?: Exclude<ReturnType<(typeof SEARCH_MEMBERS)[Name]['read']>, typeof REFUSED>;
+};
+
+/** The defaults list the same members: the compiler refuses to let the two drift apart. */
+({ title: '', ...SEARCH_DEFAULTS }) satisfies Record<SearchMemberName, unknown>;
+
+/** Answered, and ignored when a client sends them back. */
+export const READ_ONLY_MEMBERS: readonly string[] = [
+  ...['@context', '@id', '@type', 'token', 'user', 'createdAt', 'updatedAt', 'lastAlertAt'],
+  ...['emailStatus', 'id', 'originId'],
+];
+
+/** Those, and whatever else JSON-LD has a use for. */
+export function isIgnored(name: string): boolean {
+  return name.startsWith('@') || READ_ONLY_MEMBERS.includes(name);
+}

@@ -1,0 +1,228 @@
+/** `/searches`: create, read, list, change and delete (specification, section 4; decisions, sections 2 and 7). */
+
+import type Router from '@koa/router';
+import type { Context } from 'koa';
+import { parseUuid, type Uuid } from '../engine/domain/ids.ts';
+import { emailStatusOf } from '../engine/domain/mail.ts';
+import type { Search } from '../engine/domain/search.ts';
+import type { SearchLimits } from '../engine/domain/search-limits.ts';
+import { askConfirmation } from '../engine/store/mail-confirmations.ts';
+import { listSearches, readSearchesOf } from '../engine/store/search-listing.ts';
+import { SearchLimitError } from '../engine/store/search-totals.ts';
+import { createSearch, createSearchOnce, deleteSearch, readSearch, updateSearch } from '../engine/store/searches.ts';
+import { listSiteCategories, type SiteCategory } from '../engine/store/site-categories.ts';
+import { principalOf } from './auth.ts';
+import { acceptable, answer } from './content.ts';
+import type { ApiDependencies } from './dependencies.ts';
+import { etagOf, isConditional, requireMeant } from './entity-tags.ts';
+import { collection, offsetOf } from './hydra.ts';
+import { once } from './idempotency.ts';
+import { jsonBody } from './json-body.ts';
+import { createLargeAnswers } from './large-answers.ts';
+import { notFound, Problem } from './problem.ts';
+import { booleanParameter, orderParameter, PAGING, readQuery, textParameter } from './query.ts';
+import { type Lookups, searchDocument, searchIri } from './search-document.ts';
+import { type InputRules, readNewSearch, readSearchChange } from './search-input.ts';
+
+export const SEARCH_LIST_PARAMETERS = {
+  title: textParameter('Part of the title; case, accents, apostrophes and hyphens are ignored.'),
+  notificationEnabled: booleanParameter('Whether notifications are enabled.'),
+  'order[id]': orderParameter('id', ', which is the order of creation'),
+  'order[title]': orderParameter('title'),
+  'order[createdAt]': orderParameter('createdAt'),
+  ...PAGING,
+} as const;
+
+export function searchRoutes(router: Router, dependencies: ApiDependencies): void {
+  const { database, searchChanged, prepareEstimate } = dependencies;
+  listRoute(router, dependencies);
+  confirmationRoute(router, dependencies);
+
+  router.post('/searches', acceptable, jsonBody, async (ctx) => {
+    const { clientId } = principalOf(ctx);
+    const limits = limitsOf(ctx, dependencies);
+    const { made: search, isNew } = await once(ctx, database, {
+      async prepare() {
+        const members = await readNewSearch(ctx.request.body, inputRules(ctx, dependencies));
+        const estimate = await prepareEstimate?.();
+        return { members, matchesPerMille: (await estimate?.(members)) ?? 0, limits };
+      },
+      make: ({ members, ...others }) => createSearch(database, clientId, members, others).catch(refuseBeyond),
+      makeOnce: (request, search) => createSearchOnce(database, search, request).catch(refuseBeyond),
+      readAgain: (id) => readSearch(database, clientId, id),
+    });
+    if (isNew) await searchChanged();
+    ctx.set('Location', searchIri(search.id));
+    await answerSearch(ctx, search, dependencies, 201);
+  });
+
+  router.get('/searches/:id', acceptable, async (ctx) => {
+    await answerSearch(ctx, await ownSearch(ctx, dependencies), dependencies);
+  });
+
+  const change = async (ctx: Context): Promise<void> => {
+    const id = searchIdOf(ctx);
+    // Whose search it is comes before what is wrong with the body.
+    const held = await ownSearch(ctx, dependencies);
+    const [document = {}] = await searchDocuments([held], dependencies);
+    const present = { members: held.members, document };
+    const { merge } = await readSearchChange(ctx.request.body, present, inputRules(ctx, dependencies));
+    const requirePresent = await precondition(ctx, dependencies);
+    const search = await updateSearch(database, principalOf(ctx).clientId, id, {
+      merge(present) {
+        requirePresent(present);
+        return merge(present.members);
+      },
+      limits: limitsOf(ctx, dependencies),
+      ...(prepareEstimate && { estimate: await prepareEstimate() }),
+    }).catch(refuseBeyond);
+    if (search === null) throw notFound('this search');
+    await searchChanged();
+    await answerSearch(ctx, search, dependencies);
+  };
+  router.put('/searches/:id', acceptable, jsonBody, change);
+  router.patch('/searches/:id', acceptable, jsonBody, change);
+
+  router.delete('/searches/:id', async (ctx) => {
+    const id = searchIdOf(ctx);
+    const requirePresent = await precondition(ctx, dependencies);
+    const isDeleted = await deleteSearch(database, principalOf(ctx).clientId, id, requirePresent);
+    if (!isDeleted) throw notFound('this search');
+    await searchChanged();
+    ctx.status = 204;
+  });
+}
+
+function listRoute(router: Router, dependencies: ApiDependencies): void {
+  const { database } = dependencies;
+  const answerPage = createLargeAnswers();
+  router.get('/searches', acceptable, async (ctx) => {
+    const query = readQuery(ctx, SEARCH_LIST_PARAMETERS);
+    const { clientId } = principalOf(ctx);
+    const { searches, numbers, total } = await listSearches(database, clientId, {
+      title: query.title,
+      notificationEnabled: query.notificationEnabled,
+      order: query['order[title]'] === null ? 'creation' : 'title',
+      direction: query['order[title]'] ?? query['order[id]'] ?? query['order[createdAt]'] ?? 'asc',
+      ...offsetOf(query),
+    });
+    const members = await searchDocuments(searches ?? [], dependencies);
+    const page = { context: 'Search', members, totalItems: total, paging: query };
+    const envelope = collection(ctx, { ...page, parameters: SEARCH_LIST_PARAMETERS });
+    if (searches !== null) answer(ctx, envelope);
+    else answerPage(ctx, envelope, documentsOf(readSearchesOf(database, clientId, numbers), dependencies));
+  });
+}
+
+function confirmationRoute(router: Router, dependencies: ApiDependencies): void {
+  const { database, settings, now } = dependencies;
+  router.post('/searches/:id/email-confirmation', acceptable, async (ctx) => {
+    const search = await ownSearch(ctx, dependencies);
+    const { mail, members } = search;
+    const status = emailStatusOf(mail, members.notificationEnabled, settings.isMailAvailable);
+    if (status !== 'unsubscribed')
+      throw new Problem(409, `its emailStatus is ${status}: only a recipient who has unsubscribed can be asked`);
+    if (!(await askConfirmation(database, search.id, now())))
+      throw new Problem(409, 'this recipient was asked before, and is asked only once');
+    await answerSearch(ctx, search, dependencies, 202);
+  });
+}
+
+async function* documentsOf(searches: AsyncIterable<Search>, dependencies: ApiDependencies): AsyncGenerator<object> {
+  const lookups = await lookupsOf(dependencies);
+  for await (const search of searches) yield searchDocument(search, lookups);
+}
+
+function limitsOf(ctx: Context, { settings: { searchLimits } }: ApiDependencies): SearchLimits {
+  const { searchesMax, polygonCornersMax, excludedWordsMax, matchesPerAdvertMax } = principalOf(ctx);
+  return {
+    searches: searchesMax ?? searchLimits.searches,
+    polygonCorners: polygonCornersMax ?? searchLimits.polygonCorners,
+    excludedWords: excludedWordsMax ?? searchLimits.excludedWords,
+    matchesPerAdvert: matchesPerAdvertMax ?? searchLimits.matchesPerAdvert,
+  };
+}
+
+const LIMIT_WORDS = {
+  searches: ['search', 'searches'],
+  polygonCorners: ['corner of a polygon', 'corners of polygons'],
+  excludedWords: ['excluded word', 'excluded words'],
+  matchesPerAdvert: ['match per advert', 'matches per advert'],
+} as const;
+
+function refuseBeyond(error: unknown): never {
+  if (!(error instanceof SearchLimitError)) throw error;
+  const { limit, maximum, used, added } = error;
+  const [one, several] = LIMIT_WORDS[limit];
+  const isEstimated = limit === 'matchesPerAdvert';
+  const has = isEstimated ? `by estimate have ${used}; this would add ${added}` : `have ${used}`;
+  const detail = `you may have ${maximum} ${maximum === 1 ? one : several} in all, and ${has}`;
+  throw new Problem(403, detail, { type: '/docs.jsonld#LimitReached', members: { limit, maximum, used } });
+}
+
+/**
+ * What `If-Match` and `If-None-Match` ask of the search that a change is about to meet, and that no other change can
+ * reach meanwhile. What is returned throws a 412 `Problem`.
+ */
+async function precondition(ctx: Context, dependencies: ApiDependencies): Promise<(present: Search) => void> {
+  if (!isConditional(ctx)) return () => undefined;
+  const lookups = await lookupsOf(dependencies);
+  return (present) => requireMeant(ctx, etagOf(JSON.stringify(searchDocument(present, lookups))));
+}
+
+/** The search with this id (default: the path's), when it is the client's. Throws a 404 `Problem`. */
+export async function ownSearch(
+  ctx: Context,
+  { database }: Pick<ApiDependencies, 'database'>,
+  id: Uuid = searchIdOf(ctx),
+): Promise<Search> {
+  const search = await readSearch(database, principalOf(ctx).clientId, id);
+  if (search === null) throw notFound('this search');
+  return search;
+}
+
+function searchIdOf(ctx: Context): Uuid {
+  return idOf(ctx, 'this search');
+}
+
+/** The UUID of the path. A malformed one is a 404: there is no such resource. */
+export function idOf(ctx: Context, what: string): Uuid {
+  const id = parseUuid(String(ctx.params.id));
+  if (id === null) throw notFound(what);
+  return id;
+}
+
+async function answerSearch(ctx: Context, search: Search, dependencies: ApiDependencies, status = 200): Promise<void> {
+  const [document] = await searchDocuments([search], dependencies);
+  answer(ctx, document as object, status);
+}
+
+async function searchDocuments(
+  searches: readonly Search[],
+  dependencies: ApiDependencies,
+): Promise<Readonly<Record<string, unknown>>[]> {
+  const needsCategories = searches.some(
+    ({ members }) => members.includedSiteCategories.length + members.excludedSiteCategories.length > 0,
+  );
+  const lookups = needsCategories ? await lookupsOf(dependencies) : lookupsWith([], dependencies);
+  return searches.map((search) => searchDocument(search, lookups));
+}
+
+async function lookupsOf(dependencies: ApiDependencies): Promise<Lookups> {
+  return lookupsWith(await listSiteCategories(dependencies.database), dependencies);
+}
+
+function lookupsWith(categories: readonly SiteCategory[], { reference, settings }: ApiDependencies): Lookups {
+  const siteCategories = new Map(categories.map((category) => [category.id, category]));
+  return { reference, siteCategories, isMailAvailable: settings.isMailAvailable };
+}
+
+export function inputRules(ctx: Context, { database, reference, settings }: ApiDependencies): InputRules {
+  return {
+    reference,
+    baseUrl: String(ctx.state.baseUrl ?? ''),
+    allowPrivateEndpoints: settings.allowPrivateEndpoints,
+    endpointPorts: settings.endpointPorts,
+    siteCategoryIds: async () => new Set((await listSiteCategories(database)).map(({ id }) => id)),
+  };
+}

@@ -1,0 +1,69 @@
+/**
+ * What is wrong with a body, in bounded words: however much it is, the answer has the first of it and how much more
+ * there is, and costs no more than that.
+ */
+
+import { nearestName } from '../engine/domain/nearest-name.ts';
+import { Problem, type Violation } from './problem.ts';
+
+export const VIOLATIONS_MAX = 50;
+/** Comparing a name with all known ones takes as long as everything else about a member. */
+const NEAREST_NAMES_MAX = 10;
+const PATH_LENGTH_MAX = 64;
+
+export type Path = readonly PropertyKey[];
+
+export class Violations {
+  readonly #first: Violation[] = [];
+  #count = 0;
+  #nearestNames = 0;
+
+  get count(): number {
+    return this.#count;
+  }
+
+  add(path: Path, message: string, code: string): void {
+    this.#count += 1;
+    if (this.#first.length < VIOLATIONS_MAX) this.#first.push({ propertyPath: textOf(path), message, code });
+  }
+
+  /** Whether the answer says something of the member itself. */
+  isTold(member: string): boolean {
+    return this.#first.some(({ propertyPath }) => propertyPath === member);
+  }
+
+  /** Without a word of their own: there are enough already. */
+  addMore(count: number): void {
+    this.#count += count;
+  }
+
+  /** `what` it is no member of; the name is the last step of the path. `known` must not be empty. */
+  addUnknown(path: Path, what: string, known: readonly string[]): void {
+    if (this.#nearestNames >= NEAREST_NAMES_MAX) return this.add(path, `is no ${what}`, 'unknown_member');
+    this.#nearestNames += 1;
+    const nearest = nearestName(String(path.at(-1)), known);
+    this.add(path, `is no ${what}; the nearest one is ${nearest}`, 'unknown_member');
+  }
+
+  /** Throws a 422 `Problem` unless nothing is wrong. */
+  throwAny(): void {
+    if (this.#count === 0) return;
+    const detail = this.#first.map(({ propertyPath, message }) =>
+      propertyPath ? `${propertyPath}: ${message}` : message,
+    );
+    const more = this.#count - this.#first.length;
+    if (more > 0) detail.push(`and ${more} more`);
+    const members = { violationCount: this.#count };
+    throw new Problem(422, detail.join('\n'), { violations: this.#first, members });
+  }
+}
+
+/** `includedCities[2]`, `expressions[0][0].options.include`; a long one ends in an ellipsis. */
+function textOf(path: Path): string {
+  let text = '';
+  for (const step of path) {
+    text += typeof step === 'number' ? `[${step}]` : `${text === '' ? '' : '.'}${String(step)}`;
+    if (text.length > PATH_LENGTH_MAX) return `${text.slice(0, PATH_LENGTH_MAX - 1).replace(/[\ud800-\udbff]$/, '')}…`;
+  }
+  return text;
+}
