@@ -4,22 +4,18 @@
  * benchmarks measure with them. No call has an effect but on this crawler, and nothing is read from the clock.
  */
 
+import type { Publisher } from '../../engine/domain/advert.ts';
 import type { Uuid } from '../../engine/domain/ids.ts';
 import type { Reference } from '../../engine/reference/communes.ts';
 import {
   type AdvertJson,
-  advertUrl,
-  describeAdvert,
-  describeProperty,
-  drawContact,
-  drawPictures,
-  drawPublishers,
-  excludeFees,
+  drawHome,
+  drawPublisher,
   type PropertyJson,
   pictureUrl,
-  type SamplePublisher,
-} from './sample-advert-content.ts';
-import { drawEstate, roundPrice } from './sample-market.ts';
+  publication,
+  roundPrice,
+} from './sample-homes.ts';
 import { createPlaceSampler } from './sample-places.ts';
 import { createRandom, type Random } from './seeded-random.ts';
 
@@ -89,7 +85,6 @@ export function createSampleCrawler(options: SampleCrawlerOptions): SampleCrawle
   const { reference, intervalMs = 250, changeShare = 0.4, heldMax = 20_000 } = options;
   const random = createRandom(options.seed);
   const samplePlace = createPlaceSampler(reference, random);
-  const publishers = drawPublishers(random);
   const held: HeldSample[] = [];
   let published = 0;
   let clockMs = options.startAt.getTime();
@@ -102,17 +97,13 @@ export function createSampleCrawler(options: SampleCrawlerOptions): SampleCrawle
   function newAdvert(): UpsertJson {
     const crawledAt = tick();
     const known = held.length > 0 && random.chance(1 / 6) ? random.pick(held) : null;
-    const publisher = random.pick(publishers);
-    const sample = known === null ? firstAdvert(publisher, crawledAt) : againBy(known, publisher, crawledAt, random);
+    const publisher = drawPublisher(random);
+    const sample =
+      known === null
+        ? { ...drawHome(samplePlace(), publisher, crawledAt, reference, random), isExpired: false }
+        : againBy(known, publisher, crawledAt, random);
     held[published++ % heldMax] = sample;
     return upsert(sample, crawledAt);
-  }
-
-  function firstAdvert(publisher: SamplePublisher, crawledAt: string): HeldSample {
-    const place = samplePlace();
-    const estate = drawEstate(place.city.department.code, place.population, random);
-    const property = describeProperty(estate, place, reference, crawledAt, random);
-    return { property, advert: describeAdvert(estate, place, publisher, crawledAt, random), isExpired: false };
   }
 
   function change(kind: SampleChange = random.weighted(CHANGES)): IntakeMessageJson {
@@ -156,21 +147,15 @@ function changed(advert: AdvertJson, kind: SampleChange, crawledAt: string, rand
   const updatedAt = crawledAt;
   if (kind === 'price' && typeof advert.price === 'number') {
     const factor = random.chance(0.85) ? 1 - random.integer(1, 12) / 100 : 1 + random.integer(1, 6) / 100;
-    const price = roundPrice(advert.price * factor);
-    const priceExcludingFees = excludeFees(price, advert.feesPercentage ?? null);
-    return { ...advert, price, priceExcludingFees, updatedAt };
+    return { ...advert, price: roundPrice(advert.price * factor), updatedAt };
   }
   if (kind === 'surface' && typeof advert.surface === 'number') {
     return { ...advert, surface: Math.max(9, advert.surface + random.pick([-3, -2, -1, 1, 2, 5])), updatedAt };
   }
   if (kind === 'pictures') return { ...advert, pictures: changedPictures(advert.pictures ?? [], random), updatedAt };
-  if (kind === 'text') {
-    return { ...advert, description: `${advert.description ?? ''} ${random.pick(ADDENDA)}`, updatedAt };
-  }
+  if (kind === 'text') return { ...advert, description: `${advert.description ?? ''} Prix à débattre.`, updatedAt };
   return advert;
 }
-
-const ADDENDA = ['Visites ce samedi.', 'Prix à débattre.', 'Sous compromis.', 'Nouvelles photos.'] as const;
 
 /** Added, taken away, or in another order with the same count. */
 function changedPictures(pictures: readonly string[], random: Random): readonly string[] {
@@ -180,21 +165,8 @@ function changedPictures(pictures: readonly string[], random: Random): readonly 
 }
 
 /** The same home in another publisher's words, at a slightly different price. */
-function againBy(known: HeldSample, by: SamplePublisher, crawledAt: string, random: Random): HeldSample {
-  const price = known.advert.price ?? null;
-  const advert: AdvertJson = {
-    ...known.advert,
-    uuid: random.uuid(),
-    title: `${known.advert.title ?? ''} - ${by.publisher.name ?? 'de particulier à particulier'}`,
-    url: advertUrl(by, random),
-    publisher: by.publisher,
-    contact: drawContact(by, random),
-    price: price === null ? null : roundPrice(price * (1 + random.integer(-3, 3) / 100)),
-    priceExcludingFees: null,
-    feesPercentage: null,
-    pictures: drawPictures(random),
-    createdAt: crawledAt,
-    updatedAt: crawledAt,
-  };
-  return { property: known.property, advert, isExpired: false };
+function againBy({ property, advert }: HeldSample, by: Publisher, crawledAt: string, random: Random): HeldSample {
+  const price = typeof advert.price === 'number' ? roundPrice(advert.price * (1 + random.integer(-3, 3) / 100)) : null;
+  const title = `${advert.title ?? ''} - ${by.name ?? 'de particulier à particulier'}`;
+  return { property, advert: { ...advert, title, price, ...publication(by, crawledAt, random) }, isExpired: false };
 }
