@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Command } from '../src/cli/command.ts';
 import { COMMANDS } from '../src/cli/commands.ts';
-import { helpOf, helpOfAll } from '../src/cli/help.ts';
+import { helpOf, helpOfAll } from '../src/cli/program.ts';
 
 const groups = await Promise.all(
   COMMANDS.groups.map(async (group) =>

@@ -12,7 +12,7 @@ import { functionsOf, importsOf } from './support/source-scanner.ts';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const GENERATED = 'src/grpc/generated/';
-const FILE_LINES_MAX = 300;
+const FILE_LINES_MAX = 400;
 const FUNCTION_LINES_MAX = 60;
 
 /**
@@ -80,7 +80,7 @@ const ALARM_OWNERS = [
   'src/features/mail/mail-sender.ts',
   'src/grpc/call.ts',
   'src/grpc/health.ts',
-  'src/roles/troubles.ts',
+  'src/roles/foundation.ts',
 ];
 
 /** By hand: sleeping, repeating, a run under way, promises under way. */

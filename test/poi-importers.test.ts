@@ -7,13 +7,9 @@ import { after, before, describe, it, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { createRandom } from '../src/cli/demo/seeded-random.ts';
+import { importPointsOfInterest, type PointImportProgress, type PointImportResult } from '../src/cli/import/import.ts';
 import { ImportFileError } from '../src/cli/import/import-file.ts';
 import type { PointFormat } from '../src/cli/import/point-formats.ts';
-import {
-  importPointsOfInterest,
-  type PointImportProgress,
-  type PointImportResult,
-} from '../src/cli/import/points-of-interest.ts';
 import type { PointOfInterest } from '../src/engine/domain/point-of-interest.ts';
 import { blockOf, pbfFileBytes, type WriteFields, writeMessage } from './support/osm-pbf.ts';
 

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, mock, test } from 'node:test';
 import { ErrorCode, NatsError } from 'nats';
 import { pino } from 'pino';
 import { BrokerSilentError } from '../src/engine/broker/outage.ts';
-import { createTroubles, type Troubles } from '../src/roles/troubles.ts';
+import { createTroubles, type Troubles } from '../src/roles/foundation.ts';
 
 const QUIET_MS = 30_000;
 let lines: Record<string, unknown>[];

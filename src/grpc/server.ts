@@ -1,22 +1,35 @@
 /**
  * The gRPC server: the administration service, health and reflection. It speaks plaintext on the loopback alone;
  * anywhere else it needs a certificate.
+ * Who may call: the bearer token, compared in constant time, for everything but the health service. Where none is
+ * asked for, a certificate was.
+ * The connections of the gRPC port. Whoever has shown no token is a stranger; strangers are few, and take no place of
+ * those who have: when one too many comes, the stranger who has been there longest is closed.
  */
 
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
+import { createServer, type Socket } from 'node:net';
 import { fromBinary, toBinary } from '@bufbuild/protobuf';
 import { FileDescriptorProtoSchema, FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
-import { type ChannelOptions, Server, ServerCredentials } from '@grpc/grpc-js';
+import {
+  type ChannelOptions,
+  ResponderBuilder,
+  Server,
+  ServerCredentials,
+  ServerInterceptingCall,
+  type ServerInterceptor,
+  ServerListenerBuilder,
+} from '@grpc/grpc-js';
 import { ReflectionService } from '@grpc/reflection';
 import { endsWithin } from '../engine/actor/waiting.ts';
-import { requireToken } from './auth.ts';
 import { CALL_TIMEOUTS, type CallTimeouts } from './call.ts';
-import { type Connections, openConnections } from './connections.ts';
 import type { AdminDependencies } from './dependencies.ts';
-import { unavailable } from './errors.ts';
+import { statusOf, unauthenticated, unavailable } from './errors.ts';
 import { AdminServiceService } from './generated/vigie/admin/v1/admin.ts';
 import { createHandlers } from './handlers.ts';
-import { addHealth, boundHealthCalls } from './health.ts';
+import { addHealth, boundHealthCalls, isHealthCall } from './health.ts';
 
 const DESCRIPTORS = new URL('./generated/descriptors.binpb', import.meta.url);
 
@@ -143,4 +156,83 @@ function bracketed(host: string): string {
 async function fileDescriptors(): Promise<Buffer[]> {
   const { file } = fromBinary(FileDescriptorSetSchema, await readFile(DESCRIPTORS));
   return file.map((each) => Buffer.from(toBinary(FileDescriptorProtoSchema, each)));
+}
+
+const BEARER = /^bearer +(\S+)$/i;
+
+interface Doorman {
+  /** The peer, `address:port`, may call. */
+  readonly onAdmitted: (peer: string) => void;
+  /** A call came with a missing or wrong token. */
+  readonly onRefused: (method: string, peer: string) => void;
+}
+
+/** `token` null: whoever gets here may call. */
+function requireToken(token: string | null, { onAdmitted, onRefused }: Doorman): ServerInterceptor {
+  const expected = token === null ? null : digestOf(token);
+  return (method, call) => {
+    if (isHealthCall(method.path)) return new ServerInterceptingCall(call);
+    const listener = new ServerListenerBuilder()
+      .withOnReceiveMetadata((metadata, next) => {
+        const [, sent = ''] = BEARER.exec(String(metadata.get('authorization')[0] ?? '')) ?? [];
+        if (expected === null || timingSafeEqual(digestOf(sent), expected)) {
+          onAdmitted(call.getPeer());
+          return next(metadata);
+        }
+        onRefused(method.path, call.getPeer());
+        call.sendStatus(statusOf(unauthenticated()));
+      })
+      .build();
+    return new ServerInterceptingCall(call, new ResponderBuilder().withStart((next) => next(listener)).build());
+  };
+}
+
+/** Equal lengths, whatever was sent. */
+function digestOf(text: string): Buffer {
+  return createHash('sha256').update(text).digest();
+}
+
+const CONNECTIONS_MAX = 64;
+const STRANGERS_MAX = 16;
+
+interface Connections {
+  readonly port: number;
+  /** `peer`, as grpc-js names it, has shown that it may call. */
+  welcome(peer: string): void;
+  /** Takes no more; those that are there stay. */
+  close(): void;
+  /** Ends those that are left. */
+  destroy(): void;
+}
+
+/** `serve` is handed each connection. `port` 0 takes a free one. Rejects when the address is taken, or not ours. */
+async function openConnections(host: string, port: number, serve: (socket: Socket) => void): Promise<Connections> {
+  const sockets = new Set<Socket>();
+  /** By peer, the oldest first. */
+  const strangers = new Map<string, Socket>();
+  const server = createServer({ noDelay: true }, (socket) => {
+    const peer = `${socket.remoteAddress}:${socket.remotePort}`;
+    sockets.add(socket);
+    strangers.set(peer, socket);
+    socket.once('close', () => {
+      sockets.delete(socket);
+      if (strangers.get(peer) === socket) strangers.delete(peer);
+    });
+    // Whoever breaks off before a session has begun is heard by nobody else.
+    socket.on('error', () => socket.destroy());
+    serve(socket);
+    if (strangers.size <= STRANGERS_MAX && sockets.size <= CONNECTIONS_MAX) return;
+    const [longest] = strangers.values();
+    longest?.destroy();
+  });
+  server.listen(port, host);
+  await once(server, 'listening');
+  return {
+    port: (server.address() as { readonly port: number }).port,
+    welcome: (peer) => void strangers.delete(peer),
+    close: () => void server.close(),
+    destroy() {
+      for (const socket of sockets) socket.destroy();
+    },
+  };
 }

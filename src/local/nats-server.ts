@@ -15,9 +15,8 @@ import {
 } from './child-server.ts';
 import { endFormerServer, serverNameOf } from './former-server.ts';
 import { isPortFree } from './local-port.ts';
-import { keepAccess, NATS_CREDENTIALS_FILE, type NatsAccess, readOrMakeAccess } from './nats-access.ts';
 import { findNatsServer, type NatsServerBinary } from './nats-server-binary.ts';
-import { writeSecret } from './secret-file.ts';
+import { randomSecret, readSecret, writeSecret } from './secret-file.ts';
 import { giveDirectory, giveTree, secureHome } from './server-home.ts';
 import { type ServerUser, serverUser } from './server-user.ts';
 
@@ -179,4 +178,35 @@ async function clientAddress(home: string, server: ChildServer): Promise<string 
   if (!text.endsWith('}')) return null;
   const [url] = (JSON.parse(text) as { nats: readonly string[] }).nats;
   return url === undefined ? null : new URL(url).host;
+}
+
+interface NatsAccess {
+  readonly user: string;
+  readonly password: string;
+}
+
+/**
+ * The user and password of the embedded NATS: random, made once, kept as a URL that any client takes, in a file that the
+ * daemon's user alone can read. Deleting the file makes new ones at the next start.
+ */
+const NATS_CREDENTIALS_FILE = 'credentials';
+
+async function readOrMakeAccess(home: string): Promise<NatsAccess> {
+  const known = await readSecret(join(home, NATS_CREDENTIALS_FILE));
+  if (known !== null && URL.canParse(known)) {
+    const { username, password } = new URL(known);
+    if (SECRET.test(username) && SECRET.test(password)) return { user: username, password };
+  }
+  return { user: `vigie-${randomSecret().slice(0, 8)}`, password: randomSecret() };
+}
+
+/** What an editor or a crash has left of a password would be none. */
+const SECRET = /^[\w-]{8,}$/;
+
+/** Resolves with the whole URL. */
+async function keepAccess(home: string, { user, password }: NatsAccess, address: string): Promise<string> {
+  const path = join(home, NATS_CREDENTIALS_FILE);
+  const url = `nats://${user}:${password}@${address}`;
+  if ((await readSecret(path)) !== url) await writeSecret(path, url);
+  return url;
 }

@@ -1,15 +1,22 @@
 /**
  * `/console` (decisions, section 14): one page, its script and style, and the base map's two files. All of it is static,
- * made once when it is first asked for, under names that change with their content. The page then speaks the REST
+ * made once when it is first asked for, each compressed once, under names that change with their content. The page then speaks the REST
  * interface like any client; what it may load is this server, and what the operator has added.
  */
 
+import { hash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { promisify } from 'node:util';
+import { brotliCompress, gzip, constants as zlib } from 'node:zlib';
 import type Router from '@koa/router';
 import type { Context, Middleware } from 'koa';
 import helmet from 'koa-helmet';
-import { type ConsoleAsset, type ConsoleFiles, makeConsoleFiles } from './console-files.ts';
+import { consoleBundle } from '../console/bundle.ts';
+import type { Reference } from '../engine/reference/communes.ts';
+import { escapeHtml } from '../features/mail/mail-words.ts';
 import { answerBytes } from './content.ts';
 import type { ApiDependencies, ConsoleSettings } from './dependencies.ts';
+import { etagOf } from './entity-tags.ts';
 import { notFound } from './problem.ts';
 
 /** A year, the most that caches keep. */
@@ -69,4 +76,102 @@ function secured({ showsPictures, tilesUrl }: ConsoleSettings): Middleware {
     },
     referrerPolicy: { policy: 'no-referrer' },
   });
+}
+
+interface ConsoleAsset {
+  readonly name: string;
+  readonly type: string;
+  readonly etag: string;
+  readonly plain: Buffer;
+  readonly gzip: Buffer;
+  readonly brotli: Buffer;
+}
+
+interface ConsoleFiles {
+  readonly page: string;
+  /** By name. */
+  readonly assets: ReadonlyMap<string, ConsoleAsset>;
+}
+
+type Places = Pick<Reference, 'city' | 'departments' | 'populations'>;
+
+const OUTLINES = new URL('../console/outlines/outlines.topojson', import.meta.url);
+
+/** Takes half a second. Rejects when a file cannot be read or made. */
+async function makeConsoleFiles(settings: ConsoleSettings, reference: Places, version: string): Promise<ConsoleFiles> {
+  const [{ script, style }, outlines] = await Promise.all([consoleBundle(), readFile(OUTLINES, 'utf8')]);
+  const [code, look, base, names] = await Promise.all([
+    assetOf('console', 'js', 'text/javascript; charset=utf-8', script),
+    assetOf('console', 'css', 'text/css; charset=utf-8', style),
+    assetOf('outlines', 'json', 'application/json; charset=utf-8', outlines),
+    assetOf('places', 'json', 'application/json; charset=utf-8', JSON.stringify(placesOf(reference))),
+  ]);
+  const told = { ...settings, version, outlines: base.name, places: names.name };
+  const assets = new Map([code, look, base, names].map((asset) => [asset.name, asset]));
+  return { page: pageOf(code.name, look.name, JSON.stringify(told)), assets };
+}
+
+async function assetOf(stem: string, suffix: string, type: string, text: string): Promise<ConsoleAsset> {
+  const plain = Buffer.from(text);
+  const [gzipped, brotli] = await Promise.all([
+    promisify(gzip)(plain, { level: 9 }),
+    promisify(brotliCompress)(plain, { params: { [zlib.BROTLI_PARAM_QUALITY]: 9 } }),
+  ]);
+  const name = `${stem}-${hash('sha256', plain, 'hex').slice(0, 12)}.${suffix}`;
+  return { name, type, etag: etagOf(plain), plain, gzip: gzipped, brotli };
+}
+
+/** As many as a map has room for, the largest first; every search among cities finds most of its own here. */
+const COMMUNES_MAX = 9_000;
+/** Of a degree: ten metres. */
+const DECIMALS = 4;
+
+/** Names and centres of communes, `[insee, name, lat, lon]`, and of departments, `[code, name]`. */
+function placesOf(reference: Places): object {
+  const largest = weighed(reference)
+    .sort(([, a], [, b]) => b - a)
+    .slice(0, COMMUNES_MAX);
+  const rounded = (degrees: number): number => Number(degrees.toFixed(DECIMALS));
+  return {
+    communes: largest.flatMap(([insee]) => {
+      const city = reference.city(insee);
+      if (city === null || city.location === null) return [];
+      return [[insee, city.name, rounded(city.location.lat), rounded(city.location.lon)]];
+    }),
+    departments: reference.departments().map(({ code, name }) => [code, name]),
+  };
+}
+
+/** Paris, Lyon and Marseille by INSEE code, before all others; of their arrondissements a map of the country has no need. */
+const WHOLE_CITIES = ['75056', '69123', '13055'];
+const ARRONDISSEMENT_WEIGHT = 0.1;
+
+function weighed(reference: Places): (readonly [insee: string, weight: number])[] {
+  const parts = [...reference.populations()].map(([insee, population]): readonly [string, number] => {
+    const isPart = (reference.city(insee)?.cityParentId ?? null) !== null;
+    return [insee, isPart ? population * ARRONDISSEMENT_WEIGHT : population];
+  });
+  return [...WHOLE_CITIES.map((insee): readonly [string, number] => [insee, Infinity]), ...parts];
+}
+
+/** The names are relative: a proxy may serve all of it under a path of its own. */
+function pageOf(script: string, style: string, settings: string): string {
+  return `<!doctype html>
+<html lang="fr">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="robots" content="noindex">
+<title>Vigie</title>
+<link rel="icon" href="data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 32 32'%3E%3Ccircle cx='16' cy='16' r='15' fill='%230f5c66'/%3E%3Ccircle cx='16' cy='16' r='6' fill='%23ffb454'/%3E%3C/svg%3E">
+<link rel="stylesheet" href="console/${style}">
+<script type="module" src="console/${script}"></script>
+</head>
+<body>
+<noscript>Vigie: JavaScript.</noscript>
+<div id="console" data-settings="${escapeHtml(settings)}"></div>
+</body>
+</html>
+`;
 }

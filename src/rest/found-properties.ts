@@ -9,7 +9,6 @@ import type { FoundOrder } from '../features/queries/found-properties.ts';
 import type { ListedProperties, ListedProperty } from '../features/queries/queries.ts';
 import { principalOf } from './auth.ts';
 import { acceptableAs, answer, answerBytes, isAsked } from './content.ts';
-import { CSV_TYPE, csvOf } from './csv.ts';
 import type { ApiDependencies } from './dependencies.ts';
 import { collection, linkNext, offsetOf } from './hydra.ts';
 import { notFound, Problem } from './problem.ts';
@@ -112,4 +111,22 @@ function rowOf(document: PropertyDocument): readonly unknown[] {
   };
   const url = adverts.find(({ uuid }) => uuid === document.lastCrawledAdvert)?.url;
   return [...VALUES.map((name) => document[name]), city?.zipcode, city?.name, locations?.lat, locations?.lon, url];
+}
+
+/** Comma-separated values (RFC 4180), in UTF-8. */
+const CSV_TYPE = 'text/csv';
+
+/** What a spreadsheet takes for a formula: foreign text must not be one. */
+const FORMULA = /^[=+\-@\t\r]/;
+
+/** Absent values are empty. */
+function csvOf(columns: readonly string[], rows: readonly (readonly unknown[])[]): string {
+  return [columns, ...rows].map((row) => `${row.map(fieldOf).join(',')}\r\n`).join('');
+}
+
+function fieldOf(value: unknown): string {
+  if (value === null || value === undefined) return '';
+  if (typeof value !== 'string') return JSON.stringify(value);
+  const text = FORMULA.test(value) ? `'${value}` : value;
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }

@@ -1,5 +1,8 @@
-/** `/searches`: create, read, list, change and delete (specification, section 4; decisions, sections 2 and 7). */
+/**
+ * `/searches`: create, read, list, change and delete (specification, section 4; decisions, sections 2 and 7).
+ */
 
+import { Readable } from 'node:stream';
 import type Router from '@koa/router';
 import type { Context } from 'koa';
 import { parseUuid, type Uuid } from '../engine/domain/ids.ts';
@@ -12,13 +15,12 @@ import { SearchLimitError } from '../engine/store/search-totals.ts';
 import { createSearch, createSearchOnce, deleteSearch, readSearch, updateSearch } from '../engine/store/searches.ts';
 import { listSiteCategories, type SiteCategory } from '../engine/store/site-categories.ts';
 import { principalOf } from './auth.ts';
-import { acceptable, answer } from './content.ts';
+import { acceptable, answer, answerStream } from './content.ts';
 import type { ApiDependencies } from './dependencies.ts';
 import { etagOf, isConditional, requireMeant } from './entity-tags.ts';
 import { collection, offsetOf } from './hydra.ts';
 import { once } from './idempotency.ts';
 import { jsonBody } from './json-body.ts';
-import { createLargeAnswers } from './large-answers.ts';
 import { notFound, Problem } from './problem.ts';
 import { booleanParameter, orderParameter, PAGING, readQuery, textParameter } from './query.ts';
 import { type Lookups, searchDocument, searchIri } from './search-document.ts';
@@ -225,4 +227,45 @@ export function inputRules(ctx: Context, { database, reference, settings }: ApiD
     endpointPorts: settings.endpointPorts,
     siteCategoryIds: async () => new Set((await listSiteCategories(database)).map(({ id }) => id)),
   };
+}
+
+const PAGES_OF_CLIENT_MAX = 2;
+const PAGES_MAX = 8;
+
+type AnswerPage = (ctx: Context, envelope: object, members: AsyncIterable<object>) => void;
+
+/**
+ * Writes pages that are too large to be built in one piece (a hundred searches of thousands of cities are a hundred
+ * megabytes) member by member, as the client takes them: `members` is asked for one only when the last one was taken.
+ * Throws 429 beyond a few pages of a client and in all. No entity tag: nobody knows the last byte when the first leaves.
+ */
+function createLargeAnswers(): AnswerPage {
+  const underWay = new Map<string, number>();
+  let total = 0;
+  const take = (client: string, count: number): void => {
+    const next = (underWay.get(client) ?? 0) + count;
+    if (next === 0) underWay.delete(client);
+    else underWay.set(client, next);
+    total += count;
+  };
+  return (ctx, envelope, members) => {
+    const { clientId } = principalOf(ctx);
+    if ((underWay.get(clientId) ?? 0) >= PAGES_OF_CLIENT_MAX || total >= PAGES_MAX) {
+      const detail = 'this page is large, and as many as may be are under way: ask for fewer items';
+      throw new Problem(429, detail, { headers: { 'Retry-After': '1' } });
+    }
+    take(clientId, 1);
+    ctx.res.once('close', () => take(clientId, -1));
+    answerStream(ctx, Readable.from(textOf(envelope, members)));
+  };
+}
+
+async function* textOf(envelope: object, members: AsyncIterable<object>): AsyncGenerator<string> {
+  yield `${JSON.stringify({ ...envelope, 'hydra:member': undefined }).slice(0, -1)},"hydra:member":[`;
+  let separator = '';
+  for await (const member of members) {
+    yield separator + JSON.stringify(member);
+    separator = ',';
+  }
+  yield ']}';
 }

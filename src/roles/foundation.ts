@@ -2,14 +2,14 @@
 
 import { once } from 'node:events';
 import { type Config, ConfigError } from '../config.ts';
-import { createSupervisor, FAILING_MS, type Supervisor } from '../engine/actor/supervisor.ts';
+import { type ActorFailure, createSupervisor, FAILING_MS, type Supervisor } from '../engine/actor/supervisor.ts';
 import { startTask } from '../engine/actor/task.ts';
 import { pause } from '../engine/actor/waiting.ts';
 import { onCoordinates } from '../engine/broker/announcements.ts';
 import { type Broker, connectBroker } from '../engine/broker/connection.ts';
 import { createDueAnnouncer } from '../engine/broker/due-announcements.ts';
 import { findOtherLead } from '../engine/broker/lead-claims.ts';
-import { isBrokerOutage } from '../engine/broker/outage.ts';
+import { BrokerSilentError, isBrokerOutage, isBrokerSilence } from '../engine/broker/outage.ts';
 import { untilElected } from '../engine/broker/topology.ts';
 import { UNNAMED_CELL } from '../engine/domain/cell.ts';
 import { createActivityFeed } from '../engine/maintenance/activity.ts';
@@ -23,7 +23,7 @@ import { assertReachable, migrate, openDatabase, type Queryable } from '../engin
 import { createDocumentCache } from '../engine/store/document-cache.ts';
 import type { FailingPart } from '../engine/store/instances.ts';
 import { readDatabasePlace } from '../engine/store/intake-position.ts';
-import { isDatabaseOutage } from '../engine/store/outage.ts';
+import { databaseRefusal, isDatabaseOutage } from '../engine/store/outage.ts';
 import { renumberRestored } from '../engine/store/search-feed.ts';
 import { checkSessions } from '../engine/store/session-check.ts';
 import { addressOf } from '../engine/store/unreachable.ts';
@@ -37,7 +37,6 @@ import { VERSION } from '../version.ts';
 import type { Parts } from './parts.ts';
 import { createStalls, type Stalls } from './stalls.ts';
 import { startFailure } from './start-failure.ts';
-import { createTroubles, type Troubles } from './troubles.ts';
 
 const STALLS_LOOK_MS = 1_000;
 
@@ -238,4 +237,74 @@ function announcement(ending: AbortSignal, announceMs: number): () => Promise<vo
   if (ending.aborted) return () => Promise.resolve();
   const announced = once(ending, 'abort').then(() => pause(announceMs));
   return () => announced;
+}
+
+export interface Troubles {
+  /** `what`: the work that met the trouble and goes on by itself. */
+  readonly onTrouble: (what: string, error: Error) => void;
+  readonly onFailure: (failure: ActorFailure) => void;
+  /** Of the connection to NATS. */
+  readonly onBrokerStatus: (status: 'disconnected' | 'reconnected' | 'error', detail: string) => void;
+}
+
+interface OpenTrouble {
+  readonly beganAt: number;
+  count: number;
+  /** Rings when it has not come back for a while. */
+  over: NodeJS.Timeout | undefined;
+}
+
+/** Longer than the pauses between attempts of anything that repeats them. */
+const OVER_AFTER_MS = 30_000;
+
+/** What is one trouble, whatever work meets it; null: that of the work. */
+function serverTrouble(error: Error): string | null {
+  if (isBrokerSilence(error)) return 'NATS';
+  const reason = databaseRefusal(error);
+  return reason === null ? null : `PostgreSQL: ${reason}`;
+}
+
+/**
+ * Troubles of a server that is away come back with every attempt of every loop until it is there again. One line when
+ * such a trouble begins and one when it is over say the same, and can be read.
+ */
+export function createTroubles(log: Pick<Log, 'info' | 'warn' | 'error'>): Troubles {
+  const open = new Map<string, OpenTrouble>();
+
+  /** True when nobody has told it yet. */
+  function isNews(what: string, error: Error): boolean {
+    // Partitions, ports and sequences differ between those who meet one trouble.
+    const key = serverTrouble(error) ?? `${what}: ${error.message.replaceAll(/\d+/g, '#')}`;
+    const known = open.get(key);
+    const lastAt = performance.now();
+    const trouble = known ?? { beganAt: lastAt, count: 0, over: undefined };
+    trouble.count += 1;
+    open.set(key, trouble);
+    clearTimeout(trouble.over);
+    trouble.over = setTimeout(() => {
+      open.delete(key);
+      const { count, beganAt } = trouble;
+      log.info({ what, reason: error.message, count, durationMs: Math.round(lastAt - beganAt) }, 'trouble over');
+    }, OVER_AFTER_MS);
+    trouble.over.unref();
+    return known === undefined;
+  }
+
+  return {
+    onTrouble(what, error) {
+      if (isNews(what, error)) log.warn({ what, err: error }, 'trouble');
+    },
+    onBrokerStatus(status, detail) {
+      // A connection that is lost is the same trouble as the answers that do not come.
+      const isOver = status === 'reconnected';
+      if (isOver) log.info({ status, detail }, 'connection to NATS');
+      else if (isNews('connection to NATS', new BrokerSilentError(detail))) {
+        log.warn({ status, detail }, 'connection to NATS');
+      }
+    },
+    onFailure({ actor, error, isBug, isFinal, retryInMs }) {
+      if (!isFinal && !isNews(`actor ${actor}`, error)) return;
+      log.error({ actor, err: error, isBug, retryInMs }, isFinal ? 'actor crashed' : 'actor failed');
+    },
+  };
 }

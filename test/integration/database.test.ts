@@ -7,7 +7,6 @@ import { test } from 'node:test';
 import { inspect } from 'node:util';
 import { randomUuid, searchNumberOf, type Uuid } from '../../src/engine/domain/ids.ts';
 import { recordAttempts } from '../../src/engine/store/attempts.ts';
-import { CorkedSocket } from '../../src/engine/store/corked-socket.ts';
 import {
   type CommitUnknownError,
   type DatabasePool,
@@ -18,6 +17,7 @@ import {
   type Statement,
   transaction,
 } from '../../src/engine/store/database.ts';
+import { CorkedSocket } from '../../src/engine/store/database-servers.ts';
 import { letInAged, readDue } from '../../src/engine/store/deliveries.ts';
 import { claimDeliveries, giveBack } from '../../src/engine/store/delivery-claims.ts';
 import { readMatches, updateMatches } from '../../src/engine/store/matches.ts';

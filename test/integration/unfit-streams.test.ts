@@ -5,7 +5,6 @@
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import type { StreamConfig } from 'nats';
 import {
   AckPolicy,
   type ConsumerConfig,
@@ -14,11 +13,11 @@ import {
   nanos,
   ReplayPolicy,
   RetentionPolicy,
+  type StreamConfig,
 } from 'nats';
 import { type Broker, connectBroker } from '../../src/engine/broker/connection.ts';
 import { ensureIntake, ensureRejections, ensureRetries } from '../../src/engine/broker/topology.ts';
-import { covers } from '../../src/engine/broker/topology-differences.ts';
-import { inspectTopology } from '../../src/engine/broker/topology-inspection.ts';
+import { covers, inspectTopology } from '../../src/engine/broker/topology-inspection.ts';
 import { startTopologyWatch } from '../../src/engine/maintenance/topology-watch.ts';
 import { startDaemon } from '../support/daemon.ts';
 import { startTestNats, startTestServers } from '../support/servers.ts';

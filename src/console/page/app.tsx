@@ -1,14 +1,17 @@
-/** Who is signed in, and what they see: the head with its views, the view that is open, and the map beside it. */
+/**
+ * Who is signed in, and what they see: the head with its views, the view that is open, and the map beside it.
+ * What a browser does when a page is loaded, and a page that changes itself has to do alone: what is opened begins at its
+ * top, what is come back to is where it was left, and who used the keyboard goes on in what is new.
+ */
 
-import { useCallback, useEffect, useMemo, useState } from 'preact/hooks';
-import { useArrival } from './arrival.ts';
+import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { forgetUnsaved } from './editor/unsaved.ts';
 import { MapContents } from './map-contents.tsx';
 import { type Model, openModel } from './model.ts';
 import { ModelContext, useModel } from './model-context.ts';
 import { useValue } from './observable.ts';
 import { createRest } from './rest.ts';
-import { hrefOf, route, VIEWS, type View } from './route.ts';
+import { hrefOf, type Route, route, VIEWS, type View } from './route.ts';
 import { forgetKey, hasBroughtKey, keepKey, takeKey } from './session.ts';
 import { SignIn } from './sign-in.tsx';
 import { openStage, type Stage, StageContext } from './stage.ts';
@@ -184,4 +187,22 @@ function Banner() {
       {connection === 'lost' ? words.lost : ''}
     </div>
   );
+}
+
+/** Returns what the element that scrolls is to be given. */
+function useArrival({ view, id }: Route) {
+  const element = useRef<HTMLElement>(null);
+  const leftAt = useRef(new Map<string, number>());
+  const place = `${view}/${id ?? ''}`;
+  const isFirst = useRef(true);
+  useEffect(() => {
+    const { current: main } = element;
+    if (main === null) return;
+    main.scrollTop = leftAt.current.get(place) ?? 0;
+    // The link that was followed is gone with the list that it stood in; one that stays keeps the focus.
+    if (!isFirst.current && document.activeElement === document.body) main.focus({ preventScroll: true });
+    isFirst.current = false;
+  }, [place]);
+  const onScroll = (): void => void leftAt.current.set(place, element.current?.scrollTop ?? 0);
+  return { ref: element, onScroll };
 }

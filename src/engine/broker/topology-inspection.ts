@@ -1,9 +1,18 @@
 /** Looks at every stream and consumer of ours that is there: whether it can do its work, and whether it is another database's. */
 
+import {
+  AckPolicy,
+  type ConsumerConfig,
+  DeliverPolicy,
+  DiscardPolicy,
+  ReplayPolicy,
+  RetentionPolicy,
+  type StreamConfig,
+} from 'nats';
 import { type DatabaseLabel, labelText } from '../domain/database-label.ts';
+import { ADVERTS } from '../domain/streams.ts';
 import type { Broker } from './connection.ts';
-import { consumersOf, isMissing, streamsOf } from './topology.ts';
-import { consumerDifferences, type Differences, streamDifferences } from './topology-differences.ts';
+import { consumersOf, isMissing, streamsOf, type WantedConsumer, type WantedStream } from './topology.ts';
 import { labelling, ownerOf } from './topology-owner.ts';
 
 export interface Inspection extends Differences {
@@ -93,4 +102,143 @@ function unlessMissing<T>(asked: Promise<T>): Promise<T | null> {
     if (isMissing(error)) return null;
     throw error;
   });
+}
+
+interface Differences {
+  readonly faults: readonly string[];
+  readonly cautions: readonly string[];
+}
+
+/** [whether it is so, what is said of it] */
+type Rule = readonly [boolean, string];
+
+/** Nobody's advert is larger than nine out of ten; a smaller limit refuses most. */
+const MESSAGE_BYTES_LEAST = 65_536;
+const HOUR_NANOS = 3_600_000_000_000;
+const SECOND_NANOS = 1_000_000_000;
+const ACK_WAIT_LEAST_NANOS = 30 * SECOND_NANOS;
+/** What one pull asks for, and waits for. */
+const PULL_BATCH_LEAST = 256;
+const PULL_EXPIRES_NANOS = 10 * SECOND_NANOS;
+const PULL_BYTES_LEAST = 1_048_576;
+const PULLS_WAITING_LEAST = 16;
+
+/** Of JetStream's limits 0 and -1 mean none. */
+function isLimited(limit: number | undefined, below: number): limit is number {
+  return limit !== undefined && limit > 0 && limit < below;
+}
+
+function hasLimit(limit: number | undefined): boolean {
+  return isLimited(limit, Number.POSITIVE_INFINITY);
+}
+
+/**
+ * What keeps a stream or consumer that is there already from doing its work. An operator's settings win, so one that
+ * differs from what the daemon would have made is no fault by itself: a fault loses messages, or stops them, without a
+ * word. A caution works today, and may not when it is needed.
+ */
+function streamDifferences(wanted: WantedStream, actual: StreamConfig): Differences {
+  const { name } = wanted;
+  const isAdverts = wanted.discard === DiscardPolicy.New;
+  const untaken = wanted.subjects.filter((subject) => !actual.subjects?.some((each) => covers(each, subject)));
+  const { max_msgs, max_bytes, max_msgs_per_subject, max_msg_size, max_age } = actual;
+  const isBounded = hasLimit(max_msgs) || hasLimit(max_bytes);
+  const faults: readonly Rule[] = [
+    [untaken.length > 0, `takes ${listOf(actual.subjects)}, not ${listOf(untaken)}`],
+    [actual.no_ack ?? false, 'no_ack is set: whoever publishes is not told that a message is stored'],
+    [actual.sealed, 'is sealed'],
+    [isLimited(max_msg_size, MESSAGE_BYTES_LEAST), `max_msg_size is ${max_msg_size} bytes`],
+    [isLimited(max_age, HOUR_NANOS), `max_age is ${Math.round((max_age ?? 0) / SECOND_NANOS)} s`],
+    [hasLimit(max_msgs_per_subject), `max_msgs_per_subject is ${max_msgs_per_subject}: changes would be dropped`],
+    [
+      isAdverts && isBounded && actual.discard === DiscardPolicy.Old,
+      `discard is old with ${hasLimit(max_bytes) ? `max_bytes ${max_bytes}` : `max_msgs ${max_msgs}`}: what is not recorded yet would be dropped`,
+    ],
+    [
+      wanted.retention === RetentionPolicy.Workqueue && actual.retention !== RetentionPolicy.Workqueue,
+      `retention is ${actual.retention}, not ${wanted.retention}`,
+    ],
+  ];
+  const cautions: readonly Rule[] = [
+    [
+      isAdverts && !isBounded,
+      'has no max_bytes: adverts that nobody records fill the whole store, and retries wait there too. ' +
+        `nats stream edit ${name} --max-bytes=<three quarters of max_file_store> --discard=new`,
+    ],
+    [
+      isAdverts && actual.retention !== RetentionPolicy.Limits,
+      `retention is ${actual.retention}: what a restored database needs again is gone`,
+    ],
+    [isAdverts && actual.deny_purge, 'deny_purge is set: what is recorded cannot be trimmed'],
+  ];
+  return said(`stream ${name}`, faults, cautions);
+}
+
+function consumerDifferences(wanted: WantedConsumer, actual: ConsumerConfig): Differences {
+  const filters = [actual.filter_subject ?? '', ...(actual.filter_subjects ?? [])].filter((filter) => filter !== '');
+  const subject = wanted.filter_subject ?? ADVERTS.subjects;
+  const { deliver_subject, max_ack_pending, ack_wait = 0, max_batch, max_bytes, max_expires = 0, max_waiting } = actual;
+  const starts: readonly unknown[] = [DeliverPolicy.All, DeliverPolicy.StartSequence, DeliverPolicy.StartTime];
+  const isEverything = filters.length === 0 || filters.some((filter) => covers(filter, subject));
+  const faults: readonly Rule[] = [
+    [
+      deliver_subject !== undefined && deliver_subject !== '',
+      `is a push consumer (to ${deliver_subject}), not pulled from`,
+    ],
+    [!isEverything && wanted.filter_subject === undefined, `filters ${listOf(filters)}: all else is not taken in`],
+    [!isEverything && wanted.filter_subject !== undefined, `filters ${listOf(filters)}, not ${subject}`],
+    [actual.ack_policy !== AckPolicy.Explicit, `ack policy is ${actual.ack_policy}, not explicit`],
+    [
+      !starts.includes(actual.deliver_policy),
+      `deliver policy is ${actual.deliver_policy}: what came before is skipped`,
+    ],
+    [actual.replay_policy === ReplayPolicy.Original, 'replay policy is original: as slowly as it came'],
+    [
+      hasLimit(actual.max_deliver),
+      `max_deliver is ${actual.max_deliver}: a message that is tried so often is given up`,
+    ],
+    [isLimited(max_ack_pending, ackPendingLeast(wanted)), `max_ack_pending is ${max_ack_pending}`],
+    [
+      ack_wait < ACK_WAIT_LEAST_NANOS,
+      `ack_wait is ${ack_wait / SECOND_NANOS} s: what takes longer is handed out twice`,
+    ],
+    [(actual.backoff ?? []).length > 0, 'has a backoff, which is added to every delay'],
+    [actual.headers_only ?? false, 'hands out headers alone'],
+    [hasLimit(actual.inactive_threshold), 'is deleted when nobody asks for a while (inactive_threshold)'],
+    [isLimited(max_batch, PULL_BATCH_LEAST), `max_batch is ${max_batch}: larger requests are refused`],
+    [isLimited(max_bytes, PULL_BYTES_LEAST), `max_bytes of a request is ${max_bytes}: larger ones are refused`],
+    [
+      isLimited(max_expires, PULL_EXPIRES_NANOS),
+      `max_expires is ${max_expires / SECOND_NANOS} s: longer requests are refused`,
+    ],
+    [isLimited(max_waiting, PULLS_WAITING_LEAST), `max_waiting is ${max_waiting}`],
+  ];
+  return said(`consumer ${wanted.durable_name} of ${wanted.stream}`, faults, []);
+}
+
+/** Retries wait unacknowledged, so their consumers must not count them. */
+function ackPendingLeast({ max_ack_pending = 0 }: WantedConsumer): number {
+  return max_ack_pending === -1 ? Number.POSITIVE_INFINITY : PULL_BATCH_LEAST;
+}
+
+function said(what: string, faults: readonly Rule[], cautions: readonly Rule[]): Differences {
+  const sentences = (rules: readonly Rule[]): readonly string[] =>
+    rules.flatMap(([isSo, text]) => (isSo ? [`${what} ${text}`] : []));
+  return { faults: sentences(faults), cautions: sentences(cautions) };
+}
+
+function listOf(subjects: readonly string[] | undefined): string {
+  return subjects === undefined || subjects.length === 0 ? 'nothing' : subjects.join(' and ');
+}
+
+/** Whether every subject that `wanted` stands for is one of `pattern` (NATS, *Subject-Based Messaging*). */
+export function covers(pattern: string, wanted: string): boolean {
+  const theirs = pattern.split('.');
+  const ours = wanted.split('.');
+  for (const [position, token] of theirs.entries()) {
+    if (token === '>') return ours.length > position;
+    const own = ours[position];
+    if (own === undefined || own === '>' || (token !== '*' && token !== own)) return false;
+  }
+  return theirs.length === ours.length;
 }

@@ -9,7 +9,25 @@ import { Socket } from 'node:net';
 import { checkServerIdentity } from 'node:tls';
 import pg from 'pg';
 import { endsWithin } from '../actor/waiting.ts';
-import { CorkedSocket } from './corked-socket.ts';
+
+/**
+ * The client library corks each statement by itself, so ten statements sent without waiting for each other's answers
+ * were ten system calls, and woke the server ten times. Here a cork lasts until the tick has ended.
+ */
+export class CorkedSocket extends Socket {
+  #isHolding = false;
+
+  override cork(): void {
+    super.cork();
+    if (this.#isHolding) return;
+    this.#isHolding = true;
+    super.cork();
+    process.nextTick(() => {
+      this.#isHolding = false;
+      this.uncork();
+    });
+  }
+}
 
 export interface DatabaseServers {
   /** Of one of them: the client library knows no more. */

@@ -3,10 +3,43 @@
 import { z } from 'zod';
 import { RecoveryCreation } from '../recoveries.ts';
 import { READ_ONLY_MEMBERS, SEARCH_MEMBERS } from '../search-schema.ts';
+import { VIOLATIONS_MAX } from '../violations.ts';
 import { WebhookSecretCreation } from '../webhook-secrets.ts';
 import { ALERTS } from './alert-schemas.ts';
-import { problemSchema, violationListSchema } from './problem-schemas.ts';
 import { PARTS, RESOURCES } from './resource-schemas.ts';
+
+const members = {
+  '@id': z.string(),
+  'hydra:title': z.string(),
+  'hydra:description': z.string(),
+  title: z.string(),
+  detail: z.string(),
+  status: z.int(),
+  type: z.string(),
+};
+
+/** Error bodies as schemas (decisions, section 7), for OpenAPI and the tests. */
+const problemSchema = z.looseObject({
+  '@context': z.literal('/contexts/Error'),
+  '@type': z.literal('hydra:Error'),
+  ...members,
+});
+
+const violationListSchema = z.strictObject({
+  '@context': z.literal('/contexts/ConstraintViolationList'),
+  '@type': z.tuple([z.literal('ConstraintViolationList'), z.literal('hydra:Error')]),
+  ...members,
+  violations: z
+    .array(
+      z.strictObject({
+        propertyPath: z.string().meta({ description: 'Such as includedCities[2]; empty for the body as a whole.' }),
+        message: z.string(),
+        code: z.string().meta({ description: 'Stable, for programs.' }),
+      }),
+    )
+    .meta({ description: `The first ${VIOLATIONS_MAX} at most.` }),
+  violationCount: z.int().meta({ description: 'How many there are in all.' }),
+});
 
 export interface JsonSchema {
   readonly $ref?: string;

@@ -1,6 +1,6 @@
 /**
  * The matching kernel in WebAssembly text: sixteen rows of a group against one property, column by column. Every offset
- * is one of `layout.ts`; `twin.ts` is the same in plain TypeScript and must give the same answers. Assembled by `build.ts`.
+ * is one of `layout.ts`; `kernel.ts` is the same in plain TypeScript and must give the same answers. Assembled by `build.ts`.
  *
  * A row *fails* when a column excludes the property. A row that does not fail is *open* when a quantised column or the
  * circle is too close to call. Rows neither open nor in need of attention go to the sure answers by number; the others go

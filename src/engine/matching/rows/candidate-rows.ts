@@ -8,7 +8,6 @@ import { GROUP_COUNT, GROUP_LIST, GROUP_LIST_MAX, KERNEL_BYTES, LANES, ZONE_LIST
 import { type PropertyView, writePlace, writeQuery } from '../property-view.ts';
 import type { CircleRow } from './area-geometry.ts';
 import { AreaTree, type RowList } from './area-tree.ts';
-import { PlaceTable } from './place-table.ts';
 import {
   GroupMemory,
   groupBytes,
@@ -19,6 +18,7 @@ import {
 } from './row-groups.ts';
 import { RowTrees } from './row-tree.ts';
 import type { SearchRows } from './search-rows.ts';
+import { StagedRows } from './staged-rows.ts';
 import { AXIS, CHUNK, IS_LEAF, LEFT, NODE_ACCEPTS, RIGHT, ROWS, ZONE } from './tree-nodes.ts';
 
 /** What tables of places and the tree of areas do with a row. */
@@ -171,4 +171,65 @@ function areaRow(row: Row, { latitude, longitude, reach, isDecisive, isPolygon }
   const check = isPolygon && (attention & NEEDS_TEXT_CHECK) === 0 ? NEEDS_SHAPE_CHECK : NEEDS_EXACT_CHECK;
   row.attention = isDecisive ? attention : attention | check;
   return row;
+}
+
+class PlaceTable {
+  readonly #trees: RowTrees;
+  /** By code; 0 is no tree. */
+  #roots = new Int32Array(1024);
+  #size = 0;
+  #staged = new StagedRows();
+
+  constructor(trees: RowTrees) {
+    this.#trees = trees;
+  }
+
+  get size(): number {
+    return this.#size;
+  }
+
+  /** 0 for code 0, of what no search names, and for every other without rows. */
+  rootOf(code: number): number {
+    return this.#roots[code] ?? 0;
+  }
+
+  insert(code: number, row: Row): void {
+    this.#makeRoom(code);
+    const root = this.#roots[code] as number;
+    if (root === 0) this.#size += 1;
+    this.#roots[code] = this.#trees.insert(root, row);
+  }
+
+  /** Puts a row by for `layOut`; there are no others yet. */
+  stage(code: number, row: Row): void {
+    this.#staged.add(code, row);
+  }
+
+  /** Inserts the staged rows, in short steps. */
+  *layOut(): Generator<null> {
+    const staged = this.#staged;
+    this.#staged = new StagedRows();
+    for (const group of staged.byPlace()) {
+      if (group !== null) {
+        this.#makeRoom(group.place);
+        this.#roots[group.place] = yield* this.#trees.build(group.rows, 0, group.rows.count);
+        this.#size += 1;
+      }
+      yield null;
+    }
+  }
+
+  /** `row` is there. */
+  remove(code: number, row: Row): void {
+    const root = this.#trees.remove(this.#roots[code] as number, row);
+    this.#roots[code] = root;
+    if (root === 0) this.#size -= 1;
+  }
+
+  #makeRoom(code: number): void {
+    if (code < this.#roots.length) return;
+    const longer = new Int32Array(2 * code);
+    longer.set(this.#roots);
+    this.#roots = longer;
+  }
 }
