@@ -119,6 +119,17 @@ test('(d) a retry before its time is found, on both clocks', async () => {
   assert.match(faults, /\(d\) post 2 came/);
 });
 
+test('(d) two posts of one attempt are no retry, and two of one second are where every attempt was answered', async () => {
+  const { delivery, posts } = history([BAD, BAD, { status: null }, OK], 'delivered');
+  const [first, second, , last] = posts as [ReceivedPost, ReceivedPost, ReceivedPost, ReceivedPost];
+  const again = { ...second, receivedAt: second.receivedAt + 500 };
+  assert.equal(await audit(delivery, [first, second, again, last]), '');
+  const signedLater = { ...again, headers: signatureHeaders('d1', new Date(again.receivedAt + 1_000), BODY, TOKEN) };
+  assert.match(await audit(delivery, [first, second, signedLater, last]), /\(d\) post 3 came 500 ms/);
+  const answered = history([BAD, BAD, BAD, OK], 'delivered').delivery;
+  assert.match(await audit(answered, [first, second, again, last]), /\(d\) post 3 came 500 ms/);
+});
+
 test('(e) a signature by another key, or of another time, is found', async () => {
   const { delivery, posts } = history([OK], 'delivered');
   assert.match(

@@ -13,10 +13,17 @@ const run = promisify(execFile);
 /** One step of apt on a slow line: a full update is some 15 MB, a package up to 60 MB. */
 const APT_TIMEOUT_MS = 300_000;
 
-/** Fills the directory `target`. Rejects with what apt or dpkg-deb say. */
-export async function unpackDebianPackage(name: string, target: string): Promise<void> {
+/**
+ * Fills the directory `target`. Rejects with what apt or dpkg-deb say. `sources`: a list of sources in place of the
+ * machine's.
+ */
+export async function unpackDebianPackage(
+  name: string,
+  target: string,
+  { sources = null }: { readonly sources?: string | null } = {},
+): Promise<void> {
   const work = join(target, 'apt');
-  await download(name, work);
+  await download(name, work, sources);
   const archive = (await readdir(work)).find((file) => file.endsWith('.deb'));
   if (archive === undefined) throw new Error('apt-get download left no package');
   await run('dpkg-deb', ['--extract', join(work, archive), target]);
@@ -24,21 +31,24 @@ export async function unpackDebianPackage(name: string, target: string): Promise
 }
 
 /** With the machine's package lists first; where it has none, or old ones, with lists of our own. */
-async function download(name: string, work: string): Promise<void> {
+async function download(name: string, work: string, sources: string | null): Promise<void> {
   await mkdir(join(work, 'cache/archives/partial'), { recursive: true });
   await mkdir(join(work, 'state/lists/partial'), { recursive: true });
   // No change of user, when root: it could not write here.
   const options = [`Dir::Cache=${join(work, 'cache')}`, 'APT::Sandbox::User=', 'Acquire::Retries=1'];
   const ownLists = [...options, `Dir::State=${join(work, 'state')}`, 'Acquire::Languages=none'];
+  if (sources !== null) ownLists.push(`Dir::Etc::sourcelist=${sources}`, 'Dir::Etc::sourceparts=-');
   const apt = (settings: readonly string[], ...args: readonly string[]) =>
     run('apt-get', ['-qq', ...settings.flatMap((setting) => ['-o', setting]), ...args], {
       cwd: work,
       timeout: APT_TIMEOUT_MS,
     });
-  const isDone = await apt(options, 'download', name).then(
-    () => true,
-    () => false,
-  );
+  const isDone =
+    sources === null &&
+    (await apt(options, 'download', name).then(
+      () => true,
+      () => false,
+    ));
   if (isDone) return;
   // An update fails when one of many sources is out of reach: whether it brought our package, the download tells.
   const updateError = await apt([...ownLists, 'APT::Update::Error-Mode=any'], 'update').then(

@@ -5,6 +5,8 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { connectBroker } from '../../src/engine/broker/connection.ts';
+import { isAtLeast } from '../../src/engine/broker/topology-owner.ts';
 import { type Daemon, runVigie, startDaemon } from '../support/daemon.ts';
 import { connectDatabase, queryOnce } from '../support/database.ts';
 import { connectCrawler, numberedUuid, upsert } from '../support/intake.ts';
@@ -30,6 +32,19 @@ function advertsFrom(first: number, count: number) {
   );
 }
 
+/** Cells share `ADVERTS`; the rest is of one database. Older servers know no metadata. */
+async function assertLabelled(url: string): Promise<void> {
+  const broker = await connectBroker({ url, name: 'test', onStatus: () => undefined });
+  const { config } = await broker.manager.streams.info('RETRIES');
+  const consumer = await broker.manager.consumers.info('ADVERTS', 'intake');
+  await broker.close();
+  for (const { metadata, description } of [config, consumer.config]) {
+    const isKept = isAtLeast(broker.serverVersion, 2, 10);
+    assert.match((isKept ? metadata?.['vigie-database'] : description) ?? '', /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}/);
+    assert.equal(isKept ? description : metadata, undefined);
+  }
+}
+
 test('of two databases on one NATS the first takes all, and the second says whose it is until it takes over', async (t) => {
   const [nats, first] = await Promise.all([startTestNats(t), startTestPostgres(t)]);
   const second = { url: first.url.replace(/\/[^/]*$/, '/staging') };
@@ -39,6 +54,7 @@ test('of two databases on one NATS the first takes all, and the second says whos
   const staging = await startDaemon(t, { nats, postgres: second });
   const crawler = await connectCrawler(t, nats.url);
   await crawler.publish(...advertsFrom(0, 200));
+  await assertLabelled(nats.url);
   const [inProduction, inStaging] = [connectDatabase(t, first.url), connectDatabase(t, second.url)];
   const held = async (database: typeof inProduction) =>
     Number((await database.query('select count(*) from properties')).rows[0].count);

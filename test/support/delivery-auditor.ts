@@ -149,7 +149,7 @@ function auditSuccess({ attempts }: AuditedDelivery, posts: readonly ReceivedPos
   if (success === undefined) return [];
   const faults: string[] = [];
   if (attempts.at(-1) !== success) faults.push('(b) another attempt follows the one recorded with 200');
-  const late = posts.filter(({ headers }) => Number(headers['webhook-timestamp']) * 1_000 > success.endedAt);
+  const late = posts.filter((post) => timestampOf(post) * 1_000 > success.endedAt);
   if (late.length > 0) faults.push(`(b) ${late.length} posts came after the attempt recorded with 200`);
   return faults;
 }
@@ -173,7 +173,8 @@ function auditCount({ attempts, attemptCount }: AuditedDelivery, posts: readonly
 
 /**
  * An attempt that died with its process counts from its start. A post may lie unread in the kernel until after its
- * attempt has timed out, so the receiver's clock is asked only about attempts that saw their answer.
+ * attempt has timed out, so the receiver's clock is asked only about attempts that saw their answer. Where one saw none it
+ * may have made no post, and another one two: those bear one timestamp.
  */
 function auditGaps(
   { attempts }: AuditedDelivery,
@@ -192,16 +193,23 @@ function auditGaps(
       );
     }
   }
+  const wereAllAnswered = attempts.every(({ statusCode }) => statusCode !== null);
   for (const [position, next] of posts.entries()) {
     const before = posts[position - 1];
     const wasAnswered = posts.length === attempts.length && attempts[position - 1]?.statusCode !== null;
     if (before === undefined || !wasAnswered) continue;
+    if (!wereAllAnswered && timestampOf(next) === timestampOf(before)) continue;
     const gapMs = next.receivedAt - before.receivedAt;
     if (gapMs < retryDelayMs - CLOCK_TOLERANCE_MS) {
-      faults.push(`(d) post ${position + 1} came ${gapMs} ms after the one before`);
+      const all = JSON.stringify({ attempts, posts: posts.map((post) => ({ ...post, body: undefined })) });
+      faults.push(`(d) post ${position + 1} came ${gapMs} ms after the one before: ${all}`);
     }
   }
   return faults;
+}
+
+function timestampOf({ headers }: ReceivedPost): number {
+  return Number(headers['webhook-timestamp']);
 }
 
 function auditContent({ body, token }: AuditedDelivery, posts: readonly ReceivedPost[]): string[] {
@@ -219,9 +227,10 @@ function auditContent({ body, token }: AuditedDelivery, posts: readonly Received
 }
 
 /** The library refuses times more than five minutes from now, so a long test's posts are verified as of their time. */
-function verify({ body, headers, receivedAt }: ReceivedPost, token: string): void {
+function verify(post: ReceivedPost, token: string): void {
+  const { body, headers, receivedAt } = post;
   const webhook = new Webhook(token);
-  const sentAt = Number(headers['webhook-timestamp']);
+  const sentAt = timestampOf(post);
   if (Math.abs(receivedAt / 1_000 - sentAt) > TIMESTAMP_TOLERANCE_S)
     throw new Error(`it came ${receivedAt / 1_000 - sentAt} s after its timestamp`);
   const signature = webhook.sign(headers['webhook-id'] ?? '', new Date(sentAt * 1_000), body.toString());

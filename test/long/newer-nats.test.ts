@@ -1,0 +1,23 @@
+/** What depends on the version of nats-server, on one of Debian's next release: whose a stream is, bounds, what is unfit. */
+
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { findNewerNats } from '../support/newer-nats.ts';
+
+const FILES = ['shared-nats', 'unfit-streams', 'store-full', 'full-nats-at-start', 'stream-made-anew', 'retries'];
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+
+test('what depends on the version of nats-server holds on a newer one', async () => {
+  const files = FILES.map((name) => `test/integration/${name}.test.ts`);
+  // A runner within a runner would report to the outer one.
+  const { NODE_TEST_CONTEXT: _, ...environment } = process.env;
+  const child = spawn(process.execPath, ['--import', 'tsx', '--test', '--test-concurrency=1', ...files], {
+    cwd: ROOT,
+    env: { ...environment, NATS_SERVER_BIN: await findNewerNats() },
+    stdio: ['ignore', 'inherit', 'inherit'],
+  });
+  assert.deepEqual(await once(child, 'exit'), [0, null]);
+});
