@@ -11,13 +11,17 @@ import { satisfies } from '../../src/engine/domain/criteria.ts';
 import type { SearchNumber, Uuid } from '../../src/engine/domain/ids.ts';
 import { criteriaOf, SEARCH_DEFAULTS } from '../../src/engine/domain/search.ts';
 import { sampleMatches } from '../../src/engine/intake/match-sampling.ts';
-import { findClientByName, updateClientLimits } from '../../src/engine/store/clients.ts';
+import { createClient, findClientByName, updateClientLimits } from '../../src/engine/store/clients.ts';
+import { migrate } from '../../src/engine/store/database.ts';
 import { readMedians } from '../../src/engine/store/market-medians.ts';
 import { correctMatchTotals, readSearchTotals } from '../../src/engine/store/search-totals.ts';
 import { createSearch } from '../../src/engine/store/searches.ts';
 import { createMatchEstimator } from '../../src/features/queries/match-estimate.ts';
 import { startTestApi } from '../support/api.ts';
+import { connectDatabase } from '../support/database.ts';
+import { copyDatabase, restoreDatabase } from '../support/database-copy.ts';
 import { knownProperties, openRecording, randomMembers, sampleMessages } from '../support/question-scene.ts';
+import { startTestPostgres } from '../support/servers.ts';
 
 const HELD = 300;
 
@@ -233,4 +237,31 @@ describe('the sample of adverts', () => {
     await api.database.query('update searches set deleted_at = now() where client_id = $1', [id]);
     assert.equal(await totalOf('overrated'), 0);
   });
+});
+
+it('the sums outlive restarts and restorations, corrected ones as well, and limit as before', async (t) => {
+  const [source, target] = [await startTestPostgres(t), await startTestPostgres(t)];
+  await migrate(source.url);
+  const database = connectDatabase(t, source.url);
+  const { id } = await createClient(database, { name: 'restored' });
+  const save = (on: typeof database, matchesPerMille: number) =>
+    createSearch(
+      on,
+      id,
+      { ...SEARCH_DEFAULTS, title: 'x' },
+      { matchesPerMille, limits: { ...limits, matchesPerAdvert: 20 } },
+    );
+  for (let made = 0; made < 20; made++) await save(database, 1_000);
+  await correctMatchTotals(database, { adverts: 200, matched: new Map() });
+  await database.query('update searches set deleted_at = now() where number = (select min(number) from searches)');
+  const before = await readSearchTotals(database, id);
+  assert.deepEqual([before.searches, before.matchesPerAdvert], [19, 9]);
+  await migrate(source.url);
+  assert.deepEqual(await readSearchTotals(database, id), before);
+  await restoreDatabase(target, await copyDatabase(source.url));
+  const restored = connectDatabase(t, target.url);
+  assert.deepEqual(await readSearchTotals(restored, id), before);
+  for (let made = 0; made < 11; made++) await save(restored, 1_000);
+  await assert.rejects(save(restored, 1_000), { limit: 'matchesPerAdvert', maximum: 20, used: 20, added: 1 });
+  await save(restored, 0);
 });
