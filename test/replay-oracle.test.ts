@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { stateText } from '../src/engine/domain/stored-property.ts';
 import { resolveToulon } from './support/adverts.ts';
 import { numberedUuid, upsert } from './support/intake.ts';
 import { auditRecords, type Expectation, type OracleSearch, replay } from './support/replay-oracle.ts';
@@ -64,7 +65,10 @@ test('recorded as expected passes; an event lost, doubled or out of order, and a
 
 /** A database that answers with these rows. */
 function holding({ properties, events }: Pick<Expectation, 'properties' | 'events'>) {
-  const propertyRows = [...properties].map(([uuid, held]) => ({ uuid, ...held }));
+  const propertyRows = [...properties].map(([uuid, { state, crawls }]) => ({
+    ...{ uuid, crawls },
+    state: stateText(state),
+  }));
   const eventRows = [...events].flatMap(([uuid, told]) =>
     told.map(({ kind, advertUuid, createdAt, field }) => ({
       property_uuid: uuid,

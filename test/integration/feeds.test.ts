@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { gunzipSync } from 'node:zlib';
 import type pg from 'pg';
 import { type Broker, connectBroker } from '../../src/engine/broker/connection.ts';
+import { readState } from '../../src/engine/domain/stored-property.ts';
 import { SnapshotRefusedError } from '../../src/features/feeds/feed-row.ts';
 import { startFeeds } from '../../src/features/feeds/feeds.ts';
 import { identityOf } from '../../src/features/feeds/identity.ts';
@@ -110,7 +111,7 @@ async function statesOf({ database }: Pick<Scene, 'database'>): Promise<Readonly
       uuid,
       {
         events,
-        adverts: state.adverts.map(({ content, property, expiredAt }: Loose) => [
+        adverts: readState(state).adverts.map(({ content, property, expiredAt }: Loose) => [
           content,
           property,
           expiredAt === null,

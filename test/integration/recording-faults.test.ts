@@ -15,7 +15,15 @@ import { createClient } from '../../src/engine/store/clients.ts';
 import { type Database, type DatabasePool, migrate, openDatabase } from '../../src/engine/store/database.ts';
 import { changedSince } from '../../src/engine/store/search-feed.ts';
 import { createSearch } from '../../src/engine/store/searches.ts';
-import { minute, nextOrigin, resolveToulon, TOULON, UNKNOWN_CONTENT, UNSTATED_PROPERTY } from '../support/adverts.ts';
+import {
+  minute,
+  nextOrigin,
+  PRICE_HELD,
+  resolveToulon,
+  TOULON,
+  UNKNOWN_CONTENT,
+  UNSTATED_PROPERTY,
+} from '../support/adverts.ts';
 import { openDeliveryStage } from '../support/courier.ts';
 import { numberedUuid } from '../support/intake.ts';
 import { seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
@@ -221,7 +229,7 @@ for (const [what, arrange] of Object.entries(ARRANGED)) {
         await record(TERM, entriesOf(messages), []);
       }
       const { rows } = await database.query<{ price: number; snapshots: number; deliveries: number }>(
-        `select (state #>> '{adverts,0,content,price}')::integer as price,
+        `select ${PRICE_HELD} as price,
            (select count(*)::integer from snapshots) as snapshots,
            (select count(*)::integer from delivery_states where exists (
              select from snapshots where snapshots.id = snapshot_id)) as deliveries

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { type TestContext, test } from 'node:test';
 import { connect, headers, type NatsConnection } from 'nats';
+import { PRICE_HELD } from '../support/adverts.ts';
 import { type Daemon, startDaemon } from '../support/daemon.ts';
 import { connectDatabase } from '../support/database.ts';
 import { numberedUuid, upsert } from '../support/intake.ts';
@@ -113,7 +114,7 @@ test('a message whose subject names another property is refused, and the next on
   const { rows } = await until(
     async () =>
       database.query<{ uuid: string; price: number }>(`
-      select uuid, (state #>> '{adverts,0,content,price}')::integer as price from properties`),
+      select uuid, ${PRICE_HELD} as price from properties`),
     ({ rowCount }) => rowCount !== 0,
   );
   assert.deepEqual(rows, [{ uuid: property, price: 250_000 }]);

@@ -5,13 +5,13 @@ import { randomUUID } from 'node:crypto';
 import { after, describe, it } from 'node:test';
 import type { DeliveryState } from '../../src/engine/domain/delivery.ts';
 import { endpointKeyOf } from '../../src/engine/domain/endpoint.ts';
-import { timeOrderedUuid } from '../../src/engine/domain/ids.ts';
+import { timeOrderedUuid, uuidOf } from '../../src/engine/domain/ids.ts';
 import { LISTED_DELIVERIES, LISTED_MATCHES, LISTED_MAX, listOfClient } from '../../src/engine/store/client-listings.ts';
 import type { Queryable } from '../../src/engine/store/database.ts';
 import { sampleChange } from '../../src/rest/webhook-sample.ts';
 import { startTestApi } from '../support/api.ts';
 import { putInState } from '../support/seeded-deliveries.ts';
-import { seedMatch } from '../support/seeded-matches.ts';
+import { seedMatch, seedProperty } from '../support/seeded-matches.ts';
 
 const api = await startTestApi({ after });
 
@@ -42,10 +42,7 @@ async function newClient(name: string, searchCount: number): Promise<Client> {
 async function newProperty(): Promise<string> {
   const { held } = sampleChange('ad.update.price', new Date());
   const uuid = randomUUID();
-  await api.database.query(
-    'insert into properties (uuid, state, state_bytes, crawls, is_land) values ($1, $2::text::json, length($2::text), $3, false)',
-    [uuid, JSON.stringify({ ...held.state, uuid }), JSON.stringify(held.crawls)],
-  );
+  await seedProperty(api.database, { ...held, state: { ...held.state, uuid: uuidOf(uuid) } });
   return uuid;
 }
 
@@ -86,8 +83,9 @@ async function newDeliveries({ searches }: Client, count: number): Promise<Requi
     const state = (['delivered', 'failed', 'queued'] as const)[i % 3] as DeliveryState;
     const delivery = { id: timeOrderedUuid(new Date(at(i % 5))), at: at(i % 5), state };
     await api.database.query(
-      `insert into deliveries (id, search_number, match_id, channel, kind, endpoint, endpoint_key, head, snapshot_id, created_at)
-       values ($1, $2, $3, 'match', 'property.ad.create', 'https://h.example.com', 'k', '', $3, $4)`,
+      `insert into deliveries (id, search_number, match_id, channel, kind, endpoint, endpoint_key, head, snapshot_id, created_at,
+         sequence)
+       values ($1, $2, $3, 'match', 'property.ad.create', 'https://h.example.com', 'k', '', $3, $4, 1)`,
       [delivery.id, searches[i % searches.length]?.number, randomUUID(), new Date(delivery.at)],
     );
     await putInState(api.database, [delivery.id], state);
@@ -302,9 +300,10 @@ describe('a list over all searches', () => {
       agency.searches[0]?.number,
     ]);
     await api.database.query(
-      `insert into deliveries (id, search_number, match_id, channel, kind, endpoint, endpoint_key, head, snapshot_id)
+      `insert into deliveries (id, search_number, match_id, channel, kind, endpoint, endpoint_key, head, snapshot_id,
+         sequence)
        select gen_random_uuid(), 0, gen_random_uuid(), 'match', 'property.ad.create', 'https://h.example.com', 'k', '',
-         gen_random_uuid() from generate_series(1, 5000)`,
+         gen_random_uuid(), 1 from generate_series(1, 5000)`,
     );
     await api.database.query(
       `insert into mail_items (id, client_id, search_number, match_id, property_uuid, kind, endpoint, endpoint_key, reason,

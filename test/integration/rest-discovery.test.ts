@@ -18,7 +18,7 @@ import { SEARCH_MEMBERS } from '../../src/rest/search-schema.ts';
 import { sampleChange } from '../../src/rest/webhook-sample.ts';
 import { startTestApi } from '../support/api.ts';
 import { visit } from '../support/browser.ts';
-import { searchNumberOfId, seedMatch } from '../support/seeded-matches.ts';
+import { searchNumberOfId, seedMatch, seedProperty } from '../support/seeded-matches.ts';
 
 const OUTCOME = {
   startedAt: new Date(),
@@ -75,15 +75,13 @@ async function everything(): Promise<readonly string[]> {
   const number = '(select number from searches where id = $1)';
   const id = search['@id'].slice(10);
   const { uuid } = held.state;
-  await api.database.query(
-    'insert into properties (uuid, state, state_bytes, crawls, is_land) values ($1, $2::text::json, length($2::text), $3, false)',
-    [uuid, JSON.stringify(held.state), JSON.stringify(held.crawls)],
-  );
+  await seedProperty(api.database, held);
   const searchNumber = await searchNumberOfId(api.database, id);
   await seedMatch(api.database, { id: match, searchNumber, propertyUuid: uuid });
   await api.database.query(
-    `insert into deliveries (id, search_number, match_id, channel, kind, endpoint, endpoint_key, head, snapshot_id)
-     values ($2, ${number}, $3, 'event', 'ad.update.price', 'https://h.example.com', 'k', '', $3)`,
+    `insert into deliveries (id, search_number, match_id, channel, kind, endpoint, endpoint_key, head, snapshot_id,
+       sequence)
+     values ($2, ${number}, $3, 'event', 'ad.update.price', 'https://h.example.com', 'k', '', $3, 1)`,
     [id, delivery, match],
   );
   await api.database.query(`insert into attempts values ($1, 1, now(), 5, 500, 'status', 'HTTP 500', 'oups')`, [

@@ -4,14 +4,14 @@ import { after, describe, it } from 'node:test';
 import { EVENT_KINDS } from '../../src/engine/domain/codes.ts';
 import type { AttemptOutcome } from '../../src/engine/domain/delivery.ts';
 import { endpointKeyOf } from '../../src/engine/domain/endpoint.ts';
-import { timeOrderedUuid, type Uuid } from '../../src/engine/domain/ids.ts';
+import { timeOrderedUuid, type Uuid, uuidOf } from '../../src/engine/domain/ids.ts';
 import { FACILITIES, type PointOfInterest } from '../../src/engine/domain/point-of-interest.ts';
 import { buildPointIndex } from '../../src/engine/matching/points/poi-index.ts';
 import type { SingleDelivery } from '../../src/rest/dependencies.ts';
 import { sampleChange } from '../../src/rest/webhook-sample.ts';
 import { startTestApi } from '../support/api.ts';
 import { putInState } from '../support/seeded-deliveries.ts';
-import { seedMatch } from '../support/seeded-matches.ts';
+import { seedMatch, seedProperty } from '../support/seeded-matches.ts';
 import { until } from '../support/until.ts';
 
 const POINTS: readonly PointOfInterest[] = [
@@ -59,10 +59,7 @@ async function newSearch(members: object = {}): Promise<{ iri: string; number: n
 async function newProperty(): Promise<string> {
   const { held } = sampleChange('ad.update.price', new Date());
   const uuid = randomUUID();
-  const state = { ...held.state, uuid };
-  const insert =
-    'insert into properties (uuid, state, state_bytes, crawls, is_land) values ($1, $2::text::json, length($2::text), $3, false)';
-  await api.database.query(insert, [uuid, JSON.stringify(state), JSON.stringify(held.crawls)]);
+  await seedProperty(api.database, { ...held, state: { ...held.state, uuid: uuidOf(uuid) } });
   return uuid;
 }
 
@@ -134,10 +131,10 @@ describe('deliveries', () => {
     const [id, queued] = [randomUUID(), randomUUID()];
     await api.database.query(
       `insert into deliveries (id, search_number, match_id, channel, kind, endpoint, endpoint_key, head, snapshot_id,
-         created_at) values
-         ($1, $3, gen_random_uuid(), 'event', 'ad.update.price', 'https://h.example.com', 'k', '', gen_random_uuid(), '2026-03-01'),
+         created_at, sequence) values
+         ($1, $3, gen_random_uuid(), 'event', 'ad.update.price', 'https://h.example.com', 'k', '', gen_random_uuid(), '2026-03-01', 1),
          ($2, $3, gen_random_uuid(), 'match', 'property.ad.create', 'https://h.example.com', 'k', '',
-          gen_random_uuid(), '2026-03-02')`,
+          gen_random_uuid(), '2026-03-02', 2)`,
       [id, queued, number],
     );
     await putInState(api.database, [id], 'failed', 2);
@@ -174,9 +171,10 @@ describe('deliveries', () => {
     const { iri, number } = await newSearch();
     const id = randomUUID();
     await api.database.query(
-      `insert into deliveries (id, search_number, match_id, channel, kind, endpoint, endpoint_key, head, snapshot_id)
+      `insert into deliveries (id, search_number, match_id, channel, kind, endpoint, endpoint_key, head, snapshot_id,
+         sequence)
        values ($3, $1, gen_random_uuid(), 'match', 'property.ad.create', 'https://ill.example.com', $2, '',
-         gen_random_uuid())`,
+         gen_random_uuid(), 1)`,
       [number, endpointKeyOf(api.clientId, 'https://ill.example.com'), id],
     );
     await putInState(api.database, [id], 'retry_wait', 1, new Date('2026-03-02T10:00Z'));

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { type Broker, connectBroker } from '../../src/engine/broker/connection.ts';
 import { ADVERTS_STREAM, ensureIntake } from '../../src/engine/broker/topology.ts';
+import { PRICE_HELD } from '../support/adverts.ts';
 import { startDaemon } from '../support/daemon.ts';
 import { connectDatabase } from '../support/database.ts';
 import { connectCrawler, numberedUuid, upsert } from '../support/intake.ts';
@@ -32,7 +33,7 @@ async function openScene(t: TestContext) {
   const pricesOf = async () =>
     (
       await database.query<{ price: number; stream: number; sequence: number }>(
-        `select (state #>> '{adverts,0,content,price}')::integer as price, (value ->> 1)::integer as stream
+        `select ${PRICE_HELD} as price, (value ->> 1)::integer as stream
          from properties, json_each(crawls)`,
       )
     ).rows;

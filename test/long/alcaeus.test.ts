@@ -6,7 +6,7 @@ import { after, test } from 'node:test';
 import { sampleChange } from '../../src/rest/webhook-sample.ts';
 import { startTestApi } from '../support/api.ts';
 import { walkWithAlcaeus } from '../support/hydra-clients.ts';
-import { searchNumberOfId, seedMatch } from '../support/seeded-matches.ts';
+import { searchNumberOfId, seedMatch, seedProperty } from '../support/seeded-matches.ts';
 
 const api = await startTestApi({ after });
 
@@ -18,10 +18,7 @@ async function seed(): Promise<{ readonly match: string; readonly property: stri
   }
   const { held } = sampleChange('ad.update.price', new Date());
   const match = randomUUID();
-  await api.database.query(
-    'insert into properties (uuid, state, state_bytes, crawls, is_land) values ($1, $2::text::json, length($2::text), $3, false)',
-    [held.state.uuid, JSON.stringify(held.state), JSON.stringify(held.crawls)],
-  );
+  await seedProperty(api.database, held);
   const searchNumber = await searchNumberOfId(api.database, String(searches[0]).slice('/searches/'.length));
   await seedMatch(api.database, { id: match, searchNumber, propertyUuid: held.state.uuid });
   return { match: `/matches/${match}`, property: `/documents/properties/${held.state.uuid}`, searches };

@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { after, type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { PRICE_HELD } from '../support/adverts.ts';
 import { startDaemon } from '../support/daemon.ts';
 import { connectDatabase } from '../support/database.ts';
 import { connectCrawler, numberedUuid, upsert } from '../support/intake.ts';
@@ -57,7 +58,7 @@ async function keepsItsPromises(number: number, folder: string, command: Command
   const priced = (price: number): string => JSON.stringify({ ...good, advert: { ...good.advert, price } });
   const state = async () => {
     const { rows } = await database.query<{ price: number; expired_at: Date | null }>(
-      `select (state #>> '{adverts,0,content,price}')::integer as price, expired_at from properties where uuid = $1`,
+      `select ${PRICE_HELD} as price, expired_at from properties where uuid = $1`,
       [property],
     );
     return rows[0];

@@ -11,6 +11,9 @@ export const PROPERTY = uuidOf('0d9e0c6a-0000-4000-8000-000000000001');
 export const ADVERT = uuidOf('ad000000-0000-4000-8000-000000000001');
 export const OTHER_ADVERT = uuidOf('ad000000-0000-4000-8000-000000000002');
 
+/** In SQL, the price that the first advert of a row of `properties` states (domain/stored-property.ts). */
+export const PRICE_HELD = `(state::json #>> '{1,0,1,3}')::integer`;
+
 const MORNING = Date.parse('2026-03-10T08:00:00Z');
 
 export function minute(count: number): string {

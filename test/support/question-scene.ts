@@ -16,6 +16,7 @@ import { createMarketMedians, type MarketMedians } from '../../src/engine/matchi
 import { createSearchIndex } from '../../src/engine/matching/search-index.ts';
 import type { Reference } from '../../src/engine/reference/communes.ts';
 import type { Database } from '../../src/engine/store/database.ts';
+import { type HeldRow, heldOf } from '../../src/engine/store/properties.ts';
 import { changedSince } from '../../src/engine/store/search-feed.ts';
 import { listSiteCategories } from '../../src/engine/store/site-categories.ts';
 import { nextOrigin } from './adverts.ts';
@@ -101,8 +102,9 @@ export async function knownProperties(
   resolvePlace: ResolvePlace,
   median: MedianOf,
 ): Promise<readonly KnownProperty[]> {
-  const { rows } = await database.query<HeldProperty>('select state, crawls from properties order by uuid');
-  return rows.map((held) => {
+  const { rows } = await database.query<HeldRow>('select state, crawls from properties order by uuid');
+  return rows.map((row) => {
+    const held = heldOf(row);
     const reading = readingOf(held.state, held.crawls, resolvePlace);
     return {
       uuid: held.state.uuid,

@@ -15,6 +15,7 @@ import { isLive } from '../../src/engine/domain/property.ts';
 import { propertyDocument, propertyFacts, readingOf } from '../../src/engine/domain/property-document.ts';
 import { criteriaOf, SEARCH_DEFAULTS, type SearchMembers } from '../../src/engine/domain/search.ts';
 import type { Database } from '../../src/engine/store/database.ts';
+import { type HeldRow, heldOf } from '../../src/engine/store/properties.ts';
 import type { AuditedDelivery } from './delivery-auditor.ts';
 
 /** A search that was there before the first message. Its price coherence must be off: that depends on all the others. */
@@ -156,8 +157,8 @@ export async function auditRecords(
   { properties, events }: Pick<Expectation, 'properties' | 'events'>,
 ): Promise<readonly string[]> {
   const faults: string[] = [];
-  const { rows } = await database.query<HeldProperty & { uuid: string }>('select uuid, state, crawls from properties');
-  const recorded = new Map(rows.map(({ uuid, state, crawls }) => [uuid, { state, crawls }]));
+  const { rows } = await database.query<HeldRow & { uuid: string }>('select uuid, state, crawls from properties');
+  const recorded = new Map(rows.map((row) => [row.uuid, heldOf(row)]));
   for (const uuid of new Set([...properties.keys(), ...recorded.keys()])) {
     const [expected, found] = [properties.get(uuid), recorded.get(uuid)];
     if (expected === undefined) faults.push(`property ${uuid} exists, and nobody spoke of it`);

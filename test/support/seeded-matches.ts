@@ -1,5 +1,7 @@
-/** Matches as the recorder leaves them, for tests that only read them. */
+/** Properties and matches as the recorder leaves them, for tests that only read them. */
 
+import type { HeldProperty } from '../../src/engine/domain/change.ts';
+import { stateText } from '../../src/engine/domain/stored-property.ts';
 import type { Queryable } from '../../src/engine/store/database.ts';
 
 export interface SeededMatch {
@@ -9,6 +11,14 @@ export interface SeededMatch {
   /** Now unless said. */
   readonly createdAt?: Date;
   readonly hasBegun?: boolean;
+}
+
+/** Without its digest. */
+export async function seedProperty(database: Queryable, { state, crawls }: HeldProperty): Promise<void> {
+  await database.query(
+    'insert into properties (uuid, state, state_bytes, crawls, is_land) values ($1, $2::text, length($2::text), $3, false)',
+    [state.uuid, stateText(state), JSON.stringify(crawls)],
+  );
 }
 
 export async function seedMatch(

@@ -5,10 +5,11 @@
 
 import type { HeldProperty } from './change.ts';
 import type { HeldAdvert, PropertyState } from './property.ts';
+import { advertText } from './stored-property.ts';
 
 export interface PropertyBounds {
   readonly advertsMax: number;
-  /** Of the state as JSON. */
+  /** Of the state as it is stored. */
   readonly bytesMax: number;
 }
 
@@ -19,12 +20,12 @@ const FRAME_BYTES = 64;
 function advertBytes(advert: HeldAdvert): number {
   const known = measured.get(advert);
   if (known !== undefined) return known;
-  const bytes = Buffer.byteLength(JSON.stringify(advert)) + 1;
+  const bytes = Buffer.byteLength(advertText(advert)) + 1;
   measured.set(advert, bytes);
   return bytes;
 }
 
-/** Bytes of the state as JSON, within a few. */
+/** Bytes of the state as it is stored, within a few. */
 export function stateBytes({ adverts }: PropertyState): number {
   return adverts.reduce((sum, advert) => sum + advertBytes(advert), FRAME_BYTES);
 }

@@ -5,6 +5,7 @@
  */
 
 import type { Uuid } from './ids.ts';
+import { pack, shapeOf, unpack } from './packed.ts';
 import { isPriceCoherent, type Market, marketOf } from './price-coherence.ts';
 import { type Crawls, creationOf, isLive, speakingAdvert } from './property.ts';
 import { type PropertyReading, pricePerMeterOf, propertyFacts } from './property-document.ts';
@@ -124,10 +125,42 @@ export function beforeLastChange(digest: PropertyDigest): PropertyDigest | null 
   };
 }
 
+/** See packed.ts before a member is added. Those that are rarely known come last. */
+const DIGEST = shapeOf<PropertyDigest>({
+  facts: shapeOf<PropertyDigest['facts']>({
+    transactionType: 'value',
+    propertyType: 'value',
+    price: 'value',
+    pricePerMeter: 'value',
+    surface: 'value',
+    lat: 'value',
+    lon: 'value',
+    inseeCodes: 'list',
+    departmentCode: 'value',
+    zipcodes: 'list',
+    room: 'value',
+    bedroom: 'value',
+    furnished: 'value',
+    landSurface: 'value',
+  }),
+  adverts: [
+    shapeOf<DigestedAdvert>({
+      uuid: 'value',
+      price: 'value',
+      hasVirtualTour: 'value',
+      publisherType: 'value',
+      siteCategory: 'value',
+    }),
+  ],
+  speaker: 'value',
+  createdAt: 'value',
+  changes: [shapeOf<DigestedChange>({ at: 'value', advert: 'value', field: 'value', was: 'value', is: 'value' })],
+});
+
 export function digestText(digest: PropertyDigest): string {
-  return JSON.stringify(digest);
+  return JSON.stringify(pack(digest, DIGEST));
 }
 
 export function readDigest(text: string): PropertyDigest {
-  return JSON.parse(text) as PropertyDigest;
+  return unpack(JSON.parse(text), DIGEST);
 }

@@ -50,8 +50,8 @@ export interface HeldAdvert {
   readonly content: AdvertContent;
   /** The `property` object of the message that stated `content`. */
   readonly property: StatedProperty;
-  /** The earliest creation that was known before the last update, see `creationOf`; absent before the first. */
-  readonly createdBefore?: string;
+  /** The earliest creation that was known before the last update, see `creationOf`; null before the first. */
+  readonly createdBefore: string | null;
   /** First crawl and last change, by the crawler's clock. */
   readonly firstCrawledAt: string;
   readonly changedAt: string;

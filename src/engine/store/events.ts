@@ -2,6 +2,7 @@
 
 import type { AdvertEvent } from '../domain/advert.ts';
 import type { Uuid } from '../domain/ids.ts';
+import { arrayLiteral } from './array-literal.ts';
 import type { Statement } from './database.ts';
 import { statementShares } from './statement-share.ts';
 
@@ -10,27 +11,30 @@ export interface PropertyEvent {
   readonly event: AdvertEvent;
 }
 
-/** Of a written event, about. */
+/** Of a written event, about. Values are numbers, counts and flags: none needs quotes. */
 const ROW_LENGTH = 400;
 
 export function insertEvents(events: readonly PropertyEvent[]): readonly Statement[] {
-  const rows = events.map(({ propertyUuid, event }) => ({
-    property_uuid: propertyUuid,
-    advert_uuid: event.advertUuid,
-    kind: event.kind,
-    field_name: event.field?.fieldName,
-    field_old_value: event.field?.fieldOldValue,
-    field_new_value: event.field?.fieldNewValue,
-    percent_variation: event.field?.percentVariation,
-    created_at: event.createdAt,
-  }));
-  return statementShares(rows, () => ROW_LENGTH).map((share) => ({
-    name: 'insert-events',
-    text: `
+  return statementShares(events, () => ROW_LENGTH).map((share) => {
+    const told = share.map(({ event }) => event);
+    const fields = told.map(({ field }) => field);
+    return {
+      name: 'insert-events',
+      text: `
         insert into events (property_uuid, advert_uuid, kind, field_name, field_old_value, field_new_value,
           percent_variation, created_at)
-        select * from json_to_recordset($1) as written(property_uuid uuid, advert_uuid uuid, kind text, field_name text,
-          field_old_value text, field_new_value text, percent_variation double precision, created_at timestamptz)`,
-    values: [JSON.stringify(share)],
-  }));
+        select * from unnest($1::uuid[], $2::uuid[], $3::text[], $4::text[], $5::text[], $6::text[],
+          $7::double precision[], $8::timestamptz[])`,
+      values: [
+        arrayLiteral(share.map(({ propertyUuid }) => propertyUuid)),
+        arrayLiteral(told.map(({ advertUuid }) => advertUuid)),
+        arrayLiteral(told.map(({ kind }) => kind)),
+        arrayLiteral(fields.map((field) => field?.fieldName ?? null)),
+        arrayLiteral(fields.map((field) => field?.fieldOldValue ?? null)),
+        arrayLiteral(fields.map((field) => field?.fieldNewValue ?? null)),
+        arrayLiteral(fields.map((field) => field?.percentVariation ?? null)),
+        arrayLiteral(told.map(({ createdAt }) => createdAt)),
+      ],
+    };
+  });
 }

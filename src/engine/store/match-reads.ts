@@ -5,6 +5,7 @@ import type { SearchNumber, Uuid } from '../domain/ids.ts';
 import { LISTED_MATCHES, type ListedPage, listOfClient } from './client-listings.ts';
 import type { Queryable } from './database.ts';
 import { type TimeRange, timeCondition } from './delivery-filters.ts';
+import { type HeldRow, heldOf } from './properties.ts';
 
 export interface MatchRead {
   readonly id: Uuid;
@@ -17,7 +18,7 @@ export interface MatchRead {
   readonly held: HeldProperty | null;
 }
 
-interface MatchRow extends Omit<MatchRead, 'held'>, Partial<HeldProperty> {}
+interface MatchRow extends Omit<MatchRead, 'held'>, Partial<HeldRow> {}
 
 const COLUMNS = `m.id, s.id as "searchId", m.property_uuid as "propertyUuid", m.created_at as "createdAt",
   m.updated_at as "updatedAt", s.hide_property_contact as "hidePropertyContact", p.state, p.crawls`;
@@ -115,5 +116,5 @@ export async function readMatch(database: Queryable, clientId: Uuid, id: Uuid): 
 }
 
 function matchOfRow({ state, crawls, ...match }: MatchRow): MatchRead {
-  return { ...match, held: state && crawls ? { state, crawls } : null };
+  return { ...match, held: state && crawls ? heldOf({ state, crawls }) : null };
 }

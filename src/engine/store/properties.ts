@@ -4,6 +4,7 @@ import type { HeldProperty } from '../domain/change.ts';
 import type { Uuid } from '../domain/ids.ts';
 import { comparablePrice, type Market, marketOf, type PricedProperty } from '../domain/price-coherence.ts';
 import { changedAtOf } from '../domain/property.ts';
+import { readState, stateText } from '../domain/stored-property.ts';
 import { arrayLiteral, joinedJson, jsonTexts } from './array-literal.ts';
 import { cutOfListed, LISTED_MATCHES, LISTED_MAX, type ListedPage, listedOfClient } from './client-listings.ts';
 import type { Database, Queryable, Statement } from './database.ts';
@@ -19,18 +20,28 @@ export interface PropertyWrite {
 export interface LockedProperty {
   /** Null when its state is larger than what is read along with the lock. */
   readonly held: HeldProperty | null;
-  /** Of its state as JSON. */
+  /** Of its state as it is stored. */
   readonly bytes: number;
 }
 
 /** A batch reads this much of each property, and more of a few. */
 const READ_AT_ONCE_BYTES = 128 * 1_024;
 
-type HeldRow = HeldProperty & { readonly uuid: Uuid };
+/** As the table has it. */
+export interface HeldRow {
+  readonly state: string;
+  readonly crawls: HeldProperty['crawls'];
+}
+
+export function heldOf({ state, crawls }: HeldRow): HeldProperty {
+  return { state: readState(state), crawls };
+}
+
+type KeyedRow = HeldRow & { readonly uuid: Uuid };
 
 /** Locks and reads the known ones among `uuids`; in key order, so that two batches cannot lock each other out. Served by the primary key. */
 export async function lockProperties(client: Queryable, uuids: readonly Uuid[]): Promise<Map<Uuid, LockedProperty>> {
-  const { rows } = await client.query<Omit<HeldRow, 'state'> & { state: HeldRow['state'] | null; bytes: number }>({
+  const { rows } = await client.query<Omit<KeyedRow, 'state'> & { state: string | null; bytes: number }>({
     name: 'lock-properties',
     text: `
       select uuid, bytes, case when bytes <= $2 then state end as state, crawls from (
@@ -40,24 +51,27 @@ export async function lockProperties(client: Queryable, uuids: readonly Uuid[]):
     values: [uuids, READ_AT_ONCE_BYTES],
   });
   return new Map(
-    rows.map(({ uuid, bytes, state, crawls }) => [uuid, { bytes, held: state === null ? null : { state, crawls } }]),
+    rows.map(({ uuid, bytes, state, crawls }) => [
+      uuid,
+      { bytes, held: state === null ? null : heldOf({ state, crawls }) },
+    ]),
   );
 }
 
 /** The states that `lockProperties` left out. Served by the primary key. */
 export async function readLocked(client: Queryable, uuids: readonly Uuid[]): Promise<ReadonlyMap<Uuid, HeldProperty>> {
-  const { rows } = await client.query<HeldRow>({
+  const { rows } = await client.query<KeyedRow>({
     name: 'read-locked',
     text: 'select uuid, state, crawls from properties where uuid = any($1::uuid[])',
     values: [uuids],
   });
-  return new Map(rows.map(({ uuid, state, crawls }) => [uuid, { state, crawls }]));
+  return new Map(rows.map((row) => [row.uuid, heldOf(row)]));
 }
 
 /** Served by the primary key. */
 export async function readProperty(database: Queryable, uuid: Uuid): Promise<HeldProperty | null> {
-  const { rows } = await database.query<HeldProperty>('select state, crawls from properties where uuid = $1', [uuid]);
-  return rows[0] ?? null;
+  const { rows } = await database.query<HeldRow>('select state, crawls from properties where uuid = $1', [uuid]);
+  return rows[0] === undefined ? null : heldOf(rows[0]);
 }
 
 /** Rows of the parameters that `columnsOf` makes. */
@@ -71,7 +85,7 @@ type Row = PropertyWrite & { readonly state: string };
 
 /** In shares that one statement can carry. */
 function rowsOf(writes: readonly PropertyWrite[]): readonly (readonly Row[])[] {
-  const rows = writes.map((write) => ({ ...write, state: JSON.stringify(write.held.state) }));
+  const rows = writes.map((write) => ({ ...write, state: stateText(write.held.state) }));
   return statementShares(rows, ({ state }) => state.length);
 }
 
@@ -97,7 +111,7 @@ export function insertProperties(writes: readonly PropertyWrite[]): readonly Sta
     text: `
       insert into properties (uuid, state, crawls, department_code, transaction_type, is_land, comparable_price,
         expired_at, state_bytes, changed_at)
-      select uuid, state::json, crawls::json, department_code, transaction_type, is_land, comparable_price, expired_at,
+      select uuid, state, crawls::json, department_code, transaction_type, is_land, comparable_price, expired_at,
         state_bytes, changed_at
       from ${WRITTEN}`,
     values: columnsOf(rows),
@@ -110,7 +124,7 @@ export function updateProperties(writes: readonly PropertyWrite[]): readonly Sta
     name: 'update-properties',
     text: `
       update properties
-      set state = written.state::json, crawls = written.crawls::json, department_code = written.department_code,
+      set state = written.state, crawls = written.crawls::json, department_code = written.department_code,
         transaction_type = written.transaction_type, is_land = written.is_land,
         comparable_price = written.comparable_price, expired_at = written.expired_at,
         state_bytes = written.state_bytes, changed_at = written.changed_at, updated_at = now()
@@ -165,12 +179,12 @@ export async function readHeldProperties(
   database: Queryable,
   uuids: readonly Uuid[],
 ): Promise<readonly HeldProperty[]> {
-  const { rows } = await database.query<HeldProperty>(
+  const { rows } = await database.query<HeldRow>(
     `select state, crawls from unnest($1::uuid[]) with ordinality as wanted(uuid, position)
      join properties using (uuid) order by position`,
     [uuids],
   );
-  return rows;
+  return rows.map(heldOf);
 }
 
 /** `updatedAt` of their documents, in milliseconds since 1970. Served by the primary key. */

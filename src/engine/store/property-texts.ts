@@ -2,6 +2,7 @@
 
 import type { Uuid } from '../domain/ids.ts';
 import type { Crawls } from '../domain/property.ts';
+import { PACKED_TEXTS, readState } from '../domain/stored-property.ts';
 import type { Queryable } from './database.ts';
 
 /** What is read in JavaScript; of a larger state PostgreSQL picks the texts. */
@@ -18,15 +19,11 @@ export type AdvertTexts = readonly [
 
 interface TextRow {
   readonly uuid: Uuid;
-  readonly state: {
-    readonly adverts: readonly {
-      readonly uuid: Uuid;
-      readonly property: { readonly title: string | null; readonly description: string | null };
-      readonly content: { readonly title: string | null; readonly description: string | null };
-    }[];
-  } | null;
+  readonly state: string | null;
   readonly texts: readonly AdvertTexts[] | null;
 }
+
+const PICKED = PACKED_TEXTS.map((path) => `advert #>> '${path}'`).join();
 
 /** Of every advert of the properties that are still there. Served by the primary key. */
 export async function readTexts(
@@ -35,9 +32,8 @@ export async function readTexts(
 ): Promise<ReadonlyMap<Uuid, readonly AdvertTexts[]>> {
   const { rows } = await database.query<TextRow>(
     `select uuid, case when is_light then state end as state, case when not is_light then (
-       select json_agg(json_build_array(advert ->> 'uuid', advert #>> '{property,title}',
-         advert #>> '{property,description}', advert #>> '{content,title}', advert #>> '{content,description}'))
-       from json_array_elements(state -> 'adverts') advert) end as texts
+       select json_agg(json_build_array(advert ->> 0, ${PICKED}))
+       from json_array_elements(state::json -> 1) advert) end as texts
      from (
        select uuid, state, state_bytes <= ${LIGHT_BYTES} as is_light
        from properties where uuid = any($1::uuid[])
@@ -48,7 +44,7 @@ export async function readTexts(
     rows.map(({ uuid, state, texts }) => [
       uuid,
       texts ??
-        (state?.adverts ?? []).map(({ uuid: advert, property, content }) => [
+        (state === null ? [] : readState(state).adverts).map(({ uuid: advert, property, content }) => [
           advert,
           property.title,
           property.description,

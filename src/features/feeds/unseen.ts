@@ -7,10 +7,12 @@ import { pause } from '../../engine/actor/waiting.ts';
 import type { Broker } from '../../engine/broker/connection.ts';
 import { type Publication as Message, publishAll } from '../../engine/broker/publish.ts';
 import { advertSubject } from '../../engine/broker/topology.ts';
+import type { HeldProperty } from '../../engine/domain/change.ts';
 import type { Uuid } from '../../engine/domain/ids.ts';
-import { type Crawls, isLive, lastLiveCrawl, type PropertyState } from '../../engine/domain/property.ts';
+import { isLive, lastLiveCrawl } from '../../engine/domain/property.ts';
 import type { Database, Queryable } from '../../engine/store/database.ts';
 import { withIntakeGaps } from '../../engine/store/intake-leader.ts';
+import { type HeldRow, heldOf } from '../../engine/store/properties.ts';
 import { withSource } from './publications.ts';
 
 const DAY_MS = 24 * 3_600_000;
@@ -47,19 +49,14 @@ export function expireUnseen({ database, broker, days, clock, stopping }: Unseen
   });
 }
 
-interface Row {
-  readonly state: PropertyState;
-  readonly crawls: Crawls;
-}
-
 interface Page {
   /** Those with a crawl that is old enough. */
-  readonly rows: readonly Row[];
+  readonly rows: readonly HeldProperty[];
   /** Null: no page follows. */
   readonly last: Uuid | null;
 }
 
-function expiriesOf({ state, crawls }: Row, before: string, crawledAt: string): readonly Message[] {
+function expiriesOf({ state, crawls }: HeldProperty, before: string, crawledAt: string): readonly Message[] {
   const unseen = state.adverts.filter((advert) => isLive(advert) && lastLiveCrawl(advert, crawls) < before);
   return unseen.map((unseenAdvert) => {
     const { uuid: advert } = unseenAdvert;
@@ -71,13 +68,15 @@ function expiriesOf({ state, crawls }: Row, before: string, crawledAt: string): 
 
 /** Served by the primary key, whose pages are read in its order. */
 async function readPage(client: Queryable, after: Uuid | null, before: string): Promise<Page> {
-  const { rows } = await client.query<{ uuid: Uuid } & { [name in keyof Row]: Row[name] | null }>(
+  const { rows } = await client.query<{ uuid: Uuid } & { [name in keyof HeldRow]: HeldRow[name] | null }>(
     `select uuid, case when is_old then state end as state, case when is_old then crawls end as crawls from (
        select uuid, state, crawls, expired_at is null
          and exists (select from json_each(crawls) as crawl(advert, told) where told ->> 0 < $2) as is_old
        from properties where uuid > $1 order by uuid limit ${PAGE_ROWS}) page`,
     [after ?? '00000000-0000-0000-0000-000000000000', before],
   );
-  const old = rows.flatMap(({ state, crawls }) => (state === null || crawls === null ? [] : [{ state, crawls }]));
+  const old = rows.flatMap(({ state, crawls }) =>
+    state === null || crawls === null ? [] : [heldOf({ state, crawls })],
+  );
   return { rows: old, last: rows.length < PAGE_ROWS ? null : (rows.at(-1)?.uuid ?? null) };
 }

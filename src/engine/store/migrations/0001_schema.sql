@@ -267,13 +267,13 @@ create trigger searches_uncounted after delete on searches
 
 -- Properties.
 
--- `state` is what the adverts said last; `crawls` says when each was seen last. Both are only read whole: as `json` they
--- cost a third of what `jsonb` costs to write and to read. Rows stay uncompressed up to `toast_tuple_target` bytes,
--- because compressing them took longer than all the rest of writing them. Market columns are derived, for medians at
--- start-up.
+-- `state` is what the adverts said last, as JSON without names (domain/stored-property.ts); `crawls` says when each was
+-- seen last. Both are only read whole: as `json` it costs a third of what `jsonb` costs to write and to read, and as
+-- `text` nothing is checked again. Rows stay uncompressed up to `toast_tuple_target` bytes, because compressing them took
+-- longer than all the rest of writing them. Market columns are derived, for medians at start-up.
 create table properties (
   uuid uuid primary key,
-  state json not null,
+  state text not null,
   -- Bytes of `state`, so that one which is too large is known before it is read.
   state_bytes integer not null,
   crawls json not null,
