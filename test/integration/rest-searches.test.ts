@@ -191,9 +191,10 @@ describe('a search that is changed', () => {
       const states = ['queued', 'sending', 'retry_wait', 'delivered', 'failed'] as const;
       for (const state of states) {
         const { rows: inserted } = await api.database.query(
-          `insert into deliveries (id, search_number, match_id, channel, kind, endpoint, endpoint_key, head, snapshot_id)
+          `insert into deliveries (id, search_number, match_id, channel, kind, endpoint, endpoint_key, head, snapshot_id,
+             sequence)
            select gen_random_uuid(), number, gen_random_uuid(), 'match', 'property.ad.create', 'https://example.com', 'k',
-             '', gen_random_uuid() from searches where id = $1 returning id`,
+             '', gen_random_uuid(), 1 from searches where id = $1 returning id`,
           [id],
         );
         await putInState(api.database, [inserted[0].id], state);

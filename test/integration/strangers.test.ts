@@ -82,8 +82,8 @@ async function own(): Promise<Owned> {
   const searchNumber = await searchNumberOfId(api.database, search);
   await seedMatch(api.database, { id: match, searchNumber, propertyUuid: property });
   await api.database.query(
-    `insert into deliveries (id, search_number, match_id, channel, kind, endpoint, endpoint_key, head, snapshot_id)
-     values ($2, ${number}, $3, 'event', 'ad.update.price', $4, $5, '', $3)`,
+    `insert into deliveries (id, search_number, match_id, channel, kind, endpoint, endpoint_key, head, snapshot_id, sequence)
+     values ($2, ${number}, $3, 'event', 'ad.update.price', $4, $5, '', $3, 1)`,
     [search, delivery, match, SECRET_ENDPOINT, endpointKeyOf(user, SECRET_ENDPOINT)],
   );
   const recoveryId = recovery.body['@id'].slice(12);

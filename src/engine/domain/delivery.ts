@@ -71,8 +71,8 @@ export interface NewDelivery {
   readonly id: Uuid;
   readonly searchNumber: SearchNumber;
   readonly matchId: Uuid;
-  /** Its place among the webhooks of its match, from 1; null for what has none. */
-  readonly sequence: number | null;
+  /** Its place among the webhooks of its match, from 1. */
+  readonly sequence: number;
   /** Of its search, counted up when that is silenced. */
   readonly generation: number;
   readonly channel: WebhookChannel;

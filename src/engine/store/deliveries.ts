@@ -58,7 +58,7 @@ const INSERT = `
     from written
   )
   insert into open_deliveries (id, match_id, search_number, generation, follows, endpoint_key)
-  select id, match_id, search_number, generation, coalesce(sequence > 1, false), endpoint_key from written`;
+  select id, match_id, search_number, generation, sequence > 1, endpoint_key from written`;
 
 /** What is due of an endpoint in a lane, behind a place. */
 export interface Draw {

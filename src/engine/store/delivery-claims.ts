@@ -26,7 +26,7 @@ export interface ClaimedDelivery {
   /** Of its search as it is now, JSON; null when it has none. */
   readonly context: string | null;
   /** Its place among the webhooks of its match. */
-  readonly sequence: number | null;
+  readonly sequence: number;
   /** This attempt's number, from 1; counts on over series. */
   readonly attemptCount: number;
   /** Attempts made before the present series: they do not count against the retries. */

@@ -23,8 +23,7 @@ export interface FeedQuery {
 export interface FedDelivery {
   readonly place: FeedPlace;
   readonly id: Uuid;
-  /** Null when it was recorded without one. */
-  readonly sequence: number | null;
+  readonly sequence: number;
   readonly searchId: Uuid;
   /** Of the search as it is now, JSON; null when it has none. */
   readonly context: string | null;

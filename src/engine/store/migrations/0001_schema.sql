@@ -399,7 +399,7 @@ create table deliveries (
   match_id uuid not null,
   created_at timestamptz not null default now(),
   search_number integer not null,
-  sequence integer,
+  sequence integer not null,
   -- Attempts made before it was sent again; they do not count against the six of the present series.
   attempts_spent smallint not null default 0,
   replay_count smallint not null default 0,
