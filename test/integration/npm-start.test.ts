@@ -3,11 +3,13 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readdir, readFile } from 'node:fs/promises';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { startTestServers } from '../support/servers.ts';
+import { polirisFile } from '../support/poliris.ts';
+import { emptyDirectory, startTestServers } from '../support/servers.ts';
 import { until } from '../support/until.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
@@ -45,6 +47,22 @@ test('the demonstration ends by itself after its seconds', async (t) => {
   const [code] = (await once(npm, 'exit')) as [number | null];
   assert.equal(code, 0, lines.slice(-20).join('\n'));
   assert.match(lines.join('\n'), /adverts and changes in/);
+  assert.deepEqual(await processesOf(mark), []);
+});
+
+test('the demonstration shows the adverts of a file', async (t) => {
+  const mark = `/tmp/vigie-mark-${process.pid}-feed`;
+  const file = join(await emptyDirectory(t), 'Annonces.csv');
+  const rows = ['R1', 'R2', 'R3'].map((reference) => ({
+    ...{ 1: 'agence', 2: reference, 3: 'Vente', 4: 'Appartement', 5: '83700', 6: 'Saint-Raphaël' },
+    ...{ 11: '250000', 16: '60', 18: '3', 20: `Trois pièces ${reference}` },
+  }));
+  await writeFile(file, polirisFile(rows));
+  const { npm, lines } = await startScript(t, 'demo', mark, ['--seconds', '8', '--feed', file, '--format', 'poliris']);
+  assert.deepEqual(await once(npm, 'exit'), [0, null], lines.slice(-20).join('\n'));
+  const shown = lines.join('\n');
+  assert.match(shown, /feed +3 adverts, 3 new/);
+  for (const { 20: title } of rows) assert.match(shown, new RegExp(`match +${title}.*250 000 €.*signature verified`));
   assert.deepEqual(await processesOf(mark), []);
 });
 
