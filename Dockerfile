@@ -18,8 +18,8 @@ RUN npm run build && npm prune --omit=dev --omit=optional --no-audit --no-fund
 
 FROM node:${NODE_VERSION}-bookworm-slim
 ENV NODE_ENV=production \
-    VIGIE_API_HOST=0.0.0.0 \
-    VIGIE_OPERATIONS_HOST=0.0.0.0
+    VIGIE_API_ADDRESS=0.0.0.0:8080 \
+    VIGIE_OPERATIONS_ADDRESS=0.0.0.0:9464
 WORKDIR /app
 COPY --from=build /build/node_modules node_modules
 # dist has the layout of the repository: src/main.js, config/default.env, package.json.
@@ -29,7 +29,7 @@ USER node
 EXPOSE 8080 9464
 # A start reads every search from PostgreSQL before it is healthy.
 HEALTHCHECK --interval=10s --timeout=5s --start-period=120s --retries=3 \
-    CMD ["node", "--eval", "fetch(`http://127.0.0.1:${process.env.VIGIE_OPERATIONS_PORT ?? 9464}/healthz`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
+    CMD ["node", "--eval", "fetch(`http://127.0.0.1:${process.env.VIGIE_OPERATIONS_ADDRESS.split(':').at(-1)}/healthz`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
 # SIGTERM drains for up to VIGIE_DRAIN_TIMEOUT_MS, 30 s unless set: allow as much (docker stop --time 40).
 # A batch of changes should die young: with V8's 16 MB half of it is copied to where collecting is dear.
 ENTRYPOINT ["node", "--max-semi-space-size=64", "--enable-source-maps", "src/main.js"]

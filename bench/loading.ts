@@ -45,7 +45,7 @@ interface Start {
 
 async function main(): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'vigie-bench-'));
-  const cacheDir = cacheDirectory(null);
+  const cacheDir = cacheDirectory();
   const serverBin = process.env.NATS_SERVER_BIN ?? null;
   const [postgres, nats] = await Promise.all([
     startPostgres({ dataDir: folder, cacheDir }),
@@ -97,9 +97,9 @@ async function measureStart(databaseUrl: string, natsUrl: string): Promise<Start
       ...process.env,
       DATABASE_URL: databaseUrl,
       NATS_URL: natsUrl,
-      VIGIE_API_PORT: '0',
-      VIGIE_OPERATIONS_PORT: String(port),
-      VIGIE_ADMIN_PORT: '0',
+      VIGIE_API_ADDRESS: '127.0.0.1:0',
+      VIGIE_OPERATIONS_ADDRESS: `127.0.0.1:${port}`,
+      VIGIE_ADMIN_ADDRESS: '127.0.0.1:0',
       VIGIE_LOG_LEVEL: 'warn',
     },
     stdio: ['ignore', 'inherit', 'inherit'],

@@ -89,7 +89,7 @@ interface Run {
 
 async function main(): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'vigie-bench-'));
-  const cacheDir = cacheDirectory(null);
+  const cacheDir = cacheDirectory();
   const serverBin = process.env.NATS_SERVER_BIN ?? null;
   const settings = PROFILING ? STATEMENT_STATISTICS : {};
   let removePostgres = (): Promise<void> => Promise.resolve();

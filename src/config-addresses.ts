@@ -88,13 +88,12 @@ export const addresses = z.string().transform((value, context): BlockList => {
   return list;
 });
 
-/** `80,443,1024-65535` */
-export const ports = z.string().transform((value, context) => {
-  const ranges = value.split(',').map((text) => {
-    const [, from, to = from] = /^\s*(\d{1,5})(?:-(\d{1,5}))?\s*$/.exec(text) ?? [];
-    return Object.freeze({ from: Number(from), to: Number(to) });
-  });
-  const areValid = ranges.every(({ from, to }) => from >= 1 && from <= to && to <= 65_535);
-  if (!areValid) context.addIssue('must be ports and ranges of ports, from 1 to 65535, such as 80,443,1024-65535');
-  return Object.freeze(ranges);
+/** What to listen on: `127.0.0.1:8080`, `[::]:8080`, `localhost:0`. */
+export const address = z.string().transform((value, context) => {
+  const [, bracketed, plain, port = ''] = /^(?:\[([\da-f.:]+)\]|([^\s:[\]]+)):(\d{1,5})$/i.exec(value) ?? [];
+  const host = bracketed ?? plain ?? '';
+  if (host === '' || Number(port) > 65_535) {
+    context.addIssue('must be a host and a port from 0 to 65535, such as 127.0.0.1:8080 or [::1]:8080');
+  }
+  return { host, port: Number(port) };
 });

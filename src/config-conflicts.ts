@@ -30,9 +30,9 @@ const ANYWHERE: readonly string[] = ['0.0.0.0', '::'];
 function portProblems(config: Config): readonly string[] {
   const { roles, operations, api, admin, natsUrl, natsPort } = config;
   const wanted = [
-    { setting: 'VIGIE_OPERATIONS_PORT', ...operations },
-    ...(roles.includes('api') ? [{ setting: 'VIGIE_API_PORT', host: api.host, port: api.port }] : []),
-    ...(roles.includes('admin') ? [{ setting: 'VIGIE_ADMIN_PORT', host: admin.host, port: admin.port }] : []),
+    { setting: 'VIGIE_OPERATIONS_ADDRESS', ...operations },
+    ...(roles.includes('api') ? [{ setting: 'VIGIE_API_ADDRESS', host: api.host, port: api.port }] : []),
+    ...(roles.includes('admin') ? [{ setting: 'VIGIE_ADMIN_ADDRESS', host: admin.host, port: admin.port }] : []),
     ...(natsUrl === null ? [{ setting: 'VIGIE_NATS_PORT', host: '127.0.0.1', port: natsPort }] : []),
   ];
   const overlap = (one: string, other: string): boolean =>
@@ -41,7 +41,7 @@ function portProblems(config: Config): readonly string[] {
     wanted
       .slice(position + 1)
       .filter((other) => port !== 0 && other.port === port && overlap(host, other.host))
-      .map((other) => `${setting} and ${other.setting} are both ${port}: each needs a port of its own`),
+      .map((other) => `${setting} and ${other.setting} both have port ${port}: each needs one of its own`),
   );
 }
 
@@ -63,7 +63,7 @@ function adminProblems({ host, certificate, privateKey, clientAuthorities }: Con
     }
     if (!isLoopback(host)) {
       problems.push(
-        `VIGIE_ADMIN_HOST is ${host}, and plaintext is spoken on the loopback alone: set VIGIE_ADMIN_TLS_CERT and ` +
+        `VIGIE_ADMIN_ADDRESS has ${host}, and plaintext is spoken on the loopback alone: set VIGIE_ADMIN_TLS_CERT and ` +
           'VIGIE_ADMIN_TLS_KEY',
       );
     }

@@ -7,12 +7,12 @@ import { readFileSync } from 'node:fs';
 import { parseEnv } from 'node:util';
 import { z } from 'zod';
 import {
+  address,
   addresses,
   databaseUrl,
   mailbox,
   mailboxOf,
   natsServers,
-  ports,
   smtpServer,
   tilesUrl,
   url,
@@ -74,6 +74,16 @@ const FIXED = Object.freeze({
   recordBatchMax: 256,
   /** Messages in a batch, and large properties that a transaction reads and notifies of: sixteen of the largest messages. */
   batchBytesMax: 16 * MEBIBYTE,
+  /** Of the state of a property as JSON: a change of one this large takes a fifth of a second to record. */
+  propertyBytesMax: 8 * MEBIBYTE,
+  /** Null: three quarters of NATS's store (half below nats-server 2.10), and a stream made beforehand has its own. */
+  advertsBytesMax: null as number | null,
+  /** Web servers, and what no service of a system listens on: a mail server would take a post for commands. */
+  endpointPorts: Object.freeze([
+    { from: 80, to: 80 },
+    { from: 443, to: 443 },
+    { from: 1_024, to: 65_535 },
+  ]),
   /** For one property above a megabyte, which takes longer to record than its changes take to come. */
   waitingMax: 64,
   /**
@@ -105,20 +115,15 @@ const settings = z.object({
     .transform(Number),
   NATS_SERVER_BIN: path,
   VIGIE_NATS_PORT: integer(0, 65_535),
-  VIGIE_ADVERTS_BYTES_MAX: integer(0, 999_999_999_999_999),
   VIGIE_OLDEST_DUMP_HOURS: integer(0, 24 * 366),
   VIGIE_DATA_DIR: path,
-  VIGIE_CACHE_DIR: path,
   VIGIE_ROLES: roles,
   VIGIE_CELL: cell,
   VIGIE_CELLS_FILE: path,
-  VIGIE_API_HOST: z.string().min(1, 'must be an address'),
-  VIGIE_API_PORT: integer(0, 65_535),
+  VIGIE_API_ADDRESS: address,
   VIGIE_PUBLIC_URL: optional(url('http:', 'https:')),
-  VIGIE_OPERATIONS_HOST: z.string().min(1, 'must be an address'),
-  VIGIE_OPERATIONS_PORT: integer(0, 65_535),
-  VIGIE_ADMIN_HOST: z.string().min(1, 'must be an address'),
-  VIGIE_ADMIN_PORT: integer(0, 65_535),
+  VIGIE_OPERATIONS_ADDRESS: address,
+  VIGIE_ADMIN_ADDRESS: address,
   VIGIE_ADMIN_TOKEN: optional(z.string().min(16, 'must have at least 16 characters')),
   VIGIE_ADMIN_TLS_CERT: path,
   VIGIE_ADMIN_TLS_KEY: path,
@@ -131,10 +136,8 @@ const settings = z.object({
   VIGIE_MAP_TILES_URL: optional(tilesUrl),
   VIGIE_MAP_ATTRIBUTION: z.string().max(500, 'must have at most 500 characters'),
   VIGIE_ALLOW_PRIVATE_ENDPOINTS: boolean,
-  VIGIE_ENDPOINT_PORTS: ports,
   VIGIE_SMTP_URL: optional(smtpServer),
   VIGIE_SMTP_TLS_CA_FILE: path,
-  VIGIE_SMTP_TLS_INSECURE: boolean,
   VIGIE_MAIL_FROM: optional(mailbox),
   VIGIE_MAIL_LANGUAGE: z.enum(['fr', 'en'], 'must be fr or en'),
   VIGIE_MAIL_GATHER_MS: integer(0, HOUR_MS),
@@ -143,7 +146,6 @@ const settings = z.object({
   VIGIE_ATTEMPT_TIMEOUT_MS: integer(1, HOUR_MS),
   VIGIE_DATABASE_CONNECTIONS_MAX: integer(4, 1_000),
   VIGIE_PROPERTY_ADVERTS_MAX: integer(1, 100_000),
-  VIGIE_PROPERTY_BYTES_MAX: integer(65_536, 67_108_864),
   VIGIE_FEEDS_FILE: path,
   VIGIE_UNSEEN_DAYS: integer(0, DAYS_MAX),
   VIGIE_RETENTION_EVENTS_DAYS: integer(0, DAYS_MAX),
@@ -179,20 +181,17 @@ export function readConfig(environment: Environment = process.env, defaults: Env
     ...FIXED,
     ...serversOf(setting),
     dataDir: setting.VIGIE_DATA_DIR,
-    cacheDir: setting.VIGIE_CACHE_DIR,
     roles: setting.VIGIE_ROLES,
     api: Object.freeze({
-      host: setting.VIGIE_API_HOST,
-      port: setting.VIGIE_API_PORT,
+      ...setting.VIGIE_API_ADDRESS,
       publicUrl: setting.VIGIE_PUBLIC_URL,
       connectionsMax: FIXED.apiConnectionsMax,
       proxies: setting.VIGIE_PROXY_ADDRESSES,
     }),
     console: consoleOf(setting),
-    operations: Object.freeze({ host: setting.VIGIE_OPERATIONS_HOST, port: setting.VIGIE_OPERATIONS_PORT }),
+    operations: Object.freeze(setting.VIGIE_OPERATIONS_ADDRESS),
     admin: Object.freeze({
-      host: setting.VIGIE_ADMIN_HOST,
-      port: setting.VIGIE_ADMIN_PORT,
+      ...setting.VIGIE_ADMIN_ADDRESS,
       token: setting.VIGIE_ADMIN_TOKEN,
       certificate: setting.VIGIE_ADMIN_TLS_CERT,
       privateKey: setting.VIGIE_ADMIN_TLS_KEY,
@@ -203,7 +202,6 @@ export function readConfig(environment: Environment = process.env, defaults: Env
     mail: mailOf(setting),
     mailLanguage: setting.VIGIE_MAIL_LANGUAGE,
     allowPrivateEndpoints: setting.VIGIE_ALLOW_PRIVATE_ENDPOINTS,
-    endpointPorts: setting.VIGIE_ENDPOINT_PORTS,
     retryDelayMs: setting.VIGIE_RETRY_DELAY_MS,
     connectTimeoutMs: setting.VIGIE_CONNECT_TIMEOUT_MS,
     attemptTimeoutMs: setting.VIGIE_ATTEMPT_TIMEOUT_MS,
@@ -228,15 +226,7 @@ export function readConfig(environment: Environment = process.env, defaults: Env
 function mailProblems(values: Environment): readonly string[] {
   if (!values.VIGIE_SMTP_URL) return [];
   const missing = ['VIGIE_MAIL_FROM', 'VIGIE_PUBLIC_URL'].filter((name) => !values[name]);
-  const problems = missing.map((name) => `${name} is required by VIGIE_SMTP_URL`);
-  const hasPassword = URL.canParse(values.VIGIE_SMTP_URL) && new URL(values.VIGIE_SMTP_URL).password !== '';
-  if (values.VIGIE_SMTP_TLS_INSECURE === 'true' && hasPassword) {
-    problems.push(
-      'VIGIE_SMTP_TLS_INSECURE would show the password of VIGIE_SMTP_URL to anybody: ' +
-        'name the authority of the mail server in VIGIE_SMTP_TLS_CA_FILE instead',
-    );
-  }
-  return problems;
+  return missing.map((name) => `${name} is required by VIGIE_SMTP_URL`);
 }
 
 function serversOf(setting: z.output<typeof settings>) {
@@ -246,7 +236,6 @@ function serversOf(setting: z.output<typeof settings>) {
     natsReplicas: setting.VIGIE_NATS_REPLICAS,
     natsServerBin: setting.NATS_SERVER_BIN,
     natsPort: setting.VIGIE_NATS_PORT,
-    advertsBytesMax: setting.VIGIE_ADVERTS_BYTES_MAX || null,
     oldestDumpHours: setting.VIGIE_OLDEST_DUMP_HOURS,
     cell: setting.VIGIE_CELL,
     cellsFile: setting.VIGIE_CELLS_FILE,
@@ -263,7 +252,6 @@ function mailOf(setting: z.output<typeof settings>) {
     publicUrl,
     gatherMs: setting.VIGIE_MAIL_GATHER_MS,
     authoritiesFile: setting.VIGIE_SMTP_TLS_CA_FILE,
-    isTlsInsecure: setting.VIGIE_SMTP_TLS_INSECURE,
   });
 }
 
@@ -281,7 +269,7 @@ function recordBoundsOf(setting: z.output<typeof settings>) {
   return Object.freeze({
     batchBytesMax: FIXED.batchBytesMax,
     advertsMax: setting.VIGIE_PROPERTY_ADVERTS_MAX,
-    bytesMax: setting.VIGIE_PROPERTY_BYTES_MAX,
+    bytesMax: FIXED.propertyBytesMax,
     waitingMax: FIXED.waitingMax,
   });
 }

@@ -24,18 +24,29 @@ function problemsOf(environment: Readonly<Record<string, string>>): readonly str
 
 test('the defaults go together, and any free port may be asked for many times', () => {
   assert.deepEqual(problemsOf({}), []);
-  assert.deepEqual(problemsOf({ VIGIE_API_PORT: '0', VIGIE_ADMIN_PORT: '0', VIGIE_OPERATIONS_PORT: '0' }), []);
+  assert.deepEqual(
+    problemsOf({
+      VIGIE_API_ADDRESS: '127.0.0.1:0',
+      VIGIE_ADMIN_ADDRESS: '127.0.0.1:0',
+      VIGIE_OPERATIONS_ADDRESS: '127.0.0.1:0',
+    }),
+    [],
+  );
 });
 
 test('the interface of operators speaks plaintext on the loopback alone', () => {
-  for (const host of ['0.0.0.0', '::', 'vigie.example', '10.0.0.1']) {
-    const [problem = '', ...others] = problemsOf({ VIGIE_ADMIN_HOST: host });
-    assert.match(problem, /^VIGIE_ADMIN_HOST is .* plaintext is spoken on the loopback alone/);
+  for (const host of ['0.0.0.0', '[::]', 'vigie.example', '10.0.0.1']) {
+    const [problem = '', ...others] = problemsOf({ VIGIE_ADMIN_ADDRESS: `${host}:9465` });
+    assert.match(problem, /^VIGIE_ADMIN_ADDRESS has .* plaintext is spoken on the loopback alone/);
     assert.deepEqual(others, []);
-    assert.deepEqual(problemsOf({ VIGIE_ADMIN_HOST: host, VIGIE_ROLES: 'intake,api' }), [], 'nobody opens it');
+    assert.deepEqual(
+      problemsOf({ VIGIE_ADMIN_ADDRESS: `${host}:9465`, VIGIE_ROLES: 'intake,api' }),
+      [],
+      'nobody opens it',
+    );
   }
-  for (const host of ['127.0.0.1', '127.9.9.9', '::1', 'localhost']) {
-    assert.deepEqual(problemsOf({ VIGIE_ADMIN_HOST: host }), []);
+  for (const host of ['127.0.0.1', '127.9.9.9', '[::1]', 'localhost']) {
+    assert.deepEqual(problemsOf({ VIGIE_ADMIN_ADDRESS: `${host}:9465` }), []);
   }
 });
 
@@ -43,7 +54,7 @@ test('a certificate comes with its key, and authorities with both', () => {
   const together = 'VIGIE_ADMIN_TLS_CERT and VIGIE_ADMIN_TLS_KEY must be set together';
   assert.deepEqual(problemsOf({ VIGIE_ADMIN_TLS_CERT: 'cert.pem' }), [together]);
   assert.deepEqual(problemsOf({ VIGIE_ADMIN_TLS_KEY: 'key.pem' }), [together]);
-  assert.deepEqual(problemsOf({ VIGIE_ADMIN_CLIENT_CA: 'ca.pem', VIGIE_ADMIN_HOST: '::' }).length, 2);
+  assert.deepEqual(problemsOf({ VIGIE_ADMIN_CLIENT_CA: 'ca.pem', VIGIE_ADMIN_ADDRESS: '[::]:9465' }).length, 2);
 });
 
 test('files of certificates are there, whole, and a pair', async (t) => {
@@ -55,7 +66,7 @@ test('files of certificates are there, whole, and a pair', async (t) => {
   };
   const [own, foreign] = await Promise.all([generate([], { keyType: 'ec' }), generate([], { keyType: 'ec' })]);
   const cert = write('cert.pem', own.cert);
-  const settings = { VIGIE_ADMIN_HOST: '0.0.0.0', VIGIE_ADMIN_TLS_CERT: cert, VIGIE_ADMIN_CLIENT_CA: cert };
+  const settings = { VIGIE_ADMIN_ADDRESS: '0.0.0.0:9465', VIGIE_ADMIN_TLS_CERT: cert, VIGIE_ADMIN_CLIENT_CA: cert };
   assert.deepEqual(problemsOf({ ...settings, VIGIE_ADMIN_TLS_KEY: write('key.pem', own.private) }), []);
   const [missing = ''] = problemsOf({ ...settings, VIGIE_ADMIN_TLS_KEY: join(folder, 'none.pem') });
   assert.match(missing, /^VIGIE_ADMIN_TLS_KEY cannot be read \(ENOENT/);
@@ -66,14 +77,14 @@ test('files of certificates are there, whole, and a pair', async (t) => {
 });
 
 test('a port that two settings name is told as such, where they meet on one address', () => {
-  const both = { VIGIE_API_PORT: '7000', VIGIE_OPERATIONS_PORT: '7000' };
-  const words = 'VIGIE_OPERATIONS_PORT and VIGIE_API_PORT are both 7000: each needs a port of its own';
+  const both = { VIGIE_API_ADDRESS: '127.0.0.1:7000', VIGIE_OPERATIONS_ADDRESS: '127.0.0.1:7000' };
+  const words = 'VIGIE_OPERATIONS_ADDRESS and VIGIE_API_ADDRESS both have port 7000: each needs one of its own';
   assert.deepEqual(problemsOf(both), [words]);
-  assert.deepEqual(problemsOf({ ...both, VIGIE_API_HOST: '0.0.0.0' }), [words]);
-  assert.deepEqual(problemsOf({ ...both, VIGIE_API_HOST: '127.0.0.2' }), []);
+  assert.deepEqual(problemsOf({ ...both, VIGIE_API_ADDRESS: '0.0.0.0:7000' }), [words]);
+  assert.deepEqual(problemsOf({ ...both, VIGIE_API_ADDRESS: '127.0.0.2:7000' }), []);
   assert.deepEqual(problemsOf({ ...both, VIGIE_ROLES: 'intake' }), []);
-  assert.equal(problemsOf({ VIGIE_API_PORT: '9466' }).length, 1, 'the embedded NATS has one too');
-  assert.deepEqual(problemsOf({ VIGIE_API_PORT: '9466', NATS_URL: 'nats://n.example' }), []);
+  assert.equal(problemsOf({ VIGIE_API_ADDRESS: '127.0.0.1:9466' }).length, 1, 'the embedded NATS has one too');
+  assert.deepEqual(problemsOf({ VIGIE_API_ADDRESS: '127.0.0.1:9466', NATS_URL: 'nats://n.example' }), []);
 });
 
 test('the embedded NATS keeps one copy', () => {

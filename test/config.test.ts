@@ -31,7 +31,7 @@ test('an empty environment gives the defaults of the decisions', () => {
 
 test('the environment wins, blanks round a value are no part of it, and other variables are left alone', () => {
   const config = readConfig({
-    VIGIE_API_PORT: ' 0 ',
+    VIGIE_API_ADDRESS: ' 127.0.0.1:0 ',
     VIGIE_ROLES: 'api, deliver',
     NATS_URL: 'tls://n.example',
     HOME: '/',
@@ -43,8 +43,8 @@ test('the environment wins, blanks round a value are no part of it, and other va
 });
 
 test('defaults of the caller stand before those of the file, and behind the environment', () => {
-  const defaults = { VIGIE_LOG_LEVEL: 'warn', VIGIE_API_PORT: '1' };
-  const config = readConfig({ VIGIE_API_PORT: '2' }, defaults);
+  const defaults = { VIGIE_LOG_LEVEL: 'warn', VIGIE_API_ADDRESS: '127.0.0.1:1' };
+  const config = readConfig({ VIGIE_API_ADDRESS: '127.0.0.1:2' }, defaults);
   assert.deepEqual([config.logLevel, config.api.port, config.operations.port], ['warn', 2, 9464]);
 });
 
@@ -62,13 +62,16 @@ test('servers that stand for each other are named with commas', () => {
 });
 
 test('an empty value unsets what may be unset, and an undefined one is none', () => {
-  const config = readConfig({ DATABASE_URL: '', VIGIE_PUBLIC_URL: '', VIGIE_API_PORT: undefined });
+  const config = readConfig({ DATABASE_URL: '', VIGIE_PUBLIC_URL: '', VIGIE_API_ADDRESS: undefined });
   assert.deepEqual([config.databaseUrl, config.api.publicUrl, config.api.port], [null, null, 8080]);
 });
 
 const FAULTS: readonly [name: string, values: readonly string[], problem: RegExp][] = [
-  ['VIGIE_ENDPOINT_PORTS', ['', '0', '65536', '80,', '9-8', 'https', '-1'], /must be ports and ranges of ports/],
-  ['VIGIE_API_PORT', ['', '-1', '65536', '8080.5', '0x50', 'http', '1e3'], /must be a whole number from 0 to 65535/],
+  [
+    'VIGIE_API_ADDRESS',
+    ['', '8080', ':8080', 'h', 'h:', 'h:-1', 'h:65536', 'h:0x50', 'h:1e3', '::1:80', '[h]:80', 'h h:80'],
+    /must be a host and a port/,
+  ],
   ['VIGIE_RATE_LIMIT_PER_SECOND', ['0', '1000001'], /must be a whole number from 1 to 1000000/],
   ['VIGIE_WRITE_LIMIT_PER_SECOND', ['0', '1000001'], /must be a whole number from 1 to 1000000/],
   [
@@ -96,7 +99,6 @@ const FAULTS: readonly [name: string, values: readonly string[], problem: RegExp
   ['NATS_URL', ['nats://h,tls://i'], /must not mix/],
   ['VIGIE_NATS_REPLICAS', ['', '0', '2', '4', '6'], /must be 1, 3 or 5: an even number of copies survives/],
   ['VIGIE_PUBLIC_URL', ['ftp://h', '/api'], /must be a URL that starts with http:\/\/ or https:\/\//],
-  ['VIGIE_API_HOST', [''], /must be an address/],
   [
     'VIGIE_MAIL_FROM',
     ['a', 'a@', 'x <a@b>', 'x\r\nBcc: y <a@b.example>', '<a@b.example>, c@d.example'],
@@ -131,20 +133,16 @@ test('VIGIE_SMTP_URL names a server and nothing beside it, and needs a sender an
     assert.match(problems[0] ?? '', /^ *VIGIE_SMTP_URL must be/);
     assert.doesNotMatch(problems.join(), /secret/);
   }
-  const insecure = { ...rest, VIGIE_SMTP_TLS_INSECURE: 'true' };
-  assert.deepEqual(problemsOf({ ...insecure, VIGIE_SMTP_URL: 'smtp://h' }), []);
-  const [problem] = problemsOf({ ...insecure, VIGIE_SMTP_URL: 'smtp://me:secret@h' });
-  assert.match(problem ?? '', /VIGIE_SMTP_TLS_INSECURE would show the password/);
   const { mail } = readConfig({ ...rest, VIGIE_SMTP_URL: 'smtp://h' });
   assert.deepEqual(mail?.from, { name: 'Vigie', address: 'a@b.example' });
   assert.equal(readConfig({}).mail, null);
 });
 
 test('all problems are told at once, by the name of the setting, without a secret', () => {
-  const problems = problemsOf({ DATABASE_URL: 'secret://me:pass@h', VIGIE_API_PORT: 'x', VIGIE_LOG_LEVEL: 'loud' });
+  const problems = problemsOf({ DATABASE_URL: 'secret://me:pass@h', VIGIE_API_ADDRESS: 'x', VIGIE_LOG_LEVEL: 'loud' });
   assert.deepEqual(
     problems.map((problem) => problem.trim().split(' ')[0]),
-    ['DATABASE_URL', 'VIGIE_API_PORT', 'VIGIE_LOG_LEVEL'],
+    ['DATABASE_URL', 'VIGIE_API_ADDRESS', 'VIGIE_LOG_LEVEL'],
   );
   assert.doesNotMatch(problems.join(), /secret|pass/);
 });

@@ -165,14 +165,6 @@ test('who strikes STARTTLS from the answers of the server hears no password', as
   }
 });
 
-test('any certificate will do where that is asked for and no password is at stake', async (t) => {
-  const server = await encryptingServer(t, unknown);
-  const authorities = right.cert;
-  const url = `smtp://127.0.0.1:${server.port}`;
-  const outcome = await createMailSender({ url, authorities, isInsecure: true }).send(LETTER, new Date());
-  assert.deepEqual([outcome.error, server.letters], [null, [true]]);
-});
-
 test('a server has the ten minutes after the final dot that SMTP gives it', () => {
   assert.ok(MAIL_ATTEMPT_TIMEOUT_MS > 10 * 60_000);
 });

@@ -36,7 +36,7 @@ async function openNats() {
     startNatsServer({
       dataDir,
       serverBin: process.env.NATS_SERVER_BIN || null,
-      cacheDir: cacheDirectory(process.env.VIGIE_CACHE_DIR || null),
+      cacheDir: cacheDirectory(),
       ...(port === undefined ? {} : { port }),
     });
   let server = await start();

@@ -12,7 +12,7 @@ const ADMIN: CommandGroup = {
   summary: 'what operators can do to a running daemon',
   optionsTitle: 'Connection (with every command)',
   options: {
-    address: valued('HOST:PORT', 'the daemon; the default is VIGIE_ADMIN_HOST and VIGIE_ADMIN_PORT'),
+    address: valued('HOST:PORT', 'the daemon; the default is VIGIE_ADMIN_ADDRESS'),
     'token-file': valued(
       'FILE',
       'the bearer token; the default is VIGIE_ADMIN_TOKEN, then the daemon’s data directory',

@@ -53,19 +53,20 @@ export function dataDirectoryPath(configured: string | null, environment: Enviro
 }
 
 /**
- * The directory for binaries: `configured`, else `/var/cache/vigie` for root, else `vigie` under `$XDG_CACHE_HOME`
- * (`~/.cache`). Not created here: most starts need no cache.
+ * The directory for binaries: `vigie` under `$XDG_CACHE_HOME`, or without one `/var/cache/vigie` for root, and
+ * `~/.cache/vigie` for others. Not created here: most starts need no cache.
  */
-export function cacheDirectory(configured: string | null, environment: Environment = process.env): string {
-  const wanted = configured ?? defaultDirectory('/var/cache', environment.XDG_CACHE_HOME, '.cache');
-  // Without a home the failure to create it names the path, and VIGIE_CACHE_DIR.
+export function cacheDirectory(environment: Environment = process.env): string {
+  const wanted = defaultDirectory('/var/cache', environment.XDG_CACHE_HOME, '.cache', true);
+  // Without a home the failure to create it names the path, and XDG_CACHE_HOME.
   return resolve(wanted ?? '/nonexistent/.cache/vigie');
 }
 
 /** XDG Base Directory Specification: a relative value of a variable is ignored. */
-function defaultDirectory(ofRoot: string, xdgHome: string | undefined, underHome: string): string | null {
-  if (process.getuid?.() === 0) return join(ofRoot, 'vigie');
-  if (xdgHome !== undefined && isAbsolute(xdgHome)) return join(xdgHome, 'vigie');
+function defaultDirectory(ofRoot: string, xdgHome: string | undefined, underHome: string, hasRootXdg = false) {
+  const isRoot = process.getuid?.() === 0;
+  if ((!isRoot || hasRootXdg) && xdgHome !== undefined && isAbsolute(xdgHome)) return join(xdgHome, 'vigie');
+  if (isRoot) return join(ofRoot, 'vigie');
   const home = homeDirectory();
   return home !== null && isAbsolute(home) ? join(home, underHome, 'vigie') : null;
 }

@@ -29,12 +29,15 @@ export async function findPostgresBinaries(cacheDir: string, user: ServerUser | 
   const isUsable = async (path: string) => (await reasonUnusable(path, user)) === null;
   const name = `postgres-${version}-${process.arch}`;
   const copy = await cacheEntry(cacheDir, name, isUsable, (path) => copyTo(path, root)).catch((cause: Error) => {
-    throw missing(`its binaries cannot be copied to ${cacheDir} (${cause.message}); VIGIE_CACHE_DIR names it`, cause);
+    throw missing(
+      `its binaries cannot be copied to ${cacheDir} (${cause.message}); XDG_CACHE_HOME names its parent`,
+      cause,
+    );
   });
   const reason = await reasonUnusable(copy, user);
   if (reason === null) return binariesIn(copy, version);
   throw missing(
-    `${copy} does not run as user ${user?.name ?? process.getuid?.()} (${reason}); VIGIE_CACHE_DIR moves it`,
+    `${copy} does not run as user ${user?.name ?? process.getuid?.()} (${reason}); XDG_CACHE_HOME moves it`,
   );
 }
 

@@ -80,7 +80,7 @@ const PORT_ATTEMPTS = 5;
  */
 export async function startPostgres(options: PostgresOptions): Promise<PostgresServer> {
   const home = await postgresHome(options.dataDir, options.onWarning);
-  const binaries = await findPostgresBinaries(options.cacheDir ?? cacheDirectory(null), home.user);
+  const binaries = await findPostgresBinaries(options.cacheDir ?? cacheDirectory(), home.user);
   await endFormer(home);
   await removeMisleadingPidFile(home);
   const passwords = await ensureCluster(home, binaries);

@@ -19,7 +19,6 @@ export interface ServerSettings {
   /** Of the embedded NATS; 0 takes a free one. */
   readonly natsPort: number;
   readonly dataDir: string | null;
-  readonly cacheDir: string | null;
 }
 
 export interface Servers {
@@ -77,7 +76,7 @@ async function startMissing(
   settings: ServerSettings,
   observer: ServerObserver,
 ): Promise<Started> {
-  const options = { ...observer, dataDir: directory.path, cacheDir: cacheDirectory(settings.cacheDir) };
+  const options = { ...observer, dataDir: directory.path, cacheDir: cacheDirectory() };
   const runningFile = join(directory.path, RUNNING_FILE);
   const started: (PostgresServer | NatsServer)[] = [];
   const stop = async (): Promise<void> => {

@@ -20,7 +20,7 @@ const run = promisify(execFile);
 const isRoot = process.getuid?.() === 0;
 /** `nobody`, and a plain user whom the machine does not know. */
 const STRANGERS = isRoot ? [65_534, 54_321] : [];
-const cacheDir = cacheDirectory(process.env.VIGIE_CACHE_DIR || null);
+const cacheDir = cacheDirectory();
 const serverBin = process.env.NATS_SERVER_BIN || null;
 
 test('without the password nobody gets into either server', async (t) => {

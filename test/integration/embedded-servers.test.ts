@@ -18,7 +18,7 @@ import { until } from '../support/until.ts';
 
 const isRoot = process.getuid?.() === 0;
 const NOBODY = 65_534;
-const cacheDir = cacheDirectory(process.env.VIGIE_CACHE_DIR || null);
+const cacheDir = cacheDirectory();
 const serverBin = process.env.NATS_SERVER_BIN || null;
 
 test('a restart keeps the rows and the messages', async (t) => {

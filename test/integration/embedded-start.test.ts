@@ -18,7 +18,7 @@ const run = promisify(execFile);
 const isRoot = process.getuid?.() === 0;
 /** In no list of users. */
 const UNKNOWN_USER = 54_321;
-const cacheDir = cacheDirectory(process.env.VIGIE_CACHE_DIR || null);
+const cacheDir = cacheDirectory();
 const serverBin = process.env.NATS_SERVER_BIN || '';
 const SOURCE = new URL('../../src/local/', import.meta.url).href;
 /** Neither is given: both are embedded. */
@@ -29,7 +29,7 @@ test('crawlers find the embedded NATS: at its port, in the line that says ready,
   await copyTestCluster(dataDir);
   const port = await freePort();
   const settings = {
-    ...{ VIGIE_DATA_DIR: dataDir, VIGIE_CACHE_DIR: cacheDir, NATS_SERVER_BIN: serverBin },
+    ...{ VIGIE_DATA_DIR: dataDir, NATS_SERVER_BIN: serverBin },
     VIGIE_NATS_PORT: String(port),
   };
   const daemon = await startDaemon(t, EMBEDDED, settings);
@@ -110,7 +110,7 @@ test('many daemons that start at once make each system user once, and where none
 async function startAs(user: number, dataDir: string): Promise<string> {
   const script = `
     const { openServers } = await import('${SOURCE}servers.ts');
-    const settings = { databaseUrl: null, natsUrl: null, natsPort: 0, cacheDir: process.argv[3] };
+    const settings = { databaseUrl: null, natsUrl: null, natsPort: 0 };
     const servers = await openServers(
       { ...settings, dataDir: process.argv[1], natsServerBin: process.argv[2] || null },
       { onLog: () => undefined, onWarning: () => undefined },

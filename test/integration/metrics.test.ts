@@ -88,9 +88,9 @@ function startDemo(folder: string): ChildProcess {
       PATH: process.env.PATH ?? '',
       ...(process.env.NATS_SERVER_BIN === undefined ? {} : { NATS_SERVER_BIN: process.env.NATS_SERVER_BIN }),
       VIGIE_DATA_DIR: join(folder, 'demo'),
-      VIGIE_OPERATIONS_PORT: '0',
-      VIGIE_API_PORT: '0',
-      VIGIE_ADMIN_PORT: '0',
+      VIGIE_OPERATIONS_ADDRESS: '127.0.0.1:0',
+      VIGIE_API_ADDRESS: '127.0.0.1:0',
+      VIGIE_ADMIN_ADDRESS: '127.0.0.1:0',
     },
     stdio: ['ignore', 'pipe', 'ignore'],
   });

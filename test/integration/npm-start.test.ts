@@ -14,7 +14,7 @@ import { until } from '../support/until.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 /** Names the processes of one test, whoever their parents are. */
-const MARK = 'VIGIE_CACHE_DIR';
+const MARK = 'MARK_OF_THE_TEST';
 
 for (const script of ['start', 'demo']) {
   test(`SIGTERM to npm run ${script} ends what it started in order, and all of it`, async (t) => {
@@ -76,9 +76,9 @@ async function startScript(t: TestContext, script: string, mark: string, args: r
       HOME: process.env.HOME ?? '',
       DATABASE_URL: servers.postgres.url,
       NATS_URL: servers.nats.url,
-      VIGIE_API_PORT: '0',
-      VIGIE_OPERATIONS_PORT: '0',
-      VIGIE_ADMIN_PORT: '0',
+      VIGIE_API_ADDRESS: '127.0.0.1:0',
+      VIGIE_OPERATIONS_ADDRESS: '127.0.0.1:0',
+      VIGIE_ADMIN_ADDRESS: '127.0.0.1:0',
       VIGIE_ADMIN_TOKEN: 'token-of-the-tests-0123456789',
       VIGIE_DRAIN_ANNOUNCE_MS: '100',
       [MARK]: mark,

@@ -6,8 +6,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type pg from 'pg';
+import { readConfig } from '../../src/config.ts';
 import { readState } from '../../src/engine/domain/stored-property.ts';
-import { createApiKey, startDaemon } from '../support/daemon.ts';
+import { createApiKey, startDaemon, tuned } from '../support/daemon.ts';
 import { connectDatabase } from '../support/database.ts';
 import { connectCrawler, numberedUuid, upsert } from '../support/intake.ts';
 import { restClient } from '../support/rest-client.ts';
@@ -86,7 +87,7 @@ test('adverts beyond the bounds go to the dead letters with the bound, and the n
   assert.ok(held !== undefined && held.bytes <= 8 * KILOBYTE * KILOBYTE && held.bytes === held.noted);
   const refused = (await lettersOf(database)).filter(({ subject }) => subject.endsWith(heavy));
   assert.equal(refused.length + held.adverts, 256);
-  for (const { reason } of refused) assert.match(reason, /VIGIE_PROPERTY_BYTES_MAX|more than 64 messages wait/);
+  for (const { reason } of refused) assert.match(reason, /more than the bound|more than 64 messages wait/);
   const orphans = await database.query(
     'select from delivery_states where not exists (select from snapshots where snapshots.id = snapshot_id)',
   );
@@ -105,7 +106,7 @@ test('adverts beyond the bounds go to the dead letters with the bound, and the n
 
 test('a property that is too large since the bounds were lowered stops nobody', async (t) => {
   const servers = await startTestServers(t);
-  const bounds = { VIGIE_PROPERTY_BYTES_MAX: String(1_024 * KILOBYTE) };
+  const bounds = tuned({ recordBounds: { ...readConfig({}).recordBounds, bytesMax: 1_024 * KILOBYTE } });
   const daemon = await startDaemon(t, servers, bounds);
   const crawler = await connectCrawler(t, servers.nats.url);
   const database = connectDatabase(t, servers.postgres.url);
@@ -138,6 +139,6 @@ test('a property that is too large since the bounds were lowered stops nobody', 
     () => lettersOf(database),
     (found) => found.length === 2,
   );
-  for (const { reason } of letters) assert.match(reason, /VIGIE_PROPERTY_BYTES_MAX allows \(1048576\)/);
+  for (const { reason } of letters) assert.match(reason, /more than the bound \(1048576\)/);
   assert.equal(await daemon.end('SIGTERM'), 0);
 });

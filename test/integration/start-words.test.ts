@@ -20,22 +20,25 @@ const DEAD = {
 
 test('ports that cannot be had are all named with their settings, before a server is asked for', async (t) => {
   const [api, admin] = [await takenPort(t), await takenPort(t)];
-  const ports = { VIGIE_API_PORT: String(api), VIGIE_ADMIN_PORT: String(admin) };
-  const settings = { ...ports, VIGIE_OPERATIONS_HOST: '192.0.2.1' };
+  const ports = { VIGIE_API_ADDRESS: `127.0.0.1:${api}`, VIGIE_ADMIN_ADDRESS: `127.0.0.1:${admin}` };
+  const settings = { ...ports, VIGIE_OPERATIONS_ADDRESS: '192.0.2.1:0' };
   const { code, stderr } = await serve(settings);
   assert.equal(code, 1);
   const [operations, ...taken] = stderr.split('\n');
   assert.match(
     operations ?? '',
-    /^vigie: cannot listen on 192\.0\.2\.1:0 \(.*\)\. Correct VIGIE_OPERATIONS_HOST and VIGIE_OPERATIONS_PORT\.$/,
+    /^vigie: cannot listen on 192\.0\.2\.1:0 \(.*\)\. Correct VIGIE_OPERATIONS_ADDRESS\.$/,
   );
   const wordsOf = (setting: string, port: number): string =>
-    `another program listens on 127.0.0.1:${port}. Stop it, or set ${setting} to a port that is free (0 takes any).`;
-  assert.deepEqual(taken, [wordsOf('VIGIE_API_PORT', api), wordsOf('VIGIE_ADMIN_PORT', admin), '']);
+    `another program listens on 127.0.0.1:${port}. Stop it, or give ${setting} a port that is free (0 takes any).`;
+  assert.deepEqual(taken, [wordsOf('VIGIE_API_ADDRESS', api), wordsOf('VIGIE_ADMIN_ADDRESS', admin), '']);
 });
 
 test('a server that cannot be reached is named with its address and what to do, and a role needs its own port alone', async (t) => {
-  const { code, stderr } = await serve({ VIGIE_API_PORT: String(await takenPort(t)), VIGIE_ROLES: 'deliver' });
+  const { code, stderr } = await serve({
+    VIGIE_API_ADDRESS: `127.0.0.1:${await takenPort(t)}`,
+    VIGIE_ROLES: 'deliver',
+  });
   assert.equal(code, 1);
   assert.equal(
     stderr,
@@ -62,7 +65,7 @@ test('a server that falls silent in the middle of a start is waited for, and the
   t.after(() => void network.close());
   const url = Object.assign(new URL(postgres.url), { port: String((network.address() as AddressInfo).port) });
   const [api, operations] = [await freePort(), await freePort()];
-  const settings = { VIGIE_API_PORT: String(api), VIGIE_OPERATIONS_PORT: String(operations) };
+  const settings = { VIGIE_API_ADDRESS: `127.0.0.1:${api}`, VIGIE_OPERATIONS_ADDRESS: `127.0.0.1:${operations}` };
   const daemon = spawnVigie(['serve'], { postgres: { url: url.href }, nats: DEAD.nats }, { settings });
   t.after(() => void daemon.kill('SIGKILL'));
   const [log, exited] = [text(daemon.stdout), once(daemon, 'exit')];
@@ -91,9 +94,12 @@ test('a server that falls silent in the middle of a start is waited for, and the
 });
 
 test('settings that do not go together are told before a server is asked for', async () => {
-  const { code, stderr } = await serve({ VIGIE_API_PORT: '9464', VIGIE_OPERATIONS_PORT: '9464' });
+  const { code, stderr } = await serve({
+    VIGIE_API_ADDRESS: '127.0.0.1:9464',
+    VIGIE_OPERATIONS_ADDRESS: '127.0.0.1:9464',
+  });
   assert.equal(code, 1);
-  const words = 'VIGIE_OPERATIONS_PORT and VIGIE_API_PORT are both 9464: each needs a port of its own';
+  const words = 'VIGIE_OPERATIONS_ADDRESS and VIGIE_API_ADDRESS both have port 9464: each needs one of its own';
   assert.equal(stderr, `vigie: configuration:\n  ${words}\n`);
 });
 

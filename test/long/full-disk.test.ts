@@ -81,8 +81,8 @@ test('a full disk of PostgreSQL is an outage for those who run and for those who
   const [api, operations] = [await freePort(), await freePort()];
   const starting = startDaemon(cleanup, servers, {
     ...STORY_SETTINGS,
-    VIGIE_API_PORT: String(api),
-    VIGIE_OPERATIONS_PORT: String(operations),
+    VIGIE_API_ADDRESS: `127.0.0.1:${api}`,
+    VIGIE_OPERATIONS_ADDRESS: `127.0.0.1:${operations}`,
   });
   const late = await until(
     () => readiness(`http://127.0.0.1:${operations}`),

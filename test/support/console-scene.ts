@@ -48,7 +48,7 @@ export async function openConsole(cleanup: Cleanup, more: Settings = {}): Promis
     openPage(cleanup),
     freePort(),
   ]);
-  const settings = { VIGIE_API_PORT: String(port), ...more };
+  const settings = { VIGIE_API_ADDRESS: `127.0.0.1:${port}`, ...more };
   let daemon = await startDaemon(cleanup, servers, settings);
   const key = await createApiKey(servers);
   const pictures = process.env.VIGIE_TEST_PICTURES;

@@ -26,12 +26,7 @@ export function fetchPgbouncer(): Promise<string> {
       () => true,
       () => false,
     );
-  return cacheEntry(
-    cacheDirectory(process.env.VIGIE_CACHE_DIR || null),
-    `pgbouncer-${process.arch}`,
-    isUsable,
-    fetchInto,
-  );
+  return cacheEntry(cacheDirectory(), `pgbouncer-${process.arch}`, isUsable, fetchInto);
 }
 
 async function fetchInto(target: string): Promise<void> {

@@ -60,7 +60,7 @@ export const TEST_SETTINGS = {
 /** Some fifty clusters: those of tests side by side, and what killed tests left. */
 const MEMORY_FREE_BYTES = 4 * 1024 ** 3;
 const PREFIX = 'vigie-test-';
-export const CACHE = cacheDirectory(process.env.VIGIE_CACHE_DIR || null);
+export const CACHE = cacheDirectory();
 
 export async function startTestServers(cleanup: Cleanup): Promise<TestServers> {
   const [postgres, nats] = await Promise.all([startTestPostgres(cleanup), startTestNats(cleanup)]);

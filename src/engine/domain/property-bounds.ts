@@ -39,5 +39,5 @@ export function excessOf(before: HeldProperty | null, after: HeldProperty, bound
   }
   const bytes = stateBytes(after.state);
   if (bytes <= bytesMax || (before !== null && bytes <= stateBytes(before.state))) return null;
-  return `the property would have ${bytes} bytes of adverts, more than VIGIE_PROPERTY_BYTES_MAX allows (${bytesMax})`;
+  return `the property would have ${bytes} bytes of adverts, more than the bound (${bytesMax})`;
 }

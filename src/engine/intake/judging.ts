@@ -130,7 +130,7 @@ class Judging implements JudgedBatch {
     const uuid = entry.message.propertyUuid;
     const locked = this.#known.get(uuid);
     if (locked !== undefined && !isReadable(locked, bounds)) {
-      const reason = `the property holds ${locked.bytes} bytes, far more than VIGIE_PROPERTY_BYTES_MAX allows`;
+      const reason = `the property holds ${locked.bytes} bytes, far more than the bound`;
       this.refused.set(position, `${reason} (${bounds.bytesMax})`);
       return 0;
     }
