@@ -3,7 +3,7 @@
  * The newest thousand: further ones are for who orders or filters the list by the interface.
  */
 
-import type { Collection, PropertyDocument } from './documents.ts';
+import type { Collection, FoundDocument } from './documents.ts';
 import { filters } from './filters.ts';
 import { type Observable, observable } from './observable.ts';
 import { pause } from './pause.ts';
@@ -18,11 +18,6 @@ export interface FoundList {
   /** Of the properties that changed last alone. */
   readonly isEstimated: boolean;
   readonly isReading: boolean;
-}
-
-interface FoundDocument extends PropertyDocument {
-  readonly match: string | null;
-  readonly satisfiedSince: string;
 }
 
 interface FoundPage extends Collection<FoundDocument> {

@@ -31,7 +31,7 @@ export interface PinTable {
   list(): readonly Pin[];
   get(match: string): Pin | null;
   /** Whether the match was unknown. */
-  put(match: MatchDocument): boolean;
+  put(match: Pinned): boolean;
   dropSearch(search: string): void;
   readonly size: number;
 }
@@ -72,7 +72,12 @@ export function panelIdOf({ match }: Pick<Pin, 'match'>): string {
   return match.startsWith('/matches/') ? idOf(match) : match;
 }
 
-export function pinOf({ '@id': match, search, property, createdAt, updatedAt, propertyDocument }: MatchDocument): Pin {
+/** A match, or a property that is found without one: they differ in what JSON-LD adds. */
+type Pinned = Omit<MatchDocument, '@context' | '@type' | 'propertyDocument'> & {
+  readonly propertyDocument: Omit<PropertyDocument, '@context' | '@type'> | null;
+};
+
+export function pinOf({ '@id': match, search, property, createdAt, updatedAt, propertyDocument }: Pinned): Pin {
   const place = placeOf(propertyDocument);
   return {
     match,
@@ -92,6 +97,6 @@ export function pinOf({ '@id': match, search, property, createdAt, updatedAt, pr
 }
 
 /** Its own coordinates, else its commune's. */
-export function placeOf(document: PropertyDocument | null): { readonly lat: number; readonly lon: number } | null {
+export function placeOf(document: Pinned['propertyDocument']): { readonly lat: number; readonly lon: number } | null {
   return document?.locations ?? document?.city?.location ?? null;
 }

@@ -114,10 +114,9 @@ export function isUnset(draft: Draft, members: readonly (keyof Draft)[]): boolea
 }
 
 export function draftOf(search: SearchDocument): Draft {
-  const text = (name: string): string => `${(search[name] ?? '') as string | number | boolean}`;
-  const codes = (name: string): readonly number[] => [search[name] ?? []].flat() as number[];
-  const iris = (name: string): readonly string[] =>
-    (search[name] as readonly { readonly '@id': string }[]).map((one) => one['@id']);
+  const text = (name: keyof SearchDocument): string => `${(search[name] ?? '') as string | number | boolean}`;
+  const codes = (name: 'propertyTypes' | 'publisherTypes'): readonly number[] => [search[name] ?? []].flat();
+  const iris = (list: readonly { readonly '@id': string }[]): readonly string[] => list.map((one) => one['@id']);
   const ranges = Object.fromEntries(RANGES.map((name) => [name, text(name)])) as Record<RangeMember, string>;
   const cities = (list: SearchDocument['includedCities']): readonly ChosenPlace[] =>
     list.map(({ '@id': value, name, zipcode }) => ({ value, label: zipcode === null ? name : `${name} (${zipcode})` }));
@@ -130,7 +129,7 @@ export function draftOf(search: SearchDocument): Draft {
     furnished: text('furnished'),
     withCoherentPrice: search.withCoherentPrice === true,
     withVirtualTour: search.withVirtualTour === true,
-    hidePropertyContact: search.hidePropertyContact === true,
+    hidePropertyContact: search.hidePropertyContact,
     lat: text('lat'),
     lon: text('lon'),
     radius: text('radius'),
@@ -142,8 +141,8 @@ export function draftOf(search: SearchDocument): Draft {
     })),
     includedZipcodes: search.includedZipcodes.map((zipcode) => ({ value: zipcode, label: zipcode })),
     includedInseeCodes: search.includedInseeCodes.join(', '),
-    includedSiteCategories: iris('includedSiteCategories'),
-    excludedSiteCategories: iris('excludedSiteCategories'),
+    includedSiteCategories: iris(search.includedSiteCategories),
+    excludedSiteCategories: iris(search.excludedSiteCategories),
     shapes: search.geoShapes,
     groups: groupsOf(search.expressions),
     notificationEnabled: search.notificationEnabled,
@@ -151,7 +150,7 @@ export function draftOf(search: SearchDocument): Draft {
     notificationFrequency: text('notificationFrequency'),
     endpointRecipient: text('endpointRecipient'),
     eventEndpoint: text('eventEndpoint'),
-    subscribedEvents: search.subscribedEvents as readonly string[],
+    subscribedEvents: search.subscribedEvents,
     context: search.context === null || search.context === undefined ? '' : JSON.stringify(search.context),
   };
 }

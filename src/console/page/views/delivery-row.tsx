@@ -54,7 +54,7 @@ export function DeliveryRow({ delivery, onChange }: DeliveryRowProps) {
         <span class="row-aside">{formats.moment(createdAt)}</span>
       </div>
       <p class="row-more">
-        {`${words.events[event as keyof Words['events']] ?? event} · ${title} · ${words.attempts(delivery.attemptCount)}`}
+        {`${words.events[event] ?? event} · ${title} · ${words.attempts(delivery.attemptCount)}`}
         {dueAt !== null && <Countdown dueAt={dueAt} isFirst={delivery.attemptCount === 0} />}
         <a href={hrefOf('map', idOf(delivery.match))}>{words.openProperty}</a>
         {channel !== 'email' && (

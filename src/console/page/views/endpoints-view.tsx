@@ -72,7 +72,7 @@ function Health({ endpoint }: { readonly endpoint: string }) {
         <>
           <p>
             <span class="tag" data-state={health.state}>
-              {words.healths[health.state as keyof Words['healths']] ?? health.state}
+              {words.healths[health.state] ?? health.state}
             </span>{' '}
             {words.backlog(health.backlog)}
           </p>

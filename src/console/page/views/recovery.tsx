@@ -8,7 +8,7 @@ import { useModel } from '../model-context.ts';
 import { useNow } from '../now.ts';
 import { randomId } from '../random-id.ts';
 import { useFormats } from '../words/formats.ts';
-import { useWords, type Words } from '../words/language.ts';
+import { useWords } from '../words/language.ts';
 
 const HOUR_MS = 3_600_000;
 const LOOK_EVERY_MS = 2_000;
@@ -109,7 +109,7 @@ function Progress({ recovery, isOpen, onStop }: ProgressProps) {
   return (
     <div class="progress" role="status">
       <p>
-        <span class="tag">{words.recoveryStates[state as keyof Words['recoveryStates']] ?? state}</span>{' '}
+        <span class="tag">{words.recoveryStates[state] ?? state}</span>{' '}
         {words.recoverySaid(formats.moment(since), sent, matched, delivered, failed)}
       </p>
       {stateReason !== null && <p class="hint">{stateReason}</p>}
