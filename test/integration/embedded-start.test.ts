@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { chown, readdir, readFile, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { cacheDirectory } from '../../src/local/data-directory.ts';
@@ -120,8 +120,8 @@ async function startAs(user: number, dataDir: string): Promise<string> {
   const node = [process.execPath, '--import=tsx', '--input-type=module', `--eval=${script}`];
   const { stdout } = await run(
     'setpriv',
-    [`--reuid=${user}`, `--regid=${user}`, '--clear-groups', '--', ...node, dataDir, serverBin, cacheDir],
-    { env: { PATH: '/usr/local/bin:/usr/bin:/bin' } },
+    [`--reuid=${user}`, `--regid=${user}`, '--clear-groups', '--', ...node, dataDir, serverBin],
+    { env: { PATH: '/usr/local/bin:/usr/bin:/bin', XDG_CACHE_HOME: dirname(cacheDir) } },
   );
   return stdout;
 }

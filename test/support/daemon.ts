@@ -18,7 +18,8 @@ export const ADMIN_TOKEN = 'token-of-the-tests-0123456789';
 
 export type Settings = Readonly<Record<string, string>>;
 
-const TUNED_DAEMON = fileURLToPath(new URL('tuned-daemon.ts', import.meta.url));
+/** Where `npm test` has compiled this checkout, which halves the time until a process is up; null: it runs the sources. */
+const { BUILT_ROOT = null } = process.env;
 
 /** As settings: values in the place of those of the configuration that no setting changes. */
 export function tuned(values: Tuning): Settings {
@@ -131,8 +132,12 @@ export function spawnVigie(
   { settings = {}, root = ROOT }: { readonly settings?: Settings; readonly root?: string } = {},
 ): ChildProcessWithoutNullStreams {
   const options = { cwd: root, env: environmentOf(servers, settings) };
-  const main = TUNING in settings ? TUNED_DAEMON : join(root, 'src', 'main.ts');
-  return spawn(process.execPath, ['--import', 'tsx', main, ...args], options);
+  const main = TUNING in settings ? 'test/support/tuned-daemon' : 'src/main';
+  const program =
+    BUILT_ROOT !== null && root === ROOT
+      ? [join(ROOT, BUILT_ROOT, `${main}.js`)]
+      : ['--import', 'tsx', join(root, `${main}.ts`)];
+  return spawn(process.execPath, [...program, ...args], options);
 }
 
 function environmentOf(servers: ServerUrls, settings: Settings): Settings {
