@@ -146,6 +146,22 @@ test('imports point down only, as the layers are listed', () => {
   assertNone(violations);
 });
 
+test('no files import each other in a circle', () => {
+  const targets = new Map(
+    files.map(({ path, text }) => [path, importsOf(text).map((specifier) => join(dirname(path), specifier))]),
+  );
+  const finished = new Set<string>();
+  const violations: string[] = [];
+  const visit = (path: string, above: readonly string[]): void => {
+    if (above.includes(path)) violations.push([...above.slice(above.indexOf(path)), path].join(' → '));
+    if (finished.has(path) || above.includes(path)) return;
+    for (const target of targets.get(path) ?? []) visit(target, [...above, path]);
+    finished.add(path);
+  };
+  for (const { path } of files) visit(path, []);
+  assertNone(violations);
+});
+
 test('a package with an owner is imported by its owner alone', () => {
   assertNone(
     files.flatMap(({ path, text }) =>

@@ -5,47 +5,14 @@
  */
 
 import { startGrace } from '../actor/actor.ts';
-import type { Supervisor } from '../actor/supervisor.ts';
-import type { Broker } from '../broker/connection.ts';
-import type { DueAnnouncer } from '../broker/due-announcements.ts';
-import type { Valve } from '../broker/valve.ts';
 import type { DueDelivery } from '../domain/delivery.ts';
 import type { SettledAttempt } from '../store/attempts.ts';
-import type { Database } from '../store/database.ts';
-import type { DocumentCache } from '../store/document-cache.ts';
-import type { WebhookSecrets } from '../store/webhook-secrets.ts';
 import { DueStore } from './draw.ts';
 import { FairRound } from './fair-round.ts';
 import { startRetries } from './retries.ts';
 import { Sending } from './send.ts';
-import type { Sender } from './sender.ts';
-import { type Settlement, startSettlement } from './settle.ts';
+import { type CourierDependencies, type Settlement, startSettlement } from './settle.ts';
 import { CourierUpkeep } from './upkeep.ts';
-
-export interface CourierDependencies {
-  readonly broker: Broker;
-  readonly database: Database;
-  readonly announcer: DueAnnouncer;
-  readonly documents: Pick<DocumentCache, 'read'>;
-  readonly secrets: Pick<WebhookSecrets, 'read'>;
-  readonly sender: Pick<Sender, 'send'>;
-  readonly retryDelayMs: number;
-  readonly attemptTimeoutMs: number;
-  /** Slots: attempts under way. */
-  readonly attemptsInFlightMax: number;
-  readonly clock: () => Date;
-  /** Closed, it pauses the stage: nothing is pulled and no attempt starts. */
-  readonly valve?: Valve;
-  /** Told of each claim that PostgreSQL has answered. */
-  readonly onClaimed?: () => void;
-  readonly onAttempt: (settled: SettledAttempt) => void;
-  /** Retries whose message JetStream did not have: none in normal running. */
-  readonly onMissing: (count: number) => void;
-  /** Attempts whose courier has died. */
-  readonly onAborted: (count: number) => void;
-  readonly supervisor: Supervisor;
-  readonly onTrouble: (what: string, error: Error) => void;
-}
 
 export interface Courier {
   /** Deliveries in memory: waiting for a slot, being sent, being recorded. */

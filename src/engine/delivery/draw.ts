@@ -11,9 +11,9 @@ import { type DueDelivery, HELD_BACK_MAX_MS, type Lane } from '../domain/deliver
 import { firstUuidAt, type Uuid } from '../domain/ids.ts';
 import type { Database } from '../store/database.ts';
 import { type Draw, letInAged, readDue, readDueLanes } from '../store/deliveries.ts';
-import type { CourierDependencies } from './courier.ts';
 import type { EndpointLane } from './endpoint-lane.ts';
 import type { FairRound } from './fair-round.ts';
+import type { CourierDependencies } from './settle.ts';
 
 const LANES: readonly Lane[] = ['first', 'again'];
 const LANES_DRAWN_MAX = 64;

@@ -14,7 +14,7 @@ import { holdsRetry, type RetryMessage, retryOf } from '../broker/retry-messages
 import { ensureRetries, RETRY_PARTITIONS, retryConsumer } from '../broker/topology.ts';
 import type { DueDelivery } from '../domain/delivery.ts';
 import { type OverduePlace, readOverdueRetries, releaseRetries, type WaitingRetry } from '../store/retries.ts';
-import type { CourierDependencies } from './courier.ts';
+import type { CourierDependencies } from './settle.ts';
 
 export interface Retries {
   stop(): Promise<void>;

@@ -13,10 +13,9 @@ import type { Uuid } from '../domain/ids.ts';
 import { bodyOf } from '../domain/routing.ts';
 import { CLAIM_USED_WITHIN_MS } from '../store/claim-fence.ts';
 import { type ClaimedDelivery, claimDeliveries, giveBack, type Refusal } from '../store/delivery-claims.ts';
-import type { CourierDependencies } from './courier.ts';
 import type { DueStore } from './draw.ts';
 import type { FairRound, Turn } from './fair-round.ts';
-import type { Settlement } from './settle.ts';
+import type { CourierDependencies, Settlement } from './settle.ts';
 
 type DeliveryTurn = Turn<DueDelivery>;
 

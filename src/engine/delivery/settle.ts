@@ -6,11 +6,43 @@
 
 import { type Grace, spawn } from '../actor/actor.ts';
 import { InFlight } from '../actor/in-flight.ts';
+import type { Supervisor } from '../actor/supervisor.ts';
+import type { Broker } from '../broker/connection.ts';
+import type { DueAnnouncer } from '../broker/due-announcements.ts';
 import { publishRetries } from '../broker/retry-messages.ts';
+import type { Valve } from '../broker/valve.ts';
 import { type AttemptOutcome, afterAttempt, type DueDelivery } from '../domain/delivery.ts';
 import { type AbandonedAttempt, recordAttempts, type SettledAttempt } from '../store/attempts.ts';
+import type { Database } from '../store/database.ts';
 import type { ClaimedDelivery } from '../store/delivery-claims.ts';
-import type { CourierDependencies } from './courier.ts';
+import type { DocumentCache } from '../store/document-cache.ts';
+import type { WebhookSecrets } from '../store/webhook-secrets.ts';
+import type { Sender } from './sender.ts';
+
+export interface CourierDependencies {
+  readonly broker: Broker;
+  readonly database: Database;
+  readonly announcer: DueAnnouncer;
+  readonly documents: Pick<DocumentCache, 'read'>;
+  readonly secrets: Pick<WebhookSecrets, 'read'>;
+  readonly sender: Pick<Sender, 'send'>;
+  readonly retryDelayMs: number;
+  readonly attemptTimeoutMs: number;
+  /** Slots: attempts under way. */
+  readonly attemptsInFlightMax: number;
+  readonly clock: () => Date;
+  /** Closed, it pauses the stage: nothing is pulled and no attempt starts. */
+  readonly valve?: Valve;
+  /** Told of each claim that PostgreSQL has answered. */
+  readonly onClaimed?: () => void;
+  readonly onAttempt: (settled: SettledAttempt) => void;
+  /** Retries whose message JetStream did not have: none in normal running. */
+  readonly onMissing: (count: number) => void;
+  /** Attempts whose courier has died. */
+  readonly onAborted: (count: number) => void;
+  readonly supervisor: Supervisor;
+  readonly onTrouble: (what: string, error: Error) => void;
+}
 
 export interface EndedAttempt {
   readonly delivery: ClaimedDelivery;

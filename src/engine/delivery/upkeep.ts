@@ -10,10 +10,9 @@ import type { SearchNumber } from '../domain/ids.ts';
 import { noteAlerts, readAbandoned, type SettledAttempt } from '../store/attempts.ts';
 import { beat, registerCourier, removeCouriers } from '../store/couriers.ts';
 import { readPausedEndpoints, readRememberedEndpoints, recordObservations } from '../store/endpoints.ts';
-import type { CourierDependencies } from './courier.ts';
 import type { DueStore } from './draw.ts';
 import type { FairRound } from './fair-round.ts';
-import type { Settlement } from './settle.ts';
+import type { CourierDependencies, Settlement } from './settle.ts';
 
 const EVERY_MS = 1_000;
 const REMEMBERED_MAX = 10_000;

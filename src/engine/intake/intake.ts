@@ -3,51 +3,13 @@
  * that is slow stops the pulling, and JetStream holds the rest.
  */
 
-import type { Supervisor } from '../actor/supervisor.ts';
-import type { Broker } from '../broker/connection.ts';
 import { startPull } from '../broker/pull.ts';
 import { startInOrder } from '../broker/replay.ts';
 import { ADVERTS_STREAM, ensureIntake } from '../broker/topology.ts';
-import type { Valve } from '../broker/valve.ts';
-import type { DueDelivery } from '../domain/delivery.ts';
-import type { TellUnknown } from '../domain/unknown-members.ts';
-import type { Database } from '../store/database.ts';
 import type { Term } from '../store/intake-leader.ts';
 import { noteStart, raiseSequenceFloor } from '../store/intake-position.ts';
-import type { IntakeBreaker } from './breaker.ts';
-import { findIntakeStart, type IntakeStart, startPositionMarks } from './position.ts';
-import type { RecordedBatch } from './recorded-batch.ts';
-import type { Recorded, Recorder } from './recorder.ts';
-import { startRecording } from './recording.ts';
-
-export interface IntakeDependencies {
-  readonly broker: Broker;
-  readonly database: Database;
-  readonly recordBatch: Recorder;
-  readonly recordBatchMax: number;
-  /** Of messages, and of those that are being pulled. */
-  readonly recordBatchBytesMax: number;
-  /** Closed, it pauses the stage. */
-  readonly valve?: Valve;
-  /** Told where the term begins. */
-  readonly onStart: (start: IntakeStart) => void;
-  /** Told when the database turns out to have forgotten what it had recorded. */
-  readonly onForgotten: () => void;
-  /** Told again and again while a move of a client keeps messages from being recorded. */
-  readonly onHeld?: (error: Error) => void;
-  /** Told of the deliveries of each recorded batch. */
-  readonly announceDue: (due: readonly DueDelivery[]) => void;
-  /** `seconds`: what recording took. */
-  readonly onRecorded: (recorded: Recorded, batch: RecordedBatch, seconds: number) => void;
-  readonly supervisor: Supervisor;
-  readonly breaker: Pick<IntakeBreaker, 'admits'>;
-  /** Told of members of messages that nobody knows. */
-  readonly onUnknownMember: TellUnknown;
-  /** Told how many refused messages were told to their crawlers, or were not. */
-  readonly onTold: (count: number) => void;
-  readonly onUntold: (count: number) => void;
-  readonly onTrouble: (what: string, error: Error) => void;
-}
+import { findIntakeStart, startPositionMarks } from './position.ts';
+import { type IntakeDependencies, startRecording } from './recording.ts';
 
 export interface Intake {
   /** Messages admitted and not yet recorded. */

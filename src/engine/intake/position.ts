@@ -25,7 +25,6 @@ import {
   readIntakePosition,
   writeIntakePosition,
 } from '../store/intake-position.ts';
-import type { IntakeDependencies } from './intake.ts';
 
 /** What a term finds. */
 export interface IntakeStart {
@@ -170,7 +169,11 @@ export interface Memory {
   noteForgotten(): Promise<void>;
 }
 
-export function testMemory(term: Term, start: IntakeStart, { database, onForgotten }: IntakeDependencies): Memory {
+export function testMemory(
+  term: Term,
+  start: IntakeStart,
+  { database, onForgotten }: { readonly database: Database; readonly onForgotten: () => void },
+): Memory {
   let tellingUpTo = start.isRestored ? 0 : start.toldUpTo;
   async function note(): Promise<void> {
     if (tellingUpTo === 0) return;

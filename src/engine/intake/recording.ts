@@ -5,23 +5,58 @@
  */
 
 import { type Grace, spawn, startGrace } from '../actor/actor.ts';
+import type { Supervisor } from '../actor/supervisor.ts';
 import { GaveUpError } from '../actor/supervisor.ts';
 import { acknowledgeAll } from '../broker/acknowledge.ts';
+import type { Broker } from '../broker/connection.ts';
 import type { PulledMessage } from '../broker/pull.ts';
 import { requeuedFrom } from '../broker/requeued.ts';
 import { traceparentOf } from '../broker/tracing.ts';
+import type { Valve } from '../broker/valve.ts';
+import type { DueDelivery } from '../domain/delivery.ts';
 import { decodeIntakeMessage, type IntakeMessage, onItsSubject, PoisonError } from '../domain/intake-message.ts';
 import { propertyOf } from '../domain/rejection.ts';
 import type { TellUnknown } from '../domain/unknown-members.ts';
+import type { Database } from '../store/database.ts';
 import { CommitUnknownError } from '../store/database.ts';
 import { type Term, TermOverError } from '../store/intake-leader.ts';
+import type { IntakeBreaker } from './breaker.ts';
 import { describe } from './breaker.ts';
 import { HeldError, recordBehind } from './hold.ts';
-import type { IntakeDependencies } from './intake.ts';
 import { type IntakeStart, testMemory } from './position.ts';
 import type { RecordedBatch, RefusedMessage } from './recorded-batch.ts';
+import type { Recorded, Recorder } from './recorder.ts';
 import { ForgottenError, type RecordedEntry } from './recorder.ts';
 import { type Rejections, startRejections } from './rejections.ts';
+
+export interface IntakeDependencies {
+  readonly broker: Broker;
+  readonly database: Database;
+  readonly recordBatch: Recorder;
+  readonly recordBatchMax: number;
+  /** Of messages, and of those that are being pulled. */
+  readonly recordBatchBytesMax: number;
+  /** Closed, it pauses the stage. */
+  readonly valve?: Valve;
+  /** Told where the term begins. */
+  readonly onStart: (start: IntakeStart) => void;
+  /** Told when the database turns out to have forgotten what it had recorded. */
+  readonly onForgotten: () => void;
+  /** Told again and again while a move of a client keeps messages from being recorded. */
+  readonly onHeld?: (error: Error) => void;
+  /** Told of the deliveries of each recorded batch. */
+  readonly announceDue: (due: readonly DueDelivery[]) => void;
+  /** `seconds`: what recording took. */
+  readonly onRecorded: (recorded: Recorded, batch: RecordedBatch, seconds: number) => void;
+  readonly supervisor: Supervisor;
+  readonly breaker: Pick<IntakeBreaker, 'admits'>;
+  /** Told of members of messages that nobody knows. */
+  readonly onUnknownMember: TellUnknown;
+  /** Told how many refused messages were told to their crawlers, or were not. */
+  readonly onTold: (count: number) => void;
+  readonly onUntold: (count: number) => void;
+  readonly onTrouble: (what: string, error: Error) => void;
+}
 
 export interface Recording {
   /** Messages admitted and not yet recorded. */

@@ -17,7 +17,13 @@ import type { MailLanguage } from '../../engine/domain/mail.ts';
 import { propertyDocument } from '../../engine/domain/property-document.ts';
 import type { Database } from '../../engine/store/database.ts';
 import { type ClaimedItem, type ClaimedMail, claimMail } from '../../engine/store/mail-claims.ts';
-import { claimConfirmation } from '../../engine/store/mail-confirmations.ts';
+import {
+  type ClaimedConfirmation,
+  claimConfirmation,
+  keepConfirmation,
+  noteLink,
+  recordConfirmation,
+} from '../../engine/store/mail-confirmations.ts';
 import {
   keepMail,
   readTitles,
@@ -27,11 +33,10 @@ import {
 } from '../../engine/store/mail-outcomes.ts';
 import { type AbandonedMail, type MailTurn, readAbandonedMails, readMailTurns } from '../../engine/store/mail-turns.ts';
 import { readHeldProperties } from '../../engine/store/properties.ts';
-import { confirmOnce, type Patiently } from './mail-confirming.ts';
 import { type Mailbox, messageBytes } from './mail-message.ts';
 import { itemsByProperty, mailContents } from './mail-sections.ts';
 import type { MailOutcome, MailSender } from './mail-sender.ts';
-import { mailText } from './mail-text.ts';
+import { confirmationText, mailText } from './mail-text.ts';
 
 export interface MailingDependencies {
   readonly database: Database;
@@ -59,6 +64,9 @@ export interface Mailing {
   /** Starts nothing more; resolves when the attempts under way are recorded. */
   drain(): Promise<void>;
 }
+
+/** Work on the database that is repeated until it succeeds. */
+type Patiently = <T>(work: () => Promise<T>) => Promise<T>;
 
 /** Attempts at once: one server takes them all. */
 const SLOTS = 8;
@@ -252,4 +260,35 @@ async function settleAbandoned(
   const settled = { id: mailId, ...abandoned, outcome, after, retryInMs, isRecipientRefused: false };
   await recordMail(database, settled);
   onMail(settled, 0);
+}
+
+/** Asks a recipient once whether an unsubscription still holds: an e-mail of its own, tried and retried like the others. */
+async function confirmOnce(
+  asked: ClaimedConfirmation,
+  dependencies: MailingDependencies,
+  patiently: Patiently,
+): Promise<void> {
+  const { database, from, sender, retryDelayMs: retryInMs, onMail } = dependencies;
+  const { id, key, attempt, address, startedAt } = asked;
+  const bytes = asked.letter ?? (await writeConfirmation(asked, dependencies, patiently));
+  const { isFinal, isRecipientRefused, ...outcome } = await sender.send(
+    { from: from.address, to: address, bytes },
+    startedAt,
+  );
+  const after = isFinal ? { state: 'failed' as const, dueAt: null } : afterAttempt(attempt, outcome, retryInMs);
+  await patiently(() => recordConfirmation(database, asked, after.state === 'retry_wait' ? retryInMs : null));
+  onMail({ id, key, attempt, outcome, after, retryInMs, isRecipientRefused }, 0);
+}
+
+async function writeConfirmation(
+  { id, key, clientId, address, members }: ClaimedConfirmation,
+  { database, from, publicUrl, language }: MailingDependencies,
+  patiently: Patiently,
+): Promise<Buffer> {
+  const token = await patiently(() => noteLink(database, key));
+  const unsubscribeUrl = `${publicUrl}${unsubscribePath(clientId, token)}`;
+  const text = confirmationText(members.title, { unsubscribeUrl, sender: from.name || from.address }, language);
+  const bytes = await messageBytes({ id, from, to: address, text, unsubscribeUrl });
+  await patiently(() => keepConfirmation(database, key, bytes));
+  return bytes;
 }

@@ -1,7 +1,7 @@
 /** The page in English. */
 
 import { enTerms } from './en-terms.ts';
-import type { Words } from './language.ts';
+import type { Words } from './fr.ts';
 
 const plural = (count: number, one: string, several: string): string =>
   `${count.toLocaleString('en')} ${count === 1 ? one : several}`;

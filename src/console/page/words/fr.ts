@@ -233,3 +233,5 @@ export const fr = {
   makeSecret: 'Créer un secret',
   removeSecretQuestion: (hint: string) => `Supprimer le secret ${hint} ? Plus rien ne sera signé par lui.`,
 };
+
+export type Words = typeof fr;

@@ -3,9 +3,10 @@
 import { observable, useValue } from '../observable.ts';
 import { keepLanguage, keptLanguage } from '../session.ts';
 import { en } from './en.ts';
-import { fr } from './fr.ts';
+import { fr, type Words } from './fr.ts';
 
-export type Words = typeof fr;
+export type { Words } from './fr.ts';
+
 export type Language = 'fr' | 'en';
 
 const WORDS: Readonly<Record<Language, Words>> = { fr, en };
