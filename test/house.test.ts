@@ -29,6 +29,7 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   'engine/intake': ['engine/actor', 'engine/broker', 'engine/matching', 'engine/store', 'engine/domain'],
   'engine/delivery': ['engine/actor', 'engine/broker', 'engine/store', 'engine/domain'],
   'engine/maintenance': ['engine/actor', 'engine/broker', 'engine/matching', 'engine/store', 'engine/domain'],
+  'features/explanations': ['engine'],
   'features/feeds': ['engine'],
   'features/mail': ['engine'],
   'features/queries': ['engine'],

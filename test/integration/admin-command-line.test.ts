@@ -116,12 +116,12 @@ test('the help of every command names its options', async () => {
   assert.match(stdout, /--pace N +deliveries put back per second/);
 });
 
-test('an explanation for people shows what was asked and found, and why nothing was sent', async () => {
+test('an explanation for people shows what was asked and found, and how the match began', async () => {
   const matched = await admin('explain', scene.search.id, property);
   assert.match(matched.stdout, /^satisfied\n/);
   assert.match(matched.stdout, /yes {2}budget\n +asked {2}\{"max":300000\}\n +found {2}\[250000\]/);
   assert.match(matched.stdout, /deliveries\/\S+ {2}property\.ad\.create\n {2}delivered at \S+ with attempt 1/);
-  assert.match(matched.stdout, /note: the search has no eventEndpoint: events are not sent/);
+  assert.match(matched.stdout, /^began-with-advert: The property began to match the search on .*\.$/m);
 });
 
 test('what a client says of itself is enough to find what it was sent, and to send it again', async () => {

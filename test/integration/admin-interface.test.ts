@@ -104,6 +104,10 @@ test('an explanation names every criterion and every delivery', async () => {
     expected: '{"min":null,"max":300000}',
     actual: '[250000]',
   });
+  assert.deepEqual(
+    explained.reasons.map(({ code }: { code: string }) => code),
+    ['began-with-advert'],
+  );
   assert.match(explained.deliveries[0].explanation, /^delivered at .* with attempt 1$/);
   await fail('ExplainMatch', { ...pair, property: `properties/${UNKNOWN}` }, 'not_found', 'ResourceInfo');
   await fail('ExplainMatch', { ...pair, search: `searches/${UNKNOWN}` }, 'not_found', 'ResourceInfo');

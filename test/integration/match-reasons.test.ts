@@ -1,0 +1,297 @@
+/** Why, as it happened: what an explanation says of a match, or of none, is what was recorded, and no more than that. */
+
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import type { AdvertContent } from '../../src/engine/domain/advert.ts';
+import { endpointKeyOf } from '../../src/engine/domain/endpoint.ts';
+import { randomUuid, type Uuid } from '../../src/engine/domain/ids.ts';
+import type { IntakeMessage } from '../../src/engine/domain/intake-message.ts';
+import { UNKNOWN_CONTENT, UNSTATED_PROPERTY } from '../support/adverts.ts';
+import { startTestApi, type TestApi } from '../support/api.ts';
+import { openRecording, type RecordingScene } from '../support/question-scene.ts';
+
+const cleanups: (() => Promise<void>)[] = [];
+const cleanup = { after: (work: () => Promise<void>) => void cleanups.unshift(work) };
+let api: TestApi;
+let scene: RecordingScene;
+
+before(async () => {
+  api = await startTestApi(cleanup, { retentionDays: { events: 90, deliveries: 30, expired: 90 } });
+  scene = await openRecording(cleanup, api.database, api.reference.resolvePlace);
+});
+after(async () => {
+  for (const work of cleanups) await work();
+});
+
+const STARTED_AT = Date.now() - 3_600_000;
+let crawls = 0;
+
+/** A flat for sale in Toulon, as it is crawled now. */
+function flat(property: Uuid, advert: Uuid, content: Partial<AdvertContent>): IntakeMessage {
+  crawls += 1;
+  return {
+    kind: 'upsert',
+    crawledAt: new Date(STARTED_AT + crawls).toISOString(),
+    propertyUuid: property,
+    advertUuid: advert,
+    property: {
+      ...UNSTATED_PROPERTY,
+      transactionType: 0,
+      propertyType: 0,
+      city: { insee: '83137', zipcode: null, name: null },
+    },
+    advert: { ...UNKNOWN_CONTENT, title: 'Appartement avec balcon', surface: 50, ...content },
+  };
+}
+
+const ENDPOINT = 'https://hooks.example.com/matches';
+const SEARCH = {
+  title: 'Toulon',
+  transactionType: 0,
+  includedCities: ['/cities/83137'],
+  budgetMax: 200_000,
+  withCoherentPrice: null,
+  notificationEnabled: true,
+  endpointRecipient: ENDPOINT,
+};
+const EVENTS = { eventEndpoint: ENDPOINT, subscribedEvents: ['ad.update.price'] };
+const SILENT = { notificationEnabled: false };
+
+async function create(body: object = {}): Promise<string> {
+  const { status, body: search } = await api.call('POST', '/searches', { ...SEARCH, ...body });
+  assert.equal(status, 201);
+  return search['@id'];
+}
+
+async function change(search: string, members: object): Promise<void> {
+  assert.equal((await api.call('PUT', search, members)).status, 200);
+}
+
+interface Reason {
+  readonly code: string;
+  readonly at: string | null;
+  readonly reason: string;
+}
+
+async function reasonsOf(search: string, property: Uuid): Promise<readonly Reason[]> {
+  const headers = { 'Accept-Language': 'en' };
+  const { status, body } = await api.call('GET', `${search}/explanation?property=${property}`, undefined, { headers });
+  assert.equal(status, 200);
+  for (const { code, reason } of body.matchReasons) {
+    assert.doesNotMatch(reason, /null|undefined|NaN/, code);
+    assert.ok(body.matchReason.includes(reason), code);
+  }
+  return body.matchReasons;
+}
+
+async function codesOf(search: string, property: Uuid): Promise<readonly string[]> {
+  return (await reasonsOf(search, property)).map(({ code }) => code);
+}
+
+/** A property with one advert: what is recorded of it, one message after the other. */
+function newFlat(): { readonly property: Uuid; record(...contents: readonly Partial<AdvertContent>[]): Promise<void> } {
+  const [property, advert] = [randomUuid(), randomUuid()];
+  return {
+    property,
+    async record(...contents) {
+      for (const content of contents) await scene.record([flat(property, advert, content)]);
+    },
+  };
+}
+
+describe('what was said and was not so', () => {
+  it('a search that was changed to include a property: it began with the change', async () => {
+    const { property, record } = newFlat();
+    await record({ price: 250_000 });
+    const search = await create();
+    await change(search, { budgetMax: 300_000 });
+    assert.deepEqual(await codesOf(search, property), ['satisfied', 'not-notified', 'stood-when-changed']);
+
+    const evented = await create(EVENTS);
+    await change(evented, { budgetMax: 300_000 });
+    await record({ price: 240_000 });
+    const codes = await codesOf(evented, property);
+    assert.deepEqual(codes, ['notified-of-event', 'stood-when-changed']);
+  });
+
+  it('a word that began a match is not explained by the price of the same message', async () => {
+    const { property, record } = newFlat();
+    const search = await create({ expressions: [{ word: 'piscine' }] });
+    await record({ price: 190_000 }, { price: 180_000, title: 'Appartement avec piscine' });
+    assert.deepEqual(await codesOf(search, property), ['began', 'not-recorded']);
+  });
+
+  it('a price is named when it made the difference, with its values, and a surface likewise', async () => {
+    const [dear, small] = [newFlat(), newFlat()];
+    const search = await create({ surfaceMin: 40 });
+    await dear.record({ price: 250_000, surface: 45 }, { price: 190_000, surface: 46 }, { price: 170_000 });
+    const [began] = await reasonsOf(search, dear.property);
+    assert.equal(began?.code, 'began-by-price');
+    assert.match(began.reason, /from 250,000\s€ to 190,000\s€/);
+    await small.record({ price: 150_000, surface: 30 }, { price: 140_000, surface: 45 });
+    const [grew] = await reasonsOf(search, small.property);
+    assert.equal(grew?.code, 'began-by-surface');
+    assert.match(grew.reason, /from 30\sm² to 45\sm²/);
+  });
+
+  it('what several values did together, or another advert, is not recorded', async () => {
+    const both = newFlat();
+    const search = await create({ surfaceMin: 40 });
+    await both.record({ price: 250_000, surface: 30 }, { price: 190_000, surface: 45 });
+    assert.deepEqual(await codesOf(search, both.property), ['began', 'not-recorded']);
+    const [property, first, second] = [randomUuid(), randomUuid(), randomUuid()];
+    await scene.record([flat(property, first, { price: 250_000 }), flat(property, second, { price: 260_000 })]);
+    await scene.record([flat(property, second, { price: 255_000 }), flat(property, first, { price: 190_000 })]);
+    assert.deepEqual(await codesOf(search, property), ['began', 'not-recorded']);
+  });
+
+  it('the price of a property is not told of another one of the same batch', async () => {
+    const search = await create();
+    const [one, other] = [randomUuid(), randomUuid()];
+    const [advert, another] = [randomUuid(), randomUuid()];
+    await scene.record([flat(one, advert, { price: 250_000 }), flat(other, another, { price: 250_000, url: 'x' })]);
+    await scene.record([flat(one, advert, { price: 190_000 }), flat(other, another, { price: 150_000 })]);
+    assert.match((await reasonsOf(search, one))[0]?.reason ?? '', /from 250,000\s€ to 190,000\s€/);
+    assert.match((await reasonsOf(search, other))[0]?.reason ?? '', /from 250,000\s€ to 150,000\s€/);
+  });
+
+  it('what stood is dated by the search, not by the creation on the portal', async () => {
+    const { property, record } = newFlat();
+    await record({ price: 150_000, createdAt: '2019-01-01T00:00:00.000Z' });
+    const search = await create();
+    const { createdAt } = (await api.call('GET', search)).body;
+    const stood = (await reasonsOf(search, property)).at(-1);
+    assert.equal(stood?.code, 'stood-when-created');
+    assert.equal(Date.parse(stood.at ?? ''), Date.parse(createdAt));
+  });
+
+  it('criteria are those of the version that notified, not of today', async () => {
+    const { property, record } = newFlat();
+    const search = await create();
+    await record({ price: 250_000 }, { price: 190_000 });
+    await change(search, { budgetMax: 400_000 });
+    assert.deepEqual(await codesOf(search, property), ['began-by-price']);
+    await change(search, { budgetMax: 100_000 });
+    assert.deepEqual(await codesOf(search, property), ['began-by-price', 'left', 'unsatisfied']);
+  });
+});
+
+describe('what was silent', () => {
+  it('without an endpoint the feed alone has it', async () => {
+    const { property, record } = newFlat();
+    const search = await create({ endpointRecipient: null });
+    await record({ price: 150_000 });
+    await change(search, { endpointRecipient: ENDPOINT });
+    assert.deepEqual(await codesOf(search, property), ['began-with-advert', 'no-endpoint']);
+  });
+
+  it('it began while notifications were off, whatever they are now', async () => {
+    const [entered, cheapened] = [newFlat(), newFlat()];
+    const search = await create();
+    await cheapened.record({ price: 250_000 });
+    await change(search, SILENT);
+    await cheapened.record({ price: 150_000 });
+    await entered.record({ price: 150_000 });
+    const expected = ['satisfied', 'not-notified', 'began-while-silent'];
+    for (const { property } of [entered, cheapened]) {
+      assert.deepEqual(await codesOf(search, property), [...expected, 'notifications-off']);
+    }
+    await change(search, { notificationEnabled: true });
+    for (const { property } of [entered, cheapened]) assert.deepEqual(await codesOf(search, property), expected);
+  });
+
+  it('what stood when the search was created stays so through changes while it notifies', async () => {
+    const { property, record } = newFlat();
+    await record({ price: 150_000 });
+    const search = await create();
+    await record({ price: 140_000 }, { price: 140_000, title: 'Appartement avec vue' });
+    const codes = await codesOf(search, property);
+    assert.deepEqual(codes, ['satisfied', 'not-notified', 'stood-when-created', 'not-subscribed']);
+  });
+
+  it('several possible beginnings are not recorded', async () => {
+    const { property, record } = newFlat();
+    await record({ price: 150_000 });
+    const search = await create({ ...SILENT, expressions: [{ word: 'vue' }] });
+    await record({ price: 150_000, title: 'Appartement avec vue' });
+    assert.deepEqual(await codesOf(search, property), [
+      'satisfied',
+      'not-notified',
+      'not-recorded',
+      'notifications-off',
+    ]);
+  });
+
+  it('cancelled with the notifications', async () => {
+    const { property, record } = newFlat();
+    const search = await create();
+    await record({ price: 150_000 });
+    await change(search, SILENT);
+    assert.deepEqual(await codesOf(search, property), ['began-with-advert', 'cancelled', 'notifications-off']);
+  });
+
+  it('paused by an operator', async () => {
+    const { property, record } = newFlat();
+    const endpoint = `https://hooks.example.com/${randomUuid()}`;
+    const search = await create({ endpointRecipient: endpoint });
+    await record({ price: 150_000 });
+    const { rows } = await api.database.query<{ id: Uuid }>('select client_id as id from searches limit 1');
+    const key = endpointKeyOf(rows[0]?.id as Uuid, endpoint);
+    await api.database.query('insert into endpoints (key, url, paused_at) values ($1, $2, now())', [key, endpoint]);
+    assert.deepEqual(await codesOf(search, property), ['began-with-advert', 'paused']);
+  });
+
+  it('unsubscribed by the recipient', async () => {
+    const { property, record } = newFlat();
+    const search = await create({ notificationRecipient: 'buyer@example.com' });
+    await record({ price: 150_000 });
+    await api.database.query(
+      `insert into mail_recipients (key, client_id, unsubscribed_at)
+       select mail_key, client_id, now() from searches where id = $1`,
+      [search.split('/').at(-1)],
+    );
+    assert.deepEqual(await codesOf(search, property), ['began-with-advert', 'unsubscribed']);
+  });
+
+  it('left and came back: a match is notified once', async () => {
+    const { property, record } = newFlat();
+    const search = await create();
+    await record({ price: 150_000 }, { price: 250_000 });
+    assert.deepEqual(await codesOf(search, property), ['began-with-advert', 'left', 'unsatisfied']);
+    await record({ price: 160_000 });
+    assert.deepEqual(await codesOf(search, property), ['began-with-advert', 'came-back']);
+    const edited = await create({ budgetMax: 170_000 });
+    const other = newFlat();
+    await other.record({ price: 165_000 });
+    await change(edited, { budgetMax: 100_000 });
+    await change(edited, { budgetMax: 180_000 });
+    assert.deepEqual(await codesOf(edited, other.property), ['began-with-advert', 'came-back']);
+  });
+
+  it('a price that is not coherent', async () => {
+    const { property, record } = newFlat();
+    const search = await create({ withCoherentPrice: true });
+    await record({ price: 100 });
+    assert.deepEqual(await codesOf(search, property), ['price-incoherent', 'not-notified']);
+  });
+});
+
+describe('what is not recorded any more', () => {
+  it('is said so: versions of the search, events of the property', async () => {
+    const { property, record } = newFlat();
+    const search = await create();
+    await record({ price: 250_000 }, { price: 190_000 });
+    await change(search, { budgetMax: 300_000 });
+    await api.database.query(
+      'delete from search_changes where search_number = (select number from searches where id = $1)',
+      [search.split('/').at(-1)],
+    );
+    assert.deepEqual(await codesOf(search, property), ['began', 'not-recorded']);
+    const stood = await create();
+    const old = "now() - interval '100 days'";
+    await api.database.query('delete from events where property_uuid = $1', [property]);
+    await api.database.query(`update properties set created_at = ${old} where uuid = $1`, [property]);
+    await api.database.query(`update searches set created_at = ${old} where id = $1`, [stood.split('/').at(-1)]);
+    assert.deepEqual(await codesOf(stood, property), ['satisfied', 'not-notified', 'not-recorded']);
+  });
+});
