@@ -17,6 +17,7 @@ import {
 import { CRITERION_NAMES } from '../src/engine/domain/criterion-table.ts';
 import { EXPRESSIONS } from '../src/engine/domain/expression-criterion.ts';
 import { formatExpressions } from '../src/engine/domain/expressions.ts';
+import { foundWords } from '../src/engine/domain/found-words.ts';
 import { lookupKey, lookupKeys, withoutFragment } from '../src/engine/domain/lookup-keys.ts';
 import { digestOf, digestText, factsOf, readDigest } from '../src/engine/domain/property-digest.ts';
 import { propertyFacts, readingOf } from '../src/engine/domain/property-document.ts';
@@ -214,4 +215,24 @@ test('a judgement on words shows them in their sentence', () => {
     [{ word: 'vue mer', found: true, sentence: 'Belles vues sur la mer !', words: ['vues', 'mer'] }],
     [{ word: 'rénové', found: false }],
   ]);
+});
+
+test('of words that were found their sentence is shown, and how they are spelt there', () => {
+  const texts = [
+    'T2 au calme',
+    "Travaux récents ! Maison sans aucun gros travaux, avec vue dégagée. Belle s.d.b. et vues\nsur l'eau",
+  ];
+  const found = (word: string, strict = false) => foundWords({ word, includes: true, strict }, texts);
+  assert.deepEqual(found('sans travaux'), {
+    sentence: 'Maison sans aucun gros travaux, avec vue dégagée.',
+    words: ['sans', 'travaux'],
+  });
+  assert.deepEqual(found('salle de bains')?.sentence, 'Belle s.d.b.');
+  assert.deepEqual(found('T 2'), { sentence: 'T2 au calme', words: ['T2'] });
+  assert.deepEqual(found('vue dégagée', true)?.words, ['vue', 'dégagée']);
+  assert.equal(found('sans vue mer'), null);
+  const long = foundWords({ word: 'balcon', includes: true, strict: false }, [
+    `${'mot '.repeat(500)}balcon ${'mot '.repeat(500)}`,
+  ]);
+  assert.ok(long !== null && long.sentence.length <= 240 && long.sentence.includes('balcon'));
 });
