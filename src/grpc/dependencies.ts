@@ -4,7 +4,6 @@ import type { Activity } from '../engine/domain/activity.ts';
 import type { ResolvePlace } from '../engine/domain/city.ts';
 import type { DueDelivery } from '../engine/domain/delivery.ts';
 import type { SearchNumber } from '../engine/domain/ids.ts';
-import type { RetentionDays } from '../engine/domain/retention.ts';
 import type { Database } from '../engine/store/database.ts';
 import type { DeadLetterRead } from '../engine/store/dead-letter-reads.ts';
 import type { AskQuery } from '../features/queries/queries.ts';
@@ -53,7 +52,8 @@ export interface AdminDependencies {
   /** Answers what is asked about many searches. */
   readonly askQuery: AskQuery;
   readonly version: string;
-  readonly retentionDays: RetentionDays;
+  /** How long deliveries are kept; 0 is for ever. */
+  readonly deliveriesKeptDays: number;
   readonly resolvePlace: ResolvePlace;
   readonly logger: AdminLogger;
   readonly now: () => Date;

@@ -3,8 +3,6 @@
 import { criterionReason, type Judgement, shortValues } from '../engine/domain/criteria.ts';
 import type { Language } from '../engine/domain/criterion-words.ts';
 import type { Uuid } from '../engine/domain/ids.ts';
-import type { PairReason } from '../engine/domain/pair-history.ts';
-import { matchReasonOf, reasonSentence } from '../engine/domain/pair-words.ts';
 import { propertyIri } from '../engine/domain/property-document.ts';
 import { searchIri } from './search-document.ts';
 
@@ -13,12 +11,12 @@ export interface Explained {
   readonly propertyUuid: Uuid;
   readonly judgements: readonly Judgement[];
   readonly matchId: Uuid | null;
-  readonly reasons: readonly PairReason[];
+  readonly matchReason: string;
   readonly deliveryIds: readonly Uuid[];
 }
 
 export function explanationDocument(explained: Explained, language: Language): object {
-  const { searchId, propertyUuid, judgements, matchId, reasons, deliveryIds } = explained;
+  const { searchId, propertyUuid, judgements, matchId, matchReason, deliveryIds } = explained;
   return {
     '@context': '/contexts/Explanation',
     '@id': `${searchIri(searchId)}/explanation?property=${propertyUuid}`,
@@ -33,12 +31,7 @@ export function explanationDocument(explained: Explained, language: Language): o
       reason: criterionReason(judgement, language),
     })),
     match: matchId === null ? null : `/matches/${matchId}`,
-    matchReason: matchReasonOf(reasons, judgements, language),
-    matchReasons: reasons.map((reason) => ({
-      code: reason.code,
-      at: reason.at?.toISOString() ?? null,
-      reason: reasonSentence(reason, language),
-    })),
+    matchReason,
     deliveries: deliveryIds.map((id) => `/deliveries/${id}`),
   };
 }

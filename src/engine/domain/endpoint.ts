@@ -14,8 +14,20 @@ import type { Uuid } from './ids.ts';
 const URL_DIGITS = 16;
 const PARTY_DIGITS = 8;
 
+/** Every delivery asks, and two hashes take as long as to match its advert. */
+const known = new Map<string, string>();
+const KNOWN_MAX = 10_000;
+
 /** The key of a client's endpoint. It can stand in a NATS subject. */
 export function endpointKeyOf(clientId: Uuid, url: string): string {
+  const asked = `${clientId}${url}`;
+  const key = known.get(asked) ?? madeKey(clientId, url);
+  if (known.size === KNOWN_MAX) known.clear();
+  known.set(asked, key);
+  return key;
+}
+
+function madeKey(clientId: Uuid, url: string): string {
   const { text, host } = normalised(url);
   // The end of a UUID is random, whichever version it is.
   return `${digest(text, URL_DIGITS)}${clientId.slice(-PARTY_DIGITS)}${digest(host, PARTY_DIGITS)}`;
