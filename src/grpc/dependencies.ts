@@ -4,6 +4,7 @@ import type { Activity } from '../engine/domain/activity.ts';
 import type { ResolvePlace } from '../engine/domain/city.ts';
 import type { DueDelivery } from '../engine/domain/delivery.ts';
 import type { SearchNumber } from '../engine/domain/ids.ts';
+import type { RetentionDays } from '../engine/domain/retention.ts';
 import type { Database } from '../engine/store/database.ts';
 import type { DeadLetterRead } from '../engine/store/dead-letter-reads.ts';
 import type { AskQuery } from '../features/queries/queries.ts';
@@ -52,8 +53,7 @@ export interface AdminDependencies {
   /** Answers what is asked about many searches. */
   readonly askQuery: AskQuery;
   readonly version: string;
-  /** How long deliveries are kept; 0 is for ever. */
-  readonly deliveriesKeptDays: number;
+  readonly retentionDays: RetentionDays;
   readonly resolvePlace: ResolvePlace;
   readonly logger: AdminLogger;
   readonly now: () => Date;

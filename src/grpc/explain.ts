@@ -4,22 +4,18 @@
  * `explain` of domain/criteria, the definition that the index agrees with.
  */
 
-import type { HeldProperty } from '../engine/domain/change.ts';
-import { explain } from '../engine/domain/criteria.ts';
+import { withTexts } from '../engine/domain/criteria.ts';
 import { ATTEMPTS_MAX } from '../engine/domain/delivery.ts';
-import { marketOf } from '../engine/domain/price-coherence.ts';
-import { propertyFacts, readingOf } from '../engine/domain/property-document.ts';
-import type { PropertyFacts } from '../engine/domain/property-facts.ts';
-import { criteriaOf, type SiteCategoryName } from '../engine/domain/search.ts';
+import type { SearchNumber } from '../engine/domain/ids.ts';
+import { reasonSentence } from '../engine/domain/pair-words.ts';
 import { readAttempts } from '../engine/store/attempts.ts';
-import { type AdminDelivery, listPairDeliveries } from '../engine/store/delivery-admin.ts';
-import { type AdminSearch, readAnySearch, readMarketMedian, readPair } from '../engine/store/pairs.ts';
-import { readSearchesOf } from '../engine/store/search-listing.ts';
-import { siteCategoryNames } from '../engine/store/site-categories.ts';
+import type { AdminDelivery } from '../engine/store/delivery-admin.ts';
+import { readMedians } from '../engine/store/market-medians.ts';
+import { readAnySearch } from '../engine/store/pairs.ts';
+import { type Explaining, explainPair, type Subject, subjectOf } from '../features/explanations/explanation.ts';
 import { deliveryAnswer } from './delivery-answers.ts';
 import type { AdminDependencies } from './dependencies.ts';
 import { notFound } from './errors.ts';
-import { iso, notesOf } from './explanation-notes.ts';
 import type {
   DeliveryExplanation,
   ExplainMatchRequest,
@@ -38,8 +34,11 @@ export async function explainMatch(
   const { database } = dependencies;
   const search = await readAnySearch(database, uuidOfName('search', 'searches', request.search));
   if (search === null) throw notFound('Search', request.search);
-  const subject = await subjectOf(await heldPropertyOf(request, database), dependencies);
-  return explained(search, subject, dependencies);
+  const explaining = explainingOf(dependencies);
+  const subject = await subjectOf(await heldPropertyOf(request, database), explaining);
+  const explanation = await explained(search.number, subject, explaining, dependencies);
+  if (explanation === null) throw notFound('Search', request.search);
+  return explanation;
 }
 
 const SEARCHES_PER_PAGE = 20;
@@ -50,57 +49,50 @@ export async function explainProperty(
 ): Promise<ExplainPropertyResponse> {
   const { database } = dependencies;
   const clientId = await clientIdOf('client', request.client, database);
-  const subject = await subjectOf(await heldPropertyOf(request, database), dependencies);
+  const explaining = explainingOf(dependencies);
+  const subject = await subjectOf(await heldPropertyOf(request, database), explaining);
   const { uuid } = subject.held.state;
   const near = await dependencies.askQuery('nearSearches', { clientId, facts: subject.facts });
   const { rows, nextPageToken } = pageOfList(near, request, { clientId, uuid }, SEARCHES_PER_PAGE);
   const explanations: ExplainMatchResponse[] = [];
-  for await (const search of readSearchesOf(database, clientId, rows)) {
-    explanations.push(await explained({ ...search, clientId, deletedAt: null }, subject, dependencies));
+  for (const number of rows) {
+    const explanation = await explained(number, subject, explaining, dependencies);
+    if (explanation !== null) explanations.push(explanation);
   }
   return { property: nameOf.property(uuid), explanations, nextPageToken, totalSize: near.length };
 }
 
-/** A property, and what is known for all searches that it is held against. */
-interface Subject {
-  readonly held: HeldProperty;
-  readonly facts: PropertyFacts;
-  readonly siteCategoryName: SiteCategoryName;
+function explainingOf({ database, resolvePlace, retentionDays, now }: AdminDependencies): Explaining {
+  return { database, resolvePlace, retentionDays, now, medians: () => readMedians(database) };
 }
 
-async function subjectOf(held: HeldProperty, { database, resolvePlace }: AdminDependencies): Promise<Subject> {
-  const reading = readingOf(held.state, held.crawls, resolvePlace);
-  const market = marketOf(reading.priced);
-  const [median, siteCategoryName] = await Promise.all([
-    market === null ? null : readMarketMedian(database, market),
-    siteCategoryNames(database),
-  ]);
-  const facts = propertyFacts(reading, () => median);
-  return { held, facts, siteCategoryName };
-}
-
+/** Null when the search has gone meanwhile. */
 async function explained(
-  search: AdminSearch,
-  { held, facts, siteCategoryName }: Subject,
+  number: SearchNumber,
+  subject: Subject,
+  explaining: Explaining,
   dependencies: AdminDependencies,
-): Promise<ExplainMatchResponse> {
-  const { database } = dependencies;
-  const verdicts = explain(criteriaOf(search.members, siteCategoryName), facts);
-  const pair = await readPair(database, search.number, held.state.uuid);
-  const deliveries = pair === null ? [] : await listPairDeliveries(database, search.number, pair);
+): Promise<ExplainMatchResponse | null> {
+  const explanation = await explainPair(number, subject, explaining);
+  if (explanation === null) return null;
+  const { searchId, searchTitle, judgements, match, deliveries, reasons } = explanation;
   return {
-    search: nameOf.search(search.id),
-    searchTitle: search.members.title,
-    property: nameOf.property(held.state.uuid),
-    satisfied: verdicts.every(({ holds }) => holds),
-    verdicts: verdicts.map((verdict) => ({ ...verdict })),
+    search: nameOf.search(searchId),
+    searchTitle,
+    property: nameOf.property(subject.held.state.uuid),
+    satisfied: judgements.every(({ holds }) => holds),
+    verdicts: judgements.map(withTexts),
     pair: {
-      match: pair === null ? '' : nameOf.match(pair.matchId),
-      beginTime: pair?.hasBegun ? pair.createdAt : undefined,
-      updateTime: pair?.updatedAt,
+      match: match === null ? '' : nameOf.match(match.matchId),
+      beginTime: match?.hasBegun ? match.createdAt : undefined,
+      updateTime: match?.updatedAt,
     },
-    deliveries: await Promise.all(deliveries.map((delivery) => explainDelivery(delivery, dependencies))),
-    notes: notesOf({ search, held, pair, verdicts, deliveryCount: deliveries.length }),
+    deliveries: await Promise.all(deliveries.toReversed().map((delivery) => explainDelivery(delivery, dependencies))),
+    reasons: reasons.map((reason) => ({
+      code: reason.code,
+      sentence: reasonSentence(reason, 'en'),
+      time: reason.at ?? undefined,
+    })),
   };
 }
 
@@ -134,4 +126,8 @@ function explanationOf(delivery: AdminDelivery, attemptCount: number, lastWords:
         ? 'never sent: its search was deleted or silenced before the first attempt'
         : `given up after ${attemptCount} attempts: its search was deleted or silenced`;
   }
+}
+
+function iso(at: Date | null): string {
+  return at?.toISOString() ?? 'an unknown time';
 }

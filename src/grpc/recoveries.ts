@@ -31,13 +31,13 @@ import { cutPage, pageOf, uuidCursorOf } from './paging.ts';
 const ENDPOINT_LENGTH_MAX = 2_048;
 
 export async function startRecovery(request: StartRecoveryRequest, dependencies: AdminDependencies): Promise<Recovery> {
-  const { database, now, deliveriesKeptDays } = dependencies;
+  const { database, now, retentionDays } = dependencies;
   const present = now();
   const { startTime: since, endTime: until = present } = request;
   if (since === undefined) throw invalidArgument('start_time', 'must be set');
   if (since > until) throw invalidArgument('start_time', 'must not be after end_time');
-  if (!isWithinKept(since, present, deliveriesKeptDays)) {
-    throw invalidArgument('start_time', `must be within the ${deliveriesKeptDays} days that deliveries are kept`);
+  if (!isWithinKept(since, present, retentionDays.deliveries)) {
+    throw invalidArgument('start_time', `must be within the ${retentionDays.deliveries} days that deliveries are kept`);
   }
   const clientId = await clientIdOf('client', request.client, database);
   const recovery = {

@@ -3,6 +3,8 @@
 import { criterionReason, type Judgement, shortValues } from '../engine/domain/criteria.ts';
 import type { Language } from '../engine/domain/criterion-words.ts';
 import type { Uuid } from '../engine/domain/ids.ts';
+import type { PairReason } from '../engine/domain/pair-history.ts';
+import { matchReasonOf, reasonSentence } from '../engine/domain/pair-words.ts';
 import { propertyIri } from '../engine/domain/property-document.ts';
 import { searchIri } from './search-document.ts';
 
@@ -11,12 +13,12 @@ export interface Explained {
   readonly propertyUuid: Uuid;
   readonly judgements: readonly Judgement[];
   readonly matchId: Uuid | null;
-  readonly matchReason: string;
+  readonly reasons: readonly PairReason[];
   readonly deliveryIds: readonly Uuid[];
 }
 
 export function explanationDocument(explained: Explained, language: Language): object {
-  const { searchId, propertyUuid, judgements, matchId, matchReason, deliveryIds } = explained;
+  const { searchId, propertyUuid, judgements, matchId, reasons, deliveryIds } = explained;
   return {
     '@context': '/contexts/Explanation',
     '@id': `${searchIri(searchId)}/explanation?property=${propertyUuid}`,
@@ -31,7 +33,12 @@ export function explanationDocument(explained: Explained, language: Language): o
       reason: criterionReason(judgement, language),
     })),
     match: matchId === null ? null : `/matches/${matchId}`,
-    matchReason,
+    matchReason: matchReasonOf(reasons, judgements, language),
+    matchReasons: reasons.map((reason) => ({
+      code: reason.code,
+      at: reason.at?.toISOString() ?? null,
+      reason: reasonSentence(reason, language),
+    })),
     deliveries: deliveryIds.map((id) => `/deliveries/${id}`),
   };
 }

@@ -1,20 +1,10 @@
 /** `/searches/{id}/explanation` and `/explanations` (decisions, section 11): why a property is a match, or is not. */
 
 import type Router from '@koa/router';
-import type { HeldProperty } from '../engine/domain/change.ts';
-import type { ResolvePlace } from '../engine/domain/city.ts';
-import { judge } from '../engine/domain/criteria.ts';
 import type { Language } from '../engine/domain/criterion-words.ts';
-import { matchReason } from '../engine/domain/match-reason.ts';
-import { propertyFacts, readingOf } from '../engine/domain/property-document.ts';
-import type { PropertyFacts } from '../engine/domain/property-facts.ts';
-import { horizonsOf } from '../engine/domain/retention.ts';
-import { criteriaOf, type Search, type SiteCategoryName } from '../engine/domain/search.ts';
-import { listPairDeliveryIds } from '../engine/store/explanations.ts';
-import { readPair } from '../engine/store/pairs.ts';
+import type { SearchNumber } from '../engine/domain/ids.ts';
 import { findHeld, type WantedProperty } from '../engine/store/property-digests.ts';
-import { readSearchesOf } from '../engine/store/search-listing.ts';
-import { siteCategoryNames } from '../engine/store/site-categories.ts';
+import { type Explaining, explainPair, type Subject, subjectOf } from '../features/explanations/explanation.ts';
 import { principalOf } from './auth.ts';
 import { acceptable, answer } from './content.ts';
 import type { ApiDependencies } from './dependencies.ts';
@@ -39,7 +29,7 @@ export const EXPLANATION_LIST_PARAMETERS = { ...EXPLANATION_PARAMETERS, ...PAGIN
 export function explanationRoutes(router: Router, dependencies: ApiDependencies, questions: Questions): void {
   const { settings, askQuery, now } = dependencies;
   const explaining: Explaining = {
-    questions,
+    ...questions,
     resolvePlace: (place) => dependencies.reference.resolvePlace(place),
     now,
   };
@@ -49,10 +39,10 @@ export function explanationRoutes(router: Router, dependencies: ApiDependencies,
     requireOne(query);
     const language = languageOf(ctx, settings.mailLanguage);
     const explanation = await questions.answeringSingle(ctx, async () => {
-      const search = await ownSearch(ctx, questions);
-      const subject = await subjectOf(query, explaining);
-      return explain(search, subject, language, explaining);
+      const { number } = await ownSearch(ctx, questions);
+      return explain(number, await heldOf(query, explaining), language, explaining);
     });
+    if (explanation === null) throw new Problem(404, 'there is no such search');
     answer(ctx, explanation);
   });
 
@@ -61,14 +51,15 @@ export function explanationRoutes(router: Router, dependencies: ApiDependencies,
     requireOne(query);
     const language = languageOf(ctx, settings.mailLanguage);
     const page = await questions.answering(ctx, async (gone) => {
-      const subject = await subjectOf(query, explaining);
+      const subject = await heldOf(query, explaining);
       const { clientId } = principalOf(ctx);
       const numbers = await askQuery('nearSearches', { clientId, facts: subject.facts }, gone);
       const { offset, limit } = offsetOf(query);
       const members: object[] = [];
       const wanted = numbers.slice(offset, offset + limit);
-      for await (const search of readSearchesOf(questions.database, clientId, wanted)) {
-        members.push(await explain(search, subject, language, explaining));
+      for (const number of wanted) {
+        const member = await explain(number, subject, language, explaining);
+        if (member !== null) members.push(member);
       }
       return { members, totalItems: numbers.length };
     });
@@ -82,47 +73,24 @@ function requireOne({ property, advert, url }: WantedProperty): void {
   throw new Problem(400, 'name the property by one of property, advert and url');
 }
 
-/** A property, and what is known for all searches that it is held against. */
-interface Subject {
-  readonly held: HeldProperty;
-  readonly facts: PropertyFacts;
-  readonly siteCategoryName: SiteCategoryName;
-}
-
-/** What explaining takes, beside what is explained. */
-interface Explaining {
-  readonly questions: Questions;
-  readonly resolvePlace: ResolvePlace;
-  readonly now: () => Date;
-}
-
 /** Throws a 404 `Problem` when no such property is held. */
-async function subjectOf(wanted: WantedProperty, { questions, resolvePlace }: Explaining): Promise<Subject> {
-  const held = await findHeld(questions.database, wanted);
-  if (held === null) {
-    throw new Problem(404, 'no such property is held: it was never taken in, or has been forgotten since it expired');
-  }
-  const reading = readingOf(held.state, held.crawls, resolvePlace);
-  const [median, siteCategoryName] = await Promise.all([questions.medians(), siteCategoryNames(questions.database)]);
-  return { held, facts: propertyFacts(reading, median), siteCategoryName };
+async function heldOf(wanted: WantedProperty, explaining: Explaining): Promise<Subject> {
+  const held = await findHeld(explaining.database, wanted);
+  if (held !== null) return subjectOf(held, explaining);
+  throw new Problem(404, 'no such property is held: it was never taken in, or has been forgotten since it expired');
 }
 
+/** Null when the search has gone meanwhile. */
 async function explain(
-  search: Search,
-  { held, facts, siteCategoryName }: Subject,
+  number: SearchNumber,
+  subject: Subject,
   language: Language,
-  { questions, now }: Explaining,
-): Promise<object> {
-  const { database, retentionDays } = questions;
-  const propertyUuid = held.state.uuid;
-  const judgements = judge(criteriaOf(search.members, siteCategoryName), facts);
-  const pair = await readPair(database, search.number, propertyUuid);
-  const deliveryIds = pair === null ? [] : await listPairDeliveryIds(database, search.number, pair);
-  const horizon = horizonsOf(retentionDays, now()).deliveries;
-  const areDeliveriesKept = deliveryIds.length > 0 || horizon === null || (pair !== null && pair.updatedAt >= horizon);
-  const notified = pair === null ? null : { ...pair, areDeliveriesKept };
-  const isSilent = !search.members.notificationEnabled;
-  const reason = matchReason({ judgements, notified, isSilent }, language);
-  const explained = { searchId: search.id, propertyUuid, judgements, deliveryIds };
-  return explanationDocument({ ...explained, matchId: pair?.matchId ?? null, matchReason: reason }, language);
+  explaining: Explaining,
+): Promise<object | null> {
+  const explained = await explainPair(number, subject, explaining);
+  if (explained === null) return null;
+  const { match, deliveries } = explained;
+  const propertyUuid = subject.held.state.uuid;
+  const found = { matchId: match?.matchId ?? null, deliveryIds: deliveries.map(({ id }) => id) };
+  return explanationDocument({ ...explained, ...found, propertyUuid }, language);
 }

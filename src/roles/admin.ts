@@ -29,7 +29,7 @@ export async function openAdmin(parts: Parts, matcher: Matcher | null): Promise<
       database,
       askQuery: parts.askQuery,
       version: VERSION,
-      deliveriesKeptDays: config.retentionDays.deliveries,
+      retentionDays: config.retentionDays,
       resolvePlace: reference.resolvePlace,
       logger: log,
       now: () => new Date(),

@@ -56,7 +56,7 @@ function propertyIn(request: JsonObject, argument = ''): JsonObject {
   return { ...request, property: argument.startsWith('properties/') ? argument : `properties/${argument}` };
 }
 
-function showExplanation({ satisfied, verdicts, pair, deliveries, notes }: JsonObject): void {
+function showExplanation({ satisfied, verdicts, pair, deliveries, reasons }: JsonObject): void {
   print(styled('bold', satisfied === true ? 'satisfied' : 'not satisfied'));
   for (const { criterion, holds, expected, actual } of listOf(verdicts)) {
     print(`  ${holds === true ? 'yes' : styled('bold', 'no ')}  ${textOf(criterion)}`);
@@ -70,7 +70,7 @@ function showExplanation({ satisfied, verdicts, pair, deliveries, notes }: JsonO
     const { name = '', kind = '' } = (delivery ?? {}) as JsonObject;
     print(`${textOf(name)}  ${textOf(kind)}\n  ${textOf(explanation)}`);
   }
-  for (const note of (notes ?? []) as string[]) print(`note: ${note}`);
+  for (const { code, sentence } of listOf(reasons)) print(`${textOf(code)}: ${textOf(sentence)}`);
 }
 
 function showAll({ property, explanations, totalSize, ...page }: JsonObject): void {

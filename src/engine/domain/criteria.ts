@@ -66,8 +66,8 @@ export function judge(criteria: Criteria, facts: PropertyFacts): readonly Judgem
   }));
 }
 
-export function explain(criteria: Criteria, facts: PropertyFacts): readonly CriterionVerdict[] {
-  return judge(criteria, facts).map((one) => ({ ...one, expected: textOf(one.expected), actual: textOf(one.actual) }));
+export function withTexts(judgement: Judgement): CriterionVerdict {
+  return { ...judgement, expected: textOf(judgement.expected), actual: textOf(judgement.actual) };
 }
 
 const ROWS = new Map<CriterionName, Criterion>(CRITERIA.map((row) => [row.name, row]));

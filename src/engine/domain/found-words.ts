@@ -11,7 +11,8 @@ export interface FoundWords {
   readonly words: readonly string[];
 }
 
-const SENTENCE = /[^.!?\n]+[.!?]*/g;
+/** No full stop of an abbreviation or a number ends one. */
+const SENTENCE = /[^\n]+?(?:[.!?]+(?=\s)|(?<=\p{Ll}{2}[.!?])(?=\p{Lu})|$)/gmu;
 const WORD = /[\p{L}\p{M}\p{N}²]+/gu;
 /** A sentence without an end is cut to so much round the first found word. */
 const SENTENCE_LENGTH_MAX = 240;

@@ -1,33 +1,9 @@
-/** What was recorded of one search and one property, for their explanation; and a client's searches one page a time. */
+/** A client's searches one page a time. */
 
-import { createdAtOf, type SearchNumber, type Uuid } from '../domain/ids.ts';
+import type { SearchNumber, Uuid } from '../domain/ids.ts';
 import type { SearchMembers } from '../domain/search.ts';
-import { ALL_DELIVERIES } from './all-deliveries.ts';
 import type { Queryable } from './database.ts';
-import type { PairRow } from './pairs.ts';
 import { membersOfStored, type StoredMembers } from './searches.ts';
-
-/** Of one pair; more are found under `/deliveries`. */
-const PAIR_DELIVERIES_MAX = 1_000;
-
-/**
- * Ids of a pair's deliveries, newest first. Served by deliveries_search and mail_items_search: a delivery was recorded
- * after its pair was first heard of, and not after the pair's last event.
- */
-export async function listPairDeliveryIds(
-  database: Queryable,
-  searchNumber: SearchNumber,
-  { matchId, updatedAt }: PairRow,
-): Promise<readonly Uuid[]> {
-  const { rows } = await database.query<{ id: Uuid }>(
-    `select id from ${ALL_DELIVERIES} d
-     where search_number = $1 and match_id = $2
-       and created_at between $3::timestamptz - interval '1 hour' and $4::timestamptz + interval '1 hour'
-     order by created_at desc, id desc limit ${PAIR_DELIVERIES_MAX}`,
-    [searchNumber, matchId, createdAtOf(matchId), updatedAt],
-  );
-  return rows.map(({ id }) => id);
-}
 
 interface ListedSearch {
   readonly number: SearchNumber;

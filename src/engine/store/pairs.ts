@@ -1,8 +1,7 @@
 /** What explaining one (search, property) pair needs, whoever owns the search. */
 
 import type { SearchNumber, Uuid } from '../domain/ids.ts';
-import type { CausingEvent } from '../domain/match-reason.ts';
-import { MARKET_SIZE_MIN, type Market } from '../domain/price-coherence.ts';
+import type { PairMatch } from '../domain/pair-history.ts';
 import type { SearchMembers } from '../domain/search.ts';
 import type { Queryable } from './database.ts';
 import { membersOfStored, type StoredMembers } from './searches.ts';
@@ -27,13 +26,9 @@ export async function readAnySearch(database: Queryable, id: Uuid): Promise<Admi
   return row === undefined ? null : { ...row, members: membersOfStored(row.members) };
 }
 
-export interface PairRow {
+export interface PairRow extends PairMatch {
   readonly matchId: Uuid;
-  /** When it began or, if it stood already, when it was first notified. */
-  readonly createdAt: Date;
-  readonly hasBegun: boolean;
   readonly updatedAt: Date;
-  readonly cause: readonly CausingEvent[];
 }
 
 /** Null when nothing of it was notified. Served by the unique index of matches. */
@@ -43,7 +38,8 @@ export async function readPair(
   propertyUuid: Uuid,
 ): Promise<PairRow | null> {
   const { rows } = await database.query<PairRow>(
-    `select id as "matchId", created_at as "createdAt", has_begun as "hasBegun", updated_at as "updatedAt", cause
+    `select id as "matchId", created_at as "createdAt", has_begun as "hasBegun", updated_at as "updatedAt", cause,
+       channel, search_version as "searchVersion"
      from matches where property_uuid = $1 and search_number = $2`,
     [propertyUuid, searchNumber],
   );
@@ -61,21 +57,6 @@ export async function readMatchIds(
     [propertyUuids, searchNumber],
   );
   return new Map(rows.map(({ id, uuid }) => [uuid, id]));
-}
-
-/**
- * The median comparable price of a market as it is stored; null while too few are known. Scans the properties: an
- * operator's rare question.
- */
-export async function readMarketMedian(database: Queryable, market: Market): Promise<number | null> {
-  const { rows } = await database.query<{ count: number; median: number | null }>(
-    `select count(*)::integer as count, percentile_cont(0.5) within group (order by comparable_price) as median
-     from properties
-     where comparable_price is not null and department_code = $1 and transaction_type = $2 and is_land = $3`,
-    [market.departmentCode, market.transactionType, market.isLand],
-  );
-  const [row] = rows;
-  return row === undefined || row.count < MARKET_SIZE_MIN ? null : row.median;
 }
 
 /** Served by an index-only scan of searches_client. */

@@ -31,7 +31,7 @@ export interface SearchRow extends Omit<Search, 'members' | 'mail'>, MailStandin
 export type StoredMembers = Partial<Omit<SearchMembers, 'context'>> & Pick<SearchMembers, 'title'>;
 
 /** `MailStanding`. The unsubscription is served by the primary key, and looked for where there is an address. */
-const MAIL_COLUMNS = `mail_key is not null as "hasAddress", mail_refused_at is not null as "isRefused",
+export const MAIL_COLUMNS = `mail_key is not null as "hasAddress", mail_refused_at is not null as "isRefused",
   mail_key is not null and exists (
     select from mail_recipients where key = mail_key and unsubscribed_at is not null) as "isUnsubscribed"`;
 export const OTHER_COLUMNS = `number, id, client_id as "clientId", token, created_at as "createdAt",

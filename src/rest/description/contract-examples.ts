@@ -8,7 +8,6 @@ import { type Criteria, judge, relativeDistance, shortValues } from '../../engin
 import type { WebhookChannel } from '../../engine/domain/delivery.ts';
 import { searchNumberOf, uuidOf } from '../../engine/domain/ids.ts';
 import { decodeIntakeMessage, PoisonError } from '../../engine/domain/intake-message.ts';
-import { matchReason } from '../../engine/domain/match-reason.ts';
 import { propertyDocument, propertyFacts, readingOf } from '../../engine/domain/property-document.ts';
 import type { PropertyFacts } from '../../engine/domain/property-facts.ts';
 import { type Rejection, rejectionOf } from '../../engine/domain/rejection.ts';
@@ -236,10 +235,9 @@ function explanationExample(reference: Reference): object {
   const { criteria, facts } = judgedExample(reference);
   const judgements = judge(criteria, facts);
   const pair = { searchId: ID.search, propertyUuid: PROPERTY, matchId: ID.match, deliveryIds: [ID.delivery] };
-  const cause = [{ kind: 'property.ad.create' }] as const;
-  const notified = { createdAt: AT, hasBegun: true, cause, areDeliveriesKept: true };
-  const matchReasonShown = matchReason({ judgements, notified, isSilent: false }, 'en');
-  return explanationDocument({ ...pair, judgements, matchReason: matchReasonShown }, 'en');
+  const now = { at: null };
+  const reasons = [{ code: 'began-with-advert', at: AT } as const, { code: 'left', ...now } as const];
+  return explanationDocument({ ...pair, judgements, reasons: [...reasons, { code: 'unsatisfied', ...now }] }, 'en');
 }
 
 function nearMissExample(reference: Reference): Parameters<typeof nearMissDocument>[0] {

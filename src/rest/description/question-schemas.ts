@@ -2,6 +2,7 @@
 
 import { z } from 'zod';
 import { CRITERION_NAMES } from '../../engine/domain/criterion-table.ts';
+import { PAIR_REASON_CODES } from '../../engine/domain/pair-history.ts';
 import { dateTime, identity, link, list, text } from './field-schemas.ts';
 import { PropertyDocument } from './property-schemas.ts';
 
@@ -18,6 +19,13 @@ const ExplainedCriterion = z.strictObject({
   reason: text('Why, in the language of Accept-Language (fr, en), for people.'),
 });
 
+/** A text, so that a code which comes later breaks no client that was generated before. */
+const MatchReason = z.strictObject({
+  code: text(`Stays the same whatever the sentence says: ${PAIR_REASON_CODES.join(', ')}.`),
+  at: dateTime('When it came about; null where that is not known, and for what is so now.').nullable(),
+  reason: text('The same as a sentence, in the language of Accept-Language.'),
+});
+
 export const Explanation = z.strictObject({
   ...identity('Explanation'),
   search: link('Search', 'The search.'),
@@ -26,6 +34,7 @@ export const Explanation = z.strictObject({
   criteria: list(ExplainedCriterion, 'Every criterion that is set, and that an advert is live.'),
   match: link('Match', 'The match; null when nothing was notified.').nullable(),
   matchReason: text('What was notified and why, and what holds now, in the language of Accept-Language.'),
+  matchReasons: list(MatchReason, 'The same, one by one, each with a code that stays.'),
   deliveries: list(link('Delivery', 'A delivery.'), 'What was sent of the property, newest first, at most 1000.'),
 });
 

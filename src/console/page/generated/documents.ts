@@ -245,6 +245,11 @@ readonly 'satisfied': boolean;
 readonly 'criteria': readonly (ExplainedCriterion)[];
 readonly 'match': string | null;
 readonly 'matchReason': string;
+readonly 'matchReasons': readonly ({
+readonly 'code': string;
+readonly 'at': string | null;
+readonly 'reason': string;
+})[];
 readonly 'deliveries': readonly (string)[];
 }
 

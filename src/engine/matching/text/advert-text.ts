@@ -5,14 +5,13 @@
 
 import { GAP_MAX } from '../../domain/word-phrases.ts';
 import type { CodeTable } from '../code-table.ts';
-import { isLooselyIn, type LoosePhraseTable } from './loose-phrase-table.ts';
+import type { LoosePhraseTable, LooseStep } from './loose-phrase-table.ts';
 import type { PhraseTable } from './phrase-table.ts';
 import type { TermTable } from './term-table.ts';
 import { TokenReader } from './token-reader.ts';
 
 const GENERATION_MAX = 2 ** 30;
 const TEXT_END = -1;
-const NOWHERE: readonly number[] = [];
 
 export class AdvertText {
   readonly #phrases: PhraseTable;
@@ -32,6 +31,9 @@ export class AdvertText {
   #places = new Int32Array(1024);
   #placesEnd = 0;
   #placesReadIn = 0;
+  /** Places that the steps of a loose phrase so far may end with, and room for those of the next one. */
+  #ends = new Int32Array(512);
+  #nextEnds = new Int32Array(512);
   /** What was last read, and with which words and terms. */
   #texts: readonly string[] = [];
   #revision = -1;
@@ -88,44 +90,54 @@ export class AdvertText {
     const known = this.#looseVerdicts[code] ?? 0;
     if (known >= 2 * this.#generation) return known !== 2 * this.#generation;
     const steps = this.#loosePhrases.stepsOf(code);
-    const holds = steps.every(({ term }) => this.hasTerm(term)) && isLooselyIn(steps, this.#placesOf);
+    let holds = true;
+    for (const { term } of steps) holds &&= this.#reader.hasTerm(term);
+    holds &&= this.#areInOrder(steps);
     this.#looseVerdicts = withRoom(this.#looseVerdicts, this.#loosePhrases.end);
     this.#looseVerdicts[code] = 2 * this.#generation + (holds ? 1 : 0);
     return holds;
   }
 
-  readonly #placesOf = (term: number): readonly number[] => {
+  /** Whether the terms, each of which occurs, stand in order, with no more other words between than there may be. */
+  #areInOrder(steps: readonly LooseStep[]): boolean {
     if (this.#placesReadIn !== this.#generation) this.#readPlaces();
-    if (this.#placesSeenIn[term] !== this.#generation) return NOWHERE;
-    const places: number[] = [];
-    for (let at = this.#firstPlaces[term] as number; at >= 0; at = this.#places[at + 1] as number) {
-      places.push(this.#places[at] as number);
+    let count = -1;
+    for (const { term, gapMax } of steps) {
+      const [ends, next] = [this.#ends, this.#nextEnds];
+      let found = 0;
+      for (let at = this.#firstPlaces[term] as number, end = 0; at >= 0; at = this.#places[at + 1] as number) {
+        const place = this.#places[at] as number;
+        while (end < count && (ends[end] as number) + 1 + gapMax < place) end += 1;
+        if (count < 0 || (end < count && (ends[end] as number) < place)) next[found++] = place;
+      }
+      if (found === 0) return false;
+      count = found;
+      this.#ends = next;
+      this.#nextEnds = ends;
     }
-    return places;
-  };
+    return true;
+  }
 
   #readPlaces(): void {
     this.#placesReadIn = this.#generation;
     this.#placesEnd = 0;
-    let place = 0;
-    this.#reader.tellPlaces((terms, first, end) => {
-      // No phrase goes on in the next text.
-      place += terms === null ? GAP_MAX + 1 : 1;
-      for (let i = first; i < end; i++) {
-        const term = (terms as ArrayLike<number>)[i] as number;
-        if (this.#loosePhrases.hasTerm(term)) this.#addPlace(term, place);
-      }
-    });
+    // No phrase goes on in the next text.
+    this.#reader.tellPlaces(GAP_MAX, this.#addPlace);
   }
 
-  #addPlace(term: number, place: number): void {
+  readonly #addPlace = (term: number, place: number): void => {
+    if (!this.#loosePhrases.hasTerm(term)) return;
     if (term >= this.#firstPlaces.length) this.#makeRoomForPlacesOf(term);
     const isKnown = this.#placesSeenIn[term] === this.#generation;
     const last = this.#lastPlaces[term] as number;
     // A word may tell a term twice.
     if (isKnown && this.#places[last] === place) return;
     const at = this.#placesEnd;
-    if (at + 2 > this.#places.length) this.#places = longer(this.#places, 2 * this.#places.length);
+    if (at + 2 > this.#places.length) {
+      this.#places = longer(this.#places, 2 * this.#places.length);
+      this.#ends = new Int32Array(this.#places.length / 2);
+      this.#nextEnds = new Int32Array(this.#places.length / 2);
+    }
     if (isKnown) this.#places[last + 1] = at;
     else this.#firstPlaces[term] = at;
     this.#lastPlaces[term] = at;
@@ -133,7 +145,7 @@ export class AdvertText {
     this.#places[at] = place;
     this.#places[at + 1] = -1;
     this.#placesEnd = at + 2;
-  }
+  };
 
   #makeRoomForPlacesOf(term: number): void {
     this.#firstPlaces = longer(this.#firstPlaces, 2 * term);

@@ -64,26 +64,3 @@ export class LoosePhraseTable {
     this.#usesOfTerm[term] = (this.#usesOfTerm[term] as number) + more;
   }
 }
-
-/** Places of terms in order, by term: what `isLooselyIn` reads. */
-export type PlacesOfTerm = (term: number) => readonly number[];
-
-/** Whether the terms stand in order, with no more other words between neighbours than there may be. */
-export function isLooselyIn(steps: readonly LooseStep[], placesOf: PlacesOfTerm): boolean {
-  let ends: readonly number[] | null = null;
-  for (const { term, gapMax } of steps) {
-    const places = placesOf(term);
-    ends = ends === null ? places : places.filter(following(ends, gapMax));
-    if (ends.length === 0) return false;
-  }
-  return true;
-}
-
-/** Asked of places in order. */
-function following(ends: readonly number[], gapMax: number): (place: number) => boolean {
-  let at = 0;
-  return (place) => {
-    while (at < ends.length && (ends[at] as number) + 1 + gapMax < place) at += 1;
-    return at < ends.length && (ends[at] as number) < place;
-  };
-}

@@ -35,9 +35,15 @@ function requiredChoices({ word, strict }: ExpressionEntry): string[][] {
   return [rarest.sort(byRarity).reverse()];
 }
 
-/** Uncommon first, then the longest: the longer a word, the rarer (G. K. Zipf, 1935). */
+const NUMBER = /^\d{2,}$/;
+
+/** Numbers first, common words last; of others the longest first: the longer a word, the rarer (G. K. Zipf, 1935). */
 function byRarity(a: string, b: string): number {
-  return Number(isCommon(a)) - Number(isCommon(b)) || b.length - a.length || (a < b ? -1 : 1);
+  return commonness(a) - commonness(b) || b.length - a.length || (a < b ? -1 : 1);
+}
+
+function commonness(word: string): number {
+  return NUMBER.test(word) ? -1 : Number(isCommon(word));
 }
 
 function isCommon(word: string): boolean {

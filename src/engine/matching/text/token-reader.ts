@@ -118,22 +118,26 @@ export class TokenReader {
     return this.#termSeenIn[code] === this.#generation;
   }
 
-  /** Tells where the terms of each word are, in order, as a part of a list; null behind the last word of each text. */
-  tellPlaces(tell: (terms: ArrayLike<number> | null, first: number, end: number) => void): void {
+  /** Tells each term with the place of its word, in order; behind each text, `between` places are left out. */
+  tellPlaces(between: number, tell: (term: number, place: number) => void): void {
     const { integers } = this.#memory;
     const places = (integers[PLACES_AT >> 2] as number) >> 2;
     const end = places + (integers[CODE_COUNT >> 2] as number);
-    for (let at = places; at < end; at++) {
+    for (let at = places, skipped = 0; at < end; at++) {
       const token = integers[at] as number;
-      const line = (TOKENS + TOKEN_BYTES * Math.max(token, 0)) >> 2;
-      const count = integers[line + (TOKEN_TERM_COUNT >> 2)] as number;
-      if (token === TEXT_END) tell(null, 0, 0);
-      else if (token > 0 && count <= TERMS_MAX) {
+      const place = at - places + skipped;
+      if (token === TEXT_END) {
+        skipped += between;
+        continue;
+      }
+      const line = (TOKENS + TOKEN_BYTES * token) >> 2;
+      const count = token < 0 ? TERMS_MAX + 1 : (integers[line + (TOKEN_TERM_COUNT >> 2)] as number);
+      if (count <= TERMS_MAX) {
         const first = line + (TOKEN_TERMS >> 2);
-        tell(integers, first, first + count);
+        for (let i = first; i < first + count; i++) tell(integers[i] as number, place);
       } else {
         const terms = (token < 0 ? this.#tokenless[~token] : this.#longLists.get(token)) as readonly number[];
-        tell(terms, 0, terms.length);
+        for (const term of terms) tell(term, place);
       }
     }
   }

@@ -96,11 +96,8 @@ export interface ExplainMatchResponse {
     | undefined;
   /** Every delivery of the pair, oldest first. */
   deliveries: DeliveryExplanation[];
-  /**
-   * Sentences on what is not obvious: notifications off, no endpoint, a property that satisfied the search before it
-   * was created.
-   */
-  notes: string[];
+  /** What was notified and why, or why not, as it was recorded, and what keeps the search silent. */
+  reasons: Reason[];
   /** `searches/{search}`. */
   search: string;
   /** Its title. */
@@ -147,6 +144,16 @@ export interface CriterionVerdict {
   expected: string;
   /** What the property has. */
   actual: string;
+}
+
+/** Why a property was notified, or was not. */
+export interface Reason {
+  /** Stays the same whatever the sentence says, e.g. `began-while-silent`. */
+  code: string;
+  /** One sentence. */
+  sentence: string;
+  /** When it came about; absent when that is not known, and for what is so now. */
+  time: Date | undefined;
 }
 
 /** What is recorded of a (search, property) pair. */
@@ -981,7 +988,7 @@ function createBaseExplainMatchResponse(): ExplainMatchResponse {
     verdicts: [],
     pair: undefined,
     deliveries: [],
-    notes: [],
+    reasons: [],
     search: "",
     searchTitle: "",
     property: "",
@@ -1002,8 +1009,8 @@ export const ExplainMatchResponse: MessageFns<ExplainMatchResponse> = {
     for (const v of message.deliveries) {
       DeliveryExplanation.encode(v!, writer.uint32(34).fork()).join();
     }
-    for (const v of message.notes) {
-      writer.uint32(42).string(v!);
+    for (const v of message.reasons) {
+      Reason.encode(v!, writer.uint32(42).fork()).join();
     }
     if (message.search !== "") {
       writer.uint32(50).string(message.search);
@@ -1067,7 +1074,7 @@ export const ExplainMatchResponse: MessageFns<ExplainMatchResponse> = {
               break;
             }
 
-            message.notes.push(reader.string());
+            message.reasons.push(Reason.decode(reader, reader.uint32()));
             continue;
           }
           case 6: {
@@ -1116,7 +1123,7 @@ export const ExplainMatchResponse: MessageFns<ExplainMatchResponse> = {
       deliveries: globalThis.Array.isArray(object?.deliveries)
         ? object.deliveries.map((e: any) => DeliveryExplanation.fromJSON(e))
         : [],
-      notes: globalThis.Array.isArray(object?.notes) ? object.notes.map((e: any) => globalThis.String(e)) : [],
+      reasons: globalThis.Array.isArray(object?.reasons) ? object.reasons.map((e: any) => Reason.fromJSON(e)) : [],
       search: isSet(object.search) ? globalThis.String(object.search) : "",
       searchTitle: isSet(object.searchTitle)
         ? globalThis.String(object.searchTitle)
@@ -1141,8 +1148,8 @@ export const ExplainMatchResponse: MessageFns<ExplainMatchResponse> = {
     if (message.deliveries?.length) {
       obj.deliveries = message.deliveries.map((e) => DeliveryExplanation.toJSON(e));
     }
-    if (message.notes?.length) {
-      obj.notes = message.notes;
+    if (message.reasons?.length) {
+      obj.reasons = message.reasons.map((e) => Reason.toJSON(e));
     }
     if (message.search !== "") {
       obj.search = message.search;
@@ -1167,7 +1174,7 @@ export const ExplainMatchResponse: MessageFns<ExplainMatchResponse> = {
       ? PairRecord.fromPartial(object.pair)
       : undefined;
     message.deliveries = object.deliveries?.map((e) => DeliveryExplanation.fromPartial(e)) || [];
-    message.notes = object.notes?.map((e) => e) || [];
+    message.reasons = object.reasons?.map((e) => Reason.fromPartial(e)) || [];
     message.search = object.search ?? "";
     message.searchTitle = object.searchTitle ?? "";
     message.property = object.property ?? "";
@@ -1576,6 +1583,107 @@ export const CriterionVerdict: MessageFns<CriterionVerdict> = {
     message.holds = object.holds ?? false;
     message.expected = object.expected ?? "";
     message.actual = object.actual ?? "";
+    return message;
+  },
+};
+
+function createBaseReason(): Reason {
+  return { code: "", sentence: "", time: undefined };
+}
+
+export const Reason: MessageFns<Reason> = {
+  encode(message: Reason, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.code !== "") {
+      writer.uint32(10).string(message.code);
+    }
+    if (message.sentence !== "") {
+      writer.uint32(18).string(message.sentence);
+    }
+    if (message.time !== undefined) {
+      Timestamp.encode(toTimestamp(message.time), writer.uint32(26).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): Reason {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseReason();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.code = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.sentence = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.time = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  fromJSON(object: any): Reason {
+    return {
+      code: isSet(object.code) ? globalThis.String(object.code) : "",
+      sentence: isSet(object.sentence) ? globalThis.String(object.sentence) : "",
+      time: isSet(object.time) ? fromJsonTimestamp(object.time) : undefined,
+    };
+  },
+
+  toJSON(message: Reason): unknown {
+    const obj: any = {};
+    if (message.code !== "") {
+      obj.code = message.code;
+    }
+    if (message.sentence !== "") {
+      obj.sentence = message.sentence;
+    }
+    if (message.time !== undefined) {
+      obj.time = message.time.toISOString();
+    }
+    return obj;
+  },
+
+  create<I extends Exact<DeepPartial<Reason>, I>>(base?: I): Reason {
+    return Reason.fromPartial(base ?? ({} as any));
+  },
+  fromPartial<I extends Exact<DeepPartial<Reason>, I>>(object: I): Reason {
+    const message = createBaseReason();
+    message.code = object.code ?? "";
+    message.sentence = object.sentence ?? "";
+    message.time = object.time ?? undefined;
     return message;
   },
 };

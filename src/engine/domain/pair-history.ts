@@ -1,0 +1,288 @@
+/**
+ * What happened between a search and a property, from what was recorded of both: the match with its cause, the versions of
+ * the search, and the events of the property. Everything that is told follows from a record. The past is walked backwards
+ * from a moment at which the property is known to satisfy the search; what else may have changed on the way counts as
+ * unknown, and several possible beginnings count as "not recorded".
+ */
+
+import { isDeepStrictEqual } from 'node:util';
+import type { EventKind } from './codes.ts';
+import { failuresOf, type Judgement } from './criteria.ts';
+import type { Criteria } from './criterion-table.ts';
+import type { DeliveryState } from './delivery.ts';
+import type { Uuid } from './ids.ts';
+import { beforeLastChange, type PropertyDigest } from './property-digest.ts';
+import type { PropertyFacts } from './property-facts.ts';
+
+/** An event of the change that a match came with. */
+export interface CausingEvent {
+  readonly kind: EventKind;
+  readonly advert?: Uuid;
+  readonly field?: string;
+  readonly was?: string | null;
+  readonly is?: string | null;
+}
+
+/** What one message changed. */
+export interface RecordedMessage {
+  readonly at: Date;
+  readonly events: readonly CausingEvent[];
+}
+
+/** A search between two of its recorded changes. */
+export interface SearchVersion {
+  readonly version: number;
+  /** Null: its beginning is not recorded any more. */
+  readonly from: Date | null;
+  readonly criteria: Criteria;
+  readonly isNotifying: boolean;
+  readonly hasMatchEndpoint: boolean;
+  readonly hasEventEndpoint: boolean;
+}
+
+export interface PairMatch {
+  /** When it began or, if it stood already, when it was first notified. */
+  readonly createdAt: Date;
+  readonly hasBegun: boolean;
+  readonly channel: 'match' | 'event';
+  readonly searchVersion: number;
+  readonly cause: readonly CausingEvent[];
+}
+
+export interface PairHistory {
+  readonly judgements: readonly Judgement[];
+  readonly match: PairMatch | null;
+  /** Oldest first, the present one last. */
+  readonly versions: readonly SearchVersion[];
+  readonly deletedAt: Date | null;
+  /** The recipient of its e-mails takes none. */
+  readonly isUnsubscribed: boolean;
+  /** Newest first, as far as they are kept. */
+  readonly messages: readonly RecordedMessage[];
+  /** When the property was first recorded. */
+  readonly heldSince: Date;
+  /** Nothing of the property from before is kept; null: everything is. */
+  readonly keptSince: Date | null;
+  readonly digest: PropertyDigest;
+  /** What matching sees of a digest of this property. */
+  readonly factsOf: (digest: PropertyDigest) => PropertyFacts;
+  /** What the property's price or surface was is told by its events: it has one advert, and states neither itself. */
+  readonly isRetraceable: boolean;
+  readonly deliveries: readonly { readonly state: DeliveryState; readonly isPaused: boolean }[];
+  /** False: what was sent is not kept any more. */
+  readonly areDeliveriesKept: boolean;
+}
+
+/** Stable: clients tell reasons apart by them. */
+export const PAIR_REASON_CODES = [
+  'satisfied',
+  'unsatisfied',
+  'price-incoherent',
+  'not-notified',
+  'began',
+  'began-with-advert',
+  'began-by-price',
+  'began-by-surface',
+  'notified-of-event',
+  'stood-when-created',
+  'stood-when-changed',
+  'began-while-silent',
+  'not-recorded',
+  'left',
+  'came-back',
+  'not-subscribed',
+  'no-endpoint',
+  'cancelled',
+  'paused',
+  'unsubscribed',
+  'deliveries-forgotten',
+  'notifications-off',
+  'search-deleted',
+] as const;
+export type PairReasonCode = (typeof PAIR_REASON_CODES)[number];
+
+export interface PairReason {
+  readonly code: PairReasonCode;
+  /** When it came about; null: that is not known, or it is so now. */
+  readonly at: Date | null;
+  readonly was?: string | null;
+  readonly is?: string | null;
+}
+
+export function pairReasons(history: PairHistory): readonly PairReason[] {
+  const { judgements, match } = history;
+  const failing = judgements.filter(({ holds }) => !holds).map(({ criterion }) => criterion);
+  const isSatisfied = failing.length === 0;
+  const isIncoherent = failing.length === 1 && failing[0] === 'withCoherentPrice';
+  const unsatisfied = isIncoherent ? 'price-incoherent' : 'unsatisfied';
+  const reasons =
+    match === null
+      ? [now(isSatisfied ? 'satisfied' : unsatisfied), now('not-notified'), ...(isSatisfied ? silenceOf(history) : [])]
+      : [...startOf(history, match), ...(isSatisfied ? returnOf(history, match) : [now('left'), now(unsatisfied)])];
+  return [...reasons, ...sendingOf(history), ...standingOf(history)];
+}
+
+function now(code: PairReasonCode): PairReason {
+  return { code, at: null };
+}
+
+/** Why a property that satisfies the search has no match. */
+function silenceOf(history: PairHistory): readonly PairReason[] {
+  const { versions, messages } = history;
+  const present = versions.at(-1) as SearchVersion;
+  const last = messages[0];
+  const hadEvents = present.isNotifying && last !== undefined && present.from !== null && last.at > present.from;
+  return [beginningOf(walk(history, history.digest, null)), ...(hadEvents ? [now('not-subscribed')] : [])];
+}
+
+function startOf(history: PairHistory, match: PairMatch): readonly PairReason[] {
+  const { versions, messages } = history;
+  const { createdAt: at, cause, searchVersion, hasBegun, channel } = match;
+  const version = versions.find((one) => one.version === searchVersion);
+  const hasEndpoint = channel === 'match' ? version?.hasMatchEndpoint : version?.hasEventEndpoint;
+  const sent = hasEndpoint === false ? [{ code: 'no-endpoint', at } as const] : [];
+  const place = causeOf(messages, match);
+  if (!hasBegun) {
+    const walked =
+      place === -1 ? NOTHING : walk(history, retraced(history.digest, messages.slice(0, place + 1)), match);
+    return [{ code: 'notified-of-event', at }, beginningOf(walked), ...sent];
+  }
+  if (cause.some(({ kind }) => kind === 'property.ad.create')) return [{ code: 'began-with-advert', at }, ...sent];
+  const decisive = version === undefined || place === -1 ? null : decisiveOf(history, version, place);
+  if (decisive === null) return [{ code: 'began', at }, now('not-recorded'), ...sent];
+  const code = decisive.field === 'price' ? 'began-by-price' : 'began-by-surface';
+  return [{ code, at, was: decisive.was ?? null, is: decisive.is ?? null }, ...sent];
+}
+
+/** The one value that made the difference; null where none did, or several together. */
+function decisiveOf(history: PairHistory, { criteria }: SearchVersion, place: number): CausingEvent | null {
+  const { messages, digest, factsOf, isRetraceable } = history;
+  if (!isRetraceable) return null;
+  const after = retraced(digest, messages.slice(0, place));
+  if (failsMeasured(criteria, factsOf(after))) return null;
+  const decisive = (messages[place] as RecordedMessage).events.filter(
+    (event) => isMeasure(event) && failsMeasured(criteria, factsOf(undone(after, event))),
+  );
+  return decisive.length === 1 ? (decisive[0] as CausingEvent) : null;
+}
+
+/** A match is notified once: what is told of a property that left since then and came back. */
+function returnOf(history: PairHistory, match: PairMatch): readonly PairReason[] {
+  if (!match.hasBegun) return [];
+  const place = causeOf(history.messages, match);
+  const since = { ...history, messages: history.messages.slice(0, Math.max(0, place)) };
+  const { end } = walk(since, history.digest, null, match.searchVersion);
+  return end === null ? [] : [{ code: 'came-back', at: end }];
+}
+
+function sendingOf({ deliveries, areDeliveriesKept }: PairHistory): readonly PairReason[] {
+  return [
+    ...(deliveries.some(({ state }) => state === 'cancelled') ? [now('cancelled')] : []),
+    ...(deliveries.some(({ isPaused }) => isPaused) ? [now('paused')] : []),
+    ...(areDeliveriesKept ? [] : [now('deliveries-forgotten')]),
+  ];
+}
+
+function standingOf({ versions, deletedAt, isUnsubscribed }: PairHistory): readonly PairReason[] {
+  return [
+    ...(isUnsubscribed ? [now('unsubscribed')] : []),
+    ...(versions.at(-1)?.isNotifying === true ? [] : [now('notifications-off')]),
+    ...(deletedAt === null ? [] : [{ code: 'search-deleted', at: deletedAt } as const]),
+  ];
+}
+
+/** Of the message that a match came with, the nearest in time that says the same; -1: it is not kept any more. */
+function causeOf(messages: readonly RecordedMessage[], { cause, createdAt }: PairMatch): number {
+  const away = ({ at }: RecordedMessage): number => Math.abs(at.getTime() - createdAt.getTime());
+  const alike = messages.filter(({ events }) => cause.length > 0 && isDeepStrictEqual(events, cause));
+  const [nearest] = alike.sort((a, b) => away(a) - away(b));
+  return nearest === undefined ? -1 : messages.indexOf(nearest);
+}
+
+/** Where the property may have begun to satisfy the search. */
+interface Walk {
+  readonly candidates: readonly PairReason[];
+  /** Before it the property did certainly not satisfy the search; null: there is no such moment. */
+  readonly end: Date | null;
+}
+
+const NOTHING: Walk = { candidates: [now('not-recorded')], end: null };
+
+function beginningOf({ candidates }: Walk): PairReason {
+  const [first, ...others] = candidates;
+  if (first === undefined || others.some(({ code }) => code !== first.code)) return now('not-recorded');
+  return others.length === 0 ? first : now(first.code);
+}
+
+/**
+ * Backwards from a moment at which the property, as in `digest`, satisfies the search: from now or, with `match`, from
+ * before the change that it came with, to the beginning of version `toVersion`. While a search notifies, a beginning is
+ * a match: none of those that have none began then.
+ */
+function walk(history: PairHistory, digest: PropertyDigest, match: PairMatch | null, toVersion = -1): Walk {
+  const { factsOf, isRetraceable, heldSince, keptSince } = history;
+  const versions = history.versions.filter(({ version }) => match === null || version <= match.searchVersion);
+  const messages = match === null ? history.messages : history.messages.slice(causeOf(history.messages, match) + 1);
+  const candidates: PairReason[] = [];
+  let present = digest;
+  let isExact = match === null;
+  const certainlyFails = (criteria: Criteria): boolean =>
+    isExact ? failsNow(criteria, factsOf(present)) : isRetraceable && failsMeasured(criteria, factsOf(present));
+  let next = 0;
+  for (let i = versions.length - 1; i >= 0; i--) {
+    const { version, criteria, isNotifying, from } = versions[i] as SearchVersion;
+    for (; next < messages.length; next++) {
+      const { at, events } = messages[next] as RecordedMessage;
+      if (from !== null && at < from) break;
+      const isFirst = next === messages.length - 1 && at <= heldSince;
+      present = retraced(present, messages.slice(next, next + 1));
+      isExact = isExact && events.every(({ kind }) => kind === 'ad.update.pictures');
+      const wasAway = isRetraceable && messages[next + 1]?.events.some(({ kind }) => kind === 'ad.update.expired');
+      const isEnd = isFirst || wasAway === true || certainlyFails(criteria);
+      if (!isNotifying) candidates.push({ code: 'began-while-silent', at });
+      else if (isEnd) candidates.push(now('not-recorded'));
+      if (isEnd) return { candidates, end: at };
+    }
+    if (version <= toVersion) return { candidates, end: null };
+    const former = versions[i - 1];
+    if (from === null || (keptSince !== null && from < keptSince)) break;
+    if (former === undefined)
+      return { candidates: [...candidates, { code: 'stood-when-created', at: from }], end: from };
+    if (isDeepStrictEqual(criteria, former.criteria)) continue;
+    const isEnd = certainlyFails(former.criteria);
+    if (isEnd || !isExact) candidates.push({ code: 'stood-when-changed', at: from });
+    if (isEnd) return { candidates, end: from };
+  }
+  return { candidates: [...candidates, now('not-recorded')], end: null };
+}
+
+/** Criteria on what events record the values of. */
+const MEASURED: readonly string[] = ['budget', 'pricePerMeter', 'surface'];
+
+function failsMeasured(criteria: Criteria, facts: PropertyFacts): boolean {
+  return failuresOf(criteria, facts, Number.POSITIVE_INFINITY).some((name) => MEASURED.includes(name));
+}
+
+/** Medians of a market were others at another time. */
+function failsNow(criteria: Criteria, facts: PropertyFacts): boolean {
+  return failuresOf({ ...criteria, withCoherentPrice: false }, facts, 1).length > 0;
+}
+
+function isMeasure({ field }: CausingEvent): boolean {
+  return field === 'price' || field === 'surface';
+}
+
+/** The property as it was before `messages`, newest first, as far as events tell. */
+function retraced(digest: PropertyDigest, messages: readonly RecordedMessage[]): PropertyDigest {
+  return messages.flatMap(({ events }) => events.filter(isMeasure).toReversed()).reduce(undone, digest);
+}
+
+function undone(digest: PropertyDigest, { advert, field, was, is }: CausingEvent): PropertyDigest {
+  const values = { was: numberOf(was), is: numberOf(is) };
+  const change = { at: '', advert: advert as Uuid, field: field as 'price' | 'surface', ...values };
+  return { ...(beforeLastChange({ ...digest, changes: [change] }) as PropertyDigest), changes: [] };
+}
+
+function numberOf(text: string | null | undefined): number | null {
+  return text === null || text === undefined ? null : Number(text);
+}

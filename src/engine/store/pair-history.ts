@@ -1,0 +1,113 @@
+/** What was recorded of a search, of a property and of both, from which their history is worked out. */
+
+import type { EventKind } from '../domain/codes.ts';
+import type { DeliveryState } from '../domain/delivery.ts';
+import type { SearchNumber, Uuid } from '../domain/ids.ts';
+import type { CausingEvent, RecordedMessage } from '../domain/pair-history.ts';
+import type { SearchMembers } from '../domain/search.ts';
+import type { Queryable } from './database.ts';
+import { MAIL_COLUMNS, membersOfStored, type StoredMembers } from './searches.ts';
+
+export interface RecordedVersion {
+  readonly version: number;
+  /** Null: its beginning is not recorded any more. */
+  readonly from: Date | null;
+  readonly members: SearchMembers;
+}
+
+export interface RecordedSearch {
+  readonly id: Uuid;
+  /** Oldest first, the present one last. */
+  readonly versions: readonly RecordedVersion[];
+  readonly deletedAt: Date | null;
+  readonly isUnsubscribed: boolean;
+}
+
+interface SearchHistoryRow {
+  readonly id: Uuid;
+  readonly version: number;
+  readonly members: StoredMembers;
+  readonly createdAt: Date;
+  readonly deletedAt: Date | null;
+  readonly isUnsubscribed: boolean;
+  readonly changes: readonly { readonly version: number; readonly at: string; readonly former: object }[];
+}
+
+/** Null when there is none. Served by the primary key and search_changes_search. */
+export async function readSearchHistory(database: Queryable, number: SearchNumber): Promise<RecordedSearch | null> {
+  const { rows } = await database.query<SearchHistoryRow>(
+    `select id, version, members, created_at as "createdAt", deleted_at as "deletedAt", ${MAIL_COLUMNS},
+       (select coalesce(json_agg(json_build_object('version', c.version, 'at', changed_at, 'former', former)
+          order by c.id desc), '[]') from search_changes c where search_number = number) as changes
+     from searches where number = $1`,
+    [number],
+  );
+  const [row] = rows;
+  if (row === undefined) return null;
+  const { id, version, createdAt, deletedAt, isUnsubscribed, changes } = row;
+  const versions: RecordedVersion[] = [];
+  let members = membersOfStored(row.members);
+  for (const change of changes) {
+    versions.unshift({ version: change.version, from: new Date(change.at), members });
+    members = { ...members, ...change.former };
+  }
+  const isWhole = changes.length === version;
+  versions.unshift({ version: version - changes.length, from: isWhole ? createdAt : null, members });
+  return { id, versions, deletedAt, isUnsubscribed };
+}
+
+/** Of one property; nobody reads of more. */
+const EVENTS_MAX = 2_000;
+
+interface EventRow {
+  readonly advert: Uuid;
+  readonly kind: EventKind;
+  readonly field: string | null;
+  readonly was: string | null;
+  readonly is: string | null;
+  readonly crawledAt: Date;
+  readonly at: Date;
+}
+
+export interface RecordedProperty {
+  readonly heldSince: Date;
+  /** Newest first, as far as they are kept. */
+  readonly messages: readonly RecordedMessage[];
+}
+
+/** Served by events_property and the primary key of properties. */
+export async function readPropertyHistory(database: Queryable, uuid: Uuid): Promise<RecordedProperty> {
+  const held = await database.query<{ at: Date }>('select created_at as at from properties where uuid = $1', [uuid]);
+  const { rows } = await database.query<EventRow>(
+    `select advert_uuid as advert, kind, field_name as field, field_old_value as was, field_new_value as is,
+       created_at as "crawledAt", recorded_at as at
+     from events where property_uuid = $1 order by id desc limit ${EVENTS_MAX}`,
+    [uuid],
+  );
+  const messages: { readonly at: Date; readonly events: CausingEvent[] }[] = [];
+  let last: EventRow | null = null;
+  for (const row of rows) {
+    const isSame =
+      last?.advert === row.advert && +last.crawledAt === +row.crawledAt && last.at.getTime() === row.at.getTime();
+    if (!isSame) messages.push({ at: row.at, events: [] });
+    const { kind, advert, field, was, is } = row;
+    messages.at(-1)?.events.unshift(field === null ? { kind, advert } : { kind, advert, field, was, is });
+    last = row;
+  }
+  return { heldSince: held.rows[0]?.at ?? new Date(0), messages };
+}
+
+/** Of `deliveries` those that wait for an endpoint that an operator has paused. Served by the primary key of endpoints. */
+export async function readPausedOnes(
+  database: Queryable,
+  deliveries: readonly { readonly id: Uuid; readonly endpointKey: string; readonly state: DeliveryState }[],
+): Promise<ReadonlySet<Uuid>> {
+  const open = deliveries.filter(({ state }) => state === 'queued' || state === 'retry_wait');
+  if (open.length === 0) return new Set();
+  const { rows } = await database.query<{ id: Uuid }>(
+    `select id from unnest($1::uuid[], $2::text[]) as open(id, key)
+     where exists (select from endpoints e where e.key in (open.key, left(open.key, 16)) and paused_at is not null)`,
+    [open.map(({ id }) => id), open.map(({ endpointKey }) => endpointKey)],
+  );
+  return new Set(rows.map(({ id }) => id));
+}
