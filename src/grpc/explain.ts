@@ -99,10 +99,11 @@ async function explained(
 async function explainDelivery(delivery: AdminDelivery, { database }: AdminDependencies): Promise<DeliveryExplanation> {
   const attempts = (await readAttempts(database, [delivery.id]))(delivery.id);
   const last = attempts.at(-1);
+  const success = attempts.find(({ error }) => error === null);
   const lastWords = last === undefined ? '' : (last.reason ?? last.error ?? 'answered with 200');
   return {
     delivery: deliveryAnswer(delivery),
-    explanation: explanationOf(delivery, attempts.length, lastWords),
+    explanation: explanationOf(delivery, success?.number ?? attempts.length, lastWords),
   };
 }
 

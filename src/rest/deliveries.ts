@@ -197,11 +197,18 @@ export function deliveryDocument(delivery: DeliveryRead, health: EndpointHealth 
     dueAt: isWaiting ? delivery.dueAt.toISOString() : null,
     createdAt: delivery.createdAt.toISOString(),
     finishedAt: delivery.finishedAt?.toISOString() ?? null,
+    deliveredAt: deliveredAt(delivery)?.toISOString() ?? null,
     attempts: delivery.attempts.map(({ startedAt, ...attempt }) => ({
       ...attempt,
       startedAt: startedAt.toISOString(),
     })),
   };
+}
+
+/** The end of its first success, which a sending in vain does not undo. */
+function deliveredAt({ attempts }: DeliveryRead): Date | null {
+  const success = attempts.find(({ error }) => error === null);
+  return success === undefined ? null : new Date(success.startedAt.getTime() + (success.durationMs ?? 0));
 }
 
 function healthDocument(health: EndpointHealth): object {

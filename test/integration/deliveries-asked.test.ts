@@ -6,9 +6,11 @@ import type { DeliveryState, DueDelivery } from '../../src/engine/domain/deliver
 import { endpointKeyOf } from '../../src/engine/domain/endpoint.ts';
 import { randomUuid, type Uuid } from '../../src/engine/domain/ids.ts';
 import { readingOf } from '../../src/engine/domain/property-document.ts';
+import { type DeliveryRead, readDelivery } from '../../src/engine/store/delivery-reads.ts';
 import { insertProperties } from '../../src/engine/store/properties.ts';
 import { insertDigests } from '../../src/engine/store/property-digests.ts';
 import { resendDelivery } from '../../src/engine/store/resends.ts';
+import { deliveryDocument } from '../../src/rest/deliveries.ts';
 import { heldAfter, upsertAt } from '../support/adverts.ts';
 import { startTestApi } from '../support/api.ts';
 import { openDeliveryStage } from '../support/courier.ts';
@@ -269,6 +271,41 @@ describe('deliveries', () => {
       { state: 'delivered', attempt_count: 2 },
       { state: 'delivered', attempt_count: 2 },
     ]);
+  });
+
+  it('stay delivered when they are sent again in vain, with the attempts of both', async (t) => {
+    const receiver = await startWebhookReceiver(t);
+    const stage = await openDeliveryStage(t, { retryDelayMs: 20 });
+    const search = await seedSearch(stage.database);
+    const [address] = await seedDeliveries(stage.database, search, [receiver.urlOf('/once')]);
+    assert.ok(address);
+    await stage.database.query('update searches set endpoint_recipient = $1', [receiver.urlOf('/broken')]);
+    receiver.script('/broken', { type: 'answer', status: 500 });
+    stage.announcer.announce([address]);
+    await stage.start();
+    await stage.untilAllEnded();
+    const read = async (): Promise<DeliveryRead> => {
+      const delivery = await readDelivery(stage.database, search.clientId, address.id);
+      assert.ok(delivery);
+      return delivery;
+    };
+    const delivered = await read();
+    const outcome = await resendDelivery(stage.database, search.clientId, address.id);
+    assert.ok(outcome?.type === 'sent');
+    stage.announcer.announce(outcome.due);
+    await until(read, ({ state, attempts }) => state === 'delivered' && attempts.length > 1);
+    const after = await read();
+    assert.deepEqual(
+      after.attempts.map(({ statusCode }) => statusCode),
+      [200, 500, 500, 500, 500, 500, 500],
+    );
+    assert.deepEqual(after.finishedAt, delivered.finishedAt);
+    const document = deliveryDocument(after, null) as { readonly status: string; readonly deliveredAt: string };
+    assert.equal(document.status, 'delivered');
+    const [first] = after.attempts;
+    assert.equal(Date.parse(document.deliveredAt), (first?.startedAt.getTime() ?? 0) + (first?.durationMs ?? 0));
+    const { rows } = await stage.database.query('select from endings');
+    assert.equal(rows.length, 0, 'nobody is alarmed');
   });
 });
 

@@ -5,6 +5,7 @@ import type { SearchNumber, Uuid } from '../domain/ids.ts';
 import { arrayLiteral, joinedJson, jsonTexts } from './array-literal.ts';
 import { type Database, pipelinedTransaction, type Queryable } from './database.ts';
 import { laneOf } from './deliveries.ts';
+import { NEVER_DELIVERED } from './delivery-states.ts';
 
 export interface SettledAttempt {
   readonly id: Uuid;
@@ -81,7 +82,7 @@ const SETTLE = `
     returning o.id, o.endpoint_key, o.attempt_count, s.state
   ), ended as (
     insert into endings (delivery_id, endpoint_key, state, attempt_count)
-    select id, endpoint_key, state, attempt_count from gone where state = 'failed'
+    select id, endpoint_key, state, attempt_count from gone where state = 'failed' and ${NEVER_DELIVERED}
   ), mended as (
     delete from endings e using settled s
     where e.delivery_id = any($1::uuid[]) and e.delivery_id = s.id and s.state = 'delivered' and e.state = 'failed'

@@ -6,7 +6,7 @@
 
 import type { SearchNumber, Uuid } from '../domain/ids.ts';
 import type { Queryable } from './database.ts';
-import { OPEN } from './delivery-states.ts';
+import { NEVER_DELIVERED, OPEN } from './delivery-states.ts';
 
 /** Of a delivery `d` (all-deliveries.ts) and its search `s`: it is cancelled, though its row may not say so yet. */
 export const IS_CANCELLED = `(coalesce(d.generation < s.generation, false) and d.state in ${OPEN})`;
@@ -88,7 +88,7 @@ export async function cancelPage(
        returning id, endpoint_key, attempt_count
      ), ended as (
        insert into endings (delivery_id, endpoint_key, state, attempt_count)
-       select id, endpoint_key, 'cancelled', attempt_count from gone
+       select id, endpoint_key, 'cancelled', attempt_count from gone where ${NEVER_DELIVERED}
      )
      select id, created_at::text as "createdAt" from page order by created_at, id desc limit 1`,
     [number, generation, after?.createdAt ?? 'infinity', after?.id ?? SMALLEST_UUID, limit],

@@ -11,6 +11,7 @@ import { arrayLiteral } from './array-literal.ts';
 import { passFence } from './claim-fence.ts';
 import { type Database, pipelinedTransaction, type Queryable, type Statement } from './database.ts';
 import { laneOf } from './deliveries.ts';
+import { NEVER_DELIVERED } from './delivery-states.ts';
 
 export interface ClaimedDelivery {
   readonly id: Uuid;
@@ -105,7 +106,7 @@ const CLAIM = `
     where o.id = any($2::uuid[]) and o.id = j.id and j.verdict = 'cancelled' returning o.id, o.endpoint_key, o.attempt_count
   ), noted as (
     insert into endings (delivery_id, endpoint_key, state, attempt_count)
-    select id, endpoint_key, 'cancelled', attempt_count from ended
+    select id, endpoint_key, 'cancelled', attempt_count from ended where ${NEVER_DELIVERED}
   )
   select taken.id, 'claimed' as verdict, taken.lane, taken.attempt_count as "attemptCount",
     client_id as "clientId", token, context, search_number as "searchNumber", match_id as "matchId", endpoint,

@@ -104,7 +104,9 @@ export async function settleItems(connection: Queryable, { id }: OpenRecovery): 
   const { rows } = await connection.query<UnderWay>(
     `with now_so as materialized (
        select i.delivery_id, i.match_id, i.attempt_count is null as waits, d.id is null as is_gone, e.state as ending,
-         o.id is null as is_closed, o.attempt_count > i.attempt_count and o.claimed_by is null as is_attempted
+         o.id is null as is_closed, o.attempt_count > i.attempt_count and o.claimed_by is null as is_attempted,
+         exists (select from attempts a where a.delivery_id = i.delivery_id and a.number > i.attempt_count and a.error is null)
+           as is_delivered
        from recovery_items i left join deliveries d on d.id = i.delivery_id
        left join open_deliveries o on o.id = i.delivery_id left join endings e on e.delivery_id = i.delivery_id
        where i.recovery_id = $1
@@ -112,7 +114,8 @@ export async function settleItems(connection: Queryable, { id }: OpenRecovery): 
        delete from recovery_items i using now_so
        where i.recovery_id = $1 and i.delivery_id = now_so.delivery_id and not now_so.waits
          and (now_so.is_gone or now_so.is_closed or now_so.is_attempted)
-       returning i.delivery_id, case when now_so.is_gone then 'cancelled' when now_so.is_closed then coalesce(now_so.ending, 'delivered')
+       returning i.delivery_id, case when now_so.is_gone then 'cancelled' when now_so.is_closed then coalesce(now_so.ending,
+           case when now_so.is_delivered then 'delivered' else 'failed' end)
          else 'failed' end as state
      ), counts as (
        select count(*) filter (where state = 'delivered') as delivered, count(*) filter (where state = 'failed') as failed,

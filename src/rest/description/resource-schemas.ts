@@ -187,6 +187,9 @@ const Delivery = z.strictObject({
   dueAt: dateTimeOrNull('When the next attempt is due; null when there is none.'),
   createdAt: dateTime('When the change was recorded.'),
   finishedAt: dateTimeOrNull('When it was delivered, failed or cancelled.'),
+  deliveredAt: dateTimeOrNull(
+    'When it was first answered with 200: it stays delivered, also when it is sent again in vain.',
+  ),
   attempts: list(Attempt, 'Oldest first.'),
 });
 

@@ -113,6 +113,7 @@ readonly 'attemptCount': number;
 readonly 'dueAt': string | null;
 readonly 'createdAt': string;
 readonly 'finishedAt': string | null;
+readonly 'deliveredAt': string | null;
 readonly 'attempts': readonly (Attempt)[];
 }
 

@@ -494,7 +494,7 @@ select d.*,
   case when not exists (select from open_deliveries where id = d.id) then coalesce(
     (select at from endings where delivery_id = d.id),
     (select started_at + duration_ms * interval '1 millisecond' from attempts
-     where delivery_id = d.id order by number desc limit 1), d.created_at) end as finished_at,
+     where delivery_id = d.id order by error is not null, number limit 1), d.created_at) end as finished_at,
   (select generation from open_deliveries where id = d.id) as generation
 from deliveries d;
 
