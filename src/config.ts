@@ -76,8 +76,6 @@ const FIXED = Object.freeze({
   batchBytesMax: 16 * MEBIBYTE,
   /** Of the state of a property as JSON: a change of one this large takes a fifth of a second to record. */
   propertyBytesMax: 8 * MEBIBYTE,
-  /** Null: three quarters of NATS's store (half below nats-server 2.10), and a stream made beforehand has its own. */
-  advertsBytesMax: null as number | null,
   /** Web servers, and what no service of a system listens on: a mail server would take a post for commands. */
   endpointPorts: Object.freeze([
     { from: 80, to: 80 },
@@ -115,6 +113,7 @@ const settings = z.object({
     .transform(Number),
   NATS_SERVER_BIN: path,
   VIGIE_NATS_PORT: integer(0, 65_535),
+  VIGIE_ADVERTS_BYTES_MAX: integer(0, 999_999_999_999_999),
   VIGIE_OLDEST_DUMP_HOURS: integer(0, 24 * 366),
   VIGIE_DATA_DIR: path,
   VIGIE_ROLES: roles,
@@ -138,6 +137,7 @@ const settings = z.object({
   VIGIE_ALLOW_PRIVATE_ENDPOINTS: boolean,
   VIGIE_SMTP_URL: optional(smtpServer),
   VIGIE_SMTP_TLS_CA_FILE: path,
+  VIGIE_SMTP_TLS_INSECURE: boolean,
   VIGIE_MAIL_FROM: optional(mailbox),
   VIGIE_MAIL_LANGUAGE: z.enum(['fr', 'en'], 'must be fr or en'),
   VIGIE_MAIL_GATHER_MS: integer(0, HOUR_MS),
@@ -226,7 +226,15 @@ export function readConfig(environment: Environment = process.env, defaults: Env
 function mailProblems(values: Environment): readonly string[] {
   if (!values.VIGIE_SMTP_URL) return [];
   const missing = ['VIGIE_MAIL_FROM', 'VIGIE_PUBLIC_URL'].filter((name) => !values[name]);
-  return missing.map((name) => `${name} is required by VIGIE_SMTP_URL`);
+  const problems = missing.map((name) => `${name} is required by VIGIE_SMTP_URL`);
+  const hasPassword = URL.canParse(values.VIGIE_SMTP_URL) && new URL(values.VIGIE_SMTP_URL).password !== '';
+  if (values.VIGIE_SMTP_TLS_INSECURE === 'true' && hasPassword) {
+    problems.push(
+      'VIGIE_SMTP_TLS_INSECURE would show the password of VIGIE_SMTP_URL to anybody: ' +
+        'name the authority of the mail server in VIGIE_SMTP_TLS_CA_FILE instead',
+    );
+  }
+  return problems;
 }
 
 function serversOf(setting: z.output<typeof settings>) {
@@ -236,6 +244,7 @@ function serversOf(setting: z.output<typeof settings>) {
     natsReplicas: setting.VIGIE_NATS_REPLICAS,
     natsServerBin: setting.NATS_SERVER_BIN,
     natsPort: setting.VIGIE_NATS_PORT,
+    advertsBytesMax: setting.VIGIE_ADVERTS_BYTES_MAX || null,
     oldestDumpHours: setting.VIGIE_OLDEST_DUMP_HOURS,
     cell: setting.VIGIE_CELL,
     cellsFile: setting.VIGIE_CELLS_FILE,
@@ -252,6 +261,7 @@ function mailOf(setting: z.output<typeof settings>) {
     publicUrl,
     gatherMs: setting.VIGIE_MAIL_GATHER_MS,
     authoritiesFile: setting.VIGIE_SMTP_TLS_CA_FILE,
+    isTlsInsecure: setting.VIGIE_SMTP_TLS_INSECURE,
   });
 }
 

@@ -133,6 +133,10 @@ test('VIGIE_SMTP_URL names a server and nothing beside it, and needs a sender an
     assert.match(problems[0] ?? '', /^ *VIGIE_SMTP_URL must be/);
     assert.doesNotMatch(problems.join(), /secret/);
   }
+  const insecure = { ...rest, VIGIE_SMTP_TLS_INSECURE: 'true' };
+  assert.deepEqual(problemsOf({ ...insecure, VIGIE_SMTP_URL: 'smtp://h' }), []);
+  const [problem] = problemsOf({ ...insecure, VIGIE_SMTP_URL: 'smtp://me:secret@h' });
+  assert.match(problem ?? '', /VIGIE_SMTP_TLS_INSECURE would show the password/);
   const { mail } = readConfig({ ...rest, VIGIE_SMTP_URL: 'smtp://h' });
   assert.deepEqual(mail?.from, { name: 'Vigie', address: 'a@b.example' });
   assert.equal(readConfig({}).mail, null);

@@ -113,6 +113,14 @@ for (const [whose, certificate] of [
   });
 }
 
+test('any certificate will do where that is asked for and no password is at stake', async (t) => {
+  const server = await encryptingServer(t, unknown);
+  const authorities = right.cert;
+  const url = `smtp://127.0.0.1:${server.port}`;
+  const outcome = await createMailSender({ url, authorities, isInsecure: true }).send(LETTER, new Date());
+  assert.deepEqual([outcome.error, server.letters], [null, [true]]);
+});
+
 /**
  * Somebody between us and the server, who answers in its place. Resolves with the lines that were heard once the
  * connection has ended.

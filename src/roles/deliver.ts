@@ -104,6 +104,7 @@ function openMailing(parts: Parts, valve: Valve): Mailing | null {
     sender: createMailSender({
       url: mail.url,
       ...(mail.authoritiesFile === null ? {} : { authorities: readFileSync(mail.authoritiesFile, 'utf8') }),
+      isInsecure: mail.isTlsInsecure,
     }),
     from: mail.from,
     publicUrl: mail.publicUrl.replace(/\/+$/, ''),

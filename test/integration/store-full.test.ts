@@ -9,7 +9,7 @@ import { AckPolicy, type JetStreamClient, NatsError } from 'nats';
 import { type Broker, connectBroker } from '../../src/engine/broker/connection.ts';
 import { ADVERTS_STREAM, ensureAdvertsStream, ensureRejections } from '../../src/engine/broker/topology.ts';
 import { trimStream } from '../../src/engine/broker/trim.ts';
-import { createApiKey, runVigie, startDaemon, tuned } from '../support/daemon.ts';
+import { createApiKey, runVigie, startDaemon } from '../support/daemon.ts';
 import { connectCrawler, numberedUuid, upsert } from '../support/intake.ts';
 import { restClient } from '../support/rest-client.ts';
 import { type Cleanup, startTestNats, startTestPostgres } from '../support/servers.ts';
@@ -102,7 +102,7 @@ test('what is recorded is delivered while the whole store is full', async (t) =>
   const [postgres, nats] = await Promise.all([startTestPostgres(t), startTestNats(t, null, STORE_BYTES)]);
   const servers = { postgres, nats };
   const receiver = await startWebhookReceiver(t);
-  const daemon = await startDaemon(t, servers, tuned({ advertsBytesMax: 16 * MEGABYTE }));
+  const daemon = await startDaemon(t, servers, { VIGIE_ADVERTS_BYTES_MAX: String(16 * MEGABYTE) });
   const broker = await connect(t, nats.url);
   await restClient(daemon, await createApiKey(servers)).createSearch({
     title: 'all of Toulon',

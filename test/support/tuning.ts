@@ -6,7 +6,6 @@ import type { Config } from '../../src/config.ts';
 export const TUNING = 'TUNING';
 
 export interface Tuning {
-  readonly advertsBytesMax?: number;
   readonly recordBounds?: Config['recordBounds'];
   readonly attemptsInFlightMax?: number;
   readonly recordBatchMax?: number;

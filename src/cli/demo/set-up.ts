@@ -79,6 +79,7 @@ async function demoConfig(smtpUrl: string, dataDirSuffix: string): Promise<Confi
       ...{ url: smtpUrl, from: { name: 'Vigie', address: 'alerts@vigie.example' }, gatherMs: MAIL_GATHER_MS },
       publicUrl: `http://127.0.0.1:${apiPort}`,
       authoritiesFile: null,
+      isTlsInsecure: false,
     },
     // No load balancer stands before it.
     drainAnnounceMs: 0,

@@ -16,6 +16,8 @@ export interface MailSenderOptions {
   readonly timeoutMs?: number;
   /** PEM of the only authorities that count; with them a server on the loopback is judged like any other one. */
   readonly authorities?: string;
+  /** Any certificate will do. */
+  readonly isInsecure?: boolean;
 }
 
 const MINUTE_MS = 60_000;
@@ -63,7 +65,7 @@ export function createMailSender(server: MailSenderOptions): MailSender {
 }
 
 /** On the loopback nobody listens in, and servers there show certificates that nobody knows. */
-function connectionOf({ url, authorities }: MailSenderOptions, timeoutMs: number) {
+function connectionOf({ url, authorities, isInsecure = false }: MailSenderOptions, timeoutMs: number) {
   const { protocol, hostname, port, username, password } = new URL(url);
   const host = hostname.replace(/^\[|\]$/g, '');
   const isLoopback = host === 'localhost' || host === '::1' || host.startsWith('127.');
@@ -81,7 +83,7 @@ function connectionOf({ url, authorities }: MailSenderOptions, timeoutMs: number
     greetingTimeout: Math.min(timeoutMs, GREETING_TIMEOUT_MS),
     socketTimeout: Math.min(timeoutMs, SILENCE_TIMEOUT_MS),
     socketCloseTimeout: CLOSE_TIMEOUT_MS,
-    tls: authorities === undefined ? {} : { ca: authorities },
+    tls: { ...(authorities === undefined ? {} : { ca: authorities }), rejectUnauthorized: !isInsecure },
   };
   return { options, auth };
 }
