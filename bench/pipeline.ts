@@ -6,9 +6,10 @@
  *
  *   npm run bench:pipeline -- [--searches 10000] [--seconds 60] [--rate 100] [--rate-seconds 30, 0 for none] [--flood-rate 100]
  *                             [--notifying 0.05] [--endpoints 50] [--seed 1] [--json]
- *                             [--profile folder] [--external]
+ *                             [--crowd 0] [--profile folder] [--external]
  *
- * `--profile` leaves the daemon's CPU profile in the folder. `--external` takes a distribution's PostgreSQL with its defaults.
+ * `--crowd` searches of 20 clients match one advert, published as the last measurement begins: `besideCrowdMs` is the
+ * latency of all others. `--profile` leaves the daemon's CPU profile in the folder. `--external` takes a distribution's PostgreSQL with its defaults.
  * `changesPerSecond` counts messages that changed something; re-crawls without change come on top. `matchesPerSecond` counts
  * matches that began, `matchesPerChange` the rows of matches that a change wrote. `besideFloodMs` is the latency
  * of all properties but the flooded one, `refused` what that one had beyond its bounds. `fsyncMs` is what a bare write that is due every 20 ms waits until it is
@@ -34,11 +35,12 @@ import { cacheDirectory } from '../src/local/data-directory.ts';
 import { startNatsServer } from '../src/local/nats-server.ts';
 import { startPostgres } from '../src/local/postgres.ts';
 import { startExternalPostgres } from '../test/support/external-postgres.ts';
+import { crowdPublication, insertCrowd } from './pipeline/crowd.ts';
 import { type Daemon, startDaemon } from './pipeline/daemon.ts';
 import { startDiskProbe } from './pipeline/disk-probe.ts';
 import { usageOf } from './pipeline/processes.ts';
 import { bulkInsertRate, postRate, publishRate } from './pipeline/raw-limits.ts';
-import { type Receiver, startReceiver } from './pipeline/receiver.ts';
+import { CROWD_PATH, type Receiver, startReceiver } from './pipeline/receiver.ts';
 import { insertSavedSearches } from './pipeline/saved-searches.ts';
 import { costliestStatements, matchesWritten, STATEMENT_STATISTICS, startCounting } from './pipeline/statements.ts';
 import { bytesByRelation, growth, rowsWritten } from './pipeline/storage.ts';
@@ -53,6 +55,7 @@ const { values } = parseArgs({
     notifying: { type: 'string', default: '0.05' },
     endpoints: { type: 'string', default: '50' },
     seed: { type: 'string', default: '1' },
+    crowd: { type: 'string', default: '0' },
     profile: { type: 'string' },
     external: { type: 'boolean', default: false },
     json: { type: 'boolean', default: false },
@@ -67,6 +70,7 @@ const options = {
   notifying: Number(values.notifying),
   endpoints: Number(values.endpoints),
   seed: Number(values.seed),
+  crowd: Number(values.crowd),
 };
 
 /** Published and not yet recorded, at most: more would only measure the disk of nats-server. */
@@ -127,9 +131,7 @@ async function main(): Promise<void> {
     const run = { database, broker, receiver, crawler, published: { count: 0 }, daemon, folder, processes };
     if (PROFILING) await startCounting(postgres.superuserUrl);
     const throughput = await measureThroughput(run);
-    const isSteady = options.rateSeconds > 0;
-    const latency = isSteady ? await measureLatency(run) : {};
-    const besideFlood = isSteady ? await measureBesideFlood(run) : {};
+    const latencies = options.rateSeconds > 0 ? await measureLatencies(run) : {};
     if (PROFILING) for (const line of await costliestStatements(database)) say(line);
     const counts = await run.daemon.counts();
     const refused = await countDeadLetters(database, ALL_DEAD_LETTERS);
@@ -139,8 +141,7 @@ async function main(): Promise<void> {
       ...throughput,
       matchesPerChange: round((await matchesWritten(database)) / counts.changed, 2),
       ready,
-      ...latency,
-      ...besideFlood,
+      ...latencies,
       refused,
       lost,
       duplicates: receiver.duplicates,
@@ -237,6 +238,14 @@ function cpuOf({ processes }: Run): Record<string, number> {
   return { ...children, bench: bench - Object.values(children).reduce((sum, child) => sum + child, 0) };
 }
 
+async function measureLatencies(run: Run) {
+  return {
+    ...(await measureLatency(run)),
+    ...(await measureBesideFlood(run)),
+    ...(options.crowd > 0 ? await measureBesideCrowd(run) : {}),
+  };
+}
+
 /** Latencies at a steady rate; the disk is watched meanwhile. */
 async function measureLatency(run: Run) {
   const probe = await startDiskProbe(run.folder);
@@ -253,9 +262,28 @@ async function measureBesideFlood(run: Run) {
   return { besideFloodMs };
 }
 
+async function measureBesideCrowd(run: Run) {
+  await insertCrowd(run.database, options.crowd, `${run.receiver.url}${CROWD_PATH}`);
+  while ((await run.daemon.counts()).searches < options.searches + options.crowd) await wait(100);
+  const before = (await run.daemon.counts()).deliveries;
+  const startedAt = performance.now();
+  await publish(run, [crowdPublication(run.crawler)]);
+  const besideCrowdMs = quantilesOf(await steadyLatencies(run, () => undefined, false));
+  const { deliveries } = await run.daemon.counts();
+  return {
+    besideCrowdMs,
+    withCrowd: deliveries - before,
+    crowdSeconds: round((performance.now() - startedAt) / 1_000, 1),
+  };
+}
+
 /** Publishes at a steady rate and waits for what it leads to. */
-async function steadyLatencies(run: Run, onPublished: () => void = () => undefined): Promise<readonly number[]> {
-  await untilDelivered(run);
+async function steadyLatencies(
+  run: Run,
+  onPublished: () => void = () => undefined,
+  isQuiet = true,
+): Promise<readonly number[]> {
+  if (isQuiet) await untilDelivered(run);
   run.receiver.takeLatencies();
   await pace(options.rate, AbortSignal.timeout(options.rateSeconds * 1_000), () => publishNext(run, 1));
   onPublished();

@@ -24,6 +24,8 @@ export interface Counts {
   readonly begun: number;
   readonly deliveries: number;
   readonly delivered: number;
+  /** Loaded. */
+  readonly searches: number;
 }
 
 export interface DaemonOptions {
@@ -80,6 +82,7 @@ async function readCounts(operationsUrl: string): Promise<Counts> {
     changed: sum(/^vigie_changes_total\{outcome="(?:created|changed)"\} (\d+)$/gm),
     begun: sum(/^vigie_matches_total (\d+)$/gm),
     deliveries: sum(/^vigie_deliveries_total (\d+)$/gm),
+    searches: sum(/^vigie_searches (\d+)$/gm),
     delivered: sum(/^vigie_delivery_attempts_total\{result="delivered"\} (\d+)$/gm),
   };
 }
