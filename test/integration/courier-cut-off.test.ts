@@ -23,7 +23,7 @@ async function openScene(t: TestContext, attemptTimeoutMs: number) {
   });
   const cleanup = { after: (work: () => Promise<unknown>) => void closers.push(work) };
   const receiver = await startWebhookReceiver(cleanup);
-  const stage = await openDeliveryStage(cleanup, { retryDelayMs: 200, attemptTimeoutMs });
+  const stage = await openDeliveryStage(cleanup, { retryDelayMs: 200, silentMarginMs: 3_000, attemptTimeoutMs });
   const url = new URL(stage.servers.postgres.url);
   const proxy = await startTcpProxy(cleanup, Number(url.port));
   url.port = String(proxy.port);

@@ -42,7 +42,7 @@ test('first attempts need no NATS, and no retry is lost to one that is away', as
 });
 
 test('what a courier died with counts as an aborted attempt, and what it had not claimed is sent at once', async (t) => {
-  const { receiver, stage, due } = await openBacklog(t, { attemptTimeoutMs: 5_000 });
+  const { receiver, stage, due } = await openBacklog(t, { attemptTimeoutMs: 5_000, silentMarginMs: 3_000 });
   const dead = await registerCourier(stage.database);
   const [claimed] = due;
   await claimDeliveries(stage.database, dead, [claimed?.id as Uuid], new Date());

@@ -141,7 +141,10 @@ test('a pause lets go at once what its endpoint held back', async (t) => {
 });
 
 test('an attempt whose process died holds its match back until it counts as aborted', async (t) => {
-  const { database, receiver, seed, start, untilPosted } = await openScene(t, { attemptTimeoutMs: 5_000 });
+  const { database, receiver, seed, start, untilPosted } = await openScene(t, {
+    attemptTimeoutMs: 5_000,
+    silentMarginMs: 3_000,
+  });
   const [first, second] = await seed('/all', '/all');
   await claimDeliveries(database, await registerCourier(database), [first?.id as Uuid], new Date());
   await start();

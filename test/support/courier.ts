@@ -19,6 +19,7 @@ const PATIENT_MS = 60_000;
 export interface CourierSettings extends Partial<SenderOptions> {
   readonly retryDelayMs: number;
   readonly attemptsInFlightMax?: number;
+  readonly silentMarginMs?: number;
 }
 
 export interface DeliveryStage {
@@ -81,6 +82,7 @@ export async function openDeliveryStage(cleanup: Cleanup, settings: CourierSetti
       secrets: rememberWebhookSecrets(ownDatabase),
       sender,
       attemptTimeoutMs,
+      ...(settings.silentMarginMs === undefined ? {} : { silentMarginMs: settings.silentMarginMs }),
       attemptsInFlightMax: settings.attemptsInFlightMax ?? 64,
       clock: () => new Date(),
       onAttempt: () => undefined,

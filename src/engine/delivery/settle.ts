@@ -28,6 +28,8 @@ export interface CourierDependencies {
   readonly sender: Pick<Sender, 'send'>;
   readonly retryDelayMs: number;
   readonly attemptTimeoutMs: number;
+  /** To record an outcome, before a courier without a beat counts as dead; 15 s when absent. */
+  readonly silentMarginMs?: number;
   /** Slots: attempts under way. */
   readonly attemptsInFlightMax: number;
   readonly clock: () => Date;

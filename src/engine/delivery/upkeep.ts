@@ -16,8 +16,6 @@ import type { CourierDependencies, Settlement } from './settle.ts';
 
 const EVERY_MS = 1_000;
 const REMEMBERED_MAX = 10_000;
-/** Beyond an attempt's deadline: time to record its outcome. */
-const SILENT_MARGIN_MS = 15_000;
 /** Counted for a look that comes late, when it was this process that stood still. */
 const LOOK_COUNTED_MAX_MS = 2 * EVERY_MS;
 const ABANDONED_PAGE = 1_000;
@@ -103,7 +101,7 @@ export class CourierUpkeep {
 
   /** By this process's own clock: no two clocks are compared. */
   async #followCouriers(settlement: Settlement): Promise<void> {
-    const { database, attemptTimeoutMs } = this.#dependencies;
+    const { database, attemptTimeoutMs, silentMarginMs = 15_000 } = this.#dependencies;
     const couriers = await beat(database, this.#number);
     const now = performance.now();
     const sinceMs = Math.min(now - this.#lookedAt, LOOK_COUNTED_MAX_MS);
@@ -117,7 +115,7 @@ export class CourierUpkeep {
     // Somebody has taken this process for dead: what it claims from now on is another courier's.
     if (!this.#watched.has(this.#number)) this.#number = await registerCourier(database);
     const dead = [...this.#watched].flatMap(([number, { silentMs }]) =>
-      number !== this.#number && silentMs > attemptTimeoutMs + SILENT_MARGIN_MS ? [number] : [],
+      number !== this.#number && silentMs > attemptTimeoutMs + silentMarginMs ? [number] : [],
     );
     if (dead.length > 0) await this.#abortClaimsOf(dead, settlement);
   }
