@@ -1,4 +1,4 @@
-/** Answers (decisions, section 7): the media type that the client accepts, and how they are written. */
+/** Answers (decisions, section 7): the media type that the client accepts, their URLs, and how they are written. */
 
 import type { Readable } from 'node:stream';
 import type { Context, Middleware } from 'koa';
@@ -94,4 +94,11 @@ export function goneOf(ctx: Context): AbortSignal {
   const gone = new AbortController();
   ctx.res.once('close', () => gone.abort());
   return gone.signal;
+}
+
+/** Without a slash at its end; empty when the Host header is none. */
+export function baseUrlOf(ctx: Context, publicUrl: string | null): string {
+  if (publicUrl !== null) return publicUrl.replace(/\/+$/, '');
+  // Koa's `ctx.origin` is the Origin header, a page's address and not ours.
+  return /^[\w.:[\]-]+$/.test(ctx.host) ? `${ctx.protocol}://${ctx.host}` : '';
 }

@@ -9,7 +9,7 @@ import cors from '@koa/cors';
 import type { Context, Middleware, Next } from 'koa';
 import koaCompress from 'koa-compress';
 import type { Principal } from '../engine/store/clients.ts';
-import { baseUrlOf } from './base-url.ts';
+import { baseUrlOf } from './content.ts';
 import type { ApiLogger } from './dependencies.ts';
 import { codedTag } from './entity-tags.ts';
 

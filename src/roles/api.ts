@@ -15,8 +15,7 @@ import { VERSION } from '../version.ts';
 import { createConnectionLimits } from './connection-limits.ts';
 import { openSender } from './deliver.ts';
 import { QUESTION_STATEMENT_MS } from './foundation.ts';
-import { closeServer, listen } from './http-listening.ts';
-import { createHttpServer } from './http-server.ts';
+import { closeServer, createHttpServer, listen } from './http-server.ts';
 import type { Parts } from './parts.ts';
 
 /** Resolves with its URL. */

@@ -3,8 +3,7 @@
 import { FAILING_MS, type Supervisor } from '../engine/actor/supervisor.ts';
 import { type ClockWatch, startClockWatch } from '../engine/maintenance/clock-watch.ts';
 import { createOperations } from '../rest/operations.ts';
-import { closeServer, listen } from './http-listening.ts';
-import { createHttpServer } from './http-server.ts';
+import { closeServer, createHttpServer, listen } from './http-server.ts';
 import { measurePools, measureStore, measureStreams, measureTopology } from './measures.ts';
 import type { Parts } from './parts.ts';
 

@@ -6,8 +6,7 @@ import type { Config } from '../config.ts';
 import type { Log } from '../log.ts';
 import { createOperations } from '../rest/operations.ts';
 import { Problem, reportProblems } from '../rest/problem.ts';
-import { closeServer, listen } from './http-listening.ts';
-import { createHttpServer } from './http-server.ts';
+import { closeServer, createHttpServer, listen } from './http-server.ts';
 
 export interface StandIn {
   /** Listens, unless it does already. */

@@ -7,7 +7,7 @@
 import { useEffect, useId, useState } from 'preact/hooks';
 import type { Collection, LocationDocument } from './documents.ts';
 import { useModel } from './model-context.ts';
-import { pause } from './pause.ts';
+import { pause } from './now.ts';
 import { Refusal, Unreachable } from './rest.ts';
 import { useWords } from './words/language.ts';
 

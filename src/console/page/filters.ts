@@ -1,7 +1,6 @@
-/** Which matches map and list show. */
+/** Which matches map and list show, and which of them lie where the map was clicked. */
 
-import type { PinKind } from './map/pin-painter.ts';
-import { kindOf } from './map/pin-painter.ts';
+import { kindOf, type PinKind } from './map/pin-painter.ts';
 import { observable } from './observable.ts';
 import type { Pin } from './pins.ts';
 
@@ -21,3 +20,6 @@ export function filtered(pins: readonly Pin[], { search, hidden }: Filters, days
     (pin) => (search === null || pin.search === search) && !hidden.has(kindOf(pin)) && pin.createdAtMs >= since,
   );
 }
+
+/** Matches at the place of the map that was clicked, where there are several; null: none was. */
+export const nearby = observable<readonly Pin[] | null>(null);

@@ -5,8 +5,8 @@
 
 import type { Collection, FoundDocument } from './documents.ts';
 import { filters } from './filters.ts';
+import { pause } from './now.ts';
 import { type Observable, observable } from './observable.ts';
-import { pause } from './pause.ts';
 import { type Pin, pinOf } from './pins.ts';
 import { Refusal, type Rest } from './rest.ts';
 

@@ -4,7 +4,7 @@
  */
 
 import type { FeedItem, FeedPage } from './documents.ts';
-import { pause } from './pause.ts';
+import { pause } from './now.ts';
 import { Refusal, type Rest, Unreachable } from './rest.ts';
 
 export type Connection = 'connecting' | 'live' | 'lost';

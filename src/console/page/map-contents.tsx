@@ -1,13 +1,12 @@
 /** Keeps the map showing what there is: searches, matches, and a ring where one has just come. Draws nothing itself. */
 
 import { useEffect, useMemo, useRef } from 'preact/hooks';
-import { filters } from './filters.ts';
+import { filters, nearby } from './filters.ts';
 import { NO_BASE_MAP } from './map/base-map.ts';
 import { pinsNear } from './map/pin-painter.ts';
 import { worldX, worldY } from './map/projection.ts';
 import { areaOf, hull, type SearchArea } from './map/search-areas.ts';
 import { useModel } from './model-context.ts';
-import { nearby } from './nearby.ts';
 import { useValue } from './observable.ts';
 import { type Pin, panelIdOf } from './pins.ts';
 import { hrefOf, open, route } from './route.ts';

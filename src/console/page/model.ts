@@ -6,8 +6,8 @@
 import type { Collection, FeedItem, MatchDocument, SearchDocument, SiteCategory } from './documents.ts';
 import { createFoundList, type FoundList } from './found.ts';
 import { type Connection, followFeed } from './live-feed.ts';
+import { pause } from './now.ts';
 import { type Observable, observable } from './observable.ts';
-import { pause } from './pause.ts';
 import { createPinTable, PINS_MAX, type PinTable } from './pins.ts';
 import { Refusal, type Rest, Unreachable } from './rest.ts';
 

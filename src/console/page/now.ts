@@ -1,4 +1,4 @@
-/** The present, for what counts down. */
+/** The present, for what counts down, and waiting that can be broken off. */
 
 import { useEffect, useState } from 'preact/hooks';
 
@@ -12,4 +12,18 @@ export function useNow(everyMs = SECOND_MS): number {
     return () => clearInterval(timer);
   }, [everyMs]);
   return nowMs;
+}
+
+/** Resolves after `ms` milliseconds, or when the signal is aborted. */
+export function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(end, ms);
+    function end(): void {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', end);
+      resolve();
+    }
+    if (signal.aborted) end();
+    else signal.addEventListener('abort', end);
+  });
 }

@@ -116,9 +116,9 @@ const Search = z.strictObject({
   lastAlertAt: dateTimeOrNull('Its last successful delivery.'),
   emailStatus: z.enum(EMAIL_STATUSES).meta({
     description:
-      'Whether e-mails go to notificationRecipient. off: no address, no notifications, or an address that was written ' +
-      'before there was e-mail, until it is written again; unavailable: the service has no mail server; refused: the ' +
-      'server of the recipient refuses the address for good; unsubscribed: the recipient wants no more.',
+      'Whether e-mails go to notificationRecipient. off: no address, or no notifications; unavailable: ' +
+      'the service has no mail server; refused: the server of the recipient refuses the address for good; ' +
+      'unsubscribed: the recipient wants no more.',
   }),
   ...criteria,
   hidePropertyContact: z.boolean().meta({ description: 'Leaves contacts out of what it receives.' }),

@@ -2,9 +2,8 @@
 
 import { useMemo, useRef, useState } from 'preact/hooks';
 import { useAnswer } from '../answer.ts';
-import { CopyButton } from '../copy-button.tsx';
 import type { Collection, DeliveryDocument, EndpointHealth, SearchDocument } from '../documents.ts';
-import { Empty, Field, Problem } from '../elements.tsx';
+import { CopyButton, Empty, Field, Problem } from '../elements.tsx';
 import { useModel } from '../model-context.ts';
 import { useNow } from '../now.ts';
 import { useValue } from '../observable.ts';

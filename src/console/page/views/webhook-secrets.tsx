@@ -2,9 +2,8 @@
 
 import { useRef, useState } from 'preact/hooks';
 import { useAnswer, useDeed } from '../answer.ts';
-import { CopyButton } from '../copy-button.tsx';
 import type { Collection, SecretDocument } from '../documents.ts';
-import { Confirmation, Field, Problem } from '../elements.tsx';
+import { Confirmation, CopyButton, Field, Problem } from '../elements.tsx';
 import { useModel } from '../model-context.ts';
 import { useFormats } from '../words/formats.ts';
 import { useWords } from '../words/language.ts';
