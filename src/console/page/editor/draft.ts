@@ -256,6 +256,11 @@ export function criteriaOf(body: Body): Body {
   return Object.fromEntries(Object.entries(others).filter(isCriterion));
 }
 
+/** What the words alone find; null without a word. */
+export function wordCriteriaOf({ expressions }: Body): Body | null {
+  return Array.isArray(expressions) && expressions.length > 0 ? { expressions, withCoherentPrice: null } : null;
+}
+
 /** The member of a draft that a completed place goes to. */
 export const PLACE_MEMBERS: Readonly<
   Record<LocationDocument['type'], 'includedCities' | 'includedDepartments' | 'includedZipcodes'>

@@ -21,6 +21,7 @@ import {
   criteriaOf,
   type Draft,
   draftOf,
+  wordCriteriaOf,
 } from './draft.ts';
 import { NotificationFields } from './notification-fields.tsx';
 import { PlaceFields } from './place-fields.tsx';
@@ -62,6 +63,8 @@ function Form({ id, read }: { readonly id: string; readonly read: SearchDocument
   );
   const body = useBody(draft);
   const preview = usePreview(body === null ? null : criteriaOf(body));
+  const wordCriteria = body === null ? null : wordCriteriaOf(body);
+  const wordPreview = usePreview(wordCriteria);
   const context = body === null ? [{ propertyPath: 'context', message: words.notJson }] : [];
   const all = [
     ...refused,
@@ -91,7 +94,7 @@ function Form({ id, read }: { readonly id: string; readonly read: SearchDocument
       <Preview state={preview} />
       <PlaceFields {...fields} />
       <CriteriaFields {...fields} />
-      <WordFields {...fields} />
+      <WordFields {...fields} found={wordCriteria && wordPreview.preview} />
       <NotificationFields {...fields} />
       {violations.others.map((text) => (
         <Problem key={text} text={text} />

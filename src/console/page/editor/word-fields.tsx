@@ -1,14 +1,25 @@
-/** Words that a text must have or must not: each with its options, and below them what all of it means, as a sentence. */
+/**
+ * Words that a text must have or must not: each with its options, and below them what all of it means, as a sentence, and
+ * how many properties have such texts.
+ */
 
+import type { PreviewDocument } from '../documents.ts';
 import { Violation } from '../elements.tsx';
+import { useFormats } from '../words/formats.ts';
 import { useWords, type Words } from '../words/language.ts';
 import type { Word } from './draft.ts';
 import type { FieldsProps } from './place-fields.tsx';
 
 const NEW_WORD: Word = { word: '', includes: true, strict: false };
 
-export function WordFields({ draft, change, violations }: FieldsProps) {
+interface WordFieldsProps extends FieldsProps {
+  /** By these words alone; null while nobody knows. */
+  readonly found: PreviewDocument | null;
+}
+
+export function WordFields({ draft, change, violations, found }: WordFieldsProps) {
   const words = useWords();
+  const formats = useFormats();
   const { groups } = draft;
   const set = (group: number, list: readonly Word[]): void => {
     change({ groups: list.length === 0 ? groups.toSpliced(group, 1) : groups.with(group, list) });
@@ -34,7 +45,14 @@ export function WordFields({ draft, change, violations }: FieldsProps) {
       <button type="button" onClick={() => change({ groups: [...groups, [NEW_WORD]] })}>
         {groups.length === 0 ? words.addWord : words.orWord}
       </button>
-      <p class="sentence">{sentenceOf(groups, words)}</p>
+      <p class="sentence">
+        {sentenceOf(groups, words)}{' '}
+        {found !== null && (
+          <span class="word-hits" role="status">
+            {words.wordHits(`${found.estimated ? `${words.about} ` : ''}${formats.number(found.satisfiedNow)}`)}
+          </span>
+        )}
+      </p>
       <Violation text={violations.of('expressions')} />
     </fieldset>
   );

@@ -125,6 +125,7 @@ export const en: Words = {
   textSentence: (conditions) => `The text ${conditions}.`,
   wordSentence: (word, includes, strict) =>
     `${includes ? 'contains' : 'does not contain'} “${word}” ${strict ? 'exactly' : 'in any form'}`,
+  wordHits: (count) => `Recent adverts with such words: ${count}.`,
   notifications: 'Notifications',
   moreNotifications: 'E-mail and context',
   contextHint: 'Yours: answered with the search and sent in the header Vigie-Context.',

@@ -126,6 +126,7 @@ export const fr = {
   textSentence: (conditions: string) => `Le texte ${conditions}.`,
   wordSentence: (word: string, includes: boolean, strict: boolean) =>
     `${includes ? 'contient' : 'ne contient pas'} « ${word} » ${strict ? 'exactement' : 'sous toutes ses formes'}`,
+  wordHits: (count: string) => `Annonces récentes qui conviennent à ces mots : ${count}.`,
   notifications: 'Notifications',
   moreNotifications: 'E-mail et contexte',
   contextHint: 'À vous : rendu avec la recherche et envoyé dans l’en-tête Vigie-Context.',
