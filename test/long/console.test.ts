@@ -76,7 +76,7 @@ async function drawSearch({ page, rest, receiver, picture, publish }: ConsoleSce
   await picture('violation');
   await page.do('fill', { selector: 'input[name=budgetMin]', text: '100000' });
   await page.do('until', { expression: `/^1\\b/.test(document.querySelector('.figures strong')?.innerText)` });
-  await page.do('click', { selector: '::-p-text(Add a word)' });
+  await page.do('evaluate', { expression: `document.querySelector('fieldset:has(.sentence) > button').click()` });
   const hits = async (word: string, count: number): Promise<void> => {
     await page.do('fill', { selector: '.word input', text: word });
     const shown = `document.querySelector('.word-hits')?.innerText.endsWith(': ${count}.')`;
@@ -85,7 +85,8 @@ async function drawSearch({ page, rest, receiver, picture, publish }: ConsoleSce
   // While one types, and by the words alone.
   await hits('ancienne', 1);
   await hits('neuf', 0);
-  await page.do('click', { selector: '.word button' });
+  await page.do('evaluate', { expression: `document.querySelector('.word button').click()` });
+  await page.do('until', { expression: `document.querySelector('.word') === null` });
   await page.do('fill', { selector: 'input[name=endpointRecipient]', text: receiver.urlOf('/matches') });
   await page.do('fill', { selector: 'input[name=eventEndpoint]', text: receiver.urlOf('/events') });
   await page.do('click', { selector: '[aria-label="Events that are sent"] button' });
