@@ -64,30 +64,3 @@ test('a price that is no number is refused, one that is unknown cannot be remove
   assert.throws(() => medians.add(PARIS, Number.NaN), RangeError);
   assert.equal(medians.remove(PARIS, 1), false);
 });
-
-test('a median stays within its bounds, whatever so many properties do', () => {
-  const price = fc.integer({ min: 1, max: 100 });
-  const change = fc.record({ at: fc.nat(), price: fc.option(price), isNew: fc.boolean() });
-  fc.assert(
-    fc.property(
-      fc.array(price, { minLength: 55, maxLength: 70 }),
-      fc.array(change, { maxLength: 5 }),
-      (held, changes) => {
-        const medians = createMarketMedians();
-        const prices = [...held];
-        for (const one of prices) medians.add(PARIS, one);
-        const { count, low, high } = medians.bounds(PARIS, changes.length);
-        assert.equal(count, held.length);
-        for (const { at, price, isNew } of changes) {
-          if (!isNew) for (const gone of prices.splice(at % prices.length, 1)) medians.remove(PARIS, gone);
-          if (price === null) continue;
-          prices.push(price);
-          medians.add(PARIS, price);
-        }
-        const median = medians.median(PARIS) as number;
-        assert.ok(median >= low && median <= high);
-      },
-    ),
-  );
-  assert.deepEqual(createMarketMedians().bounds(PARIS, 3), { count: 0, low: 0, high: Number.POSITIVE_INFINITY });
-});

@@ -77,8 +77,6 @@ const GROWTH_BYTES = 8 * 1_024;
 /** Pairs of changes and searches in one transaction, about; and those of them that are notified. One change may exceed it. */
 const PAIRS_MAX = 50_000;
 const NOTIFIED_PAIRS_MAX = 2_000;
-/** What precedes a message decides about it. */
-const NOT_YET = -1;
 /** A state this many times the bound was written before there was one, and is too large to be read at all. */
 const READABLE_FACTOR = 4;
 
@@ -96,14 +94,7 @@ export async function judgeBatch(
   const judging = new Judging(known, medians, dependencies);
   for (const [position, entry] of entries.entries()) {
     if (position % CHANGES_PER_SLICE === CHANGES_PER_SLICE - 1) await yieldToOthers();
-    medians.begin(entry.origin.sequence);
-    let bytes = judging.take(position, entry);
-    while (bytes === NOT_YET) {
-      await medians.untilNext();
-      bytes = judging.take(position, entry);
-    }
-    medians.end();
-    if (bytes > LIGHT_BYTES) await yieldToOthers();
+    if (judging.take(position, entry) > LIGHT_BYTES) await yieldToOthers();
   }
   return judging;
 }
@@ -133,7 +124,7 @@ class Judging implements JudgedBatch {
     this.#dependencies = dependencies;
   }
 
-  /** Answers how many bytes were looked at, about; or that it is to be taken later. */
+  /** Answers how many bytes were looked at, about. */
   take(position: number, entry: IntakeEntry): number {
     const { bounds } = this.#dependencies;
     const uuid = entry.message.propertyUuid;
@@ -168,9 +159,7 @@ class Judging implements JudgedBatch {
       this.refused.set(position, excess);
       return bytes;
     }
-    const judged = change.mayAffectMatches ? this.#judgeMatches(entry, held, change, bytes) : 'judged';
-    if (judged === 'open') return NOT_YET;
-    if (judged === 'full') {
+    if (change.mayAffectMatches && !this.#judgeMatches(entry, held, change, bytes)) {
       this.#leave(position, entry);
       return bytes;
     }
@@ -181,23 +170,17 @@ class Judging implements JudgedBatch {
     return bytes;
   }
 
-  /** `full`: the transaction has no room for what would have to be told. `open`: see `MarketLedger`. */
-  #judgeMatches(
-    entry: IntakeEntry,
-    held: HeldProperty | null,
-    change: Change,
-    bytes: number,
-  ): 'judged' | 'full' | 'open' {
+  /** False when the transaction has no room for what would have to be told. */
+  #judgeMatches(entry: IntakeEntry, held: HeldProperty | null, change: Change, bytes: number): boolean {
     const uuid = entry.message.propertyUuid;
     const after = this.#read(change.held as HeldProperty);
     const before = this.readings.get(uuid) ?? (held === null ? null : this.#read(held));
-    if (this.#medians.isOpen(after.priced) || (before !== null && this.#medians.isOpen(before.priced))) return 'open';
     // The medians that judge a change are those of the properties known before it.
     const satisfied = { before: before === null ? [] : this.#match(before), after: this.#match(after) };
     const pairs = satisfied.before.length + satisfied.after.length;
     const weight = bytes <= LIGHT_BYTES || pairs === 0 ? 0 : bytes;
     if (weight > 0 && this.#heldBytes > 0 && this.#heldBytes + weight > this.#dependencies.bounds.batchBytesMax) {
-      return 'full';
+      return false;
     }
     this.#heldBytes += weight;
     this.#pairs += pairs;
@@ -211,7 +194,7 @@ class Judging implements JudgedBatch {
       ...satisfied,
       traceparent: entry.traceparent,
     });
-    return 'judged';
+    return true;
   }
 
   get #isFull(): boolean {

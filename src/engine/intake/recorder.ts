@@ -33,7 +33,6 @@ import { insertSnapshots, type Snapshot } from '../store/snapshots.ts';
 import { type AddressedDelivery, type Consequences, consequencesOf, touchedBy } from './consequences.ts';
 import { HeldError } from './hold.ts';
 import { type IntakeEntry, isReadable, type JudgedBatch, judgeBatch, type RecordBounds } from './judging.ts';
-import type { JudgingOrder } from './judging-order.ts';
 import { type MarketLedger, openLedger } from './market-ledger.ts';
 import type { Matcher } from './matcher.ts';
 
@@ -93,7 +92,6 @@ export type Recorder = (
   term: Term,
   entries: readonly RecordedEntry[],
   poison: readonly DeadLetter[],
-  order?: JudgingOrder,
 ) => Promise<Recorded>;
 
 export function createRecorder(dependencies: RecorderDependencies): Recorder {
@@ -107,8 +105,8 @@ export function createRecorder(dependencies: RecorderDependencies): Recorder {
     if (refreshSearches !== undefined && epoch !== searchEpoch) throw new SearchesCameError(epoch);
   }
 
-  const record: Recorder = async (term, entries, poison, order) => {
-    const medians = openLedger(dependencies.matcher.medians, order);
+  const record: Recorder = async (term, entries, poison) => {
+    const medians = openLedger(dependencies.matcher.medians);
     try {
       const { result } = await pipelinedTransaction(dependencies.database, async (client) => {
         const uuids = [...new Set(entries.map(({ message }) => message.propertyUuid))];
@@ -130,7 +128,7 @@ export function createRecorder(dependencies: RecorderDependencies): Recorder {
       if (!(error instanceof SearchesCameError)) throw error;
       await refreshSearches?.();
       searchEpoch = error.epoch;
-      return record(term, entries, poison, order);
+      return record(term, entries, poison);
     }
   };
   return record;

@@ -23,7 +23,6 @@ import { type Term, TermOverError } from '../store/intake-leader.ts';
 import type { IntakeBreaker } from './breaker.ts';
 import { describe } from './breaker.ts';
 import { HeldError, recordBehind } from './hold.ts';
-import { createJudgingOrder, type JudgingOrder } from './judging-order.ts';
 import { type IntakeStart, testMemory } from './position.ts';
 import type { RecordedBatch, RefusedMessage } from './recorded-batch.ts';
 import type { Recorded, Recorder } from './recorder.ts';
@@ -112,7 +111,6 @@ const ACKNOWLEDGER_MAILBOX_MAX = 4;
 export function startRecording(term: Term, start: IntakeStart, dependencies: IntakeDependencies): Recording {
   const { breaker } = dependencies;
   const memory = testMemory(term, start, dependencies);
-  const order = createJudgingOrder();
   let isOver = false;
   const record: RecordPart = async (decoded) => {
     if (isOver) return null;
@@ -120,7 +118,7 @@ export function startRecording(term: Term, start: IntakeStart, dependencies: Int
       return await recordDecoded(
         term,
         decoded,
-        { tellingUpTo: memory.tellingUpTo, stream: start.stream.number, order },
+        { tellingUpTo: memory.tellingUpTo, stream: start.stream.number },
         dependencies,
       );
     } catch (error) {
@@ -155,7 +153,6 @@ export function startRecording(term: Term, start: IntakeStart, dependencies: Int
     },
     admit(pulled) {
       const decoded = { pulled, message: decode(pulled, dependencies.onUnknownMember), setAsideFor: null };
-      if (!(decoded.message instanceof Error)) order.expect(pulled.sequence);
       return (shares[shareOf(decoded)] as Share).admit(decoded);
     },
     forget() {
@@ -268,17 +265,11 @@ function refusalOf({ pulled, message, setAsideFor }: Decoded, refusal: PoisonErr
   return { ...pulled, storedAtMs, reason: refusal.message, setAsideFor, violations, propertyUuid };
 }
 
-interface Reading {
-  readonly tellingUpTo: number;
-  readonly stream: number;
-  readonly order: JudgingOrder;
-}
-
 /** Throws the decoder's bug, if there was one. */
 async function recordDecoded(
   term: Term,
   decoded: readonly Decoded[],
-  { tellingUpTo, stream, order }: Reading,
+  { tellingUpTo, stream }: { readonly tellingUpTo: number; readonly stream: number },
   { recordBatch, announceDue, onRecorded, onTrouble }: IntakeDependencies,
 ): Promise<RecordedPart> {
   const entries: (RecordedEntry & { readonly from: Decoded })[] = [];
@@ -299,9 +290,7 @@ async function recordDecoded(
     }
   }
   const startedAt = performance.now();
-  const recorded = await recordBatch(term, entries, poison, order).finally(() => {
-    for (const { pulled } of decoded) order.settle(pulled.sequence);
-  });
+  const recorded = await recordBatch(term, entries, poison);
   const { refused } = recorded;
   const leftAt = new Set(recorded.left);
   const understood: PulledMessage[] = [];

@@ -16,19 +16,10 @@ export interface MarketMedians {
   remove(market: Market, price: number): boolean;
   /** Null while fewer than `MARKET_SIZE_MIN` prices are known. The mean of the two middle ones when even. */
   median(market: Market): number | null;
-  /** Between which prices the median stays, whatever `changes` properties do. */
-  bounds(market: Market, changes: number): MedianBounds;
   /** Of every market that has one. */
   all(): Iterable<{ readonly market: Market; readonly median: number }>;
   /** Forgets everything. */
   clear(): void;
-}
-
-export interface MedianBounds {
-  /** Prices known. */
-  readonly count: number;
-  readonly low: number;
-  readonly high: number;
 }
 
 interface SortedPrices {
@@ -62,15 +53,6 @@ export function createMarketMedians(): MarketMedians {
     median(market) {
       const sorted = markets.get(keyOf(market));
       return sorted === undefined || sorted.count < MARKET_SIZE_MIN ? null : medianOf(sorted);
-    },
-    bounds(market, changes) {
-      const { prices, count } = markets.get(keyOf(market)) ?? { prices: [], count: 0 };
-      const [below, above] = [((count - 1) >> 1) - changes, (count >> 1) + changes];
-      return {
-        count,
-        low: below < 0 ? 0 : (prices[below] as number),
-        high: above < count ? (prices[above] as number) : Number.POSITIVE_INFINITY,
-      };
     },
     *all() {
       for (const sorted of markets.values()) {
