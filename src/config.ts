@@ -118,7 +118,6 @@ const settings = z.object({
   VIGIE_DATA_DIR: path,
   VIGIE_ROLES: roles,
   VIGIE_CELL: cell,
-  VIGIE_CELLS_FILE: path,
   VIGIE_API_ADDRESS: address,
   VIGIE_PUBLIC_URL: optional(url('http:', 'https:')),
   VIGIE_OPERATIONS_ADDRESS: address,
@@ -247,7 +246,6 @@ function serversOf(setting: z.output<typeof settings>) {
     advertsBytesMax: setting.VIGIE_ADVERTS_BYTES_MAX || null,
     oldestDumpHours: setting.VIGIE_OLDEST_DUMP_HOURS,
     cell: setting.VIGIE_CELL,
-    cellsFile: setting.VIGIE_CELLS_FILE,
   };
 }
 

@@ -130,10 +130,7 @@ test('what is wrong with the cells is told before anything is done', async (t) =
     return stderr;
   };
   assert.match(await told('map'), /^vigie: the cell default has never been started\n$/);
-  assert.match(
-    await told('fill', 'wset', '--from', 'default'),
-    /unknown cell wset; VIGIE_CELLS_FILE has default, west/,
-  );
+  assert.match(await told('fill', 'wset', '--from', 'default'), /unknown cell wset; known are default, west/);
   assert.match(await told('fill', 'west'), /cells fill needs --from CELL/);
   assert.match(await told('fill', 'west', '--from', 'west'), /a cell cannot be filled from itself/);
   const first = await scene.start('default');
@@ -141,7 +138,7 @@ test('what is wrong with the cells is told before anything is done', async (t) =
   assert.match(await told('fill', 'default', '--from', 'west'), /default: a daemon takes adverts in there/);
   await first.end('SIGTERM');
 
-  const file = scene.settingsOf('west').VIGIE_CELLS_FILE as string;
+  const file = scene.file;
   const { url } = scene.servers.default.postgres;
   for (const [text, words] of [
     ['', 'names no cell'],

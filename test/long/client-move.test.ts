@@ -35,7 +35,7 @@ async function openScene(t: TestContext) {
   // A few failures, so that there are retries to take along.
   const failure = { type: 'answer', status: 500 } as const;
   receiver.script('/flaky', failure, ...Array.from({ length: 60 }, () => failure), { type: 'answer', status: 200 });
-  const movesTo = (to: CellName) => ['cells', 'move', 'acme', '--to', to];
+  const movesTo = (to: CellName) => ['cells', 'move', 'acme', '--to', to, '--cells', cells.file];
   return {
     ...{ cells, receiver, daemons, databases, searches, key },
     begin: (to: CellName) => spawnVigie(movesTo(to), cells.servers.default, { settings: cells.settingsOf('default') }),

@@ -190,7 +190,7 @@ test('what cannot be moved is told, and left as it is', async (t) => {
   };
   assert.match(await told('acme'), /cells move needs --to CELL, or --back/);
   assert.match(await told('acme', '--to', 'west', '--back'), /cells move needs --to CELL, or --back/);
-  assert.match(await told('acme', '--to', 'east'), /unknown cell east; VIGIE_CELLS_FILE has default, west/);
+  assert.match(await told('acme', '--to', 'east'), /unknown cell east; known are default, west/);
   assert.match(await told('nobody', '--to', 'west'), /no cell has a client nobody/);
 
   const home = connectDatabase(t, scene.cells.servers.default.postgres.url);

@@ -14,6 +14,8 @@ export interface TwoCells {
   /** What every command and daemon of the cell is told. */
   settingsOf(cell: CellName): Settings;
   start(cell: CellName, settings?: Settings): Promise<Daemon>;
+  /** What `vigie cells` knows them by. */
+  readonly file: string;
   /** A command for all cells. */
   cells(...args: readonly string[]): Promise<CommandResult>;
   /** A command for one. */
@@ -34,7 +36,6 @@ export async function openTwoCells(cleanup: Cleanup): Promise<TwoCells> {
   await writeFile(file, `# name and database\ndefault ${first.url}\nwest    ${second.url}\n`);
   const settingsOf = (cell: CellName): Settings => ({
     VIGIE_CELL: cell === 'default' ? '' : cell,
-    VIGIE_CELLS_FILE: file,
   });
   const of = (cell: CellName, ...args: readonly string[]) =>
     runVigie(args, servers[cell], { settings: settingsOf(cell) });
@@ -43,7 +44,8 @@ export async function openTwoCells(cleanup: Cleanup): Promise<TwoCells> {
     servers,
     settingsOf,
     start: (cell, settings = {}) => startDaemon(cleanup, servers[cell], { ...settingsOf(cell), ...settings }),
-    cells: (...args) => of('default', 'cells', ...args),
+    file,
+    cells: (...args) => of('default', 'cells', ...args, '--cells', file),
     of,
     async keyOf(cell, client) {
       const { code, stdout, stderr } = await of(cell, 'keys', 'create', '--client', client);

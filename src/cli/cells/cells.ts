@@ -1,15 +1,15 @@
 /**
- * The cells that an operator has, as `VIGIE_CELLS_FILE` names them: a name and the PostgreSQL of that cell a line. A
+ * The cells that an operator has, as the file of `--cells` names them: a name and the PostgreSQL of that cell a line. A
  * database says itself which cell it is of and which version it has; what the file gets wrong is told before anything
  * is done.
  */
 
 import { readFile } from 'node:fs/promises';
-import type { Config } from '../../config.ts';
 import { isCellName, UNNAMED_CELL } from '../../engine/domain/cell.ts';
 import { readCellState } from '../../engine/store/cell.ts';
 import { type DatabasePool, openDatabase } from '../../engine/store/database.ts';
 import { NEWEST_MIGRATION } from '../../engine/store/schema.ts';
+import { UsageError } from '../command.ts';
 import { CommandError, cannotRead } from '../terminal.ts';
 
 export interface CellAddress {
@@ -23,14 +23,11 @@ export interface OpenCell extends CellAddress {
 }
 
 /** Throws `CommandError` that names the line at fault, and repeats no URL: it has a password. */
-export async function readCells({ cellsFile }: Config): Promise<readonly CellAddress[]> {
-  if (cellsFile === null) {
-    throw new CommandError(
-      'VIGIE_CELLS_FILE is not set: a file with a line for each cell, its name and its DATABASE_URL',
-    );
-  }
-  const text = await readFile(cellsFile, 'utf8').catch((error: Error) => {
-    throw cannotRead(cellsFile, error);
+export async function readCells(path: string): Promise<readonly CellAddress[]> {
+  if (path === '')
+    throw new UsageError('cells needs --cells FILE: a line for each cell, its name and its DATABASE_URL');
+  const text = await readFile(path, 'utf8').catch((error: Error) => {
+    throw cannotRead(path, error);
   });
   const cells: CellAddress[] = [];
   for (const [position, line] of text.split('\n').entries()) {
@@ -40,10 +37,10 @@ export async function readCells({ cellsFile }: Config): Promise<readonly CellAdd
       .split(/\s+/);
     if (name === '') continue;
     const fault = faultOf(name, databaseUrl, more, cells);
-    if (fault !== null) throw new CommandError(`${cellsFile}, line ${position + 1}: ${fault}`);
+    if (fault !== null) throw new CommandError(`${path}, line ${position + 1}: ${fault}`);
     cells.push({ name, databaseUrl });
   }
-  if (cells.length === 0) throw new CommandError(`${cellsFile} names no cell`);
+  if (cells.length === 0) throw new CommandError(`${path} names no cell`);
   return cells;
 }
 
@@ -65,7 +62,7 @@ function faultOf(
 export function cellNamed(cells: readonly CellAddress[], name: string): CellAddress {
   const cell = cells.find((each) => each.name === name);
   if (cell !== undefined) return cell;
-  throw new CommandError(`unknown cell ${name}; VIGIE_CELLS_FILE has ${cells.map((each) => each.name).join(', ')}`);
+  throw new CommandError(`unknown cell ${name}; known are ${cells.map((each) => each.name).join(', ')}`);
 }
 
 /** Runs `work` on the databases of `cells`, and closes them. Throws `CommandError` when one is not what the file says. */
@@ -99,5 +96,5 @@ async function assertCell({ name, database }: OpenCell): Promise<void> {
   if (cell === null) throw new CommandError(`the cell ${name} has never been started`);
   if (cell === name) return;
   const known = cell === UNNAMED_CELL ? 'the one without a name (default)' : cell;
-  throw new CommandError(`VIGIE_CELLS_FILE calls a database ${name} that is of another cell, ${known}`);
+  throw new CommandError(`the file calls a database ${name} that is of another cell, ${known}`);
 }

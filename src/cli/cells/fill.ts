@@ -18,12 +18,17 @@ import { type CellAddress, cellNamed, type OpenCell, readCells, withCells } from
 export interface FillOptions {
   readonly name: string;
   readonly from: string;
+  readonly cellsFile: string;
 }
 
 /** Throws `CommandError` and `UsageError`. What it has begun it can end when it is asked again. */
-export async function fillCell(config: Config, { name, from }: FillOptions, stopping: AbortSignal): Promise<void> {
+export async function fillCell(
+  config: Config,
+  { name, from, cellsFile }: FillOptions,
+  stopping: AbortSignal,
+): Promise<void> {
   if (from === '') throw new UsageError('cells fill needs --from CELL');
-  const cells = await readCells(config);
+  const cells = await readCells(cellsFile);
   const [target, source] = [cellNamed(cells, name), cellNamed(cells, from)];
   if (target === source) throw new UsageError('a cell cannot be filled from itself');
   const { natsUrl } = config;

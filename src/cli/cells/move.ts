@@ -18,6 +18,7 @@ export interface MoveOptions {
   readonly client: string;
   readonly to: string;
   readonly isBack: boolean;
+  readonly cellsFile: string;
   /** The file to write the map to; empty writes none. */
   readonly map: string;
 }
@@ -26,7 +27,7 @@ export interface MoveOptions {
 export async function moveClient(config: Config, options: MoveOptions, stopping: AbortSignal): Promise<void> {
   const { client, to, isBack, map } = options;
   if (isBack === (to !== '')) throw new UsageError('cells move needs --to CELL, or --back');
-  const cells = await readCells(config);
+  const cells = await readCells(options.cellsFile);
   if (!isBack) cellNamed(cells, to);
   await withCells(cells, (opened) =>
     withBrokers(config, opened, async (reached) => {
