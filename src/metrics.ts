@@ -226,3 +226,21 @@ function callMetrics(registers: Registers) {
     }),
   };
 }
+
+const READING_KEPT_MS = 5_000;
+
+/** One reading at a time; a reading that failed is not kept. */
+export function keptFor<T>(read: () => Promise<T>): () => Promise<T> {
+  let reading: Promise<T> | null = null;
+  let readAtMs = Number.NEGATIVE_INFINITY;
+  return () => {
+    const nowMs = performance.now();
+    if (reading !== null && nowMs - readAtMs < READING_KEPT_MS) return reading;
+    readAtMs = nowMs;
+    reading = read();
+    reading.catch(() => {
+      reading = null;
+    });
+    return reading;
+  };
+}

@@ -11,14 +11,12 @@ import type { IntakeDependencies } from './engine/intake/recording.ts';
 import type { ActivityFeed } from './engine/maintenance/activity.ts';
 import type { Sweep } from './engine/maintenance/retention.ts';
 import type { SettledAttempt } from './engine/store/attempts.ts';
-import type { SettledMail } from './engine/store/mail-outcomes.ts';
 import type { Log } from './log.ts';
 import type { Metrics } from './metrics.ts';
 
 export interface Observers {
   readonly onRecorded: IntakeDependencies['onRecorded'];
   readonly onAttempt: (settled: SettledAttempt) => void;
-  readonly onMail: (settled: SettledMail, itemCount: number) => void;
   readonly onMissing: (count: number) => void;
   readonly onAborted: (count: number) => void;
   readonly onSwept: (sweep: Sweep) => void;
@@ -38,7 +36,6 @@ export function createObservers(metrics: Metrics, log: Log, feed: ActivityFeed):
       metrics.events.inc(recorded.events.length);
       metrics.matches.inc(recorded.began.length);
       metrics.deliveries.inc(recorded.deliveries.length);
-      metrics.mailItems.inc(recorded.mailItemCount);
       const setAside = poison.filter(({ setAsideFor }) => setAsideFor !== null);
       metrics.poison.inc(poison.length - setAside.length);
       metrics.setAside.inc(setAside.length);
@@ -56,10 +53,6 @@ export function createObservers(metrics: Metrics, log: Log, feed: ActivityFeed):
       countAttempt(metrics, settled);
       logAttempt(log, settled);
       feed.tell(() => [attemptActivity(settled)]);
-    },
-    onMail(settled, itemCount) {
-      countMail(metrics, settled);
-      logMail(log, settled, itemCount);
     },
     onMissing(count) {
       metrics.repairs.inc({ kind: 'missing' }, count);
@@ -150,20 +143,6 @@ function logAttempt(log: Log, { id, endpointKey, attemptCount, outcome, after, t
   };
   if (error === null) log.debug(line, 'attempt');
   else log.info(line, 'attempt');
-}
-
-function countMail(metrics: Metrics, { outcome, after }: SettledMail): void {
-  metrics.mailAttempts.inc({ result: outcome.error ?? 'delivered' });
-  if (after.state === 'failed') metrics.mailsFailed.inc();
-}
-
-/** No address, and nothing that the mail server says: it repeats whom it speaks of. */
-function logMail(log: Log, { id, key, attempt, outcome, after }: SettledMail, itemCount: number): void {
-  const { statusCode, error, reason } = outcome;
-  const durationMs = Math.round(outcome.durationMs);
-  const line = { mail: id, recipient: key, items: itemCount, attempt, state: after.state, statusCode, error, reason };
-  if (error === null) log.debug({ ...line, durationMs }, 'mail');
-  else log.info({ ...line, durationMs }, 'mail');
 }
 
 function activitiesOf({ events, began }: Recorded, at: string): readonly Activity[] {

@@ -146,7 +146,7 @@ const NOTHING: Consequences = {
   deliveries: [],
   feedItems: [],
   feedEntries: [],
-  mailItems: [],
+  featurePairs: [],
   began: [],
 };
 
@@ -260,7 +260,7 @@ test('deliveries of a match are counted on from batch to batch, and from one ove
     second.changedMatches,
     resolveToulon,
     NOW,
-    1_000_000,
+    { sequenceFloor: 1_000_000 },
   );
   assert.deepEqual(
     restored.deliveries.map(({ sequence }) => sequence),

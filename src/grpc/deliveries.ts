@@ -6,8 +6,7 @@ import type { Uuid } from '../engine/domain/ids.ts';
 import { bodyOf } from '../engine/domain/routing.ts';
 import { readAttempts } from '../engine/store/attempts.ts';
 import { listAdminDeliveries, readAdminDelivery, readDeliveryBody } from '../engine/store/delivery-admin.ts';
-import { type Requeued, requeueMailItem } from '../engine/store/mail-items.ts';
-import { requeueOne } from '../engine/store/replays.ts';
+import { type Requeued, requeueOne } from '../engine/store/replays.ts';
 import { resendDelivery as sendAgain } from '../engine/store/resends.ts';
 import { attemptAnswer, deliveryAnswer, stateOfRequest } from './delivery-answers.ts';
 import type { AdminDependencies } from './dependencies.ts';
@@ -75,7 +74,7 @@ export async function retryDelivery(name: string, dependencies: AdminDependencie
   if (held === null) throw notFound('Delivery', name);
   if (!held.isWanted) throw failedPrecondition('SEARCH_SILENT', name, 'its search is deleted or not notified');
   const isMail = held.channel === 'email';
-  const requeued = isMail ? await requeueMailItem(database, id) : await requeueWebhook(id, dependencies);
+  const requeued = isMail ? await dependencies.requeueMail(id) : await requeueWebhook(id, dependencies);
   if (requeued === null) throw notFound('Delivery', name);
   // What is due has its next attempt now as it is.
   if (!requeued.isChanged && requeued.state !== 'queued') {

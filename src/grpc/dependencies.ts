@@ -3,10 +3,11 @@
 import type { Activity } from '../engine/domain/activity.ts';
 import type { ResolvePlace } from '../engine/domain/city.ts';
 import type { DueDelivery } from '../engine/domain/delivery.ts';
-import type { SearchNumber } from '../engine/domain/ids.ts';
+import type { SearchNumber, Uuid } from '../engine/domain/ids.ts';
 import type { RetentionDays } from '../engine/domain/retention.ts';
 import type { Database } from '../engine/store/database.ts';
 import type { DeadLetterRead } from '../engine/store/dead-letter-reads.ts';
+import type { Requeued } from '../engine/store/replays.ts';
 import type { AskQuery } from '../features/queries/queries.ts';
 
 /** Pino's shape. */
@@ -72,6 +73,8 @@ export interface AdminDependencies {
   readonly isIndexed: (number: SearchNumber) => boolean | null;
   /** Puts deliveries into the stream, whatever was published of them before. */
   readonly announceDue: (due: readonly DueDelivery[]) => void;
+  /** Makes an item of an e-mail due now; null when there is none. */
+  readonly requeueMail: (id: Uuid) => Promise<Requeued | null>;
   /** Puts a message back into the stream, once however often it is asked. */
   readonly republish: (letter: DeadLetterRead & { readonly body: Buffer }) => Promise<void>;
   /** Whether a failure of these is only NATS's trouble. */

@@ -28,7 +28,6 @@ import { recoveryRoutes } from './recoveries.ts';
 import { referenceRoutes } from './reference.ts';
 import { takeTurns } from './request-turns.ts';
 import { searchRoutes } from './searches.ts';
-import { unsubscribeRoutes } from './unsubscribe.ts';
 import { webhookSecretRoutes } from './webhook-secrets.ts';
 import { webhookTestRoutes } from './webhook-tester.ts';
 
@@ -81,7 +80,7 @@ export function createRoutes(dependencies: ApiDependencies): {
   locationRoutes(router, dependencies, questions);
   webhookTestRoutes(router, dependencies);
   webhookSecretRoutes(router, dependencies);
-  unsubscribeRoutes(router, dependencies);
+  for (const { routes } of dependencies.features ?? []) routes?.(router, dependencies);
   return { router, shortCut };
 }
 

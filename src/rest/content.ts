@@ -102,3 +102,16 @@ export function baseUrlOf(ctx: Context, publicUrl: string | null): string {
   // Koa's `ctx.origin` is the Origin header, a page's address and not ours.
   return /^[\w.:[\]-]+$/.test(ctx.host) ? `${ctx.protocol}://${ctx.host}` : '';
 }
+
+const ENTITIES: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+};
+
+/** For a text and for the value of an attribute between quotation marks. */
+export function escapeHtml(text: string): string {
+  return text.replace(/[&<>"']/g, (sign) => ENTITIES[sign] as string);
+}

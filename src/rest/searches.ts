@@ -6,10 +6,8 @@ import { Readable } from 'node:stream';
 import type Router from '@koa/router';
 import type { Context } from 'koa';
 import { parseUuid, type Uuid } from '../engine/domain/ids.ts';
-import { emailStatusOf } from '../engine/domain/mail.ts';
 import type { Search } from '../engine/domain/search.ts';
 import type { SearchLimits } from '../engine/domain/search-limits.ts';
-import { askConfirmation } from '../engine/store/mail-confirmations.ts';
 import { listSearches, readSearchesOf } from '../engine/store/search-listing.ts';
 import { SearchLimitError } from '../engine/store/search-totals.ts';
 import { createSearch, createSearchOnce, deleteSearch, readSearch, updateSearch } from '../engine/store/searches.ts';
@@ -38,7 +36,6 @@ export const SEARCH_LIST_PARAMETERS = {
 export function searchRoutes(router: Router, dependencies: ApiDependencies): void {
   const { database, searchChanged, prepareEstimate } = dependencies;
   listRoute(router, dependencies);
-  confirmationRoute(router, dependencies);
 
   router.post('/searches', acceptable, jsonBody, async (ctx) => {
     const { clientId } = principalOf(ctx);
@@ -116,20 +113,6 @@ function listRoute(router: Router, dependencies: ApiDependencies): void {
   });
 }
 
-function confirmationRoute(router: Router, dependencies: ApiDependencies): void {
-  const { database, settings, now } = dependencies;
-  router.post('/searches/:id/email-confirmation', acceptable, async (ctx) => {
-    const search = await ownSearch(ctx, dependencies);
-    const { mail, members } = search;
-    const status = emailStatusOf(mail, members.notificationEnabled, settings.isMailAvailable);
-    if (status !== 'unsubscribed')
-      throw new Problem(409, `its emailStatus is ${status}: only a recipient who has unsubscribed can be asked`);
-    if (!(await askConfirmation(database, search.id, now())))
-      throw new Problem(409, 'this recipient was asked before, and is asked only once');
-    await answerSearch(ctx, search, dependencies, 202);
-  });
-}
-
 async function* documentsOf(searches: AsyncIterable<Search>, dependencies: ApiDependencies): AsyncGenerator<object> {
   const lookups = await lookupsOf(dependencies);
   for await (const search of searches) yield searchDocument(search, lookups);
@@ -194,7 +177,12 @@ export function idOf(ctx: Context, what: string): Uuid {
   return id;
 }
 
-async function answerSearch(ctx: Context, search: Search, dependencies: ApiDependencies, status = 200): Promise<void> {
+export async function answerSearch(
+  ctx: Context,
+  search: Search,
+  dependencies: ApiDependencies,
+  status = 200,
+): Promise<void> {
   const [document] = await searchDocuments([search], dependencies);
   answer(ctx, document as object, status);
 }

@@ -10,6 +10,7 @@ import { readStreamFigures } from '../engine/broker/stream-figures.ts';
 import { adoptTopology } from '../engine/broker/topology-inspection.ts';
 import type { Matcher } from '../engine/intake/matcher.ts';
 import { listSources, readSource, writeReport } from '../features/feeds/publications.ts';
+import { FEATURES } from '../features.ts';
 import type { Adoption } from '../grpc/dependencies.ts';
 import { startAdminServer } from '../grpc/server.ts';
 import { readOrMakeToken } from '../grpc/token-file.ts';
@@ -42,6 +43,7 @@ export async function openAdmin(parts: Parts, matcher: Matcher | null): Promise<
       keysChanged: () => announceKeyChange(broker),
       isIndexed: (number) => matcher?.has(number) ?? null,
       announceDue: announcer.announce,
+      requeueMail: async (id) => (await FEATURES.find(({ requeue }) => requeue)?.requeue?.(database, id)) ?? null,
       async republish({ id, subject, headers, body, streamNumber, sequence }) {
         // The old message id would be taken for a duplicate, and other headers of NATS mean nothing twice.
         const kept = Object.entries(headers).filter(([name]) => !/^nats-/i.test(name));

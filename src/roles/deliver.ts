@@ -1,6 +1,5 @@
 /** Opens what delivers: the sender, the courier, what cancels and recovers, and what sends e-mails. A part of the composition root. */
 
-import { readFileSync } from 'node:fs';
 import { onSecretChange } from '../engine/broker/announcements.ts';
 import { createValve, type Valve } from '../engine/broker/valve.ts';
 import { startCourier } from '../engine/delivery/courier.ts';
@@ -9,10 +8,10 @@ import { startCancellations } from '../engine/maintenance/cancellations.ts';
 import { startRecoveries } from '../engine/maintenance/recoveries.ts';
 import type { Database } from '../engine/store/database.ts';
 import { rememberWebhookSecrets, type WebhookSecrets } from '../engine/store/webhook-secrets.ts';
-import { createMailSender, MAIL_ATTEMPT_TIMEOUT_MS } from '../features/mail/mail-sender.ts';
-import { type Mailing, startMailing } from '../features/mail/mailing.ts';
+import type { FeatureTask } from '../feature.ts';
+import { FEATURES } from '../features.ts';
 import { VERSION } from '../version.ts';
-import { measureMail, measureStage } from './measures.ts';
+import { measureStage } from './measures.ts';
 import type { Parts } from './parts.ts';
 
 export async function openDelivery(parts: Parts): Promise<void> {
@@ -60,8 +59,13 @@ export async function openDelivery(parts: Parts): Promise<void> {
   });
   draining('courier', () => courier.drain());
   waiting = () => courier.inFlight;
-  const mailing = openMailing(parts, valve);
-  inFlight = () => courier.inFlight + (mailing?.inFlight ?? 0);
+  const tasks = FEATURES.flatMap(({ name, start }): FeatureTask | [] => {
+    const task = start?.(parts, valve) ?? null;
+    if (task === null) return [];
+    draining(name, () => task.drain());
+    return task;
+  });
+  inFlight = () => tasks.reduce((sum, task) => sum + task.inFlight, courier.inFlight);
   measureStage(metrics, 'deliver', valve, inFlight);
   openBackground(parts, valve);
 }
@@ -91,34 +95,4 @@ export function openSender({ config, closing }: Parts): Sender {
   });
   closing('sender', () => sender.close());
   return sender;
-}
-
-/** Follows the valve of the stage `deliver`. Null without a mail server. */
-function openMailing(parts: Parts, valve: Valve): Mailing | null {
-  const { config, metrics, database, pipelineDatabase, reference, observers, draining, supervisor, onTrouble } = parts;
-  measureMail(metrics, database);
-  const { mail } = config;
-  if (mail === null) return null;
-  const mailing = startMailing({
-    database: pipelineDatabase,
-    sender: createMailSender({
-      url: mail.url,
-      ...(mail.authoritiesFile === null ? {} : { authorities: readFileSync(mail.authoritiesFile, 'utf8') }),
-      isInsecure: mail.isTlsInsecure,
-    }),
-    from: mail.from,
-    publicUrl: mail.publicUrl.replace(/\/+$/, ''),
-    language: config.mailLanguage,
-    resolvePlace: (place) => reference.resolvePlace(place),
-    retryDelayMs: config.retryDelayMs,
-    attemptTimeoutMs: MAIL_ATTEMPT_TIMEOUT_MS,
-    drainTimeoutMs: config.attemptTimeoutMs,
-    valve,
-    clock: () => new Date(),
-    onMail: observers.onMail,
-    supervisor,
-    onTrouble,
-  });
-  draining('mail', () => mailing.drain());
-  return mailing;
 }

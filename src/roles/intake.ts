@@ -26,6 +26,7 @@ import { readMarketPrices } from '../engine/store/properties.ts';
 import { changedSince, renumberRestored } from '../engine/store/search-feed.ts';
 import { correctMatchTotals } from '../engine/store/search-totals.ts';
 import { siteCategoryNames } from '../engine/store/site-categories.ts';
+import { FEATURES } from '../features.ts';
 import { measureAnswers, measureLead, measureRetention, measureStage } from './measures.ts';
 import type { Parts } from './parts.ts';
 
@@ -138,6 +139,7 @@ function createTermStart(
 ): (term: Term) => Promise<Intake> {
   const { config, log, database, pipelineDatabase, broker, announcer, documents } = parts;
   const { reference, observers, supervisor, onTrouble } = parts;
+  const features = FEATURES.flatMap(({ record }) => record?.(parts) ?? []);
   const recordBatch = createRecorder({
     database: pipelineDatabase,
     matcher: observed,
@@ -145,7 +147,7 @@ function createTermStart(
     bounds: config.recordBounds,
     refreshSearches: () => matcher.refresh(),
     clock: () => new Date(),
-    mailGatherMs: config.mail?.gatherMs ?? null,
+    features,
   });
   const noteRestored = (): void => log.info('the database was restored: webhooks are numbered on far above');
   return async (term) => {
@@ -178,6 +180,7 @@ function createTermStart(
         documents.keep(recorded.snapshots);
         announceFeed(broker, recorded.fedClients);
         observers.onRecorded(recorded, batch, seconds);
+        features.forEach(({ onRecorded }, at) => onRecorded(recorded.featurePairs[at] ?? []));
       },
       ...observers.crawlers,
       supervisor,
@@ -200,6 +203,7 @@ function keepHouseAlongside(
     startRetention({
       database,
       days: config.retentionDays,
+      features: FEATURES,
       onForgotten: (market, price) => void medians.remove(market, price),
       onSwept: observers.onSwept,
       onTrouble,

@@ -12,13 +12,10 @@ import { ALL_DEAD_LETTERS, countDeadLetters } from '../engine/store/dead-letter-
 import { countFailedDeliveries, countOpenDeliveries } from '../engine/store/delivery-admin.ts';
 import { readFeedDelay } from '../engine/store/feed-reads.ts';
 import { readIntakeLead } from '../engine/store/intake-leader.ts';
-import { countOpenMailItems } from '../engine/store/mail-turns.ts';
 import { readOldestRows } from '../engine/store/retention.ts';
-import type { Metrics } from '../metrics.ts';
+import { keptFor, type Metrics } from '../metrics.ts';
 
-const READING_KEPT_MS = 5_000;
 const OPEN_STATES = ['queued', 'sending', 'retry_wait'] as const;
-const MAIL_STATES = ['queued', 'sending', 'retry_wait', 'failed'] as const;
 
 export function measurePools(metrics: Metrics, pools: readonly DatabasePool[]): void {
   const sum = (count: (pool: DatabasePool) => number): number => pools.reduce((total, pool) => total + count(pool), 0);
@@ -37,9 +34,9 @@ export function measureStage(metrics: Metrics, stage: string, valve: Valve, inFl
 
 /** Every instance reads the same: take the maximum over instances. */
 export function measureStore(metrics: Metrics, database: Database): void {
-  const readOpen = keptFor(READING_KEPT_MS, () => countOpenDeliveries(database));
-  const readFailed = keptFor(READING_KEPT_MS, () => countFailedDeliveries(database));
-  const readLetters = keptFor(READING_KEPT_MS, () => countDeadLetters(database, ALL_DEAD_LETTERS));
+  const readOpen = keptFor(() => countOpenDeliveries(database));
+  const readFailed = keptFor(() => countFailedDeliveries(database));
+  const readLetters = keptFor(() => countDeadLetters(database, ALL_DEAD_LETTERS));
   metrics.labelledGauge('vigie_open_deliveries', 'Deliveries that are not final', 'state', async () => {
     const { counts } = await readOpen();
     return OPEN_STATES.map((state) => [state, counts.get(state) ?? 0] as const);
@@ -53,26 +50,8 @@ export function measureStore(metrics: Metrics, database: Database): void {
 }
 
 /** Every instance reads the same: take the maximum over instances. */
-export function measureMail(metrics: Metrics, database: Database): void {
-  const read = keptFor(READING_KEPT_MS, () => countOpenMailItems(database));
-  metrics.labelledGauge(
-    'vigie_mail_items',
-    'Items of e-mails that are not final, and failed ones',
-    'state',
-    async () => {
-      const { counts } = await read();
-      return MAIL_STATES.map((state) => [state, counts.get(state) ?? 0] as const);
-    },
-  );
-  metrics.gauge('vigie_mail_oldest_due_seconds', 'How long the most overdue item of an e-mail has waited', async () => {
-    const { oldestDueAt } = await read();
-    return oldestDueAt === null ? 0 : Math.max(0, (Date.now() - oldestDueAt.getTime()) / 1_000);
-  });
-}
-
-/** Every instance reads the same: take the maximum over instances. */
 export function measureRetention(metrics: Metrics, database: Database): void {
-  const readOldest = keptFor(READING_KEPT_MS, () => readOldestRows(database));
+  const readOldest = keptFor(() => readOldestRows(database));
   metrics.labelledGauge(
     'vigie_oldest_row_seconds',
     'Age of the oldest row that retention may remove',
@@ -83,7 +62,7 @@ export function measureRetention(metrics: Metrics, database: Database): void {
 
 /** Every instance reads the same: take the maximum over instances. */
 export function measureLead(metrics: Metrics, database: Database): void {
-  const readLead = keptFor(READING_KEPT_MS, () => readIntakeLead(database));
+  const readLead = keptFor(() => readIntakeLead(database));
   metrics.gauge('vigie_intake_leaderless_seconds', 'How long nobody has taken adverts in; 0 while somebody does', () =>
     readLead().then(({ leaderlessSeconds }) => leaderlessSeconds),
   );
@@ -94,7 +73,7 @@ export function measureLead(metrics: Metrics, database: Database): void {
 
 /** Every instance reads the same: take the maximum over instances. */
 export function measureAnswers(metrics: Metrics, database: Database): void {
-  const readDelay = keptFor(READING_KEPT_MS, () => readFeedDelay(database));
+  const readDelay = keptFor(() => readFeedDelay(database));
   metrics.gauge(
     'vigie_feed_held_up_seconds',
     'How long the oldest of what was recorded has waited to be told in a feed',
@@ -121,7 +100,7 @@ export function measureTopology(metrics: Metrics, topology: Pick<TopologyWatch, 
 
 /** Every instance reads the same: take the maximum over instances. */
 export function measureStreams(metrics: Metrics, broker: Broker): void {
-  const read = keptFor(READING_KEPT_MS, () => readStreamFigures(broker));
+  const read = keptFor(() => readStreamFigures(broker));
   const perStream = (figure: 'messages' | 'bytes' | 'bytesMax' | 'pending' | 'ackPending') => async () =>
     (await read()).map((stream) => [stream.name, stream[figure]] as const);
   metrics.labelledGauge('vigie_stream_messages', 'Messages that a stream holds', 'stream', perStream('messages'));
@@ -129,20 +108,4 @@ export function measureStreams(metrics: Metrics, broker: Broker): void {
   metrics.labelledGauge('vigie_stream_bytes_max', 'Bytes that a stream may hold', 'stream', perStream('bytesMax'));
   metrics.labelledGauge('vigie_consumer_pending', 'Messages not yet handed out', 'stream', perStream('pending'));
   metrics.labelledGauge('vigie_consumer_ack_pending', 'Messages handed out, open', 'stream', perStream('ackPending'));
-}
-
-/** One reading at a time; a reading that failed is not kept. */
-function keptFor<T>(keptMs: number, read: () => Promise<T>): () => Promise<T> {
-  let reading: Promise<T> | null = null;
-  let readAtMs = Number.NEGATIVE_INFINITY;
-  return () => {
-    const nowMs = performance.now();
-    if (reading !== null && nowMs - readAtMs < keptMs) return reading;
-    readAtMs = nowMs;
-    reading = read();
-    reading.catch(() => {
-      reading = null;
-    });
-    return reading;
-  };
 }

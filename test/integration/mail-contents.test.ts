@@ -3,9 +3,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { timeOrderedUuid, type Uuid } from '../../src/engine/domain/ids.ts';
-import type { MailReason } from '../../src/engine/domain/mail-item.ts';
 import type { Search } from '../../src/engine/domain/search.ts';
-import { insertMailItems } from '../../src/engine/store/mail-items.ts';
+import type { MailReason } from '../../src/features/mail/mail-item.ts';
+import { insertMailItems } from '../../src/features/mail/mail-items.ts';
 import { expireAt, upsertAt } from '../support/adverts.ts';
 import { holdProperty, type MailScene, mailItemOf, NEW_MATCH, openMailScene } from '../support/mail-scene.ts';
 import { runStatements } from '../support/statements.ts';

@@ -3,11 +3,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { mailKeyOf, nextMorning } from '../../src/engine/domain/mail.ts';
-import { claimMail } from '../../src/engine/store/mail-claims.ts';
-import { requeueMailItem } from '../../src/engine/store/mail-items.ts';
-import { removeMailItems, removeMailRecipients, removeMailTokens } from '../../src/engine/store/mail-retention.ts';
-import { readMailTurns } from '../../src/engine/store/mail-turns.ts';
 import { readRoutes } from '../../src/engine/store/search-routes.ts';
+import { claimMail } from '../../src/features/mail/mail-claims.ts';
+import { requeueMailItem } from '../../src/features/mail/mail-items.ts';
+import { removeMailItems, removeMailRecipients, removeMailTokens } from '../../src/features/mail/mail-retention.ts';
+import { readMailTurns } from '../../src/features/mail/mail-turns.ts';
 import { openMailScene } from '../support/mail-scene.ts';
 
 test('nothing is recorded for an address that is off, refused, unsubscribed, or without a mail server', async (t) => {

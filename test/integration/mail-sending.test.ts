@@ -8,9 +8,9 @@ import { createValve } from '../../src/engine/broker/valve.ts';
 import { ATTEMPTS_MAX } from '../../src/engine/domain/delivery.ts';
 import type { Uuid } from '../../src/engine/domain/ids.ts';
 import { CLIENT_MAILS_MAX, RECIPIENT_MAILS_MAX } from '../../src/engine/domain/mail.ts';
-import { claimMail } from '../../src/engine/store/mail-claims.ts';
-import { readMailTurns } from '../../src/engine/store/mail-turns.ts';
 import { deleteSearch, readSearch, updateSearch } from '../../src/engine/store/searches.ts';
+import { claimMail } from '../../src/features/mail/mail-claims.ts';
+import { readMailTurns } from '../../src/features/mail/mail-turns.ts';
 import { openMailScene } from '../support/mail-scene.ts';
 import { until } from '../support/until.ts';
 

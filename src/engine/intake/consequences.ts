@@ -9,9 +9,9 @@ import type { ResolvePlace } from '../domain/city.ts';
 import type { NewDelivery } from '../domain/delivery.ts';
 import { endpointKeyOf } from '../domain/endpoint.ts';
 import { createdAtOf, type SearchNumber, timeOrderedUuid, type Uuid, uuidAfter } from '../domain/ids.ts';
-import { type MailReason, mailReasonsOf, type NewMailItem } from '../domain/mail-item.ts';
 import { propertyDocument } from '../domain/property-document.ts';
 import { bodyHead, type Notice, noticesOf, type SearchRoute } from '../domain/routing.ts';
+import type { Statement } from '../store/database.ts';
 import type { FeedEntry, FeedItem } from '../store/feed-batches.ts';
 import type { KnownMatch, Match } from '../store/matches.ts';
 import type { Snapshot } from '../store/snapshots.ts';
@@ -27,6 +27,25 @@ export interface JudgedChange {
   readonly traceparent: string | null;
 }
 
+/** A pair that is notified of a change, by webhook, by the feed alone or by a feature. */
+export interface NotifiedPair {
+  readonly route: SearchRoute;
+  readonly match: Match;
+  readonly change: JudgedChange;
+  /** It satisfies the search for the first time. */
+  readonly hasBegun: boolean;
+}
+
+/** What a feature does about notified pairs; the engine writes their matches, sequences and rows of the feed. */
+export interface PairFeature {
+  /** Asked for each notified pair. */
+  readonly wants: (route: SearchRoute) => boolean;
+  /** Statements of the transaction that records the pairs. */
+  readonly record: (pairs: readonly NotifiedPair[], now: Date) => readonly Statement[];
+  /** After the commit. */
+  readonly onRecorded: (pairs: readonly NotifiedPair[]) => void;
+}
+
 export type AddressedDelivery = NewDelivery & { readonly endpointKey: string };
 
 export interface Consequences {
@@ -40,7 +59,8 @@ export interface Consequences {
   readonly feedItems: readonly FeedItem[];
   /** Deliveries and items, by client. */
   readonly feedEntries: readonly FeedEntry[];
-  readonly mailItems: readonly NewMailItem[];
+  /** What each of the features wants, in their order. */
+  readonly featurePairs: readonly (readonly NotifiedPair[])[];
   /** Matches that began, known or not before. */
   readonly began: readonly Match[];
 }
@@ -72,13 +92,16 @@ export function consequencesOf(
   known: readonly KnownMatch[],
   resolvePlace: ResolvePlace,
   now: Date,
-  sequenceFloor = 0,
+  {
+    sequenceFloor = 0,
+    features = [],
+  }: { readonly sequenceFloor?: number; readonly features?: readonly PairFeature[] } = {},
 ): Consequences {
   const pairs = byProperty(known, changes);
   const notified = new Set<Pair>();
   const snapshots: Snapshot[] = [];
   const told: Told = { deliveries: [], feedItems: [], feedEntries: [] };
-  const mailItems: NewMailItem[] = [];
+  const featurePairs = features.map((): NotifiedPair[] => []);
   const began = new Set<Pair>();
 
   for (const change of changes) {
@@ -105,9 +128,9 @@ export function consequencesOf(
       pairsOfProperty.set(number, pair);
       notified.add(pair);
       if (startsNow) began.add(pair);
-      // What goes by e-mail goes by the feed as well: there is a match.
-      for (const reason of mailReasonsOf(route, events, startsNow)) {
-        mailItems.push(mailItemOf(reason, route, pair.match as Match, change));
+      for (let at = 0; at < features.length; at++) {
+        if (features[at]?.wants(route) !== true) continue;
+        featurePairs[at]?.push({ route, match: next as Match, change, hasBegun: startsNow });
       }
     }
   }
@@ -118,7 +141,7 @@ export function consequencesOf(
     changedMatches: matchesOf(notified, true),
     snapshots,
     ...told,
-    mailItems,
+    featurePairs,
     began: matchesOf(began),
   };
 }
@@ -252,15 +275,4 @@ function snapshotter(
     snapshots.push(snapshot);
     return snapshot.id;
   };
-}
-
-function mailItemOf(
-  reason: MailReason,
-  { clientId, generation, mail }: SearchRoute,
-  { id, searchNumber, updatedAt }: Match,
-  { propertyUuid, traceparent }: JudgedChange,
-): NewMailItem {
-  if (mail === null) throw new Error('a reason to e-mail for a search without one');
-  const item = { id: timeOrderedUuid(updatedAt), clientId, searchNumber, matchId: id, propertyUuid };
-  return { ...item, route: mail, generation, reason, traceparent };
 }

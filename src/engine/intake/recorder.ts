@@ -16,7 +16,6 @@ import { insertEvents, type PropertyEvent } from '../store/events.ts';
 import { insertFeedBatches, insertFeedItems } from '../store/feed-batches.ts';
 import { type HeldTerm, holdTerm, type Term } from '../store/intake-leader.ts';
 import { noteReach } from '../store/intake-position.ts';
-import { insertMailItems } from '../store/mail-items.ts';
 import { beginMatches, insertMatches, type Match, readMatches, updateMatches } from '../store/matches.ts';
 import {
   insertProperties,
@@ -30,7 +29,14 @@ import {
 import { insertDigests, updateDigests } from '../store/property-digests.ts';
 import { readRoutes } from '../store/search-routes.ts';
 import { insertSnapshots, type Snapshot } from '../store/snapshots.ts';
-import { type AddressedDelivery, type Consequences, consequencesOf, touchedBy } from './consequences.ts';
+import {
+  type AddressedDelivery,
+  type Consequences,
+  consequencesOf,
+  type NotifiedPair,
+  type PairFeature,
+  touchedBy,
+} from './consequences.ts';
 import { HeldError } from './hold.ts';
 import { type IntakeEntry, isReadable, type JudgedBatch, judgeBatch, type RecordBounds } from './judging.ts';
 import { type MarketLedger, openLedger } from './market-ledger.ts';
@@ -44,16 +50,16 @@ export interface RecorderDependencies {
   readonly clock: () => Date;
   /** Resolves when the matcher knows every search that is committed; without it none ever comes from another cell. */
   readonly refreshSearches?: () => Promise<void>;
-  /** How long instant e-mails gather what comes; null when the service sends none. */
-  readonly mailGatherMs?: number | null;
+  /** Record something of their own with the pairs that they want. */
+  readonly features?: readonly PairFeature[];
 }
 
 export interface Recorded {
   readonly deliveries: readonly AddressedDelivery[];
   /** Clients whose feed has something new. */
   readonly fedClients: ReadonlySet<Uuid>;
-  /** Deliveries by e-mail. */
-  readonly mailItemCount: number;
+  /** What each of the features wanted, in their order. */
+  readonly featurePairs: readonly (readonly NotifiedPair[])[];
   readonly outcomes: Readonly<Record<ChangeOutcome, number>>;
   readonly events: readonly PropertyEvent[];
   readonly snapshots: readonly Snapshot[];
@@ -162,7 +168,7 @@ async function recordEntries(
   medians: MarketLedger,
   dependencies: RecorderDependencies & { readonly sequenceFloor: number },
 ): Promise<Ending<Recorded>> {
-  const { mailGatherMs = null } = dependencies;
+  const { features = [] } = dependencies;
   const batch = await judgeBatch(known, entries, medians, dependencies);
   const { changes, outcomes, refused, left } = batch;
   if (batch.hasForgotten) throw new ForgottenError('what was acknowledged once is news to the database');
@@ -172,7 +178,7 @@ async function recordEntries(
     readRoutes(client, {
       numbers: [...touched.searchNumbers],
       horizon: notifying.horizon,
-      withMail: mailGatherMs !== null,
+      withMail: features.length > 0,
     }),
     // A new property is in no pair: pairs go with it.
     readMatches(
@@ -182,13 +188,13 @@ async function recordEntries(
   ]);
   const now = dependencies.clock();
   const { resolvePlace, sequenceFloor } = dependencies;
-  const consequences = consequencesOf(changes, routes, matches, resolvePlace, now, sequenceFloor);
+  const consequences = consequencesOf(changes, routes, matches, resolvePlace, now, { sequenceFloor, features });
   const events = changes.flatMap(({ propertyUuid, events }) => events.map((event) => ({ propertyUuid, event })));
-  const { deliveries, snapshots, began } = consequences;
+  const { deliveries, snapshots, began, featurePairs } = consequences;
   return {
     last: [
       ...writeConsequences(consequences, sequenceFloor),
-      ...insertMailItems(consequences.mailItems, now, mailGatherMs ?? 0),
+      ...features.flatMap(({ record }, at) => record(featurePairs[at] ?? [], now)),
       ...writeProperties(known, batch),
       ...insertEvents(events),
       ...reachOf(entries),
@@ -196,7 +202,7 @@ async function recordEntries(
     result: {
       deliveries,
       fedClients: new Set(consequences.feedEntries.map(({ clientId }) => clientId)),
-      mailItemCount: consequences.mailItems.length,
+      featurePairs,
       outcomes,
       events,
       snapshots,

@@ -10,8 +10,8 @@ import { pause } from '../actor/waiting.ts';
 import type { Market } from '../domain/price-coherence.ts';
 import { type ForgetfulTable, horizonsOf, type RetentionDays, type RetentionHorizons } from '../domain/retention.ts';
 import type { Database } from '../store/database.ts';
-import { removeMailItems, removeMailRecipients, removeMailTokens } from '../store/mail-retention.ts';
 import {
+  type Batches,
   type Removed,
   readClock,
   removeDeletedSearches,
@@ -30,6 +30,8 @@ import {
 export interface RetentionDependencies {
   readonly database: Database;
   readonly days: RetentionDays;
+  /** Remove rows of their own, before what these refer to. */
+  readonly features?: readonly { readonly forget?: (database: Database, horizons: RetentionHorizons) => Batches }[];
   /** A property is forgotten that counted in this market. */
   readonly onForgotten: (market: Market, price: number) => void;
   readonly onSwept: (sweep: Sweep) => void;
@@ -59,14 +61,19 @@ export function startRetention(dependencies: RetentionDependencies): Task {
 
 /** Removes all that has had its day by PostgreSQL's clock, the one clock of all instances. */
 export async function sweep(
-  { database, days, onForgotten }: Pick<RetentionDependencies, 'database' | 'days' | 'onForgotten'>,
+  {
+    database,
+    days,
+    onForgotten,
+    features,
+  }: Pick<RetentionDependencies, 'database' | 'days' | 'onForgotten' | 'features'>,
   { restFactor, signal }: { readonly restFactor: number; readonly signal?: AbortSignal },
 ): Promise<Sweep> {
   const startedAt = performance.now();
   const removed: Partial<Record<ForgetfulTable, number>> = {};
   let batchStartedAt = startedAt;
   const horizons = horizonsOf(days, await readClock(database));
-  for await (const batch of allBatches(database, horizons, onForgotten)) {
+  for await (const batch of allBatches(database, horizons, onForgotten, features)) {
     for (const [table, count] of Object.entries(batch) as [ForgetfulTable, number][]) {
       if (count > 0) removed[table] = (removed[table] ?? 0) + count;
     }
@@ -80,25 +87,25 @@ export async function sweep(
 /** What refers to something goes before it: deliveries before their snapshots and searches. */
 async function* allBatches(
   database: Database,
-  { events, deliveries, expired }: RetentionHorizons,
+  horizons: RetentionHorizons,
   onForgotten: RetentionDependencies['onForgotten'],
+  features: RetentionDependencies['features'] = [],
 ): AsyncGenerator<Removed, void, void> {
+  const { events, deliveries, expired } = horizons;
   if (events !== null) {
     yield* removeRecorded(database, 'events', events);
     yield* removeRecorded(database, 'search_changes', events);
   }
+  for (const { forget } of features) if (forget !== undefined) yield* forget(database, horizons);
   if (deliveries !== null) {
     yield* removeFeed(database, deliveries);
     yield* removeDeliveries(database, deliveries);
-    yield* removeMailItems(database, deliveries);
     yield* removeSnapshots(database, deliveries);
     yield* removeDeletedSearches(database, deliveries);
     yield* removeUnusedEndpoints(database, deliveries);
     yield* removeOldRecoveries(database, deliveries);
   }
   if (expired !== null) yield* removeExpiredProperties(database, expired, onForgotten);
-  yield* removeMailTokens(database);
-  yield* removeMailRecipients(database);
   yield* removeOldIdempotencyKeys(database);
   yield* removeSpentSecrets(database);
   yield* removeGoneInstances(database);

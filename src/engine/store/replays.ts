@@ -103,6 +103,12 @@ export async function requeueFailed(
   return rows.map((row) => ({ ...row, lane: 'again' }));
 }
 
+export interface Requeued {
+  /** That it was in. */
+  readonly state: DeliveryState;
+  readonly isChanged: boolean;
+}
+
 /**
  * Makes one delivery due now: a failed one starts anew, one that waits for its hour goes on with its series. Answers the
  * state it was in, and what is due only when something was changed; null when there is no such delivery.

@@ -5,8 +5,8 @@
  */
 
 import type { SearchNumber, Uuid } from '../../engine/domain/ids.ts';
-import { type MailProperty, type MailReason, mailProperty } from '../../engine/domain/mail-item.ts';
 import type { PropertyDocument } from '../../engine/domain/property-document.ts';
+import { type MailProperty, type MailReason, mailProperty } from './mail-item.ts';
 
 /** An item that an e-mail is made of. */
 export interface MailItem {

@@ -5,9 +5,10 @@
 
 import { type EventKind, RENT } from '../../engine/domain/codes.ts';
 import type { MailLanguage } from '../../engine/domain/mail.ts';
-import type { MailProperty, MailReason } from '../../engine/domain/mail-item.ts';
+import { escapeHtml } from '../../rest/content.ts';
+import type { MailProperty, MailReason } from './mail-item.ts';
 import type { MailContents, MailEntry } from './mail-sections.ts';
-import { cleanText, escapeHtml, MAIL_WORDS, type MailWords } from './mail-words.ts';
+import { cleanText, MAIL_WORDS, type MailWords } from './mail-words.ts';
 
 export interface MailText {
   readonly subject: string;

@@ -156,16 +156,3 @@ export function cleanText(text: string): string {
     .replace(/ {2,}/g, ' ')
     .trim();
 }
-
-const ENTITIES: Readonly<Record<string, string>> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  '"': '&quot;',
-  "'": '&#39;',
-};
-
-/** For a text and for the value of an attribute between quotation marks. */
-export function escapeHtml(text: string): string {
-  return text.replace(/[&<>"']/g, (sign) => ENTITIES[sign] as string);
-}

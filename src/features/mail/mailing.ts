@@ -16,27 +16,21 @@ import { type AfterAttempt, afterAttempt } from '../../engine/domain/delivery.ts
 import type { MailLanguage } from '../../engine/domain/mail.ts';
 import { propertyDocument } from '../../engine/domain/property-document.ts';
 import type { Database } from '../../engine/store/database.ts';
-import { type ClaimedItem, type ClaimedMail, claimMail } from '../../engine/store/mail-claims.ts';
+import { readHeldProperties } from '../../engine/store/properties.ts';
+import { type ClaimedItem, type ClaimedMail, claimMail } from './mail-claims.ts';
 import {
   type ClaimedConfirmation,
   claimConfirmation,
   keepConfirmation,
   noteLink,
   recordConfirmation,
-} from '../../engine/store/mail-confirmations.ts';
-import {
-  keepMail,
-  readTitles,
-  readToldPrices,
-  recordMail,
-  type SettledMail,
-} from '../../engine/store/mail-outcomes.ts';
-import { type AbandonedMail, type MailTurn, readAbandonedMails, readMailTurns } from '../../engine/store/mail-turns.ts';
-import { readHeldProperties } from '../../engine/store/properties.ts';
+} from './mail-confirmations.ts';
 import { type Mailbox, messageBytes } from './mail-message.ts';
+import { keepMail, readTitles, readToldPrices, recordMail, type SettledMail } from './mail-outcomes.ts';
 import { itemsByProperty, mailContents } from './mail-sections.ts';
 import type { MailOutcome, MailSender } from './mail-sender.ts';
 import { confirmationText, mailText } from './mail-text.ts';
+import { type AbandonedMail, type MailTurn, readAbandonedMails, readMailTurns } from './mail-turns.ts';
 
 export interface MailingDependencies {
   readonly database: Database;

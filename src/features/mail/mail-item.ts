@@ -3,11 +3,12 @@
  * reasons why it does. Neither the document nor a contact is kept for it. Only http and https addresses are taken over.
  */
 
-import type { AdvertEvent } from './advert.ts';
-import type { EventKind } from './codes.ts';
-import type { SearchNumber, Uuid } from './ids.ts';
-import type { MailRoute } from './mail.ts';
-import type { PropertyDocument } from './property-document.ts';
+import type { AdvertEvent } from '../../engine/domain/advert.ts';
+import type { EventKind } from '../../engine/domain/codes.ts';
+import { type SearchNumber, timeOrderedUuid, type Uuid } from '../../engine/domain/ids.ts';
+import type { MailRoute } from '../../engine/domain/mail.ts';
+import type { PropertyDocument } from '../../engine/domain/property-document.ts';
+import type { NotifiedPair } from '../../engine/intake/consequences.ts';
 
 export interface MailProperty {
   readonly title: string | null;
@@ -78,6 +79,19 @@ export function mailReasonsOf(
     reasons.push({ type: 'event', kind, oldValue, newValue });
   }
   return reasons;
+}
+
+/** One for each reason of each pair. */
+export function newMailItems(pairs: readonly NotifiedPair[]): readonly NewMailItem[] {
+  return pairs.flatMap(({ route, match, change, hasBegun }) => {
+    const { clientId, generation, mail } = route;
+    if (mail === null) return [];
+    return mailReasonsOf(route, change.events, hasBegun).map((reason) => ({
+      id: timeOrderedUuid(match.updatedAt),
+      ...{ clientId, searchNumber: match.searchNumber, matchId: match.id, propertyUuid: change.propertyUuid },
+      ...{ route: mail, generation, reason, traceparent: change.traceparent },
+    }));
+  });
 }
 
 const TITLE_LENGTH_MAX = 200;

@@ -4,11 +4,11 @@
  */
 
 import { hash } from 'node:crypto';
-import type { Uuid } from '../domain/ids.ts';
-import type { SearchMembers } from '../domain/search.ts';
-import { type Database, type Queryable, transaction } from './database.ts';
-import { WAITING } from './delivery-states.ts';
-import { membersOfStored, type StoredMembers } from './searches.ts';
+import type { Uuid } from '../../engine/domain/ids.ts';
+import type { SearchMembers } from '../../engine/domain/search.ts';
+import { type Database, type Queryable, transaction } from '../../engine/store/database.ts';
+import { WAITING } from '../../engine/store/delivery-states.ts';
+import { membersOfStored, type StoredMembers } from '../../engine/store/searches.ts';
 
 /** As plain a hash as that of an API key: the token is as hard to guess. */
 export function tokenHash(token: string): Buffer {

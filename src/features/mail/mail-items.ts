@@ -1,12 +1,12 @@
 /** Deliveries by e-mail: the items that e-mails are made of, as the recorder writes them (migration 0014 says why apart). */
 
-import type { DeliveryState } from '../domain/delivery.ts';
-import type { Uuid } from '../domain/ids.ts';
-import { type MailFrequency, mailEndpointOf, nextMorning } from '../domain/mail.ts';
-import type { NewMailItem } from '../domain/mail-item.ts';
-import type { Queryable, Statement } from './database.ts';
-import { WAITING } from './delivery-states.ts';
-import { statementShares } from './statement-share.ts';
+import type { Uuid } from '../../engine/domain/ids.ts';
+import { type MailFrequency, mailEndpointOf, nextMorning } from '../../engine/domain/mail.ts';
+import type { Queryable, Statement } from '../../engine/store/database.ts';
+import { WAITING } from '../../engine/store/delivery-states.ts';
+import type { Requeued } from '../../engine/store/replays.ts';
+import { statementShares } from '../../engine/store/statement-share.ts';
+import type { NewMailItem } from './mail-item.ts';
 
 /** Of a written item, but for its reason. */
 const ROW_LENGTH = 768;
@@ -49,12 +49,6 @@ export function insertMailItems(items: readonly NewMailItem[], now: Date, gather
         morning timestamptz)`,
     values: [JSON.stringify(share), gatherMs],
   }));
-}
-
-export interface Requeued {
-  /** That it was in. */
-  readonly state: DeliveryState;
-  readonly isChanged: boolean;
 }
 
 /**

@@ -1,9 +1,9 @@
 /** How an attempt at an e-mail ended, written for each of its items: they share attempts and outcome. */
 
-import type { AfterAttempt, AttemptOutcome } from '../domain/delivery.ts';
-import type { SearchNumber, Uuid } from '../domain/ids.ts';
-import type { Queryable } from './database.ts';
-import { NOT_YET_DELIVERED } from './delivery-states.ts';
+import type { AfterAttempt, AttemptOutcome } from '../../engine/domain/delivery.ts';
+import type { SearchNumber, Uuid } from '../../engine/domain/ids.ts';
+import type { Queryable } from '../../engine/store/database.ts';
+import { NOT_YET_DELIVERED } from '../../engine/store/delivery-states.ts';
 
 export interface SettledMail {
   readonly id: Uuid;

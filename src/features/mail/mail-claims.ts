@@ -5,10 +5,10 @@
  */
 
 import { randomBytes } from 'node:crypto';
-import { type SearchNumber, timeOrderedUuid, type Uuid } from '../domain/ids.ts';
-import { CLIENT_MAILS_MAX, nextMorning, parisDayOf, RECIPIENT_MAILS_MAX } from '../domain/mail.ts';
-import type { MailReason } from '../domain/mail-item.ts';
-import { type Database, type Queryable, transaction } from './database.ts';
+import { type SearchNumber, timeOrderedUuid, type Uuid } from '../../engine/domain/ids.ts';
+import { CLIENT_MAILS_MAX, nextMorning, parisDayOf, RECIPIENT_MAILS_MAX } from '../../engine/domain/mail.ts';
+import { type Database, type Queryable, transaction } from '../../engine/store/database.ts';
+import type { MailReason } from './mail-item.ts';
 import { tokenHash } from './mail-recipients.ts';
 import type { MailTurn } from './mail-turns.ts';
 

@@ -4,12 +4,12 @@
  */
 
 import { randomBytes } from 'node:crypto';
-import { ATTEMPTS_MAX } from '../domain/delivery.ts';
-import { timeOrderedUuid, type Uuid } from '../domain/ids.ts';
-import type { SearchMembers } from '../domain/search.ts';
-import type { Queryable } from './database.ts';
+import { ATTEMPTS_MAX } from '../../engine/domain/delivery.ts';
+import { timeOrderedUuid, type Uuid } from '../../engine/domain/ids.ts';
+import type { SearchMembers } from '../../engine/domain/search.ts';
+import type { Queryable } from '../../engine/store/database.ts';
+import { membersOfStored, type StoredMembers } from '../../engine/store/searches.ts';
 import { tokenHash } from './mail-recipients.ts';
-import { membersOfStored, type StoredMembers } from './searches.ts';
 
 /**
  * False when the recipient of the search is not unsubscribed, or was asked before. Served by the primary key of

@@ -7,13 +7,13 @@
 import type Router from '@koa/router';
 import type { Context, Middleware } from 'koa';
 import helmet from 'koa-helmet';
-import { gatherReads } from '../engine/store/gathered-reads.ts';
-import { readLinkedSearches, readSubscriptions, subscribeAgain, unsubscribe } from '../engine/store/mail-recipients.ts';
-import { siteCategoryNames } from '../engine/store/site-categories.ts';
-import { cleanText, escapeHtml, MAIL_WORDS } from '../features/mail/mail-words.ts';
-import { searchWords } from '../features/mail/search-words.ts';
-import { answerBytes } from './content.ts';
-import type { ApiDependencies } from './dependencies.ts';
+import { gatherReads } from '../../engine/store/gathered-reads.ts';
+import { siteCategoryNames } from '../../engine/store/site-categories.ts';
+import { answerBytes, escapeHtml } from '../../rest/content.ts';
+import type { ApiDependencies } from '../../rest/dependencies.ts';
+import { readLinkedSearches, readSubscriptions, subscribeAgain, unsubscribe } from './mail-recipients.ts';
+import { cleanText, MAIL_WORDS } from './mail-words.ts';
+import { searchWords } from './search-words.ts';
 
 /** What proxies tell the client by, and 128 bits in base64url. */
 const LINK = /^[0-9a-f]{12}\.([A-Za-z0-9_-]{22})$/;

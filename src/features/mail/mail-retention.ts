@@ -1,8 +1,8 @@
 /** Removes what has had its day of e-mails, in batches like everything else (retention.ts). */
 
-import { firstUuidAt, type Uuid } from '../domain/ids.ts';
-import type { Queryable } from './database.ts';
-import type { Batches } from './retention.ts';
+import { firstUuidAt, type Uuid } from '../../engine/domain/ids.ts';
+import type { Queryable } from '../../engine/store/database.ts';
+import type { Batches } from '../../engine/store/retention.ts';
 
 const ROWS_PER_BATCH = 2_000;
 

@@ -1,8 +1,8 @@
 /** Which e-mails are due: one look serves every client that has some, so that none waits behind the many of another. */
 
-import type { Uuid } from '../domain/ids.ts';
-import type { Queryable } from './database.ts';
-import { WAITING } from './delivery-states.ts';
+import type { Uuid } from '../../engine/domain/ids.ts';
+import type { Queryable } from '../../engine/store/database.ts';
+import { WAITING } from '../../engine/store/delivery-states.ts';
 
 export interface MailTurn {
   readonly clientId: Uuid;

@@ -1,0 +1,36 @@
+/**
+ * What a feature beside the engine may have: an object of optional functions, named in `features.ts`. Without its folder
+ * and that name everything else compiles and works.
+ */
+
+import type Router from '@koa/router';
+import type { Valve } from './engine/broker/valve.ts';
+import type { Uuid } from './engine/domain/ids.ts';
+import type { RetentionHorizons } from './engine/domain/retention.ts';
+import type { PairFeature } from './engine/intake/consequences.ts';
+import type { Database } from './engine/store/database.ts';
+import type { Requeued } from './engine/store/replays.ts';
+import type { Batches } from './engine/store/retention.ts';
+import type { ApiDependencies } from './rest/dependencies.ts';
+import type { Parts } from './roles/parts.ts';
+
+/** A background task that runs with the stage `deliver`. */
+export interface FeatureTask {
+  /** Attempts under way. */
+  readonly inFlight: number;
+  /** Starts nothing more; resolves when what is under way is recorded. */
+  drain(): Promise<void>;
+}
+
+export interface Feature {
+  readonly name: string;
+  /** What it records with each batch of changes; null: nothing, as configured. */
+  readonly record?: (parts: Parts) => PairFeature | null;
+  /** Removes rows that are older than their table keeps them. */
+  readonly forget?: (database: Database, horizons: RetentionHorizons) => Batches;
+  readonly routes?: (router: Router, dependencies: ApiDependencies) => void;
+  /** An operator's retry of a delivery that is no webhook; null when there is none. */
+  readonly requeue?: (database: Database, id: Uuid) => Promise<Requeued | null>;
+  /** Pauses while the valve of the stage is closed; null: nothing to do, as configured. */
+  readonly start?: (parts: Parts, valve: Valve) => FeatureTask | null;
+}
