@@ -9,7 +9,7 @@ import type { Uuid } from './engine/domain/ids.ts';
 import type { RetentionHorizons } from './engine/domain/retention.ts';
 import type { PairFeature } from './engine/intake/consequences.ts';
 import type { Database } from './engine/store/database.ts';
-import type { Requeued } from './engine/store/replays.ts';
+import type { Requeued } from './engine/store/resends.ts';
 import type { Batches } from './engine/store/retention.ts';
 import type { ApiDependencies } from './rest/dependencies.ts';
 import type { Parts } from './roles/parts.ts';

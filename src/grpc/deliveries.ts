@@ -1,12 +1,15 @@
-/** Deliveries: list, show, retry or resend one. `replays.ts` and `recoveries.ts` send many again. */
+/** Deliveries: list, show or resend one. `recoveries.ts` sends many again. */
 
 import { EVENT_KINDS } from '../engine/domain/codes.ts';
 import { DELIVERY_CHANNELS, isFinal, RESEND_REFUSALS } from '../engine/domain/delivery.ts';
-import type { Uuid } from '../engine/domain/ids.ts';
 import { bodyOf } from '../engine/domain/routing.ts';
 import { readAttempts } from '../engine/store/attempts.ts';
-import { listAdminDeliveries, readAdminDelivery, readDeliveryBody } from '../engine/store/delivery-admin.ts';
-import { type Requeued, requeueOne } from '../engine/store/replays.ts';
+import {
+  type AdminDelivery,
+  listAdminDeliveries,
+  readAdminDelivery,
+  readDeliveryBody,
+} from '../engine/store/delivery-admin.ts';
 import { resendDelivery as sendAgain } from '../engine/store/resends.ts';
 import { attemptAnswer, deliveryAnswer, stateOfRequest } from './delivery-answers.ts';
 import type { AdminDependencies } from './dependencies.ts';
@@ -60,39 +63,20 @@ export async function getDelivery(
   };
 }
 
-/** What an operator should do about a delivery that cannot be retried. */
+/** What an operator should do about an item of an e-mail that cannot be sent again. */
 const NOT_RETRIABLE: Readonly<Record<string, readonly [reason: string, description: string]>> = {
   sending: ['BEING_SENT', 'an attempt is under way at this moment'],
   delivered: ['ALREADY_DELIVERED', 'it was delivered'],
   cancelled: ['CANCELLED', 'it was cancelled with its search'],
 };
 
-export async function retryDelivery(name: string, dependencies: AdminDependencies): Promise<Delivery> {
-  const { database, onReplayed } = dependencies;
-  const id = uuidOfName('name', 'deliveries', name);
-  const held = await readAdminDelivery(database, id);
-  if (held === null) throw notFound('Delivery', name);
-  if (!held.isWanted) throw failedPrecondition('SEARCH_SILENT', name, 'its search is deleted or not notified');
-  const isMail = held.channel === 'email';
-  const requeued = isMail ? await dependencies.requeueMail(id) : await requeueWebhook(id, dependencies);
-  if (requeued === null) throw notFound('Delivery', name);
-  // What is due has its next attempt now as it is.
-  if (!requeued.isChanged && requeued.state !== 'queued') {
-    const [reason, description] = NOT_RETRIABLE[requeued.state] ?? ['NOT_RETRIABLE', `it is ${requeued.state}`];
-    throw failedPrecondition(reason, name, description);
-  }
-  if (requeued.state === 'failed') onReplayed(1);
-  const delivery = await readAdminDelivery(database, id);
-  if (delivery === null) throw notFound('Delivery', name);
-  return deliveryAnswer(delivery);
-}
-
-/** As its client can: see `POST /deliveries/{id}/resend`. */
+/** A webhook as its client can: see `POST /deliveries/{id}/resend`. */
 export async function resendDelivery(name: string, dependencies: AdminDependencies): Promise<Delivery> {
   const { database, announceDue, onReplayed } = dependencies;
   const id = uuidOfName('name', 'deliveries', name);
   const held = await readAdminDelivery(database, id);
   if (held === null) throw notFound('Delivery', name);
+  if (held.channel === 'email') return retryMailItem(held, name, dependencies);
   const outcome = await sendAgain(database, held.clientId, id);
   if (outcome === null) throw failedPrecondition('SEARCH_DELETED', name, 'its search is deleted');
   if (outcome.type === 'refused') {
@@ -104,10 +88,21 @@ export async function resendDelivery(name: string, dependencies: AdminDependenci
   return deliveryAnswer((await readAdminDelivery(database, id)) ?? held);
 }
 
-async function requeueWebhook(id: Uuid, { database, announceDue }: AdminDependencies): Promise<Requeued | null> {
-  const requeued = await requeueOne(database, id);
-  if (requeued === null) return null;
-  const { state, due } = requeued;
-  if (due !== null) announceDue([due]);
-  return { state, isChanged: due !== null };
+async function retryMailItem(
+  { id, isWanted }: AdminDelivery,
+  name: string,
+  { database, requeueMail, onReplayed }: AdminDependencies,
+): Promise<Delivery> {
+  if (!isWanted) throw failedPrecondition('SEARCH_SILENT', name, 'its search is deleted or not notified');
+  const requeued = await requeueMail(id);
+  if (requeued === null) throw notFound('Delivery', name);
+  // What is due has its next attempt now as it is.
+  if (!requeued.isChanged && requeued.state !== 'queued') {
+    const [reason, description] = NOT_RETRIABLE[requeued.state] ?? ['NOT_RETRIABLE', `it is ${requeued.state}`];
+    throw failedPrecondition(reason, name, description);
+  }
+  if (requeued.state === 'failed') onReplayed(1);
+  const delivery = await readAdminDelivery(database, id);
+  if (delivery === null) throw notFound('Delivery', name);
+  return deliveryAnswer(delivery);
 }

@@ -7,7 +7,7 @@ import type { SearchNumber, Uuid } from '../engine/domain/ids.ts';
 import type { RetentionDays } from '../engine/domain/retention.ts';
 import type { Database } from '../engine/store/database.ts';
 import type { DeadLetterRead } from '../engine/store/dead-letter-reads.ts';
-import type { Requeued } from '../engine/store/replays.ts';
+import type { Requeued } from '../engine/store/resends.ts';
 import type { AskQuery } from '../features/queries/queries.ts';
 
 /** Pino's shape. */

@@ -12,7 +12,7 @@ import {
   updateClient,
 } from './clients.ts';
 import { getDeadLetter, listDeadLetters, purgeDeadLetters, requeueDeadLetters } from './dead-letters.ts';
-import { getDelivery, listDeliveries, resendDelivery, retryDelivery } from './deliveries.ts';
+import { getDelivery, listDeliveries, resendDelivery } from './deliveries.ts';
 import type { AdminDependencies } from './dependencies.ts';
 import { getEndpoint, listEndpoints, pauseEndpoint, resumeEndpoint } from './endpoints.ts';
 import { explainMatch, explainProperty } from './explain.ts';
@@ -27,7 +27,6 @@ import {
   listSiteCategories,
   setSiteCategories,
 } from './reference.ts';
-import { replayDeliveries } from './replays.ts';
 import { adoptStreams, drainStage, getStatus, pauseStage, resumeStage } from './status.ts';
 
 /** `stopping`: ends the watchers. */
@@ -52,9 +51,7 @@ export function createHandlers(
     explainProperty: usual(explainProperty),
     listDeliveries: usual(listDeliveries),
     getDelivery: usual(getDelivery),
-    retryDelivery: usual(({ name }, own) => retryDelivery(name, own)),
     resendDelivery: usual(({ name }, own) => resendDelivery(name, own)),
-    replayDeliveries: long(replayDeliveries),
     startRecovery: usual(startRecovery),
     getRecovery: usual(({ name }, own) => getRecovery(name, own)),
     listRecoveries: usual(listRecoveries),

@@ -15,6 +15,7 @@ import {
   readAnyRecovery,
   stopRecovery as stopRow,
 } from '../engine/store/recoveries.ts';
+import { countFitting } from '../engine/store/recovery-steps.ts';
 import type { AdminDependencies } from './dependencies.ts';
 import { failedPrecondition, invalidArgument, notFound } from './errors.ts';
 import { textOf } from './fields.ts';
@@ -49,6 +50,20 @@ export async function startRecovery(request: StartRecoveryRequest, dependencies:
     until: until > present ? present : until,
     includesDelivered: request.includeDelivered,
   };
+  if (request.validateOnly) {
+    const matchedCount = await countFitting(database, recovery);
+    const none = { state: Recovery_State.STATE_UNSPECIFIED, sentCount: 0, deliveredCount: 0, failedCount: 0 };
+    const asked = { ...request, client: nameOf.client(clientId), startTime: since, endTime: recovery.until };
+    return {
+      ...asked,
+      ...none,
+      name: '',
+      matchedCount,
+      remainingCount: matchedCount,
+      createTime: undefined,
+      finishTime: undefined,
+    };
+  }
   try {
     return recoveryMessage(await createRecovery(database, recovery));
   } catch (error) {

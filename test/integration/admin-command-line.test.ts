@@ -48,7 +48,7 @@ test('a wrong command line is 2, and says where to look', async () => {
   await fails(['statuss'], 2, /unknown command statuss\nvigie admin --help/);
   await fails(['deliveries', 'show'], 2, /takes ID\nvigie admin deliveries show --help/);
   await fails(['deliveries', 'list', '--state', 'lost'], 2, /--state lost is no known state/);
-  await fails(['deliveries', 'replay'], 2, /say which ones: --search, --endpoint, --state, --since, --until/);
+  await fails(['recoveries', 'start'], 2, /say whose and since when: --client, --since/);
   await fails(['dead-letters', 'purge', '--force'], 2, /say which ones/);
   await fails(['explain', scene.search.id, 'nonsense'], 2, /property must be properties\/\{uuid\}/);
 });
@@ -88,9 +88,16 @@ test('the status says which version each instance is', async () => {
 
 test('what is not there is 3, what is not possible 6', async () => {
   await fails(['deliveries', 'show', UNKNOWN], 3, /not found: there is no deliveries/);
-  const { stdout } = await admin('deliveries', 'list', '--json');
-  const { name } = (JSON.parse(stdout) as { deliveries: [{ name: string }] }).deliveries[0];
-  await fails(['deliveries', 'retry', name], 6, /it was delivered/);
+  await fails(['deliveries', 'resend', UNKNOWN], 3, /not found: there is no deliveries/);
+  // Paused, it cannot have ended before the second one is asked for.
+  await admin('stages', 'pause', 'deliver');
+  const start = ['recoveries', 'start', '--client', 'tests', '--since', '1h', '--delivered'];
+  const planned = await admin(...start, '--dry-run');
+  assert.match(planned.stdout, /^matched[a-z ]* +1$/im, planned.stderr);
+  const { stdout } = await admin(...start, '--json');
+  await fails(start, 6, /the client has a recovery that is not finished/);
+  await admin('recoveries', 'stop', (JSON.parse(stdout) as { name: string }).name);
+  await admin('stages', 'resume', 'deliver');
 });
 
 test('a wrong token is 4, no daemon is 5', async () => {
@@ -107,13 +114,13 @@ test('a wrong token is 4, no daemon is 5', async () => {
 test('the help of every command names its options', async () => {
   const all = await run(['--help']);
   assert.equal(all.code, 0);
-  for (const words of ['status', 'explain [SEARCH] [PROPERTY|URL]', 'deliveries replay', 'points delete SOURCE']) {
+  for (const words of ['status', 'explain [SEARCH] [PROPERTY|URL]', 'recoveries start', 'points delete SOURCE']) {
     assert.ok(all.stdout.includes(words), words);
   }
-  const { code, stdout } = await run(['deliveries', 'replay', '--help']);
+  const { code, stdout } = await run(['recoveries', 'start', '--help']);
   assert.equal(code, 0);
-  assert.match(stdout, /^vigie admin deliveries replay \[--search ID\]/);
-  assert.match(stdout, /--pace N +deliveries put back per second/);
+  assert.match(stdout, /^vigie admin recoveries start \[--client/);
+  assert.match(stdout, /--dry-run +count/i);
 });
 
 test('an explanation for people shows what was asked and found, and how the match began', async () => {

@@ -20,7 +20,8 @@ import { listAdminDeliveries } from '../../src/engine/store/delivery-admin.ts';
 import { claimDeliveries } from '../../src/engine/store/delivery-claims.ts';
 import { ANY_DELIVERY, ANY_TIME } from '../../src/engine/store/delivery-filters.ts';
 import { listDeliveries } from '../../src/engine/store/delivery-reads.ts';
-import { previewReplay, requeueOne } from '../../src/engine/store/replays.ts';
+import { countFitting } from '../../src/engine/store/recovery-steps.ts';
+import { resendDelivery } from '../../src/engine/store/resends.ts';
 import { listSearches } from '../../src/engine/store/search-listing.ts';
 import { createSearch, deleteSearch, updateSearch } from '../../src/engine/store/searches.ts';
 import { putInState, seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
@@ -83,7 +84,7 @@ test('what is open of a deleted search reads as cancelled, and is never claimed,
   assert.equal(await deleteSearch(database, clientId, search.id), true);
   assert.deepEqual(await statesRead(), ['cancelled', 'cancelled']);
   assert.deepEqual(await statesHeld(), ['queued', 'retry_wait']);
-  assert.deepEqual(await requeueOne(database, queued.id), { state: 'cancelled', due: null });
+  assert.equal(await resendDelivery(database, clientId, queued.id), null, 'its search is gone');
   const { claimed, refused } = await claimDeliveries(database, HOLDER, [queued.id, waiting.id], new Date());
   assert.deepEqual([claimed, [...refused]], [[], [[queued.id, 'cancelled']]]);
   assert.deepEqual(await statesHeld(), ['cancelled', 'retry_wait']);
@@ -135,8 +136,10 @@ test('rows follow page by page, also what a slow recorder commits late; then the
   await until(mark, (silencedAt) => silencedAt === null);
   assert.equal(await left(), 0);
   assert.equal((await statesHeld()).filter((state) => state === 'failed').length, 1);
-  const { count } = await previewReplay(database, { ...ANY, searchId: search.id });
-  assert.equal(count, 1, 'what had failed before may be replayed');
+  const { id, clientId, number: searchNumber } = search;
+  const all = { id, clientId, searchNumber, endpoint: null, includesDelivered: false };
+  const count = await countFitting(database, { ...all, since: new Date(0), until: new Date() });
+  assert.equal(count, 1, 'what had failed before may be sent again');
 });
 
 test('no attempt begins once a search was deleted, though it was being claimed meanwhile', async (t) => {

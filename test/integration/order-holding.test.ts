@@ -11,7 +11,7 @@ import type { Uuid } from '../../src/engine/domain/ids.ts';
 import { registerCourier } from '../../src/engine/store/couriers.ts';
 import { claimDeliveries } from '../../src/engine/store/delivery-claims.ts';
 import { pauseEndpoint } from '../../src/engine/store/endpoints.ts';
-import { requeueOne } from '../../src/engine/store/replays.ts';
+import { resendDelivery } from '../../src/engine/store/resends.ts';
 import { type CourierSettings, openDeliveryStage } from '../support/courier.ts';
 import { auditDeliveries } from '../support/delivery-auditor.ts';
 import { seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
@@ -53,7 +53,7 @@ async function openScene(t: Cleanup, settings: Partial<CourierSettings> = {}) {
 
   const untilPosted = (path: string, count = 1) =>
     receiver.until((posts) => posts.filter((post) => post.path === path).length >= count);
-  return { ...stage, receiver, seed, seedAgo, tell, audit, untilPosted };
+  return { ...stage, search, receiver, seed, seedAgo, tell, audit, untilPosted };
 }
 
 const pathsOf = (posts: readonly ReceivedPost[]): readonly string[] => posts.map(({ path }) => path);
@@ -192,14 +192,15 @@ test('many events in a row at an endpoint that hangs go one after the other, and
 });
 
 test('a delivery that an operator sends again keeps its number and waits for nobody', async (t) => {
-  const { database, announcer, receiver, tell, start, untilAllEnded } = await openScene(t, { retryDelayMs: 0 });
+  const { database, search, announcer, receiver, tell, start, untilAllEnded } = await openScene(t, { retryDelayMs: 0 });
   receiver.script('/failing', failing, failing, failing, failing, failing, failing, { type: 'answer', status: 200 });
   const [first, second] = await tell('/failing', '/second');
   await start();
   await untilAllEnded();
-  const replayed = await requeueOne(database, first?.id as Uuid);
-  assert.ok(replayed?.due);
-  announcer.announce([replayed.due]);
+  await database.query('update searches set endpoint_recipient = $1', [receiver.urlOf('/failing')]);
+  const resent = await resendDelivery(database, search.clientId, first?.id as Uuid);
+  assert.ok(resent?.type === 'sent');
+  announcer.announce(resent.due);
   await receiver.until((posts) => posts.filter(({ id }) => id === first?.id).length === 7);
   await untilAllEnded();
   const numbers = receiver.posts.filter(({ id }) => id === first?.id).map(({ headers }) => headers['vigie-sequence']);

@@ -8,7 +8,7 @@ import { startPrometheus } from '../support/prometheus.ts';
 import type { Cleanup } from '../support/servers.ts';
 import { until } from '../support/until.ts';
 
-test('after an outage a replay sends exactly the missing deliveries, under their own ids', async (t) => {
+test('after an outage a recovery sends exactly the missing deliveries, under their own ids', async (t) => {
   const scene = await startScene(t, { VIGIE_RETRY_DELAY_MS: '100' });
   const { daemon, receiver, search } = scene;
   const admin = adminOf(scene);
@@ -47,13 +47,12 @@ test('after an outage a replay sends exactly the missing deliveries, under their
   const postCount = receiver.posts.length;
   const failedIds = failed.map(({ name }: Named) => idOf(name)).sort();
 
-  const preview = await admin('deliveries', 'replay', '--search', search.id, '--since', '1h', '--dry-run');
-  assert.equal(preview.replayedCount, 4);
-  assert.deepEqual(preview.sample.map(idOf).sort(), failedIds);
+  const of = ['--client', idOf(failed[0].client), '--search', search.id, '--since', '1h'];
+  const preview = await admin('recoveries', 'start', ...of, '--dry-run');
+  assert.equal(preview.matchedCount, 4);
   assert.equal(receiver.posts.length, postCount, 'a dry run sends nothing');
 
-  const replayed = await admin('deliveries', 'replay', '--search', search.id, '--since', '1h');
-  assert.equal(replayed.replayedCount, 4);
+  await admin('recoveries', 'start', ...of, '--watch');
   await receiver.until((posts) => posts.length === postCount + 4);
   const resent = receiver.posts.slice(postCount);
   assert.deepEqual(resent.map(({ id }) => id).sort(), failedIds);
@@ -75,8 +74,8 @@ test('after an outage a replay sends exactly the missing deliveries, under their
   assert.equal(delivery.attempts.length, 7);
   assert.equal(delivery.attemptCount, 1, 'of the new series');
   assert.equal(delivery.replayCount, 1);
-  const again = await admin('deliveries', 'replay', '--state', 'failed', '--dry-run');
-  assert.equal(again.replayedCount ?? 0, 0);
+  const again = await admin('recoveries', 'start', ...of, '--dry-run');
+  assert.equal(again.matchedCount ?? 0, 0);
 });
 
 test('a paused endpoint keeps its deliveries, shows in the status, and gets them when it is resumed', async (t) => {
@@ -129,7 +128,7 @@ test('a paused stage keeps everything and goes on when it is resumed', async (t)
   const { deliveries } = await admin('deliveries', 'list', '--state', 'queued');
   // A delivery is sent again in any state: one that is due has its next attempt now as it is.
   const { name } = deliveries[0];
-  const retried = await admin('deliveries', 'retry', name);
+  const retried = await admin('deliveries', 'resend', name);
   assert.equal(retried.name, name);
   await admin('stages', 'resume', 'deliver');
   await receiver.until((posts) => posts.length === 3);

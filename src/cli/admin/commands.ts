@@ -61,30 +61,7 @@ const DELIVERIES: readonly MethodCommand[] = [
     },
   },
   {
-    ...{ words: 'deliveries retry', method: 'RetryDelivery', args: 'ID', example: 'ID', show: oneDelivery },
-  },
-  {
     ...{ words: 'deliveries resend', method: 'ResendDelivery', args: 'ID', example: 'ID', show: oneDelivery },
-  },
-  {
-    ...{ words: 'deliveries replay', method: 'ReplayDeliveries' },
-    summary: 'send failed webhooks again',
-    details:
-      'Of webhooks alone: an e-mail that failed is sent again item by item, with `deliveries retry`. Those that fit ' +
-      'every condition, oldest first, under their original ids and with their original bytes. Those whose search is ' +
-      'deleted or silent stay as they are. Interrupted, it can be called again: what was put back is not failed any more.',
-    example: '--endpoint https://client.example/hook --since 2d --dry-run',
-    demanded: ['search', 'endpoint', 'start_time', 'end_time', 'state'],
-    counted: { doing: 'sending again', unit: 'deliveries', left: 'replayedCount' },
-    show({ replayedCount, oldestCreateTime, newestCreateTime, unwantedCount, sample }, { validateOnly }) {
-      printFacts({
-        [validateOnly === true ? 'would be sent again' : 'sent again']: replayedCount ?? 0,
-        oldest: oldestCreateTime ?? '',
-        newest: newestCreateTime ?? '',
-        'left alone, search gone or silent': unwantedCount ?? 0,
-      });
-      for (const name of (sample ?? []) as string[]) print(`  ${idOf(name)}`);
-    },
   },
   {
     ...{ words: 'endpoints list', method: 'ListEndpoints', example: '--paused' },

@@ -57,7 +57,8 @@ const START: Command = {
   summary: 'send again what a client was to be told since a moment and has not received',
   details:
     'Webhooks that have failed or wait for their hour, oldest first, under their original ids and with their original ' +
-    'bytes, at a pace that leaves fresh ones their slots. It runs in the daemon, one at a time for each client.',
+    'bytes, at a pace that leaves fresh ones their slots. It runs in the daemon, one at a time for each client. An ' +
+    'item of an e-mail is sent again by itself, with `deliveries resend`.',
   options: { ...optionsOf(START_FIELDS), watch: flag('stay until it has ended, and show how far it is') },
   example: 'vigie admin recoveries start --client Acme --since 6h --watch',
   async run(client, input) {
@@ -66,6 +67,7 @@ const START: Command = {
       throw new UsageError('say whose and since when: --client, --since');
     }
     const started = await call(client, 'StartRecovery', request);
+    if (request.validateOnly === true) return show(started, input.isJson);
     show(input.flag('watch') ? await followed(client, textOf(started.name)) : started, input.isJson);
   },
 };

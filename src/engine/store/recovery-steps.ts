@@ -6,7 +6,7 @@
 import type { DueDelivery } from '../domain/delivery.ts';
 import { endpointKeyOf } from '../domain/endpoint.ts';
 import { firstUuidAt, type SearchNumber, type Uuid } from '../domain/ids.ts';
-import type { RecoveryState } from '../domain/recovery.ts';
+import type { NewRecovery, RecoveryState } from '../domain/recovery.ts';
 import { IS_CANCELLED, IS_WANTED } from './cancellations.ts';
 import type { Queryable } from './database.ts';
 import { lockForResending, type ResendCandidate, sendAgain } from './resends.ts';
@@ -63,7 +63,7 @@ interface LookedThrough {
 }
 
 /** The next page of deliveries behind the place. Served by the primary keys. */
-async function lookThrough(connection: Queryable, recovery: OpenRecovery): Promise<LookedThrough> {
+async function lookThrough(connection: Queryable, recovery: Omit<OpenRecovery, 'state'>): Promise<LookedThrough> {
   const { place, clientId, since, until, searchNumber, includesDelivered } = recovery;
   const endpointKey = recovery.endpoint === null ? null : endpointKeyOf(clientId, recovery.endpoint);
   const beyond = firstUuidAt(new Date(until.getTime() + CLOCKS_APART_MS));
@@ -79,6 +79,17 @@ async function lookThrough(connection: Queryable, recovery: OpenRecovery): Promi
     [place, beyond, clientId, since, until, searchNumber, endpointKey, includesDelivered],
   );
   return rows[0] as LookedThrough;
+}
+
+/** What a recovery would send now, page by page. */
+export async function countFitting(database: Queryable, recovery: NewRecovery): Promise<number> {
+  let place = firstUuidAt(new Date(Math.max(0, recovery.since.getTime() - CLOCKS_APART_MS)));
+  for (let count = 0; ; ) {
+    const { last, isLastPage, ids } = await lookThrough(database, { ...recovery, place });
+    count += ids.length;
+    if (isLastPage || last === null) return count;
+    place = last;
+  }
 }
 
 /** Counts one page more, and begins to send when that was the last. */

@@ -17,6 +17,13 @@ import { hasContacts } from '../domain/withheld-contacts.ts';
 import { IS_WANTED, STATE } from './cancellations.ts';
 import { type Database, type Queryable, transaction } from './database.ts';
 
+/** What an item of an e-mail was when it was asked for again. */
+export interface Requeued {
+  /** That it was in. */
+  readonly state: DeliveryState;
+  readonly isChanged: boolean;
+}
+
 export interface ResendCandidate {
   readonly id: Uuid;
   readonly state: DeliveryState;

@@ -4,7 +4,7 @@ import type { Uuid } from '../../engine/domain/ids.ts';
 import { type MailFrequency, mailEndpointOf, nextMorning } from '../../engine/domain/mail.ts';
 import type { Queryable, Statement } from '../../engine/store/database.ts';
 import { WAITING } from '../../engine/store/delivery-states.ts';
-import type { Requeued } from '../../engine/store/replays.ts';
+import type { Requeued } from '../../engine/store/resends.ts';
 import { statementShares } from '../../engine/store/statement-share.ts';
 import type { NewMailItem } from './mail-item.ts';
 

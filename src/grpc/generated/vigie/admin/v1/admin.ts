@@ -51,10 +51,7 @@ import {
   GetDeliveryRequest,
   ListDeliveriesRequest,
   ListDeliveriesResponse,
-  ReplayDeliveriesRequest,
-  ReplayDeliveriesResponse,
   ResendDeliveryRequest,
-  RetryDeliveryRequest,
 } from "./deliveries.ts";
 import {
   Endpoint,
@@ -116,7 +113,7 @@ import {
  * server asks for one. `grpc.health.v1.Health` alone is open, for the probes of orchestrators.
  *
  * Deadlines: the caller's is honoured; a call without one gets 30 seconds, or ten minutes where it walks many rows or
- * waits for every instance: `DrainStage`, `RebuildIndex`, `ReplayDeliveries`, `RequeueDeadLetters` and
+ * waits for every instance: `DrainStage`, `RebuildIndex`, `RequeueDeadLetters` and
  * `ImportPointsOfInterest`. `WatchActivity` has no end of its own. At the deadline, and when the caller cancels, work
  * stops: statements that run are cancelled in PostgreSQL, and what was not committed is rolled back.
  *
@@ -269,21 +266,9 @@ export const AdminServiceService = {
     responseDeserialize: (value: Buffer): Delivery => Delivery.decode(value),
   },
   /**
-   * Makes one delivery due now. A failed one starts its series of attempts anew, under its original id and bytes.
-   * FAILED_PRECONDITION when it was delivered, cancelled, or is being sent at this moment.
-   */
-  retryDelivery: {
-    path: "/vigie.admin.v1.AdminService/RetryDelivery" as const,
-    requestStream: false as const,
-    responseStream: false as const,
-    requestSerialize: (value: RetryDeliveryRequest): Buffer => Buffer.from(RetryDeliveryRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): RetryDeliveryRequest => RetryDeliveryRequest.decode(value),
-    responseSerialize: (value: Delivery): Buffer => Buffer.from(Delivery.encode(value).finish()),
-    responseDeserialize: (value: Buffer): Delivery => Delivery.decode(value),
-  },
-  /**
    * Sends one webhook again, delivered ones too, with its original id and bytes, to the endpoint that its search has now
    * (`POST /deliveries/{id}/resend`). A final one starts a series of attempts of its own, one that waits is due now.
+   * An item of an e-mail that has failed or waits for its hour is tried again likewise.
    * FAILED_PRECONDITION when its search does not want it any more, has no endpoint for it, or hides its contacts by now.
    */
   resendDelivery: {
@@ -296,21 +281,9 @@ export const AdminServiceService = {
     responseSerialize: (value: Delivery): Buffer => Buffer.from(Delivery.encode(value).finish()),
     responseDeserialize: (value: Buffer): Delivery => Delivery.decode(value),
   },
-  /** Sends failed deliveries again, oldest first, with their original ids and bytes. `validate_only` counts alone. */
-  replayDeliveries: {
-    path: "/vigie.admin.v1.AdminService/ReplayDeliveries" as const,
-    requestStream: false as const,
-    responseStream: false as const,
-    requestSerialize: (value: ReplayDeliveriesRequest): Buffer =>
-      Buffer.from(ReplayDeliveriesRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): ReplayDeliveriesRequest => ReplayDeliveriesRequest.decode(value),
-    responseSerialize: (value: ReplayDeliveriesResponse): Buffer =>
-      Buffer.from(ReplayDeliveriesResponse.encode(value).finish()),
-    responseDeserialize: (value: Buffer): ReplayDeliveriesResponse => ReplayDeliveriesResponse.decode(value),
-  },
   /**
    * Sends again what a client was to be told since a moment and has not received, in the background, oldest first.
-   * FAILED_PRECONDITION when the client has one that is not finished.
+   * `validate_only` counts alone. FAILED_PRECONDITION when the client has one that is not finished.
    */
   startRecovery: {
     path: "/vigie.admin.v1.AdminService/StartRecovery" as const,
@@ -667,21 +640,15 @@ export interface AdminServiceServer extends UntypedServiceImplementation {
   /** One delivery with its attempts and the bytes it sends. */
   getDelivery: handleUnaryCall<GetDeliveryRequest, Delivery>;
   /**
-   * Makes one delivery due now. A failed one starts its series of attempts anew, under its original id and bytes.
-   * FAILED_PRECONDITION when it was delivered, cancelled, or is being sent at this moment.
-   */
-  retryDelivery: handleUnaryCall<RetryDeliveryRequest, Delivery>;
-  /**
    * Sends one webhook again, delivered ones too, with its original id and bytes, to the endpoint that its search has now
    * (`POST /deliveries/{id}/resend`). A final one starts a series of attempts of its own, one that waits is due now.
+   * An item of an e-mail that has failed or waits for its hour is tried again likewise.
    * FAILED_PRECONDITION when its search does not want it any more, has no endpoint for it, or hides its contacts by now.
    */
   resendDelivery: handleUnaryCall<ResendDeliveryRequest, Delivery>;
-  /** Sends failed deliveries again, oldest first, with their original ids and bytes. `validate_only` counts alone. */
-  replayDeliveries: handleUnaryCall<ReplayDeliveriesRequest, ReplayDeliveriesResponse>;
   /**
    * Sends again what a client was to be told since a moment and has not received, in the background, oldest first.
-   * FAILED_PRECONDITION when the client has one that is not finished.
+   * `validate_only` counts alone. FAILED_PRECONDITION when the client has one that is not finished.
    */
   startRecovery: handleUnaryCall<StartRecoveryRequest, Recovery>;
   /** One recovery and how far it is. */
@@ -960,27 +927,9 @@ export interface AdminServiceClient extends Client {
     callback: (error: ServiceError | null, response: Delivery) => void,
   ): ClientUnaryCall;
   /**
-   * Makes one delivery due now. A failed one starts its series of attempts anew, under its original id and bytes.
-   * FAILED_PRECONDITION when it was delivered, cancelled, or is being sent at this moment.
-   */
-  retryDelivery(
-    request: RetryDeliveryRequest,
-    callback: (error: ServiceError | null, response: Delivery) => void,
-  ): ClientUnaryCall;
-  retryDelivery(
-    request: RetryDeliveryRequest,
-    metadata: Metadata,
-    callback: (error: ServiceError | null, response: Delivery) => void,
-  ): ClientUnaryCall;
-  retryDelivery(
-    request: RetryDeliveryRequest,
-    metadata: Metadata,
-    options: Partial<CallOptions>,
-    callback: (error: ServiceError | null, response: Delivery) => void,
-  ): ClientUnaryCall;
-  /**
    * Sends one webhook again, delivered ones too, with its original id and bytes, to the endpoint that its search has now
    * (`POST /deliveries/{id}/resend`). A final one starts a series of attempts of its own, one that waits is due now.
+   * An item of an e-mail that has failed or waits for its hour is tried again likewise.
    * FAILED_PRECONDITION when its search does not want it any more, has no endpoint for it, or hides its contacts by now.
    */
   resendDelivery(
@@ -998,25 +947,9 @@ export interface AdminServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: Delivery) => void,
   ): ClientUnaryCall;
-  /** Sends failed deliveries again, oldest first, with their original ids and bytes. `validate_only` counts alone. */
-  replayDeliveries(
-    request: ReplayDeliveriesRequest,
-    callback: (error: ServiceError | null, response: ReplayDeliveriesResponse) => void,
-  ): ClientUnaryCall;
-  replayDeliveries(
-    request: ReplayDeliveriesRequest,
-    metadata: Metadata,
-    callback: (error: ServiceError | null, response: ReplayDeliveriesResponse) => void,
-  ): ClientUnaryCall;
-  replayDeliveries(
-    request: ReplayDeliveriesRequest,
-    metadata: Metadata,
-    options: Partial<CallOptions>,
-    callback: (error: ServiceError | null, response: ReplayDeliveriesResponse) => void,
-  ): ClientUnaryCall;
   /**
    * Sends again what a client was to be told since a moment and has not received, in the background, oldest first.
-   * FAILED_PRECONDITION when the client has one that is not finished.
+   * `validate_only` counts alone. FAILED_PRECONDITION when the client has one that is not finished.
    */
   startRecovery(
     request: StartRecoveryRequest,

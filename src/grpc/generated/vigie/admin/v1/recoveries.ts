@@ -157,6 +157,8 @@ export interface StartRecoveryRequest {
   endpointUrl: string;
   /** What was delivered as well. */
   includeDelivered: boolean;
+  /** Count what fits (`matched_count`), and send nothing: the answer has no name. */
+  validateOnly: boolean;
 }
 
 /** Asks for one recovery. */
@@ -543,7 +545,15 @@ export const Recovery: MessageFns<Recovery> = {
 };
 
 function createBaseStartRecoveryRequest(): StartRecoveryRequest {
-  return { client: "", startTime: undefined, endTime: undefined, search: "", endpointUrl: "", includeDelivered: false };
+  return {
+    client: "",
+    startTime: undefined,
+    endTime: undefined,
+    search: "",
+    endpointUrl: "",
+    includeDelivered: false,
+    validateOnly: false,
+  };
 }
 
 export const StartRecoveryRequest: MessageFns<StartRecoveryRequest> = {
@@ -565,6 +575,9 @@ export const StartRecoveryRequest: MessageFns<StartRecoveryRequest> = {
     }
     if (message.includeDelivered !== false) {
       writer.uint32(48).bool(message.includeDelivered);
+    }
+    if (message.validateOnly !== false) {
+      writer.uint32(56).bool(message.validateOnly);
     }
     return writer;
   },
@@ -630,6 +643,14 @@ export const StartRecoveryRequest: MessageFns<StartRecoveryRequest> = {
             message.includeDelivered = reader.bool();
             continue;
           }
+          case 7: {
+            if (tag !== 56) {
+              break;
+            }
+
+            message.validateOnly = reader.bool();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -666,6 +687,11 @@ export const StartRecoveryRequest: MessageFns<StartRecoveryRequest> = {
         : isSet(object.include_delivered)
         ? globalThis.Boolean(object.include_delivered)
         : false,
+      validateOnly: isSet(object.validateOnly)
+        ? globalThis.Boolean(object.validateOnly)
+        : isSet(object.validate_only)
+        ? globalThis.Boolean(object.validate_only)
+        : false,
     };
   },
 
@@ -689,6 +715,9 @@ export const StartRecoveryRequest: MessageFns<StartRecoveryRequest> = {
     if (message.includeDelivered !== false) {
       obj.includeDelivered = message.includeDelivered;
     }
+    if (message.validateOnly !== false) {
+      obj.validateOnly = message.validateOnly;
+    }
     return obj;
   },
 
@@ -703,6 +732,7 @@ export const StartRecoveryRequest: MessageFns<StartRecoveryRequest> = {
     message.search = object.search ?? "";
     message.endpointUrl = object.endpointUrl ?? "";
     message.includeDelivered = object.includeDelivered ?? false;
+    message.validateOnly = object.validateOnly ?? false;
     return message;
   },
 };
