@@ -12,6 +12,7 @@ import { FORGETFUL_TABLES, type ForgetfulTable } from '../src/engine/domain/rete
 import { sweep } from '../src/engine/maintenance/retention.ts';
 import { createClient } from '../src/engine/store/clients.ts';
 import { type Database, migrate, openDatabase } from '../src/engine/store/database.ts';
+import { FEATURES } from '../src/features.ts';
 import { startTestPostgres } from '../test/support/servers.ts';
 import { simulateClock } from '../test/support/simulated-clock.ts';
 import { startSimulatedMarket } from '../test/support/simulated-market.ts';
@@ -88,7 +89,10 @@ try {
   let sweepMs = 0;
   for (let day = 1; day <= days; day++) {
     await market.live();
-    const swept = await sweep({ database, days: retentionDays, onForgotten: () => undefined }, { restFactor: 0 });
+    const swept = await sweep(
+      { database, days: retentionDays, onForgotten: () => undefined, features: FEATURES },
+      { restFactor: 0 },
+    );
     removedRows += Object.values(swept.removed).reduce((sum, count) => sum + count, 0);
     sweepMs += swept.durationMs;
     history.push(await sizesOf(database));

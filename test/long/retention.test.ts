@@ -11,6 +11,7 @@ import { FORGETFUL_TABLES, type ForgetfulTable, type RetentionDays } from '../..
 import { sweep } from '../../src/engine/maintenance/retention.ts';
 import { createApiKey, createClient } from '../../src/engine/store/clients.ts';
 import { type Database, migrate, openDatabase, transaction } from '../../src/engine/store/database.ts';
+import { FEATURES } from '../../src/features.ts';
 import { startDaemon } from '../support/daemon.ts';
 import { restClient } from '../support/rest-client.ts';
 import { type Cleanup, startTestNats, startTestPostgres, type TestServer } from '../support/servers.ts';
@@ -62,7 +63,7 @@ async function openStage(t: TestContext, endpoint = 'https://hooks.example'): Pr
 }
 
 function sweepNow(database: Database, days: RetentionDays, onForgotten: () => void = () => undefined) {
-  return sweep({ database, days, onForgotten }, { restFactor: 0 });
+  return sweep({ database, days, onForgotten, features: FEATURES }, { restFactor: 0 });
 }
 
 async function rowCounts(database: Database): Promise<Readonly<Record<string, number>>> {
