@@ -86,7 +86,8 @@ export function drawHome(place: SamplePlace, by: Publisher, crawledAt: string, r
     ...(locations === null ? {} : { locations }),
   };
   const what = `${kind.noun}${room === null ? '' : ` ${room} pièces`} ${surface ?? landSurface} m²`;
-  const fitting = SELLING_POINTS.slice(COASTAL.has(place.city.department.code) ? 0 : 1, isHome ? undefined : 2);
+  const isCoastal = COASTAL.has(place.city.department.code);
+  const fitting = isHome ? SELLING_POINTS.slice(isCoastal ? 0 : 2) : SELLING_POINTS.slice(-2);
   const advert: AdvertJson = {
     ...writeText(what, name, fitting, random),
     ...{ price, surface, landSurface, elevator, furnished, floor, floorQuantity },
@@ -148,7 +149,10 @@ export function pictureUrl(random: Random): string {
   return `https://images.example/${random.uuid()}.jpg`;
 }
 
-/** Selling points, the first by the sea alone and all but two of homes alone, so that searches for words find some adverts, and some that say what they have not. */
+/**
+ * The first two of homes by the sea, the last two of whatever is offered, the others of homes: so that searches for words
+ * find some adverts, and some that say what they have not.
+ */
 const SELLING_POINTS = [
   ['vue mer', 'Superbe vue mer panoramique depuis le séjour.'],
   ['', 'Pas de vue mer, mais un emplacement de premier ordre, sans vis-à-vis.'],
@@ -164,7 +168,9 @@ const SELLING_POINTS = [
   ['cheminée', 'Parquet, moulures, cheminée et poutres apparentes au calme.'],
   ['double vitrage', 'Traversant et lumineux, très bonne luminosité du matin au soir.'],
   ['', 'Vente en viager occupé, bouquet et rente mensuelle indexée.'],
-  ['digicode', 'Accès sécurisé par digicode, à deux pas des commerces et des transports.'],
+  ['digicode', 'Accès sécurisé par digicode.'],
+  ['', 'À deux pas des commerces et des transports.'],
+  ['', 'Environnement calme et recherché.'],
 ] as const;
 type SellingPoint = (typeof SELLING_POINTS)[number];
 const COASTAL: ReadonlySet<string> = new Set('06 13 14 17 22 29 33 34 35 40 44 50 56 59 62 64 66 76 83 85'.split(' '));

@@ -45,6 +45,7 @@ export const DEMO_SEARCHES = [
     expressions: [
       [
         { word: 'vue mer', options: { includes: true, strict: true } },
+        { word: 'pas de vue mer', options: { includes: false, strict: true } },
         { word: 'viager', options: { includes: false, strict: false } },
       ],
     ],
