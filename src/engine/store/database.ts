@@ -127,6 +127,8 @@ export function openDatabase(options: DatabaseOptions): DatabasePool {
     onConnect: (client) => beginSession(client, settings),
   });
   pool.on('error', (error) => {
+    // It says goodbye without waiting for an answer, and the server may end first.
+    if (pool.ending) return;
     // The pool hangs the whole connection on the error: five kilobytes of a log line, with the key that cancels.
     Reflect.deleteProperty(error, 'client');
     options.onConnectionLost(error);
