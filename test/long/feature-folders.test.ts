@@ -40,7 +40,11 @@ for (const { name } of FEATURES) {
     await writeFile(list, left);
     const only = { extends: './tsconfig.json', include: ['src', ...ENGINE_TESTS], exclude: ['src/console/page'] };
     await writeFile(join(copy, 'tsconfig.only.json'), JSON.stringify(only));
-    const inCopy = { cwd: copy, maxBuffer: 1 << 26, env: { ...process.env, NODE_TEST_CONTEXT: undefined } };
+    const inCopy = {
+      cwd: copy,
+      maxBuffer: 1 << 26,
+      env: { ...process.env, BUILT_ROOT: undefined, NODE_TEST_CONTEXT: undefined },
+    };
     for (const args of [
       ['node_modules/typescript/bin/tsc', '-p', 'tsconfig.only.json'],
       ['--import', 'tsx', '--test', '--test-concurrency=1', ...ENGINE_TESTS],
