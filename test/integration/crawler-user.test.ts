@@ -63,7 +63,7 @@ async function freePort(): Promise<number> {
 }
 
 async function connectCrawler(t: TestContext, servers: string): Promise<NatsConnection> {
-  const connection = await connect({ servers, user: 'crawler', pass: 'crawler-secret' });
+  const connection = await connect({ servers, user: 'crawler', pass: 'crawler-secret', inboxPrefix: '_INBOX_crawler' });
   t.after(() => connection.close());
   return connection;
 }
@@ -101,4 +101,13 @@ test('a crawler publishes, hears what is refused, reads what it missed, and can 
   ] as const) {
     await assert.rejects(late.request(subject, JSON.stringify(body), { timeout: 1_000 }), subject);
   }
+
+  // Nor does it hear what others are answered: a pulled advert comes to an inbox of the daemon.
+  const curious = await connectCrawler(t, address);
+  const refused = new Promise<string>((resolve) => {
+    curious.subscribe('_INBOX.>', {
+      callback: (error, message) => resolve(error === null ? `heard ${message.subject}` : error.code),
+    });
+  });
+  assert.equal(await refused, 'PERMISSIONS_VIOLATION');
 });

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"log"
+	"net/url"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -15,7 +16,11 @@ import (
 )
 
 func main() {
-	nc, err := nats.Connect(os.Getenv("NATS_URL"))
+	server, err := url.Parse(os.Getenv("NATS_URL"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	nc, err := nats.Connect(server.String(), nats.CustomInboxPrefix("_INBOX_"+server.User.Username()))
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -4,7 +4,7 @@ import { setTimeout } from 'node:timers/promises';
 import { connect } from 'nats';
 
 const { host, username: user, password: pass } = new URL(process.env.NATS_URL ?? '');
-const nats = await connect({ servers: host, user, pass });
+const nats = await connect({ servers: host, user, pass, inboxPrefix: `_INBOX_${user}` });
 const sent = new Set<string>();
 let lastAt = Date.now();
 nats.subscribe('adverts-rejected.>', {

@@ -1,7 +1,8 @@
-import asyncio, hashlib, json, nats, os, sys, time
+import asyncio, hashlib, json, nats, os, sys, time, urllib.parse
 
 async def crawl():
-    nc = await nats.connect(os.environ["NATS_URL"])
+    url = os.environ["NATS_URL"]
+    nc = await nats.connect(url, inbox_prefix=f"_INBOX_{urllib.parse.urlsplit(url).username}")
     sent, refused, last_at = set(), [], time.monotonic()
 
     async def hear(told):
