@@ -184,6 +184,50 @@ export const COMMANDS: CommandTable = {
         await withDatabase(config, (database) => importCoordinateFile(database, path, announce, stopping));
       },
     },
+    {
+      words: 'import searches',
+      args: 'FILE',
+      summary: 'create the searches that another service answered to GET /searches; run twice it changes nothing',
+      details:
+        'FILE is JSON: one answer, a list of them, or one a line. What a search does without (an endpoint, an unknown ' +
+        'member) is left out and told; one whose criteria cannot be taken is refused. Exit code 2: something was told.',
+      options: { client: valued('NAME', 'whose key it is; it must be said') },
+      example: 'vigie import searches --client acme searches.json',
+      async run({ args: [path = ''], text }) {
+        if (text('client').trim() === '') throw new UsageError('import searches needs --client NAME');
+        const { tellOfSearches, withDatabase } = await import('./connect.ts');
+        const { importSearches } = await import('./import/searches.ts');
+        const config = await settings();
+        const stopping = await interruption();
+        await withDatabase(config, (database) =>
+          importSearches(database, path, text('client').trim(), config, stopping),
+        );
+        await tellOfSearches(config);
+      },
+    },
+    {
+      words: 'listen',
+      summary: 'post what a client’s webhooks carry to a program on this machine, which needs no public address',
+      details: 'Each is signed as its webhook is, by the token of its search; what was answered is shown.',
+      options: {
+        forward: valued('URL', 'where to; it must be said'),
+        key: valued('KEY', 'an API key of the client; it must be said'),
+        api: valued('URL', 'the service; the default is VIGIE_API_ADDRESS'),
+        since: valued('TIME', 'ISO 8601, or an age such as 1h; from now on without it'),
+        search: valued('SEARCH', 'of this search alone'),
+        secret: valued('SECRET', 'sign with a secret of the client as well'),
+      },
+      example: 'vigie listen --key "$KEY" --forward http://localhost:3000/hooks --since 1h',
+      async run({ text, time }) {
+        const { listen } = await import('./listen.ts');
+        const options = { target: text('forward'), apiUrl: text('api'), key: text('key'), search: text('search') };
+        await listen(
+          await settings(),
+          { ...options, secret: text('secret'), since: time('since') },
+          await interruption(),
+        );
+      },
+    },
     ...CELL_COMMANDS,
   ],
   groups: [ADMIN],

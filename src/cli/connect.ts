@@ -4,7 +4,7 @@
  */
 
 import type { Config } from '../config.ts';
-import { announceCoordinates, announceKeyChange } from '../engine/broker/announcements.ts';
+import { announceCoordinates, announceKeyChange, announceSearchChange } from '../engine/broker/announcements.ts';
 import { type Broker, connectBroker } from '../engine/broker/connection.ts';
 import { type Database, migrate, openDatabase } from '../engine/store/database.ts';
 import { dataDirectoryPath } from '../local/data-directory.ts';
@@ -26,6 +26,11 @@ export function tellOfCoordinates(config: Config): Promise<void> {
 /** Likewise that a key was revoked. */
 export function tellOfKeys(config: Config): Promise<void> {
   return tellDaemons(config, announceKeyChange, 'daemons that know the key refuse it within five seconds');
+}
+
+/** Likewise that searches were created. */
+export function tellOfSearches(config: Config): Promise<void> {
+  return tellDaemons(config, announceSearchChange, 'daemons take them within seconds');
 }
 
 async function tellDaemons(config: Config, announce: (broker: Broker) => void, otherwise: string): Promise<void> {

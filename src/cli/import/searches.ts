@@ -1,0 +1,157 @@
+/**
+ * `vigie import searches`: what a service with this interface answers to `GET /searches` becomes searches of a client. A
+ * search with the same members as one that the client has is not created again, so a repeated import changes nothing.
+ */
+
+import { readFile } from 'node:fs/promises';
+import { isDeepStrictEqual } from 'node:util';
+import type { Config } from '../../config.ts';
+import type { SearchMembers } from '../../engine/domain/search.ts';
+import { loadReference } from '../../engine/reference/communes.ts';
+import { type Client, createClient, findClientByName } from '../../engine/store/clients.ts';
+import type { Database } from '../../engine/store/database.ts';
+import { listSearches, readSearchesOf } from '../../engine/store/search-listing.ts';
+import { SearchLimitError } from '../../engine/store/search-totals.ts';
+import { createSearch } from '../../engine/store/searches.ts';
+import { listSiteCategories } from '../../engine/store/site-categories.ts';
+import { Problem, type Violation } from '../../rest/problem.ts';
+import { type InputRules, readNewSearch } from '../../rest/search-input.ts';
+import { CommandError, cannotRead, print } from '../terminal.ts';
+
+type Document = Readonly<Record<string, unknown>>;
+
+const NOT_TAKEN = 2;
+const PAGE = 100;
+/** What a search does without and still finds the same; anything else at fault would make it find more. */
+const DISPENSABLE = ['endpointRecipient', 'eventEndpoint', 'subscribedEvents', 'notificationRecipient', 'context'];
+
+/** Sets the exit code 2 when something could not be taken. Throws `CommandError` for a file without searches. */
+export async function importSearches(
+  database: Database,
+  path: string,
+  clientName: string,
+  config: Config,
+  stopping: AbortSignal,
+): Promise<void> {
+  const documents = documentsOf(await readFile(path, 'utf8').catch((error) => Promise.reject(cannotRead(path, error))));
+  if (documents === null) throw new CommandError(`${path} has no searches: it needs answers to GET /searches, as JSON`);
+  const client = (await findClientByName(database, clientName)) ?? (await createClient(database, { name: clientName }));
+  const rules: InputRules = {
+    reference: await loadReference(),
+    baseUrl: config.api.publicUrl ?? '',
+    allowPrivateEndpoints: config.allowPrivateEndpoints,
+    endpointPorts: config.endpointPorts,
+    siteCategoryIds: async () => new Set((await listSiteCategories(database)).map(({ id }) => id)),
+  };
+  const held = await heldMembers(database, client);
+  const counts = { created: 0, present: 0, refused: 0, lines: 0 };
+  const tell = (line: string): void => {
+    counts.lines += 1;
+    print(line);
+  };
+  for (const document of documents) {
+    if (stopping.aborted) break;
+    const members = await membersOf(document, rules, tell);
+    const same = members === null ? -1 : held.findIndex((each) => isDeepStrictEqual(each, members));
+    if (members === null) counts.refused += 1;
+    else if (same >= 0) {
+      held.splice(same, 1);
+      counts.present += 1;
+    } else if (await create(database, client, members, config, tell)) counts.created += 1;
+    else counts.refused += 1;
+  }
+  print(
+    `${client.name}: ${counts.created} searches created, ${counts.present} there already, ${counts.refused} refused`,
+  );
+  if (counts.lines > 0) process.exitCode = NOT_TAKEN;
+}
+
+/** One document, its pages in a list or a line each; null when there are none. */
+function documentsOf(text: string): readonly Document[] | null {
+  const documents = parsed(text).flatMap(searchesIn);
+  return documents.length === 0 ? null : documents;
+}
+
+function parsed(text: string): readonly unknown[] {
+  try {
+    return [JSON.parse(text)];
+  } catch (cause) {
+    try {
+      return text.split('\n').flatMap((line) => (line.trim() === '' ? [] : [JSON.parse(line) as unknown]));
+    } catch {
+      throw new CommandError(`the file is no JSON: ${(cause as Error).message}`, { cause });
+    }
+  }
+}
+
+function searchesIn(value: unknown): readonly Document[] {
+  if (Array.isArray(value)) return value.flatMap(searchesIn);
+  if (typeof value !== 'object' || value === null) return [];
+  const page = value as Document;
+  const members = page['hydra:member'] ?? page.member;
+  if (Array.isArray(members)) return members.flatMap(searchesIn);
+  return 'title' in page ? [page] : [];
+}
+
+/** Null when it cannot be taken. */
+async function membersOf(
+  document: Document,
+  rules: InputRules,
+  tell: (line: string) => void,
+): Promise<SearchMembers | null> {
+  const title = String(document.title);
+  try {
+    return await readNewSearch(document, rules);
+  } catch (error) {
+    if (!(error instanceof Problem)) throw error;
+    const isLess = ({ code, propertyPath }: Violation) =>
+      code === 'unknown_member' || DISPENSABLE.includes(rootOf(propertyPath));
+    const { violations } = error;
+    const grave = violations.filter((violation) => !isLess(violation));
+    for (const { propertyPath, message } of grave) tell(`refused: ${title}: ${propertyPath} ${message}`);
+    if (grave.length > 0 || violations.length === 0) return null;
+    for (const { propertyPath, message } of violations) tell(`left out: ${title}: ${propertyPath} ${message}`);
+    const atFault = new Set(violations.map(({ propertyPath }) => rootOf(propertyPath)));
+    const rest = Object.entries(document).filter(([name]) => !atFault.has(rootOf(name)));
+    return membersOf(Object.fromEntries(rest), rules, tell);
+  }
+}
+
+/** As paths of violations have it, which are cut. */
+function rootOf(path: string): string {
+  return (path.split(/[.[]/, 1)[0] as string).slice(0, 60);
+}
+
+async function heldMembers(database: Database, { id }: Client): Promise<SearchMembers[]> {
+  const all: SearchMembers[] = [];
+  for (let offset = 0, total = 1; offset < total; offset += PAGE) {
+    const order = { order: 'creation', direction: 'asc', offset, limit: PAGE } as const;
+    const page = await listSearches(database, id, { title: null, notificationEnabled: null, ...order });
+    ({ total } = page);
+    for await (const { members } of readSearchesOf(database, id, page.numbers)) all.push(members);
+  }
+  return all;
+}
+
+async function create(
+  database: Database,
+  client: Client,
+  members: SearchMembers,
+  { searchLimits }: Config,
+  tell: (line: string) => void,
+): Promise<boolean> {
+  const limits = {
+    searches: client.searchesMax ?? searchLimits.searches,
+    polygonCorners: client.polygonCornersMax ?? searchLimits.polygonCorners,
+    excludedWords: client.excludedWordsMax ?? searchLimits.excludedWords,
+    matchesPerAdvert: client.matchesPerAdvertMax ?? searchLimits.matchesPerAdvert,
+  };
+  try {
+    await createSearch(database, client.id, members, { limits });
+    return true;
+  } catch (error) {
+    if (!(error instanceof SearchLimitError)) throw error;
+    tell(`refused: ${members.title}: the client has as many searches as it may (\`vigie admin clients update\`)`);
+    return false;
+  }
+}

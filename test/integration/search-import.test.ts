@@ -1,0 +1,76 @@
+/** `vigie import searches` on a real PostgreSQL. */
+
+import assert from 'node:assert/strict';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { runVigie, startDaemon } from '../support/daemon.ts';
+import { startTestServers, temporaryDirectory } from '../support/servers.ts';
+
+const SEARCHES = [
+  { title: 'Toulon', includedCities: ['/cities/83137'], budgetMax: 300_000, transactionType: 0, context: { a: [1] } },
+  { title: 'Twice', surfaceMin: 40, propertyTypes: [0, 1] },
+  { title: 'Twice', surfaceMin: 40, propertyTypes: [0, 1] },
+  { title: 'Endpoint', roomMin: 2, notificationEnabled: true, endpointRecipient: 'https://client.example/hook' },
+];
+
+test('what a service answers to GET /searches becomes the same searches of another client, once', async (t) => {
+  const servers = await startTestServers(t);
+  const daemon = await startDaemon(t, servers);
+  const keyOf = async (client: string) =>
+    (await runVigie(['keys', 'create', '--client', client], servers)).stdout.trim();
+  const ask = async (key: string, path: string, body?: object) => {
+    const headers = { 'X-API-KEY': key, 'Content-Type': 'application/json' };
+    const method = body === undefined ? 'GET' : 'POST';
+    const answer = await fetch(`${daemon.apiUrl}${path}`, {
+      ...{ method, headers },
+      ...(body && { body: JSON.stringify(body) }),
+    });
+    assert.ok(answer.ok, `${path} ${answer.status}`);
+    return (await answer.json()) as { 'hydra:member': Record<string, unknown>[] };
+  };
+  const plain = (document: Record<string, unknown>) => {
+    const own = ['@id', 'token', 'user', 'createdAt', 'updatedAt', 'lastAlertAt'];
+    return JSON.stringify(Object.entries(document).filter(([name]) => !own.includes(name)));
+  };
+  const first = await keyOf('first');
+  for (const search of SEARCHES) await ask(first, '/searches', search);
+  const pages = [await ask(first, '/searches?itemsPerPage=3'), await ask(first, '/searches?itemsPerPage=3&page=2')];
+  const file = join(await temporaryDirectory('search-import'), 'searches.ndjson');
+  await writeFile(file, pages.map((page) => JSON.stringify(page)).join('\n'));
+
+  const command = ['import', 'searches', file, '--client', 'second'];
+  const imported = await runVigie(command, servers);
+  assert.deepEqual(imported, {
+    code: 0,
+    stdout: 'second: 4 searches created, 0 there already, 0 refused\n',
+    stderr: '',
+  });
+  const again = await runVigie(command, servers);
+  assert.equal(again.stdout, 'second: 0 searches created, 4 there already, 0 refused\n');
+  const [source, target] = [await ask(first, '/searches'), await ask(await keyOf('second'), '/searches')];
+  assert.deepEqual(target['hydra:member'].map(plain), source['hydra:member'].map(plain));
+
+  const foreign = [
+    {
+      title: 'More',
+      budgetMin: 5,
+      colour: 'blue',
+      endpointRecipient: 'ftp://client.example/x',
+      subscribedEvents: ['no'],
+    },
+    { title: 'Nowhere', includedCities: ['/cities/999999999'] },
+  ];
+  await writeFile(file, JSON.stringify({ 'hydra:member': foreign }));
+  const partly = await runVigie(command, servers);
+  assert.equal(partly.code, 2);
+  assert.match(partly.stdout, /^left out: More: colour is no member of a search/m);
+  assert.match(partly.stdout, /^left out: More: endpointRecipient must be/m);
+  assert.match(partly.stdout, /^left out: More: subscribedEvents/m);
+  assert.match(partly.stdout, /^refused: Nowhere: includedCities\[0\] refers to nothing$/m);
+  assert.match(partly.stdout, /^second: 1 searches created, 0 there already, 1 refused$/m);
+
+  await writeFile(file, '{"a":1}');
+  const none = await runVigie(command, servers);
+  assert.deepEqual([none.code, none.stdout], [1, '']);
+});

@@ -1,0 +1,75 @@
+/** What is shipped beside the program names settings, ports and paths that there are; no Docker engine is needed to see. */
+
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { access, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { parseEnv, promisify } from 'node:util';
+
+const run = promisify(execFile);
+const CONFIG = fileURLToPath(new URL('../config/', import.meta.url));
+const read = (name: string) => readFile(join(CONFIG, name), 'utf8');
+/** Of the files themselves, not of the program. */
+const OWN = ['VIGIE_HOST', 'VIGIE_UPSTREAM', 'VIGIE_DATABASE_PASSWORD', 'VIGIE_NATS_PASSWORD', 'CRAWLER_NATS_PASSWORD'];
+
+const settings = async () => parseEnv(await read('default.env'));
+const portOf = (address = '') => address.split(':').at(-1) as string;
+
+test('every setting that compose files, the unit and the Caddyfile name exists', async () => {
+  const known = [...Object.keys(await settings()), ...OWN];
+  for (const file of ['compose.yaml', 'compose.roles.yaml', 'systemd/vigie.service', 'Caddyfile', 'install.md']) {
+    const names = (await read(file)).match(/\b(?:VIGIE_[A-Z_]*[A-Z]|\w+_NATS_PASSWORD|DATABASE_URL|NATS_URL)\b/g) ?? [];
+    const unknown = names.filter((name) => !known.includes(name) && !known.some((each) => each === `${name}_PASSWORD`));
+    assert.deepEqual([file, unknown], [file, []]);
+    if (!file.endsWith('.md')) assert.ok(names.length > 0, file);
+  }
+});
+
+test('every secret of the compose file is made by the commands of its page', async () => {
+  const demanded = [...(await read('compose.yaml')).matchAll(/\$\{(\w+):\?\}/g)].map(([, name = '']) => name);
+  const page = await read('install.md');
+  for (const name of new Set(demanded)) assert.ok(page.includes(name.replace(/_PASSWORD$/, '')), name);
+  assert.equal(new Set(demanded).size, 4);
+});
+
+test('ports and times are those of the program, mounted files are there', async () => {
+  const defaults = await settings();
+  const [compose, unit, caddy, nats] = (await Promise.all(
+    ['compose.yaml', 'systemd/vigie.service', 'Caddyfile', 'nats-server.conf'].map(read),
+  )) as [string, string, string, string];
+  const api = portOf(defaults.VIGIE_API_ADDRESS);
+  assert.ok(compose.includes(`VIGIE_UPSTREAM: vigie:${api}`));
+  assert.ok(caddy.includes(`{$VIGIE_UPSTREAM:${defaults.VIGIE_API_ADDRESS}}`));
+  assert.ok(unit.includes(`http://${defaults.VIGIE_OPERATIONS_ADDRESS}/readyz`));
+  const port = /^port: (\d+)$/m.exec(nats)?.[1];
+  assert.ok(compose.includes(`@nats:${port}`) && compose.includes(`127.0.0.1:${port}:${port}`));
+  assert.ok(compose.includes(`http://${/^http: (\S+)$/m.exec(nats)?.[1]}/healthz`));
+  assert.ok(compose.includes(`"nats:${/store_dir: (\S+)/.exec(nats)?.[1]}"`));
+  const drainSeconds = Number(defaults.VIGIE_DRAIN_TIMEOUT_MS) / 1_000;
+  for (const [, seconds] of `${compose}\n${unit}`.matchAll(/(?:stop_grace_period: |TimeoutStopSec=)(\d+)s/g))
+    assert.ok(Number(seconds) > drainSeconds);
+  const proxy = /VIGIE_PROXY_ADDRESSES: (\S+)/.exec(compose)?.[1];
+  assert.ok(compose.includes(`ipv4_address: ${proxy} `), 'Caddy is exempt from the bound of connections');
+  for (const [, path = ''] of compose.matchAll(/"\.\/([^:"]+):/g)) await access(join(CONFIG, path));
+});
+
+test('systemd takes the unit', async (t) => {
+  const isThere = await run('systemd-analyze', ['--version']).then(
+    () => true,
+    () => false,
+  );
+  if (!isThere) return t.skip('no systemd-analyze');
+  const folder = await mkdtemp(join(tmpdir(), 'vigie-unit-'));
+  t.after(() => rm(folder, { recursive: true }));
+  const unit = join(folder, 'vigie.service');
+  const shipped = await read('systemd/vigie.service');
+  const verify = async (text: string) => {
+    await writeFile(unit, text.replace('/usr/local/bin/vigie', process.execPath));
+    return (await run('systemd-analyze', ['verify', unit])).stderr;
+  };
+  assert.equal(await verify(shipped), '');
+  assert.notEqual(await verify(shipped.replace('ProtectHome=', 'ProtectHomes=')), '');
+});
