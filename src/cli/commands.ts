@@ -25,6 +25,7 @@ const ADMIN: CommandGroup = {
       'give up after this long; without it the daemon does after 30 s, ten minutes for long work',
     ),
     json: flag('the answer as JSON, for scripts'),
+    csv: flag('a list as CSV, for spreadsheets'),
   },
   notes: `Exit codes
   0 done             1 failed                       2 wrong command line or argument   3 not found

@@ -48,6 +48,7 @@ test('a wrong command line is 2, and says where to look', async () => {
   await fails(['statuss'], 2, /unknown command statuss\nvigie admin --help/);
   await fails(['deliveries', 'show'], 2, /takes ID\nvigie admin deliveries show --help/);
   await fails(['deliveries', 'list', '--state', 'lost'], 2, /--state lost is no known state/);
+  await fails(['status', '--csv'], 2, /status has no list for --csv/);
   await fails(['recoveries', 'start'], 2, /say whose and since when: --client, --since/);
   await fails(['dead-letters', 'purge', '--force'], 2, /say which ones/);
   await fails(['explain', scene.search.id, 'nonsense'], 2, /property must be properties\/\{uuid\}/);
@@ -135,7 +136,7 @@ test('what a client says of itself is enough to find what it was sent, and to se
   const url = `${portalUrlOf(property)}#photos`;
   const listed = await admin('deliveries', 'list', '--client', 'tests', '--url', url);
   const [id = ''] = /^[0-9a-f-]{36}/m.exec(listed.stdout) ?? [];
-  assert.match(listed.stdout, new RegExp(`^${id} +delivered +1 +property\\.ad\\.create `, 'm'));
+  assert.match(listed.stdout, new RegExp(`^${id} +\\S+ +delivered +1 +property\\.ad\\.create `, 'm'));
   const told = await admin('explain', '--client', 'tests', url);
   assert.match(told.stdout, new RegExp(`^property +properties/${property}\nsearches that it satisfies, .* +1\n`));
   assert.match(told.stdout, new RegExp(`^search +searches/${scene.search.id}\ntitle +Toulon\nsatisfied$`, 'm'));
@@ -167,6 +168,13 @@ test('what a client says of itself is enough to find what it was sent, and to se
   for (const verb of ['show', 'watch', 'stop']) {
     assert.match((await admin('recoveries', verb, recovery)).stdout, /^state +finished$/m, verb);
   }
+});
+
+test('a list as CSV has the states as they are asked for, and nothing cut', async () => {
+  const { stdout } = await admin('deliveries', 'list', '--state', 'delivered', '--csv');
+  const [titles, first = ''] = stdout.split('\n');
+  assert.equal(titles, '"DELIVERY","CLIENT","STATE","ATTEMPTS","KIND","CREATED","DUE","ENDPOINT"');
+  assert.match(first, /^"[0-9a-f-]{36}","[0-9a-f-]{36}","delivered","\d","/);
 });
 
 test('limits of a client are shown with what it has, changed, and undone', async () => {

@@ -111,9 +111,27 @@ function addressesOf(demo: ChildProcess): Promise<{ readonly apiUrl: string; rea
 }
 
 async function dashboardQueries(): Promise<readonly string[]> {
-  const dashboard = JSON.parse(await readFile(join(ROOT, 'config/grafana/vigie.json'), 'utf8')) as {
-    panels: { targets?: { expr: string }[] }[];
-  };
-  const queries = dashboard.panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr));
+  const panels = await Promise.all(['vigie.json', 'vigie-details.json'].map(readPanels));
+  const queries = panels.flat().flatMap(({ targets = [] }) => targets.map(({ expr }) => expr));
   return queries.map((expr) => expr.replaceAll('$__rate_interval', '1m'));
 }
+
+interface Panel {
+  readonly description?: string;
+  readonly targets?: readonly { readonly expr: string }[];
+  readonly fieldConfig?: { readonly defaults: { readonly thresholds?: { readonly steps: readonly unknown[] } } };
+}
+
+async function readPanels(name: string): Promise<readonly Panel[]> {
+  const text = await readFile(join(ROOT, 'config/grafana', name), 'utf8');
+  return (JSON.parse(text) as { panels: Panel[] }).panels;
+}
+
+test('the first dashboard has twelve panels, each with a sentence and thresholds', async () => {
+  const panels = await readPanels('vigie.json');
+  assert.equal(panels.length, 12);
+  for (const { description = '', fieldConfig } of panels) {
+    assert.match(description, /^[A-Z].*[.?]$/);
+    assert.ok((fieldConfig?.defaults.thresholds?.steps.length ?? 0) > 0, description);
+  }
+});

@@ -11,7 +11,7 @@ import { type Progress, startProgress } from '../progress.ts';
 import { InterruptedError, interruptSignal } from '../stop-signal.ts';
 import { type AdminClient, call } from './client.ts';
 import { commentOf, methodNamed } from './descriptors.ts';
-import { columns, listOf, printFacts, printJson, printMore, printTable } from './output.ts';
+import { columns, listOf, printCsv, printFacts, printJson, printMore, printTable } from './output.ts';
 import { fieldsOf, nameOf, optionsOf, put, type RequestField, requestOf } from './request.ts';
 
 /** Its words do without `admin`. */
@@ -55,6 +55,7 @@ export function commandOf(described: MethodCommand): Command {
     example: `vigie admin ${words}${described.example === undefined ? '' : ` ${described.example}`}`,
     async run(client, input) {
       demand(described, optional, input);
+      if (input.flag('csv') && described.columns === undefined) throw new UsageError(`${words} has no list for --csv`);
       const request = requestOf(optional, input);
       const positional = fields.find(isArgument);
       if (positional !== undefined && input.args.length > 0) {
@@ -69,6 +70,7 @@ export function commandOf(described: MethodCommand): Command {
       mask(method, optional, input, request);
       const answer = await ask(client, described, request);
       if (input.isJson) printJson(answer);
+      else if (input.flag('csv')) printCsv(rowsOf(described, answer), columns(described.columns ?? ''));
       else show(answer, request);
     },
   };
@@ -115,11 +117,15 @@ function ask(client: AdminClient, { method, counted }: MethodCommand, request: J
 /** A table of the first list, or facts. */
 function shower({ method, columns: text }: MethodCommand): (answer: JsonObject) => void {
   if (text === undefined) return (answer) => printFacts(answer);
-  const list = methodNamed(method).output.fields.find(({ fieldKind }) => fieldKind === 'list');
   return (answer) => {
-    printTable(list === undefined ? [answer] : listOf(answer[list.jsonName]), columns(text));
+    printTable(rowsOf({ method }, answer), columns(text));
     printMore(answer);
   };
+}
+
+function rowsOf({ method }: Pick<MethodCommand, 'method'>, answer: JsonObject): readonly JsonObject[] {
+  const list = methodNamed(method).output.fields.find(({ fieldKind }) => fieldKind === 'list');
+  return list === undefined ? [answer] : listOf(answer[list.jsonName]);
 }
 
 /** The daemon counts with an index, yet of millions. */

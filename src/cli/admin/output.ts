@@ -12,7 +12,10 @@ export interface Column {
 export function columns(text: string): readonly Column[] {
   return text.split(' ').map((column) => {
     const [title = '', member = ''] = column.split('=');
-    return { title: title.replaceAll('_', ' '), value: (row) => (member === 'name' ? idOf(row[member]) : row[member]) };
+    return {
+      title: title.replaceAll('_', ' '),
+      value: (row) => (['name', 'client'].includes(member) ? idOf(row[member]) : row[member]),
+    };
   });
 }
 
@@ -36,6 +39,13 @@ export function printTable(rows: readonly JsonObject[], shown: readonly Column[]
       .trimEnd();
   print(styled('bold', line(shown.map(({ title }) => title))));
   for (const row of cells) print(line(row));
+}
+
+/** RFC 4180, with nothing cut; what a spreadsheet would take for a formula is text. */
+export function printCsv(rows: readonly JsonObject[], shown: readonly Column[]): void {
+  const quoted = (text: string): string => `"${/^[=+@-]/.test(text) ? "'" : ''}${text.replaceAll('"', '""')}"`;
+  print(shown.map(({ title }) => quoted(title)).join(','));
+  for (const row of rows) print(shown.map(({ value }) => quoted(full(value(row)))).join(','));
 }
 
 /** One fact a line, `openCount` as `open count`; those of `verbatim` under the names that they have. What is empty or a list is left out. */
