@@ -3,7 +3,7 @@
 import type { Context } from 'koa';
 import type { z } from 'zod';
 import { isIgnored } from './search-schema.ts';
-import { VIOLATIONS_MAX, Violations } from './violations.ts';
+import { codeOf, VIOLATIONS_MAX, Violations } from './violations.ts';
 
 /** `what` an unknown member is none of. Throws a 422 `Problem`. */
 export function readBody<Schema extends z.ZodObject>(ctx: Context, schema: Schema, what: string): z.output<Schema> {
@@ -22,7 +22,7 @@ export function readBody<Schema extends z.ZodObject>(ctx: Context, schema: Schem
     else violations.addMore(1);
   }
   const result = schema.safeParse(members);
-  for (const { path, message, code } of result.error?.issues ?? []) violations.add(path, message, code);
+  for (const { path, message, code } of result.error?.issues ?? []) violations.add(path, message, codeOf(code));
   violations.throwAny();
   return result.data as z.output<Schema>;
 }

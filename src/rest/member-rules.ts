@@ -6,7 +6,7 @@
 import { z } from 'zod';
 import { departmentIdOf } from '../engine/reference/reference-ids.ts';
 import { ownPath } from './iri.ts';
-import type { Path, Violations } from './violations.ts';
+import { codeOf, type Path, type Violations } from './violations.ts';
 
 /** What a reader of one member may ask and say. Paths begin within the member. */
 export interface Reading {
@@ -30,7 +30,7 @@ export interface MemberRule<Value> {
 export function readingOf(name: string, baseUrl: string, violations: Violations): Reading {
   return {
     baseUrl,
-    refuse: (message, code = 'custom', path = []) => violations.add([name, ...path], message, code),
+    refuse: (message, code = 'invalid_value', path = []) => violations.add([name, ...path], message, code),
     refuseUnknown(path, what, known, more) {
       violations.addUnknown([name, ...path], what, known);
       violations.addMore(more);
@@ -48,7 +48,7 @@ export function single<Schema extends z.ZodType>(
     read(value, { refuse }) {
       const result = accepted.safeParse(value);
       if (result.success) return result.data;
-      for (const { message, code, path } of result.error.issues) refuse(message, code, path);
+      for (const { message, code, path } of result.error.issues) refuse(message, codeOf(code), path);
       return REFUSED;
     },
   };

@@ -143,7 +143,7 @@ const expressions = ({ asked }: Member<'expressions'>): MemberRule<string | null
     let isRefused = false;
     const read = readExpressions(value, ({ path, message, known, more = 0 }) => {
       isRefused = true;
-      if (known === undefined) refuse(message, 'custom', path);
+      if (known === undefined) refuse(message, 'invalid_value', path);
       else refuseUnknown(path, message, known, more);
     });
     return isRefused ? REFUSED : formatExpressions(read);

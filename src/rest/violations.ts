@@ -13,6 +13,11 @@ const PATH_LENGTH_MAX = 64;
 
 export type Path = readonly PropertyKey[];
 
+/** Of an issue of zod's: `custom` says no more than that a rule was written by hand. */
+export function codeOf(zodCode: string): string {
+  return zodCode === 'custom' ? 'invalid_value' : zodCode;
+}
+
 export class Violations {
   readonly #first: Violation[] = [];
   #count = 0;
