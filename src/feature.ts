@@ -4,7 +4,7 @@
  */
 
 import type Router from '@koa/router';
-import type { Valve } from './engine/broker/valve.ts';
+import type { PauseGate } from './engine/broker/pause-gate.ts';
 import type { Uuid } from './engine/domain/ids.ts';
 import type { RetentionHorizons } from './engine/domain/retention.ts';
 import type { PairFeature } from './engine/intake/consequences.ts';
@@ -31,6 +31,6 @@ export interface Feature {
   readonly routes?: (router: Router, dependencies: ApiDependencies) => void;
   /** An operator's retry of a delivery that is no webhook; null when there is none. */
   readonly requeue?: (database: Database, id: Uuid) => Promise<Requeued | null>;
-  /** Pauses while the valve of the stage is closed; null: nothing to do, as configured. */
-  readonly start?: (parts: Parts, valve: Valve) => FeatureTask | null;
+  /** Pauses while the gate of the stage is closed; null: nothing to do, as configured. */
+  readonly start?: (parts: Parts, gate: PauseGate) => FeatureTask | null;
 }

@@ -2,20 +2,20 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { FairRound, type Turn } from '../src/engine/delivery/fair-round.ts';
+import { FairScheduler, type Turn } from '../src/engine/delivery/fair-scheduler.ts';
 import type { AttemptOutcome } from '../src/engine/domain/delivery.ts';
 
 const STEP_MS = 20;
 
-function openRound(): FairRound<string> {
-  return new FairRound({ slots: 64, concurrencyMax: 16, tooLongMs: 7_500, waitingMax: 10_000 });
+function openRound(): FairScheduler<string> {
+  return new FairScheduler({ slots: 64, concurrencyMax: 16, tooLongMs: 7_500, waitingMax: 10_000 });
 }
 
 function keyOf(endpoint: string, client: string, host: string): string {
   return `${endpoint.padEnd(16, '.')}${client.padEnd(8, '.')}${host}`;
 }
 
-function end(round: FairRound<string>, turn: Turn<string>, isAnswered: boolean): void {
+function end(round: FairScheduler<string>, turn: Turn<string>, isAnswered: boolean): void {
   const [statusCode, error] = isAnswered ? ([200, null] as const) : ([500, 'status'] as const);
   const outcome: AttemptOutcome = {
     ...{ startedAt: new Date(0), durationMs: 5, statusCode, error, reason: null, responseHead: null },
@@ -25,7 +25,7 @@ function end(round: FairRound<string>, turn: Turn<string>, isAnswered: boolean):
 
 /** When each attempt began, asked every `STEP_MS`. */
 function play(
-  round: FairRound<string>,
+  round: FairScheduler<string>,
   { fromMs = 0, untilMs }: { readonly fromMs?: number; readonly untilMs: number },
   onTurn: (turn: Turn<string>) => void,
 ): number[] {

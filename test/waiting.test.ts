@@ -1,10 +1,10 @@
-/** Waiting ends when it should: for a bell, a deadline, a pause, or what is in flight. */
+/** Waiting ends when it should: for a signal, a deadline, a pause, or what is in flight. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { InFlight, singleFlight } from '../src/engine/actor/in-flight.ts';
-import { nullWhenGivenUp, patienceUntil, persist, troubleWatch } from '../src/engine/actor/supervisor.ts';
-import { Bell, endsWithin, inTime, oncePerTick, pause, rested } from '../src/engine/actor/waiting.ts';
+import { budgetUntil, nullIfOver, retryUntilDone, troubleWatch } from '../src/engine/actor/supervisor.ts';
+import { endsWithin, inTime, oncePerTick, pause, rested, Signal } from '../src/engine/actor/waiting.ts';
 
 /** Never within a test. */
 const LONG_MS = 2 ** 30;
@@ -23,24 +23,24 @@ function promised<T>() {
   return { promise, resolve, reject };
 }
 
-test('a bell wakes all who wait, and nobody who comes later', async () => {
-  const bell = new Bell();
+test('a signal wakes all who wait, and nobody who comes later', async () => {
+  const wakeUp = new Signal();
   const heard: string[] = [];
-  bell.ring();
-  void bell.rung(LONG_MS).then(() => heard.push('first'));
-  void bell.rung().then(() => heard.push('second'));
+  wakeUp.notify();
+  void wakeUp.wait(LONG_MS).then(() => heard.push('first'));
+  void wakeUp.wait().then(() => heard.push('second'));
   await settled();
   assert.deepEqual(heard, []);
-  bell.ring();
+  wakeUp.notify();
   await settled();
   assert.deepEqual(heard, ['first', 'second']);
 });
 
-test('nobody waits for a bell longer than there is time', async (context) => {
+test('nobody waits for a signal longer than there is time', async (context) => {
   context.mock.timers.enable({ apis: ['setTimeout'] });
-  const bell = new Bell();
+  const wakeUp = new Signal();
   let isOver = false;
-  void bell.rung(1_000).then(() => {
+  void wakeUp.wait(1_000).then(() => {
     isOver = true;
   });
   context.mock.timers.tick(999);
@@ -49,7 +49,7 @@ test('nobody waits for a bell longer than there is time', async (context) => {
   context.mock.timers.tick(1);
   await settled();
   assert.equal(isOver, true);
-  await bell.rung(0);
+  await wakeUp.wait(0);
 });
 
 test('a pause ends with what it is a pause of', async () => {
@@ -137,10 +137,10 @@ test('who has no time left tries once more, and gives up', async () => {
   const stopping = new AbortController();
   const troubles: string[] = [];
   const watch = troubleWatch('work', (what, { message }) => troubles.push(`${what}: ${message}`));
-  const work = persist(() => Promise.reject(new Error('away')), watch, patienceUntil(stopping.signal));
+  const work = retryUntilDone(() => Promise.reject(new Error('away')), watch, budgetUntil(stopping.signal));
   await settled();
   stopping.abort();
-  assert.equal(await work.catch(nullWhenGivenUp), null);
+  assert.equal(await work.catch(nullIfOver), null);
   assert.deepEqual(troubles, ['work: away', 'work: away']);
-  await assert.rejects(Promise.reject(new Error('a bug')).catch(nullWhenGivenUp), /a bug/);
+  await assert.rejects(Promise.reject(new Error('a bug')).catch(nullIfOver), /a bug/);
 });

@@ -4,15 +4,15 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { TurnRing } from '../src/engine/actor/turn-ring.ts';
-import { FairRound, type Turn } from '../src/engine/delivery/fair-round.ts';
+import { FairScheduler, type Turn } from '../src/engine/delivery/fair-scheduler.ts';
 import type { AttemptError, AttemptOutcome } from '../src/engine/domain/delivery.ts';
 import type { Uuid } from '../src/engine/domain/ids.ts';
 
 const SLOTS = 32;
 const TOO_LONG_MS = 7_500;
 
-function openRound(slots = SLOTS, concurrencyMax = 8): FairRound<string> {
-  return new FairRound({ slots, concurrencyMax, tooLongMs: TOO_LONG_MS, waitingMax: 10_000 });
+function openRound(slots = SLOTS, concurrencyMax = 8): FairScheduler<string> {
+  return new FairScheduler({ slots, concurrencyMax, tooLongMs: TOO_LONG_MS, waitingMax: 10_000 });
 }
 
 function outcome(
@@ -23,11 +23,11 @@ function outcome(
   return { startedAt: new Date(0), durationMs, statusCode, error, reason: null, responseHead: null };
 }
 
-function finish(round: FairRound<string>, turn: Turn<string>, ended = outcome(10)): void {
+function finish(round: FairScheduler<string>, turn: Turn<string>, ended = outcome(10)): void {
   round.answered(turn, `https://${turn.lane.key}.test`, ended);
 }
 
-function addMany(round: FairRound<string>, key: string, count: number, isRetry = false): void {
+function addMany(round: FairScheduler<string>, key: string, count: number, isRetry = false): void {
   for (let number = 0; number < count; number++) round.add(key, `${key}-${number}`, isRetry ? 'again' : 'first');
 }
 
@@ -39,7 +39,7 @@ function keyOf(endpoint: string, client: string, host = 'host'): string {
 const keysOf = (turns: readonly Turn<string>[]) => turns.map(({ lane }) => lane.key);
 
 /** An endpoint that has answered `count` times quickly. */
-function prove(round: FairRound<string>, key: string, count: number): void {
+function prove(round: FairScheduler<string>, key: string, count: number): void {
   for (let number = 0; number < count; number++) {
     round.add(key, 'proof', 'first');
     for (const turn of round.take(1, 0)) finish(round, turn);

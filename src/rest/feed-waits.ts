@@ -1,6 +1,6 @@
 /** Polls of the feed that wait for something new, by client, and what wakes them. */
 
-import { Bell } from '../engine/actor/waiting.ts';
+import { Signal } from '../engine/actor/waiting.ts';
 import type { Uuid } from '../engine/domain/ids.ts';
 
 /** After an announcement the transactions before that one may still run; each look is twice as far from the last. */
@@ -18,7 +18,7 @@ interface Poll {
   /** Something was announced since it looked last. */
   hasNews: boolean;
   /** Ends its present pause. */
-  readonly bell: Bell;
+  readonly wakeUp: Signal;
 }
 
 export interface FeedWaits {
@@ -42,7 +42,7 @@ export function createFeedWaits(ending: AbortSignal = new AbortController().sign
     for (const id of clientIds) {
       for (const poll of polls.get(id) ?? []) {
         poll.hasNews = true;
-        poll.bell.ring();
+        poll.wakeUp.notify();
       }
     }
   };
@@ -55,10 +55,10 @@ export function createFeedWaits(ending: AbortSignal = new AbortController().sign
     wake: (clientIds) => tell(clientIds ?? polls.keys()),
     async until(clientId, waitMs, gone, page, look) {
       const endsAt = performance.now() + waitMs;
-      const poll: Poll = { hasNews: false, bell: new Bell() };
+      const poll: Poll = { hasNews: false, wakeUp: new Signal() };
       const ofClient = polls.get(clientId) ?? new Set<Poll>();
       polls.set(clientId, ofClient.add(poll));
-      const leave = (): void => poll.bell.ring();
+      const leave = (): void => poll.wakeUp.notify();
       gone.addEventListener('abort', leave, { once: true });
       try {
         let last = page;
@@ -66,7 +66,7 @@ export function createFeedWaits(ending: AbortSignal = new AbortController().sign
         for (let restMs = LOOK_SOON_MS; last.isEmpty; ) {
           const leftMs = endsAt - performance.now();
           if (leftMs <= 0 || gone.aborted || ending.aborted) break;
-          if (!last.isCut && !poll.hasNews) await poll.bell.rung(Math.min(restMs, leftMs));
+          if (!last.isCut && !poll.hasNews) await poll.wakeUp.wait(Math.min(restMs, leftMs));
           if (gone.aborted) break;
           restMs = poll.hasNews ? LOOK_SOON_MS : Math.min(LOOK_ANYWAY_MS, restMs * 2);
           poll.hasNews = false;

@@ -6,7 +6,7 @@
  */
 
 import type { Context, Middleware } from 'koa';
-import { type Seat, TurnRing } from '../engine/actor/turn-ring.ts';
+import { type Member, TurnRing } from '../engine/actor/turn-ring.ts';
 import type { Uuid } from '../engine/domain/ids.ts';
 import { isWrite, principalOf } from './auth.ts';
 import { goneOf } from './content.ts';
@@ -15,7 +15,7 @@ import { Problem } from './problem.ts';
 
 type EndTurn = () => void;
 
-interface WaitingRequest extends Seat {
+interface WaitingRequest extends Member {
   readonly start: () => void;
 }
 

@@ -1,7 +1,7 @@
 /** Opens what delivers: the sender, the courier, what cancels and recovers, and what sends e-mails. A part of the composition root. */
 
 import { onSecretChange } from '../engine/broker/announcements.ts';
-import { createValve, type Valve } from '../engine/broker/valve.ts';
+import { createPauseGate, type PauseGate } from '../engine/broker/pause-gate.ts';
 import { startCourier } from '../engine/delivery/courier.ts';
 import { createSender, type Sender } from '../engine/delivery/sender.ts';
 import { startCancellations } from '../engine/maintenance/cancellations.ts';
@@ -29,12 +29,12 @@ export async function openDelivery(parts: Parts): Promise<void> {
     onTrouble,
   } = parts;
   const sender = openSender(parts);
-  const valve = createValve();
+  const gate = createPauseGate();
   let inFlight = (): number => 0;
   let waiting = (): number => 0;
-  await presence.addStage({ name: 'deliver', valve, inFlight: () => inFlight() });
+  await presence.addStage({ name: 'deliver', gate, inFlight: () => inFlight() });
   // An attempt under way is progress, however long its endpoint hangs: it ends in time.
-  const noteProgress = parts.stalls.follow('deliver', () => valve.isOpen && sender.inFlight === 0 && waiting() > 0);
+  const noteProgress = parts.stalls.follow('deliver', () => gate.isOpen && sender.inFlight === 0 && waiting() > 0);
   const courier = await startCourier({
     broker,
     announcer,
@@ -46,7 +46,7 @@ export async function openDelivery(parts: Parts): Promise<void> {
     attemptTimeoutMs: config.attemptTimeoutMs,
     attemptsInFlightMax: config.attemptsInFlightMax,
     clock: () => new Date(),
-    valve,
+    gate,
     onClaimed: noteProgress,
     onAttempt(settled) {
       noteProgress();
@@ -60,21 +60,21 @@ export async function openDelivery(parts: Parts): Promise<void> {
   draining('courier', () => courier.drain());
   waiting = () => courier.inFlight;
   const tasks = FEATURES.flatMap(({ name, start }): FeatureTask | [] => {
-    const task = start?.(parts, valve) ?? null;
+    const task = start?.(parts, gate) ?? null;
     if (task === null) return [];
     draining(name, () => task.drain());
     return task;
   });
   inFlight = () => tasks.reduce((sum, task) => sum + task.inFlight, courier.inFlight);
-  measureStage(metrics, 'deliver', valve, inFlight);
-  openBackground(parts, valve);
+  measureStage(metrics, 'deliver', gate, inFlight);
+  openBackground(parts, gate);
 }
 
-function openBackground({ config, database, announcer, draining, onTrouble }: Parts, courierValve: Valve): void {
+function openBackground({ config, database, announcer, draining, onTrouble }: Parts, courierGate: PauseGate): void {
   const cancellations = startCancellations({ database, onTrouble });
   draining('cancellations', () => cancellations.stop());
   const { attemptsInFlightMax } = config;
-  const isPaused = (): boolean => !courierValve.isOpen;
+  const isPaused = (): boolean => !courierGate.isOpen;
   const recoveries = startRecoveries({ database, announcer, attemptsInFlightMax, isPaused, onTrouble });
   draining('recoveries', () => recoveries.stop());
 }

@@ -6,11 +6,11 @@
 import { startTask } from '../engine/actor/task.ts';
 import { announceFeed, onSearchChange } from '../engine/broker/announcements.ts';
 import { answerLeadClaims } from '../engine/broker/lead-claims.ts';
+import { createPauseGate, type PauseGate } from '../engine/broker/pause-gate.ts';
 import { ensureIntake, ensureRejections } from '../engine/broker/topology.ts';
-import { createValve, type Valve } from '../engine/broker/valve.ts';
 import { createIntakeBreaker, type IntakeBreaker } from '../engine/intake/breaker.ts';
 import { type Intake, startIntake } from '../engine/intake/intake.ts';
-import { type Mandate, startLeadership } from '../engine/intake/leadership.ts';
+import { type LeaderTask, startLeadership } from '../engine/intake/leadership.ts';
 import { type MatchSampling, sampleMatches } from '../engine/intake/match-sampling.ts';
 import { type Matcher, startMatcher } from '../engine/intake/matcher.ts';
 import { createRecorder, type RecorderDependencies } from '../engine/intake/recorder.ts';
@@ -41,27 +41,27 @@ export async function openIntake(parts: Parts, databaseUrl: string): Promise<Mat
   // Each term tries again; what is asked of PostgreSQL alone need not wait for a NATS that takes nothing.
   await ensureIntake(broker).catch((error: Error) => onTrouble('stream of adverts', error));
   await ensureRejections(broker).catch((error: Error) => onTrouble('stream of refused messages', error));
-  const valve = createValve();
+  const gate = createPauseGate();
   let intake: Intake | null = null;
   let leadsSince: number | null = null;
   answerLeadClaims(broker, () => (leadsSince === null ? null : { ...parts.whereabouts, since: leadsSince }));
   const inFlight = (): number => intake?.inFlight ?? 0;
   const leads = (): boolean => intake !== null;
-  await presence.addStage({ name: 'intake', valve, inFlight, leads });
+  await presence.addStage({ name: 'intake', gate, inFlight, leads });
   const breaker = createIntakeBreaker({
     ...config.setAside,
     nowMs: () => performance.now(),
     onHopeless: (reason) => fail(`intake: ${reason}`),
   });
   parts.checks.intake = () => breaker.restReason;
-  const noteProgress = parts.stalls.follow('intake', () => valve.isOpen && (intake?.depth ?? 0) > 0);
+  const noteProgress = parts.stalls.follow('intake', () => gate.isOpen && (intake?.depth ?? 0) > 0);
   const observed = parts.observers.timed(matcher);
   const sampling = sampleMatches(observed.match);
   const takeIn = createTermStart(
     parts,
     matcher,
     { ...observed, match: sampling.match },
-    { valve, breaker, noteProgress },
+    { gate, breaker, noteProgress },
   );
   const leadership = await startLeadership({
     openSession: () => openLeaderSession(databaseUrl, onTrouble),
@@ -69,7 +69,7 @@ export async function openIntake(parts: Parts, databaseUrl: string): Promise<Mat
     async lead(term) {
       const taken = await takeIn(term);
       intake = taken;
-      return alongside(taken, keepHouseAlongside(parts, medians, sampling));
+      return alongside(taken, maintainAlongside(parts, medians, sampling));
     },
     onTerm(term) {
       if (term === null) intake = null;
@@ -79,7 +79,7 @@ export async function openIntake(parts: Parts, databaseUrl: string): Promise<Mat
     supervisor,
   });
   draining('intake', () => leadership.stop());
-  measureStage(metrics, 'intake', valve, inFlight);
+  measureStage(metrics, 'intake', gate, inFlight);
   measureRetention(metrics, database);
   measureLead(metrics, database);
   measureAnswers(metrics, database);
@@ -125,7 +125,7 @@ async function openMatcher(parts: Parts, medians: MarketMedians): Promise<Matche
 }
 
 interface IntakeControls {
-  readonly valve: Valve;
+  readonly gate: PauseGate;
   readonly breaker: IntakeBreaker;
   readonly noteProgress: () => void;
 }
@@ -135,7 +135,7 @@ function createTermStart(
   parts: Parts,
   matcher: Matcher,
   observed: RecorderDependencies['matcher'],
-  { valve, breaker, noteProgress }: IntakeControls,
+  { gate, breaker, noteProgress }: IntakeControls,
 ): (term: Term) => Promise<Intake> {
   const { config, log, database, pipelineDatabase, broker, announcer, documents } = parts;
   const { reference, observers, supervisor, onTrouble } = parts;
@@ -160,7 +160,7 @@ function createTermStart(
       recordBatch,
       recordBatchMax: config.recordBatchMax,
       recordBatchBytesMax: config.recordBounds.batchBytesMax,
-      valve,
+      gate,
       breaker,
       onForgotten: noteRestored,
       onStart({ behind, isKnownStream, isRestored }) {
@@ -194,7 +194,7 @@ interface Housekeeping {
 }
 
 /** Whoever records also forgets, and tells its medians: so one instance does, and needs no lock of its own for it. */
-function keepHouseAlongside(
+function maintainAlongside(
   { config, log, database, broker, observers, onTrouble }: Parts,
   medians: MarketMedians,
   sampling: MatchSampling,
@@ -240,7 +240,7 @@ function keepHouseAlongside(
   };
 }
 
-function alongside(intake: Intake, housekeeping: Housekeeping): Mandate {
+function alongside(intake: Intake, housekeeping: Housekeeping): LeaderTask {
   const end = async (endIntake: () => Promise<void>): Promise<void> => {
     await Promise.all([endIntake(), housekeeping.stop()]);
   };

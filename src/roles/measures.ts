@@ -4,8 +4,8 @@
  */
 
 import type { Broker } from '../engine/broker/connection.ts';
+import type { PauseGate } from '../engine/broker/pause-gate.ts';
 import { readStreamFigures } from '../engine/broker/stream-figures.ts';
-import type { Valve } from '../engine/broker/valve.ts';
 import type { TopologyWatch } from '../engine/maintenance/topology-watch.ts';
 import type { Database, DatabasePool } from '../engine/store/database.ts';
 import { ALL_DEAD_LETTERS, countDeadLetters } from '../engine/store/dead-letter-reads.ts';
@@ -27,9 +27,9 @@ export function measurePools(metrics: Metrics, pools: readonly DatabasePool[]): 
 }
 
 /** One stage of this instance. */
-export function measureStage(metrics: Metrics, stage: string, valve: Valve, inFlight: () => number): void {
+export function measureStage(metrics: Metrics, stage: string, gate: PauseGate, inFlight: () => number): void {
   metrics.stageInFlight.set(stage, inFlight);
-  metrics.stagePaused.set(stage, () => (valve.isOpen ? 0 : 1));
+  metrics.stagePaused.set(stage, () => (gate.isOpen ? 0 : 1));
 }
 
 /** Every instance reads the same: take the maximum over instances. */

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
 import { test } from 'node:test';
-import { createValve } from '../../src/engine/broker/valve.ts';
+import { createPauseGate } from '../../src/engine/broker/pause-gate.ts';
 import { ATTEMPTS_MAX } from '../../src/engine/domain/delivery.ts';
 import type { Uuid } from '../../src/engine/domain/ids.ts';
 import { CLIENT_MAILS_MAX, RECIPIENT_MAILS_MAX } from '../../src/engine/domain/mail.ts';
@@ -316,23 +316,23 @@ test('clients take turns, however many recipients one has', async (t) => {
 test('a paused stage sends nothing, and a drain leaves nothing half done', async (t) => {
   const scene = await openMailScene(t);
   const client = await scene.newClient('a');
-  const valve = createValve();
-  valve.close();
+  const gate = createPauseGate();
+  gate.close();
   let looks = 0;
   const watched = {
     get isOpen() {
       looks += 1;
-      return valve.isOpen;
+      return gate.isOpen;
     },
   };
   await scene.record(await scene.newSearch(client, JO), 1);
-  const mailing = scene.start({ valve: watched });
+  const mailing = scene.start({ gate: watched });
   await until(
     async () => looks,
     (count) => count > 2,
   );
   assert.equal((await scene.rows())[0]?.attempts, 0);
-  valve.open();
+  gate.open();
   scene.smtp.scriptMessage('accept');
   await until(scene.rows, ([row]) => row?.state !== 'queued');
   await mailing.drain();

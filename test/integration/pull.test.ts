@@ -4,10 +4,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { AckPolicy, nanos } from 'nats';
 import { connectBroker } from '../../src/engine/broker/connection.ts';
+import { createPauseGate } from '../../src/engine/broker/pause-gate.ts';
 import { publishAll } from '../../src/engine/broker/publish.ts';
 import { type PulledMessage, startPull } from '../../src/engine/broker/pull.ts';
 import { ensureRetries, retryConsumer, retrySubject } from '../../src/engine/broker/topology.ts';
-import { createValve } from '../../src/engine/broker/valve.ts';
 import { cellNames } from '../../src/engine/domain/cell.ts';
 import type { Uuid } from '../../src/engine/domain/ids.ts';
 import { startTestNats } from '../support/servers.ts';
@@ -70,7 +70,7 @@ test('so it is for a stream that was replaced while the stage was paused', async
   const server = await startTestNats(t);
   const broker = await connectBroker({ url: server.url, name: 'test', onStatus: () => undefined });
   t.after(() => broker.close());
-  const valve = createValve();
+  const gate = createPauseGate();
   const pulled: PulledMessage[] = [];
   await ensureRetries(broker);
   const pull = startPull(broker, {
@@ -80,7 +80,7 @@ test('so it is for a stream that was replaced while the stage was paused', async
     onMessage: async (message) => void pulled.push(message),
     onTrouble: () => undefined,
     ensure: () => ensureRetries(broker).then(() => undefined),
-    valve,
+    gate,
   });
   t.after(() => pull.stop());
   const publishAndPull = async (text: string) => {
@@ -94,14 +94,14 @@ test('so it is for a stream that was replaced while the stage was paused', async
     );
   };
   await publishAndPull('old');
-  valve.close();
+  gate.close();
   await until(
-    async () => valve.busyCount,
+    async () => gate.busyCount,
     (count) => count === 0,
   );
   await broker.manager.streams.delete(names.retriesStream);
   await ensureRetries(broker);
-  valve.open();
+  gate.open();
   await publishAndPull('new');
   await pulled[0]?.settle({ type: 'ack' });
   assert.equal((await broker.manager.streams.info(names.retriesStream)).state.messages, 1);

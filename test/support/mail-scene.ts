@@ -1,6 +1,6 @@
 /** E-mails in the test's own process, from recorded items to a real mail server, and a look at their rows. */
 
-import { createValve } from '../../src/engine/broker/valve.ts';
+import { createPauseGate } from '../../src/engine/broker/pause-gate.ts';
 import { timeOrderedUuid, type Uuid } from '../../src/engine/domain/ids.ts';
 import type { IntakeMessage } from '../../src/engine/domain/intake-message.ts';
 import { mailKeyOf } from '../../src/engine/domain/mail.ts';
@@ -36,7 +36,7 @@ export interface MailItemRow {
   readonly endpoint: string;
 }
 
-export type MailStart = Partial<Pick<MailingDependencies, 'retryDelayMs' | 'attemptTimeoutMs' | 'valve' | 'clock'>> & {
+export type MailStart = Partial<Pick<MailingDependencies, 'retryDelayMs' | 'attemptTimeoutMs' | 'gate' | 'clock'>> & {
   readonly sender?: Partial<MailSenderOptions>;
 };
 
@@ -110,7 +110,7 @@ export async function openMailScene(cleanup: Cleanup): Promise<MailScene> {
         retryDelayMs: 50,
         attemptTimeoutMs: PATIENT_MS,
         drainTimeoutMs: PATIENT_MS,
-        valve: createValve(),
+        gate: createPauseGate(),
         clock: () => new Date(),
         onMail: (mail) => void settled.push(mail),
         supervisor: quietSupervisor(),

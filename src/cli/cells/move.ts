@@ -9,9 +9,17 @@ import { removeCopy } from '../../engine/store/client-removal.ts';
 import { UsageError } from '../command.ts';
 import { CommandError, print } from '../terminal.ts';
 import { cellNamed, readCells, withCells } from './cells.ts';
+import {
+  find,
+  findLeft,
+  lockMove,
+  type MovedClient,
+  type ReachedCell,
+  tellCells,
+  withBrokers,
+} from './client-location.ts';
 import { writeMap } from './map.ts';
 import { letGo, travel } from './travel.ts';
-import { find, findLeft, lockMove, type MovedClient, type ReachedCell, tellCells, withBrokers } from './whereabouts.ts';
 
 export interface MoveOptions {
   /** A name or an id. */

@@ -30,7 +30,7 @@ import { WAITS_FOR_ANOTHER } from '../../engine/store/table-copy.ts';
 import { type Progress, startProgress } from '../progress.ts';
 import { InterruptedError } from '../stop-signal.ts';
 import { CommandError } from '../terminal.ts';
-import { type MovedClient, type ReachedCell, tellCells } from './whereabouts.ts';
+import { type MovedClient, type ReachedCell, tellCells } from './client-location.ts';
 
 const RENEW_EVERY_MS = 3_000;
 const LOOK_EVERY_MS = 200;

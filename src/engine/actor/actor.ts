@@ -13,9 +13,9 @@
  */
 
 import { Mailbox, type Weighing } from './mailbox.ts';
-import { GaveUpError, type Patience, persist, type Supervisor, type Watch } from './supervisor.ts';
+import { RetryAbandonedError, type RetryBudget, retryUntilDone, type Supervisor, type Watch } from './supervisor.ts';
 import { type Suspect, Suspects } from './suspects.ts';
-import { Bell, inTime, pause } from './waiting.ts';
+import { inTime, pause, Signal } from './waiting.ts';
 
 export interface ActorOptions<M> {
   readonly name: string;
@@ -78,14 +78,14 @@ export function spawn<M>(options: ActorOptions<M>): Actor<M> {
   const { name } = options;
   const mailbox = new Mailbox<M>(options.mailboxMax, options.weighing);
   const watch = options.supervisor.watch(name);
-  const patience = createPatience();
+  const budget = createRetryBudget();
   const suspects = new Suspects<M>(watch.retryPausesMs, options.keyOf);
-  const { handle, tryAgain } = createHandling(options, suspects, watch, patience);
+  const { handle, tryAgain } = createHandling(options, suspects, watch, budget);
   const stopped = run();
 
   async function run(): Promise<void> {
     try {
-      for (let left: readonly M[] = []; !patience.isOver; ) {
+      for (let left: readonly M[] = []; !budget.isOver; ) {
         const { due } = suspects;
         if (due !== undefined) {
           left = [...left, ...(await tryAgain(due))];
@@ -95,10 +95,10 @@ export function spawn<M>(options: ActorOptions<M>): Actor<M> {
         left = await handle(messages);
         if (messages.length > 0 || suspects.due !== undefined) continue;
         if (suspects.count === 0) return;
-        await suspects.bell.rung();
+        await suspects.wakeUp.wait();
       }
     } catch (error) {
-      if (error instanceof GaveUpError) return;
+      if (error instanceof RetryAbandonedError) return;
       mailbox.close(new ActorStoppedError(`actor ${name} has crashed`, { cause: error }));
       watch.failed({ error: error as Error, isBug: true, isFinal: true, retryInMs: null });
     }
@@ -114,8 +114,8 @@ export function spawn<M>(options: ActorOptions<M>): Actor<M> {
       mailbox.close(new ActorStoppedError(`actor ${name} is draining`));
       const own = grace ?? startGrace();
       suspects.hurry();
-      void own.isOver.then(() => suspects.bell.ring());
-      await Promise.race([stopped, patience.endWith(own)]);
+      void own.isOver.then(() => suspects.wakeUp.notify());
+      await Promise.race([stopped, budget.endWith(own)]);
       if (grace === undefined) own.end();
       // What is let go may still fail.
       watch.dismissed();
@@ -128,16 +128,16 @@ function createHandling<M>(
   { receive, setAside }: Pick<ActorOptions<M>, 'receive' | 'setAside'>,
   suspects: Suspects<M>,
   watch: Watch,
-  patience: Patience,
+  budget: RetryBudget,
 ) {
   /** Resolves with what is left over; rejects when the actor must stop. */
   async function handle(admitted: readonly M[]): Promise<readonly M[]> {
     const messages = suspects.holdBack(admitted);
     if (messages.length === 0) return [];
     try {
-      return (await persist(() => receive(messages), watch, patience, setAside && [])) ?? [];
+      return (await retryUntilDone(() => receive(messages), watch, budget, setAside && [])) ?? [];
     } catch (error) {
-      if (error instanceof GaveUpError || setAside === undefined) throw error;
+      if (error instanceof RetryAbandonedError || setAside === undefined) throw error;
       if (messages.length === 1) return fail(suspects.suspect(messages[0] as M), error as Error, setAside);
       const middle = messages.length >> 1;
       const left = await handle(messages.slice(0, middle));
@@ -147,10 +147,10 @@ function createHandling<M>(
 
   async function tryAgain(suspect: Suspect<M>): Promise<readonly M[]> {
     try {
-      const left = await persist(() => receive([suspect.message]), watch, patience, []);
+      const left = await retryUntilDone(() => receive([suspect.message]), watch, budget, []);
       return [...(left ?? []), ...suspects.release(suspect, null)];
     } catch (error) {
-      if (error instanceof GaveUpError || setAside === undefined) throw error;
+      if (error instanceof RetryAbandonedError || setAside === undefined) throw error;
       return fail(suspect, error as Error, setAside);
     }
   }
@@ -166,7 +166,7 @@ function createHandling<M>(
     // It goes on with the others.
     watch.recovered();
     if (retryInMs === null) {
-      await persist(() => giveUp(suspect.message, error), watch, patience);
+      await retryUntilDone(() => giveUp(suspect.message, error), watch, budget);
       return suspects.release(suspect, error);
     }
     suspects.tryLater(suspect, retryInMs);
@@ -186,27 +186,27 @@ async function nextBatch<M>(
   if (leftCount + suspects.count >= LEFT_BATCHES_MAX * batchMax) return [];
   if (leftCount > 0) return mailbox.takeAdmitted(batchMax);
   if (suspects.count === 0) await mailbox.arrival();
-  else await Promise.race([mailbox.arrival(), suspects.bell.rung()]);
+  else await Promise.race([mailbox.arrival(), suspects.wakeUp.wait()]);
   const { depth } = mailbox;
   if (gatherMs > 0 && depth > 0 && depth < batchMax) await pause(gatherMs);
   return suspects.count === 0 ? mailbox.take(batchMax) : mailbox.takeAdmitted(batchMax);
 }
 
 /** Without end, until it is given a time to end. */
-function createPatience(): Patience & { endWith(grace: Grace): Promise<void> } {
-  const bell = new Bell();
+function createRetryBudget(): RetryBudget & { endWith(grace: Grace): Promise<void> } {
+  const wakeUp = new Signal();
   let isOver = false;
   let ended: Promise<void> | null = null;
   return {
     get isOver() {
       return isOver;
     },
-    pause: (durationMs) => bell.rung(durationMs),
+    pause: (durationMs) => wakeUp.wait(durationMs),
     endWith(grace) {
-      bell.ring();
+      wakeUp.notify();
       ended ??= grace.isOver.then(() => {
         isOver = true;
-        bell.ring();
+        wakeUp.notify();
       });
       return ended;
     },

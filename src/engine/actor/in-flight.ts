@@ -1,10 +1,10 @@
 /** Work under way: how much of it there is, when it has ended, and whether somebody else is at it already. */
 
-import { Bell } from './waiting.ts';
+import { Signal } from './waiting.ts';
 
 /** Work that was begun and is not awaited where it began. */
 export class InFlight {
-  readonly #bell = new Bell();
+  readonly #wakeUp = new Signal();
   #count = 0;
 
   get count(): number {
@@ -16,18 +16,18 @@ export class InFlight {
     this.#count += 1;
     void work.finally(() => {
       this.#count -= 1;
-      this.#bell.ring();
+      this.#wakeUp.notify();
     });
   }
 
   /** Resolves when one of them has ended; at once when there is none. */
   async oneEnded(): Promise<void> {
-    if (this.#count > 0) await this.#bell.rung();
+    if (this.#count > 0) await this.#wakeUp.wait();
   }
 
   /** Resolves when there is nothing left, also of what was added meanwhile. */
   async ended(): Promise<void> {
-    while (this.#count > 0) await this.#bell.rung();
+    while (this.#count > 0) await this.#wakeUp.wait();
   }
 }
 

@@ -1,6 +1,6 @@
 /**
  * Supervision: what becomes of work that fails. Trouble of a server passes by itself, so the work is tried again with
- * growing pauses for as long as anybody has patience; anything else is tried three times more over half a minute before
+ * growing pauses for as long as the budget lasts; anything else is tried three times more over half a minute before
  * it counts as a bug. The supervisor is told of each failure, and knows who has been failing for how long.
  */
 
@@ -105,14 +105,14 @@ export function troubleWatch(what: string, onTrouble: (what: string, error: Erro
 }
 
 /** How long somebody goes on trying. */
-export interface Patience {
+export interface RetryBudget {
   readonly isOver: boolean;
   /** Resolves after `durationMs`, or earlier when there is a reason to try at once. */
   pause(durationMs: number): Promise<void>;
 }
 
 /** Without end, until `stopping` is aborted; then a last try is made at once. */
-export function patienceUntil(stopping: AbortSignal): Patience {
+export function budgetUntil(stopping: AbortSignal): RetryBudget {
   return {
     get isOver() {
       return stopping.aborted;
@@ -121,14 +121,14 @@ export function patienceUntil(stopping: AbortSignal): Patience {
   };
 }
 
-/** Patience was over before the work went through. */
-export class GaveUpError extends Error {
+/** RetryBudget was over before the work went through. */
+export class RetryAbandonedError extends Error {
   readonly code = 'GAVE_UP';
 }
 
 /** Null in the place of what somebody has given up. */
-export function nullWhenGivenUp(error: Error): null {
-  if (error instanceof GaveUpError) return null;
+export function nullIfOver(error: Error): null {
+  if (error instanceof RetryAbandonedError) return null;
   throw error;
 }
 
@@ -136,13 +136,13 @@ const RETRY_FIRST_MS = 100;
 const RETRY_MAX_MS = 5_000;
 
 /**
- * Tries `work` until it goes through. Rejects with what it throws when that is a bug, and with `GaveUpError`.
+ * Tries `work` until it goes through. Rejects with what it throws when that is a bug, and with `RetryAbandonedError`.
  * `retryPausesMs`: none where the cause of what fails for no known reason is looked for first.
  */
-export async function persist<T>(
+export async function retryUntilDone<T>(
   work: () => Promise<T>,
   watch: Watch,
-  patience: Patience,
+  budget: RetryBudget,
   retryPausesMs: readonly number[] = watch.retryPausesMs,
 ): Promise<T> {
   const unexplained = [...retryPausesMs];
@@ -155,10 +155,10 @@ export async function persist<T>(
       const error = cause instanceof Error ? cause : new Error(String(cause));
       const retryInMs = watch.isOperational(error) ? growingMs : unexplained.shift();
       if (retryInMs === undefined) throw error;
-      const { isOver } = patience;
+      const { isOver } = budget;
       watch.failed({ error, isBug: false, isFinal: false, retryInMs: isOver ? null : retryInMs });
-      if (isOver) throw new GaveUpError('no time is left to try again', { cause: error });
-      await patience.pause(retryInMs);
+      if (isOver) throw new RetryAbandonedError('no time is left to try again', { cause: error });
+      await budget.pause(retryInMs);
     }
   }
 }
@@ -170,25 +170,25 @@ export interface Apart<T, R> {
 }
 
 /** Likewise for many items at once. What a bug keeps from going through together is done in halves, without more tries. */
-export async function persistApart<T, R>(
+export async function retryBisecting<T, R>(
   items: readonly T[],
   work: (items: readonly T[]) => Promise<readonly R[]>,
   watch: Watch,
-  patience: Patience,
+  budget: RetryBudget,
   retryPausesMs: readonly number[] = watch.retryPausesMs,
 ): Promise<Apart<T, R>> {
   if (items.length === 0) return { results: [], broken: [] };
   try {
-    return { results: await persist(() => work(items), watch, patience, retryPausesMs), broken: [] };
+    return { results: await retryUntilDone(() => work(items), watch, budget, retryPausesMs), broken: [] };
   } catch (error) {
-    if (error instanceof GaveUpError) throw error;
+    if (error instanceof RetryAbandonedError) throw error;
     if (items.length === 1) {
       watch.failed({ error: error as Error, isBug: true, isFinal: false, retryInMs: null });
       return { results: [], broken: items };
     }
     const middle = items.length >> 1;
-    const first = await persistApart(items.slice(0, middle), work, watch, patience, []);
-    const second = await persistApart(items.slice(middle), work, watch, patience, []);
+    const first = await retryBisecting(items.slice(0, middle), work, watch, budget, []);
+    const second = await retryBisecting(items.slice(middle), work, watch, budget, []);
     return { results: [...first.results, ...second.results], broken: [...first.broken, ...second.broken] };
   }
 }

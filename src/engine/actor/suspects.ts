@@ -4,7 +4,7 @@
  * a message of the key was given up for needs no such proof again.
  */
 
-import { Bell, pause } from './waiting.ts';
+import { pause, Signal } from './waiting.ts';
 
 export interface Suspect<M> {
   readonly key: unknown;
@@ -19,7 +19,7 @@ export interface Suspect<M> {
 const PROVEN_MAX = 1_000;
 
 export class Suspects<M> {
-  readonly bell = new Bell();
+  readonly wakeUp = new Signal();
   readonly #retryPausesMs: readonly number[];
   readonly #keyOf: (message: M) => unknown;
   readonly #byKey = new Map<unknown, Suspect<M>>();
@@ -84,11 +84,11 @@ export class Suspects<M> {
   /** No time is to be lost. */
   hurry(): void {
     for (const suspect of this.#byKey.values()) suspect.isDue = true;
-    this.bell.ring();
+    this.wakeUp.notify();
   }
 
   #makeDue(suspect: Suspect<M>): void {
     suspect.isDue = true;
-    this.bell.ring();
+    this.wakeUp.notify();
   }
 }

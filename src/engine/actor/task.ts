@@ -4,7 +4,7 @@
  * have looked too early. A run that fails is told, and the next one comes all the same.
  */
 
-import { Bell } from './waiting.ts';
+import { Signal } from './waiting.ts';
 
 export interface TaskOptions {
   /** The work in a word or two, for the log. */
@@ -43,13 +43,13 @@ const UNHEARD: Asking = { ended: () => undefined, failed: () => undefined };
 export function startTask(options: TaskOptions): Task {
   const { what, everyMs, isDueAtOnce = false, work, onTrouble, keepsProcess } = options;
   const stopping = new AbortController();
-  const bell = new Bell();
+  const wakeUp = new Signal();
   let asking: Asking[] = [];
 
   async function runOn(): Promise<void> {
     const { signal } = stopping;
     for (let restMs = isDueAtOnce ? 0 : everyMs; !signal.aborted; ) {
-      if (asking.length === 0) await bell.rung(restMs, keepsProcess);
+      if (asking.length === 0) await wakeUp.wait(restMs, keepsProcess);
       if (!signal.aborted) restMs = await runOnce();
     }
     for (const { ended: letGo } of asking) letGo();
@@ -74,7 +74,7 @@ export function startTask(options: TaskOptions): Task {
 
   function ask(one: Asking): void {
     asking.push(one);
-    bell.ring();
+    wakeUp.notify();
   }
 
   const ended = runOn();
@@ -89,7 +89,7 @@ export function startTask(options: TaskOptions): Task {
         : new Promise((resolve, reject) => ask({ ended: resolve, failed: reject })),
     stop() {
       stopping.abort();
-      bell.ring();
+      wakeUp.notify();
       return ended;
     },
   };

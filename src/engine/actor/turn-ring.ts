@@ -5,13 +5,13 @@
  */
 
 /** Members are told apart by identity. */
-export interface Seat {
+export interface Member {
   readonly client: string;
   readonly host: string;
 }
 
 /** The waiting of one client, by the kind of waiting: what may be given out differs from kind to kind. */
-interface Party<T> {
+interface ClientQueue<T> {
   readonly client: string;
   /** Kind → host → members, each level in the order of its turns. */
   readonly hosts: readonly Map<string, Set<T>>[];
@@ -19,9 +19,9 @@ interface Party<T> {
   turn: number;
 }
 
-export class TurnRing<T extends Seat> {
+export class TurnRing<T extends Member> {
   readonly #kinds: number;
-  readonly #parties = new Map<string, Party<T>>();
+  readonly #parties = new Map<string, ClientQueue<T>>();
   readonly #kindOf = new Map<T, number>();
 
   /** Kinds are numbered from 0; `kinds`: how many there are. */
@@ -52,7 +52,7 @@ export class TurnRing<T extends Seat> {
 
   #leave(member: T, kind: number): void {
     this.#kindOf.delete(member);
-    const party = this.#parties.get(member.client) as Party<T>;
+    const party = this.#parties.get(member.client) as ClientQueue<T>;
     const hosts = party.hosts[kind] as Map<string, Set<T>>;
     const members = hosts.get(member.host) as Set<T>;
     members.delete(member);

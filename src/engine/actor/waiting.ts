@@ -1,5 +1,5 @@
 /**
- * Waiting, in all its forms: for time to pass, for a bell that others ring, for others to go first, and for work
+ * Waiting, in all its forms: for time to pass, for a signal that others give, for others to go first, and for work
  * that may take only so long. Nobody else of the house sleeps.
  */
 
@@ -64,17 +64,17 @@ export function inTime<T>(work: Promise<T>, timeoutMs: number, late: () => Error
 /** Node takes a longer time for none at all. */
 const TIMER_MAX_MS = 2 ** 31 - 1;
 
-/** One waits for what another one tells. What is rung while nobody waits is not heard. */
-export class Bell {
+/** Waits for what another task reports. A signal that is given while nobody waits is lost. */
+export class Signal {
   readonly #waiting = new Set<() => void>();
 
   /** Lets all go who wait. */
-  ring(): void {
+  notify(): void {
     for (const wake of this.#waiting) wake();
   }
 
-  /** Resolves when it rings, or after `timeoutMs`; with `keepsProcess` false a process that only waits may end. */
-  rung(timeoutMs = Number.POSITIVE_INFINITY, keepsProcess = true): Promise<void> {
+  /** Resolves at the next signal, or after `timeoutMs`; with `keepsProcess` false a process that only waits may end. */
+  wait(timeoutMs = Number.POSITIVE_INFINITY, keepsProcess = true): Promise<void> {
     if (timeoutMs <= 0) return Promise.resolve();
     return new Promise((resolve) => {
       const wake = (): void => {

@@ -4,7 +4,7 @@
  */
 
 import { createInbox, type Msg } from 'nats';
-import { Bell, endsWithin } from '../actor/waiting.ts';
+import { endsWithin, Signal } from '../actor/waiting.ts';
 import type { Broker } from './connection.ts';
 
 /** For the last messages of an inbox that is closed; a server that is frozen never tells. */
@@ -31,13 +31,13 @@ export function openInbox({ connection, isConnected }: Broker): PullInbox {
   const isStatus = ({ subject }: Msg): boolean => subject.startsWith(prefix);
   let requests = 0;
   const received: Msg[] = [];
-  const bell = new Bell();
+  const wakeUp = new Signal();
   let failure: Error | null = null;
   const subscription = connection.subscribe(`${prefix}*`, {
     callback(error, message) {
       if (error === null) received.push(message);
       failure ??= error;
-      bell.ring();
+      wakeUp.notify();
     },
   });
   return {
@@ -48,7 +48,7 @@ export function openInbox({ connection, isConnected }: Broker): PullInbox {
     },
     isStatus,
     async next(timeoutMs) {
-      if (received.length === 0 && failure === null) await bell.rung(timeoutMs);
+      if (received.length === 0 && failure === null) await wakeUp.wait(timeoutMs);
       if (received.length === 0 && failure !== null) throw failure;
       return received.shift() ?? null;
     },

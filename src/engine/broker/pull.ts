@@ -11,8 +11,8 @@ import { startTask } from '../actor/task.ts';
 import { pause, yieldToOthers } from '../actor/waiting.ts';
 import { unreachable } from '../domain/unreachable.ts';
 import { type Broker, STATUS_NO_RESPONDERS } from './connection.ts';
+import type { PauseGate } from './pause-gate.ts';
 import { openInbox, type PullInbox } from './pull-inbox.ts';
-import type { Valve } from './valve.ts';
 
 /** What becomes of a message. One place per stage decides it. */
 export type Disposition =
@@ -55,7 +55,7 @@ export interface PullOptions {
   /** Puts a stream or consumer back that somebody deleted. */
   readonly ensure: () => Promise<void>;
   /** Closed, it keeps the pull from asking for more. */
-  readonly valve?: Valve;
+  readonly gate?: PauseGate;
   /** True: what waits longer than `ack_wait` to be settled is not handed out again meanwhile. */
   readonly extendsWait?: boolean;
 }
@@ -99,7 +99,7 @@ interface Source {
 const EXTENSIONS_PER_WAIT = 3;
 
 export function startPull(broker: Broker, options: PullOptions): Pull {
-  const { valve } = options;
+  const { gate } = options;
   let source: Source = { createdAt: null, isLost: false, ackWaitMs: 0, unsettled: new Set() };
 
   let received: readonly Msg[] = [];
@@ -109,10 +109,10 @@ export function startPull(broker: Broker, options: PullOptions): Pull {
   }
 
   async function pullOn(stopping: AbortSignal): Promise<void> {
-    const take = (): Promise<void> => takeBatches(() => !stopping.aborted && valve?.isOpen !== false);
+    const take = (): Promise<void> => takeBatches(() => !stopping.aborted && gate?.isOpen !== false);
     try {
-      if (valve?.isOpen === false) await valve.whenOpen();
-      else await (valve === undefined ? take() : valve.through(take));
+      if (gate?.isOpen === false) await gate.whenOpen();
+      else await (gate === undefined ? take() : gate.run(take));
     } catch (error) {
       await recover(error as Error, options, stopping);
     }
@@ -146,7 +146,7 @@ export function startPull(broker: Broker, options: PullOptions): Pull {
   return {
     async stop() {
       const ended = pulling.stop();
-      valve?.wake();
+      gate?.wake();
       await ended;
       await extending?.stop();
     },

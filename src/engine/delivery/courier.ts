@@ -1,5 +1,5 @@
 /**
- * The courier: what is due comes into its memory (draw.ts), gets a slot in a fair round (delivery/fair-round.ts), is
+ * The courier: what is due comes into its memory (draw.ts), gets a slot in a fair round (delivery/fair-scheduler.ts), is
  * claimed and posted (send.ts) and recorded (settle.ts). What failed waits for its hour (retries.ts). The row is the
  * queue: whatever is in memory here may be lost at any moment.
  */
@@ -7,12 +7,12 @@
 import { startGrace } from '../actor/actor.ts';
 import type { DueDelivery } from '../domain/delivery.ts';
 import type { SettledAttempt } from '../store/attempts.ts';
+import { CourierMaintenance } from './courier-maintenance.ts';
 import { DueStore } from './draw.ts';
-import { FairRound } from './fair-round.ts';
+import { FairScheduler } from './fair-scheduler.ts';
 import { startRetries } from './retries.ts';
 import { Sending } from './send.ts';
 import { type CourierDependencies, type Settlement, startSettlement } from './settle.ts';
-import { CourierUpkeep } from './upkeep.ts';
 
 export interface Courier {
   /** Deliveries in memory: waiting for a slot, being sent, being recorded. */
@@ -30,7 +30,7 @@ const RECORD_GRACE_MS = 10_000;
 export async function startCourier(dependencies: CourierDependencies): Promise<Courier> {
   const { announcer, onTrouble, broker } = dependencies;
   const round = openRound(dependencies);
-  const upkeep = await CourierUpkeep.open(dependencies, round);
+  const upkeep = await CourierMaintenance.open(dependencies, round);
   const onAttempt = (settled: SettledAttempt): void => {
     upkeep.noteAlert(settled);
     dependencies.onAttempt(settled);
@@ -72,8 +72,8 @@ export async function startCourier(dependencies: CourierDependencies): Promise<C
   };
 }
 
-function openRound({ attemptsInFlightMax, attemptTimeoutMs }: CourierDependencies): FairRound<DueDelivery> {
-  return new FairRound({
+function openRound({ attemptsInFlightMax, attemptTimeoutMs }: CourierDependencies): FairScheduler<DueDelivery> {
+  return new FairScheduler({
     slots: attemptsInFlightMax,
     concurrencyMax: Math.max(2, Math.floor(attemptsInFlightMax * LANE_SHARE)),
     tooLongMs: attemptTimeoutMs / 2,

@@ -12,7 +12,7 @@ import { firstUuidAt, type Uuid } from '../domain/ids.ts';
 import type { Database } from '../store/database.ts';
 import { type Draw, letInAged, readDue, readDueLanes } from '../store/deliveries.ts';
 import type { EndpointLane } from './endpoint-lane.ts';
-import type { FairRound } from './fair-round.ts';
+import type { FairScheduler } from './fair-scheduler.ts';
 import type { CourierDependencies } from './settle.ts';
 
 const LANES: readonly Lane[] = ['first', 'again'];
@@ -30,7 +30,7 @@ const BEFORE_ALL = '00000000-0000-0000-0000-000000000000' as Uuid;
 export class DueStore {
   readonly #database: Database;
   readonly #clock: () => Date;
-  readonly #round: FairRound<DueDelivery>;
+  readonly #round: FairScheduler<DueDelivery>;
   readonly #pump: () => void;
   readonly #waiting = new Set<Uuid>();
   /** Being claimed, sent or recorded; and what was announced of it meanwhile, which may be what follows. */
@@ -42,7 +42,7 @@ export class DueStore {
 
   constructor(
     { database, clock, onTrouble }: Pick<CourierDependencies, 'database' | 'clock' | 'onTrouble'>,
-    round: FairRound<DueDelivery>,
+    round: FairScheduler<DueDelivery>,
     pump: () => void,
   ) {
     this.#database = database;

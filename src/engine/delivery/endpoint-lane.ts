@@ -9,8 +9,8 @@ import type { AttemptOutcome, Lane } from '../domain/delivery.ts';
 import { type EndpointObservation, partiesOf, type RememberedEndpoint } from '../domain/endpoint.ts';
 import type { Uuid } from '../domain/ids.ts';
 
-/** `unproven`: has not answered yet. `slow`: its last answers, or those overdue at this moment, take a second or more. */
-export type LaneClass = 'proven' | 'unproven' | 'slow';
+/** `unknown`: has not answered yet. `slow`: its last answers, or those overdue at this moment, take a second or more. */
+export type EndpointHealth = 'healthy' | 'unknown' | 'slow';
 
 export interface LaneSettings {
   /** Attempts at once, at most. */
@@ -56,7 +56,7 @@ export class EndpointLane<T> {
   readonly #startedAt = new Set<{ readonly at: number }>();
   #turn = 0;
   #concurrency = 1;
-  #class: LaneClass = 'unproven';
+  #class: EndpointHealth = 'unknown';
   #typicalMs: number | null = null;
   #observation: Omit<EndpointObservation, 'key' | 'concurrency'> | null = null;
   #hasAnswered = false;
@@ -74,7 +74,7 @@ export class EndpointLane<T> {
   /** As an earlier process left it. */
   remember({ failureStreak, lastError, concurrency, hasAnswered }: RememberedEndpoint): void {
     this.#hasAnswered = hasAnswered;
-    if (failureStreak === 0) this.#class = 'proven';
+    if (failureStreak === 0) this.#class = 'healthy';
     else if (lastError === 'timeout') this.#class = 'slow';
     this.#concurrency = Math.max(1, Math.min(concurrency, CONCURRENCY_REMEMBERED_MAX));
   }
@@ -145,11 +145,11 @@ export class EndpointLane<T> {
   }
 
   /** By its last answers alone. */
-  get laneClass(): LaneClass {
+  get endpointHealth(): EndpointHealth {
     return this.#class;
   }
 
-  classAt(now: number): LaneClass {
+  classAt(now: number): EndpointHealth {
     return this.#isStalled(now) ? 'slow' : this.#class;
   }
 
@@ -204,7 +204,7 @@ export class EndpointLane<T> {
       this.#concurrency = Math.max(Math.min(CONCURRENCY_MIN, this.#concurrency), this.#concurrency >> 1);
     else if (outcome.error === null) this.#concurrency = Math.min(this.#settings.concurrencyMax, this.#concurrency + 1);
     else this.#concurrency = Math.max(this.#concurrency, CONCURRENCY_MIN);
-    this.#class = isTooLong || this.#typicalMs >= SLOW_FROM_MS ? 'slow' : 'proven';
+    this.#class = isTooLong || this.#typicalMs >= SLOW_FROM_MS ? 'slow' : 'healthy';
     this.#observe(url, outcome);
   }
 

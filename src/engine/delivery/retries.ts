@@ -38,7 +38,7 @@ const OVERDUE_MS = 5_000;
 const LOOKED_FOR_MAX = 100;
 
 export function startRetries(dependencies: CourierDependencies, onDue: (due: readonly DueDelivery[]) => void): Retries {
-  const { broker, database, valve, supervisor, onTrouble } = dependencies;
+  const { broker, database, gate, supervisor, onTrouble } = dependencies;
   const release: Release = async (retries) => {
     await releaseRetries(database, retries);
     onDue(retries.map(({ id, endpointKey }) => ({ id, endpointKey, lane: 'again' })));
@@ -68,7 +68,7 @@ export function startRetries(dependencies: CourierDependencies, onDue: (due: rea
         onMessage,
         onTrouble,
         ensure: () => ensureRetries(broker),
-        ...(valve === undefined ? {} : { valve }),
+        ...(gate === undefined ? {} : { gate }),
       }),
     );
   // Nobody waits for NATS here: first attempts need none, and each pull makes up for what is missing by itself.
@@ -102,7 +102,7 @@ function taking({ clock }: CourierDependencies, actor: Actor<DueRetry>): (messag
 }
 
 /** Rows whose message is there are passed over, and looked at again when all others have been. */
-function startLook({ broker, database, valve, onMissing, onTrouble }: CourierDependencies, release: Release): Task {
+function startLook({ broker, database, gate, onMissing, onTrouble }: CourierDependencies, release: Release): Task {
   let place: OverduePlace | null = null;
   /** A NATS that is away holds nothing. */
   const isHeld = async (retry: WaitingRetry): Promise<boolean> => {
@@ -111,7 +111,7 @@ function startLook({ broker, database, valve, onMissing, onTrouble }: CourierDep
     return inTime(holdsRetry(broker, retry), ANSWER_MAX_MS, late).catch(() => false);
   };
   async function look(): Promise<void> {
-    if (valve?.isOpen === false) return;
+    if (gate?.isOpen === false) return;
     const overdue = await readOverdueRetries(database, OVERDUE_MS, place, LOOKED_FOR_MAX);
     place = overdue.length < LOOKED_FOR_MAX ? null : (overdue.at(-1) ?? null);
     const isThere = await Promise.all(overdue.map(isHeld));

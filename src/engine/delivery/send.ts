@@ -5,7 +5,14 @@
  */
 
 import { InFlight } from '../actor/in-flight.ts';
-import { type Apart, nullWhenGivenUp, patienceUntil, persist, persistApart, type Watch } from '../actor/supervisor.ts';
+import {
+  type Apart,
+  budgetUntil,
+  nullIfOver,
+  retryBisecting,
+  retryUntilDone,
+  type Watch,
+} from '../actor/supervisor.ts';
 import { oncePerTick } from '../actor/waiting.ts';
 import { traceAttempt } from '../broker/tracing.ts';
 import type { AttemptOutcome, DueDelivery } from '../domain/delivery.ts';
@@ -14,7 +21,7 @@ import { bodyOf } from '../domain/routing.ts';
 import { CLAIM_USED_WITHIN_MS } from '../store/claim-fence.ts';
 import { type ClaimedDelivery, claimDeliveries, giveBack, type Refusal } from '../store/delivery-claims.ts';
 import type { DueStore } from './draw.ts';
-import type { FairRound, Turn } from './fair-round.ts';
+import type { FairScheduler, Turn } from './fair-scheduler.ts';
 import type { CourierDependencies, Settlement } from './settle.ts';
 
 type DeliveryTurn = Turn<DueDelivery>;
@@ -30,7 +37,7 @@ interface Claim {
 type Taken = Claim | { readonly id: Uuid; readonly refusal: Refusal };
 
 export interface SendingParts {
-  readonly round: FairRound<DueDelivery>;
+  readonly round: FairScheduler<DueDelivery>;
   /** The number that this courier's claims carry. */
   readonly holder: () => number;
   readonly due: () => DueStore;
@@ -49,7 +56,7 @@ export class Sending {
   readonly #claiming = new InFlight();
   readonly #underWay = new InFlight();
   readonly #watch: Watch;
-  readonly #patience = patienceUntil(this.#stopping.signal);
+  readonly #budget = budgetUntil(this.#stopping.signal);
 
   constructor(dependencies: CourierDependencies, parts: SendingParts) {
     this.#dependencies = dependencies;
@@ -69,7 +76,7 @@ export class Sending {
   });
 
   get #mayClaim(): boolean {
-    const isOpen = !this.#stopping.signal.aborted && this.#dependencies.valve?.isOpen !== false;
+    const isOpen = !this.#stopping.signal.aborted && this.#dependencies.gate?.isOpen !== false;
     return isOpen && this.#claiming.count < CLAIMS_AT_ONCE && this.#parts.settlement().unrecorded < UNRECORDED_MAX;
   }
 
@@ -82,11 +89,11 @@ export class Sending {
 
   async #begin(turns: readonly DeliveryTurn[]): Promise<void> {
     const turnOf = new Map(turns.map((turn) => [turn.entry.id, turn]));
-    const taken = await this.#take([...turnOf.keys()]).catch(nullWhenGivenUp);
+    const taken = await this.#take([...turnOf.keys()]).catch(nullIfOver);
     if (taken === null) return;
     this.#dependencies.onClaimed?.();
     const claims = taken.results.filter((each) => 'delivery' in each);
-    const contentOf = await this.#readContents(claims).catch(nullWhenGivenUp);
+    const contentOf = await this.#readContents(claims).catch(nullIfOver);
     for (const claim of claims) {
       const turn = turnOf.get(claim.delivery.id) as DeliveryTurn;
       turnOf.delete(claim.delivery.id);
@@ -117,13 +124,13 @@ export class Sending {
         ...[...refused].map(([id, refusal]) => ({ id, refusal })),
       ];
     };
-    return persistApart(ids, claim, this.#watch, this.#patience);
+    return retryBisecting(ids, claim, this.#watch, this.#budget);
   }
 
   async #readContents(claims: readonly Claim[]): Promise<(claim: Claim) => Content> {
     const { documents, secrets } = this.#dependencies;
     const apart = <T, R>(items: Iterable<T>, work: (items: readonly T[]) => Promise<readonly R[]>) =>
-      persistApart([...new Set(items)], work, this.#watch, this.#patience);
+      retryBisecting([...new Set(items)], work, this.#watch, this.#budget);
     const [read, signing] = await Promise.all([
       apart(
         claims.map(({ delivery }) => delivery.snapshotId),
@@ -148,7 +155,7 @@ export class Sending {
     const { round, due, settlement } = this.#parts;
     if (content === null || performance.now() > expiresAt) {
       const back = (): Promise<void> => giveBack(this.#dependencies.database, holder, [delivery.id]);
-      await persist(back, this.#watch, this.#patience).catch(nullWhenGivenUp);
+      await retryUntilDone(back, this.#watch, this.#budget).catch(nullIfOver);
       this.#withdraw(turn);
       // One that cannot be read is looked at again with the others; it must not be claimed over and over.
       if (content !== null) due().admitSoon([turn.entry]);

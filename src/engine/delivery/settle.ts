@@ -9,8 +9,8 @@ import { InFlight } from '../actor/in-flight.ts';
 import type { Supervisor } from '../actor/supervisor.ts';
 import type { Broker } from '../broker/connection.ts';
 import type { DueAnnouncer } from '../broker/due-announcements.ts';
+import type { PauseGate } from '../broker/pause-gate.ts';
 import { publishRetries } from '../broker/retry-messages.ts';
-import type { Valve } from '../broker/valve.ts';
 import { type AttemptOutcome, afterAttempt, type DueDelivery } from '../domain/delivery.ts';
 import { type AbandonedAttempt, recordAttempts, type SettledAttempt } from '../store/attempts.ts';
 import type { Database } from '../store/database.ts';
@@ -34,7 +34,7 @@ export interface CourierDependencies {
   readonly attemptsInFlightMax: number;
   readonly clock: () => Date;
   /** Closed, it pauses the stage: nothing is pulled and no attempt starts. */
-  readonly valve?: Valve;
+  readonly gate?: PauseGate;
   /** Told of each claim that PostgreSQL has answered. */
   readonly onClaimed?: () => void;
   readonly onAttempt: (settled: SettledAttempt) => void;

@@ -4,9 +4,9 @@
  */
 
 import { LRUCache } from 'lru-cache';
-import type { Seat } from '../actor/turn-ring.ts';
+import type { Member } from '../actor/turn-ring.ts';
 
-export interface LimitedLane extends Seat {
+export interface LimitedLane extends Member {
   readonly key: string;
   /** 200, at least once. */
   readonly hasAnswered: boolean;
@@ -111,6 +111,6 @@ function isSpent({ startedAt }: Budget<unknown>, now: number): boolean {
   return startedAt.length === ATTEMPTS_MAX && now - (startedAt[0] as number) < WINDOW_MS;
 }
 
-function hostOf({ client, host }: Seat): string {
+function hostOf({ client, host }: Member): string {
   return `${client} ${host}`;
 }

@@ -15,8 +15,8 @@ import {
   type HeldAdvert,
   isLive,
   type PropertyState,
+  representativeAdvert,
   SUPERSEDED_KEPT,
-  speakingAdvert,
 } from './property.ts';
 import { hashOfHeld, hashOfMessage } from './statement-hash.ts';
 
@@ -160,8 +160,8 @@ function expire(held: HeldProperty, advert: HeldAdvert, message: Told<ExpireMess
 
 function recrawl(held: HeldProperty, message: Told): Change {
   const crawls = { ...held.crawls, [message.advertUuid]: crawlOf(message, held.crawls[message.advertUuid]) };
-  const spokeBefore = speakingAdvert(held.state, held.crawls);
-  const speaksNow = speakingAdvert(held.state, crawls);
+  const spokeBefore = representativeAdvert(held.state, held.crawls);
+  const speaksNow = representativeAdvert(held.state, crawls);
   return {
     outcome: 'recrawled',
     held: { state: held.state, crawls },

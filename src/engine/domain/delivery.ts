@@ -62,7 +62,7 @@ export const RESEND_REFUSALS = {
   'no endpoint': 'its search has no endpoint for it',
   withheld: 'it was recorded with contacts, which its search hides by now',
   'e-mail': 'it went by e-mail, and webhooks alone are sent again',
-  'worn out': 'it was attempted too many times',
+  attempts_exhausted: 'it was attempted too many times',
 } as const;
 export type ResendRefusal = keyof typeof RESEND_REFUSALS;
 

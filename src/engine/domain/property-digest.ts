@@ -7,7 +7,7 @@
 import type { Uuid } from './ids.ts';
 import { pack, shapeOf, unpack } from './packed.ts';
 import { isPriceCoherent, type Market, marketOf } from './price-coherence.ts';
-import { type Crawls, creationOf, isLive, speakingAdvert } from './property.ts';
+import { type Crawls, creationOf, isLive, representativeAdvert } from './property.ts';
 import { type PropertyReading, pricePerMeterOf, propertyFacts } from './property-document.ts';
 import { type AdvertFacts, NOTHING_KNOWN, NOTHING_KNOWN_OF_ADVERT, type PropertyFacts } from './property-facts.ts';
 
@@ -50,7 +50,7 @@ export function digestOf(reading: PropertyReading, crawls: Crawls): PropertyDige
       uuid: (live[position] as { uuid: Uuid }).uuid,
       ...advert,
     })),
-    speaker: speakingAdvert(state, crawls).uuid,
+    speaker: representativeAdvert(state, crawls).uuid,
     createdAt: state.adverts.map(creationOf).reduce((earliest, at) => (at < earliest ? at : earliest)),
     changes: changesOf(reading),
   };

@@ -14,8 +14,8 @@ import {
   isLive,
   lastLiveCrawl,
   type PropertyState,
+  representativeAdvert,
   type StatedProperty,
-  speakingAdvert,
 } from './property.ts';
 import type { PropertyFacts } from './property-facts.ts';
 
@@ -38,7 +38,7 @@ export function propertyDocument(
   options: DocumentOptions,
 ): PropertyDocument {
   const values = propertyValues(state, crawls);
-  const last = speakingAdvert(state, crawls);
+  const last = representativeAdvert(state, crawls);
   const expiries = state.adverts.flatMap((advert) => advert.expiredAt ?? []);
   const isExpired = expiries.length === state.adverts.length;
   return {
@@ -130,7 +130,7 @@ type PropertyValues = Omit<StatedProperty, 'pictures'> & {
 
 /** The stated value, else the speaking advert's own (decisions, section 5). */
 function propertyValues(state: PropertyState, crawls: Crawls): PropertyValues {
-  const { property, content } = speakingAdvert(state, crawls);
+  const { property, content } = representativeAdvert(state, crawls);
   const price = property.price ?? content.price;
   const surface = property.surface ?? content.surface;
   // Member by member: objects that came from a database are of many shapes, and copying one costs ten times as much.

@@ -121,7 +121,7 @@ function lastCrawledAdvert(adverts: readonly HeldAdvert[], crawls: Crawls): Held
  * The advert that speaks for the property: the most recently crawled live one, or the last crawled of all when none
  * is live (decisions, section 5).
  */
-export function speakingAdvert(state: PropertyState, crawls: Crawls): HeldAdvert {
+export function representativeAdvert(state: PropertyState, crawls: Crawls): HeldAdvert {
   const live = state.adverts.filter(isLive);
   return lastCrawledAdvert(live.length > 0 ? live : state.adverts, crawls);
 }

@@ -7,7 +7,7 @@ import { pause } from '../actor/waiting.ts';
 import type { PulledMessage } from '../broker/pull.ts';
 
 /** Nothing beyond the message `behind` is to be recorded for now. */
-export class HeldError extends Error {
+export class BarrierError extends Error {
   readonly code = 'HELD';
   readonly behind: number;
 
@@ -24,11 +24,11 @@ interface Pulled {
 const PAUSE_MS = 200;
 
 /** Records what comes before the hold, for it waits for that; else tries again a moment later. */
-export async function recordBehind<Item extends Pulled, Part extends { readonly left: readonly Item[] }>(
-  held: HeldError,
+export async function recordUpToBarrier<Item extends Pulled, Part extends { readonly left: readonly Item[] }>(
+  held: BarrierError,
   items: readonly Item[],
   record: (items: readonly Item[]) => Promise<Part | null>,
-  onHeld: (held: HeldError) => void = () => undefined,
+  onHeld: (held: BarrierError) => void = () => undefined,
 ): Promise<Part | null> {
   const before = items.filter(({ pulled }) => pulled.sequence <= held.behind);
   if (before.length === 0) {

@@ -25,7 +25,7 @@ export interface Intake {
 }
 
 export async function startIntake(term: Term, dependencies: IntakeDependencies): Promise<Intake> {
-  const { broker, database, recordBatchMax, recordBatchBytesMax, valve, onStart, onTrouble } = dependencies;
+  const { broker, database, recordBatchMax, recordBatchBytesMax, gate, onStart, onTrouble } = dependencies;
   const { disconnections } = broker;
   await ensureIntake(broker);
   const start = await findIntakeStart(broker, database);
@@ -51,7 +51,7 @@ export async function startIntake(term: Term, dependencies: IntakeDependencies):
       onMessage: inOrder.take,
       onTrouble,
       ensure: () => ensureIntake(broker).then(marks.look),
-      ...(valve === undefined ? {} : { valve }),
+      ...(gate === undefined ? {} : { gate }),
     });
     const end = async (): Promise<void> => {
       inOrder.stop();

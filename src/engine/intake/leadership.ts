@@ -16,14 +16,14 @@ export interface LeadershipDependencies {
   /** False while this instance could not do the work. */
   readonly isFit: () => boolean;
   /** Takes the work up for a term. */
-  readonly lead: (term: Term) => Promise<Mandate>;
+  readonly lead: (term: Term) => Promise<LeaderTask>;
   /** Told of each term of this instance that begins, and with null of its end. */
   readonly onTerm: (term: Term | null) => void;
   readonly supervisor: Pick<Supervisor, 'watch'>;
 }
 
 /** The work of one term. */
-export interface Mandate {
+export interface LeaderTask {
   /** False once it must be given up. */
   readonly isSound: boolean;
   /** Finishes what is under way. */

@@ -37,7 +37,7 @@ import {
   type PairFeature,
   touchedBy,
 } from './consequences.ts';
-import { HeldError } from './hold.ts';
+import { BarrierError } from './hold.ts';
 import { type IntakeEntry, isReadable, type JudgedBatch, judgeBatch, type RecordBounds } from './judging.ts';
 import { type MarketLedger, openLedger } from './market-ledger.ts';
 import type { Matcher } from './matcher.ts';
@@ -93,7 +93,7 @@ class SearchesCameError extends Error {
   }
 }
 
-/** Rejects with `TermOverError` when another instance leads, and with `ForgottenError` and `HeldError`. */
+/** Rejects with `TermOverError` when another instance leads, and with `ForgottenError` and `BarrierError`. */
 export type Recorder = (
   term: Term,
   entries: readonly RecordedEntry[],
@@ -106,7 +106,7 @@ export function createRecorder(dependencies: RecorderDependencies): Recorder {
 
   function assertReady({ heldBehind, searchEpoch: epoch }: HeldTerm, entries: readonly RecordedEntry[]): void {
     if (heldBehind !== null && entries.some(({ letter }) => letter.sequence > heldBehind)) {
-      throw new HeldError(heldBehind);
+      throw new BarrierError(heldBehind);
     }
     if (refreshSearches !== undefined && epoch !== searchEpoch) throw new SearchesCameError(epoch);
   }

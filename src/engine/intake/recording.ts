@@ -6,13 +6,13 @@
 
 import { type Grace, spawn, startGrace } from '../actor/actor.ts';
 import type { Supervisor } from '../actor/supervisor.ts';
-import { GaveUpError } from '../actor/supervisor.ts';
+import { RetryAbandonedError } from '../actor/supervisor.ts';
 import { acknowledgeAll } from '../broker/acknowledge.ts';
 import type { Broker } from '../broker/connection.ts';
+import type { PauseGate } from '../broker/pause-gate.ts';
 import type { PulledMessage } from '../broker/pull.ts';
 import { requeuedFrom } from '../broker/requeued.ts';
 import { traceparentOf } from '../broker/tracing.ts';
-import type { Valve } from '../broker/valve.ts';
 import type { DueDelivery } from '../domain/delivery.ts';
 import { decodeIntakeMessage, type IntakeMessage, onItsSubject, PoisonError } from '../domain/intake-message.ts';
 import { propertyOf } from '../domain/rejection.ts';
@@ -22,7 +22,7 @@ import { CommitUnknownError } from '../store/database.ts';
 import { type Term, TermOverError } from '../store/intake-leader.ts';
 import type { IntakeBreaker } from './breaker.ts';
 import { describe } from './breaker.ts';
-import { HeldError, recordBehind } from './hold.ts';
+import { BarrierError, recordUpToBarrier } from './hold.ts';
 import { type IntakeStart, testMemory } from './position.ts';
 import type { RecordedBatch, RefusedMessage } from './recorded-batch.ts';
 import type { Recorded, Recorder } from './recorder.ts';
@@ -37,7 +37,7 @@ export interface IntakeDependencies {
   /** Of messages, and of those that are being pulled. */
   readonly recordBatchBytesMax: number;
   /** Closed, it pauses the stage. */
-  readonly valve?: Valve;
+  readonly gate?: PauseGate;
   /** Told where the term begins. */
   readonly onStart: (start: IntakeStart) => void;
   /** Told when the database turns out to have forgotten what it had recorded. */
@@ -126,7 +126,7 @@ export function startRecording(term: Term, start: IntakeStart, dependencies: Int
         await memory.noteForgotten();
         return record(decoded);
       }
-      if (error instanceof HeldError) return recordBehind(error, decoded, record, dependencies.onHeld);
+      if (error instanceof BarrierError) return recordUpToBarrier(error, decoded, record, dependencies.onHeld);
       // Nobody knows whether the batch is recorded: the next term reads the truth, and what it missed, anew.
       if (!(error instanceof TermOverError || error instanceof CommitUnknownError)) throw error;
       isOver = true;
@@ -192,7 +192,7 @@ function startShare({ record, mayBeSetAside, reject }: ShareWork, dependencies: 
     inFlight -= poison.length;
     // One that has ended lets go: the messages come again.
     await Promise.all([reject(poison), acknowledger.tell(part.batch)]).catch((cause: Error) => {
-      throw new GaveUpError('the acknowledger has ended', { cause });
+      throw new RetryAbandonedError('the acknowledger has ended', { cause });
     });
     return part.left;
   }

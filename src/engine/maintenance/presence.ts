@@ -8,7 +8,7 @@ import { hostname } from 'node:os';
 import { startTask } from '../actor/task.ts';
 import type { Broker } from '../broker/connection.ts';
 import { onControlChange } from '../broker/operator-signals.ts';
-import type { Valve } from '../broker/valve.ts';
+import type { PauseGate } from '../broker/pause-gate.ts';
 import { randomUuid } from '../domain/ids.ts';
 import { type Control, readControls } from '../store/controls.ts';
 import type { Database } from '../store/database.ts';
@@ -22,10 +22,10 @@ import {
 } from '../store/instances.ts';
 import { refusalOf } from '../store/schema.ts';
 
-/** A stage of this instance: its valve, and what it has under way beyond the batches being pulled. */
+/** A stage of this instance: its gate, and what it has under way beyond the batches being pulled. */
 export interface FollowedStage {
   readonly name: string;
-  readonly valve: Valve;
+  readonly gate: PauseGate;
   readonly inFlight: () => number;
   /** Absent for a stage that every instance of its role runs. */
   readonly leads?: () => boolean;
@@ -125,17 +125,17 @@ async function showUnlessOutdated({ database, onOutdated }: PresenceOptions, ins
   if (reason !== null) onOutdated(reason);
 }
 
-function follow({ name, valve }: FollowedStage, controls: ReadonlyMap<string, Control>, isHeld: boolean): void {
+function follow({ name, gate }: FollowedStage, controls: ReadonlyMap<string, Control>, isHeld: boolean): void {
   const isPaused = isHeld || (controls.get(name)?.pausedAt ?? null) !== null;
-  if (isPaused && valve.isOpen) valve.close();
-  if (!isPaused && !valve.isOpen) valve.open();
+  if (isPaused && gate.isOpen) gate.close();
+  if (!isPaused && !gate.isOpen) gate.open();
 }
 
-function figuresOf({ valve, inFlight, leads }: FollowedStage): StageFigures {
+function figuresOf({ gate, inFlight, leads }: FollowedStage): StageFigures {
   return {
-    isPaused: !valve.isOpen,
-    // An open valve waits for messages nearly all the time: that is no work.
-    inFlight: inFlight() + (valve.isOpen ? 0 : valve.busyCount),
+    isPaused: !gate.isOpen,
+    // An open gate waits for messages nearly all the time: that is no work.
+    inFlight: inFlight() + (gate.isOpen ? 0 : gate.busyCount),
     leads: leads?.() ?? false,
   };
 }

@@ -21,7 +21,7 @@ const FED_BATCHES_MAX = 500;
 const FED_BATCH_MIN = 2_000;
 
 /** `moves` keeps the triggers from refusing what is written of the client. For the beginning of a transaction. */
-export async function beMover(client: Queryable, clientId: Uuid): Promise<void> {
+export async function asMigration(client: Queryable, clientId: Uuid): Promise<void> {
   await client.query(`select set_config('vigie.moves', $1, true)`, [clientId]);
 }
 
@@ -40,7 +40,7 @@ export async function copyClient(
   { clientId, home, copiedBefore }: ClientCopy,
   onRows: (count: number) => void,
 ): Promise<number> {
-  await beMover(target, clientId);
+  await asMigration(target, clientId);
   let count = 0;
   const copyAll = async (copies: readonly TableCopy[]): Promise<void> => {
     for (const copy of copies) count += await copyTable(source, target, copy, onRows);
@@ -262,7 +262,7 @@ function fedBatches(clientId: Uuid): TableCopy {
 
 /** Of a client that sleeps: everything is due as it was. For the transaction that wakes it. */
 export async function wakeCopy(client: Queryable, clientId: Uuid): Promise<void> {
-  await beMover(client, clientId);
+  await asMigration(client, clientId);
   const numbers = '(select number from searches where client_id = $1)';
   await client.query(
     `update searches set deleted_at = null, revision = pg_current_xact_id()

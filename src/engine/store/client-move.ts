@@ -13,7 +13,7 @@
 
 import type { Uuid } from '../domain/ids.ts';
 import { passed } from './claim-fence.ts';
-import { beMover, wakeCopy } from './client-copy.ts';
+import { asMigration, wakeCopy } from './client-copy.ts';
 import { type Database, type Queryable, transaction } from './database.ts';
 import { OPEN } from './delivery-states.ts';
 
@@ -205,7 +205,7 @@ export async function holdForGood(target: Queryable, clientId: Uuid): Promise<vo
  */
 export async function leave(source: Database, clientId: Uuid, target: string, openCount: number): Promise<void> {
   await transaction(source, async (client) => {
-    await beMover(client, clientId);
+    await asMigration(client, clientId);
     await client.query(LOCK_WAIT);
     const { rows } = await client.query<{ isHeld: boolean }>(
       `select coalesce(held_for = $1 and held_until > clock_timestamp(), false) as "isHeld" from intake_leader for update`,
@@ -248,7 +248,7 @@ async function assertStill(source: Queryable, clientId: Uuid, openCount: number)
 /** The end of the move: false when the client does not sleep there, for it has been woken before. */
 export async function wake(target: Database, clientId: Uuid): Promise<boolean> {
   return transaction(target, async (client) => {
-    await beMover(client, clientId);
+    await asMigration(client, clientId);
     const { rowCount } = await client.query(
       `update clients set moved_to = null, moving_until = null, arrived_in = pg_current_xact_id(),
          arrived_epoch = (select sequence_floor from intake_leader)

@@ -2,8 +2,8 @@
 
 import pg from 'pg';
 import { databaseServers } from './database-servers.ts';
+import { noteSession, watchedClients } from './dead-connections.ts';
 import { bringUp, type SchemaState, type UpgradeOptions } from './schema.ts';
-import { noteSession, watchedClients } from './silence.ts';
 import { databaseUnreachable } from './unreachable.ts';
 
 /** A pool or one connection of it: whatever runs a single statement. */

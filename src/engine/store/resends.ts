@@ -86,7 +86,7 @@ function refusalOf(
   if (!isWanted) return 'unwanted';
   if (endpoint === null) return 'no endpoint';
   if (document !== null && hasContacts(document)) return 'withheld';
-  return attemptCount >= ATTEMPT_COUNT_MAX ? 'worn out' : null;
+  return attemptCount >= ATTEMPT_COUNT_MAX ? 'attempts_exhausted' : null;
 }
 
 /**

@@ -37,7 +37,7 @@ export const mail: Feature = {
     unsubscribeRoutes(router, dependencies);
   },
   requeue: requeueMailItem,
-  start(parts, valve) {
+  start(parts, gate) {
     const { config, log, metrics, database, pipelineDatabase, reference, supervisor, onTrouble } = parts;
     measureMail(metrics, database);
     if (config.mail === null) return null;
@@ -55,7 +55,7 @@ export const mail: Feature = {
       retryDelayMs: config.retryDelayMs,
       attemptTimeoutMs: MAIL_ATTEMPT_TIMEOUT_MS,
       drainTimeoutMs: config.attemptTimeoutMs,
-      valve,
+      gate,
       clock: () => new Date(),
       onMail(settled, itemCount) {
         countMail(metrics, settled);

@@ -6,10 +6,10 @@
  */
 
 import { InFlight } from '../../engine/actor/in-flight.ts';
-import { GaveUpError, patienceUntil, persist, type Supervisor } from '../../engine/actor/supervisor.ts';
+import { budgetUntil, RetryAbandonedError, retryUntilDone, type Supervisor } from '../../engine/actor/supervisor.ts';
 import { startTask } from '../../engine/actor/task.ts';
 import { endsWithin } from '../../engine/actor/waiting.ts';
-import type { Valve } from '../../engine/broker/valve.ts';
+import type { PauseGate } from '../../engine/broker/pause-gate.ts';
 import { unsubscribePath } from '../../engine/domain/cell.ts';
 import type { ResolvePlace } from '../../engine/domain/city.ts';
 import { type AfterAttempt, afterAttempt } from '../../engine/domain/delivery.ts';
@@ -45,7 +45,7 @@ export interface MailingDependencies {
   /** How long a stop waits for attempts; one that takes longer is counted as aborted when its lease ends. */
   readonly drainTimeoutMs: number;
   /** Closed, no attempt starts. */
-  readonly valve: Pick<Valve, 'isOpen'>;
+  readonly gate: Pick<PauseGate, 'isOpen'>;
   readonly clock: () => Date;
   readonly onMail: (settled: SettledMail, itemCount: number) => void;
   readonly supervisor: Supervisor;
@@ -60,7 +60,7 @@ export interface Mailing {
 }
 
 /** Work on the database that is repeated until it succeeds. */
-type Patiently = <T>(work: () => Promise<T>) => Promise<T>;
+type Retrying = <T>(work: () => Promise<T>) => Promise<T>;
 
 /** Attempts at once: one server takes them all. */
 const SLOTS = 8;
@@ -73,12 +73,12 @@ const LEASE_MARGIN_MS = 15_000;
 const BROKEN_REST_MS = 60_000;
 
 export function startMailing(dependencies: MailingDependencies): Mailing {
-  const { database, valve, supervisor, onTrouble } = dependencies;
+  const { database, gate, supervisor, onTrouble } = dependencies;
   const draining = new AbortController();
   const watch = supervisor.watch('mail');
-  const patience = patienceUntil(draining.signal);
-  const patiently: Patiently = (work) => persist(work, watch, patience);
-  const tell = (error: Error) => void (error instanceof GaveUpError || onTrouble('mail', error));
+  const budget = budgetUntil(draining.signal);
+  const retrying: Retrying = (work) => retryUntilDone(work, watch, budget);
+  const tell = (error: Error) => void (error instanceof RetryAbandonedError || onTrouble('mail', error));
   /** Until when recipients that a bug stands in the way of are passed over, so that they take no slot from others. */
   const resting = new Map<string, number>();
   const slots = createSlots((key, error) => {
@@ -95,20 +95,20 @@ export function startMailing(dependencies: MailingDependencies): Mailing {
     let hasStarted = false;
     for (const turn of await readMailTurns(database, TURNS_MAX)) {
       await slots.untilFree();
-      if (draining.signal.aborted || !valve.isOpen) return false;
+      if (draining.signal.aborted || !gate.isOpen) return false;
       if (resting.has(turn.key)) continue;
-      hasStarted = slots.start(turn.key, () => mailOnce(turn, dependencies, patiently)) || hasStarted;
+      hasStarted = slots.start(turn.key, () => mailOnce(turn, dependencies, retrying)) || hasStarted;
     }
     await slots.untilFree();
-    if (draining.signal.aborted || !valve.isOpen) return false;
+    if (draining.signal.aborted || !gate.isOpen) return false;
     const asked = await claimConfirmation(database, dependencies.attemptTimeoutMs + LEASE_MARGIN_MS);
     if (asked === null) return hasStarted;
-    return slots.start(asked.id, () => confirmOnce(asked, dependencies, patiently));
+    return slots.start(asked.id, () => confirmOnce(asked, dependencies, retrying));
   }
 
   /** Looks again at once when one has ended: what is under way would only be found again. */
   async function look(): Promise<number | void> {
-    const hasStarted = valve.isOpen && (await patiently(lookOnce).catch(tell)) === true;
+    const hasStarted = gate.isOpen && (await retrying(lookOnce).catch(tell)) === true;
     if (!hasStarted) return;
     await slots.attempts.oneEnded();
     return 0;
@@ -151,21 +151,21 @@ function createSlots(onFailure: (key: string, error: Error) => void) {
   };
 }
 
-async function mailOnce(turn: MailTurn, dependencies: MailingDependencies, patiently: Patiently): Promise<void> {
+async function mailOnce(turn: MailTurn, dependencies: MailingDependencies, retrying: Retrying): Promise<void> {
   const { database, attemptTimeoutMs, retryDelayMs, clock, onMail } = dependencies;
   const options = { leaseMs: attemptTimeoutMs + LEASE_MARGIN_MS, now: clock() };
   let claimedAt = 0;
   // A claim whose answer was lost is found taken when it is asked for again: its lease ends.
-  const mail = await patiently(() => {
+  const mail = await retrying(() => {
     claimedAt = performance.now();
     return claimMail(database, turn, options);
   });
   if (mail === null) return;
   const isTooOld = () => performance.now() - claimedAt > LEASE_MARGIN_MS / 2;
-  const outcome = await attempt(mail, dependencies, patiently, isTooOld);
+  const outcome = await attempt(mail, dependencies, retrying, isTooOld);
   if (outcome === null) return;
   const settled = settledOf(mail, outcome, retryDelayMs);
-  await patiently(() => recordMail(database, settled));
+  await retrying(() => recordMail(database, settled));
   onMail(settled, mail.items.length);
 }
 
@@ -176,15 +176,15 @@ async function mailOnce(turn: MailTurn, dependencies: MailingDependencies, patie
 async function attempt(
   mail: ClaimedMail,
   dependencies: MailingDependencies,
-  patiently: Patiently,
+  retrying: Retrying,
   isTooOld: () => boolean,
 ): Promise<MailOutcome | null> {
   const { from, sender, onTrouble } = dependencies;
   let bytes: Buffer;
   try {
-    bytes = await write(mail, dependencies, patiently);
+    bytes = await write(mail, dependencies, retrying);
   } catch (error) {
-    if (error instanceof GaveUpError) throw error;
+    if (error instanceof RetryAbandonedError) throw error;
     onTrouble('write mail', error as Error);
     return {
       startedAt: mail.startedAt,
@@ -199,13 +199,13 @@ async function attempt(
 async function write(
   mail: ClaimedMail,
   { database, from, publicUrl, language, resolvePlace }: MailingDependencies,
-  patiently: Patiently,
+  retrying: Retrying,
 ): Promise<Buffer> {
   if (mail.letter !== null) return mail.letter;
   const shown = itemsByProperty(mail.items);
   const uuids = [...shown.keys()];
   const numbers = [...new Set(mail.items.map(({ searchNumber }) => searchNumber))];
-  const [held, toldPrices, titles] = await patiently(() =>
+  const [held, toldPrices, titles] = await retrying(() =>
     Promise.all([
       readHeldProperties(database, uuids),
       readToldPrices(database, mail.key, uuids),
@@ -227,7 +227,7 @@ async function write(
   );
   const [first] = mail.items as readonly [ClaimedItem];
   const written = { mailId: mail.id, itemId: first.id, itemCount: mail.items.length, bytes, prices };
-  await patiently(() => keepMail(database, written));
+  await retrying(() => keepMail(database, written));
   return bytes;
 }
 
@@ -260,29 +260,29 @@ async function settleAbandoned(
 async function confirmOnce(
   asked: ClaimedConfirmation,
   dependencies: MailingDependencies,
-  patiently: Patiently,
+  retrying: Retrying,
 ): Promise<void> {
   const { database, from, sender, retryDelayMs: retryInMs, onMail } = dependencies;
   const { id, key, attempt, address, startedAt } = asked;
-  const bytes = asked.letter ?? (await writeConfirmation(asked, dependencies, patiently));
+  const bytes = asked.letter ?? (await writeConfirmation(asked, dependencies, retrying));
   const { isFinal, isRecipientRefused, ...outcome } = await sender.send(
     { from: from.address, to: address, bytes },
     startedAt,
   );
   const after = isFinal ? { state: 'failed' as const, dueAt: null } : afterAttempt(attempt, outcome, retryInMs);
-  await patiently(() => recordConfirmation(database, asked, after.state === 'retry_wait' ? retryInMs : null));
+  await retrying(() => recordConfirmation(database, asked, after.state === 'retry_wait' ? retryInMs : null));
   onMail({ id, key, attempt, outcome, after, retryInMs, isRecipientRefused }, 0);
 }
 
 async function writeConfirmation(
   { id, key, clientId, address, members }: ClaimedConfirmation,
   { database, from, publicUrl, language }: MailingDependencies,
-  patiently: Patiently,
+  retrying: Retrying,
 ): Promise<Buffer> {
-  const token = await patiently(() => noteLink(database, key));
+  const token = await retrying(() => noteLink(database, key));
   const unsubscribeUrl = `${publicUrl}${unsubscribePath(clientId, token)}`;
   const text = confirmationText(members.title, { unsubscribeUrl, sender: from.name || from.address }, language);
   const bytes = await messageBytes({ id, from, to: address, text, unsubscribeUrl });
-  await patiently(() => keepConfirmation(database, key, bytes));
+  await retrying(() => keepConfirmation(database, key, bytes));
   return bytes;
 }

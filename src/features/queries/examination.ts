@@ -53,7 +53,7 @@ export interface Examined {
 }
 
 /** `textsMax`: properties whose texts may be read. */
-export async function examine(
+export async function evaluateCandidates(
   scan: Scan,
   criteria: Criteria,
   tools: QueryTools,

@@ -11,7 +11,7 @@ import type { PropertyDigest } from '../../engine/domain/property-digest.ts';
 import { satisfiedSince } from '../../engine/domain/satisfied-since.ts';
 import { readChangeTimes } from '../../engine/store/properties.ts';
 import { type Scan, scanAreas, scanChanged, scanSample } from '../../engine/store/property-scans.ts';
-import { examine, type QueryTools } from './examination.ts';
+import { evaluateCandidates, type QueryTools } from './examination.ts';
 import { compareTexts } from './preview-figures.ts';
 
 export const FOUND_ORDERS = ['updatedAt', 'price', 'surface', 'pricePerMeter'] as const;
@@ -63,7 +63,7 @@ export async function foundProperties(query: FoundQuery, tools: QueryTools): Pro
 
 async function find(scan: Scan, criteria: Criteria, tools: QueryTools) {
   const found: Found[] = [];
-  const { isComplete } = await examine(
+  const { isComplete } = await evaluateCandidates(
     scan,
     criteria,
     tools,

@@ -13,7 +13,7 @@ import type { Uuid } from '../../engine/domain/ids.ts';
 import type { Queryable } from '../../engine/store/database.ts';
 import { type Scan, scanAreas, scanBoxes, scanSample } from '../../engine/store/property-scans.ts';
 import { readCrawls } from '../../engine/store/property-texts.ts';
-import { type ExaminedProperty, examine, type QueryTools } from './examination.ts';
+import { type ExaminedProperty, evaluateCandidates, type QueryTools } from './examination.ts';
 import { compareTexts } from './preview-figures.ts';
 
 export interface JudgedMiss {
@@ -39,7 +39,7 @@ export async function nearMisses(criteria: Criteria, since: string, tools: Query
     const distance = relativeDistance(judgement);
     found.set(uuid, { uuid, judgement, distance, advertUuids: digest.adverts.map((advert) => advert.uuid) });
   };
-  for (const scan of await scansOf(criteria, tools)) await examine(scan, criteria, tools, take);
+  for (const scan of await scansOf(criteria, tools)) await evaluateCandidates(scan, criteria, tools, take);
   return seenSince([...found.values()].sort(byDistance).slice(0, MISSES_MAX), since, tools.database);
 }
 

@@ -7,7 +7,7 @@ import type { Uuid } from '../../engine/domain/ids.ts';
 import type { MedianOf } from '../../engine/domain/property-digest.ts';
 import { satisfiedSince } from '../../engine/domain/satisfied-since.ts';
 import { scanAreas, scanSample } from '../../engine/store/property-scans.ts';
-import { type ExaminedProperty, examine, type QueryTools } from './examination.ts';
+import { type ExaminedProperty, evaluateCandidates, type QueryTools } from './examination.ts';
 
 export interface PreviewQuery {
   readonly criteria: Criteria;
@@ -39,7 +39,7 @@ export async function previewFigures(
   const hasPlace = hasAreas(criteria.areas);
   const { scan } = await (hasPlace ? scanAreas : scanSample)(tools, criteria, 1);
   const tally = new Tally(criteria, sampleMax, tools.median);
-  const { weight } = await examine(scan, criteria, tools, (property) => tally.take(property));
+  const { weight } = await evaluateCandidates(scan, criteria, tools, (property) => tally.take(property));
   const anywhere = hasPlace ? await countAnywhere(criteria, tools) : null;
   const here = estimate(tally.satisfied, weight);
   return {
@@ -62,7 +62,7 @@ async function countAnywhere(criteria: Criteria, tools: QueryTools): Promise<Est
   const wider = withoutCriterion(criteria, 'areas');
   let satisfied = 0;
   const { scan } = await scanSample(tools, wider, 0);
-  const { weight } = await examine(scan, wider, tools, ({ failures }) => {
+  const { weight } = await evaluateCandidates(scan, wider, tools, ({ failures }) => {
     if (failures.length === 0) satisfied += 1;
   });
   return estimate(satisfied, weight);

@@ -15,10 +15,10 @@
 import { TurnRing } from '../actor/turn-ring.ts';
 import type { AttemptOutcome, Lane } from '../domain/delivery.ts';
 import type { Uuid } from '../domain/ids.ts';
-import { EndpointLane, type LaneClass, type LaneSettings } from './endpoint-lane.ts';
+import { type EndpointHealth, EndpointLane, type LaneSettings } from './endpoint-lane.ts';
 import { UnansweredLimit } from './unanswered-limit.ts';
 
-export interface FairRoundOptions extends LaneSettings {
+export interface FairSchedulerOptions extends LaneSettings {
   readonly slots: number;
   /** Entries that wait in all lanes together, at most. */
   readonly waitingMax: number;
@@ -42,30 +42,30 @@ const FIRSTS_SHARE = 15 / 16;
 const CLIENT_SHARE_OF_FREE = 7;
 
 /** How a lane waits: by its class, and from `RETRIES_ONLY` on the same again for those without a first attempt. */
-const CLASSES: readonly LaneClass[] = ['proven', 'unproven', 'slow'];
+const CLASSES: readonly EndpointHealth[] = ['healthy', 'unknown', 'slow'];
 const RETRIES_ONLY = CLASSES.length;
 
 interface SlotsHeld {
   slow: number;
-  /** By slow and unproven endpoints. */
+  /** By slow and unknown endpoints. */
   unsure: number;
   readonly byClient: Map<string, { all: number; unsure: number }>;
 }
 
 const NOTHING_HELD = { all: 0, unsure: 0 } as const;
 
-function hold(held: SlotsHeld, client: string, laneClass: LaneClass, count: number): void {
+function hold(held: SlotsHeld, client: string, endpointHealth: EndpointHealth, count: number): void {
   const own = held.byClient.get(client) ?? { ...NOTHING_HELD };
   held.byClient.set(client, own);
   own.all += count;
-  if (laneClass === 'proven') return;
+  if (endpointHealth === 'healthy') return;
   own.unsure += count;
   held.unsure += count;
-  if (laneClass === 'slow') held.slow += count;
+  if (endpointHealth === 'slow') held.slow += count;
 }
 
-export class FairRound<T> {
-  readonly #options: FairRoundOptions;
+export class FairScheduler<T> {
+  readonly #options: FairSchedulerOptions;
   readonly #lanes = new Map<string, EndpointLane<T>>();
   /** Lanes that may be able to send something. */
   readonly #ring = new TurnRing<EndpointLane<T>>(2 * RETRIES_ONLY);
@@ -78,7 +78,7 @@ export class FairRound<T> {
   #retries = 0;
   #waiting = 0;
 
-  constructor(options: FairRoundOptions) {
+  constructor(options: FairSchedulerOptions) {
     this.#options = options;
   }
 
@@ -191,11 +191,11 @@ export class FairRound<T> {
     if (kind >= RETRIES_ONLY && !this.#hasRetrySlots) return false;
     const own = held.byClient.get(client) ?? NOTHING_HELD;
     if (own.all >= CLIENT_SHARE_OF_FREE * this.free) return false;
-    const laneClass = CLASSES[kind % RETRIES_ONLY];
-    if (laneClass === 'proven') return true;
+    const endpointHealth = CLASSES[kind % RETRIES_ONLY];
+    if (endpointHealth === 'healthy') return true;
     // Others' hanging endpoints do not keep a client from finding out about its own.
     if (own.unsure === 0 && held.unsure < Math.ceil(slots * FIRSTS_SHARE)) return true;
-    if (laneClass === 'slow' && held.slow >= Math.ceil(slots * SLOW_SHARE)) return false;
+    if (endpointHealth === 'slow' && held.slow >= Math.ceil(slots * SLOW_SHARE)) return false;
     return held.unsure < Math.ceil(slots * UNSURE_SHARE);
   }
 
@@ -227,7 +227,7 @@ export class FairRound<T> {
     if (lane.wanted('first') === null && lane.wanted('again') === null) this.#wanting.delete(lane);
     else this.#wanting.add(lane);
     if (lane.isPaused || !lane.hasWork(true)) return this.#ring.place(lane, null);
-    this.#ring.place(lane, CLASSES.indexOf(lane.laneClass) + (lane.hasWork(false) ? 0 : RETRIES_ONLY));
+    this.#ring.place(lane, CLASSES.indexOf(lane.endpointHealth) + (lane.hasWork(false) ? 0 : RETRIES_ONLY));
   }
 
   /** The attempt was not made: the row refused it. */
@@ -251,7 +251,7 @@ export class FairRound<T> {
     this.#place(lane);
   }
 
-  /** Beyond `LANES_MAX` endpoints, forgets those without open work; they are met again as unproven ones. */
+  /** Beyond `LANES_MAX` endpoints, forgets those without open work; they are met again as unknown ones. */
   forgetIdle(): void {
     if (this.#lanes.size <= LANES_MAX) return;
     for (const lane of this.#lanes.values()) {

@@ -16,7 +16,7 @@ export interface ReachedCell extends OpenCell {
 
 export type MovedClient = Pick<ClientStanding, 'id' | 'name'>;
 
-export interface Whereabouts {
+export interface ClientLocation {
   readonly client: MovedClient;
   /** Null while it has left one cell and not been woken in the other. */
   readonly home: ReachedCell | null;
@@ -42,7 +42,7 @@ export async function withBrokers<T>(
 }
 
 /** Throws `CommandError` when there is no such client. */
-export async function find(cells: readonly ReachedCell[], nameOrId: string): Promise<Whereabouts> {
+export async function find(cells: readonly ReachedCell[], nameOrId: string): Promise<ClientLocation> {
   let known: ClientStanding | null = null;
   let home: ReachedCell | null = null;
   for (const cell of cells) {

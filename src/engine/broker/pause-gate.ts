@@ -3,9 +3,9 @@
  * keeps what is not pulled.
  */
 
-import { Bell } from '../actor/waiting.ts';
+import { Signal } from '../actor/waiting.ts';
 
-export interface Valve {
+export interface PauseGate {
   readonly isOpen: boolean;
   /** Batches being pulled at this moment. */
   readonly busyCount: number;
@@ -14,15 +14,15 @@ export interface Valve {
   /** Resolves at once while open, else when it opens or `wake` is called. */
   whenOpen(): Promise<void>;
   /** Runs `pull` and counts it as busy. */
-  through<T>(pull: () => Promise<T>): Promise<T>;
+  run<T>(pull: () => Promise<T>): Promise<T>;
   /** Lets every waiter go, to look at what else has changed. */
   wake(): void;
 }
 
-export function createValve(): Valve {
+export function createPauseGate(): PauseGate {
   let isOpen = true;
   let busyCount = 0;
-  const bell = new Bell();
+  const wakeUp = new Signal();
   return {
     get isOpen() {
       return isOpen;
@@ -32,13 +32,13 @@ export function createValve(): Valve {
     },
     open() {
       isOpen = true;
-      bell.ring();
+      wakeUp.notify();
     },
     close() {
       isOpen = false;
     },
-    whenOpen: () => (isOpen ? Promise.resolve() : bell.rung()),
-    async through(pull) {
+    whenOpen: () => (isOpen ? Promise.resolve() : wakeUp.wait()),
+    async run(pull) {
       busyCount += 1;
       try {
         return await pull();
@@ -46,6 +46,6 @@ export function createValve(): Valve {
         busyCount -= 1;
       }
     },
-    wake: () => bell.ring(),
+    wake: () => wakeUp.notify(),
   };
 }

@@ -11,7 +11,7 @@ import { noteAlerts, readAbandoned, type SettledAttempt } from '../store/attempt
 import { beat, registerCourier, removeCouriers } from '../store/couriers.ts';
 import { readPausedEndpoints, readRememberedEndpoints, recordObservations } from '../store/endpoints.ts';
 import type { DueStore } from './draw.ts';
-import type { FairRound } from './fair-round.ts';
+import type { FairScheduler } from './fair-scheduler.ts';
 import type { CourierDependencies, Settlement } from './settle.ts';
 
 const EVERY_MS = 1_000;
@@ -33,28 +33,28 @@ export interface UpkeepParts {
   readonly pump: () => void;
 }
 
-export class CourierUpkeep {
+export class CourierMaintenance {
   readonly #dependencies: CourierDependencies;
-  readonly #round: FairRound<DueDelivery>;
+  readonly #round: FairScheduler<DueDelivery>;
   #number: number;
   #watched = new Map<number, Watched>();
   #lookedAt = performance.now();
   #alerts = new Map<SearchNumber, Date>();
   #task: Task | null = null;
 
-  constructor(dependencies: CourierDependencies, round: FairRound<DueDelivery>, number: number) {
+  constructor(dependencies: CourierDependencies, round: FairScheduler<DueDelivery>, number: number) {
     this.#dependencies = dependencies;
     this.#round = round;
     this.#number = number;
   }
 
   /** Resolves when the round knows what earlier processes knew. */
-  static async open(dependencies: CourierDependencies, round: FairRound<DueDelivery>): Promise<CourierUpkeep> {
+  static async open(dependencies: CourierDependencies, round: FairScheduler<DueDelivery>): Promise<CourierMaintenance> {
     const { database } = dependencies;
     for (const endpoint of await readRememberedEndpoints(database, REMEMBERED_MAX)) {
       round.lane(endpoint.key).remember(endpoint);
     }
-    return new CourierUpkeep(dependencies, round, await registerCourier(database));
+    return new CourierMaintenance(dependencies, round, await registerCourier(database));
   }
 
   /** The number that claims carry. */

@@ -23,7 +23,7 @@ interface WatchedClient {
   bytesAnswered: number;
 }
 
-export interface SilenceWatch {
+export interface DeadConnectionDetector {
   add(client: pg.Client, socket: Socket): void;
 }
 
@@ -39,7 +39,7 @@ const ANSWER_MAX_MS = 5_000;
 
 /** The clients that a pool makes; `connectionString` leads to `servers`. */
 export function watchedClients(servers: DatabaseServers): new (options?: pg.ClientConfig) => pg.Client {
-  const watch = createSilenceWatch(servers);
+  const watch = createDeadConnectionDetector(servers);
   return class extends pg.Client {
     constructor(options: pg.ClientConfig = {}) {
       let socket: Socket | undefined;
@@ -61,7 +61,7 @@ export function watchedClients(servers: DatabaseServers): new (options?: pg.Clie
   };
 }
 
-function createSilenceWatch(servers: DatabaseServers): SilenceWatch {
+function createDeadConnectionDetector(servers: DatabaseServers): DeadConnectionDetector {
   const watched = new Set<WatchedClient>();
   let looking: Task | null = null;
 
