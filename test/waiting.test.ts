@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { InFlight, singleFlight } from '../src/engine/actor/in-flight.ts';
-import { budgetUntil, nullIfOver, retryUntilDone, troubleWatch } from '../src/engine/actor/supervisor.ts';
+import { budgetUntil, orNull, retryUntilDone, troubleWatch } from '../src/engine/actor/supervisor.ts';
 import { endsWithin, inTime, oncePerTick, pause, rested, Signal } from '../src/engine/actor/waiting.ts';
 
 /** Never within a test. */
@@ -140,7 +140,7 @@ test('who has no time left tries once more, and gives up', async () => {
   const work = retryUntilDone(() => Promise.reject(new Error('away')), watch, budgetUntil(stopping.signal));
   await settled();
   stopping.abort();
-  assert.equal(await work.catch(nullIfOver), null);
+  assert.equal(await work.catch(orNull), null);
   assert.deepEqual(troubles, ['work: away', 'work: away']);
-  await assert.rejects(Promise.reject(new Error('a bug')).catch(nullIfOver), /a bug/);
+  await assert.rejects(Promise.reject(new Error('a bug')).catch(orNull), /a bug/);
 });

@@ -127,7 +127,7 @@ export class RetryAbandonedError extends Error {
 }
 
 /** Null in the place of what somebody has given up. */
-export function nullIfOver(error: Error): null {
+export function orNull(error: Error): null {
   if (error instanceof RetryAbandonedError) return null;
   throw error;
 }

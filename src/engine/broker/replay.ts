@@ -6,7 +6,7 @@
  */
 
 import { AckPolicy, DeliverPolicy, nanos, RetentionPolicy } from 'nats';
-import { budgetUntil, nullIfOver, retryUntilDone, troubleWatch } from '../actor/supervisor.ts';
+import { budgetUntil, orNull, retryUntilDone, troubleWatch } from '../actor/supervisor.ts';
 import type { Broker } from './connection.ts';
 import { headersOf, type PulledMessage, placeOf, requestBatch } from './pull.ts';
 import { openInbox } from './pull-inbox.ts';
@@ -56,7 +56,7 @@ export async function startInOrder(broker: Broker, options: InOrderOptions): Pro
   let next = options.recordedUpTo + 1;
 
   async function readUpTo(last: number): Promise<void> {
-    await retryUntilDone(() => readOn(last), watch, budgetUntil(signal)).catch(nullIfOver);
+    await retryUntilDone(() => readOn(last), watch, budgetUntil(signal)).catch(orNull);
   }
 
   async function readOn(last: number): Promise<void> {

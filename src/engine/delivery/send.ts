@@ -5,14 +5,7 @@
  */
 
 import { InFlight } from '../actor/in-flight.ts';
-import {
-  type Apart,
-  budgetUntil,
-  nullIfOver,
-  retryBisecting,
-  retryUntilDone,
-  type Watch,
-} from '../actor/supervisor.ts';
+import { type Apart, budgetUntil, orNull, retryBisecting, retryUntilDone, type Watch } from '../actor/supervisor.ts';
 import { oncePerTick } from '../actor/waiting.ts';
 import { traceAttempt } from '../broker/tracing.ts';
 import type { AttemptOutcome, DueDelivery } from '../domain/delivery.ts';
@@ -89,11 +82,11 @@ export class Sending {
 
   async #begin(turns: readonly DeliveryTurn[]): Promise<void> {
     const turnOf = new Map(turns.map((turn) => [turn.entry.id, turn]));
-    const taken = await this.#take([...turnOf.keys()]).catch(nullIfOver);
+    const taken = await this.#take([...turnOf.keys()]).catch(orNull);
     if (taken === null) return;
     this.#dependencies.onClaimed?.();
     const claims = taken.results.filter((each) => 'delivery' in each);
-    const contentOf = await this.#readContents(claims).catch(nullIfOver);
+    const contentOf = await this.#readContents(claims).catch(orNull);
     for (const claim of claims) {
       const turn = turnOf.get(claim.delivery.id) as DeliveryTurn;
       turnOf.delete(claim.delivery.id);
@@ -155,7 +148,7 @@ export class Sending {
     const { round, due, settlement } = this.#parts;
     if (content === null || performance.now() > expiresAt) {
       const back = (): Promise<void> => giveBack(this.#dependencies.database, holder, [delivery.id]);
-      await retryUntilDone(back, this.#watch, this.#budget).catch(nullIfOver);
+      await retryUntilDone(back, this.#watch, this.#budget).catch(orNull);
       this.#withdraw(turn);
       // One that cannot be read is looked at again with the others; it must not be claimed over and over.
       if (content !== null) due().admitSoon([turn.entry]);
