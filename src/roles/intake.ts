@@ -149,7 +149,8 @@ function createTermStart(
     clock: () => new Date(),
     features,
   });
-  const noteRestored = (): void => log.info('the database was restored: webhooks are numbered on far above');
+  const noteRestored = (reason: string): void =>
+    log.info({ reason }, 'the database was restored: webhooks are numbered on far above');
   return async (term) => {
     matcher.medians.clear();
     breaker.recall(await readSetAside(database, config.setAside.windowMs));
@@ -162,12 +163,12 @@ function createTermStart(
       recordBatchBytesMax: config.recordBounds.batchBytesMax,
       gate,
       breaker,
-      onForgotten: noteRestored,
+      onForgotten: () => noteRestored('a message that was acknowledged is news to it'),
       onStart({ behind, isKnownStream, isRestored }) {
         if (!isKnownStream) {
           log.warn('the stream of adverts is another than was recorded, or an older copy: taken in by its clock');
         }
-        if (isRestored) noteRestored();
+        if (isRestored) noteRestored('it is a copy, or the stream is another than it knows');
         if (behind > 0) log.info({ messages: behind }, 'taking in again what this database has not seen');
       },
       onHeld(error) {

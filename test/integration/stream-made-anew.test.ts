@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { type Broker, connectBroker } from '../../src/engine/broker/connection.ts';
 import { ADVERTS_STREAM, ensureIntake } from '../../src/engine/broker/topology.ts';
+import { findIntakeStart } from '../../src/engine/intake/position.ts';
 import { PRICE_HELD } from '../support/adverts.ts';
 import { startDaemon } from '../support/daemon.ts';
 import { connectDatabase } from '../support/database.ts';
@@ -46,7 +47,7 @@ async function openScene(t: TestContext) {
   }
   const countEvents = async () => Number((await database.query('select count(*) from events')).rows[0].count);
   const floor = async () => (await database.query('select sequence_floor from intake_leader')).rows[0].sequence_floor;
-  return { servers, daemon, broker, takeIn, countEvents, floor };
+  return { servers, daemon, broker, database, takeIn, countEvents, floor };
 }
 
 type Remake = (broker: Broker) => Promise<unknown>;
@@ -113,4 +114,24 @@ test('what one crawl said twice in one minute is told once, also when NATS is re
   // Of each: created; two changes of its price and of the advert.
   assert.equal(await countEvents(), PROPERTIES * (1 + 2 + 2));
   assert.equal(await daemon.end('SIGTERM'), 0);
+});
+
+test('a server that has just begun to lead a replicated stream, and lags, is not taken for another stream', async (t) => {
+  const { daemon, broker, database, takeIn } = await openScene(t);
+  await takeIn(1);
+  assert.equal(await daemon.end('SIGTERM'), 0);
+  const { streams } = broker.manager;
+  const read = streams.info.bind(streams);
+  const lagging = [PROPERTIES - 5, PROPERTIES - 1];
+  t.mock.method(streams, 'info', async (name: string) => {
+    const info = await read(name);
+    const last_seq = lagging.shift() ?? info.state.last_seq;
+    return { ...info, config: { ...info.config, num_replicas: 3 }, state: { ...info.state, last_seq } };
+  });
+  const { isKnownStream, isRestored, recordedUpTo } = await findIntakeStart(broker, database);
+  assert.deepEqual(
+    { isKnownStream, isRestored, recordedUpTo },
+    { isKnownStream: true, isRestored: false, recordedUpTo: PROPERTIES },
+  );
+  assert.deepEqual(lagging, []);
 });

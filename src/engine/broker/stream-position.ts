@@ -14,6 +14,8 @@ export interface ConsumerPosition {
   /** Every message up to this one is acknowledged. */
   readonly acknowledgedUpTo: number;
   readonly handedOutUpTo: number;
+  /** Several servers hold the stream, and another one may have begun to lead it. */
+  readonly isReplicated: boolean;
 }
 
 /** Rejects when NATS is away or either is missing. */
@@ -22,7 +24,7 @@ export async function readConsumerPosition(
   stream: string,
   consumer: string,
 ): Promise<ConsumerPosition> {
-  const [{ created, state }, { ack_floor, delivered, num_ack_pending }] = await Promise.all([
+  const [{ created, config, state }, { ack_floor, delivered, num_ack_pending }] = await Promise.all([
     broker.manager.streams.info(stream),
     broker.manager.consumers.info(stream, consumer),
   ]);
@@ -33,6 +35,7 @@ export async function readConsumerPosition(
     // The floor stands still before messages that the stream has dropped.
     acknowledgedUpTo: num_ack_pending === 0 ? delivered.stream_seq : ack_floor.stream_seq,
     handedOutUpTo: delivered.stream_seq,
+    isReplicated: config.num_replicas > 1,
   };
 }
 

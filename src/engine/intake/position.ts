@@ -7,6 +7,7 @@
 
 import { singleFlight } from '../actor/in-flight.ts';
 import { startTask } from '../actor/task.ts';
+import { pause } from '../actor/waiting.ts';
 import type { Broker } from '../broker/connection.ts';
 import {
   type ConsumerPosition,
@@ -18,6 +19,7 @@ import { ADVERTS_STREAM } from '../broker/topology.ts';
 import type { Database } from '../store/database.ts';
 import type { Term } from '../store/intake-leader.ts';
 import {
+  type KeptPosition,
   type NumberedStream,
   type Reach,
   type RecordedPosition,
@@ -55,10 +57,9 @@ const MARK_EVERY_MS = 1_000;
 
 /** Rejects when a server is away. */
 export async function findIntakeStart(broker: Broker, database: Database): Promise<IntakeStart> {
-  const [at, { recorded, reach, stream: known, isCopied, isPromoted, unledSeconds }] = await Promise.all([
-    readConsumerPosition(broker, ADVERTS_STREAM, broker.names.intakeConsumer),
-    readIntakePosition(database),
-  ]);
+  const kept = await readIntakePosition(database);
+  const { recorded, reach, stream: known, isCopied, isPromoted, unledSeconds } = kept;
+  const at = await readAppliedPosition(broker, kept);
   const { acknowledgedUpTo, createdAt } = at;
   const isKnownStream = recorded.sequence <= at.lastSequence && (await isOfStream(broker, reach, known, at));
   const sequence = isKnownStream ? recorded.sequence : await recordedInOther(broker, recorded);
@@ -74,6 +75,27 @@ export async function findIntakeStart(broker: Broker, database: Database): Promi
     toldUpTo: isPromoted ? at.handedOutUpTo : acknowledgedUpTo,
     unledSeconds,
   };
+}
+
+/** Of an election and of what the new leader applies then. */
+const CATCH_UP_MAX_MS = 15_000;
+const LOOK_AGAIN_AFTER_MS = 500;
+
+/**
+ * A server that has just begun to lead a replicated stream answers with what it has applied, which may lack messages that
+ * the one before had committed: a stream that seems shorter than what is recorded is looked at again.
+ */
+async function readAppliedPosition(
+  broker: Broker,
+  { recorded, reach, stream }: KeptPosition,
+): Promise<ConsumerPosition> {
+  const known = Math.max(recorded.sequence, reach?.sequence ?? 0);
+  for (let waitedMs = 0; ; waitedMs += LOOK_AGAIN_AFTER_MS) {
+    const at = await readConsumerPosition(broker, ADVERTS_STREAM, broker.names.intakeConsumer);
+    const mayLag = at.isReplicated && at.createdAt === stream.createdAt && at.lastSequence < known;
+    if (!mayLag || waitedMs >= CATCH_UP_MAX_MS) return at;
+    await pause(LOOK_AGAIN_AFTER_MS);
+  }
 }
 
 /** Servers of NATS tell the time apart by less. */
