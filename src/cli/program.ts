@@ -4,7 +4,7 @@
  */
 
 import { parseArgs } from 'node:util';
-import { nearestName } from '../engine/domain/nearest-name.ts';
+import { nearestHint } from '../engine/domain/nearest-name.ts';
 import { VERSION } from '../version.ts';
 import { type Command, type CommandGroup, type Input, inputOf, type Options, UsageError } from './command.ts';
 import { CommandError, print } from './terminal.ts';
@@ -108,7 +108,7 @@ function parsed(args: readonly string[], options: Options) {
 function unknownOption(name: string, command: Command | null, commands: readonly Command[]): UsageError {
   const known = (command === null ? commands : [command]).flatMap((each) => Object.keys(optionsOf(each)));
   const hint = command === null ? hintOf('') : hintOfOne(command);
-  return new UsageError(`Unknown option '--${name}'; the nearest one is --${nearestName(name, known)}\n${hint}`);
+  return new UsageError(`Unknown option '--${name}'${nearestHint(name, known, '--')}\n${hint}`);
 }
 
 /** Tells of the first word that leads nowhere. */
@@ -119,8 +119,7 @@ function unknownCommand(words: readonly string[], known: readonly { readonly wor
     const ways = known.flatMap((each) => (`${each.words} `.startsWith(start) ? each.words.slice(start.length) : []));
     const nexts = ways.map((way) => way.split(' ')[0] as string);
     if (nexts.includes(word)) path = `${path}${word} `;
-    else
-      return new UsageError(`unknown command ${word}\n${hintOf(path)}; the nearest one is ${nearestName(word, nexts)}`);
+    else return new UsageError(`unknown command ${word}\n${hintOf(path)}${nearestHint(word, nexts)}`);
   }
   return new UsageError(`say what to do\n${hintOf(path)}`);
 }

@@ -14,7 +14,7 @@ import { type Broker, connectBroker } from '../engine/broker/connection.ts';
 import { type Publication, publish } from '../engine/broker/publish.ts';
 import { advertSubject, ensureAdvertsStream } from '../engine/broker/topology.ts';
 import { decodeIntakeMessage, PoisonError } from '../engine/domain/intake-message.ts';
-import { nearestName } from '../engine/domain/nearest-name.ts';
+import { nearestHint } from '../engine/domain/nearest-name.ts';
 import type { UnknownMember } from '../engine/domain/unknown-members.ts';
 import { natsUrlOf } from './connect.ts';
 import { type Progress, type Standing, startProgress } from './progress.ts';
@@ -145,7 +145,7 @@ function readLine(line: string, isStrict: boolean): ReadLine {
 }
 
 function describeUnknown({ path, name, known }: UnknownMember): string {
-  return `${path} is no member of the contract and has no effect; the nearest one is ${nearestName(name, known)}`;
+  return `${path} is no member of the contract and has no effect${nearestHint(name, known)}`;
 }
 
 /** A file of lines that was named on the command line, or standard input. */

@@ -3,7 +3,7 @@
  * there is, and costs no more than that.
  */
 
-import { nearestName } from '../engine/domain/nearest-name.ts';
+import { nearestHint } from '../engine/domain/nearest-name.ts';
 import { Problem, type Violation } from './problem.ts';
 
 export const VIOLATIONS_MAX = 50;
@@ -42,12 +42,11 @@ export class Violations {
     this.#count += count;
   }
 
-  /** `what` it is no member of; the name is the last step of the path. `known` must not be empty. */
+  /** `what` it is no member of; the name is the last step of the path. */
   addUnknown(path: Path, what: string, known: readonly string[]): void {
     if (this.#nearestNames >= NEAREST_NAMES_MAX) return this.add(path, `is no ${what}`, 'unknown_member');
     this.#nearestNames += 1;
-    const nearest = nearestName(String(path.at(-1)), known);
-    this.add(path, `is no ${what}; the nearest one is ${nearest}`, 'unknown_member');
+    this.add(path, `is no ${what}${nearestHint(String(path.at(-1)), known)}`, 'unknown_member');
   }
 
   /** Throws a 422 `Problem` unless nothing is wrong. */

@@ -2,11 +2,26 @@
 
 import { distance } from 'fastest-levenshtein';
 
-/** `known` must not be empty. Case is ignored. */
-export function nearestName(name: string, known: readonly string[]): string {
+/** Of the letters of the longer name, those that must change: with more, another thing is meant. */
+const CHANGED_SHARE_MAX = 1 / 2;
+
+/** Null when none is near. Case is ignored. */
+export function nearestName(name: string, known: readonly string[]): string | null {
   // Far longer than any member: the rest cannot bring it nearer, and the cost is a product of lengths.
   const typed = name.slice(0, 64).toLowerCase();
-  const ranked = known.map((candidate) => ({ candidate, edits: distance(typed, candidate.toLowerCase()) }));
-  ranked.sort((a, b) => a.edits - b.edits);
-  return ranked[0]?.candidate ?? '';
+  let nearest: string | null = null;
+  let shareMax = CHANGED_SHARE_MAX;
+  for (const candidate of known) {
+    const share = distance(typed, candidate.toLowerCase()) / Math.max(typed.length, candidate.length);
+    if (share >= shareMax) continue;
+    shareMax = share;
+    nearest = candidate;
+  }
+  return nearest;
+}
+
+/** To end a message with; empty when none is near. */
+export function nearestHint(name: string, known: readonly string[], prefix = ''): string {
+  const nearest = nearestName(name, known);
+  return nearest === null ? '' : `; the nearest one is ${prefix}${nearest}`;
 }

@@ -34,7 +34,10 @@ export async function* readMapped(bytes: Chunks, mapping: Mapping): AsyncGenerat
 
 function wrongPaths(missing: Iterable<string>, names: Iterable<string>): SnapshotRefusedError {
   const known = [...names];
-  const faults = [...missing].map((path) => `${path} (the nearest one is ${nearestName(path, known)})`);
+  const faults = [...missing].map((path) => {
+    const nearest = nearestName(path, known);
+    return nearest === null ? path : `${path} (the nearest one is ${nearest})`;
+  });
   return new SnapshotRefusedError(
     `no advert has ${faults.slice(0, 5).join(', ')}: correct the mapping, or say "optional": true beside the path`,
   );

@@ -5,7 +5,7 @@
 
 import { z } from 'zod';
 import { MESSAGE_SCHEMAS } from '../../engine/domain/intake-schema.ts';
-import { nearestName } from '../../engine/domain/nearest-name.ts';
+import { nearestHint } from '../../engine/domain/nearest-name.ts';
 import { SnapshotRefusedError } from './feed-row.ts';
 
 interface MemberSchema {
@@ -80,9 +80,7 @@ export function parseMapping(text: string, path: string): Mapping {
   if (unknown.length > 0)
     throw refused(
       path,
-      unknown.map(
-        (name) => `${name} is no member of an advert; the nearest one is ${nearestName(name, [...KNOWN.keys()])}`,
-      ),
+      unknown.map((name) => `${name} is no member of an advert${nearestHint(name, [...KNOWN.keys()])}`),
     );
   if (rest.format === 'xml' && !rest.adverts) throw refused(path, ['`adverts` must name the element that repeats']);
   const mapped = Object.entries(members).map(([name, from]) => ({
@@ -96,8 +94,7 @@ export function parseMapping(text: string, path: string): Mapping {
 
 function issueText({ path, message, ...issue }: z.core.$ZodIssue): string {
   const keys = 'keys' in issue ? (issue.keys as readonly string[]) : [];
-  const hint =
-    keys[0] === undefined ? '' : `; the nearest one is ${nearestName(keys[0], Object.keys(mappingSchema.shape))}`;
+  const hint = keys[0] === undefined ? '' : nearestHint(keys[0], Object.keys(mappingSchema.shape));
   return `${path.length === 0 ? '' : `${path.join('.')}: `}${message}${hint}`;
 }
 
