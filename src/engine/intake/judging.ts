@@ -77,12 +77,6 @@ const GROWTH_BYTES = 8 * 1_024;
 /** Pairs of changes and searches in one transaction, about; and those of them that are notified. One change may exceed it. */
 const PAIRS_MAX = 50_000;
 const NOTIFIED_PAIRS_MAX = 2_000;
-/** A state this many times the bound was written before there was one, and is too large to be read at all. */
-const READABLE_FACTOR = 4;
-
-export function isReadable({ bytes }: LockedProperty, { bytesMax }: PropertyBounds): boolean {
-  return bytes <= READABLE_FACTOR * bytesMax;
-}
 
 /** `known`: the held ones of the messages' properties; one whose state is null is judged another time. */
 export async function judgeBatch(
@@ -126,14 +120,8 @@ class Judging implements JudgedBatch {
 
   /** Answers how many bytes were looked at, about. */
   take(position: number, entry: IntakeEntry): number {
-    const { bounds } = this.#dependencies;
     const uuid = entry.message.propertyUuid;
     const locked = this.#known.get(uuid);
-    if (locked !== undefined && !isReadable(locked, bounds)) {
-      const reason = `the property holds ${locked.bytes} bytes, far more than the bound`;
-      this.refused.set(position, `${reason} (${bounds.bytesMax})`);
-      return 0;
-    }
     const isUnread = locked?.held === null;
     if (isUnread || this.#leftOf.has(uuid) || this.#isFull) {
       this.#leave(position, entry);

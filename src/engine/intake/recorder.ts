@@ -38,7 +38,7 @@ import {
   touchedBy,
 } from './consequences.ts';
 import { BarrierError } from './hold.ts';
-import { type IntakeEntry, isReadable, type JudgedBatch, judgeBatch, type RecordBounds } from './judging.ts';
+import { type IntakeEntry, type JudgedBatch, judgeBatch, type RecordBounds } from './judging.ts';
 import { type MarketLedger, openLedger } from './market-ledger.ts';
 import type { Matcher } from './matcher.ts';
 
@@ -151,7 +151,7 @@ async function withLargeOnes(
   let bytes = 0;
   for (const uuid of uuids) {
     const property = locked.get(uuid);
-    if (property === undefined || property.held !== null || !isReadable(property, bounds)) continue;
+    if (property === undefined || property.held !== null) continue;
     bytes += property.bytes;
     if (chosen.length > 0 && bytes > bounds.batchBytesMax) break;
     chosen.push(uuid);
