@@ -1,5 +1,6 @@
 /** Recoveries that operators start, follow and stop for clients, who can do all of it themselves (rest/recoveries.ts). */
 
+import { endpointKeyOf } from '../engine/domain/endpoint.ts';
 import { type SearchNumber, timeOrderedUuid, type Uuid } from '../engine/domain/ids.ts';
 import {
   isWithinKept,
@@ -10,6 +11,7 @@ import {
 import { readAnySearch } from '../engine/store/pairs.ts';
 import {
   createRecovery,
+  isEndpointKnown,
   listAnyRecoveries,
   RecoveryOpenError,
   readAnyRecovery,
@@ -41,11 +43,15 @@ export async function startRecovery(request: StartRecoveryRequest, dependencies:
     throw invalidArgument('start_time', `must be within the ${retentionDays.deliveries} days that deliveries are kept`);
   }
   const clientId = await clientIdOf('client', request.client, database);
+  const endpoint = textOf('endpoint_url', request.endpointUrl, ENDPOINT_LENGTH_MAX) || null;
+  if (endpoint !== null && !(await isEndpointKnown(database, endpointKeyOf(clientId, endpoint)))) {
+    throw invalidArgument('endpoint_url', 'must be an endpoint of the client, to which something was sent');
+  }
   const recovery = {
     id: timeOrderedUuid(present),
     clientId,
     searchNumber: await numberOfSearch(request.search, clientId, dependencies),
-    endpoint: textOf('endpoint_url', request.endpointUrl, ENDPOINT_LENGTH_MAX) || null,
+    endpoint,
     since,
     until: until > present ? present : until,
     includesDelivered: request.includeDelivered,

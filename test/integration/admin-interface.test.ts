@@ -208,6 +208,7 @@ test('a delivered webhook is sent again, and a recovery sends what it is asked f
     [{ endTime: '2020-01-01T00:00:00Z' }, 'invalid_argument', 'BadRequest'],
     [{ client: '' }, 'invalid_argument', 'BadRequest'],
     [{ endpointUrl: 'x'.repeat(3_000) }, 'invalid_argument', 'BadRequest'],
+    [{ endpointUrl: 'https://nobody.example.com/hook' }, 'invalid_argument', 'BadRequest'],
     [{ search: `searches/${UNKNOWN}` }, 'not_found', 'ResourceInfo'],
   ] as const) {
     await fail('StartRecovery', { ...asked, ...wrong }, code, detail);

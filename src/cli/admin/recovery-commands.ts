@@ -8,11 +8,15 @@ import { InterruptedError, interruptSignal } from '../stop-signal.ts';
 import { type AdminClient, call } from './client.ts';
 import { type Command, commandOf } from './command.ts';
 import { methodNamed } from './descriptors.ts';
-import { idOf, printFacts, printJson, textOf } from './output.ts';
+import { columns, idOf, listOf, printFacts, printJson, printTable, textOf } from './output.ts';
 import { fieldsOf, optionsOf, requestOf } from './request.ts';
 
 const LOOK_EVERY_MS = 1_000;
+const PAGE_SIZE_MAX = 1_000;
 const START_FIELDS = fieldsOf(methodNamed('StartRecovery').input, []);
+const COLUMNS =
+  'RECOVERY=name STATE=state MATCHED=matchedCount DELIVERED=deliveredCount FAILED=failedCount ' +
+  'REMAINING=remainingCount SINCE=startTime CREATED=createTime CLIENT=client';
 
 /** Until it is final. Ctrl-C ends the watching alone. */
 async function followed(client: AdminClient, name: string): Promise<JsonObject> {
@@ -52,6 +56,29 @@ function show(recovery: JsonObject, isJson: boolean): void {
   else printFacts(recovery);
 }
 
+async function* allClients(client: AdminClient): AsyncGenerator<JsonObject> {
+  for (let pageToken = ''; ; ) {
+    const page = await call(client, 'ListClients', { pageSize: PAGE_SIZE_MAX, pageToken });
+    yield* listOf(page.clients);
+    pageToken = textOf(page.nextPageToken);
+    if (pageToken === '') return;
+  }
+}
+
+/** Of each client that has something to be sent again; a recovery that it has already goes on. */
+async function startedOfAll(client: AdminClient, request: JsonObject): Promise<readonly JsonObject[]> {
+  const started: JsonObject[] = [];
+  for await (const { name = '' } of allClients(client)) {
+    const planned = await call(client, 'StartRecovery', { ...request, client: name, validateOnly: true });
+    if (Number(planned.matchedCount) === 0) continue;
+    const { recoveries } = await call(client, 'ListRecoveries', { client: name, pageSize: 1 });
+    const open = listOf(recoveries).find(isOpen);
+    const isPlan = request.validateOnly === true;
+    started.push(isPlan ? planned : (open ?? (await call(client, 'StartRecovery', { ...request, client: name }))));
+  }
+  return started;
+}
+
 const START: Command = {
   words: 'recoveries start',
   summary: 'send again what a client was to be told since a moment and has not received',
@@ -59,12 +86,23 @@ const START: Command = {
     'Webhooks that have failed or wait for their hour, oldest first, under their original ids and with their original ' +
     'bytes, at a pace that leaves fresh ones their slots. It runs in the daemon, one at a time for each client. An ' +
     'item of an e-mail is sent again by itself, with `deliveries resend`.',
-  options: { ...optionsOf(START_FIELDS), watch: flag('stay until it has ended, and show how far it is') },
+  options: {
+    ...optionsOf(START_FIELDS),
+    'all-clients': flag('in place of --client: of every client that has something to be sent again, one for each'),
+    watch: flag('stay until it has ended, and show how far it is'),
+  },
   example: 'vigie admin recoveries start --client Acme --since 6h --watch',
   async run(client, input) {
     const request = requestOf(START_FIELDS, input);
-    if (!request.client || request.startTime === undefined) {
-      throw new UsageError('say whose and since when: --client, --since');
+    const isOfAll = input.flag('all-clients');
+    if (isOfAll === (request.client !== undefined) || request.startTime === undefined) {
+      throw new UsageError('say whose and since when: --client, --since; or --all-clients, --since');
+    }
+    if (isOfAll) {
+      const taken = ['search', 'endpoint-url', 'watch'].find((option) => input.values[option] !== undefined);
+      if (taken !== undefined) throw new UsageError(`--${taken} goes with --client`);
+      const recoveries = await startedOfAll(client, request);
+      return input.isJson ? printJson({ recoveries }) : printTable(recoveries, columns(COLUMNS));
     }
     const started = await call(client, 'StartRecovery', request);
     if (request.validateOnly === true) return show(started, input.isJson);
@@ -86,9 +124,7 @@ export const RECOVERY_COMMANDS: readonly Command[] = [
   START,
   commandOf({
     ...{ words: 'recoveries list', method: 'ListRecoveries', example: '--client Acme' },
-    columns:
-      'RECOVERY=name STATE=state MATCHED=matchedCount DELIVERED=deliveredCount FAILED=failedCount ' +
-      'REMAINING=remainingCount SINCE=startTime CREATED=createTime CLIENT=client',
+    columns: COLUMNS,
   }),
   commandOf({
     ...{ words: 'recoveries show', method: 'GetRecovery', args: 'ID', example: 'ID' },
