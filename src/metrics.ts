@@ -171,9 +171,9 @@ function deliveryMetrics(registers: Registers, counter: MakeCounter, histogram: 
     removed,
     retries: counter('vigie_delivery_retries_total', 'Attempts that were not the first of their delivery'),
     exhausted: counter('vigie_deliveries_exhausted_total', 'Deliveries whose attempts were used up'),
-    replayed: counter(
-      'vigie_deliveries_replayed_total',
-      'Final deliveries, failed ones mostly, that operators have sent again',
+    resent: counter(
+      'vigie_deliveries_resent_total',
+      'Final deliveries, failed ones mostly, that operators have resent',
     ),
     attemptSeconds: histogram('vigie_delivery_attempt_seconds', 'Duration of attempts', ATTEMPT_SECONDS),
     alertSeconds: histogram('vigie_alert_seconds', 'From the record of a change to its delivery', ALERT_SECONDS),

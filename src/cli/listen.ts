@@ -23,7 +23,7 @@ export interface ListenOptions {
 interface FeedItem {
   readonly cursor: string;
   readonly id: string;
-  readonly sequence: number | null;
+  readonly sequence: number;
   readonly search: string;
   readonly channel: string;
   readonly createdAt: string;
@@ -100,7 +100,7 @@ async function forward(
     headers: {
       'content-type': 'application/json',
       'user-agent': `Vigie/${VERSION}`,
-      ...(item.sequence === null ? {} : { 'vigie-sequence': String(item.sequence) }),
+      'vigie-sequence': String(item.sequence),
       ...signatureHeaders(item.id, new Date(), body, ...keys),
     },
     body,

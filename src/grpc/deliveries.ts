@@ -72,7 +72,7 @@ const NOT_RETRIABLE: Readonly<Record<string, readonly [reason: string, descripti
 
 /** A webhook as its client can: see `POST /deliveries/{id}/resend`. */
 export async function resendDelivery(name: string, dependencies: AdminDependencies): Promise<Delivery> {
-  const { database, announceDue, onReplayed } = dependencies;
+  const { database, announceDue, onResent } = dependencies;
   const id = uuidOfName('name', 'deliveries', name);
   const held = await readAdminDelivery(database, id);
   if (held === null) throw notFound('Delivery', name);
@@ -84,14 +84,14 @@ export async function resendDelivery(name: string, dependencies: AdminDependenci
     throw failedPrecondition(reason, name, RESEND_REFUSALS[outcome.refusal]);
   }
   announceDue(outcome.due);
-  if (isFinal(held.state)) onReplayed(1);
+  if (isFinal(held.state)) onResent(1);
   return deliveryAnswer((await readAdminDelivery(database, id)) ?? held);
 }
 
 async function retryMailItem(
   { id, isWanted }: AdminDelivery,
   name: string,
-  { database, requeueMail, onReplayed }: AdminDependencies,
+  { database, requeueMail, onResent }: AdminDependencies,
 ): Promise<Delivery> {
   if (!isWanted) throw failedPrecondition('SEARCH_SILENT', name, 'its search is deleted or not notified');
   const requeued = await requeueMail(id);
@@ -101,7 +101,7 @@ async function retryMailItem(
     const [reason, description] = NOT_RETRIABLE[requeued.state] ?? ['NOT_RETRIABLE', `it is ${requeued.state}`];
     throw failedPrecondition(reason, name, description);
   }
-  if (requeued.state === 'failed') onReplayed(1);
+  if (requeued.state === 'failed') onResent(1);
   const delivery = await readAdminDelivery(database, id);
   if (delivery === null) throw notFound('Delivery', name);
   return deliveryAnswer(delivery);

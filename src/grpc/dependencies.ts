@@ -86,7 +86,7 @@ export interface AdminDependencies {
     readonly request: (name: string, at: Date) => Promise<void>;
   };
   readonly watch: (onActivities: (activities: readonly Activity[]) => void) => Promise<() => void>;
-  /** Told of every call that ended, with the name of its code, and of every replayed delivery. */
+  /** Told of every call that ended, with the name of its code, and of every final delivery that was resent. */
   readonly onCall: (code: string) => void;
-  readonly onReplayed: (count: number) => void;
+  readonly onResent: (count: number) => void;
 }

@@ -62,7 +62,7 @@ export async function openAdmin(parts: Parts, matcher: Matcher | null): Promise<
       },
       watch: (onActivities) => feed.watch(onActivities),
       onCall: (code) => metrics.adminCalls.inc({ code }),
-      onReplayed: (count) => metrics.replayed.inc(count),
+      onResent: (count) => metrics.resent.inc(count),
     },
   );
   ending.addEventListener('abort', () => server.setServing(false), { once: true });

@@ -41,7 +41,7 @@ export function measureStore(metrics: Metrics, database: Database): void {
     const { counts } = await readOpen();
     return OPEN_STATES.map((state) => [state, counts.get(state) ?? 0] as const);
   });
-  metrics.gauge('vigie_failed_deliveries', 'Deliveries whose attempts are used up, until replayed', readFailed);
+  metrics.gauge('vigie_failed_deliveries', 'Deliveries whose attempts are used up, until resent', readFailed);
   metrics.gauge('vigie_oldest_due_seconds', 'How long the most overdue delivery has waited', async () => {
     const { oldestDueAt } = await readOpen();
     return oldestDueAt === null ? 0 : Math.max(0, (Date.now() - oldestDueAt.getTime()) / 1_000);

@@ -1,5 +1,5 @@
 /**
- * Deliveries as operators see them: of every client, with what a replay needs. Ids are UUIDs of version 7, so the order
+ * Deliveries as operators see them: of every client, with what sending them again needs. Ids are UUIDs of version 7, so the order
  * of the primary key is the order of creation.
  */
 

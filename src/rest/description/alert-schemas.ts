@@ -120,9 +120,10 @@ export const ALERT_HEADERS: Readonly<Record<string, AlertHeader>> = {
   'vigie-sequence': {
     description:
       'Counts the webhooks of a match (`match.@id`), over both endpoints of its search, and what the feed alone tells of ' +
-      'it, from 1 in the order in which things happened; the same on every attempt and replay. Keep the highest number seen with the state of a match, and ' +
-      'drop what comes with a lower one; never wait for a missing number: a cancelled delivery leaves a gap, and a ' +
-      'restored service goes on far above. Deliveries from before there was an order have none.',
+      'it, from 1 in the order in which things happened; the same on every attempt and whenever it is resent. Keep the ' +
+      'highest number seen with the state of a match, and drop what comes with a lower one; never wait for a missing ' +
+      'number: a cancelled delivery leaves a gap, and a restored service goes on far above. Only a webhook of ' +
+      '`/webhook-tester` has none.',
     schema: { type: 'string', pattern: '^[1-9][0-9]*$' },
     isRequired: false,
     example: '2',

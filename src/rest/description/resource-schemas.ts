@@ -196,7 +196,7 @@ const Delivery = z.strictObject({
 const FeedItem = z.strictObject({
   cursor: text('What comes behind the item is told after it.'),
   id: uuid('Of the delivery: `webhook-id` of its webhook.'),
-  sequence: integer('`Vigie-Sequence` of its webhook; null when it was recorded without one.'),
+  sequence: integer('`Vigie-Sequence` of its webhook.'),
   search: link('Search', 'The search.'),
   context: z.unknown().meta({ description: 'Of the search, as it is now.' }),
   channel: z.enum(WEBHOOK_CHANNELS).meta({ description: 'match or event.' }),

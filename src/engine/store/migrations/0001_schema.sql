@@ -458,7 +458,7 @@ create table endings (
   attempt_count smallint not null,
   at timestamptz not null default now()
 );
--- What a replay looks for, and what the alert on exhausted deliveries counts.
+-- What operators list, and what the alert on exhausted deliveries counts.
 create index endings_failed on endings (endpoint_key, delivery_id) where state = 'failed';
 
 -- A row for each process that delivers. `beat` changes as long as it lives: lookers compare it with what they saw before,
@@ -584,7 +584,7 @@ create index mail_items_mail on mail_items (mail_id) where mail_id is not null;
 create index mail_items_sending on mail_items (due_at) where state = 'sending';
 -- What a recipient was last told of a property.
 create index mail_items_told on mail_items (endpoint_key, property_uuid) where state = 'delivered';
--- What a replay looks for.
+-- What operators list.
 create index mail_items_failed on mail_items (id) where state = 'failed';
 
 -- Whoever makes an e-mail holds the recipient's row: so there is one at a time. `day` is a day in Paris, and `mails` how

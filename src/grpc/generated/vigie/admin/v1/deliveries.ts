@@ -66,7 +66,7 @@ export const Delivery_State = {
   STATE_RETRY_WAIT: "STATE_RETRY_WAIT",
   /** STATE_DELIVERED - Answered with 200. Final. */
   STATE_DELIVERED: "STATE_DELIVERED",
-  /** STATE_FAILED - Its attempts are used up. Final until replayed. */
+  /** STATE_FAILED - Its attempts are used up. Final until it is resent. */
   STATE_FAILED: "STATE_FAILED",
   /** STATE_CANCELLED - Its search was deleted or silenced. Final. */
   STATE_CANCELLED: "STATE_CANCELLED",
@@ -162,7 +162,7 @@ export function delivery_StateToNumber(object: Delivery_State): number {
 
 /** One attempt. */
 export interface Attempt {
-  /** From 1; counts on over replays. */
+  /** From 1; counts on when it is resent. */
   number: number;
   /** When it started. */
   startTime:

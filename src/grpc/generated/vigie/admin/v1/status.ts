@@ -27,7 +27,7 @@ export interface Status {
   streams: Stream[];
   /** Deliveries that are not final, by state. */
   openDeliveries: DeliveryStateCount[];
-  /** Deliveries whose attempts are used up, until they are replayed. */
+  /** Deliveries whose attempts are used up, until they are resent. */
   failedDeliveryCount: number;
   /** When the most overdue delivery should have been attempted; absent when none waits. */
   oldestDueTime:
