@@ -5,6 +5,7 @@ import { test } from 'node:test';
 import type { Uuid } from '../src/engine/domain/ids.ts';
 import { createConcurrencyLimit } from '../src/rest/concurrency-limit.ts';
 import { Problem } from '../src/rest/problem.ts';
+import { verbatim } from '../src/rest/sentences.ts';
 
 const BOUNDS = { perClientMax: 2, allMax: 8, retryAfterSeconds: 1, spreadSeconds: 8 };
 const clientNumber = (number: number): Uuid => `00000000-0000-4000-8000-${String(number).padStart(12, '0')}` as Uuid;
@@ -21,8 +22,10 @@ async function refusal(asked: Promise<unknown>): Promise<{ readonly detail: stri
   return { detail: problem.message, seconds: Number(problem.headers['Retry-After']) };
 }
 
+const QUESTIONS = verbatim('questions');
+
 test('who has enough under way is told the next second, whoever else is there', async () => {
-  const limited = createConcurrencyLimit('questions', BOUNDS, () => 0.999);
+  const limited = createConcurrencyLimit(QUESTIONS, BOUNDS, () => 0.999);
   for (let i = 0; i < 2; i++) void limited(clientNumber(1), noEnd);
   const { detail, seconds } = await refusal(limited(clientNumber(1), noEnd));
   assert.match(detail, /2 of a client/);
@@ -31,7 +34,7 @@ test('who has enough under way is told the next second, whoever else is there', 
 
 test('a crowd that finds no room is told different seconds, and nobody an earlier one than the first', async () => {
   let told = 0;
-  const limited = createConcurrencyLimit('questions', BOUNDS, () => (told++ % 100) / 100);
+  const limited = createConcurrencyLimit(QUESTIONS, BOUNDS, () => (told++ % 100) / 100);
   for (let i = 0; i < 8; i++) void limited(clientNumber(i), noEnd);
   const seconds = new Map<number, number>();
   for (let i = 0; i < 100; i++) {
@@ -47,7 +50,7 @@ test('a crowd that finds no room is told different seconds, and nobody an earlie
 });
 
 test('there is room again when somebody has ended, whether it went well or not', async () => {
-  const limited = createConcurrencyLimit('questions', { ...BOUNDS, allMax: 1 });
+  const limited = createConcurrencyLimit(QUESTIONS, { ...BOUNDS, allMax: 1 });
   await assert.rejects(
     limited(clientNumber(1), () => Promise.reject(new Error('no'))),
     /^Error: no$/,

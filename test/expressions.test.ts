@@ -114,7 +114,7 @@ test('what cannot be understood or goes beyond the limits is refused', () => {
 test('of what clients send every fault is reported at its place, and what is too much is not looked at', () => {
   const faultsOf = (input: unknown) => {
     const faults: string[] = [];
-    readExpressions(input, ({ path, message }) => faults.push(`${path.join('/')}: ${message}`));
+    readExpressions(input, ({ path, message }) => faults.push(`${path.join('/')}: ${message.en}`));
     return faults;
   };
   assert.deepEqual(faultsOf([[{ word: '…', include: true }, 7], [{ word: 'x', options: { strict: 'ja', a: 1 } }]]), [

@@ -2,6 +2,11 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { CORNERS_MAX, parseGeoShapes } from '../src/rest/geo-shapes.ts';
 
+function refusalOf(sent: unknown): string {
+  const parsed = parseGeoShapes(sent);
+  return 'en' in parsed ? parsed.en : '';
+}
+
 const RING = [
   [5.9, 43.1],
   [6, 43.1],
@@ -43,12 +48,12 @@ describe('shapes written as text', () => {
     ['levels without end', '['.repeat(100_000)],
     ['a word in a list', ['Toulon']],
   ] as const) {
-    it(`are refused with a word when they are ${what}`, () => assert.equal(typeof parseGeoShapes(sent), 'string'));
+    it(`are refused with a word when they are ${what}`, () => assert.notEqual(refusalOf(sent), ''));
   }
 
   it('have as many corners as others', () => {
     const text = Array.from({ length: CORNERS_MAX + 2 }, () => '5,43').join(';');
-    assert.match(String(parseGeoShapes(text)), /at most/);
-    assert.match(String(parseGeoShapes(Array.from({ length: 2_000 }, () => TEXT))), /at most/);
+    assert.match(refusalOf(text), /at most/);
+    assert.match(refusalOf(Array.from({ length: 2_000 }, () => TEXT)), /at most/);
   });
 });

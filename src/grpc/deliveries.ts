@@ -81,7 +81,7 @@ export async function resendDelivery(name: string, dependencies: AdminDependenci
   if (outcome === null) throw failedPrecondition('SEARCH_DELETED', name, 'its search is deleted');
   if (outcome.type === 'refused') {
     const reason = outcome.refusal.toUpperCase().replaceAll(/[^A-Z]/g, '_');
-    throw failedPrecondition(reason, name, RESEND_REFUSALS[outcome.refusal]);
+    throw failedPrecondition(reason, name, RESEND_REFUSALS[outcome.refusal].en);
   }
   announceDue(outcome.due);
   if (isFinal(held.state)) onResent(1);

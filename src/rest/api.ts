@@ -28,6 +28,7 @@ import { recoveryRoutes } from './recoveries.ts';
 import { referenceRoutes } from './reference.ts';
 import { takeTurns } from './request-turns.ts';
 import { searchRoutes } from './searches.ts';
+import { REFUSALS } from './sentences.ts';
 import { webhookSecretRoutes } from './webhook-secrets.ts';
 import { webhookTestRoutes } from './webhook-tester.ts';
 
@@ -88,10 +89,10 @@ export function createRoutes(dependencies: ApiDependencies): {
 const refuseMethod: Middleware = (ctx) => {
   const layers = (ctx.matched ?? []) as readonly { readonly methods: readonly string[] }[];
   const methods = [...new Set(layers.flatMap((layer) => layer.methods))];
-  if (methods.length === 0) throw new Problem(404, 'there is nothing at this path');
+  if (methods.length === 0) throw new Problem(404, REFUSALS.noPath);
   const allow = [...methods, 'OPTIONS'].join(', ');
   if (ctx.method !== 'OPTIONS') {
-    throw new Problem(405, `this resource knows ${allow}`, { headers: { Allow: allow } });
+    throw new Problem(405, REFUSALS.methods(allow), { headers: { Allow: allow } });
   }
   ctx.status = 204;
   ctx.set('Allow', allow);

@@ -5,6 +5,7 @@ import type { Principal, VerifyApiKey } from '../engine/store/clients.ts';
 import type { ApiDependencies, ApiSettings } from './dependencies.ts';
 import { movedTo, moving, Problem } from './problem.ts';
 import { createRateLimiter, type RateLimit } from './rate-limit.ts';
+import { REFUSALS } from './sentences.ts';
 
 const PUBLIC_PATH =
   /^\/(|docs([./].*)?|contexts\/.*|openapi\.json|asyncapi\.json|schemas\/.*|favicon\.ico|console(\/.*)?|unsubscribe\/.*)$/;
@@ -43,7 +44,7 @@ function admit(
 ): Promise<unknown> {
   if (principal === null) throw refusal(ctx.req.headers['x-api-key'] !== undefined);
   if (!onAuthenticated(ctx.req.socket, principal.clientId)) {
-    throw new Problem(429, 'too many connections of this client', {
+    throw new Problem(429, REFUSALS.connections, {
       headers: { 'Retry-After': '1', Connection: 'close' },
     });
   }
@@ -54,7 +55,7 @@ function admit(
 }
 
 function refusal(isKeySent: boolean): Problem {
-  const detail = isKeySent ? 'this API key is unknown or revoked' : 'send your API key in the header X-API-KEY';
+  const detail = isKeySent ? REFUSALS.unknownKey : REFUSALS.noKey;
   return new Problem(401, detail, { headers: { 'WWW-Authenticate': 'ApiKey realm="vigie", header="X-API-KEY"' } });
 }
 
@@ -85,7 +86,7 @@ export function limitRate(settings: ApiSettings, nowMs: () => number): Middlewar
     ctx.res.setHeader('RateLimit-Remaining', remaining);
     ctx.res.setHeader('RateLimit-Reset', fullAfterSeconds);
     if (isAllowed) return next();
-    throw new Problem(429, `at most ${perSecond} ${isWriting ? 'writing ' : ''}requests a second`, {
+    throw new Problem(429, REFUSALS.rate(perSecond, isWriting), {
       headers: { 'Retry-After': String(retryAfterSeconds) },
     });
   };

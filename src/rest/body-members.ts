@@ -3,14 +3,15 @@
 import type { Context } from 'koa';
 import type { z } from 'zod';
 import { isIgnored } from './search-schema.ts';
+import { FAULTS, type Sentence, sentenceOfZod } from './sentences.ts';
 import { codeOf, VIOLATIONS_MAX, Violations } from './violations.ts';
 
 /** `what` an unknown member is none of. Throws a 422 `Problem`. */
-export function readBody<Schema extends z.ZodObject>(ctx: Context, schema: Schema, what: string): z.output<Schema> {
+export function readBody<Schema extends z.ZodObject>(ctx: Context, schema: Schema, what: Sentence): z.output<Schema> {
   const violations = new Violations();
   const { body } = ctx.request;
   if (typeof body !== 'object' || body === null || Array.isArray(body)) {
-    violations.add([], 'the body must be a JSON object', 'invalid_type');
+    violations.add([], FAULTS.objectBody, 'invalid_type');
     violations.throwAny();
   }
   const known = Object.keys(schema.shape);
@@ -22,7 +23,9 @@ export function readBody<Schema extends z.ZodObject>(ctx: Context, schema: Schem
     else violations.addMore(1);
   }
   const result = schema.safeParse(members);
-  for (const { path, message, code } of result.error?.issues ?? []) violations.add(path, message, codeOf(code));
+  for (const { path, message, code } of result.error?.issues ?? []) {
+    violations.add(path, sentenceOfZod(message), codeOf(code));
+  }
   violations.throwAny();
   return result.data as z.output<Schema>;
 }

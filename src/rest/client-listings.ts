@@ -12,8 +12,9 @@ import { type ConcurrencyLimit, createConcurrencyLimit } from './concurrency-lim
 import { offsetOf, type Paging } from './hydra.ts';
 import { Problem } from './problem.ts';
 import { type Direction, orderParameter } from './query.ts';
+import { LIMITED, REFUSALS } from './sentences.ts';
 
-const LISTS = 'lists over all searches';
+const LISTS = LIMITED.lists;
 /** Those that wait included; how many that may be in all, the connections say. */
 const ADMITTED = { perClientMax: 8, allMax: 10_000, retryAfterSeconds: 1 };
 const AT_WORK = { perClientMax: 1, allMax: 8, retryAfterSeconds: 1 };
@@ -59,7 +60,6 @@ export function listWithinReach<Page extends ListedPage, Listed>(
   list: (page: Page) => Promise<Listed>,
 ): Promise<Listed> {
   const limit = Math.min(page.limit, LISTED_MAX - page.offset);
-  if (limit <= 0)
-    throw new Problem(400, `only the first ${LISTED_MAX} are listed: order the other way, or name a search`);
+  if (limit <= 0) throw new Problem(400, REFUSALS.listed(LISTED_MAX));
   return oneByOne(principalOf(ctx).clientId, () => list({ ...page, limit }));
 }

@@ -5,6 +5,7 @@
 
 import type { Uuid } from '../engine/domain/ids.ts';
 import { Problem } from './problem.ts';
+import { REFUSALS, type Sentence } from './sentences.ts';
 
 export interface ConcurrencyBounds {
   readonly perClientMax: number;
@@ -25,7 +26,7 @@ export type ConcurrencyLimit = <T>(clientId: Uuid, work: () => Promise<T>) => Pr
  * is below 1.
  */
 export function createConcurrencyLimit(
-  what: string,
+  what: Sentence,
   bounds: ConcurrencyBounds,
   random: () => number = Math.random,
 ): ConcurrencyLimit {
@@ -35,11 +36,11 @@ export function createConcurrencyLimit(
   return async (clientId, work) => {
     const own = byClient.get(clientId) ?? 0;
     if (own >= perClientMax) {
-      refuse(`too many ${what} at once: ${perClientMax} of a client may be under way`, retryAfterSeconds);
+      refuse(REFUSALS.tooManyAtOnce(what, perClientMax), retryAfterSeconds);
     }
     if (all >= allMax) {
       const seconds = retryAfterSeconds + Math.floor(random() * spreadSeconds);
-      refuse(`the service is busy: ${allMax} ${what} are under way, try again in ${seconds} s`, seconds);
+      refuse(REFUSALS.busyWith(what, allMax, seconds), seconds);
     }
     byClient.set(clientId, own + 1);
     all += 1;
@@ -54,6 +55,6 @@ export function createConcurrencyLimit(
   };
 }
 
-function refuse(detail: string, seconds: number): never {
+function refuse(detail: Sentence, seconds: number): never {
   throw new Problem(429, detail, { headers: { 'Retry-After': String(seconds) } });
 }

@@ -17,6 +17,7 @@ import { answerBytes, escapeHtml } from './content.ts';
 import type { ApiDependencies, ConsoleSettings } from './dependencies.ts';
 import { etagOf } from './entity-tags.ts';
 import { notFound } from './problem.ts';
+import { THINGS } from './sentences.ts';
 
 /** A year, the most that caches keep. */
 const FOR_EVER = 'public, max-age=31536000, immutable';
@@ -42,7 +43,7 @@ export function consoleRoutes(router: Router, { settings, reference }: ApiDepend
 
   router.get('/console/:asset', async (ctx) => {
     const asset = (await ready()).assets.get(String(ctx.params.asset));
-    if (asset === undefined) throw notFound('this file of the console');
+    if (asset === undefined) throw notFound(THINGS.consoleFile);
     answerAsset(ctx, asset);
   });
 }

@@ -4,6 +4,7 @@ import type { Readable } from 'node:stream';
 import type { Context, Middleware } from 'koa';
 import { etagOf, knownTag } from './entity-tags.ts';
 import { Problem } from './problem.ts';
+import { REFUSALS } from './sentences.ts';
 
 const ANSWER_TYPES = ['application/ld+json', 'application/json'] as const;
 
@@ -85,7 +86,7 @@ function negotiate(ctx: Context): string {
   if (accept === undefined || accept === '' || accept === '*/*' || accept === ANSWER_TYPES[0]) return ANSWER_TYPES[0];
   ctx.req.headers.accept = accept.replace(/;(?!\s*q=)[^;,"]*("[^"]*")?[^;,]*/gi, '');
   const type = ctx.accepts(...ANSWER_TYPES);
-  if (type === false) throw new Problem(406, `this resource is served as ${ANSWER_TYPES.join(' or ')}`);
+  if (type === false) throw new Problem(406, REFUSALS.servedAs(ANSWER_TYPES.join(' or ')));
   return type;
 }
 

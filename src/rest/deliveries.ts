@@ -36,6 +36,7 @@ import {
 import type { Questions } from './questions.ts';
 import { searchIri } from './search-document.ts';
 import { idOf, ownSearch } from './searches.ts';
+import { REFUSALS, THINGS } from './sentences.ts';
 
 export const SEARCH_DELIVERY_PARAMETERS = {
   status: choiceParameter('State of the delivery; failed: all retries are exhausted.', DELIVERY_STATES),
@@ -108,8 +109,8 @@ export function deliveryRoutes(router: Router, dependencies: ApiDependencies, qu
   resendRoute(router, dependencies, describe);
 
   router.get('/deliveries/:id', acceptable, async (ctx) => {
-    const delivery = await readDelivery(database, principalOf(ctx).clientId, idOf(ctx, 'this delivery'));
-    if (delivery === null) throw notFound('this delivery');
+    const delivery = await readDelivery(database, principalOf(ctx).clientId, idOf(ctx, THINGS.delivery));
+    if (delivery === null) throw notFound(THINGS.delivery);
     const [document] = await describe(ctx, [delivery]);
     answer(ctx, document as object);
   });
@@ -167,13 +168,13 @@ function resendRoute(
 ): void {
   router.post('/deliveries/:id/resend', acceptable, async (ctx) => {
     const { clientId } = principalOf(ctx);
-    const id = idOf(ctx, 'this delivery');
+    const id = idOf(ctx, THINGS.delivery);
     const outcome = await resendDelivery(database, clientId, id);
-    if (outcome === null) throw notFound('this delivery');
-    if (outcome.type === 'refused') throw new Problem(409, `it is not sent again: ${RESEND_REFUSALS[outcome.refusal]}`);
+    if (outcome === null) throw notFound(THINGS.delivery);
+    if (outcome.type === 'refused') throw new Problem(409, REFUSALS.notSentAgain(RESEND_REFUSALS[outcome.refusal]));
     announceDue?.(outcome.due);
     const delivery = await readDelivery(database, clientId, id);
-    if (delivery === null) throw notFound('this delivery');
+    if (delivery === null) throw notFound(THINGS.delivery);
     const [document] = await describe(ctx, [delivery]);
     answer(ctx, document as object, 202);
   });

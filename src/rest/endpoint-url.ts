@@ -5,6 +5,7 @@
  */
 
 import { hostFault } from '../engine/delivery/connector.ts';
+import { FAULTS, type Sentence } from './sentences.ts';
 
 /** From one port to another, both of them included. */
 export interface PortRange {
@@ -19,17 +20,17 @@ export interface EndpointRules {
 }
 
 /** What is wrong with `text` as an endpoint, or null when it may be one. */
-export function endpointFault(text: string, { allowPrivateEndpoints, endpointPorts }: EndpointRules): string | null {
+export function endpointFault(text: string, { allowPrivateEndpoints, endpointPorts }: EndpointRules): Sentence | null {
   const url = parseUrl(text);
-  if (url === null) return 'must be an absolute URL';
+  if (url === null) return FAULTS.absoluteUrl;
   const isWeb = url.protocol === 'https:' || (allowPrivateEndpoints && url.protocol === 'http:');
-  if (!isWeb) return allowPrivateEndpoints ? 'must be an https or http URL' : 'must be an https URL';
-  if (url.username !== '' || url.password !== '') return 'must not contain credentials';
+  if (!isWeb) return allowPrivateEndpoints ? FAULTS.httpsOrHttp : FAULTS.https;
+  if (url.username !== '' || url.password !== '') return FAULTS.credentials;
   const port = Number(url.port || (url.protocol === 'https:' ? 443 : 80));
   if (!endpointPorts.some(({ from, to }) => from <= port && port <= to)) {
-    return `must have one of the ports ${endpointPorts.map(nameOf).join(', ')}`;
+    return FAULTS.ports(endpointPorts.map(nameOf).join(', '));
   }
-  if (!allowPrivateEndpoints && hostFault(url.hostname) !== null) return 'must not point into a private network';
+  if (!allowPrivateEndpoints && hostFault(url.hostname) !== null) return FAULTS.privateNetwork;
   return null;
 }
 

@@ -8,6 +8,7 @@
 import { hash } from 'node:crypto';
 import type { Context } from 'koa';
 import { Problem } from './problem.ts';
+import { REFUSALS } from './sentences.ts';
 
 export function etagOf(body: string | Buffer): string {
   return `"${hash('sha1', body, 'base64url')}"`;
@@ -40,8 +41,8 @@ export function requireMeant(ctx: Context, etag: string): void {
   const sent = ctx.req.headers['if-match'];
   // Strong comparison: a weak tag does not say that the bytes are the same.
   const isMeant = sent === undefined || tagsOf(sent).some((tag) => tag === '*' || uncoded(tag) === etag);
-  if (!isMeant) throw new Problem(412, 'the resource is not the one that If-Match names: read it again');
-  if (knownTag(ctx, etag) !== null) throw new Problem(412, 'If-None-Match names the resource as it is');
+  if (!isMeant) throw new Problem(412, REFUSALS.changedSince);
+  if (knownTag(ctx, etag) !== null) throw new Problem(412, REFUSALS.asItIs);
 }
 
 function tagsOf(list: string): string[] {

@@ -10,10 +10,12 @@ import { acceptable, answer } from './content.ts';
 import type { ApiDependencies } from './dependencies.ts';
 import { explanationDocument } from './explanation-document.ts';
 import { collection, offsetOf } from './hydra.ts';
+import { languageOf } from './language.ts';
 import { Problem } from './problem.ts';
 import { PAGING, readQuery, referenceParameter, textParameter } from './query.ts';
-import { languageOf, type Questions } from './questions.ts';
+import type { Questions } from './questions.ts';
 import { ownSearch } from './searches.ts';
+import { REFUSALS } from './sentences.ts';
 
 /** As long as a request can be. */
 const URL_LENGTH_MAX = 15_000;
@@ -42,7 +44,7 @@ export function explanationRoutes(router: Router, dependencies: ApiDependencies,
       const { number } = await ownSearch(ctx, questions);
       return explain(number, await heldOf(query, explaining), language, explaining);
     });
-    if (explanation === null) throw new Problem(404, 'there is no such search');
+    if (explanation === null) throw new Problem(404, REFUSALS.noSearch);
     answer(ctx, explanation);
   });
 
@@ -70,14 +72,14 @@ export function explanationRoutes(router: Router, dependencies: ApiDependencies,
 
 function requireOne({ property, advert, url }: WantedProperty): void {
   if ([property, advert, url].filter((each) => each !== null).length === 1) return;
-  throw new Problem(400, 'name the property by one of property, advert and url');
+  throw new Problem(400, REFUSALS.oneWay);
 }
 
 /** Throws a 404 `Problem` when no such property is held. */
 async function heldOf(wanted: WantedProperty, explaining: Explaining): Promise<Subject> {
   const held = await findHeld(explaining.database, wanted);
   if (held !== null) return subjectOf(held, explaining);
-  throw new Problem(404, 'no such property is held: it was never taken in, or has been forgotten since it expired');
+  throw new Problem(404, REFUSALS.notHeld);
 }
 
 /** Null when the search has gone meanwhile. */

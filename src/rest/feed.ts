@@ -31,6 +31,7 @@ import { numberParameter, readQuery, referenceParameter, textParameter } from '.
 import { leaveTurn } from './request-turns.ts';
 import { searchIri } from './search-document.ts';
 import { ownSearch } from './searches.ts';
+import { LIMITED, REFUSALS, type Sentence } from './sentences.ts';
 
 const LIMIT_MAX = 1_000;
 const LIMIT_DEFAULT = 100;
@@ -76,7 +77,7 @@ export function feedRoutes(router: Router, dependencies: ApiDependencies): void 
   onFeed?.(waits.wake);
   // One of them may be the last of its key.
   onKeyChange?.(() => waits.wake(null));
-  const limited = createConcurrencyLimit('waiting polls of the feed', {
+  const limited = createConcurrencyLimit(LIMITED.feedPolls, {
     perClientMax: WAITING_PER_CLIENT_MAX,
     allMax: Math.max(1, Math.floor(settings.connectionsMax / 2)),
     retryAfterSeconds: 1,
@@ -120,11 +121,11 @@ async function readRequest(ctx: Context, dependencies: ApiDependencies, key: Buf
   const cursor = readCursor(query.after, scope, key);
   const bounds = await readFeedBounds(dependencies.database, clientId);
   if (bounds.arrivedAt !== null && (cursor === null || isOfFormerStay(cursor.place, bounds.arrivedAt))) {
-    throw outdated('after is from before the client was moved', bounds, scope, key);
+    throw outdated(REFUSALS.cursorMoved, bounds, scope, key);
   }
-  if (cursor === null) throw new Problem(400, 'after is no cursor of this feed, or of another client or filter');
+  if (cursor === null) throw new Problem(400, REFUSALS.noCursor);
   if (cursor.givenIn !== bounds.epoch) {
-    throw outdated('after is from before the service was restored', bounds, scope, key);
+    throw outdated(REFUSALS.cursorRestored, bounds, scope, key);
   }
   return { ...request, after: cursor.place };
 }
@@ -165,7 +166,7 @@ async function readPage(
 function answerPage(ctx: Context, { scope, after }: FeedRequest, page: Page, key: Buffer): void {
   const { deliveries, upTo, bounds } = page;
   if (after !== null && isBefore(after, bounds.floor)) {
-    throw outdated('after is older than what is kept', bounds, scope, key);
+    throw outdated(REFUSALS.cursorOld, bounds, scope, key);
   }
   const cursorAt = (place: FeedPlace): string => writeCursor({ givenIn: bounds.epoch, place }, scope, key);
   const items = deliveries.map((delivery) => feedItemJson(delivery, cursorAt(delivery.place)));
@@ -176,9 +177,9 @@ function answerPage(ctx: Context, { scope, after }: FeedRequest, page: Page, key
   answerUntagged(ctx, feedJson(items, cursorAt(upTo)));
 }
 
-function outdated(detail: string, bounds: FeedBounds, scope: FeedScope, key: Buffer): Problem {
+function outdated(why: Sentence, bounds: FeedBounds, scope: FeedScope, key: Buffer): Problem {
   const oldest = writeCursor({ givenIn: bounds.epoch, place: bounds.floor }, scope, key);
-  return new Problem(410, `${detail}: begin again after oldest, or without a cursor`, { members: { oldest } });
+  return new Problem(410, REFUSALS.beginAgain(why), { members: { oldest } });
 }
 
 /** `items`: JSON. */

@@ -15,6 +15,7 @@ import { notFound, Problem } from './problem.ts';
 import { orderParameter, PAGING, type ParsedQuery, readQuery, textParameter } from './query.ts';
 import type { Questions } from './questions.ts';
 import { idOf } from './searches.ts';
+import { REFUSALS, THINGS } from './sentences.ts';
 
 export const FOUND_PROPERTY_PARAMETERS = {
   text: textParameter('Words that title or description have, each in one of its forms.'),
@@ -32,11 +33,11 @@ export function foundPropertyRoutes(
 ): void {
   router.get('/searches/:id/properties', acceptableAs(CSV_TYPE), async (ctx) => {
     const query = readQuery(ctx, FOUND_PROPERTY_PARAMETERS);
-    const search = { clientId: principalOf(ctx).clientId, searchId: idOf(ctx, 'this search') };
+    const search = { clientId: principalOf(ctx).clientId, searchId: idOf(ctx, THINGS.search) };
     const asked = { ...search, ...orderOf(query), ...offsetOf(query), text: query.text };
     const { found, members } = await questions.answering(ctx, async (gone) => {
       const listed = await askQuery('foundProperties', asked, gone);
-      if (listed === null) throw notFound('this search');
+      if (listed === null) throw notFound(THINGS.search);
       return { found: listed, members: await documentsOf(listed, { database, reference }) };
     });
     const parameters = FOUND_PROPERTY_PARAMETERS;
@@ -60,7 +61,7 @@ function orderOf(query: ParsedQuery<typeof FOUND_PROPERTY_PARAMETERS>): FoundOrd
     const direction = query[`order[${by}]`];
     return direction === null ? [] : [{ by, direction }];
   });
-  if (orders.length > 1) throw new Problem(400, 'the list has one order: send one of the parameters order[…]');
+  if (orders.length > 1) throw new Problem(400, REFUSALS.oneOrder);
   return orders[0] ?? { by: 'updatedAt', direction: 'desc' };
 }
 

@@ -8,25 +8,32 @@
 import type { Polygon, Position, Ring } from '../engine/domain/geo.ts';
 import { NUMBER } from './decimal.ts';
 import { excessOf } from './json-body.ts';
+import { FAULTS, type Sentence } from './sentences.ts';
 
 /** Corners of one search, all polygons together: matching walks them for every advert that comes that far. */
 export const CORNERS_MAX = 5_000;
 
-class ShapeError extends Error {}
+class ShapeError extends Error {
+  readonly fault: Sentence;
+
+  constructor(fault: Sentence) {
+    super(fault.en);
+    this.fault = fault;
+  }
+}
 
 /** Of the smallest ring: a triangle, closed. */
 const RING_CORNERS_MIN = 4;
 /** Of `5.9,43.1` with an altitude: many times the digits that any of them has. */
 const POSITION_LENGTH_MAX = 200;
-const NOT_UNDERSTOOD = 'must be polygons in JSON, or positions such as 5.9,43.1;6,43.1;6,43.2;5.9,43.1';
-const TOO_MANY = `must have at most ${CORNERS_MAX} positions`;
+const TOO_MANY = FAULTS.positions(CORNERS_MAX);
 
 /** The polygons, or the first thing that is wrong with `input`. */
-export function parseGeoShapes(input: unknown): readonly Polygon[] | string {
+export function parseGeoShapes(input: unknown): readonly Polygon[] | Sentence {
   try {
     return input === null || input === undefined ? [] : new ShapeReader().shapes(input);
   } catch (error) {
-    if (error instanceof ShapeError) return error.message;
+    if (error instanceof ShapeError) return error.fault;
     throw error;
   }
 }
@@ -54,11 +61,11 @@ class ShapeReader {
     if (type === 'MultiPolygon' && Array.isArray(coordinates)) {
       return this.#rings(coordinates).map((polygon) => this.#polygon(polygon));
     }
-    throw new ShapeError('must be nested arrays of positions, or GeoJSON Polygon or MultiPolygon');
+    throw new ShapeError(FAULTS.shapeForm);
   }
 
   #polygon(rings: unknown): Polygon {
-    if (!Array.isArray(rings) || rings.length === 0) throw new ShapeError('a polygon must be an array of rings');
+    if (!Array.isArray(rings) || rings.length === 0) throw new ShapeError(FAULTS.polygon);
     return this.#rings(rings).map((ring) => this.#ring(ring));
   }
 
@@ -69,13 +76,13 @@ class ShapeReader {
   }
 
   #ring(positions: unknown): Ring {
-    if (!Array.isArray(positions)) throw new ShapeError('a ring must be an array of positions');
+    if (!Array.isArray(positions)) throw new ShapeError(FAULTS.ring);
     this.#cornersLeft -= positions.length;
     if (this.#cornersLeft < 0) throw new ShapeError(TOO_MANY);
     const ring = positions.map(readPosition);
     const [first, last] = [ring[0], ring[ring.length - 1]];
     if (ring.length < RING_CORNERS_MIN || first?.[0] !== last?.[0] || first?.[1] !== last?.[1]) {
-      throw new ShapeError('a ring must be closed: at least four positions, the last equal to the first');
+      throw new ShapeError(FAULTS.closedRing);
     }
     return ring;
   }
@@ -91,21 +98,21 @@ function unwritten(input: unknown): unknown {
 
 function parsed(text: string): unknown {
   const excess = excessOf(Buffer.from(text));
-  if (excess !== null) throw new ShapeError(excess === 'depth' ? NOT_UNDERSTOOD : TOO_MANY);
+  if (excess !== null) throw new ShapeError(excess === 'depth' ? FAULTS.shapes : TOO_MANY);
   try {
     return JSON.parse(text);
   } catch {
-    throw new ShapeError(NOT_UNDERSTOOD);
+    throw new ShapeError(FAULTS.shapes);
   }
 }
 
 /** `5.9,43.1;6,43.1;6,43.2;5.9,43.1` */
 function ringOf(text: string): unknown {
   const positions = text.split(';', CORNERS_MAX + 1);
-  if (positions.some(({ length }) => length > POSITION_LENGTH_MAX)) throw new ShapeError(NOT_UNDERSTOOD);
+  if (positions.some(({ length }) => length > POSITION_LENGTH_MAX)) throw new ShapeError(FAULTS.shapes);
   return positions.map((position) =>
     position.split(',').map((part) => {
-      if (!NUMBER.test(part.trim())) throw new ShapeError(NOT_UNDERSTOOD);
+      if (!NUMBER.test(part.trim())) throw new ShapeError(FAULTS.shapes);
       return Number(part);
     }),
   );
@@ -115,7 +122,7 @@ function ringOf(text: string): unknown {
 function readPosition(position: unknown): Position {
   const [lon, lat] = Array.isArray(position) && position.length <= 3 ? position : [];
   if (typeof lon !== 'number' || typeof lat !== 'number' || !(Math.abs(lon) <= 180) || !(Math.abs(lat) <= 90)) {
-    throw new ShapeError('a position must be [longitude, latitude] in degrees');
+    throw new ShapeError(FAULTS.position);
   }
   return [lon, lat];
 }

@@ -15,6 +15,7 @@ import {
 } from '../engine/store/idempotency-keys.ts';
 import { principalOf } from './auth.ts';
 import { Problem } from './problem.ts';
+import { FAULTS, ofParameter, REFUSALS } from './sentences.ts';
 
 const KEY_LENGTH_MAX = 255;
 
@@ -50,7 +51,7 @@ function keyedRequestOf(ctx: Context): KeyedRequest | null {
   const key = ctx.req.headers['idempotency-key'];
   if (key === undefined) return null;
   if (typeof key !== 'string' || key === '' || key.length > KEY_LENGTH_MAX) {
-    throw new Problem(400, `Idempotency-Key must have 1 to ${KEY_LENGTH_MAX} characters`);
+    throw new Problem(400, REFUSALS.idempotencyKeyLength(KEY_LENGTH_MAX));
   }
   const bodyHash = hash('sha256', JSON.stringify(ctx.request.body), 'buffer');
   return { clientId: principalOf(ctx).clientId, path: ctx.path, key, bodyHash };
@@ -61,14 +62,17 @@ async function formerOf<T>(
   readAgain: (id: Uuid) => Promise<T | null>,
 ): Promise<T> {
   if (former === 'under way') {
-    throw new Problem(409, 'a request with this Idempotency-Key is under way', { headers: { 'Retry-After': '1' } });
+    throw new Problem(409, REFUSALS.idempotencyUnderWay, { headers: { 'Retry-After': '1' } });
   }
   if (former === 'another body') {
-    const message = 'was sent with another body before';
-    const violations = [{ propertyPath: '', message: `Idempotency-Key ${message}`, code: 'idempotency_key_reused' }];
-    throw new Problem(422, `this Idempotency-Key ${message}`, { violations, members: { violationCount: 1 } });
+    const message = ofParameter('Idempotency-Key', FAULTS.anotherBody);
+    const violations = [{ propertyPath: '', message, code: 'idempotency_key_reused' }];
+    throw new Problem(422, REFUSALS.thisIdempotencyKey(FAULTS.anotherBody), {
+      violations,
+      members: { violationCount: 1 },
+    });
   }
   const made = await readAgain(former.resourceId);
-  if (made === null) throw new Problem(410, 'what the first request with this Idempotency-Key made has gone');
+  if (made === null) throw new Problem(410, REFUSALS.idempotencyGone);
   return made;
 }

@@ -10,6 +10,7 @@ import type { Context, Middleware } from 'koa';
 import readAll from 'raw-body';
 import { yieldToOthers } from '../engine/actor/waiting.ts';
 import { Problem } from './problem.ts';
+import { FAULTS, REFUSALS } from './sentences.ts';
 
 declare module 'koa' {
   interface Request {
@@ -43,17 +44,17 @@ export const optionalJsonBody: Middleware = (ctx, next) => {
 };
 
 function checkBodyType(ctx: Context): void {
-  if (ctx.request.is() === null || ctx.request.length === 0) throw new Problem(400, 'a JSON body is needed');
+  if (ctx.request.is() === null || ctx.request.length === 0) throw new Problem(400, REFUSALS.bodyNeeded);
   const isPatch = ctx.method === 'PATCH';
   const types = isPatch ? PATCH_TYPES : BODY_TYPES;
   if (!ctx.request.is(...types)) {
     const taken = types.join(', ');
     // RFC 9110, section 15.5.16; RFC 5789, section 2.2.
     const headers = { [isPatch ? 'Accept-Patch' : 'Accept']: taken };
-    throw new Problem(415, `send one of ${taken}`, { headers });
+    throw new Problem(415, REFUSALS.sendOneOf(taken), { headers });
   }
   const charset = ctx.request.charset.toLowerCase();
-  if (charset !== '' && charset !== 'utf-8' && charset !== 'utf8') throw new Problem(415, 'send UTF-8');
+  if (charset !== '' && charset !== 'utf-8' && charset !== 'utf8') throw new Problem(415, REFUSALS.sendUtf8);
 }
 
 /** Resolves when what is sent has arrived, as it was sent; whatever the request is, so that nothing else waits for it. */
@@ -95,14 +96,14 @@ function decompressorOf(ctx: Context): (Readable & NodeJS.WritableStream) | null
     case 'br':
       return createBrotliDecompress();
     default:
-      throw new Problem(415, 'this Content-Encoding is not supported');
+      throw new Problem(415, REFUSALS.encoding);
   }
 }
 
 function bodyProblem(error: Error & { status?: number }): Error {
-  if (error.status === 413) return new Problem(413, `the body is larger than ${BODY_BYTES_MAX} bytes`);
+  if (error.status === 413) return new Problem(413, REFUSALS.bodySize(BODY_BYTES_MAX));
   // raw-body gives its errors a status; what has none comes from the decompressor.
-  return error.status === undefined ? new Problem(400, 'the body is not in its Content-Encoding') : error;
+  return error.status === undefined ? new Problem(400, REFUSALS.notEncoded) : error;
 }
 
 const UTF_8 = new TextDecoder('utf-8', { fatal: true });
@@ -145,19 +146,19 @@ export function excessOf(bytes: Buffer): 'depth' | 'parts' | null {
 }
 
 function tooManyParts(): Problem {
-  const message = `must have at most ${PARTS_MAX} objects, lists and members in all`;
+  const message = FAULTS.parts(PARTS_MAX);
   const violations = [{ propertyPath: '', message, code: 'too_many_parts' }];
-  return new Problem(422, `the body ${message}`, { violations, members: { violationCount: 1 } });
+  return new Problem(422, REFUSALS.body(message), { violations, members: { violationCount: 1 } });
 }
 
 function parse(bytes: Buffer): unknown {
   const excess = excessOf(bytes);
-  if (excess === 'depth') throw new Problem(400, `the body is nested more than ${DEPTH_MAX} levels deep`);
+  if (excess === 'depth') throw new Problem(400, REFUSALS.bodyDepth(DEPTH_MAX));
   if (excess === 'parts') throw tooManyParts();
   try {
     return JSON.parse(UTF_8.decode(bytes));
   } catch (error) {
-    if (error instanceof SyntaxError) throw new Problem(400, `the body is not valid JSON: ${error.message}`);
-    throw new Problem(400, 'the body is not UTF-8');
+    if (error instanceof SyntaxError) throw new Problem(400, REFUSALS.notJson(error.message));
+    throw new Problem(400, REFUSALS.notUtf8);
   }
 }

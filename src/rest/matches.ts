@@ -19,6 +19,7 @@ import { matchDocument } from './match-document.ts';
 import { notFound } from './problem.ts';
 import { CREATED_AT, PAGING, type Rules, readQuery, referenceParameter, timeRangeOf } from './query.ts';
 import { idOf, ownSearch } from './searches.ts';
+import { THINGS } from './sentences.ts';
 
 export const SEARCH_MATCH_PARAMETERS = { ...TIME_ORDERS, ...PAGING } as const;
 
@@ -65,8 +66,8 @@ export function matchRoutes(router: Router, dependencies: ApiDependencies): void
   });
 
   router.get('/matches/:id', acceptable, async (ctx) => {
-    const match = await readMatch(database, principalOf(ctx).clientId, idOf(ctx, 'this match'));
-    if (match === null) throw notFound('this match');
+    const match = await readMatch(database, principalOf(ctx).clientId, idOf(ctx, THINGS.match));
+    if (match === null) throw notFound(THINGS.match);
     answer(ctx, matchDocument(match, reference));
   });
 }

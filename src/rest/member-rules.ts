@@ -6,15 +6,16 @@
 import { z } from 'zod';
 import { departmentIdOf } from '../engine/reference/reference-ids.ts';
 import { ownPath } from './iri.ts';
+import { FAULTS, type Sentence, sentenceOfZod } from './sentences.ts';
 import { codeOf, type Path, type Violations } from './violations.ts';
 
 /** What a reader of one member may ask and say. Paths begin within the member. */
 export interface Reading {
   /** What clients reach this service under. */
   readonly baseUrl: string;
-  refuse(message: string, code?: string, path?: Path): void;
+  refuse(message: Sentence, code?: string, path?: Path): void;
   /** `more`: so many others at the same place. */
-  refuseUnknown(path: Path, what: string, known: readonly string[], more: number): void;
+  refuseUnknown(path: Path, what: Sentence, known: readonly string[], more: number): void;
 }
 
 /** Instead of a value; the reading was told why. */
@@ -48,7 +49,7 @@ export function single<Schema extends z.ZodType>(
     read(value, { refuse }) {
       const result = accepted.safeParse(value);
       if (result.success) return result.data;
-      for (const { message, code, path } of result.error.issues) refuse(message, codeOf(code), path);
+      for (const { message, code, path } of result.error.issues) refuse(sentenceOfZod(message), codeOf(code), path);
       return REFUSED;
     },
   };
@@ -62,8 +63,8 @@ export interface ItemRule<Item> {
 }
 
 export class Refusal {
-  readonly message: string;
-  constructor(message: string) {
+  readonly message: Sentence;
+  constructor(message: Sentence) {
     this.message = message;
   }
 }
@@ -74,8 +75,8 @@ export function list<Item>(item: ItemRule<Item>, lengthMax: number, description:
     schema: z.unknown().meta({ type: ['array', 'null'], items: item.schema, maxItems: lengthMax, description }),
     read(value, reading) {
       if (value === null) return [];
-      if (!Array.isArray(value)) reading.refuse('must be an array', 'invalid_type');
-      else if (value.length > lengthMax) reading.refuse(`must have at most ${lengthMax} items`, 'too_big');
+      if (!Array.isArray(value)) reading.refuse(FAULTS.array, 'invalid_type');
+      else if (value.length > lengthMax) reading.refuse(FAULTS.items(lengthMax), 'too_big');
       else return itemsOf(value, item, reading);
       return REFUSED;
     },
@@ -96,7 +97,7 @@ function itemsOf<Item>(
   return items.length === values.length ? items : REFUSED;
 }
 
-export function textItem(pattern: RegExp, rule: string): ItemRule<string> {
+export function textItem(pattern: RegExp, rule: Sentence): ItemRule<string> {
   return {
     schema: { type: 'string', pattern: pattern.source },
     read: (value) => (typeof value === 'string' && pattern.test(value) ? value : new Refusal(rule)),
@@ -113,7 +114,7 @@ export function referenceItem(collection: string): ItemRule<number> {
   // Departments go by their codes as well: `2A`.
   const idPattern = collection === 'departments' ? '\\d{1,9}|2[AaBb]' : '\\d{1,9}';
   const pattern = new RegExp(`^/?${collection}/(${idPattern})$`);
-  const rule = `must be an IRI such as /${collection}/1, or an object with it as @id`;
+  const rule = FAULTS.reference(collection);
   const iri = { type: 'string', pattern: `(^|/)${collection}/(${idPattern})$`, maxLength: IRI_LENGTH_MAX };
   return {
     schema: iri,
@@ -121,7 +122,7 @@ export function referenceItem(collection: string): ItemRule<number> {
       const sent = typeof value === 'object' && value !== null && '@id' in value ? value['@id'] : value;
       if (typeof sent !== 'string' || sent.length > IRI_LENGTH_MAX) return new Refusal(rule);
       const path = ownPath(sent, baseUrl);
-      if (path === null) return new Refusal('is an IRI of another service');
+      if (path === null) return new Refusal(FAULTS.elsewhere);
       const id = pattern.exec(path)?.[1];
       return id === undefined ? new Refusal(rule) : departmentIdOf(id.toUpperCase());
     },

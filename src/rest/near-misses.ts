@@ -12,6 +12,7 @@ import { notFound } from './problem.ts';
 import { choiceParameter, numberParameter, PAGING, readQuery } from './query.ts';
 import type { Questions } from './questions.ts';
 import { idOf } from './searches.ts';
+import { THINGS } from './sentences.ts';
 
 const DAY_MS = 86_400_000;
 const DAYS = 7;
@@ -30,14 +31,14 @@ export function nearMissRoutes(router: Router, dependencies: ApiDependencies, qu
     const query = readQuery(ctx, NEAR_MISS_PARAMETERS);
     const since = new Date(dependencies.now().getTime() - query.days * DAY_MS);
     const found = await questions.answering(ctx, async (gone) => {
-      const search = { clientId: principalOf(ctx).clientId, searchId: idOf(ctx, 'this search') };
+      const search = { clientId: principalOf(ctx).clientId, searchId: idOf(ctx, THINGS.search) };
       return dependencies.askQuery(
         'nearMisses',
         { ...search, since, criterion: query.criterion, ...offsetOf(query) },
         gone,
       );
     });
-    if (found === null) throw notFound('this search');
+    if (found === null) throw notFound(THINGS.search);
     const members = found.misses.map(nearMissDocument);
     const page = { context: 'NearMiss', members, totalItems: found.total, paging: query };
     answer(ctx, collection(ctx, { ...page, parameters: NEAR_MISS_PARAMETERS }));

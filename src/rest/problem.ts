@@ -9,11 +9,13 @@ import type { Context, Middleware, Next } from 'koa';
 import { movedCellIn } from '../engine/store/client-move.ts';
 import { isDatabaseOutage } from '../engine/store/outage.ts';
 import type { ApiLogger } from './dependencies.ts';
+import { languageOf } from './language.ts';
+import { type Language, REFUSALS, type Sentence, type Thing, verbatim } from './sentences.ts';
 
 export interface Violation {
   /** `budgetMin`, `includedCities[2]`; empty for the body as a whole. Cut at 64 characters. */
   readonly propertyPath: string;
-  readonly message: string;
+  readonly message: Sentence;
   /** Stable, for programs. */
   readonly code: string;
 }
@@ -30,15 +32,18 @@ export interface ProblemExtra {
 export class Problem extends Error {
   readonly code = 'PROBLEM';
   readonly status: number;
+  /** Its English is the error's message. */
+  readonly detail: Sentence;
   readonly headers: Readonly<Record<string, string>>;
   readonly violations: readonly Violation[];
   readonly type: string | null;
   /** Further members of the body. */
   readonly members: Readonly<Record<string, unknown>>;
 
-  constructor(status: number, detail: string, extra: ProblemExtra = {}) {
-    super(detail);
+  constructor(status: number, detail: Sentence, extra: ProblemExtra = {}) {
+    super(detail.en);
     this.status = status;
+    this.detail = detail;
     this.headers = extra.headers ?? {};
     this.violations = extra.violations ?? [];
     this.type = extra.type ?? null;
@@ -46,21 +51,22 @@ export class Problem extends Error {
   }
 }
 
-export function notFound(what: string): Problem {
-  return new Problem(404, `${what} was not found`);
+export function notFound(what: Thing): Problem {
+  return new Problem(404, REFUSALS.notFound(what));
 }
 
 /** RFC 9110, section 15.5.20: proxies send it on to the cell that the header names. */
 export function movedTo(cell: string): Problem {
-  return new Problem(421, 'this client lives in another cell', { headers: { 'Vigie-Cell': cell } });
+  return new Problem(421, REFUSALS.otherCell, { headers: { 'Vigie-Cell': cell } });
 }
 
 /** For the seconds in which a client is moved between cells. */
 export function moving(): Problem {
-  return new Problem(503, 'this client is being moved, try again', { headers: { 'Retry-After': '2' } });
+  return new Problem(503, REFUSALS.moving, { headers: { 'Retry-After': '2' } });
 }
 
-export function problemBody(problem: Problem, requestId: string): Record<string, unknown> {
+export function problemBody(problem: Problem, requestId: string, language: Language): Record<string, unknown> {
+  const detail = problem.detail[language];
   const title = STATUS_CODES[problem.status] ?? 'Error';
   const isViolationList = problem.violations.length > 0;
   return {
@@ -68,13 +74,15 @@ export function problemBody(problem: Problem, requestId: string): Record<string,
     '@id': `/errors/${requestId}`,
     '@type': isViolationList ? ['ConstraintViolationList', 'hydra:Error'] : 'hydra:Error',
     'hydra:title': title,
-    'hydra:description': problem.message,
+    'hydra:description': detail,
     title,
-    detail: problem.message,
+    detail,
     status: problem.status,
     // RFC 9457: `about:blank` says that the status is all there is to say.
     type: problem.type ?? (isViolationList ? '/docs.jsonld#ConstraintViolationList' : 'about:blank'),
-    ...(isViolationList ? { violations: problem.violations } : {}),
+    ...(isViolationList && {
+      violations: problem.violations.map((one) => ({ ...one, message: one.message[language] })),
+    }),
     ...problem.members,
   };
 }
@@ -91,7 +99,7 @@ export function reportProblems(logger: Pick<ApiLogger, 'error'>): Middleware {
       ctx.set(problem.headers);
       ctx.remove('ETag');
       ctx.type = 'application/problem+json';
-      ctx.body = JSON.stringify(problemBody(problem, String(ctx.state.requestId)));
+      ctx.body = JSON.stringify(problemBody(problem, String(ctx.state.requestId), languageOf(ctx, 'en')));
     }
   };
 }
@@ -102,12 +110,12 @@ function problemOf(error: unknown): Problem {
   if (moved !== null) return moved === '' ? moving() : movedTo(moved);
   const { status, message, expose } = readError(error);
   if (typeof status === 'number' && status >= 400 && status < 500) {
-    return new Problem(status, expose === false ? (STATUS_CODES[status] ?? 'bad request') : message);
+    return new Problem(status, verbatim(expose === false ? (STATUS_CODES[status] ?? 'bad request') : message));
   }
   if (isDatabaseOutage(error)) {
-    return new Problem(503, 'the store is not reachable, try again', { headers: { 'Retry-After': '5' } });
+    return new Problem(503, REFUSALS.storeAway, { headers: { 'Retry-After': '5' } });
   }
-  return new Problem(500, 'an error of the service, logged under the request id');
+  return new Problem(500, REFUSALS.bug);
 }
 
 function readError(error: unknown): { status: unknown; message: string; expose: unknown } {

@@ -20,6 +20,7 @@ import {
   type ParameterRule,
   readQuery,
 } from './query.ts';
+import { FAULTS, THINGS } from './sentences.ts';
 
 const uuids: ParameterRule<readonly Uuid[]> = {
   description:
@@ -29,9 +30,9 @@ const uuids: ParameterRule<readonly Uuid[]> = {
   isList: true,
   property: 'uuid',
   parse: (values) => {
-    if (values.length > ITEMS_PER_PAGE_MAX) return new BadParameter(`must be at most ${ITEMS_PER_PAGE_MAX} UUIDs`);
+    if (values.length > ITEMS_PER_PAGE_MAX) return new BadParameter(FAULTS.uuidsMost(ITEMS_PER_PAGE_MAX));
     const parsed = values.map(parseUuid);
-    return parsed.every((uuid) => uuid !== null) ? [...new Set(parsed)] : new BadParameter('must be UUIDs');
+    return parsed.every((uuid) => uuid !== null) ? [...new Set(parsed)] : new BadParameter(FAULTS.uuids);
   },
 };
 
@@ -75,7 +76,7 @@ export function propertyRoutes(router: Router, { database, reference }: ApiDepen
   router.get('/documents/properties/:uuid', acceptable, async (ctx) => {
     const uuid = parseUuid(String(ctx.params.uuid));
     const [document] = uuid === null ? [] : await documents([uuid]);
-    if (document === undefined) throw notFound('this property');
+    if (document === undefined) throw notFound(THINGS.property);
     answer(ctx, document);
   });
 }

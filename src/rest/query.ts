@@ -10,6 +10,7 @@ import { isStorable } from '../engine/domain/storable-text.ts';
 import { NUMBER } from './decimal.ts';
 import { ownPath } from './iri.ts';
 import { Problem } from './problem.ts';
+import { FAULTS, joined, ofParameter, REFUSALS, type Sentence } from './sentences.ts';
 
 export interface ParameterRule<Value> {
   readonly description: string;
@@ -27,8 +28,8 @@ export interface ParameterRule<Value> {
 }
 
 export class BadParameter {
-  readonly message: string;
-  constructor(message: string) {
+  readonly message: Sentence;
+  constructor(message: Sentence) {
     this.message = message;
   }
 }
@@ -44,12 +45,12 @@ export type ParsedQuery<R extends Rules> = {
  */
 export function readQuery<R extends Rules>(ctx: Context, rules: R): ParsedQuery<R> {
   const found = new Map<string, string[]>();
-  const faults: string[] = [];
+  const faults: Sentence[] = [];
   for (const [sent, value] of new URLSearchParams(ctx.querystring)) {
     const name = ruleNameOf(sent, rules);
     if (name === null) {
       const known = documentedRules(rules).map((rule) => rule[0]);
-      faults.push(`unknown parameter ${JSON.stringify(sent.slice(0, 64))}, known are ${known.join(', ')}`);
+      faults.push(REFUSALS.unknownParameter(JSON.stringify(sent.slice(0, 64)), known.join(', ')));
       break;
     }
     const values = found.get(name);
@@ -59,11 +60,11 @@ export function readQuery<R extends Rules>(ctx: Context, rules: R): ParsedQuery<
   const entries = Object.entries(rules).map(([name, rule]) => {
     const values = found.get(name) ?? [];
     const parsed = readParameter(rule, values, String(ctx.state.baseUrl ?? ''));
-    if (parsed instanceof BadParameter) faults.push(`${name} ${parsed.message}`);
+    if (parsed instanceof BadParameter) faults.push(ofParameter(name, parsed.message));
     return [name, parsed];
   });
   if (faults.length > 0) {
-    throw new Problem(400, faults.join('; '), { members: { 'hydra:search': searchTemplate(ctx.path, rules) } });
+    throw new Problem(400, joined(faults, '; '), { members: { 'hydra:search': searchTemplate(ctx.path, rules) } });
   }
   return Object.fromEntries(entries) as ParsedQuery<R>;
 }
@@ -73,8 +74,8 @@ export function documentedRules(rules: Rules): readonly (readonly [string, Param
 }
 
 function readParameter(rule: ParameterRule<unknown>, values: readonly string[], baseUrl: string): unknown {
-  if (values.length === 0 && rule.isRequired) return new BadParameter('is required');
-  if (values.length > 1 && !rule.isList) return new BadParameter('was sent more than once');
+  if (values.length === 0 && rule.isRequired) return new BadParameter(FAULTS.required);
+  if (values.length > 1 && !rule.isList) return new BadParameter(FAULTS.twice);
   return rule.parse(values, baseUrl);
 }
 
@@ -90,8 +91,8 @@ export function textParameter(description: string, lengthMax = 255): ParameterRu
     schema: { type: 'string', maxLength: lengthMax },
     parse: ([value]) => {
       if (value === undefined || value === '') return null;
-      if (value.length > lengthMax) return new BadParameter(`must have at most ${lengthMax} characters`);
-      return !isStorable(value) ? new BadParameter('must not contain U+0000') : value;
+      if (value.length > lengthMax) return new BadParameter(FAULTS.characters(lengthMax));
+      return !isStorable(value) ? new BadParameter(FAULTS.nul) : value;
     },
   };
 }
@@ -127,7 +128,7 @@ export function booleanParameter(description: string): ParameterRule<boolean | n
     parse: ([value]) => {
       if (value === undefined || value === '') return null;
       if (/^(true|1)$/i.test(value)) return true;
-      return /^(false|0)$/i.test(value) ? false : new BadParameter('must be true or false');
+      return /^(false|0)$/i.test(value) ? false : new BadParameter(FAULTS.flag);
     },
   };
 }
@@ -143,7 +144,7 @@ export function choiceParameter<const Choice extends string>(
     parse: ([value]) => {
       if (value === undefined) return null;
       const choice = choices.find((one) => one === value.toLowerCase());
-      return choice ?? new BadParameter(`must be one of ${choices.join(', ')}`);
+      return choice ?? new BadParameter(FAULTS.oneOf(choices));
     },
   };
 }
@@ -162,7 +163,7 @@ export function referenceParameter(description: string, collection: string): Par
     parse: ([value], baseUrl = '') =>
       value === undefined
         ? null
-        : (referenceOf(value, collection, baseUrl) ?? new BadParameter(`must be an IRI of /${collection}`)),
+        : (referenceOf(value, collection, baseUrl) ?? new BadParameter(FAULTS.iriOf(collection))),
   };
 }
 
@@ -178,7 +179,7 @@ export function choicesParameter<const Choice extends string>(
     parse: (values) => {
       const chosen = choices.filter((choice) => values.includes(choice));
       const isKnown = values.every((value) => (choices as readonly string[]).includes(value));
-      if (!isKnown) return new BadParameter(`must be one of ${choices.join(', ')}`);
+      if (!isKnown) return new BadParameter(FAULTS.oneOf(choices));
       return chosen.length === 0 ? choices : chosen;
     },
   };
@@ -194,7 +195,6 @@ export interface NumberBounds {
 export function numberParameter(description: string, bounds: NumberBounds, fallback?: number): ParameterRule<number> {
   const { min, max, isInteger = false } = bounds;
   const pattern = isInteger ? /^[-+ ]?\d{1,15}$/ : NUMBER;
-  const kind = isInteger ? 'an integer' : 'a number';
   return {
     description,
     schema: {
@@ -205,9 +205,9 @@ export function numberParameter(description: string, bounds: NumberBounds, fallb
     },
     isRequired: fallback === undefined,
     parse: ([value]) => {
-      if (value === undefined) return fallback ?? new BadParameter('is required');
+      if (value === undefined) return fallback ?? new BadParameter(FAULTS.required);
       const number = pattern.test(value) ? Number(value) : Number.NaN;
-      return number >= min && number <= max ? number : new BadParameter(`must be ${kind} from ${min} to ${max}`);
+      return number >= min && number <= max ? number : new BadParameter(FAULTS.between(isInteger, min, max));
     },
   };
 }
@@ -223,7 +223,7 @@ function instantParameter(description: string): ParameterRule<Date | null> {
     parse: ([value]) => {
       if (value === undefined) return null;
       const at = instantOf(value);
-      return at ?? new BadParameter('must be a date or a date and time with an offset, ISO 8601');
+      return at ?? new BadParameter(FAULTS.instant);
     },
   };
 }
@@ -260,9 +260,7 @@ function itemsPerPageParameter(fallback: number): ParameterRule<number> {
     parse: ([value]) => {
       if (value === undefined) return fallback;
       const isCount = /^[+ ]?0*[1-9]\d*$/.test(value);
-      return isCount
-        ? Math.min(Number(value), ITEMS_PER_PAGE_MAX)
-        : new BadParameter('must be an integer of 1 or more');
+      return isCount ? Math.min(Number(value), ITEMS_PER_PAGE_MAX) : new BadParameter(FAULTS.positiveInteger);
     },
   };
 }

@@ -5,7 +5,6 @@
 
 import type { Context } from 'koa';
 import { WorkerLostError } from '../engine/actor/worker-thread.ts';
-import type { Language } from '../engine/domain/criterion-words.ts';
 import type { MedianOf } from '../engine/domain/property-digest.ts';
 import type { RetentionDays } from '../engine/domain/retention.ts';
 import type { Database } from '../engine/store/database.ts';
@@ -17,6 +16,7 @@ import { goneOf } from './content.ts';
 import type { ApiDependencies } from './dependencies.ts';
 import { Problem } from './problem.ts';
 import { leaveTurn } from './request-turns.ts';
+import { LIMITED, REFUSALS } from './sentences.ts';
 
 export interface Questions {
   /** For single explanations: its statements are given up after a while. */
@@ -44,8 +44,8 @@ export function createQuestions({
   now,
 }: ApiDependencies): Questions {
   const database = questionDatabase ?? shared;
-  const limit = createConcurrencyLimit('previews, near-misses, lists of properties and of explanations', BOUNDS);
-  const limitSingle = createConcurrencyLimit('explanations and completions', SINGLE_BOUNDS);
+  const limit = createConcurrencyLimit(LIMITED.questions, BOUNDS);
+  const limitSingle = createConcurrencyLimit(LIMITED.singleQuestions, SINGLE_BOUNDS);
   let medians: { readonly read: Promise<MedianOf>; readonly atMs: number } | null = null;
   return {
     database,
@@ -77,23 +77,12 @@ export function createQuestions({
 
 function refuse(error: unknown, gone?: AbortSignal): never {
   // Nobody reads it.
-  if (gone?.aborted) throw new Problem(400, 'the client left before the answer');
+  if (gone?.aborted) throw new Problem(400, REFUSALS.clientLeft);
   if (error instanceof WorkerLostError) {
-    const detail = 'what answers this question has failed and is started again: ask again';
-    throw new Problem(503, detail, { headers: { 'Retry-After': '1' } });
+    throw new Problem(503, REFUSALS.questionFailed, { headers: { 'Retry-After': '1' } });
   }
   const headers = { 'Retry-After': String(RETRY_AFTER_SECONDS) };
-  if (isStatementTimeout(error)) throw new Problem(429, 'this question takes too long: ask for less', { headers });
+  if (isStatementTimeout(error)) throw new Problem(429, REFUSALS.tooLong, { headers });
   if (!isNoConnectionLeft(error)) throw error;
-  throw new Problem(429, `the service is busy: try again in ${RETRY_AFTER_SECONDS} s`, { headers });
-}
-
-/** What the client's user reads; `fallback` without a preference. */
-export function languageOf(ctx: Context, fallback: Language): Language {
-  ctx.vary('Accept-Language');
-  const accepted = ctx.req.headers['accept-language'];
-  const language = accepted === undefined || accepted === '*' ? fallback : ctx.acceptsLanguages('fr', 'en');
-  const chosen = language === 'fr' || language === 'en' ? language : fallback;
-  ctx.set('Content-Language', chosen);
-  return chosen;
+  throw new Problem(429, REFUSALS.busy(RETRY_AFTER_SECONDS), { headers });
 }

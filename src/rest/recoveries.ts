@@ -27,33 +27,37 @@ import { notFound, Problem } from './problem.ts';
 import { instantOf, PAGING, readQuery, referenceOf } from './query.ts';
 import { searchIri } from './search-document.ts';
 import { idOf, ownSearch } from './searches.ts';
+import { FAULTS, KINDS_OF_MEMBER, REFUSALS, THINGS, zodMessage } from './sentences.ts';
 import { Violations } from './violations.ts';
 
 export const RECOVERY_PARAMETERS = { ...TIME_ORDERS, ...PAGING } as const;
 
 const ENDPOINT_LENGTH_MAX = 2_048;
 
-const instant = (description: string) => z.string('must be a date and time').meta({ description, format: 'date-time' });
+const instant = (description: string) => z.string(zodMessage(FAULTS.time)).meta({ description, format: 'date-time' });
 
 export const RecoveryCreation = z.strictObject({
   since: instant('From when on, ISO 8601 with an offset; within what is kept.'),
   until: instant('Up to when; now unless said otherwise.').nullish(),
-  search: z.string('must be an IRI of /searches').nullish().meta({
-    description: 'The search whose webhooks are sent again; all unless said otherwise.',
-    format: 'iri-reference',
-  }),
+  search: z
+    .string(zodMessage(FAULTS.iriOf('searches')))
+    .nullish()
+    .meta({
+      description: 'The search whose webhooks are sent again; all unless said otherwise.',
+      format: 'iri-reference',
+    }),
   endpoint: z
-    .string('must be a URL')
-    .max(ENDPOINT_LENGTH_MAX, `must have at most ${ENDPOINT_LENGTH_MAX} characters`)
+    .string(zodMessage(FAULTS.url))
+    .max(ENDPOINT_LENGTH_MAX, zodMessage(FAULTS.characters(ENDPOINT_LENGTH_MAX)))
     .nullish()
     .meta({ description: 'Where they went, as the deliveries say; anywhere unless said otherwise.' }),
   includeDelivered: z
-    .boolean('must be true or false')
+    .boolean(zodMessage(FAULTS.flag))
     .nullish()
     .meta({ description: 'True: what was delivered as well.' }),
 });
 
-const WHAT = 'this recovery';
+const WHAT = THINGS.recovery;
 
 export function recoveryRoutes(router: Router, dependencies: ApiDependencies): void {
   const { database } = dependencies;
@@ -94,7 +98,7 @@ export function recoveryRoutes(router: Router, dependencies: ApiDependencies): v
 
 /** Throws 404 and 422 `Problem`s. */
 async function readNewRecovery(ctx: Context, dependencies: ApiDependencies): Promise<NewRecovery> {
-  const body = readBody(ctx, RecoveryCreation, 'member of a recovery');
+  const body = readBody(ctx, RecoveryCreation, KINDS_OF_MEMBER.recovery);
   const { endpoint = null, includeDelivered = false } = body;
   const { now, settings } = dependencies;
   const violations = new Violations();
@@ -102,23 +106,22 @@ async function readNewRecovery(ctx: Context, dependencies: ApiDependencies): Pro
     const sent = body[name] ?? null;
     if (sent === null) return fallback;
     const at = instantOf(sent);
-    if (at === null) violations.add([name], 'must be a date and time with an offset, ISO 8601', 'invalid_time');
+    if (at === null) violations.add([name], FAULTS.timeWithOffset, 'invalid_time');
     return at ?? fallback;
   };
   const present = now();
   const [since, until] = [read('since', present), read('until', present)];
   const { deliveriesKeptDays } = settings;
   if (!isWithinKept(since, present, deliveriesKeptDays))
-    violations.add(['since'], `must be within the ${deliveriesKeptDays} days that deliveries are kept`, 'too_old');
-  if (since > until) violations.add(['since'], 'must not be after until', 'min_above_max');
+    violations.add(['since'], FAULTS.withinKept(deliveriesKeptDays), 'too_old');
+  if (since > until) violations.add(['since'], FAULTS.afterUntil, 'min_above_max');
   const sentSearch = body.search ?? null;
   const searchId = sentSearch === null ? null : referenceOf(sentSearch, 'searches', String(ctx.state.baseUrl ?? ''));
-  if (sentSearch !== null && searchId === null)
-    violations.add(['search'], 'must be an IRI of /searches', 'invalid_iri');
+  if (sentSearch !== null && searchId === null) violations.add(['search'], FAULTS.iriOf('searches'), 'invalid_iri');
   const { clientId } = principalOf(ctx);
   const isKnown =
     endpoint === null || (await isEndpointKnown(dependencies.database, endpointKeyOf(clientId, endpoint)));
-  if (!isKnown) violations.add(['endpoint'], 'must be an endpoint that something was sent to', 'unknown_endpoint');
+  if (!isKnown) violations.add(['endpoint'], FAULTS.usedEndpoint, 'unknown_endpoint');
   violations.throwAny();
   const search = searchId === null ? null : await ownSearch(ctx, dependencies, searchId);
   return {
@@ -134,7 +137,7 @@ async function readNewRecovery(ctx: Context, dependencies: ApiDependencies): Pro
 
 function refuseSecond(error: unknown): never {
   if (!(error instanceof RecoveryOpenError)) throw error;
-  throw new Problem(409, 'you have a recovery that is not finished: wait for its end, or stop it');
+  throw new Problem(409, REFUSALS.recoveryOpen);
 }
 
 function pauseSentence({ url, reason }: NonNullable<Recovery['pause']>): string {

@@ -23,6 +23,7 @@ import {
   undocumented,
 } from './query.ts';
 import { departmentDocument, siteCategoryDocument } from './search-document.ts';
+import { THINGS } from './sentences.ts';
 
 const NAME_ORDERS = { 'order[id]': orderParameter('id'), 'order[name]': orderParameter('name') } as const;
 
@@ -55,7 +56,7 @@ export function referenceRoutes(router: Router, dependencies: ApiDependencies): 
   });
 
   router.get('/users/:id', acceptable, (ctx) => {
-    if (parseUuid(String(ctx.params.id)) !== principalOf(ctx).clientId) throw notFound('this user');
+    if (parseUuid(String(ctx.params.id)) !== principalOf(ctx).clientId) throw notFound(THINGS.user);
     answer(ctx, userDocument({ id: principalOf(ctx).clientId, name: principalOf(ctx).clientName }));
   });
 }
@@ -80,7 +81,7 @@ function cityRoutes(router: Router, { reference }: ApiDependencies): void {
   router.get('/cities/:id', acceptable, (ctx) => {
     const id = numberOf(ctx);
     const city = id === null ? null : reference.cityById(id);
-    if (city === null) throw notFound('this city');
+    if (city === null) throw notFound(THINGS.city);
     answer(ctx, cityDocument(city));
   });
 }
@@ -132,7 +133,7 @@ function departmentRoutes(router: Router, { reference }: ApiDependencies): void 
     const id = numberOf(ctx);
     const department =
       id === null ? reference.department(String(ctx.params.id).toUpperCase()) : reference.departmentById(id);
-    if (department === null) throw notFound('this department');
+    if (department === null) throw notFound(THINGS.department);
     answer(ctx, departmentDocument(department));
   });
 }
@@ -151,7 +152,7 @@ function siteCategoryRoutes(router: Router, { database }: ApiDependencies): void
   router.get('/site_categories/:id', acceptable, async (ctx) => {
     const id = numberOf(ctx);
     const category = (await listSiteCategories(database)).find((one) => one.id === id);
-    if (category === undefined) throw notFound('this site category');
+    if (category === undefined) throw notFound(THINGS.siteCategory);
     answer(ctx, siteCategoryDocument(category));
   });
 }

@@ -12,6 +12,7 @@ import { isWrite, principalOf } from './auth.ts';
 import { goneOf } from './content.ts';
 import { receiveBody } from './json-body.ts';
 import { Problem } from './problem.ts';
+import { REFUSALS } from './sentences.ts';
 
 type EndTurn = () => void;
 
@@ -43,7 +44,7 @@ export class RequestTurns {
     return new Promise((resolve, reject) => {
       const leave = (): void => {
         this.#ring.place(waiting, null);
-        reject(new Problem(400, 'the client has gone'));
+        reject(new Problem(400, REFUSALS.clientGone));
       };
       const start = (): void => {
         signal.removeEventListener('abort', leave);

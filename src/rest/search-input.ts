@@ -12,6 +12,7 @@ import type { Reference } from '../engine/reference/communes.ts';
 import { type EndpointRules, endpointFault } from './endpoint-url.ts';
 import { REFUSED, readingOf } from './member-rules.ts';
 import { isIgnored, SEARCH_MEMBERS, type SearchInput, type SearchMemberName } from './search-schema.ts';
+import { FAULTS, KINDS_OF_MEMBER } from './sentences.ts';
 import { VIOLATIONS_MAX, Violations } from './violations.ts';
 
 export interface InputRules extends EndpointRules {
@@ -32,7 +33,7 @@ export interface PresentSearch {
 export async function readNewSearch(body: unknown, rules: InputRules): Promise<SearchMembers> {
   const violations = new Violations();
   const changes = await readChanges(body, null, rules, violations);
-  if (isRecord(body) && !Object.hasOwn(body, 'title')) violations.add(['title'], 'is required', 'required');
+  if (isRecord(body) && !Object.hasOwn(body, 'title')) violations.add(['title'], FAULTS.required, 'required');
   return finish({ title: '', ...SEARCH_DEFAULTS, ...changes }, violations);
 }
 
@@ -72,7 +73,7 @@ async function readChanges(
   violations: Violations,
 ): Promise<Partial<SearchMembers>> {
   if (!isRecord(body)) {
-    violations.add([], 'the body must be a JSON object', 'invalid_type');
+    violations.add([], FAULTS.objectBody, 'invalid_type');
     violations.throwAny();
     return {};
   }
@@ -81,7 +82,7 @@ async function readChanges(
   for (const name of Object.keys(body)) {
     if (isIgnored(name)) continue;
     if (!isMemberName(name)) {
-      if (violations.count < VIOLATIONS_MAX) violations.addUnknown([name], 'member of a search', MEMBER_NAMES);
+      if (violations.count < VIOLATIONS_MAX) violations.addUnknown([name], KINDS_OF_MEMBER.search, MEMBER_NAMES);
       else violations.addMore(1);
     } else if (present !== null && isDeepStrictEqual(body[name], present.document[name]))
       kept[name] = present.members[name];
@@ -102,7 +103,7 @@ function readMember(
   const read = SEARCH_MEMBERS[name].read(value, readingOf(name, baseUrl, violations));
   // A context is stored as JSON, which writes such text with escapes.
   if (typeof read === 'string' && name !== 'context' && !isStorable(read)) {
-    violations.add([name], 'contains U+0000 or half a surrogate pair', 'invalid_text');
+    violations.add([name], FAULTS.text, 'invalid_text');
   } else if (read !== REFUSED) input[name] = read;
 }
 
@@ -112,14 +113,14 @@ async function resolve(input: SearchInput, rules: InputRules, violations: Violat
   const keysOf = <Key>(name: string, ids: readonly number[], keyOf: (id: number) => Key | undefined): Key[] =>
     ids.flatMap((id, index) => {
       const key = keyOf(id);
-      if (key === undefined) violations.add([name, index], 'refers to nothing', 'unknown_reference');
+      if (key === undefined) violations.add([name, index], FAULTS.nothing, 'unknown_reference');
       return key ?? [];
     });
   const inseeOf = (id: number) => rules.reference.cityById(id)?.insee;
   const codeOf = (id: number) => rules.reference.departmentById(id)?.code;
   for (const name of ['endpointRecipient', 'eventEndpoint'] as const) {
     const url = input[name];
-    const fault = url ? endpointFault(url, rules) : url === '' ? 'must be an absolute URL' : null;
+    const fault = url ? endpointFault(url, rules) : url === '' ? FAULTS.absoluteUrl : null;
     if (fault !== null) violations.add([name], fault, 'invalid_endpoint');
   }
   findUnknownCodes(input, rules, violations);
@@ -139,11 +140,11 @@ async function resolve(input: SearchInput, rules: InputRules, violations: Violat
 function findUnknownCodes(input: SearchInput, { reference }: InputRules, violations: Violations): void {
   for (const [index, insee] of (input.includedInseeCodes ?? []).entries()) {
     if (reference.city(insee) !== null) continue;
-    violations.add(['includedInseeCodes', index], 'is the code of no commune', 'unknown_reference');
+    violations.add(['includedInseeCodes', index], FAULTS.noCommune, 'unknown_reference');
   }
   for (const [index, zipcode] of (input.includedZipcodes ?? []).entries()) {
     if (reference.isZipcode(zipcode)) continue;
-    violations.add(['includedZipcodes', index], 'is the zip code of no commune', 'unknown_reference');
+    violations.add(['includedZipcodes', index], FAULTS.noZipcode, 'unknown_reference');
   }
 }
 
@@ -154,14 +155,14 @@ function findConflicts(members: SearchMembers, violations: Violations): void {
   for (const { minName, maxName } of RANGES) {
     const [min, max] = [members[minName], members[maxName]];
     if (min === null || max === null || max === 0 || min <= max) continue;
-    violations.add([minName], `must not be above ${maxName}, which is ${max}`, 'min_above_max');
+    violations.add([minName], FAULTS.aboveMaximum(maxName, max), 'min_above_max');
   }
   const circle = ['lat', 'lon', 'radius'] as const;
   const missing = circle.filter((name) => members[name] === null);
   if (missing.length === circle.length) return;
   // What was sent and refused is not missing.
   for (const name of missing) {
-    if (!violations.isTold(name)) violations.add([name], 'lat, lon and radius come together', 'incomplete_circle');
+    if (!violations.isTold(name)) violations.add([name], FAULTS.circle, 'incomplete_circle');
   }
 }
 

@@ -15,6 +15,7 @@ import { SEARCH_DEFAULTS } from '../engine/domain/search.ts';
 import { decimalOf, NUMBER } from './decimal.ts';
 import { parseGeoShapes } from './geo-shapes.ts';
 import { list, type MemberRule, REFUSED, Refusal, referenceItem, single, textItem } from './member-rules.ts';
+import { FAULTS, type Sentence, zodMessage } from './sentences.ts';
 
 export const TITLE_LENGTH_MAX = 255;
 /** Fits the 32-bit columns of the matching index; no price or surface comes near. */
@@ -27,9 +28,9 @@ const DECIMAL_LENGTH_MAX = 32;
 const ADDRESS_LENGTH_MAX = 320;
 
 const title = z
-  .string('must be a string')
-  .max(TITLE_LENGTH_MAX, { error: `must have at most ${TITLE_LENGTH_MAX} characters`, abort: true })
-  .refine((text) => text.trim() !== '', 'must not be blank')
+  .string(zodMessage(FAULTS.string))
+  .max(TITLE_LENGTH_MAX, { error: zodMessage(FAULTS.characters(TITLE_LENGTH_MAX)), abort: true })
+  .refine((text) => text.trim() !== '', zodMessage(FAULTS.blank))
   .meta({ description: 'Title of the search.', examples: ['T3 à Toulon'] });
 
 function code({ names, asked }: Member<'code'>): MemberRule<number | null> {
@@ -40,7 +41,7 @@ function code({ names, asked }: Member<'code'>): MemberRule<number | null> {
     z
       .union(
         [...known, ...known.map(String)].map((one) => z.literal(one)),
-        `must be ${meanings}`,
+        zodMessage(FAULTS.meaning(meanings)),
       )
       .transform(Number)
       .nullable(),
@@ -58,7 +59,7 @@ function codes({ names, asked }: Member<'codes'>): MemberRule<number | readonly 
     read(value, { refuse }) {
       const isSeveral = Array.isArray(value) && value.length <= known.length && value.every(isCode);
       if (value === null || isCode(value) || isSeveral) return value;
-      refuse(`must be one of ${known.join(', ')} or an array of them`, 'invalid_union');
+      refuse(FAULTS.oneOrSeveralOf(known), 'invalid_union');
       return REFUSED;
     },
   };
@@ -67,15 +68,15 @@ function codes({ names, asked }: Member<'codes'>): MemberRule<number | readonly 
 function bound({ asked }: Member<'bound'>): MemberRule<number | null> {
   return single(
     z
-      .int('must be an integer')
-      .min(0, 'must be 0 or more')
-      .max(BOUND_MAX, `must be at most ${BOUND_MAX}`)
+      .int(zodMessage(FAULTS.integer))
+      .min(0, zodMessage(FAULTS.negative))
+      .max(BOUND_MAX, zodMessage(FAULTS.atMost(BOUND_MAX)))
       .nullable()
       .meta({ description: `${asked} 0 is no bound.` }),
   );
 }
 
-const flag = (description: string) => z.boolean('must be true or false').nullable().meta({ description });
+const flag = (description: string) => z.boolean(zodMessage(FAULTS.flag)).nullable().meta({ description });
 
 /** Forms have text alone where a flag may be unset: `true` and `false` are read as they are written. */
 function written<Value>({ schema, read }: MemberRule<Value>): MemberRule<Value> {
@@ -86,8 +87,8 @@ function written<Value>({ schema, read }: MemberRule<Value>): MemberRule<Value> 
 }
 
 /** A number or a decimal string, kept as text so that no digit is lost. */
-function decimal(isAllowed: (value: number) => boolean, rule: string, description: string) {
-  const accepted = `must be a number or a decimal string, ${rule}`;
+function decimal(isAllowed: (value: number) => boolean, rule: Sentence, description: string) {
+  const accepted = zodMessage(FAULTS.decimal(rule));
   const text = z
     .string(accepted)
     .max(DECIMAL_LENGTH_MAX, { error: accepted, abort: true })
@@ -95,7 +96,7 @@ function decimal(isAllowed: (value: number) => boolean, rule: string, descriptio
   return single(
     z
       .union([z.number(accepted), text], accepted)
-      .refine((value) => isAllowed(Number(value)), `must be ${rule}`)
+      .refine((value) => isAllowed(Number(value)), zodMessage(FAULTS.decimalWithin(rule)))
       .transform(decimalOf)
       .nullable(),
     z.unknown().meta({
@@ -113,22 +114,22 @@ function references(collection: string, description: string): MemberRule<readonl
 const endpoint = (description: string) =>
   single(
     z
-      .string('must be a URL')
-      .max(URL_LENGTH_MAX, `must have at most ${URL_LENGTH_MAX} characters`)
+      .string(zodMessage(FAULTS.url))
+      .max(URL_LENGTH_MAX, zodMessage(FAULTS.characters(URL_LENGTH_MAX)))
       .meta({ format: 'uri' })
       .nullable()
       .meta({ description }),
   );
 
 const notificationRecipient = z
-  .string('must be an e-mail address')
-  .max(ADDRESS_LENGTH_MAX, { error: `must have at most ${ADDRESS_LENGTH_MAX} characters`, abort: true })
-  .check(z.email('must be an e-mail address'))
+  .string(zodMessage(FAULTS.email))
+  .max(ADDRESS_LENGTH_MAX, { error: zodMessage(FAULTS.characters(ADDRESS_LENGTH_MAX)), abort: true })
+  .check(z.email(zodMessage(FAULTS.email)))
   .nullable()
   .meta({ description: 'E-mail address that receives matches, and events of the subscribed kinds.' });
 
 const notificationFrequency = z
-  .enum(MAIL_FREQUENCIES, `must be one of ${MAIL_FREQUENCIES.join(', ')}`)
+  .enum(MAIL_FREQUENCIES, zodMessage(FAULTS.oneOf(MAIL_FREQUENCIES)))
   .nullable()
   .transform((value) => value ?? SEARCH_DEFAULTS.notificationFrequency)
   .meta({
@@ -164,7 +165,7 @@ const polygons = ({ asked }: Member<'polygons'>): MemberRule<readonly Polygon[]>
   schema: z.unknown().meta({ type: ['array', 'null'], items: POLYGON_SCHEMA, description: asked }),
   read(value, { refuse }) {
     const shapes = parseGeoShapes(value);
-    if (typeof shapes !== 'string') return shapes;
+    if (!('en' in shapes)) return shapes;
     refuse(shapes);
     return REFUSED;
   },
@@ -174,7 +175,7 @@ const eventKind = {
   schema: { type: 'string', enum: EVENT_KINDS },
   read(value: unknown) {
     const kind = EVENT_KINDS.find((one) => one === value);
-    return kind ?? new Refusal(`must be one of ${EVENT_KINDS.join(', ')}`);
+    return kind ?? new Refusal(FAULTS.oneOf(EVENT_KINDS));
   },
 };
 const eventKinds = list<EventKind>(eventKind, LIST_LENGTH_MAX, 'Kinds of event that go to eventEndpoint.');
@@ -196,7 +197,7 @@ const context: MemberRule<unknown> = {
   }),
   read(value, { refuse }) {
     if (Buffer.byteLength(JSON.stringify(value)) <= CONTEXT_BYTES_MAX) return value;
-    refuse(`must have at most ${CONTEXT_BYTES_MAX} bytes as JSON`, 'too_big');
+    refuse(FAULTS.bytesAsJson(CONTEXT_BYTES_MAX), 'too_big');
     return REFUSED;
   },
 };
@@ -210,16 +211,15 @@ const RULES: Rules = {
   flag: ({ asked }) => written(single(flag(asked))),
   code,
   codes,
-  latitude: ({ asked }) => decimal((value) => Math.abs(value) <= 90, 'from -90 to 90', asked),
-  longitude: ({ asked }) => decimal((value) => Math.abs(value) <= 180, 'from -180 to 180', asked),
+  latitude: ({ asked }) => decimal((value) => Math.abs(value) <= 90, FAULTS.degrees(90), asked),
+  longitude: ({ asked }) => decimal((value) => Math.abs(value) <= 180, FAULTS.degrees(180), asked),
   radius: ({ asked }) =>
-    decimal((value) => value > 0 && value <= RADIUS_KM_MAX, `above 0 and at most ${RADIUS_KM_MAX}`, asked),
+    decimal((value) => value > 0 && value <= RADIUS_KM_MAX, FAULTS.aboveZero(RADIUS_KM_MAX), asked),
   cities: ({ asked }) => references('cities', asked),
   departments: ({ asked }) => references('departments', asked),
   siteCategories: ({ asked }) => references('site_categories', asked),
-  zipcodes: ({ asked }) => list(textItem(/^\d{5}$/, 'must be five digits'), LIST_LENGTH_MAX, asked),
-  inseeCodes: ({ asked }) =>
-    list(textItem(/^(\d{2}|2A|2B)\d{3}$/, 'must be an INSEE code, such as 83137'), LIST_LENGTH_MAX, asked),
+  zipcodes: ({ asked }) => list(textItem(/^\d{5}$/, FAULTS.zipcode), LIST_LENGTH_MAX, asked),
+  inseeCodes: ({ asked }) => list(textItem(/^(\d{2}|2A|2B)\d{3}$/, FAULTS.insee), LIST_LENGTH_MAX, asked),
   polygons,
   expressions,
 };

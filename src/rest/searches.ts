@@ -23,6 +23,7 @@ import { notFound, Problem } from './problem.ts';
 import { booleanParameter, orderParameter, PAGING, readQuery, textParameter } from './query.ts';
 import { type Lookups, searchDocument, searchIri } from './search-document.ts';
 import { type InputRules, readNewSearch, readSearchChange } from './search-input.ts';
+import { REFUSALS, THINGS, type Thing } from './sentences.ts';
 
 export const SEARCH_LIST_PARAMETERS = {
   title: textParameter('Part of the title; case, accents, apostrophes and hyphens are ignored.'),
@@ -75,7 +76,7 @@ export function searchRoutes(router: Router, dependencies: ApiDependencies): voi
       limits: limitsOf(ctx, dependencies),
       ...(prepareEstimate && { estimate: await prepareEstimate() }),
     }).catch(refuseBeyond);
-    if (search === null) throw notFound('this search');
+    if (search === null) throw notFound(THINGS.search);
     await searchChanged();
     await answerSearch(ctx, search, dependencies);
   };
@@ -86,7 +87,7 @@ export function searchRoutes(router: Router, dependencies: ApiDependencies): voi
     const id = searchIdOf(ctx);
     const requirePresent = await precondition(ctx, dependencies);
     const isDeleted = await deleteSearch(database, principalOf(ctx).clientId, id, requirePresent);
-    if (!isDeleted) throw notFound('this search');
+    if (!isDeleted) throw notFound(THINGS.search);
     await searchChanged();
     ctx.status = 204;
   });
@@ -128,20 +129,10 @@ function limitsOf(ctx: Context, { settings: { searchLimits } }: ApiDependencies)
   };
 }
 
-const LIMIT_WORDS = {
-  searches: ['search', 'searches'],
-  polygonCorners: ['corner of a polygon', 'corners of polygons'],
-  excludedWords: ['excluded word', 'excluded words'],
-  matchesPerAdvert: ['match per advert', 'matches per advert'],
-} as const;
-
 function refuseBeyond(error: unknown): never {
   if (!(error instanceof SearchLimitError)) throw error;
   const { limit, maximum, used, added } = error;
-  const [one, several] = LIMIT_WORDS[limit];
-  const isEstimated = limit === 'matchesPerAdvert';
-  const has = isEstimated ? `by estimate have ${used}; this would add ${added}` : `have ${used}`;
-  const detail = `you may have ${maximum} ${maximum === 1 ? one : several} in all, and ${has}`;
+  const detail = REFUSALS.beyond(limit, maximum, used, added);
   throw new Problem(403, detail, { type: '/docs.jsonld#LimitReached', members: { limit, maximum, used } });
 }
 
@@ -162,16 +153,16 @@ export async function ownSearch(
   id: Uuid = searchIdOf(ctx),
 ): Promise<Search> {
   const search = await readSearch(database, principalOf(ctx).clientId, id);
-  if (search === null) throw notFound('this search');
+  if (search === null) throw notFound(THINGS.search);
   return search;
 }
 
 function searchIdOf(ctx: Context): Uuid {
-  return idOf(ctx, 'this search');
+  return idOf(ctx, THINGS.search);
 }
 
 /** The UUID of the path. A malformed one is a 404: there is no such resource. */
-export function idOf(ctx: Context, what: string): Uuid {
+export function idOf(ctx: Context, what: Thing): Uuid {
   const id = parseUuid(String(ctx.params.id));
   if (id === null) throw notFound(what);
   return id;
@@ -239,8 +230,7 @@ function createLargeAnswers(): AnswerPage {
   return (ctx, envelope, members) => {
     const { clientId } = principalOf(ctx);
     if ((underWay.get(clientId) ?? 0) >= PAGES_OF_CLIENT_MAX || total >= PAGES_MAX) {
-      const detail = 'this page is large, and as many as may be are under way: ask for fewer items';
-      throw new Problem(429, detail, { headers: { 'Retry-After': '1' } });
+      throw new Problem(429, REFUSALS.largePage, { headers: { 'Retry-After': '1' } });
     }
     take(clientId, 1);
     ctx.res.once('close', () => take(clientId, -1));

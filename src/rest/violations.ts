@@ -3,8 +3,9 @@
  * there is, and costs no more than that.
  */
 
-import { nearestHint } from '../engine/domain/nearest-name.ts';
+import { nearestName } from '../engine/domain/nearest-name.ts';
 import { Problem, type Violation } from './problem.ts';
+import { FAULTS, joined, ofMember, REFUSALS, type Sentence } from './sentences.ts';
 
 export const VIOLATIONS_MAX = 50;
 /** Comparing a name with all known ones takes as long as everything else about a member. */
@@ -27,7 +28,7 @@ export class Violations {
     return this.#count;
   }
 
-  add(path: Path, message: string, code: string): void {
+  add(path: Path, message: Sentence, code: string): void {
     this.#count += 1;
     if (this.#first.length < VIOLATIONS_MAX) this.#first.push({ propertyPath: textOf(path), message, code });
   }
@@ -43,22 +44,21 @@ export class Violations {
   }
 
   /** `what` it is no member of; the name is the last step of the path. */
-  addUnknown(path: Path, what: string, known: readonly string[]): void {
-    if (this.#nearestNames >= NEAREST_NAMES_MAX) return this.add(path, `is no ${what}`, 'unknown_member');
+  addUnknown(path: Path, what: Sentence, known: readonly string[]): void {
+    const isCompared = this.#nearestNames < NEAREST_NAMES_MAX;
     this.#nearestNames += 1;
-    this.add(path, `is no ${what}${nearestHint(String(path.at(-1)), known)}`, 'unknown_member');
+    const nearest = isCompared ? nearestName(String(path.at(-1)), known) : null;
+    this.add(path, nearest === null ? FAULTS.unknown(what) : FAULTS.unknownNear(what, nearest), 'unknown_member');
   }
 
   /** Throws a 422 `Problem` unless nothing is wrong. */
   throwAny(): void {
     if (this.#count === 0) return;
-    const detail = this.#first.map(({ propertyPath, message }) =>
-      propertyPath ? `${propertyPath}: ${message}` : message,
-    );
+    const detail = this.#first.map(({ propertyPath, message }) => ofMember(propertyPath, message));
     const more = this.#count - this.#first.length;
-    if (more > 0) detail.push(`and ${more} more`);
+    if (more > 0) detail.push(REFUSALS.andMore(more));
     const members = { violationCount: this.#count };
-    throw new Problem(422, detail.join('\n'), { violations: this.#first, members });
+    throw new Problem(422, joined(detail, '\n'), { violations: this.#first, members });
   }
 }
 

@@ -22,6 +22,7 @@ import { optionalJsonBody } from './json-body.ts';
 import { notFound, Problem } from './problem.ts';
 import { PAGING, readQuery } from './query.ts';
 import { idOf } from './searches.ts';
+import { FAULTS, KINDS_OF_MEMBER, REFUSALS, THINGS, zodMessage } from './sentences.ts';
 
 export const WEBHOOK_SECRET_PARAMETERS = { ...TIME_ORDERS, ...PAGING } as const;
 
@@ -30,16 +31,16 @@ const OVERLAP_HOURS_MAX = 720;
 
 export const WebhookSecretCreation = z.strictObject({
   overlapHours: z
-    .int('must be an integer')
-    .min(0, 'must be 0 or more')
-    .max(OVERLAP_HOURS_MAX, `must be at most ${OVERLAP_HOURS_MAX}`)
+    .int(zodMessage(FAULTS.integer))
+    .min(0, zodMessage(FAULTS.negative))
+    .max(OVERLAP_HOURS_MAX, zodMessage(FAULTS.atMost(OVERLAP_HOURS_MAX)))
     .nullish()
     .meta({
       description: `For how long the older secrets sign on, hours; ${OVERLAP_HOURS_DEFAULT} unless said otherwise.`,
     }),
 });
 
-const WHAT = 'this webhook secret';
+const WHAT = THINGS.webhookSecret;
 
 export function webhookSecretRoutes(router: Router, { database, secretsChanged }: ApiDependencies): void {
   router.get('/webhook-secrets', acceptable, async (ctx) => {
@@ -53,7 +54,7 @@ export function webhookSecretRoutes(router: Router, { database, secretsChanged }
   });
 
   router.post('/webhook-secrets', acceptable, optionalJsonBody, async (ctx) => {
-    const { overlapHours } = readBody(ctx, WebhookSecretCreation, 'member of a new secret');
+    const { overlapHours } = readBody(ctx, WebhookSecretCreation, KINDS_OF_MEMBER.secret);
     const { clientId } = principalOf(ctx);
     const created = await createWebhookSecret(database, clientId, overlapHours ?? OVERLAP_HOURS_DEFAULT).catch(
       refuseMore,
@@ -78,7 +79,7 @@ export function webhookSecretRoutes(router: Router, { database, secretsChanged }
 
 function refuseMore(error: unknown): never {
   if (!(error instanceof TooManySecretsError)) throw error;
-  throw new Problem(409, `you have ${WEBHOOK_SECRETS_MAX} secrets that are alive: delete one, or let one expire`);
+  throw new Problem(409, REFUSALS.secrets(WEBHOOK_SECRETS_MAX));
 }
 
 /** No cache may keep what is shown once, not even the client's own. */

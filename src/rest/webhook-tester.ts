@@ -31,6 +31,7 @@ import {
 import { createRateLimiter } from './rate-limit.ts';
 import { leaveTurn } from './request-turns.ts';
 import { ownSearch } from './searches.ts';
+import { FAULTS, LIMITED, REFUSALS } from './sentences.ts';
 import { sampleChange } from './webhook-sample.ts';
 
 /** `endpoint` is checked by the handler, which knows what is allowed. */
@@ -38,7 +39,7 @@ const endpoint: ParameterRule<string> = {
   description: 'Absolute https URL that receives the delivery.',
   schema: { type: 'string', format: 'uri', maxLength: 2048 },
   isRequired: true,
-  parse: ([value = '']) => (value.length > 2048 ? new BadParameter('must have at most 2048 characters') : value),
+  parse: ([value = '']) => (value.length > 2048 ? new BadParameter(FAULTS.characters(2048)) : value),
 };
 
 export const WEBHOOK_TEST_PARAMETERS = {
@@ -55,7 +56,7 @@ const TEST_RATE = { perSecond: 2, burst: 20 };
 
 export function webhookTestRoutes(router: Router, dependencies: ApiDependencies): void {
   const { database, deliverOnce, settings, now } = dependencies;
-  const limited = createConcurrencyLimit('webhook tests', TESTS_AT_ONCE);
+  const limited = createConcurrencyLimit(LIMITED.webhookTests, TESTS_AT_ONCE);
   const tests = createRateLimiter(() => performance.now());
 
   router.get('/webhook-tester', acceptable, async (ctx) => {
@@ -64,8 +65,8 @@ export function webhookTestRoutes(router: Router, dependencies: ApiDependencies)
     const search = query.search === null ? null : await ownSearch(ctx, dependencies, query.search);
     const isSaved = search !== null && namesEndpoint(search.members, query.endpoint);
     const fault = isSaved ? null : endpointFault(query.endpoint, settings);
-    if (fault !== null) throw new Problem(400, `endpoint ${fault}`);
-    if (deliverOnce === undefined) throw new Problem(503, 'this process does not deliver');
+    if (fault !== null) throw new Problem(400, REFUSALS.endpoint(fault));
+    if (deliverOnce === undefined) throw new Problem(503, REFUSALS.deliversNot);
     const token = search?.token ?? `whsec_${randomBytes(32).toString('base64')}`;
     const startedAt = now();
     const { clientId } = principalOf(ctx);
@@ -76,7 +77,7 @@ export function webhookTestRoutes(router: Router, dependencies: ApiDependencies)
     const { isAllowed, retryAfterSeconds } = tests.take(clientId, TEST_RATE.perSecond, TEST_RATE.burst);
     if (!isAllowed) {
       const headers = { 'Retry-After': String(retryAfterSeconds) };
-      throw new Problem(429, `at most ${TEST_RATE.perSecond} webhook tests a second`, { headers });
+      throw new Problem(429, REFUSALS.testRate(TEST_RATE.perSecond), { headers });
     }
     leaveTurn(ctx);
     const outcome = await limited(clientId, () =>
@@ -93,8 +94,8 @@ function namesEndpoint({ endpointRecipient, eventEndpoint }: SearchMembers, endp
 
 function kindOf(eventType: EventKind | null, type: EventKind | null): EventKind {
   const kind = eventType ?? type;
-  if (kind === null) throw new Problem(400, `eventType is required: one of ${EVENT_KINDS.join(', ')}`);
-  if (type !== null && type !== kind) throw new Problem(400, 'eventType and type contradict each other');
+  if (kind === null) throw new Problem(400, REFUSALS.eventType(EVENT_KINDS.join(', ')));
+  if (type !== null && type !== kind) throw new Problem(400, REFUSALS.eventTypes);
   return kind;
 }
 

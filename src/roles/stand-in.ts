@@ -6,6 +6,7 @@ import type { Config } from '../config.ts';
 import type { Log } from '../log.ts';
 import { createOperations } from '../rest/operations.ts';
 import { Problem, reportProblems } from '../rest/problem.ts';
+import { REFUSALS } from '../rest/sentences.ts';
 import { closeServer, createHttpServer, listen } from './http-server.ts';
 
 export interface StandIn {
@@ -29,7 +30,7 @@ export function createStandIn({ roles, operations, api }: Config, log: Log): Sta
   };
   const metrics = { metrics: async () => '', metricsContentType: 'text/plain' };
   const refusing = new Koa().use(reportProblems({ error: () => undefined })).use(() => {
-    throw new Problem(503, 'the service is starting, try again', { headers: { 'Retry-After': RETRY_AFTER_SECONDS } });
+    throw new Problem(503, REFUSALS.starting, { headers: { 'Retry-After': RETRY_AFTER_SECONDS } });
   });
   return {
     async open(why) {

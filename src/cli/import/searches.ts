@@ -108,9 +108,9 @@ async function membersOf(
       code === 'unknown_member' || DISPENSABLE.includes(rootOf(propertyPath));
     const { violations } = error;
     const grave = violations.filter((violation) => !isLess(violation));
-    for (const { propertyPath, message } of grave) tell(`refused: ${title}: ${propertyPath} ${message}`);
+    for (const { propertyPath, message } of grave) tell(`refused: ${title}: ${propertyPath} ${message.en}`);
     if (grave.length > 0 || violations.length === 0) return null;
-    for (const { propertyPath, message } of violations) tell(`left out: ${title}: ${propertyPath} ${message}`);
+    for (const { propertyPath, message } of violations) tell(`left out: ${title}: ${propertyPath} ${message.en}`);
     const atFault = new Set(violations.map(({ propertyPath }) => rootOf(propertyPath)));
     const rest = Object.entries(document).filter(([name]) => !atFault.has(rootOf(name)));
     return membersOf(Object.fromEntries(rest), rules, tell);

@@ -105,8 +105,8 @@ export function addressOf(path: string, query: Query = {}): string {
 }
 
 /** Those of the service's own refusals; anything else is a bug of the page, which the browser's console shows. */
-export function messageOf(error: unknown, words: Pick<Words, 'refusal' | 'unreachable'>): string {
-  if (error instanceof Refusal) return words.refusal(error.message);
+export function messageOf(error: unknown, words: Pick<Words, 'unreachable'>): string {
+  if (error instanceof Refusal) return error.message;
   if (error instanceof Unreachable) return words.unreachable;
   throw error;
 }

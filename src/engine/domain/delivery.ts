@@ -58,11 +58,14 @@ export type DeliveryChannel = (typeof DELIVERY_CHANNELS)[number];
 
 /** Why a delivery is not sent again though somebody asks (decisions, section 11), as it is told. */
 export const RESEND_REFUSALS = {
-  unwanted: 'its search does not want it any more',
-  'no endpoint': 'its search has no endpoint for it',
-  withheld: 'it was recorded with contacts, which its search hides by now',
-  'e-mail': 'it went by e-mail, and webhooks alone are sent again',
-  attempts_exhausted: 'it was attempted too many times',
+  unwanted: { en: 'its search does not want it any more', fr: 'la recherche n’en veut plus' },
+  'no endpoint': { en: 'its search has no endpoint for it', fr: 'la recherche n’a plus d’adresse pour cela' },
+  withheld: {
+    en: 'it was recorded with contacts, which its search hides by now',
+    fr: 'il y a des contacts, que la recherche ne transmet plus',
+  },
+  'e-mail': { en: 'it went by e-mail, and webhooks alone are sent again', fr: 'seuls les webhooks le sont' },
+  attempts_exhausted: { en: 'it was attempted too many times', fr: 'il y a eu trop de tentatives' },
 } as const;
 export type ResendRefusal = keyof typeof RESEND_REFUSALS;
 

@@ -5,6 +5,7 @@
 
 import { LRUCache } from 'lru-cache';
 import qs from 'qs';
+import type { InLanguages } from './criterion-words.ts';
 import { type FoldedText, hasPhrase } from './folded-text.ts';
 import { isStorable } from './storable-text.ts';
 import { foldWords } from './text.ts';
@@ -37,7 +38,7 @@ export class ExpressionsError extends Error {
 export interface ExpressionFault {
   readonly path: readonly (string | number)[];
   /** With `known`: what the last step of the path is no name of. */
-  readonly message: string;
+  readonly message: InLanguages<string>;
   readonly known?: readonly string[];
   /** How many more there are like it, at the same place. */
   readonly more?: number;
@@ -56,7 +57,7 @@ export function parseExpressions(input: unknown): Expressions {
   const known = typeof input === 'string' ? parsed.get(input) : undefined;
   if (known !== undefined) return known;
   const expressions = readGroups(input, ({ path, message, isBlank = false }) => {
-    if (!isBlank) throw new ExpressionsError(`${path.join('.')} ${message}`);
+    if (!isBlank) throw new ExpressionsError(`${path.join('.')} ${message.en}`);
   });
   if (typeof input === 'string') parsed.set(input, expressions);
   return expressions;
@@ -83,7 +84,7 @@ export function readExpressions(input: unknown, report: ReportFault): Expression
   if (input === null || input === undefined || input === '') return [];
   const isTooLong = (text: string): boolean => text.length > EXPRESSIONS_LENGTH_MAX;
   const refuse = (): Expressions => {
-    report({ path: [], message: `must have at most ${EXPRESSIONS_LENGTH_MAX} characters` });
+    report({ path: [], message: TOO_LONG });
     return [];
   };
   if (typeof input === 'string' && isTooLong(input)) return refuse();
@@ -128,7 +129,14 @@ export function entryHolds({ word, includes, strict }: ExpressionEntry, text: Fo
 const QUERY_FORM = 'expressions[<group>][<index>][word]=<text>';
 /** Three of each entry, and ampersands at either end. */
 const PARAMETERS_MAX = 3 * EXPRESSION_ENTRIES_MAX + 3;
-const TOO_MANY = `at most ${EXPRESSION_GROUPS_MAX} groups and ${EXPRESSION_ENTRIES_MAX} entries`;
+const TOO_LONG = {
+  en: `must have at most ${EXPRESSIONS_LENGTH_MAX} characters`,
+  fr: `a au plus ${EXPRESSIONS_LENGTH_MAX.toLocaleString('fr')} caractères`,
+};
+const TOO_MANY = {
+  en: `at most ${EXPRESSION_GROUPS_MAX} groups and ${EXPRESSION_ENTRIES_MAX} entries`,
+  fr: `au plus ${EXPRESSION_GROUPS_MAX} possibilités et ${EXPRESSION_ENTRIES_MAX} mots`,
+};
 const ENTRY_MEMBERS: readonly string[] = ['word', 'options', 'includes', 'strict'];
 const OPTIONS: readonly string[] = ['includes', 'strict'];
 
@@ -153,14 +161,16 @@ function readGroups(input: unknown, report: ReportFault): Expressions {
 }
 
 function structureOf(query: string, report: ReportFault): unknown {
-  const expected = `expected ${QUERY_FORM}, joined by &`;
   // The parser leaves such names out without a word.
   const isHarmless = ![...new URLSearchParams(query).keys()].some((name) => name.includes('__proto__'));
   if (query.split('&', PARAMETERS_MAX + 1).length > PARAMETERS_MAX) report({ path: [], message: TOO_MANY });
   else {
     const { expressions, ...others } = parseBrackets(query) ?? {};
     if (expressions !== undefined && Object.keys(others).length === 0 && isHarmless) return expressions;
-    report({ path: [], message: expected });
+    report({
+      path: [],
+      message: { en: `expected ${QUERY_FORM}, joined by &`, fr: `est attendu sous la forme ${QUERY_FORM}, avec &` },
+    });
   }
   return [];
 }
@@ -180,8 +190,12 @@ function parseBrackets(query: string): qs.ParsedQs | null {
 function itemsOf(value: unknown, path: Steps, report: ReportFault): readonly (readonly [string | number, unknown])[] {
   const isList = Array.isArray(value);
   if (!isList && !isRecord(value)) {
-    const what = path.length === 0 ? 'must' : 'a group must';
-    report({ path, message: `${what} be an array, an object or ${QUERY_FORM}` });
+    const [what, french] = path.length === 0 ? ['must', 'doit'] : ['a group must', 'une possibilité doit'];
+    const message = {
+      en: `${what} be an array, an object or ${QUERY_FORM}`,
+      fr: `${french} être une liste, un objet ou ${QUERY_FORM}`,
+    };
+    report({ path, message });
     return [];
   }
   const length = isList ? value.length : Object.keys(value).length;
@@ -200,15 +214,28 @@ function isEntryLike(value: unknown): boolean {
 
 function readEntry(input: unknown, path: Steps, report: ReportFault): ExpressionEntry[] {
   if (!isRecord(input)) {
-    report({ path, message: 'an entry must be an object with a word' });
+    report({ path, message: { en: 'an entry must be an object with a word', fr: 'un mot est un objet qui a word' } });
     return [];
   }
-  reportUnknown(input, path, 'member of an entry', ENTRY_MEMBERS, report);
+  reportUnknown(input, path, { en: 'member of an entry', fr: 'un membre d’un mot' }, ENTRY_MEMBERS, report);
   const { word, options } = input;
   const areOptions = isRecord(options);
-  if (areOptions) reportUnknown(options, [...path, 'options'], 'option of an entry', OPTIONS, report);
+  if (areOptions)
+    reportUnknown(
+      options,
+      [...path, 'options'],
+      { en: 'option of an entry', fr: 'une option d’un mot' },
+      OPTIONS,
+      report,
+    );
   else if (options !== undefined && options !== null) {
-    report({ path: [...path, 'options'], message: 'options must be an object with includes and strict' });
+    report({
+      path: [...path, 'options'],
+      message: {
+        en: 'options must be an object with includes and strict',
+        fr: 'les options sont un objet qui a includes et strict',
+      },
+    });
   }
   const flag = (name: 'includes' | 'strict', fallback: boolean): boolean => {
     return areOptions && Object.hasOwn(options, name)
@@ -218,20 +245,28 @@ function readEntry(input: unknown, path: Steps, report: ReportFault): Expression
   const includes = flag('includes', true);
   const strict = flag('strict', false);
   if (word === undefined || word === null || word === '') return [];
-  const message = typeof word === 'string' ? faultOfWord(word) : 'word must be a string';
+  const message =
+    typeof word === 'string' ? faultOfWord(word) : { en: 'word must be a string', fr: 'un mot doit être un texte' };
   if (message === null) return [{ word: word as string, includes, strict }];
   report({ path: [...path, 'word'], message, isBlank: message === BLANK });
   return [];
 }
 
-const BLANK = 'word must have a letter or a digit';
+const BLANK = { en: 'word must have a letter or a digit', fr: 'un mot doit avoir une lettre ou un chiffre' };
 
-function faultOfWord(word: string): string | null {
+function faultOfWord(word: string): InLanguages<string> | null {
   if (word.length > EXPRESSION_WORD_LENGTH_MAX) {
-    return `word must have at most ${EXPRESSION_WORD_LENGTH_MAX} characters`;
+    return {
+      en: `word must have at most ${EXPRESSION_WORD_LENGTH_MAX} characters`,
+      fr: `un mot a au plus ${EXPRESSION_WORD_LENGTH_MAX} caractères`,
+    };
   }
   // Neither can be written as a query string, or stored.
-  if (!isStorable(word)) return 'word contains U+0000 or half a surrogate pair';
+  if (!isStorable(word))
+    return {
+      en: 'word contains U+0000 or half a surrogate pair',
+      fr: 'un mot contient un caractère qui n’en est pas un',
+    };
   return foldWords(word).length === 0 ? BLANK : null;
 }
 
@@ -241,7 +276,7 @@ const UNKNOWN_REPORTED_MAX = 50;
 function reportUnknown(
   members: Readonly<Record<string, unknown>>,
   path: Steps,
-  message: string,
+  message: InLanguages<string>,
   known: readonly string[],
   report: ReportFault,
 ): void {
@@ -261,7 +296,7 @@ function readFlag(value: unknown, fallback: boolean, path: Steps, report: Report
   if (value === undefined || value === null || value === '') return fallback;
   if (value === true || value === 'true' || value === 1 || value === '1') return true;
   if (value === false || value === 'false' || value === 0 || value === '0') return false;
-  report({ path, message: 'must be true or false' });
+  report({ path, message: { en: 'must be true or false', fr: 'doit être true ou false' } });
   return fallback;
 }
 

@@ -6,6 +6,7 @@ import { acceptable } from '../../rest/content.ts';
 import type { ApiDependencies } from '../../rest/dependencies.ts';
 import { Problem } from '../../rest/problem.ts';
 import { answerSearch, ownSearch } from '../../rest/searches.ts';
+import { REFUSALS } from '../../rest/sentences.ts';
 import { askConfirmation } from './mail-confirmations.ts';
 
 export function confirmationRoute(router: Router, dependencies: ApiDependencies): void {
@@ -14,10 +15,8 @@ export function confirmationRoute(router: Router, dependencies: ApiDependencies)
     const search = await ownSearch(ctx, dependencies);
     const { mail, members } = search;
     const status = emailStatusOf(mail, members.notificationEnabled, settings.isMailAvailable);
-    if (status !== 'unsubscribed')
-      throw new Problem(409, `its emailStatus is ${status}: only a recipient who has unsubscribed can be asked`);
-    if (!(await askConfirmation(database, search.id, now())))
-      throw new Problem(409, 'this recipient was asked before, and is asked only once');
+    if (status !== 'unsubscribed') throw new Problem(409, REFUSALS.notUnsubscribed(status));
+    if (!(await askConfirmation(database, search.id, now()))) throw new Problem(409, REFUSALS.askedBefore);
     await answerSearch(ctx, search, dependencies, 202);
   });
 }

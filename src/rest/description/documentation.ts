@@ -12,6 +12,7 @@ import helmet from 'koa-helmet';
 import { acceptable, answer, answerBytes, answerJson, baseUrlOf, prefersPage } from '../content.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import { notFound } from '../problem.ts';
+import { THINGS } from '../sentences.ts';
 import { asyncApiDocument } from './asyncapi.ts';
 import { contractExamples } from './contract-examples.ts';
 import { hydraDocumentation } from './hydra-documentation.ts';
@@ -32,7 +33,7 @@ export function documentationRoutes(router: Router, dependencies: ApiDependencie
 
   router.get('/contexts/:name', acceptable, (ctx) => {
     const context = jsonLdContext(String(ctx.params.name), baseUrl(ctx));
-    if (context === null) throw notFound('this context');
+    if (context === null) throw notFound(THINGS.context);
     answer(ctx, context);
   });
 
@@ -153,7 +154,7 @@ function pageRoutes(router: Router): void {
   router.get('/docs/:asset', async (ctx) => {
     const asset = String(ctx.params.asset);
     const type = Object.hasOwn(ASSETS, asset) ? ASSETS[asset] : undefined;
-    if (type === undefined) throw notFound('this page');
+    if (type === undefined) throw notFound(THINGS.page);
     const content = read.get(asset) ?? readFile(join(directory, asset));
     read.set(asset, content);
     answerBytes(ctx, type, await content);

@@ -71,8 +71,7 @@ function Form({ id, read }: { readonly id: string; readonly read: SearchDocument
     ...context,
     ...preview.violations.filter(({ propertyPath }) => !refused.some((one) => one.propertyPath === propertyPath)),
   ];
-  const told = all.map((one) => ({ ...one, message: words.refusal(one.message) }));
-  const violations = violationsOf(told, Object.keys(draft).concat('geoShapes', 'expressions'));
+  const violations = violationsOf(all, Object.keys(draft).concat('geoShapes', 'expressions'));
   const fields = { draft, change, violations };
   useLookThere(read);
   useFirstWrong(refused);

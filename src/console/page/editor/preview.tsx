@@ -9,7 +9,7 @@ import { pause } from '../now.ts';
 import { useValue } from '../observable.ts';
 import { Refusal, type Rest, Unreachable, type Violation } from '../rest.ts';
 import { type Formats, useFormats } from '../words/formats.ts';
-import { useWords, type Words } from '../words/language.ts';
+import { language, useWords, type Words } from '../words/language.ts';
 import type { Body } from './draft.ts';
 
 const TYPING_MS = 350;
@@ -30,6 +30,7 @@ const NOTHING: PreviewState = { preview: null, isAsking: true, problem: null, vi
 export function usePreview(criteria: Body | null): PreviewState {
   const { rest, connection } = useModel();
   const words = useWords();
+  const tag = useValue(language);
   const isLost = useValue(connection) === 'lost';
   const [state, setState] = useState(NOTHING);
   const text = JSON.stringify(criteria);
@@ -46,14 +47,14 @@ export function usePreview(criteria: Body | null): PreviewState {
     ask().catch((error: unknown) => {
       if (signal.aborted) return;
       if (error instanceof Refusal) {
-        const problem = error.violations.length > 0 ? null : words.refusal(error.message);
+        const problem = error.violations.length > 0 ? null : error.message;
         setState({ preview: null, isAsking: false, problem, violations: error.violations });
       } else if (error instanceof Unreachable) {
         setState({ ...NOTHING, isAsking: false, problem: words.unreachable });
       } else throw error;
     });
     return () => leaving.abort();
-  }, [text, isLost]);
+  }, [text, isLost, tag]);
   return state;
 }
 
@@ -90,7 +91,7 @@ export function Preview({ state }: { readonly state: PreviewState }) {
           <p class="hint">{words.previewWaits}</p>
           {violations.slice(0, VIOLATIONS_SHOWN).map(({ propertyPath, message }) => (
             <p key={propertyPath} class="hint">
-              {words.ofMember(memberName(propertyPath, words), words.refusal(message))}
+              {words.ofMember(memberName(propertyPath, words), message)}
             </p>
           ))}
         </>

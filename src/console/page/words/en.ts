@@ -8,7 +8,6 @@ const plural = (count: number, one: string, several: string): string =>
 
 export const en: Words = {
   ...enTerms,
-  refusal: (message) => message,
   ofMember: (member, message) => `${member}: ${message}`,
   title: 'Vigie console',
   titleOf: (view) => `${view} – Vigie`,

@@ -1,6 +1,5 @@
 /** The page in French. Its shape is that of every language. */
 
-import { refusalInFrench } from './fr-refusals.ts';
 import { frTerms } from './fr-terms.ts';
 
 const plural = (count: number, one: string, several: string): string =>
@@ -8,8 +7,6 @@ const plural = (count: number, one: string, several: string): string =>
 
 export const fr = {
   ...frTerms,
-  /** What the service says of a request that it refuses, in English. */
-  refusal: refusalInFrench,
   ofMember: (member: string, message: string) => `${member} : ${message}`,
   title: 'Console Vigie',
   titleOf: (view: string) => `${view} – Vigie`,
