@@ -20,7 +20,7 @@ import { createDueAnnouncer } from '../src/engine/broker/due-announcements.ts';
 import { publishRetries } from '../src/engine/broker/retry-messages.ts';
 import type { DueDelivery } from '../src/engine/domain/delivery.ts';
 import { timeOrderedUuid } from '../src/engine/domain/ids.ts';
-import { createRecovery, readRecovery } from '../src/engine/store/recoveries.ts';
+import { createRecovery, readRecovery } from '../src/features/recoveries/recovery-rows.ts';
 import { putInState, seedDeliveries } from '../test/support/seeded-deliveries.ts';
 import { until } from '../test/support/until.ts';
 import { closeScene, drain, end, figuresOf, openScene, type Scene, startStage } from './courier/scene.ts';

@@ -11,13 +11,16 @@ import type { PairFeature } from './engine/intake/consequences.ts';
 import type { Database } from './engine/store/database.ts';
 import type { Requeued } from './engine/store/resends.ts';
 import type { Batches } from './engine/store/retention.ts';
+import type { Unary } from './grpc/call.ts';
+import type { AdminServiceServer } from './grpc/generated/vigie/admin/v1/admin.ts';
 import type { ApiDependencies } from './rest/dependencies.ts';
+import type { Contract } from './rest/route.ts';
 import type { Parts } from './roles/parts.ts';
 
 /** A background task that runs with the stage `deliver`. */
 export interface FeatureTask {
   /** Attempts under way. */
-  readonly inFlight: number;
+  readonly inFlight?: number;
   /** Starts nothing more; resolves when what is under way is recorded. */
   drain(): Promise<void>;
 }
@@ -28,7 +31,10 @@ export interface Feature {
   readonly record?: (parts: Parts) => PairFeature | null;
   /** Removes rows that are older than their table keeps them. */
   readonly forget?: (database: Database, horizons: RetentionHorizons) => Batches;
+  readonly contract?: Contract;
   readonly routes?: (router: Router, dependencies: ApiDependencies) => void;
+  /** What it answers operators; a method that nobody answers is unimplemented. */
+  readonly rpcs?: (usual: Unary) => Partial<AdminServiceServer>;
   /** An operator's retry of a delivery that is no webhook; null when there is none. */
   readonly requeue?: (database: Database, id: Uuid) => Promise<Requeued | null>;
   /** Pauses while the gate of the stage is closed; null: nothing to do, as configured. */

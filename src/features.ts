@@ -2,5 +2,6 @@
 
 import type { Feature } from './feature.ts';
 import { mail } from './features/mail/mail.ts';
+import { recoveries } from './features/recoveries/recoveries.ts';
 
-export const FEATURES: readonly Feature[] = [mail];
+export const FEATURES: readonly Feature[] = [mail, recoveries];

@@ -4,10 +4,10 @@ import { connectBroker } from '../../src/engine/broker/connection.ts';
 import { createDueAnnouncer } from '../../src/engine/broker/due-announcements.ts';
 import { startCourier } from '../../src/engine/delivery/courier.ts';
 import { createSender } from '../../src/engine/delivery/sender.ts';
-import { startRecoveries } from '../../src/engine/maintenance/recoveries.ts';
 import { openDatabase } from '../../src/engine/store/database.ts';
 import { createDocumentCache } from '../../src/engine/store/document-cache.ts';
 import { rememberWebhookSecrets } from '../../src/engine/store/webhook-secrets.ts';
+import { startRecoveries } from '../../src/features/recoveries/recoveries.ts';
 import { quietSupervisor } from '../../test/support/supervisor.ts';
 
 const [databaseUrl = '', natsUrl = '', retryDelay = '3600000'] = process.argv.slice(2);

@@ -46,6 +46,8 @@ type AnyCall =
 /** `own`: the dependencies, with a database whose statements end with the call. */
 export type Handle<Q, R> = (request: Q, own: AdminDependencies, context: CallContext) => Promise<R>;
 
+export type Unary = <Q, R>(handle: Handle<Q, R>) => (call: ServerUnaryCall<Q, R>, callback: sendUnaryData<R>) => void;
+
 /** `timeoutMs`: for a caller that gives no deadline. */
 export function unary<Q, R>(all: AdminDependencies, timeoutMs: number, handle: Handle<Q, R>) {
   return (call: ServerUnaryCall<Q, R>, callback: sendUnaryData<R>): void => {

@@ -1,7 +1,8 @@
 /** Every call of the interface and the function that answers it. */
 
+import { FEATURES } from '../features.ts';
 import { createWatching } from './activity.ts';
-import { type CallTimeouts, clientStreaming, type Handle, serverStreaming, unary } from './call.ts';
+import { type CallTimeouts, clientStreaming, serverStreaming, type Unary, unary } from './call.ts';
 import {
   createApiKey,
   createClient,
@@ -19,7 +20,6 @@ import { explainMatch, explainProperty } from './explain.ts';
 import { getFeed, listFeeds, runFeed } from './feeds.ts';
 import type { AdminServiceServer } from './generated/vigie/admin/v1/admin.ts';
 import { getIndexedSearch, readIndex, rebuildIndex } from './index-status.ts';
-import { getRecovery, listRecoveries, startRecovery, stopRecovery } from './recoveries.ts';
 import {
   deletePointSource,
   importPoints,
@@ -35,10 +35,10 @@ export function createHandlers(
   stopping: AbortSignal,
   { usualMs, longMs }: CallTimeouts,
 ): AdminServiceServer {
-  const usual = <Q, R>(handle: Handle<Q, R>) => unary(all, usualMs, handle);
-  const long = <Q, R>(handle: Handle<Q, R>) => unary(all, longMs, handle);
+  const usual: Unary = (handle) => unary(all, usualMs, handle);
+  const long: Unary = (handle) => unary(all, longMs, handle);
   const watching = createWatching(stopping);
-  return {
+  const own: Partial<AdminServiceServer> = {
     getStatus: usual((_, own) => getStatus(own)),
     pauseStage: usual(pauseStage),
     resumeStage: usual(({ name }, own) => resumeStage(name, own)),
@@ -52,10 +52,6 @@ export function createHandlers(
     listDeliveries: usual(listDeliveries),
     getDelivery: usual(getDelivery),
     resendDelivery: usual(({ name }, own) => resendDelivery(name, own)),
-    startRecovery: usual(startRecovery),
-    getRecovery: usual(({ name }, own) => getRecovery(name, own)),
-    listRecoveries: usual(listRecoveries),
-    stopRecovery: usual(({ name }, own) => stopRecovery(name, own)),
     listFeeds: usual(listFeeds),
     getFeed: usual(({ name }, own) => getFeed(name, own)),
     runFeed: usual(({ name }, own) => runFeed(name, own)),
@@ -81,4 +77,5 @@ export function createHandlers(
     deletePointSource: usual(({ name }, own) => deletePointSource(name, own)),
     watchActivity: serverStreaming(all, watching.watch),
   };
+  return Object.assign(own, ...FEATURES.map(({ rpcs }) => rpcs?.(usual)));
 }

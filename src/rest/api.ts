@@ -6,6 +6,7 @@
 import Router from '@koa/router';
 import Koa, { type Context, type Middleware } from 'koa';
 import { apiKeyVerifier } from '../engine/store/clients.ts';
+import { FEATURES } from '../features.ts';
 import { authenticate, limitRate } from './auth.ts';
 import { consoleRoutes } from './console.ts';
 import { deliveryRoutes } from './deliveries.ts';
@@ -24,7 +25,6 @@ import { previewRoutes } from './previews.ts';
 import { Problem, reportProblems } from './problem.ts';
 import { propertyRoutes } from './properties.ts';
 import { createQuestions } from './questions.ts';
-import { recoveryRoutes } from './recoveries.ts';
 import { referenceRoutes } from './reference.ts';
 import { takeTurns } from './request-turns.ts';
 import { searchRoutes } from './searches.ts';
@@ -75,13 +75,12 @@ export function createRoutes(dependencies: ApiDependencies): {
   matchRoutes(router, dependencies);
   deliveryRoutes(router, dependencies, questions);
   feedRoutes(router, dependencies);
-  recoveryRoutes(router, dependencies);
   propertyRoutes(router, dependencies);
   referenceRoutes(router, dependencies);
   locationRoutes(router, dependencies, questions);
   webhookTestRoutes(router, dependencies);
   webhookSecretRoutes(router, dependencies);
-  for (const { routes } of dependencies.features ?? []) routes?.(router, dependencies);
+  for (const { routes } of FEATURES) routes?.(router, dependencies);
   return { router, shortCut };
 }
 

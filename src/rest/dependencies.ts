@@ -1,7 +1,6 @@
 /** What the API needs from the rest of the program. Everything is an argument, so that each part can be tested apart. */
 
 import type { Socket } from 'node:net';
-import type Router from '@koa/router';
 import type { AttemptOutcome, DueDelivery } from '../engine/domain/delivery.ts';
 import type { Uuid } from '../engine/domain/ids.ts';
 import type { MailLanguage } from '../engine/domain/mail.ts';
@@ -70,8 +69,6 @@ export interface SingleDelivery {
 export type DeliverOnce = (delivery: SingleDelivery) => Promise<AttemptOutcome>;
 
 export interface ApiDependencies {
-  /** Add routes of their own. */
-  readonly features?: readonly { readonly routes?: (router: Router, dependencies: ApiDependencies) => void }[];
   readonly database: Database;
   /** For what is asked without a key, keys themselves and unsubscribe links: a connection of its own, `database` without it. */
   readonly strangersDatabase?: Database;

@@ -9,7 +9,6 @@ import { sortPlaces } from '../engine/reference/communes.ts';
 import { type Database, openDatabase } from '../engine/store/database.ts';
 import { isDatabaseOutage } from '../engine/store/outage.ts';
 import { createMatchEstimator } from '../features/queries/match-estimate.ts';
-import { FEATURES } from '../features.ts';
 import { createApi } from '../rest/api.ts';
 import type { ApiLogger, ApiSettings } from '../rest/dependencies.ts';
 import { VERSION } from '../version.ts';
@@ -33,7 +32,6 @@ export async function openApi(parts: Parts, databaseUrl: string, matcher: Matche
   sortPlaces(reference);
   const api = createHttpServer(
     createApi({
-      features: FEATURES,
       database,
       questionDatabase,
       askQuery: parts.askQuery,

@@ -1,11 +1,10 @@
-/** Opens what delivers: the sender, the courier, what cancels and recovers, and what sends e-mails. A part of the composition root. */
+/** Opens what delivers: the sender, the courier, what cancels, and the tasks of features. A part of the composition root. */
 
 import { onSecretChange } from '../engine/broker/announcements.ts';
-import { createPauseGate, type PauseGate } from '../engine/broker/pause-gate.ts';
+import { createPauseGate } from '../engine/broker/pause-gate.ts';
 import { startCourier } from '../engine/delivery/courier.ts';
 import { createSender, type Sender } from '../engine/delivery/sender.ts';
 import { startCancellations } from '../engine/maintenance/cancellations.ts';
-import { startRecoveries } from '../engine/maintenance/recoveries.ts';
 import type { Database } from '../engine/store/database.ts';
 import { rememberWebhookSecrets, type WebhookSecrets } from '../engine/store/webhook-secrets.ts';
 import type { FeatureTask } from '../feature.ts';
@@ -65,18 +64,10 @@ export async function openDelivery(parts: Parts): Promise<void> {
     draining(name, () => task.drain());
     return task;
   });
-  inFlight = () => tasks.reduce((sum, task) => sum + task.inFlight, courier.inFlight);
+  inFlight = () => tasks.reduce((sum, { inFlight: own = 0 }) => sum + own, courier.inFlight);
   measureStage(metrics, 'deliver', gate, inFlight);
-  openBackground(parts, gate);
-}
-
-function openBackground({ config, database, announcer, draining, onTrouble }: Parts, courierGate: PauseGate): void {
-  const cancellations = startCancellations({ database, onTrouble });
+  const cancellations = startCancellations({ database: parts.database, onTrouble });
   draining('cancellations', () => cancellations.stop());
-  const { attemptsInFlightMax } = config;
-  const isPaused = (): boolean => !courierGate.isOpen;
-  const recoveries = startRecoveries({ database, announcer, attemptsInFlightMax, isPaused, onTrouble });
-  draining('recoveries', () => recoveries.stop());
 }
 
 /** What signs webhooks beside the tokens of searches, forgotten when any of it has changed. */

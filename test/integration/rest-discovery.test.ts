@@ -9,7 +9,6 @@ import { after, describe, it } from 'node:test';
 import { parseHydraDocumentation } from '@api-platform/api-doc-parser';
 import { createConfig, lintFromString } from '@redocly/openapi-core';
 import jsonld from 'jsonld';
-import { FEATURES } from '../../src/features.ts';
 import { createRoutes } from '../../src/rest/api.ts';
 import { ENTRYPOINT_COLLECTIONS, jsonLdContext } from '../../src/rest/description/json-ld-contexts.ts';
 import { JSON_SCHEMAS } from '../../src/rest/description/json-schemas.ts';
@@ -117,11 +116,10 @@ describe('the table of endpoints', () => {
       '/docs/init.js',
       '/docs/{asset}',
     ];
-    const served = createRoutes({ settings: {}, features: FEATURES } as never).router.stack.flatMap(
-      ({ path, methods }) =>
-        methods
-          .filter((method) => method !== 'HEAD')
-          .map((method) => `${method} ${String(path).replace(/:(\w+)/g, '{$1}')}`),
+    const served = createRoutes({ settings: {} } as never).router.stack.flatMap(({ path, methods }) =>
+      methods
+        .filter((method) => method !== 'HEAD')
+        .map((method) => `${method} ${String(path).replace(/:(\w+)/g, '{$1}')}`),
     );
     const listed = ROUTES.map(({ method, path }) => `${method.toUpperCase()} ${path}`);
     const forRecipients = ['GET /unsubscribe/{token}', 'POST /unsubscribe/{token}'];

@@ -15,7 +15,6 @@ import { type ClientLimits, createApiKey, createClient } from '../../src/engine/
 import { type Database, migrate, openDatabase } from '../../src/engine/store/database.ts';
 import { NO_LIMITS } from '../../src/engine/store/searches.ts';
 import { createQueryWorker, type QueryWorkerSettings } from '../../src/features/queries/queries.ts';
-import { FEATURES } from '../../src/features.ts';
 import { createApi } from '../../src/rest/api.ts';
 import type { ApiDependencies, ApiSettings } from '../../src/rest/dependencies.ts';
 import { type Cleanup, startTestPostgres } from './servers.ts';
@@ -83,7 +82,6 @@ export async function startTestApi(
     log(fields, message);
   };
   const app = createApi({
-    features: FEATURES,
     database,
     askQuery: queries.ask,
     strangersDatabase: overrides.database ?? strangersDatabase,

@@ -20,7 +20,6 @@ import {
   removeFeed,
   removeGoneInstances,
   removeOldIdempotencyKeys,
-  removeOldRecoveries,
   removeRecorded,
   removeSnapshots,
   removeSpentSecrets,
@@ -103,7 +102,6 @@ async function* allBatches(
     yield* removeSnapshots(database, deliveries);
     yield* removeDeletedSearches(database, deliveries);
     yield* removeUnusedEndpoints(database, deliveries);
-    yield* removeOldRecoveries(database, deliveries);
   }
   if (expired !== null) yield* removeExpiredProperties(database, expired, onForgotten);
   yield* removeOldIdempotencyKeys(database);

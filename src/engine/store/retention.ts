@@ -19,7 +19,6 @@ import type { Queryable } from './database.ts';
 import { forgetFeed, readForgetfulClients, removeFeedItems } from './feed-batches.ts';
 import { removeIdempotencyKeys } from './idempotency-keys.ts';
 import { forgetInstances } from './instances.ts';
-import { removeRecoveries } from './recoveries.ts';
 import { removeWebhookSecrets } from './webhook-secrets.ts';
 
 /** Rows removed by one batch. */
@@ -211,11 +210,6 @@ export async function* removeUnusedEndpoints(client: Queryable, before: Date): B
     [before],
   );
   yield { endpoints };
-}
-
-/** Finished before `before`. */
-export async function* removeOldRecoveries(client: Queryable, before: Date): Batches {
-  yield { recoveries: await removeRecoveries(client, before) };
 }
 
 /** Older than a day. */

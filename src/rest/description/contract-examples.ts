@@ -15,6 +15,7 @@ import { bodyHead, bodyOf } from '../../engine/domain/routing.ts';
 import { criteriaOf, SEARCH_DEFAULTS, type Search, type SearchMembers } from '../../engine/domain/search.ts';
 import { ADVERTS } from '../../engine/domain/streams.ts';
 import type { Reference } from '../../engine/reference/communes.ts';
+import { FEATURES } from '../../features.ts';
 import { deliveryDocument } from '../deliveries.ts';
 import { explanationDocument } from '../explanation-document.ts';
 import { feedItemJson, feedJson } from '../feed.ts';
@@ -26,13 +27,12 @@ import { matchDocument } from '../match-document.ts';
 import { nearMissDocument } from '../near-misses.ts';
 import { previewDocument } from '../previews.ts';
 import { searchTemplate } from '../query.ts';
-import { recoveryDocument } from '../recoveries.ts';
 import { cityDocument } from '../reference.ts';
-import type { Route } from '../routes.ts';
+import type { Route, Samples } from '../route.ts';
 import { departmentDocument, searchDocument, siteCategoryDocument } from '../search-document.ts';
 import { sampleChange, sampleMessages } from '../webhook-sample.ts';
 import { webhookSecretDocument } from '../webhook-secrets.ts';
-import type { ResourceName } from './resource-schemas.ts';
+import { FEATURE_BODIES } from './resource-schemas.ts';
 
 const AT = new Date('2026-03-10T08:15:00Z');
 const ID = {
@@ -41,7 +41,7 @@ const ID = {
   match: uuidOf('0199a2f4-7c1e-7d3a-8b1c-2f4e6a8c0d12'),
   delivery: uuidOf('0199a2f4-7c1e-7d3a-8b1c-2f4e6a8c0d13'),
   secret: uuidOf('0199a2f4-7c1e-7d3a-8b1c-2f4e6a8c0d14'),
-  recovery: uuidOf('0199a2f4-7c1e-7d3a-8b1c-2f4e6a8c0d15'),
+  own: uuidOf('0199a2f4-7c1e-7d3a-8b1c-2f4e6a8c0d15'),
 } as const;
 const PROPERTY = uuidOf('00000000-0000-4000-8000-000000000001');
 const ENDPOINT = 'https://hooks.example.com/matches';
@@ -53,7 +53,7 @@ const VAR = '83';
 export const INTAKE_EXAMPLES = sampleMessages(AT);
 
 /** Bodies that are sent with success as they are. */
-export const BODY_EXAMPLES: Readonly<Record<NonNullable<Route['body']>, object>> = {
+export const BODY_EXAMPLES: Readonly<Record<string, object>> = {
   SearchCreation: {
     title: 'Three rooms in Toulon, sea view',
     transactionType: '0',
@@ -76,7 +76,7 @@ export const BODY_EXAMPLES: Readonly<Record<NonNullable<Route['body']>, object>>
     budgetMax: 300_000,
   },
   WebhookSecretCreation: { overlapHours: 48 },
-  RecoveryCreation: { since: new Date(Date.now() - 86_400_000).toISOString().replace(/T.*/, 'T08:15:00+01:00') },
+  ...Object.fromEntries(Object.entries(FEATURE_BODIES).map(([name, { example }]) => [name, example])),
 };
 
 /** Of parameters that must be sent. */
@@ -92,23 +92,24 @@ export const PARAMETER_EXAMPLES: Readonly<Record<string, unknown>> = {
 };
 
 /** Of the id in the path of a resource. */
-export function idExample(resource: ResourceName): string | number {
-  const ids: Readonly<Partial<Record<ResourceName, string | number>>> = {
+export function idExample(resource: string): string | number {
+  const ids: Readonly<Record<string, string | number>> = {
     City: Number(TOULON),
     Department: Number(VAR),
     SiteCategory: CATEGORY.id,
     Match: ID.match,
     Delivery: ID.delivery,
-    Recovery: ID.recovery,
     WebhookSecret: ID.secret,
     PropertyDocument: PROPERTY,
     User: ID.client,
   };
-  return ids[resource] ?? ID.search;
+  return (
+    ids[resource] ?? (FEATURES.some(({ contract }) => resource in (contract?.resources ?? {})) ? ID.own : ID.search)
+  );
 }
 
 export interface ContractExamples {
-  readonly item: (resource: ResourceName) => object;
+  readonly item: (resource: string) => object;
   readonly collection: (route: Route) => object;
   readonly alert: (kind: EventKind, channel: WebhookChannel) => object;
 }
@@ -116,7 +117,7 @@ export interface ContractExamples {
 export function contractExamples(reference: Reference): ContractExamples {
   const items = itemExamples(reference);
   return {
-    item: (resource) => items[resource],
+    item: (resource) => items[resource] ?? {},
     collection: ({ path, resource, parameters }) => ({
       '@context': `/contexts/${resource}`,
       '@id': path.replace('{id}', ID.search),
@@ -134,7 +135,9 @@ export function contractExamples(reference: Reference): ContractExamples {
   };
 }
 
-function itemExamples(reference: Reference): Readonly<Record<ResourceName, object>> {
+function itemExamples(reference: Reference): Readonly<Record<string, object>> {
+  const alert: Samples['alert'] = (kind, channel) => alertExample(kind, channel, reference);
+  const samples: Samples = { at: AT, ids: ID, property: PROPERTY, reference, alert };
   const match = matchExample('ad.update.price', reference);
   const { propertyDocument: document } = match as { readonly propertyDocument?: object };
   return {
@@ -147,11 +150,6 @@ function itemExamples(reference: Reference): Readonly<Record<ResourceName, objec
     PropertyDocument: document ?? {},
     Delivery: deliveryExample(),
     Feed: feedExample(reference),
-    Recovery: recoveryDocument({
-      ...{ id: ID.recovery, clientId: ID.client, searchId: ID.search, endpoint: null, since: AT, until: AT },
-      ...{ includesDelivered: false, state: 'running', matched: 120, sent: 40, delivered: 38, failed: 2, skipped: 0 },
-      ...{ createdAt: AT, finishedAt: null, pause: null },
-    }),
     WebhookSecret: webhookSecretDocument({ id: ID.secret, createdAt: AT, expiresAt: null, hint: 'cmV0' }),
     City: cityDocument(present(reference.city(TOULON))),
     Department: departmentDocument(present(reference.department(VAR))),
@@ -176,6 +174,7 @@ function itemExamples(reference: Reference): Readonly<Record<ResourceName, objec
     FoundProperty: foundPropertyDocument((document ?? {}) as Parameters<typeof foundPropertyDocument>[0], {
       ...{ uuid: PROPERTY, satisfiedSince: AT.toISOString(), matchId: ID.match },
     }),
+    ...Object.assign({}, ...FEATURES.map(({ contract }) => contract?.examples?.(samples))),
     User: { '@context': '/contexts/User', '@id': `/users/${ID.client}`, '@type': 'User', name: 'acme' },
   };
 }

@@ -4,10 +4,11 @@
  */
 
 import { collectionClassOf } from '../hydra.ts';
-import { ROUTES, type Route } from '../routes.ts';
+import type { Route } from '../route.ts';
+import { ROUTES } from '../routes.ts';
 import { ENTRYPOINT_COLLECTIONS, isOwnIri, memberIri, memberOf } from './json-ld-contexts.ts';
 import { JSON_SCHEMAS, type JsonSchema, nameOfReference, withoutNull } from './json-schemas.ts';
-import { PARTS, RESOURCES, type ResourceName } from './resource-schemas.ts';
+import { PARTS, RESOURCES } from './resource-schemas.ts';
 
 const CONTEXT = {
   hydra: 'http://www.w3.org/ns/hydra/core#',
@@ -23,16 +24,8 @@ const CONTEXT = {
   returns: { '@id': 'hydra:returns', '@type': '@id' },
 } as const;
 
-/** Answered only, or known by the resource's own `@` members. */
-const READ_ONLY: Readonly<Partial<Record<ResourceName, readonly string[]>>> = {
-  Search: ['token', 'user', 'createdAt', 'updatedAt', 'lastAlertAt', 'emailStatus'],
-  Recovery: ['state', 'matched', 'sent', 'delivered', 'failed', 'remaining', 'createdAt', 'finishedAt'],
-  WebhookSecret: ['id', 'createdAt', 'expiresAt', 'hint', 'secret'],
-};
-const REQUIRED: Readonly<Partial<Record<ResourceName, readonly string[]>>> = { Search: ['title'], Recovery: ['since'] };
-
 export function hydraDocumentation(baseUrl: string): object {
-  const resources = Object.keys(RESOURCES) as ResourceName[];
+  const resources = Object.keys(RESOURCES);
   return {
     '@context': { '@vocab': `${baseUrl}/docs.jsonld#`, ...CONTEXT },
     '@id': '/docs.jsonld',
@@ -52,9 +45,9 @@ export function hydraDocumentation(baseUrl: string): object {
   };
 }
 
-function resourceClass(name: ResourceName): object {
-  const isWritable = ROUTES.some((one) => one.resource === name && one.body !== null);
-  const readOnly = READ_ONLY[name] ?? [];
+function resourceClass(name: string): object {
+  const creation = ROUTES.find((one) => one.resource === name && one.method === 'post' && one.body !== null);
+  const { properties = {}, required = [] } = JSON_SCHEMAS[creation?.body ?? ''] ?? {};
   return {
     '@id': `#${name}`,
     '@type': 'hydra:Class',
@@ -62,8 +55,8 @@ function resourceClass(name: ResourceName): object {
     'hydra:title': name,
     'hydra:supportedProperty': membersOf(name).map(([member, schema]) =>
       supportedProperty(name, member, schema, {
-        isWritable: isWritable && !readOnly.includes(member),
-        isRequired: REQUIRED[name]?.includes(member) ?? false,
+        isWritable: member in properties && properties[member]?.readOnly !== true,
+        isRequired: required.includes(member),
       }),
     ),
     'hydra:supportedOperation': ROUTES.filter((one) => one.resource === name && one.path.endsWith('}')).map(operation),
@@ -168,12 +161,12 @@ function operation({ method, summary, resource, answers, body }: Route): object 
   };
 }
 
-function collectionOperations(resource: ResourceName): object[] {
+function collectionOperations(resource: string): object[] {
   return ROUTES.filter((one) => one.resource === resource && !one.path.includes('{')).map(operation);
 }
 
 /** For who has not come from the entrypoint, whose links say the same. */
-function collectionClass(resource: ResourceName): object {
+function collectionClass(resource: string): object {
   return {
     '@id': `#${collectionClassOf(resource)}`,
     '@type': 'hydra:Class',
@@ -183,7 +176,7 @@ function collectionClass(resource: ResourceName): object {
   };
 }
 
-function entrypointClass(resources: readonly ResourceName[]): object {
+function entrypointClass(resources: readonly string[]): object {
   return {
     '@id': '#Entrypoint',
     '@type': 'hydra:Class',

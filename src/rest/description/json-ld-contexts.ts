@@ -7,7 +7,7 @@
 
 import { collectionPath } from '../routes.ts';
 import { JSON_SCHEMAS, type JsonSchema, nameOfReference, withoutNull } from './json-schemas.ts';
-import { RESOURCES, type ResourceName } from './resource-schemas.ts';
+import { RESOURCES } from './resource-schemas.ts';
 
 type Term = string | Readonly<Record<string, unknown>>;
 type Terms = Readonly<Record<string, Term>>;
@@ -100,8 +100,8 @@ function scoped(id: string, schema: JsonSchema): Readonly<Record<string, unknown
 }
 
 /** Every collection that can be read as it stands, without a parameter, by resource. Points of interest, which need a place, are found in `/openapi.json`. */
-export const ENTRYPOINT_COLLECTIONS: ReadonlyMap<ResourceName, string> = new Map(
-  (Object.keys(RESOURCES) as ResourceName[]).flatMap((resource) => {
+export const ENTRYPOINT_COLLECTIONS: ReadonlyMap<string, string> = new Map(
+  Object.keys(RESOURCES).flatMap((resource) => {
     const path = collectionPath(resource);
     return path === null ? [] : [[resource, path] as const];
   }),
@@ -112,7 +112,7 @@ export const ENTRYPOINT_MEMBERS: Readonly<Record<string, string>> = Object.fromE
   [...ENTRYPOINT_COLLECTIONS].map(([resource, path]) => [memberOf(resource), path]),
 );
 
-export function memberOf(resource: ResourceName): string {
+export function memberOf(resource: string): string {
   return resource.charAt(0).toLowerCase() + resource.slice(1);
 }
 

@@ -1,12 +1,11 @@
 /** The zod schemas as JSON Schema (2020-12, which OpenAPI 3.1 takes as it is), by name, with references among them. */
 
 import { z } from 'zod';
-import { RecoveryCreation } from '../recoveries.ts';
 import { READ_ONLY_MEMBERS, SEARCH_MEMBERS } from '../search-schema.ts';
 import { VIOLATIONS_MAX } from '../violations.ts';
 import { WebhookSecretCreation } from '../webhook-secrets.ts';
 import { ALERTS } from './alert-schemas.ts';
-import { PARTS, RESOURCES } from './resource-schemas.ts';
+import { FEATURE_BODIES, PARTS, RESOURCES } from './resource-schemas.ts';
 
 const members = {
   '@id': z.string(),
@@ -48,6 +47,7 @@ export interface JsonSchema {
   readonly description?: string;
   readonly properties?: Readonly<Record<string, JsonSchema>>;
   readonly required?: readonly string[];
+  readonly readOnly?: boolean;
   readonly items?: JsonSchema;
   readonly anyOf?: readonly JsonSchema[];
   readonly prefixItems?: readonly JsonSchema[];
@@ -72,13 +72,15 @@ const SearchChange = z.strictObject({ title: title.optional(), ...optionalMember
 
 const SearchPreview = z.strictObject({ title: title.optional(), ...optionalMembers, ...readOnly });
 
+const BODIES = Object.fromEntries(Object.entries(FEATURE_BODIES).map(([name, { schema }]) => [name, schema]));
+
 /** Of every answer and every body. */
 export const JSON_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
   ...convert(
     { ...RESOURCES, ...PARTS, ...ALERTS, Problem: problemSchema, ConstraintViolationList: violationListSchema },
     'output',
   ),
-  ...convert({ SearchCreation, SearchChange, SearchPreview, WebhookSecretCreation, RecoveryCreation }, 'input'),
+  ...convert({ SearchCreation, SearchChange, SearchPreview, WebhookSecretCreation, ...BODIES }, 'input'),
 };
 
 function convert(schemas: Readonly<Record<string, z.ZodType>>, io: 'input' | 'output'): Record<string, JsonSchema> {

@@ -5,13 +5,14 @@
 
 import { collectionClassOf, ESTIMATED_COLLECTIONS } from '../hydra.ts';
 import { documentedRules } from '../query.ts';
-import { ROUTES, type Route } from '../routes.ts';
+import type { Route } from '../route.ts';
+import { ROUTES } from '../routes.ts';
 import { WEBHOOK_TAG, webhooks } from './alert-documentation.ts';
 import { ALERTS } from './alert-schemas.ts';
 import { BODY_EXAMPLES, type ContractExamples, idExample, PARAMETER_EXAMPLES } from './contract-examples.ts';
 import { JSON_SCHEMAS, type JsonSchema, referenceTo } from './json-schemas.ts';
 import { plain } from './plain-schemas.ts';
-import { RESOURCES, type ResourceName } from './resource-schemas.ts';
+import { RESOURCES } from './resource-schemas.ts';
 
 const ERRORS: Readonly<Record<number, string>> = {
   400: 'Malformed parameters or body.',
@@ -73,7 +74,7 @@ function operation(route: Route, examples: ContractExamples): object {
   return {
     operationId: operationId(route),
     summary: route.summary,
-    description: OPERATION_TEXTS[`${route.method} ${route.path}`],
+    description: route.details ?? OPERATION_TEXTS[`${route.method} ${route.path}`],
     tags: [route.resource],
     parameters: [
       ...names.map((name) => pathParameter(name, route)),
@@ -95,7 +96,7 @@ function operationId({ method, path }: Route): string {
   return method + words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join('');
 }
 
-const NUMBERED: readonly ResourceName[] = ['City', 'Department', 'SiteCategory'];
+const NUMBERED: readonly string[] = ['City', 'Department', 'SiteCategory'];
 
 function pathParameter(name: string, { resource }: Route): object {
   const schema = NUMBERED.includes(resource) ? { type: 'integer', minimum: 0 } : { type: 'string', format: 'uuid' };
@@ -221,7 +222,7 @@ function envelopeSchemas(): Record<string, object> {
 }
 
 /** Points of interest have neither a `collectionType` nor a `hydra:search`: the specification lists the members of that collection. */
-function collectionSchema(name: ResourceName): JsonSchema {
+function collectionSchema(name: string): JsonSchema {
   const properties: Record<string, object> = {
     '@context': { const: `/contexts/${name}` },
     '@id': { type: 'string', format: 'uri-reference' },
@@ -297,13 +298,6 @@ const OPERATION_TEXTS: Readonly<Record<string, string>> = {
     'nothing is ever told before a cursor that you have. With `wait` the answer comes as soon as there is something. At ' +
     'most 1000 items and 8 MiB a page. The feed reaches back as far as deliveries are kept: an older cursor is a 410, ' +
     'whose `oldest` is where to begin again.',
-  'get /recoveries': 'What you have had sent again, the newest first, with how far each has come.',
-  'post /recoveries':
-    'Sends everything since a moment again that has failed or waits for its hour, and on request what was delivered: the ' +
-    'oldest first, with the same ids, bytes and sequences, beside what is new. E-mails are not sent again, nor what its ' +
-    'search does not want any more. One at a time.',
-  'get /recoveries/{id}': 'How far a recovery has come.',
-  'delete /recoveries/{id}': 'Stops a recovery: nothing more is brought forward, and what is under way goes on.',
   'get /webhook-secrets':
     'The secrets that sign every webhook of yours beside the token of its search, the oldest first.',
   'post /webhook-secrets':

@@ -10,7 +10,8 @@ import type { Form, Member } from '../../engine/domain/criterion-kinds.ts';
 import { CRITERION_MEMBERS } from '../../engine/domain/criterion-table.ts';
 import { ATTEMPT_ERRORS, DELIVERY_CHANNELS, DELIVERY_STATES, WEBHOOK_CHANNELS } from '../../engine/domain/delivery.ts';
 import { EMAIL_STATUSES, MAIL_FREQUENCIES } from '../../engine/domain/mail.ts';
-import { RECOVERY_STATES } from '../../engine/domain/recovery.ts';
+import { FEATURES } from '../../features.ts';
+import type { Contract } from '../route.ts';
 import { TITLE_LENGTH_MAX } from '../search-schema.ts';
 import {
   dateTime,
@@ -216,30 +217,6 @@ const Feed = z.strictObject({
   next: text('To go on with, as `after`, whether there are items or not.'),
 });
 
-const count = (description: string) => z.int().min(0).meta({ description });
-
-const Recovery = z.strictObject({
-  ...identity('Recovery'),
-  since: dateTime('From when on.'),
-  until: dateTime('Up to when.'),
-  search: link('Search', 'The search whose webhooks are sent again; null: of all.').nullable(),
-  endpoint: textOrNull('Where they went; null: anywhere.'),
-  includeDelivered: z.boolean().meta({ description: 'True: what was delivered as well.' }),
-  state: z.enum([...RECOVERY_STATES, 'paused']).meta({
-    description:
-      'counting, then running, and finished when each was attempted; or stopped. paused: all that is under way waits for ' +
-      'an endpoint that an operator has paused.',
-  }),
-  stateReason: textOrNull('Why it is paused; else null.'),
-  matched: count('Webhooks that fit; grows while they are counted.'),
-  sent: count('Of these, attempted for the recovery.'),
-  delivered: count('Of those, the ones that were answered with 200.'),
-  failed: count('The others: they are tried again an hour later, as long as they have attempts left.'),
-  remaining: count('Not sent yet.'),
-  createdAt: dateTime('When it was asked for.'),
-  finishedAt: dateTimeOrNull('When it was finished or stopped.'),
-});
-
 const WebhookSecret = z.strictObject({
   ...identity('WebhookSecret'),
   id: uuid('As its IRI has it.'),
@@ -264,14 +241,12 @@ const WebhookTest = z.strictObject({
   }),
 });
 
-/** By class name. The order is that of the documentation. */
-export const RESOURCES = {
+const OWN = {
   Search,
   Match,
   PropertyDocument,
   Delivery,
   Feed,
-  Recovery,
   WebhookSecret,
   City,
   Department,
@@ -284,16 +259,28 @@ export const RESOURCES = {
   NearMiss,
   FoundProperty,
   User,
-} as const;
+};
+
+const CONTRACTS: readonly Contract[] = FEATURES.flatMap(({ contract }) => contract ?? []);
+
+/** By class name. The order is that of the documentation. */
+export const RESOURCES: typeof OWN & Readonly<Record<string, z.ZodObject>> = {
+  ...OWN,
+  ...Object.assign({}, ...CONTRACTS.map(({ resources }) => resources)),
+};
 
 /** Objects inside resources that are no resources of their own. */
-export const PARTS = {
+export const PARTS: Readonly<Record<string, z.ZodObject>> = {
   CityReference,
   ...PROPERTY_PARTS,
   Attempt,
   EndpointHealth,
   ...QUESTION_PARTS,
   FeedItem,
-} as const;
+  ...Object.assign({}, ...CONTRACTS.map(({ parts }) => parts)),
+};
 
-export type ResourceName = keyof typeof RESOURCES;
+export const FEATURE_BODIES: NonNullable<Contract['bodies']> = Object.assign(
+  {},
+  ...CONTRACTS.map(({ bodies }) => bodies),
+);

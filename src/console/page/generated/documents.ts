@@ -125,26 +125,6 @@ readonly 'items': readonly (FeedItem)[];
 readonly 'next': string;
 }
 
-export interface Recovery {
-readonly '@context': "/contexts/Recovery";
-readonly '@id': string;
-readonly '@type': "Recovery";
-readonly 'since': string;
-readonly 'until': string;
-readonly 'search': string | null;
-readonly 'endpoint': string | null;
-readonly 'includeDelivered': boolean;
-readonly 'state': "counting" | "running" | "finished" | "stopped" | "paused";
-readonly 'stateReason': string | null;
-readonly 'matched': number;
-readonly 'sent': number;
-readonly 'delivered': number;
-readonly 'failed': number;
-readonly 'remaining': number;
-readonly 'createdAt': string;
-readonly 'finishedAt': string | null;
-}
-
 export interface WebhookSecret {
 readonly '@context': "/contexts/WebhookSecret";
 readonly '@id': string;
@@ -317,6 +297,26 @@ readonly '@context': "/contexts/User";
 readonly '@id': string;
 readonly '@type': "User";
 readonly 'name': string;
+}
+
+export interface Recovery {
+readonly '@context': "/contexts/Recovery";
+readonly '@id': string;
+readonly '@type': "Recovery";
+readonly 'since': string;
+readonly 'until': string;
+readonly 'search': string | null;
+readonly 'endpoint': string | null;
+readonly 'includeDelivered': boolean;
+readonly 'state': "counting" | "running" | "finished" | "stopped" | "paused";
+readonly 'stateReason': string | null;
+readonly 'matched': number;
+readonly 'sent': number;
+readonly 'delivered': number;
+readonly 'failed': number;
+readonly 'remaining': number;
+readonly 'createdAt': string;
+readonly 'finishedAt': string | null;
 }
 
 export interface CityReference {

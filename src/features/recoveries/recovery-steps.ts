@@ -3,13 +3,13 @@
  * needs is in the rows: whoever takes the next one goes on where the last one ended.
  */
 
-import type { DueDelivery } from '../domain/delivery.ts';
-import { endpointKeyOf } from '../domain/endpoint.ts';
-import { firstUuidAt, type SearchNumber, type Uuid } from '../domain/ids.ts';
-import type { NewRecovery, RecoveryState } from '../domain/recovery.ts';
-import { IS_CANCELLED, IS_WANTED } from './cancellations.ts';
-import type { Queryable } from './database.ts';
-import { lockForResending, type ResendCandidate, sendAgain } from './resends.ts';
+import type { DueDelivery } from '../../engine/domain/delivery.ts';
+import { endpointKeyOf } from '../../engine/domain/endpoint.ts';
+import { firstUuidAt, type SearchNumber, type Uuid } from '../../engine/domain/ids.ts';
+import { IS_CANCELLED, IS_WANTED } from '../../engine/store/cancellations.ts';
+import type { Queryable } from '../../engine/store/database.ts';
+import { lockForResending, type ResendCandidate, sendAgain } from '../../engine/store/resends.ts';
+import type { NewRecovery, RecoveryState } from './recovery-rows.ts';
 
 export interface OpenRecovery {
   readonly id: Uuid;

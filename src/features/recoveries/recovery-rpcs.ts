@@ -1,35 +1,33 @@
-/** Recoveries that operators start, follow and stop for clients, who can do all of it themselves (rest/recoveries.ts). */
+/** Recoveries that operators start, follow and stop for clients, who can do all of it themselves (recovery-routes.ts). */
 
-import { endpointKeyOf } from '../engine/domain/endpoint.ts';
-import { type SearchNumber, timeOrderedUuid, type Uuid } from '../engine/domain/ids.ts';
-import {
-  isWithinKept,
-  type Recovery as RecoveryRead,
-  type RecoveryState,
-  remainingOf,
-} from '../engine/domain/recovery.ts';
-import { readAnySearch } from '../engine/store/pairs.ts';
-import {
-  createRecovery,
-  isEndpointKnown,
-  listAnyRecoveries,
-  RecoveryOpenError,
-  readAnyRecovery,
-  stopRecovery as stopRow,
-} from '../engine/store/recoveries.ts';
-import { countFitting } from '../engine/store/recovery-steps.ts';
-import type { AdminDependencies } from './dependencies.ts';
-import { failedPrecondition, invalidArgument, notFound } from './errors.ts';
-import { textOf } from './fields.ts';
+import { endpointKeyOf } from '../../engine/domain/endpoint.ts';
+import { type SearchNumber, timeOrderedUuid, type Uuid } from '../../engine/domain/ids.ts';
+import { readAnySearch } from '../../engine/store/pairs.ts';
+import type { AdminDependencies } from '../../grpc/dependencies.ts';
+import { failedPrecondition, invalidArgument, notFound } from '../../grpc/errors.ts';
+import { textOf } from '../../grpc/fields.ts';
 import {
   type ListRecoveriesRequest,
   type ListRecoveriesResponse,
   type Recovery,
   Recovery_State,
   type StartRecoveryRequest,
-} from './generated/vigie/admin/v1/recoveries.ts';
-import { clientIdOf, nameOf, optionalClientId, optionalUuidOfName, uuidOfName } from './names.ts';
-import { cutPage, pageOf, uuidCursorOf } from './paging.ts';
+} from '../../grpc/generated/vigie/admin/v1/recoveries.ts';
+import { clientIdOf, nameOf, optionalClientId, optionalUuidOfName, uuidOfName } from '../../grpc/names.ts';
+import { cutPage, pageOf, uuidCursorOf } from '../../grpc/paging.ts';
+import {
+  createRecovery,
+  isEndpointKnown,
+  isWithinKept,
+  listAnyRecoveries,
+  RecoveryOpenError,
+  type Recovery as RecoveryRead,
+  type RecoveryState,
+  readAnyRecovery,
+  remainingOf,
+  stopRecovery as stopRow,
+} from './recovery-rows.ts';
+import { countFitting } from './recovery-steps.ts';
 
 const ENDPOINT_LENGTH_MAX = 2_048;
 

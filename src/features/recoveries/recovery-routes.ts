@@ -3,40 +3,46 @@
 import type Router from '@koa/router';
 import type { Context } from 'koa';
 import { z } from 'zod';
-import { endpointKeyOf } from '../engine/domain/endpoint.ts';
-import { timeOrderedUuid } from '../engine/domain/ids.ts';
-import { isWithinKept, type NewRecovery, type Recovery, remainingOf } from '../engine/domain/recovery.ts';
-import { makeOnce } from '../engine/store/idempotency-keys.ts';
+import { endpointKeyOf } from '../../engine/domain/endpoint.ts';
+import { timeOrderedUuid } from '../../engine/domain/ids.ts';
+import { makeOnce } from '../../engine/store/idempotency-keys.ts';
+import { principalOf } from '../../rest/auth.ts';
+import { readBody } from '../../rest/body-members.ts';
+import { TIME_ORDERS, timeOrderedPage } from '../../rest/client-listings.ts';
+import { acceptable, answer } from '../../rest/content.ts';
+import type { ApiDependencies } from '../../rest/dependencies.ts';
+import { dateTime, dateTimeOrNull, identity, link, textOrNull } from '../../rest/description/field-schemas.ts';
+import { collection } from '../../rest/hydra.ts';
+import { once } from '../../rest/idempotency.ts';
+import { jsonBody } from '../../rest/json-body.ts';
+import { notFound, Problem } from '../../rest/problem.ts';
+import { instantOf, PAGING, readQuery, referenceOf } from '../../rest/query.ts';
+import { type Contract, get, route } from '../../rest/route.ts';
+import { searchIri } from '../../rest/search-document.ts';
+import { idOf, ownSearch } from '../../rest/searches.ts';
+import { FAULTS, KINDS_OF_MEMBER, REFUSALS, THINGS, zodMessage } from '../../rest/sentences.ts';
+import { Violations } from '../../rest/violations.ts';
 import {
   createRecovery,
   isEndpointKnown,
+  isWithinKept,
   listRecoveries,
+  type NewRecovery,
+  RECOVERY_STATES,
+  type Recovery,
   RecoveryOpenError,
   readRecovery,
+  remainingOf,
   stopRecovery,
-} from '../engine/store/recoveries.ts';
-import { principalOf } from './auth.ts';
-import { readBody } from './body-members.ts';
-import { TIME_ORDERS, timeOrderedPage } from './client-listings.ts';
-import { acceptable, answer } from './content.ts';
-import type { ApiDependencies } from './dependencies.ts';
-import { collection } from './hydra.ts';
-import { once } from './idempotency.ts';
-import { jsonBody } from './json-body.ts';
-import { notFound, Problem } from './problem.ts';
-import { instantOf, PAGING, readQuery, referenceOf } from './query.ts';
-import { searchIri } from './search-document.ts';
-import { idOf, ownSearch } from './searches.ts';
-import { FAULTS, KINDS_OF_MEMBER, REFUSALS, THINGS, zodMessage } from './sentences.ts';
-import { Violations } from './violations.ts';
+} from './recovery-rows.ts';
 
-export const RECOVERY_PARAMETERS = { ...TIME_ORDERS, ...PAGING } as const;
+const RECOVERY_PARAMETERS = { ...TIME_ORDERS, ...PAGING } as const;
 
 const ENDPOINT_LENGTH_MAX = 2_048;
 
 const instant = (description: string) => z.string(zodMessage(FAULTS.time)).meta({ description, format: 'date-time' });
 
-export const RecoveryCreation = z.strictObject({
+const RecoveryCreation = z.strictObject({
   since: instant('From when on, ISO 8601 with an offset; within what is kept.'),
   until: instant('Up to when; now unless said otherwise.').nullish(),
   search: z
@@ -144,7 +150,7 @@ function pauseSentence({ url, reason }: NonNullable<Recovery['pause']>): string 
   return `an operator has paused ${url}${reason === null ? '' : `: ${reason}`}`;
 }
 
-export function recoveryDocument(recovery: Recovery) {
+function recoveryDocument(recovery: Recovery) {
   const { id, searchId, since, until, endpoint, includesDelivered, createdAt, finishedAt, pause } = recovery;
   const { matched, sent, delivered, failed } = recovery;
   return {
@@ -167,3 +173,64 @@ export function recoveryDocument(recovery: Recovery) {
     finishedAt: finishedAt?.toISOString() ?? null,
   };
 }
+
+const count = (description: string) => z.int().min(0).meta({ description });
+
+const RecoverySchema = z.strictObject({
+  ...identity('Recovery'),
+  since: dateTime('From when on.'),
+  until: dateTime('Up to when.'),
+  search: link('Search', 'The search whose webhooks are sent again; null: of all.').nullable(),
+  endpoint: textOrNull('Where they went; null: anywhere.'),
+  includeDelivered: z.boolean().meta({ description: 'True: what was delivered as well.' }),
+  state: z.enum([...RECOVERY_STATES, 'paused']).meta({
+    description:
+      'counting, then running, and finished when each was attempted; or stopped. paused: all that is under way waits for ' +
+      'an endpoint that an operator has paused.',
+  }),
+  stateReason: textOrNull('Why it is paused; else null.'),
+  matched: count('Webhooks that fit; grows while they are counted.'),
+  sent: count('Of these, attempted for the recovery.'),
+  delivered: count('Of those, the ones that were answered with 200.'),
+  failed: count('The others: they are tried again an hour later, as long as they have attempts left.'),
+  remaining: count('Not sent yet.'),
+  createdAt: dateTime('When it was asked for.'),
+  finishedAt: dateTimeOrNull('When it was finished or stopped.'),
+});
+
+export const RECOVERY_CONTRACT: Contract = {
+  routes: [
+    {
+      ...get('/recoveries', 'Recovery', 'collection', 'Lists your recoveries, newest first', RECOVERY_PARAMETERS),
+      details: 'What you have had sent again, the newest first, with how far each has come.',
+    },
+    route('post /recoveries', 'Recovery', 'item', 'Sends everything since again', {
+      ...{ body: 'RecoveryCreation', status: 202, isIdempotent: true, refusals: [404, 409, 410] },
+      details:
+        'Sends everything since a moment again that has failed or waits for its hour, and on request what was delivered: the ' +
+        'oldest first, with the same ids, bytes and sequences, beside what is new. E-mails are not sent again, nor what its ' +
+        'search does not want any more. One at a time.',
+    }),
+    {
+      ...get('/recoveries/{id}', 'Recovery', 'item', 'Reads how far a recovery has come'),
+      details: 'How far a recovery has come.',
+    },
+    route('delete /recoveries/{id}', 'Recovery', 'nothing', 'Stops a recovery; what is under way goes on', {
+      details: 'Stops a recovery: nothing more is brought forward, and what is under way goes on.',
+    }),
+  ],
+  resources: { Recovery: RecoverySchema },
+  bodies: {
+    RecoveryCreation: {
+      schema: RecoveryCreation,
+      example: { since: new Date(Date.now() - 86_400_000).toISOString().replace(/T.*/, 'T08:15:00+01:00') },
+    },
+  },
+  examples: ({ at, ids }) => ({
+    Recovery: recoveryDocument({
+      ...{ id: ids.own, clientId: ids.client, searchId: ids.search, endpoint: null, since: at, until: at },
+      ...{ includesDelivered: false, state: 'running', matched: 120, sent: 40, delivered: 38, failed: 2, skipped: 0 },
+      ...{ createdAt: at, finishedAt: null, pause: null },
+    }),
+  }),
+};
