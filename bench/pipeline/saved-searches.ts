@@ -46,7 +46,7 @@ export async function insertSavedSearches(database: Database, options: SavedSear
          event_endpoint, subscribed_events, hide_property_contact, token)
        select id, client_id, title, title, members, notification_enabled, endpoint_recipient, event_endpoint,
          '{ad.update.price,ad.update.expired}', false, token
-       from json_to_recordset($1) as made(id uuid, client_id uuid, title text, members jsonb,
+       from json_to_recordset($1) as made(id uuid, client_id uuid, title text, members json,
          notification_enabled boolean, endpoint_recipient text, event_endpoint text, token text)`,
       [JSON.stringify(rows)],
     );

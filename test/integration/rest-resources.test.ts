@@ -415,7 +415,7 @@ describe('the webhook tester', () => {
     const { body: search } = await api.call('POST', '/searches', { title: 'x' });
     const former = 'https://hooks.example.com:81/x';
     await api.database.query(
-      'update searches set members = jsonb_set(members, $2, to_jsonb($3::text)), event_endpoint = $3 where id = $1',
+      'update searches set members = jsonb_set(members::jsonb, $2, to_jsonb($3::text)), event_endpoint = $3 where id = $1',
       [search['@id'].split('/').at(-1), '{eventEndpoint}', former],
     );
     const query = `endpoint=${former}&eventType=ad.update.price`;

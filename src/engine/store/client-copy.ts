@@ -273,8 +273,8 @@ export async function wakeCopy(client: Queryable, clientId: Uuid): Promise<void>
   await client.query(
     `insert into search_totals
      select client_id, 0, count(*)::integer,
-       coalesce(sum(case when members ? 'geoShapes' then polygon_corners_of(members) end), 0)::integer,
-       coalesce(sum(case when members ? 'expressions' then excluded_words_of(members) end), 0)::integer,
+       coalesce(sum(case when members -> 'geoShapes' is not null then polygon_corners_of(members) end), 0)::integer,
+       coalesce(sum(case when members -> 'expressions' is not null then excluded_words_of(members) end), 0)::integer,
        sum(matches_per_mille)
      from searches where client_id = $1 and deleted_at is null group by client_id
      on conflict (client_id, shard) do update set searches = excluded.searches,

@@ -207,7 +207,7 @@ export async function updateSearch(
          context = $10, generation = generation + (notification_enabled and not $5)::integer, silenced_at = case
            when notification_enabled and not $5 then clock_timestamp() else silenced_at end,
          mail_key = $11, mail_refused_at = case
-           when members ->> 'notificationRecipient' = $4::jsonb ->> 'notificationRecipient' then mail_refused_at end,
+           when members ->> 'notificationRecipient' = $4::json ->> 'notificationRecipient' then mail_refused_at end,
          matches_per_mille = coalesce($12, matches_per_mille), version = version + $13::boolean::integer,
          updated_at = now(), revision = pg_current_xact_id()
        where number = $1 returning ${SEARCH_COLUMNS}`,

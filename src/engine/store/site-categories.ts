@@ -58,8 +58,8 @@ async function findUsed(client: Queryable, categories: readonly SiteCategory[]):
      where exists (
        select from searches
        where deleted_at is null
-         and (members -> 'includedSiteCategories' @> to_jsonb(category.id)
-           or members -> 'excludedSiteCategories' @> to_jsonb(category.id)))`,
+         and ((members -> 'includedSiteCategories')::jsonb @> to_jsonb(category.id)
+           or (members -> 'excludedSiteCategories')::jsonb @> to_jsonb(category.id)))`,
     [categories.map(({ id }) => id)],
   );
   const used = new Set(rows.map(({ id }) => id));

@@ -122,7 +122,7 @@ create table searches (
   client_id uuid not null references clients,
   title text not null,
   title_folded text not null,
-  members jsonb not null,
+  members json not null,
   -- What a client keeps with a search for itself: JSON, as text, so that it comes back as it was. Apart from `members`,
   -- which the matcher loads.
   context text,
@@ -193,13 +193,13 @@ create table search_changes (
 -- The history of a search, and what goes with it.
 create index search_changes_search on search_changes (search_number, id);
 
-create function polygon_corners_of(members jsonb) returns integer language sql immutable parallel safe as $$
-  select coalesce(sum(jsonb_array_length(ring)), 0)::integer
-  from jsonb_array_elements(members -> 'geoShapes') polygon, jsonb_array_elements(polygon) ring
+create function polygon_corners_of(members json) returns integer language sql immutable parallel safe as $$
+  select coalesce(sum(json_array_length(ring)), 0)::integer
+  from json_array_elements(members -> 'geoShapes') polygon, json_array_elements(polygon) ring
 $$;
 
 -- Values in the query string are percent-encoded: brackets stand in names alone.
-create function excluded_words_of(members jsonb) returns integer language sql immutable parallel safe as $$
+create function excluded_words_of(members json) returns integer language sql immutable parallel safe as $$
   select coalesce(regexp_count(members ->> 'expressions', '\[includes\]=false'), 0)
 $$;
 
@@ -219,8 +219,8 @@ create function count_new_searches() returns trigger language plpgsql as $$
 begin
   perform add_to_search_totals(client_id, number, count, corners, words, matches) from (
     select client_id, min(number) as number, count(*)::integer as count,
-      coalesce(sum(case when members ? 'geoShapes' then polygon_corners_of(members) end), 0)::integer as corners,
-      coalesce(sum(case when members ? 'expressions' then excluded_words_of(members) end), 0)::integer as words,
+      coalesce(sum(case when members -> 'geoShapes' is not null then polygon_corners_of(members) end), 0)::integer as corners,
+      coalesce(sum(case when members -> 'expressions' is not null then excluded_words_of(members) end), 0)::integer as words,
       sum(matches_per_mille) as matches
     from written where deleted_at is null group by client_id order by client_id
   ) added;
