@@ -64,6 +64,16 @@ export function createMailSender(server: MailSenderOptions): MailSender {
   };
 }
 
+/** Connects, encrypts and logs in as for a letter, and sends none. Answers what keeps it from that, in words; null: nothing. */
+export async function checkMailServer(server: MailSenderOptions): Promise<string | null> {
+  const { timeoutMs = MAIL_ATTEMPT_TIMEOUT_MS } = server;
+  const { options, auth } = connectionOf(server, timeoutMs);
+  return sendWithin(timeoutMs, options, auth, null).then(
+    () => null,
+    (error: SmtpFailure) => failed(error).reason,
+  );
+}
+
 /** On the loopback nobody listens in, and servers there show certificates that nobody knows. */
 function connectionOf({ url, authorities, isInsecure = false }: MailSenderOptions, timeoutMs: number) {
   const { protocol, hostname, port, username, password } = new URL(url);
@@ -88,12 +98,12 @@ function connectionOf({ url, authorities, isInsecure = false }: MailSenderOption
   return { options, auth };
 }
 
-/** Resolves with the answer to the message; rejects with nodemailer's error. */
+/** Resolves with the answer to the message, if there is one to send; rejects with nodemailer's error. */
 function sendWithin(
   timeoutMs: number,
   options: SMTPConnectionOptions,
   auth: SMTPConnectionAuth | null,
-  { from, to, bytes }: Letter,
+  letter: Letter | null,
 ): Promise<string> {
   const connection = new SMTPConnection(options);
   return new Promise<string>((resolve, reject) => {
@@ -114,6 +124,8 @@ function sendWithin(
       }
     };
     const send = (): void => {
+      if (letter === null) return end(null);
+      const { from, to, bytes } = letter;
       connection.send({ from, to: [to], size: bytes.length }, bytes, (error, info) =>
         end(error ?? null, info?.response),
       );

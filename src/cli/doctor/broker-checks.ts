@@ -1,0 +1,77 @@
+/** What the manual asks of NATS, and how full the streams are. */
+
+import { statfs } from 'node:fs/promises';
+import type { Broker } from '../../engine/broker/connection.ts';
+import { readStreamFigures } from '../../engine/broker/stream-figures.ts';
+import { inspectTopology } from '../../engine/broker/topology-inspection.ts';
+import { bytesText, type Finding, findingsAbout } from './finding.ts';
+
+const { fine, lookAt, wrong, unknown } = findingsAbout('NATS');
+
+/** Before it no server can sync each write. */
+const SYNCING_SINCE = [2, 10] as const;
+const MESSAGE_BYTES_LEAST = 1_048_576;
+/** As the alarm `VigieAdvertsFull`. */
+const NEARLY_FULL = 0.85;
+const FULL = 0.98;
+const FREE_SHARE_LEAST = 0.05;
+
+/** `embeddedIn`: the directory of the embedded server; null when NATS is given. Rejects when it goes away meanwhile. */
+export async function checkBroker(broker: Broker, embeddedIn: string | null): Promise<readonly Finding[]> {
+  const { faults, cautions, foreign } = await inspectTopology(broker);
+  const figures = await readStreamFigures(broker);
+  const streams = [
+    ...(foreign === null ? [] : [wrong(foreign)]),
+    ...faults.map((fault) => wrong(fault, 'edit it with the nats CLI, or delete it while the daemons are stopped')),
+    ...cautions.map((caution) => lookAt(caution)),
+    ...figures.flatMap(({ name, bytes, bytesMax }) => {
+      const share = bytesMax === 0 ? 0 : bytes / bytesMax;
+      if (share < NEARLY_FULL) return [];
+      const said = `stream ${name} has ${bytesText(bytes)} of ${bytesText(bytesMax)}`;
+      return [
+        (share < FULL ? lookAt : wrong)(said, 'see what waits there (vigie admin status), or raise its max_bytes'),
+      ];
+    }),
+  ];
+  return [
+    ...serverFindings(broker, embeddedIn),
+    ...(await accountFindings(broker)),
+    ...(streams.length === 0 ? [fine('streams and consumers are in order, none is nearly full')] : streams),
+    await diskFinding(embeddedIn),
+  ];
+}
+
+function serverFindings({ serverVersion, connection }: Broker, embeddedIn: string | null): readonly Finding[] {
+  const [major = 0, minor = 0] = serverVersion.split('.').map(Number);
+  const canSync = major > SYNCING_SINCE[0] || (major === SYNCING_SINCE[0] && minor >= SYNCING_SINCE[1]);
+  const bytesMax = connection.info?.max_payload ?? MESSAGE_BYTES_LEAST;
+  return [
+    canSync
+      ? fine(`version ${serverVersion}`)
+      : lookAt(
+          `version ${serverVersion} syncs every two minutes, a power cut may take the last ones`,
+          'install 2.10 or newer',
+        ),
+    ...(canSync && embeddedIn === null
+      ? [unknown('a client cannot ask whether it syncs every write', 'its configuration needs sync_interval: always')]
+      : []),
+    ...(bytesMax < MESSAGE_BYTES_LEAST
+      ? [lookAt(`max_payload is ${bytesText(bytesMax)}, larger adverts are refused`, 'set max_payload: 1MB')]
+      : []),
+  ];
+}
+
+/** Of the account, where it has limits. */
+async function accountFindings({ manager }: Broker): Promise<readonly Finding[]> {
+  const { storage, limits } = await manager.getAccountInfo();
+  if (limits.max_storage <= 0 || storage < limits.max_storage * NEARLY_FULL) return [];
+  const said = `the account has ${bytesText(storage)} of ${bytesText(limits.max_storage)}`;
+  return [lookAt(said, 'raise its max_file, or lower max_bytes of its streams')];
+}
+
+async function diskFinding(embeddedIn: string | null): Promise<Finding> {
+  if (embeddedIn === null) return unknown('its disk cannot be seen from here', 'max_file_store has to fit on it');
+  const { bavail, blocks, bsize } = await statfs(embeddedIn);
+  const said = `its disk has ${bytesText(bavail * bsize)} free`;
+  return bavail < blocks * FREE_SHARE_LEAST ? wrong(said, 'make room') : fine(said);
+}

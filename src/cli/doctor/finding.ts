@@ -1,0 +1,41 @@
+/** What `vigie doctor` says of one thing: a line. */
+
+import { print, type Style, styled } from '../terminal.ts';
+
+/** `unknown`: it cannot be asked from where the command runs. */
+export type Level = 'fine' | 'look at' | 'wrong' | 'unknown';
+
+export interface Finding {
+  readonly level: Level;
+  /** For example `PostgreSQL`. */
+  readonly about: string;
+  readonly text: string;
+  /** What to do; empty where there is nothing, or the text says it. */
+  readonly remedy: string;
+}
+
+/** Makes findings about one thing. */
+export function findingsAbout(about: string) {
+  const of =
+    (level: Level) =>
+    (text: string, remedy = ''): Finding => ({ level, about, text, remedy });
+  return { fine: of('fine'), lookAt: of('look at'), wrong: of('wrong'), unknown: of('unknown') };
+}
+
+const STYLES: Readonly<Record<Level, Style>> = { fine: 'green', 'look at': 'yellow', wrong: 'red', unknown: 'dim' };
+const LEVEL_WIDTH = 'look at'.length;
+
+export function printFindings(findings: readonly Finding[]): void {
+  const width = Math.max(...findings.map(({ about }) => about.length));
+  for (const { level, about, text, remedy } of findings) {
+    const words = remedy === '' ? text : `${text}: ${remedy}`;
+    print(
+      `${styled(STYLES[level], level.padEnd(LEVEL_WIDTH))}  ${about.padEnd(width)}  ${words.replaceAll('\n', ' ')}`,
+    );
+  }
+}
+
+export function bytesText(bytes: number): string {
+  const [size, unit] = bytes < 1e9 ? [bytes / 1e6, 'MB'] : [bytes / 1e9, 'GB'];
+  return `${size < 10 ? size.toFixed(1) : Math.round(size)} ${unit}`;
+}

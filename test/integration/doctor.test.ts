@@ -1,0 +1,368 @@
+/** `vigie doctor` on real servers: what is set badly is a line with what to do, what is in order is fine. */
+
+import assert from 'node:assert/strict';
+import { createSocket } from 'node:dgram';
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { DiscardPolicy } from 'nats';
+import { generate } from 'selfsigned';
+import { checkProgram } from '../../src/cli/doctor/service-checks.ts';
+import { readConfig } from '../../src/config.ts';
+import { connectBroker } from '../../src/engine/broker/connection.ts';
+import { runVigie, type ServerUrls, type Settings, startDaemon } from '../support/daemon.ts';
+import { queryOnce } from '../support/database.ts';
+import { fetchPgbouncer, startPgbouncer } from '../support/pgbouncer.ts';
+import { startTestNats, startTestPostgres, startTestServers } from '../support/servers.ts';
+import { startSmtpReceiver } from '../support/smtp-receiver.ts';
+
+/** Nothing listens there. */
+const NOWHERE = { postgres: { url: 'postgres://127.0.0.1:1/none' }, nats: { url: 'nats://127.0.0.1:1' } };
+const DAY_MS = 86_400_000;
+
+interface Finding {
+  readonly level: string;
+  readonly about: string;
+  readonly text: string;
+  readonly remedy: string;
+}
+
+async function examine(servers: ServerUrls, settings: Settings = {}, args: readonly string[] = []) {
+  const { code, stdout, stderr } = await runVigie(['doctor', '--json', ...args], servers, { settings });
+  assert.equal(stderr, '');
+  const findings = JSON.parse(stdout) as readonly Finding[];
+  assert.equal(code, findings.some(({ level }) => level === 'wrong') ? 1 : 0);
+  /** `level about text` of those about one thing. */
+  const of = (about: string) =>
+    findings.filter((each) => each.about === about).map(({ level, text }) => `${level}: ${text}`);
+  return { findings, of };
+}
+
+function assertSaid(lines: readonly string[], ...wanted: readonly RegExp[]): void {
+  for (const each of wanted)
+    assert.ok(
+      lines.some((line) => each.test(line)),
+      `${each} in\n${lines.join('\n')}`,
+    );
+}
+
+test('what PostgreSQL is set to badly is told, each with what to set', async (t) => {
+  const postgres = await startTestPostgres(t, {
+    ...{ max_wal_size: '1GB', wal_compression: 'pglz', max_connections: '20', synchronous_commit: 'off' },
+    ...{ full_page_writes: 'off', autovacuum: 'off', shared_buffers: '64MB' },
+  });
+  const { findings, of } = await examine({ ...NOWHERE, postgres });
+  assertSaid(
+    of('PostgreSQL'),
+    /^fine: version 17/,
+    /^wrong: fsync is off/,
+    /^wrong: full_page_writes is off/,
+    /^wrong: synchronous_commit is off/,
+    /^wrong: autovacuum is off/,
+    /^look at: max_wal_size is 1.1 GB/,
+    /^look at: wal_compression is pglz/,
+    /^look at: shared_buffers is 67 MB/,
+    /^look at: 1 instance may open 30 connections, and it takes 17/,
+    /^fine: the database is empty/,
+  );
+  for (const { level, about, remedy } of findings)
+    if (about === 'PostgreSQL' && level !== 'fine') assert.match(remedy, /^(?:set|raise) /);
+  assertSaid(of('NATS'), /^wrong: NATS at 127\.0\.0\.1:1 cannot be used \(connection refused\)/);
+
+  const good = await startTestPostgres(t, {
+    ...{ fsync: 'on', full_page_writes: 'on', max_wal_size: '4GB', wal_compression: 'off', shared_buffers: '512MB' },
+  });
+  const { of: ofGood } = await examine({ ...NOWHERE, postgres: good });
+  assertSaid(ofGood('PostgreSQL'), /^fine: its settings are as the manual asks$/);
+  assert.deepEqual(
+    ofGood('PostgreSQL').filter((line) => !line.startsWith('fine')),
+    [],
+  );
+  assert.deepEqual(
+    await queryOnce(good.url, `select from pg_class where relname = 'clients'`),
+    [],
+    'it changed nothing',
+  );
+});
+
+test('a pooler in transaction mode and a server that is away are wrong', async (t) => {
+  const unpacked = await fetchPgbouncer().catch(() => null);
+  if (unpacked === null) return t.skip('no pgbouncer to be had');
+  const postgres = await startTestPostgres(t);
+  const url = await startPgbouncer(t, unpacked, postgres.url, { pool_mode: 'transaction', default_pool_size: '1' });
+  const { of } = await examine({ ...NOWHERE, postgres: { url } });
+  assertSaid(of('PostgreSQL'), /^wrong: DATABASE_URL leads through a pooler in transaction mode/);
+  await postgres.stop();
+  assertSaid((await examine({ ...NOWHERE, postgres })).of('PostgreSQL'), /^wrong: PostgreSQL at .* cannot be used/);
+});
+
+test('a service in order, then with a failing endpoint, a stranger’s version, and the clock of PostgreSQL ahead', async (t) => {
+  const servers = { postgres: await startTestPostgres(t), nats: await startTestNats(t) };
+  const daemon = await startDaemon(t, servers);
+  const running = { VIGIE_OPERATIONS_ADDRESS: new URL(daemon.operationsUrl).host };
+  const { of } = await examine(servers, running);
+  assertSaid(of('settings'), /^fine/);
+  assertSaid(of('service'), /^fine: http.*\/readyz: ready$/);
+  assertSaid(of('endpoints'), /^fine: none of 0 fails$/);
+  assertSaid(of('clocks'), /^fine: those of this machine and PostgreSQL and NATS agree$/);
+  assertSaid(of('PostgreSQL'), /^unknown: the database has [\d.]+ MB, and how fast it grows shows after a day$/);
+  assertSaid(of('NATS'), /^fine: streams and consumers are in order/, /^unknown: its disk cannot be seen from here$/);
+
+  await queryOnce(
+    servers.postgres.url,
+    `insert into endpoints (key, url, failure_streak, last_error, last_failure_at)
+     values ('abc', 'https://client.example/hook', 7, 'timeout', now());
+     insert into endpoints (key, url, paused_at) values ('def', 'https://other.example/hook', now());
+     insert into events (property_uuid, advert_uuid, kind, created_at, recorded_at)
+     values (gen_random_uuid(), gen_random_uuid(), 'ad.create', now(), now() - interval '10 days');
+     insert into instances (id, host, process_id, roles, version, started_at, stages, search_index, failing, newest_migration)
+     select gen_random_uuid(), 'elsewhere', 7, roles, '0.0.1', started_at, stages, null,
+       '[{"actor": "recorder", "reason": "disk full", "failingForMs": 60000}]', newest_migration from instances limit 1;
+     update instances set seen_at = now() + interval '3 hours' where host = 'elsewhere'`,
+  );
+  const { pathname, username } = new URL(servers.postgres.url);
+  const asSuperuser = servers.postgres.superuserUrl.replace(/[^/]*$/, pathname.slice(1));
+  await queryOnce(
+    asSuperuser,
+    `create schema ahead;
+     create function ahead.clock_timestamp() returns timestamptz language sql
+     as $$ select pg_catalog.clock_timestamp() + interval '2 hours' $$;
+     grant usage on schema ahead to "${username}";
+     alter role "${username}" set search_path = public, ahead, pg_catalog`,
+  );
+  const bad = await examine(servers, { ...running, VIGIE_RETENTION_EVENTS_DAYS: '90' });
+  assertSaid(
+    bad.of('endpoints'),
+    /^look at: https:\/\/client\.example\/hook failed 7 times in a row \(timeout\), 0 deliveries wait$/,
+    /^look at: https:\/\/other\.example\/hook is paused, 0 deliveries wait$/,
+  );
+  assertSaid(bad.of('PostgreSQL'), /^unknown: the database has .* a day, kept for up to 90 days: \d/);
+  assertSaid(bad.of('clocks'), /^look at: the clock of PostgreSQL is 7\d\d\d\.\d s ahead/);
+  assertSaid(
+    bad.of('service'),
+    /^wrong: elsewhere:7 fails at recorder: disk full$/,
+    /^look at: elsewhere:7 has version 0\.0\.1/,
+  );
+
+  // The same for people: a line each, in columns.
+  const shown = await runVigie(['doctor'], servers, { settings: running });
+  assert.equal(shown.code, 1);
+  for (const line of shown.stdout.trimEnd().split('\n')) assert.match(line, /^(?:fine|look at|wrong|unknown) +\w+ +\S/);
+  assert.match(shown.stdout, /\nlook at {2}endpoints +https:.*, 0 deliveries wait: vigie admin endpoints show abc\n/);
+
+  await daemon.end('SIGKILL');
+  assertSaid(
+    (await examine(servers, running)).of('service'),
+    /^unknown: no daemon answers at http.*connection refused/,
+  );
+});
+
+test('a stream that loses adverts, and one that is full, are told', async (t) => {
+  const servers = await startTestServers(t);
+  const broker = await connectBroker({ url: servers.nats.url, name: 'test', onStatus: () => undefined });
+  t.after(() => broker.close());
+  await broker.manager.streams.add({
+    ...{ name: 'ADVERTS', subjects: ['adverts.>'], max_bytes: 100_000, discard: DiscardPolicy.Old },
+  });
+  for (let number = 0; number < 9; number += 1)
+    await broker.jetStream.publish(`adverts.${number}`, Buffer.alloc(10_000));
+  const { of } = await examine(servers);
+  assertSaid(
+    of('NATS'),
+    /^wrong: stream ADVERTS discard is old with max_bytes 100000/,
+    /^look at: stream ADVERTS has 0\.1 MB of 0\.1 MB$/,
+  );
+});
+
+test('certificates: expired, about to expire, refused by clients, in order', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'vigie-doctor-'));
+  t.after(() => rm(folder, { recursive: true }));
+  const certificate = (fromDays: number, toDays: number) => {
+    const [notBeforeDate, notAfterDate] = [fromDays, toDays].map((days) => new Date(Date.now() + days * DAY_MS));
+    const altNames = [{ type: 7, ip: '127.0.0.1' }] as const;
+    return generate([{ name: 'commonName', value: '127.0.0.1' }], {
+      ...{ notBeforeDate: notBeforeDate as Date, notAfterDate: notAfterDate as Date },
+      extensions: [{ name: 'subjectAltName', altNames: [...altNames] }],
+    });
+  };
+  for (const [fromDays, toDays, words] of [
+    [-20, -10, /^wrong: .* expired on \d{4}-\d\d-\d\d$/],
+    [-20, 5.5, /^look at: .* expires on .*, in 5 days$/],
+    [-20, 90, /^fine: .* is valid until /],
+    [5, 90, /^wrong: .* is not valid yet$/],
+  ] as const) {
+    const { cert, private: key } = await certificate(fromDays, toDays);
+    const files = { VIGIE_ADMIN_TLS_CERT: join(folder, 'cert.pem'), VIGIE_ADMIN_TLS_KEY: join(folder, 'key.pem') };
+    await Promise.all([writeFile(files.VIGIE_ADMIN_TLS_CERT, cert), writeFile(files.VIGIE_ADMIN_TLS_KEY, key)]);
+    const server = createServer({ cert, key }).listen(0, '127.0.0.1');
+    t.after(() => server.close());
+    await once(server, 'listening');
+    const VIGIE_PUBLIC_URL = `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const { of } = await examine(NOWHERE, { ...files, VIGIE_PUBLIC_URL });
+    const [ofFile = '', ofServer = ''] = of('TLS');
+    assert.match(ofFile, words);
+    // Nobody knows its authority, which matters only while it would do otherwise.
+    assert.match(
+      ofServer,
+      toDays < 0 || fromDays > 0 ? words : /^wrong: .* is refused \(DEPTH_ZERO_SELF_SIGNED_CERT\)$/,
+    );
+    const trusting = { ...files, VIGIE_PUBLIC_URL, NODE_EXTRA_CA_CERTS: files.VIGIE_ADMIN_TLS_CERT };
+    assert.match((await examine(NOWHERE, trusting)).of('TLS')[1] ?? '', words);
+    server.closeAllConnections();
+    await new Promise((closed) => server.close(closed));
+    assertSaid((await examine(NOWHERE, { VIGIE_PUBLIC_URL })).of('TLS'), /^unknown: .* does not answer from here/);
+  }
+  assertSaid(
+    (await examine(NOWHERE, { VIGIE_PUBLIC_URL: 'http://vigie.example' })).of('TLS'),
+    /^look at: .* in clear$/,
+  );
+});
+
+test('the mail server: it takes us, refuses the login, is away', async (t) => {
+  const receiver = await startSmtpReceiver(t, {
+    allowInsecureAuth: true,
+    onAuth: ({ password }, _session, reply) =>
+      password === 'right' ? reply(null, { user: 'vigie' }) : reply(new Error('no')),
+  });
+  const dns = { VIGIE_MAIL_FROM: 'alerts@vigie.invalid', VIGIE_PUBLIC_URL: 'http://127.0.0.1' };
+  const of = async (VIGIE_SMTP_URL: string) =>
+    (await examine(NOWHERE, { ...dns, VIGIE_SMTP_URL }, ['--dns', '127.0.0.1:1'])).of('mail');
+  const withPassword = (password: string) => `smtp://vigie:${password}@127.0.0.1:${receiver.port}`;
+  assertSaid(await of(withPassword('right')), /^fine: 127\.0\.0\.1:\d+ takes connections and the login$/);
+  assertSaid(await of(withPassword('wrong')), /^wrong: .*: the mail server answered 535 to AUTH/);
+  assert.equal(receiver.messages.length, 0, 'nothing was sent');
+  await receiver.close();
+  assertSaid(
+    await of(receiver.url),
+    /^wrong: .*: the mail server could not be used: ECONNREFUSED$/,
+    /^unknown: DNS does not answer for vigie\.invalid \(ECONNREFUSED\)$/,
+  );
+  assertSaid((await examine(NOWHERE)).of('mail'), /^fine: no e-mails are sent/);
+});
+
+/** Answers TXT records of a zone (RFC 1035, 4.1), NXDOMAIN for other names. */
+async function startDnsServer(t: TestContext, zone: Readonly<Record<string, readonly string[]>>): Promise<string> {
+  const socket = createSocket('udp4');
+  socket.on('message', (query, from) => {
+    const labels: string[] = [];
+    let at = 12;
+    for (let length = query[at] as number; length > 0; length = query[at] as number) {
+      labels.push(query.toString('latin1', at + 1, at + 1 + length));
+      at += 1 + length;
+    }
+    const question = query.subarray(12, at + 5);
+    const texts = zone[labels.join('.').toLowerCase()] ?? [];
+    const answers = texts.map((text) => {
+      const parts = (text.match(/.{1,255}/gs) ?? ['']).map((part) =>
+        Buffer.concat([Buffer.of(part.length), Buffer.from(part)]),
+      );
+      const data = Buffer.concat(parts);
+      // A pointer to the name of the question, TXT, IN, no time to live.
+      return Buffer.concat([Buffer.of(0xc0, 12, 0, 16, 0, 1, 0, 0, 0, 0, data.length >> 8, data.length & 255), data]);
+    });
+    const head = Buffer.of(
+      query[0] as number,
+      query[1] as number,
+      0x81,
+      texts.length === 0 ? 0x83 : 0x80,
+      0,
+      1,
+      0,
+      texts.length,
+      0,
+      0,
+      0,
+      0,
+    );
+    socket.send(Buffer.concat([head, question, ...answers]), from.port, from.address);
+  });
+  socket.bind(0, '127.0.0.1');
+  await once(socket, 'listening');
+  t.after(() => socket.close());
+  return `127.0.0.1:${socket.address().port}`;
+}
+
+test('what DNS says of the sender: SPF, DMARC, DKIM', async (t) => {
+  const receiver = await startSmtpReceiver(t);
+  const key = `v=DKIM1; k=rsa; p=${'A'.repeat(392)}`;
+  const dns = await startDnsServer(t, {
+    'good.example': ['some-site-verification=1', 'v=spf1 mx -all'],
+    '_dmarc.good.example': ['v=DMARC1; p=quarantine; rua=mailto:x@good.example'],
+    'mail._domainkey.good.example': [key],
+    'sub.good.example': ['v=spf1 redirect=good.example'],
+    'mail._domainkey.sub.good.example': ['v=DKIM1; p='],
+    'open.example': ['v=spf1 +all'],
+    '_dmarc.open.example': ['v=DMARC1; sp=none'],
+    'twice.example': ['v=spf1 mx -all', 'v=spf1 a -all'],
+    '_dmarc.twice.example': ['v=DMARC1; p=none', 'v=DMARC1; p=reject'],
+    'soft.example': ['v=spf1 mx ?all'],
+  });
+  const of = async (domain: string, ...more: readonly string[]) => {
+    const settings = { VIGIE_MAIL_FROM: `Vigie <alerts@${domain}>`, VIGIE_PUBLIC_URL: 'http://127.0.0.1' };
+    const { of: about } = await examine(NOWHERE, { ...settings, VIGIE_SMTP_URL: receiver.url }, [
+      '--dns',
+      dns,
+      ...more,
+    ]);
+    return about('mail').slice(1);
+  };
+  const selector = ['--dkim-selector', 'mail'] as const;
+  for (const [domain, args, ...wanted] of [
+    ['good.example', selector, /^fine: SPF of/, /^fine: DMARC of/, /^fine: DKIM has a key at mail\._domainkey\.good/],
+    ['good.example', [], /^fine: SPF of/, /^fine: DMARC of/, /^unknown: DKIM of .*: its selector is not known here$/],
+    [
+      'sub.good.example',
+      selector,
+      /^fine: SPF of/,
+      /^fine: DMARC of .* p=quarantine/,
+      /^wrong: the DKIM key .* is revoked$/,
+    ],
+    [
+      'open.example',
+      selector,
+      /^wrong: SPF of .* lets everybody send/,
+      /^wrong: DMARC of .* no policy/,
+      /^wrong: there is no DKIM key/,
+    ],
+    ['twice.example', [], /^wrong: .* has 2 SPF records/, /^wrong: .* has 2 DMARC records/, /^unknown: DKIM/],
+    [
+      'soft.example',
+      [],
+      /^look at: SPF of .* refuses nobody/,
+      /^look at: soft\.example has no DMARC record$/,
+      /^unknown/,
+    ],
+    ['none.example', [], /^look at: none\.example has no SPF record$/, /^look at: .* no DMARC record$/, /^unknown/],
+  ] as const) {
+    const lines = await of(domain, ...args);
+    assert.equal(lines.length, 3, domain);
+    for (const [at, words] of wanted.entries()) assert.match(lines[at] ?? '', words);
+  }
+});
+
+test('settings that do not go together, that nobody knows, or cannot be read, and a Node that is out of support', async () => {
+  const conflicting = await examine(NOWHERE, {
+    VIGIE_API_ADDRESS: '127.0.0.1:9464',
+    VIGIE_OPERATIONS_ADDRESS: '127.0.0.1:9464',
+    VIGIE_NOSUCH: '1',
+  });
+  assertSaid(
+    conflicting.of('settings'),
+    /^wrong: VIGIE_OPERATIONS_ADDRESS and VIGIE_API_ADDRESS both have port 9464/,
+    /^look at: VIGIE_NOSUCH is no setting$/,
+  );
+  const unreadable = await examine(NOWHERE, { VIGIE_ROLES: 'nobody', VIGIE_NATS_PORT: 'x' });
+  assert.equal(unreadable.findings.length, 2);
+  assertSaid(
+    unreadable.of('settings'),
+    /^wrong: VIGIE_ROLES has unknown roles nobody/,
+    /^wrong: VIGIE_NATS_PORT must be/,
+  );
+  const version = (at: string) => checkProgram(readConfig({}), new Date(at))[0];
+  assert.equal(version('2024-12-01T00:00:00Z')?.level, 'fine');
+  assert.match(version('2040-01-01T00:00:00Z')?.text ?? '', /Node\.js .* has been out of support since/);
+});
