@@ -73,3 +73,12 @@ test('systemd takes the unit', async (t) => {
   assert.equal(await verify(shipped), '');
   assert.notEqual(await verify(shipped.replace('ProtectHome=', 'ProtectHomes=')), '');
 });
+
+test('the first dashboard has twelve panels, each with a sentence and thresholds', async () => {
+  const { panels } = JSON.parse(await read('grafana/vigie.json'));
+  assert.equal(panels.length, 12);
+  for (const { title, description, fieldConfig } of panels) {
+    assert.match(description, /^[A-Z].*[.?]$|: \S.*[.?]?$/, title);
+    assert.ok(fieldConfig.defaults.thresholds.steps.length >= 2, title);
+  }
+});

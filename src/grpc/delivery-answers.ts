@@ -29,6 +29,9 @@ export function deliveryAnswer(delivery: AdminDelivery): Delivery {
   return {
     name: nameOf.delivery(delivery.id),
     client: nameOf.client(delivery.clientId),
+    clientName: delivery.clientName,
+    searchTitle: delivery.searchTitle,
+    lastError: delivery.lastError ?? '',
     search: nameOf.search(delivery.searchId),
     match: nameOf.match(delivery.matchId),
     property: delivery.propertyUuid === null ? '' : nameOf.property(delivery.propertyUuid),

@@ -136,7 +136,7 @@ test('what a client says of itself is enough to find what it was sent, and to se
   const url = `${portalUrlOf(property)}#photos`;
   const listed = await admin('deliveries', 'list', '--client', 'tests', '--url', url);
   const [id = ''] = /^[0-9a-f-]{36}/m.exec(listed.stdout) ?? [];
-  assert.match(listed.stdout, new RegExp(`^${id} +\\S+ +delivered +1 +property\\.ad\\.create `, 'm'));
+  assert.match(listed.stdout, new RegExp(`^${id} +tests +Toulon +delivered +1 +property\\.ad\\.create `, 'm'));
   const told = await admin('explain', '--client', 'tests', url);
   assert.match(told.stdout, new RegExp(`^property +properties/${property}\nsearches that it satisfies, .* +1\n`));
   assert.match(told.stdout, new RegExp(`^search +searches/${scene.search.id}\ntitle +Toulon\nsatisfied$`, 'm'));
@@ -196,8 +196,13 @@ test('one command recovers what all clients were to be told, and leaves alone wh
 test('a list as CSV has the states as they are asked for, and nothing cut', async () => {
   const { stdout } = await admin('deliveries', 'list', '--state', 'delivered', '--csv');
   const [titles, first = ''] = stdout.split('\n');
-  assert.equal(titles, '"DELIVERY","CLIENT","STATE","ATTEMPTS","KIND","CREATED","DUE","ENDPOINT"');
-  assert.match(first, /^"[0-9a-f-]{36}","[0-9a-f-]{36}","delivered","\d","/);
+  assert.equal(titles, '"DELIVERY","CLIENT","TITLE","STATE","ATTEMPTS","ERROR","KIND","CREATED","DUE","ENDPOINT"');
+  assert.match(first, /^"[0-9a-f-]{36}","tests","Toulon","delivered","\d","","/);
+  // And JSON spells them so too: what a script reads it can ask with.
+  const { deliveries } = JSON.parse((await admin('deliveries', 'list', '--state', 'delivered', '--json')).stdout);
+  assert.deepEqual(new Set(deliveries.map(({ state }: { state: string }) => state)), new Set(['delivered']));
+  const { stages } = JSON.parse((await admin('status', '--json')).stdout);
+  for (const { state } of stages) assert.equal(state, 'running');
 });
 
 test('limits of a client are shown with what it has, changed, and undone', async () => {

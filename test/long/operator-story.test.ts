@@ -35,6 +35,8 @@ test('after an outage a recovery sends exactly the missing deliveries, under the
     receiver.urlOf('/hook'),
   );
   assert.equal(failed.length, 4);
+  for (const { clientName, searchTitle, lastError } of failed)
+    assert.deepEqual([clientName, searchTitle, lastError], ['tests', 'Toulon', 'HTTP status 500']);
   assert.deepEqual(new Set(failed.map(({ property }: Named) => idOf(property))), new Set(missedProperties));
 
   const explained = await admin('explain', search.id, missedProperties[0] as string);
@@ -69,7 +71,7 @@ test('after an outage a recovery sends exactly the missing deliveries, under the
 
   const delivery = await until(
     () => admin('deliveries', 'show', failedIds[0] as string),
-    ({ state }) => state === 'STATE_DELIVERED',
+    ({ state }) => state === 'delivered',
   );
   assert.equal(delivery.attempts.length, 7);
   assert.equal(delivery.attemptCount, 1, 'of the new series');
@@ -108,13 +110,13 @@ test('a paused stage keeps everything and goes on when it is resumed', async (t)
   const { receiver, daemon } = scene;
   const admin = adminOf(scene);
   const drained = await admin('stages', 'drain', 'intake', '--reason', 'migration');
-  assert.equal(drained.state, 'STATE_PAUSED');
+  assert.equal(drained.state, 'paused');
   await scene.publishAdverts(3);
   const status = await until(
     () => admin('status'),
     ({ streams }) => Number(streams[0].pendingCount) === 3,
   );
-  assert.equal(status.stages[0].state, 'STATE_PAUSED');
+  assert.equal(status.stages[0].state, 'paused');
   assert.equal(status.stages[0].pauseReason, 'migration');
   assert.equal(await metricOf(daemon, 'vigie_changes_total'), 0);
 
@@ -152,7 +154,7 @@ test('a pause holds on every instance and over their restarts', async (t) => {
       instances.filter(({ leadsIntake }: { leadsIntake: boolean }) => leadsIntake).length === 1,
   );
   const drained = await admin('stages', 'drain', 'intake');
-  assert.equal(drained.state, 'STATE_PAUSED');
+  assert.equal(drained.state, 'paused');
   assert.equal(drained.instanceCount, 2);
 
   await daemon.end('SIGKILL');
@@ -160,7 +162,7 @@ test('a pause holds on every instance and over their restarts', async (t) => {
   await scene.publishAdverts(2);
   const nextAdmin = adminOf({ ...scene, daemon: next });
   const { stages, streams } = await nextAdmin('status');
-  assert.equal(stages[0].state, 'STATE_PAUSED');
+  assert.equal(stages[0].state, 'paused');
   assert.equal(Number(streams[0].pendingCount), 2, 'nobody has pulled');
   await nextAdmin('stages', 'resume', 'intake');
   await receiver.until((posts) => posts.length === 2);

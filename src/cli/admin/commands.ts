@@ -13,7 +13,8 @@ import { STAGE_COLUMNS, showIndex, showStatus } from './status.ts';
 import { WATCH } from './watch.ts';
 
 const DELIVERY_COLUMNS =
-  'DELIVERY=name CLIENT=client STATE=state ATTEMPTS=attemptCount KIND=kind CREATED=createTime DUE=dueTime ENDPOINT=endpointUrl';
+  'DELIVERY=name CLIENT=clientName TITLE=searchTitle STATE=state ATTEMPTS=attemptCount ERROR=lastError KIND=kind ' +
+  'CREATED=createTime DUE=dueTime ENDPOINT=endpointUrl';
 const oneDelivery = (answer: JsonObject) => printTable([answer], columns(DELIVERY_COLUMNS));
 
 const SERVICE: readonly MethodCommand[] = [

@@ -22,8 +22,9 @@ export function columns(text: string): readonly Column[] {
 const GAP = '  ';
 const CELL_LENGTH_MAX = 60;
 
+/** States as the options take them. */
 export function printJson(value: unknown): void {
-  print(JSON.stringify(value, null, 2));
+  print(JSON.stringify(value, (name, member) => (name === 'state' ? full(member as JsonValue) : member), 2));
 }
 
 /** Numbers on the right, the rest on the left; nothing but a dash for an empty table. */

@@ -15,7 +15,11 @@ import type { PairRow } from './pairs.ts';
 export interface AdminDelivery {
   readonly id: Uuid;
   readonly clientId: Uuid;
+  readonly clientName: string;
   readonly searchId: Uuid;
+  readonly searchTitle: string;
+  /** Of the last attempt; null when it delivered, or there is none. */
+  readonly lastError: string | null;
   readonly matchId: Uuid;
   readonly propertyUuid: Uuid | null;
   readonly channel: DeliveryChannel;
@@ -43,7 +47,10 @@ export interface AdminFilter extends WantedSearches {
   readonly before: Date | null;
 }
 
-const COLUMNS = `d.id, s.client_id as "clientId", s.id as "searchId", d.match_id as "matchId",
+/** Names and errors are served by the primary keys, of the rows that are answered alone. */
+const COLUMNS = `d.id, s.client_id as "clientId", s.id as "searchId", s.title as "searchTitle",
+  (select name from clients where clients.id = s.client_id) as "clientName",
+  (select coalesce(reason, error) from attempts where delivery_id = d.id order by number desc limit 1) as "lastError", d.match_id as "matchId",
   m.property_uuid as "propertyUuid", d.channel, d.kind, d.endpoint, d.endpoint_key as "endpointKey", ${STATE} as state,
   d.attempt_count - d.attempts_spent as "attemptCount", d.replay_count as "replayCount", d.created_at as "createdAt",
   d.due_at as "dueAt", ${FINISHED_AT} as "finishedAt", ${IS_WANTED} as "isWanted"`;

@@ -52,6 +52,12 @@ export interface Delivery {
   body: string;
   /** `clients/{client}` whose search it is. */
   client: string;
+  /** What the client is called. */
+  clientName: string;
+  /** The title of its search. */
+  searchTitle: string;
+  /** What the last attempt failed with; empty before it and after a delivery. */
+  lastError: string;
 }
 
 /** Where a delivery stands. */
@@ -255,6 +261,9 @@ function createBaseDelivery(): Delivery {
     attempts: [],
     body: "",
     client: "",
+    clientName: "",
+    searchTitle: "",
+    lastError: "",
   };
 }
 
@@ -310,6 +319,15 @@ export const Delivery: MessageFns<Delivery> = {
     }
     if (message.client !== "") {
       writer.uint32(138).string(message.client);
+    }
+    if (message.clientName !== "") {
+      writer.uint32(146).string(message.clientName);
+    }
+    if (message.searchTitle !== "") {
+      writer.uint32(154).string(message.searchTitle);
+    }
+    if (message.lastError !== "") {
+      writer.uint32(162).string(message.lastError);
     }
     return writer;
   },
@@ -463,6 +481,30 @@ export const Delivery: MessageFns<Delivery> = {
             message.client = reader.string();
             continue;
           }
+          case 18: {
+            if (tag !== 146) {
+              break;
+            }
+
+            message.clientName = reader.string();
+            continue;
+          }
+          case 19: {
+            if (tag !== 154) {
+              break;
+            }
+
+            message.searchTitle = reader.string();
+            continue;
+          }
+          case 20: {
+            if (tag !== 162) {
+              break;
+            }
+
+            message.lastError = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -520,6 +562,21 @@ export const Delivery: MessageFns<Delivery> = {
         : [],
       body: isSet(object.body) ? globalThis.String(object.body) : "",
       client: isSet(object.client) ? globalThis.String(object.client) : "",
+      clientName: isSet(object.clientName)
+        ? globalThis.String(object.clientName)
+        : isSet(object.client_name)
+        ? globalThis.String(object.client_name)
+        : "",
+      searchTitle: isSet(object.searchTitle)
+        ? globalThis.String(object.searchTitle)
+        : isSet(object.search_title)
+        ? globalThis.String(object.search_title)
+        : "",
+      lastError: isSet(object.lastError)
+        ? globalThis.String(object.lastError)
+        : isSet(object.last_error)
+        ? globalThis.String(object.last_error)
+        : "",
     };
   },
 
@@ -576,6 +633,15 @@ export const Delivery: MessageFns<Delivery> = {
     if (message.client !== "") {
       obj.client = message.client;
     }
+    if (message.clientName !== "") {
+      obj.clientName = message.clientName;
+    }
+    if (message.searchTitle !== "") {
+      obj.searchTitle = message.searchTitle;
+    }
+    if (message.lastError !== "") {
+      obj.lastError = message.lastError;
+    }
     return obj;
   },
 
@@ -601,6 +667,9 @@ export const Delivery: MessageFns<Delivery> = {
     message.attempts = object.attempts?.map((e) => Attempt.fromPartial(e)) || [];
     message.body = object.body ?? "";
     message.client = object.client ?? "";
+    message.clientName = object.clientName ?? "";
+    message.searchTitle = object.searchTitle ?? "";
+    message.lastError = object.lastError ?? "";
     return message;
   },
 };
