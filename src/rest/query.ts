@@ -143,7 +143,7 @@ export function choiceParameter<const Choice extends string>(
     schema: { type: 'string', enum: choices },
     parse: ([value]) => {
       if (value === undefined) return null;
-      const choice = choices.find((one) => one === value.toLowerCase());
+      const choice = choices.find((one) => one.toLowerCase() === value.toLowerCase());
       return choice ?? new BadParameter(FAULTS.oneOf(choices));
     },
   };

@@ -235,6 +235,57 @@ describe('near-misses', () => {
   });
 });
 
+/** Decisions, section 11. */
+const NAMES_OF_CRITERIA = (
+  'liveAdvert transactionType propertyTypes budget pricePerMeter surface landSurface room bedroom advertPrice furnished ' +
+  'publisherTypes includedSiteCategories withVirtualTour withCoherentPrice areas excludedCities expressions'
+).split(' ');
+
+describe('criteria', () => {
+  const EVERYTHING = {
+    ...{ title: 'all', transactionType: 0, propertyTypes: [0], budgetMax: 1, pricePerMeterMax: 1, surfaceMax: 1 },
+    ...{ landSurfaceMax: 1, roomMax: 1, bedroomMax: 1, advertPriceMax: 1, furnished: true, publisherTypes: [1] },
+    ...{ includedSiteCategories: ['/site_categories/1'], excludedSiteCategories: ['/site_categories/2'] },
+    ...{
+      withVirtualTour: true,
+      withCoherentPrice: true,
+      includedZipcodes: ['75001'],
+      excludedCities: ['/cities/83137'],
+    },
+    expressions: [{ word: 'balcon' }],
+  };
+  const namesIn = (list: readonly { criterion: string }[]) => list.map(({ criterion }) => criterion).toSorted();
+
+  it('have one list of names in previews, near-misses and explanations, and in what describes them', async () => {
+    const expected = NAMES_OF_CRITERIA.toSorted();
+    const { status, body: preview } = await api.call('POST', '/searches/preview', EVERYTHING);
+    assert.equal(status, 200);
+    assert.deepEqual(namesIn(preview.withoutCriterion), expected);
+    const { body: search } = await api.call('POST', '/searches', EVERYTHING);
+    const path = `${search['@id']}/explanation?property=${properties[0]?.uuid}`;
+    assert.deepEqual(namesIn((await api.call('GET', path)).body.criteria), expected);
+    for (const name of NAMES_OF_CRITERIA) {
+      const { status: known } = await api.call('GET', `${search['@id']}/near-misses?criterion=${name}`);
+      assert.equal(known, 200, name);
+    }
+    const { body: document } = await api.call('GET', '/openapi.json');
+    const { schemas } = document.components;
+    for (const name of ['WiderSearch', 'NearMiss', 'ExplainedCriterion']) {
+      assert.deepEqual(schemas[name].properties.criterion.enum.toSorted(), expected, name);
+    }
+  });
+
+  it('by which properties nearly match are those that a preview leaves out, excluded categories too', async () => {
+    const excluded = { transactionType: 0, excludedSiteCategories: ['/site_categories/1'] };
+    const { body: preview } = await api.call('POST', '/searches/preview', excluded);
+    const wider = preview.withoutCriterion.find(({ criterion }: { criterion: string }) => criterion === 'liveAdvert');
+    const { body: search } = await api.call('POST', '/searches', { title: 'excluded', ...excluded });
+    const { body: misses } = await api.call('GET', `${search['@id']}/near-misses?days=90&criterion=liveAdvert`);
+    assert.equal(misses['hydra:totalItems'], wider.satisfiedNow - preview.satisfiedNow);
+    assert.ok(misses['hydra:totalItems'] > 0);
+  });
+});
+
 describe('questions', () => {
   it('are answered two at once of a client, and eight in all; who is refused is told when to come again', async () => {
     const keys = await Promise.all(Array.from({ length: 10 }, (_, i) => api.newClient(`asking ${i}`)));

@@ -102,7 +102,7 @@ function shortened(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, shortened(one)]));
 }
 
-/** Those that are set and that a client can leave out, in the order in which they are judged; excluded site categories last. */
+/** Those that are set and that a client can leave out, in the order in which they are judged; excluded site categories (`liveAdvert`) last. */
 export function removableCriteria(criteria: Criteria): readonly RemovableCriterion[] {
   return ASKED_CRITERIA.filter((row) => row.isSet(criteria)).map(({ name }) => name);
 }

@@ -41,10 +41,10 @@ export const INCLUDED_SITE_CATEGORIES = {
   }),
 } as const;
 
-/** Not judged: see `consideredAdverts`. */
+/** Not judged by itself: what has no advert beside the excluded ones fails by `liveAdvert`. See `consideredAdverts`. */
 export const EXCLUDED_SITE_CATEGORIES = {
   kind: 'siteCategories',
-  name: 'excludedSiteCategories',
+  name: 'liveAdvert',
   key: 'excludedSiteCategories',
   unset: keyed<'excludedSiteCategories', Names>('excludedSiteCategories', []),
   members: {

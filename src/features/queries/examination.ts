@@ -150,7 +150,6 @@ function judgedWith(
   const facts = factsOf(digest, median, texts);
   const failures = failuresOf(criteria, facts, 2);
   const hasExclusions = criteria.excludedSiteCategories.length > 0;
-  const isSatisfiedWithoutExclusions =
-    hasExclusions && satisfies(withoutCriterion(criteria, 'excludedSiteCategories'), facts);
+  const isSatisfiedWithoutExclusions = hasExclusions && satisfies(withoutCriterion(criteria, 'liveAdvert'), facts);
   return { uuid, digest, facts, failures, isSatisfiedWithoutExclusions };
 }

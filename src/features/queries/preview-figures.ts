@@ -125,7 +125,7 @@ class Tally {
   }
 
   countWithout(criterion: RemovableCriterion): number {
-    if (criterion === 'excludedSiteCategories') return this.#withoutExclusions;
+    if (criterion === 'liveAdvert') return this.#withoutExclusions;
     return this.satisfied + (this.#failing.get(criterion) ?? 0);
   }
 }

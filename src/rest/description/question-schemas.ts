@@ -53,9 +53,9 @@ const margin = z.int().meta({
 });
 
 const WiderSearch = z.strictObject({
-  criterion: z
-    .enum([...CRITERION_NAMES, 'excludedSiteCategories'])
-    .meta({ description: 'What is left out of the search.' }),
+  criterion: z.enum(CRITERION_NAMES).meta({
+    description: 'What is left out of the search; `liveAdvert` are the excluded site categories.',
+  }),
   satisfiedNow: z.int().meta({ description: 'Properties that satisfy the rest.' }),
   margin,
   estimated: z.boolean().meta({ description: 'True: worked out from a sample.' }),

@@ -174,7 +174,7 @@ function Costs({ preview }: { readonly preview: PreviewDocument }) {
       <ul class="costs">
         {costs.map(({ criterion, gain, estimated }) => (
           <li key={criterion}>
-            <span>{words.without(words.criteria[criterion] ?? criterion)}</span>
+            <span>{words.without(words.criteria[criterion])}</span>
             <strong>{`+${estimated ? `${words.about} ` : ''}${formats.number(gain)}`}</strong>
             <span class="bar" aria-hidden="true" style={{ width: `${(100 * gain) / (costs[0]?.gain ?? gain)}%` }} />
           </li>

@@ -8,7 +8,7 @@ import { useModel } from '../model-context.ts';
 import { useValue } from '../observable.ts';
 import { type Query, Refusal, type Rest } from '../rest.ts';
 import { hrefOf, open } from '../route.ts';
-import { language, useWords, type Words } from '../words/language.ts';
+import { language, useWords } from '../words/language.ts';
 
 export function WhyView({ asked }: { readonly asked: string | null }) {
   const words = useWords();
@@ -139,7 +139,7 @@ function Explanation({ explanation, isOpen }: { readonly explanation: Explanatio
               <Icon name={holds ? 'yes' : 'no'} />
               <span>
                 <span class="visually-hidden">{holds ? words.holds : words.holdsNot} </span>
-                <strong>{words.criteria[criterion as keyof Words['criteria']] ?? criterion}</strong> {reason}
+                <strong>{words.criteria[criterion]}</strong> {reason}
               </span>
             </li>
           ),

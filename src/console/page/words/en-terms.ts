@@ -82,7 +82,7 @@ export const enTerms: typeof frTerms = {
     stopped: 'stopped',
   },
   criteria: {
-    liveAdvert: 'Live advert',
+    liveAdvert: 'Live advert, outside excluded categories',
     transactionType: 'Sale or rent',
     propertyTypes: 'Kind of property',
     budget: 'Budget',
@@ -95,7 +95,6 @@ export const enTerms: typeof frTerms = {
     furnished: 'Furnished',
     publisherTypes: 'Publisher',
     includedSiteCategories: 'Categories of site',
-    excludedSiteCategories: 'Excluded categories of site',
     withVirtualTour: 'Virtual tour',
     withCoherentPrice: 'Coherent price',
     areas: 'Place',

@@ -88,7 +88,7 @@ export const frTerms = {
     stopped: 'arrêté',
   },
   criteria: {
-    liveAdvert: 'Annonce en ligne',
+    liveAdvert: 'Annonce en ligne, hors catégories exclues',
     transactionType: 'Vente ou location',
     propertyTypes: 'Type de bien',
     budget: 'Budget',
@@ -101,7 +101,6 @@ export const frTerms = {
     furnished: 'Meublé',
     publisherTypes: 'Annonceur',
     includedSiteCategories: 'Catégories de site',
-    excludedSiteCategories: 'Catégories de site exclues',
     withVirtualTour: 'Visite virtuelle',
     withCoherentPrice: 'Prix cohérent',
     areas: 'Lieu',
