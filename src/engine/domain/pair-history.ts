@@ -66,6 +66,8 @@ export interface PairHistory {
   readonly digest: PropertyDigest;
   /** What matching sees of a digest of this property. */
   readonly factsOf: (digest: PropertyDigest) => PropertyFacts;
+  /** Which advert speaks for the property changes with crawls, which are not recorded. */
+  readonly hasSeveralAdverts: boolean;
   /** What the property's price or surface was is told by its events: it has one advert, and states neither itself. */
   readonly isRetraceable: boolean;
   readonly deliveries: readonly { readonly state: DeliveryState; readonly isPaused: boolean }[];
@@ -141,7 +143,7 @@ function startOf(history: PairHistory, match: PairMatch): readonly PairReason[] 
   const version = versions.find((one) => one.version === searchVersion);
   const hasEndpoint = channel === 'match' ? version?.hasMatchEndpoint : version?.hasEventEndpoint;
   const sent = hasEndpoint === false ? [{ code: 'no-endpoint', at } as const] : [];
-  const place = causeOf(messages, match);
+  const place = causeOf(history, match);
   if (!hasBegun) {
     const walked =
       place === -1 ? NOTHING : walk(history, retraced(history.digest, messages.slice(0, place + 1)), match);
@@ -169,10 +171,12 @@ function decisiveOf(history: PairHistory, { criteria }: SearchVersion, place: nu
 /** A match is notified once: what is told of a property that left since then and came back. */
 function returnOf(history: PairHistory, match: PairMatch): readonly PairReason[] {
   if (!match.hasBegun) return [];
-  const place = causeOf(history.messages, match);
-  const since = { ...history, messages: history.messages.slice(0, Math.max(0, place)) };
-  const { end } = walk(since, history.digest, null, match.searchVersion);
-  return end === null ? [] : [{ code: 'came-back', at: end }];
+  const place = causeOf(history, match);
+  const messages = history.messages.filter(({ at }, i) => (place === -1 ? at > match.createdAt : i < place));
+  // A return is no match, whether the search notifies or not: each moment at which it may have been counts.
+  const versions = history.versions.map((version) => ({ ...version, isNotifying: false }));
+  const { end, candidates } = walk({ ...history, messages, versions }, history.digest, null, match.searchVersion);
+  return end === null ? [] : [{ code: 'came-back', at: candidates.length === 1 ? end : null }];
 }
 
 function sendingOf({ deliveries, areDeliveriesKept }: PairHistory): readonly PairReason[] {
@@ -192,7 +196,8 @@ function standingOf({ versions, deletedAt, isUnsubscribed }: PairHistory): reado
 }
 
 /** Of the message that a match came with, the nearest in time that says the same; -1: it is not kept any more. */
-function causeOf(messages: readonly RecordedMessage[], { cause, createdAt }: PairMatch): number {
+function causeOf({ messages, keptSince }: PairHistory, { cause, createdAt }: PairMatch): number {
+  if (keptSince !== null && createdAt < keptSince) return -1;
   const away = ({ at }: RecordedMessage): number => Math.abs(at.getTime() - createdAt.getTime());
   const alike = messages.filter(({ events }) => cause.length > 0 && isDeepStrictEqual(events, cause));
   const [nearest] = alike.sort((a, b) => away(a) - away(b));
@@ -220,17 +225,18 @@ function beginningOf({ candidates }: Walk): PairReason {
  * a match: none of those that have none began then.
  */
 function walk(history: PairHistory, digest: PropertyDigest, match: PairMatch | null, toVersion = -1): Walk {
-  const { factsOf, isRetraceable, heldSince, keptSince } = history;
+  const { factsOf, hasSeveralAdverts, isRetraceable, heldSince, keptSince } = history;
   const versions = history.versions.filter(({ version }) => match === null || version <= match.searchVersion);
-  const messages = match === null ? history.messages : history.messages.slice(causeOf(history.messages, match) + 1);
+  const messages = match === null ? history.messages : history.messages.slice(causeOf(history, match) + 1);
   const candidates: PairReason[] = [];
   let present = digest;
-  let isExact = match === null;
+  let isExact = match === null && !hasSeveralAdverts;
   const certainlyFails = (criteria: Criteria): boolean =>
     isExact ? failsNow(criteria, factsOf(present)) : isRetraceable && failsMeasured(criteria, factsOf(present));
   let next = 0;
   for (let i = versions.length - 1; i >= 0; i--) {
     const { version, criteria, isNotifying, from } = versions[i] as SearchVersion;
+    if (hasSeveralAdverts && !isNotifying) candidates.push(now('began-while-silent'));
     for (; next < messages.length; next++) {
       const { at, events } = messages[next] as RecordedMessage;
       if (from !== null && at < from) break;

@@ -31,7 +31,7 @@ const WORDS: Readonly<Record<Language, Readonly<Record<PairReasonCode, Sentence>
     'not-recorded': () => "Ce qui l'a fait correspondre n'est pas enregistré.",
     left: () => "Il n'y correspond plus.",
     'came-back': ({ at }) =>
-      `Il avait cessé d'y correspondre et y est revenu le ${at}\u00a0; une correspondance n'est signalée qu'une fois.`,
+      `Il avait cessé d'y correspondre et y est revenu${on(' le ', at)}\u00a0; une correspondance n'est signalée qu'une fois.`,
     'not-subscribed': () => "La recherche n'est pas abonnée aux événements survenus depuis.",
     'no-endpoint': () => "La recherche n'avait alors pas d'adresse pour le recevoir\u00a0: seul le flux l'a.",
     cancelled: () => 'Des envois ont été annulés avec la recherche ou ses notifications.',
@@ -59,7 +59,7 @@ const WORDS: Readonly<Record<Language, Readonly<Record<PairReasonCode, Sentence>
       `It began to match${on(' on ', at)} while the notifications of the search were off.`,
     'not-recorded': () => 'What made it match is not recorded.',
     left: () => 'It does not match any more.',
-    'came-back': ({ at }) => `It had left and came back on ${at}: a match is notified once.`,
+    'came-back': ({ at }) => `It had left and came back${on(' on ', at)}: a match is notified once.`,
     'not-subscribed': () => 'The search does not subscribe to the events since then.',
     'no-endpoint': () => 'The search had no endpoint for it then: the feed alone has it.',
     cancelled: () => 'Deliveries were cancelled with the search or its notifications.',

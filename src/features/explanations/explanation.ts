@@ -99,6 +99,7 @@ function pastOf({ held, reading, facts, median, recorded }: Subject, horizon: Da
     keptSince: isWhole ? null : horizon,
     digest: digestOf(reading, held.crawls),
     factsOf: (digest: Parameters<typeof factsOf>[0]) => factsOf(digest, median, texts),
+    hasSeveralAdverts: others.length > 0,
     isRetraceable: others.length === 0 && advert?.property.price === null && advert.property.surface === null,
   };
 }
