@@ -131,6 +131,7 @@ const settings = z.object({
   VIGIE_PROXY_ADDRESSES: addresses,
   VIGIE_CONSOLE: boolean,
   VIGIE_CONSOLE_PICTURES: boolean,
+  VIGIE_MAP_FILE: path,
   VIGIE_MAP_TILES_URL: optional(tilesUrl),
   VIGIE_MAP_ATTRIBUTION: z.string().max(500, 'must have at most 500 characters'),
   VIGIE_ALLOW_PRIVATE_ENDPOINTS: boolean,
@@ -171,7 +172,11 @@ export function readConfig(environment: Environment = process.env, defaults: Env
   const values = { ...file, ...definedOnly(defaults), ...definedOnly(environment) };
   const parsed = settings.safeParse(values);
   const issues = parsed.error?.issues ?? [];
-  const problems = [...issues.map(({ path, message }) => `${path.join('.')} ${message}`), ...mailProblems(values)];
+  const problems = [
+    ...issues.map(({ path, message }) => `${path.join('.')} ${message}`),
+    ...mailProblems(values),
+    ...mapProblems(values),
+  ];
   if (!parsed.success || problems.length > 0) {
     throw ConfigError.of(problems);
   }
@@ -221,6 +226,10 @@ export function readConfig(environment: Environment = process.env, defaults: Env
   });
 }
 
+function mapProblems({ VIGIE_MAP_FILE: file, VIGIE_MAP_TILES_URL: tiles }: Environment): readonly string[] {
+  return file && tiles ? ['VIGIE_MAP_FILE and VIGIE_MAP_TILES_URL exclude each other: name one of them'] : [];
+}
+
 /** What a mail server needs and lacks. */
 function mailProblems(values: Environment): readonly string[] {
   if (!values.VIGIE_SMTP_URL) return [];
@@ -268,6 +277,7 @@ function consoleOf(setting: z.output<typeof settings>) {
   if (!setting.VIGIE_CONSOLE) return null;
   return Object.freeze({
     showsPictures: setting.VIGIE_CONSOLE_PICTURES,
+    mapFile: setting.VIGIE_MAP_FILE,
     tilesUrl: setting.VIGIE_MAP_TILES_URL,
     tilesAttribution: setting.VIGIE_MAP_ATTRIBUTION,
   });

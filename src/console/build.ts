@@ -6,7 +6,8 @@ import { bundleSources } from './bundle.ts';
 
 const directory = process.argv[2];
 if (directory === undefined) throw new Error('name the directory');
-const { script, style } = await bundleSources();
+const { script, style, streetScript } = await bundleSources();
 await mkdir(directory, { recursive: true });
 await writeFile(join(directory, 'console.js'), script);
 await writeFile(join(directory, 'console.css'), style);
+await writeFile(join(directory, 'streets.js'), streetScript);

@@ -9,6 +9,8 @@ import { fileURLToPath } from 'node:url';
 export interface ConsoleBundle {
   readonly script: string;
   readonly style: string;
+  /** Draws a map of streets: loaded only where there is one. */
+  readonly streetScript: string;
 }
 
 const BUILT = new URL('built/', import.meta.url);
@@ -23,8 +25,9 @@ export async function bundleSources(): Promise<ConsoleBundle> {
   const { build, stop } = await import('esbuild');
   const page = (name: string): string => fileURLToPath(new URL(`page/${name}`, import.meta.url));
   const { outputFiles } = await build({
-    entryPoints: [page('main.tsx'), page('console.css')],
+    entryPoints: [page('main.tsx'), page('console.css'), page('map/streets.ts')],
     outdir: 'console',
+    entryNames: '[name]',
     write: false,
     bundle: true,
     minify: true,
@@ -39,13 +42,13 @@ export async function bundleSources(): Promise<ConsoleBundle> {
   });
   // Its process would stay for the life of the daemon.
   await stop();
-  const textOf = (suffix: string): string => outputFiles.find(({ path }) => path.endsWith(suffix))?.text ?? '';
-  return { script: textOf('.js'), style: textOf('.css') };
+  const textOf = (name: string): string => outputFiles.find(({ path }) => path.endsWith(name))?.text ?? '';
+  return { script: textOf('main.js'), style: textOf('console.css'), streetScript: textOf('streets.js') };
 }
 
 async function readBuilt(): Promise<ConsoleBundle> {
-  const [script, style] = await Promise.all(
-    ['console.js', 'console.css'].map((name) => readFile(new URL(name, BUILT), 'utf8')),
+  const [script = '', style = '', streetScript = ''] = await Promise.all(
+    ['console.js', 'console.css', 'streets.js'].map((name) => readFile(new URL(name, BUILT), 'utf8')),
   );
-  return { script: script ?? '', style: style ?? '' };
+  return { script, style, streetScript };
 }

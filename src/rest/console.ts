@@ -42,6 +42,8 @@ export function consoleRoutes(router: Router, { settings, reference }: ApiDepend
   });
 
   router.get('/console/:asset', async (ctx) => {
+    const { streets } = shown;
+    if (streets !== null && ctx.params.asset === streets.name) return streets.answer(ctx);
     const asset = (await ready()).assets.get(String(ctx.params.asset));
     if (asset === undefined) throw notFound(THINGS.consoleFile);
     answerAsset(ctx, asset);
@@ -99,15 +101,24 @@ const OUTLINES = new URL('../console/outlines/outlines.topojson', import.meta.ur
 
 /** Takes half a second. Rejects when a file cannot be read or made. */
 async function makeConsoleFiles(settings: ConsoleSettings, reference: Places, version: string): Promise<ConsoleFiles> {
-  const [{ script, style }, outlines] = await Promise.all([consoleBundle(), readFile(OUTLINES, 'utf8')]);
-  const [code, look, base, names] = await Promise.all([
+  const [{ script, style, streetScript }, outlines] = await Promise.all([consoleBundle(), readFile(OUTLINES, 'utf8')]);
+  const [code, look, base, names, painter] = await Promise.all([
     assetOf('console', 'js', 'text/javascript; charset=utf-8', script),
     assetOf('console', 'css', 'text/css; charset=utf-8', style),
     assetOf('outlines', 'json', 'application/json; charset=utf-8', outlines),
     assetOf('places', 'json', 'application/json; charset=utf-8', JSON.stringify(placesOf(reference))),
+    assetOf('streets', 'js', 'text/javascript; charset=utf-8', streetScript),
   ]);
-  const told = { ...settings, version, outlines: base.name, places: names.name };
-  const assets = new Map([code, look, base, names].map((asset) => [asset.name, asset]));
+  const told = {
+    ...{ showsPictures: settings.showsPictures, tilesUrl: settings.tilesUrl, version },
+    ...{ outlines: base.name, places: names.name, tilesAttribution: settings.tilesAttribution },
+    streets: settings.streets && {
+      ...settings.streets.settings,
+      ...{ file: settings.streets.name, script: painter.name },
+      attribution: settings.tilesAttribution || settings.streets.settings.attribution,
+    },
+  };
+  const assets = new Map([code, look, base, names, painter].map((asset) => [asset.name, asset]));
   return { page: pageOf(code.name, look.name, JSON.stringify(told)), assets };
 }
 

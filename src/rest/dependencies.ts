@@ -13,6 +13,7 @@ import type { EstimateMatches } from '../engine/store/searches.ts';
 import type { AskQuery } from '../features/queries/queries.ts';
 import type { EndpointRules } from './endpoint-url.ts';
 import type { RateLimit } from './rate-limit.ts';
+import type { StreetMap } from './street-map.ts';
 
 /** Pino's shape, and a line whose members are JSON already. */
 export interface ApiLogger {
@@ -28,6 +29,8 @@ export interface ConsoleSettings {
   /** With `{z}`, `{x}` and `{y}`; null: outlines alone. */
   readonly tilesUrl: string | null;
   readonly tilesAttribution: string;
+  /** Drawn by the page itself; null without `VIGIE_MAP_FILE`. */
+  readonly streets: StreetMap | null;
 }
 
 export interface ApiSettings extends EndpointRules {

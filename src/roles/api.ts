@@ -11,6 +11,7 @@ import { isDatabaseOutage } from '../engine/store/outage.ts';
 import { createMatchEstimator } from '../features/queries/match-estimate.ts';
 import { createApi } from '../rest/api.ts';
 import type { ApiLogger, ApiSettings } from '../rest/dependencies.ts';
+import { openStreetMap, type StreetMap } from '../rest/street-map.ts';
 import { VERSION } from '../version.ts';
 import { createConnectionLimits } from './connection-limits.ts';
 import { openSender } from './deliver.ts';
@@ -29,6 +30,7 @@ export async function openApi(parts: Parts, databaseUrl: string, matcher: Matche
   const questionDatabase = openQuestionDatabase(parts, databaseUrl);
   const strangersDatabase = openStrangersDatabase(parts, databaseUrl);
   const connectionLimits = createConnectionLimits(config.api.proxies, config.api.connectionsMax);
+  const streets = await openStreets(parts);
   sortPlaces(reference);
   const api = createHttpServer(
     createApi({
@@ -40,7 +42,7 @@ export async function openApi(parts: Parts, databaseUrl: string, matcher: Matche
       onAuthenticated: connectionLimits.noteAuthenticated,
       retentionDays: config.retentionDays,
       reference,
-      settings: settingsOf(config),
+      settings: settingsOf(config, streets),
       logger: loggerOf(parts),
       now: () => new Date(),
       pointsOfInterest: () => points.current,
@@ -102,7 +104,16 @@ function openStrangersDatabase({ onTrouble, closing }: Parts, databaseUrl: strin
   return database;
 }
 
-function settingsOf(config: Config): ApiSettings {
+/** Throws `StreetMapError` when `VIGIE_MAP_FILE` is wrong. */
+async function openStreets({ config, closing }: Parts): Promise<StreetMap | null> {
+  const path = config.console?.mapFile ?? null;
+  if (path === null) return null;
+  const streets = await openStreetMap(path);
+  closing('street map', streets.close);
+  return streets;
+}
+
+function settingsOf(config: Config, streets: StreetMap | null): ApiSettings {
   return {
     publicUrl: config.api.publicUrl,
     allowPrivateEndpoints: config.allowPrivateEndpoints,
@@ -115,7 +126,7 @@ function settingsOf(config: Config): ApiSettings {
     connectionsMax: config.api.connectionsMax,
     deliveriesKeptDays: config.retentionDays.deliveries,
     mailLanguage: config.mailLanguage,
-    console: config.console,
+    console: config.console && { ...config.console, streets },
     version: VERSION,
   };
 }

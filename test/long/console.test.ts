@@ -226,7 +226,10 @@ async function showViews(t: TestContext, { page, picture }: ConsoleScene): Promi
   assert.deepEqual(await page.do('axe'), []);
 }
 
-async function stayAtHome({ page, daemon, address }: ConsoleScene): Promise<void> {
+async function stayAtHome({ page, daemon, address, go }: ConsoleScene): Promise<void> {
+  await go('map');
+  await page.do('wheel', { x: 900, y: 400, deltaY: -1_500 });
+  assert.match(await page.do('text', { selector: '.no-streets summary' }), /rues/);
   const { complaints, addresses } = await page.do<Record<'complaints' | 'addresses', string[]>>('report');
   const { origin } = new URL(address);
   const strange = addresses.filter((one) => !/^(?:data|about):/.test(one) && new URL(one).origin !== origin);

@@ -1,16 +1,23 @@
 /**
  * Makes the base map's outlines from GeoJSON of the departments (`code`): lines that two of them share are written once,
- * corners to a hundred metres, and islets that no screen shows are left out. Arguments: the files, metropolitan and
- * overseas (IGN Admin Express, by way of france-geojson, Licence Ouverte); the result lies beside this file.
+ * corners to a hundred metres, and islets that no screen shows are left out. Beside them the neighbouring countries and the
+ * lines that they share with France (Natural Earth, public domain), which close the gap between the two sources.
+ * Arguments: the files, metropolitan and overseas (IGN Admin Express, by way of france-geojson, Licence Ouverte); the
+ * result lies beside this file.
  */
 
 import { readFile, writeFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { feature, mesh } from 'topojson-client';
 import { topology } from 'topojson-server';
+import type { GeometryCollection, Topology } from 'topojson-specification';
 
 /** Of the way round the world that the departments span: a hundred metres and more. */
 const STEPS = 100_000;
 /** Square degrees: a tenth of a square kilometre. */
 const AREA_MIN = 1e-5;
+/** Ten square kilometres, as large as Monaco is drawn. */
+const NEIGHBOUR_AREA_MIN = 1e-3;
 
 type Ring = GeoJSON.Position[];
 
@@ -28,6 +35,75 @@ function withoutIslets(geometry: GeoJSON.Geometry): GeoJSON.Geometry {
   return { ...geometry, coordinates: geometry.coordinates.filter(([shore = []]) => areaOf(shore) >= AREA_MIN) };
 }
 
+/** West, south, east and north of what a map of metropolitan France shows, and one of Guyane. */
+type Window = readonly [west: number, south: number, east: number, north: number];
+const WINDOWS: readonly Window[] = [
+  [-12, 35, 17, 56],
+  [-58, -2, -46, 9],
+];
+/** Of Natural Earth: none of its countries is larger there. */
+const FRANCE = 'France';
+
+/** Sutherland and Hodgman, 1974: one side of the window after the other. */
+function clipped(ring: Ring, [west, south, east, north]: Window): Ring {
+  const sides = [
+    { axis: 0, limit: west, sign: 1 },
+    { axis: 0, limit: east, sign: -1 },
+    { axis: 1, limit: south, sign: 1 },
+    { axis: 1, limit: north, sign: -1 },
+  ];
+  let corners = ring.slice(0, -1);
+  for (const { axis, limit, sign } of sides) {
+    const depth = (corner: GeoJSON.Position): number => ((corner[axis] ?? 0) - limit) * sign;
+    corners = corners.flatMap((corner, at) => {
+      const before = corners.at(at - 1) ?? corner;
+      const [inside, wasInside] = [depth(corner) >= 0, depth(before) >= 0];
+      if (inside === wasInside) return inside ? [corner] : [];
+      const share = depth(before) / (depth(before) - depth(corner));
+      const crossing = before.map((from, which) => from + ((corner[which] ?? from) - from) * share);
+      return inside ? [crossing, corner] : [crossing];
+    });
+  }
+  return corners.length < 3 ? [] : [...corners, corners[0] as GeoJSON.Position];
+}
+
+/** Corners to half a kilometre: nobody draws abroad. */
+const PER_DEGREE = 200;
+/** Degrees. */
+const CORNERS_APART = 0.04;
+
+function coarse(ring: Ring): Ring {
+  const rounded = ring.map((corner) => corner.map((degrees) => Math.round(degrees * PER_DEGREE) / PER_DEGREE));
+  const far = rounded.filter(([x = 0, y = 0], at) => {
+    const [lastX = 0, lastY = 0] = rounded[at - 1] ?? [];
+    return at === 0 || at === rounded.length - 1 || Math.abs(x - lastX) + Math.abs(y - lastY) > CORNERS_APART;
+  });
+  return far.length < 4 ? rounded : far;
+}
+
+function polygonsOf(geometry: GeoJSON.Geometry): Ring[][] {
+  if (geometry.type === 'Polygon') return [geometry.coordinates];
+  return geometry.type === 'MultiPolygon' ? geometry.coordinates : [];
+}
+
+type Countries = Topology<{ countries: GeometryCollection<{ name: string }> }>;
+
+async function readNeighbours(): Promise<{ neighbours: GeoJSON.Geometry; borders: GeoJSON.Geometry }> {
+  const path = fileURLToPath(import.meta.resolve('world-atlas/countries-10m.json'));
+  const atlas = JSON.parse(await readFile(path, 'utf8')) as Countries;
+  const abroad = feature(atlas, atlas.objects.countries).features.filter(
+    ({ properties }) => properties.name !== FRANCE,
+  );
+  const polygons = abroad
+    .flatMap(({ geometry }) => polygonsOf(geometry))
+    .flatMap((rings) => WINDOWS.map((window) => rings.map((ring) => clipped(ring, window))))
+    .filter(([shore = []]) => shore.length > 0 && areaOf(shore) >= NEIGHBOUR_AREA_MIN);
+  const isFrance = (one: { properties?: unknown }): boolean => (one.properties as { name: string }).name === FRANCE;
+  const borders = mesh(atlas, atlas.objects.countries, (a, b) => a !== b && (isFrance(a) || isFrance(b)));
+  const neighbours = polygons.map((rings) => rings.filter((ring) => ring.length > 0).map(coarse));
+  return { neighbours: { type: 'MultiPolygon', coordinates: neighbours }, borders };
+}
+
 const features: GeoJSON.Feature[] = [];
 for (const path of process.argv.slice(2)) {
   const file = JSON.parse(await readFile(path, 'utf8')) as GeoJSON.FeatureCollection;
@@ -36,6 +112,6 @@ for (const path of process.argv.slice(2)) {
   }
 }
 const departments: GeoJSON.FeatureCollection = { type: 'FeatureCollection', features };
-const made = topology({ departments }, STEPS);
-const attribution = 'IGN Admin Express, Licence Ouverte (etalab-2.0)';
+const made = topology({ departments, ...(await readNeighbours()) }, STEPS);
+const attribution = 'IGN Admin Express, Licence Ouverte (etalab-2.0); Natural Earth';
 await writeFile(new URL('outlines.topojson', import.meta.url), `${JSON.stringify({ attribution, ...made })}\n`);

@@ -1,6 +1,6 @@
 /** Keeps the map showing what there is: searches, matches, and a ring where one has just come. Draws nothing itself. */
 
-import { useEffect, useMemo, useRef } from 'preact/hooks';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { filters, nearby } from './filters.ts';
 import { NO_BASE_MAP } from './map/base-map.ts';
 import { pinsNear } from './map/pin-painter.ts';
@@ -10,6 +10,7 @@ import { useModel } from './model-context.ts';
 import { useValue } from './observable.ts';
 import { type Pin, panelIdOf } from './pins.ts';
 import { hrefOf, open, route } from './route.ts';
+import { SETTINGS } from './session.ts';
 import { useShownPins } from './shown-pins.ts';
 import { type Stage, useStage } from './stage.ts';
 import { useWords } from './words/language.ts';
@@ -42,9 +43,37 @@ export function MapContents() {
   const words = useWords();
   const boxes = areas.flatMap(({ box }) => box ?? []);
   return (
-    <button type="button" class="whole" onClick={() => stage.goTo(boxes.length === 0 ? null : hull(boxes))}>
-      {words.wholeMap}
-    </button>
+    <>
+      <button type="button" class="whole" onClick={() => stage.goTo(boxes.length === 0 ? null : hull(boxes))}>
+        {words.wholeMap}
+      </button>
+      <NoStreets stage={stage} />
+    </>
+  );
+}
+
+/** Where one looks for streets, which outlines have not. */
+const STREETS_WANTED_FROM_ZOOM = 12;
+/** The planet is built every day and kept for some; today's may not be there yet. */
+const BUILT_AT = new Date(Date.now() - 2 * 86_400_000).toISOString().slice(0, 10).replaceAll('-', '');
+const HOW_TO_GET_STREETS = `pmtiles extract https://build.protomaps.com/${BUILT_AT}.pmtiles france.pmtiles --bbox=-5.2,41.3,9.6,51.2
+VIGIE_MAP_FILE=france.pmtiles`;
+
+function NoStreets({ stage }: { readonly stage: Stage }) {
+  const words = useWords();
+  const [zoom, setZoom] = useState(stage.map.getZoom());
+  useEffect(() => {
+    const read = (): void => setZoom(stage.map.getZoom());
+    stage.map.on('zoomend', read);
+    return () => void stage.map.off('zoomend', read);
+  }, [stage]);
+  if (SETTINGS.streets !== null || SETTINGS.tilesUrl !== null || zoom < STREETS_WANTED_FROM_ZOOM) return null;
+  return (
+    <details class="no-streets">
+      <summary>{words.noStreets}</summary>
+      <p>{words.howToGetStreets}</p>
+      <pre>{HOW_TO_GET_STREETS}</pre>
+    </details>
   );
 }
 

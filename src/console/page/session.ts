@@ -10,6 +10,15 @@ export interface PageSettings {
   readonly tilesUrl: string | null;
   readonly tilesAttribution: string;
   readonly version: string;
+  /** A map of streets, null without one: its files, and what it is drawn by. */
+  readonly streets: {
+    readonly file: string;
+    readonly script: string;
+    readonly schema: 'openmaptiles' | 'protomaps';
+    readonly maxZoom: number;
+    readonly bounds: readonly [west: number, south: number, east: number, north: number];
+    readonly attribution: string;
+  } | null;
   /** Names of the base map's files. */
   readonly outlines: string;
   readonly places: string;

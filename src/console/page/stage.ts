@@ -5,7 +5,9 @@
 
 import {
   control,
+  DomUtil,
   divIcon,
+  GridLayer,
   type LatLngLiteral,
   type Map as LeafletMap,
   latLngBounds,
@@ -16,14 +18,16 @@ import {
 import { createContext } from 'preact';
 import { useContext } from 'preact/hooks';
 import { type BaseMap, type Box, loadBaseMap, NO_BASE_MAP, OUTLINES_ATTRIBUTION } from './map/base-map.ts';
-import { paintBase } from './map/base-painter.ts';
+import { paintBase, paintLand } from './map/base-painter.ts';
 import { CanvasLayer } from './map/canvas-layer.ts';
 import { type Colours, readColours } from './map/colours.ts';
 import { paintPins } from './map/pin-painter.ts';
+import { worldX, worldY } from './map/projection.ts';
 import type { SearchArea } from './map/search-areas.ts';
+import type { StreetOptions } from './map/streets.ts';
 import { type Observable, observable } from './observable.ts';
 import type { Pin } from './pins.ts';
-import { SETTINGS } from './session.ts';
+import { BASE, keptLanguage, SETTINGS } from './session.ts';
 
 export interface Stage {
   readonly map: LeafletMap;
@@ -67,23 +71,29 @@ export function openStage(element: HTMLElement): Stage {
   const map = openMap(element);
   const base = observable<BaseMap>(NO_BASE_MAP);
   const colours = observable(readColours());
-  const hasTiles = SETTINGS.tilesUrl !== null;
+  const streets = SETTINGS.streets === null ? null : openStreets(map, SETTINGS.streets, () => land?.redraw());
+  const tilesFromZoom = SETTINGS.tilesUrl === null ? (streets?.fromZoom ?? Infinity) : 0;
   let areas: readonly SearchArea[] = [];
   let chosen: string | null = null;
   let pins: readonly Pin[] = [];
-  const below = new CanvasLayer('below', 2, (frame) =>
-    paintBase(frame, { base: base.get(), areas, chosen, colours: colours.get(), hasTiles }),
-  ).addTo(map);
+  const picture = () => ({ base: base.get(), areas, chosen, colours: colours.get(), tilesFromZoom });
+  const below = new CanvasLayer('below', 2, (frame) => paintBase(frame, picture())).addTo(map);
+  const land = new CanvasLayer('land', 3, (frame) =>
+    paintLand(frame, picture(), frame.zoom < tilesFromZoom ? null : (streets?.land() ?? null)),
+  );
+  if (SETTINGS.tilesUrl === null) land.addTo(map);
   const above = new CanvasLayer('pins', 1, (frame) => paintPins(frame, { pins, colours: colours.get() })).addTo(map);
   const fit = createFitting(map);
   fit(latLngBounds(FRANCE));
   const unwatch = watchLooks(element, map, fit, () => {
     colours.set(readColours());
-    below.redraw();
-    above.redraw();
+    streets?.draw(colours.get());
+    for (const layer of [land, below, above]) layer.redraw();
   });
+  streets?.draw(colours.get());
   void loadBaseMap().then((loaded) => {
     base.set(loaded);
+    land.redraw();
     below.redraw();
   });
   return {
@@ -112,16 +122,69 @@ export function openStage(element: HTMLElement): Stage {
 
 /** The operator's tiles, or the outlines' attribution; panes below and above what views draw. */
 function openMap(element: HTMLElement): LeafletMap {
-  const bounds = { maxZoom: ZOOM_MAX, minZoom: 3, zoomSnap: 0.5 };
+  // Tiles between two zooms are stretched, names and all.
+  const zoomSnap = SETTINGS.tilesUrl === null && SETTINGS.streets === null ? 0.5 : 1;
+  const bounds = { maxZoom: ZOOM_MAX, minZoom: 3, zoomSnap };
   const map = leafletMap(element, { zoomControl: false, attributionControl: false, ...bounds });
   control.zoom().addTo(map);
   const attribution = control.attribution({ prefix: false }).addTo(map);
   if (SETTINGS.tilesUrl === null) attribution.addAttribution(OUTLINES_ATTRIBUTION);
-  else tileLayer(SETTINGS.tilesUrl, { attribution: asText(SETTINGS.tilesAttribution), maxZoom: ZOOM_MAX }).addTo(map);
+  else {
+    // Tile servers of OpenStreetMap answer nobody who does not say where he comes from.
+    const referrerPolicy = 'strict-origin' as const;
+    tileLayer(SETTINGS.tilesUrl, {
+      ...{ attribution: asText(SETTINGS.tilesAttribution), maxZoom: ZOOM_MAX, referrerPolicy },
+    }).addTo(map);
+  }
+  map.createPane('land').style.zIndex = '150';
   map.createPane('below').style.zIndex = '350';
   map.createPane('pins').style.zIndex = '450';
   return map;
 }
+
+interface Streets {
+  /** Below it the outlines say more. */
+  readonly fromZoom: number;
+  /** What the file shows, once it is known to have the sea. */
+  land(): Box | null;
+  draw(colours: Colours): void;
+}
+
+const STREETS_FROM_ZOOM = 9;
+
+function openStreets(map: LeafletMap, settings: NonNullable<typeof SETTINGS.streets>, onLand: () => void): Streets {
+  const { file, script, attribution, bounds, ...look } = settings;
+  const [west, south, east, north] = bounds;
+  const box = { minX: worldX(west), maxX: worldX(east), minY: worldY(north), maxY: worldY(south) };
+  let [hasSea, asked] = [false, 0];
+  let layer: L.GridLayer | null = null;
+  const onSea = (): void => {
+    if (hasSea) return;
+    hasSea = true;
+    onLand();
+  };
+  // The library takes Leaflet from here.
+  Object.assign(globalThis, { L: { GridLayer, DomUtil } });
+  const painter = import(new URL(`console/${script}`, BASE).href) as Promise<{ streetLayer: StreetLayer }>;
+  return {
+    fromZoom: STREETS_FROM_ZOOM,
+    land: () => (hasSea ? box : null),
+    draw(colours) {
+      asked += 1;
+      const turn = asked;
+      const isDark = matchMedia('(prefers-color-scheme: dark)').matches;
+      const url = new URL(`console/${file}`, BASE).href;
+      void painter.then(({ streetLayer }) => {
+        if (turn !== asked) return;
+        layer?.remove();
+        const shown = { ...look, attribution: asText(attribution), minZoom: STREETS_FROM_ZOOM, onSea, colours, isDark };
+        layer = streetLayer({ ...shown, url, bounds, language: keptLanguage().slice(0, 2) }).addTo(map);
+      });
+    },
+  };
+}
+
+type StreetLayer = (options: StreetOptions) => L.GridLayer;
 
 function nameButtons(element: HTMLElement, { zoomIn, zoomOut }: StageWords): void {
   for (const [button, text] of Object.entries({ in: zoomIn, out: zoomOut })) {

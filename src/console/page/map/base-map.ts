@@ -1,10 +1,10 @@
 /**
- * The base map: outlines of the departments (IGN Admin Express, Licence Ouverte) and the names of the larger communes,
- * both files of this server, in the world's coordinates.
+ * The base map: outlines of the departments (IGN Admin Express, Licence Ouverte), the neighbouring countries (Natural
+ * Earth) and the names of the larger communes, both files of this server, in the world's coordinates.
  */
 
-import { feature } from 'topojson-client';
-import type { GeometryCollection, Topology } from 'topojson-specification';
+import { feature, mesh } from 'topojson-client';
+import type { GeometryCollection, MultiLineString, MultiPolygon, Topology } from 'topojson-specification';
 import { BASE, SETTINGS } from '../session.ts';
 import { worldX, worldY } from './projection.ts';
 
@@ -15,12 +15,15 @@ export interface Box {
   readonly maxY: number;
 }
 
-export interface Outline {
-  readonly code: string;
-  readonly name: string;
+export interface Land {
   /** x and y of each corner. */
   readonly rings: readonly Float64Array[];
   readonly box: Box;
+}
+
+export interface Outline extends Land {
+  readonly code: string;
+  readonly name: string;
 }
 
 export interface NamedPlace {
@@ -32,14 +35,26 @@ export interface NamedPlace {
 
 export interface BaseMap {
   readonly outlines: ReadonlyMap<string, Outline>;
+  readonly neighbours: readonly Land[];
+  /** Lines between departments. */
+  readonly divisions: readonly Float64Array[];
+  /** Those between France and its neighbours, which lie in the gap between their outlines. */
+  readonly borders: readonly Float64Array[];
   /** The largest first. */
   readonly places: readonly NamedPlace[];
   readonly placeByInsee: ReadonlyMap<string, NamedPlace>;
 }
 
-export const NO_BASE_MAP: BaseMap = { outlines: new Map(), places: [], placeByInsee: new Map() };
+export const NO_BASE_MAP: BaseMap = {
+  outlines: new Map(),
+  neighbours: [],
+  divisions: [],
+  borders: [],
+  places: [],
+  placeByInsee: new Map(),
+};
 
-export const OUTLINES_ATTRIBUTION = 'IGN Admin Express, Licence Ouverte';
+export const OUTLINES_ATTRIBUTION = 'IGN Admin Express, Licence Ouverte; Natural Earth';
 
 interface PlacesFile {
   readonly communes: readonly (readonly [insee: string, name: string, lat: number, lon: number])[];
@@ -50,7 +65,7 @@ interface PlacesFile {
 export async function loadBaseMap(): Promise<BaseMap> {
   const read = async (name: string): Promise<unknown> => (await fetch(new URL(`console/${name}`, BASE))).json();
   const [topology, named] = (await Promise.all([read(SETTINGS.outlines), read(SETTINGS.places)])) as [
-    Topology<{ departments: GeometryCollection<{ code: string }> }>,
+    Topology<{ departments: GeometryCollection<{ code: string }>; neighbours: MultiPolygon; borders: MultiLineString }>,
     PlacesFile,
   ];
   const names = new Map(named.departments);
@@ -58,9 +73,17 @@ export async function loadBaseMap(): Promise<BaseMap> {
     const rings = ringsOf(geometry).map(projected);
     return { code: properties.code, name: names.get(properties.code) ?? properties.code, rings, box: boxOf(rings) };
   });
+  const { departments, neighbours, borders } = topology.objects;
+  const abroad = feature(topology, neighbours).geometry.coordinates.map((corners) => {
+    const rings = corners.map(projected);
+    return { rings, box: boxOf(rings) };
+  });
   const places = named.communes.map(([insee, name, lat, lon]) => ({ insee, name, x: worldX(lon), y: worldY(lat) }));
   return {
     outlines: new Map(outlines.map((outline) => [outline.code, outline])),
+    neighbours: abroad,
+    divisions: mesh(topology, departments, (one, other) => one !== other).coordinates.map(projected),
+    borders: feature(topology, borders).geometry.coordinates.map(projected),
     places,
     placeByInsee: new Map(places.map((place) => [place.insee, place])),
   };

@@ -1,6 +1,6 @@
 /** Paints what lies under the pins: land, borders, where searches look, names. */
 
-import { type BaseMap, boxesMeet, type Outline } from './base-map.ts';
+import { type BaseMap, type Box, boxesMeet, type Land, type Outline } from './base-map.ts';
 import type { Frame } from './canvas-layer.ts';
 import type { Colours } from './colours.ts';
 import type { AreaShape, SearchArea } from './search-areas.ts';
@@ -11,25 +11,59 @@ export interface BasePicture {
   /** IRI of the search that is chosen. */
   readonly chosen: string | null;
   readonly colours: Colours;
-  /** Tiles lie below: they have land and names of their own. */
-  readonly hasTiles: boolean;
+  /** From this zoom on tiles lie below: they have land and names of their own. */
+  readonly tilesFromZoom: number;
 }
 
 export function paintBase(frame: Frame, picture: BasePicture): void {
-  if (!picture.hasTiles) paintLand(frame, picture);
+  const hasTiles = frame.zoom >= picture.tilesFromZoom;
   paintAreas(frame, picture);
-  if (!picture.hasTiles) paintNames(frame, picture);
+  if (!hasTiles) paintNames(frame, picture);
 }
 
-function paintLand({ context, ...frame }: Frame, { base, colours }: BasePicture): void {
-  context.fillStyle = colours.land;
-  context.strokeStyle = colours.border;
-  context.lineWidth = 1;
-  for (const { rings, box } of base.outlines.values()) {
-    if (!boxesMeet(box, frame.box)) continue;
+/** Some 600 metres, as far as the outlines are from the shore here and there. */
+const SHORE_REACH = 0.00002;
+/** Two kilometres: the sources of the two sides of a border differ. */
+const BORDER_REACH = 0.00007;
+/** Beyond it they are more than a street away from the truth. */
+const LINES_TO_ZOOM = 12;
+
+/** `filled`: a part of the world that is land wherever nothing else is drawn over it. */
+export function paintLand(frame: Frame, { base, colours }: BasePicture, filled: Box | null): void {
+  const { context, scale } = frame;
+  const fill = ({ rings, box }: Land): void => {
+    if (!boxesMeet(box, frame.box)) return;
     trace(context, frame, rings);
     context.fill('evenodd');
     context.stroke();
+  };
+  context.lineJoin = 'round';
+  context.lineCap = 'butt';
+  context.fillStyle = context.strokeStyle = colours.land;
+  context.lineWidth = BORDER_REACH * scale;
+  strokeLines(frame, base.borders);
+  context.lineWidth = 1;
+  for (const land of base.neighbours) fill(land);
+  // Who draws at a shore draws on land: the outlines would cut harbours off.
+  context.lineWidth = SHORE_REACH * scale;
+  for (const outline of base.outlines.values()) fill(outline);
+  context.strokeStyle = colours.border;
+  if (frame.zoom <= LINES_TO_ZOOM) {
+    context.lineWidth = 1;
+    strokeLines(frame, base.divisions);
+    context.lineWidth = 2;
+    strokeLines(frame, base.borders);
+  }
+  if (filled === null) return;
+  const { minX, minY, maxX, maxY } = filled;
+  const [left, top] = [minX * scale - frame.originX, minY * scale - frame.originY];
+  context.fillRect(left, top, (maxX - minX) * scale, (maxY - minY) * scale);
+}
+
+function strokeLines(frame: Frame, lines: readonly Float64Array[]): void {
+  for (const line of lines) {
+    trace(frame.context, frame, [line], false);
+    frame.context.stroke();
   }
 }
 
@@ -38,6 +72,7 @@ function trace(
   context: CanvasRenderingContext2D,
   { scale, originX, originY }: Omit<Frame, 'context'>,
   rings: readonly Float64Array[],
+  isClosed = true,
 ): void {
   context.beginPath();
   for (const ring of rings) {
@@ -50,7 +85,7 @@ function trace(
       else context.lineTo(x, y);
       [lastX, lastY] = [x, y];
     }
-    context.closePath();
+    if (isClosed) context.closePath();
   }
 }
 

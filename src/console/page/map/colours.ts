@@ -1,7 +1,12 @@
 /** The map's colours, as the style sheet has them for light and dark. */
 
 export interface Colours {
+  readonly sea: string;
   readonly land: string;
+  readonly green: string;
+  readonly building: string;
+  readonly road: string;
+  readonly roadRim: string;
   readonly border: string;
   readonly label: string;
   readonly halo: string;
@@ -13,7 +18,10 @@ export interface Colours {
   readonly rim: string;
 }
 
-const NAMES = ['land', 'border', 'label', 'halo', 'area', 'chosen', 'sale', 'rent', 'expired', 'rim'] as const;
+const NAMES = [
+  ...(['sea', 'land', 'green', 'building', 'road', 'roadRim', 'border', 'label', 'halo'] as const),
+  ...(['area', 'chosen', 'sale', 'rent', 'expired', 'rim'] as const),
+];
 
 export function readColours(): Colours {
   const style = getComputedStyle(document.documentElement);

@@ -13,6 +13,8 @@ export const en: Words = {
   titleOf: (view) => `${view} – Vigie`,
   skip: 'Skip to the content',
   map: 'Map',
+  noStreets: 'This map has no streets',
+  howToGetStreets: 'The operator adds them with one command and one setting:',
   wholeMap: 'Show all',
   zoomIn: 'Zoom in',
   zoomOut: 'Zoom out',

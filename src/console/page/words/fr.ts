@@ -12,6 +12,8 @@ export const fr = {
   titleOf: (view: string) => `${view} – Vigie`,
   skip: 'Aller au contenu',
   map: 'Carte',
+  noStreets: 'Cette carte n’a pas de rues',
+  howToGetStreets: 'L’exploitant du service les ajoute avec une commande et un réglage :',
   wholeMap: 'Tout voir',
   zoomIn: 'Agrandir',
   zoomOut: 'Réduire',
